@@ -12,9 +12,8 @@ ASKED = "LAMINA_BENCH"  # in the environment: the program to ask, if it is anoth
 
 PUBLISHED = ("alexnet", "inception_v1", "vgg16", "vgg19", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152",
              "resnet200")
-ZOO = PUBLISHED + ("overfeat", "alexnet_owt", "vgg_a", "googlenet_cb", "googlenet_tv", "mnist_mlp", "mnist_cnn",
+NAMES = PUBLISHED + ("overfeat", "alexnet_owt", "vgg_a", "googlenet_cb", "googlenet_tv", "mnist_mlp", "mnist_cnn",
                    "cifar10_cnn")  # those that Lamina has by name
-NAMES = ZOO + ("bottleneck_stack",)
 WORKLOADS = ("mnist_mlp", "mnist_cnn", "cifar10_cnn", "imdb_fasttext", "imdb_bilstm", "lstm_text")
 
 
@@ -25,9 +24,6 @@ class Protocol:
     softmax: bool  # the timed net ends in one
     input_gradient: bool  # the image's gradient is computed
     accumulate: bool  # parameter gradients are added up
-
-
-PROBE = Protocol(56, 64, softmax=False, input_gradient=True, accumulate=True)  # bottleneck_stack, which is in no zoo
 
 
 @functools.lru_cache(maxsize=None)
@@ -41,4 +37,4 @@ def table(program):
 
 def protocol_of(name):
     """How a network is timed."""
-    return PROBE if name == "bottleneck_stack" else table(os.environ.get(ASKED, BENCH))[name]
+    return table(os.environ.get(ASKED, BENCH))[name]

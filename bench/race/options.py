@@ -49,8 +49,8 @@ def parser_of(description):
     parser = argparse.ArgumentParser(prog="race", description=description, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("networks", nargs="*", metavar="NET",
-                        help=f"networks, or trainings; bottleneck_stack is four blocks of ResNet-50's first stage (default: "
-                             f"{', '.join(networks.PUBLISHED)}; of trainings {', '.join(networks.WORKLOADS)})")
+                        help=f"networks, or trainings (default: {', '.join(networks.PUBLISHED)}; of trainings "
+                             f"{', '.join(networks.WORKLOADS)})")
     parser.add_argument("--what", choices=variants.WHATS, default="networks",
                         help="passes of whole networks, of each distinct convolution, or epochs (default: %(default)s)")
     parser.add_argument("--device", default="cpu",
@@ -130,7 +130,7 @@ def parse(description, words=None):
     given.device, _, number = given.device.partition(":")
     given.device_number = int(number or 0)
     read_variants(parser, given)
-    known = {"networks": networks.NAMES, "layers": networks.ZOO, "trainings": networks.WORKLOADS}[given.what]
+    known = networks.WORKLOADS if given.what == "trainings" else networks.NAMES
     given.networks = given.networks or list(networks.WORKLOADS if given.what == "trainings" else networks.PUBLISHED)
     for name in given.networks:
         try:

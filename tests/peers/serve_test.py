@@ -56,9 +56,9 @@ class Serve(unittest.TestCase):
         files, extents = self.written("mnist_cnn", onnx=True)
         self.assertEqual(files, ["check.safetensors", "network.onnx", "weights.safetensors"])
         self.assertEqual(extents, {"x": [2, 1, 28, 28], "y": [2, 10, 1, 1]})  # with dropout none in training
-        files, extents = self.written("bottleneck_stack")
+        files, extents = self.written("resnet18")
         self.assertEqual(files, ["check.safetensors", "weights.safetensors"])
-        self.assertEqual(extents, {"x": [2, 64, 56, 56], "y": [2, 256, 56, 56], "y_training": [2, 256, 56, 56]})
+        self.assertEqual(extents, {"x": [2, 3, 224, 224], "y": [2, 1000, 1, 1], "y_training": [2, 1000, 1, 1]})
 
     def test_a_convolution_is_timed_and_its_numbers_are_exact_in_every_pass(self):
         conv = "1 1 1 2 1 1 1 1 1 0 0 1 1 1 0"

@@ -19,7 +19,7 @@ import pythons
 try:
     import torch
     import torch_settings
-    import torch_subject
+    import timed_network
 except ImportError:
     pythons.start_again(None, "torch")
 
@@ -65,40 +65,40 @@ class Settings(unittest.TestCase):
                 self.assertEqual((torch.ones(2, 2) @ torch.ones(2, 2)).dtype, dtype)
 
 
-class Subjects(unittest.TestCase):
+class Networks(unittest.TestCase):
     def variant(self, warms=False):
         variant = torch_settings.Variant("", "f32", "cpu")
         variant.warms_each_pass = warms
         return variant
 
     def test_a_sample_is_one_pass_after_one_untimed_on_fresh_numbers(self):
-        subject = torch_subject.Subject("mnist_cnn", "training", "nhwc", 2, self.variant(warms=True))
-        drawn, call = [], subject.call
-        subject.call = lambda x: drawn.append(x.detach().clone()) or call(x)
-        self.assertEqual(set(subject.run()), {"forward", "forward_cpu", "backward", "backward_cpu"})
+        network = timed_network.TimedNetwork("mnist_cnn", "training", "nhwc", 2, self.variant(warms=True))
+        drawn, call = [], network.call
+        network.call = lambda x: drawn.append(x.detach().clone()) or call(x)
+        self.assertEqual(set(network.run()), {"forward", "forward_cpu", "backward", "backward_cpu"})
         self.assertEqual(len(drawn), 2)
         self.assertFalse(torch.equal(*drawn))
-        self.assertIsNone(subject.y)
+        self.assertIsNone(network.y)
 
     def test_gradients_add_up_but_for_keras_networks(self):
-        subject = torch_subject.Subject("bottleneck_stack", "training", "nchw", 1, self.variant())
-        grad = next(subject.net.parameters()).grad
+        network = timed_network.TimedNetwork("resnet18", "training", "nchw", 1, self.variant())
+        grad = next(network.net.parameters()).grad
         self.assertFalse(grad.any())
-        subject.run()
-        self.assertIs(next(subject.net.parameters()).grad, grad)  # added to where it was
+        network.run()
+        self.assertIs(next(network.net.parameters()).grad, grad)  # added to where it was
         self.assertTrue(grad.any())
-        keras = torch_subject.Subject("mnist_mlp", "training", "nchw", 2, self.variant())
+        keras = timed_network.TimedNetwork("mnist_mlp", "training", "nchw", 2, self.variant())
         keras.run()
         first = next(keras.net.parameters()).grad
         keras.run()
         self.assertIsNot(next(keras.net.parameters()).grad, first)
 
     def test_inference_computes_no_gradient(self):
-        subject = torch_subject.Subject("mnist_cnn", "inference", "nchw", 2, self.variant())
-        subject.draw_input()
-        subject.forward()
-        self.assertFalse(subject.y.requires_grad)
-        self.assertEqual(set(subject.run()), {"inference", "inference_cpu"})
+        network = timed_network.TimedNetwork("mnist_cnn", "inference", "nchw", 2, self.variant())
+        network.draw_input()
+        network.forward()
+        self.assertFalse(network.y.requires_grad)
+        self.assertEqual(set(network.run()), {"inference", "inference_cpu"})
 
     def test_a_recorded_pass_is_replayed_forward_and_backward_by_their_own_graphs(self):
         log = []
@@ -124,17 +124,17 @@ class Subjects(unittest.TestCase):
         with mock.patch.multiple(torch.cuda, **fakes):
             for mode in ("training", "inference"):
                 log.clear()
-                subject = torch_subject.CapturedSubject("bottleneck_stack", mode, "nhwc", 1, self.variant(warms=True))
-                forward, backward = subject.recorded_forward, subject.recorded_backward
+                network = timed_network.CapturedNetwork("resnet18", mode, "nhwc", 1, self.variant(warms=True))
+                forward, backward = network.recorded_forward, network.recorded_backward
                 recorded = [(forward, None, True)] + [(backward, "pool", True)] * (mode == "training")
                 self.assertEqual(log, recorded)
-                x, y = subject.x.data_ptr(), subject.y.data_ptr()
-                before = subject.x.detach().clone()
-                subject.run()
+                x, y = network.x.data_ptr(), network.y.data_ptr()
+                before = network.x.detach().clone()
+                network.run()
                 replays = [forward, backward] if mode == "training" else [forward]
                 self.assertEqual(log[len(recorded):], replays * 2)
-                self.assertEqual((subject.x.data_ptr(), subject.y.data_ptr()), (x, y))
-                self.assertFalse(torch.equal(subject.x, before))
+                self.assertEqual((network.x.data_ptr(), network.y.data_ptr()), (x, y))
+                self.assertFalse(torch.equal(network.x, before))
 
 
 class Worker(unittest.TestCase):

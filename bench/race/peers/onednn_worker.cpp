@@ -1,4 +1,4 @@
-// The child that `compare --layers` asks for single convolutions by oneDNN's own primitives, f32; see server.h for the
+// The worker of a race of layers for single convolutions by oneDNN's own primitives, f32; see server.h for the
 // requests. Its variants: "any" (the direct algorithm in whatever layouts oneDNN likes best), "winograd"
 // (likewise, by its Winograd algorithm) and "nchw" (the direct one on plain tensors). Reorders are outside the timing.
 // usage: onednn_worker THREADS, with OMP_NUM_THREADS set to the same
@@ -62,9 +62,9 @@ typename Primitive::primitive_desc make(const dnnl::engine& engine, const std::t
 #endif
 }
 
-class Subject final : public ServedConvolution {
+class TimedPrimitive final : public ServedConvolution {
  public:
-  Subject(const dnnl::engine& engine, const RacedConvolution& conv, Pass pass, const std::string& variant)
+  TimedPrimitive(const dnnl::engine& engine, const RacedConvolution& conv, Pass pass, const std::string& variant)
       : ServedConvolution(pass), engine_(engine), stream_(engine), plain_(tensors(conv, true)) {
     const auto algorithm =
         variant == "winograd" ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct;
@@ -158,7 +158,7 @@ std::unique_ptr<Served> open(const dnnl::engine& engine, const RacedConvolution&
   if (variant != "any" && variant != "winograd" && variant != "nchw")
     throw UsageError("no variant '" + variant + "'; there are any, winograd and nchw");
   try {
-    return std::make_unique<Subject>(engine, conv, pass, variant);
+    return std::make_unique<TimedPrimitive>(engine, conv, pass, variant);
   } catch (const dnnl::error& error) {
     if (error.status == dnnl_unimplemented) throw Unsupported("oneDNN has none such");
     throw;

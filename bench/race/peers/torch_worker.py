@@ -17,7 +17,7 @@ import child
 import safetensors_file
 import torch
 import torch_settings
-import torch_subject
+import timed_network
 from timers import WallTimer
 
 WARM_UP_PASSES = {"cpu": 1, "cuda": 5}  # of `open`; ours has as many
@@ -55,18 +55,18 @@ class Server:
 
     def __init__(self, arguments):
         torch.set_num_threads(arguments.threads)
-        self.arguments, self.subjects = arguments, {}
+        self.arguments, self.made = arguments, {}
         self.variant = torch_settings.Variant(arguments.flags, arguments.precision, arguments.device)
         self.on_gpu = self.variant.device.type == "cuda"
         self.greeting = greeting(self.variant, arguments.threads)
 
-    def subject(self, mode, layout):
-        if (mode, layout) not in self.subjects:
-            made = torch_subject.made(self.arguments.net, mode, layout, self.arguments.batch, self.variant)
+    def network(self, mode, layout):
+        if (mode, layout) not in self.made:
+            made = timed_network.made(self.arguments.net, mode, layout, self.arguments.batch, self.variant)
             if self.arguments.files:
                 made.load(safetensors_file.read(os.path.join(self.arguments.files, "weights.safetensors")))
-            self.subjects[mode, layout] = made
-        return self.subjects[mode, layout]
+            self.made[mode, layout] = made
+        return self.made[mode, layout]
 
     def numbers(self, mode):
         """Lamina's images, what it makes of them, and whether that is in training mode."""
@@ -77,18 +77,18 @@ class Server:
     def check(self, mode, layout):
         """How far what it computes is from Lamina's."""
         x, y, trained = self.numbers(mode)
-        return {"difference": child.difference(self.subject(mode, layout).computed(x, trained), y)}
+        return {"difference": child.difference(self.network(mode, layout).computed(x, trained), y)}
 
     def rounding(self, mode, layout):
         """How far PyTorch's eager f32 is from its f64."""
         x, _, trained = self.numbers(mode)
-        return {"rounding": self.subject(mode, layout).rounding(x, trained)}
+        return {"rounding": self.network(mode, layout).rounding(x, trained)}
 
     def open(self, mode, layout):
         """Makes what `pass` will run and warms it up; what that took, and on a GPU the peak of memory of one more
         pass."""
         found, count = [], WARM_UP_PASSES[self.variant.device.type]
-        answer = {"warm_up_passes": count, "made_seconds": seconds_of(lambda: found.append(self.subject(mode, layout)))}
+        answer = {"warm_up_passes": count, "made_seconds": seconds_of(lambda: found.append(self.network(mode, layout)))}
         times = [seconds_of(found[0].run) for _ in range(count)]
         answer |= {"first_pass_seconds": times[0], "last_warm_up_seconds": times[-1]}
         if self.variant.compile_mode:
@@ -101,7 +101,7 @@ class Server:
         return answer | {"settings": self.variant.read_back()}
 
     def drop(self, mode):
-        self.subjects = {key: subject for key, subject in self.subjects.items() if key[0] != mode}
+        self.made = {key: network for key, network in self.made.items() if key[0] != mode}
         gc.collect()
         if self.variant.compile_mode:
             torch._dynamo.reset()
@@ -114,7 +114,7 @@ class Server:
     def answer(self, line):
         command, mode, *layout = line.split()
         if command == "pass":
-            return self.subject(mode, *layout).run()
+            return self.network(mode, *layout).run()
         return {"open": self.open, "check": self.check, "rounding": self.rounding, "drop": self.drop}[command](mode,
                                                                                                             *layout)
 

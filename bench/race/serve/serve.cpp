@@ -11,7 +11,6 @@
 
 #include "bench/context/build.h"
 #include "bench/measure/net_run.h"
-#include "bottleneck_stack.h"
 #include "convolution.h"
 #include "lamina/lamina.h"
 #include "lamina/nets.h"
@@ -26,14 +25,8 @@ using nlohmann::json;
 /// The passes of `open`; torch_worker.py has as many.
 int warm_up_passes(bool on_gpu) { return on_gpu ? 5 : 1; }
 
-nets::Protocol protocol_of(const std::string& net) {
-  if (net == "bottleneck_stack") return {.softmax = false, .input_gradient = true};
-  return nets::info(net).protocol;
-}
-
 Graph graph_of(const std::string& net, int batch) {
-  if (net == "bottleneck_stack") return bottleneck_stack(batch);
-  return nets::build(net, {.batch = batch, .softmax = protocol_of(net).softmax});
+  return nets::build(net, {.batch = batch, .softmax = nets::info(net).protocol.softmax});
 }
 
 /// A network in one mode and layout, as the published tables timed it. Every backend but eigen counts as a GPU's: each
@@ -133,8 +126,8 @@ void serve_config(const json& config) {
       throw UsageError("no mode '" + what + "'; there are training and inference");
     const bool training = what == "training";
     options.mode = training ? Mode::training : Mode::inference;
-    options.input_gradient = training && protocol_of(net).input_gradient;
-    options.accumulate_parameters = training && protocol_of(net).accumulate;
+    options.input_gradient = training && nets::info(net).protocol.input_gradient;
+    options.accumulate_parameters = training && nets::info(net).protocol.accumulate;
     return std::make_unique<ServedNet>(graph_of(net, config.value("batch", 16)), *backend, options, record,
                                        name != "eigen");
   };

@@ -107,11 +107,5 @@ class PreactResnet200(nn.Module):
         return self.prob(x) if self.softmax else x
 
 
-def bottleneck_stack(softmax):
-    """Four bottlenecks of ResNet-50's first stage on 64 x 56 x 56: no net of the tables, a probe of their commonest part."""
-    del softmax
-    return Chain(*((f"block{i}", Block(64 if i == 0 else 256, 64, [1, 3, 1], 1)) for i in range(4)))
-
-
 def resnet200(softmax):
     return PreactResnet200(softmax)

@@ -12,7 +12,7 @@ from timers import EventTimer, WallTimer
 FORMATS = {"nchw": torch.contiguous_format, "nhwc": torch.channels_last}
 
 
-class Subject:
+class TimedNetwork:
     """In a variant (torch_settings.py) on its device. On a GPU every timed pass comes after one untimed, so that clocks
     and caches are as passes back to back leave them, as on Lamina's side."""
 
@@ -95,7 +95,7 @@ class Subject:
         return sample
 
 
-class CapturedSubject(Subject):
+class CapturedNetwork(TimedNetwork):
     """Passes recorded once as CUDA graphs, forward and backward each, and replayed. Everything that they read and write
     stays where it was."""
 
@@ -142,5 +142,5 @@ class CapturedSubject(Subject):
 
 def made(name, mode, layout, batch, variant):
     """A network in a variant."""
-    kind = CapturedSubject if variant.captures else Subject
+    kind = CapturedNetwork if variant.captures else TimedNetwork
     return kind(name, mode, layout, batch, variant)
