@@ -57,7 +57,8 @@ def parser_of(description):
                         help="cpu, cuda, cuda:N, or rehearsal: what a race on a GPU does, without one: PyTorch on the "
                              "processor, Lamina's kernels as the host runs them (default: %(default)s)")
     defaults = variants.DEFAULTS
-    parser.add_argument("--ours", help=f"variants of Lamina, joined by commas, of {', '.join(variants.OURS)}; eigen=FILE is "
+    parser.add_argument("--ours",
+                        help=f"variants of Lamina, joined by commas, of {', '.join(variants.OURS)}; eigen=FILE is "
                                        "another lamina_bench (default: eigen; on a GPU "
                                        f"{defaults['networks', 'cuda'][0]})")
     parser.add_argument("--peers", help=f"what they race, of {', '.join(variants.PEERS)}, or eigen=FILE (default: "
@@ -80,8 +81,8 @@ def parser_of(description):
                         help="of networks: whether peaks of memory are measured; only: and no times (default: "
                              "%(default)s)")
     parser.add_argument("--python", action="append", default=[], metavar="EXE",
-                        help="an interpreter with a peer; may be given more than once (default: that of bench/get-peers, "
-                             "else the first of python3 and /usr/bin/python3)")
+                        help="an interpreter with a peer; may be given more than once (default: that of "
+                             "bench/get-peers, else the first of python3 and /usr/bin/python3)")
     parser.add_argument("--peers_folder", default=variants.FOLDER,
                         help="where bench/get-peers has put the peers (default: %(default)s)")
     parser.add_argument("--program", default=networks.BENCH,
@@ -147,8 +148,8 @@ def parse(description, words=None):
     given.program = os.path.abspath(given.program)
     programs = {given.program: "build the target lamina_bench, or name it with --program"}
     if given.what == "layers" and any(variant.engine == "onednn" for variant in given.peers_variants):
-        programs[variants.onednn_worker(given.program)] = ("sudo apt-get install libdnnl-dev, configure again, and build "
-                                                           "the target onednn_worker")
+        programs[variants.onednn_worker(given.program)] = ("sudo apt-get install libdnnl-dev, configure again, and "
+                                                           "build the target onednn_worker")
     for path, mend in programs.items():
         if os.path.isdir(path) or not os.access(path, os.X_OK):
             parser.error(f"no program at {path}: {mend}")

@@ -46,8 +46,8 @@ def find(engine, modules, named=(), folder=""):
 
 
 def start_again(wanted, modules):
-    """Replaces this process by the same script under an interpreter that has the modules, or ends it: as skipped if none
-    was wanted by name."""
+    """Replaces this process by the same script under an interpreter that has the modules, or ends it: as skipped if
+    none was wanted by name."""
     python = next((python for python in ([wanted] if wanted else USUAL) if can_import(python, modules)), None)
     if python is None and wanted:
         sys.exit(f"'{wanted}' cannot import {modules}. Name one that can, or install it there.")

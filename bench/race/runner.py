@@ -3,7 +3,6 @@ device."""
 
 import contextlib
 import dataclasses
-import json
 import shutil
 import shlex
 import statistics
@@ -43,8 +42,8 @@ class Case:
 
 
 class Gpu(contextlib.ExitStack):
-    """The GPU of a race: what it is, and its readings, which a worker of ours takes. Throws WorkerError, `refused` where
-    there is no such GPU."""
+    """The GPU of a race: what it is, and its readings, which a worker of ours takes. Throws WorkerError, `refused`
+    where there is no such GPU."""
 
     def __init__(self, options):
         super().__init__()
@@ -108,8 +107,8 @@ class Runner:
             raise
 
     def write_numbers(self, raced):
-        """Has Lamina write what peers compute with: a network with its results, or the batches of a training. Whether it
-        has."""
+        """Has Lamina write what peers compute with: a network with its results, or the batches of a training. Whether
+        it has."""
         given = self.options
         if self.what == "layers" or (self.what == "networks" and given.device != "cpu"):
             return False
@@ -126,7 +125,8 @@ class Runner:
         return True
 
     def new_worker(self, variant):
-        command = variant.command(self.what, self.network, self.batch, self.options, self.folder if self.written else None)
+        command = variant.command(self.what, self.network, self.batch, self.options,
+                                  self.folder if self.written else None)
         return Worker(variant.name, command, self.options.threads, self.options.patience, variant.environment)
 
     def start(self, raced):

@@ -28,8 +28,9 @@ class Agreement(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             out = os.path.join(folder, "out.json")
             done = subprocess.run(
-                [os.path.join(RACE, "race"), "mnist_cnn", "--program", BENCH, "--batch", "2", "--rounds", "2", "--retries",
-                 "0", "--memory", "no", "--modes", "training,inference" if "torch" in PROGRAMS else "inference", "--peers",
+                [os.path.join(RACE, "race"), "mnist_cnn", "--program", BENCH, "--batch", "2", "--rounds", "2",
+                 "--retries", "0", "--memory", "no", "--modes",
+                 "training,inference" if "torch" in PROGRAMS else "inference", "--peers",
                  ",".join(words), "--benchmark_out", out], capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             with open(out) as file:
@@ -48,7 +49,8 @@ class Agreement(unittest.TestCase):
                     with open(path, "r+b") as file:  # the last weights come last, or nearly so
                         file.seek(os.path.getsize(path) // 2)
                         file.write(b"\0" * 4096)
-                given = options.parse("", ["--program", BENCH, "--threads", "1", "--peers", program, "--modes", "inference"])
+                given = options.parse("", ["--program", BENCH, "--threads", "1", "--peers", program, "--modes",
+                                           "inference"])
                 variant, = variants.with_pythons(given.peers_variants, [], variants.FOLDER)
                 done = subprocess.run(variant.command("networks", "mnist_cnn", 2, given, folder),
                                       input="check inference nchw\n", capture_output=True, text=True, check=True,

@@ -1,4 +1,5 @@
-"""Speaks for any worker of a race, and for the judge, without computing anything. Usage: fake_worker.py PROGRAM WORDS...
+"""Speaks for any worker of a race, and for the judge, without computing anything. Usage: fake_worker.py PROGRAM
+WORDS...
 
 PROGRAM is what it stands for: lamina_bench, onednn_worker or python. The environment's FAKE names a file of JSON, which
 has "log", a file to which it writes what it was started with and asked for; "judge", a status; "convolutions", by
@@ -27,8 +28,8 @@ def who():
         return "onednn", ""
     if program == "lamina_bench":
         config = json.loads(words[1])
-        name = config.get("backend", "writer") + ":tf32" * (config.get("math") == "tf32") + "+graph" * config.get("graph", False)
-        return name, config.get("net") or config.get("training", "")
+        flags = ":tf32" * (config.get("math") == "tf32") + "+graph" * config.get("graph", False)
+        return config.get("backend", "writer") + flags, config.get("net") or config.get("training", "")
     script = os.path.basename(words[0])
     if script == "runtimes.py":
         return words[1], ""

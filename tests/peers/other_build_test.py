@@ -1,5 +1,5 @@
-"""Another build of lamina_bench as a peer: by the program that was built, beside itself, and by what stands for one that
-computes something else or knows no files. usage: other_build_test.py LAMINA_BENCH"""
+"""Another build of lamina_bench as a peer: by the program that was built, beside itself, and by what stands for one
+that computes something else or knows no files. usage: other_build_test.py LAMINA_BENCH"""
 
 import array
 import json
@@ -94,7 +94,8 @@ class Race(unittest.TestCase):
             done = subprocess.run(
                 [sys.executable, "-B", os.path.join(RACE, "race"), "mnist_cnn", "--program", PROGRAM, "--peers",
                  f"eigen={build}", "--batch", "2", "--rounds", "2", "--retries", "0", "--memory", "no",
-                 "--benchmark_out", out, *words], capture_output=True, text=True, check=False, cwd=os.path.dirname(PROGRAM))
+                 "--benchmark_out", out, *words], capture_output=True, text=True, check=False,
+                 cwd=os.path.dirname(PROGRAM))
             with open(out) as file:
                 return done, json.load(file)
 

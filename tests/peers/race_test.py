@@ -1,5 +1,5 @@
-"""The race as a whole program, with workers and a judge that compute nothing: what is raced on which device, who is left
-out, what the file has, and how it ends."""
+"""The race as a whole program, with workers and a judge that compute nothing: what is raced on which device, who is
+left out, what the file has, and how it ends."""
 
 import json
 import os
@@ -57,7 +57,8 @@ class Fakes(unittest.TestCase):
         return os.environ | {"FAKE": path, "TMPDIR": self.folder}
 
     def command(self, *words):
-        return [sys.executable, "-B", os.path.join(RACE, "race"), "--program", os.path.join(self.folder, "lamina_bench"),
+        return [sys.executable, "-B", os.path.join(RACE, "race"), "--program",
+                os.path.join(self.folder, "lamina_bench"),
                 "--peers_folder", self.folder, "--rounds", "2", "--retries", "0", "--benchmark_out", self.out, *words]
 
     def race(self, *words, status=0, memory="no", told=(), environment=()):
@@ -110,8 +111,8 @@ class Networks(Fakes):
         self.assertEqual((row["real_times"], row["cpu_times"], row["time_unit"]), ([500.0] * 2, [1000.0] * 2, "ms"))
         self.assertEqual(row["key"], {"what": "net", "network": "vgg16", "part": "total", "backend": "eigen",
                                       "type": "f32", "layout": "nchw", "batch": 16})
-        self.assertTrue(row["rerun"].startswith("bench/race/race vgg16 --what networks --device cpu --ours eigen --peers "
-                                                "torch,torch+compiled+hugepages@nhwc "), row["rerun"])
+        self.assertTrue(row["rerun"].startswith("bench/race/race vgg16 --what networks --device cpu --ours eigen "
+                                                "--peers torch,torch+compiled+hugepages@nhwc "), row["rerun"])
 
     def test_the_judge_gets_the_file_the_subjects_and_the_limit_and_its_status_counts(self):
         done, result = self.race("--ours", "eigen,eigen@nhwc", "--limit", "3%", status=3, told={"judge": 3})
@@ -138,8 +139,8 @@ class Networks(Fakes):
                 ("inference", float("nan"), 0, None), ("training", 9e-4, 1e-3, 1e-3), ("training", 1.8e-3, 1e-3, 2e-3),
                 ("training", 1.8e-3, 8e-4, None), ("training", 1.8e-3, 1e-6, None), ("training", 6e-3, 1.0, None)):
             with self.subTest(mode=mode, difference=difference, rounding=rounding):
-                _, result = self.race("--peers", "torch,torch+compiled", "--modes", mode, status=int(bound is None), told={
-                    "torch": {"difference": difference, "rounding": rounding}})
+                _, result = self.race("--peers", "torch,torch+compiled", "--modes", mode, status=int(bound is None),
+                                      told={"torch": {"difference": difference, "rounding": rounding}})
                 commands = [command for name, command, *_ in self.asked() if name == "torch"]
                 self.assertEqual("rounding" in commands, mode == "training" and difference > 1e-3)
                 self.assertEqual("pass" in commands, bound is not None)
@@ -158,8 +159,8 @@ class Networks(Fakes):
                 ("torch+compiled", "error:pass:3", "race training", "out of memory", False),
                 ("eigen", "error:pass:2", "race training", "out of memory", False)):
             with self.subTest(variant=variant, fault=fault):
-                done, result = self.race("--rounds", "4", "--patience", "2", "--peers", "torch,torch+compiled", "--ours",
-                                         "eigen,eigen+measured", status=int(not refused),
+                done, result = self.race("--rounds", "4", "--patience", "2", "--peers", "torch,torch+compiled",
+                                         "--ours", "eigen,eigen+measured", status=int(not refused),
                                          told={variant: {"fault": fault}})
                 gone = {"eigen", "eigen+measured"} if variant == "eigen" else {variant}  # both are named eigen
                 self.assertEqual({(one["variant"], one["stage"], one["refused"], one["ours"])
@@ -214,8 +215,8 @@ class Networks(Fakes):
         _, result = self.race("--benchmark_out=" + self.out)
         self.assertEqual(result["context"]["commit"], "c0.125")
         self.assertNotIn(self.folder, result["context"]["command"])
-        words = ["bench/race/race", "--ours", "cudnn=/opt/a/9.19,cuda", "--program=build/x", "--python=/usr/bin/p3", "/",
-                 "a/b,/c/d", "resnet18"]
+        words = ["bench/race/race", "--ours", "cudnn=/opt/a/9.19,cuda", "--program=build/x", "--python=/usr/bin/p3",
+                 "/", "a/b,/c/d", "resnet18"]
         self.assertEqual(results.command_line(words), "bench/race/race --ours cudnn=9.19,cuda --program=build/x "
                                                       "--python=p3 / a/b,d resnet18")
 
@@ -307,11 +308,11 @@ class Ends(Fakes):
     HANGS = {"torch": {"fault": "hang:open", "only": "vgg19"}}
 
     def stopped(self, number, *words, group=False, again=(), ready="hanging", environment=()):
-        """Stops a race while a worker hangs, and `again` by further signals milliseconds later. What it said without what
-        the worker says, and its exit status."""
+        """Stops a race while a worker hangs, and `again` by further signals milliseconds later. What it said without
+        what the worker says, and its exit status."""
         with open(self.said, "w") as said:
-            child = subprocess.Popen(self.command("--peers", "torch", "--memory", "no", *words), stdout=subprocess.DEVNULL,
-                                     stderr=said, preexec_fn=default_signals, start_new_session=True,
+            child = subprocess.Popen(self.command("--peers", "torch", "--memory", "no", *words),
+                                     stdout=subprocess.DEVNULL, stderr=said, preexec_fn=default_signals, start_new_session=True,
                                      env=self.tell(self.HANGS) | dict(environment))
         self.addCleanup(child.wait)
         self.addCleanup(child.kill)
@@ -363,7 +364,8 @@ class Ends(Fakes):
             pass
         folder, self.out = self.out, self.out + "/below.json"
         done, _ = self.race(status=1)
-        self.assertEqual((done.stdout, done.stderr), ("", f"race: cannot write {self.out}: {folder} exists and is not a "
+        self.assertEqual((done.stdout, done.stderr),
+                         ("", f"race: cannot write {self.out}: {folder} exists and is not a "
                                                           "folder\n"))
         self.assertEqual(self.asked(), [])
 

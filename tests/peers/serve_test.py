@@ -82,10 +82,12 @@ class Serve(unittest.TestCase):
 
     def test_an_invalid_request_ends_the_child_with_what_was_wrong(self):
         for config, lines, near in (({"backend": "nosuch"}, (), "nosuch"), ({"fast": True}, (), "fast"),
-                                    ({"math": "f16"}, (), "f16"), ({"net": "nosuch"}, ("pass training nchw",), "nosuch"),
+                                    ({"math": "f16"}, (), "f16"),
+                                    ({"net": "nosuch"}, ("pass training nchw",), "nosuch"),
                                     ({"net": "mnist_mlp"}, ("pass learning nchw",), "learning"),
                                     ({"net": "mnist_mlp"}, ("pass training hwcn",), "hwcn"), ({}, ("go",), "go"),
-                                    ({}, ("pass sideways nchw 1",), "sideways"), ({}, ("pass forward nchw 1 2",), "15")):
+                                    ({}, ("pass sideways nchw 1",), "sideways"),
+                                    ({}, ("pass forward nchw 1 2",), "15")):
             answers, status = self.ask(*lines, **config)
             self.assertEqual(status, 1)
             self.assertIn(near, answers[-1]["error"])

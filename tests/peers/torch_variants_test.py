@@ -31,7 +31,8 @@ class Settings(unittest.TestCase):
             tf32 = precision == "tf32"
             self.assertEqual((found["matmul.allow_tf32"], found["cudnn.allow_tf32"]), (tf32, tf32))
             if "cudnn.conv.fp32_precision" in found:
-                self.assertEqual((found["matmul.fp32_precision"] == "tf32", found["cudnn.conv.fp32_precision"] == "tf32"),
+                self.assertEqual((found["matmul.fp32_precision"] == "tf32",
+                                  found["cudnn.conv.fp32_precision"] == "tf32"),
                                  (tf32, tf32))
             self.assertEqual(found["autocast"] is not None, precision in ("f16", "bf16"))
 
@@ -139,8 +140,9 @@ class Networks(unittest.TestCase):
 
 class Worker(unittest.TestCase):
     def ask(self, *lines, flags="", precision="f32"):
-        done = subprocess.run([sys.executable, "-B", os.path.join(PEERS, "torch_worker.py"), "mnist_mlp", "--batch", "2",
-                               "--flags", flags, "--precision", precision], input="".join(line + "\n" for line in lines),
+        done = subprocess.run([sys.executable, "-B", os.path.join(PEERS, "torch_worker.py"), "mnist_mlp", "--batch",
+                               "2", "--flags", flags, "--precision", precision],
+                              input="".join(line + "\n" for line in lines),
                               capture_output=True, text=True, check=False)
         return [json.loads(line) for line in done.stdout.splitlines()], done.returncode
 

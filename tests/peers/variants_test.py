@@ -1,5 +1,5 @@
-"""The words of --ours and --peers, and the other options of a race: what each means, and what is refused, with the reason,
-before anything runs."""
+"""The words of --ours and --peers, and the other options of a race: what each means, and what is refused, with the
+reason, before anything runs."""
 
 import contextlib
 import csv
@@ -46,9 +46,11 @@ class Options(unittest.TestCase):
                 ("torch+compiled+hugepages@nhwc", (), ("torch", "f32", ("compiled", "hugepages"), "nhwc", "")),
                 ("torch:tf32+benchmark", ("--device", "cuda"), ("torch", "tf32", ("benchmark",), "nchw", "")),
                 ("onednn", ("--what", "layers"), ("onednn", "f32", (), "any", "")),
-                ("cuda:tf32+graph+measured@nhwc", ("--device", "cuda"), ("cuda", "tf32", ("graph", "measured"), "nhwc", "")),
+                ("cuda:tf32+graph+measured@nhwc", ("--device", "cuda"),
+                 ("cuda", "tf32", ("graph", "measured"), "nhwc", "")),
                 (f"eigen@nhwc={other}", (), ("eigen", "f32", (), "nhwc", other)),
-                (f"cudnn+graph={self.folder}", ("--device", "cuda"), ("cudnn", "f32", ("graph",), "nchw", self.folder))):
+                (f"cudnn+graph={self.folder}", ("--device", "cuda"),
+                 ("cudnn", "f32", ("graph",), "nchw", self.folder))):
             found, _ = self.variant(word, *words)
             self.assertEqual((found.engine, found.precision, found.flags, found.layout, found.path), expected)
             self.assertEqual(found.name, word)
@@ -102,8 +104,10 @@ class Options(unittest.TestCase):
                 *((f"--device {device}", f"'{device}'", "cuda:N") for device in ("gpu", "cuda:", "cuda:-1", "cuda:x")),
                 ("--what layers --device cuda", "--what layers", "--device"),
                 ("--peers torhc", "'torhc'", "mean torch"), ("--peers torch+jit", "flag of torch", "'jit'"),
-                ("--peers torch@hwcn", "layout of torch", "'hwcn'"), ("--peers torch:f64", "precision of torch", "'f64'"),
-                ("--peers torch+", "flag of torch"), ("--peers torch@", "ENGINE[:PRECISION]"), ("--peers torch,torch", "duplicate 'torch'"),
+                ("--peers torch@hwcn", "layout of torch", "'hwcn'"),
+                ("--peers torch:f64", "precision of torch", "'f64'"),
+                ("--peers torch+", "flag of torch"), ("--peers torch@", "ENGINE[:PRECISION]"),
+                ("--peers torch,torch", "duplicate 'torch'"),
                 ("--peers torch+compiled+compiled", "duplicate flag"),
                 ("--peers torch+frozen", "add compiled"), ("--peers torch+compiled+max-autotune", "leave out one"),
                 ("--peers torch+graph", "--device cuda"), ("--device cuda --peers torch+hugepages", "on the processor"),

@@ -50,12 +50,13 @@ class Versions(unittest.TestCase):
         """A program of the shell that finds in $out the file it is to leave."""
         path = os.path.join(self.folder, name)
         with open(path, "w", opener=lambda path, how: os.open(path, how, 0o755)) as file:
-            file.write('#!/bin/bash\nhere=$(dirname "$0")\nfor flag; do case $flag in --benchmark_out=*) out=${flag#*=} ;;'
-                       f' esac; done\n{body}\n')
+            file.write('#!/bin/bash\nhere=$(dirname "$0")\nfor flag; do case $flag in --benchmark_out=*) '
+                       f'out=${{flag#*=}} ;; esac; done\n{body}\n')
         return path
 
     def leaves(self, *rows):
-        return "cat > \"$out\" << 'END'\n" + json.dumps({"context": {"backend": "cuDNN 1"}, "benchmarks": rows}) + "\nEND"
+        return "cat > \"$out\" << 'END'\n" + json.dumps(
+            {"context": {"backend": "cuDNN 1"}, "benchmarks": rows}) + "\nEND"
 
     def start(self, *words):
         with open(self.said, "w") as said:
@@ -95,7 +96,8 @@ class Versions(unittest.TestCase):
                                           row(layer("gemm"), 2), row(layer("fft"), 1),
                                           row(layer("default"), 2, algorithm="gemm")))
         said, result, found = self.compare(a, b, "--batch", "2")
-        for of, verdict, regression, ratio in ((layer("default"), "slower", "pick", 2.0), (layer("fft"), "equal", None, 1.0),
+        for of, verdict, regression, ratio in ((layer("default"), "slower", "pick", 2.0),
+                                               (layer("fft"), "equal", None, 1.0),
                                                (NET, "slower", "layers", 1.1), (SETUP, "slower", "first call", 1.6)):
             one = found[results.name_of(of)]
             self.assertEqual((one["verdict"], one.get("regression")), (verdict, regression))
@@ -174,8 +176,8 @@ class Versions(unittest.TestCase):
 
     @unittest.skipIf(BENCH is None, "no lamina_bench was named")
     def test_an_interrupted_lamina_bench_finishes_its_pass_and_its_rows_are_kept(self):
-        kept = self.stopped('exec 2> "$here/log"\n(for ((i = 0; i < 1200; ++i)); do grep -q "warming up" "$here/log" && break; '
-                            f'sleep 0.05; done; sleep 1; touch "$here/started") &\nexec {BENCH} "$@"', [os.killpg])
+        kept = self.stopped('exec 2> "$here/log"\n(for ((i = 0; i < 1200; ++i)); do grep -q "warming up" "$here/log" '
+                            f'&& break; sleep 0.05; done; sleep 1; touch "$here/started") &\nexec {BENCH} "$@"', [os.killpg])
         self.assertGreater(len(kept), 1)
         self.assertEqual(kept[1]["name"], "net/mnist_cnn/inference/eigen/f32/nchw/batch:2")
 

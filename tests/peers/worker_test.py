@@ -52,7 +52,8 @@ class Workers(unittest.TestCase):
     def test_a_worker_that_fails_is_named_with_how(self):
         for program, text in (("sys.exit(3)", "fake ended with status 3"),
                               ("print('{\"error\": \"no layout\"}', flush=True)", "fake: no layout"),
-                              ("print('compiling ...', flush=True)", "fake answered 'compiling ...', which is not JSON")):
+                              ("print('compiling ...', flush=True)",
+                               "fake answered 'compiling ...', which is not JSON")):
             with self.subTest(text), self.assertRaisesRegex(WorkerError, text):
                 self.worker(ANSWERS + program).ask("pass training nchw")
         with self.assertRaisesRegex(WorkerError, "cannot start /no/such/program"):
@@ -188,12 +189,14 @@ class Files(unittest.TestCase):
             schema = json.load(file)
         self.assertEqual(results.FORMAT, schema["$defs"]["context"]["properties"]["lamina_format"]["const"])
         document = {"context": results.context(threads=1) | {"variants": [{"variant": "a"}]},
-                    "benchmarks": results.rows_of("inference", {"what": "net", "network": "n", "backend": "b", "type": "f32",
-                                                                "layout": "nchw", "batch": 1}, "a",
+                    "benchmarks": results.rows_of("inference", {"what": "net", "network": "n", "backend": "b",
+                                                                "type": "f32", "layout": "nchw", "batch": 1}, "a",
                                                   [{"inference": 0.25, "inference_cpu": 0.5}], rerun="again")}
         for required, its in ((schema["$defs"]["context"]["required"], document["context"]),
-                              (schema["$defs"]["row"]["required"] + ["time_unit", "real_times"], document["benchmarks"][0]),
-                              (schema["$defs"]["row"]["properties"]["key"]["required"], document["benchmarks"][0]["key"])):
+                              (schema["$defs"]["row"]["required"] + ["time_unit", "real_times"],
+                               document["benchmarks"][0]),
+                              (schema["$defs"]["row"]["properties"]["key"]["required"],
+                               document["benchmarks"][0]["key"])):
             self.assertLessEqual(set(required), set(its))
         try:
             import jsonschema

@@ -1,5 +1,5 @@
-"""ncnn's side of a race. Its layers have no axis for a batch, so each image is a call. pnnx, a program in a wheel of that
-name, converts the network that Lamina wrote as ONNX. Needs ncnn, and no numpy."""
+"""ncnn's side of a race. Its layers have no axis for a batch, so each image is a call. pnnx, a program in a wheel of
+that name, converts the network that Lamina wrote as ONNX. Needs ncnn, and no numpy."""
 
 import contextlib
 import importlib.metadata

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The worker of a runtime for inference: onnxruntime, OpenVINO, ncnn. Each runs the network that Lamina wrote as ONNX, on
-batches like the one beside it. Usage: runtimes.py NAME FOLDER THREADS [--passive]; --passive: threads sleep while they
-wait, where the runtime lets that be set. Needs numpy."""
+"""The worker of a runtime for inference: onnxruntime, OpenVINO, ncnn. Each runs the network that Lamina wrote as ONNX,
+on batches like the one beside it. Usage: runtimes.py NAME FOLDER THREADS [--passive]; --passive: threads sleep while
+they wait, where the runtime lets that be set. Needs numpy."""
 
 import os
 import sys

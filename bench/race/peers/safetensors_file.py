@@ -18,7 +18,8 @@ def write(path, arrays):
     header, offset = {}, 0
     for name, array in arrays.items():
         size = array.nbytes
-        header[name] = {"dtype": NAMES[array.dtype], "shape": list(array.shape), "data_offsets": [offset, offset + size]}
+        header[name] = {"dtype": NAMES[array.dtype], "shape": list(array.shape),
+                        "data_offsets": [offset, offset + size]}
         offset += size
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)

@@ -18,7 +18,8 @@ class WallTimer:
 
 class EventTimer:
     """Times work that its call enqueues on the current stream of a GPU, which is idle before and after it. As Lamina's
-    own timer does; the time from the first launch to the last kernel's end, launches that the GPU waits for included."""
+    own timer does; the time from the first launch to the last kernel's end, launches that the GPU waits for
+    included."""
 
     name = "events"
 

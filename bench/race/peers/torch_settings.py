@@ -1,4 +1,5 @@
-"""How PyTorch is set for a variant: TF32, cudnn.benchmark, autocast, compilation. Everything that is set is read back."""
+"""How PyTorch is set for a variant: TF32, cudnn.benchmark, autocast, compilation. Everything that is set is read
+back."""
 
 import contextlib
 import os
@@ -24,7 +25,8 @@ class Variant:
         self.precision, self.device = precision, torch.device(device)
         compiler = next((flag for flag in self.flags if flag in ("compiled", "max-autotune")), None)
         graph = "graph" in self.flags
-        self.compile_mode = None if compiler is None else MODES[compiler + "+graph" * (graph and compiler == "compiled")]
+        named = compiler + "+graph" if graph and compiler == "compiled" else compiler
+        self.compile_mode = None if compiler is None else MODES[named]
         self.compiler_graphs = self.device.type == "cuda" and self.compile_mode in ("reduce-overhead", "max-autotune")
         self.captures = graph and compiler is None  # this program records CUDA graphs of the passes itself
         self.warms_each_pass = self.device.type == "cuda"

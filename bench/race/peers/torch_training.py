@@ -3,8 +3,8 @@
 torch_training.py WORKLOAD FOLDER BATCH THREADS eager|compiled [cpu|cuda:N]
 
 Compiled: forward, loss and backward by torch.compile, and the optimiser's step as well. Optimisers are PyTorch's own,
-fused or over all parameters at once where it has that. On a GPU the samples of an epoch are there before it begins, TF32
-is off, and cudnn.benchmark is on.
+fused or over all parameters at once where it has that. On a GPU the samples of an epoch are there before it begins,
+TF32 is off, and cudnn.benchmark is on.
 """
 
 import os

@@ -4,7 +4,6 @@ share. Needs numpy."""
 import os
 import time
 
-import child
 import safetensors_file
 
 

@@ -25,7 +25,8 @@ class Block(nn.Module):
         strided = windows.index(3)
         self.count = len(windows)
         for i, window in enumerate(windows):
-            self.add_module(f"conv{i + 1}", conv(c if i == 0 else k[i - 1], k[i], window, stride if i == strided else 1))
+            self.add_module(f"conv{i + 1}", conv(c if i == 0 else k[i - 1], k[i], window,
+                                                 stride if i == strided else 1))
             self.add_module(f"bn{i + 1}", nn.BatchNorm2d(k[i]))
         self.relu, self.add = relu(), Add()
         self.downsample = None
@@ -42,7 +43,8 @@ class Block(nn.Module):
 
 
 class PreactBlock(nn.Module):
-    """Full pre-activation bottleneck. `bare`: no leading norm; a projection, where there is one, reads what conv1 reads."""
+    """Full pre-activation bottleneck. `bare`: no leading norm; a projection, where there is one, reads what conv1
+    reads."""
 
     def __init__(self, c, width, stride, bare, projects):
         super().__init__()
