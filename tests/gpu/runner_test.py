@@ -19,7 +19,7 @@ SOURCE = os.path.join(HERE, "../../bench/gpu")
 sys.dont_write_bytecode = True
 sys.path.insert(0, SOURCE)
 
-from runner import process, results, slowest, steps, text  # noqa: E402
+from runner import process, results, steps, text  # noqa: E402
 
 DEVICES = {"here": "printf 'device   name\\ngpu 0    A Fake GPU\\n'", "broken": "echo 'error: a peak'; kill -SEGV $$",
            "none": "printf 'processor\\nGPU: no CUDA device here: no driver\\n'"}
@@ -297,24 +297,6 @@ class Parts(unittest.TestCase):
             file.flush()
             short = text.read(file.name, 1000)
         self.assertTrue(short.startswith(b"head") and short.endswith(b"tail") and len(short) < 1100)
-
-    def test_nsight_compute_is_read_by_the_longest_launch_of_the_slowest_kernels(self):
-        def launch(number, kernel, time, waves):
-            return (f'"{number}","{kernel}","Duration","ns","{time}"\n"{number}","{kernel}","Waves","","{waves}"\n')
-        table = ('==PROF== Profiling\n"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"\n'
-                 + launch(0, "a(int, float)", "1,000", 1) + launch(1, "b<3>()", 700, 2) + launch(2, "b<3>()", 800, 3))
-        for output, status, expected in (
-                (table, 0, r"b<3>\(\)\n.*a\(int, float\)\n\n---- .*b<3>\(\)\nDuration +800 ns\nWaves +3 \n\n---- .*a\(int"),
-                ("==ERROR== LibraryNotLoaded", 77, "not available: .*==ERROR== LibraryNotLoaded")):
-            with tempfile.TemporaryDirectory() as folder:
-                ncu = os.path.join(folder, "ncu")
-                with open(ncu, "w", encoding="utf-8") as file:
-                    file.write(f"#!/bin/sh\ncat << 'END'\n{output}\nEND\n")
-                os.chmod(ncu, 0o755)
-                done = subprocess.run([sys.executable, "-B", slowest.__file__, ncu, "program"], stdout=subprocess.PIPE,
-                                      check=False, universal_newlines=True)
-            self.assertEqual(done.returncode, status)
-            self.assertRegex(done.stdout, expected)
 
 
 if __name__ == "__main__":

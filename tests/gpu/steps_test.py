@@ -89,7 +89,7 @@ class Machines(unittest.TestCase):
         return path
 
     def find(self, **options):
-        given = {"python": None, "cudnn": [], "cuda_libs": [], **options}
+        given = {"python": None, "cudnn": [], **options}
         return machine.Machine(argparse.Namespace(**given))
 
     def test_pytorch_of_an_environment_that_is_not_active_is_found_and_brings_its_libraries(self):

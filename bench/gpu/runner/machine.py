@@ -92,7 +92,7 @@ class Machine:
                 raise NotThere(f"--cudnn: '{folder}' has none of {', '.join(CUDNN)}")
         self.cudnn = holding(options.cudnn or [*wheels, *given, *dict.fromkeys(loader), *kits, *SYSTEM], CUDNN)
         # cuBLAS, and NVRTC, which cuDNN opens by its name. The wheel of cuDNN itself is named to what uses it.
-        self.libraries = [folder for folder in dict.fromkeys([*options.cuda_libs, *wheels, *given, *kits])
+        self.libraries = [folder for folder in dict.fromkeys([*wheels, *given, *kits])
                           if os.path.isdir(folder) and not folder.endswith("nvidia/cudnn/lib")]
         self.tools = {name: tool(name) for name in ("nvidia-smi", "compute-sanitizer", "ncu")}
 

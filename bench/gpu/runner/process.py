@@ -1,14 +1,11 @@
 """Runs one program in a separate process group, under a time limit. Its output goes to a file."""
 
+import contextlib
+import ctypes
 import os
 import signal
 import subprocess
 import time
-
-try:
-    import ctypes
-except ImportError:  # a Python without it: then the child of a killed runner goes on to its end
-    ctypes = None
 
 MOST_OUTPUT = 64 << 20  # bytes; a program that prints more is killed
 GRACE_SECONDS = 5.0     # from SIGTERM to SIGKILL
@@ -32,26 +29,17 @@ def die_with_parent():
     """In the child: SIGKILL when the runner is killed, so that nothing goes on alone on the device. A runner in the
     background may ignore interrupts; its children must not."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    if ctypes is not None:
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def signal_group(child, number):
-    try:
-        os.killpg(child.pid, number)
-    except (ProcessLookupError, PermissionError):
-        pass
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def end_group(child):
     """Ends the child and everything that it started."""
-    if child.poll() is None:
-        signal_group(child, signal.SIGTERM)
-        try:
+    with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGTERM)
             child.wait(timeout=GRACE_SECONDS)
-        except subprocess.TimeoutExpired:
-            pass
-    signal_group(child, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
     child.wait()
 
 

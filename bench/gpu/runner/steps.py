@@ -31,6 +31,10 @@ SUITES = (  # (name, pattern of test cases, seconds)
 CONV_ON_TORCH = ("import torch; print(torch.__version__); x = torch.ones(8, 3, 32, 32, device='cuda'); "
                  "print(torch.nn.functional.conv2d(x, torch.ones(4, 3, 3, 3, device='cuda')).sum().item())")
 
+# A table for each kernel, of a training pass's launches. The clocks are left alone.
+NCU = ("--print-summary", "per-kernel", "--clock-control", "none", "--launch-count", "700", "--section", "SpeedOfLight",
+       "--section", "LaunchStats", "--section", "Occupancy", "--section", "WarpStateStats")
+
 
 @dataclasses.dataclass(frozen=True)
 class Step:
@@ -71,10 +75,10 @@ class Plan:
         return Step(f"{name}, {backend[0]}", seconds, (self.program("gpu_tests"), "-d", "yes", "-#", pattern), needs,
                     (("LAMINA_TEST_BACKEND", test_backend), *environment), True, 900 if self.rehearse else 300)
 
-    def rows(self, name, pattern, backend, seconds, *flags):
+    def rows(self, name, pattern, backend, seconds):
         return Step(f"{name}, {backend[0]}", seconds,
                     (self.program("lamina_bench"), "run", *backend[2], *self.bench, f"--benchmark_filter={pattern}",
-                     f"--benchmark_out={REPORT}", *flags), backend[3])
+                     f"--benchmark_out={REPORT}"), backend[3])
 
     def task(self, name, net, backend, seconds):
         return Step(f"{name} of {net}, {backend[0]}", seconds,
@@ -142,12 +146,10 @@ class Plan:
         nets = f"^net/({'|'.join(self.nets)})/"
         for backend in (self.cuda, self.library):
             yield self.rows("passes", nets, backend, 60)
-            if not self.rehearse:
-                yield self.rows("passes as CUDA graphs", nets, backend, 60, "--cuda_graph")
 
     def causes(self):
-        """Part C. Why? Where the time goes, which algorithms there are, what the sanitizers find, and what the slowest
-        kernels do."""
+        """Part C. Why? Where the time goes, which algorithms there are, what the sanitizers find, and what holds
+        kernels up."""
         for net in self.nets[:3]:
             for backend in (self.cuda, self.library):
                 yield self.task("ledger", net, backend, 12)
@@ -161,9 +163,8 @@ class Plan:
         for suite in (("smoke test", SMOKE, 60), *((name, pattern, 4 * seconds) for name, pattern, seconds in SUITES[:2])):
             yield from self.sanitized(*suite)
         for net in ("resnet50", "vgg16"):
-            yield Step(f"slowest kernels of {net}", 120,
-                       (self.torch, "-B", os.path.join(self.root, "runner/slowest.py"), self.machine.tools["ncu"],
-                        self.program("lamina_bench"), "run", *self.cuda[2], *self.bench,
+            yield Step(f"kernels of {net} by Nsight Compute", 120,
+                       (self.machine.tools["ncu"], *NCU, self.program("lamina_bench"), "run", *self.cuda[2], *self.bench,
                         f"--benchmark_filter=^net/{net}/total", "--passes=1"), ("ncu",), limit=540)
         yield Step("two versions of cuDNN", 180,
                    (self.torch, "-B", os.path.join(self.root, "race/versions"),
