@@ -34,6 +34,16 @@ TEST_CASE("an LRN that is written in its parts is one op") {
   CHECK(model.output.extents == Extents{1, 8, 3, 4});
 }
 
+TEST_CASE("the shape of a part of an LRN is known, and the parts are one op all the same") {
+  Model model = lrn_in_parts();
+  model.nodes.insert(model.nodes.begin() + 5, node("Shape", {"narrow"}, {"shape"}));
+  model.nodes.insert(model.nodes.begin() + 6, node("Reshape", {"narrow", "shape"}, {"again"}));
+  model.nodes[7] = node("Mul", {"again", "alpha"}, {"scaled"});
+  CHECK(read(model).graph.nodes().size() == 2);
+  model.nodes[5] = node("Shape", {"padded"}, {"shape"});
+  CHECK_THROWS_AS(read(model), Unsupported);
+}
+
 TEST_CASE("parts of an LRN that do not fit together are refused") {
   Model uneven = lrn_in_parts();
   uneven.initializers[1] = integers("pads", {0, 0, 1, 0, 0, 0, 0, 3, 0, 0});

@@ -76,16 +76,28 @@ void import_identity(NodeContext& context) {
   }
 }
 
+namespace {
+
+/// The extents of a value whose padding is an op. The squares of an LRN stay as they are: the exporter asks for theirs.
+Extents extents_of_value(NodeContext& context) {
+  const std::optional<Squares>& squares = context.pending(0).squares;
+  if (squares && squares->size == 0 && squares->before + squares->after > 0)
+    throw Refusal{"it asks for the extents of a padded value: it would need an op Pad"};
+  return materialised_extents(context);
+}
+
+}  // namespace
+
 void import_shape(NodeContext& context) {
   if (context.is_constant(0)) return fold_or_refuse(context);
-  Constant shape = shape_constant(context.attributes(), extents(context.dynamic(0).view));
+  Constant shape = shape_constant(context.attributes(), extents_of_value(context));
   shape.of_extents = true;
   context.result(std::move(shape));
 }
 
 void import_size(NodeContext& context) {
   if (context.is_constant(0)) return fold_or_refuse(context);
-  const auto count = static_cast<double>(context.dynamic(0).value.shape().count());
+  const auto count = static_cast<double>(element_count(extents_of_value(context)).value_or(0));
   context.result(
       Constant{.type = ElementType::i64, .extents = {}, .values = {count}, .uniform = false, .of_extents = true});
 }
