@@ -24,7 +24,6 @@
 #include "bench/tasks/engines/engines.h"
 #include "bench/tasks/frontier.h"
 #include "bench/tasks/ledger.h"
-#include "bench/tasks/predicted_shares.h"
 #include "lamina/error.h"
 
 namespace lamina::bench {
@@ -203,46 +202,14 @@ Action networks(CLI::App& app) {
   return [format](const MakeBackend&) { return printed(list_networks(*format)); };
 }
 
-int processor_kernels(const std::vector<std::string>& predicted, Format format) {
-  for (const std::string& name : predicted) network(name, {});  // unknown ones fail before seconds are measured
-  catch_interrupts();
-  const auto stop = [] { return interrupted() != 0; };
-  const std::vector<KernelRate> rates = kernel_rates(DType::f32, stop);
-  if (predicted.empty()) {
-    print_now(kernel_table(rates, format));
-    return status_of_interrupt();
-  }
-  const DeviceInfo processor = lamina::devices().front();
-  const DeviceRates memory = measure(processor, stop);
-  const double most = std::max(memory.copy_bytes_per_second, memory.triad_bytes_per_second);
-  const std::optional<ProductRates> products = product_rates(rates, most / processor.cores);
-  if (stop() || !products) return status_of_interrupt();
-  return printed(predicted_shares(predicted, *products, format));
-}
-
 Action devices(CLI::App& app) {
   auto format = std::make_shared<Format>();
   auto settings = std::make_shared<BackendSettings>();
-  auto kernels = std::make_shared<bool>(false);
-  auto predicted = std::make_shared<std::vector<std::string>>();
   add_format(app, *format);
   add_processor(app, *settings);
   add_cudnn(app, settings->cudnn);
-  CLI::Option* const kernels_flag = app.add_flag(
-      "--kernels", *kernels,
-      "Only the rate of the inner loop of the processor's products on one core, by instruction set and by where "
-      "its operands are");
-  app.add_option("--predict", *predicted,
-                 "Networks, separated by commas: instead of the rates themselves, the share of the peak that follows "
-                 "from them for 1x1 and strided convolutions")
-      ->type_name("NET,...")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->needs(kernels_flag);
-  return [format, settings, kernels, predicted](const MakeBackend& make) {
+  return [format, settings](const MakeBackend& make) {
     check(*settings);
-    check_once("--predict", *predicted);
-    if (*kernels) return processor_kernels(*predicted, *format);
     Backends backends(*settings, make);
     Peaks peaks(backends);
     return printed(device_table(backends, peaks, *format));

@@ -4,9 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <utility>
-
 #include "bench/io/quantities.h"
 #include "lamina/error.h"
 
@@ -81,42 +78,6 @@ std::string device_table(Backends& backends, Peaks& peaks, Format format) {
     notes += fmt::format("{}: {}\n", library.name, library.version);
   return table.text() +
          "\nPeaks are arithmetic on clocks, units and bus, for dense operands; the rates are measured.\n" + notes;
-}
-
-TextTable kernel_columns(const std::vector<KernelRate>& all) {
-  TextTable table;
-  for (const char* name : {"instruction set", "tile", "second factor"}) table.columns.push_back({name});
-  for (const char* name : {"KiB", "GFLOP/s", "% of peak", "prefetched GFLOP/s", "% of peak", "peak GFLOP/s"})
-    table.columns.push_back({name, true});
-  for (const KernelRate& rate : all)
-    table.rows.push_back({rate.instruction_set, rate.tile.rows > 0 ? rate.tile.name() : "", rate.operands,
-                          amount(static_cast<double>(rate.bytes), 1024, 0), amount(rate.flops_per_second, giga, 1),
-                          amount(rate.flops_per_second / rate.peak_flops_per_second, 0.01, 1),
-                          amount(rate.prefetched_flops_per_second, giga, 1),
-                          amount(rate.prefetched_flops_per_second / rate.peak_flops_per_second, 0.01, 1),
-                          amount(rate.peak_flops_per_second, giga, 1)});
-  return table;
-}
-
-std::string bounds_text(const std::vector<KernelRate>& all) {
-  TextTable table;
-  table.columns = {{"second factor"}, {"bounds"}};
-  for (const KernelRate& rate : all) {
-    std::vector<std::string> row{rate.operands, rate.bounds};
-    if (std::ranges::find(table.rows, row) == table.rows.end()) table.rows.push_back(std::move(row));
-  }
-  return table.text();
-}
-
-std::string kernel_table(const std::vector<KernelRate>& all, Format format) {
-  const TextTable table = kernel_columns(all);
-  if (format == Format::csv) return table.csv();
-  return table.text() +
-         "\nOne core, f32: the register tiles of eigen's products, each part of the second factor used once per turn; "
-         "the\npeak is of multiply-adds in registers right before and after. Of two tiles, convolutions by products "
-         "and most fully\nconnected layers have the first, Winograd's convolutions and LSTMs the second. "
-         "docs/kernels.md says how to read it.\n\n" +
-         bounds_text(all);
 }
 
 Fact gpu_fact(const DeviceInfo& device) {

@@ -8,7 +8,6 @@
 #include "bench/machine/peaks.h"
 #include "context.h"
 #include "lamina/devices.h"
-#include "lamina/kernel_rates.h"
 
 namespace lamina::bench {
 
@@ -26,12 +25,6 @@ TextTable device_columns(const std::vector<MeasuredDevice>&);
 /// Measures each device that is found, some seconds in all. Without a GPU, or where one cannot be measured, a line
 /// below the table says why.
 std::string device_table(Backends&, Peaks&, Format);
-
-/// The inner loop of the processor's products by where its operands are.
-std::string kernel_table(const std::vector<KernelRate>&, Format);
-TextTable kernel_columns(const std::vector<KernelRate>&);
-/// A line for each place: which layers take their operands from there.
-std::string bounds_text(const std::vector<KernelRate>&);
 
 /// A GPU's properties: "gpu_0" and one line.
 Fact gpu_fact(const DeviceInfo&);

@@ -142,9 +142,9 @@ Frontier make_frontier(Session& session, const Config& c, const TuningRules& rul
       looks.look(one, unit, pass, args);
     };
     try {
-      const Buffer lent = memory_for(backend.device(), bytes_to_tune(backend, spec, pass, demands));
+      const Buffer buffer = memory_for(backend.device(), bytes_to_tune(backend, spec, pass, demands));
       frontier.lines.push_back({node->name, std::string(op_name(node->op)), layers, work,
-                                tune(backend, spec, pass, demands, lent.data(), lent.size_bytes(), line_rules)});
+                                tune(backend, spec, pass, demands, buffer.data(), buffer.size_bytes(), line_rules)});
     } catch (const Interrupted&) {
       frontier.cut_layer = node->name;
       break;

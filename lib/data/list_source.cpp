@@ -37,7 +37,6 @@ class ListSource final : public Source {
   std::int64_t count() const override { return set_.count(); }
   Shape shape() const override { return {1, 1, length_, 1}; }
   int classes() const override { return set_.classes; }
-  bool gives_ids() const override { return true; }
 
   void write(std::int64_t sample, Moment, std::span<float> x, float& label) const override {
     label = set_.labels[static_cast<std::size_t>(sample)];

@@ -92,10 +92,6 @@ struct Loader::Work {
       const std::int64_t which = options.shuffle ? order[place] : static_cast<std::int64_t>(place);
       source.write(which, {options.seed, epoch}, std::span(batch.x).subspan(i * elements, elements), batch.labels[i]);
     }
-    if (!source.gives_ids()) return;
-    batch.ids.resize(batch.x.size());
-    std::transform(batch.x.begin(), batch.x.end(), batch.ids.begin(),
-                   [](float id) { return static_cast<std::uint32_t>(id); });
   }
 
   void prepare(std::int64_t number) {

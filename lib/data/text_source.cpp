@@ -34,7 +34,6 @@ class TextSource final : public Source {
   std::int64_t count() const override { return count_; }
   Shape shape() const override { return {1, options_.one_hot ? classes() : 1, options_.window, 1}; }
   int classes() const override { return static_cast<int>(text_.alphabet.size()); }
-  bool gives_ids() const override { return !options_.one_hot; }
 
   void write(std::int64_t sample, Moment, std::span<float> x, float& label) const override {
     const auto window = static_cast<std::size_t>(options_.window);

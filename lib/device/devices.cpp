@@ -78,10 +78,9 @@ std::vector<LibraryVersion> device_libraries(bool loaded) {
   return found;
 }
 
-DeviceRates measure(const DeviceInfo& device, const std::function<bool()>& stop) {
+DeviceRates measure(const DeviceInfo& device) {
   if (device.kind == DeviceInfo::Kind::gpu) return measure_cuda(device.number);
-  return measure_host(
-      device.cores, stop ? stop : [] { return false; });
+  return measure_host(device.cores);
 }
 
 }  // namespace lamina

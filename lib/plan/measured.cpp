@@ -13,11 +13,11 @@ namespace {
 
 /// Memory to measure in: as much as the plan will take, or more if a unit with the largest workspace that its choice
 /// allows needs more. If there is not enough memory for that, it has room for smaller workspaces only.
-Buffer lent_memory(Device& device, const PlanLayout& layout) {
+Buffer scratch_buffer(Device& device, const PlanLayout& layout) {
   std::size_t least = layout.memory.arena + layout.memory.workspace, most = least;
   for (const Unit& unit : layout.units.list) {
     if (!unit.choice.measure) continue;
-    const std::size_t alone = lend_unit(unit.spec, *unit.lowered, nullptr).bytes;
+    const std::size_t alone = bind_in_buffer(unit.spec, *unit.lowered, nullptr).bytes;
     least = std::max(least, alone + layout.memory.workspace);
     most = std::max(most, alone + unit.choice.workspace_limit);
   }
@@ -35,7 +35,7 @@ PlanLayout make_measured_layout(const Graph& graph, Backend& backend, const Opti
   const auto& units = layout.units.list;
   if (std::ranges::none_of(units, [](const Unit& unit) { return unit.choice.measure; })) return layout;
 
-  const Buffer lent = lent_memory(backend.device(), layout);
+  const Buffer buffer = scratch_buffer(backend.device(), layout);
   std::vector<std::pair<const Unit*, MeasuredChoice>> measured;
   EachUnit<decltype(MeasuredChoice::tied)> tied;
   Options settled = options;
@@ -47,7 +47,7 @@ PlanLayout make_measured_layout(const Graph& graph, Backend& backend, const Opti
     if (same != measured.end())
       taken = same->second;
     else if (unit.choice.measure)
-      taken = backend.measure(unit.spec, unit.choice, lent.data(), lent.size_bytes());
+      taken = backend.measure(unit.spec, unit.choice, buffer.data(), buffer.size_bytes());
     if (same == measured.end()) measured.emplace_back(&unit, taken);
     tied.push_back(taken.tied);
     taken.choice.measure = false;

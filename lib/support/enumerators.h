@@ -11,8 +11,8 @@ namespace lamina {
 template <class Enumeration>
 void check_enumerator(Enumeration value, Enumeration last, const std::string& what) {
   if (static_cast<int>(value) < 0 || value > last)
-    throw UsageError(what + " is " + std::to_string(static_cast<int>(value)) +
-                     ", which names nothing; its values are " + "0 to " + std::to_string(static_cast<int>(last)));
+    throw UsageError(what + ": invalid value " + std::to_string(static_cast<int>(value)) + ", expected 0 to " +
+                     std::to_string(static_cast<int>(last)));
 }
 
 }  // namespace lamina

@@ -22,7 +22,7 @@ std::string quoted(const std::string& name) { return '"' + name + '"'; }
 std::string known_names(const std::vector<std::string>& known) {
   constexpr std::size_t shown_at_most = 12;
   if (known.empty()) return "there are none";
-  std::string text = known.size() == 1 ? "known is " : "known are ";
+  std::string text = "valid names: ";
   const std::size_t shown = std::min(known.size(), shown_at_most);
   for (std::size_t i = 0; i < shown; ++i) text += (i == 0 ? "" : ", ") + quoted(known[i]);
   if (shown < known.size()) text += " and " + std::to_string(known.size() - shown) + " more";

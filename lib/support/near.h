@@ -15,9 +15,9 @@ enum class Match { whole, part };
 std::size_t edit_distance(std::string_view pattern, std::string_view text, Match = Match::whole);
 
 /// A clause for the end of an error message: `did you mean "resnet50" or "resnet101"?`, with up to three names, nearest
-/// first; if no name is near, `known are "a", "b", ...`, truncated after a dozen; if none is known, `there are none`.
-/// Near names are within an edit distance of a third of the wanted length (at least 2, case ignored), or
-/// contain the wanted one.
+/// first; if no name is near, `valid names: "a", "b", ...`, truncated after a dozen; if none is known, `there are
+/// none`. Near names are within an edit distance of a third of the wanted length (at least 2, case ignored), or contain
+/// the wanted one.
 std::string near_names(std::string_view wanted, const std::vector<std::string>& known);
 
 }  // namespace lamina

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "lamina/error.h"
-#include "lent_unit.h"
 #include "lib/support/units/spec_passes.h"
 #include "lib/support/units/unit_memory.h"
+#include "measured_unit.h"
 
 namespace lamina {
 namespace {
@@ -32,16 +32,16 @@ bool leaves_open(const Backend& backend, const Spec& spec, const Choice& choice)
   });
 }
 
-MeasuredChoice measure_in_turns(Backend& backend, const Spec& spec, const Choice& choice, void* lent,
-                                std::size_t lent_bytes, const std::function<void(LayerTuning)>& seen) {
+MeasuredChoice measure_in_turns(Backend& backend, const Spec& spec, const Choice& choice, void* buffer,
+                                std::size_t buffer_bytes, const std::function<void(LayerTuning)>& seen) {
   Choice others = choice;  // for the passes that a race does not measure
   others.measure = false;
   if (!leaves_open(backend, spec, choice)) return {others};
 
   const std::string unit = std::string(backend.name()) + ": " + to_string(spec.op) + ": ";
   const Lowered rules = backend.lower(spec, others);
-  if (const std::size_t needed = lend_unit(spec, rules, nullptr).bytes; lent == nullptr || needed > lent_bytes)
-    throw Unsupported(unit + lacks(needed, lent_bytes));
+  if (const std::size_t needed = bind_in_buffer(spec, rules, nullptr).bytes; buffer == nullptr || needed > buffer_bytes)
+    throw Unsupported(unit + lacks(needed, buffer_bytes));
   MeasuredChoice taken{others};
   for (const Pass pass : passes) {
     std::string& name = taken.choice.algorithm[index_of(pass)];
@@ -49,7 +49,7 @@ MeasuredChoice measure_in_turns(Backend& backend, const Spec& spec, const Choice
     if (!name.empty() || rule == nullptr) continue;
     TuningRules with;
     with.rule = rule->algorithm;
-    LayerTuning tuning = tune(backend, spec, pass, others, lent, lent_bytes, with);
+    LayerTuning tuning = tune(backend, spec, pass, others, buffer, buffer_bytes, with);
     if (!tuning.picked.best) {
       const std::string why = unit + std::string(to_string(pass)) + ": nothing could be measured: " + reasons(tuning);
       if (std::ranges::any_of(tuning.candidates, &LayerTuning::Candidate::failed)) throw DeviceError(why);

@@ -10,9 +10,9 @@ MeasuredChoices::MeasuredChoices(const std::string& file) {
   if (!file.empty()) cache_.emplace(file);
 }
 
-MeasuredChoice MeasuredChoices::measure(Backend& backend, const Spec& spec, const Choice& choice, void* lent,
-                                        std::size_t lent_bytes) {
-  return measure(backend, spec, choice, [&] { return measure_in_turns(backend, spec, choice, lent, lent_bytes); });
+MeasuredChoice MeasuredChoices::measure(Backend& backend, const Spec& spec, const Choice& choice, void* buffer,
+                                        std::size_t buffer_bytes) {
+  return measure(backend, spec, choice, [&] { return measure_in_turns(backend, spec, choice, buffer, buffer_bytes); });
 }
 
 MeasuredChoice MeasuredChoices::measure(Backend& backend, const Spec& spec, const Choice& choice,

@@ -17,7 +17,7 @@ class MeasuredChoices {
 
   /// The file's choice, or the one measured in turns, which is added to the file. What needs no measurement is not
   /// stored.
-  MeasuredChoice measure(Backend&, const Spec&, const Choice&, void* lent, std::size_t lent_bytes);
+  MeasuredChoice measure(Backend&, const Spec&, const Choice&, void* buffer, std::size_t buffer_bytes);
 
   /// Likewise, measured by a function of the backend.
   MeasuredChoice measure(Backend&, const Spec&, const Choice&, const std::function<MeasuredChoice()>& measured);

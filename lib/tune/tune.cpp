@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "lamina/error.h"
-#include "lent_unit.h"
 #include "lib/support/held_launches.h"
 #include "lib/support/units/unit_memory.h"
 #include "lib/support/warm_up.h"
+#include "measured_unit.h"
 
 namespace lamina {
 namespace {
@@ -40,14 +40,14 @@ Spec of_one_image(Spec spec) {
 
 class PassTuner {
  public:
-  PassTuner(Backend& backend, const Spec& spec, Pass pass, const Choice& choice, void* lent, std::size_t lent_bytes,
+  PassTuner(Backend& backend, const Spec& spec, Pass pass, const Choice& choice, void* buffer, std::size_t buffer_bytes,
             const TuningRules& rules)
       : backend_(backend),
         device_(backend.device()),
         pass_(pass),
         choice_(choice),
-        lent_(lent),
-        lent_bytes_(lent_bytes),
+        buffer_(buffer),
+        buffer_bytes_(buffer_bytes),
         rules_(rules),
         tuning_{spec, pass, {}, {}},
         timer_(device_.timer()),
@@ -121,8 +121,8 @@ class PassTuner {
         one.measured.math = step->math;
         one.measured.guaranteed_error = step->max_error;
       });
-      const std::size_t needed = one.refused.empty() ? lend_unit(tuning_.spec, lowered, nullptr).bytes : 0;
-      if (needed > lent_bytes_) one.refused = lacks(needed, lent_bytes_);
+      const std::size_t needed = one.refused.empty() ? bind_in_buffer(tuning_.spec, lowered, nullptr).bytes : 0;
+      if (needed > buffer_bytes_) one.refused = lacks(needed, buffer_bytes_);
       tuning_.candidates.push_back(std::move(one));
       lowered_.push_back(std::move(lowered));
     }
@@ -142,12 +142,13 @@ class PassTuner {
     double fastest = std::numeric_limits<double>::infinity();
     const auto one_run = [&](std::size_t i) {
       lowered[i] = backend_.lower(one_image, named(tuning_.candidates[i].algorithm));
-      if (lend_unit(one_image, lowered[i], nullptr).bytes > lent_bytes_) return;
+      if (bind_in_buffer(one_image, lowered[i], nullptr).bytes > buffer_bytes_) return;
       prepare(one_image, lowered[i]);
-      seconds[i] = tuning_.spec.x.front().shape.n * timed(lowered[i], lend_unit(one_image, lowered[i], lent_).args);
+      seconds[i] =
+          tuning_.spec.x.front().shape.n * timed(lowered[i], bind_in_buffer(one_image, lowered[i], buffer_).args);
       fastest = std::min(fastest, seconds[i]);
     };
-    draw_numbers(device_, one_image, lent_);
+    draw_numbers(device_, one_image, buffer_);
     for (std::size_t i = 0; i < lowered.size(); ++i) {
       Candidate ignored;  // what cannot run on one image shows on the batch
       if (tuning_.candidates[i].refused.empty()) attempt(ignored, [&] { one_run(i); });
@@ -160,7 +161,7 @@ class PassTuner {
       measured.of_one_image = true;
       if (!rules_.look) continue;
       prepare(one_image, lowered[i]);
-      const Args args = lend_unit(one_image, lowered[i], lent_).args;
+      const Args args = bind_in_buffer(one_image, lowered[i], buffer_).args;
       lamina::run(lowered[i], args, pass_);
       rules_.look(tuning_.candidates[i], one_image, args);
     }
@@ -170,14 +171,14 @@ class PassTuner {
     std::vector<std::size_t> entered;
     for (std::size_t i = 0; i < lowered_.size(); ++i)
       if (tuning_.candidates[i].refused.empty() && !tuning_.candidates[i].ran()) entered.push_back(i);
-    draw_numbers(device_, tuning_.spec, lent_);
+    draw_numbers(device_, tuning_.spec, buffer_);
     bool forward_ran = pass_ == Pass::forward;
     const auto time = [&](std::size_t k) -> std::optional<double> {
       Candidate& one = tuning_.candidates[entered[k]];
       double seconds = 0;
       const bool ran = attempt(one, [&] {
         const Lowered& lowered = lowered_[entered[k]];
-        const Args args = lend_unit(tuning_.spec, lowered, lent_).args;
+        const Args args = bind_in_buffer(tuning_.spec, lowered, buffer_).args;
         if (!forward_ran) prepare(tuning_.spec, lowered);  // what the races of backward passes read
         forward_ran = true;
         seconds = timed_and_seen(one, lowered, args);
@@ -218,7 +219,7 @@ class PassTuner {
   /// What a backward pass reads: y, and what forward leaves for it.
   void prepare(const Spec& spec, const Lowered& lowered) {
     if (pass_ == Pass::forward) return;
-    const Args args = lend_unit(spec, lowered, lent_).args;
+    const Args args = bind_in_buffer(spec, lowered, buffer_).args;
     lamina::run(lowered, args, Pass::prepare);
     lamina::run(lowered, args, Pass::forward);
   }
@@ -227,8 +228,8 @@ class PassTuner {
   Device& device_;
   Pass pass_;
   const Choice& choice_;
-  void* lent_;
-  std::size_t lent_bytes_;
+  void* buffer_;
+  std::size_t buffer_bytes_;
   const TuningRules& rules_;
   LayerTuning tuning_;
   std::vector<Lowered> lowered_;  ///< by candidate
@@ -275,9 +276,9 @@ void look_at_run(Device& device, int looked, double seconds, const std::function
   if (is_short || looked == 0) warm_up(device, run);  // it was idle while the host looked
 }
 
-LayerTuning tune(Backend& backend, const Spec& spec, Pass pass, const Choice& choice, void* lent,
-                 std::size_t lent_bytes, const TuningRules& rules) {
-  return PassTuner(backend, spec, pass, choice, lent, lent_bytes, rules).run();
+LayerTuning tune(Backend& backend, const Spec& spec, Pass pass, const Choice& choice, void* buffer,
+                 std::size_t buffer_bytes, const TuningRules& rules) {
+  return PassTuner(backend, spec, pass, choice, buffer, buffer_bytes, rules).run();
 }
 
 std::vector<std::size_t> bytes_to_tune(Backend& backend, const Spec& spec, Pass pass, const Choice& choice) {
@@ -286,7 +287,7 @@ std::vector<std::size_t> bytes_to_tune(Backend& backend, const Spec& spec, Pass 
     Choice named = choice;
     named.algorithm[index_of(pass)] = name;
     try {
-      bytes.insert(lend_unit(spec, backend.lower(spec, named), nullptr).bytes);
+      bytes.insert(bind_in_buffer(spec, backend.lower(spec, named), nullptr).bytes);
     } catch (const Unsupported&) {     // needs none
     } catch (const UsageError&) {      // likewise
     } catch (const DeviceError&) {     // OutOfMemory among them

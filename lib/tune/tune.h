@@ -69,12 +69,12 @@ struct TuningRules {
 };
 
 /// Times every algorithm that the backend knows for the pass of the unit and does not refuse under the choice's limits:
-/// in lent memory, on the same numbers, with the betas of the unit, between two marks of the device's timer. The other
+/// in a buffer, on the same numbers, with the betas of the unit, between two marks of the device's timer. The other
 /// passes run as the choice says: by rule, or by name. An algorithm that does not fit into the memory takes no part;
 /// one that throws Unsupported or OutOfMemory while it runs is out, and so is one that throws DeviceError and leaves a
 /// device that works. For a batch, each runs on one image first. One that is ten times as slow there, and would take
 /// longer than the rules allow, does not run on the batch.
-LAMINA_API LayerTuning tune(Backend&, const Spec&, Pass, const Choice&, void* lent, std::size_t lent_bytes,
+LAMINA_API LayerTuning tune(Backend&, const Spec&, Pass, const Choice&, void* buffer, std::size_t buffer_bytes,
                             const TuningRules& = {});
 
 /// The bytes that tune() needs for each of the algorithms that the backend does not refuse, ascending.

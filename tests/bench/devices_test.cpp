@@ -62,28 +62,6 @@ TEST_CASE("each column of the table of devices has its own number, in its unit")
                                                   "372.500"});
 }
 
-TEST_CASE("the inner loop's rates are shown with their shares of the peak beside them") {
-  const TextTable table =
-      kernel_columns({{"x86-64-v4", {}, "registers", 0, 80e9, 0, 80e9},
-                      {"x86-64-v4", {.rows = 8, .vectors = 3, .lanes = 16}, "packed, L2", 524288, 60e9, 68e9, 80e9}});
-  REQUIRE(table.rows.size() == 2);
-  CHECK(table.rows[0] == std::vector<std::string>{"x86-64-v4", "", "registers", "", "80.0", "100.0", "", "", "80.0"});
-  CHECK(table.rows[1] ==
-        std::vector<std::string>{"x86-64-v4", "8x3", "packed, L2", "512", "60.0", "75.0", "68.0", "85.0", "80.0"});
-}
-
-TEST_CASE("each place is listed once, with the layers that it bounds") {
-  const auto rate = [](const char* place, const char* bounds) {
-    return KernelRate{.instruction_set = "x86-64-v4", .operands = place, .bounds = bounds};
-  };
-  const std::string text = bounds_text({rate("near", "small layers"), rate("near", "small layers"),
-                                        rate("far", "large layers"), rate("near", "small layers")});
-  TextTable expected;
-  expected.columns = {{"second factor"}, {"bounds"}};
-  expected.rows = {{"near", "small layers"}, {"far", "large layers"}};
-  CHECK(text == expected.text());
-}
-
 TEST_CASE("a GPU is a fact of the context, which leaves out what is not known") {
   const Fact known = gpu_fact(large());
   CHECK(known.first == "gpu_3");

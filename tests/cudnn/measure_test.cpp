@@ -63,8 +63,8 @@ TEST_CASE("cudnn: measuring names the fastest of each pass, in the memory that i
   tell(on.log, one_fast(7, 4));                      // forward: the fifth that runs is fft_tiling
   tell(on.log, one_fast(5, 1));                      // params: algo_1
   tell(on.log, std::vector<Told>(5, always(3e-3)));  // data: all tied, the rule's algo_0 stays
-  std::vector<char> lent(1 << 20);
-  const Choice taken = on.backend.measure(spec, {.measure = true}, lent.data(), lent.size()).choice;
+  std::vector<char> buffer(1 << 20);
+  const Choice taken = on.backend.measure(spec, {.measure = true}, buffer.data(), buffer.size()).choice;
   CHECK(taken.algorithm == std::array<std::string, 3>{"fft_tiling", "algo_1", "algo_0"});
   CHECK_FALSE(taken.measure);
   CHECK(on.log.device.seconds.empty());
@@ -93,10 +93,11 @@ TEST_CASE("cudnn: one slow round of the fastest algorithm does not lose it the r
   for (int other = 2; other < 8; ++other) on.fake.workspace_status[other] = 3000;
   on.fake.workspace = {{0, 0}, {1, 1000}};
   tell(on.log, {always(4.8e-3), [](int round) { return round == 4 ? 5e-3 : 1e-3; }});
-  std::vector<char> lent(1 << 20);
+  std::vector<char> buffer(1 << 20);
   Case inference = measured_case;
   inference.mode = Mode::inference;
-  const Choice taken = on.backend.measure(spec_of(on, inference), {.measure = true}, lent.data(), lent.size()).choice;
+  const Choice taken =
+      on.backend.measure(spec_of(on, inference), {.measure = true}, buffer.data(), buffer.size()).choice;
   CHECK(taken.algorithm[0] == "implicit_precomp_gemm");
   CHECK(on.backend.measured().at(0).picked.ties.empty());
 }
@@ -110,8 +111,8 @@ TEST_CASE("cudnn: an algorithm that refuses or fails while it runs is out, be it
     Case inference = measured_case;
     inference.mode = Mode::inference;
     const Spec spec = spec_of(on, inference);
-    std::vector<char> lent(1 << 20);
-    const Choice taken = on.backend.measure(spec, {.measure = true}, lent.data(), lent.size()).choice;
+    std::vector<char> buffer(1 << 20);
+    const Choice taken = on.backend.measure(spec, {.measure = true}, buffer.data(), buffer.size()).choice;
     CHECK(taken.algorithm[0] == "implicit_precomp_gemm");
     const LayerTuning& seen = on.backend.measured().at(0);
     CHECK(seen.candidates.front().by_rule);
@@ -119,10 +120,10 @@ TEST_CASE("cudnn: an algorithm that refuses or fails while it runs is out, be it
 
     on.fake.status["ConvolutionForward"] = status;  // of all
     if (status == 5000)
-      CHECK_THROWS_AS(on.backend.measure(spec, {.measure = true}, lent.data(), lent.size()), DeviceError);
+      CHECK_THROWS_AS(on.backend.measure(spec, {.measure = true}, buffer.data(), buffer.size()), DeviceError);
     else
-      CHECK_THROWS_AS(on.backend.measure(spec, {.measure = true}, lent.data(), lent.size()), Unsupported);
-    CHECK_THROWS_WITH(on.backend.measure(spec, {.measure = true}, lent.data(), lent.size()),
+      CHECK_THROWS_AS(on.backend.measure(spec, {.measure = true}, buffer.data(), buffer.size()), Unsupported);
+    CHECK_THROWS_WITH(on.backend.measure(spec, {.measure = true}, buffer.data(), buffer.size()),
                       Catch::Matchers::ContainsSubstring("nothing could be measured: implicit_gemm: "));
   }
 }
@@ -133,11 +134,11 @@ TEST_CASE("cudnn: an algorithm that fails with the device ends the race") {
   on.fake.fail_call_of = "ConvolutionForward";
   on.fake.fail_algorithm = 3;
   const Spec spec = spec_of(on, measured_case);
-  std::vector<char> lent(1 << 20);
-  CHECK_NOTHROW(on.backend.measure(spec, {.measure = true}, lent.data(), lent.size()));
+  std::vector<char> buffer(1 << 20);
+  CHECK_NOTHROW(on.backend.measure(spec, {.measure = true}, buffer.data(), buffer.size()));
   on.log.device.lost = true;
-  CHECK_THROWS_AS(on.backend.measure(spec, {.measure = true}, lent.data(), lent.size()), DeviceError);
-  CHECK_THROWS_WITH(on.backend.measure(spec, {.measure = true}, lent.data(), lent.size()),
+  CHECK_THROWS_AS(on.backend.measure(spec, {.measure = true}, buffer.data(), buffer.size()), DeviceError);
+  CHECK_THROWS_WITH(on.backend.measure(spec, {.measure = true}, buffer.data(), buffer.size()),
                     Catch::Matchers::ContainsSubstring("the device is lost"));
 }
 
@@ -146,9 +147,9 @@ TEST_CASE("cudnn: the later passes run a forward algorithm that can") {
   on.fake.fail_status = 4004;
   on.fake.fail_call_of = "ConvolutionForward";
   on.fake.fail_algorithm = 0;  // the rule's
-  std::vector<char> lent(1 << 20);
+  std::vector<char> buffer(1 << 20);
   const Choice taken =
-      on.backend.measure(spec_of(on, measured_case), {.measure = true}, lent.data(), lent.size()).choice;
+      on.backend.measure(spec_of(on, measured_case), {.measure = true}, buffer.data(), buffer.size()).choice;
   CHECK(taken.algorithm == std::array<std::string, 3>{"implicit_precomp_gemm", "algo_0", "algo_0"});
 }
 
@@ -157,26 +158,26 @@ TEST_CASE("cudnn: an algorithm whose lowering finds no room takes no part") {
   on.fake.workspace_status[3] = 4004;  // direct
   Case inference = measured_case;
   inference.mode = Mode::inference;
-  std::vector<char> lent(1 << 20);
-  on.backend.measure(spec_of(on, inference), {.measure = true}, lent.data(), lent.size());
+  std::vector<char> buffer(1 << 20);
+  on.backend.measure(spec_of(on, inference), {.measure = true}, buffer.data(), buffer.size());
   CHECK_FALSE(refusal(on.backend.measured().at(0), "direct").empty());
 }
 
 TEST_CASE("cudnn: what is named, not wanted or of one way only is not measured") {
   FakeBackend on;
-  std::vector<char> lent(1 << 20);
+  std::vector<char> buffer(1 << 20);
   const Choice named = {.algorithm = {"gemm", "", ""}, .measure = true};
-  const Choice taken =
-      on.backend
-          .measure(spec_of(on, measured_case, {.dtype = DType::f32, .wants = {false}}), named, lent.data(), lent.size())
-          .choice;
+  const Choice taken = on.backend
+                           .measure(spec_of(on, measured_case, {.dtype = DType::f32, .wants = {false}}), named,
+                                    buffer.data(), buffer.size())
+                           .choice;
   CHECK(taken.algorithm[0] == "gemm");
   CHECK_FALSE(taken.algorithm[1].empty());
   CHECK(taken.algorithm[2].empty());
   CHECK(on.backend.measured().size() == 1);
   Case inference = measured_case;
   inference.mode = Mode::inference;
-  CHECK_FALSE(on.backend.measure(spec_of(on, inference), {.measure = true}, lent.data(), lent.size())
+  CHECK_FALSE(on.backend.measure(spec_of(on, inference), {.measure = true}, buffer.data(), buffer.size())
                   .choice.algorithm[0]
                   .empty());
   CHECK(on.backend.measured().size() == 2);
@@ -188,10 +189,10 @@ TEST_CASE("cudnn: what is named, not wanted or of one way only is not measured")
 
 TEST_CASE("cudnn: where nothing fits the lent memory, that is said, with both sizes") {
   FakeBackend on;
-  std::vector<char> lent(256);
+  std::vector<char> buffer(256);
   const Spec spec = spec_of(on, measured_case);
-  CHECK_THROWS_AS(on.backend.measure(spec, {.measure = true}, lent.data(), lent.size()), Unsupported);
-  CHECK_THROWS_WITH(on.backend.measure(spec, {.measure = true}, lent.data(), lent.size()),
+  CHECK_THROWS_AS(on.backend.measure(spec, {.measure = true}, buffer.data(), buffer.size()), Unsupported);
+  CHECK_THROWS_WITH(on.backend.measure(spec, {.measure = true}, buffer.data(), buffer.size()),
                     Catch::Matchers::ContainsSubstring("256"));
 }
 
@@ -215,8 +216,9 @@ TEST_CASE("cudnn: where the library refuses every fused call, the race is among 
     Case inference = measured_case;
     inference.tail = {{Relu{}}};
     inference.mode = Mode::inference;
-    std::vector<char> lent(1 << 20);
-    const Choice taken = on.backend.measure(spec_of(on, inference), {.measure = true}, lent.data(), lent.size()).choice;
+    std::vector<char> buffer(1 << 20);
+    const Choice taken =
+        on.backend.measure(spec_of(on, inference), {.measure = true}, buffer.data(), buffer.size()).choice;
     CHECK(taken.algorithm[0] == "implicit_gemm");
     const std::vector<std::string> seen = words(on.backend.measured().at(0));
     REQUIRE(seen.size() == 16);
@@ -227,9 +229,9 @@ TEST_CASE("cudnn: where the library refuses every fused call, the race is among 
 TEST_CASE("cudnn: what was measured is kept in the choice cache, and measured no more by the same version") {
   const Folder folder;
   const std::string file = (folder / "choices.json").string();
-  std::vector<char> lent(1 << 20);
+  std::vector<char> buffer(1 << 20);
   const auto measured = [&](FakeBackend& on) {
-    return on.backend.measure(spec_of(on, measured_case), {.measure = true}, lent.data(), lent.size()).choice;
+    return on.backend.measure(spec_of(on, measured_case), {.measure = true}, buffer.data(), buffer.size()).choice;
   };
   FakeBackend on(91900, file);
   tell(on.log, one_fast(8, 6));

@@ -25,7 +25,6 @@ struct Counting : Source {
   std::int64_t count() const override { return samples_; }
   Shape shape() const override { return {1, 1, 2, 1}; }
   int classes() const override { return 7; }
-  bool gives_ids() const override { return ids; }
   void write(std::int64_t sample, Moment moment, std::span<float> x, float& label) const override {
     ++written;
     if (sample == broken) throw std::runtime_error("sample is broken");
@@ -35,7 +34,6 @@ struct Counting : Source {
     label = static_cast<float>(sample % 7);
   }
 
-  bool ids = false;
   std::int64_t broken = -1;
   std::chrono::milliseconds sleep{0};
   mutable std::atomic<int> written = 0;
@@ -48,14 +46,13 @@ struct Copy {
   std::int64_t number;
   Shape shape;
   std::vector<float> x, labels;
-  std::vector<std::uint32_t> ids;
   bool operator==(const Copy&) const = default;
 };
 
 /// The rest of the epoch that has begun.
 std::vector<Copy> rest(Loader& loader) {
   std::vector<Copy> all;
-  while (const Batch* b = loader.next()) all.push_back({b->number, b->shape, b->x, b->labels, b->ids});
+  while (const Batch* b = loader.next()) all.push_back({b->number, b->shape, b->x, b->labels});
   return all;
 }
 
@@ -121,15 +118,6 @@ TEST_CASE("a shuffled epoch is that of shuffled(), and the samples left out diff
     order.resize(8);
     CHECK(samples(epoch(loader, number)) == order);
   }
-}
-
-TEST_CASE("a batch also has its ids as whole numbers") {
-  Counting source(3);
-  source.ids = true;
-  Loader loader(source, {.batch = 2, .shuffle = false});
-  const std::vector<Copy> batches = epoch(loader, 4);
-  CHECK(batches[0].ids == std::vector<std::uint32_t>{0, 4, 1, 4});
-  CHECK(batches[1].ids == std::vector<std::uint32_t>{2, 4});
 }
 
 TEST_CASE("any number of threads and batches ahead gives the same batches") {

@@ -68,7 +68,6 @@ TEST_CASE("a byte is divided by 255, or multiplied by the scale") {
   CHECK(sample(*image_source(set, {.scale = 2}), 0) == std::vector<float>{0, 102, 510});
   CHECK(label_of(*image_source(set), 0) == 1);
   CHECK(image_source(set)->classes() == 2);
-  CHECK_FALSE(image_source(set)->gives_ids());
 }
 
 TEST_CASE("a shifted image repeats its edge, flipped or not") {
@@ -180,7 +179,6 @@ TEST_CASE("lists of ids are padded to one length along the axis of time, exact a
   set.append(std::vector<std::uint32_t>{4, 5, 6, 7}, 0);
   const auto source = id_source(set, 3);
   CHECK(source->shape() == Shape{1, 1, 3, 1});
-  CHECK(source->gives_ids());
   CHECK(sample(*source, 0) == std::vector<float>{0, 1, 16777215});
   CHECK(sample(*source, 1) == std::vector<float>{5, 6, 7});
   CHECK(label_of(*source, 0) == 1);
@@ -220,7 +218,6 @@ TEST_CASE("a text has as many windows as Keras' range counts") {
 TEST_CASE("a one-hot text has a channel for each character") {
   const auto source = text_source(letters("abca"), {.window = 3, .one_hot = true});
   CHECK(source->shape() == Shape{1, 3, 3, 1});
-  CHECK_FALSE(source->gives_ids());
   CHECK(sample(*source, 0) == std::vector<float>{1, 0, 0, 0, 1, 0, 0, 0, 1});
   const auto turned = text_source(letters("cabc"), {.window = 3, .one_hot = true});
   CHECK(sample(*turned, 0) == std::vector<float>{0, 1, 0, 0, 0, 1, 1, 0, 0});

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "lamina/error.h"
-#include "lamina/kernel_rates.h"
 #include "lamina/plan.h"
 #include "tests/eigen/sets.h"
 #include "tests/support/catch.h"
@@ -59,7 +58,7 @@ TEST_CASE("a peak counts two operations per multiply-add, on every thread") {
   const eigen::InstructionSet& real = *eigen::instruction_sets().back();
   constexpr int count = 5, threads = 3;
   const eigen::RegisterSums<float> slow = {count, slowly};
-  const eigen::InstructionSet fake = {"fake", real.f32,      real.f64,   real.tall_f32,   real.tall_f64,
+  const eigen::InstructionSet fake = {"fake", real.f32,      real.f64,   real.f32_6x2,    real.f64_6x2,
                                       slow,   real.sums_f64, real.lower, real.algorithms, real.update};
   eigen::Pool pool(threads);
   seen.clear();
@@ -68,41 +67,6 @@ TEST_CASE("a peak counts two operations per multiply-add, on every thread") {
   CHECK(rate <= exact);        // no sleep is too short
   CHECK(rate > 0.75 * exact);  // nor much too long every time; without a thread it were two thirds
   CHECK_THROWS_AS(eigen::peak_flops_per_second(pool, fake, DType::f16), Unsupported);
-}
-
-TEST_CASE("the inner loop of products is measured by where its operands are, until it is stopped") {
-  const eigen::InstructionSet& widest = *sets_here().front();
-  std::vector<KernelTile> tiles;  // of convolutions, and of Winograd's if it is another
-  for (const auto* kernels : {&widest.tall_f32, &widest.f32})
-    if (const KernelTile tile{kernels->rows, kernels->vectors, kernels->lanes}; tiles.empty() || tile != tiles[0])
-      tiles.push_back(tile);
-  int asked = 0;
-  const std::vector<KernelRate> rates = kernel_rates(DType::f32, [&] { return ++asked > 4; });
-  REQUIRE(rates.size() == 1 + 3 * tiles.size());  // asked before the set, and before each place
-  CHECK(rates[0].operands == "registers");
-  CHECK(rates[0].tile.rows == 0);
-  CHECK(rates[0].flops_per_second > 0);
-  std::size_t bytes = 0;
-  for (std::size_t i = 0; i < rates.size(); ++i) {
-    const KernelRate& rate = rates[i];
-    CHECK(rate.instruction_set == widest.name);
-    CHECK(rate.peak_flops_per_second > 0);
-    CHECK_FALSE(rate.bounds.empty());
-    if (i == 0) continue;
-    CHECK(rate.tile == tiles[(i - 1) % tiles.size()]);
-    CHECK(rate.operands == "packed, L" + std::to_string((i - 1) / tiles.size() + 1));
-    if ((i - 1) % tiles.size() == 0) {
-      CHECK(rate.bytes > bytes);
-      bytes = rate.bytes;
-    }
-    CHECK(rate.flops_per_second > 0);
-    CHECK(rate.prefetched_flops_per_second > 0);
-#if defined(LAMINA_TEST_RATES)
-    CHECK(rate.flops_per_second < 1.5 * rate.peak_flops_per_second);  // not twice what was done
-#endif
-  }
-  CHECK_THROWS_AS(kernel_rates(DType::f16), Unsupported);
-  CHECK(kernel_rates(DType::f64, [] { return true; }).empty());
 }
 
 #if defined(LAMINA_TEST_RATES)

@@ -97,9 +97,9 @@ void check_set(const eigen::MicroKernels<T>& kernels) {
 TEST_CASE("a register tile sums any number of terms, in runs of any length, and touches nothing else") {
   for (const eigen::InstructionSet* set : sets_here()) {
     INFO(set->name);
-    check_set(set->of<float>());
-    check_set(set->of<double>());
-    check_set(set->tall<float>());
-    check_set(set->tall<double>());
+    check_set(set->kernels<float>());
+    check_set(set->kernels<double>());
+    check_set(set->kernels_6x2<float>());
+    check_set(set->kernels_6x2<double>());
   }
 }

@@ -26,14 +26,14 @@ TEST_CASE("a part of a name is near it") {
 }
 
 TEST_CASE("two letters are not near everything") {
-  CHECK(near_names("xy", {"conv1", "fc"}) == "known are \"conv1\", \"fc\"");
+  CHECK(near_names("xy", {"conv1", "fc"}) == "valid names: \"conv1\", \"fc\"");
 }
 
 TEST_CASE("where none is near, the known names are listed, a dozen at most") {
-  CHECK(near_names("something", {"fc"}) == "known is \"fc\"");
+  CHECK(near_names("something", {"fc"}) == "valid names: \"fc\"");
   CHECK(near_names("something", {}) == "there are none");
   CHECK(near_names("something", {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n"}) ==
-        "known are \"a\", \"b\", \"c\", \"d\", \"e\", \"f\", \"g\", \"h\", \"i\", \"j\", \"k\", \"l\" and 2 more");
+        "valid names: \"a\", \"b\", \"c\", \"d\", \"e\", \"f\", \"g\", \"h\", \"i\", \"j\", \"k\", \"l\" and 2 more");
 }
 
 TEST_CASE("an edit distance counts changed, added and dropped characters, of a whole text or of its best part") {

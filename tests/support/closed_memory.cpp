@@ -126,8 +126,8 @@ std::unique_ptr<Staging> ClosedDevice::staging(std::size_t bytes) {
 ClosedBackend::ClosedBackend(std::shared_ptr<Backend> inner, const std::string& choice_cache)
     : inner_(std::move(inner)), device_(inner_->device().describe()), choices_(choice_cache) {}
 
-MeasuredChoice ClosedBackend::measure(const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes) {
-  return choices_.measure(*this, spec, choice, lent, lent_bytes);
+MeasuredChoice ClosedBackend::measure(const Spec& spec, const Choice& choice, void* buffer, std::size_t buffer_bytes) {
+  return choices_.measure(*this, spec, choice, buffer, buffer_bytes);
 }
 
 }  // namespace lamina::test

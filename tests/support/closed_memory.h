@@ -50,7 +50,7 @@ class ClosedBackend final : public Backend {
   }
   bool takes_pitch(const Spec& spec) const override { return inner_->takes_pitch(spec); }
   Lowered lower(const Spec& spec, const Choice& choice) override { return inner_->lower(spec, choice); }
-  MeasuredChoice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes) override;
+  MeasuredChoice measure(const Spec&, const Choice&, void* buffer, std::size_t buffer_bytes) override;
   void update(const Update& update) override { inner_->update(update); }
   double peak_flops_per_second(DType dtype) override { return inner_->peak_flops_per_second(dtype); }
 

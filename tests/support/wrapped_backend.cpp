@@ -75,9 +75,9 @@ Lowered WrappedBackend::lower(const Spec& spec, const Choice& choice) {
   return lowered;
 }
 
-MeasuredChoice WrappedBackend::measure(const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes) {
+MeasuredChoice WrappedBackend::measure(const Spec& spec, const Choice& choice, void* buffer, std::size_t buffer_bytes) {
   ++measurements;
-  if (lent == nullptr || lent_bytes == 0) faults.emplace_back("nothing was lent to measure in");
+  if (buffer == nullptr || buffer_bytes == 0) faults.emplace_back("there is no buffer to measure in");
   Choice picked = choice;
   for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data}) {
     const auto known = inner_.algorithms(spec, pass);

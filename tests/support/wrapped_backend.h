@@ -33,7 +33,7 @@ class WrappedBackend : public Backend {
   }
   bool takes_pitch(const Spec& spec) const override { return !refuse_pitch && inner_.takes_pitch(spec); }
   Lowered lower(const Spec&, const Choice&) override;
-  MeasuredChoice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes) override;
+  MeasuredChoice measure(const Spec&, const Choice&, void* buffer, std::size_t buffer_bytes) override;
   void update(const Update& update) override { inner_.update(update); }
   double peak_flops_per_second(DType dtype) override { return inner_.peak_flops_per_second(dtype); }
 

@@ -51,9 +51,9 @@ struct Memory {
 
 /// The algorithms that were taken of `plain`, all passes open.
 Algorithms taken_by(RaceBackend& backend, const Choice& choice = {.measure = true}, std::size_t bytes = 1 << 16) {
-  const Memory lent(bytes);
-  const Choice measured = measure_in_turns(backend, spec_of(backend, plain), choice, lent.data, lent.bytes).choice;
-  CHECK(lent.wall_stands());
+  const Memory buffer(bytes);
+  const Choice measured = measure_in_turns(backend, spec_of(backend, plain), choice, buffer.data, buffer.bytes).choice;
+  CHECK(buffer.wall_stands());
   CHECK_FALSE(measured.measure);
   CHECK(backend.faults == std::vector<std::string>{});
   return measured.algorithm;
@@ -109,9 +109,9 @@ TEST_CASE("what differs by less than the noise keeps the rule's order") {
 TEST_CASE("what the pick did not beat is reported as tied, in the answer and in the calls of a plan") {
   const std::vector<Way> ways = {{"slow", always(2e-3)}, {"first", always(1e-3)}, {"second", faster_in(5, 1e-3)}};
   RaceBackend backend(ways);
-  const Memory lent(1 << 16);
+  const Memory buffer(1 << 16);
   const MeasuredChoice answer =
-      measure_in_turns(backend, spec_of(backend, plain), {.measure = true}, lent.data, lent.bytes);
+      measure_in_turns(backend, spec_of(backend, plain), {.measure = true}, buffer.data, buffer.bytes);
   CHECK(answer.choice.algorithm == all("first"));
   for (const std::vector<std::string>& tied : answer.tied) CHECK(tied == std::vector<std::string>{"second"});
 
@@ -166,13 +166,13 @@ TEST_CASE("named passes stay as named, and what a unit does not have is not meas
   CHECK(count(backend, "forward fast") == 0);
   CHECK(count(backend, "backward_data fast") == 0);
 
-  const Memory lent(1 << 16);
+  const Memory buffer(1 << 16);
   const Spec first = spec_of(backend, plain, false);
-  CHECK(measure_in_turns(backend, first, {.measure = true}, lent.data, lent.bytes).choice.algorithm ==
+  CHECK(measure_in_turns(backend, first, {.measure = true}, buffer.data, buffer.bytes).choice.algorithm ==
         Algorithms{"fast", "fast", ""});
   Case inference = plain;
   inference.mode = Mode::inference;
-  CHECK(measure_in_turns(backend, spec_of(backend, inference), {.measure = true}, lent.data, lent.bytes)
+  CHECK(measure_in_turns(backend, spec_of(backend, inference), {.measure = true}, buffer.data, buffer.bytes)
             .choice.algorithm == Algorithms{"fast", "", ""});
 }
 
@@ -222,7 +222,7 @@ TEST_CASE("what a folded batch norm reads while it is measured is bound, and giv
   Case folded = {"", Conv{.channels = 4, .kernel = 3, .bias = false}, {{2, 3, 9, 9}}, {{BatchNorm{}}, {Relu{}}}};
   folded.mode = Mode::inference;
   const Spec spec = spec_of(*backend, folded);
-  const Memory lent(1 << 20);
+  const Memory buffer(1 << 20);
   int looks = 0;
   TuningRules rules;
   rules.look = [&](LayerTuning::Candidate& one, const Spec& unit, const Args& args) {
@@ -233,8 +233,8 @@ TEST_CASE("what a folded batch norm reads while it is measured is bound, and giv
     for (std::int64_t k = 0; k < args.state[1].shape.count(); ++k) CHECK(args.state[1].as<float>()[k] > 0);
     for (std::int64_t i = 0; i < args.y.shape.count(); ++i) REQUIRE(std::isfinite(args.y.as<float>()[i]));
   };
-  const LayerTuning seen = tune(*backend, spec, Pass::forward, {}, lent.data, lent.bytes, rules);
-  CHECK(lent.wall_stands());
+  const LayerTuning seen = tune(*backend, spec, Pass::forward, {}, buffer.data, buffer.bytes, rules);
+  CHECK(buffer.wall_stands());
   CHECK(seen.candidates.size() > 2);
   CHECK(looks >= static_cast<int>(seen.candidates.size()));
 }
@@ -261,9 +261,9 @@ TEST_CASE("an algorithm that is clearly slower on one image and would take too l
   batch.x = {{8, 2, 5, 5}};
   const Choice forward = {.algorithm = {"", "rule", "rule"}, .measure = true};
   RaceBackend backend({{"rule", always(1e-3)}, {"slow", always(0.2)}, {"fast", always(5e-4)}});
-  const Memory lent(1 << 16);
+  const Memory buffer(1 << 16);
   std::vector<LayerTuning> seen;
-  measure_in_turns(backend, spec_of(backend, batch), forward, lent.data, lent.bytes,
+  measure_in_turns(backend, spec_of(backend, batch), forward, buffer.data, buffer.bytes,
                    [&](LayerTuning one) { seen.push_back(std::move(one)); });
   CHECK(count(backend, "forward slow") == 1);
   const LayerTuning::Candidate& slow = seen.at(0).candidates.at(1);
@@ -275,12 +275,12 @@ TEST_CASE("an algorithm that is clearly slower on one image and would take too l
 TEST_CASE("what was measured is kept in a file, and not measured again") {
   const Folder folder;
   const std::string file = (folder / "choices.json").string();
-  const Memory lent(1 << 16);
+  const Memory buffer(1 << 16);
   const std::vector<Way> ways = {{"slow", always(2e-3)}, {"fast", always(1e-3)}};
   RaceBackend backend(ways);
   const Spec spec = spec_of(backend, plain);
   const auto measure = [&](RaceBackend& on, const Choice& choice) {
-    return MeasuredChoices(file).measure(on, spec, choice, lent.data, lent.bytes).choice;
+    return MeasuredChoices(file).measure(on, spec, choice, buffer.data, buffer.bytes).choice;
   };
   CHECK(measure(backend, {.measure = true}).algorithm == all("fast"));
   CHECK(backend.runs() > 0);

@@ -71,8 +71,8 @@ Lowered RaceBackend::lower(const Spec& spec, const Choice& choice) {
   return lowered;
 }
 
-MeasuredChoice RaceBackend::measure(const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes) {
-  return measure_in_turns(*this, spec, choice, lent, lent_bytes);
+MeasuredChoice RaceBackend::measure(const Spec& spec, const Choice& choice, void* buffer, std::size_t buffer_bytes) {
+  return measure_in_turns(*this, spec, choice, buffer, buffer_bytes);
 }
 
 }  // namespace lamina::test

@@ -33,7 +33,7 @@ class RaceBackend final : public Backend {
   QueuedDevice& device() override { return device_; }
   std::vector<std::string> algorithms(const Spec&, Pass) const override;
   Lowered lower(const Spec&, const Choice&) override;
-  MeasuredChoice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes) override;
+  MeasuredChoice measure(const Spec&, const Choice&, void* buffer, std::size_t buffer_bytes) override;
 
   int runs() const { return static_cast<int>(log.size()); }
 

@@ -65,8 +65,8 @@ class CudaBackend final : public Backend {
         spec.op);
   }
 
-  MeasuredChoice measure(const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes) override {
-    return choices_.measure(*this, spec, choice, lent, lent_bytes);
+  MeasuredChoice measure(const Spec& spec, const Choice& choice, void* buffer, std::size_t buffer_bytes) override {
+    return choices_.measure(*this, spec, choice, buffer, buffer_bytes);
   }
 
   void update(const Update& update) override { run_update(update, machine_); }

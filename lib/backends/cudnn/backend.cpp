@@ -155,9 +155,9 @@ Lowered CudnnBackend::lower(const Spec& spec, const Choice& choice) {
       spec.op);
 }
 
-MeasuredChoice CudnnBackend::measure(const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes) {
+MeasuredChoice CudnnBackend::measure(const Spec& spec, const Choice& choice, void* buffer, std::size_t buffer_bytes) {
   return choices_.measure(*this, spec, choice, [&] {
-    return measure_in_turns(*this, spec, choice, lent, lent_bytes,
+    return measure_in_turns(*this, spec, choice, buffer, buffer_bytes,
                             [this](LayerTuning seen) { measured_.push_back(std::move(seen)); });
   });
 }

@@ -32,7 +32,7 @@ class CudnnBackend final : public Backend {
 
   /// Times every algorithm of a convolution that the choice leaves open, in turns, unless the choice cache has it.
   /// Every other unit has one algorithm only.
-  MeasuredChoice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes) override;
+  MeasuredChoice measure(const Spec&, const Choice&, void* buffer, std::size_t buffer_bytes) override;
 
   void update(const Update&) override;
   double peak_flops_per_second(DType) override;  ///< of the device, measured without the library

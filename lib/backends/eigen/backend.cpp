@@ -88,8 +88,8 @@ double EigenBackend::peak_flops_per_second(DType dtype) {
   return eigen::peak_flops_per_second(pool_, context_.set, dtype);
 }
 
-MeasuredChoice EigenBackend::measure(const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes) {
-  return choices_.measure(*this, spec, choice, lent, lent_bytes);
+MeasuredChoice EigenBackend::measure(const Spec& spec, const Choice& choice, void* buffer, std::size_t buffer_bytes) {
+  return choices_.measure(*this, spec, choice, buffer, buffer_bytes);
 }
 
 }  // namespace lamina::eigen

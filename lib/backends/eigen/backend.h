@@ -29,7 +29,7 @@ class EigenBackend final : public Backend {
   void update(const Update& update) override { context_.set.update(update, pool_); }
 
   /// By a race, unless the choice cache has the answer. The result is added to the cache.
-  MeasuredChoice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes) override;
+  MeasuredChoice measure(const Spec&, const Choice&, void* buffer, std::size_t buffer_bytes) override;
 
  private:
   MeasuredChoices choices_;

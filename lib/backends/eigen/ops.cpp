@@ -2,7 +2,7 @@
 
 #include <variant>
 
-#include "lib/backends/eigen/micro_kernels/tall_kernels.h"
+#include "lib/backends/eigen/micro_kernels/kernels_6x2.h"
 #include "lib/backends/eigen/runtime/common.h"
 
 namespace lamina::eigen {
@@ -33,7 +33,7 @@ std::vector<std::string> algorithms(const Spec& spec, Pass pass) {
 
 extern const InstructionSet LAMINA_SET;
 const InstructionSet LAMINA_SET = {
-    LAMINA_SET_NAME,   micro_kernels_f32, micro_kernels_f64, tall_kernels_f32, tall_kernels_f64,
-    register_sums_f32, register_sums_f64, lower_op,          algorithms,       update};
+    LAMINA_SET_NAME,   micro_kernels_f32, micro_kernels_f64, kernels_6x2_f32, kernels_6x2_f64,
+    register_sums_f32, register_sums_f64, lower_op,          algorithms,      update};
 
 }  // namespace lamina::eigen

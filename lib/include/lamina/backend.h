@@ -198,7 +198,7 @@ class LAMINA_API Backend : public std::enable_shared_from_this<Backend> {
 
   /// Times the candidates that `choice` leaves open, in memory that the plan lends, and names the fastest.
   /// Default: throws Unsupported.
-  virtual MeasuredChoice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes);
+  virtual MeasuredChoice measure(const Spec&, const Choice&, void* buffer, std::size_t buffer_bytes);
 
   /// Updates parameters. Enqueues; does not wait, does not allocate. The same bits on every run.
   /// Default: throws Unsupported.

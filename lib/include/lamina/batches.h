@@ -25,11 +25,10 @@ namespace lamina {
 
 /// Some samples, ready for upload(): host memory, dense n, c, h, w.
 struct Batch {
-  std::int64_t number = 0;         ///< in its epoch, from 0
-  Shape shape;                     ///< of x; n is the number of samples in this batch
-  std::vector<float> x;            ///< ids are stored as exact whole numbers: they are below 2^24
-  std::vector<std::uint32_t> ids;  ///< if the source gives ids: the same numbers as x; empty otherwise
-  std::vector<float> labels;       ///< the class of each sample, a whole number
+  std::int64_t number = 0;    ///< in its epoch, from 0
+  Shape shape;                ///< of x; n is the number of samples in this batch
+  std::vector<float> x;       ///< ids are stored as exact whole numbers: they are below 2^24
+  std::vector<float> labels;  ///< the class of each sample, a whole number
 };
 
 /// What a random augmentation may depend on, besides the index of the sample.
@@ -44,8 +43,6 @@ class LAMINA_API Source {
   virtual std::int64_t count() const = 0;
   virtual Shape shape() const = 0;  ///< of one sample: n is 1
   virtual int classes() const = 0;  ///< labels are below it
-  /// Whether x holds whole numbers from 0 to below 2^24, and Batch::ids is filled.
-  virtual bool gives_ids() const { return false; }
 
   /// Writes all of x, shape().count() elements in the order c, h, w, and the label. Depends on its arguments alone;
   /// several threads call it at once. Its exceptions are thrown by Loader::next().

@@ -1,5 +1,5 @@
 #pragma once
-// Every header but two, which are included separately: lamina/cudnn_engines.h, lamina/kernel_rates.h.
+// Every header but one, which is included separately: lamina/cudnn_engines.h.
 
 #include "lamina/api.h"
 #include "lamina/backend.h"

@@ -46,7 +46,7 @@ struct PlanLayout {
   Units units;
   Lifetimes lives;
   Aliases aliases;
-  EachNode<Location> value, gradient, remade;
+  EachNode<Location> value, gradient, recomputed;
   EachNode<std::vector<Location>> parameter, parameter_gradient, state;  ///< as in Node; empty if another plan's
   EachUnit<Location> saved, scratch, prepared;
   EachUnit<Workspaces> workspace;

@@ -82,9 +82,9 @@ void drop_cheap_values(Lifetimes& lives, const Units& units, NodeId output) {
                                       (lives.value[unit.x[j]].last() >= when && !lives.dropped(unit.x[j])));
     if (!inputs_there) continue;
 
-    Accesses& remade = lives.remade[unit.y()];
-    remade.writes.push_back(when);
-    std::ranges::copy_if(y.reads, std::back_inserter(remade.reads), is_backward);
+    Accesses& recomputed = lives.recomputed[unit.y()];
+    recomputed.writes.push_back(when);
+    std::ranges::copy_if(y.reads, std::back_inserter(recomputed.reads), is_backward);
     std::erase_if(y.reads, is_backward);
     for (std::size_t j = 0; j < unit.x.size(); ++j)
       if (flag(unit.lowered->recompute_reads_x, j)) lives.value[unit.x[j]].reads.push_back(when);
@@ -106,7 +106,7 @@ bool flag(const std::vector<bool>& flags, std::size_t i) { return i < flags.size
 
 Lifetimes make_lifetimes(const Units& units, const Nodes& nodes, const Options& options) {
   Lifetimes lives;
-  lives.value = lives.gradient = lives.remade = EachNode<Accesses>(nodes.size());
+  lives.value = lives.gradient = lives.recomputed = EachNode<Accesses>(nodes.size());
   add_value_accesses(lives, units);
   add_gradient_accesses(lives, units);
   keep_what_the_caller_touches(lives, units, nodes);

@@ -21,8 +21,8 @@ struct Accesses {
 struct Lifetimes {
   EachNode<Accesses> value;  ///< of a dropped value: until the last forward reader
   EachNode<Accesses> gradient;
-  EachNode<Accesses> remade;  ///< the second life of a dropped value; without writes it is not dropped
-  bool dropped(NodeId node) const { return !remade[node].writes.empty(); }
+  EachNode<Accesses> recomputed;  ///< the second life of a dropped value; without writes it is not dropped
+  bool dropped(NodeId node) const { return !recomputed[node].writes.empty(); }
 };
 
 /// The flag of operand i in one of Lowered's vectors; false beyond its end.

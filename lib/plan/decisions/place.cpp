@@ -138,8 +138,8 @@ void take_workspace(PlanLayout& layout, UnitId id, Arena& arena) {
   };
   take({Pass::forward, Pass::prepare}, units.forward_step(id), at.forward);
   if (unit.backward) take({Pass::backward_params, Pass::backward_data}, units.backward_step(id), at.backward);
-  const auto& remade = layout.lives.remade[unit.y()].writes;
-  if (!remade.empty()) take({Pass::recompute}, remade[0], at.recompute);
+  const auto& recomputed = layout.lives.recomputed[unit.y()].writes;
+  if (!recomputed.empty()) take({Pass::recompute}, recomputed[0], at.recompute);
 }
 
 void take_blocks(PlanLayout& layout, UnitId id, Arena& arena, Row& prepared) {
@@ -149,7 +149,7 @@ void take_blocks(PlanLayout& layout, UnitId id, Arena& arena, Row& prepared) {
   MemoryReport& memory = layout.memory;
   const Step forward = units.forward_step(id), backward = units.backward_step(id);
   Step last = unit.backward ? backward : forward;
-  for (const Step step : layout.lives.remade[unit.y()].writes) last = std::max(last, step);
+  for (const Step step : layout.lives.recomputed[unit.y()].writes) last = std::max(last, step);
   arena.take(lowered.saved_bytes, forward, last, layout.saved[id], &LiveMemory::saved);
   if (unit.backward) arena.take(lowered.scratch_bytes, backward, backward, layout.scratch[id], &LiveMemory::scratch);
   layout.prepared[id] = prepared.take(lowered.prepared_bytes);
@@ -163,7 +163,7 @@ void take_blocks(PlanLayout& layout, UnitId id, Arena& arena, Row& prepared) {
 void place(PlanLayout& layout, const Nodes& nodes, const Options& options) {
   const Units& units = layout.units;
   MemoryReport& memory = layout.memory;
-  layout.value = layout.gradient = layout.remade = EachNode<Location>(nodes.size());
+  layout.value = layout.gradient = layout.recomputed = EachNode<Location>(nodes.size());
   layout.saved = layout.scratch = layout.prepared = EachUnit<Location>(units.list.size());
   layout.workspace = EachUnit<Workspaces>(units.list.size());
   place_parameters(layout, nodes, options);
@@ -175,8 +175,8 @@ void place(PlanLayout& layout, const Nodes& nodes, const Options& options) {
   values.take(nodes, options.dtype, inputs, arena, &LiveMemory::values);
   gradients.take(nodes, options.dtype, inputs, arena, &LiveMemory::gradients);
   for (const NodeId node : nodes.ids())
-    if (const Accesses& again = layout.lives.remade[node]; layout.lives.dropped(node))
-      arena.take(bytes_of(nodes[node].shape, options.dtype), again.first(), again.last(), layout.remade[node],
+    if (const Accesses& again = layout.lives.recomputed[node]; layout.lives.dropped(node))
+      arena.take(bytes_of(nodes[node].shape, options.dtype), again.first(), again.last(), layout.recomputed[node],
                  &LiveMemory::values);
   for (const UnitId unit : units.list.ids()) {
     take_blocks(layout, unit, arena, prepared);

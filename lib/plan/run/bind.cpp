@@ -70,8 +70,8 @@ class Binder {
   Binder(const PlanLayout& layout, const Memory& memory, const Nodes& nodes)
       : layout_(layout), memory_(memory), nodes_(nodes), specs_(layout.units.list.size()) {
     for (const UnitId id : layout.units.list.ids()) {
-      const auto& remade = layout.lives.remade[unit(id).y()];
-      if (!remade.writes.empty()) remade_at_[remade.writes[0]].push_back(id);
+      const auto& recomputed = layout.lives.recomputed[unit(id).y()];
+      if (!recomputed.writes.empty()) recomputed_at_[recomputed.writes[0]].push_back(id);
     }
   }
 
@@ -89,7 +89,7 @@ class Binder {
   }
 
   void backward(UnitId id) {
-    remake(layout_.units.backward_step(id));
+    recompute(layout_.units.backward_step(id));
     if (!unit(id).backward || layout_.units.backward_is_view(id)) return;
     const auto& shared = layout_.aliases.dx_shared[id];
     bool wants_data = false;
@@ -109,9 +109,9 @@ class Binder {
   const Unit& unit(UnitId id) const { return layout_.units.list[id]; }
 
   /// Recomputes what was dropped and is needed from this step on.
-  void remake(Step when) {
-    const auto units = remade_at_.find(when);
-    if (units == remade_at_.end()) return;
+  void recompute(Step when) {
+    const auto units = recomputed_at_.find(when);
+    if (units == recomputed_at_.end()) return;
     for (const UnitId id : units->second) call(id, *find_step(*unit(id).lowered, Pass::recompute), Pass::recompute);
   }
 
@@ -144,8 +144,8 @@ class Binder {
   const PlanLayout& layout_;
   const Memory& memory_;
   const Nodes& nodes_;
-  std::map<Step, std::vector<UnitId>> remade_at_;  // in order
-  EachUnit<std::shared_ptr<const Spec>> specs_;    // of units with calls, which share them
+  std::map<Step, std::vector<UnitId>> recomputed_at_;  // in order
+  EachUnit<std::shared_ptr<const Spec>> specs_;        // of units with calls, which share them
   Calls calls_;
 };
 

@@ -73,7 +73,7 @@ Tensor Memory::placed(const EachNode<Location>& locations, const Places& places,
 Tensor Memory::value(NodeId i) const { return placed(layout_->value, layout_->aliases.value, i); }
 
 Tensor Memory::kept_value(NodeId i) const {
-  return layout_->lives.dropped(i) ? dense(layout_->remade[i], nodes_[i].shape, dtype_) : value(i);
+  return layout_->lives.dropped(i) ? dense(layout_->recomputed[i], nodes_[i].shape, dtype_) : value(i);
 }
 
 Tensor Memory::gradient(NodeId i) const { return placed(layout_->gradient, layout_->aliases.gradient, i); }

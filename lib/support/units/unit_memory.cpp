@@ -1,4 +1,4 @@
-// A single unit in lent memory.
+// A single unit in a buffer.
 
 #include "unit_memory.h"
 
@@ -11,7 +11,7 @@ namespace {
 /// The tensors and blocks of a unit, one after the other.
 class UnitMemory {
  public:
-  explicit UnitMemory(void* lent) : parts_(lent, block_alignment) {}
+  explicit UnitMemory(void* buffer) : parts_(buffer, block_alignment) {}
 
   Tensor tensor(Operand, std::size_t, const TensorSpec& spec, std::int64_t pitch) {
     const std::int64_t steps = spec.layout == Layout::nchw ? spec.shape.n : spec.shape.n * spec.shape.plane();
@@ -37,9 +37,9 @@ class UnitMemory {
 
 }  // namespace
 
-LentUnit lend_unit(const Spec& spec, const Lowered& lowered, void* lent) {
-  UnitMemory memory(lent);
-  LentUnit unit;
+UnitInBuffer bind_in_buffer(const Spec& spec, const Lowered& lowered, void* buffer) {
+  UnitMemory memory(buffer);
+  UnitInBuffer unit;
   unit.args = bind_unit(spec, lowered, memory);
   unit.tensors_bytes = memory.tensors_bytes();
   unit.bytes = memory.bytes();

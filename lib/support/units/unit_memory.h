@@ -1,6 +1,6 @@
 #pragma once
-// The tensors and blocks of one unit, bound: which exist, which gradients are null, and their positions in lent
-// memory.
+// The tensors and blocks of one unit, bound: which exist, which gradients are null, and where each is in a
+// buffer.
 
 #include <algorithm>
 #include <cstddef>
@@ -67,14 +67,14 @@ Args bind_unit(const Spec& spec, const Lowered& lowered, Memory&& memory) {
   return args;
 }
 
-/// A single unit in lent memory: every tensor and block aligned to 256.
-struct LentUnit {
+/// A single unit in one buffer: every tensor and block aligned to 256.
+struct UnitInBuffer {
   Args args;
   std::size_t tensors_bytes = 0;  ///< of the tensors, which come first
   std::size_t bytes = 0;          ///< of everything; the workspace is last
 };
 
-/// Binds from `lent` on; if that is null it only counts.
-LentUnit lend_unit(const Spec&, const Lowered&, void* lent);
+/// Binds from `buffer` on. If that is null it only counts bytes.
+UnitInBuffer bind_in_buffer(const Spec&, const Lowered&, void* buffer);
 
 }  // namespace lamina

@@ -70,14 +70,15 @@ void FewChannelsData<T>::add_sums(const Tensor& dx, std::int64_t image, int chan
       const int right = s * op.dilation.w - op.pad.w;
       const Range q = range_within(c_.y.w, op.stride.w, right, 0, c_.x.w);
       if (p.first == p.last || q.first == q.last) continue;
-      kernels_->put({.to = plane + std::int64_t{p.first * op.stride.h + down} * c_.x.w + q.first * op.stride.w + right,
-                     .ldc = std::int64_t{op.stride.h} * c_.x.w,
-                     .step = op.stride.w,
-                     .from = sums + std::int64_t{p.first} * c_.y.w + q.first,
-                     .ldf = c_.y.w,
-                     .rows = p.last - p.first,
-                     .count = q.last - q.first,
-                     .epilogue = {.add = true}});
+      kernels_->store_tile(
+          {.to = plane + std::int64_t{p.first * op.stride.h + down} * c_.x.w + q.first * op.stride.w + right,
+           .ldc = std::int64_t{op.stride.h} * c_.x.w,
+           .step = op.stride.w,
+           .from = sums + std::int64_t{p.first} * c_.y.w + q.first,
+           .ldf = c_.y.w,
+           .rows = p.last - p.first,
+           .count = q.last - q.first,
+           .epilogue = {.add = true}});
     }
   }
 }

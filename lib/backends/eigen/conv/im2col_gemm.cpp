@@ -1,7 +1,8 @@
 // Convolution as matrix products whose second factor, the columns, is packed from the image block by block.
 //
 // forward           y = w * columns of x
-// backward_data     dx at the positions of one residue modulo the stride = weights * columns of dy (residue_data.h);
+// backward_data     dx at the positions of one residue modulo the stride = weights * columns of dy
+// (strided_data_gradient.h);
 //                   if x has few channels: few_channels.h, subpixel.h
 // backward_params   weight_gradient_product.h
 
@@ -13,8 +14,8 @@
 #include "conv.h"
 #include "few_channels.h"
 #include "lib/backends/eigen/gemm/column_product.h"
-#include "lib/backends/eigen/micro_kernels/tall_kernels.h"
-#include "residue_data.h"
+#include "lib/backends/eigen/micro_kernels/kernels_6x2.h"
+#include "strided_data_gradient.h"
 #include "subpixel.h"
 #include "weight_gradient_product.h"
 
@@ -75,7 +76,7 @@ Lowered::Step backward_data_step(const ConvProblem& c, Pool& pool, const MicroKe
   };
   if (is_subpixel(c)) return step_of(SubpixelData<T>(c, pool.threads(), kernels));
   if (has_few_channels(c)) return step_of(FewChannelsData<T>(c, pool.threads(), kernels));
-  return step_of(ResidueData<T>(c, pool.threads(), kernels));
+  return step_of(StridedDataGradient<T>(c, pool.threads(), kernels));
 }
 
 // ---- backward_params ----
@@ -97,7 +98,7 @@ std::int64_t data_roundings(const ConvProblem& c) {
     return ColumnProduct<T>::roundings(filters,
                                        divide_up(op.kernel.h, op.stride.h) * divide_up(op.kernel.w, op.stride.w));
   }
-  const auto depth = ResidueData<T>::depth(c);
+  const auto depth = StridedDataGradient<T>::depth(c);
   // Few channels: a product per tap, added up where taps overlap.
   return has_few_channels(c) ? ColumnProduct<T>::roundings(filters, 1) + depth.taps : depth.roundings;
 }
@@ -110,7 +111,7 @@ double im2col_gemm_error(const ConvProblem& c, DType dtype, Pass pass, const Con
     switch (pass) {
       case Pass::forward: return ColumnProduct<T>::roundings(c.group_channels(), taps);
       case Pass::backward_params:
-        return WeightGradientProduct<T>(c, forward_columns(c), context.pool.threads(), tall_kernels<T>()).roundings();
+        return WeightGradientProduct<T>(c, forward_columns(c), context.pool.threads(), kernels_6x2<T>()).roundings();
       default: return data_roundings<T>(c);
     }
   });
@@ -119,7 +120,7 @@ double im2col_gemm_error(const ConvProblem& c, DType dtype, Pass pass, const Con
 
 Lowered::Step im2col_gemm_step(const ConvProblem& problem, DType dtype, Pass pass, const Context& context) {
   return with_type(dtype, [&]<class T>() {
-    const MicroKernels<T>& kernels = tall_kernels<T>();
+    const MicroKernels<T>& kernels = kernels_6x2<T>();
     switch (pass) {
       case Pass::forward: return forward_step<T>(problem, context.pool, kernels);
       case Pass::backward_params: return backward_params_step<T>(problem, context.pool, kernels);

@@ -265,7 +265,7 @@ void WeightGradientProduct<T>::add_rows(const Share& share, ColumnRange range, s
                                         const Buffers& buffers) const {
   const std::int64_t taps = left_.taps(), lanes = kernels_->lanes;
   const Source<T>& left = share.left;
-  const auto unused = [](const Finished<T>&, std::int64_t, std::int64_t) {};  // partial sums are whole vectors
+  const auto unused = [](const OutputTile<T>&, std::int64_t, std::int64_t) {};  // partial sums are whole vectors
   Block<T> block{.kernels = kernels_,
                  .a = buffers.row_tile,
                  .lda = round_up(block_depth_, lanes),

@@ -120,7 +120,7 @@ bool winograd_pays(const ConvProblem& c, DType dtype) {
 Lowered::Step winograd_step(const ConvProblem& c, int tile, DType dtype, Pass pass, bool inference,
                             const Context& context) {
   return with_type(dtype, [&]<class T>() {
-    const MicroKernels<T>& kernels = context.set.of<T>();
+    const MicroKernels<T>& kernels = context.set.kernels<T>();
     switch (pass) {
       case Pass::prepare: return prepare_step<T>(c, tile, context.pool, kernels);
       case Pass::backward_params: return params_step<T>(c, tile, context.pool, kernels);
@@ -132,7 +132,7 @@ Lowered::Step winograd_step(const ConvProblem& c, int tile, DType dtype, Pass pa
 std::size_t winograd_prepared_bytes(const ConvProblem& c, int tile, DType dtype, const Context& context) {
   return with_type(dtype, [&]<class T>() {
     const WinogradProduct<T> product =
-        product_of<T>(c, tile, Pass::forward, context.pool.threads(), context.set.of<T>());
+        product_of<T>(c, tile, Pass::forward, context.pool.threads(), context.set.kernels<T>());
     const std::int64_t filters = prepares_filters(product) ? product.prepared_count() : 0;
     return static_cast<std::size_t>(2 * fold_room<T>(c) + filters) * sizeof(T);
   });

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "lib/backends/eigen/runtime/product_blocks.h"
-
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t in_place_bytes = 256 * 1024;  // of a block that is read in place, together with the next one
+constexpr std::int64_t block_row_bytes = 2048;  // of one row of a: eight rows fill a third of a first-level cache
+constexpr std::int64_t block_panel_bytes = 512 * 1024;  // of its packed columns: half of a second-level cache
+constexpr std::int64_t in_place_bytes = 256 * 1024;     // of a block that is read in place, together with the next one
 constexpr std::int64_t page_bytes = 4096;
 
 /// How the terms of a sum are divided along k: whole channels in a block, unless one alone is too deep; blocks of even
@@ -47,7 +47,7 @@ struct GridPlace {
     return q + count > output.row_length ? nullptr : to + row * output.row_pitch + q;
   }
 
-  void put(Finished<T> tile, std::int64_t row, std::int64_t column, const MicroKernels<T>& kernels) const {
+  void store(OutputTile<T> tile, std::int64_t row, std::int64_t column, const MicroKernels<T>& kernels) const {
     if (output.row_major) return RowMajor<T>{output.data, output.plane, &kernels}(tile, row, column - first);
     const std::int64_t count = tile.count;
     tile.step = output.step;
@@ -67,7 +67,7 @@ struct GridPlace {
         tile.below = std::min(step_h, output.h - p * step_h) - 1;
         tile.pitch = output.w;
       }
-      kernels.put(tile);
+      kernels.store_tile(tile);
     }
   }
 };
@@ -194,9 +194,9 @@ ColumnRange ColumnProduct<T>::range_from(const Section& section, std::int64_t fi
 /// Multiplies the columns of a range block by block of the depth. `shared` is what all of these share, `next` the
 /// panels of the range to come.
 template <class T>
-template <class Put>
+template <class Store>
 void ColumnProduct<T>::multiply_range(const Section& section, ColumnRange range, std::span<const Panel<T>> next,
-                                      const Work& work, const Block<T>& shared, const Put& put) const {
+                                      const Work& work, const Block<T>& shared, const Store& store) const {
   const Columns& columns = section.columns;
   const std::span<const Panel<T>> panels = shared.panels;
   const std::int64_t segments =
@@ -218,7 +218,7 @@ void ColumnProduct<T>::multiply_range(const Section& section, ColumnRange range,
     } else {
       pack(section, range, panels, work, k, block.depth, segments);
     }
-    multiply(block, put);
+    multiply(block, store);
   }
 }
 
@@ -238,8 +238,8 @@ void ColumnProduct<T>::run(const Section& section, const Work& work) const {
   for (int turn = 1; range.count > 0; turn = 1 - turn) {
     const ColumnRange next_range = range_from(section, range.first + range.count, share.last);
     const std::span<const Panel<T>> next = list_panels(section, next_range, work, lists[turn]);
-    const auto put = [&](Finished<T> tile, std::int64_t row, std::int64_t column) {
-      place.put(tile, row, column, *kernels_);
+    const auto store = [&](OutputTile<T> tile, std::int64_t row, std::int64_t column) {
+      place.store(tile, row, column, *kernels_);
     };
     multiply_range(section, range, next, work,
                    {.kernels = kernels_,
@@ -258,7 +258,7 @@ void ColumnProduct<T>::run(const Section& section, const Work& work) const {
                     .prefetch_b = section.in_place && range.first == share.first,
                     .prefetch_c = narrow_vectors(*kernels_),
                     .non_temporal = operands.non_temporal},
-                   put);
+                   store);
     range = next_range;
     panels = next;
   }

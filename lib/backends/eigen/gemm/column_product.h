@@ -94,9 +94,9 @@ class ColumnProduct {
   /// What separates panels has room for what packing writes after a row.
   std::int64_t panel_stride() const { return (block_depth_ + 1) * kernels_->width(); }
   void run(const Section&, const Work&) const;
-  template <class Put>
+  template <class Store>
   void multiply_range(const Section&, ColumnRange, std::span<const Panel<T>> next, const Work&, const Block<T>& shared,
-                      const Put&) const;
+                      const Store&) const;
   ColumnRange range_from(const Section&, std::int64_t first, std::int64_t last) const;
   std::span<const Panel<T>> list_panels(const Section&, ColumnRange, const Work&, Panel<T>* list) const;
   PanelWidths widths_of(ColumnRange, std::span<const Panel<T>>) const;

@@ -91,10 +91,10 @@ bool narrow_vectors(const MicroKernels<T>& kernels) {
   return kernels.lanes * static_cast<std::int64_t>(sizeof(T)) < line_bytes;
 }
 
-/// Multiplies a block. put(tile, row, column) stores a tile of finished sums that has no direct place in c. What all
+/// Multiplies a block. store(tile, row, column) stores a tile of finished sums that has no direct place in c. What all
 /// tiles share is set once: for tiles with few terms, setting it each time costs as much as many terms.
-template <class T, class Put>
-void multiply(const Block<T>& block, const Put& put) {
+template <class T, class Store>
+void multiply(const Block<T>& block, const Store& store) {
   const MicroKernels<T>& kernels = *block.kernels;
   const std::int64_t width = kernels.width();
   const bool keeps = block.sums != nullptr && !(block.begins && block.ends);
@@ -154,17 +154,17 @@ void multiply(const Block<T>& block, const Put& put) {
       column += panel.vectors * kernels.lanes;
       (non_temporal ? kernels.non_temporal_tile : kernels.tile)[half][panel.vectors - 1](tile);
       if (panel.c != nullptr || (keeps && !block.ends)) continue;
-      put(Finished<T>{.to = nullptr,
-                      .ldc = block.ldc,
-                      .step = 1,
-                      .from = tile.c,
-                      .ldf = tile.ldc,
-                      .rows = rows,
-                      .count = panel.count,
-                      .epilogue = {.bias = keeps || block.begins ? of_rows.bias : nullptr,
-                                   .add = of_rows.add || !(keeps || block.begins),
-                                   .relu = of_rows.relu && block.ends}},
-          i, panel.column);
+      store(OutputTile<T>{.to = nullptr,
+                          .ldc = block.ldc,
+                          .step = 1,
+                          .from = tile.c,
+                          .ldf = tile.ldc,
+                          .rows = rows,
+                          .count = panel.count,
+                          .epilogue = {.bias = keeps || block.begins ? of_rows.bias : nullptr,
+                                       .add = of_rows.add || !(keeps || block.begins),
+                                       .relu = of_rows.relu && block.ends}},
+            i, panel.column);
     }
   }
 }
@@ -175,9 +175,9 @@ struct RowMajor {
   T* data;
   std::int64_t ld;
   const MicroKernels<T>* kernels;
-  void operator()(Finished<T> tile, std::int64_t row, std::int64_t column) const {
+  void operator()(OutputTile<T> tile, std::int64_t row, std::int64_t column) const {
     tile.to = data + row * ld + column;
-    kernels->put(tile);
+    kernels->store_tile(tile);
   }
 };
 

@@ -112,7 +112,7 @@ void multiply_rows(const MicroKernels<T>& kernels, const T* a, std::int64_t lda,
                         .epilogue = {.add = add},
                         .begins = k == 0,
                         .ends = k + block >= depth},
-               [](const Finished<T>&, std::int64_t, std::int64_t) {});
+               [](const OutputTile<T>&, std::int64_t, std::int64_t) {});
     }
     column += count;
     panel += b.panel == 0 ? count : b.panel;

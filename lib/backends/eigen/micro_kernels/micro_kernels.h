@@ -84,7 +84,7 @@ struct Staged {
 /// `left`, step is 2 and each of these elements follows one of the left ones: to[i * ldc + j * 2] = left[i * left_ld +
 /// j] (+ the old value), and the one above is one further.
 template <class T>
-struct Finished {
+struct OutputTile {
   T* to;
   std::int64_t ldc, step;
   const T* from;
@@ -123,7 +123,7 @@ struct MicroKernels {
   void (*transpose)(T* to, std::int64_t ldt, const T* from, std::int64_t ldf, const T* mask, std::int64_t ldm,
                     std::int64_t columns, std::int64_t depth);
   /// Writes finished sums to where they belong; touches nothing else.
-  void (*put)(const Finished<T>&);
+  void (*store_tile)(const OutputTile<T>&);
   WinogradKernels<T> winograd;
   ActivationKernels<T> activations;
 

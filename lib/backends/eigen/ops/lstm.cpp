@@ -12,7 +12,7 @@ Lowered lower(const Lstm& op, const Spec& spec, const Choice&, const Context& co
   const bool training = spec.mode == Mode::training;
   with_type(spec.y.dtype, [&]<class T>() {
     Pool& pool = context.pool;
-    const LstmRows<T> rows(problem, pool.threads(), context.set.of<T>());
+    const LstmRows<T> rows(problem, pool.threads(), context.set.kernels<T>());
     const LstmForward<T> forward(rows, training);
     unit.steps.push_back(step(
         {Pass::forward}, "direct", [forward, &pool](const Args& args) { forward.run(args, pool); },

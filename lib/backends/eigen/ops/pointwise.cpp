@@ -47,7 +47,7 @@ struct ByMap {
 
   template <class T>
   void forward(T* y, const T* x, std::int64_t count) const {
-    map(set.of<T>().activations)(y, x, count);
+    map(set.kernels<T>().activations)(y, x, count);
   }
   template <bool adds, class T>
   void backward(T* dx, const T* y, const T* dy, std::int64_t count) const {
@@ -63,7 +63,7 @@ struct SiluRows {
 
   template <class T>
   void forward(T* y, const T* x, std::int64_t count) const {
-    set.of<T>().activations.silu(y, x, count);
+    set.kernels<T>().activations.silu(y, x, count);
   }
   template <bool adds, class T>
   void backward(T* dx, const T* x, const T* dy, std::int64_t count) const {
@@ -71,7 +71,7 @@ struct SiluRows {
     T slopes[run];
     for (std::int64_t at = 0; at < count; at += run) {
       const std::int64_t some = std::min(run, count - at);
-      set.of<T>().activations.silu_slope(slopes, x + at, some);
+      set.kernels<T>().activations.silu_slope(slopes, x + at, some);
       put_gradient<adds>(dx + at, slopes, dy + at, some, [](T slope, T d) { return slope * d; });
     }
   }

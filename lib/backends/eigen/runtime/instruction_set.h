@@ -24,9 +24,9 @@ struct InstructionSet {
   const char* name;  ///< "generic", "x86-64-v3", "x86-64-v4"
   const MicroKernels<float>& f32;
   const MicroKernels<double>& f64;
-  /// As tall_kernels(): those of products whose blocks are packed for the second-level cache.
-  const MicroKernels<float>& tall_f32;
-  const MicroKernels<double>& tall_f64;
+  /// As kernels_6x2(): those of products whose blocks are packed for the second-level cache.
+  const MicroKernels<float>& f32_6x2;
+  const MicroKernels<double>& f64_6x2;
   const RegisterSums<float>& sums_f32;
   const RegisterSums<double>& sums_f64;
   /// Of any op but an input.
@@ -37,7 +37,7 @@ struct InstructionSet {
   void (*update)(const Update&, Pool&);
 
   template <class T>
-  const MicroKernels<T>& of() const {
+  const MicroKernels<T>& kernels() const {
     if constexpr (sizeof(T) == sizeof(float)) {
       return f32;
     } else {
@@ -45,11 +45,11 @@ struct InstructionSet {
     }
   }
   template <class T>
-  const MicroKernels<T>& tall() const {
+  const MicroKernels<T>& kernels_6x2() const {
     if constexpr (sizeof(T) == sizeof(float)) {
-      return tall_f32;
+      return f32_6x2;
     } else {
-      return tall_f64;
+      return f64_6x2;
     }
   }
   template <class T>

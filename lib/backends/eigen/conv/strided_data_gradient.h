@@ -15,9 +15,9 @@
 namespace lamina::eigen {
 
 template <class T>
-class ResidueData {
+class StridedDataGradient {
  public:
-  ResidueData(const ConvProblem&, int threads, const MicroKernels<T>& kernels);
+  StridedDataGradient(const ConvProblem&, int threads, const MicroKernels<T>& kernels);
   std::size_t workspace_bytes() const { return weight_bytes_ + part_bytes_ * static_cast<std::size_t>(parts_); }
   void run(const Args&, Pool&) const;
 
@@ -61,7 +61,7 @@ class ResidueData {
   int parts_ = 0;
 };
 
-extern template class ResidueData<float>;
-extern template class ResidueData<double>;
+extern template class StridedDataGradient<float>;
+extern template class StridedDataGradient<double>;
 
 }  // namespace lamina::eigen

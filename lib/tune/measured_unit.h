@@ -1,5 +1,5 @@
 #pragma once
-// A unit in memory that is lent to measure in: what the memory lacks, and numbers in the tensors.
+// The buffer that a unit is measured in: whether it is large enough, and numbers for the tensors.
 
 #include <cstddef>
 #include <string>
@@ -9,10 +9,10 @@
 namespace lamina {
 
 /// Why a unit cannot be measured in that many bytes.
-std::string lacks(std::size_t needed, std::size_t lent);
+std::string lacks(std::size_t needed, std::size_t buffer);
 
 /// Fills every tensor of the unit, gaps included: with normal numbers, and running variances with positive ones.
 /// Zeros, old contents or what becomes NaN could take another time.
-void draw_numbers(Device&, const Spec&, void* lent);
+void draw_numbers(Device&, const Spec&, void* buffer);
 
 }  // namespace lamina

@@ -35,15 +35,15 @@ std::vector<T> put_numbers(std::int64_t columns, int seed) {
 }
 
 template <class T>
-eigen::Finished<T> finished(const PutWay& way, std::int64_t count) {
-  eigen::Finished<T> f{.to = nullptr,
-                       .ldc = room,
-                       .step = way.step,
-                       .from = nullptr,
-                       .ldf = count,
-                       .rows = rows,
-                       .count = count,
-                       .epilogue = {.add = way.add, .relu = way.relu}};
+eigen::OutputTile<T> finished(const PutWay& way, std::int64_t count) {
+  eigen::OutputTile<T> f{.to = nullptr,
+                         .ldc = room,
+                         .step = way.step,
+                         .from = nullptr,
+                         .ldf = count,
+                         .rows = rows,
+                         .count = count,
+                         .epilogue = {.add = way.add, .relu = way.relu}};
   if (way.between == Between::zeros) {
     f.width = count * way.step - (way.step > 1 ? count % 2 : 0);  // with and without zeros after the last sum
     f.below = 1;
@@ -54,7 +54,7 @@ eigen::Finished<T> finished(const PutWay& way, std::int64_t count) {
 
 /// By the definition.
 template <class T>
-std::vector<T> wanted(const eigen::Finished<T>& f) {
+std::vector<T> wanted(const eigen::OutputTile<T>& f) {
   std::vector<T> to(rows * room, T{edge});
   const auto store = [&](std::int64_t at, T value) {
     T& old = to[static_cast<std::size_t>(at)];
@@ -79,7 +79,7 @@ void check_put(const eigen::MicroKernels<T>& kernels, const PutWay& way) {
   for (std::int64_t count = 1; count <= 3 * kernels.lanes + 2; ++count) {
     INFO(count << " sums, " << way.step << " apart, between " << static_cast<int>(way.between) << ", add " << way.add);
     const std::vector<T> sums = put_numbers<T>(count, 1), left = put_numbers<T>(count, 5);
-    eigen::Finished<T> f = finished<T>(way, count);
+    eigen::OutputTile<T> f = finished<T>(way, count);
     f.from = sums.data();
     if (way.between == Between::left) {
       f.left = left.data();
@@ -88,7 +88,7 @@ void check_put(const eigen::MicroKernels<T>& kernels, const PutWay& way) {
     const std::vector<T> want = wanted(f);
     std::vector<T> got(rows * room, T{edge});
     f.to = got.data();
-    kernels.put(f);
+    kernels.store_tile(f);
     REQUIRE((got == want));
   }
 }
@@ -165,9 +165,9 @@ void check_puts(const eigen::MicroKernels<T>& kernels) {
 TEST_CASE("finished sums and copies of any number are where they belong, and touch nothing else") {
   for (const eigen::InstructionSet* set : sets_here()) {
     INFO(set->name);
-    check_puts(set->of<float>());
-    check_puts(set->of<double>());
-    check_puts(set->tall<float>());
-    check_puts(set->tall<double>());
+    check_puts(set->kernels<float>());
+    check_puts(set->kernels<double>());
+    check_puts(set->kernels_6x2<float>());
+    check_puts(set->kernels_6x2<double>());
   }
 }

@@ -1,6 +1,6 @@
 // Sets the tensors of a unit that is measured, and says what its memory lacks.
 
-#include "lent_unit.h"
+#include "measured_unit.h"
 
 #include <algorithm>
 #include <span>
@@ -24,15 +24,15 @@ void fill(Device& device, void* to, std::size_t bytes, DType dtype, std::span<co
 
 }  // namespace
 
-std::string lacks(std::size_t needed, std::size_t lent) {
-  return "needs " + std::to_string(needed) + " bytes to be measured in, and gets " + std::to_string(lent);
+std::string lacks(std::size_t needed, std::size_t buffer) {
+  return "needs " + std::to_string(needed) + " bytes to be measured in, and gets " + std::to_string(buffer);
 }
 
-void draw_numbers(Device& device, const Spec& spec, void* lent) {
-  const LentUnit unit = lend_unit(spec, {}, lent);
+void draw_numbers(Device& device, const Spec& spec, void* buffer) {
+  const UnitInBuffer unit = bind_in_buffer(spec, {}, buffer);
   std::vector<double> numbers(1 << 16);
   fill_normal(numbers, 1);
-  fill(device, lent, unit.tensors_bytes, spec.y.dtype, numbers);
+  fill(device, buffer, unit.tensors_bytes, spec.y.dtype, numbers);
   fill_uniform(numbers, 2);
   for (const Tensor& state : unit.args.state) {
     const std::size_t bytes = static_cast<std::size_t>(state.shape.count()) * size_of(state.dtype);

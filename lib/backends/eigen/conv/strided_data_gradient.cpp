@@ -1,6 +1,6 @@
 // The data gradient as products that gather, one for each residue modulo the stride.
 
-#include "residue_data.h"
+#include "strided_data_gradient.h"
 
 #include <algorithm>
 #include <span>
@@ -60,7 +60,7 @@ void sort_taps(T* to, const T* from, std::int64_t filters, std::span<const int> 
 }  // namespace
 
 template <class T>
-ResidueData<T>::ResidueData(const ConvProblem& problem, int threads, const MicroKernels<T>& kernels)
+StridedDataGradient<T>::StridedDataGradient(const ConvProblem& problem, int threads, const MicroKernels<T>& kernels)
     : c_(problem), kernels_(&kernels) {
   const Conv& op = c_.op;
   std::vector<Columns> columns;  // of each residue
@@ -112,7 +112,7 @@ ResidueData<T>::ResidueData(const ConvProblem& problem, int threads, const Micro
 /// Weights of one group, transposed for every residue: to[weights_at + c * weights_ld + k * taps + t] =
 /// w[k][c][taps[t]] for k in [first, last). Some channels at a time, so that what is written stays in few pages.
 template <class T>
-void ResidueData<T>::transpose_weights(const T* w, T* to, std::int64_t first, std::int64_t last) const {
+void StridedDataGradient<T>::transpose_weights(const T* w, T* to, std::int64_t first, std::int64_t last) const {
   const std::int64_t kernel = std::int64_t{c_.op.kernel.h} * c_.op.kernel.w, channels = c_.group_channels();
   if (kernel == 1) {
     for (const Residue& residue : residues_) {  // one, or none where padding alone is read
@@ -160,7 +160,7 @@ void ResidueData<T>::transpose_weights(const T* w, T* to, std::int64_t first, st
 }
 
 template <class T>
-void ResidueData<T>::zero_untouched(const Tensor& dx, std::int64_t first_plane, std::int64_t last_plane) const {
+void StridedDataGradient<T>::zero_untouched(const Tensor& dx, std::int64_t first_plane, std::int64_t last_plane) const {
   for (std::int64_t plane = first_plane; plane < last_plane; ++plane) {
     T* const to = dx.as<T>() + plane / c_.x.c * dx.pitch + plane % c_.x.c * c_.x.plane();
     for (const auto& [h0, w0] : untouched_) {
@@ -172,7 +172,7 @@ void ResidueData<T>::zero_untouched(const Tensor& dx, std::int64_t first_plane, 
 }
 
 template <class T>
-void ResidueData<T>::run(const Args& args, Pool& pool) const {
+void StridedDataGradient<T>::run(const Args& args, Pool& pool) const {
   const Tensor& dx = args.dx[0];
   if (!dx) return;
   T* const weights = static_cast<T*>(args.workspace);
@@ -196,7 +196,7 @@ void ResidueData<T>::run(const Args& args, Pool& pool) const {
 /// Every line of dx has several residues. So some images are processed at a time, and dx is still in a cache for the
 /// next.
 template <class T>
-void ResidueData<T>::run_group(int part, int group, const T* weights, const Args& args, void* workspace) const {
+void StridedDataGradient<T>::run_group(int part, int group, const T* weights, const Args& args, void* workspace) const {
   constexpr std::int64_t most_bytes = 4 << 20;
   const std::int64_t image_bytes = c_.group_channels() * c_.x.plane() * static_cast<std::int64_t>(sizeof(T));
   const std::int64_t images = products_.size() == 1 ? c_.x.n : std::max<std::int64_t>(1, most_bytes / image_bytes);
@@ -226,7 +226,7 @@ void ResidueData<T>::run_group(int part, int group, const T* weights, const Args
 }
 
 template <class T>
-auto ResidueData<T>::depth(const ConvProblem& c) -> Depth {
+auto StridedDataGradient<T>::depth(const ConvProblem& c) -> Depth {
   const Conv& op = c.op;
   Depth most{0, 0};
   for (int h = 0; h < op.stride.h; ++h) {
@@ -242,7 +242,7 @@ auto ResidueData<T>::depth(const ConvProblem& c) -> Depth {
   return most;
 }
 
-template class ResidueData<float>;
-template class ResidueData<double>;
+template class StridedDataGradient<float>;
+template class StridedDataGradient<double>;
 
 }  // namespace lamina::eigen
