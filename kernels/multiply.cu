@@ -1,6 +1,6 @@
 // Multiply: y = a b; da = dy b, db = dy a. If b is one factor for each plane, db is the sum of dy a over the plane.
 //
-// Of equal shapes a thread computes one pack of 16 bytes, image by image along the grid's y, and reads every operand
+// With equal shapes a thread computes one pack of 16 bytes, image by image along the grid's y, and reads every operand
 // before it writes. With factors of planes, forward likewise; backward, a warp takes one plane: each lane every 32nd
 // pixel, then the lanes are added. 8 planes a block, planes along the grid's x.
 // Per element: two reads and one write, of factors of planes one read; backward at most three reads and two writes.

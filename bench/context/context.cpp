@@ -42,7 +42,7 @@ std::string value_of(const char* path, const std::string& key) {
   return {};
 }
 
-/// Of the fastest processor; "not known" where the system has none.
+/// The clock of the fastest processor; "not known" where the system has none.
 std::string clock_MHz() {
   const std::optional<double> mhz = processor_mhz();
   return mhz ? fmt::format("{:.0f}", *mhz) : "not known";

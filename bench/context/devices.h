@@ -14,7 +14,7 @@ namespace lamina::bench {
 struct MeasuredDevice {
   DeviceInfo device{};
   DeviceRates rates{};
-  /// Of fp32 multiply-adds in registers, on every core or multiprocessor. Of a processor the median of several moments,
+  /// The rate of fp32 multiply-adds in registers, on every core or multiprocessor: for a processor, the median of moments
   /// and the greatest.
   double units_flops_per_second = 0, units_most = 0;
 };

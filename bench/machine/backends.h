@@ -23,7 +23,7 @@ class Backends {
   /// Those that the user named, or every one that was built and can run here, cuda-host apart. Throws UsageError for
   /// unknown names.
   const std::vector<std::string>& names();
-  /// Of backends that were left out, why: "cudnn: this build ...".
+  /// Which backends were left out, and why: "cudnn: this build ...".
   const std::vector<std::string>& left_out() const { return left_out_; }
 
   int threads() const { return settings_.threads; }  ///< as asked for a processor's backend; 0: all

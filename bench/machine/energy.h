@@ -9,7 +9,7 @@
 
 namespace lamina::bench {
 
-/// Of the device of a backend. Throws Unsupported with the reason.
+/// The counter of the device of a backend. Throws Unsupported with the reason.
 std::unique_ptr<EnergyCounter> energy_counter(const std::string& backend);
 
 /// How counters are made: energy_counter, or what a test has in its place.
@@ -21,7 +21,7 @@ struct MeasuredEnergy {
   std::string missing{};                  ///< why there are none; then joules are 0
 };
 
-/// Of a pass, as the mean over a window of a second or more.
+/// The energy of a pass, as the mean over a window of a second or more.
 MeasuredEnergy energy_of(const std::string& backend, const std::function<void()>& pass);
 
 /// The energy of a long run and of its parts, one after another, as the epochs of a training.
@@ -51,7 +51,7 @@ class EnergyMeter {
   Reading begin_{}, part_{}, last_{};
 };
 
-/// Of the device in an idle second: "12.3", or "not available: why".
+/// The power of the device in an idle second: "12.3", or "not available: why".
 std::string idle_power_text(const std::string& backend, const MakeEnergyCounter& make = energy_counter);
 /// What counts its energy, or "not available: why".
 std::string energy_text(const std::string& backend, const MakeEnergyCounter& make = energy_counter);

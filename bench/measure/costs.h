@@ -11,7 +11,7 @@ struct GraphCost {
   Cost forward, backward;
 };
 
-/// Of a pass over a whole graph, each pass of each op alone: backward counts the data gradients that are wanted.
+/// The cost of a whole graph, each pass of each op alone: backward counts the data gradients that are wanted.
 GraphCost graph_cost(const Graph&, DType, bool input_gradient);
 
 /// The sums over a plan's calls.

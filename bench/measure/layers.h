@@ -41,7 +41,7 @@ struct NamedAlgorithm {
 /// network with the same kind of op (for a plain 3x3 convolution, too). One, "none", where the backend was not built.
 std::vector<NamedAlgorithm> algorithms_of(Backends&, const Config&, const Graph&, const Node&, Pass);
 
-/// Of a plan of the layer alone: the named algorithm for one pass, under the demands; the other passes by rule.
+/// Options of a plan of one layer: the named algorithm for one pass, under the demands; the other passes by rule.
 Options layer_options(const Config&, const Node&, Pass, const std::string& algorithm, const Choice& demands);
 
 }  // namespace lamina::bench

@@ -27,7 +27,7 @@ class MemoryPredictor {
   /// Throws what predict_memory throws.
   MemoryReport at(int batch);
   LargestBatch largest_under(std::size_t limit);
-  /// Of the plan that is predicted.
+  /// The options of the plan that is predicted.
   Options options(int batch);
 
  private:

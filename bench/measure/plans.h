@@ -21,7 +21,7 @@ class Plans {
   /// As published, but for what the user set.
   nets::Protocol protocol(const std::string& network) const;
   Graph graph(const Config& config) const { return graph_of(config, net_); }
-  /// Of a network that is read from a file; empty for the zoo's.
+  /// The weights of a network that is read from a file; empty for the zoo's.
   TensorFile weights(const Config& config) const { return stored_weights(config, net_); }
   /// With the choices of the file that the settings name; how many of them hold is printed on standard error, once for
   /// each network, backend and batch. Throws FileError, and UsageError where it has none for the network on this

@@ -31,7 +31,7 @@ RowKey key_of(const char* what, const Config&, std::string_view part, const Plan
 void add_variants(RowKey&, const PlanningSettings&);
 /// What differs from the default in which algorithms may be taken.
 void add_limits(RowKey&, const Choice&);
-/// Of a planned network: key_of() with add_variants().
+/// The key of a planned network: key_of() with add_variants().
 RowKey plan_key(const char* what, const Config&, std::string_view part, const PlanningSettings&);
 
 /// "net/resnet50/total/eigen/f32/nchw/batch:16"

@@ -55,7 +55,7 @@ struct PlanSettings {
   std::filesystem::path choices{};  ///< file of choices to take; empty: none
 };
 
-/// Of the subcommands that plan networks on backends.
+/// The settings of subcommands that plan networks on backends.
 struct PlanningSettings {
   BackendSettings backends{};
   NetSettings net{};

@@ -36,7 +36,7 @@ void keep_lowest(std::optional<double>& lowest, std::optional<double> value) {
   if (value && (!lowest || *value < *lowest)) lowest = value;
 }
 
-/// Of one sensor of /sys/class/hwmon that is a processor's.
+/// Takes the temperature of one sensor of /sys/class/hwmon, if it is a processor's.
 void add_sensor(const fs::path& folder, std::optional<Temperature>& hottest) {
   constexpr std::array names = {"coretemp", "k10temp", "zenpower", "cpu_thermal"};
   const std::string name = first_line(folder / "name");

@@ -43,7 +43,7 @@ class MachineWatch {
   const Conditions& conditions() const { return worst_; }
 
  private:
-  /// Of all processors since the system started.
+  /// The time of all processors since the system started.
   struct Ticks {
     double busy = 0, all = 0;
   };

@@ -61,7 +61,7 @@ void check_share(const TrainOptions& options) {
     throw UsageError("--share is for synthetic sets; leave it out with --data");
 }
 
-/// Of what is neither a workload nor of a file.
+/// Refuses a name that is neither a workload nor a network.
 void check_name(const std::string& name, const TrainOptions& options) {
   std::vector<std::string> names;
   for (const Workload& each : workloads()) names.emplace_back(each.name);
@@ -81,7 +81,7 @@ void check_files(const TrainOptions& options) {
         throw UsageError(fmt::format("{} and {} name one file, {}; give two", flag, other_flag, file.string()));
 }
 
-/// Of a network that is no workload.
+/// The options of a network that is no workload.
 NetworkOptions network_options(const TrainOptions& options, std::uint64_t seed) {
   return {.data = options.data,
           .batch = options.batch > 0 ? options.batch : 32,

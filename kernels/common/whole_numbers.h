@@ -15,7 +15,7 @@ __device__ int whole_number(T element, int count) {
   return number < count && static_cast<T>(number) == element ? static_cast<int>(number) : invalid_number;
 }
 
-/// Likewise the class of a label, or ignored_label.
+/// The class of a label: a whole number below `classes`, ignored_label or invalid_number.
 template <class T>
 __device__ int class_of(T label, int classes) {
   return label == T(-1) ? ignored_label : whole_number(label, classes);

@@ -175,13 +175,13 @@ struct Share {
 
 template <class T, class Tile, bool masked>
 struct TapPerStep {
-  /// Of a step's first channel; `in` and `w` are the distances to the next step's.
+  /// The taps of a step's first channel; `in` and `w` are the distances to the next step's.
   using Shared = Tap[2];
 
   const GatherProduct<T>& product;
   Shared& taps;
   const Share<T, Tile> own;
-  // Of the next step to load. Carried by the loop, they stay in registers: from there an address is one
+  // Where the next step loads from. Carried by the loop, they stay in registers: from there an address is one
   // instruction; as a sum of offsets it is six.
   const T *in, *mask, *filters;
 

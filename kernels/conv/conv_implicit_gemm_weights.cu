@@ -96,7 +96,7 @@ __global__ __launch_bounds__(Tile::threads,
   const int filters = product.filters - first_filter - own_row;  // of the block, from own_row on
   const unsigned plane = static_cast<unsigned>(product.dy.dy.h) * static_cast<unsigned>(product.dy.dy.w);
 
-  // Of the next step to load. Carried by the loop, they stay in registers (conv_gather.h).
+  // Where the next step loads from. Carried by the loop, it stays in registers (conv_gather.h).
   const PixelPlace first = place_of(product, group, first_tile * Tile::bk + own_k);
   const std::int64_t first_plane = std::int64_t{min(first_filter + own_row, product.filters - 1)} * plane;
   const T* dy = product.dy.dy.data + (first.dy + first_plane);

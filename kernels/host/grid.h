@@ -21,7 +21,7 @@ struct uint3 {  // NOLINT
   unsigned x, y, z;
 };
 
-// Of the thread that runs.
+// The indices of the thread that runs.
 inline uint3 threadIdx{}, blockIdx{};  // NOLINT
 inline dim3 blockDim, gridDim;         // NOLINT
 constexpr int warpSize = 32;           // NOLINT

@@ -5,7 +5,7 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// Of one shape; each with its own pitch. Either the same memory or no overlap.
+/// Copies between views of one shape, each with its own pitch. They are the same memory or do not overlap.
 template <class T>
 void copy(Stream, View<const T> from, View<T> to, bool adds);
 

@@ -65,7 +65,7 @@ struct Adder {
           });
   }
 
-  // Of the losses: where the accuracy jumps and where the clip begins.
+  // The kinks of the losses: where the accuracy jumps and where the clip begins.
 
   /// `labels` chooses the probability that is clipped.
   void softmax(double clip, const Shape& shape, const Values& logits, const Values& labels) {

@@ -102,7 +102,7 @@ void NewFile::keep() {
   }
 }
 
-/// Of processes that ended while they wrote: nobody holds the lock.
+/// Removes files of processes that ended while they wrote: nobody holds their lock.
 void NewFile::remove_left_behind() const {
   const std::string prefix = target_.filename().string() + neighbours;
   std::error_code error;

@@ -37,7 +37,7 @@ std::int64_t part(std::int64_t samples, double share) {
   return std::max<std::int64_t>(1, std::llround(static_cast<double>(samples) * share));
 }
 
-/// Of the samples to validate on; more than the published number would only take time.
+/// The samples to validate on; more than the published number would only take time.
 std::int64_t unseen_part(std::int64_t samples, const WorkloadOptions& options) {
   return part(samples, std::min(options.share, 1.0));
 }

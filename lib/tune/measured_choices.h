@@ -19,7 +19,7 @@ class MeasuredChoices {
   /// stored.
   MeasuredChoice measure(Backend&, const Spec&, const Choice&, void* buffer, std::size_t buffer_bytes);
 
-  /// Likewise, measured by a function of the backend.
+  /// As above, but a function of the backend measures.
   MeasuredChoice measure(Backend&, const Spec&, const Choice&, const std::function<MeasuredChoice()>& measured);
 
   /// The file's choice among instruction sets, or the measured one, which is added to the file.

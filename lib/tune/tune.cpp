@@ -31,7 +31,7 @@ void run(const Lowered& lowered, const Args& args, Pass pass) {
     if (step.covers(pass)) step.kernel->run(args);
 }
 
-/// Of one image; the pitches are the same.
+/// The unit for one image; the pitches are the same.
 Spec of_one_image(Spec spec) {
   for (TensorSpec& x : spec.x) x.shape.n = 1;
   spec.y.shape.n = 1;

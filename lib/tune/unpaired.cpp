@@ -114,7 +114,7 @@ Interval inflate(const Interval& ratio, double times) {
 double autocorrelation_factor(const std::vector<double>& samples) {
   const std::size_t n = samples.size();
   if (n < 4) return 1;
-  // Of the places in order, so that single long samples weigh no more than others.
+  // The correlation is that of the places in order, so that single long samples weigh no more than others.
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return samples[a] < samples[b]; });

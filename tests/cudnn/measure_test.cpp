@@ -30,7 +30,7 @@ void tell(MachineLog& log, const std::vector<Told>& algorithms) {
       log.device.seconds.push_back(algorithms[round % 2 == 0 ? k : count - 1 - k](static_cast<int>(round)));
 }
 
-/// Of so many, all take 3 ms and one takes 2.
+/// The times of `count` algorithms: the fast one takes 2 ms, the others 3.
 std::vector<Told> one_fast(std::size_t count, std::size_t fast) {
   std::vector<Told> told(count, always(3e-3));
   told[fast] = always(2e-3);

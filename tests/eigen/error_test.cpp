@@ -27,7 +27,7 @@ namespace {
 constexpr std::size_t passes = 3;  // forward, backward_params, backward_data
 constexpr const char* made[passes] = {"y", "dw", "dx"};
 
-/// Of each pass: the algorithm that was taken, and what it guarantees.
+/// The algorithm that a pass took, and what it guarantees.
 struct Taken {
   std::string algorithm;
   double max_error = no_bound;

@@ -194,7 +194,7 @@ struct Known {
   Sums sums;
 };
 
-/// Of one case: by element type, whether a ReLU follows, whether all numbers are integers.
+/// The results of one case by element type, whether a ReLU follows, whether all numbers are integers.
 using Reference = std::map<std::tuple<DType, bool, bool>, Known>;
 
 template <class T>

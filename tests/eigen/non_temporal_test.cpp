@@ -59,7 +59,7 @@ Pair batch_norm(const Shape& x, bool add_and_relu) {
   return pair;
 }
 
-/// Of a forward pass each filter is computed for itself.
+/// A forward pass computes each filter for itself.
 Pair filters(const Conv& op, const Shape& x) {
   Pair pair;
   Conv small = op;
@@ -75,7 +75,7 @@ Pair filters(const Conv& op, const Shape& x) {
   return pair;
 }
 
-/// Of a grouped convolution with a group per channel each channel is, also of its data gradient.
+/// A convolution with a group per channel computes each channel for itself, and so does its data gradient.
 Pair channel_by_channel(const Shape& x) {
   Pair pair;
   const auto conv = [](int channels) {

@@ -169,7 +169,7 @@ __global__ void outside_mask_kernel() { __syncwarp(0xfffffffeU); }
 __global__ void beyond_mask_kernel() {
   if (threadIdx.x < 16) __shfl_sync(0x0000ffffU, 1, 16);
 }
-/// Of fewer than 32 threads.
+/// A block has fewer than 32 threads.
 __global__ void short_block_kernel() { __syncwarp(); }
 __global__ void odd_width_kernel() { __shfl_down_sync(0xffffffffU, 1, 1, 24); }
 __global__ void two_widths_kernel() { __shfl_down_sync(0xffffffffU, 1, 1, threadIdx.x == 5 ? 8 : 16); }

@@ -22,7 +22,7 @@ using namespace lamina::test;
 namespace {
 
 constexpr double bound = 1e-9;  // of the tensor's largest value
-// Of the largest of all gradients: a gradient that is exactly 0, such as that of a shift before another batch norm over
+// A share of the largest gradient: a gradient that is exactly 0, such as that of a shift before a batch norm over
 // the same values, contains only rounding errors.
 constexpr double noise = 64 * 0x1p-52;
 

@@ -16,7 +16,7 @@ TEST_CASE("Winograd is picked where its model is faster than implicit gemm's: VG
     int channels, filters, pixels;
     bool forward, data;
   };
-  // Of those that are not picked, conv1_1 has few channels, and the others have few tiles.
+  // Some are not picked: conv1_1 has few channels, and the others have few tiles.
   const Layer layers[] = {
       {"VGG-16 conv1_1", 3, 64, 224, false, true},    {"VGG-16 conv1_2", 64, 64, 224, true, true},
       {"VGG-16 conv2_1", 64, 128, 112, true, true},   {"VGG-16 conv3_2", 256, 256, 56, true, true},

@@ -17,7 +17,7 @@ std::string tested_backend(const std::string& otherwise);
 /// As lamina::make_backend. Also makes "cuda-host-closed": cuda-host on a device whose memory the host cannot access.
 std::shared_ptr<Backend> make_named(const std::string& name, const BackendOptions& = {});
 
-/// Likewise; if the backend cannot run, the process says why and ends: see support/skip.h.
+/// As make_named(); if the backend cannot run, the process says why and ends: see support/skip.h.
 std::shared_ptr<Backend> make_or_skip(const std::string& name, const BackendOptions& = {});
 
 /// The tested backend, "eigen" by default. One process tests one backend, so that ctest runs the same binary

@@ -60,7 +60,7 @@ TEST_CASE("100 steps under every optimiser have PyTorch's losses to 1e-9") {
     const auto backend = make_or_skip(name);
     Device& device = backend->device();
     for (const Case& c : cases()) {
-      // Of the slower kernels one case for each rule.
+      // The slower kernels run one case for each rule.
       if (name != "eigen" &&
           !std::set<std::string>{"nesterov", "rmsprop", "adagrad", "adadelta", "clipped"}.contains(c.name))
         continue;

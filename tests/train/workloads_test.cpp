@@ -22,7 +22,7 @@ TEST_CASE("the workloads' networks have the published parameters") {
   CHECK(parameters("mnist_mlp") == 669706);
   CHECK(parameters("mnist_cnn") == 1199882);
   CHECK(parameters("cifar10_cnn") == 1250858);
-  // Of synthetic sets: 500 ids, and 8 characters.
+  // Synthetic sets have 500 ids, and 8 characters.
   CHECK(parameters("imdb_fasttext") == 50 * 500 + 51);
   CHECK(parameters("imdb_bilstm") == 2658945 - (20000 - 500) * 128);
   CHECK(parameters("lstm_text") == 102585 - (57 - 8) * (4 * 128 + 128 + 1));

@@ -43,7 +43,7 @@ std::vector<ChoiceKey> keys() {
   return all;
 }
 
-/// Likewise, of instruction sets.
+/// Keys of instruction sets that differ in every part.
 std::vector<InstructionSetKey> set_keys() {
   return {{.processor = "p", .version = "v", .sets = {"wide", "narrow"}},
           {.processor = "other", .version = "v", .sets = {"wide", "narrow"}},

@@ -60,14 +60,14 @@ Lowered lower(const Add&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Concat&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Slice&, const Spec&, const Choice&, Machine&);
 
-/// Of an op in gpu_ops/.
+/// Lowers an op of gpu_ops/.
 template <class Op>
 auto lower(const Op& op, const Spec& spec, const Choice&, Machine& machine)
     -> decltype(lower(op, spec, std::declval<const Launcher&>())) {
   return lower(op, spec, {[&machine] { return machine.stream(); }, Machine::backend_name()});
 }
 
-/// Of Backend::update.
+/// Does the work of Backend::update.
 void run_update(const Update&, Machine&);
 
 /// The algorithms of a convolution, fully connected op or LSTM, best guess first; for every other op {"direct"}.

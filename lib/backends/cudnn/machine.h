@@ -58,7 +58,7 @@ class Machine {
   /// Writes the folded filter and bias. Enqueues.
   virtual void fold(const Fold&, void* w_to, void* bias_to) = 0;
 
-  /// Of Backend::update. Enqueues.
+  /// Enqueues the work of Backend::update.
   virtual void update(const Update&) = 0;
 
   /// Copies a sequence {n, features, steps, 1} to dense rows of features, by steps, then images; in reverse the last
@@ -73,7 +73,7 @@ class Machine {
   /// Lowers the unit of a loss or an Embedding to the kernels of the backend cuda. Its tensors are dense, in nchw.
   virtual Lowered lower_by_kernels(const Spec&) = 0;
 
-  /// Of Backend::peak_flops_per_second. Default: 0.
+  /// The result of Backend::peak_flops_per_second. Default: 0.
   virtual double peak_flops_per_second(DType) { return 0; }
 };
 

@@ -19,12 +19,12 @@ class LAMINA_API EnergyCounter {
   virtual double joules() = 0;               ///< now; throws DeviceError if it cannot be read
 };
 
-/// Of all packages of the processor, by RAPL. A wrap-around of its numbers is corrected, if they are read at least once
+/// Counts all packages of the processor, by RAPL. Wrap-arounds of its numbers are corrected if it is read once
 /// in each (about a minute under full load). `root`: the folder of the system's power zones. Throws Unsupported with
 /// the reason: no such folder, as on most virtual machines, or no right to read.
 LAMINA_API std::unique_ptr<EnergyCounter> processor_energy(const std::filesystem::path& root = "/sys/class/powercap");
 
-/// Of a GPU, by NVIDIA's management library (Volta and later). Throws Unsupported with the reason.
+/// Counts a GPU's energy, by NVIDIA's management library (Volta and later). Throws Unsupported with the reason.
 LAMINA_API std::unique_ptr<EnergyCounter> gpu_energy(int number = 0);
 
 /// The energy and time of a window of repeated work.

@@ -18,10 +18,10 @@ struct Fans {
   double in = 1, out = 1;
 };
 
-/// Of filters {k, c / groups, r, s}: c / groups r s and k r s.
+/// The fans of filters {k, c / groups, r, s}: c / groups r s and k r s.
 LAMINA_API Fans conv_fans(const Shape& filters);
 
-/// Of a fully connected weight {k, c, h, w}, whose input is flattened: c h w and k. Also of a matrix of an LSTM,
+/// The fans of a fully connected weight {k, c, h, w}: c h w, as its input is flattened, and k. Or of an LSTM's matrix,
 /// {4 hidden, in, 1, 1}, whose four gates count as one matrix.
 LAMINA_API Fans dense_fans(const Shape& weight);
 

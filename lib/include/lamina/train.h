@@ -59,7 +59,7 @@ struct TrainerOptions {
   double clip_norm = 0;    ///< as Options::clip_norm
   int accumulate = 1;      ///< batches that are added up for an update; at the end of an epoch it may be fewer
   std::uint64_t seed = 0;  ///< of initial parameters, order, augmentation and dropout
-  /// Of the training plan. The trainer sets mode, optimiser, clip_norm, accumulate_parameters, seed and share.
+  /// The training plan's options. The trainer sets mode, optimiser, clip_norm, accumulate_parameters, seed and share.
   Options plan = Options();  // not {}: g++ 12 would warn falsely of its destructor
 
   const Source* validation = nullptr;  ///< must outlive the trainer
@@ -67,7 +67,7 @@ struct TrainerOptions {
   bool drop_last = false;  ///< drop the last batch if it is not full; otherwise its missing rows count nothing
   int threads = 1;         ///< threads that prepare batches; with 0, train() prepares them itself
 
-  /// Of the weights of convolutions and fully connected ops: a name of lamina/initialisers.h. The others start as in
+  /// What convolutions' and fully connected weights start as: a name of lamina/initialisers.h. Others start as in
   /// Keras: biases 0, a batch norm's scale 1, embeddings "uniform", of an LSTM "glorot_uniform" for inputs,
   /// "orthogonal" for the recurrent weight, "unit_forget_bias".
   std::string initialiser = "glorot_uniform";
@@ -108,7 +108,7 @@ class LAMINA_API Trainer {
   /// Without dropout, with the present parameters.
   Score evaluate(const Source&);
 
-  /// Of each batch of the epoch that began last, so far. None if a checkpoint ended an epoch and no batch was done
+  /// The scores of the epoch that began last, batch by batch. None if a checkpoint ended an epoch and no batch was done
   /// since. Waits for the device.
   std::vector<Score> batch_scores() const;
 

@@ -62,7 +62,7 @@ struct PreparedWorkload {
   TrainerOptions options;                        ///< without a checkpoint and callbacks
   std::string data;                              ///< "MNIST", or "synthetic digits": what it is trained on
   bool synthetic = true;
-  /// Of a synthetic set: what the best classifier reaches on these validation samples. Of lstm_text, which has none:
+  /// What the best classifier of a synthetic set reaches on these validation samples. lstm_text has none, so here it is
   /// the chain's loss on the text of training, and the accuracy that is expected.
   std::optional<Optimum> optimum;
 };

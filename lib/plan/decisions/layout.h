@@ -60,7 +60,7 @@ struct PlanLayout {
 /// Touches no device. Throws what Plan documents, except for what concerns memory.
 PlanLayout make_layout(const Graph&, Backend&, const Options&);
 
-/// Likewise. If a choice asks for measurement, the backend measures in memory that nobody uses yet, and the layout has
+/// As make_layout(). If a choice asks for measurement, the backend measures in memory that is unused; the layout has
 /// the algorithms that it measured.
 PlanLayout make_measured_layout(const Graph&, Backend&, const Options&);
 

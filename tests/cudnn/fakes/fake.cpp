@@ -89,7 +89,7 @@ bool is_null([[maybe_unused]] T argument) {
     return false;
 }
 
-/// Of the arguments of SetRNNDescriptor_v8: what 9.19 and 9.26 take.
+/// Whether 9.19 and 9.26 take these arguments of SetRNNDescriptor_v8.
 bool takes_network(const std::vector<int>& arguments) {
   const int algorithm = arguments[1], biases = arguments[3], type = arguments[6];
   const bool is_static = algorithm == rnn::persist_static || algorithm == rnn::persist_small_h;

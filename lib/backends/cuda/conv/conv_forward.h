@@ -8,7 +8,7 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// Of one unit, before memory is allocated.
+/// The forward pass of one unit, before memory is allocated.
 struct ConvForward {
   int filters;
   std::int64_t weights;  ///< of a filter

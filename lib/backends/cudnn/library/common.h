@@ -20,7 +20,7 @@ namespace lamina::cudnn {
 TensorDescriptor describe(const Api&, const Shape&, DType, Layout, std::int64_t pitch);
 TensorDescriptor describe_value(const Api&, const TensorSpec&);
 TensorDescriptor describe_gradient(const Api&, const TensorSpec&);
-/// Of a number per channel, {1, c, 1, 1}: its strides are c, 1, 1, 1 whatever the layout of the other tensors.
+/// A tensor of a number per channel, {1, c, 1, 1}: its strides are c, 1, 1, 1 in every layout of the other tensors.
 TensorDescriptor describe_dense(const Api&, const TensorSpec&);
 FilterDescriptor describe_filter(const Api&, const TensorSpec&);
 ActivationDescriptor describe_activation(const Api&, int mode, int nans = nan::propagate);

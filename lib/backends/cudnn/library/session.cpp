@@ -43,7 +43,7 @@ Process& this_process() {
   return *process;
 }
 
-/// Of the library's build; 0 if unknown.
+/// The major version of the CUDA that the library was built with; 0 if unknown.
 int cuda_major(const Api& library) {
   return library.GetCudartVersion == nullptr ? 0 : static_cast<int>(library.GetCudartVersion() / 1000);
 }

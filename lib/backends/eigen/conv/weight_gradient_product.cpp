@@ -9,7 +9,7 @@
 namespace lamina::eigen {
 namespace {
 
-// Of one row of a block. With the transposed channels of a block it makes about half a second-level cache; rows that
+// The extents of a row of a block. With the block's transposed channels it is half a second-level cache; rows that
 // have to be copied first are copied again for each block of channels, and so want many of these.
 struct Extents {
   std::int64_t row_bytes, channels;

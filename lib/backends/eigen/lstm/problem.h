@@ -56,7 +56,7 @@ struct LstmRows {
   }
   /// Where a step is along the axis of x.
   std::int64_t place(std::int64_t step) const { return op.reverse ? steps - 1 - step : step; }
-  /// Of the steps from `first` to before `last`, the one that is first along the axis of x.
+  /// The step that is first along the axis of x, among those from `first` to before `last`.
   std::int64_t foremost(std::int64_t first, std::int64_t last) const { return op.reverse ? last - 1 : first; }
   std::int64_t direction() const { return op.reverse ? -1 : 1; }
 

@@ -106,7 +106,7 @@ struct MicroKernels {
   int lanes;    ///< elements of a vector
   int vectors;  ///< of a panel
   void (*tile[2][max_vectors])(const Tile<T>&);
-  /// Likewise with a column-major: `lda` from k to k, and readable for all rows of a register tile.
+  /// As `tile`, with a column-major: `lda` from k to k, and readable for all rows of a register tile.
   void (*tile_of_columns[2][max_vectors])(const Tile<T>&);
   /// As `tile`, by non-temporal stores where vectors are lines of memory; those of c start where lines do.
   void (*non_temporal_tile[2][max_vectors])(const Tile<T>&);

@@ -9,7 +9,7 @@ namespace lamina::eigen {
 
 constexpr std::int64_t chunk = 64;  // elements
 
-/// Of fixed size and alignment, so that an exponential has the same bits wherever its argument is in memory.
+/// A chunk has a fixed size and alignment, so that an exponential has the same bits wherever its argument is.
 template <class T>
 using Chunk = Eigen::Array<T, chunk, 1>;
 

@@ -30,7 +30,7 @@ struct Window {
         beta(static_cast<T>(op.beta)) {}
 };
 
-/// Of fixed size and alignment, so that a power has the same bits wherever its pixel is in memory.
+/// A chunk has a fixed size and alignment, so that a power has the same bits wherever its pixel is in memory.
 template <class T>
 using Chunk = Eigen::Array<T, chunk, 1>;
 

@@ -59,7 +59,7 @@ Lowered lower(const ChannelShuffle&, const Spec&, const Choice&, const Context&)
 Lowered lower(const Concat&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Slice&, const Spec&, const Choice&, const Context&);
 
-/// Of Backend::update, in the file update.cpp.
+/// Does the work of Backend::update; update.cpp defines it.
 void update(const Update&, Pool&);
 
 /// The algorithms of a convolution or fully connected op, best guess first; for every other op {"direct"}.

@@ -71,7 +71,7 @@ bool has(unsigned leaf, unsigned bits) {
 }
 #endif
 
-/// Of a multiply-add, in one register tile over a panel that stays in the first-level cache.
+/// The time of a multiply-add in one register tile, over a panel that stays in the first-level cache.
 double seconds_per_multiply_add(const InstructionSet& set) {
   constexpr std::int64_t depth = 128;
   constexpr int calls = 50;

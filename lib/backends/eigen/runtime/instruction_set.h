@@ -24,16 +24,16 @@ struct InstructionSet {
   const char* name;  ///< "generic", "x86-64-v3", "x86-64-v4"
   const MicroKernels<float>& f32;
   const MicroKernels<double>& f64;
-  /// As kernels_6x2(): those of products whose blocks are packed for the second-level cache.
+  /// The kernels of kernels_6x2.h, for products whose blocks are packed for the second-level cache.
   const MicroKernels<float>& f32_6x2;
   const MicroKernels<double>& f64_6x2;
   const RegisterSums<float>& sums_f32;
   const RegisterSums<double>& sums_f64;
-  /// Of any op but an input.
+  /// Lowers any op but an input.
   Lowered (*lower)(const Spec&, const Choice&, const Context&);
-  /// Of a convolution or a fully connected op, best guess first.
+  /// The algorithms of a convolution or a fully connected op, best guess first.
   std::vector<std::string> (*algorithms)(const Spec&, Pass);
-  /// Of Backend::update.
+  /// Does the work of Backend::update.
   void (*update)(const Update&, Pool&);
 
   template <class T>

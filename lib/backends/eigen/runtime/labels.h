@@ -15,7 +15,7 @@ std::int64_t whole_number(T element, std::int64_t count) {
   return number < count && static_cast<T>(number) == element ? number : invalid_number;
 }
 
-/// Likewise the class of a label, or ignored_label.
+/// The class of a label: a whole number below `classes`, ignored_label or invalid_number.
 template <class T>
 std::int64_t class_of(T label, std::int64_t classes) {
   return label == T(-1) ? ignored_label : whole_number(label, classes);

@@ -48,7 +48,7 @@ class Pool {
     });
   }
 
-  /// Likewise work(first, last).
+  /// As split_parts(), but calls work(first, last).
   template <class Work>
   void split(std::int64_t count, std::int64_t grain, Work&& work) {
     split_parts(count, grain, [&](int, std::int64_t first, std::int64_t last) { work(first, last); });

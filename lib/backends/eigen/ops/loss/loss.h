@@ -9,7 +9,7 @@
 
 namespace lamina::eigen {
 
-/// Of some rows, or one.
+/// The loss of some rows, or of one.
 struct RowLoss {
   double loss = 0;
   std::int64_t right = 0, count = 0;  ///< ignored rows do not count
