@@ -14,8 +14,8 @@ namespace lamina::bench {
 struct MeasuredDevice {
   DeviceInfo device{};
   DeviceRates rates{};
-  /// The rate of fp32 multiply-adds in registers, on every core or multiprocessor: for a processor, the median of moments
-  /// and the greatest.
+  /// The rate of fp32 multiply-adds in registers, on every core or multiprocessor; of a processor the median
+  /// of several moments, and the greatest.
   double units_flops_per_second = 0, units_most = 0;
 };
 

@@ -74,6 +74,12 @@ Graph::~Graph() = default;
 Graph::Graph(Graph&&) noexcept = default;
 Graph& Graph::operator=(Graph&&) noexcept = default;
 
+Graph Graph::clone() const {
+  Graph copy(name());
+  *copy.body_ = body();
+  return copy;
+}
+
 Value::Body& Graph::body() const {
   if (body_ == nullptr) throw UsageError("this graph was moved from; use the one it was moved to");
   return *body_;

@@ -28,26 +28,6 @@ using planner::PlanLayout;
 using planner::Unit;
 using planner::UnitId;
 
-namespace {
-
-/// The plan's copy of the graph, built node by node.
-Graph copy(const Graph& graph) {
-  Graph copied(graph.name());
-  std::vector<Value> values;
-  for (const Node& node : graph.nodes()) {
-    if (const auto* input = std::get_if<Input>(&node.op)) {
-      values.push_back(copied.input(input->shape, node.name));
-      continue;
-    }
-    std::vector<Value> x;
-    for (const int i : node.inputs) x.push_back(values[static_cast<std::size_t>(i)]);
-    values.push_back(apply(node.op, x, node.name));
-  }
-  return copied;
-}
-
-}  // namespace
-
 struct Plan::Body {
   /// All parameters, or all state: the node and number of each.
   struct Named {
@@ -79,7 +59,7 @@ struct Plan::Body {
 
   Body(const Graph& g, Backend& b, const Options& o)
       : shared(b.weak_from_this().lock()),
-        graph(copy(g)),
+        graph(g.clone()),
         nodes(graph),
         backend(&b),
         options(o),

@@ -41,7 +41,7 @@ class LAMINA_API Value {
 };
 
 /// A network under construction or complete. Every net can be built, described and tested on any machine.
-/// Movable, not copyable: values point into it, and follow it when it is moved. On a moved-from graph
+/// Movable, copied by clone() alone: values point into it, and follow it when it is moved. On a moved-from graph
 /// every function but assignment throws UsageError.
 class LAMINA_API Graph {
  public:
@@ -49,6 +49,7 @@ class LAMINA_API Graph {
   ~Graph();
   Graph(Graph&&) noexcept;
   Graph& operator=(Graph&&) noexcept;
+  Graph clone() const;  ///< values of this graph do not point into the copy
 
   const std::string& name() const;
 

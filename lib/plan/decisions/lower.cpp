@@ -1,8 +1,7 @@
 // What the backend makes of each unit.
 
 #include <algorithm>
-#include <string>
-#include <unordered_map>
+#include <vector>
 
 #include "decisions.h"
 #include "lamina/error.h"
@@ -10,11 +9,11 @@
 namespace lamina::planner {
 
 void lower(Units& units, const Nodes& nodes, Backend& backend) {
-  std::unordered_map<std::string, std::vector<const Unit*>> distinct;  // by the text of their specs
+  std::vector<const Unit*> distinct;
   for (Unit& unit : units.list) {
-    std::vector<const Unit*>& alike = distinct[to_string(unit.spec)];
-    const auto same = std::ranges::find_if(alike, [&](const Unit* other) { return other->choice == unit.choice; });
-    if (same != alike.end()) {
+    const auto same = std::ranges::find_if(
+        distinct, [&](const Unit* other) { return other->spec == unit.spec && other->choice == unit.choice; });
+    if (same != distinct.end()) {
       unit.lowered = (*same)->lowered;
       continue;
     }
@@ -28,7 +27,7 @@ void lower(Units& units, const Nodes& nodes, Backend& backend) {
     } catch (const UsageError& error) {
       throw UsageError(at_node(error));
     }
-    alike.push_back(&unit);
+    distinct.push_back(&unit);
   }
 }
 
