@@ -13,13 +13,12 @@ namespace {
 constexpr std::uint32_t most_ids = 1U << 24;  // every whole number up to it is an f32
 
 /// Keeps the last ids, with zeros in front.
-template <class Number>
-void pad(std::span<const std::uint32_t> ids, std::span<Number> out) {
+void pad(std::span<const std::uint32_t> ids, std::span<float> out) {
   const std::size_t kept = std::min(ids.size(), out.size());
   const auto zeros = static_cast<std::ptrdiff_t>(out.size() - kept);
-  std::fill(out.begin(), out.begin() + zeros, Number{0});
+  std::fill(out.begin(), out.begin() + zeros, 0.0F);
   std::transform(ids.end() - static_cast<std::ptrdiff_t>(kept), ids.end(), out.begin() + zeros,
-                 [](std::uint32_t id) { return static_cast<Number>(id); });
+                 [](std::uint32_t id) { return static_cast<float>(id); });
 }
 
 class ListSource final : public Source {
@@ -49,8 +48,6 @@ class ListSource final : public Source {
 };
 
 }  // namespace
-
-void pad_front(std::span<const std::uint32_t> ids, std::span<std::uint32_t> out) { pad(ids, out); }
 
 std::unique_ptr<Source> id_source(IdSet set, int length) {
   return std::make_unique<ListSource>(std::move(set), length);

@@ -163,13 +163,13 @@ TEST_CASE("image sources refuse sets that contradict themselves, and shifts outs
 }
 
 TEST_CASE("padding keeps the last ids and puts zeros in front") {
-  std::vector<std::uint32_t> out(4, 77);
-  pad_front(std::vector<std::uint32_t>{1, 2}, out);
-  CHECK(out == std::vector<std::uint32_t>{0, 0, 1, 2});
-  pad_front(std::vector<std::uint32_t>{1, 2, 3, 4, 5, 6}, out);
-  CHECK(out == std::vector<std::uint32_t>{3, 4, 5, 6});
-  pad_front({}, out);
-  CHECK(out == std::vector<std::uint32_t>{0, 0, 0, 0});
+  IdSet set;
+  set.vocabulary = 7;
+  for (const auto& list : std::vector<std::vector<std::uint32_t>>{{1, 2}, {1, 2, 3, 4, 5, 6}, {}}) set.append(list, 0);
+  const auto source = id_source(set, 4);
+  CHECK(sample(*source, 0) == std::vector<float>{0, 0, 1, 2});
+  CHECK(sample(*source, 1) == std::vector<float>{3, 4, 5, 6});
+  CHECK(sample(*source, 2) == std::vector<float>{0, 0, 0, 0});
 }
 
 TEST_CASE("lists of ids are padded to one length along the axis of time, exact as f32") {

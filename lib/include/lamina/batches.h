@@ -61,8 +61,9 @@ struct ImageOptions {
 /// Images as f32. Throws UsageError for a set that is empty or inconsistent, and options out of range.
 LAMINA_API std::unique_ptr<Source> image_source(ImageSet, ImageOptions = {});
 
-/// Lists of ids, each padded to `length`; shape {1, 1, length, 1}. Throws UsageError for a set that is empty or
-/// inconsistent, a vocabulary above 2^24, a length below 1.
+/// Lists of ids, each padded to `length` as Keras' pad_sequences does by default: it keeps the last ids, and a shorter
+/// list gets zeros in front. The shape is {1, 1, length, 1}. Throws UsageError for a set that is empty or inconsistent,
+/// a vocabulary above 2^24, a length below 1.
 LAMINA_API std::unique_ptr<Source> id_source(IdSet, int length);
 
 struct TextOptions {
@@ -76,9 +77,6 @@ struct TextOptions {
 /// Windows of a text; the label is the character that follows. There are ceil((length - window) / step) of them. Throws
 /// UsageError for a text that has none, or a window or step below 1.
 LAMINA_API std::unique_ptr<Source> text_source(Text, TextOptions = {});
-
-/// As Keras' pad_sequences does by default: keeps the last out.size() ids; a shorter list gets zeros in front.
-LAMINA_API void pad_front(std::span<const std::uint32_t> ids, std::span<std::uint32_t> out);
 
 /// The numbers 0 to count - 1 in an order that depends on seed and epoch alone: the Fisher-Yates shuffle with words of
 /// Philox. `count` is below 2^32; throws UsageError.
