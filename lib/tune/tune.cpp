@@ -32,7 +32,7 @@ void run(const Lowered& lowered, const Args& args, Pass pass) {
 }
 
 /// The unit for one image; the pitches are the same.
-Spec of_one_image(Spec spec) {
+Spec for_one_image(Spec spec) {
   for (TensorSpec& x : spec.x) x.shape.n = 1;
   spec.y.shape.n = 1;
   return spec;
@@ -136,7 +136,7 @@ class PassTuner {
 
   /// A candidate that is clearly slower on one image, and would take too long on the batch, has no other run.
   void try_one_image() {
-    const Spec one_image = of_one_image(tuning_.spec);
+    const Spec one_image = for_one_image(tuning_.spec);
     std::vector<Lowered> lowered(tuning_.candidates.size());
     std::vector<double> seconds(lowered.size(), 0);
     double fastest = std::numeric_limits<double>::infinity();

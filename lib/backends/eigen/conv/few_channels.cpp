@@ -101,7 +101,7 @@ void FewChannelsData<T>::make_image(const Args& args, std::int64_t image, int gr
     products_[static_cast<std::size_t>(index)].run(0,
                                                    {.a = buffers.weights + offset * kernel() * filters,
                                                     .lda = filters,
-                                                    .source = gradient_source<T>(c_, args).of_image(image).further(at),
+                                                    .source = gradient_source<T>(c_, args).from(image).further(at),
                                                     .output = {buffers.sums, 0, columns, columns, columns, 1}},
                                                    buffers.product);
     for (int channel = 0; channel < channels; ++channel) {

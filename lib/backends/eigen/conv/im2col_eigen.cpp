@@ -196,7 +196,7 @@ void EigenConv<T>::backward_data(const Args& args, std::int64_t unit, const Buff
   const std::int64_t n = unit / blocks / c_.op.groups, first = unit % blocks * channels_;
   const std::int64_t count = std::min(channels_, c_.group_channels() - first);
   T* const dx = args.dx[0].as<T>() + n * args.dx[0].pitch + (group * c_.group_channels() + first) * c_.x.plane();
-  const Source<T> dy = gradient_source<T>(c_, args).of_image(n).further(group * filters_ * grid());
+  const Source<T> dy = gradient_source<T>(c_, args).from(n).further(group * filters_ * grid());
   const T* const w = args.w[0].as<T>() + group * filters_ * depth() + first * taps();
   const EigenMatrix<T> to = in_place() ? EigenMatrix<T>{dx, grid()} : EigenMatrix<T>{buffers.columns, grid()};
   buffers.product.template run<Reads::a_transposed>(count * taps(), grid(), filters_, {w, depth()},
@@ -217,7 +217,7 @@ void EigenConv<T>::backward_params(const Args& args, int part, const Buffers& bu
     T* const dw = args.dw[0].as<T>() + (group * c_.group_filters() + k0) * depth() + c0 * taps();
     for (std::int64_t n = 0; n < c_.y.n; ++n) {
       const T* const x = args.x[0].as<T>() + n * args.x[0].pitch + (group * c_.group_channels() + c0) * c_.x.plane();
-      const Source<T> dy = gradient_source<T>(c_, args).of_image(n).further((group * c_.group_filters() + k0) * grid());
+      const Source<T> dy = gradient_source<T>(c_, args).from(n).further((group * c_.group_filters() + k0) * grid());
       for (std::int64_t first = 0; first < grid(); first += columns_) {
         const std::int64_t count = std::min(columns_, grid() - first);
         buffers.product.template run<Reads::b_transposed>(

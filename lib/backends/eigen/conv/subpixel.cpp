@@ -124,7 +124,7 @@ void SubpixelData<T>::run(const Args& args, Pool& pool) const {
         product_.run(share,
                      {.a = buffers.weights + group * rows() * product_.depth(),
                       .lda = product_.depth(),
-                      .source = dy.of_image(image).further(channels_before),
+                      .source = dy.from(image).further(channels_before),
                       .output = {sums_of(image), 0, grid(), grid(), grid(), 1}},
                      buffers.parts + part * part_bytes);
       });

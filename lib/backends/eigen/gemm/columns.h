@@ -34,7 +34,7 @@ struct Source {
   std::int64_t mask_pitch = 0;
 
   /// The images from this one on.
-  Source of_image(std::int64_t image) const {
+  Source from(std::int64_t image) const {
     return {data + image * pitch, pitch, mask == nullptr ? nullptr : mask + image * mask_pitch, mask_pitch};
   }
   /// What is so many elements further in each image.
