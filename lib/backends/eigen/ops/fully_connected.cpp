@@ -54,7 +54,7 @@ class FullyConnectedProduct {
     const std::int64_t fit = packed_bytes / static_cast<std::int64_t>(sizeof(T)) / (image_panels() * image_width());
     return std::min(features_, std::clamp<std::int64_t>(fit, 128, 2048));
   }
-  /// backward: columns of w or dw in a packed block. With panels of one line (the tall tile) blocks are half as wide
+  /// backward: columns of w or dw in a packed block. With panels of one line (6 by 2 tiles) blocks are half as wide
   /// and twice as deep: they write c, or add to it, less often.
   std::int64_t column_block() const {
     const std::int64_t most = width() * static_cast<std::int64_t>(sizeof(T)) == line_bytes ? 512 : 1024;
