@@ -78,9 +78,10 @@ std::vector<LibraryVersion> device_libraries(bool loaded) {
   return found;
 }
 
-DeviceRates measure(const DeviceInfo& device) {
+DeviceRates measure(const DeviceInfo& device, const std::function<bool()>& stop) {
   if (device.kind == DeviceInfo::Kind::gpu) return measure_cuda(device.number);
-  return measure_host(device.cores);
+  return measure_host(
+      device.cores, stop ? stop : [] { return false; });
 }
 
 }  // namespace lamina

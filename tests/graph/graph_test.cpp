@@ -194,3 +194,17 @@ TEST_CASE("values stay valid when their graph moves") {
   CHECK(other.nodes().size() == 2);
   CHECK(x.shape() == Shape{1, 1, 2, 2});
 }
+
+TEST_CASE("a clone has the nodes of its graph, and what is built on it is its own") {
+  Graph graph("net");
+  const Value y = relu(conv(graph.input({1, 2, 3, 3}), "conv", {.channels = 4, .kernel = 1}));
+  Graph copy = graph.clone();
+  CHECK(copy.name() == "net");
+  relu(copy.value("relu"));
+  REQUIRE(copy.nodes().size() == 4);
+  CHECK(copy.nodes()[3].name == "relu#2");
+  CHECK(copy.nodes()[1].params == graph.nodes()[1].params);
+  CHECK(copy.nodes()[2].inputs == graph.nodes()[2].inputs);
+  CHECK(relu(y).id() == 3);
+  CHECK(graph.nodes().size() == 4);
+}

@@ -28,20 +28,25 @@ void on_threads(int threads, const std::function<void(int)>& work) {
   work(0);
 }
 
-/// Shortest time in which all threads finish work(thread), of several runs after one to warm up.
-double shortest_seconds(int threads, const std::function<void(int)>& work) {
+/// Shortest time in which all threads finish work(thread), of several runs after one to warm up; infinite once stopped.
+double shortest_seconds(int threads, const std::function<bool()>& stop, const std::function<void(int)>& work) {
   using Clock = std::chrono::steady_clock;
   std::vector<Clock::time_point> stamps;
   stamps.reserve(tries + 2);
-  std::barrier gate(threads, [&]() noexcept { stamps.push_back(Clock::now()); });
+  bool stopped = false;  // written while all threads wait at the gate
+  std::barrier gate(threads, [&]() noexcept {
+    stamps.push_back(Clock::now());
+    stopped = stopped || stop();
+  });
   on_threads(threads, [&](int thread) {
     gate.arrive_and_wait();
-    for (int i = 0; i <= tries; ++i) {
+    for (int i = 0; i <= tries && !stopped; ++i) {
       work(thread);
       gate.arrive_and_wait();
     }
   });
   double best = std::numeric_limits<double>::infinity();
+  if (stopped) return best;
   for (std::size_t i = 2; i < stamps.size(); ++i)
     best = std::min(best, std::chrono::duration<double>(stamps[i] - stamps[i - 1]).count());
   return best;
@@ -49,7 +54,7 @@ double shortest_seconds(int threads, const std::function<void(int)>& work) {
 
 }  // namespace
 
-DeviceRates measure_host(int threads) {
+DeviceRates measure_host(int threads, const std::function<bool()>& stop) {
   HostDevice device(threads);
   const Buffer memory(device, 3 * array_bytes);
   auto* const first = static_cast<double*>(memory.data());
@@ -63,19 +68,19 @@ DeviceRates measure_host(int threads) {
   on_threads(threads, [&](int thread) {
     constexpr std::size_t block = std::size_t{1} << 20;
     for (const int array : {0, 1, 2})
-      for (std::size_t i = 0; i < share; i += block)
+      for (std::size_t i = 0; i < share && !stop(); i += block)
         std::fill_n(part(array, thread) + i, std::min(block, share - i), 1.0);
   });
 
   const double bytes = static_cast<double>(share) * sizeof(double) * threads;
-  const double triad = shortest_seconds(threads, [&](int thread) {
+  const double triad = shortest_seconds(threads, stop, [&](int thread) {
     double* const a = part(0, thread);
     const double* const b = part(1, thread);
     const double* const c = part(2, thread);
     for (std::size_t i = 0; i < share; ++i) a[i] = b[i] + 3.0 * c[i];
   });
   const double copy = shortest_seconds(
-      threads, [&](int thread) { std::memcpy(part(0, thread), part(1, thread), share * sizeof(double)); });
+      threads, stop, [&](int thread) { std::memcpy(part(0, thread), part(1, thread), share * sizeof(double)); });
   DeviceRates rates;
   rates.copy_bytes_per_second = 2 * bytes / copy;
   rates.triad_bytes_per_second = 3 * bytes / triad;

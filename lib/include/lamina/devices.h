@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -56,7 +57,8 @@ struct DeviceRates {
 };
 
 /// Takes about a second and at most 1 GiB of the device's memory. For a processor it measures no rate of units and no
-/// matrix rate: its backend does that. Throws DeviceError, OutOfMemory.
-LAMINA_API DeviceRates measure(const DeviceInfo&);
+/// matrix rate: its backend does that. Once `stop`, which any thread may call, is true, a processor's rates are given
+/// up: they are 0. Throws DeviceError, OutOfMemory.
+LAMINA_API DeviceRates measure(const DeviceInfo&, const std::function<bool()>& stop = {});
 
 }  // namespace lamina
