@@ -109,19 +109,21 @@ WholeNet time_whole(Session& session, const Config& c, const std::map<std::strin
   picked.choice_of = choices;
   Plan plans[] = {Plan(session.plans.graph(c), backend, by_rule), Plan(session.plans.graph(c), backend, picked)};
   Stopwatch stopwatch(backend.device());
-  const auto pass = [&](std::size_t i) -> std::optional<double> {
-    if (interrupted() != 0) return std::nullopt;
-    return stopwatch
-        .time([&] {
-          plans[i].forward();
-          plans[i].backward();
-        })
-        .seconds;
-  };
-  const RaceRules rules{.rounds = static_cast<std::size_t>(samples), .seconds = no_bound};
-  const std::vector<Raced> raced = race(2, pass, rules);
-  const Rounds &ruled = raced[0].rounds, &its = raced[1].rounds;
-  if (ruled.empty() || its.empty()) return {};
+  Rounds rounds[2];
+  for (int round = 0; round <= samples; ++round) {
+    for (const std::size_t k : {0U, 1U}) {
+      if (interrupted() != 0) return {};
+      const std::size_t i = round % 2 == 0 ? k : 1 - k;
+      const double seconds = stopwatch
+                                 .time([&] {
+                                   plans[i].forward();
+                                   plans[i].backward();
+                                 })
+                                 .seconds;
+      if (round > 0) rounds[i].push_back(seconds);  // the first round warms up
+    }
+  }
+  const auto& [ruled, its] = rounds;
   return {median_interval(its), median_interval(ruled), ratio_interval(ruled, its), its.size()};
 }
 

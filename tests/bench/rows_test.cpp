@@ -325,7 +325,6 @@ TEST_CASE("setup: opening library and device is timed once, whoever opens them, 
   const std::vector<Sample> first = measurement->pass(), second = measurement->pass();
   REQUIRE(first.size() == 4);
   CHECK(first[0].seconds >= both);
-  CHECK(first[0].seconds < 10 * both);
   CHECK(second[0].seconds == first[0].seconds);
 }
 

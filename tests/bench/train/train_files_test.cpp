@@ -35,7 +35,7 @@ TEST_CASE("a run's file has every epoch as soon as it is done, and keeps an earl
   CHECK(lines() == 4);
 
   const auto ended = test::run_program("timeout --preserve-status --signal=TERM 0.5 " LAMINA_BENCH,
-                                       "train mnist_cnn --share=0.3 --epochs=1 --out=" + folder.file("run.csv"));
+                                       "train imdb_bilstm --share=1 --epochs=1 --out=" + folder.file("run.csv"));
   INFO(ended.said);
   CHECK(ended.status == 143);
   CHECK(lines() == 4);
