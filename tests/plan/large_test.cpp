@@ -18,11 +18,7 @@ using lamina::test::oracle;
 
 namespace {
 
-#if defined(LAMINA_TEST_RATES)
-constexpr double most_seconds = 2;  // of processor time; 10,000 nodes took between 10 seconds and many minutes before
-#else
-constexpr double most_seconds = 60;
-#endif
+constexpr double most_seconds = 60;  // of a processor: image by image it would be minutes
 
 double cpu_seconds(const std::function<void()>& work) {
   const std::clock_t start = std::clock();
@@ -39,19 +35,22 @@ Value appended(Value x, const std::string& kind, int i) {
 
 }  // namespace
 
-TEST_CASE("a chain of 10,000 nodes is planned within two seconds") {
+TEST_CASE("a chain of ten times the nodes is planned in about ten times the time") {
   const std::string kind = GENERATE("conv", "relu", "add", "dropout");
   const Keep keep = GENERATE(Keep::all, Keep::cheap);
   INFO(kind << (keep == Keep::cheap ? ", cheap" : ""));
-  const double seconds = cpu_seconds([&] {
-    Graph graph("chain");
-    Value x = graph.input({1, 2, 1, 1});
-    for (int i = 0; i < 10000; ++i) x = appended(x, kind, i);
-    const Options options{.keep = keep, .input_gradient = true};
-    const Plan plan(graph, oracle(), options);
-    CHECK(plan.memory().total() == predict_memory(graph, oracle(), options).total());
-  });
-  CHECK(seconds <= 2 * most_seconds);  // the graph is planned twice
+  const auto seconds = [&](int nodes) {
+    return cpu_seconds([&] {
+      Graph graph("chain");
+      Value x = graph.input({1, 2, 1, 1});
+      for (int i = 0; i < nodes; ++i) x = appended(x, kind, i);
+      const Options options{.keep = keep, .input_gradient = true};
+      const Plan plan(graph, oracle(), options);
+      CHECK(plan.memory().total() == predict_memory(graph, oracle(), options).total());
+    });
+  };
+  const double few = seconds(1000);
+  CHECK(seconds(10000) < 40 * few);  // by the square of the nodes it would be a hundred times
 }
 
 TEST_CASE("memory for a billion images is predicted at once") {
