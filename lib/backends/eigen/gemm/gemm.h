@@ -84,8 +84,8 @@ std::int64_t to_next_tile(const Block<T>& block, std::size_t index, std::int64_t
   return next.c - panel.c + (last ? kernels.rows * block.ldc : 0);
 }
 
-/// Whether a vector is shorter than a cache line. Products with such vectors prefetch weights and outputs:
-/// docs/performance.md says what that gains. With longer vectors it was not measured, and nothing is prefetched for it.
+/// Whether a vector is shorter than a cache line. Products with such vectors prefetch weights and outputs.
+/// With longer vectors it was not measured, and nothing is prefetched.
 template <class T>
 bool narrow_vectors(const MicroKernels<T>& kernels) {
   return kernels.lanes * static_cast<std::int64_t>(sizeof(T)) < line_bytes;
