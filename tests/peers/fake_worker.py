@@ -39,9 +39,9 @@ def who():
     return ("keras" if script == "keras_training.py" else "torch" + "+compiled" * (words[5] == "compiled")), words[1]
 
 
-if words[:1] == ["-c"]:
+if words[:1] == ["-c"]:  # Keras is found by the backend that it would run on
     print("9.9")
-    sys.exit(0)
+    sys.exit(int("import keras" in words[1] and os.environ.get("KERAS_BACKEND") != "torch"))
 if words[:1] == ["compare"]:
     log("judge", words)
     print("judged")

@@ -197,7 +197,7 @@ class Networks(Fakes):
     def test_a_peer_that_is_not_here_is_named_with_what_installs_it(self):
         for words, status in (((), 77), (("--python", "/bin/false"), 1)):
             done, result = self.race("--peers", "openvino", "--modes", "inference", *words, status=status)
-            self.assertIn("bench/get-peers openvino" if not words else "'/bin/false' can import nothing", done.stderr)
+            self.assertIn("interpreter that has openvino" if not words else "'/bin/false' can import nothing", done.stderr)
             self.assertEqual((result, self.asked()), (None, []))
 
     def test_memory_is_that_of_a_separate_worker_beside_what_our_plan_holds(self):

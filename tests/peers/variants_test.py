@@ -139,7 +139,7 @@ class Options(unittest.TestCase):
 
 class Pythons(unittest.TestCase):
     def test_an_interpreter_without_the_modules_is_refused(self):
-        with self.assertRaisesRegex(pythons.NoPython, "can import no_such_module.*bench/get-peers some.*--python"):
+        with self.assertRaisesRegex(pythons.NoPython, "can import no_such_module.*bench/get-peers.*--python"):
             pythons.find("some", "no_such_module", [sys.executable])
 
 

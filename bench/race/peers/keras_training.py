@@ -2,7 +2,7 @@
 """Trains a workload in Keras, for a race by epochs: usage
 keras_training.py WORKLOAD FOLDER BATCH THREADS
 
-With the backend that KERAS_BACKEND names (default here: torch), by Keras' own train_on_batch, from Keras' own initial
+With the backend that KERAS_BACKEND names (of a race: torch), by Keras' own train_on_batch, from Keras' own initial
 values. The networks are those of keras-cntk-benchmark.
 """
 
@@ -11,7 +11,6 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
-os.environ.setdefault("KERAS_BACKEND", "torch")
 
 import child
 import keras
