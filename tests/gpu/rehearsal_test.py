@@ -1,5 +1,5 @@
-"""run-all from its first to its last step without a GPU: a rehearsal, with the programs of a build tree in the place of a
-pack's; and a run that finds no device.
+"""run-all from its first to its last step without a GPU: a rehearsal, with the programs of a build tree in the place of
+a pack's; and a run that finds no device.
 
 usage: rehearsal_test.py SOURCE LAMINA_BENCH TESTS, a program with the cases of tests/ops"""
 

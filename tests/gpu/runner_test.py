@@ -117,7 +117,8 @@ class Runner(unittest.TestCase):
         self.write("cudnn/libcudnn.so.9", "")
         ends = [
             (shell("good", "echo fine; echo 0 errors"), "passed", ""),
-            (shell("bad", "echo doing; echo 'error: the reason'; exit 3"), "failed", "exit status 3: error: the reason"),
+            (shell("bad", "echo doing; echo 'error: the reason'; exit 3"), "failed",
+             "exit status 3: error: the reason"),
             (shell("assertion", f"echo '{FAILED}'; exit 1"), "failed",
              "exit status 1: tests/ops/pool_test.cpp:15: FAILED: CHECK( a == b ) with expansion: 1 == 2"),
             (shell("crash", "kill -SEGV $$"), "failed", "ended by SIGSEGV"),
@@ -160,7 +161,8 @@ class Runner(unittest.TestCase):
         self.assertEqual(self.states(), {"on the device": "passed"})
 
     def test_what_is_done_runs_again_only_where_that_is_asked_for(self):
-        steps = [shell("passes", f"echo passes >> {self.root}/ran"), shell("fails", f"echo fails >> {self.root}/ran; exit 1")]
+        steps = [shell("passes", f"echo passes >> {self.root}/ran"),
+                 shell("fails", f"echo fails >> {self.root}/ran; exit 1")]
         for flags, ran in (((), ["passes", "fails"]), ((), []), (("--retry",), ["fails"]),
                            (("--fresh",), ["passes", "fails"]), (("--fresh", "--steps", "^fa"), ["fails"])):
             self.write("ran", "")
@@ -237,8 +239,9 @@ class Runner(unittest.TestCase):
     def test_where_cases_fail_together_each_is_tried_alone_and_the_guilty_one_is_named(self):
         case = """case "$*" in *--list-test-names-only*) echo "fine, and well"; echo guilty; exit 2;;
         "fine\\\\, and well") ;; guilty) echo "error: mine"; kill -SEGV $$;; "-# [#some]") {together} ;; esac\n"""
-        for together, end in (("echo together; exit 1", "1 of 2 cases fail alone: guilty: ended by SIGSEGV: error: mine"),
-                              ("exit 0", "")):
+        for together, end in (
+                ("echo together; exit 1", "1 of 2 cases fail alone: guilty: ended by SIGSEGV: error: mine"),
+                ("exit 0", "")):
             self.write("bin/gpu_tests", "#!/bin/sh\n" + case.format(together=together))
             step = {"name": "some", "command": [self.root + "/bin/gpu_tests", "-#", "[#some]"], "cases": True}
             os.chmod(step["command"][0], 0o644)  # some ways of copying lose who may run a file
@@ -264,20 +267,22 @@ class Runner(unittest.TestCase):
 
     def test_the_page_shows_what_programs_found(self):
         def compared(first, **more):
-            return {"name": "net/n/total", "first": first, "second": "cudnn", "ratio": 0.5, "low": 0.4, "high": 0.6,
-                    "verdict": "faster", **more}
-        row = {"run_name": "net/n/total", "real_time": 2.5, "time_unit": "ms", "key": {"what": "net", "part": "total"},
-               "aggregate_name": "median"}
+            return {"name": "net/n/total/cudnn", "first": first, "second": "cudnn", "ratio": 0.5, "low": 0.4,
+                    "high": 0.6, "verdict": "faster", **more}
+        row = {"name": "net/n/total/cuda_median", "run_name": "net/n/total/cuda", "real_time": 2.5,
+               "time_unit": "ms", "key": {"what": "net"}, "aggregate_name": "median"}
         reports = {
-            "race": {"comparisons": [compared("torch"), compared("fastest", fastest="torch@nhwc")]},
+            "race": {"comparisons": [compared("torch"), compared("fastest", name="net/n/forward/cudnn"),
+                                     compared("fastest", fastest="torch@nhwc")]},
             "passes, cuda": {"benchmarks": [row, {**row, "aggregate_name": "mean"}, {**row, "key": {"what": "layer"}}]},
             "other form": {"comparisons": [{"name": "x"}]}}
-        self.run_steps([shell(name, f"echo '{json.dumps(report)}' > @work@/rows.json") for name, report in reports.items()])
+        self.run_steps([shell(name, f"echo '{json.dumps(report)}' > @work@/rows.json")
+                        for name, report in reports.items()])
         page = [line.split("|")[1:-1] for line in self.read("summary.md").splitlines() if line.startswith("| ")]
         self.assertEqual([[cell.strip() for cell in line] for line in page], [
             ["row", "theirs", "ours", "ratio", "ours is"],
-            ["net/n/total", "fastest (torch@nhwc)", "cudnn", "0.500 (0.400 to 0.600)", "faster"],
-            ["backend", "row", "median"], ["cuda", "net/n/total", "2.500 ms"]])
+            ["net/n/total/cudnn", "fastest (torch@nhwc)", "cudnn", "0.500 (0.400 to 0.600)", "faster"],
+            ["backend", "row", "median"], ["cuda", "net/n/total/cuda", "2.500 ms"]])
         self.assertIn("another form: KeyError: 'first'", self.records()["other form"]["line"])
         self.assertEqual(json.loads(self.kept()["race.rows.json.gz"]), reports["race"])
 

@@ -103,7 +103,8 @@ class Machines(unittest.TestCase):
         environment = {"CUDA_HOME": os.path.join(self.root, "cuda"), "CUDA_PATH": os.path.join(self.root, "the same"),
                        "PATH": "/no/such", "LD_LIBRARY_PATH": ""}
         with mock.patch.object(machine, "USUAL", ("/no/such/python", "/bin/true")), \
-                mock.patch.object(machine, "ENVIRONMENTS", (self.root + "/*",)), mock.patch.dict(os.environ, environment):
+                mock.patch.object(machine, "ENVIRONMENTS", (self.root + "/*",)), \
+                mock.patch.dict(os.environ, environment):
             found = self.find()
         self.assertEqual(found.torch, python)
         self.assertEqual([folder for folder in found.cudnn if folder.startswith(self.root)],

@@ -1,5 +1,5 @@
-"""The steps in the order of their value: what is run, what it needs, and how long it takes. The estimates in seconds are
-made from counts and models; none was measured on a device."""
+"""The steps in the order of their value: what is run, what it needs, and how long it takes. The estimates in seconds
+are made from counts and models; none was measured on a device."""
 
 import dataclasses
 import os
@@ -22,8 +22,8 @@ def files(names):
 SMOKE = files("relu") + ",conv\\, by hand*,fully connected*"
 SUITES = (  # (name, pattern of test cases, seconds)
     ("convolution", files("conv"), 20),
-    ("other ops", files("batch_norm dropout embedding fully_connected goldens join lrn lstm moves multiply pointwise pool "
-                        "random relu sigmoid_cross_entropy smooth softmax softmax_cross_entropy space_pool"), 30),
+    ("other ops", files("batch_norm dropout embedding fully_connected goldens join lrn lstm moves multiply pointwise "
+                        "pool random relu sigmoid_cross_entropy smooth softmax softmax_cross_entropy space_pool"), 30),
     ("plans", files("call_cost choices enumerators labels large live_memory measured ownership pack plan prepared "
                     "random_graph tiny_nets"), 40),
     ("training", files("checkpoint lazy optimiser share trainer uploads workloads"), 30),
@@ -88,15 +88,17 @@ class Plan:
     def race(self, name, seconds, words, ours, peers):
         """A race against PyTorch. `ours`: variants, of which those of cudnn need the folder that was found."""
         if self.rehearse:
-            device, ours, peers = ("rehearsal", "--rounds", "2", "--threads", "1", "--batch", "2"), ["cuda-host"], ["torch"]
+            device = ("rehearsal", "--rounds", "2", "--threads", "1", "--batch", "2")
+            ours, peers = ["cuda-host"], ["torch"]
         else:
             device = ("cuda",)
             ours = [word + ("=" + self.cudnn if word.startswith("cudnn") else "")
                     for word in ours if self.cudnn or not word.startswith("cudnn")]
         return Step(name, seconds,
                     (self.torch, "-B", os.path.join(self.root, "race/race"), *words, "--device", *device, "--ours",
-                     ",".join(ours), "--peers", ",".join(peers), "--retries", "1", "--memory", "no", "--python", self.torch,
-                     "--program", self.program("lamina_bench.sh"), "--patience", PATIENCE, "--benchmark_out", REPORT),
+                     ",".join(ours), "--peers", ",".join(peers), "--retries", "1", "--memory", "no", "--python",
+                     self.torch, "--program", self.program("lamina_bench.sh"), "--patience", PATIENCE,
+                     "--benchmark_out", REPORT),
                     ("torch",) if ours else ("torch", "cudnn"), limit=540)
 
     def races(self, net):
@@ -128,9 +130,10 @@ class Plan:
 
     def sanitized(self, name, pattern, seconds):
         for checker in ("memcheck", "racecheck", "initcheck"):
-            yield Step(f"{checker}, {name}", seconds, (self.machine.tools["compute-sanitizer"], "--tool", checker,
-                                                       "--error-exitcode", "9", self.program("gpu_tests"), "-#", pattern),
-                       ("compute-sanitizer",), (("LAMINA_TEST_BACKEND", "cuda"),), limit=540)
+            yield Step(f"{checker}, {name}", seconds,
+                       (self.machine.tools["compute-sanitizer"], "--tool", checker, "--error-exitcode", "9",
+                        self.program("gpu_tests"), "-#", pattern), ("compute-sanitizer",),
+                       (("LAMINA_TEST_BACKEND", "cuda"),), limit=540)
 
     def speed(self):
         """Part B. Fast? The other races, then lamina_bench alone."""
@@ -160,12 +163,12 @@ class Plan:
             yield self.task("frontier", self.nets[0], backend, 90)
         if self.rehearse:
             return
-        for suite in (("smoke test", SMOKE, 60), *((name, pattern, 4 * seconds) for name, pattern, seconds in SUITES[:2])):
-            yield from self.sanitized(*suite)
+        for name, pattern, seconds in (("smoke test", SMOKE, 15), *SUITES[:2]):
+            yield from self.sanitized(name, pattern, 4 * seconds)
         for net in ("resnet50", "vgg16"):
             yield Step(f"kernels of {net} by Nsight Compute", 120,
-                       (self.machine.tools["ncu"], *NCU, self.program("lamina_bench"), "run", *self.cuda[2], *self.bench,
-                        f"--benchmark_filter=^net/{net}/total", "--passes=1"), ("ncu",), limit=540)
+                       (self.machine.tools["ncu"], *NCU, self.program("lamina_bench"), "run", *self.cuda[2],
+                        *self.bench, f"--benchmark_filter=^net/{net}/total", "--passes=1"), ("ncu",), limit=540)
         yield Step("two versions of cuDNN", 180,
                    (self.torch, "-B", os.path.join(self.root, "race/versions"),
                     f"--cudnn={','.join(self.machine.cudnn[:2])}", "--program", self.program("lamina_bench"),

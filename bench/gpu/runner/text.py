@@ -5,8 +5,8 @@ import re
 
 LINE = 300  # characters of a line of the summary
 WRONG = re.compile(r"\berror\b|\bfail(s|ed|ure)?\b|exception|terminate called|\bcannot\b|not found|out of memory|"
-                   r"^lamina_bench: |^race: |^skipped: |Traceback|Unsupported|refused|No tests? ran|^=+ (Invalid|Error)",
-                   re.IGNORECASE)
+                   r"^lamina_bench: |^race: |^skipped: |Traceback|Unsupported|refused|No tests? ran|"
+                   r"^=+ (Invalid|Error)", re.IGNORECASE)
 NOTHING_WRONG = re.compile(r"\b0 (errors?|failures?|failed)\b", re.IGNORECASE)
 
 
@@ -31,8 +31,8 @@ def read(path, most):
 
 
 def first_error(log):
-    """The first line of a log that says what went wrong; a failed assertion with its expansion. Where no line looks like
-    one, the last."""
+    """The first line of a log that says what went wrong; a failed assertion with its expansion. Where no line looks
+    like one, the last."""
     lines = log.splitlines()
     for i, line in enumerate(lines):
         if re.match(r"\S+:\d+: FAILED", line):
