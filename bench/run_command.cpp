@@ -57,19 +57,16 @@ Action run_command(CLI::App& app) {
       ->allow_extra_args(false)
       ->type_name("KEY=VALUE[,...]")
       ->group(rows);
-  auto* table = app.add_flag("--table", options->table,
-                             "Print the table of the published form, and write it and the rows to files");
+  auto* table =
+      app.add_flag("--table", options->table, "Print the table of the published form, and write the rows to a file");
   table->group(rows);
-  app.add_option("--results", options->results, "Folder for the files of --table")->needs(table)->group(rows);
+  app.add_option("--results", options->results, "Folder for the file of --table")->needs(table)->group(rows);
   app.add_flag("--quick", options->quick, "resnet18, resnet50 and alexnet only")
       ->needs(table)
       ->excludes(filter)
       ->group(rows);
   auto* full = app.add_flag("--full", options->full, "10 timed passes everywhere")->needs(table);
   full->group(rows);
-  app.add_flag("--published", options->published, "Published times of the same networks as further rows of the table")
-      ->needs(table)
-      ->group(rows);
 
   add_plan(app, *options);
   add_choices(app, options->plan);

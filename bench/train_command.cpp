@@ -69,22 +69,13 @@ Action train_command(CLI::App& app) {
       ->group(zoo);
   add_processor(app, options->backends);
   add_cudnn(app, options->backends.cudnn);
-  constexpr const char* cost = "What it costs, and whether it is right";
-  auto* price = app.add_option("--usd_per_hour", options->usd_per_hour, "Price of this machine");
-  price->check(CLI::PositiveNumber)->group(cost);
-  app.add_option("--prices", options->prices, "File of prices, as bench/published/prices.csv; with --configuration")
-      ->check(CLI::ExistingFile)
-      ->excludes(price)
-      ->group(cost);
-  app.add_option("--configuration", options->configuration, "Line of --prices that is this machine's")
-      ->excludes(price)
+  constexpr const char* cost = "What it costs";
+  app.add_option("--usd_per_hour", options->usd_per_hour, "Price of this machine: dollars of the run as well")
+      ->check(CLI::PositiveNumber)
       ->group(cost);
   app.add_option("--target", options->target, "Accuracy, 0.98 for 98 %: seconds and dollars to it as well")
       ->group(cost);
   app.add_flag("--energy", options->energy, "Joules of each epoch and of the run, or the reason why there are none")
-      ->group(cost);
-  app.add_flag("--accept", options->accept,
-               "Exit status 1 unless the published results are met, with --seeds by two thirds of them; needs --data")
       ->group(cost);
   return [options](const MakeBackend& make) {
     catch_interrupts();

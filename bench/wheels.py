@@ -1,18 +1,22 @@
-"""Python wheels unpacked side by side, without installing them: pip finds, fetches, verifies and unpacks."""
+"""Python wheels in folders of their own, without installing them for anybody else: pip finds, fetches, verifies and
+unpacks."""
 
-import functools
-import importlib.metadata
+import json
 import os
-import re
 import shutil
 import subprocess
 import sys
 
-PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input")
+PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--only-binary", ":all:")
+DONE = "wheels.json"  # in a folder that is whole: the wheels in it
 
 
 class WheelError(Exception):
     """What went wrong and what to do about it."""
+
+
+class NotFound(WheelError):
+    """The index has no such wheels."""
 
 
 def default_folder():
@@ -21,67 +25,41 @@ def default_folder():
     return os.path.join(base, "lamina")
 
 
-def numbers(version):
-    return [int(number) for number in version.split(".")]
-
-
-@functools.cache
-def versions(package):
-    """Those that the index has for this kind of machine, newest first; none for a package that it lacks."""
-    done = subprocess.run([*PIP, "index", "versions", package, "--only-binary", ":all:", "--retries", "1"],
-                          capture_output=True, text=True, check=False)
-    found = re.search(r"^Available versions: (.*)$", done.stdout, re.MULTILINE)
-    if done.returncode == 0 and found:
-        known = [word for word in found.group(1).split(", ") if re.fullmatch(r"\d+(\.\d+)*", word)]
-        return sorted(known, key=numbers, reverse=True)
+def resolve(requirements, needs=False):
+    """{package: version} of the newest wheels that meet pip's requirements; `needs`: and what they need."""
+    command = [*PIP, "--dry-run", "--ignore-installed", "--quiet", "--report", "-", "--retries", "1"]
+    done = subprocess.run([*command, *([] if needs else ["--no-deps"]), *requirements], capture_output=True, text=True,
+                          check=False)
+    if done.returncode == 0:
+        found = [one["metadata"] for one in json.loads(done.stdout)["install"]]
+        return {one["name"].lower().replace("_", "-"): one["version"] for one in found}
     if "No module named pip" in done.stderr:
         raise WheelError("pip is needed. On Debian and Ubuntu: sudo apt-get install python3-pip")
+    last = (done.stderr.strip().splitlines() or [f"pip ended with status {done.returncode}"])[-1]
     if "connection broken" in done.stderr or "No matching distribution" not in done.stderr:
-        lines = done.stderr.strip().splitlines() or [f"pip ended with status {done.returncode}"]
-        raise WheelError(f"pip cannot ask the package index for {package}: {lines[-1]}. Is this machine online?")
-    return []
+        raise WheelError(f"pip cannot ask the package index for {' '.join(requirements)}: {last}. Is this machine online?")
+    raise NotFound(f"the package index has no {' '.join(requirements)} for this machine and Python: {last}")
 
 
-def newest(package, beginning=""):
-    """(package, version) of the newest wheel whose version begins with these numbers, or None."""
-    wanted = numbers(beginning) if beginning else []
-    return next(((package, version) for version in versions(package) if numbers(version)[:len(wanted)] == wanted), None)
-
-
-def is_whole(wheels, tree, needs=False):
-    """Whether the tree has these wheels, every file with its size. `needs`: and what they need; else no others."""
-    found = {}
-    for wheel in importlib.metadata.distributions(path=[tree]):
-        found[re.sub("[-_.]+", "-", wheel.metadata["Name"]).lower()] = wheel.version
-        for file in wheel.files or ():
-            # pip records a script where an environment would have it, above the packages, and puts it into the tree.
-            path = os.path.join(tree, *(part for part in file.parts if part != ".."))
-            if not os.path.exists(path) or file.size not in (None, os.path.getsize(path)):
-                return False
-    return found == (found | dict(wheels) if needs else dict(wheels))
-
-
-def announce(trees, needs=False):
-    """Says what will be fetched; `trees` maps each tree to its wheels."""
-    for tree, wheels in trees.items():
-        here = "here already" if is_whole(wheels, tree, needs) else "to fetch; pip says how large each one is"
-        print(f"{tree}: {here}", *(f"  {name} {version}" for name, version in wheels), sep="\n", file=sys.stderr,
-              flush=True)
-
-
-def bring(wheels, tree, needs=False):
-    """Unpacks the wheels into one tree, as a Python environment would hold them; `needs`: with what they need, as pip
-    resolves it. The tree exists under its name only once it is whole."""
-    if is_whole(wheels, tree, needs):
+def install(wheels, tree, needs=False):
+    """Unpacks the wheels that resolve() found into one folder, which has its name only once it is whole."""
+    listed = [f"{name}=={version}" for name, version in wheels.items()]
+    try:
+        with open(os.path.join(tree, DONE), encoding="utf-8") as file:
+            here = json.load(file) == wheels
+    except (OSError, ValueError):
+        here = False
+    print(f"{tree}: {'here already' if here else 'to fetch'}", *listed, sep="\n  ", file=sys.stderr, flush=True)
+    if here:
         return
     beside = f"{tree}.{os.getpid()}.part"
     try:
-        done = subprocess.run([*PIP, "install", "--target", beside, *([] if needs else ["--no-deps"]), "--no-compile",
-                               "--only-binary", ":all:", *(f"{name}=={version}" for name, version in wheels)],
-                              stdout=sys.stderr, check=False)
-        if done.returncode != 0:
-            raise WheelError("pip did not bring them; its lines above say why. Run the same command again: wheels that "
-                             "were fetched whole are in pip's cache.")
+        if subprocess.run([*PIP, "--no-compile", "--target", beside, *([] if needs else ["--no-deps"]), *listed],
+                          stdout=sys.stderr, check=False).returncode != 0:
+            raise WheelError("pip failed; its lines above say why. Run the same command again: wheels that were fetched "
+                             "whole are in pip's cache.")
+        with open(os.path.join(beside, DONE), "w", encoding="utf-8") as file:
+            json.dump(wheels, file)
         shutil.rmtree(tree, ignore_errors=True)
         os.replace(beside, tree)
     finally:

@@ -1,4 +1,4 @@
-// A table of texts, printed in columns, as CSV or as Markdown.
+// A table of texts, printed in columns or as CSV.
 
 #include "text_table.h"
 
@@ -15,12 +15,6 @@ std::string quoted(const std::string& cell) {
   std::string text = "\"";
   for (const char c : cell) text += c == '"' ? "\"\"" : std::string(1, c);
   return text + "\"";
-}
-
-std::string escaped(const std::string& cell) {
-  std::string text;
-  for (const char c : cell) text += c == '|' ? "\\|" : std::string(1, c);
-  return text;
 }
 
 std::vector<std::string> titles(const TextTable& table) {
@@ -60,19 +54,6 @@ std::string TextTable::csv(bool titled) const {
     text += "\n";
   };
   if (titled) line(titles(*this));
-  for (const auto& row : rows) line(row);
-  return text;
-}
-
-std::string TextTable::markdown() const {
-  std::string text;
-  const auto line = [&](const std::vector<std::string>& row) {
-    for (const std::string& cell : row) text += fmt::format("| {} ", escaped(cell));
-    text += "|\n";
-  };
-  line(titles(*this));
-  for (const Column& column : columns) text += column.number ? "|---:" : "|---";
-  text += "|\n";
   for (const auto& row : rows) line(row);
   return text;
 }

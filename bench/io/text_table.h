@@ -1,5 +1,5 @@
 #pragma once
-// A table of texts, printed in columns, as CSV or as Markdown.
+// A table of texts, printed in columns or as CSV.
 
 #include <string>
 #include <vector>
@@ -18,7 +18,6 @@ struct TextTable {
 
   std::string text() const;
   std::string csv(bool titled = true) const;  ///< RFC 4180
-  std::string markdown() const;
   std::string print(Format format) const { return format == Format::csv ? csv() : text(); }
 };
 

@@ -45,11 +45,11 @@ int list_rows(Session& session, const RunOptions& options) {
   return 0;
 }
 
-/// Names of the files of --table, without their ends: the time at the start keeps them apart.
-std::filesystem::path stem(const RunOptions& options) {
+/// The file of --table without --benchmark_out: the time at the start keeps several apart.
+std::filesystem::path file_in(const std::filesystem::path& folder) {
   std::string time = passing_facts("start").front().second;
   std::replace(time.begin(), time.end(), ':', '-');
-  return options.results / time;
+  return folder / (time + ".json");
 }
 
 void announce(const Progress& progress, const Runner& runner, const Session& session, const RunOptions& options) {
@@ -63,33 +63,9 @@ void announce(const Progress& progress, const Runner& runner, const Session& ses
              seconds > 0 ? fmt::format(": about {} in all", seconds_text(seconds)) : "");
 }
 
-/// Writes what is left to write. True if all could be written.
-bool finish_files(ResultFile& file, Table* table, const std::filesystem::path& table_stem) {
-  bool written = true;
-  const auto attempt = [&](auto&& write) {
-    try {
-      write();
-    } catch (const FileError& error) {
-      fmt::print(stderr, "lamina_bench: {}\n", error.what());
-      written = false;
-    }
-  };
-  attempt([&] { file.save(); });
-  if (table == nullptr) return written;
-  attempt([&] { replace_file(table_stem.string() + ".txt", table->text()); });
-  attempt([&] { replace_file(table_stem.string() + ".md", table->markdown()); });
-  attempt([&] { replace_file(table_stem.string() + ".table.json", table->json().dump(2) + "\n"); });
-  if (written)
-    fmt::print(stderr, "Rows: {}; table: {}.txt, .md, .table.json\n", file.path().string(), table_stem.string());
-  return written;
-}
-
 int measure_rows(Session& session, const RunOptions& options) {
-  const std::filesystem::path table_stem = stem(options);
-  std::filesystem::path out = options.out;
-  if (out.empty() && options.table) out = table_stem.string() + ".json";
+  const std::filesystem::path out = options.out.empty() && options.table ? file_in(options.results) : options.out;
   if (!out.empty()) check_writable(out);
-  if (options.table) check_writable(table_stem.string() + ".txt");
 
   std::vector<Row> rows =
       picked(all_rows(session, options), options.filter.value_or(default_filter(options.quick, options.net)),
@@ -115,17 +91,16 @@ int measure_rows(Session& session, const RunOptions& options) {
   progress.clear();
 
   end_context(context, session.peaks);
-  if (options.published) table.add_published();
-  if (options.table && options.screen == Screen::console) fmt::print("\n{}", table.text());
   if (options.screen == Screen::json) fmt::print("{}\n", file.document.dump(2));
   const bool flushed = std::fflush(stdout) == 0;
   if (!flushed) fmt::print(stderr, "lamina_bench: cannot write to standard output\n");
-  const bool written = finish_files(file, options.table ? &table : nullptr, table_stem) && flushed;
+  file.save();
+  if (options.table) fmt::print(stderr, "Rows: {}\n", out.string());
 
   if (interrupted() != 0) return 128 + interrupted();
   if (runner.any_failed()) fmt::print(stderr, "lamina_bench: some rows failed; their text says why\n");
   if (!runner.any_measured()) fmt::print(stderr, "lamina_bench: no row could run\n");
-  return written && runner.any_measured() && !runner.any_failed() ? 0 : 1;
+  return flushed && runner.any_measured() && !runner.any_failed() ? 0 : 1;
 }
 
 }  // namespace

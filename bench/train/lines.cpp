@@ -18,13 +18,13 @@ std::string epoch_line(const EpochResult& e, int epochs, const std::optional<Mea
   return line + data_note + "\n";
 }
 
-std::string summary(const TrainOptions& options, const std::vector<EpochResult>& epochs, const Price& price,
+std::string summary(const TrainOptions& options, const std::vector<EpochResult>& epochs,
                     const std::optional<MeasuredEnergy>& energy, const std::string& data_note) {
   double seconds = 0;
   for (const EpochResult& e : epochs) seconds += e.seconds;
   std::string text =
       fmt::format("{} epoch{}: {:.2f} s{}; the first {:.2f} s", epochs.size(), epochs.size() == 1 ? "" : "s", seconds,
-                  cost_text(seconds, price), epochs.front().seconds);
+                  cost_text(seconds, options.usd_per_hour), epochs.front().seconds);
   if (epochs.size() > 1)
     text += fmt::format(", each later one {:.2f} s in the mean",
                         (seconds - epochs.front().seconds) / static_cast<double>(epochs.size() - 1));
@@ -37,7 +37,7 @@ std::string summary(const TrainOptions& options, const std::vector<EpochResult>&
     const double reached = seconds_to(epochs, options.target);
     text += reached < 0 ? fmt::format("accuracy {} was not reached{}\n", options.target, data_note)
                         : fmt::format("to accuracy {}: {:.2f} s{}{}\n", options.target, reached,
-                                      cost_text(reached, price), data_note);
+                                      cost_text(reached, options.usd_per_hour), data_note);
   }
   return text;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/io/text_table.h"
 #include "bench/machine/energy.h"
 #include "cost.h"
 #include "lamina/workloads.h"
@@ -27,8 +28,8 @@ std::string epoch_line(const EpochResult&, int epochs, const std::optional<Measu
                        const std::string& data_note);
 
 /// Seconds and dollars, to the last epoch and to the target, and joules of this run.
-std::string summary(const TrainOptions&, const std::vector<EpochResult>&, const Price&,
-                    const std::optional<MeasuredEnergy>&, const std::string& data_note);
+std::string summary(const TrainOptions&, const std::vector<EpochResult>&, const std::optional<MeasuredEnergy>&,
+                    const std::string& data_note);
 
 /// How an interrupted training goes on, or that it does not.
 std::string stopped_line(const TrainOptions&, std::size_t done, int epochs, const std::string& data_note);

@@ -57,18 +57,6 @@ std::string rerun_of(const std::string& name, const std::filesystem::path* onnx,
   return shell_line(words);
 }
 
-Json band(const Band& band) { return band.known() ? Json{band.low, band.high} : Json(); }
-
-/// What the posts have of a workload; nothing of another network.
-Json published(const Workload* known) {
-  if (known == nullptr) return nullptr;
-  return {{"epochs", known->epochs},
-          {"first_loss", band(known->first_loss)},
-          {"last_loss", band(known->last_loss)},
-          {"first_accuracy", band(known->first_accuracy)},
-          {"last_accuracy", band(known->last_accuracy)}};
-}
-
 }  // namespace
 
 Record::Record(const TrainOptions& options, Backends& backends, const MakeEnergyCounter& counter)
@@ -80,8 +68,8 @@ Record::Record(const TrainOptions& options, Backends& backends, const MakeEnergy
   file_.document["trainings"] = Json::array();
 }
 
-void Record::begin(const std::string& name, const Workload* known, const std::filesystem::path* onnx,
-                   const PreparedWorkload& ready, const TrainOptions& options, std::uint64_t seed, int epochs,
+void Record::begin(const std::string& name, const std::filesystem::path* onnx, const PreparedWorkload& ready,
+                   const TrainOptions& options, std::uint64_t seed, int epochs,
                    const std::vector<EpochResult>& before) {
   if (!wanted()) return;
   key_ = key_of(name, ready, options, seed);
@@ -100,7 +88,6 @@ void Record::begin(const std::string& name, const Workload* known, const std::fi
                    {"seed", seed},
                    {"epochs", epochs},
                    {"resumed_after", before.size()},
-                   {"published", published(known)},
                    {"rerun", rerun_ = rerun_of(name, onnx, options, seed)}};
   if (onnx != nullptr) training["onnx"] = onnx->string();
   if (ready.optimum) training["best_possible"] = {{"loss", ready.optimum->loss}, {"accuracy", ready.optimum->accuracy}};

@@ -19,11 +19,11 @@ class Record {
   /// Does nothing without options.json. `counter`: of the energy that the options ask for.
   Record(const TrainOptions&, Backends&, const MakeEnergyCounter& counter);
 
-  /// `known`: null for a network that is no workload. `before`: epochs of the checkpoint that the training goes on
+  /// `before`: epochs of the checkpoint that the training goes on
   /// from, whose processor time and energy are not known.
   /// `onnx`: the file of the network; null: none.
-  void begin(const std::string& name, const Workload* known, const std::filesystem::path* onnx, const PreparedWorkload&,
-             const TrainOptions&, std::uint64_t seed, int epochs, const std::vector<EpochResult>& before);
+  void begin(const std::string& name, const std::filesystem::path* onnx, const PreparedWorkload&, const TrainOptions&,
+             std::uint64_t seed, int epochs, const std::vector<EpochResult>& before);
   void epoch_done(const EpochResult&, const EpochFacts&);
   /// The training has ended, or was interrupted. `energy`: of this run of it.
   void trained(const std::optional<MeasuredEnergy>& energy);

@@ -24,13 +24,12 @@
 #include "network.h"
 #include "record.h"
 #include "screen.h"
-#include "seeds.h"
 
 namespace lamina::bench {
 namespace {
 
 /// Ends a training from within; it goes on from its checkpoint.
-struct Stopped {};
+struct TrainingInterrupted {};
 
 /// Null for a network that no file has.
 const std::filesystem::path* file_of(const std::string& name, const TrainOptions& options) {
@@ -43,14 +42,6 @@ const Workload* workload_of(const std::string& name, const TrainOptions& options
   if (file_of(name, options) != nullptr) return nullptr;
   const auto found = std::ranges::find(workloads(), name, &Workload::name);
   return found == workloads().end() ? nullptr : &*found;
-}
-
-/// The price that the options ask for.
-Price price_in(const TrainOptions& options) {
-  if (options.usd_per_hour > 0) return {.usd_per_hour = options.usd_per_hour};
-  if (options.prices.empty() != options.configuration.empty())
-    throw UsageError("--prices and --configuration go together: a file of prices and the line of it that holds");
-  return options.prices.empty() ? Price() : price_of(options.prices, options.configuration);
 }
 
 void check_share(const TrainOptions& options) {
@@ -104,17 +95,9 @@ void check(const TrainOptions& options) {
   if (!(options.target >= 0 && options.target <= 1))
     throw UsageError(fmt::format("--target {}: an accuracy is a share, from 0 to 1{}", options.target,
                                  options.target > 1 ? fmt::format("; for per cent say {}", options.target / 100) : ""));
-  if (options.accept && options.data.empty())
-    throw UsageError("--accept compares with the published runs, which were on real files; give --data");
-  if (options.accept && options.table_updates == TableUpdates::lazy)
-    throw UsageError("--accept: the published runs updated tables densely; leave out --table_updates lazy");
   for (const std::string& name : options.names) {
     const Workload* known = workload_of(name, options);
     if (known == nullptr && file_of(name, options) == nullptr) check_name(name, options);
-    if (known != nullptr && options.accept && options.epochs > 0 && options.epochs != known->epochs)
-      throw UsageError(fmt::format("--accept: the published results of {} are of {} epochs; leave out --epochs", name,
-                                   known->epochs));
-    if (known == nullptr && options.accept) throw UsageError(fmt::format("--accept: nothing is published of {}", name));
     if (known != nullptr && (options.batch > 0 || !options.optimiser.empty() || options.learning_rate > 0))
       throw UsageError(
           fmt::format("--batch, --optimiser and --learning_rate are for networks other than the six workloads; {} has "
@@ -134,7 +117,7 @@ PreparedFile prepared(const std::string& name, const TrainOptions& options, std:
 }
 
 /// Why a file could not be written: the training goes on, the next epoch tries again, and what is left is an error.
-struct Unwritten {
+struct RetryingWriter {
   std::string why{};
 
   template <class Write>
@@ -154,11 +137,10 @@ struct Run {
   const TrainOptions& options;
   Backend& backend;
   Record& record;
-  Price price;
   const Print& print;
   const MakeEnergyCounter& counter;
   const std::function<double()>& now;
-  Unwritten &out, &checkpoint;
+  RetryingWriter &out, &checkpoint;
 };
 
 /// Writes the file of --out.
@@ -197,7 +179,7 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
   how.after_batch = [&](const lamina::Progress& at) {
     screen.batch_done(at);
     if (meter) meter->look();
-    if (interrupted() != 0) throw Stopped();
+    if (interrupted() != 0) throw TrainingInterrupted();
   };
   std::vector<EpochResult> done;
   how.after_epoch = [&](const EpochResult& e) {
@@ -224,12 +206,12 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
               : fmt::format("{} has {} epochs already{}\n", how.checkpoint.string(), done.size(), data_note));
   }
   if (meter) print(fmt::format("energy: {}{}\n", meter->describe(), data_note));
-  run.record.begin(name, known, file_of(name, options), ready, options, seed, epochs, done);
+  run.record.begin(name, file_of(name, options), ready, options, seed, epochs, done);
   cpu = cpu_seconds();
   if (meter) meter->begin();
   try {
     train_epochs(trainer, static_cast<std::size_t>(epochs), run);
-  } catch (const Stopped&) {
+  } catch (const TrainingInterrupted&) {
     screen.clear();
   }
   if (trainer.epochs().size() < static_cast<std::size_t>(epochs))
@@ -239,29 +221,11 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
   run.record.trained(energy);
   Trained trained{name, ready.data, seed, samples_of(ready), ready.optimum, trainer.epochs()};
   if (trained.epochs.empty()) return trained;
-  print(summary(options, trained.epochs, run.price, energy, data_note));
+  print(summary(options, trained.epochs, energy, data_note));
   if (ready.optimum)
     print(fmt::format("the best possible classifier of this set: loss {:.4f}, accuracy {:.4f}{}\n", ready.optimum->loss,
                       ready.optimum->accuracy, data_note));
   return trained;
-}
-
-/// Every seed of a network; prints what is published of it, and whether ours meets it.
-bool train_seeds(const std::string& name, const Run& run, std::vector<Trained>& all) {
-  const TrainOptions& options = run.options;
-  std::vector<std::vector<EpochResult>> runs;
-  for (int i = 0; i < options.seeds && interrupted() == 0; ++i) {
-    all.push_back(train_once(name, options.seed + static_cast<std::uint64_t>(i), run));
-    runs.push_back(all.back().epochs);
-    keep_csv(run, runs.back());
-  }
-  const Workload* known = workload_of(name, options);
-  if (known == nullptr || runs.empty() || runs.back().empty()) return true;
-  run.print("\n" + published_table(name).text());
-  if (!options.accept || interrupted() != 0) return true;
-  const SeedsVerdict verdict = judge_seeds(*known, runs);
-  for (const std::string& line : verdict.lines) run.print(line + "\n");
-  return verdict.accepted;
 }
 
 }  // namespace
@@ -269,7 +233,6 @@ bool train_seeds(const std::string& name, const Run& run, std::vector<Trained>& 
 int train_all(const TrainOptions& options, const MakeBackend& make, const Print& print,
               const MakeEnergyCounter& counter, const std::function<double()>& now) {
   check(options);
-  const Price price = price_in(options);
   if (!options.out.empty()) check_writable(options.out);
   if (!options.json.empty()) check_writable(options.json);
   if (!options.checkpoint.empty()) check_writable(options.checkpoint);
@@ -278,20 +241,19 @@ int train_all(const TrainOptions& options, const MakeBackend& make, const Print&
   Backends backends(settings, make);
   Backend& backend = backends.usable(options.backend);
   Record record(options, backends, counter);
-  Unwritten out, checkpoint;
-  const Run run{options, backend, record, price, print, counter, now, out, checkpoint};
+  RetryingWriter out, checkpoint;
+  const Run run{options, backend, record, print, counter, now, out, checkpoint};
   std::vector<Trained> all;
-  bool accepted = true;
-  for (const std::string& name : options.names) {
-    if (interrupted() != 0) break;
-    accepted = train_seeds(name, run, all) && accepted;
-  }
+  for (const std::string& name : options.names)
+    for (int i = 0; i < options.seeds && interrupted() == 0; ++i) {
+      all.push_back(train_once(name, options.seed + static_cast<std::uint64_t>(i), run));
+      keep_csv(run, all.back().epochs);
+    }
   if (all.size() > 1) print("\n" + trained_table(all).text());
   record.end();
-  for (const Unwritten* left : {&out, &checkpoint})
+  for (const RetryingWriter* left : {&out, &checkpoint})
     if (!left->why.empty()) throw FileError(left->why);
-  if (interrupted() != 0) return 128 + interrupted();
-  return accepted ? 0 : 1;
+  return interrupted() != 0 ? 128 + interrupted() : 0;
 }
 
 }  // namespace lamina::bench

@@ -35,19 +35,16 @@ struct TrainOptions {
   std::filesystem::path json{};         ///< of the epochs as rows; empty: none
   std::filesystem::path checkpoint{};   ///< empty: none
   std::int64_t checkpoint_updates = 0;  ///< between two checkpoints, besides those after epochs; 0: none
-  double usd_per_hour = 0;              ///< 0: see prices
-  std::filesystem::path prices{};       ///< file of prices; empty: none
-  std::string configuration{};          ///< the line of it that holds
+  double usd_per_hour = 0;              ///< price of the machine; 0: not known
   double target = 0;                    ///< accuracy to which seconds and dollars are given as well; 0: none
   bool energy = false;                  ///< joules of each epoch and of each run
-  bool accept = false;                  ///< compare with the published bands
 };
 
 /// Trains one after another and prints a line for each epoch, then what it took; of several trainings a table at the
 /// end. Progress goes to standard error: a line that is written over on a terminal, nothing elsewhere. Writes the files
 /// that the options ask for. Throws what Trainer, prepare and files throw, UsageError for options that do not go
 /// together. At an interrupt it ends after the batch.
-/// Gives the exit status: 0, 1 if `accept` is set and the bands were missed, 130 or 143. `now`: as of EnergyMeter.
+/// Gives the exit status: 0, 130 or 143. `now`: as of EnergyMeter.
 int train_all(const TrainOptions&, const MakeBackend&, const Print&, const MakeEnergyCounter& = energy_counter,
               const std::function<double()>& now = {});
 

@@ -1,18 +1,16 @@
-// The table of the six workloads, and their judgement.
+// The table of the six workloads.
 
 #include "lamina/workloads.h"
 
-#include <algorithm>
-#include <cmath>
+#include <string>
+#include <vector>
 
 #include "lamina/error.h"
 #include "lib/support/near.h"
-#include "lib/support/shortest.h"
 
 namespace lamina {
 
 const std::vector<Workload>& workloads() {
-  // Bands: lowest and highest of six runs each, on K80, P100 (TensorFlow, CNTK) and 16 and 32 virtual processors.
   static const std::vector<Workload> all = {
       {.name = "mnist_mlp",
        .source = "Keras 2.0.9, examples/mnist_mlp.py",
@@ -23,11 +21,7 @@ const std::vector<Workload>& workloads() {
        .optimiser = "keras_rmsprop",
        .learning_rate = 1e-3,
        .decay = 0,
-       .drop_last = false,
-       .first_loss = {.242, .248},
-       .last_loss = {.0166, .0196},
-       .first_accuracy = {.958, .973},
-       .last_accuracy = {.980, .984}},
+       .drop_last = false},
       {.name = "mnist_cnn",
        .source = "Keras 2.0.9, examples/mnist_cnn.py",
        .batch = 128,
@@ -37,11 +31,7 @@ const std::vector<Workload>& workloads() {
        .optimiser = "keras_adadelta",
        .learning_rate = 1,
        .decay = 0,
-       .drop_last = false,
-       .first_loss = {.327, .351},
-       .last_loss = {.0355, .0370},
-       .first_accuracy = {.973, .977},
-       .last_accuracy = {.9892, .9916}},
+       .drop_last = false},
       {.name = "cifar10_cnn",
        .source = "Keras 2.0.9, examples/cifar10_cnn.py",
        .batch = 32,
@@ -51,11 +41,7 @@ const std::vector<Workload>& workloads() {
        .optimiser = "keras_rmsprop",
        .learning_rate = 1e-4,
        .decay = 1e-6,
-       .drop_last = true,
-       .first_loss = {1.828, 1.897},
-       .last_loss = {.857, .889},
-       .first_accuracy = {.430, .455},
-       .last_accuracy = {.733, .750}},
+       .drop_last = true},
       {.name = "imdb_fasttext",
        .source = "Keras 2.0.9, examples/imdb_fasttext.py with bigrams; every row of the table is updated in every step",
        .batch = 32,
@@ -65,11 +51,7 @@ const std::vector<Workload>& workloads() {
        .optimiser = "keras_adam",
        .learning_rate = 1e-3,
        .decay = 0,
-       .drop_last = false,
-       .first_loss = {.5802, .5820},
-       .last_loss = {.0409, .0414},
-       .first_accuracy = {.857, .860},
-       .last_accuracy = {.9041, .9064}},
+       .drop_last = false},
       {.name = "imdb_bilstm",
        .source = "Keras 2.0.9, examples/imdb_bidirectional_lstm.py",
        .batch = 32,
@@ -79,11 +61,7 @@ const std::vector<Workload>& workloads() {
        .optimiser = "keras_adam",
        .learning_rate = 1e-3,
        .decay = 0,
-       .drop_last = false,
-       .first_loss = {.411, .425},
-       .last_loss = {.063, .092},
-       .first_accuracy = {.847, .853},
-       .last_accuracy = {.830, .836}},
+       .drop_last = false},
       {.name = "lstm_text",
        .source = "Keras 2.0.9, examples/lstm_text_generation.py",
        .batch = 128,
@@ -93,11 +71,7 @@ const std::vector<Workload>& workloads() {
        .optimiser = "keras_rmsprop",
        .learning_rate = 1e-2,
        .decay = 0,
-       .drop_last = false,
-       .first_loss = {1.952, 2.045},
-       .last_loss = {1.385, 1.437},
-       .first_accuracy = {},
-       .last_accuracy = {}},
+       .drop_last = false},
   };
   return all;
 }
@@ -109,27 +83,6 @@ const Workload& workload(std::string_view name) {
     names.emplace_back(each.name);
   }
   throw UsageError("no workload " + std::string(name) + "; " + near_names(name, names));
-}
-
-Judgement judge(const Workload& workload, std::span<const EpochResult> epochs) {
-  if (static_cast<int>(epochs.size()) != workload.epochs)
-    throw UsageError(std::string(workload.name) + ": bands are of " + std::to_string(workload.epochs) +
-                     " epochs, and the run has " + std::to_string(epochs.size()));
-  Judgement all;
-  const auto line = [&](const char* what, const Band& band, double value) {
-    const bool in = !band.known() || band.accepts(value);
-    if (band.known())
-      all.lines.push_back(std::string(what) + " " + shortest(value) + (in ? ": in" : ": NOT in") + " the published " +
-                          shortest(band.low) + " to " + shortest(band.high) + ", widened by its width");
-    return in;
-  };
-  line("loss, first epoch", workload.first_loss, epochs.front().training.loss);
-  line("validation accuracy, first epoch", workload.first_accuracy, epochs.front().validation.accuracy);
-  const bool loss = line("loss, last epoch", workload.last_loss, epochs.back().training.loss);
-  const bool accuracy =
-      line("validation accuracy, last epoch", workload.last_accuracy, epochs.back().validation.accuracy);
-  all.accepted = loss && accuracy;
-  return all;
 }
 
 }  // namespace lamina

@@ -70,8 +70,6 @@ TEST_CASE("flags that go together or exclude each other are named") {
   refused("--benchmark_context=no_value", "--benchmark_context");
   refused("ledger", "networks");
   refused("train mnist_mlq", "mnist_mlp");
-  refused("train mnist_mlp --accept", "--data");
-  refused("train mnist_mlp --configuration=K80", "--prices");
 }
 
 TEST_CASE("what a list names twice is refused") {

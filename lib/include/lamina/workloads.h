@@ -1,12 +1,11 @@
 #pragma once
 // The six trainings of a published comparison of hardware (minimaxir/keras-cntk-benchmark 5b95f46, v2): networks,
-// optimisers, data, and the published results.
+// optimisers and data.
 
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,14 +18,6 @@
 
 namespace lamina {
 
-/// The lowest and the highest of the published runs. Both 0: not published.
-struct Band {
-  double low = 0, high = 0;
-  bool known() const { return high > 0; }
-  /// Whether a value is in the band, widened by its own width on both sides.
-  bool accepts(double value) const { return value >= 2 * low - high && value <= 2 * high - low; }
-};
-
 struct Workload {
   std::string_view name;    ///< "mnist_mlp"
   std::string_view source;  ///< one line of provenance
@@ -36,8 +27,6 @@ struct Workload {
   std::string_view optimiser;   ///< of named_optimiser
   double learning_rate, decay;  ///< of inverse_time
   bool drop_last;
-  Band first_loss, last_loss;          ///< of training, in the first and the last epoch
-  Band first_accuracy, last_accuracy;  ///< of validation
 };
 
 LAMINA_API const std::vector<Workload>& workloads();         ///< in the order of the posts
@@ -70,13 +59,4 @@ struct PreparedWorkload {
 /// The network, its data and its training as the source has them; losses as Keras', probabilities limited to
 /// [1e-7, 1 - 1e-7]. Throws UsageError (options out of range), FileError (data), ShapeError.
 LAMINA_API PreparedWorkload prepare(const Workload&, const WorkloadOptions& = {});
-
-/// Whether a finished run is accepted, and one line for each number that has a band.
-struct Judgement {
-  bool accepted = false;  ///< the last epoch's loss and accuracy are in their bands
-  std::vector<std::string> lines;
-};
-/// Throws UsageError unless the run has the workload's number of epochs.
-LAMINA_API Judgement judge(const Workload&, std::span<const EpochResult>);
-
 }  // namespace lamina

@@ -115,9 +115,6 @@ TEST_CASE("options of trainings that do not go together are errors before anythi
   refused({.names = {"mnist_mlp"}, .target = NAN});
   refused({.names = {"mnist_mlp"}, .out = folder / "a", .json = folder / "./a"});
   refused({.names = {"mnist_mlp"}, .json = folder / "a", .checkpoint = folder / "a"});
-  refused({.names = {"mnist_mlp"}, .accept = true});
-  refused({.names = {"mnist_mlp"}, .epochs = 3, .data = folder.path(), .accept = true});
-  refused({.names = {"resnet18"}, .data = folder.path(), .accept = true});
 }
 
 TEST_CASE("a training that was stopped says how it goes on, and a complete one that it is") {
