@@ -102,7 +102,7 @@ class Sweep {
                        {"reason", error.what()},
                        {"failure", unsupported ? "unsupported" : "failed"},
                        {"key", key_of_all(series)},
-                       {"rerun", points_.rerun_of(series)}});
+                       {"rerun", points_.rerun_of(series, batches_and_threads())}});
     fmt::print(stderr, "{} cannot be planned: {}\n", to_string(series), error.what());
   }
 

@@ -53,7 +53,6 @@ std::string rerun_of(const std::string& name, const std::filesystem::path* onnx,
   add("instruction_set", options.backends.instruction_set, "");
   add("cudnn", options.backends.cudnn, "");
   if (options.energy) words.emplace_back("--energy");
-  words.emplace_back("--benchmark_out=training.json");
   return shell_line(words);
 }
 

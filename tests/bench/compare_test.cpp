@@ -55,7 +55,7 @@ TEST_CASE("files without a common row, of another machine, of a newer format, da
   refused(write("nan.json", other.dump()), 1, "nan.json is damaged");
   other = good;
   other["benchmarks"].push_back(row);
-  refused(write("versions.json", other.dump()), 1, "net/a has a pass twice");
+  refused(write("versions.json", other.dump()), 1, "net/a has pass 0 twice");
   other = good;
   other["benchmarks"] = json::array();
   refused(write("empty.json", other.dump()), 1, "holds no row");

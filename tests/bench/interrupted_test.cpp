@@ -200,7 +200,7 @@ TEST_CASE("an interrupted sweep keeps its whole points, and the same command mea
   CAPTURE(ended.said, ended.printed);
   CHECK(ended.status == 130);
   CHECK(ended.seconds_after < 1);
-  CHECK_THAT(ended.said, ContainsSubstring("Interrupted: the same command goes on\n"));
+  CHECK_THAT(ended.said, ContainsSubstring("interrupted; rerun the command to resume\n"));
   const json part = read(out)["benchmarks"];
   REQUIRE(part.size() == 3);
   for (const json& row : part) {
@@ -210,7 +210,7 @@ TEST_CASE("an interrupted sweep keeps its whole points, and the same command mea
   const Ended rest = run_bench(sweep);
   CAPTURE(rest.said);
   CHECK(rest.status == 0);
-  CHECK_THAT(rest.said, ContainsSubstring("has 3 rows; going on") && !ContainsSubstring("[3] "));
+  CHECK_THAT(rest.said, ContainsSubstring("resuming after 3 rows") && !ContainsSubstring("[3] "));
   const json whole = read(out)["benchmarks"];
   REQUIRE(whole.size() == 9);
   for (std::size_t i = 0; i < part.size(); ++i) CHECK(whole[i] == part[i]);

@@ -208,7 +208,10 @@ TEST_CASE("a sweep leaves out a size that a network cannot have, says why, and d
     REQUIRE(result["not_planned"].size() == 1);
     json entry = result["not_planned"][0];
     CHECK_THAT(entry["reason"].get<std::string>(), ContainsSubstring(why));
+    CHECK_THAT(entry["rerun"].get<std::string>(),
+               ContainsSubstring("sweep cifar10_cnn ") && ContainsSubstring("--image=4 ") && ContainsSubstring(batch));
     entry.erase("reason");
+    entry.erase("rerun");
     const json differs = {{"image", "4"}, {"width_divisor", "8"}};
     const json key = {{"what", "net"}, {"network", "cifar10_cnn"}, {"part", "total"},   {"backend", "eigen"},
                       {"type", "f32"}, {"layout", "nchw"},         {"differs", differs}};

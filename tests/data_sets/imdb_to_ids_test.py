@@ -8,23 +8,13 @@ import sys
 import tempfile
 import unittest
 
-BENCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bench")
-SCRIPT = os.path.join(BENCH, "imdb-to-ids")
-TREE = ""  # of numpy, where this Python lacks it
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../support"))
+import packages
 
-try:
-    import numpy
-except ImportError:
-    sys.path.insert(0, BENCH)
-    import wheels
-    try:
-        TREE = os.path.join(wheels.default_folder(), "numpy")
-        wheels.install(wheels.resolve(["numpy"]), TREE)
-    except wheels.WheelError as error:
-        print(f"skipped: {error}")
-        sys.exit(77)
-    sys.path.insert(0, TREE)
-    import numpy
+numpy = packages.need("numpy")
+SCRIPT = os.path.join(HERE, "../../bench/imdb-to-ids")
+TREE = os.path.dirname(os.path.dirname(numpy.__file__))
 
 TRAIN = [[1, 2, 3, 1, 2], [5, 1, 2], [30], [4, 4, 4, 4]]
 TEST = [[1, 2, 9], [3, 1], [4, 4, 1]]

@@ -1,0 +1,24 @@
+"""Python packages that a test needs and the machine may lack."""
+
+import importlib
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bench"))
+import wheels
+
+
+def need(package):
+    """The module, which pip installs into the user's cache if need be. Where it cannot, the test ends as skipped."""
+    try:
+        return importlib.import_module(package)
+    except ImportError:
+        pass
+    tree = os.path.join(wheels.default_folder(), "tests", package)
+    try:
+        wheels.install(wheels.resolve([package], needs=True), tree, needs=True)
+    except wheels.WheelError as error:
+        print(f"skipped: {error}")
+        sys.exit(77)
+    sys.path.append(tree)
+    return importlib.import_module(package)
