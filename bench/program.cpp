@@ -43,8 +43,8 @@ void check_extras(const CLI::App& app, const CLI::App& subcommand) {
     if (const auto flags = flags_of(*other); std::find(flags.begin(), flags.end(), flag) != flags.end())
       others.push_back(other->get_name());
   throw UsageError(fmt::format(
-      "{} takes no {}: {}; see lamina_bench {} --help", subcommand.get_name(), flag,
-      others.empty() ? near_names(flag, flags_of(subcommand)) : fmt::format("{} would", fmt::join(others, ", ")),
+      "{}: unknown option {} ({}); see lamina_bench {} --help", subcommand.get_name(), flag,
+      others.empty() ? near_names(flag, flags_of(subcommand)) : fmt::format("accepted by: {}", fmt::join(others, ", ")),
       subcommand.get_name()));
 }
 

@@ -57,20 +57,16 @@ Action run_command(CLI::App& app) {
       ->allow_extra_args(false)
       ->type_name("KEY=VALUE[,...]")
       ->group(rows);
-  auto* table =
-      app.add_flag("--table", options->table, "Print the table of the published form, and write the rows to a file");
+  auto* table = app.add_flag("--table", options->table, "Print the table of the published form");
   table->group(rows);
-  app.add_option("--results", options->results, "Folder for the file of --table")->needs(table)->group(rows);
   app.add_flag("--quick", options->quick, "resnet18, resnet50 and alexnet only")
       ->needs(table)
       ->excludes(filter)
       ->group(rows);
-  auto* full = app.add_flag("--full", options->full, "10 timed passes everywhere")->needs(table);
-  full->group(rows);
 
   add_plan(app, *options);
   add_choices(app, options->plan);
-  add_passes(app, options->passes)->excludes(full);
+  add_passes(app, options->passes);
   constexpr const char* what = "What is timed";
   app.add_flag("--cuda_graph", options->cuda_graph,
                "Rows net/...: forward and backward each recorded as a CUDA graph, and its launch timed")
@@ -92,7 +88,6 @@ Action run_command(CLI::App& app) {
 
   return [options](const MakeBackend& make) {
     if (!options->list) catch_interrupts();
-    if (options->full) options->passes = 10;
     check(*options);
     return run_rows(*options, make);
   };

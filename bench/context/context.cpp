@@ -130,7 +130,7 @@ void add_readings(Facts& facts, Backends& backends, const std::string& backend) 
 
 }  // namespace
 
-Facts lasting_facts(Backends& backends) {
+Facts static_context(Backends& backends) {
   Facts facts;
   add_machine(facts);
   facts.emplace_back("threads", backends.threads() > 0 ? fmt::format("{}", backends.threads()) : "all");
@@ -168,7 +168,7 @@ Facts lasting_facts(Backends& backends) {
   return facts;
 }
 
-Facts passing_facts(const std::string& when) {
+Facts runtime_context(const std::string& when) {
   double load[3] = {0, 0, 0};
   const bool known = getloadavg(load, 3) == 3;
   return {

@@ -14,10 +14,10 @@ using Facts = std::vector<Fact>;
 
 /// Known before anything runs: processor, memory, GPUs, system, compiler and flags, versions of every library in the
 /// headers and at run time, commit, how it will be timed.
-Facts lasting_facts(Backends&);
+Facts static_context(Backends&);
 
 /// What changes meanwhile: load average, clock and temperature of the processors, time; each key ends in "_" and
 /// `when`.
-Facts passing_facts(const std::string& when);
+Facts runtime_context(const std::string& when);
 
 }  // namespace lamina::bench

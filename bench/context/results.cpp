@@ -49,11 +49,11 @@ Json context_of_library() {
 }  // namespace
 
 Json start_context(Backends& backends) {
-  const Facts start = passing_facts("start");
+  const Facts start = runtime_context("start");
   Json context = context_of_library();
   context["lamina_format"] = result_format;
   context["command"] = command_line();
-  add(context, lasting_facts(backends));
+  add(context, static_context(backends));
   add(context, start);
   return context;
 }
@@ -82,7 +82,7 @@ void add_energy(Json& context, const std::vector<std::string>& backends, const M
 
 void end_context(Json& context, const Peaks& peaks) {
   add_peaks(context, peaks);
-  add(context, passing_facts("end"));
+  add(context, runtime_context("end"));
   context["interrupted"] = interrupted() != 0;
 }
 

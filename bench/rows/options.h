@@ -22,10 +22,9 @@ struct RunOptions : PlanningSettings {
   double train_share = 0.1;            ///< of a synthetic set's samples
   bool energy = false;                 ///< joules of the passes of whole networks
   bool cuda_graph = false;             ///< a network's passes recorded once and launched whole
-  bool table = false;                  ///< print the table of the published form, and write the rows into `results`
-  std::filesystem::path results = "results";
-  bool quick = false, full = false;
-  bool long_run = false;  ///< begin even where cuda-host will take hours
+  bool table = false;                  ///< print the table of the published form
+  bool quick = false;                  ///< only three networks
+  bool long_run = false;               ///< begin even where cuda-host will take hours
 };
 
 }  // namespace lamina::bench

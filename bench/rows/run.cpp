@@ -45,13 +45,6 @@ int list_rows(Session& session, const RunOptions& options) {
   return 0;
 }
 
-/// The file of --table without --benchmark_out: the time at the start keeps several apart.
-std::filesystem::path file_in(const std::filesystem::path& folder) {
-  std::string time = passing_facts("start").front().second;
-  std::replace(time.begin(), time.end(), ':', '-');
-  return folder / (time + ".json");
-}
-
 void announce(const Progress& progress, const Runner& runner, const Session& session, const RunOptions& options) {
   if (options.table)
     for (const std::string& reason : session.backends.left_out()) fmt::print(stderr, "Left out: {}\n", reason);
@@ -64,7 +57,7 @@ void announce(const Progress& progress, const Runner& runner, const Session& ses
 }
 
 int measure_rows(Session& session, const RunOptions& options) {
-  const std::filesystem::path out = options.out.empty() && options.table ? file_in(options.results) : options.out;
+  const std::filesystem::path& out = options.out;
   if (!out.empty()) check_writable(out);
 
   std::vector<Row> rows =
@@ -95,7 +88,7 @@ int measure_rows(Session& session, const RunOptions& options) {
   const bool flushed = std::fflush(stdout) == 0;
   if (!flushed) fmt::print(stderr, "lamina_bench: cannot write to standard output\n");
   file.save();
-  if (options.table) fmt::print(stderr, "Rows: {}\n", out.string());
+  if (options.table && !out.empty()) fmt::print(stderr, "Rows: {}\n", out.string());
 
   if (interrupted() != 0) return 128 + interrupted();
   if (runner.any_failed()) fmt::print(stderr, "lamina_bench: some rows failed; their text says why\n");

@@ -14,6 +14,33 @@
 
 namespace lamina::bench {
 
+OpenGroup::OpenGroup(Session& session, const Group& group, Outcome& outcome, MachineWatch& watch, bool with_peak)
+    : group_(&group),
+      outcome_(&outcome),
+      watch_(&watch),
+      beside_(session.peaks, group.config.backend, group.config.dtype) {
+  watch.begin();
+  run_ = group.open();
+  outcome.memory = run_->memory();
+  outcome.bytes = run_->bytes();
+  outcome.work = run_->work();
+  if (with_peak)
+    outcome.peak_flops_per_second = session.peaks.of(group.config.backend, group.config.dtype).flops_per_second;
+  if (!group.first_calls) beside_.begin();
+}
+
+void OpenGroup::pass() {
+  std::vector<Sample> samples = run_->pass();
+  if (!group_->first_calls) set_moment(samples, beside_.end());
+  for (std::size_t part = 0; part < samples.size(); ++part) outcome_->samples[part].push_back(samples[part]);
+  outcome_->memory = run_->memory();
+  outcome_->counters = run_->counters();
+  outcome_->note = run_->note();
+  outcome_->algorithm = run_->algorithm();
+  watch_->look();
+  outcome_->conditions = watch_->conditions();
+}
+
 Runner::Runner(Session& session, std::vector<Row> rows, int passes, Progress& progress)
     : session_(&session), rows_(std::move(rows)), passes_(passes), progress_(&progress) {
   for (const Row& row : rows_) outcomes_.emplace(row.group.get(), row.group->parts.size());
@@ -32,8 +59,8 @@ void Runner::run(benchmark::BenchmarkReporter& reporter) {
                : row.key.what == "train" ? benchmark::kSecond
                                          : benchmark::kMillisecond);
   benchmark::RunSpecifiedBenchmarks(&reporter, nullptr, "all");
-  measurement_.reset();
-  open_ = nullptr;
+  open_.reset();
+  open_group_ = nullptr;
 }
 
 void Runner::repetition(const Row& row, std::size_t index, benchmark::State& state) {
@@ -63,38 +90,22 @@ void Runner::measure(const Row& row, std::size_t index) {
   try {
     if (const auto lost = lost_.find(backend); lost != lost_.end())
       throw DeviceError(fmt::format("the device of {} failed before: {}", backend, lost->second));
-    if (open_ != &group) {
+    if (open_group_ != &group) {
       progress_->show(row, 0, passes);
-      measurement_.reset();  // two plans at once may not fit
-      open_ = nullptr;
-      watch_.begin();
-      measurement_ = group.open();
-      open_ = &group;
-      outcome.memory = measurement_->memory();
-      outcome.bytes = measurement_->bytes();
-      outcome.work = measurement_->work();
-      if (!group.first_calls)
-        outcome.peak_flops_per_second = session_->peaks.of(backend, group.config.dtype).flops_per_second;
+      open_.reset();  // two plans at once may not fit
+      open_group_ = nullptr;
+      open_.emplace(*session_, group, outcome, watch_, !group.first_calls);
+      open_group_ = &group;
       progress_->pass_done(group);
       if (interrupted() != 0) return;
-      beside_.emplace(session_->peaks, backend, group.config.dtype);
-      if (!group.first_calls) beside_->begin();
     }
     progress_->show(row, static_cast<int>(index) + 1, passes);
-    std::vector<Sample> pass = measurement_->pass();
-    if (!group.first_calls) set_moment(pass, beside_->end());
-    for (std::size_t part = 0; part < pass.size(); ++part) outcome.samples[part].push_back(pass[part]);
-    outcome.memory = measurement_->memory();
-    outcome.counters = measurement_->counters();
-    outcome.note = measurement_->note();
-    outcome.algorithm = measurement_->algorithm();
-    watch_.look();
-    outcome.conditions = watch_.conditions();
+    open_->pass();
     progress_->pass_done(group);
   } catch (const std::exception& error) {
     set_failure(outcome, error);
-    measurement_.reset();
-    open_ = nullptr;
+    open_.reset();
+    open_group_ = nullptr;
     progress_->group_failed(group, passes + 1 - static_cast<int>(index));
     const bool device_failed =
         dynamic_cast<const DeviceError*>(&error) != nullptr && dynamic_cast<const OutOfMemory*>(&error) == nullptr;

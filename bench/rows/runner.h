@@ -17,6 +17,22 @@ class BenchmarkReporter;
 
 namespace lamina::bench {
 
+/// A group that is open and warm: each of its passes goes into an outcome.
+class OpenGroup {
+ public:
+  /// Opens the group, and writes what is known before the passes into the outcome. `with_peak`: measures the peak of
+  /// its backend, unless that is known. Throws what opening throws.
+  OpenGroup(Session&, const Group&, Outcome&, MachineWatch&, bool with_peak);
+  void pass();  ///< throws what the pass throws
+
+ private:
+  const Group* group_;
+  Outcome* outcome_;
+  MachineWatch* watch_;
+  std::unique_ptr<GroupRun> run_;
+  PeakBeside beside_;
+};
+
 class Runner {
  public:
   /// `passes`: as asked.
@@ -39,9 +55,8 @@ class Runner {
   int passes_;
   Progress* progress_;
   Outcomes outcomes_;
-  const Group* open_ = nullptr;  ///< whose measurement is alive
-  std::unique_ptr<GroupRun> measurement_;
-  std::optional<PeakBeside> beside_;  ///< its passes
+  const Group* open_group_ = nullptr;  ///< which group is open
+  std::optional<OpenGroup> open_;
   MachineWatch watch_;
   std::map<std::string, std::string> lost_;  ///< backends whose device fails whatever is asked, and with what
 };

@@ -23,6 +23,7 @@
 #include "bench/measure/layers.h"
 #include "bench/measure/rerun.h"
 #include "bench/rows/report/entries.h"
+#include "bench/rows/runner.h"
 #include "lamina/devices.h"
 #include "lamina/error.h"
 #include "lamina/random.h"
@@ -58,7 +59,7 @@ std::size_t free_memory() {
 
 }  // namespace
 
-Points::Points(const SweepOptions& options, const MakeBackend& make)
+SweepRunner::SweepRunner(const SweepOptions& options, const MakeBackend& make)
     : options_(options), make_(make), terminal_(isatty(STDERR_FILENO) == 1), file_(options.out) {
   limit_ = limit_by_user() ? options.backends.memory_limit : free_memory();
   std::error_code none;  // of what has no size: no file, a folder, a pipe
@@ -68,7 +69,7 @@ Points::Points(const SweepOptions& options, const MakeBackend& make)
   if (again) before = read_run_file(options.out, true);
   if (again && !limit_by_user()) limit_ = before.context.value("sweep_memory_limit", limit_);
   check_writable(options.out);
-  base_ = &bench_for(options.backends.threads, options.net.image, "", false);
+  base_ = &setting_for(options.backends.threads, options.net.image, "", false);
   Json& context = file_.document["context"];
   context = start_context(base_->session.backends);
   context["sweep"] = settings();
@@ -76,21 +77,23 @@ Points::Points(const SweepOptions& options, const MakeBackend& make)
   if (again) go_on(before);
 }
 
-Points::Bench& Points::bench_for(int threads, int image, const std::string& algorithm, bool gpu) {
-  std::unique_ptr<Bench>& made = benches_[{threads, image, algorithm, gpu}];
+SweepRunner::Setting& SweepRunner::setting_for(int threads, int image, const std::string& algorithm, bool gpu) {
+  std::unique_ptr<Setting>& made = settings_[{threads, image, algorithm, gpu}];
   if (made == nullptr) {
     RunOptions its = options_;
     its.backends.threads = threads;
     its.net.image = image;
     if (!gpu) its.backends.memory_limit = limit_;  // a GPU's allocator reports what it lacks
-    made = std::make_unique<Bench>(its, make_);
+    made = std::make_unique<Setting>(its, make_);
   }
   return *made;
 }
 
-bool Points::limit_by_user() const { return options_.backends.memory_limit != std::numeric_limits<std::size_t>::max(); }
+bool SweepRunner::limit_by_user() const {
+  return options_.backends.memory_limit != std::numeric_limits<std::size_t>::max();
+}
 
-std::string Points::settings() const {
+std::string SweepRunner::settings() const {
   const Choice& choice = options_.plan.choice;
   // What is free differs from moment to moment, and rows that were out of memory hold under their limit only.
   const std::string limit = limit_by_user() ? fmt::format(", memory limit {}", limit_) : "";
@@ -101,7 +104,7 @@ std::string Points::settings() const {
                      files_text(options_.net.onnx));
 }
 
-void Points::go_on(const RunFile& before) {
+void SweepRunner::go_on(const RunFile& before) {
   const RunFile now{options_.out, file_.document["context"], {}};
   const auto refuse = [&](const std::string& difference) {
     throw UsageError(
@@ -119,15 +122,15 @@ void Points::go_on(const RunFile& before) {
   fmt::print(stderr, "{}: resuming after {} rows\n", options_.out.string(), known_.size());
 }
 
-Points::Bench& Points::bench_of(const Series& series, int threads) {
-  return bench_for(threads > 0 ? threads : options_.backends.threads, series.image, series.algorithm,
-                   runs_on_gpu(series.backend));
+SweepRunner::Setting& SweepRunner::setting_of(const Series& series, int threads) {
+  return setting_for(threads > 0 ? threads : options_.backends.threads, series.image, series.algorithm,
+                     runs_on_gpu(series.backend));
 }
 
-void Points::name_algorithm(const Series& series, int batch, int threads) {
+void SweepRunner::name_algorithm(const Series& series, int batch, int threads) {
   if (series.algorithm.empty()) return;
   const Config c = series.config(batch);
-  Bench& its = bench_of(series, threads);
+  Setting& its = setting_of(series, threads);
   const Graph graph = its.session.plans.graph(c);
   Algorithms names;
   bool any = false;
@@ -146,7 +149,7 @@ void Points::name_algorithm(const Series& series, int batch, int threads) {
                     c.network, c.backend, series.algorithm, c.network, c.backend));
 }
 
-std::vector<Row> Points::rows_of(Bench& its, const Series& series, int batch, int threads) {
+std::vector<Row> SweepRunner::rows_of(Setting& its, const Series& series, int batch, int threads) {
   std::vector<Row> rows = net_rows(its.session, its.options, series.config(batch));
   std::erase_if(rows, [&](const Row& row) { return (row.key.part == "inference") != options_.inference; });
   for (Row& row : rows) {
@@ -158,7 +161,7 @@ std::vector<Row> Points::rows_of(Bench& its, const Series& series, int batch, in
   return rows;
 }
 
-std::string Points::rerun_of(const Series& series, const std::vector<std::string>& more) const {
+std::string SweepRunner::rerun_of(const Series& series, const std::vector<std::string>& more) const {
   PlanningSettings settings = options_;
   settings.net.image = series.image;
   std::vector<std::string> flags = passes_flag(options_.passes);
@@ -170,7 +173,7 @@ std::string Points::rerun_of(const Series& series, const std::vector<std::string
   return rerun("sweep", series.config(0), settings, flags);
 }
 
-std::string Points::rerun_of_point(const Series& series, const Row& row, int threads) const {
+std::string SweepRunner::rerun_of_point(const Series& series, const Row& row, int threads) const {
   if (!series.algorithm.empty())
     return rerun_of(series, {fmt::format("--batch={}", row.key.batch),
                              fmt::format("--thread_counts={}", threads > 0 ? threads : all_threads())});
@@ -182,9 +185,9 @@ std::string Points::rerun_of_point(const Series& series, const Row& row, int thr
   return rerun_row(row.name, row.group->config, settings, flags);
 }
 
-void Points::plan(const Series& series, const std::vector<SweepPoint>& points) {
+void SweepRunner::plan(const Series& series, const std::vector<SweepPoint>& points) {
   const int passes = passes_on(series.backend, options_.passes);
-  const Row one = rows_of(bench_of(series), series, 1, 0).back();
+  const Row one = rows_of(setting_of(series), series, 1, 0).back();
   for (const SweepPoint& point : points) {
     RowKey key = one.key;
     key.batch = point.batch;
@@ -197,9 +200,9 @@ void Points::plan(const Series& series, const std::vector<SweepPoint>& points) {
   }
 }
 
-SweepPoint Points::point(const Series& series, int batch, int threads) {
+SweepPoint SweepRunner::point(const Series& series, int batch, int threads) {
   const Config c = series.config(batch);
-  Bench& its = bench_of(series, threads);
+  Setting& its = setting_of(series, threads);
   name_algorithm(series, batch, threads);
   const std::vector<Row> rows = rows_of(its, series, batch, threads);
   const int passes = passes_on(c.backend, options_.passes);
@@ -214,7 +217,7 @@ SweepPoint Points::point(const Series& series, int batch, int threads) {
   return point;
 }
 
-void Points::show(const Row& row, int threads, int pass, int passes) {
+void SweepRunner::show(const Row& row, int threads, int pass, int passes) {
   if (!terminal_ && pass > 0) return;
   fmt::print(stderr, "{}[{}] {}{}, batch {}{}{}", terminal_ ? "\r\033[K" : "", number_, row.group->title,
              row.key.type == "f32" ? "" : " in " + row.key.type, row.key.batch,
@@ -223,35 +226,23 @@ void Points::show(const Row& row, int threads, int pass, int passes) {
   std::fflush(stderr);
 }
 
-std::string Points::left_text() const {
+std::string SweepRunner::left_text() const {
   const double seconds = left_.seconds(options_.longest_pass);
   return seconds > 0 ? fmt::format(", about {} left", seconds_text(seconds)) : "";
 }
 
-void Points::measure(const std::vector<Row>& rows, Bench& its, int passes, int threads) {
+void SweepRunner::measure(const std::vector<Row>& rows, Setting& its, int passes, int threads) {
   const Group& group = *rows.front().group;
   Outcome outcome(group.parts.size());
   ++number_;
   show(rows.front(), threads, 0, passes);
-  watch_.begin();
   const double start = wall_seconds();
   try {
-    const std::unique_ptr<GroupRun> measurement = group.open();
-    if (&its == base_)
-      outcome.peak_flops_per_second = its.session.peaks.of(group.config.backend, group.config.dtype).flops_per_second;
-    PeakBeside beside(its.session.peaks, group.config.backend, group.config.dtype);
-    beside.begin();
+    OpenGroup open(its.session, group, outcome, watch_, &its == base_);
     for (int pass = 0; pass < passes && interrupted() == 0; ++pass) {
       show(rows.front(), threads, pass + 1, passes);
-      std::vector<Sample> samples = measurement->pass();
-      set_moment(samples, beside.end());
-      for (std::size_t part = 0; part < samples.size(); ++part) outcome.samples[part].push_back(samples[part]);
-      watch_.look();
+      open.pass();
     }
-    outcome.memory = measurement->memory();
-    outcome.bytes = measurement->bytes();
-    outcome.note = measurement->note();
-    outcome.conditions = watch_.conditions();
   } catch (const std::exception& error) {
     set_failure(outcome, error);
   }
@@ -271,13 +262,13 @@ void Points::measure(const std::vector<Row>& rows, Bench& its, int passes, int t
   file_.save_now_and_then();
 }
 
-void Points::measure_idle_power(const MakeEnergyCounter& counter) {
+void SweepRunner::measure_idle_power(const MakeEnergyCounter& counter) {
   add_energy(file_.document["context"], base_->session.backends.names(), counter);
 }
 
-void Points::leave_out(Json entry) { file_.document["not_planned"].push_back(std::move(entry)); }
+void SweepRunner::leave_out(Json entry) { file_.document["not_planned"].push_back(std::move(entry)); }
 
-void Points::finish(const Json& answers) {
+void SweepRunner::finish(const Json& answers) {
   if (terminal_) fmt::print(stderr, "\r\033[K");
   file_.document["answers"] = answers;
   end_context(file_.document["context"], base_->session.peaks);

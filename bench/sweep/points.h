@@ -21,22 +21,22 @@
 
 namespace lamina::bench {
 
-class Points {
+class SweepRunner {
  public:
   /// Reads the file of an earlier sweep. Throws UsageError unless it is of this sweep on this machine, and FileError.
   /// The options and what makes backends must outlive it.
-  Points(const SweepOptions&, const MakeBackend&);
+  SweepRunner(const SweepOptions&, const MakeBackend&);
 
   /// A session with one number of threads, size and algorithm: rows point to it.
-  struct Bench {
-    Bench(const RunOptions& its, const MakeBackend& make) : options(its), session(options, make) {}
+  struct Setting {
+    Setting(const RunOptions& its, const MakeBackend& make) : options(its), session(options, make) {}
     RunOptions options;
     Session session;
   };
-  Bench& bench_of(const Series&, int threads = 0);
+  Setting& setting_of(const Series&, int threads = 0);
   std::vector<std::string> backends() { return base_->session.backends.names(); }
 
-  /// Of plans on the processor, in bytes.
+  /// The limit of plans on the processor, in bytes.
   std::size_t memory_limit() const { return limit_; }
 
   /// Has the series' plans take its algorithm, if it names one. Throws UsageError if no layer has it.
@@ -61,13 +61,13 @@ class Points {
   void finish(const nlohmann::ordered_json& answers);
 
  private:
-  Bench& bench_for(int threads, int image, const std::string& algorithm, bool gpu);
+  Setting& setting_for(int threads, int image, const std::string& algorithm, bool gpu);
   bool limit_by_user() const;
   std::string settings() const;  ///< on what a file must agree to be gone on with
   void go_on(const RunFile& before);
-  std::vector<Row> rows_of(Bench&, const Series&, int batch, int threads);
+  std::vector<Row> rows_of(Setting&, const Series&, int batch, int threads);
   std::string rerun_of_point(const Series&, const Row&, int threads) const;
-  void measure(const std::vector<Row>&, Bench&, int passes, int threads);
+  void measure(const std::vector<Row>&, Setting&, int passes, int threads);
   void show(const Row&, int threads, int pass, int passes);
   std::string left_text() const;
 
@@ -75,8 +75,8 @@ class Points {
   const MakeBackend& make_;
   bool terminal_, measured_ = false;
   ResultFile file_;
-  std::map<std::tuple<int, int, std::string, bool>, std::unique_ptr<Bench>> benches_;
-  Bench* base_ = nullptr;
+  std::map<std::tuple<int, int, std::string, bool>, std::unique_ptr<Setting>> settings_;
+  Setting* base_ = nullptr;
   std::map<std::string, RunRow> known_;  ///< rows of the file, by name
   std::vector<SweptPoint> table_;
   std::set<std::string> shown_;  ///< whose points are in the table

@@ -110,7 +110,7 @@ class Sweep {
     std::vector<SweepPoint> points;
     for (const int batch : options_.configs.batches) points.push_back({batch, 0});
     if (options_.configs.batches.empty()) {
-      Session& session = points_.bench_of(series).session;
+      Session& session = points_.setting_of(series).session;
       MemoryPredictor predictor(session.plans, session.backends, series.config(usual_batch), mode());
       const LargestBatch largest = largest_[to_string(series)] = predictor.largest_under(limit_of(series));
       for (int batch = 1; batch <= largest.batch; batch *= 2) points.push_back({batch, 0});
@@ -238,7 +238,7 @@ class Sweep {
   }
 
   const SweepOptions& options_;
-  Points points_;
+  SweepRunner points_;
   Json answers_ = Json::array();
   std::map<std::string, LargestBatch> largest_;   ///< by series, where no batches are named
   std::map<std::string, std::string> unplanned_;  ///< series that cannot be planned, with the reason

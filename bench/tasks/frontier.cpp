@@ -35,17 +35,17 @@ std::string algorithm_by_rule(Session& session, const Config& c, const Graph& gr
   } catch (const Unsupported&) {
     // Then there is no such line to mark.
   } catch (const OutOfMemory&) {
-    // Likewise.
+    // There is no line to mark here, either.
   }
   return {};
 }
 
-/// Looks at what the algorithms of one layer and pass leave: error and bits.
-class Looks {
+/// Checks what the algorithms of one layer and pass leave: error and bits.
+class OutputCheck {
  public:
-  explicit Looks(Device& device) : device_(device) {}
+  explicit OutputCheck(Device& device) : device_(device) {}
 
-  void look(Candidate& one, const Spec& spec, Pass pass, const Args& args) {
+  void inspect(Candidate& one, const Spec& spec, Pass pass, const Args& args) {
     const std::uint64_t bits = bits_of(device_, results_of(pass, args));
     if (one.measured.runs_compared++ == 0) {
       first_bits_[one.algorithm] = bits;
@@ -129,7 +129,7 @@ Frontier make_frontier(Session& session, const Config& c, const TuningRules& rul
     progress(fmt::format("[{}/{}] {} of {} on {}, {}", i + 1, lines.size(), node->name, c.network, c.backend,
                          to_string(pass)));
     const Spec spec = spec_of(backend, graph, *node, c, true);
-    Looks looks(backend.device());
+    OutputCheck check(backend.device());
     TuningRules line_rules = rules;
     line_rules.rule = algorithm_by_rule(session, c, graph, *node, pass);
     for (const NamedAlgorithm& known : algorithms_of(session.backends, c, graph, *node, pass))
@@ -138,8 +138,8 @@ Frontier make_frontier(Session& session, const Config& c, const TuningRules& rul
     line_rules.before_run = [] {
       if (interrupted() != 0) throw Interrupted();
     };
-    line_rules.look = [&looks, pass = pass](Candidate& one, const Spec& unit, const Args& args) {
-      looks.look(one, unit, pass, args);
+    line_rules.look = [&check, pass = pass](Candidate& one, const Spec& unit, const Args& args) {
+      check.inspect(one, unit, pass, args);
     };
     try {
       const Buffer buffer = memory_for(backend.device(), bytes_to_tune(backend, spec, pass, demands));

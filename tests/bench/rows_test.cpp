@@ -320,7 +320,7 @@ TEST_CASE("setup: opening library and device is timed once, whoever opens them, 
   const std::vector<Row> rows = setup_rows(session, options, {"mnist_mlp", "eigen", DType::f32, Layout::nchw, 1});
   CHECK(rows.front().group->parts == std::vector<std::string>{"device", "graph", "plan", "first_pass"});
   const double both = 2 * std::chrono::duration<double>(wait).count();
-  if (GENERATE(false, true)) lasting_facts(session.backends);  // which describe what is open
+  if (GENERATE(false, true)) static_context(session.backends);  // which describe what is open
   const std::unique_ptr<GroupRun> measurement = rows.front().group->open();
   const std::vector<Sample> first = measurement->pass(), second = measurement->pass();
   REQUIRE(first.size() == 4);

@@ -136,7 +136,7 @@ TEST_CASE("an unknown --device is refused with the known ones") {
   };
   REQUIRE_THAT(said(""), ContainsSubstring("--device"));
   REQUIRE_THAT(said("--device=h2000"),
-               ContainsSubstring("no device \"h2000\", and no such file: known are a100 and h200"));
+               ContainsSubstring("no device \"h2000\", and no such file: valid names: a100 and h200"));
   const File garbage("{\"deviceVer\": ");
   REQUIRE_THAT(said("--device=" + garbage.path()), ContainsSubstring("does not hold a JSON object"));
 }

@@ -19,7 +19,7 @@ std::string device_properties(const std::string& name) {
   std::vector<std::string> names;
   for (const auto& [each, text] : device_sets()) names.push_back(each);
   const std::string what_there_is = fmt::format(
-      "known are {}; else give a JSON file of a device's properties, with the "
+      "valid names: {}; else give a JSON file of a device's properties, with the "
       "keys of bench/devices/h200.json",
       fmt::join(names, " and "));
   std::ifstream file(name);

@@ -213,7 +213,7 @@ ordered_json document(const std::vector<Convolution>& convolutions, const Engine
                       const std::string& properties) {
   ordered_json all;
   ordered_json& context = all["context"];
-  for (const auto& [key, value] : passing_facts("start")) context[key] = value;
+  for (const auto& [key, value] : runtime_context("start")) context[key] = value;
   context["lamina"] = build::lamina_version;
   context["commit"] = build::commit;
   context["cudnn"] = views.tf32.version;

@@ -16,13 +16,7 @@ inline const std::vector<double>& noise() {
   static const std::vector<double> all = [] {
     std::vector<double> found;
     const nlohmann::json kept = nlohmann::json::parse(std::ifstream(LAMINA_RESULTS "/races/epyc_2_cores.json"));
-    for (const nlohmann::json& race : kept.value("races", nlohmann::json::array()))
-      for (const nlohmann::json& row : race["rows"]) {
-        if (row["key"]["backend"] != "eigen") continue;
-        const auto ms = row["ms"].get<std::vector<double>>();
-        for (const double each : ms) found.push_back(each / median_interval(ms).middle);
-      }
-    for (const nlohmann::json& row : kept.value("benchmarks", nlohmann::json::array())) {
+    for (const nlohmann::json& row : kept["benchmarks"]) {
       if (row["variant"] != "eigen") continue;
       const auto ms = row["real_times"].get<std::vector<double>>();
       for (const double each : ms) found.push_back(each / median_interval(ms).middle);
