@@ -26,7 +26,8 @@ TEST_CASE("a subcommand refuses a flag that it does not take, and names those th
     refused(task + " --benchmark_filter=mlp", "accepted by: run");
     refused(task + " --weights=/dev/null", "accepted by: run");
   }
-  refused("networks --benchmark_out=rows.json", "accepted by: memory, engines, train");
+  refused("networks --benchmark_out=rows.json",
+          "accepted by: run, ledger, frontier, compare, sweep, memory, engines, train");
   refused("networks --batch=2", "accepted by: run, ledger, frontier, sweep, memory, describe, engines, train");
   refused("devices --backend=eigen", "accepted by: run, ledger, frontier, sweep, memory, describe, train");
   refused("devices --image=64", "devices: unknown option --image");

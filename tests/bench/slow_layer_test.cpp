@@ -17,17 +17,17 @@ TEST_CASE(
       LAMINA_VERSIONS, "--programs=" + folder.file("first") + "," + folder.file("same") + "," + folder.file("slow") +
                            " --backend=eigen --threads=1 --rounds=20 --passes=40 --batch=8 --image=112 "
                            "'--benchmark_filter=^layer/resnet18/.*conv./(forward|backward_params)/eigen/default/' "
-                           "--out=" +
+                           "--benchmark_out=" +
                            out);
   INFO(ended.said);
   REQUIRE(ended.status == 0);
-  // How many rows are equal and how many undecided is up to the machine; a difference that is none is not.
+  // How many rows are equal and how many inconclusive is up to the machine; a difference that is none is not.
   int rows = 0, wrong = 0, slow_rows = 0, found = 0, faster = 0, others = 0, wrong_others = 0;
   const nlohmann::json result = read(out);
   for (const auto& each : result.at("comparisons")) {
-    const std::string row = each.at("name"), verdict = each.at("verdict"), label = each.at("regression");
-    const bool slow = each.at("variant") == folder.file("slow");
-    const int differs = verdict == "equal" || verdict == "undecided" ? 0 : 1;
+    const std::string row = each.at("name"), verdict = each.at("verdict"), label = each.value("regression", "");
+    const bool slow = each.at("second") == folder.file("slow");
+    const int differs = verdict == "equal" || verdict == "inconclusive" ? 0 : 1;
     if (!slow) {
       ++rows;
       wrong += differs;
