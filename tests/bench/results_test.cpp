@@ -26,7 +26,7 @@ void check_context(const json& result) {
     CAPTURE(key);
     CHECK(result["context"].contains(key));
   }
-  CHECK(result["context"]["lamina_format"] == 1);
+  CHECK(result["context"]["lamina_format"] == 2);
   CHECK(result["context"]["interrupted"] == false);
   CHECK(result["context"]["command"].get<std::string>().starts_with("lamina_bench "));
   CHECK(result["context"]["command"].get<std::string>().find("--width_divisor=8") != std::string::npos);
