@@ -18,7 +18,8 @@ using lamina::test::oracle;
 
 namespace {
 
-constexpr double most_seconds = 60;  // of a processor: image by image it would be minutes
+// Of a processor, on a slow machine, too; where time grew by the square of the nodes, it took many minutes.
+constexpr double most_seconds = 20;
 
 double cpu_seconds(const std::function<void()>& work) {
   const std::clock_t start = std::clock();
@@ -35,22 +36,19 @@ Value appended(Value x, const std::string& kind, int i) {
 
 }  // namespace
 
-TEST_CASE("a chain of ten times the nodes is planned in about ten times the time") {
+TEST_CASE("a chain of 10,000 nodes is planned in seconds") {
   const std::string kind = GENERATE("conv", "relu", "add", "dropout");
   const Keep keep = GENERATE(Keep::all, Keep::cheap);
   INFO(kind << (keep == Keep::cheap ? ", cheap" : ""));
-  const auto seconds = [&](int nodes) {
-    return cpu_seconds([&] {
-      Graph graph("chain");
-      Value x = graph.input({1, 2, 1, 1});
-      for (int i = 0; i < nodes; ++i) x = appended(x, kind, i);
-      const Options options{.keep = keep, .input_gradient = true};
-      const Plan plan(graph, oracle(), options);
-      CHECK(plan.memory().total() == predict_memory(graph, oracle(), options).total());
-    });
-  };
-  const double few = seconds(1000);
-  CHECK(seconds(10000) < 40 * few);  // by the square of the nodes it would be a hundred times
+  const double seconds = cpu_seconds([&] {
+    Graph graph("chain");
+    Value x = graph.input({1, 2, 1, 1});
+    for (int i = 0; i < 10000; ++i) x = appended(x, kind, i);
+    const Options options{.keep = keep, .input_gradient = true};
+    const Plan plan(graph, oracle(), options);
+    CHECK(plan.memory().total() == predict_memory(graph, oracle(), options).total());
+  });
+  CHECK(seconds <= 2 * most_seconds);  // the graph is planned twice
 }
 
 TEST_CASE("memory for a billion images is predicted at once") {
