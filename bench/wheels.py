@@ -7,7 +7,8 @@ import shutil
 import subprocess
 import sys
 
-PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--only-binary", ":all:")
+PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--only-binary", ":all:",
+       "--retries", "1")
 DONE = "wheels.json"  # in a folder that is whole: the wheels in it
 
 
@@ -27,7 +28,7 @@ def default_folder():
 
 def resolve(requirements, needs=False):
     """{package: version} of the newest wheels that meet pip's requirements; `needs`: and what they need."""
-    command = [*PIP, "--dry-run", "--ignore-installed", "--quiet", "--report", "-", "--retries", "1"]
+    command = [*PIP, "--dry-run", "--ignore-installed", "--quiet", "--report", "-"]
     done = subprocess.run([*command, *([] if needs else ["--no-deps"]), *requirements], capture_output=True, text=True,
                           check=False)
     if done.returncode == 0:
@@ -41,14 +42,18 @@ def resolve(requirements, needs=False):
     raise NotFound(f"the package index has no {' '.join(requirements)} for this machine and Python: {last}")
 
 
-def install(wheels, tree, needs=False):
-    """Unpacks the wheels that resolve() found into one folder, which has its name only once it is whole."""
-    listed = [f"{name}=={version}" for name, version in wheels.items()]
+def is_here(wheels, tree):
+    """Whether a folder is whole and has these wheels."""
     try:
         with open(os.path.join(tree, DONE), encoding="utf-8") as file:
-            here = json.load(file) == wheels
+            return json.load(file) == wheels
     except (OSError, ValueError):
-        here = False
+        return False
+
+
+def install(wheels, tree, needs=False):
+    """Unpacks the wheels that resolve() found into one folder, which has its name only once it is whole."""
+    listed, here = [f"{name}=={version}" for name, version in wheels.items()], is_here(wheels, tree)
     print(f"{tree}: {'here already' if here else 'to fetch'}", *listed, sep="\n  ", file=sys.stderr, flush=True)
     if here:
         return
@@ -60,8 +65,9 @@ def install(wheels, tree, needs=False):
                              "whole are in pip's cache.")
         with open(os.path.join(beside, DONE), "w", encoding="utf-8") as file:
             json.dump(wheels, file)
-        shutil.rmtree(tree, ignore_errors=True)
-        os.replace(beside, tree)
+        if not is_here(wheels, tree):  # another process was not faster
+            shutil.rmtree(tree, ignore_errors=True)
+            os.replace(beside, tree)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
 

@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 
+import wheels
 from page import packages, prices, results
 
 DESCRIPTION = """Makes one HTML page of result files: those that lamina_bench writes with --benchmark_out, and those of
@@ -34,7 +35,7 @@ def run(words):
         if not arguments.files:
             return 0
         listed = prices.read(arguments.prices)
-    except (packages.PackageError, prices.PriceError) as error:
+    except (wheels.WheelError, prices.PriceError) as error:
         print(f"bench/report: {error}", file=sys.stderr)
         return 1
     return make(arguments.files, listed, arguments.out)

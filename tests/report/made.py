@@ -8,6 +8,7 @@ import unittest
 
 BENCH = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bench"))
 sys.path.insert(0, BENCH)
+import wheels
 from page import packages, prices, results
 
 NEAR = (1.0, 1.01, 0.99, 1.02, 0.98, 1.005)
@@ -161,7 +162,7 @@ def main():
     """Runs the tests of a file, or says aloud that they are skipped."""
     try:
         packages.install()
-    except packages.PackageError as error:
+    except wheels.WheelError as error:
         print(f"SKIPPED: {error}")
         sys.exit(77)
     unittest.main()

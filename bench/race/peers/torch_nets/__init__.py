@@ -17,9 +17,12 @@ def build(name, softmax=None):
         raise KeyError(f"no network '{name}'; there are {', '.join(networks.NAMES)}")
     softmax = networks.protocol_of(name).softmax if softmax is None else softmax
     if name in resnet.RESNETS:
-        return resnet.resnet(*resnet.RESNETS[name], softmax)
-    folder = next(module for module in (straight, inception, resnet) if hasattr(module, name))
-    return getattr(folder, name)(softmax)
+        net = resnet.resnet(*resnet.RESNETS[name])
+    else:
+        net = getattr(next(module for module in (straight, inception, resnet) if hasattr(module, name)), name)()
+    if softmax:
+        net.add_module("prob", nn.Softmax(1))
+    return net
 
 
 def randomise(net, seed):

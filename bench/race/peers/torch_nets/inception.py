@@ -50,40 +50,34 @@ def blocks(unit, table, pools, last=5):
     return layers
 
 
-def inception_v1(softmax):
+def inception_v1():
     """soumith/inception.torch: LRN, 204 and 48 where the paper has 208 and 32, third pooling unpadded, 1008 outputs."""
     table = PAPER | {"4a": (192, 96, 204, 16, 48, 64), "5a": (256, 160, 320, 48, 128, 128)}
 
     def norm():
         return nn.LocalResponseNorm(11, 0.00109999999404, 0.5, 2.0)
-    layers = [
+    return Chain(
         ("conv1", conv_relu(3, 64, 7, 2)), ("maxpool1", nn.MaxPool2d(3, 2, 1)), ("lrn1", norm()),
         ("conv2", conv_relu(64, 64, 1)), ("conv3", conv_relu(64, 192, 3)), ("lrn2", norm()),
         ("maxpool2", nn.MaxPool2d(3, 2, 1)),
         *blocks(conv_relu, table, {"4a": ("maxpool3", nn.MaxPool2d(3, 2)), "5a": ("maxpool4", nn.MaxPool2d(3, 2, 1))}),
         ("avgpool", nn.AdaptiveAvgPool2d(1)), ("flatten", nn.Flatten()), ("fc", nn.Linear(1024, 1008)),
-        ("narrow", Narrow(1, 1000)),
-    ]
-    return Chain(*layers, *([("prob", nn.Softmax(1))] if softmax else []))
+        ("narrow", Narrow(1, 1000)))
 
 
-def googlenet_cb(softmax):
+def googlenet_cb():
     """convnet-benchmarks: the paper's table, no LRN, all four poolings padded by 1, a ReLU after the classifier."""
-    del softmax
-
     def pool():
         return nn.MaxPool2d(3, 2, 1)
     return Chain(
         ("conv1", conv_relu(3, 64, 7, 2)), ("maxpool1", pool()), ("conv2", conv_relu(64, 64, 1)),
         ("conv3", conv_relu(64, 192, 3)), ("maxpool2", pool()),
         *blocks(conv_relu, PAPER, {"4a": ("maxpool3", pool()), "5a": ("maxpool4", pool())}),
-        *head(1024, 1000, False), ("fc_relu", relu()))
+        *head(1024, 1000), ("fc_relu", relu()))
 
 
-def googlenet_tv(softmax):
+def googlenet_tv():
     """torchvision: batch normalisation, the 5x5 branch is 3x3, poolings rounded up, the last one 2x2."""
-    del softmax
-
     def pool():
         return nn.MaxPool2d(3, 2, ceil_mode=True)
     return Chain(

@@ -45,7 +45,6 @@ def relu():
     return nn.ReLU(inplace=True)
 
 
-def head(features, classes, softmax):
-    """Mean over the map, fully connected and, where the timed net has one, softmax."""
-    layers = [("avgpool", nn.AdaptiveAvgPool2d(1)), ("flatten", nn.Flatten()), ("fc", nn.Linear(features, classes))]
-    return layers + ([("prob", nn.Softmax(1))] if softmax else [])
+def head(features, classes):
+    """Mean over the map, and fully connected."""
+    return [("avgpool", nn.AdaptiveAvgPool2d(1)), ("flatten", nn.Flatten()), ("fc", nn.Linear(features, classes))]

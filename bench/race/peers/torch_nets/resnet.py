@@ -70,7 +70,7 @@ def stem():
             ("maxpool", nn.MaxPool2d(3, 2, 1))]
 
 
-def resnet(counts, windows, softmax):
+def resnet(counts, windows):
     expansion = 4 if len(windows) == 3 else 1
     layers, c = stem(), 64
     for stage, count in enumerate(counts):
@@ -79,35 +79,30 @@ def resnet(counts, windows, softmax):
             made.append(Block(c, width, windows, 2 if stage > 0 and i == 0 else 1))
             c = width * expansion
         layers.append((f"layer{stage + 1}", nn.Sequential(*made)))
-    return Chain(*layers, *head(c, 1000, softmax))
+    return Chain(*layers, *head(c, 1000))
 
 
-class PreactResnet200(nn.Module):
+class Resnet200(Chain):
     """fb.resnet.torch, models/preresnet.lua: blocks 3, 24, 36, 3; shortcuts without batch norm; one norm at the end."""
 
-    def __init__(self, softmax):
-        super().__init__()
-        for name, module in stem():
-            self.add_module(name, module)
-        c = 64
+    def __init__(self):
+        layers, c = stem(), 64
         for stage, count in enumerate((3, 24, 36, 3)):
             width, made = 64 << stage, []
             for i in range(count):
                 first = i == 0
                 made.append(PreactBlock(c, width, 2 if stage > 0 and first else 1, stage == 0 and first, first))
                 c = 4 * width
-            self.add_module(f"layer{stage + 1}", nn.Sequential(*made))
-        self.bn_last = nn.BatchNorm2d(c)
-        for name, module in head(c, 1000, softmax):
-            self.add_module(name, module)
-        self.softmax = softmax
+            layers.append((f"layer{stage + 1}", nn.Sequential(*made)))
+        super().__init__(*layers, ("bn_last", nn.BatchNorm2d(c)), *head(c, 1000))
 
     def forward(self, x):
-        x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
-        x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
-        x = self.fc(self.flatten(self.avgpool(self.relu(self.bn_last(x)))))
-        return self.prob(x) if self.softmax else x
+        for name, module in self.named_children():
+            x = module(x)
+            if name == "bn_last":
+                x = self.relu(x)
+        return x
 
 
-def resnet200(softmax):
-    return PreactResnet200(softmax)
+def resnet200():
+    return Resnet200()

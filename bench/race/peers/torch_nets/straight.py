@@ -5,11 +5,11 @@ from torch import nn
 from torch_nets.layers import Chain, relu
 
 
-def alexnet(softmax):
+def alexnet():
     """BVLC AlexNet: two groups in conv2, conv4 and conv5; LRN before pooling; pooling rounded up."""
     def pool():
         return nn.MaxPool2d(3, 2, ceil_mode=True)
-    layers = [
+    return Chain(
         ("conv1", nn.Conv2d(3, 96, 11, 4)), ("relu1", relu()), ("norm1", nn.LocalResponseNorm(5)), ("pool1", pool()),
         ("conv2", nn.Conv2d(96, 256, 5, 1, 2, groups=2)), ("relu2", relu()), ("norm2", nn.LocalResponseNorm(5)),
         ("pool2", pool()),
@@ -19,14 +19,11 @@ def alexnet(softmax):
         ("flatten", nn.Flatten()),
         ("fc6", nn.Linear(9216, 4096)), ("relu6", relu()), ("drop6", nn.Dropout(0.5)),
         ("fc7", nn.Linear(4096, 4096)), ("relu7", relu()), ("drop7", nn.Dropout(0.5)),
-        ("fc8", nn.Linear(4096, 1000)),
-    ]
-    return Chain(*layers, *([("prob", nn.Softmax(1))] if softmax else []))
+        ("fc8", nn.Linear(4096, 1000)))
 
 
-def overfeat(softmax):
+def overfeat():
     """OverFeat (fast): conv2 is not padded; no dropout, no softmax."""
-    del softmax
     return Chain(
         ("conv1", nn.Conv2d(3, 96, 11, 4)), ("relu1", relu()), ("pool1", nn.MaxPool2d(2)),
         ("conv2", nn.Conv2d(96, 256, 5)), ("relu2", relu()), ("pool2", nn.MaxPool2d(2)),
@@ -51,29 +48,26 @@ def features(widths):
     return nn.Sequential(*layers)
 
 
-def vgg(widths, rate, softmax):
+def vgg(widths, rate):
     classifier = nn.Sequential(nn.Linear(25088, 4096), relu(), nn.Dropout(rate), nn.Linear(4096, 4096), relu(),
                                nn.Dropout(rate), nn.Linear(4096, 1000))
-    layers = [("features", features(widths)), ("flatten", nn.Flatten()), ("classifier", classifier)]
-    return Chain(*layers, *([("prob", nn.Softmax(1))] if softmax else []))
+    return Chain(("features", features(widths)), ("flatten", nn.Flatten()), ("classifier", classifier))
 
 
-def vgg16(softmax):
-    return vgg([64] * 2 + [0] + [128] * 2 + [0] + [256] * 3 + [0] + [512] * 3 + [0] + [512] * 3 + [0], 0.5, softmax)
+def vgg16():
+    return vgg([64] * 2 + [0] + [128] * 2 + [0] + [256] * 3 + [0] + [512] * 3 + [0] + [512] * 3 + [0], 0.5)
 
 
-def vgg19(softmax):
-    return vgg([64] * 2 + [0] + [128] * 2 + [0] + [256] * 4 + [0] + [512] * 4 + [0] + [512] * 4 + [0], 0.5, softmax)
+def vgg19():
+    return vgg([64] * 2 + [0] + [128] * 2 + [0] + [256] * 4 + [0] + [512] * 4 + [0] + [512] * 4 + [0], 0.5)
 
 
-def vgg_a(softmax):
-    del softmax
-    return vgg([64, 0, 128, 0, 256, 256, 0, 512, 512, 0, 512, 512, 0], 0.0, False)
+def vgg_a():
+    return vgg([64, 0, 128, 0, 256, 256, 0, 512, 512, 0, 512, 512, 0], 0.0)
 
 
-def alexnet_owt(softmax):
+def alexnet_owt():
     """One Weird Trick's AlexNet: no groups, no LRN; dropout off, as convnet-benchmarks timed it."""
-    del softmax
     convolutions = nn.Sequential(
         nn.Conv2d(3, 64, 11, 4, 2), relu(), nn.MaxPool2d(3, 2),
         nn.Conv2d(64, 192, 5, 1, 2), relu(), nn.MaxPool2d(3, 2),
@@ -84,27 +78,24 @@ def alexnet_owt(softmax):
     return Chain(("features", convolutions), ("flatten", nn.Flatten()), ("classifier", classifier))
 
 
-def mnist_mlp(softmax):
-    layers = [("flatten", nn.Flatten()),
-              ("dense_1", nn.Linear(784, 512)), ("relu_1", relu()), ("dropout_1", nn.Dropout(0.2)),
-              ("dense_2", nn.Linear(512, 512)), ("relu_2", relu()), ("dropout_2", nn.Dropout(0.2)),
-              ("dense_3", nn.Linear(512, 10))]
-    return Chain(*layers, *([("prob", nn.Softmax(1))] if softmax else []))
+def mnist_mlp():
+    return Chain(("flatten", nn.Flatten()),
+                 ("dense_1", nn.Linear(784, 512)), ("relu_1", relu()), ("dropout_1", nn.Dropout(0.2)),
+                 ("dense_2", nn.Linear(512, 512)), ("relu_2", relu()), ("dropout_2", nn.Dropout(0.2)),
+                 ("dense_3", nn.Linear(512, 10)))
 
 
-def mnist_cnn(softmax):
-    layers = [("conv2d_1", nn.Conv2d(1, 32, 3)), ("relu_1", relu()), ("conv2d_2", nn.Conv2d(32, 64, 3)),
-              ("relu_2", relu()), ("max_pooling2d_1", nn.MaxPool2d(2)), ("dropout_1", nn.Dropout(0.25)),
-              ("flatten_1", nn.Flatten()), ("dense_1", nn.Linear(9216, 128)), ("relu_3", relu()),
-              ("dropout_2", nn.Dropout(0.5)), ("dense_2", nn.Linear(128, 10))]
-    return Chain(*layers, *([("prob", nn.Softmax(1))] if softmax else []))
+def mnist_cnn():
+    return Chain(("conv2d_1", nn.Conv2d(1, 32, 3)), ("relu_1", relu()), ("conv2d_2", nn.Conv2d(32, 64, 3)),
+                 ("relu_2", relu()), ("max_pooling2d_1", nn.MaxPool2d(2)), ("dropout_1", nn.Dropout(0.25)),
+                 ("flatten_1", nn.Flatten()), ("dense_1", nn.Linear(9216, 128)), ("relu_3", relu()),
+                 ("dropout_2", nn.Dropout(0.5)), ("dense_2", nn.Linear(128, 10)))
 
 
-def cifar10_cnn(softmax):
-    layers = [("conv2d_1", nn.Conv2d(3, 32, 3, 1, 1)), ("relu_1", relu()), ("conv2d_2", nn.Conv2d(32, 32, 3)),
-              ("relu_2", relu()), ("max_pooling2d_1", nn.MaxPool2d(2)), ("dropout_1", nn.Dropout(0.25)),
-              ("conv2d_3", nn.Conv2d(32, 64, 3, 1, 1)), ("relu_3", relu()), ("conv2d_4", nn.Conv2d(64, 64, 3)),
-              ("relu_4", relu()), ("max_pooling2d_2", nn.MaxPool2d(2)), ("dropout_2", nn.Dropout(0.25)),
-              ("flatten_1", nn.Flatten()), ("dense_1", nn.Linear(2304, 512)), ("relu_5", relu()),
-              ("dropout_3", nn.Dropout(0.5)), ("dense_2", nn.Linear(512, 10))]
-    return Chain(*layers, *([("prob", nn.Softmax(1))] if softmax else []))
+def cifar10_cnn():
+    return Chain(("conv2d_1", nn.Conv2d(3, 32, 3, 1, 1)), ("relu_1", relu()), ("conv2d_2", nn.Conv2d(32, 32, 3)),
+                 ("relu_2", relu()), ("max_pooling2d_1", nn.MaxPool2d(2)), ("dropout_1", nn.Dropout(0.25)),
+                 ("conv2d_3", nn.Conv2d(32, 64, 3, 1, 1)), ("relu_3", relu()), ("conv2d_4", nn.Conv2d(64, 64, 3)),
+                 ("relu_4", relu()), ("max_pooling2d_2", nn.MaxPool2d(2)), ("dropout_2", nn.Dropout(0.25)),
+                 ("flatten_1", nn.Flatten()), ("dense_1", nn.Linear(2304, 512)), ("relu_5", relu()),
+                 ("dropout_3", nn.Dropout(0.5)), ("dense_2", nn.Linear(512, 10)))
