@@ -53,7 +53,9 @@ def sentence(text, *reruns):
     return {"text": text, "rerun": "\n".join(dict.fromkeys(filter(None, reruns)))}
 
 
-def section(name, title, short, lead="", fill="", **parts):
-    """fill: the command that measures what the section shows. parts: answers (sentences for the top of the page),
-    charts, tables, folded (tables in a line that opens), folded_title, notes (sentences), data (for its own script)."""
-    return {"name": name, "title": title, "short": short, "lead": lead, "fill": fill} | parts
+def section(name, title, short, lead="", fill="", tables=(), folded=(), **parts):
+    """fill: the command that measures what the section shows. Tables without rows are left out. parts: answers
+    (sentences for the top of the page), charts, folded_title, notes (sentences), data (for its own script). folded:
+    tables in a line that opens."""
+    its = {"name": name, "title": title, "short": short, "lead": lead, "fill": fill} | parts
+    return its | {"tables": [one for one in tables if one["rows"]], "folded": [one for one in folded if one["rows"]]}

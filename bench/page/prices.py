@@ -44,15 +44,9 @@ def read_one(path):
             raise PriceError(f'--prices: {path}, line {place}: "{usd}" is no price by the hour; 0.085 is one')
         if not re.fullmatch(r"\d{4}-\d{2}(-\d{2})?", date):
             raise PriceError(f'--prices: {path}, line {place}: "{date}" is no date; 2026-11 or 2026-11-22 is one')
-        found.append(
-            {
-                "label": f"{configuration}, {number(usd):g} USD/h, {date}" + (f", {note}" if note else ""),
-                "date": date,
-                "configuration": configuration,
-                "usd": number(usd),
-                "preemptible": bool(re.search(r"(?<!non-)(?<!not )preemptible", note.lower())),
-            }
-        )
+        found.append({"label": f"{configuration}, {number(usd):g} USD/h, {date}" + (f", {note}" if note else ""),
+                      "date": date, "configuration": configuration, "usd": number(usd),
+                      "preemptible": bool(re.search(r"(?<!non-)(?<!not )preemptible", note.lower()))})
     if not found:
         raise PriceError(f"--prices: {path} has no prices")
     return found

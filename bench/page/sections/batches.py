@@ -20,11 +20,10 @@ def make(model):
     drawn = [by_batch(swept), *throughput(swept)] if swept else []
     tables = answers_of(model, QUESTIONS)
     left_out = [row([name_of(one), one["reason"]], one.rerun) for one in model.not_planned]
-    if left_out:
-        tables.append(table("Left out of a sweep, as it cannot be planned", ["network", "why"], left_out, 99))
-    lead, fill = LEAD if drawn else "", "" if drawn or tables else FILL
+    tables.append(table("Left out of a sweep, as it cannot be planned", ["network", "why"], left_out, 99))
+    lead, fill = LEAD if drawn else "", "" if drawn or any(one["rows"] for one in tables) else FILL
     answers = list(short_answers(model))
-    return section("batches", "Batch sweep", "Batches", lead, fill, charts=drawn, tables=tables, answers=answers)
+    return section("batches", "Batch sweep", "Batches", lead, fill, tables, charts=drawn, answers=answers)
 
 
 def series(model):
@@ -43,11 +42,8 @@ def name_of(one):
 
 def answers_of(model, questions):
     """A table for each question that a sweep answers."""
-    found = []
-    for what, question in questions.items():
-        rows = [row([name_of(one), answer(one)], one.rerun) for one in model.answers if one["what"] == what]
-        found += [table(question, ["network", "answer"], rows, 99)] if rows else []
-    return found
+    rows = lambda what: [row([name_of(one), answer(one)], one.rerun) for one in model.answers if one["what"] == what]
+    return [table(question, ["network", "answer"], rows(what), 99) for what, question in questions.items()]
 
 
 def answer(one):

@@ -12,7 +12,6 @@ LEAD = (
     "of lamina_bench compare, in the files of races, of bench/race/versions and of comparisons."
 )
 COLORS = {"faster": "var(--good)", "slower": "var(--bad)", "equal": "var(--tie)", "inconclusive": "var(--c5)"}
-NAMES = ("comparisons", "Comparisons", "Comparisons")
 
 
 def make(model):
@@ -21,24 +20,15 @@ def make(model):
         first, second = names_of(one)
         pairs[f"{second} against {first}, {one.run.file.removesuffix('.json')}"].append(one)
     timed = any(one.get("ratio") for one in model.comparisons)
-    rest = [
-        row([pair, one["name"], cell(one["verdict"], mark="failed"), one.get("reason", "")], one.rerun)
-        for pair, its in pairs.items()
-        for one in its
-        if not one.get("ratio")
-    ]
+    rest = [row([pair, one["name"], cell(one["verdict"], mark="failed"), one.get("reason", "")], one.rerun)
+            for pair, its in pairs.items() for one in its if not one.get("ratio")]
     failures = [row([one["network"], one["variant"], one["reason"]]) for one in model.failures]
-    return section(
-        *NAMES,
-        LEAD,
-        "" if pairs else "lamina_bench compare BEFORE AFTER --benchmark_out=compared.json",
-        charts=[chart(pairs)] if timed else [],
-        tables=[
-            *([table("Rows without a ratio", ["pair", "row", "verdict", "reason"], rest, 99)] if rest else []),
-            *([table("Left out of a race", ["network", "variant", "reason"], failures, 99)] if failures else []),
-        ],
-        answers=[sentence(in_words(pair, its), its[0].run.context.get("command", "")) for pair, its in pairs.items()],
-    )
+    tables = [table("Rows without a ratio", ["pair", "row", "verdict", "reason"], rest, 99),
+              table("Left out of a race", ["network", "variant", "reason"], failures, 99)]
+    answers = [sentence(in_words(pair, its), its[0].run.context.get("command", "")) for pair, its in pairs.items()]
+    fill = "" if pairs else "lamina_bench compare BEFORE AFTER --benchmark_out=compared.json"
+    return section("comparisons", "Comparisons", "Comparisons", LEAD, fill, tables, answers=answers,
+                   charts=[chart(pairs)] if timed else [])
 
 
 def names_of(one):

@@ -11,7 +11,6 @@ LEAD = (
     "price; its line has the price below which it is the cheapest. Prices change: each is dated."
 )
 IDLE = "idle_power_w_"  # and the backend: the fact of its device
-NAMES = ("cost", "Cost and energy", "Cost")
 
 
 def make(model):
@@ -22,14 +21,10 @@ def make(model):
     whats = list(dict.fromkeys(one["what"] for one in found))
     first = [what for what in ("resnet50, training pass", "resnet18, training pass") if what in whats] or whats
     energy = any(one.get("joules") for one in found)
-    return section(
-        *NAMES,
-        LEAD,
-        "" if measured else "lamina_bench run --backend=eigen --passes=9 --benchmark_out=networks.json",
-        charts=[chart()],
-        notes=[] if energy else [no_joules(model)],
-        data={"prices": model.prices, "whats": whats, "what": first[0], "energy": energy, "items": found},
-    )
+    fill = "" if measured else "lamina_bench run --backend=eigen --passes=9 --benchmark_out=networks.json"
+    data = {"prices": model.prices, "whats": whats, "what": first[0], "energy": energy, "items": found}
+    notes = [] if energy else [no_joules(model)]
+    return section("cost", "Cost and energy", "Cost", LEAD, fill, charts=[chart()], notes=notes, data=data)
 
 
 def network_items(model):

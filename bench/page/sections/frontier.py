@@ -11,29 +11,19 @@ LEAD = (
 )
 SAYS = "Colour is the measured error; hollow marks are not deterministic; large marks are on the frontier."
 INTERRUPTED = "measuring was interrupted, not all of its layers are here."
-NAMES = ("frontier", "Frontier of each layer", "Frontier")
 
 
 def make(model):
     points = [point for its in model.frontiers for line in its["lines"] for point in records(its, line)]
-    refused = [
-        row([its.title, node_of(line), line["pass"], one["algorithm"], one.get("failure") or "no time"], its.rerun)
-        for its in model.frontiers
-        for line in its["lines"]
-        for one in line["algorithms"]
-        if not one.get("seconds")
-    ]
-    head = ["network", "layer", "pass", "algorithm", "reason"]
-    return section(
-        *NAMES,
-        LEAD,
-        "" if model.frontiers else "lamina_bench frontier resnet18 --benchmark_out=frontier.json",
-        charts=[chart(points)] if points else [],
-        folded=[table("Algorithms without a time", head, refused, 99)] if refused else [],
-        folded_title="Algorithms without a time",
-        answers=[sentence(in_words(its), its.rerun) for its in model.frontiers],
-        notes=[f"{its.title}: {INTERRUPTED}" for its in model.frontiers if its.get("complete") is False],
-    )
+    refused = [row([its.title, node_of(line), line["pass"], one["algorithm"], one.get("failure", "no time")], its.rerun)
+               for its in model.frontiers for line in its["lines"] for one in line["algorithms"]
+               if not one.get("seconds")]
+    head, folded_title = ["network", "layer", "pass", "algorithm", "reason"], "Algorithms without a time"
+    fill = "" if model.frontiers else "lamina_bench frontier resnet18 --benchmark_out=frontier.json"
+    return section("frontier", "Frontier of each layer", "Frontier", LEAD, fill, folded_title=folded_title,
+                   folded=[table(folded_title, head, refused, 99)], charts=[chart(points)] if points else [],
+                   answers=[sentence(in_words(its), its.rerun) for its in model.frontiers],
+                   notes=[f"{its.title}: {INTERRUPTED}" for its in model.frontiers if its.get("complete") is False])
 
 
 def timed(line):

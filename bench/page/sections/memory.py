@@ -5,7 +5,6 @@ from page.parts import cell, figure, row, section, sentence, size, table
 
 PARTS = ("parameters", "state", "optimiser", "inputs", "arena", "prepared", "total")
 LEAD = "Bytes of the arena that are in use while each call runs, by what they are for; forward first, then backward."
-NAMES = ("memory", "Memory over the plan's time", "Memory")
 
 
 def make(model):
@@ -15,17 +14,11 @@ def make(model):
         raced.append(row(cells, one.run.context.get("command", "")))
     head = ["network", "mode", "program", "peak", "its plan"]
     points = [point for one in found for point in records(one)]
-    return section(
-        *NAMES,
-        LEAD if points else "",
-        "" if found or raced else "lamina_bench memory resnet50 --benchmark_out=memory.json",
-        charts=[chart(points)] if points else [],
-        tables=[
-            *([totals(found)] if found else []),
-            *([table("Memory that a race measured, MiB", head, raced, 3)] if raced else []),
-        ],
-        answers=[sentence(in_words(one), one.rerun) for one in found if one.get("total")],
-    )
+    fill = "" if found or raced else "lamina_bench memory resnet50 --benchmark_out=memory.json"
+    tables = [totals(found), table("Memory that a race measured, MiB", head, raced, 3)]
+    answers = [sentence(in_words(one), one.rerun) for one in found if one.get("total")]
+    return section("memory", "Memory over the plan's time", "Memory", LEAD if points else "", fill, tables,
+                   charts=[chart(points)] if points else [], answers=answers)
 
 
 def name_of(one):
@@ -54,21 +47,12 @@ def records(one):
 
 def chart(points):
     tip = charts.tips({"layers": "call", "part": "pass", "kind": "kind"}, MiB="MiB", all="in all, MiB")
-    bars = charts.layer(
-        points,
-        {"type": "bar", "binSpacing": 0, "cursor": "pointer"},
-        x={
-            "field": "step",
-            "type": "ordinal",
-            "title": "calls, in their order",
-            "scale": {"paddingInner": 0},
-            "axis": {"labels": False, "ticks": False},
-        },
-        y=charts.number("MiB", "MiB in use") | {"stack": True},
-        color=charts.name("kind"),
-        opacity=charts.lit("memory_lit", 0.15),
-        tooltip=tip,
-    )
+    bar = {"type": "bar", "binSpacing": 0, "cursor": "pointer"}
+    x = {"field": "step", "type": "ordinal", "title": "calls, in their order", "scale": {"paddingInner": 0},
+         "axis": {"labels": False, "ticks": False}}
+    y = charts.number("MiB", "MiB in use") | {"stack": True}
+    color, opacity = charts.name("kind"), charts.lit("memory_lit", 0.15)
+    bars = charts.layer(points, bar, x=x, y=y, color=color, opacity=opacity, tooltip=tip)
     title, says = "Bytes in use, call by call", "The highest point is what the arena must hold."
     return charts.chart("memory", title, says, [bars], ("Plan", "of"), "kind", zoom=False)
 

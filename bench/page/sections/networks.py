@@ -13,7 +13,6 @@ CHART_SAYS = (
     "Right of the dashed line is faster than the chosen row. Bars: of programs that took turns, the interval that "
     "lamina_bench compare found; else the least and the most that the middle halves of both times allow."
 )
-NAMES = ("networks", "Networks, beside the published machines", "Networks")
 
 
 def make(model):
@@ -25,20 +24,11 @@ def make(model):
     networks += [net for net in [*mine, *published.networks()] if net not in networks]
     said = list(spans(measured))
     first = "resnet50" if "resnet50" in mine or not mine else networks[0]
-    return section(
-        *NAMES,
-        LEAD,
-        "" if measured else "lamina_bench run --backend=eigen --passes=9 --benchmark_out=networks.json",
-        charts=[speedups()] if measured else [],
-        answers=[*said[:1], *means(model), *said[1:]],
-        data={
-            "networks": list(dict.fromkeys(networks)),
-            "machines": machines,
-            "passes": PASSES,
-            "network": first,
-            "reference": reference(machines, first),
-        },
-    )
+    fill = "" if measured else "lamina_bench run --backend=eigen --passes=9 --benchmark_out=networks.json"
+    data = {"networks": list(dict.fromkeys(networks)), "machines": machines, "passes": PASSES, "network": first,
+            "reference": reference(machines, first)}
+    return section("networks", "Networks, beside the published machines", "Networks", LEAD, fill, data=data,
+                   charts=[speedups()] if measured else [], answers=[*said[:1], *means(model), *said[1:]])
 
 
 def published_times(machine):
@@ -49,11 +39,8 @@ def shown(model):
     """The measured machines and programs, and the place of each row among them. The published batch is shown where a
     network has it; else each batch alone."""
     whose = lambda one: (one.run, one.who, one.key["network"])
-    rows = [
-        one
-        for one in model.rows_of("net")
-        if one.key["part"] in PASSES and one.seconds and not one.size and "threads" not in one.differs
-    ]
+    rows = [one for one in model.rows_of("net")
+            if one.key["part"] in PASSES and one.seconds and not one.size and "threads" not in one.differs]
     with_published = {whose(one) for one in rows if one.batch == published.BATCH}
     found, places = {}, {}
     for one in rows:
@@ -102,11 +89,9 @@ def means(model):
     for one in sorted(model.means, key=lambda one: -one["networks"]):
         if one["part"] in ("total", "inference", "epoch"):
             ratio, low, high = (digits(1 / one[name]) for name in ("ratio", "high", "low"))
-            yield sentence(
-                f"{one.run.file.removesuffix('.json')}, {one['part']}: {one['second']} is {ratio} times as fast as "
-                f"{one['first']} ({low} to {high}), geometric mean of {one['networks']} networks.",
-                one.run.context.get("command", ""),
-            )
+            text = (f"{one.run.file.removesuffix('.json')}, {one['part']}: {one['second']} is {ratio} times as fast as "
+                    f"{one['first']} ({low} to {high}), geometric mean of {one['networks']} networks.")
+            yield sentence(text, one.run.context.get("command", ""))
 
 
 def reference(machines, network):
@@ -121,12 +106,8 @@ def speedups():
     x = charts.logarithmic("ratio", "times as fast", {"format": "~g", "tickCount": 8}, padding=16)
     names = {"series": "machine", "network": "network"}
     tip = charts.tips(names, ratio="times as fast", low="from", high="to", ms="its ms", base="ms of the chosen row")
-    common = {
-        "y": charts.name("network", sort=None),
-        "yOffset": {"field": "series"},
-        "color": charts.name("series"),
-        "opacity": charts.lit("speedups_lit"),
-    }
+    common = {"y": charts.name("network", sort=None), "yOffset": {"field": "series"}, "color": charts.name("series"),
+              "opacity": charts.lit("speedups_lit")}
     points = [{"network": "", "series": "", "ratio": 1, "low": 1, "high": 1}]
     layers = [
         charts.layer([{"ratio": 0.9}, {"ratio": 1.1}], {"type": "point", "opacity": 0, "aria": False}, x=x),

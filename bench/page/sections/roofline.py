@@ -10,19 +10,14 @@ LEAD = (
     "under the flat roof for the units. Calls by Winograd, and those with data in a cache, can stand above a roof."
 )
 NO_SLOPE = "the rate of the memory is not in its file, so it has no slope."
-NAMES = ("roofline", "Roofline", "Roofline")
 
 
 def make(model):
     found = [one for one in [*map(ledger_points, model.ledgers), *layer_points(model)] if one["points"]]
-    return section(
-        *NAMES,
-        LEAD,
-        "" if found else "lamina_bench ledger resnet50 --benchmark_out=ledger.json",
-        charts=[chart(found)] if found else [],
-        answers=[summary(one) for one in found if one["peak"]],
-        notes=[f"{one['of']}: {NO_SLOPE}" for one in found if not one["memory"]],
-    )
+    fill = "" if found else "lamina_bench ledger resnet50 --benchmark_out=ledger.json"
+    return section("roofline", "Roofline", "Roofline", LEAD, fill, charts=[chart(found)] if found else [],
+                   answers=[summary(one) for one in found if one["peak"]],
+                   notes=[f"{one['of']}: {NO_SLOPE}" for one in found if not one["memory"]])
 
 
 def point(name, part, kind, flops, count, seconds, run):
@@ -58,11 +53,9 @@ def layer_points(model):
         context, backend = one.run.context, one.key["backend"]
         peaks = [peak for peak in (one.reading("peak_flops_per_second") for one in best.values()) if peak]
         in_context = billions(context.get(f"peak_GFLOPs_{backend}/{one.key['type']}"))
-        rates = {
-            "peak": statistics.median(peaks) if peaks else in_context,
-            "memory": billions(context.get(f"memory_GBps_{backend}")),
-        }
-        yield rates | {"of": of, "points": points, "run": context.get("command", "")}
+        memory = billions(context.get(f"memory_GBps_{backend}"))
+        yield {"peak": statistics.median(peaks) if peaks else in_context, "memory": memory, "of": of, "points": points,
+               "run": context.get("command", "")}
 
 
 def billions(text):
@@ -106,17 +99,9 @@ def chart(found):
     y = charts.logarithmic("gflops", "GFLOP/s", axis, padding=10)
     names = {"name": "layer", "part": "pass", "kind": "kind"}
     tip = charts.tips(names, ms="ms", gflops="GFLOP/s", gbs="GB/s", intensity="operations per byte")
-    dots = charts.layer(
-        points,
-        {"type": "point", "filled": True, "cursor": "pointer"},
-        x=x,
-        y=y,
-        color=charts.name("kind"),
-        shape=charts.name("part", "pass"),
-        size=charts.number("ms", range=[20, 260]) | {"legend": None},
-        opacity=charts.lit("roofline_lit", 0.06, 0.7),
-        tooltip=tip,
-    )
+    dot, size = {"type": "point", "filled": True, "cursor": "pointer"}, charts.number("ms", range=[20, 260])
+    dots = charts.layer(points, dot, x=x, y=y, color=charts.name("kind"), shape=charts.name("part", "pass"),
+                        size=size | {"legend": None}, opacity=charts.lit("roofline_lit", 0.06, 0.7), tooltip=tip)
     mark = {"type": "line", "color": "var(--ink)", "strokeWidth": 2, "cursor": "pointer"}
     line = charts.layer(roofs, mark, x=x, y=y, order=charts.number("intensity"))
     says = "Larger points take more time. The roofs are measured, not from a data sheet."

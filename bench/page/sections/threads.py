@@ -7,21 +7,15 @@ from page.parts import section, sentence
 from page.sections import batches
 
 LEAD = "Images per second against the number of threads; the dashed line is that of one thread, times their number."
-NAMES = ("threads", "Threads", "Threads")
 
 
 def make(model):
     swept = series(model)
     question = {"best_threads": "Which number of threads is the fastest?"}
     answers = [one for one in model.answers if one["what"] == "best_threads"]
-    return section(
-        *NAMES,
-        LEAD,
-        "" if swept else batches.FILL,
-        charts=[chart(swept)] if swept else [],
-        tables=batches.answers_of(model, question),
-        answers=[sentence(f"{one.key['network']}, {one.who}: {one['text']}", one.rerun) for one in answers],
-    )
+    said = [sentence(f"{one.key['network']}, {one.who}: {one['text']}", one.rerun) for one in answers]
+    return section("threads", "Threads", "Threads", LEAD, "" if swept else batches.FILL,
+                   batches.answers_of(model, question), charts=[chart(swept)] if swept else [], answers=said)
 
 
 def threads_of(one):
@@ -33,11 +27,8 @@ def threads_of(one):
 def series(model):
     """{(what, who): {threads: its row}} of those with several numbers. Runs of one machine with different threads are
     often different files; a line is of one commit."""
-    rows = [
-        one
-        for one in model.rows_of("net")
-        if one.key["part"] in ("total", "inference") and one.run.is_ours and threads_of(one) and one.seconds
-    ]
+    rows = [one for one in model.rows_of("net")
+            if one.key["part"] in ("total", "inference") and one.run.is_ours and threads_of(one) and one.seconds]
     machine = lambda one: " ".join([f"{one.machine}, {one.run.program(one.key['backend'])}", *one.settings("threads")])
     commits = collections.defaultdict(set)
     for one in rows:

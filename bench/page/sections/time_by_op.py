@@ -7,23 +7,16 @@ from page.parts import digits, figure, percent, row, section, sentence, table
 
 SHOWN = 15  # calls of a ledger that are shown at once; the others when their line is opened
 LEAD = "Every call of a network's plan, timed separately: first summed by kind of layer, then one by one."
-NAMES = ("time", "Where the time goes", "Time")
 
 
 def make(model):
     ledgers = [one for one in model.ledgers if total(one)]
     points = [point for one in ledgers for point in records(one)]
-    return section(
-        *NAMES,
-        LEAD,
-        "" if ledgers else "lamina_bench ledger resnet50 --benchmark_out=ledger.json",
-        charts=[chart(points)] if ledgers else [],
-        tables=[biggest(one) for one in ledgers],
-        folded=[ledger(one, one["calls"], "in order") for one in ledgers],
-        folded_title="All calls",
-        notes=[remark for one in ledgers for remark in remarks(one)],
-        answers=[most(one) for one in ledgers],
-    )
+    fill = "" if ledgers else "lamina_bench ledger resnet50 --benchmark_out=ledger.json"
+    return section("time", "Where the time goes", "Time", LEAD, fill, map(biggest, ledgers),
+                   [ledger(one, one["calls"], "in order") for one in ledgers], folded_title="All calls",
+                   charts=[chart(points)] if ledgers else [], answers=list(map(most, ledgers)),
+                   notes=[remark for one in ledgers for remark in remarks(one)])
 
 
 def total(one):
@@ -77,16 +70,10 @@ def chart(points):
     )
     size = "kinds_as == 'milliseconds' ? datum.ms : 100 * datum.share"
     bars["transform"].append({"calculate": size, "as": "size"})
-    return charts.chart(
-        "kinds",
-        "Time by kind of layer",
-        "One bar for each pass, from the sums of its calls.",
-        [bars],
-        ("Ledger", "ledger"),
-        "kind",
-        zoom=False,
-        options=[charts.option("kinds_as", "Show", ["share of the whole", "milliseconds"])],
-    )
+    says = "One bar for each pass, from the sums of its calls."
+    shows = charts.option("kinds_as", "Show", ["share of the whole", "milliseconds"])
+    return charts.chart("kinds", "Time by kind of layer", says, [bars], ("Ledger", "ledger"), "kind", zoom=False,
+                        options=[shows])
 
 
 def biggest(one):

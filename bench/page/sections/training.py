@@ -17,20 +17,17 @@ CURVES = {
     "validation_accuracy": ("accuracy", "validation"),
 }
 ENDS = {"validation_accuracy": "validation accuracy", "accuracy": "accuracy", "loss": "loss"}
-NAMES = ("training", "Training curves", "Training")
 
 
 def make(model):
     found = [one for one in model.trainings if records(one)]  # trainings of a race have seconds alone
     posts = bands({one.key["network"] for one in found})
-    return section(
-        *NAMES,
-        LEAD,
-        "" if found else "lamina_bench train mnist_mlp --benchmark_out=mnist_mlp.json",
-        charts=[chart([point for one in found for point in records(one)], posts)] if found else [],
-        notes=[*map(note, found), *(ended(one) for one in posts if one["last"])],
-        answers=[sentence(last(one), one.rerun) for one in found],
-    )
+    points = [point for one in found for point in records(one)]
+    fill = "" if found else "lamina_bench train mnist_mlp --benchmark_out=mnist_mlp.json"
+    return section("training", "Training curves", "Training", LEAD, fill,
+                   charts=[chart(points, posts)] if found else [],
+                   notes=[*map(note, found), *(ended(one) for one in posts if one["last"])],
+                   answers=[sentence(last(one), one.rerun) for one in found])
 
 
 def ended(one):
