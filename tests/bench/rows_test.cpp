@@ -174,18 +174,18 @@ TEST_CASE("the calls of a pass sum to the pass") {
 
 namespace {
 
-constexpr auto wait = std::chrono::milliseconds(60);
+constexpr auto opening_time = std::chrono::milliseconds(60);
 
 /// A backend whose library takes a while to open, and its device another one; both only once.
 class SlowToOpen final : public test::WrappedBackend {
  public:
   SlowToOpen() : WrappedBackend(test::oracle()) {}
   std::string available() const override {
-    if (!std::exchange(asked_, true)) std::this_thread::sleep_for(wait);
+    if (!std::exchange(asked_, true)) std::this_thread::sleep_for(opening_time);
     return {};
   }
   Device& device() override {
-    if (!std::exchange(opened_, true)) std::this_thread::sleep_for(wait);
+    if (!std::exchange(opened_, true)) std::this_thread::sleep_for(opening_time);
     return WrappedBackend::device();
   }
 
@@ -206,10 +206,10 @@ TEST_CASE("rows of first calls come before all others, and no peak is measured b
   CHECK(std::is_partitioned(rows.begin(), rows.end(), is_setup));
   CHECK(rows.front().name == "setup/alexnet/device/eigen/f32/nchw/batch:1");
   std::erase_if(rows, [](const Row& row) { return row.key.network != "mnist_mlp"; });
-  const Progress progress(session.peaks, rows, 0);
+  const bench::Progress progress(session.peaks, rows, 0);
   CHECK(session.peaks.known().empty());
   std::erase_if(rows, is_setup);
-  const Progress later(session.peaks, rows, 0);
+  const bench::Progress later(session.peaks, rows, 0);
   CHECK(session.peaks.known().size() == 1);
 }
 
@@ -267,7 +267,7 @@ TEST_CASE("a processor's peak is the median of several moments, and that of a pa
   CHECK(peak.flops_per_second == (1e9 + last) / 2);
   PeakBeside beside(session.peaks, "rising", DType::f32);
   beside.begin();
-  const Moment first = beside.end(), second = beside.end();
+  const bench::Moment first = beside.end(), second = beside.end();
   CHECK(first.flops_per_second == last + 1.5e9);
   CHECK(second.flops_per_second == last + 2.5e9);
   CHECK(first.clock_mhz > 100);
@@ -297,14 +297,14 @@ TEST_CASE("hours of cuda-host are refused, and hours of another backend are not"
     Session rated;
     rated.backends.put("eigen", std::make_unique<Rated>(eigen_flops));
     rated.backends.put("cuda-host", std::make_unique<Rated>(emulator_flops));
-    return Progress(rated.peaks, rows, 0);
+    return bench::Progress(rated.peaks, rows, 0);
   };
   const double work = 1e9 * progress(1e9, 1e9).guessed_seconds_of("eigen");  // seconds at a peak of one a second
-  const Progress slow_eigen = progress(work / 36000, 1e12);
+  const bench::Progress slow_eigen = progress(work / 36000, 1e12);
   CHECK(slow_eigen.guessed_seconds() == Approx(36000).epsilon(0.01));
   CHECK(slow_eigen.guessed_seconds_of("eigen") == Approx(36000));
   CHECK_NOTHROW(check_duration(slow_eigen));
-  const Progress slow_emulator = progress(work / 600, work / 7200);
+  const bench::Progress slow_emulator = progress(work / 600, work / 7200);
   CHECK(slow_emulator.guessed_seconds_of("cuda-host") == Approx(7200));
   CHECK_THROWS_AS(check_duration(slow_emulator), UsageError);
   CHECK_THROWS_WITH(check_duration(slow_emulator), ContainsSubstring("cuda-host") && ContainsSubstring("2 h") &&
@@ -319,7 +319,7 @@ TEST_CASE("setup: opening library and device is timed once, whoever opens them, 
   Session session(options, [](const std::string&, const BackendOptions&) { return std::make_unique<SlowToOpen>(); });
   const std::vector<Row> rows = setup_rows(session, options, {"mnist_mlp", "eigen", DType::f32, Layout::nchw, 1});
   CHECK(rows.front().group->parts == std::vector<std::string>{"device", "graph", "plan", "first_pass"});
-  const double both = 2 * std::chrono::duration<double>(wait).count();
+  const double both = 2 * std::chrono::duration<double>(opening_time).count();
   if (GENERATE(false, true)) static_context(session.backends);  // which describe what is open
   const std::unique_ptr<GroupRun> measurement = rows.front().group->open();
   const std::vector<Sample> first = measurement->pass(), second = measurement->pass();
