@@ -106,32 +106,18 @@ class Variant:
     def environment(self):
         return (HUGE_PAGES if "hugepages" in self.flags else {}) | (PASSIVE if "passive" in self.flags else {})
 
-    @property
-    def settings(self):
-        """The flags that its worker is told; the environment has the others."""
-        return [flag for flag in self.flags if flag not in ("hugepages", "passive")]
-
     def command(self, what, net, batch, options, folder):
         """The command of its worker. `folder`: where Lamina has written the numbers of `net`; None: nowhere."""
         if self.ours:
             return self.our_command(what, net, batch, options)
         if self.engine == "onednn":
             return [onednn_worker(options.program), str(options.threads)]
-        device = f"cuda:{options.device_number}" if options.device == "cuda" else "cpu"
-        script = os.path.join(HERE, "peers", {"torch": "torch_worker.py", "keras": "keras_training.py"}.get(
-            self.engine, "runtimes.py"))
-        if what == "trainings":
-            common = [net, folder, str(batch), str(options.threads)]
-            if self.engine == "keras":
-                return [self.python, script, *common]
-            return [self.python, os.path.join(HERE, "peers/torch_training.py"), *common,
-                    "compiled" if "compiled" in self.flags else "eager", device]
-        if self.engine != "torch":
-            return [self.python, script, self.engine, folder, str(options.threads),
-                    *(["--passive"] if "passive" in self.flags else [])]
-        return [self.python, script, net, "--batch", str(batch), "--threads", str(options.threads), "--device",
-                device, "--precision", self.precision, "--flags", "+".join(self.settings),
-                *(["--files", folder] if folder else [])]
+        kind = "training" if what == "trainings" else "worker" if self.engine == "torch" else ""
+        script = f"{self.engine}_{kind}.py" if kind else "runtimes.py"
+        config = {"engine": self.engine, "net": net, "batch": batch, "threads": options.threads, "files": folder,
+                  "device": f"cuda:{options.device_number}" if options.device == "cuda" else "cpu",
+                  "precision": self.precision, "flags": self.flags}
+        return [self.python, os.path.join(HERE, "peers", script), json.dumps(config)]
 
     def our_command(self, what, net, batch, options):
         backend = f"{self.engine}:{self.path}" if self.path and not self.build else self.engine

@@ -26,17 +26,16 @@ def who():
     """The worker's name, and its network."""
     if program == "onednn_worker":
         return "onednn", ""
+    config = json.loads(words[1])
     if program == "lamina_bench":
-        config = json.loads(words[1])
         flags = ":tf32" * (config.get("math") == "tf32") + "+graph" * config.get("graph", False)
         return config.get("backend", "writer") + flags, config.get("net") or config.get("training", "")
-    script = os.path.basename(words[0])
-    if script == "runtimes.py":
-        return words[1], ""
-    if script == "torch_worker.py":
-        flags, precision = (words[words.index(flag) + 1] for flag in ("--flags", "--precision"))
-        return "torch" + f":{precision}" * (precision != "f32") + f"+{flags}" * bool(flags), words[1]
-    return ("keras" if script == "keras_training.py" else "torch" + "+compiled" * (words[5] == "compiled")), words[1]
+    engine, precision = config["engine"], config["precision"]
+    scripts = {"torch": ("torch_worker.py", "torch_training.py"), "keras": ("keras_training.py",)}
+    if os.path.basename(words[0]) not in scripts.get(engine, ("runtimes.py",)):
+        sys.exit(f"{engine} is no worker of {words[0]}")
+    flags = [flag for flag in config["flags"] if flag not in ("hugepages", "passive")]
+    return "+".join([engine + f":{precision}" * (precision != "f32"), *flags]), config["net"]
 
 
 if words[:1] == ["-c"]:  # Keras is found by the backend that it would run on

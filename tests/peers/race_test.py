@@ -184,8 +184,8 @@ class Networks(Fakes):
         self.assertEqual({name: (its["OMP_WAIT_POLICY"], its["MALLOC_TOP_PAD_"]) for name, (_, its) in started.items()},
                          {"writer": (None, None), "eigen": (None, None), "torch": (None, None),
                           "onnxruntime": ("passive", None), "ncnn": (None, "67108864")})
-        self.assertEqual(started["onnxruntime"][0][-1], "--passive")
-        self.assertNotIn("--passive", started["ncnn"][0])
+        self.assertEqual([json.loads(started[name][0][1])["flags"] for name in ("onnxruntime", "ncnn")],
+                         [["passive"], ["hugepages"]])
         self.assertEqual(started["torch"][1]["LAMINA_BENCH"], os.path.join(self.folder, "lamina_bench"))
 
     def test_several_pythons_of_torch_are_variants_by_their_versions(self):
@@ -241,8 +241,7 @@ class OnAGpu(Fakes):
 
     def test_a_rehearsal_has_the_workers_of_a_gpu_on_the_processor(self):
         self.race("--device", "rehearsal", "--ours", "cuda-host", "--peers", "torch:tf32,torch+graph")
-        words = self.started()["torch:tf32"][0]
-        self.assertEqual(words[words.index("--device") + 1], "cpu")
+        self.assertEqual(json.loads(self.started()["torch:tf32"][0][1])["device"], "cpu")
         self.assertIn("cuda-host", self.started())
 
     def test_without_a_gpu_one_line_says_so_and_the_status_is_that_of_skipped(self):
@@ -281,13 +280,14 @@ class Trainings(Fakes):
         _, result = self.race("mnist_mlp", "lstm_text", "--what", "trainings", "--share", "0.5", "--retries", "3",
                               "--peers", "torch,torch+compiled+passive,keras", "--python",
                               os.path.join(self.folder, "python"))
-        words = {name: its[0] for name, its in self.started().items()}  # of the last workload
-        config = json.loads(words["writer"][1])
+        configs = {name: json.loads(its[0][1]) for name, its in self.started().items()}  # of the last workload
+        config = configs["writer"]
         self.assertEqual((config["training"], config["share"], config["epochs"]), ("lstm_text", 0.5, 3))
-        common = ["lstm_text", config["files"], "32", str(config["threads"])]
-        self.assertEqual(words["torch"][1:], [*common, "eager", "cpu"])
-        self.assertEqual(words["torch+compiled"][1:], [*common, "compiled", "cpu"])
-        self.assertEqual(words["keras"][1:], common)
+        common = {"net": "lstm_text", "files": config["files"], "batch": 32, "threads": config["threads"],
+                  "precision": "f32", "device": "cpu"}
+        for name, engine, flags in (("torch", "torch", []), ("torch+compiled", "torch", ["compiled", "passive"]),
+                                    ("keras", "keras", [])):
+            self.assertEqual(configs[name], common | {"engine": engine, "flags": flags})
         self.assertFalse(os.path.exists(config["files"]))
         for name in ("torch", "eigen", "keras"):
             trained = [command for who, command, *_ in self.asked() if who == name and command in ("open", "pass")]
@@ -299,9 +299,9 @@ class Trainings(Fakes):
 
     def test_on_a_gpu_each_backend_races(self):
         self.race("mnist_mlp", "--what", "trainings", "--device", "cuda:1")
-        words = {name: its[0] for name, its in self.started().items()}
-        self.assertEqual([json.loads(words[name][1])["device"] for name in ("cuda", "cudnn")], [1, 1])
-        self.assertEqual(words["torch"][-2:], ["eager", "cuda:1"])
+        configs = {name: json.loads(its[0][1]) for name, its in self.started().items()}
+        self.assertEqual([configs[name]["device"] for name in ("cuda", "cudnn", "torch")], [1, 1, "cuda:1"])
+        self.assertEqual(configs["torch"]["flags"], [])
 
 
 class Ends(Fakes):

@@ -27,7 +27,7 @@ except ImportError:
 class Settings(unittest.TestCase):
     def test_every_precision_is_set_as_it_says_whatever_was_set_before(self):
         for precision in ("tf32", "f32", "bf16", "tf32", "f16"):
-            found = torch_settings.Variant("", precision, "cpu").apply()
+            found = torch_settings.Variant((), precision, "cpu").apply()
             tf32 = precision == "tf32"
             self.assertEqual((found["matmul.allow_tf32"], found["cudnn.allow_tf32"]), (tf32, tf32))
             if "cudnn.conv.fp32_precision" in found:
@@ -37,11 +37,11 @@ class Settings(unittest.TestCase):
             self.assertEqual(found["autocast"] is not None, precision in ("f16", "bf16"))
 
     def test_benchmark_is_set_and_taken_back(self):
-        for flags in ("benchmark", ""):
+        for flags in (["benchmark"], []):
             self.assertEqual(torch_settings.Variant(flags, "f32", "cpu").apply()["cudnn.benchmark"], bool(flags))
 
     def test_a_setting_that_does_not_hold_is_an_error(self):
-        variant = torch_settings.Variant("", "tf32", "cpu")
+        variant = torch_settings.Variant((), "tf32", "cpu")
         with mock.patch.object(variant, "read_back", return_value={"matmul.allow_tf32": True, "cudnn.allow_tf32": False,
                                                                    "cudnn.benchmark": False}):
             with self.assertRaisesRegex(torch_settings.SettingError, "cudnn.allow_tf32 is False where True was set"):
@@ -52,23 +52,23 @@ class Settings(unittest.TestCase):
                                       ("compiled+benchmark", "default", False), ("compiled+frozen", "default", False),
                                       ("compiled+graph", "reduce-overhead", False),
                                       ("max-autotune+benchmark", "max-autotune", False)):
-            variant = torch_settings.Variant(flags, "f32", "cuda:0")
+            variant = torch_settings.Variant(flags.split("+"), "f32", "cuda:0")
             self.assertEqual((variant.compile_mode, variant.captures), (mode, captures), flags)
             self.assertEqual(variant.compiler_graphs, mode in ("reduce-overhead", "max-autotune"), flags)
             if "graph" in flags:
                 with self.assertRaisesRegex(child.Refused, "needs a GPU"):
-                    torch_settings.Variant(flags, "f32", "cpu")
+                    torch_settings.Variant(flags.split("+"), "f32", "cpu")
 
     def test_the_forward_runs_under_autocast(self):
         for precision, dtype in (("bf16", torch.bfloat16), ("f32", torch.float32)):
-            variant = torch_settings.Variant("", precision, "cpu")
+            variant = torch_settings.Variant((), precision, "cpu")
             with variant.context():
                 self.assertEqual((torch.ones(2, 2) @ torch.ones(2, 2)).dtype, dtype)
 
 
 class Networks(unittest.TestCase):
     def variant(self, warms=False):
-        variant = torch_settings.Variant("", "f32", "cpu")
+        variant = torch_settings.Variant((), "f32", "cpu")
         variant.warms_each_pass = warms
         return variant
 
@@ -140,8 +140,9 @@ class Networks(unittest.TestCase):
 
 class Worker(unittest.TestCase):
     def ask(self, *lines, flags="", precision="f32"):
-        done = subprocess.run([sys.executable, "-B", os.path.join(PEERS, "torch_worker.py"), "mnist_mlp", "--batch",
-                               "2", "--flags", flags, "--precision", precision],
+        config = {"net": "mnist_mlp", "batch": 2, "threads": 1, "device": "cpu", "precision": precision,
+                  "flags": flags.split(), "files": None}
+        done = subprocess.run([sys.executable, "-B", os.path.join(PEERS, "torch_worker.py"), json.dumps(config)],
                               input="".join(line + "\n" for line in lines),
                               capture_output=True, text=True, check=False)
         return [json.loads(line) for line in done.stdout.splitlines()], done.returncode

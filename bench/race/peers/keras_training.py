@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Trains a workload in Keras, for a race by epochs: usage
-keras_training.py WORKLOAD FOLDER BATCH THREADS
+"""Trains a workload in Keras, for a race by epochs: usage: keras_training.py CONFIG, JSON as variants.py has it.
 
 With the backend that KERAS_BACKEND names (of a race: torch), by Keras' own train_on_batch, from Keras' own initial
 values. The networks are those of keras-cntk-benchmark.
 """
 
+import json
 import os
 import sys
 
@@ -50,9 +50,9 @@ def optimiser(name):
 
 
 class Training:
-    def __init__(self, name, folder, batch):
-        self.name, self.batch, self.files = name, batch, training_worker.Files(folder)
-        initial = self.files.initial()
+    def __init__(self, config):
+        name, self.batch, self.files = config["net"], config["batch"], training_worker.Files(config["files"])
+        self.name, initial = name, self.files.initial()
         self.vocabulary = (initial["embedding_1.weight"].shape[0] if name.startswith("imdb")
                            else initial["dense_1.bias"].size)
         self.net = network(name, self.vocabulary)
@@ -81,14 +81,13 @@ class Training:
 
 
 def main():
-    name, folder, batch, threads = sys.argv[1:]
+    config = json.loads(sys.argv[1])
     if keras.backend.backend() == "torch":
         import torch
-        torch.set_num_threads(int(threads))
+        torch.set_num_threads(config["threads"])
     keras.utils.set_random_seed(0)
-    greeting = {"keras": keras.__version__, "keras_backend": keras.backend.backend(), "python": sys.version.split()[0],
-                "threads": int(threads)}
-    child.serve(lambda: training_worker.Server(greeting, Training(name, folder, int(batch))))
+    greeting = {"keras": keras.__version__, "keras_backend": keras.backend.backend()}
+    child.serve(lambda: training_worker.Server(greeting, Training(config), config))
 
 
 if __name__ == "__main__":

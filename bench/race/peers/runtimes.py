@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """The worker of a runtime for inference: onnxruntime, OpenVINO, ncnn. Each runs the network that Lamina wrote as ONNX,
-on batches like the one beside it. Usage: runtimes.py NAME FOLDER THREADS [--passive]; --passive: threads sleep while
-they wait, where the runtime lets that be set. Needs numpy."""
+on batches like the one beside it. Usage: runtimes.py CONFIG, which is JSON as variants.py has it. The flag passive:
+threads sleep while they wait, where the runtime lets that be set. Needs numpy."""
 
+import json
 import os
 import sys
 
@@ -64,11 +65,12 @@ RUNTIMES = {"onnxruntime": Onnxruntime, "openvino": Openvino, "ncnn": Ncnn}
 class Server:
     """Answers `check`, `open`, `pass` and `drop`; the batch is that of the numbers beside the network."""
 
-    def __init__(self, name, folder, threads, passive):
-        self.runtime, self.folder, self.threads, self.run = RUNTIMES[name](passive), folder, threads, None
-        self.greeting = self.runtime.facts | {"python": sys.version.split()[0], "threads": threads}
+    def __init__(self, config):
+        self.runtime, self.run = RUNTIMES[config["engine"]]("passive" in config["flags"]), None
+        self.folder, self.threads = config["files"], config["threads"]
+        self.greeting = self.runtime.facts | {"python": sys.version.split()[0], "threads": self.threads}
         self.timer, self.random = WallTimer(), numpy.random.default_rng(1)
-        self.numbers = safetensors_file.read(os.path.join(folder, "check.safetensors"))
+        self.numbers = safetensors_file.read(os.path.join(self.folder, "check.safetensors"))
 
     def made(self):
         if self.run is None:
@@ -94,4 +96,4 @@ class Server:
 
 
 if __name__ == "__main__":
-    child.serve(lambda: Server(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4:] == ["--passive"]))
+    child.serve(lambda: Server(json.loads(sys.argv[1])))

@@ -17,12 +17,11 @@ class SettingError(Exception):
 
 
 class Variant:
-    """PyTorch's settings by their flags, for instance compiled+benchmark, in one precision on one device. Frozen: the
+    """PyTorch's settings by their flags, as compiled and benchmark, in one precision on one device. Frozen: the
     weights are constants to the compiler, which packs them; in inference."""
 
     def __init__(self, flags, precision, device):
-        self.flags = [flag for flag in flags.split("+") if flag]
-        self.precision, self.device = precision, torch.device(device)
+        self.flags, self.precision, self.device = flags, precision, torch.device(device)
         compiler = next((flag for flag in self.flags if flag in ("compiled", "max-autotune")), None)
         graph = "graph" in self.flags
         named = compiler + "+graph" if graph and compiler == "compiled" else compiler

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Trains a workload in PyTorch, for a race by epochs: usage
-torch_training.py WORKLOAD FOLDER BATCH THREADS eager|compiled [cpu|cuda:N]
+"""Trains a workload in PyTorch, for a race by epochs: usage: torch_training.py CONFIG, JSON as variants.py has it.
 
 Compiled: forward, loss and backward by torch.compile, and the optimiser's step as well. Optimisers are PyTorch's own,
 fused or over all parameters at once where it has that. On a GPU the samples of an epoch are there before it begins,
 TF32 is off, and cudnn.benchmark is on.
 """
 
+import json
 import os
 import sys
 
@@ -31,12 +31,13 @@ def optimiser(name, params):
 
 
 class Training:
-    def __init__(self, name, folder, batch, variant, device):
-        self.name, self.batch, self.files, self.device = name, batch, training_worker.Files(folder), device
-        self.params = trainings.parameters(self.files.initial(), torch.float32, device)
-        self.optimiser = optimiser(name, list(self.params.values()))
+    def __init__(self, config):
+        self.name, self.batch, self.device = config["net"], config["batch"], config["device"]
+        self.files = training_worker.Files(config["files"])
+        self.params = trainings.parameters(self.files.initial(), torch.float32, self.device)
+        self.optimiser = optimiser(self.name, list(self.params.values()))
         self.loss, self.update = self.plain_loss, self.optimiser.step
-        if variant == "compiled":
+        if "compiled" in config["flags"]:
             torch._dynamo.config.allow_rnn = True
             self.loss = torch.compile(self.plain_loss)
             self.update = torch.compile(self.optimiser.step)
@@ -62,14 +63,13 @@ class Training:
 
 
 def main():
-    name, folder, batch, threads, variant, *device = sys.argv[1:]
-    device = device[0] if device else "cpu"
-    torch.set_num_threads(int(threads))
+    config = json.loads(sys.argv[1])
+    torch.set_num_threads(config["threads"])
     torch.manual_seed(0)
-    greeting = {"torch": torch.__version__, "python": sys.version.split()[0], "threads": int(threads)}
-    if device != "cpu":
-        greeting |= torch_settings.Variant("benchmark", "f32", device).apply()
-    child.serve(lambda: training_worker.Server(greeting, Training(name, folder, int(batch), variant, device)))
+    greeting = {"torch": torch.__version__}
+    if config["device"] != "cpu":
+        greeting |= torch_settings.Variant(["benchmark"], "f32", config["device"]).apply()
+    child.serve(lambda: training_worker.Server(greeting, Training(config), config))
 
 
 if __name__ == "__main__":

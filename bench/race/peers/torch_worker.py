@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """The worker of a network in PyTorch, in one variant on the processor or a GPU: one line in, one line of JSON out.
+Usage: torch_worker.py CONFIG, which is JSON as variants.py has it.
 
 A pass: draw x; time the forward; draw dy; time the backward, which adds to the parameter gradients. Training mode,
 dropout on, softmax and image gradient as the published tables had them. (For Keras' networks the backward overwrites
 instead.)"""
 
-import argparse
 import gc
+import json
 import os
 import sys
 import time
@@ -53,24 +54,24 @@ def seconds_of(work):
 class Server:
     """Answers `open`, `check`, `rounding` and `pass` with MODE LAYOUT, and `drop MODE`."""
 
-    def __init__(self, arguments):
-        torch.set_num_threads(arguments.threads)
-        self.arguments, self.made = arguments, {}
-        self.variant = torch_settings.Variant(arguments.flags, arguments.precision, arguments.device)
+    def __init__(self, config):
+        torch.set_num_threads(config["threads"])
+        self.config, self.made = config, {}
+        self.variant = torch_settings.Variant(config["flags"], config["precision"], config["device"])
         self.on_gpu = self.variant.device.type == "cuda"
-        self.greeting = greeting(self.variant, arguments.threads)
+        self.greeting = greeting(self.variant, config["threads"])
 
     def network(self, mode, layout):
         if (mode, layout) not in self.made:
-            made = timed_network.made(self.arguments.net, mode, layout, self.arguments.batch, self.variant)
-            if self.arguments.files:
-                made.load(safetensors_file.read(os.path.join(self.arguments.files, "weights.safetensors")))
+            made = timed_network.made(self.config["net"], mode, layout, self.config["batch"], self.variant)
+            if self.config["files"]:
+                made.load(safetensors_file.read(os.path.join(self.config["files"], "weights.safetensors")))
             self.made[mode, layout] = made
         return self.made[mode, layout]
 
     def numbers(self, mode):
         """Lamina's images, what it makes of them, and whether that is in training mode."""
-        file = safetensors_file.read(os.path.join(self.arguments.files, "check.safetensors"))
+        file = safetensors_file.read(os.path.join(self.config["files"], "check.safetensors"))
         trained = mode == "training" and "y_training" in file
         return torch.tensor(file["x"]), file["y_training" if trained else "y"], trained
 
@@ -119,18 +120,5 @@ class Server:
                                                                                                             *layout)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("net")
-    parser.add_argument("--batch", type=int, default=16)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--device", default="cpu", help="cpu or cuda:N")
-    parser.add_argument("--precision", default="f32")
-    parser.add_argument("--flags", default="", help="of the variant, as compiled+frozen")
-    parser.add_argument("--files", help="the folder where Lamina wrote the network's numbers")
-    arguments = parser.parse_args()
-    child.serve(lambda: Server(arguments))
-
-
 if __name__ == "__main__":
-    main()
+    child.serve(lambda: Server(json.loads(sys.argv[1])))

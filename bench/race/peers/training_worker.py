@@ -2,6 +2,7 @@
 share. Needs numpy."""
 
 import os
+import sys
 import time
 
 import safetensors_file
@@ -32,8 +33,9 @@ def timed(work):
 class Server:
     """`open` and `pass` train the next epoch. The training's `prepare(epoch)` is not timed, and its `run()` is."""
 
-    def __init__(self, greeting, training):
-        self.greeting, self.training, self.epoch = greeting, training, 0
+    def __init__(self, greeting, training, config):
+        self.greeting = greeting | {"python": sys.version.split()[0], "threads": config["threads"]}
+        self.training, self.epoch = training, 0
 
     def answer(self, line):
         if line.split()[0] not in ("open", "pass"):
