@@ -11,7 +11,7 @@ import statistics
 FORMAT = 2
 SCHEMA = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../results.schema.json"))
 UNITS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-FOUND = ("ledgers", "frontiers", "memories", "answers", "not_planned", "comparisons", "failures", "memory")
+FOUND = ("ledgers", "frontiers", "memories", "answers", "not_planned", "comparisons", "means", "failures", "memory")
 LISTS = ("benchmarks", "trainings", *FOUND)
 LARGEST = 256 * 2**20
 OURS = ("eigen", "cuda", "cudnn", "cuda-host")  # backends of Lamina
@@ -165,7 +165,7 @@ class Results:
     """The contents of all files."""
 
     def __init__(self):
-        self.files, self.runs, self.rows, self.trainings, self.means, self.prices = {}, [], [], [], [], []
+        self.files, self.runs, self.rows, self.trainings, self.prices = {}, [], [], [], []
         for name in FOUND:
             setattr(self, name, [])
 
@@ -190,7 +190,6 @@ class Results:
         self.trainings += take_trainings(rows, document.get("trainings", []))
         for kind in FOUND:
             getattr(self, kind).extend(Entry(whole, fields) for fields in document.get(kind, []))
-        self.means += [Entry(whole, fields) for fields in document.get("means", [])]
 
     def name_runs(self):
         """Runs of one machine are told apart by their files."""

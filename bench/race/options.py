@@ -33,11 +33,8 @@ def positive(text):
 
 def modes(text):
     """The type of --modes."""
-    try:
-        for mode in text.split(","):
-            variants.check_known("mode", mode, variants.MODES)
-    except variants.BadVariant as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+    for mode in text.split(","):
+        variants.check_known("mode", mode, variants.MODES)
     return list(dict.fromkeys(text.split(",")))
 
 

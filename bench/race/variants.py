@@ -2,6 +2,7 @@
 
 A word is ENGINE[:PRECISION][+FLAG...][@LAYOUT][=PATH], as in torch:tf32+compiled@nhwc. Needs none of the peers."""
 
+import argparse
 import dataclasses
 import difflib
 import json
@@ -22,7 +23,7 @@ HUGE_PAGES = {  # glibc's malloc keeps its memory, in huge pages; no code is cha
 PASSIVE = {"OMP_WAIT_POLICY": "passive", "KMP_BLOCKTIME": "0"}  # OpenMP's threads sleep while they wait
 
 
-class BadVariant(ValueError):
+class BadVariant(argparse.ArgumentTypeError):
     """A word that names no variant of this race; the message says why."""
 
 

@@ -51,8 +51,8 @@ def optimiser(name):
 
 class Training:
     def __init__(self, config):
-        name, self.batch, self.files = config["net"], config["batch"], training_worker.Files(config["files"])
-        self.name, initial = name, self.files.initial()
+        name, initial = config["net"], training_worker.initial(config["files"])
+        self.name, self.batch = name, config["batch"]
         self.vocabulary = (initial["embedding_1.weight"].shape[0] if name.startswith("imdb")
                            else initial["dense_1.bias"].size)
         self.net = network(name, self.vocabulary)
@@ -60,8 +60,7 @@ class Training:
         self.net.compile(loss=loss, optimizer=optimiser(name))
         self.batches = []
 
-    def prepare(self, epoch):
-        x, labels = self.files.epoch(epoch)
+    def prepare(self, x, labels):
         if self.name.startswith(("mnist", "cifar")):
             x = numpy.ascontiguousarray(numpy.transpose(x, (0, 2, 3, 1)))
         else:

@@ -6,8 +6,6 @@ import time
 class WallTimer:
     """Times work that is done when its call returns."""
 
-    name = "wall"
-
     def time(self, what, work):
         """The work's result; {what: seconds, what_cpu: seconds of this process's CPU clock}."""
         cpu, start = time.process_time(), time.perf_counter()
@@ -20,8 +18,6 @@ class EventTimer:
     """Times work that its call enqueues on the current stream of a GPU, which is idle before and after it. As Lamina's
     own timer does; the time from the first launch to the last kernel's end, launches that the GPU waits for
     included."""
-
-    name = "events"
 
     def __init__(self, cuda):
         """`cuda`: torch.cuda."""

@@ -33,8 +33,7 @@ def optimiser(name, params):
 class Training:
     def __init__(self, config):
         self.name, self.batch, self.device = config["net"], config["batch"], config["device"]
-        self.files = training_worker.Files(config["files"])
-        self.params = trainings.parameters(self.files.initial(), torch.float32, self.device)
+        self.params = trainings.parameters(training_worker.initial(config["files"]), torch.float32, self.device)
         self.optimiser = optimiser(self.name, list(self.params.values()))
         self.loss, self.update = self.plain_loss, self.optimiser.step
         if "compiled" in config["flags"]:
@@ -46,8 +45,7 @@ class Training:
     def plain_loss(self, x, labels):
         return trainings.loss(self.name, x, labels, self.params)
 
-    def prepare(self, epoch):
-        x, labels = self.files.epoch(epoch)
+    def prepare(self, x, labels):
         self.x = trainings.inputs(self.name, x, torch.float32).to(self.device).split(self.batch)
         self.labels = torch.tensor(labels).long().to(self.device).split(self.batch)
 

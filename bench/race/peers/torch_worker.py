@@ -88,16 +88,16 @@ class Server:
     def open(self, mode, layout):
         """Makes what `pass` will run and warms it up; what that took, and on a GPU the peak of memory of one more
         pass."""
-        found, count = [], WARM_UP_PASSES[self.variant.device.type]
-        answer = {"warm_up_passes": count, "made_seconds": seconds_of(lambda: found.append(self.network(mode, layout)))}
-        times = [seconds_of(found[0].run) for _ in range(count)]
+        count = WARM_UP_PASSES[self.variant.device.type]
+        answer = {"warm_up_passes": count, "made_seconds": seconds_of(lambda: self.network(mode, layout))}
+        times = [seconds_of(self.network(mode, layout).run) for _ in range(count)]
         answer |= {"first_pass_seconds": times[0], "last_warm_up_seconds": times[-1]}
         if self.variant.compile_mode:
             torch_settings.refuse_recompiling()
         if self.on_gpu:
             answer["warm_up_peak_bytes"] = torch.cuda.max_memory_allocated()
             torch.cuda.reset_peak_memory_stats()
-            found[0].run()
+            self.network(mode, layout).run()
             answer |= {"peak_bytes": torch.cuda.max_memory_allocated(), "reserved_bytes": torch.cuda.memory_reserved()}
         return answer | {"settings": self.variant.read_back()}
 
