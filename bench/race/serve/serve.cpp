@@ -2,6 +2,9 @@
 
 #include "serve.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -59,8 +62,6 @@ class ServedNet final : public Served {
     return answer;
   }
 
-  std::vector<float> result() override { throw UsageError("a network's numbers are compared by tests/torch"); }
-
  private:
   std::chrono::steady_clock::time_point start_;
   NetRun run_;
@@ -71,12 +72,12 @@ class ServedNet final : public Served {
 /// One of the values by its name; UsageError for an unknown one.
 template <class T, std::size_t n>
 T one_of(const char* what, const std::string& name, const std::array<T, n>& known) {
-  std::string names;
+  std::vector<std::string_view> names;
   for (const T value : known) {
     if (name == to_string(value)) return value;
-    names += (names.empty() ? "" : ", ") + std::string(to_string(value));
+    names.push_back(to_string(value));
   }
-  throw UsageError(std::string("no ") + what + " '" + name + "'; there are " + names);
+  throw UsageError(fmt::format("no {} '{}'; there are {}", what, name, fmt::join(names, ", ")));
 }
 
 void check_keys(const json& config) {
@@ -84,9 +85,7 @@ void check_keys(const json& config) {
                                 "graph", "training", "share",   "epochs",  "files",  "onnx"};
   for (const auto& [key, value] : config.items())
     if (std::find(known.begin(), known.end(), key) == known.end())
-      throw UsageError("no key '" + key +
-                       "'; there are net, batch, threads, backend, device, math, measure, graph, training, share, "
-                       "epochs, files and onnx");
+      throw UsageError(fmt::format("no key '{}'; there are {}", key, fmt::join(known, ", ")));
 }
 
 void serve_config(const json& config) {

@@ -9,6 +9,7 @@
 
 #include "bench/timing/samples.h"
 #include "lamina/device.h"
+#include "lamina/error.h"
 #include "lamina/op.h"
 
 namespace lamina::bench {
@@ -20,7 +21,8 @@ class Served {
   virtual void warm_up() = 0;
   virtual nlohmann::json facts() const = 0;  ///< what is known of it
   virtual nlohmann::json pass() = 0;         ///< one timed pass: seconds by the device's timer and of processor time
-  virtual std::vector<float> result() = 0;   ///< what one run computes. Throws UsageError where nobody compares it
+  /// What one run computes.
+  virtual std::vector<float> result() { throw UsageError("numbers of networks are compared by tests/torch"); }
 };
 
 /// Makes what the words of a request name: a network's mode or a layer's pass, then what a side has of it (a layout, an
