@@ -4,14 +4,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "bench/compare/compare.h"
 #include "bench/context/devices.h"
@@ -67,7 +62,7 @@ Action ledger(CLI::App& app) {
 
 Action frontier(CLI::App& app) {
   auto options = with_networks<FrontierOptions>(app);
-  add_measured_plan(app, *options, options->max_measured_error);
+  add_plan(app, *options, every_backend, &options->max_measured_error);
   add_passes(app, options->passes);
   app.add_option("--choices_out", options->choices_out, "File that the picks are added to, for --choices")
       ->type_name("FILE");

@@ -82,9 +82,6 @@ Action run_command(CLI::App& app) {
   app.add_option("--weights", options->weights, "A safetensors file to load; default: random numbers")
       ->check(CLI::ExistingFile)
       ->group(what);
-  app.add_flag("--long_run", options->long_run,
-               "Begin even if it will take hours on cuda-host, which is for tests and not for timing")
-      ->group(what);
 
   return [options](const MakeBackend& make) {
     if (!options->list) catch_interrupts();

@@ -6,13 +6,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <optional>
-#include <string>
 #include <system_error>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "bench/io/result_file.h"
 #include "lamina/error.h"

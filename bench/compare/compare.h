@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "bench/io/print.h"
 #include "bench/io/text_table.h"
 #include "comparison.h"
 

@@ -42,17 +42,6 @@ std::string value_of(const char* path, const std::string& key) {
   return {};
 }
 
-/// The clock of the fastest processor; "not known" where the system has none.
-std::string clock_MHz() {
-  const std::optional<double> mhz = processor_mhz();
-  return mhz ? fmt::format("{:.0f}", *mhz) : "not known";
-}
-
-std::string temperature_C() {
-  const std::optional<Temperature> hottest = processor_temperature();
-  return hottest ? fmt::format("{:.0f}", hottest->celsius) : "not readable: no sensor of the processor in /sys/class";
-}
-
 std::string utc_now() {
   const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   std::tm parts{};
@@ -171,11 +160,14 @@ Facts static_context(Backends& backends) {
 Facts runtime_context(const std::string& when) {
   double load[3] = {0, 0, 0};
   const bool known = getloadavg(load, 3) == 3;
+  const std::optional<double> mhz = processor_mhz();  // of the fastest
+  const std::optional<Temperature> hottest = processor_temperature();
   return {
       {"time_" + when, utc_now()},
       {"load_average_" + when, known ? fmt::format("{:.2f} {:.2f} {:.2f}", load[0], load[1], load[2]) : "not known"},
-      {"clock_MHz_" + when, clock_MHz()},
-      {"temperature_C_" + when, temperature_C()}};
+      {"clock_MHz_" + when, mhz ? fmt::format("{:.0f}", *mhz) : "not known"},
+      {"temperature_C_" + when,
+       hottest ? fmt::format("{:.0f}", hottest->celsius) : "not readable: no sensor of the processor in /sys/class"}};
 }
 
 }  // namespace lamina::bench

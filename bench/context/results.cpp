@@ -8,7 +8,6 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
-#include <string>
 #include <utility>
 
 #include "bench/io/interrupt.h"

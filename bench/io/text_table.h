@@ -1,10 +1,14 @@
 #pragma once
-// A table of texts, printed in columns or as CSV.
+// A table of texts, printed in columns or as CSV, and where tables go.
 
+#include <functional>
 #include <string>
 #include <vector>
 
 namespace lamina::bench {
+
+/// Takes a table, or a part of one, as soon as it is made.
+using Print = std::function<void(const std::string&)>;
 
 enum class Format { text, csv };
 

@@ -6,15 +6,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "lamina/error.h"
 #include "lib/tune/tune.h"
 
 namespace lamina::bench {
-
-SharedReference no_reference_yet() { return std::make_shared<std::optional<Reference>>(); }
 
 LayerRun::LayerRun(Backend& backend, const Graph& graph, const Options& options, Pass pass,
                    const SharedReference& shared)

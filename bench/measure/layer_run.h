@@ -3,11 +3,9 @@
 // they are from the exact result.
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "bench/numbers/results.h"
 #include "bench/timing/samples.h"
@@ -20,7 +18,6 @@ namespace lamina::bench {
 /// The reference of one layer and pass, made when it is first asked for: the numbers that a plan draws are the same
 /// for every algorithm. Nothing for ops that have none.
 using SharedReference = std::shared_ptr<std::optional<Reference>>;
-SharedReference no_reference_yet();
 
 /// What is known of an algorithm besides its time.
 struct LayerFacts {

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "bench/options/network_name.h"
 #include "bench/options/settings.h"
 #include "config.h"
 #include "lamina/nets.h"

@@ -10,8 +10,6 @@
 #include <optional>
 #include <string_view>
 
-#include "bench/options/network_name.h"
-
 namespace lamina::bench {
 namespace {
 

@@ -10,7 +10,6 @@
 #include "lamina/choice_cache.h"
 #include "lamina/error.h"
 #include "lamina/optimiser.h"
-#include "network_name.h"
 
 namespace lamina::bench {
 namespace {
@@ -125,13 +124,7 @@ void add_processor(CLI::App& app, BackendSettings& backends) {
       ->group(what);
 }
 
-static void add_largest_error(CLI::App& app, const char* flag, double& error, const char* text) {
-  app.add_option(flag, error, text)
-      ->check(CLI::Range(std::numeric_limits<double>::min(), 1.0, "above 0"))
-      ->group(algorithms);
-}
-
-static void add_plan_without_error(CLI::App& app, PlanningSettings& settings, const char* of_backends) {
+void add_plan(CLI::App& app, PlanningSettings& settings, const char* of_backends, double* measured_error) {
   auto& [backends, net, configs, plan] = settings;
   add_list(app, "--backend", backends.names, of_backends);
   add_batch(app, configs);
@@ -162,18 +155,12 @@ static void add_plan_without_error(CLI::App& app, PlanningSettings& settings, co
   add_bytes(app, "--workspace_limit", plan.choice.workspace_limit, 0,
             "Most workspace of one call, as 0 or 64MiB; default: 1GiB")
       ->group(algorithms);
-}
-
-void add_plan(CLI::App& app, PlanningSettings& settings, const char* of_backends) {
-  add_plan_without_error(app, settings, of_backends);
-  add_largest_error(app, "--max_error", settings.plan.choice.max_error,
-                    "Only algorithms that guarantee this error, relative to the sum of |terms|");
-}
-
-void add_measured_plan(CLI::App& app, PlanningSettings& settings, double& error) {
-  add_plan_without_error(app, settings, every_backend);
-  add_largest_error(app, "--max_measured_error", error,
-                    "Only algorithms whose measured error is within this, relative to the sum of |terms|");
+  const bool measured = measured_error != nullptr;
+  app.add_option(measured ? "--max_measured_error" : "--max_error", measured ? *measured_error : plan.choice.max_error,
+                 fmt::format("Only algorithms {} this error, relative to the sum of |terms|",
+                             measured ? "that were measured to keep" : "that guarantee"))
+      ->check(CLI::Range(std::numeric_limits<double>::min(), 1.0, "above 0"))
+      ->group(algorithms);
 }
 
 void add_choices(CLI::App& app, PlanSettings& plan) {
@@ -193,13 +180,6 @@ void check_once(const char* flag, const std::vector<std::string>& values) { chec
 
 void check_once(const char* flag, const std::vector<int>& values) { check_once(flag, values, as_it_is); }
 
-void check_cudnn_exists(const std::string& directory) {
-  if (directory.find(',') != std::string::npos)
-    throw UsageError("--cudnn takes one directory, as a process loads one cuDNN; bench/race/versions compares several");
-  if (!directory.empty() && !std::filesystem::exists(directory))
-    throw UsageError(fmt::format("--cudnn={}: there is no such directory", directory));
-}
-
 void check_choice_file(const char* flag, const std::filesystem::path& file) {
   if (file.empty()) return;
   try {
@@ -211,7 +191,10 @@ void check_choice_file(const char* flag, const std::filesystem::path& file) {
 
 void check(const BackendSettings& backends, bool measures) {
   check_once("--backend", backends.names);
-  check_cudnn_exists(backends.cudnn);
+  if (backends.cudnn.find(',') != std::string::npos)
+    throw UsageError("--cudnn takes one directory, as a process loads one cuDNN; bench/race/versions compares several");
+  if (!backends.cudnn.empty() && !std::filesystem::exists(backends.cudnn))
+    throw UsageError(fmt::format("--cudnn={}: there is no such directory", backends.cudnn));
   const auto& names = backends.names;
   if (!backends.instruction_set.empty() && !names.empty() &&
       std::find(names.begin(), names.end(), "eigen") == names.end())

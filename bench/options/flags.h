@@ -46,10 +46,8 @@ void add_cudnn(CLI::App&, std::string& directory);
 /// --threads, --instruction_set, --choice_cache.
 void add_processor(CLI::App&, BackendSettings&);
 /// What plans are made of and on: all of the above and --backend, --keep, --unfused, limits of memory and algorithms.
-/// `backends` says what --backend means.
-void add_plan(CLI::App&, PlanningSettings&, const char* backends = every_backend);
-/// add_plan() with --max_measured_error, for `error`, in place of --max_error.
-void add_measured_plan(CLI::App&, PlanningSettings&, double& error);
+/// `backends` says what --backend means. With `measured_error` there is --max_measured_error in place of --max_error.
+void add_plan(CLI::App&, PlanningSettings&, const char* backends = every_backend, double* measured_error = nullptr);
 /// --optimiser, a name of optimiser_names().
 CLI::Option* add_optimiser(CLI::App&, std::string& optimiser, const char* text);
 /// --measure and --choices, which exclude each other.
@@ -66,6 +64,5 @@ void check(const PlanningSettings&);
 /// onnx_open_extents throws.
 void check_onnx_extents(const std::vector<std::filesystem::path>& files, const OnnxSettings&);
 void check_choice_file(const char* flag, const std::filesystem::path&);
-void check_cudnn_exists(const std::string& directory);
 
 }  // namespace lamina::bench

@@ -12,7 +12,6 @@
 #include "flags.h"
 #include "lamina/error.h"
 #include "lamina/onnx.h"
-#include "network_name.h"
 
 namespace lamina::bench {
 namespace {

@@ -24,6 +24,9 @@ struct BackendSettings {
   std::filesystem::path choice_cache{};  ///< file of measured choices; empty: none
 };
 
+/// What the network of an ONNX file is called: the file's name without its folder and ending.
+inline std::string network_name(const std::filesystem::path& onnx) { return onnx.stem().string(); }
+
 /// How ONNX files of networks are read.
 struct OnnxSettings {
   std::map<std::string, std::int64_t> extents{};  ///< of axes that the files leave open, by their names there

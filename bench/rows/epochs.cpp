@@ -1,4 +1,4 @@
-// Epochs of a training as rows.
+// What rows of epochs have.
 
 #include "epochs.h"
 
@@ -23,38 +23,6 @@ std::map<std::string, double> epoch_fields(const EpochResult& epoch, std::int64_
   if (training_seconds > 0) fields["samples_per_second"] = static_cast<double>(samples) / training_seconds;
   std::erase_if(fields, [](const auto& field) { return !std::isfinite(field.second); });
   return fields;
-}
-
-void add_joules(nlohmann::ordered_json& to, const std::optional<MeasuredEnergy>& energy) {
-  if (!energy) return;
-  if (!energy->missing.empty()) {
-    to["joules_missing"] = energy->missing;
-    return;
-  }
-  to["joules"] = energy->joules;
-  to["joules_window_s"] = energy->window_seconds;
-}
-
-nlohmann::ordered_json epoch_row(const RowKey& key, const EpochResult& epoch, const EpochFacts& facts,
-                                 std::int64_t samples, int epochs, const std::string& data) {
-  const std::string name = to_string(key);
-  nlohmann::ordered_json row = {{"name", name},
-                                {"family_index", 0},
-                                {"per_family_instance_index", 0},
-                                {"run_name", name},
-                                {"run_type", "iteration"},
-                                {"repetitions", epochs},
-                                {"repetition_index", epoch.epoch},
-                                {"threads", 1},
-                                {"iterations", 1},
-                                {"real_time", epoch.seconds},
-                                {"cpu_time", facts.cpu_seconds},
-                                {"time_unit", "s"}};
-  for (const auto& [field, value] : epoch_fields(epoch, samples)) row[field] = value;
-  add_joules(row, facts.energy);
-  row["label"] = data;
-  row["key"] = fields_of(key);
-  return row;
 }
 
 }  // namespace lamina::bench

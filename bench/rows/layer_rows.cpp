@@ -9,7 +9,6 @@
 #include "bench/io/quantities.h"
 #include "bench/measure/layer_run.h"
 #include "bench/measure/layers.h"
-#include "lamina/error.h"
 #include "rows.h"
 
 namespace lamina::bench {
@@ -57,7 +56,7 @@ void append_rows(std::vector<Row>& rows, Session& session, const RunOptions& opt
                  const Graph& graph, const DistinctLayer& layer, Pass pass) {
   const Node& node = layer.first();
   const Cost work = cost(node.op, input_shapes(graph, node), pass, c.dtype);
-  const SharedReference reference = no_reference_yet();
+  const auto reference = std::make_shared<std::optional<Reference>>();
   for (const NamedAlgorithm& algorithm : with_default(algorithms_of(session.backends, c, graph, node, pass))) {
     Group group;
     group.title = fmt::format("{} of {}, {} by {}", node.name, c.network, to_string(pass), algorithm.name);

@@ -45,10 +45,6 @@ RowKey layer_key(const Config& c, std::string_view node, std::string_view pass, 
   return key;
 }
 
-RowKey setup_key(const Config& c, std::string_view part, const RunOptions& options) {
-  return plan_key("setup", c, part, options);
-}
-
 RowKey train_key(const Config& c, const RunOptions& options) {
   PlanningSettings settings = options;
   settings.net.image = 0;  // of networks

@@ -16,8 +16,6 @@ RowKey net_key(const Config&, std::string_view part, const RunOptions&);
 /// "layer/resnet50/layer1.0.conv1/forward/eigen/direct/f32/nchw/batch:16"
 RowKey layer_key(const Config&, std::string_view node, std::string_view pass, std::string_view algorithm,
                  const RunOptions&);
-/// "setup/resnet50/plan/eigen/f32/nchw/batch:16"
-RowKey setup_key(const Config&, std::string_view part, const RunOptions&);
 /// "train/mnist_mlp/epoch/eigen/f32/nchw/batch:128/synthetic:0.1"
 RowKey train_key(const Config&, const RunOptions&);
 

@@ -24,7 +24,6 @@ struct RunOptions : PlanningSettings {
   bool cuda_graph = false;             ///< a network's passes recorded once and launched whole
   bool table = false;                  ///< print the table of the published form
   bool quick = false;                  ///< only three networks
-  bool long_run = false;               ///< begin even where cuda-host will take hours
 };
 
 }  // namespace lamina::bench

@@ -17,7 +17,6 @@
 #include "bench/rows/report/progress.h"
 #include "bench/rows/report/report.h"
 #include "bench/rows/report/table.h"
-#include "lamina/error.h"
 #include "lamina/weights.h"
 #include "runner.h"
 
@@ -50,7 +49,7 @@ void announce(const Progress& progress, const Runner& runner, const Session& ses
     for (const std::string& reason : session.backends.left_out()) fmt::print(stderr, "Left out: {}\n", reason);
   const std::string& backend = runner.rows().front().group->config.backend;
   const std::size_t groups = runner.outcomes().size();
-  const double seconds = progress.guessed_seconds();
+  const double seconds = progress.left_seconds();
   fmt::print(stderr, "{} measurement{}, each of one pass to warm up and {} timed{}\n", groups, groups == 1 ? "" : "s",
              passes_on(backend, options.passes),
              seconds > 0 ? fmt::format(": about {} in all", seconds_text(seconds)) : "");
@@ -67,7 +66,6 @@ int measure_rows(Session& session, const RunOptions& options) {
   if (!options.weights.empty())
     read_safetensors(options.weights);  // a file that cannot be read fails before anything is measured
   Progress progress(session.peaks, rows, options.passes);
-  if (!options.long_run) check_duration(progress);
   Runner runner(session, std::move(rows), options.passes, progress);
   announce(progress, runner, session, options);
 

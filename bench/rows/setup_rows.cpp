@@ -58,7 +58,7 @@ std::vector<Row> setup_rows(Session& session, const RunOptions& options, const C
   group.flops_per_pass = cost.forward.flops + cost.backward.flops;
   group.work.back() = {static_cast<double>(c.batch), group.flops_per_pass, 0};
   group.open = [&session, c] { return std::make_unique<SetupGroupRun>(session, c); };
-  return rows_of(std::move(group), [&](std::string_view part) { return setup_key(c, part, options); });
+  return rows_of(std::move(group), [&](std::string_view part) { return plan_key("setup", c, part, options); });
 }
 
 }  // namespace lamina::bench

@@ -19,7 +19,6 @@
 #include "bench/context/results.h"
 #include "bench/io/interrupt.h"
 #include "bench/io/quantities.h"
-#include "bench/machine/energy.h"
 #include "bench/measure/layers.h"
 #include "bench/measure/rerun.h"
 #include "bench/rows/report/entries.h"
@@ -58,6 +57,12 @@ std::size_t free_memory() {
 }
 
 }  // namespace
+
+std::string to_string(const Series& series) {
+  return fmt::format("{} on {}, {} {}{}{}", series.network, series.backend, to_string(series.dtype),
+                     to_string(series.layout), series.image > 0 ? fmt::format(", image {}", series.image) : "",
+                     series.algorithm.empty() ? "" : ", " + series.algorithm);
+}
 
 SweepRunner::SweepRunner(const SweepOptions& options, const MakeBackend& make)
     : options_(options), make_(make), terminal_(isatty(STDERR_FILENO) == 1), file_(options.out) {

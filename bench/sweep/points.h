@@ -1,5 +1,5 @@
 #pragma once
-// The points of a sweep: measured, or taken from the file that an earlier sweep left.
+// The points of a sweep and their series: measured, or taken from the file that an earlier sweep left.
 
 #include <cstddef>
 #include <map>
@@ -9,17 +9,37 @@
 #include <tuple>
 #include <vector>
 
+#include "answers.h"
 #include "bench/compare/run_file.h"
 #include "bench/io/result_file.h"
 #include "bench/machine/energy.h"
 #include "bench/measure/session.h"
 #include "bench/rows/rows.h"
 #include "bench/timing/machine_watch.h"
-#include "series.h"
 #include "sweep.h"
 #include "time_left.h"
 
 namespace lamina::bench {
+
+/// What is the same for all points of a question that a sweep asks.
+struct Series {
+  std::string network, backend;
+  DType dtype;
+  Layout layout;
+  int image;
+  std::string algorithm;
+
+  Config config(int batch) const { return {network, backend, dtype, layout, batch}; }
+};
+
+/// "resnet18 on eigen, f32 nchw, image 64".
+std::string to_string(const Series&);
+
+/// A point with the series that it belongs to.
+struct SweptPoint {
+  Series series;
+  SweepPoint point;
+};
 
 class SweepRunner {
  public:

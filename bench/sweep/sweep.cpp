@@ -32,6 +32,33 @@ std::size_t gpu_memory() {
   return 0;
 }
 
+/// The points as a table.
+std::string points_text(const std::vector<SweptPoint>& points) {
+  TextTable table{{{"network"},
+                   {"batch", true},
+                   {"threads", true},
+                   {"ms", true},
+                   {"interval"},
+                   {"ms per image", true},
+                   {"images/s", true},
+                   {"note"}}};
+  for (const SweptPoint& line : points) {
+    const SweepPoint& point = line.point;
+    const std::string threads = point.threads > 0 ? fmt::format("{}", point.threads) : "";
+    std::vector<std::string> row = {to_string(line.series), fmt::format("{}", point.batch), threads, "", "", "", "",
+                                    point.failure};
+    if (!point.seconds.empty()) {
+      const Interval ms = median_interval(point.seconds);
+      row[3] = fmt::format("{:.3f}", 1e3 * ms.middle);
+      row[4] = fmt::format("{:.3f} .. {:.3f}", 1e3 * ms.low, 1e3 * ms.high);
+      row[5] = fmt::format("{:.3f}", 1e3 * ms.middle / point.batch);
+      row[6] = fmt::format("{:.1f}", point.batch / ms.middle);
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table.text();
+}
+
 class Sweep {
  public:
   Sweep(const SweepOptions& options, const MakeBackend& make) : options_(options), points_(options, make) {}

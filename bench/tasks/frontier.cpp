@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "bench/io/interrupt.h"
 #include "bench/measure/layers.h"

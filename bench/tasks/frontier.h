@@ -6,11 +6,9 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "bench/io/print.h"
 #include "bench/io/text_table.h"
 #include "bench/measure/row_key.h"
 #include "bench/measure/session.h"

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <map>
 #include <numeric>
@@ -72,6 +71,13 @@ double Rates::least_seconds(double flops, double bytes) const {
 double Ledger::sum() const {
   return std::accumulate(entries.begin(), entries.end(), 0.0,
                          [](double seconds, const LedgerEntry& entry) { return seconds + entry.seconds; });
+}
+
+std::vector<const LedgerEntry*> Ledger::in_order() const {
+  std::vector<const LedgerEntry*> all;
+  for (const LedgerEntry& entry : entries) all.push_back(&entry);
+  std::ranges::sort(all, {}, &LedgerEntry::call);
+  return all;
 }
 
 Ledger make_ledger(Session& session, const Config& c, int passes) {

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "bench/io/print.h"
 #include "bench/io/text_table.h"
 #include "bench/measure/costs.h"
 #include "bench/measure/row_key.h"
@@ -53,6 +52,7 @@ struct Ledger {
   GraphCost moved, alone;       ///< by the plan's calls, and by each pass of each op alone
   int passes = 0;               ///< fewer than asked: interrupted; 0: there are no times
   double sum() const;
+  std::vector<const LedgerEntry*> in_order() const;  ///< of the plan
   double whole() const { return forward_seconds + backward_seconds; }
 };
 

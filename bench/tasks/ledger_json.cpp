@@ -1,7 +1,5 @@
 // A ledger as an entry of a result file.
 
-#include <algorithm>
-
 #include "ledger.h"
 
 namespace lamina::bench {
@@ -36,11 +34,8 @@ Json ledger_json(const RowKey& key, const Ledger& ledger, const Rates& rates, in
   }
   set_known(json, "product_flops_per_second", rates.product_flops_per_second);
   set_known(json, "memory_bytes_per_second", rates.memory);
-  std::vector<const LedgerEntry*> in_order;
-  for (const LedgerEntry& entry : ledger.entries) in_order.push_back(&entry);
-  std::sort(in_order.begin(), in_order.end(), [](const auto* a, const auto* b) { return a->call < b->call; });
   json["calls"] = Json::array();
-  for (const LedgerEntry* entry : in_order) {
+  for (const LedgerEntry* entry : ledger.in_order()) {
     Json call = {{"call", entry->call},
                  {"layers", entry->layers},
                  {"node", entry->nodes.front()},

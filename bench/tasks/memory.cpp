@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "bench/context/results.h"
@@ -21,6 +22,20 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// Kinds of memory. In a file a part of the arena has its own name alone.
+constexpr std::pair<std::string_view, std::size_t MemoryReport::*> kinds[] = {
+    {"parameters", &MemoryReport::parameters},
+    {"state", &MemoryReport::state},
+    {"optimiser", &MemoryReport::optimiser},
+    {"inputs", &MemoryReport::inputs},
+    {"arena", &MemoryReport::arena},
+    {"arena: values", &MemoryReport::values},
+    {"arena: gradients", &MemoryReport::gradients},
+    {"arena: saved", &MemoryReport::saved},
+    {"arena: scratch", &MemoryReport::scratch},
+    {"arena: workspace", &MemoryReport::workspace},
+    {"prepared", &MemoryReport::prepared}};
+
 std::string mib(std::size_t bytes) { return fmt::format("{:.2f}", static_cast<double>(bytes) / mebibyte); }
 
 std::string text_of(const LargestBatch& largest, std::size_t limit) {
@@ -36,21 +51,10 @@ Json memory_json(Session& session, const Config& c, const MemoryOptions& options
   const char* const part = training ? "training" : "inference";
   RowKey key = plan_key("memory", c, part, options);
   if (training && !options.optimiser.empty()) key.differs.emplace_back("optimiser", options.optimiser);
-  Json json = {{"key", fields_of(key)},
-               {"mode", part},
-               {"parameters", report.parameters},
-               {"state", report.state},
-               {"optimiser", report.optimiser},
-               {"inputs", report.inputs},
-               {"arena", report.arena},
-               {"values", report.values},
-               {"gradients", report.gradients},
-               {"saved", report.saved},
-               {"scratch", report.scratch},
-               {"workspace", report.workspace},
-               {"prepared", report.prepared},
-               {"total", report.total()},
-               {"workspace_exact", report.workspace_exact}};
+  Json json = {{"key", fields_of(key)}, {"mode", part}};
+  for (const auto& [kind, bytes] : kinds) json[std::string(kind.substr(kind.rfind(' ') + 1))] = report.*bytes;
+  json["total"] = report.total();
+  json["workspace_exact"] = report.workspace_exact;
   if (limited) {
     const LargestBatch largest = predictor.largest_under(limit);
     json["limit_bytes"] = limit;
@@ -77,18 +81,6 @@ Json memory_json(Session& session, const Config& c, const MemoryOptions& options
 }  // namespace
 
 std::string describe_memory(Session& session, const MemoryOptions& options) {
-  using Report = MemoryReport;
-  static constexpr std::pair<const char*, std::size_t Report::*> kinds[] = {{"parameters", &Report::parameters},
-                                                                            {"state", &Report::state},
-                                                                            {"optimiser", &Report::optimiser},
-                                                                            {"inputs", &Report::inputs},
-                                                                            {"arena", &Report::arena},
-                                                                            {"arena: values", &Report::values},
-                                                                            {"arena: gradients", &Report::gradients},
-                                                                            {"arena: saved", &Report::saved},
-                                                                            {"arena: scratch", &Report::scratch},
-                                                                            {"arena: workspace", &Report::workspace},
-                                                                            {"prepared", &Report::prepared}};
   const bool text = options.format == Format::text;
   std::optional<Optimiser> optimiser;
   if (!options.optimiser.empty()) optimiser = named_optimiser(options.optimiser).optimiser;
@@ -101,10 +93,10 @@ std::string describe_memory(Session& session, const MemoryOptions& options) {
   for (const Config& c : configs(session.backends, options.configs, options.net, options.networks)) {
     MemoryPredictor training(session.plans, session.backends, c, Mode::training, optimiser);
     MemoryPredictor inference(session.plans, session.backends, c, Mode::inference);
-    const Report a = training.at(c.batch), b = inference.at(c.batch);
-    const auto add = [&](const char* kind, std::string of_training, std::string of_inference) {
+    const MemoryReport a = training.at(c.batch), b = inference.at(c.batch);
+    const auto add = [&](std::string_view kind, std::string of_training, std::string of_inference) {
       tables.add({c.network, c.backend, fmt::format("{}", c.batch)},
-                 {kind, std::move(of_training), std::move(of_inference)});
+                 {std::string(kind), std::move(of_training), std::move(of_inference)});
     };
     if (results.wanted()) {
       std::vector<std::string> more;

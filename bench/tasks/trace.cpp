@@ -2,9 +2,7 @@
 
 #include "trace.h"
 
-#include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "bench/context/results.h"
 #include "bench/io/result_file.h"
@@ -65,9 +63,6 @@ void Trace::add(const std::string& name, const Ledger& ledger, const Rates& rate
     events_.push_back(named("thread_name", process, predicted, "name", "least time at the measured rates"));
     events_.push_back(named("thread_sort_index", process, predicted, "sort_index", static_cast<int>(predicted)));
   }
-  std::vector<const LedgerEntry*> in_order;
-  for (const LedgerEntry& entry : ledger.entries) in_order.push_back(&entry);
-  std::sort(in_order.begin(), in_order.end(), [](const auto* a, const auto* b) { return a->call < b->call; });
   double now = 0, predicted_now = 0;  // each lane from 0: its length is its sum
   const auto count_bytes = [&](std::size_t bytes) {
     events_.push_back({{"ph", "C"},
@@ -76,7 +71,7 @@ void Trace::add(const std::string& name, const Ledger& ledger, const Rates& rate
                        {"pid", process},
                        {"args", {{"bytes", bytes}}}});
   };
-  for (const LedgerEntry* entry : in_order) {
+  for (const LedgerEntry* entry : ledger.in_order()) {
     count_bytes(entry->live_bytes);
     events_.push_back(call_event(*entry, rates, process, measured, now, entry->seconds));
     now += entry->seconds;

@@ -1,5 +1,5 @@
 #pragma once
-// What is printed of trainings: a line for each epoch, what a run took, the table of several.
+// What is printed of trainings: a line for each epoch, what a run took and costs, the table of several; and the log.
 
 #include <cstdint>
 #include <optional>
@@ -8,11 +8,20 @@
 
 #include "bench/io/text_table.h"
 #include "bench/machine/energy.h"
-#include "cost.h"
 #include "lamina/workloads.h"
 #include "train.h"
 
 namespace lamina::bench {
+
+/// ", 0.000031 USD at 0.12 USD/h": at least four digits after the point, and two that are not 0. Empty without a price.
+std::string cost_text(double seconds, double usd_per_hour);
+
+/// Seconds until the validation accuracy, or the training's where there is none, first reached a target; negative if it
+/// did not.
+double seconds_to(const std::vector<EpochResult>&, double target_accuracy);
+
+/// The columns of the posts' logs: epoch,elapsed,loss,acc,val_loss,val_acc. Empty where there is no validation.
+std::string run_csv(const std::vector<EpochResult>&);
 
 /// A training that ended, or was interrupted.
 struct Trained {

@@ -56,6 +56,17 @@ std::string rerun_of(const std::string& name, const std::filesystem::path* onnx,
   return shell_line(words);
 }
 
+/// "joules" and "joules_window_s", or "joules_missing", the reason; nothing of what was not asked for.
+void add_joules(Json& to, const std::optional<MeasuredEnergy>& energy) {
+  if (!energy) return;
+  if (!energy->missing.empty()) {
+    to["joules_missing"] = energy->missing;
+    return;
+  }
+  to["joules"] = energy->joules;
+  to["joules_window_s"] = energy->window_seconds;
+}
+
 }  // namespace
 
 Record::Record(const TrainOptions& options, Backends& backends, const MakeEnergyCounter& counter)
@@ -91,19 +102,36 @@ void Record::begin(const std::string& name, const std::filesystem::path* onnx, c
   if (onnx != nullptr) training["onnx"] = onnx->string();
   if (ready.optimum) training["best_possible"] = {{"loss", ready.optimum->loss}, {"accuracy", ready.optimum->accuracy}};
   file_.document["trainings"].push_back(std::move(training));
-  EpochFacts unknown;
-  if (options.energy) unknown.energy = MeasuredEnergy{.missing = "energy: an epoch before the checkpoint"};
-  for (const EpochResult& epoch : before) add(epoch, unknown);
+  std::optional<MeasuredEnergy> unknown;
+  if (options.energy) unknown = MeasuredEnergy{.missing = "energy: an epoch before the checkpoint"};
+  for (const EpochResult& epoch : before) add(epoch, 0, unknown);
 }
 
-void Record::add(const EpochResult& epoch, const EpochFacts& facts) {
-  file_.document["benchmarks"].push_back(epoch_row(key_, epoch, facts, samples_, epochs_, data_));
-  file_.document["benchmarks"].back()["rerun"] = rerun_;
+void Record::add(const EpochResult& epoch, double cpu_seconds, const std::optional<MeasuredEnergy>& energy) {
+  const std::string name = to_string(key_);
+  Json row = {{"name", name},
+              {"family_index", 0},
+              {"per_family_instance_index", 0},
+              {"run_name", name},
+              {"run_type", "iteration"},
+              {"repetitions", epochs_},
+              {"repetition_index", epoch.epoch},
+              {"threads", 1},
+              {"iterations", 1},
+              {"real_time", epoch.seconds},
+              {"cpu_time", cpu_seconds},
+              {"time_unit", "s"}};
+  for (const auto& [field, value] : epoch_fields(epoch, samples_)) row[field] = value;
+  add_joules(row, energy);
+  row["label"] = data_;
+  row["key"] = fields_of(key_);
+  row["rerun"] = rerun_;
+  file_.document["benchmarks"].push_back(std::move(row));
 }
 
-void Record::epoch_done(const EpochResult& epoch, const EpochFacts& facts) {
+void Record::epoch_done(const EpochResult& epoch, double cpu_seconds, const std::optional<MeasuredEnergy>& energy) {
   if (!wanted()) return;
-  add(epoch, facts);
+  add(epoch, cpu_seconds, energy);
   file_.save_now_and_then();
 }
 

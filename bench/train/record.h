@@ -9,6 +9,7 @@
 
 #include "bench/io/result_file.h"
 #include "bench/machine/backends.h"
+#include "bench/measure/row_key.h"
 #include "bench/rows/epochs.h"
 #include "train.h"
 
@@ -24,7 +25,8 @@ class Record {
   /// `onnx`: the file of the network; null: none.
   void begin(const std::string& name, const std::filesystem::path* onnx, const PreparedWorkload&, const TrainOptions&,
              std::uint64_t seed, int epochs, const std::vector<EpochResult>& before);
-  void epoch_done(const EpochResult&, const EpochFacts&);
+  /// `energy`: none if it was not asked for.
+  void epoch_done(const EpochResult&, double cpu_seconds, const std::optional<MeasuredEnergy>& energy);
   /// The training has ended, or was interrupted. `energy`: of this run of it.
   void trained(const std::optional<MeasuredEnergy>& energy);
   /// Throws FileError.
@@ -32,7 +34,7 @@ class Record {
 
  private:
   bool wanted() const { return !file_.path().empty(); }
-  void add(const EpochResult&, const EpochFacts&);
+  void add(const EpochResult&, double cpu_seconds, const std::optional<MeasuredEnergy>&);
 
   Backends* backends_;
   ResultFile file_;

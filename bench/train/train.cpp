@@ -9,13 +9,11 @@
 #include <optional>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "bench/io/interrupt.h"
 #include "bench/io/result_file.h"
 #include "bench/measure/networks.h"
 #include "bench/timing/stopwatch.h"
-#include "cost.h"
 #include "lamina/error.h"
 #include "lamina/nets.h"
 #include "lamina/workloads.h"
@@ -183,13 +181,14 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
   };
   std::vector<EpochResult> done;
   how.after_epoch = [&](const EpochResult& e) {
-    EpochFacts facts{.cpu_seconds = cpu_seconds() - cpu};
-    if (meter) facts.energy = meter->end_part();
+    const double cpu_of_epoch = cpu_seconds() - cpu;
+    std::optional<MeasuredEnergy> energy;
+    if (meter) energy = meter->end_part();
     screen.clear();
-    run.record.epoch_done(e, facts);
+    run.record.epoch_done(e, cpu_of_epoch, energy);
     done.push_back(e);
     keep_csv(run, done);
-    print(epoch_line(e, epochs, facts.energy, data_note));
+    print(epoch_line(e, epochs, energy, data_note));
     cpu = cpu_seconds();
   };
   Trainer trainer(ready.graph, run.backend, *ready.training, how);

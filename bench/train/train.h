@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/io/print.h"
+#include "bench/io/text_table.h"
 #include "bench/machine/backends.h"
 #include "bench/machine/energy.h"
 #include "bench/options/settings.h"

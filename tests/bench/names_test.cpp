@@ -31,7 +31,7 @@ TEST_CASE("a row's name leaves out the defaults") {
   REQUIRE(to_string(net_key(resnet50, "total", options)) == "net/resnet50/total/eigen/f32/nchw/batch:16");
   REQUIRE(to_string(layer_key(resnet50, "layer1.0.conv1", "backward_data", "direct", options)) ==
           "layer/resnet50/layer1.0.conv1/backward_data/eigen/direct/f32/nchw/batch:16");
-  REQUIRE(to_string(setup_key(resnet50, "plan", options)) == "setup/resnet50/plan/eigen/f32/nchw/batch:16");
+  REQUIRE(to_string(plan_key("setup", resnet50, "plan", options)) == "setup/resnet50/plan/eigen/f32/nchw/batch:16");
 }
 
 TEST_CASE("the name of a training's row says how much of the synthetic set it is, and nothing on real files") {
@@ -72,7 +72,7 @@ TEST_CASE("a forced instruction set is in the names of eigen's rows only") {
   options.net.width_divisor = 8;
   const std::string forced = "/f32/nchw/batch:16/instruction_set:x86-64-v3/width_divisor:8";
   CHECK(to_string(net_key(resnet50, "total", options)) == "net/resnet50/total/eigen" + forced);
-  CHECK(to_string(setup_key(resnet50, "plan", options)) == "setup/resnet50/plan/eigen" + forced);
+  CHECK(to_string(plan_key("setup", resnet50, "plan", options)) == "setup/resnet50/plan/eigen" + forced);
   CHECK(to_string(layer_key(resnet50, "conv1", "forward", "direct", options)) ==
         "layer/resnet50/conv1/forward/eigen/direct" + forced);
   CHECK(to_string(net_key({"resnet50", "cuda-host"}, "total", options)) ==
@@ -85,7 +85,7 @@ TEST_CASE("the name of a network's row says that its algorithms were measured") 
   options.plan.choice.deterministic = true;
   REQUIRE(to_string(net_key(resnet50, "total", options)) ==
           "net/resnet50/total/eigen/f32/nchw/batch:16/deterministic/measured");
-  REQUIRE(to_string(setup_key(resnet50, "plan", options)) ==
+  REQUIRE(to_string(plan_key("setup", resnet50, "plan", options)) ==
           "setup/resnet50/plan/eigen/f32/nchw/batch:16/deterministic/measured");
   REQUIRE(to_string(layer_key(resnet50, "layer1.0.conv1", "forward", "direct", options)) ==
           "layer/resnet50/layer1.0.conv1/forward/eigen/direct/f32/nchw/batch:16/deterministic");

@@ -10,7 +10,6 @@
 #include <set>
 
 #include "bench/io/quantities.h"
-#include "lamina/error.h"
 
 namespace lamina::bench {
 namespace {
@@ -20,6 +19,7 @@ constexpr double guessed_share_of_peak = 0.5;  // until there are times of our o
 }  // namespace
 
 Progress::Progress(Peaks& peaks, const std::vector<Row>& rows, int passes) : terminal_(isatty(STDERR_FILENO) == 1) {
+  double seconds = 0;
   std::set<const Group*> seen;
   const bool first_calls = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.group->first_calls; });
   for (const Row& row : rows) {
@@ -30,29 +30,11 @@ Progress::Progress(Peaks& peaks, const std::vector<Row>& rows, int passes) : ter
     total_ += flops;
     if (first_calls) continue;  // which measuring a peak would be
     const double peak = peaks.of(backend, group.config.dtype).flops_per_second;
-    if (peak > 0) guessed_seconds_of_[backend] += flops / (guessed_share_of_peak * peak);
+    if (peak > 0) seconds += flops / (guessed_share_of_peak * peak);
   }
   group_count_ = seen.size();
-  double seconds = 0;
-  for (const auto& [backend, its] : guessed_seconds_of_) seconds += its;
   guessed_rate_ = seconds > 0 ? total_ / seconds : 0;
   start_ = std::chrono::steady_clock::now();
-}
-
-double Progress::guessed_seconds_of(const std::string& backend) const {
-  const auto guessed = guessed_seconds_of_.find(backend);
-  return guessed == guessed_seconds_of_.end() ? 0 : guessed->second;
-}
-
-void check_duration(const Progress& progress) {
-  constexpr double hour = 3600;
-  const double seconds = progress.guessed_seconds_of("cuda-host");
-  if (seconds <= hour) return;
-  const double others = progress.guessed_seconds() - seconds;
-  throw UsageError(fmt::format(
-      "the rows of cuda-host, which emulates a GPU, for tests, would take about {}{}: give a narrower "
-      "--benchmark_filter, a smaller --batch, --image or a --width_divisor; or --long_run to run them anyway",
-      seconds_text(seconds), others >= 1 ? fmt::format(", and all others about {}", seconds_text(others)) : ""));
 }
 
 double Progress::left_seconds() const {

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <string>
 #include <vector>
 
 #include "bench/io/quantities.h"

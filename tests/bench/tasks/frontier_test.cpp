@@ -40,7 +40,8 @@ Graph one_product() {
 
 LayerFacts facts_of(Backend& backend, const Graph& graph, Pass pass, const std::string& algorithm) {
   const Config c{"alexnet", "eigen"};
-  return LayerRun(backend, graph, layer_options(c, graph.nodes().back(), pass, algorithm, {}), pass, no_reference_yet())
+  return LayerRun(backend, graph, layer_options(c, graph.nodes().back(), pass, algorithm, {}), pass,
+                  std::make_shared<std::optional<Reference>>())
       .facts();
 }
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "bench/train/cost.h"
+#include "bench/train/lines.h"
 #include "tests/support/catch.h"
 
 using namespace lamina;
