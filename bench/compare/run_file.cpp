@@ -47,7 +47,7 @@ void add_entry(std::map<std::string, RunRow>& rows, const Json& entry, bool pair
   }
   row.plan_MiB = entry.value("plan_MiB", row.plan_MiB);
   row.algorithm = entry.value("algorithm", row.algorithm);
-  const bool first_alone = row.field("what") == "setup" && !paired;
+  const bool first_alone = row.key.value("what", "") == std::string("setup") && !paired;
   const double unit = seconds_per(entry.at("time_unit"));
   const auto add = [&](std::int64_t round, double time, double cpu_time) {
     if (first_alone && round != 0) return;

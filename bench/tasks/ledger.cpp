@@ -22,6 +22,8 @@
 namespace lamina::bench {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 std::string medians_text(int passes, int asked) {
   const std::string text = passes == 1 ? "one pass" : fmt::format("medians of {} passes", passes);
   return passes == asked ? text : fmt::format("{}: interrupted before {}", text, asked);
@@ -58,6 +60,10 @@ double share_of_peak(const LedgerEntry& entry, const std::vector<Moment>& moment
   for (std::size_t pass = 0; pass < moments.size(); ++pass)
     shares.push_back(entry.flops / entry.samples[pass] / moments[pass].flops_per_second);
   return shares.empty() ? 0 : median_interval(shares).middle;
+}
+
+void set_known(Json& json, const char* name, double value) {
+  if (value > 0) json[name] = value;
 }
 
 std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
@@ -132,6 +138,49 @@ Ledger make_ledger(Session& session, const Config& c, int passes) {
   std::stable_sort(ledger.entries.begin(), ledger.entries.end(),
                    [](const LedgerEntry& a, const LedgerEntry& b) { return a.seconds > b.seconds; });
   return ledger;
+}
+
+Json ledger_json(const RowKey& key, const Ledger& ledger, const Rates& rates, int asked) {
+  Json json = {{"key", fields_of(key)},
+               {"passes", ledger.passes},
+               {"passes_asked", asked},
+               {"forward_seconds", ledger.forward_seconds},
+               {"backward_seconds", ledger.backward_seconds},
+               {"forward_samples", ledger.forward_samples},
+               {"backward_samples", ledger.backward_samples},
+               {"bytes",
+                {{"forward", ledger.moved.forward.bytes},
+                 {"backward", ledger.moved.backward.bytes},
+                 {"forward_alone", ledger.alone.forward.bytes},
+                 {"backward_alone", ledger.alone.backward.bytes}}}};
+  if (rates.units.flops_per_second > 0) json["peak_is"] = rates.units.description();
+  set_known(json, "peak_flops_per_second", rates.units.flops_per_second);
+  for (const Moment& moment : ledger.moments) {
+    json["peak_samples"].push_back(moment.flops_per_second);
+    json["core_mhz_samples"].push_back(moment.clock_mhz);
+  }
+  set_known(json, "product_flops_per_second", rates.product_flops_per_second);
+  set_known(json, "memory_bytes_per_second", rates.memory);
+  json["calls"] = Json::array();
+  for (const LedgerEntry* entry : ledger.in_order()) {
+    Json call = {{"call", entry->call},
+                 {"layers", entry->layers},
+                 {"node", entry->nodes.front()},
+                 {"nodes", entry->nodes},
+                 {"op", entry->op},
+                 {"pass", entry->passes.size() > 1 ? "backward" : to_string(entry->passes.front())},
+                 {"algorithm", entry->algorithm},
+                 {"seconds", entry->seconds},
+                 {"samples", entry->samples},
+                 {"flops", entry->flops},
+                 {"bytes", entry->bytes},
+                 {"workspace_bytes", entry->workspace_bytes},
+                 {"live_bytes", entry->live_bytes}};
+    set_known(call, "share_of_peak", entry->share_of_peak);
+    set_known(call, "predicted_seconds", rates.least_seconds(entry->flops, entry->bytes));
+    json["calls"].push_back(std::move(call));
+  }
+  return json;
 }
 
 void ledgers(Session& session, const LedgerOptions& options, const Print& print) {
