@@ -1,4 +1,4 @@
-// The subcommand `compare`: files that cannot be compared, folders of processes, ledgers, and its gate.
+// The subcommand `compare`: files that cannot be compared, folders of processes, variants, and its gate.
 
 #include "bench/compare/compare.h"
 
@@ -24,7 +24,7 @@ TEST_CASE("files without a common row, of another machine, of a newer format, da
   };
   const json row = {{"name", "net/a"},  {"run_type", "iteration"}, {"repetition_index", 0},
                     {"real_time", 1.0}, {"time_unit", "ms"},       {"key", {{"what", "net"}}}};
-  json good = {{"context", {{"lamina_format", 1}, {"processor", "X"}}}, {"benchmarks", {row}}};
+  const json good = {{"context", {{"lamina_format", 1}, {"processor", "X"}}}, {"benchmarks", {row}}};
   const std::string a = write("a.json", good.dump());
   const auto refused = [&](const std::string& other, int status, const std::string& why) {
     const test::Ended ended = test::run_bench("compare " + a + " " + other);
@@ -36,36 +36,32 @@ TEST_CASE("files without a common row, of another machine, of a newer format, da
   refused(write("damaged.json", good.dump().substr(0, 50)), 1, "damaged.json is damaged");
   refused(write("foreign.json", R"({"results": []})"), 1, "foreign.json holds no rows");
   refused(write("list.json", "[1, 2]"), 1, "list.json holds no rows");
+  struct Damage {
+    const char *name, *place;
+    json value;
+    int status;
+    const char* why;
+  };
+  for (const Damage& one : std::vector<Damage>{
+           {"newer.json", "/context/lamina_format", 3, 1, "newer.json has format 3"},
+           {"unit.json", "/benchmarks/0/time_unit", "days", 1, "unit.json is damaged"},
+           {"zero.json", "/benchmarks/0/real_time", 0.0, 1, "net/a has the time 0"},
+           {"nan.json", "/benchmarks/0/real_time", nullptr, 1, "nan.json is damaged"},  // what NaN becomes
+           {"twice.json", "/benchmarks/1", row, 1, "net/a has pass 0 twice"},
+           {"empty.json", "/benchmarks", json::array(), 1, "holds no row"},
+           {"elsewhere.json", "/context/processor", "Y", 2, "processor: X and Y"},
+           {"others.json", "/benchmarks/0/name", "net/b", 2, "no row in common"}}) {
+    json other = good;
+    other[json::json_pointer(one.place)] = one.value;
+    refused(write(one.name, other.dump()), one.status, one.why);
+  }
   json other = good;
-  other["context"]["lamina_format"] = 3;
-  refused(write("newer.json", other.dump()), 1, "newer.json has format 3");
-  other = good;
   other["benchmarks"][0].erase("real_time");
   refused(write("untimed.json", other.dump()), 1, "real_time");
   other = good;
-  other["benchmarks"][0]["time_unit"] = "days";
-  refused(write("unit.json", other.dump()), 1, "unit.json is damaged");
-  other = good;
   other["benchmarks"][0].update({{"real_times", {1.0, 2.0}}, {"cpu_times", {1.0}}});
   refused(write("uneven.json", other.dump()), 1, "uneven.json is damaged");
-  other = good;
-  other["benchmarks"][0]["real_time"] = 0.0;
-  refused(write("zero.json", other.dump()), 1, "net/a has the time 0");
-  other["benchmarks"][0]["real_time"] = nullptr;  // what NaN becomes
-  refused(write("nan.json", other.dump()), 1, "nan.json is damaged");
-  other = good;
-  other["benchmarks"].push_back(row);
-  refused(write("versions.json", other.dump()), 1, "net/a has pass 0 twice");
-  other = good;
-  other["benchmarks"] = json::array();
-  refused(write("empty.json", other.dump()), 1, "holds no row");
-  other = good;
-  other["context"]["processor"] = "Y";
-  const std::string elsewhere = write("elsewhere.json", other.dump());
-  refused(elsewhere, 2, "processor: X and Y");
-  other = good;
-  other["benchmarks"][0]["name"] = "net/b";
-  refused(write("others.json", other.dump()), 2, "no row in common");
+  const std::string elsewhere = folder.file("elsewhere.json");
   CHECK(test::run_bench("compare " + a + " " + elsewhere + " --other_machine").status == 0);
   CHECK(test::run_bench("compare " + a + " " + a + " --fail-if-slower=3").status == 2);
   const test::Ended over = test::run_bench("compare " + a + " " + elsewhere + " --other_machine --benchmark_out=" + a);
@@ -224,16 +220,4 @@ TEST_CASE("variants that took turns in one file are compared, and the file keeps
   other["context"]["variants"].erase(1);
   other["benchmarks"].erase(1);
   refused(other, "has 1 variants");
-}
-
-TEST_CASE("ledgers are compared call by call") {
-  const Folder folder;
-  const std::string a = folder.file("a.json");
-  REQUIRE(test::run_bench("ledger mnist_mlp --backend=eigen --batch=2 --passes=5 --benchmark_out=" + a).status == 0);
-  const RunFile file = read_run_file(a);
-  const json written = test::read(a)["ledgers"][0];
-  CHECK(file.rows.size() == written["calls"].size() + 2);
-  for (const auto& [name, row] : file.rows) CHECK(row.seconds.size() == 5);
-  CHECK(file.rows.contains("ledger/mnist_mlp/forward/eigen/f32/nchw/batch:2"));
-  CHECK(test::run_bench("compare " + a + " " + a).status == 0);
 }

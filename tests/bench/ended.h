@@ -1,6 +1,7 @@
 #pragma once
 // lamina_bench, or another program, run to its end, and what it left.
 
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <array>
@@ -37,6 +38,16 @@ inline Ended run_bench(const std::string& arguments, Outputs kept = Outputs::bot
   return run_program(LAMINA_BENCH, arguments, kept);
 }
 #endif
+
+/// Seconds of a processor that the programs which have ended used.
+inline double seconds_of_ended() {
+  rusage used{};
+  ::getrusage(RUSAGE_CHILDREN, &used);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
 
 inline nlohmann::json read(const std::string& file) {
   std::ifstream stream(file);

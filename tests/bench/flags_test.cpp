@@ -1,6 +1,5 @@
 // Which flags go together, and what is said of those that do not.
 
-#include <filesystem>
 #include <fstream>
 
 #include "ended.h"
@@ -65,11 +64,32 @@ TEST_CASE("flags that go together or exclude each other are named") {
   refused("--quick", "--table");
   refused("--table --quick --benchmark_filter=alexnet", "--quick");
   refused("--measure --choices=/dev/null", "--choices");
+  refused("--choice_cache=c.json --instruction_set=generic", "--measure");
   refused("--backend=cuda-host --instruction_set=x86-64-v3", "--instruction_set is of eigen, which --backend does not");
-  refused("--cudnn=a,b", "bench/race/versions");
+}
+
+TEST_CASE("wrong use ends with status 2 and near names") {
+  refused("--benchmark_filer=x", "--benchmark_filter");
+  refused("--benchmark_filter=net/resnet5/totl", "net/resnet50/total");
+  refused("--benchmark_filter='('", "regular expression");
   refused("--benchmark_context=no_value", "--benchmark_context");
   refused("ledger", "networks");
+  refused("describe resnet5", "resnet50");
+  refused("memory vgg61", "vgg16");
+  refused("frontier resnet5", "resnet50");
   refused("train mnist_mlq", "mnist_mlp");
+  refused("--backend=eigne", "eigen");
+  refused("--batch=0", "--batch");
+  refused("--threads=two", "--threads");
+  refused("--max_error=-1", "--max_error");
+  refused("--dtype=f16", "f32,f64");
+  refused("networks --format=xml", "text,csv");
+  refused("--image=5 --benchmark_filter=net/vgg16/total", "--image=5 leaves out networks that need larger ones: ");
+  refused("--image=5 --benchmark_filter=net/vgg16/total", "vgg16 (32)");
+  refused("--math=fast", "strict");
+  refused("--choices=none.json", "none.json");
+  refused("--cudnn=no_such_place", "--cudnn=no_such_place: there is no such directory");
+  refused("--cudnn=.,..", "bench/race/versions");
 }
 
 TEST_CASE("what a list names twice is refused") {
@@ -78,12 +98,6 @@ TEST_CASE("what a list names twice is refused") {
   refused("--dtype=f64,f64", "--dtype names f64 twice");
   refused("--layout=nchw,NCHW", "--layout names nchw twice");
   refused("describe alexnet,alexnet", "alexnet twice");
-  const Folder folder;
-  for (const char* name : {"a", "b"}) {
-    std::filesystem::create_directory(folder / name);
-    std::ofstream(folder / name / "net.onnx") << name;
-  }
-  refused("--onnx=" + folder.file("a/net.onnx") + "," + folder.file("b/net.onnx"), "are both called net; rename one");
   const std::string sweep = "sweep mnist_mlp --benchmark_out=/dev/null ";
   refused(sweep + "--thread_counts=1,2,1", "--thread_counts names 1 twice");
   refused(sweep + "--images=28,28", "--images names 28 twice");
@@ -144,7 +158,7 @@ TEST_CASE("a file of weights that cannot be read fails before anything is measur
 TEST_CASE("standard error says how many choices of a file hold for a network, and without any its rows fail") {
   const Folder folder;
   const std::string file = folder.file("c.json");
-  const std::string small = " --backend=eigen --batch=2 --passes=1";
+  const std::string small = " --backend=eigen --batch=2 --width_divisor=8 --passes=1";
   REQUIRE(run_bench("frontier mnist_mlp --choices_out=" + file + small).status == 0);
   const std::size_t its = lamina::ChoiceCache(file).entries().size();
   REQUIRE(run_bench("frontier mnist_cnn --choices_out=" + file + small).status == 0);

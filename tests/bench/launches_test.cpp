@@ -188,17 +188,3 @@ TEST_CASE("the JSON of a row has its launches and the device's readings, and the
   const nlohmann::json graphs = run("--cuda_graph --benchmark_filter=^net/mnist_mlp/forward/");
   for (const auto& row : graphs.at("benchmarks")) CHECK(row.at("launches") == "replayed");
 }
-
-TEST_CASE("rows of a processor have no launches and no readings") {
-  const Folder folder;
-  const std::string out = folder.file("rows.json");
-  const Ended ended = run_bench("--backend=eigen --batch=1 --passes=1 --benchmark_out=" + out +
-                                " --benchmark_filter=^net/mnist_mlp/forward/");
-  REQUIRE(ended.status == 0);
-  const nlohmann::json result = read(out);
-  REQUIRE_FALSE(result.at("benchmarks").empty());
-  for (const auto& row : result.at("benchmarks"))
-    for (const char* field : {"launches", "throttled", "sm_mhz", "temperature_c", "power_w"})
-      CHECK_FALSE(row.contains(field));
-  CHECK_FALSE(result.at("context").contains("readings_eigen"));
-}

@@ -4,13 +4,16 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
+#include "bench/compare/run_file.h"
 #include "bench/io/result_file.h"
 #include "bench/tasks/trace.h"
 #include "ended.h"
 #include "lamina/lamina.h"
 #include "tests/support/backend.h"
 #include "tests/support/catch.h"
+#include "tests/support/csv.h"
 
 using namespace lamina;
 using namespace lamina::test;
@@ -50,11 +53,12 @@ TEST_CASE("a file of results has a line for each entry of each list") {
   CHECK(nlohmann::ordered_json::parse(text) == document);
 }
 
-TEST_CASE("a ledger's file has every sample of every call, in running order, and its trace sums to the ledger") {
+TEST_CASE("a ledger's file has every sample of every call, in running order; table and trace sum to it") {
   const Folder folder;
   const std::string out = folder.file("ledger.json"), trace = folder.file("trace.json");
-  const Ended ended = run_bench(std::string("ledger cifar10_cnn,mnist_mlp --passes=3") + narrow +
-                                "--benchmark_out=" + out + " --trace=" + trace);
+  const Ended ended = run_bench(std::string("ledger cifar10_cnn,mnist_mlp --passes=3 --unfused --format=csv") + narrow +
+                                    "--benchmark_out=" + out + " --trace=" + trace,
+                                Outputs::standard);
   CAPTURE(ended.said);
   REQUIRE(ended.status == 0);
   const json result = read(out);
@@ -86,6 +90,23 @@ TEST_CASE("a ledger's file has every sample of every call, in running order, and
     CHECK(ledger["calls"].front()["pass"] == "forward");
     sums[ledger["key"]["network"]] = sum_of(ledger["calls"], "seconds");
   }
+
+  std::map<std::string, double> printed;  // by network, in ms
+  double memory = 0;
+  int forward = 0;
+  std::istringstream stream(ended.said);
+  for (const CsvRow& row : read_csv(stream, "ledger")) {
+    const std::string network = row.at("network");
+    const double ms = std::stod(row.at("ms"));
+    if (row.at("layer") == "sum") CHECK(printed[network] == Approx(ms).margin(0.025));
+    if (row.at("pass").empty()) continue;
+    printed[network] += ms;
+    memory += std::stod(row.at("% of memory"));
+    forward += network == "cifar10_cnn" && row.at("pass") == "forward" ? 1 : 0;
+  }
+  for (const auto& [network, seconds] : sums) CHECK(printed[network] == Approx(1e3 * seconds).margin(0.025));
+  CHECK(forward == 17);
+  CHECK(memory > 0);
 
   const json traced = read(trace);
   CHECK(traced["displayTimeUnit"] == "ms");
@@ -128,6 +149,12 @@ TEST_CASE("a ledger's file has every sample of every call, in running order, and
     CHECK(live[process].back() == 0);
     CHECK(*std::max_element(live[process].begin(), live[process].end()) > 0);
   }
+
+  const bench::RunFile file = bench::read_run_file(out);
+  CHECK(file.rows.size() == result["ledgers"][0]["calls"].size() + result["ledgers"][1]["calls"].size() + 4);
+  for (const auto& [name, row] : file.rows) CHECK(row.seconds.size() == 3);
+  CHECK(file.rows.contains("ledger/mnist_mlp/forward/eigen/f32/nchw/batch:2/width_divisor:8/unfused"));
+  CHECK(run_bench("compare " + out + " " + out).status == 0);
 }
 
 TEST_CASE("a trace without known rates has no lane of predicted times") {

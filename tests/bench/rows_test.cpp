@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
@@ -218,12 +219,18 @@ namespace {
 /// A backend that says what its units reach.
 class Rated final : public test::WrappedBackend {
  public:
-  explicit Rated(double flops) : WrappedBackend(test::oracle()), flops_(flops) {}
-  double peak_flops_per_second(DType dtype) override { return dtype == DType::f32 ? flops_ : 3 * flops_; }
+  explicit Rated(std::function<double(DType)> peak) : WrappedBackend(test::oracle()), peak_(std::move(peak)) {}
+  explicit Rated(double flops) : Rated([flops](DType dtype) { return dtype == DType::f32 ? flops : 3 * flops; }) {}
+  double peak_flops_per_second(DType dtype) override { return peak_(dtype); }
 
  private:
-  double flops_;
+  std::function<double(DType)> peak_;
 };
+
+/// One whose clock rises: each peak is greater by 1 GFLOP/s than the one before, from 1 on.
+std::unique_ptr<Backend> rising() {
+  return std::make_unique<Rated>([asked = 0](DType) mutable { return 1e9 * ++asked; });
+}
 
 }  // namespace
 
@@ -244,23 +251,9 @@ TEST_CASE("the peak is what a backend measures of its units, or a large product'
   CHECK(session.peaks.of("unrated", DType::f16).flops_per_second == 0);
 }
 
-namespace {
-
-/// A backend whose clock rises: each peak is greater by 1 GFLOP/s than the one before, from 1 on.
-class Rising final : public test::WrappedBackend {
- public:
-  Rising() : WrappedBackend(test::oracle()) {}
-  double peak_flops_per_second(DType) override { return 1e9 * ++asked_; }
-
- private:
-  int asked_ = 0;
-};
-
-}  // namespace
-
 TEST_CASE("a processor's peak is the median of several moments, and that of a pass is measured before and after it") {
   Session session;
-  session.backends.put("rising", std::make_unique<Rising>());
+  session.backends.put("rising", rising());
   const Peak& peak = session.peaks.of("rising", DType::f32);
   const double last = peak.most;
   CHECK(last > 4e9);
@@ -278,7 +271,7 @@ TEST_CASE("a processor's peak is the median of several moments, and that of a pa
 
 TEST_CASE("no peak of the moment is measured on a GPU, nor of a backend without a rate of units") {
   Session session;
-  session.backends.put("cuda", std::make_unique<Rising>());
+  session.backends.put("cuda", rising());
   session.backends.put("unrated", std::make_unique<Rated>(0));
   for (const char* backend : {"cuda", "unrated"}) {
     PeakBeside beside(session.peaks, backend, DType::f32);
@@ -320,22 +313,6 @@ TEST_CASE("setup: opening library and device is timed once, whoever opens them, 
   REQUIRE(first.size() == 4);
   CHECK(first[0].seconds >= both);
   CHECK(second[0].seconds == first[0].seconds);
-}
-
-TEST_CASE("a backend that was asked for and not built has rows that refuse") {
-  RunOptions options;
-  options.backends.names = {"cudnn"};
-  Session session(options);
-  const std::vector<Row> rows = all_rows(session, options);
-  REQUIRE_FALSE(rows.empty());
-  REQUIRE_THROWS_AS(rows.front().group->open(), Unsupported);
-}
-
-TEST_CASE("a backend that does not exist is an error with near names") {
-  RunOptions options;
-  options.backends.names = {"eigne"};
-  Session session(options);
-  REQUIRE_THROWS_WITH(session.backends.names(), ContainsSubstring("eigen"));
 }
 
 TEST_CASE("bytes and seconds are written for people") {

@@ -1,12 +1,9 @@
 // lamina_bench engines: tables, files, errors, and that ten networks take seconds.
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -20,7 +17,9 @@ using Catch::Matchers::StartsWith;
 using nlohmann::json;
 using namespace lamina;
 using lamina::test::Ended;
+using lamina::test::Folder;
 using lamina::test::run_bench;
+using lamina::test::seconds_of_ended;
 
 namespace {
 
@@ -36,25 +35,6 @@ Ended run_or_skip(const std::string& arguments) {
   return ended;
 }
 
-class File {
- public:
-  explicit File(const std::string& text = {})
-      : path_(std::filesystem::temp_directory_path() / ("lamina_engines_" + std::to_string(::getpid()) + ".json")) {
-    std::ofstream(path_) << text;
-  }
-  ~File() { std::filesystem::remove(path_); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  std::string path() const { return path_.string(); }
-  json read() const {
-    std::ifstream stream(path_);
-    return json::parse(stream);
-  }
-
- private:
-  std::filesystem::path path_;
-};
-
 constexpr const char* ten = "alexnet,inception_v1,vgg16,vgg19,resnet18,resnet34,resnet50,resnet101,resnet152,resnet200";
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -63,25 +43,16 @@ constexpr double most_seconds = 60;  // of a program under a sanitizer
 constexpr double most_seconds = 10;
 #endif
 
-/// Processor time of the programs that have ended so far: wall time would include other processes.
-double children_seconds() {
-  rusage used{};
-  getrusage(RUSAGE_CHILDREN, &used);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-  };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
-}
-
 }  // namespace
 
 TEST_CASE("engines of all convolutions of the ten networks are there in seconds, strict ones without tensor cores") {
-  const File file;
+  const Folder folder;
+  const std::string out = folder.file("engines.json");
   double least = std::numeric_limits<double>::infinity();
   for (int attempt = 0; attempt < 3 && least >= most_seconds; ++attempt) {
-    const double start = children_seconds();
-    const Ended ended = run_or_skip(std::string("engines ") + ten + " --device=h200 --benchmark_out=" + file.path());
-    const double seconds = children_seconds() - start;
+    const double start = seconds_of_ended();  // not of a clock, which other programs hold up
+    const Ended ended = run_or_skip(std::string("engines ") + ten + " --device=h200 --benchmark_out=" + out);
+    const double seconds = seconds_of_ended() - start;
     CAPTURE(ended.said);
     REQUIRE(ended.status == 0);
     std::printf("ten networks, f32 with and without TF32: %.1f s\n", seconds);
@@ -89,7 +60,7 @@ TEST_CASE("engines of all convolutions of the ten networks are there in seconds,
   }
   REQUIRE(least < most_seconds);
 
-  const json all = file.read();
+  const json all = lamina::test::read(out);
   REQUIRE(all["context"]["cudnn"].get<std::string>().substr(0, 2) == "9.");
   REQUIRE(all["context"]["device_properties"]["deviceVer"] == 900);
   std::set<std::string> networks;
@@ -137,13 +108,15 @@ TEST_CASE("an unknown --device is refused with the known ones") {
   REQUIRE_THAT(said(""), ContainsSubstring("--device"));
   REQUIRE_THAT(said("--device=h2000"),
                ContainsSubstring("no device \"h2000\", and no such file: valid names: a100 and h200"));
-  const File garbage("{\"deviceVer\": ");
-  REQUIRE_THAT(said("--device=" + garbage.path()), ContainsSubstring("does not hold a JSON object"));
+  const Folder folder;
+  lamina::test::write(folder / "garbage.json", "{\"deviceVer\": ");
+  REQUIRE_THAT(said("--device=" + folder.file("garbage.json")), ContainsSubstring("does not hold a JSON object"));
 }
 
 TEST_CASE("a file that lacks properties is refused with their names and with cuDNN's message") {
-  const File partial("{\"deviceVer\": 900, \"warpSize\": 32}");
-  const Ended ended = run_or_skip("engines mnist_cnn --device=" + partial.path());
+  const Folder folder;
+  lamina::test::write(folder / "partial.json", "{\"deviceVer\": 900, \"warpSize\": 32}");
+  const Ended ended = run_or_skip("engines mnist_cnn --device=" + folder.file("partial.json"));
   REQUIRE(ended.status == 2);
   REQUIRE_THAT(ended.said, ContainsSubstring("CUDNN_STATUS_BAD_PARAM"));
   REQUIRE_THAT(ended.said, ContainsSubstring("maxGridSize"));

@@ -9,13 +9,16 @@
 namespace lamina::test {
 namespace {
 
-/// Does something before and after another kernel.
-template <class Before, class After>
 class Around final : public Kernel {
  public:
-  Around(std::shared_ptr<Kernel> inner, Before before, After after)
-      : inner_(std::move(inner)), before_(std::move(before)), after_(std::move(after)) {}
-  std::size_t workspace_bytes() const override { return inner_ ? inner_->workspace_bytes() : 0; }
+  Around(std::shared_ptr<Kernel> inner, KernelHook before, KernelHook after, std::size_t workspace_bytes)
+      : inner_(std::move(inner)),
+        before_(std::move(before)),
+        after_(std::move(after)),
+        workspace_bytes_(workspace_bytes) {}
+  std::size_t workspace_bytes() const override {
+    return std::max(workspace_bytes_, inner_ ? inner_->workspace_bytes() : 0);
+  }
   void run(const Args& args) override {
     before_(args);
     if (inner_) inner_->run(args);
@@ -24,16 +27,9 @@ class Around final : public Kernel {
 
  private:
   std::shared_ptr<Kernel> inner_;
-  Before before_;
-  After after_;
+  KernelHook before_, after_;
+  std::size_t workspace_bytes_;
 };
-
-template <class Before, class After>
-std::shared_ptr<Kernel> around(std::shared_ptr<Kernel> inner, Before before, After after) {
-  return std::make_shared<Around<Before, After>>(std::move(inner), std::move(before), std::move(after));
-}
-
-void nothing(const Args&) {}
 
 /// The device's data from there on.
 std::vector<std::byte> bytes_at(Device& device, const void* data, std::size_t count) {
@@ -44,6 +40,11 @@ std::vector<std::byte> bytes_at(Device& device, const void* data, std::size_t co
 
 }  // namespace
 
+std::shared_ptr<Kernel> around(std::shared_ptr<Kernel> inner, KernelHook before, KernelHook after,
+                               std::size_t workspace_bytes) {
+  return std::make_shared<Around>(std::move(inner), std::move(before), std::move(after), workspace_bytes);
+}
+
 Lowered WrappedBackend::lower(const Spec& spec, const Choice& choice) {
   Lowered lowered = inner_.lower(spec, choice);
   if (prepare && !spec.w.empty()) {
@@ -51,25 +52,19 @@ Lowered WrappedBackend::lower(const Spec& spec, const Choice& choice) {
     const std::size_t behind = (lowered.prepared_bytes + 63) / 64 * 64;  // the prepared form of the inner backend
     for (Lowered::Step& step : lowered.steps) {
       if (step.covers(Pass::prepare)) continue;
-      step.kernel = around(
-          step.kernel,
-          [this, bytes, behind](const Args& args) {
-            ++prepared_compared;
-            if (args.prepared == nullptr || bytes_at(device(), static_cast<std::byte*>(args.prepared) + behind,
-                                                     bytes) != bytes_at(device(), args.w[0].data, bytes))
-              faults.emplace_back("prepared parameters are stale");
-          },
-          nothing);
+      step.kernel = around(step.kernel, [this, bytes, behind](const Args& args) {
+        ++prepared_compared;
+        if (args.prepared == nullptr || bytes_at(device(), static_cast<std::byte*>(args.prepared) + behind, bytes) !=
+                                            bytes_at(device(), args.w[0].data, bytes))
+          faults.emplace_back("prepared parameters are stale");
+      });
     }
     lowered.prepared_bytes = behind + bytes;
-    const auto copy = around(
-        nullptr,
-        [this, bytes, behind](const Args& args) {
-          ++prepared;
-          device().upload(static_cast<std::byte*>(args.prepared) + behind,
-                          bytes_at(device(), args.w[0].data, bytes).data(), bytes);
-        },
-        nothing);
+    const auto copy = around(nullptr, [this, bytes, behind](const Args& args) {
+      ++prepared;
+      device().upload(static_cast<std::byte*>(args.prepared) + behind, bytes_at(device(), args.w[0].data, bytes).data(),
+                      bytes);
+    });
     lowered.steps.push_back({{{Pass::prepare}, "copy"}, copy});
   }
   return lowered;

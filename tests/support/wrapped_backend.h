@@ -2,6 +2,7 @@
 // A backend around another one, which adds what the other lacks, so that a plan's part of the contract can be
 // tested: prepared parameters, measured choices.
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,6 +10,14 @@
 #include "lamina/backend.h"
 
 namespace lamina::test {
+
+using KernelHook = std::function<void(const Args&)>;
+
+/// A kernel that does something before and after another one, of which there may be none, and needs at least so much
+/// workspace.
+std::shared_ptr<Kernel> around(
+    std::shared_ptr<Kernel> inner, KernelHook before, KernelHook after = [](const Args&) {},
+    std::size_t workspace_bytes = 0);
 
 class WrappedBackend : public Backend {
  public:

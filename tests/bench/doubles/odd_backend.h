@@ -1,11 +1,8 @@
 #pragma once
 // Eigen with one algorithm more for convolutions, whose errors, workspace and pace a test sets.
 
-#include <algorithm>
 #include <functional>
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "lamina/error.h"
@@ -13,23 +10,6 @@
 #include "tests/support/wrapped_backend.h"
 
 namespace lamina::test {
-
-/// A kernel and something after it.
-class Then final : public Kernel {
- public:
-  Then(std::shared_ptr<Kernel> inner, std::function<void(const Args&)> after, std::size_t workspace_bytes)
-      : inner_(std::move(inner)), after_(std::move(after)), workspace_bytes_(workspace_bytes) {}
-  std::size_t workspace_bytes() const override { return std::max(workspace_bytes_, inner_->workspace_bytes()); }
-  void run(const Args& args) override {
-    inner_->run(args);
-    after_(args);
-  }
-
- private:
-  std::shared_ptr<Kernel> inner_;
-  std::function<void(const Args&)> after_;
-  std::size_t workspace_bytes_;
-};
 
 /// Eigen with one algorithm more for convolutions: "odd", which does as im2col_gemm and then something else.
 class Odd final : public WrappedBackend {
@@ -62,7 +42,8 @@ class Odd final : public WrappedBackend {
       if (pass >= choice.algorithm.size() || choice.algorithm[pass] != "odd") continue;
       step.algorithm = "odd";
       step.deterministic = deterministic;
-      step.kernel = std::make_shared<Then>(step.kernel, after, workspace);
+      step.kernel = around(
+          step.kernel, [](const Args&) {}, after, workspace);
       if (step.kernel->workspace_bytes() > choice.workspace_limit) throw Unsupported("odd: too much workspace");
     }
     return lowered;

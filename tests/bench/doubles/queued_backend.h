@@ -2,8 +2,6 @@
 // Eigen on a device with a queue, as a model: each kernel takes the host and the device the times that a test sets.
 
 #include <functional>
-#include <memory>
-#include <utility>
 
 #include "tests/support/backend.h"
 #include "tests/support/queued_device.h"
@@ -24,26 +22,17 @@ class QueuedBackend final : public WrappedBackend {
 
   Lowered lower(const Spec& spec, const Choice& choice) override {
     Lowered lowered = WrappedBackend::lower(spec, choice);
-    for (Lowered::Step& step : lowered.steps) step.kernel = std::make_shared<Queued>(step.kernel, *this);
+    for (Lowered::Step& step : lowered.steps)
+      step.kernel = around(
+          step.kernel, [](const Args&) {},
+          [this](const Args&) {
+            ++kernels_run;
+            device_.launch(host_seconds, device_seconds);
+          });
     return lowered;
   }
 
  private:
-  class Queued final : public Kernel {
-   public:
-    Queued(std::shared_ptr<Kernel> inner, QueuedBackend& backend) : inner_(std::move(inner)), backend_(&backend) {}
-    std::size_t workspace_bytes() const override { return inner_->workspace_bytes(); }
-    void run(const Args& args) override {
-      inner_->run(args);
-      ++backend_->kernels_run;
-      backend_->device_.launch(backend_->host_seconds, backend_->device_seconds);
-    }
-
-   private:
-    std::shared_ptr<Kernel> inner_;
-    QueuedBackend* backend_;
-  };
-
   QueuedDevice device_;
 };
 

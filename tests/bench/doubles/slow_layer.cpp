@@ -19,22 +19,17 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double delay = 0.05;  // of the time that the kernel took
 
-/// A kernel that waits for the processor, as the host's do, and then a little more.
-class Slow final : public Kernel {
- public:
-  explicit Slow(std::shared_ptr<Kernel> inner) : inner_(std::move(inner)) {}
-  std::size_t workspace_bytes() const override { return inner_->workspace_bytes(); }
-  void run(const Args& args) override {
-    const Clock::time_point start = Clock::now();
-    inner_->run(args);
-    const Clock::time_point end = Clock::now();
-    while (Clock::now() - end < delay * (end - start)) {
-    }
-  }
-
- private:
-  std::shared_ptr<Kernel> inner_;
-};
+/// The kernel, and after it a wait for a little of the time that it took.
+std::shared_ptr<Kernel> slow(const std::shared_ptr<Kernel>& kernel) {
+  const auto start = std::make_shared<Clock::time_point>();
+  return test::around(
+      kernel, [start](const Args&) { *start = Clock::now(); },
+      [start](const Args&) {
+        const Clock::time_point end = Clock::now();
+        while (Clock::now() - end < delay * (end - *start)) {
+        }
+      });
+}
 
 class SlowBackend final : public test::WrappedBackend {
  public:
@@ -44,7 +39,7 @@ class SlowBackend final : public test::WrappedBackend {
   Lowered lower(const Spec& spec, const Choice& choice) override {
     Lowered lowered = owned_->lower(spec, choice);
     if (!std::holds_alternative<Conv>(spec.op) || to_string(spec.w[0].shape) != filters_) return lowered;
-    for (Lowered::Step& step : lowered.steps) step.kernel = std::make_shared<Slow>(step.kernel);
+    for (Lowered::Step& step : lowered.steps) step.kernel = slow(step.kernel);
     return lowered;
   }
 

@@ -9,9 +9,10 @@
 
 #include "bench/measure/layer_run.h"
 #include "bench/rows/rows.h"
+#include "lamina/choice_cache.h"
 #include "lamina/error.h"
 #include "tests/bench/doubles/odd_backend.h"
-#include "tests/io/files.h"
+#include "tests/bench/ended.h"
 #include "tests/support/catch.h"
 
 using namespace lamina;
@@ -363,4 +364,50 @@ TEST_CASE("a limit that other layers than convolutions exceed is reported with t
   Shop roomy;
   const Frontier again = roomy.frontier(1);
   CHECK(why_not_planned(roomy.session, again.config, choices_of(roomy.session, again, net)).empty());
+}
+
+TEST_CASE("a layer that fails with any workspace is reported with the reason, and the next network is measured") {
+  const bool unsupported = GENERATE(true, false);
+  FrontierOptions options;
+  options.networks = {"mnist_cnn", "cifar10_cnn"};
+  options.backends.names = {"eigen"};
+  options.configs.batches = {2};
+  options.net.width_divisor = 8;
+  options.passes = 1;
+  Session session(options);
+  auto odd = std::make_unique<Odd>();
+  odd->refuse = [unsupported](const Spec& spec) {
+    if (!std::holds_alternative<MaxPool>(spec.op)) return;
+    if (unsupported) throw Unsupported("no maxima here");
+    throw DeviceError("no device any more");
+  };
+  session.backends.put("eigen", std::move(odd));
+  std::vector<std::string> refusals;
+  frontiers(session, options, [&refusals](const std::string& text) {
+    if (text.starts_with("But ")) refusals.push_back(text);
+  });
+  REQUIRE(refusals.size() == 2);
+  CHECK_THAT(refusals[0], ContainsSubstring("But mnist_cnn on eigen, batch 2 cannot be planned"));
+  CHECK_THAT(refusals[1], ContainsSubstring("But cifar10_cnn on eigen, batch 2 cannot be planned") &&
+                              ContainsSubstring(unsupported ? "no maxima here" : "no device any more") &&
+                              ContainsSubstring(". Failed with any workspace: max_pooling2d_1"));
+}
+
+TEST_CASE("with CSV, standard error says that a network's choices are kept although it cannot be planned with them") {
+  const test::Folder folder;
+  const std::string file = folder.file("choices.json");
+  const std::string arguments =
+      "frontier cifar10_cnn --backend=eigen --batch=2 --width_divisor=8 --passes=1 "
+      "--workspace_limit=0 --format=csv --choices_out=" +
+      file;
+  const test::Ended ended = test::run_bench(arguments);
+  CAPTURE(ended.said);
+  CHECK(ended.status == 0);
+  const std::string choices = std::to_string(ChoiceCache(file).entries().size());
+  CHECK_THAT(ended.said,
+             ContainsSubstring("\nBut cifar10_cnn on eigen, batch 2 cannot be planned with these limits: ") &&
+                 ContainsSubstring(" need: max_pooling2d_1 ") &&
+                 ContainsSubstring("\n" + choices + " choices of cifar10_cnn on eigen, batch 2 added to " + file +
+                                   "; this network cannot be planned with them\n"));
+  CHECK_THAT(test::run_bench(arguments, test::Outputs::standard).said, !ContainsSubstring("cannot be planned"));
 }

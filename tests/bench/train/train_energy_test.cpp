@@ -44,6 +44,8 @@ MakeEnergyCounter counter_of(Moved& moved) {
   return [&moved](const std::string&) { return std::make_unique<MovedCounter>(moved); };
 }
 
+std::unique_ptr<EnergyCounter> no_counter(const std::string&) { throw Unsupported("energy: none here"); }
+
 EnergyMeter meter_of(Moved& moved) {
   return {"eigen", counter_of(moved), [&moved] { return moved.seconds; }};
 }
@@ -102,13 +104,11 @@ TEST_CASE("energy: during a part the counter is read once a second at most") {
 
 TEST_CASE("energy: a counter that is not there, or breaks, is the reason from then on") {
   Moved moved;
-  EnergyMeter none("eigen", [](const std::string&) -> std::unique_ptr<EnergyCounter> {
-    throw Unsupported("energy: no package of a processor");
-  });
+  EnergyMeter none("eigen", no_counter);
   none.begin();
   none.look();
-  CHECK_THAT(none.whole().missing, ContainsSubstring("no package"));
-  CHECK(none.describe() == "not available: energy: no package of a processor");
+  CHECK_THAT(none.whole().missing, ContainsSubstring("none here"));
+  CHECK(none.describe() == "not available: energy: none here");
 
   EnergyMeter meter = meter_of(moved);
   meter.begin();
@@ -153,11 +153,8 @@ TEST_CASE("energy: a training's epochs and its whole have joules, or the reason 
   CHECK_THAT(printed, ContainsSubstring("energy of this run: 40 J"));
 
   printed.clear();
-  const auto none = [](const std::string&) -> std::unique_ptr<EnergyCounter> {
-    throw Unsupported("energy: none here");
-  };
   CHECK(train_all(
-            options, make_backend, [&](const std::string& text) { printed += text; }, none) == 0);
+            options, make_backend, [&](const std::string& text) { printed += text; }, no_counter) == 0);
   file = nlohmann::json::parse(std::ifstream(options.json));
   for (const auto& row : file["benchmarks"]) {
     CHECK(!row.contains("joules"));
@@ -169,7 +166,7 @@ TEST_CASE("energy: a training's epochs and its whole have joules, or the reason 
 
   options.energy = false;
   CHECK(train_all(
-            options, make_backend, [](const std::string&) {}, none) == 0);
+            options, make_backend, [](const std::string&) {}, no_counter) == 0);
   file = nlohmann::json::parse(std::ifstream(options.json));
   CHECK(!file["benchmarks"][0].contains("joules_missing"));
   CHECK(!file["context"].contains("energy_eigen"));

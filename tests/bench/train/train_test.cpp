@@ -1,25 +1,44 @@
-// Trainings as a whole: their rows, their part in races, what is printed of them, what is refused.
+// Trainings as a whole: their rows, costs and logs, their part in races, what is printed of them, what is refused.
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "bench/race/serve/training.h"
+#include "bench/rows/rows.h"
 #include "bench/train/lines.h"
 #include "bench/train/screen.h"
 #include "bench/train/train.h"
 #include "lamina/error.h"
+#include "lamina/nets.h"
 #include "lamina/weights.h"
+#include "lamina/workloads.h"
 #include "tests/bench/ended.h"
 #include "tests/io/files.h"
 #include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::bench;
+
+namespace {
+
+const double none = std::numeric_limits<double>::quiet_NaN();
+
+EpochResult epoch(std::uint64_t number, double seconds, double loss, double accuracy, double val_accuracy) {
+  return {.epoch = number,
+          .training = {loss, accuracy},
+          .validation = {std::isnan(val_accuracy) ? none : loss + 1, val_accuracy},
+          .seconds = seconds};
+}
+
+}  // namespace
 
 TEST_CASE("epochs are rows of the result file, one training after another") {
   const test::Folder folder;
@@ -137,5 +156,65 @@ TEST_CASE("a line of progress has the epoch, its share, samples per second and t
   for (const char* part : {"3/20", "50 %", "1234", "1 min", "##########"}) {
     INFO(line);
     CHECK(line.find(part) != std::string::npos);
+  }
+}
+
+TEST_CASE("a price of the hour makes dollars, with two digits that are not 0") {
+  CHECK(cost_text(1800, 0.5) == ", 0.2500 USD at 0.5 USD/h");
+  CHECK(cost_text(0.95, 0.12) == ", 0.000032 USD at 0.12 USD/h");
+  CHECK(cost_text(1800, 0).empty());
+}
+
+TEST_CASE("a target is reached at the end of the first epoch that has it") {
+  const std::vector<EpochResult> epochs = {epoch(0, 3, 1, .5, .7), epoch(1, 2, .8, .95, .9), epoch(2, 2, .7, .96, .85)};
+  CHECK(seconds_to(epochs, .7) == 3);
+  CHECK(seconds_to(epochs, .9) == 5);
+  CHECK(seconds_to(epochs, .91) < 0);
+  CHECK(seconds_to({epoch(0, 3, 1, .5, none), epoch(1, 2, 1, .6, none)}, .6) == 5);
+}
+
+TEST_CASE("a run's file has the columns of the posts' logs, and nothing for what was not validated") {
+  CHECK(run_csv({epoch(0, 3.5, .25, .5, .75), epoch(1, 2, .125, .625, none)}) ==
+        "epoch,elapsed,loss,acc,val_loss,val_acc\n0,3.5,0.25,0.5,1.25,0.75\n1,2,0.125,0.625,,\n");
+}
+
+TEST_CASE("a training's row is an epoch after a first one, with loss, accuracy and the epoch's work") {
+  RunOptions options;
+  options.train_share = 0.005;
+  options.net.width_divisor = 16;
+  Session session(options);
+  for (const Workload& known : workloads()) {
+    CAPTURE(known.name);
+    const Config c{std::string(known.name), "eigen", DType::f32, Layout::nchw, known.batch};
+    const std::vector<Row> rows = train_rows(session, options, c);
+    REQUIRE(rows.size() == 1);
+    const auto measurement = rows[0].group->open();
+    const std::vector<Sample> samples = measurement->pass();
+    REQUIRE(samples.size() == 1);
+    CHECK(samples[0].seconds > 0);
+    CHECK(samples[0].cpu_seconds > 0);
+    std::map<std::string, double> counters = samples[0].counters;
+    CHECK(counters.at("epoch") == 1);
+    CHECK(counters.at("loss") > 0);
+    CHECK(counters.contains("validation_accuracy") == (known.name != "lstm_text"));
+    CHECK(counters.at("samples_per_second") >= counters.at("samples") / samples[0].seconds);
+    CHECK(measurement->note().starts_with("synthetic "));
+    const Work work = measurement->work().value();
+    CHECK(work.images == counters.at("samples"));
+    CHECK(work.images == Approx(0.005 * static_cast<double>(known.samples)).margin(known.batch));
+    CHECK(work.flops > 0);
+    CHECK(measurement->memory().total() > 0);
+  }
+}
+
+TEST_CASE("what is known of a workload before it is made is its network's") {
+  for (const char* name : {"mnist_mlp", "mnist_cnn", "cifar10_cnn"}) {
+    CAPTURE(name);
+    const Graph graph = nets::build(name, {.batch = 1, .softmax = false});
+    double macs = 0;
+    for (const Node& node : graph.nodes())
+      if (std::holds_alternative<Conv>(node.op) || std::holds_alternative<FullyConnected>(node.op))
+        macs += static_cast<double>(node.shape.image()) * static_cast<double>(node.params.at(0).image());
+    CHECK(static_cast<double>(workload(name).forward_macs) == macs);
   }
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <stdexcept>
 
 #include "lamina/error.h"
 #include "machine.h"
@@ -16,12 +15,6 @@ using namespace lamina::bench::test;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
-
-const ComparedRow& row_of(const Comparison& comparison, const std::string& name) {
-  for (const ComparedRow& row : comparison.rows)
-    if (row.name == name) return row;
-  throw std::runtime_error("no row " + name);
-}
 
 /// By a gate of 3 % unless the rules have another.
 Comparison compare(const Sides& sides, CompareRules rules = {}) {
@@ -38,8 +31,6 @@ std::size_t asked(const std::function<Sides(std::size_t)>& run, const CompareRul
   for (const ComparedRow& row : found.rows) most = std::max(most, found.processes_wanted(row, rules.smallest));
   return std::min<std::size_t>(most, 1000);
 }
-
-constexpr int comparisons = 100;
 
 }  // namespace
 

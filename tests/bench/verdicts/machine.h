@@ -4,6 +4,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,14 @@ inline const std::vector<double>& noise() {
 }
 
 constexpr int passes = 9;
+constexpr int comparisons = 100;
+
+/// The row of that name, and of that first side where it is given.
+inline const ComparedRow& row_of(const Comparison& comparison, const std::string& name, const std::string& first = {}) {
+  for (const ComparedRow& row : comparison.rows)
+    if (row.name == name && (first.empty() || row.first == first)) return row;
+  throw std::runtime_error("no row " + name);
+}
 
 /// A machine whose passes differ as real ones do, and whose processes differ once more as much as the medians of their
 /// passes. Where it `stalls`, it runs at half its speed for some processes in a row, now and then, as a virtual machine

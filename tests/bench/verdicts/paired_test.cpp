@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 
 #include "bench/compare/comparison.h"
 #include "lamina/error.h"
@@ -16,8 +15,6 @@ using Catch::Matchers::ContainsSubstring;
 using nlohmann::ordered_json;
 
 namespace {
-
-constexpr int paired_comparisons = 100;
 
 Comparison versions(const std::vector<Variant>& variants, const CompareRules& rules = {}) {
   return compare_paired(variants, {}, rules);
@@ -53,12 +50,6 @@ ordered_json layer(const char* name, const char* algorithm) {
   return key;
 }
 
-const ComparedRow& find(const Comparison& all, const std::string& name, const std::string& first = {}) {
-  for (const ComparedRow& row : all.rows)
-    if (row.name == name && (first.empty() || row.first == first)) return row;
-  throw std::runtime_error("no row " + name);
-}
-
 }  // namespace
 
 TEST_CASE("of 100 comparisons of a program with itself in turns at most 5 are slower or faster") {
@@ -67,7 +58,7 @@ TEST_CASE("of 100 comparisons of a program with itself in turns at most 5 are sl
   CAPTURE(stalls, rounds);
   Machine machine(311, stalls);
   int wrong = 0;
-  for (int i = 0; i < paired_comparisons; ++i) {
+  for (int i = 0; i < comparisons; ++i) {
     const Comparison found = versions(machine.turns(rounds));
     wrong += static_cast<int>(found.count(Verdict::slower) + found.count(Verdict::faster));
   }
@@ -81,7 +72,7 @@ TEST_CASE("a slowdown of 2 % in turns is found in 95 of 100, and equal rows are 
   Machine machine(312, stalls);
   int right = 0;
   std::vector<std::size_t> counts;
-  for (int i = 0; i < paired_comparisons; ++i) {
+  for (int i = 0; i < comparisons; ++i) {
     std::size_t rounds = fewest_samples;
     for (int again = 0; again < 2; ++again) {
       const Comparison few = versions(machine.turns(std::max<std::size_t>(rounds, 12), slow));
@@ -92,16 +83,16 @@ TEST_CASE("a slowdown of 2 % in turns is found in 95 of 100, and equal rows are 
     right += verdict == (slow > 1 ? Verdict::slower : Verdict::equal) ? 1 : 0;
   }
   std::sort(counts.begin(), counts.end());
-  CAPTURE(counts.front(), counts[paired_comparisons / 2], counts.back());
+  CAPTURE(counts.front(), counts[comparisons / 2], counts.back());
   CHECK(right >= 95);
   // Few rounds know the spread of the noise badly, but the number asked for is not much more than it takes.
   const Comparison many = versions(machine.turns(5000, slow));
-  CHECK(counts[paired_comparisons / 2] <= 2 * many.processes_wanted(many.rows[0], 0.02));
+  CHECK(counts[comparisons / 2] <= 2 * many.processes_wanted(many.rows[0], 0.02));
 }
 
 TEST_CASE("fewer rounds than an interval needs decide nothing, and rounds that only one variant has do not count") {
   Variant first{"old", {{"row", timed(net("a"), 1, 9)}}}, second{"new", {{"row", timed(net("a"), 2, 9)}}};
-  CHECK(find(versions({first, second}), "row").verdict == Verdict::slower);
+  CHECK(row_of(versions({first, second}), "row").verdict == Verdict::slower);
   second.rows["row"].rounds = {20, 21, 22, 23, 4, 5, 6, 7, 8};
   const Comparison few = versions({first, second});
   CHECK(few.rows[0].verdict == Verdict::inconclusive);
@@ -122,14 +113,14 @@ TEST_CASE("a race compares its subject with each competitor and with the fastest
   ours.rows["d"] = timed(net("d"), 1);
   const Comparison all = compare_paired({ours, torch, keras}, {"eigen"}, {});
   CHECK(all.rows.size() == 2 * 3 + 1);
-  CHECK(find(all, "a", "torch").ratio.middle == Approx(0.5));
-  CHECK(find(all, "a", "torch").verdict == Verdict::faster);
-  CHECK(find(all, "a", "torch").second == "eigen");
-  CHECK(find(all, "a", "fastest").fastest == "torch");
-  CHECK(find(all, "b", "fastest").fastest == "keras");
-  CHECK(find(all, "b", "fastest").ratio.middle == Approx(0.25));
-  CHECK(find(all, "d", "torch").verdict == Verdict::inconclusive);
-  CHECK_THAT(find(all, "d", "torch").reason, ContainsSubstring("Unsupported: no"));
+  CHECK(row_of(all, "a", "torch").ratio.middle == Approx(0.5));
+  CHECK(row_of(all, "a", "torch").verdict == Verdict::faster);
+  CHECK(row_of(all, "a", "torch").second == "eigen");
+  CHECK(row_of(all, "a", "fastest").fastest == "torch");
+  CHECK(row_of(all, "b", "fastest").fastest == "keras");
+  CHECK(row_of(all, "b", "fastest").ratio.middle == Approx(0.25));
+  CHECK(row_of(all, "d", "torch").verdict == Verdict::inconclusive);
+  CHECK_THAT(row_of(all, "d", "torch").reason, ContainsSubstring("Unsupported: no"));
   REQUIRE(all.means.size() == 3);
   CHECK(all.means[0].first == "torch");
   CHECK(all.means[0].networks == 2);
@@ -148,9 +139,9 @@ TEST_CASE("a gate of variants fails on rows that are wholly above it, that fail,
   now.rows["bad"] = failed(net("bad"), "OutOfMemory: too much", "out_of_memory");
   const Comparison all = versions({old, now}, {.fail_if_slower = 0.03});
   CHECK(all.failed().size() == 3);
-  CHECK(find(all, "bad").regression == "memory");
-  CHECK(find(all, "more").verdict == Verdict::missing);
-  CHECK(find(all, "same").verdict == Verdict::equal);
+  CHECK(row_of(all, "bad").regression == "memory");
+  CHECK(row_of(all, "more").verdict == Verdict::missing);
+  CHECK(row_of(all, "same").verdict == Verdict::equal);
   CHECK(versions({old, now}, {.fail_if_slower = 0.1}).failed().size() == 2);
 }
 
@@ -186,20 +177,20 @@ TEST_CASE("a slowdown is explained by the pick, the kernel, memory, the first ca
   old.rows["other"].plan_MiB = 100;
   now.rows["other"].plan_MiB = 120;
   const Comparison all = versions({old, now});
-  const auto regression = [&](const char* name) { return find(all, name).regression; };
+  const auto regression = [&](const char* name) { return row_of(all, name).regression; };
   CHECK(regression("picked") == "pick");
-  CHECK_THAT(find(all, "picked").reason, ContainsSubstring("picked direct instead of gemm"));
-  CHECK_THAT(find(all, "picked").reason, ContainsSubstring("100.400 ms by gemm -> 100.400 ms by gemm"));
+  CHECK_THAT(row_of(all, "picked").reason, ContainsSubstring("picked direct instead of gemm"));
+  CHECK_THAT(row_of(all, "picked").reason, ContainsSubstring("100.400 ms by gemm -> 100.400 ms by gemm"));
   CHECK(regression("picked direct").empty());
   CHECK(regression("kernel") == "kernel");
   CHECK(regression("both") == "kernel");  // another pick, and the fastest got slower
   CHECK(regression("first") == "first call");
   CHECK(regression("other") == "kernel, memory");
-  CHECK_THAT(find(all, "other").reason, ContainsSubstring("no row of its layers") && ContainsSubstring("120.0 MiB"));
+  CHECK_THAT(row_of(all, "other").reason, ContainsSubstring("no row of its layers") && ContainsSubstring("120.0 MiB"));
   CHECK(regression("net") == "layers");
-  CHECK_THAT(find(all, "net").reason, ContainsSubstring("kernel forward (+200.800 ms, kernel), ") &&
-                                          ContainsSubstring("picked forward (+100.400 ms, pick)") &&
-                                          !ContainsSubstring("alone"));  // only three are named
+  CHECK_THAT(row_of(all, "net").reason, ContainsSubstring("kernel forward (+200.800 ms, kernel), ") &&
+                                            ContainsSubstring("picked forward (+100.400 ms, pick)") &&
+                                            !ContainsSubstring("alone"));  // only three are named
   CHECK(regression("inference") == "layers");
   CHECK(regression("backward") == "kernel");  // no layer of a backward pass ran
 }
