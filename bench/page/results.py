@@ -14,10 +14,9 @@ UNITS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 FOUND = ("ledgers", "frontiers", "memories", "answers", "not_planned", "comparisons", "means", "failures", "memory")
 LISTS = ("benchmarks", "trainings", *FOUND)
 LARGEST = 256 * 2**20
-OURS = ("eigen", "cuda", "cudnn", "cuda-host")  # backends of Lamina
 ON_GPU = ("cuda", "cudnn")
 PEERS = {"torch": "PyTorch", "keras": "Keras", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
-PEERS |= {"onednn": "oneDNN"}
+PEERS |= {"onednn": "oneDNN", "ncnn": "ncnn"}
 
 
 class Damaged(Exception):

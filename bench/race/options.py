@@ -8,6 +8,7 @@ import networks
 import variants
 
 LARGEST = 2**31 - 1  # what the workers can read
+FEWEST_ROUNDS = 6    # with an interval, as lamina_bench compare has it
 
 
 def whole(least):
@@ -70,7 +71,8 @@ def parser_of(description):
     parser.add_argument("--threads", type=whole(1), default=cores(),
                         help="of every worker (default: the processors that this process may use, here %(default)s)")
     parser.add_argument("--rounds", type=whole(2), default=9,
-                        help="each one pass of every variant; fewer than 6 have no interval (default: %(default)s)")
+                        help=f"each one pass of every variant; fewer than {FEWEST_ROUNDS} have no interval (default: "
+                             "%(default)s)")
     parser.add_argument("--retries", type=whole(0), default=3,
                         help="how often a pass that other programs disturbed is run again at most; an epoch is not "
                              "(default: %(default)s)")

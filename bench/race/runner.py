@@ -80,8 +80,8 @@ class Document:
 
     def add_failure(self, network, variant, stage, error):
         reason = str(error).removeprefix(f"{variant.name}: ")
-        self.failures.append({"network": network, "variant": variant.name, "ours": variant.ours, "stage": stage,
-                              "reason": reason, "refused": error.refused})
+        self.failures.append({"network": network, "variant": variant.name, "stage": stage, "reason": reason,
+                              "refused": error.refused})
         print(f"{network}: {variant.name} {'is left out' if error.refused else 'FAILED'} ({stage}): {reason}",
               flush=True)
 
@@ -321,6 +321,8 @@ class Runner:
                  "--threads", str(given.threads), "--rounds", str(given.rounds)]
         if self.what == "networks":
             words += ["--modes", case.request]
+        for python in given.python:
+            words += ["--python", python]
         words += ["--share", f"{given.share:g}"] if self.what == "trainings" else ["--batch", str(self.batch)]
         return shlex.join(words)
 

@@ -143,11 +143,13 @@ def onednn_worker(program):
     return os.path.join(os.path.dirname(program), "onednn_worker")
 
 
-def check_known(what, word, known):
+def check_known(what, word, known, whose=""):
+    """`whose`: the engine that has such words; of no engine where it is empty."""
     if word not in known:
         near = difflib.get_close_matches(str(word).lower(), known)
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
-        raise BadVariant(f"there is no {what} '{word}'.{hint} There are {', '.join(known)}.")
+        has_none = f"{whose} has" if whose else "there is"
+        raise BadVariant(f"{has_none} no {what} '{word}'; valid names: {', '.join(known) or 'none'}.{hint}")
 
 
 def parse(word, what, device):
@@ -163,10 +165,10 @@ def parse(word, what, device):
     if device not in engine.devices or what not in engine.whats:
         raise BadVariant(f"{word}: {name} races {' and '.join(engine.whats)} on {' and '.join(engine.devices)}, not "
                          f"{what} on {device}")
-    check_known(f"precision of {name}", precision, engine.precisions)
-    check_known(f"layout of {name}", layout, engine.layouts)
+    check_known("precision", precision, engine.precisions, name)
+    check_known("layout", layout, engine.layouts, name)
     for flag in flags:
-        check_known(f"flag of {name}", flag, engine.flags)
+        check_known("flag", flag, engine.flags, name)
     check_flags(word, name, flags, what, device)
     if path and not engine.ours:
         raise BadVariant(f"{word}: only engines of ours have a path, that of another lamina_bench")

@@ -71,7 +71,7 @@ class Converter(unittest.TestCase):
         self.assertEqual({tuple(ids): label for ids, label in zip(lists, labels)}, expected)
 
     def test_both_parts_come_in_the_shuffled_order(self):
-        # Of numpy.random.RandomState(113): an array of four, then one of three.
+        # numpy.random.RandomState(113) shuffles an array of four, then one of three.
         for (_, lists, labels), source, marks, order in zip(self.convert(), (TRAIN, TEST), (TRAIN_LABELS, TEST_LABELS),
                                                             ORDERS):
             self.assertEqual(lists, [[1] + [w + 3 for w in source[i]] for i in order])

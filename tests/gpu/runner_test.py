@@ -274,14 +274,17 @@ class Runner(unittest.TestCase):
         reports = {
             "race": {"comparisons": [compared("torch"), compared("fastest", name="net/n/forward/cudnn"),
                                      compared("fastest", fastest="torch@nhwc")]},
+            "two versions of cuDNN": {"comparisons": [compared("/cudnn/9.1")]},
             "passes, cuda": {"benchmarks": [row, {**row, "aggregate_name": "mean"}, {**row, "key": {"what": "layer"}}]},
             "other form": {"comparisons": [{"name": "x"}]}}
         self.run_steps([shell(name, f"echo '{json.dumps(report)}' > @work@/rows.json")
                         for name, report in reports.items()])
+        self.assertNotIn("Beside PyTorch", self.read("summary.md"))  # which is not in every comparison
         page = [line.split("|")[1:-1] for line in self.read("summary.md").splitlines() if line.startswith("| ")]
         self.assertEqual([[cell.strip() for cell in line] for line in page], [
-            ["row", "theirs", "ours", "ratio", "ours is"],
+            ["row", "first", "second", "ratio", "the second is"],
             ["net/n/total/cudnn", "fastest (torch@nhwc)", "cudnn", "0.500 (0.400 to 0.600)", "faster"],
+            ["net/n/total/cudnn", "/cudnn/9.1", "cudnn", "0.500 (0.400 to 0.600)", "faster"],
             ["backend", "row", "median"], ["cuda", "net/n/total/cuda", "2.500 ms"]])
         self.assertIn("another form: KeyError: 'first'", self.records()["other form"]["line"])
         self.assertEqual(json.loads(self.kept()["race.rows.json.gz"]), reports["race"])

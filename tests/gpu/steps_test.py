@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import sys
 import tempfile
 import types
@@ -57,6 +58,12 @@ class Plan(unittest.TestCase):
                 if name.endswith("_test.cpp") and name != "bounds_test.cpp":  # which is of the processor alone
                     for backend, patterns in ran.items():
                         self.assertIn(f"[#{name[:-len('.cpp')]}]", patterns, backend)
+
+    def test_every_file_that_a_step_names_is_there(self):
+        there = {name.partition(".")[0] for _, _, names in os.walk(os.path.join(HERE, "..")) for name in names}
+        named = {name for step in plan() for word in step.command for name in re.findall(r"\[#(\w+)\]", word)}
+        self.assertEqual(named - there, set())
+        self.assertIn("conv_test", named)
 
     def test_commands_name_the_cudnn_that_was_found_and_leave_it_out_where_none_was(self):
         found = {step.name: step for step in plan()}

@@ -117,7 +117,7 @@ class NcnnTest(unittest.TestCase):
             file.write(PNNX.format(python=sys.executable, log=self.log, body=body))
 
     def calls(self):
-        """Of pnnx: [arguments, the file that it was given, its process]."""
+        """Each call of pnnx: [arguments, the file that it was given, its process]."""
         if not os.path.exists(self.log):
             return []
         with open(self.log) as file:

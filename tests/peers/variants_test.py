@@ -3,9 +3,11 @@ reason, before anything runs."""
 
 import contextlib
 import csv
+import glob
 import io
 import json
 import os
+import shlex
 import sys
 import tempfile
 import unittest
@@ -38,6 +40,17 @@ class Options(unittest.TestCase):
         side = "--ours" if word.split("=")[0].split("+")[0].split(":")[0].split("@")[0] in variants.OURS else "--peers"
         found = self.parse(side, word, *words)
         return (found.ours_variants if side == "--ours" else found.peers_variants)[0], found
+
+    def test_the_commands_of_the_stored_races_are_taken(self):
+        stored = glob.glob(os.path.join(HERE, "../../bench/results/races/*.json"))
+        self.assertTrue(stored)
+        for path in stored:
+            with open(path) as file:
+                result = json.load(file)
+            for command in {one["rerun"] for one in result["benchmarks"] + result["comparisons"]}:
+                program, *words = shlex.split(command)
+                self.assertEqual(program, "bench/race/race")
+                self.parse(*words)
 
     def test_a_word_has_an_engine_a_precision_flags_a_layout_and_a_path(self):
         other = os.path.join(self.folder, "other")
@@ -103,10 +116,12 @@ class Options(unittest.TestCase):
                 ("--modes train", "'train'", "mean training"), ("--what nets", "--what"),
                 *((f"--device {device}", f"'{device}'", "cuda:N") for device in ("gpu", "cuda:", "cuda:-1", "cuda:x")),
                 ("--what layers --device cuda", "--what layers", "--device"),
-                ("--peers torhc", "'torhc'", "mean torch"), ("--peers torch+jit", "flag of torch", "'jit'"),
-                ("--peers torch@hwcn", "layout of torch", "'hwcn'"),
-                ("--peers torch:f64", "precision of torch", "'f64'"),
-                ("--peers torch+", "flag of torch"), ("--peers torch@", "ENGINE[:PRECISION]"),
+                ("--peers torhc", "'torhc'", "mean torch"),
+                ("--ours eigen+foo", "eigen has no flag 'foo'; valid names: measured"),
+                ("--peers torch+jit", "torch has no flag 'jit'; valid names: compiled,"),
+                ("--peers torch@hwcn", "torch has no layout 'hwcn'"),
+                ("--peers torch:f64", "torch has no precision 'f64'"),
+                ("--peers torch+", "torch has no flag ''"), ("--peers torch@", "ENGINE[:PRECISION]"),
                 ("--peers torch,torch", "duplicate 'torch'"),
                 ("--peers torch+compiled+compiled", "duplicate flag"),
                 ("--peers torch+frozen", "add compiled"), ("--peers torch+compiled+max-autotune", "leave out one"),

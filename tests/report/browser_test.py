@@ -50,6 +50,7 @@ drawn.then(async (data) => {
   seen.same_ids = ids.length - new Set(ids).size;
   seen.missing = missingOf([{title: "Threads", fill: "lamina_bench sweep"}]).textContent;
   seen.dots = dots();
+  seen.intervals = views.speedups.data("records_2").filter((one) => "low" in one).length;
   seen.heads = heads("networks-one");
   const rows = [...document.getElementById("networks-against").options];
   pick("networks-against", rows.find((one) => one.text.includes("Slow")).value);
@@ -180,6 +181,7 @@ class Browser(unittest.TestCase):
             {(net, who.split(",")[0]) for net, who, _ in self.seen["dots"]},
             {("resnet50", "Slow CPU"), ("resnet50", "Quick CPU"), ("vgg16", "Slow CPU")},
         )
+        self.assertEqual(self.seen["intervals"], 0)  # no comparison is in the files
         against_slow = [(net, round(ratio, 6)) for net, _, ratio in self.seen["dots_against_slow"]]
         self.assertEqual(against_slow, [("resnet50", 2)])
 

@@ -72,9 +72,9 @@ def page(steps, data, folder):
     listing("Failed", ("failed", "crashed"))
     compared = [row for record in records.values() for row in record.get("comparisons", [])]
     if compared:
-        lines += ["", "## Beside PyTorch", "",
-                  "Time of ours / time of theirs (95 % interval); below 1 Lamina is faster.", "",
-                  *table(["row", "theirs", "ours", "ratio", "ours is"], compared)]
+        lines += ["", "## Comparisons", "",
+                  "Time of the second / time of the first (95 % interval); below 1 the second is faster.", "",
+                  *table(["row", "first", "second", "ratio", "the second is"], compared)]
     medians = [[name.rpartition(", ")[2], *row]
                for name, record in records.items() for row in record.get("medians", [])]
     if medians:

@@ -18,18 +18,14 @@
     return {text: digits(time.ms), number: time.ms, note, title, rerun: time.run, under: true};
   };
 
-  /// How many times as fast as the reference: what lamina_bench compare found where both took turns; else by the
-  /// medians, from the least to the most that the middle halves of both times allow.
-  const speedUp = (time, base) => (time.turns || {})[value("against")] || {
-    ratio: base.ms / time.ms,
-    low: (base.low || base.ms) / (time.high || time.ms),
-    high: (base.high || base.ms) / (time.low || time.ms)
-  };
+  /// How many times as fast as the reference: what lamina_bench compare found where both took turns; else the ratio of
+  /// the medians alone.
+  const speedUp = (time, base) => (time.turns || {})[value("against")] || {ratio: base.ms / time.ms};
 
   const speedCell = (time, base) => {
     if (!time || !base) return "";
     const {ratio, low, high} = speedUp(time, base);
-    const note = low < high && time !== base && time.low !== undefined ? `${digits(low)} – ${digits(high)}` : "";
+    const note = low < high ? `${digits(low)} – ${digits(high)}` : "";
     return {text: `×${digits(ratio)}`, number: ratio, note, under: true};
   };
 

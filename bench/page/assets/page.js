@@ -44,7 +44,7 @@ const copy = async (text, what = text) => {
   say(`Copied: ${what}`);
 };
 
-/// Of several commands, each a line, only the first is shown.
+/// Copies commands, each a line. The page shows the first of them.
 const copyCommands = (lines) => {
   const [first, ...others] = lines.split("\n");
   copy(lines, others.length ? `${first}, and ${others.length} more` : first);

@@ -57,8 +57,7 @@ def short_answers(model):
         values = collections.defaultdict(list)
         its = [one for one in model.answers if one["what"] == what and one.get("value") is not None]
         for one in its:
-            unsure = ", not sure" if "Not sure" in one["text"] else ""
-            values[f"{one['value']:.0f}{unsure}"].append(one.key["network"])
+            values[f"{one['value']:.0f}"].append(one.key["network"])
         if values:
             said = "; ".join(f"{value} ({', '.join(dict.fromkeys(nets))})" for value, nets in values.items())
             yield sentence(f"{text}: {said}.", *(one.rerun for one in its))

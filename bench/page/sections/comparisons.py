@@ -25,7 +25,7 @@ def make(model):
     failures = [row([one["network"], one["variant"], one["reason"]]) for one in model.failures]
     tables = [table("Rows without a ratio", ["pair", "row", "verdict", "reason"], rest, 99),
               table("Left out of a race", ["network", "variant", "reason"], failures, 99)]
-    answers = [sentence(in_words(pair, its), its[0].run.context.get("command", "")) for pair, its in pairs.items()]
+    answers = [sentence(in_words(pair, its), *(one.rerun for one in its)) for pair, its in pairs.items()]
     fill = "" if pairs else "lamina_bench compare BEFORE AFTER --benchmark_out=compared.json"
     return section("comparisons", "Comparisons", "Comparisons", LEAD, fill, tables, answers=answers,
                    charts=[chart(pairs)] if timed else [])

@@ -11,7 +11,7 @@ LEAD = (
 )
 CHART_SAYS = (
     "Right of the dashed line is faster than the chosen row. Bars: of programs that took turns, the interval that "
-    "lamina_bench compare found; else the least and the most that the middle halves of both times allow."
+    "lamina_bench compare found; others have none, and their ratio is that of the medians."
 )
 
 
@@ -88,10 +88,13 @@ def means(model):
     """The geometric means that lamina_bench compare found, as speed-ups."""
     for one in sorted(model.means, key=lambda one: -one["networks"]):
         if one["part"] in ("total", "inference", "epoch"):
-            ratio, low, high = (digits(1 / one[name]) for name in ("ratio", "high", "low"))
-            text = (f"{one.run.file.removesuffix('.json')}, {one['part']}: {one['second']} is {ratio} times as fast as "
-                    f"{one['first']} ({low} to {high}), geometric mean of {one['networks']} networks.")
-            yield sentence(text, one.run.context.get("command", ""))
+            ends = f" ({digits(1 / one['high'])} to {digits(1 / one['low'])})" if one.get("low") else ""
+            text = (f"{one.run.file.removesuffix('.json')}, {one['part']}: {one['second']} is "
+                    f"{digits(1 / one['ratio'])} times as fast as {one['first']}{ends}, geometric mean of "
+                    f"{one['networks']} networks.")
+            whose = lambda its: (its.run.file, its["first"], its["second"])
+            yield sentence(text, *(its.rerun for its in model.comparisons
+                                   if whose(its) == whose(one) and its.key.get("part") == one["part"]))
 
 
 def reference(machines, network):
