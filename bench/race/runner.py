@@ -314,10 +314,10 @@ class Runner:
     def rerun(self, case, samples):
         """The command that races the case again."""
         given = self.options
+        ours = [variant.name for variant in samples if variant in given.ours_variants]
+        peers = dict.fromkeys(variant.word for variant in samples if variant not in given.ours_variants)
         words = ["bench/race/race", case.network, "--what", self.what, "--device", given.device_word,
-                 "--ours", ",".join(variant.name for variant in samples if variant in given.ours_variants),
-                 "--peers", ",".join(dict.fromkeys(variant.word for variant in samples
-                                                   if variant not in given.ours_variants)),
+                 "--ours", ",".join(ours) or given.ours, "--peers", ",".join(peers) or given.peers,
                  "--threads", str(given.threads), "--rounds", str(given.rounds)]
         if self.what == "networks":
             words += ["--modes", case.request]

@@ -76,7 +76,8 @@ VARIANTS = [
 
 def comparison(name="net/x", **more):
     found = {"ratio": 1.2, "low": 1.1, "high": 1.3, "first_seconds": 1, "seconds": 1.2, "verdict": "slower"}
-    return {"name": name, "key": key(), "first": "x/old.json", "second": "x/new.json", "rerun": f"race {name}"} | found | more
+    names = {"name": name, "first": "x/old.json", "second": "x/new.json"}
+    return names | {"key": key(), "rerun": f"race {name}"} | found | more
 
 
 def call(layers, op, pass_, seconds, flops, count):
