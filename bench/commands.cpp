@@ -99,12 +99,13 @@ Action compare(CLI::App& app) {
                                      "Before a change: a folder with the files that --benchmark_out of several "
                                      "processes wrote, or one file");
   auto* const second = app.add_option("B", options->second, "After it: a folder or a file, too");
-  first->type_name("PATH")->needs(second);
+  first->type_name("PATH");
+  second->type_name("PATH");
   auto* const paired =
       app.add_option("--paired", options->paired,
                      "In place of A and B: a file with variants that took turns, of bench/race; each is compared with "
                      "the first");
-  paired->type_name("FILE")->excludes(first);
+  paired->type_name("FILE");
   app.add_option("--subject", options->subjects,
                  "Variants of --paired that are compared with each of the others, and with the fastest of them")
       ->type_name("VARIANT[,...]")
@@ -112,7 +113,10 @@ Action compare(CLI::App& app) {
       ->allow_extra_args(false)
       ->needs(paired);
   app.parse_complete_callback([options] {
-    if (options->second.empty() && options->paired.empty()) throw CLI::RequiredError("A and B, or --paired=FILE,");
+    if (!options->first.empty() && !options->paired.empty())
+      throw UsageError("--paired takes one file in place of A and B");
+    if (options->second.empty() && options->paired.empty())
+      throw UsageError("compare needs two: BEFORE AFTER; or --paired=FILE, a file with variants that took turns");
   });
   add_share(
       app, "--fail-if-slower,--fail_if_slower", [options](double share) { options->rules.fail_if_slower = share; },

@@ -38,6 +38,9 @@ std::vector<std::string> flags_of(const CLI::App& app) {
 void check_extras(const CLI::App& app, const CLI::App& subcommand) {
   if (subcommand.remaining().empty()) return;
   const std::string word = subcommand.remaining().front(), flag = word.substr(0, word.find('='));
+  if (!word.starts_with('-') && subcommand.get_option_no_throw("--benchmark_filter") != nullptr)
+    throw UsageError(
+        fmt::format("{0} takes no name \"{1}\"; give --benchmark_filter='^net/{1}/'", subcommand.get_name(), word));
   std::vector<std::string> others;
   for (const CLI::App* other : app.get_subcommands({}))
     if (const auto flags = flags_of(*other); std::find(flags.begin(), flags.end(), flag) != flags.end())

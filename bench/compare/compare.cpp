@@ -23,20 +23,24 @@ std::string milliseconds(double seconds) { return seconds > 0 ? fmt::format("{:.
 
 std::string interval_text(const Interval& ratio) { return fmt::format("{:.4f} .. {:.4f}", ratio.low, ratio.high); }
 
+/// `with_sides`: the rows are of several pairs, and each names its own.
 TextTable table_of(const Comparison& comparison, const std::vector<const ComparedRow*>& rows, bool with_sides) {
+  const bool names = comparison.paired && !with_sides && !rows.empty();
+  const bool has_fastest = std::ranges::any_of(rows, [](const ComparedRow* row) { return !row->fastest.empty(); });
   TextTable table{{{"row"},
-                   {"first ms", true},
-                   {"second ms", true},
+                   {(names ? rows.front()->first : "first") + " ms", true},
+                   {(names ? rows.front()->second : "second") + " ms", true},
                    {"ratio", true},
                    {"interval"},
                    {"verdict"},
                    {comparison.paired ? "disturbed" : "grades"},
                    {"reason"}}};
+  if (has_fastest) table.columns.insert(table.columns.begin() + 1, {"fastest"});
   if (with_sides) table.columns.insert(table.columns.begin(), {{"first"}, {"second"}});
   for (const ComparedRow* row : rows) {
     const bool timed = row->first_seconds > 0 && row->seconds > 0;
-    std::string reason = row->regression + (row->regression.empty() || row->reason.empty() ? "" : ": ") + row->reason;
-    if (!row->fastest.empty()) reason = row->fastest + (reason.empty() ? "" : "; ") + reason;
+    const std::string reason =
+        row->regression + (row->regression.empty() || row->reason.empty() ? "" : ": ") + row->reason;
     table.rows.push_back({row->name, milliseconds(row->first_seconds), milliseconds(row->seconds),
                           timed ? fmt::format("{:.4f}", row->ratio.middle) : "", timed ? interval_text(row->ratio) : "",
                           to_string(row->verdict),
@@ -44,6 +48,7 @@ TextTable table_of(const Comparison& comparison, const std::vector<const Compare
                           : timed ? fmt::format("{} of {}", row->disturbed, row->first_processes + row->processes)
                                   : "",
                           reason});
+    if (has_fastest) table.rows.back().insert(table.rows.back().begin() + 1, row->fastest);
     if (with_sides) table.rows.back().insert(table.rows.back().begin(), {row->first, row->second});
   }
   return table;
@@ -55,8 +60,8 @@ TextTable csv_table(const Comparison& comparison) {
   return table_of(comparison, rows, comparison.paired);
 }
 
-/// A table for each pair of variants. Of versions, layers without a difference are left out: a thousand equal ones hide
-/// the one that is not.
+/// A table for each pair of variants. That of versions leaves out layers without a difference: a thousand equal ones
+/// hide the one that is not.
 std::string tables_of(const Comparison& comparison, bool versions) {
   std::string text;
   for (auto row = comparison.rows.begin(); row != comparison.rows.end();) {
@@ -76,9 +81,10 @@ std::string tables_of(const Comparison& comparison, bool versions) {
       text += fmt::format("{} rows of layers are equal or inconclusive; --format=csv has them\n", left_out);
     for (const MeanRatio& mean : comparison.means)
       if (mean.first == first && mean.second == second)
-        text += fmt::format("geometric mean of {} networks, {} {}: {:.3f} ({:.3f} .. {:.3f})\n", mean.networks,
-                            mean.part, mean.type, mean.ratio.middle, mean.ratio.low, mean.ratio.high);
-    if (comparison.paired) text += "\n";
+        text += fmt::format(
+            "geometric mean of {} networks, {} {}: {:.3f}{}\n", mean.networks, mean.part, mean.type, mean.ratio,
+            mean.interval ? fmt::format(" ({:.3f} .. {:.3f})", mean.interval->low, mean.interval->high) : "");
+    text += "\n";
   }
   return text;
 }
@@ -127,7 +133,7 @@ std::string summary(const Comparison& comparison, const CompareRules& rules) {
        {Verdict::slower, Verdict::faster, Verdict::equal, Verdict::inconclusive, Verdict::fails, Verdict::missing})
     if (const std::size_t count = comparison.count(verdict); count > 0)
       counts.push_back(fmt::format("{} {}", count, to_string(verdict)));
-  std::string text = fmt::format("\n{}. Each interval is of {:.4g} %", fmt::join(counts, ", "), 100 * comparison.level);
+  std::string text = fmt::format("{}. Each interval is of {:.4g} %", fmt::join(counts, ", "), 100 * comparison.level);
   text += comparison.paired ? ": of 100 rows that are alike, up to 5 may be called slower or faster.\n"
                             : fmt::format(", so that all of them together hold by {:g} %.\n", 100 * interval_level);
   text += fmt::format(
@@ -172,15 +178,15 @@ Json json_of(const Comparison& comparison, const CompareRules& rules) {
     add("rerun", row.rerun);
     rows.push_back(std::move(json));
   }
-  for (const MeanRatio& mean : comparison.means)
-    means.push_back({{"part", mean.part},
-                     {"type", mean.type},
-                     {"first", mean.first},
-                     {"second", mean.second},
-                     {"networks", mean.networks},
-                     {"ratio", mean.ratio.middle},
-                     {"low", mean.ratio.low},
-                     {"high", mean.ratio.high}});
+  for (const MeanRatio& mean : comparison.means) {
+    Json& json = means.emplace_back(Json{{"part", mean.part},
+                                         {"type", mean.type},
+                                         {"first", mean.first},
+                                         {"second", mean.second},
+                                         {"networks", mean.networks},
+                                         {"ratio", mean.ratio}});
+    if (mean.interval) json.update({{"low", mean.interval->low}, {"high", mean.interval->high}});
+  }
   Json found = {
       {"level", comparison.level}, {"smallest", rules.smallest}, {"time", rules.cpu_time ? "processor" : "duration"}};
   if (rules.fail_if_slower) found["fail_if_slower"] = *rules.fail_if_slower;
@@ -196,7 +202,9 @@ std::string gate_text(const Comparison& comparison, const std::vector<const Comp
                        open > 0 ? fmt::format("; {} are inconclusive", open) : "");
   std::string text = fmt::format("Fails the limit of {}:\n", percent(limit));
   for (const ComparedRow* row : failed)
-    text += fmt::format("  {}: {}{}\n", row->name, to_string(row->verdict),
+    text += fmt::format("  {}{}: {}{}\n", row->name,
+                        comparison.paired ? fmt::format(", {} against {}", row->second, row->first) : "",
+                        to_string(row->verdict),
                         row->verdict == Verdict::slower ? fmt::format(", {:.3f} times", row->ratio.middle) : "");
   return text;
 }

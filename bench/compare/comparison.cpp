@@ -66,16 +66,27 @@ std::size_t fewest_at(double level) {
   return fewest;
 }
 
+constexpr double level_of_gate(double level) { return 1 - (1 - level) / gate_strictness; }
+
+/// Judges a row by its ratio. It is beyond the gate if the ratio is above the limit, and `strict`, the interval of the
+/// ratio at the gate's level, is above 1.
+void decide(ComparedRow& row, const Interval& strict, const CompareRules& rules) {
+  row.beyond_gate = rules.fail_if_slower && row.ratio.middle > 1 + *rules.fail_if_slower && strict.low > 1;
+  // A gate may be for less than the smallest change that is looked for.
+  row.verdict = row.beyond_gate ? Verdict::slower : judge(row.ratio, rules.smallest);
+}
+
 /// Judges a row that has times on both sides.
 void compare_processes(ComparedRow& row, const SideRow& first, const SideRow& second, const CompareRules& rules,
                        double level) {
-  const double gate_level = 1 - (1 - level) / gate_strictness;
+  const double gate_level = level_of_gate(level);
   const std::size_t fewest = fewest_at(gate_level);
   row.first_processes = first.seconds.size();
   row.processes = second.seconds.size();
   row.fewest_processes = fewest;
   row.disturbed = first.disturbed + second.disturbed;
   const std::size_t least = std::min(row.first_processes, row.processes);
+  Interval strict;
   if (least > 0) {
     row.first_seconds = median_interval(first.seconds).middle;
     row.seconds = median_interval(second.seconds).middle;
@@ -86,9 +97,7 @@ void compare_processes(ComparedRow& row, const SideRow& first, const SideRow& se
       return robust_spread(seconds) * (1 + 1 / std::sqrt(static_cast<double>(seconds.size())));
     };
     row.scatter = std::sqrt(correlation) * std::max(spread_of(first.seconds), spread_of(second.seconds));
-    row.beyond_gate = rules.fail_if_slower && row.ratio.middle > 1 + *rules.fail_if_slower &&
-                      unpaired_rank(row.first_processes, row.processes, gate_level) > 0 &&
-                      inflate(unpaired_ratio_interval(first.seconds, second.seconds, gate_level), correlation).low > 1;
+    strict = inflate(unpaired_ratio_interval(first.seconds, second.seconds, gate_level), correlation);
   }
   if (least < fewest) {
     row.reason = fmt::format("{} and {} processes; {} more needed", row.first_processes, row.processes, fewest - least);
@@ -97,9 +106,7 @@ void compare_processes(ComparedRow& row, const SideRow& first, const SideRow& se
                                 100 * std::max(first.others_share, second.others_share));
     return;
   }
-  row.verdict = judge(row.ratio, rules.smallest);
-  // A gate may be for less than the smallest change that is looked for.
-  if (row.beyond_gate) row.verdict = Verdict::slower;
+  decide(row, strict, rules);
 }
 
 /// The row without its times: judged, if it is missing or fails. Null for a side without the row.
@@ -171,14 +178,14 @@ void compare_rounds(ComparedRow& row, const RunRow& first, const RunRow& second,
     row.seconds = median_interval(b).middle;
     row.ratio = ratio_interval(a, b);
     row.scatter = robust_spread(ratios) * (1 + 1 / std::sqrt(static_cast<double>(a.size())));
-    row.beyond_gate = rules.fail_if_slower && row.ratio.low > 1 + *rules.fail_if_slower;
   }
   if (a.size() < fewest_samples) {
     row.reason = fmt::format("{} rounds have both; {} more needed", a.size(), fewest_samples - a.size());
-    row.beyond_gate = false;
     return;
   }
-  row.verdict = judge(row.ratio, rules.smallest);
+  // Fewer than eleven rounds have no interval at the gate's level. The row's own is widened as that of a normal number.
+  const double wider = normal_quantile(level_of_gate(interval_level)) / normal_quantile(interval_level);
+  decide(row, inflate(row.ratio, wider * wider), rules);
   if (row.verdict == Verdict::inconclusive)
     row.reason = "the rounds differ too much: more of them, or a quieter machine";
 }
@@ -225,9 +232,12 @@ void add_means(std::vector<MeanRatio>& means, const std::vector<ComparedRow>& ro
     std::vector<double> of_rounds = {};
     for (const auto& [round, logs] : rounds)
       if (logs.second == group.size()) of_rounds.push_back(std::exp(logs.first / count));
-    Interval ratio = of_rounds.empty() ? Interval{middle, middle, middle} : median_interval(of_rounds);
-    ratio = {std::min(ratio.low, middle), middle, std::max(ratio.high, middle)};
-    means.push_back({of.first, of.second, rows.front().first, rows.front().second, networks.size(), ratio});
+    MeanRatio mean{of.first, of.second, rows.front().first, rows.front().second, networks.size(), middle};
+    if (of_rounds.size() >= fewest_samples) {
+      const Interval ratio = median_interval(of_rounds);
+      mean.interval = {std::min(ratio.low, middle), middle, std::max(ratio.high, middle)};
+    }
+    means.push_back(std::move(mean));
   }
 }
 

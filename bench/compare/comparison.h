@@ -1,8 +1,8 @@
 #pragma once
-// Two sets of results, row by row: how much slower the second is, and whether that can be said. The sets are of
-// separate processes, or of variants that took turns in one file. Of separate processes each is one sample: what it
-// found of the machine (clock, neighbours of a virtual machine, place in memory) lasts longer than its passes. Of
-// variants each round is one sample.
+// Two sets of results, row by row: how much slower the second is, and whether that can be said. The sets are separate
+// processes, or variants that took turns in one file. A separate process is one sample: what it found of the machine
+// (clock, neighbours of a virtual machine, place in memory) lasts longer than its passes. A round of variants is one
+// sample.
 
 #include <cstddef>
 #include <optional>
@@ -54,17 +54,18 @@ struct ComparedRow {
   std::string rerun{};                                          ///< the command that measures the second's row again
   std::vector<std::pair<std::int64_t, double>> round_ratios{};  ///< of variants: each round that both have
 
-  bool beyond_gate = false;  ///< slower by more than the gate, also by the gate's own, stricter interval
+  bool beyond_gate = false;  ///< the ratio is above the gate's limit, and the gate's stricter interval is above 1
 
   bool is_whole() const;  ///< of a whole network: no layer, no set-up
   bool is_layer() const { return key.contains("layer"); }
 };
 
-/// The geometric mean of a pass' ratios over networks. Its interval is that of the rounds' geometric means.
+/// The geometric mean of a pass' ratios over networks. The interval is that of the rounds' geometric means.
 struct MeanRatio {
   std::string part, type, first, second;
   std::size_t networks = 0;
-  Interval ratio{1, 1, 1};  ///< without rounds that all have, the ends are the mean itself
+  double ratio = 1;
+  std::optional<Interval> interval{};  ///< none if all networks have fewer than `fewest_samples` rounds in common
 };
 
 struct Comparison {

@@ -65,7 +65,7 @@ void explain_layer(ComparedRow& row, const Rows& layers) {
   if (other_pick && now->seconds <= as_fast * before->first_seconds) row.regression = "pick";
 }
 
-/// Of a layer with a row of what the pass runs, that row alone counts.
+/// Explains a row of a whole network. Where a layer has a row of what the pass runs, that row alone counts.
 void explain_whole(ComparedRow& row, const Rows& layers) {
   row.regression = "kernel";
   row.reason = times(row);

@@ -117,24 +117,25 @@ template <class Take>
 void read_document(const std::filesystem::path& path, const Take& take) {
   std::ifstream stream(path);
   if (!stream) throw FileError(fmt::format("cannot read {}: there is no such file, or no right to it", path.string()));
-  const auto wrong = [&](const std::string& what) {
-    return FileError(fmt::format("{} {}; measure again, into a new file", path.string(), what));
-  };
+  const auto refused = [&](const std::string& what) { return FileError(path.string() + " " + what); };
+  const auto damaged = [&](const std::string& what) { return refused(what + "; measure again, into a new file"); };
   try {
     Json document = Json::parse(stream);
     if (!document.is_object() || !document.contains("context") || !document["context"].is_object() ||
         (!document.contains("benchmarks") && !document.contains("ledgers")))
-      throw wrong("holds no rows of lamina_bench: it has no \"context\" with \"benchmarks\" or \"ledgers\"");
+      throw refused(
+          "holds no rows of lamina_bench: it has no \"context\" with \"benchmarks\" or \"ledgers\"; give a file of "
+          "--benchmark_out");
     if (const int format = document["context"].value("lamina_format", result_format); format > result_format)
-      throw wrong(fmt::format("has format {}, and this lamina_bench reads up to {}: it is from a newer version", format,
-                              result_format));
+      throw refused(fmt::format("has format {}, and this lamina_bench reads up to {}; compare with a newer one", format,
+                                result_format));
     take(std::move(document));
   } catch (const nlohmann::json::parse_error& error) {
-    throw wrong(fmt::format("is damaged, or not JSON: at byte {}", error.byte));
+    throw damaged(fmt::format("is damaged, or not JSON: at byte {}", error.byte));
   } catch (const nlohmann::json::exception& error) {
-    throw wrong(fmt::format("is damaged, or of another program: {}", error.what()));
+    throw damaged(fmt::format("is damaged, or of another program: {}", error.what()));
   } catch (const Wrong& error) {
-    throw wrong("is damaged, or of another program: " + error.what);
+    throw damaged("is damaged, or of another program: " + error.what);
   }
 }
 
@@ -157,6 +158,11 @@ PairedFile read_paired_file(const std::filesystem::path& path) {
   read_document(path, [&](Json document) {
     for (const Json& variant : document["context"].value("variants", Json::array()))
       file.variants.push_back({variant.at("variant").get<std::string>(), {}});
+    if (file.variants.size() < 2)
+      throw FileError(fmt::format(
+          "{} has {} variants in context.variants, and --paired needs two that took turns; compare separate "
+          "files by lamina_bench compare A B",
+          path.string(), file.variants.size()));
     for (const Json& entry : document.value("benchmarks", Json::array())) {
       const std::string name = entry.at("variant").get<std::string>();
       const auto variant = std::ranges::find(file.variants, name, &Variant::name);
@@ -165,11 +171,6 @@ PairedFile read_paired_file(const std::filesystem::path& path) {
     }
     file.document = std::move(document);
   });
-  if (file.variants.size() < 2)
-    throw FileError(fmt::format(
-        "{} has {} variants in context.variants, and --paired needs two that took turns; compare separate files by "
-        "lamina_bench compare A B",
-        path.string(), file.variants.size()));
   return file;
 }
 

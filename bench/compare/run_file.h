@@ -1,6 +1,6 @@
 #pragma once
-// A file of results as rows with their samples, whoever wrote it: rows of `run` and `sweep`, calls of a ledger, and
-// rows of variants that took turns.
+// A file of results as rows with their samples, whoever wrote it. Rows are those of `run` and `sweep`, calls of a
+// ledger, and those of variants that took turns.
 
 #include <array>
 #include <cstdint>
@@ -36,7 +36,7 @@ struct RunFile {
   nlohmann::ordered_json context;
   std::map<std::string, RunRow> rows;  ///< by name
 
-  std::string fact(const char* name) const;  ///< of the context, as text; empty: it has none
+  std::string fact(const char* name) const;  ///< a fact of the context, as text; empty: it has none
 };
 
 /// The facts that are the same in all files of one program.

@@ -51,7 +51,7 @@ std::vector<NamedAlgorithm> with_default(std::vector<NamedAlgorithm> named) {
   return named;
 }
 
-/// Of one layer and pass, by each algorithm.
+/// Adds the rows of one layer and pass, by each algorithm.
 void append_rows(std::vector<Row>& rows, Session& session, const RunOptions& options, const Config& c,
                  const Graph& graph, const DistinctLayer& layer, Pass pass) {
   const Node& node = layer.first();

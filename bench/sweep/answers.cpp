@@ -26,7 +26,7 @@ Interval ratio_of(const std::vector<double>& from, const std::vector<double>& to
   return inflate(unpaired_ratio_interval(from, to), std::max(autocorrelation_factor(from), autocorrelation_factor(to)));
 }
 
-/// Of the time per image.
+/// The change of the time per image.
 Interval change(const SweepPoint& from, const SweepPoint& to) { return ratio_of(per_image(from), per_image(to)); }
 
 std::string ratio_text(const Interval& ratio) {
@@ -119,7 +119,7 @@ std::optional<Answer> odd_batches(const std::vector<SweepPoint>& points) {
                       fmt::format("Odd batches {}: beside {}, an image takes {} at {} and {} at {}.",
                                   pay    ? "pay here"
                                   : cost ? "do not pay"
-                                         : "make no difference beyond noise, or one that is not decided",
+                                         : "make no difference beyond noise, or it is inconclusive",
                                   even->batch, ratio_text(below), less->batch, ratio_text(above), more->batch)},
                      {less, even, more});
 }

@@ -36,7 +36,7 @@ double wall_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Of files of networks, since rows have their names alone: how long each is, and a hash of its bytes.
+/// How long each file of a network is, and a hash of its bytes: rows have the names of files alone.
 std::string files_text(const std::vector<std::filesystem::path>& files) {
   std::string text;
   for (const std::filesystem::path& path : files) {
@@ -199,7 +199,7 @@ void SweepRunner::plan(const Series& series, const std::vector<SweepPoint>& poin
     if (point.threads > 0) key.differs.emplace_back("threads", fmt::format("{}", point.threads));
     const double times = point.threads > 0 ? static_cast<double>(all_threads()) / point.threads : 1;
     const double work = times * point.batch * one.group->flops_per_pass;
-    // Of threads every point is measured, however long its passes take.
+    // Every number of threads is measured, however long its passes take.
     const double all = 1 + passes, as_one = point.threads > 0 ? std::numeric_limits<double>::infinity() : all;
     if (const std::string name = to_string(key); !known_.contains(name)) left_.plan(name, work * all, as_one);
   }

@@ -244,7 +244,7 @@ class Sweep {
     return flags;
   }
 
-  /// Of all points of a series: without a batch.
+  /// The key of all points of a series: without a batch.
   Json key_of_all(const Series& series) const {
     PlanningSettings its = options_;
     its.net.image = series.image;

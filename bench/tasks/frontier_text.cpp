@@ -79,7 +79,7 @@ std::vector<TextTable::Column> columns() {
           {"math"},          {"remark"}};
 }
 
-/// Of one frontier: lines with what none beats, or with everything.
+/// Adds the lines of one frontier: what none beats, or everything.
 void add_rows(TextTables& tables, const Frontier& frontier, const FastestNet& net, const Limits& limits,
               bool everything) {
   const Config& c = frontier.config;

@@ -186,6 +186,8 @@ TEST_CASE("variants that took turns in one file are compared, and the file keeps
   CAPTURE(race.said);
   CHECK(race.status == 0);
   CHECK_THAT(race.said, ContainsSubstring("eigen against torch") && ContainsSubstring("faster"));
+  CHECK_THAT(race.said, ContainsSubstring("torch ms") && ContainsSubstring("eigen ms"));
+  CHECK_THAT(race.said, !ContainsSubstring("\n\n\n"));
   const json kept = test::read(path);
   CHECK(kept["benchmarks"] == file["benchmarks"]);
   CHECK(kept["failures"] == file["failures"]);
@@ -197,8 +199,15 @@ TEST_CASE("variants that took turns in one file are compared, and the file keeps
   CHECK(found["ratio"] == 0.5);
   CHECK(found["rounds"] == 8);
   CHECK(found["rerun"] == "run");
-  CHECK(test::run_bench("compare --paired=" + path + " --fail-if-slower=3%").status == slower_status);
-  CHECK(test::run_bench("compare --paired=" + path + " " + path).status == 2);
+  const test::Ended gate = test::run_bench("compare --paired=" + path + " --fail-if-slower=3%");
+  CHECK(gate.status == slower_status);
+  CHECK_THAT(gate.said, ContainsSubstring("net/a, torch against eigen: slower"));
+  const test::Ended both = test::run_bench("compare --paired=" + path + " " + path);
+  CHECK(both.status == 2);
+  CHECK_THAT(both.said, ContainsSubstring("--paired takes one file in place of A and B"));
+  const test::Ended one = test::run_bench("compare " + path);
+  CHECK(one.status == 2);
+  CHECK_THAT(one.said, ContainsSubstring("compare needs two: BEFORE AFTER"));
   CHECK(test::run_bench("compare --subject=eigen " + path + " " + path).status == 2);
   CHECK(test::run_bench("compare").status == 2);
   const auto refused = [&](const json& damaged, const char* why) {
@@ -218,6 +227,8 @@ TEST_CASE("variants that took turns in one file are compared, and the file keeps
   refused(other, "lacks the variant keras");
   other = file;
   other["context"]["variants"].erase(1);
-  other["benchmarks"].erase(1);
   refused(other, "has 1 variants");
+  other["context"].erase("variants");
+  other["benchmarks"][0].erase("variant");
+  refused(other, "has 0 variants");
 }

@@ -34,6 +34,7 @@ TEST_CASE("a subcommand refuses a flag that it does not take, and names those th
   refused("frontier alexnet --choices=/dev/null", "accepted by: run, ledger, memory, describe");
   refused("--format=csv", "accepted by: ledger, frontier, compare, memory, describe, networks, devices, engines");
   refused("--device=h200", "accepted by: engines");
+  refused("run mnist_mlp", "--benchmark_filter='^net/mnist_mlp/'");
   refused("frontier alexnet --measure", "accepted by: run, ledger, memory, describe");
   refused("frontier alexnet --max_error=1e-6", "accepted by: run, ledger, sweep, memory, describe");
   refused("--choices_out=c.json", "accepted by: frontier");

@@ -158,7 +158,7 @@ TEST_CASE("an interrupted frontier prints the lines that are measured, and its c
   CHECK(std::regex_search(ended.printed, row));
   const lamina::ChoiceCache kept(file);
   REQUIRE_FALSE(kept.entries().empty());
-  // Of the first layer the image's gradient is not wanted; of all others every pass is.
+  // The first layer lacks the pass for the image's gradient; all others have every pass.
   int without_data = 0;
   for (const auto& [key, entry] : kept.entries()) {
     CHECK_FALSE(entry.algorithms[0].empty());

@@ -18,7 +18,7 @@ using lamina::test::oracle;
 
 namespace {
 
-// Of a processor, on a slow machine, too; where time grew by the square of the nodes, it took many minutes.
+// A processor's time, on a slow machine, too. Where time grew by the square of the nodes, it took many minutes.
 constexpr double most_seconds = 20;
 
 double cpu_seconds(const std::function<void()>& work) {

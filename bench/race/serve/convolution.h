@@ -37,7 +37,7 @@ class ServedConvolution : public Served {
   explicit ServedConvolution(Pass pass) : pass_(pass) {}
   void warm_up() final { run(); }
   nlohmann::json facts() const final { return {{"implementation", implementation()}}; }
-  /// Of a pass that takes less than a tenth of a second, the mean over runs back to back.
+  /// Times a pass. One that takes less than a tenth of a second is the mean over runs back to back.
   nlohmann::json pass() final;
 
  protected:

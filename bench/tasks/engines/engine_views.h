@@ -38,7 +38,7 @@ struct Convolution {
   std::vector<Use> uses{};
 };
 
-/// Of the networks, at all batches and layouts of the options, each once.
+/// The convolutions of the networks, at all batches and layouts of the options, each once.
 std::vector<Convolution> distinct_convolutions(const EnginesOptions&);
 
 constexpr std::array<Pass, 3> engine_passes = {Pass::forward, Pass::backward_data, Pass::backward_params};

@@ -61,7 +61,8 @@ TEST_CASE("a candidate that left the race beats none that stayed, however its fe
 }
 
 TEST_CASE("candidates tied in time are judged by the rest, and equal ones all stay") {
-  // Of the same mean, in other rounds: the second needs less, the third no more than the second. The last is slower.
+  // The first three have the same mean, in other rounds: the second needs less, the third no more than the second. The
+  // last is slower.
   std::vector<Measurement> all = {measured(10, 100, 1e-6, 1), measured(10, 50, 1e-6), measured(10, 50, 1e-6, -1),
                                   measured(14, 50, 1e-6, 1)};
   CHECK(not_beaten(candidates(all)) == std::vector<bool>{false, true, true, false});
@@ -98,7 +99,7 @@ TEST_CASE("the fastest is taken among those within every limit") {
   CHECK_FALSE(picked({}, {}).best.has_value());
   // What is beyond a limit is no tie.
   CHECK(picked({measured(10, 10, 0), measured(10, 20, 0)}, {.workspace_bytes = 10}).ties.empty());
-  // Of those that left the race the least median, and only where nobody else is within the limits.
+  // The least median of those that left the race is picked only where nobody else is within the limits.
   std::vector<Measurement> left = {measured(90, 0, 1e-9), measured(50, 0, 1e-9), measured(60, 0, 1e-3)};
   left[0].finished = left[1].finished = false;
   CHECK(picked(left, {}).best == std::size_t{2});

@@ -124,15 +124,18 @@ TEST_CASE("a race compares its subject with each competitor and with the fastest
   REQUIRE(all.means.size() == 3);
   CHECK(all.means[0].first == "torch");
   CHECK(all.means[0].networks == 2);
-  CHECK(all.means[0].ratio.middle == Approx(0.25));
+  CHECK(all.means[0].ratio == Approx(0.25));
   CHECK(all.means[2].first == "fastest");
-  CHECK(all.means[2].ratio.middle == Approx(0.5 * std::sqrt(0.5)));
-  CHECK(all.means[2].ratio.low <= all.means[2].ratio.middle);
+  CHECK(all.means[2].ratio == Approx(0.5 * std::sqrt(0.5)));
+  REQUIRE(all.means[2].interval);
+  CHECK(all.means[2].interval->low <= all.means[2].ratio);
+  for (auto& [name, row] : ours.rows) row.rounds.resize(5), row.seconds.resize(row.rounds.size());
+  CHECK_FALSE(compare_paired({ours, torch}, {"eigen"}, {}).means.at(0).interval);
   CHECK_THROWS_WITH(compare_paired({ours, torch}, {"cuda"}, {}), ContainsSubstring("valid names: eigen, torch"));
   CHECK_THROWS_AS(versions({ours, {"empty", {}}}), UsageError);
 }
 
-TEST_CASE("a gate of variants fails on rows that are wholly above it, that fail, or that are missing") {
+TEST_CASE("a gate of variants fails on rows that are slower by more, that fail, or that are missing") {
   Variant old{"old", {}}, now{"new", {}};
   for (const char* name : {"slow", "bad", "gone", "same"}) old.rows[name] = timed(net(name), 1);
   now.rows = {{"slow", timed(net("slow"), 1.06)}, {"same", timed(net("same"), 1)}, {"more", timed(net("more"), 1)}};
@@ -143,6 +146,23 @@ TEST_CASE("a gate of variants fails on rows that are wholly above it, that fail,
   CHECK(row_of(all, "more").verdict == Verdict::missing);
   CHECK(row_of(all, "same").verdict == Verdict::equal);
   CHECK(versions({old, now}, {.fail_if_slower = 0.1}).failed().size() == 2);
+}
+
+TEST_CASE("a gate of variants fails a row whose ratio is above the limit and sure, and calls it slower") {
+  const auto judged = [](double factor, double spread, double limit) {
+    Variant old{"old", {{"row", timed(net("a"), 1)}}}, now{"new", {{"row", timed(net("a"), 1)}}};
+    for (int i = 0; i < 9; ++i) now.rows["row"].seconds[i] = old.rows["row"].seconds[i] * (factor + spread * (i - 4));
+    const Comparison all = versions({old, now}, {.fail_if_slower = limit});
+    CHECK(all.failed().size() == (all.rows[0].beyond_gate ? 1 : 0));
+    return std::pair(all.rows[0].verdict, all.rows[0].beyond_gate);
+  };
+  // The limit is less than the smallest change that is looked for.
+  CHECK(judged(1.008, 0, 0.005) == std::pair(Verdict::slower, true));
+  CHECK(judged(1.008, 0, 0.03) == std::pair(Verdict::equal, false));
+  // The interval begins below the limit, and above 1.
+  CHECK(judged(1.04, 0.005, 0.03) == std::pair(Verdict::slower, true));
+  // The interval is above 1, and the gate's is not.
+  CHECK(judged(1.04, 0.01, 0.03) == std::pair(Verdict::slower, false));
 }
 
 TEST_CASE("a slowdown is explained by the pick, the kernel, memory, the first call, or the layers") {
