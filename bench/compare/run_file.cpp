@@ -53,8 +53,7 @@ void add_entry(std::map<std::string, RunRow>& rows, const Json& entry, bool pair
     if (first_alone && round != 0) return;
     if (!(time > 0) || !std::isfinite(time)) throw Wrong{fmt::format("{} has the time {}", name, time)};
     if (std::ranges::find(row.rounds, round) != row.rounds.end())
-      throw Wrong{fmt::format("{} has {} {} twice{}", name, paired ? "round" : "pass", round,
-                              paired ? "" : "; give --paired for a file of variants that took turns")};
+      throw Wrong{fmt::format("{} has {} {} twice", name, paired ? "round" : "pass", round)};
     row.rounds.push_back(round);
     row.seconds.push_back(unit * time);
     if (cpu_time > 0) row.cpu_seconds.push_back(unit * cpu_time);
@@ -145,6 +144,8 @@ RunFile read_run_file(const std::filesystem::path& path, bool may_be_empty) {
   RunFile file{path, {}, {}};
   read_document(path, [&](Json document) {
     file.context = document["context"];
+    if (file.context.contains("variants"))
+      throw FileError(path.string() + " holds variants that took turns; compare them by lamina_bench compare --paired");
     for (const Json& entry : document.value("benchmarks", Json::array())) add_entry(file.rows, entry, false);
     for (const Json& ledger : document.value("ledgers", Json::array())) add_ledger(file, ledger);
   });

@@ -48,6 +48,7 @@ TEST_CASE("files without a common row, of another machine, of a newer format, da
            {"zero.json", "/benchmarks/0/real_time", 0.0, 1, "net/a has the time 0"},
            {"nan.json", "/benchmarks/0/real_time", nullptr, 1, "nan.json is damaged"},  // what NaN becomes
            {"twice.json", "/benchmarks/1", row, 1, "net/a has pass 0 twice"},
+           {"race.json", "/context/variants", json::array(), 1, "race.json holds variants that took turns"},
            {"empty.json", "/benchmarks", json::array(), 1, "holds no row"},
            {"elsewhere.json", "/context/processor", "Y", 2, "processor: X and Y"},
            {"others.json", "/benchmarks/0/name", "net/b", 2, "no row in common"}}) {
