@@ -12,7 +12,7 @@
 namespace lamina::bench {
 namespace {
 
-/// Of --weights, else those of the network's own file, else none.
+/// The weights of --weights, else those of the network's own file, else none.
 TensorFile weights_of(const Session& session, const RunOptions& options, const Config& c) {
   return options.weights.empty() ? session.plans.weights(c) : read_safetensors(options.weights);
 }

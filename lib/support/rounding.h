@@ -6,10 +6,10 @@
 
 namespace lamina {
 
-/// The quotient, rounded up. Of a value that is not negative.
+/// The quotient, rounded up. The value is not negative.
 constexpr std::int64_t divide_up(std::int64_t value, std::int64_t divisor) { return (value + divisor - 1) / divisor; }
 
-/// The next multiple. Of a value that is not negative.
+/// The next multiple. The value is not negative.
 constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return divide_up(value, multiple) * multiple;
 }

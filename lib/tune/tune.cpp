@@ -288,8 +288,8 @@ std::vector<std::size_t> bytes_to_tune(Backend& backend, const Spec& spec, Pass 
     named.algorithm[index_of(pass)] = name;
     try {
       bytes.insert(bind_in_buffer(spec, backend.lower(spec, named), nullptr).bytes);
-    } catch (const Unsupported&) {     // needs none
-    } catch (const UsageError&) {      // likewise
+    } catch (const Unsupported&) {     // it needs none
+    } catch (const UsageError&) {      // it needs none
     } catch (const DeviceError&) {     // OutOfMemory among them
       backend.device().synchronize();  // throws if the device itself has failed
     }

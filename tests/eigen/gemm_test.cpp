@@ -62,7 +62,7 @@ const std::vector<GemmCase> gemm_cases = {
     {{2, 700, 4, 8}, {.channels = 9, .kernel = 1, .bias = false}},
     {{2, 40, 4, 4}, {.channels = 9, .kernel = 1}},
     {{2, 110, 28, 52}, {.channels = 7, .kernel = 1}},
-    // likewise, with columns left over: of several images and depths; rows that are whole pages apart, which are packed
+    // 1x1 with columns left over, of several images and depths; rows that are whole pages apart, which are packed
     {{3, 20, 14, 14}, {.channels = 30, .kernel = 1}},
     {{9, 700, 7, 7}, {.channels = 9, .kernel = 1}},
     {{2, 5, 32, 32}, {.channels = 9, .kernel = 1}},
@@ -73,7 +73,7 @@ const std::vector<GemmCase> gemm_cases = {
     {{2, 300, 5, 5}, {.channels = 301, .kernel = 1, .stride = 2}},
     {{2, 6, 13, 14}, {.channels = 600, .kernel = 1, .stride = 2}},
     {{2, 5, 7, 9}, {.channels = 12, .kernel = 1, .stride = 2, .pad = 1}},
-    // likewise, where padding alone is read: no residue of x is met
+    // 1x1 with strides, where padding alone is read: no residue of x is met
     {{2, 5, 1, 1}, {.channels = 12, .kernel = 1, .stride = 2, .pad = 1}},
     // whole rows of zeros between sums that are vectors side by side
     {{2, 6, 12, 100}, {.channels = 9, .kernel = 1, .stride = {2, 1}}},
@@ -87,7 +87,7 @@ const std::vector<GemmCase> gemm_cases = {
     {{2, 6, 3, 2}, {.channels = 7, .kernel = 3, .stride = {1, 2}, .pad = 1}},
     {{1, 6, 5, 6}, {.channels = 256, .kernel = 1}},
     {{1, 10, 5, 6}, {.channels = 512, .kernel = 3, .stride = 2, .pad = 1, .groups = 2}},
-    // likewise: filters and channels that are transposed at once, and fewer; a kernel that is too large for that
+    // filters and channels that are transposed at once, and fewer; a kernel that is too large for that
     {{1, 21, 9, 8}, {.channels = 37, .kernel = 3, .stride = 2, .pad = 1}},
     {{1, 70, 3, 5}, {.channels = 20, .kernel = 1}},
     {{1, 5, 20, 19}, {.channels = 20, .kernel = {13, 12}, .stride = 2, .pad = 6}},

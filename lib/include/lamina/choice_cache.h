@@ -71,7 +71,7 @@ class LAMINA_API ChoiceCache {
   std::optional<Algorithms> find(const ChoiceKey&) const;
   void remember(const ChoiceKey&, const Algorithms&);  ///< in memory; replaces an older entry
   std::optional<std::string> find(const InstructionSetKey&) const;
-  void remember(const InstructionSetKey&, const std::string& taken);  ///< likewise
+  void remember(const InstructionSetKey&, const std::string& taken);  ///< in memory, too
 
   /// Throws FileError as the constructor does, and if the file cannot be written; the file is then unchanged.
   void save() const;
@@ -83,7 +83,7 @@ class LAMINA_API ChoiceCache {
                                  const std::function<MeasuredChoice()>& measure);
 
   /// The instruction set in the file, or else the answer of `measure`, which is remembered and saved
-  /// likewise. An entry that names a set outside the key is measured again.
+  /// as above. An entry that names a set outside the key is measured again.
   std::string find_or_measure(const InstructionSetKey&, const std::function<std::string()>& measure);
 
   /// Algorithms by the text of their keys.

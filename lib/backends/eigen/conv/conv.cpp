@@ -4,7 +4,8 @@
 //   im2col_eigen  columns written as a matrix, and Eigen's own product; the baseline, taken only by name
 //   direct        loops over outputs with sums in double; for few channels in a group, and where exactness is wanted
 //   winograd_4x4  a quarter of the multiplications; 3x3 with stride 1. The default of f32 where channels are enough
-//   winograd_2x2  four ninths of them, and a smaller error; likewise. Of 5x5, 0.36: the default likewise
+//   winograd_2x2  four ninths of them (of 5x5: 0.36), and a smaller error; 3x3 and 5x5 with stride 1. The default of
+//                 5x5 in f32 where channels are enough
 
 #include "conv.h"
 

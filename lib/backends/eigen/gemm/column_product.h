@@ -59,7 +59,7 @@ class ColumnProduct {
     Epilogue<T> epilogue = {};
     bool non_temporal = false;                                        ///< as Block::non_temporal
     IndexRange images{0, std::numeric_limits<int>::max()};            ///< whose columns are wanted
-    IndexRange columns{0, std::numeric_limits<std::int64_t>::max()};  ///< of a product that packs: likewise
+    IndexRange columns{0, std::numeric_limits<std::int64_t>::max()};  ///< those wanted of a product that packs
   };
   /// Computes this part's share. Parts may run at the same time, each with a separate workspace.
   void run(int part, const Operands&, void* workspace) const;
