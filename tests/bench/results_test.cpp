@@ -53,7 +53,7 @@ TEST_CASE("a file of results has a line for each entry of each list") {
   CHECK(nlohmann::ordered_json::parse(text) == document);
 }
 
-TEST_CASE("a ledger's file has every sample of every call, in running order; table and trace sum to it") {
+TEST_CASE("a ledger's file has every sample of every call, in running order, and table and trace sum to it") {
   const Folder folder;
   const std::string out = folder.file("ledger.json"), trace = folder.file("trace.json");
   const Ended ended = run_bench(std::string("ledger cifar10_cnn,mnist_mlp --passes=3 --unfused --format=csv") + narrow +
