@@ -76,6 +76,11 @@ void decide(ComparedRow& row, const Interval& strict, const CompareRules& rules)
   row.verdict = row.beyond_gate ? Verdict::slower : judge(row.ratio, rules.smallest);
 }
 
+/// The spread of samples or of their ratios, as a share of the median. That of few is itself uncertain.
+double spread_of(const std::vector<double>& values) {
+  return robust_spread(values) * (1 + 1 / std::sqrt(static_cast<double>(values.size())));
+}
+
 /// Judges a row that has times on both sides.
 void compare_processes(ComparedRow& row, const SideRow& first, const SideRow& second, const CompareRules& rules,
                        double level) {
@@ -92,10 +97,6 @@ void compare_processes(ComparedRow& row, const SideRow& first, const SideRow& se
     row.seconds = median_interval(second.seconds).middle;
     const double correlation = std::max(autocorrelation_factor(first.seconds), autocorrelation_factor(second.seconds));
     row.ratio = inflate(unpaired_ratio_interval(first.seconds, second.seconds, level), correlation);
-    // The spread of few processes is itself uncertain.
-    const auto spread_of = [](const std::vector<double>& seconds) {
-      return robust_spread(seconds) * (1 + 1 / std::sqrt(static_cast<double>(seconds.size())));
-    };
     row.scatter = std::sqrt(correlation) * std::max(spread_of(first.seconds), spread_of(second.seconds));
     strict = inflate(unpaired_ratio_interval(first.seconds, second.seconds, gate_level), correlation);
   }
@@ -177,7 +178,7 @@ void compare_rounds(ComparedRow& row, const RunRow& first, const RunRow& second,
     row.first_seconds = median_interval(a).middle;
     row.seconds = median_interval(b).middle;
     row.ratio = ratio_interval(a, b);
-    row.scatter = robust_spread(ratios) * (1 + 1 / std::sqrt(static_cast<double>(a.size())));
+    row.scatter = spread_of(ratios);
   }
   if (a.size() < fewest_samples) {
     row.reason = fmt::format("{} rounds have both; {} more needed", a.size(), fewest_samples - a.size());

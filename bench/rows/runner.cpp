@@ -60,7 +60,6 @@ void Runner::run(benchmark::BenchmarkReporter& reporter) {
                                          : benchmark::kMillisecond);
   benchmark::RunSpecifiedBenchmarks(&reporter, nullptr, "all");
   open_.reset();
-  open_group_ = nullptr;
 }
 
 void Runner::repetition(const Row& row, std::size_t index, benchmark::State& state) {
@@ -90,12 +89,10 @@ void Runner::measure(const Row& row, std::size_t index) {
   try {
     if (const auto lost = lost_.find(backend); lost != lost_.end())
       throw DeviceError(fmt::format("the device of {} failed before: {}", backend, lost->second));
-    if (open_group_ != &group) {
+    if (!open_ || !open_->is_of(group)) {
       progress_->show(row, 0, passes);
       open_.reset();  // two plans at once may not fit
-      open_group_ = nullptr;
       open_.emplace(*session_, group, outcome, watch_, !group.first_calls);
-      open_group_ = &group;
       progress_->pass_done(group);
       if (interrupted() != 0) return;
     }
@@ -105,7 +102,6 @@ void Runner::measure(const Row& row, std::size_t index) {
   } catch (const std::exception& error) {
     set_failure(outcome, error);
     open_.reset();
-    open_group_ = nullptr;
     progress_->group_failed(group, passes + 1 - static_cast<int>(index));
     const bool device_failed =
         dynamic_cast<const DeviceError*>(&error) != nullptr && dynamic_cast<const OutOfMemory*>(&error) == nullptr;

@@ -24,6 +24,7 @@ class OpenGroup {
   /// its backend, unless that is known. Throws what opening throws.
   OpenGroup(Session&, const Group&, Outcome&, MachineWatch&, bool with_peak);
   void pass();  ///< throws what the pass throws
+  bool is_of(const Group& group) const { return group_ == &group; }
 
  private:
   const Group* group_;
@@ -55,7 +56,6 @@ class Runner {
   int passes_;
   Progress* progress_;
   Outcomes outcomes_;
-  const Group* open_group_ = nullptr;  ///< which group is open
   std::optional<OpenGroup> open_;
   MachineWatch watch_;
   std::map<std::string, std::string> lost_;  ///< backends whose device fails whatever is asked, and with what
