@@ -72,6 +72,15 @@ def install(wheels, tree, needs=False):
         shutil.rmtree(beside, ignore_errors=True)
 
 
+def make_importable(requirements, tree):
+    """Makes what pip's requirements name importable from a folder. Where the folder is there, nothing is asked of the
+    package index."""
+    if not os.path.isdir(tree):
+        install(resolve(requirements, needs=True), tree, needs=True)
+    if tree not in sys.path:
+        sys.path.insert(0, tree)
+
+
 def run(main, program):
     """Runs main(), and ends the process with what went wrong in one line."""
     try:

@@ -17,10 +17,7 @@ def folder():
 
 def install():
     """Makes the packages importable; pip fetches them if need be. Raises WheelError."""
-    if not os.path.isdir(folder()):
-        wheels.install(wheels.resolve(PACKAGES, needs=True), folder(), needs=True)
-    if folder() not in sys.path:
-        sys.path.insert(0, folder())
+    wheels.make_importable(PACKAGES, folder())
 
 
 def chart_library():

@@ -14,11 +14,10 @@ def need(package):
         return importlib.import_module(package)
     except ImportError:
         pass
-    tree = os.path.join(wheels.default_folder(), "tests", package)
+    version = f"py{sys.version_info[0]}.{sys.version_info[1]}"
     try:
-        wheels.install(wheels.resolve([package], needs=True), tree, needs=True)
+        wheels.make_importable([package], os.path.join(wheels.default_folder(), "tests", f"{package}-{version}"))
     except wheels.WheelError as error:
         print(f"skipped: {error}")
         sys.exit(77)
-    sys.path.append(tree)
     return importlib.import_module(package)
