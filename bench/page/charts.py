@@ -1,6 +1,12 @@
 """Vega-Lite charts as plain dictionaries. Colours are the page's: assets/charts.js."""
 
 HEIGHTS = {"roofline": 420, "kinds": 90}  # others have 320
+# Kinds of layers, each with its colour in every chart: the page's eight for those that often take most, then tints.
+KINDS = """conv fully_connected batch_norm max_pool lrn lstm relu add
+global_average_pool dropout softmax embedding average_pool concat multiply clip
+softmax_cross_entropy sigmoid_cross_entropy sigmoid tanh hard_sigmoid hard_swish silu slice
+pad channel_shuffle""".split()
+COLORS = [f"color-mix(in srgb, var(--c{i}) {tint}%, var(--paper))" for tint in (100, 60, 35, 20) for i in range(1, 9)]
 DASHED = {"type": "rule", "strokeDash": [4, 3]}
 LINE = {"type": "line"}
 BAR = {"type": "rule", "strokeWidth": 2}
@@ -25,6 +31,14 @@ def free(field, title, axis=None):
 def name(field, title=None, **more):
     """A channel of names."""
     return {"field": field, "type": "nominal", "title": title, **more}
+
+
+def kinds(names):
+    """The channel of the kinds of layers, in the order of the names; names of algorithms take the same colours."""
+    names = list(dict.fromkeys(names))
+    others = [one for one in names if one not in KINDS]
+    places = [KINDS.index(one) if one in KINDS else others.index(one) % len(COLORS) for one in names]
+    return name("kind", scale={"domain": names, "range": [COLORS[place] for place in places]})
 
 
 def batches(points):
@@ -67,7 +81,7 @@ def ranged(points, param, x, y, tooltip, mark=DOT, line=True, **color):
     ]
 
 
-def chart(chart_name, title, says, layers, pick=None, legend="series", zoom=True, options=()):
+def chart(chart_name, title, says, layers, pick=None, legend="series", zoom=True, options=(), height=0):
     """pick: (label, field): a box to choose one value of the field from, in all layers whose records have it.
     legend: the field whose values are chosen by a click in the legend, with the param NAME_lit. zoom: by dragging and
     by the wheel with Ctrl, so that a page still scrolls over a chart. options: more boxes. What the tooltips show is in
@@ -97,6 +111,6 @@ def chart(chart_name, title, says, layers, pick=None, legend="series", zoom=True
         }
         selections.append({"name": f"{chart_name}_zoom", "select": select, "bind": "scales"})
     layers[-1]["params"] = selections
-    spec = {"description": f"{title}. {says}", "width": "container", "height": HEIGHTS.get(chart_name, 320)}
+    spec = {"description": f"{title}. {says}", "width": "container", "height": height or HEIGHTS.get(chart_name, 320)}
     spec |= {"datasets": datasets, "params": params, "layer": layers}
     return {"name": chart_name, "title": title, "says": says, "spec": spec, "pick": pick}

@@ -9,7 +9,7 @@ import os
 import re
 
 from page import packages
-from page.sections import ALL
+from page.sections import ALL, machines
 
 ASSETS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "assets")
 SCRIPTS = ("page.js", "tables.js", "charts.js", "networks.js", "cost.js")
@@ -32,8 +32,8 @@ def policy(scripts):
 
 def data_of(model, problems):
     """Everything that the page shows."""
-    sections = [section.make(model) for section in ALL]
-    return {"title": title(model), "problems": problems, "sections": sections, "files": list(model.files)}
+    about = {"title": title(model), "problems": problems, "warnings": list(machines.warnings(model))}
+    return about | {"sections": [section.make(model) for section in ALL], "files": list(model.files)}
 
 
 def make(model, problems):

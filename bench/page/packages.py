@@ -32,7 +32,12 @@ def chart_library():
 
 
 def write(path, content):
-    """The file appears whole, or not at all."""
+    """The file appears whole, or not at all; a link stays one. What is no regular file, as a pipe, is written to."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "wb") as file:
+            file.write(content)
+        return
+    path = os.path.realpath(path)
     beside = f"{path}.{os.getpid()}.part"
     try:
         with open(beside, "wb") as file:

@@ -11,11 +11,6 @@ def digits(value, figures=3):
     return f"{value:.{places}f}"
 
 
-def between(ends, scale=1e3):
-    """Both ends of a range; by default seconds in milliseconds."""
-    return f"{digits(scale * ends[0])} – {digits(scale * ends[1])}"
-
-
 def size(count):
     for unit in ("bytes", "KiB", "MiB", "GiB"):
         if count < 1024 or unit == "GiB":
@@ -48,14 +43,8 @@ def table(caption, head, rows, numeric=1):
     return {"caption": caption, "head": head, "rows": rows, "numeric": numeric}
 
 
-def sentence(text, *reruns):
-    """reruns: the commands that measure its numbers again."""
-    return {"text": text, "rerun": "\n".join(dict.fromkeys(filter(None, reruns)))}
-
-
 def section(name, title, short, lead="", fill="", tables=(), folded=(), **parts):
-    """fill: the command that measures what the section shows. Tables without rows are left out. parts: answers
-    (sentences for the top of the page), charts, folded_title, notes (sentences), data (for its own script). folded:
-    tables in a line that opens."""
+    """fill: the command that measures what the section shows, where it has nothing. Tables without rows are left out.
+    parts: charts, folded_title, notes, data (for its own script). folded: tables in a line that opens."""
     its = {"name": name, "title": title, "short": short, "lead": lead, "fill": fill} | parts
     return its | {"tables": [one for one in tables if one["rows"]], "folded": [one for one in folded if one["rows"]]}

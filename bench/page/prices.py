@@ -59,4 +59,4 @@ def model_words(name):
 def fits(price, machine):
     """Whether a price is for this machine: its configuration, up to a "+", names the same model."""
     model = model_words(price["configuration"].split("+")[0])
-    return bool(model) and model == model_words(machine)
+    return bool(model) and model == model_words(machine.split(",")[0])

@@ -47,9 +47,12 @@ class Run:
         return self.context.get("commit", "")[:7]
 
     def machine(self, backend=""):
-        """The GPU of the backend, or the processor."""
+        """The GPU of the backend, or the processor with the number of its CPUs: many machines have one processor."""
         gpu = self.context.get(f"device_{backend}") or self.context.get("gpu_0") if backend in ON_GPU else None
-        return gpu.split(",")[0] if gpu else self.context.get("processor", "a machine without a name")
+        if gpu:
+            return gpu.split(",")[0]
+        cpus = f", {self.context['num_cpus']} CPUs" if "num_cpus" in self.context else ""
+        return self.context.get("processor", "a machine without a name") + cpus
 
     def program(self, backend):
         if self.is_ours:
@@ -191,12 +194,17 @@ class Results:
             getattr(self, kind).extend(Entry(whole, fields) for fields in document.get(kind, []))
 
     def name_runs(self):
-        """Runs of one machine are told apart by their files."""
-        files = collections.defaultdict(set)
+        """Runs of one machine are told apart by their commits; by their files where two have the same row."""
+        commits, files = collections.defaultdict(set), collections.defaultdict(set)
         for run in self.runs:
-            files[run.machine()].add(run.file)
+            commits[run.machine()].add(run.commit)
+        for one in [*self.rows, *self.ledgers, *self.frontiers, *self.memories]:
+            files[one.run.machine(), one.run.name, json.dumps(one.key, sort_keys=True)].add(one.run.file)
+        twice = {file for its in files.values() if len(its) > 1 for file in its}
         for run in self.runs:
-            run.suffix = f" ({run.file.removesuffix('.json')})" if len(files[run.machine()]) > 1 else ""
+            commit = run.commit if run.file not in twice else ""
+            if run.file in twice or len(commits[run.machine()]) > 1:
+                run.suffix = f" ({commit or run.file.removesuffix('.json')})"
 
 
 def take_trainings(rows, said):

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import stat
 import tempfile
 import unittest
 
@@ -66,9 +67,16 @@ class Files(unittest.TestCase):
         run = model.rows[1].run
         self.assertEqual((run.program("cuda"), run.machine("cuda")), ("Lamina cuda+graph", "NVIDIA H200"))
 
-    def test_two_runs_of_one_machine_are_told_apart(self):
-        model, _ = self.read(made.document(made.network()), made.document(made.network(forward=90)))
-        self.assertEqual(len({one.who for one in model.rows}), 2)
+    def test_runs_are_told_apart_where_they_are_of_two_machines_or_commits_or_have_the_same_row(self):
+        def whose(*files):
+            documents = [made.document(made.network(net), facts) for net, facts in files]
+            return [one.who.removesuffix(", Lamina eigen") for one in made.model_of(*documents).rows[::3]]
+
+        other, two, eight = {"commit": "fedcba9876543210"}, {"num_cpus": 2}, {"num_cpus": 8}
+        self.assertEqual(whose(("a", {}), ("b", {})), ["Test CPU"] * 2)
+        self.assertEqual(whose(("a", two), ("a", eight)), ["Test CPU, 2 CPUs", "Test CPU, 8 CPUs"])
+        self.assertEqual(whose(("a", {}), ("b", other)), ["Test CPU (0123456)", "Test CPU (fedcba9)"])
+        self.assertEqual(whose(("a", {}), ("a", other)), ["Test CPU (file0)", "Test CPU (file1)"])
 
     def test_files_of_one_name_are_called_by_their_folders_too(self):
         paths = []
@@ -79,12 +87,14 @@ class Files(unittest.TestCase):
         self.assertEqual(list(results.read(paths)[0].files), ["before-1.json", "after-1.json"])
         self.assertEqual(list(results.read(paths[:1])[0].files), ["1.json"])
 
-    def test_a_file_that_is_there_twice_counts_once(self):
+    def test_a_file_that_is_there_twice_counts_once_and_one_that_is_not_there_is_named(self):
         paths = [made.write(self.folder, name, made.document(made.network())) for name in ("a.json", "copy.json")]
         model, problems = results.read([paths[0], *paths])
         self.assertEqual(len(model.rows), 3)
         self.assertEqual({one["what"] for one in problems}, {"the same as a.json, which is in the page"})
         self.assertEqual([os.path.basename(one["file"]) for one in problems], ["a.json", "copy.json"])
+        _, problems = results.read([os.path.join(self.folder, "none.json")])
+        self.assertRegex("{file}: {what}".format(**problems[0]), "none.json: .*No such file")
 
     def test_a_result_file_is_not_overwritten_by_the_page(self):
         path = made.write(self.folder, "a.json", made.document(made.network()))
@@ -95,22 +105,35 @@ class Files(unittest.TestCase):
         with open(path) as file:
             self.assertIn("benchmarks", json.load(file))
 
-    def test_a_page_that_cannot_be_written_leaves_nothing(self):
+    def test_links_are_followed_and_what_is_no_regular_file_is_written_to(self):
         with self.assertRaises(IsADirectoryError):
             packages.write(self.folder, b"page")
         self.assertEqual(os.listdir(self.folder), [])
-
-    def test_a_file_that_is_not_there_is_named(self):
-        _, problems = results.read([os.path.join(self.folder, "none.json")])
-        self.assertIn("none.json", problems[0]["file"])
-        self.assertIn("No such file", problems[0]["what"])
+        link, target, pipe, full = (os.path.join(self.folder, name) for name in ("link", "target", "pipe", "full"))
+        os.symlink(made.write(self.folder, "target", ""), link)
+        packages.write(link, b"page")
+        os.mkfifo(pipe)
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        packages.write(pipe, b"page")
+        with open(target, "rb") as file, open(reader, "rb") as piped:
+            self.assertEqual((file.read(), piped.read(), os.path.islink(link)), (b"page", b"page", True))
+        self.assertTrue(stat.S_ISFIFO(os.stat(pipe).st_mode))
+        os.symlink("/dev/full", full)
+        path = made.write(self.folder, "a.json", made.document(made.network()))
+        with contextlib.redirect_stderr(io.StringIO()) as text:
+            self.assertEqual(command.run([path, "-o", full]), 1)
+        self.assertIn("full cannot be written: No space left on device", text.getvalue())
+        self.assertTrue(os.path.islink(full))
 
     def test_what_is_no_result_file_is_left_out_with_the_reason(self):
         whole = json.dumps(made.document(made.network()))
         nan = json.dumps(made.document(made.row(made.key(), float("nan"))))
         old = made.document(made.network(), {"lamina_format": 1})
+        row = made.row(made.key(), 1)[0]
+        del row["key"]
         for content, what in (
             ("", "empty"),
+            (made.document([row]), "benchmarks[0]: 'key' is a required property"),
             (whole[:-40], "line 1, column"),
             (b"\xff\xfe{}", "UTF-8"),
             (nan, "NaN"),
@@ -135,45 +158,35 @@ class Files(unittest.TestCase):
             trainings=[{"name": "x", "key": made.key(), "samples": 1, "epochs": 1, "best_possible": best}],
         )
         self.assertEqual(self.read(whole)[1], [])
-        for path, value in (
-            ("benchmarks[3].real_time", "fast"),
-            ("benchmarks[3].real_time", 0),
-            ("benchmarks[3].real_time", True),
-            ("benchmarks[3].real_time", 1e308),
-            ("benchmarks[3].real_time", 10**400),
-            ("benchmarks[3].real_time", 1e-320),
-            ("benchmarks[3].real_times", []),
-            ("benchmarks[3].real_times[0]", 0),
-            ("benchmarks[3].time_unit", "days"),
-            ("benchmarks[3].key", 3),
-            ("benchmarks[3].key.batch", 16.5),
-            ("benchmarks[3].key.batch", 0),
-            ("benchmarks[3].joules", -1),
-            ("benchmarks[3].grade_reasons", "slow"),
-            ("benchmarks[3].peak_flops_per_second", -1),
-            ("benchmarks[3].loss", "small"),
-            ("ledgers[0].calls[0].seconds", -1),
-            ("ledgers[0].peak_flops_per_second", 5e-324),
-            ("frontiers[0].lines[0].algorithms[0].error", -1),
-            ("frontiers[0].lines[0].algorithms[0].low", "x"),
-            ("memories[0].total", -1),
-            ("memories[0].largest_batch", "many"),
-            ("comparisons[0].verdict", "nicer"),
-            ("answers[0].value", "4"),
-            ("trainings[0].best_possible.loss", "low"),
-        ):
+        wrong = {
+            "benchmarks[3].real_time": ("fast", 0, True, 1e308, 10**400, 1e-320),
+            "benchmarks[3].real_times": ([],),
+            "benchmarks[3].real_times[0]": (0,),
+            "benchmarks[3].time_unit": ("days",),
+            "benchmarks[3].key": (3,),
+            "benchmarks[3].key.batch": (16.5, 0),
+            "benchmarks[3].joules": (-1,),
+            "benchmarks[3].grade_reasons": ("slow",),
+            "benchmarks[3].peak_flops_per_second": (-1,),
+            "benchmarks[3].loss": ("small",),
+            "ledgers[0].calls[0].seconds": (-1,),
+            "ledgers[0].peak_flops_per_second": (5e-324,),
+            "frontiers[0].lines[0].algorithms[0].error": (-1,),
+            "frontiers[0].lines[0].algorithms[0].low": ("x",),
+            "memories[0].total": (-1,),
+            "memories[0].largest_batch": ("many",),
+            "comparisons[0].verdict": ("nicer",),
+            "answers[0].value": ("4",),
+            "trainings[0].best_possible.loss": ("low",),
+        }
+        for path, value in [(path, value) for path, values in wrong.items() for value in values]:
             with self.subTest(path=path, value=value):
-                wrong = place = json.loads(json.dumps(whole))
+                document = place = json.loads(json.dumps(whole))
                 *steps, last = (int(one) if one.isdigit() else one for one in re.findall(r"\w+", path))
                 for step in steps:
                     place = place[step]
                 place[last] = value
-                self.assertIn(f"{path}: ", self.problem(wrong))
-
-    def test_rows_without_a_key_are_left_out(self):
-        row = made.row(made.key(), 1)[0]
-        del row["key"]
-        self.assertIn("benchmarks[0]: 'key' is a required property", self.problem(made.document([row])))
+                self.assertIn(f"{path}: ", self.problem(document))
 
 
 if __name__ == "__main__":

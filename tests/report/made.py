@@ -15,7 +15,6 @@ NEAR = (1.0, 1.01, 0.99, 1.02, 0.98, 1.005)
 KEY = {"what": "ledger", "network": "net", "backend": "eigen", "type": "f32", "layout": "nchw", "batch": 4}
 CONTEXT = {
     "processor": "Test CPU",
-    "processor_cores": "2",
     "commit": "0123456789abcdef",
     "lamina_format": 2,
     "load_average_start": "0.10 0.20 0.30",
@@ -78,6 +77,17 @@ def comparison(name="net/x", **more):
     found = {"ratio": 1.2, "low": 1.1, "high": 1.3, "first_seconds": 1, "seconds": 1.2, "verdict": "slower"}
     names = {"name": name, "first": "x/old.json", "second": "x/new.json"}
     return names | {"key": key(), "rerun": f"race {name}"} | found | more
+
+
+def raced(net="resnet50"):
+    """A race in which torch takes 1.5 times as long, and what lamina_bench compare found."""
+    torch = VARIANTS[1]["variant"]
+    rows = race({"eigen": [100, 102], torch: [150, 153]}, net=net)
+    names = {"name": rows[0]["name"], "first": torch, "second": "eigen", "key": rows[0]["key"]}
+    found = comparison(**names, ratio=0.5, low=0.4, high=0.8, verdict="faster")
+    fastest = found | {"first": "fastest", "fastest": torch}
+    mean = {"part": "total", "first": torch, "second": "eigen", "networks": 2, "ratio": 0.5, "low": 0.4, "high": 0.8}
+    return document(rows, {"variants": VARIANTS}, comparisons=[found, fastest], means=[mean])
 
 
 def call(layers, op, pass_, seconds, flops, count):
@@ -153,10 +163,6 @@ def points(section, chart=0):
 
 def texts(table):
     return [[one if isinstance(one, str) else one["text"] for one in its["cells"]] for its in table["rows"]]
-
-
-def said(sentences):
-    return [one if isinstance(one, str) else one["text"] for one in sentences]
 
 
 def main():

@@ -92,10 +92,15 @@ class Page(unittest.TestCase):
         self.assertIn("file1.json is left out: not JSON: line 1, column 2", self.said)
         self.assertEqual((its.data["files"], its.data["title"]), (["file0.json"], "Test CPU"))
 
-    def test_a_section_without_data_says_what_fills_it(self):
-        sections = Reader(self.make(made.document())).sections
-        for name in sections.keys() - {"machine", "published"}:
-            self.assertRegex(sections[name]["fill"], "^lamina_bench ")
+    def test_the_networks_come_first_and_a_section_without_data_says_what_fills_it(self):
+        empty, its = (Reader(self.make(made.document(rows))) for rows in ((), made.network(more={"grade": "D"})))
+        for name in empty.sections.keys() - {"machine", "published"}:
+            self.assertRegex(empty.sections[name]["fill"], "^lamina_bench ")
+        self.assertEqual([list(one.sections)[0] for one in (empty, its)], ["networks"] * 2)
+        self.assertEqual([name for name, one in its.sections.items() if not one["fill"]],
+                         ["networks", "cost", "machine", "published"])
+        bad = "Test CPU: grades of rows (A to D): D: 3; load average 0.1 to 0.1."
+        self.assertEqual([one.data["warnings"] for one in (empty, its)], [[], [bad]])
 
     def test_without_a_usable_file_there_is_no_page_and_no_traceback(self):
         out = os.path.join(self.folder, "none.html")
@@ -111,18 +116,17 @@ class Page(unittest.TestCase):
             ("noise\nERROR: No matching distribution found for x", "has no jsonschema.*: ERROR: No matching .* for x"),
         ):
             ended = subprocess.CompletedProcess([], 1, "", said)
-            with mock.patch.dict(os.environ, XDG_CACHE_HOME=self.folder), mock.patch("subprocess.run", return_value=ended):
-                with self.assertRaisesRegex(wheels.WheelError, text):
-                    packages.install()
+            with (
+                mock.patch.dict(os.environ, XDG_CACHE_HOME=self.folder),
+                mock.patch("subprocess.run", return_value=ended),
+                self.assertRaisesRegex(wheels.WheelError, text),
+            ):
+                packages.install()
 
     def test_a_page_of_thousands_of_rows_is_small(self):
         rates = {"flops_per_second": 1e11, "bytes_per_second": 1e10}
-        layers = [
-            row
-            for layer in range(50)
-            for part in ("forward", "backward_params")
-            for row in made.row(made.key(part, what="layer", layer=f"conv{layer}", algorithm="x"), 1 + layer, **rates)
-        ]
+        keys = [made.key(what="layer", layer=f"conv{place // 2}", algorithm="x" * place) for place in range(100)]
+        layers = [row for place, key in enumerate(keys) for row in made.row(key, 1 + place, **rates)]
         nets = [row for batch in (1, 2, 4, 16) for row in made.network(batch=batch)]
         documents = [made.document(nets + layers, {"commit": f"{number}"}) for number in range(6)]
         self.assertLess(len(self.make(*documents).encode()), 2e6)

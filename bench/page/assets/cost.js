@@ -63,16 +63,20 @@
   };
 
   const show = () => {
-    const all = ranked(its("what").value), priced = all.filter((item) => dollars(item) !== undefined);
+    const all = ranked(its("what").value);
     showRanking(all);
-    const records = priced.map((item) => ({
-                                 who: item.who,
-                                 usd: dollars(item),
-                                 price: priceOf(item),
-                                 whose: item.measured ? "measured" : "published",
-                                 run: item.run
-                               }));
-    if (views.cost) views.cost.height(38 * Math.max(1, priced.length)).data("records_0", records).runAsync();
+    const winsOf = (wins) => (wins === undefined ? "" : `; the cheapest below ${digits(wins)} USD/h`);
+    // Of a measured machine without a price, the fastest row is shown; published ones without a price are left out.
+    const isFirst = (item) => item.measured && all.find((one) => one.machine === item.machine) === item;
+    const records = all.filter((item) => dollars(item) !== undefined || isFirst(item)).map((item) => ({
+      who: item.who,
+      usd: dollars(item) || 0,
+      said: dollars(item) === undefined ? `no price${winsOf(breakEven(item, all))}` : digits(dollars(item)),
+      price: priceOf(item),
+      whose: item.measured ? "measured" : "published",
+      run: item.run
+    }));
+    if (views.cost) views.cost.height(38 * Math.max(1, records.length)).data("records_0", records).runAsync();
   };
 
   const chosen = () => itemsOf(its("what").value).find((item) => item.machine === its("machine").value);
@@ -104,7 +108,7 @@
       const input = (name, type, more) => make("input", {id: `cost-${name}`, type, ...more});
       const kwh = label("Electricity, USD/kWh ", input("kwh", "number", {min: "0", step: "0.01", value: "0"}));
       kwh.hidden = !data.energy;
-      const whats = data.whats.map((what) => make("option", {selected: what === data.what}, what));
+      const whats = data.whats.map((what) => make("option", {}, what));
       const slider = {min: "-3", max: "2", step: "0.01", "aria-label": "Price by the hour, from 0.001 to 100 USD"};
       return [
         make(

@@ -1,4 +1,4 @@
-// The networks: one with all its passes, and its speed-up against a chosen row; one pass of all.
+// The networks: ours among the published machines, as a picture and in numbers; the times of all networks.
 "use strict";
 {
   let data;
@@ -13,36 +13,95 @@
   const timeCell = (time) => {
     if (!time) return "";
     const note = time.low !== undefined ? `${digits(time.low)} – ${digits(time.high)}` : "";
-    const title = time.run && `${time.name}: ${time.samples} passes${
-        time.grade ? `, grade ${time.grade}` : ""}. Click copies the command.`;
+    const title = time.run && `${time.name}: ${time.samples} passes, ${time.grade}. Click copies the command.`;
     return {text: digits(time.ms), number: time.ms, note, title, rerun: time.run, under: true};
   };
 
-  /// How many times as fast as the reference: what lamina_bench compare found where both took turns; else the ratio of
+  /// How many times as fast as another machine: what lamina_bench compare found where both took turns; else the ratio of
   /// the medians alone.
-  const speedUp = (time, base) => (time.turns || {})[value("against")] || {ratio: base.ms / time.ms};
-
-  const speedCell = (time, base) => {
+  const speedCell = (time, other, base) => {
     if (!time || !base) return "";
-    const {ratio, low, high} = speedUp(time, base);
+    const {ratio, low, high} = (time.turns || {})[data.machines.indexOf(other)] || {ratio: base.ms / time.ms};
     const note = low < high ? `${digits(low)} – ${digits(high)}` : "";
     return {text: `×${digits(ratio)}`, number: ratio, note, under: true};
   };
 
   const rowOf = (machine, cells) => ({
     cells: [machine.label, ...cells],
-    head: machine.source,
-    mark: [machine.ours ? "ours" : "", machine === reference() ? "reference" : ""].join(" ").trim()
+    head: `${machine.label}: ${machine.source}`,
+    mark: [
+      machine.ours ? "ours" : machine.measured ? "other" : "", machine === reference() ? "reference" : ""
+    ].join(" ").trim()
   });
-  /// The machines by their times of a network; those without it come last.
+  /// The machines that have a time, by their times; those without one of this pass come last.
   const inOrder = (machines, net, part) => {
     const msOf = (machine) => (timeOf(machine, net, part) || {ms: 1e30}).ms;
     return machines.sort((a, b) => msOf(a) - msOf(b));
   };
+  const rowsWith = (net, part) => inOrder(data.machines.filter((machine) => timeOf(machine, net, part)), net, part);
+  const ourFirst = (rows) => rows.find((one) => one.ours) || rows.find((one) => one.measured);
   const figure = (number) => ({text: digits(number), number});
 
-  const showOne = () => {
-    const net = value("network"), pass = value("pass");
+  /// The numbers that matter: our time, the race, and the nearest published machine that has this network.
+  const showNumbers = (net, part) => {
+    const tiles = [], rows = rowsWith(net, part), msOf = (machine) => timeOf(machine, net, part).ms;
+    const tile = (text, about, bad) =>
+        tiles.push(make("p", {className: bad ? "bad" : ""}, make("strong", {}, text), ` ${about}`));
+    const range = ({low, high}) => (low ? `${digits(low)} – ${digits(high)}` : "no interval");
+    const first = ourFirst(rows);
+    if (first) {
+      const time = timeOf(first, net, part), passes = time.samples > 1 ? `half of ${time.samples} passes` : "one pass";
+      const about = `${net}, ${part}, 16 images: ${first.label}; ${passes}: ${range(time)} ms; ${time.grade}`;
+      tile(`${digits(time.ms)} ms`, about, /^grade [CD]/.test(time.grade));
+    }
+    const [race] = data.raced.filter((one) => one.part === part && (one.networks || one.network === net))
+                       .sort((a, b) => b.networks - a.networks || a.ratio - b.ratio);
+    if (race) {
+      const about = `as fast as ${race.other}: ${race.series}, ${race.network} (${range(race)}) ${race.verdict}`;
+      tile(`×${digits(race.ratio)}`, about.trim());
+    }
+    const apart = (machine) => Math.abs(Math.log(msOf(machine) / msOf(first)));
+    const [near] = first ? rows.filter((one) => !one.measured).sort((a, b) => apart(a) - apart(b)) : [];
+    if (near) tile(`×${digits(msOf(near) / msOf(first))}`, `as fast as the nearest published machine, ${near.label}`);
+    byId("networks-numbers").replaceChildren(...tiles);
+  };
+
+  /// A row for each machine, by time, with a dot on a logarithmic axis. The fastest row of a published device, or of
+  /// another program, stands for all of its rows.
+  const showPicture = (net, part) => {
+    const all = rowsWith(net, part), rows = all.filter((one) => all.find((other) => other.group === one.group) === one);
+    const times = rows.map((machine) => timeOf(machine, net, part)), first = ourFirst(rows);
+    const low = Math.min(...times.map((time) => time.low || time.ms)) / 1.3;
+    const high = Math.max(...times.map((time) => time.high || time.ms)) * 1.3;
+    const at = (ms) => 100 * Math.log(ms / low) / Math.log(high / low);
+    const mark = (className, from, to, text) => {
+      const its = make("i", {className}, text);
+      its.style.left = `${at(from)}%`;
+      if (to) its.style.width = `${at(to) - at(from)}%`;
+      return its;
+    };
+    const steps = [-2, -1, 0, 1, 2, 3, 4, 5, 6].flatMap((power) => [1, 2, 5].map((step) => step * 10 ** power));
+    const inside = steps.filter((ms) => ms > low && ms < high);
+    const ticks = inside.length > 5 ? inside.filter((ms) => Number.isInteger(Math.log10(ms))) : inside;
+    const plain = (cell) => (cell ? {...cell, note: ""} : "");
+    const cells = (time) => [
+      make(
+          "td", {className: "plot"}, ...ticks.map((tick) => mark("tick", tick)),
+          time.low ? mark("range", time.low, time.high) : null, mark("dot", time.ms)),
+      plain(timeCell(time)), first ? plain(speedCell(time, first, timeOf(first, net, part))) : ""
+    ];
+    const table = byId("networks-picture");
+    fillTable(table, {
+      caption: `${net}, ${part}, 16 images${first ? `; ×: times as fast as ${first.label}` : ""}`,
+      head: ["machine", "", "ms", "×"],
+      rows: rows.map((machine, i) => rowOf({...machine, label: machine.short}, cells(times[i])))
+    });
+    const head = table.tHead.rows[0].cells[1], unit = (ms) => (ms < 1000 ? `${ms} ms` : `${ms / 1000} s`);
+    head.className = "plot";
+    head.append(...ticks.map((ms) => mark("label", ms, 0, unit(ms))));
+  };
+
+  const showOne = (net, pass) => {
     const rows = inOrder(data.machines.filter((machine) => machine.times[net]), net, pass);
     const parts = data.passes.filter((part) => rows.some((machine) => timeOf(machine, net, part)));
     const base = (part) => timeOf(reference(), net, part);
@@ -54,7 +113,7 @@
       const time = timeOf(machine, net, pass);
       return [
         ...parts.map((part) => timeCell(timeOf(machine, net, part))),
-        ...compared.map((part) => speedCell(timeOf(machine, net, part), base(part))),
+        ...compared.map((part) => speedCell(timeOf(machine, net, part), reference(), base(part))),
         time ? figure(16e3 / time.ms) : "",
         ...(memory ? [time && time.MiB ? figure(time.MiB) : ""] : [])
       ];
@@ -64,11 +123,10 @@
     fillTable(byId("networks-one"), {caption, head, rows: rows.map((machine) => rowOf(machine, cells(machine)))});
   };
 
-  const showAll = () => {
-    const part = value("pass");
+  const showAll = (first, part) => {
     const nets = data.networks.filter((net) => data.machines.some((machine) => timeOf(machine, net, part)));
     const some = data.machines.filter((machine) => nets.some((net) => timeOf(machine, net, part)));
-    const rows = inOrder(some, value("network"), part);
+    const rows = inOrder(some, first, part);
     fillTable(byId("networks-all"), {
       caption: `All networks, ${part}, ms`,
       head: ["machine", ...nets],
@@ -76,30 +134,10 @@
     });
   };
 
-  /// Every measured row against the chosen one, network by network.
-  const showChart = () => {
-    if (!views.speedups) return;
-    const part = value("pass"), records = [];
-    for (const net of data.networks)
-      for (const machine of data.machines) {
-        const time = timeOf(machine, net, part), base = timeOf(reference(), net, part);
-        if (!machine.measured || machine === reference() || !time || !base) continue;
-        records.push(
-            {network: net, series: machine.label, ...speedUp(time, base), ms: time.ms, base: base.ms, run: time.run});
-      }
-    byId("networks-chart").hidden = !records.length;
-    if (!records.length) return;
-    const count = (field) => new Set(records.map((one) => one[field])).size;
-    views.speedups.height(Math.max(40, count("network") * (10 + 10 * count("series"))))
-        .data("records_2", records)
-        .runAsync();
-    byId("networks-chart-of").textContent = `Speed-up of ${part} against ${reference().label}`;
-  };
-
   const show = () => {
-    showOne();
-    showAll();
-    showChart();
+    for (const show of [showNumbers, showPicture, showOne, showAll]) show(value("network"), value("pass"));
+    if (views.raced && data.raced.some((one) => one.part === value("pass")))
+      views.raced.signal("raced_pick", value("pass")).runAsync();
   };
 
   ownParts.networks = {
@@ -107,14 +145,20 @@
       data = its;
       const same = (list) => list.map((one) => [one, one]);
       const machines = data.machines.map((one, i) => [one.label, String(i)]);
+      const key = {ours: "Lamina", other: "other programs, measured", published: "published"};
       return [
+        make("div", {id: "networks-numbers"}),
         make(
             "div", {className: "controls"}, choice("Network", "network", same(data.networks), data.network),
-            choice("Pass", "pass", same(data.passes), "total"),
-            choice("Speed-up against", "against", machines, String(data.reference))),
-        tableOf(null, {id: "networks-one"}),
-        make("div", {id: "networks-chart"}, make("h3", {id: "networks-chart-of"}), ...charts),
-        tableOf(null, {id: "networks-all"})
+            choice("Pass", "pass", same(data.passes), data.pass),
+            ...Object.entries(key).map(([mark, text]) => make(
+                "span", {className: `key ${mark}`}, make("i", {className: "dot"}), text))),
+        make("div", {className: "beside"}, tableOf(null, {id: "networks-picture"}), ...charts),
+        make(
+            "details", {}, make("summary", {}, "All passes of this network, and speed-ups"),
+            make("div", {className: "controls"}, choice("Against", "against", machines, String(data.reference))),
+            tableOf(null, {id: "networks-one"})),
+        make("details", {}, make("summary", {}, "All networks"), tableOf(null, {id: "networks-all"}))
       ];
     },
     start: () => {

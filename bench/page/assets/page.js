@@ -56,10 +56,6 @@ document.addEventListener("click", (event) => {
 
 const copyButton = (command) =>
     make("button", {type: "button", className: "copy", "data-run": command, "aria-label": "copy the command"}, "copy");
-const sentence = (tag, said) => (typeof said === "string" ?
-                                     make(tag, {}, said) :
-                                     make(tag, {}, said.text, " ", said.rerun ? copyButton(said.rerun) : null));
-
 /// What is built when it is opened first.
 const folded = (title, content, open = false) => {
   const details = make("details", {open}, make("summary", {}, title));
@@ -102,40 +98,15 @@ const chartOf = (its) => make(
 
 const ownParts = {};  // by section: the function that makes what it has of its own
 
-const isEmpty = (section) => !["charts", "tables", "folded", "data"].some(
-    (name) => Array.isArray(section[name]) ? section[name].length : section[name]);
-
 const sectionOf = (section) => {
   const charts = (section.charts || []).map(chartOf);
   const own = ownParts[section.name];
-  const fill = section.fill && make(
-      "p", {className: "muted"}, "Nothing of this machine in these files. This fills it: ",
-      make("code", {}, section.fill), " ", copyButton(section.fill));
   return make(
       "section", {id: section.name, "aria-labelledby": `${section.name}-title`, "data-short": section.short},
       make("h2", {id: `${section.name}-title`}, section.title), section.lead ? make("p", {}, section.lead) : null,
-      fill || null, ...(own ? own.make(section.data, charts) : charts), ...(section.tables || []).map(tableOf),
+      ...(own ? own.make(section.data, charts) : charts), ...(section.tables || []).map(tableOf),
       (section.folded || []).length ? folded(section.folded_title, () => section.folded.map(tableOf)) : null,
-      make("ul", {className: "notes"}, ...(section.notes || []).map((note) => sentence("li", note))));
-};
-
-/// The first sentences of each section, as a list that leads there.
-const summaryOf = (sections) => {
-  const list = make("dl");
-  for (const {name, short, answers} of sections) {
-    if (!answers || !answers.length) continue;
-    list.append(make("dt", {}, make("a", {href: `#${name}`}, short)));
-    const said = answers.map((one) => sentence("dd", one));
-    list.append(...said.slice(0, 4));
-    if (said.length > 4)
-      list.append(make("dd", {}, folded(`and ${said.length - 4} more`, () => said.slice(4).map(
-          (one) => make("p", {}, ...one.childNodes)))));
-  }
-  return list.childElementCount ?
-      make(
-          "section", {id: "summary", "aria-labelledby": "summary-title"},
-          make("h2", {id: "summary-title"}, "What these files say"), list) :
-      null;
+      make("ul", {className: "notes"}, ...(section.notes || []).map((note) => make("li", {}, note))));
 };
 
 const problemsOf = (problems) => (problems.length ?
@@ -144,14 +115,11 @@ const problemsOf = (problems) => (problems.length ?
         make("ul", {}, ...problems.map((one) => make("li", {}, make("strong", {}, one.file), `: ${one.what}`)))) :
     null);
 
-/// What the files lack, in one place at the end.
-const missingOf = (sections) => (sections.length ?
-    make(
-        "section", {id: "missing", "aria-labelledby": "missing-title"},
-        make("h2", {id: "missing-title"}, "Not in these files"),
-        make("ul", {}, ...sections.map((one) => make(
-            "li", {}, `${one.title}: `, make("code", {}, one.fill), " ", copyButton(one.fill))))) :
-    null);
+/// What the files lack, in one line at the end.
+const missingOf = (sections) => make(
+    "p", {id: "missing"}, "Not in these files (a click copies the command that measures it): ",
+    ...sections.flatMap(({title, fill}, i) => [
+      i ? ", " : "", make("button", {type: "button", className: "copy", "data-run": fill, title: fill}, title)]));
 
 /// Light, dark, or as the system has it. Colours are CSS alone: charts follow by themselves.
 byId("theme").addEventListener("click", () => {
@@ -170,14 +138,14 @@ const readData = () => {
 /// Ends when every chart is drawn.
 const drawn = (async () => {
   const data = await readData();
-  const full = data.sections.filter((section) => !isEmpty(section));
+  const full = data.sections.filter((section) => !section.fill), missing = data.sections.filter((one) => one.fill);
   byId("machines").textContent = data.title;
   byId("files").textContent = data.files.join(", ");
-  const summary = summaryOf(full);
   document.querySelector("nav ul").append(
       ...full.map((one) => make("li", {}, make("a", {href: `#${one.name}`}, one.short))));
   byId("main").append(...[
-    problemsOf(data.problems), summary, ...full.map(sectionOf), missingOf(data.sections.filter(isEmpty))
+    problemsOf(data.problems), ...data.warnings.map((one) => make("p", {className: "bad"}, one)),
+    ...full.map(sectionOf), missing.length ? missingOf(missing) : null
   ].filter(Boolean));
   for (const chart of full.flatMap((section) => section.charts || [])) await draw(chart.name, chart.spec);
   for (const section of full)

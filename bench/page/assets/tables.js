@@ -13,9 +13,12 @@ const cellOf = (value, numeric) => {
   return make("td", its, ...content);
 };
 
+/// Names of files may be broken after their marks.
+const breakable = (text) => text.split(/(?<=[_/])/).flatMap((part) => [part, make("wbr")]);
+
 const rowOf = ({cells, rerun, mark, head}, numeric, copied) => make(
     "tr", {className: mark},
-    ...cells.map((value, i) => (head && i === 0 ? make("th", {scope: "row", title: head}, value) :
+    ...cells.map((value, i) => (head && i === 0 ? make("th", {scope: "row", title: head}, ...breakable(value)) :
                                                   cellOf(value, i >= numeric))),
     copied ? make("td", {}, rerun ? copyButton(rerun) : null) : null);
 

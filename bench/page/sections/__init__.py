@@ -4,5 +4,5 @@ from page.sections import batches, comparisons, cost, frontier, machines, memory
 from page.sections import threads, time_by_op, training
 
 # In the order in which they stand.
-ALL = (machines, networks, batches, threads, time_by_op, roofline, frontier, comparisons, memory, cost, training)
+ALL = (networks, comparisons, batches, threads, time_by_op, roofline, frontier, memory, training, cost, machines)
 ALL += (publications,)

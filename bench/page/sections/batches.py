@@ -3,27 +3,27 @@
 import collections
 
 from page import charts
-from page.parts import cell, row, section, sentence, size, table
+from page.parts import cell, row, section, size, table
 
 LEAD = "Milliseconds of one image against the batch, both logarithmic. Where a line is flat, a larger batch is no gain."
 FILL = "lamina_bench sweep resnet18 --benchmark_out=sweep.json"
+ANSWERS = "What the sweep answers"
 QUESTIONS = {
     "batch_flat": "From which batch on does a larger one gain less than 5 %?",
     "largest_batch": "Which batch is the largest that fits in memory?",
     "odd_batches": "Is an image cheaper in an odd batch?",
 }
-SHORT = {"batch_flat": "A larger batch gains less than 5 % per image from batch", "largest_batch": "Largest batch"}
 
 
 def make(model):
     swept = series(model)
-    drawn = [by_batch(swept), *throughput(swept)] if swept else []
-    tables = answers_of(model, QUESTIONS)
+    drawn = [by_batch(swept)] if swept else []
+    answers = answers_of(model, QUESTIONS)
     left_out = [row([name_of(one), one["reason"]], one.rerun) for one in model.not_planned]
-    tables.append(table("Left out of a sweep, as it cannot be planned", ["network", "why"], left_out, 99))
-    lead, fill = LEAD if drawn else "", "" if drawn or any(one["rows"] for one in tables) else FILL
-    answers = list(short_answers(model))
-    return section("batches", "Batch sweep", "Batches", lead, fill, tables, charts=drawn, answers=answers)
+    tables = [table("Left out of a sweep, as it cannot be planned", ["network", "why"], left_out, 99)]
+    fill = "" if drawn or any(one["rows"] for one in answers + tables) else FILL
+    return section("batches", "Batch sweep", "Batches", LEAD if drawn else "", fill, tables, answers,
+                   folded_title=ANSWERS, charts=drawn)
 
 
 def series(model):
@@ -49,18 +49,6 @@ def answers_of(model, questions):
 def answer(one):
     value = one.get("value")
     return one["text"] if value is None else cell(f"{value:.0f}", value, one["text"])
-
-
-def short_answers(model):
-    """Each question in a sentence: the values that answer it, each with its networks."""
-    for what, text in SHORT.items():
-        values = collections.defaultdict(list)
-        its = [one for one in model.answers if one["what"] == what and one.get("value") is not None]
-        for one in its:
-            values[f"{one['value']:.0f}"].append(one.key["network"])
-        if values:
-            said = "; ".join(f"{value} ({', '.join(dict.fromkeys(nets))})" for value, nets in values.items())
-            yield sentence(f"{text}: {said}.", *(one.rerun for one in its))
 
 
 def by_batch(swept):
@@ -92,28 +80,3 @@ def reason(one):
         return one.failure
     wanted = f", {size(one['bytes_wanted'])} wanted" if one.get("bytes_wanted") else ""
     return f"out of memory{wanted}{' (predicted)' if one.get('predicted') else ''}"
-
-
-def throughput(swept):
-    """All networks of a machine in one chart: images per second as a share of the best batch's."""
-    points, networks = [], collections.Counter()
-    for (network, part, who), its in swept.items():
-        fitting = {batch: one for batch, one in its.items() if one.seconds}
-        best = 100 * min(one.median / batch for batch, one in fitting.items())
-        networks[f"{who}, {part}"] += 1
-        for batch, one in fitting.items():
-            high, low = (best * batch / end for end in one.quartiles)
-            share = {"share": best * batch / one.median, "low": low, "high": high}
-            points.append({"of": f"{who}, {part}", "series": network, "batch": batch, "run": one.rerun} | share)
-    if max(networks.values()) < 2:
-        return []
-    points.sort(key=lambda one: -networks[one["of"]])  # the machine with the most networks comes first
-    x, y = charts.batches(points), charts.free("share", "% of the best")
-    tip = charts.tips({"series": "network", "batch": "batch"}, share="% of the best", low="from", high="to")
-    layers = [
-        charts.layer([{"share": 95}], charts.DASHED, y=charts.number("share")),
-        *charts.ranged(points, "throughput_lit", x, y, tip, sort=None),
-    ]
-    title = "All networks: images per second, as a share of the best batch"
-    says = "Above the dashed line, at 95 %, a larger batch gains little. Where a line ends, memory or time did."
-    return [charts.chart("throughput", title, says, layers, ("Machine", "of"))]

@@ -5,7 +5,7 @@ import collections
 import os
 
 from page import charts
-from page.parts import cell, row, section, sentence, table
+from page.parts import cell, row, section, table
 
 LEAD = (
     "Time of the second over time of the first, by row: below 1 the second is faster. Intervals and verdicts are those "
@@ -25,9 +25,8 @@ def make(model):
     failures = [row([one["network"], one["variant"], one["reason"]]) for one in model.failures]
     tables = [table("Rows without a ratio", ["pair", "row", "verdict", "reason"], rest, 99),
               table("Left out of a race", ["network", "variant", "reason"], failures, 99)]
-    answers = [sentence(in_words(pair, its), *(one.rerun for one in its)) for pair, its in pairs.items()]
-    fill = "" if pairs else "lamina_bench compare BEFORE AFTER --benchmark_out=compared.json"
-    return section("comparisons", "Comparisons", "Comparisons", LEAD, fill, tables, answers=answers,
+    fill = "" if pairs or failures else "lamina_bench compare BEFORE AFTER --benchmark_out=compared.json"
+    return section("comparisons", "Comparisons", "Comparisons", LEAD, fill, tables,
                    charts=[chart(pairs)] if timed else [])
 
 
@@ -38,26 +37,13 @@ def names_of(one):
     return short if short[0] != short[1] else names
 
 
-def in_words(pair, its):
-    """The counts of the verdicts, with the greatest changes."""
-    counts = collections.Counter(one["verdict"] for one in its)
-    said = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
-    text = f"{pair}: {len(its)} row{'s' * (len(its) > 1)}, {said}"
-    for verdict, end, greatest in (("slower", max, "slowdown"), ("faster", min, "gain")):
-        changed = [one for one in its if one["verdict"] == verdict and one.get("ratio")]
-        if changed:
-            one = end(changed, key=lambda one: one["ratio"])
-            text += f"; the greatest {greatest}: {one['name']}, {one['ratio']:.3f} times"
-    return f"{text}."
-
-
 def chart(pairs):
     points = []
     for pair, its in pairs.items():
         timed = sorted((one for one in its if one.get("ratio")), key=lambda one: one["ratio"])
         for place, one in enumerate(timed):
             times = {"first_ms": 1e3 * one["first_seconds"], "second_ms": 1e3 * one["seconds"]}
-            numbers = {name: one[name] for name in ("ratio", "low", "high")} | times
+            numbers = {name: one[name] for name in ("ratio", "low", "high") if one.get(name)} | times
             about = {"pair": pair, "row": one["name"], "place": place, "run": one.rerun, "why": one.get("reason", "")}
             points.append(numbers | about | {"series": one["verdict"]})
     x = charts.number("place", "rows, sorted by ratio", {"labels": False, "ticks": False, "grid": False}, padding=12)

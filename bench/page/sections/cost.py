@@ -15,16 +15,16 @@ IDLE = "idle_power_w_"  # and the backend: the fact of its device
 
 def make(model):
     measured = [*network_items(model), *training_items(model)]
-    found = measured + list(published_items({one["what"] for one in measured}))
+    found = measured and measured + list(published_items({one["what"] for one in measured}))
     for one in found:
         one["prices"] = fitting(model.prices, one)
-    whats = list(dict.fromkeys(one["what"] for one in found))
-    first = [what for what in ("resnet50, training pass", "resnet18, training pass") if what in whats] or whats
+    whats = sorted(dict.fromkeys(one["what"] for one in found), key=lambda what: what != "resnet50, training pass")
     energy = any(one.get("joules") for one in found)
     fill = "" if measured else "lamina_bench run --backend=eigen --passes=9 --benchmark_out=networks.json"
-    data = {"prices": model.prices, "whats": whats, "what": first[0], "energy": energy, "items": found}
+    data = {"prices": model.prices, "whats": whats, "energy": energy, "items": found}
     notes = [] if energy else [no_joules(model)]
-    return section("cost", "Cost and energy", "Cost", LEAD, fill, charts=[chart()], notes=notes, data=data)
+    drawn = [chart()] if found else []
+    return section("cost", "Cost and energy", "Cost", LEAD, fill, charts=drawn, notes=notes, data=data)
 
 
 def network_items(model):
@@ -59,16 +59,16 @@ def common(one):
 
 
 def published_items(wanted):
-    """The published machines, for what is in the files; for every network, where nothing is."""
+    """The published machines, for what is in the files."""
     for one in published.machines():
         for network, times in one["times"].items():
             what = f"{network}, {PARTS['total']}"
-            if not wanted or what in wanted:
+            if what in wanted:
                 about = {"what": what, "unit": "million images", "who": one["label"], "machine": one["device"]}
                 yield about | {"seconds": MILLION * 1e-3 * times["total"] / published.BATCH}
     for (workload, platform), epochs in published.trainings().items():
         what = f"{workload}, training"
-        if not wanted or what in wanted:
+        if what in wanted:
             label, configuration = published.PLATFORMS[platform]
             about = {"what": what, "unit": "epoch", "who": label, "machine": label, "configuration": configuration}
             yield about | {"seconds": sum(float(line["elapsed"]) for line in epochs) / len(epochs)}
@@ -97,13 +97,13 @@ def chart():
     y = charts.name("who", axis=None, sort={"field": "usd", "op": "min"})
     color = charts.name("whose", scale={"domain": ["measured", "published"], "range": ["var(--c1)", "var(--c7)"]})
     tip = charts.tips({"who": "machine"}, usd="USD", price="USD/h")
-    text, shown = {"type": "text", "align": "left"}, charts.number("usd") | {"format": ".3~g"}
+    text = {"type": "text", "align": "left"}
     bar = {"type": "bar", "cursor": "pointer", "size": 14, "yOffset": 9}
     points = []
     layers = [
         charts.layer(points, text | {"dx": 2, "dy": -7}, x={"value": 0}, y=y, text=charts.name("who")),
-        charts.layer(points, text | {"dx": 4, "dy": 9}, x=x, y=y, text=shown),
+        charts.layer(points, text | {"dx": 4, "dy": 9}, x=x, y=y, text=charts.name("said")),
         charts.layer(points, bar, x=x, y=y, color=color, tooltip=tip),
     ]
-    says = "At the prices chosen above; machines without a price are in the table only."
+    says = "At the prices chosen above. Published machines without a price are in the table only."
     return charts.chart("cost", "Ranking", says, layers, legend=None, zoom=False)

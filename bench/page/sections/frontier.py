@@ -3,7 +3,7 @@
 import math
 
 from page import charts
-from page.parts import row, section, sentence, table
+from page.parts import row, section, table
 
 LEAD = (
     "Every algorithm of a layer that could be run. Those that no other beats in time, workspace, error and determinism "
@@ -22,30 +22,11 @@ def make(model):
     fill = "" if model.frontiers else "lamina_bench frontier resnet18 --benchmark_out=frontier.json"
     return section("frontier", "Frontier of each layer", "Frontier", LEAD, fill, folded_title=folded_title,
                    folded=[table(folded_title, head, refused, 99)], charts=[chart(points)] if points else [],
-                   answers=[sentence(in_words(its), its.rerun) for its in model.frontiers],
                    notes=[f"{its.title}: {INTERRUPTED}" for its in model.frontiers if its.get("complete") is False])
 
 
 def timed(line):
     return [one for one in line["algorithms"] if one.get("seconds")]
-
-
-def in_words(its):
-    """How often there is something to choose, and what the fastest choices would save."""
-    lines = [(line.get("layers", 1), timed(line)) for line in its["lines"] if timed(line)]
-    if not lines:
-        return f"{its.title}: no algorithm of any layer has a time."
-    several = sum(sum(bool(one.get("on_frontier")) for one in tried) > 1 for _, tried in lines)
-    text = f"{its.title}: {several} of {len(lines)} layers and passes have several algorithms on the frontier"
-    picked = fastest = 0
-    for layers, tried in lines:
-        for one in tried:
-            if one.get("picked"):
-                picked += layers * one["seconds"]
-                fastest += layers * min(other["seconds"] for other in tried)
-    if picked:
-        text += f"; those that are picked take {picked / fastest:.3f} times as long as the fastest"
-    return f"{text}."
 
 
 def ends(one):

@@ -5,7 +5,7 @@ import collections
 from page import prices
 from page.parts import cell, row, section, table
 
-FIRST = ("processor", "processor_cores", "memory", "gpu_0", "gpu_1", "gpu", "system", "kernel", "governor", "cpu_quota")
+FIRST = ("processor", "num_cpus", "memory", "gpu_0", "gpu_1", "gpu", "system", "kernel", "governor", "cpu_quota")
 MEANING = {"A": "measured quietly", "B": "small disturbances", "C": "disturbed", "D": "not to be relied on"}
 TIMES = (
     "Times are medians. The middle half of the passes lies between the two small numbers below a time. They are of one "
@@ -14,11 +14,7 @@ TIMES = (
 
 
 def make(model):
-    by_machine = collections.defaultdict(list)
-    for run in model.runs:
-        for machine in machines_of(run, model):
-            by_machine[machine].append(run)
-    notes = [summary(machine, runs, model) for machine, runs in by_machine.items()] + [TIMES]
+    notes = [summary(machine, runs, model) for machine, runs in by_machine(model).items()] + [TIMES]
     interrupted = [title(run) for run in model.runs if run.context.get("interrupted") == "True"]
     if interrupted:
         notes.append(f"Interrupted, so with fewer rows or passes than were asked for: {', '.join(interrupted)}.")
@@ -30,6 +26,22 @@ def make(model):
     facts = [table(f"All facts of {title(run)}", ["fact", "value"], rows_of(run), 99) for run in model.runs]
     heading, folded_title = "Machine and grade of the measurement", "The runs, one by one, with all facts"
     return section("machine", heading, "Machine", folded=[runs, *facts], folded_title=folded_title, notes=notes)
+
+
+def by_machine(model):
+    found = collections.defaultdict(list)
+    for run in model.runs:
+        for machine in machines_of(run, model):
+            found[machine].append(run)
+    return found
+
+
+def warnings(model):
+    """What stands above everything: the machines with rows of bad grades, with their load."""
+    for machine, runs in by_machine(model).items():
+        letters = [one["grade"] for one in model.rows if one.run in runs and one.get("grade")]
+        if "C" in letters or "D" in letters:
+            yield f"{machine}: grades of rows (A to D): {grades(letters)}{load_of(runs)}."
 
 
 def title(run):
@@ -51,11 +63,6 @@ def machines_of(run, model):
     return list(dict.fromkeys(map(run.machine, backends_of(run, model)))) or [run.machine()]
 
 
-def cores(run):
-    count = run.context.get("processor_cores") or run.context.get("num_cpus")
-    return f", {count} cores" if count else ""
-
-
 def loads(run):
     return [run.context.get(f"load_average_{when}", "").split(" ")[0] for when in ("start", "end")]
 
@@ -71,14 +78,16 @@ def grades(letters):
 def summary(machine, runs, model):
     """A machine in a line: its files, their days, load and grades."""
     count, days = len({run.file for run in runs}), sorted(filter(None, map(day, runs)))
-    text = f"{machine}{cores(runs[0])}: {count} file{'s' * (count > 1)}"
+    text = f"{machine}: {count} file{'s' * (count > 1)}"
     if days:
         text += f", {days[0]}" + (f" to {days[-1]}" if days[-1] != days[0] else "")
-    known = [load for load in (prices.number(load) for run in runs for load in loads(run)) if load is not None]
-    if known:
-        text += f"; load average {min(known):.1f} to {max(known):.1f}"
     rows = [one.get("grade", "none") for one in model.rows if one.run in runs]
-    return text + (f"; grades of rows: {grades(rows)}." if rows else ".")
+    return text + load_of(runs) + (f"; grades of rows: {grades(rows)}." if rows else ".")
+
+
+def load_of(runs):
+    known = [load for load in (prices.number(load) for run in runs for load in loads(run)) if load is not None]
+    return f"; load average {min(known):.1f} to {max(known):.1f}" if known else ""
 
 
 def line(run, model):
@@ -89,7 +98,7 @@ def line(run, model):
     letters = "; ".join(f"{letter}: {MEANING[letter]}" for letter in sorted(set(graded)))
     cells = [
         cell(run.name or run.file.removesuffix(".json"), title=title(run)),
-        ", ".join(machines_of(run, model)) + cores(run),
+        ", ".join(machines_of(run, model)),
         ", ".join(backends_of(run, model)) if run.is_ours else run.program(""),
         cell(run.commit, title=run.context.get("commit", "")),
         day(run),

@@ -1,7 +1,7 @@
 """Memory over the time of a plan: what is alive while each call runs."""
 
 from page import charts
-from page.parts import cell, figure, row, section, sentence, size, table
+from page.parts import cell, figure, row, section, table
 
 PARTS = ("parameters", "state", "optimiser", "inputs", "arena", "prepared", "total")
 LEAD = "Bytes of the arena that are in use while each call runs, by what they are for; forward first, then backward."
@@ -16,24 +16,12 @@ def make(model):
     points = [point for one in found for point in records(one)]
     fill = "" if found or raced else "lamina_bench memory resnet50 --benchmark_out=memory.json"
     tables = [totals(found), table("Memory that a race measured, MiB", head, raced, 3)]
-    answers = [sentence(in_words(one), one.rerun) for one in found if one.get("total")]
     return section("memory", "Memory over the plan's time", "Memory", LEAD if points else "", fill, tables,
-                   charts=[chart(points)] if points else [], answers=answers)
+                   charts=[chart(points)] if points else [])
 
 
 def name_of(one):
     return f"{one.title}, {one.get('mode') or one.key.get('part', '')}"
-
-
-def in_words(one):
-    text = f"{name_of(one)}: the plan takes {size(one['total'])}"
-    if one.get("arena"):
-        text += f", of which the arena has {size(one['arena'])}"
-    if one.get("largest_batch") is not None and one.get("limit_bytes"):
-        within = f"within {size(one['limit_bytes'])}"
-        largest = f"the largest batch {within} is {one['largest_batch']:.0f}"
-        text += f"; {largest}" if one["largest_batch"] else f"; not even one image fits {within}"
-    return f"{text}."
 
 
 def records(one):

@@ -1,38 +1,40 @@
 """The table of cnn-benchmarks: the published machines beside ours, and the speed-up against any of them.
 assets/networks.js draws it."""
 
+import collections
+
 from page import charts, published
-from page.parts import digits, section, sentence
+from page.parts import section
 
 PASSES = (*published.PASSES, "inference")
-LEAD = (
-    "Milliseconds of one pass over a minibatch of 16 images of 3x224x224 in f32, as in cnn-benchmarks: forward in "
-    "training mode, backward with the gradients of all parameters, no update. Another batch is shown per 16 images."
+NOTE = (
+    "A time is of one pass over 16 images of 3x224x224 in f32, as in cnn-benchmarks: forward in training mode, "
+    "backward with the gradients of all parameters, no update. Another batch is shown per 16 images."
 )
-CHART_SAYS = (
-    "Right of the dashed line is faster than the chosen row. Bars: of programs that took turns, the interval that "
-    "lamina_bench compare found; others have none, and their ratio is that of the medians."
-)
+RACED_SAYS = "A dot for each network, a diamond with its interval for the geometric mean, by lamina_bench compare."
 
 
 def make(model):
     measured, places = shown(model)
     add_comparisons(model, places)
-    machines = measured + [one | {"times": published_times(one)} for one in published.machines()]
+    machines = measured + list(map(as_measured, published.machines()))
     mine = dict.fromkeys(net for one in measured for net in one["times"])
     networks = [net for net in published.networks() if net in mine]
     networks += [net for net in [*mine, *published.networks()] if net not in networks]
-    said = list(spans(measured))
     first = "resnet50" if "resnet50" in mine or not mine else networks[0]
     fill = "" if measured else "lamina_bench run --backend=eigen --passes=9 --benchmark_out=networks.json"
-    data = {"networks": list(dict.fromkeys(networks)), "machines": machines, "passes": PASSES, "network": first,
-            "reference": reference(machines, first)}
-    return section("networks", "Networks, beside the published machines", "Networks", LEAD, fill, data=data,
-                   charts=[speedups()] if measured else [], answers=[*said[:1], *means(model), *said[1:]])
+    parts = [part for part in ("total", *PASSES) if any(part in one["times"].get(first, ()) for one in measured)]
+    raced = sorted(races(model), key=lambda one: ("total", *PASSES, "epoch").index(one["part"]))
+    data = {"networks": networks, "machines": machines, "passes": PASSES, "network": first,
+            "pass": (parts or PASSES)[0], "raced": raced, "reference": reference(machines, first)}
+    return section("networks", "Networks", "Networks", fill=fill, data=data,
+                   charts=[chart(raced)] if raced else [], notes=[NOTE])
 
 
-def published_times(machine):
-    return {net: {part: {"ms": ms} for part, ms in parts.items()} for net, parts in machine["times"].items()}
+def as_measured(machine):
+    """A published machine in the form of those that were measured."""
+    times = {net: {part: {"ms": ms} for part, ms in parts.items()} for net, parts in machine["times"].items()}
+    return machine | {"times": times, "group": machine["device"], "short": machine["device"]}
 
 
 def shown(model):
@@ -42,21 +44,26 @@ def shown(model):
     rows = [one for one in model.rows_of("net")
             if one.key["part"] in PASSES and one.seconds and not one.size and "threads" not in one.differs]
     with_published = {whose(one) for one in rows if one.batch == published.BATCH}
-    found, places = {}, {}
+    found, places, one_machine = {}, {}, len({one.machine for one in rows}) == 1
     for one in rows:
         if one.batch == published.BATCH or whose(one) not in with_published:
             label = one.who + (f", batch {one.batch}" if one.batch != published.BATCH else "")
-            about = {"label": label, "source": one.run.file, "ours": one.run.is_ours, "measured": True, "times": {}}
-            machine = found.setdefault((label, one.run.file), about)
+            group = label if one.run.is_ours else f"{one.machine}, {one.run.variant.get('engine')}"
+            short = label.removeprefix(f"{one.machine} ") if one_machine else label  # of several runs, which of them
+            about = {"label": label, "short": short, "source": one.run.file, "group": group, "ours": one.run.is_ours}
+            machine = found.setdefault(label, about | {"measured": True, "times": {}})
             time = machine["times"].setdefault(one.key["network"], {})[one.key["part"]] = time_of(one)
-            places[one.run.file, one.name, one.run.name] = list(found).index((label, one.run.file)), time
+            places[one.run.file, one.name, one.run.name] = list(found).index(label), time
     return list(found.values()), places
 
 
 def time_of(one):
     scale = 1e3 * published.BATCH / one.batch
     low, high = one.quartiles
-    about = {"samples": len(one.seconds), "run": one.rerun, "name": one.name, "grade": one.get("grade", "")}
+    letter = one.get("grade", "")
+    why = [reason[3:] for reason in one.get("grade_reasons", []) if reason.startswith(f"{letter}: ")]
+    grade = ": ".join(filter(None, [f"grade {letter}", "; ".join(why)])) if letter else "not graded"
+    about = {"samples": len(one.seconds), "run": one.rerun, "name": one.name, "grade": grade}
     return {"ms": one.median * scale, "low": low * scale, "high": high * scale, "MiB": one.reading("plan_MiB")} | about
 
 
@@ -67,34 +74,29 @@ def add_comparisons(model, places):
         rows = [places.get((one.run.file, one["name"], one[side])) for side in ("first", "second")]
         if one.get("ratio") and None not in rows:
             (first, first_time), (second, time) = rows
-            ratio, low, high = one["ratio"], one["low"], one["high"]
-            first_time.setdefault("turns", {})[second] = {"ratio": ratio, "low": low, "high": high}
-            time.setdefault("turns", {})[first] = {"ratio": 1 / ratio, "low": 1 / high, "high": 1 / low}
+            first_time.setdefault("turns", {})[second] = {name: one.get(name) for name in ("ratio", "low", "high")}
+            time.setdefault("turns", {})[first] = inverse(one)
 
 
-def spans(measured):
-    """The least and the greatest time of an image, of each row of ours; those with the most networks come first."""
-    for one in sorted(measured, key=lambda one: -len(one["times"])):
-        times = {net: parts["total"] for net, parts in one["times"].items() if "total" in parts}
-        if one["ours"] and times:
-            ends = sorted(times, key=lambda net: times[net]["ms"])
-            ends = dict.fromkeys((ends[0], ends[-1]))
-            texts = [f"{digits(times[net]['ms'] / published.BATCH)} ms ({net})" for net in ends]
-            text = f"{one['label']}: a training pass over an image takes {' to '.join(texts)}."
-            yield sentence(text, *(times[net]["run"] for net in ends))
+def inverse(one):
+    """A ratio of times as a speed-up, with the ends of its interval, where it has one."""
+    return {to: 1 / one[name] for to, name in (("ratio", "ratio"), ("low", "high"), ("high", "low")) if one.get(name)}
 
 
-def means(model):
-    """The geometric means that lamina_bench compare found, as speed-ups."""
-    for one in sorted(model.means, key=lambda one: -one["networks"]):
-        if one["part"] in ("total", "inference", "epoch"):
-            ends = f" ({digits(1 / one['high'])} to {digits(1 / one['low'])})" if one.get("low") else ""
-            text = (f"{one.run.file.removesuffix('.json')}, {one['part']}: {one['second']} is "
-                    f"{digits(1 / one['ratio'])} times as fast as {one['first']}{ends}, geometric mean of "
-                    f"{one['networks']} networks.")
-            whose = lambda its: (its.run.file, its["first"], its["second"])
-            yield sentence(text, *(its.rerun for its in model.comparisons
-                                   if whose(its) == whose(one) and its.key.get("part") == one["part"]))
+def races(model):
+    """What lamina_bench compare found of programs that took turns with ours: of each network, and the means."""
+    runs = {(run.file, run.name): run for run in model.runs}
+    several = len({run.machine() for run in model.runs}) > 1
+    for one in [*model.comparisons, *model.means]:
+        first, second = (runs.get((one.run.file, one[side])) for side in ("first", "second"))
+        raced = not first.is_ours if first else one["first"] == "fastest"
+        if one.get("ratio") and raced and second and second.is_ours:
+            other, networks = first.program("") if first else "the fastest other program", one.get("networks", 0)
+            other += f", {second.machine()}" if several else ""
+            about = {"other": other, "series": second.program(""), "networks": networks, "file": one.run.file}
+            about["part"] = one.get("part") or one.key["part"]
+            about["network"] = f"mean of {networks} networks" if networks else one.key["network"]
+            yield about | {"verdict": one.get("verdict", ""), "run": one.rerun} | inverse(one)
 
 
 def reference(machines, network):
@@ -104,18 +106,23 @@ def reference(machines, network):
     return next((place for place in has if machines[place]["measured"]), (known or [0])[0])
 
 
-def speedups():
-    """The page's script gives the chart its data, as the row is chosen."""
-    x = charts.logarithmic("ratio", "times as fast", {"format": "~g", "tickCount": 8}, padding=16)
-    names = {"series": "machine", "network": "network"}
-    tip = charts.tips(names, ratio="times as fast", low="from", high="to", ms="its ms", base="ms of the chosen row")
-    common = {"y": charts.name("network", sort=None), "yOffset": {"field": "series"}, "color": charts.name("series"),
-              "opacity": charts.lit("speedups_lit")}
-    points = [{"network": "", "series": "", "ratio": 1, "low": 1, "high": 1}]
+def chart(points):
+    """Names stand above their marks: a phone has no room beside them."""
+    x = charts.logarithmic("ratio", "times as fast as the other", {"format": "~g", "tickCount": 6}, padding=16)
+    y = charts.name("other", axis=None, sort=None)
+    names = {"series": "ours", "network": "network", "verdict": "verdict", "file": "file"}
+    common = {"x": x, "y": y, "color": charts.name("series"), "opacity": charts.lit("raced_lit")}
+    tip = charts.tips(names, ratio="times as fast", low="from", high="to")
+    low, dot, bar = {"yOffset": 7}, charts.DOT | {"size": 30}, {"x": charts.number("low"), "x2": {"field": "high"}}
+    text, mean = {"type": "text", "align": "left", "dx": 2, "dy": -10}, charts.DOT | {"shape": "diamond", "size": 170}
+    others = [dict(one) for one in dict.fromkeys((("part", one["part"]), ("other", one["other"])) for one in points)]
     layers = [
-        charts.layer([{"ratio": 0.9}, {"ratio": 1.1}], {"type": "point", "opacity": 0, "aria": False}, x=x),
         charts.layer([{"ratio": 1}], charts.DASHED, x=x),
-        charts.layer(points, charts.BAR, x=charts.number("low"), x2={"field": "high"}, **common),
-        charts.layer(points, charts.DOT, x=x, tooltip=tip, **common),
+        charts.layer(others, text, x={"value": 0}, y=y, text=charts.name("other")),
+        charts.layer(points, dot | low, ["!datum.networks"], tooltip=tip, **common),
+        charts.layer(points, charts.BAR | low, ["datum.networks"], **common | bar),
+        charts.layer(points, mean | low, ["datum.networks"], tooltip=tip, **common),
     ]
-    return charts.chart("speedups", "All networks that were measured", CHART_SAYS, layers, zoom=False)
+    title = "Other programs, in turns: right of the dashed line Lamina is faster"
+    height = 90 + 36 * max(collections.Counter(one["part"] for one in others).values())
+    return charts.chart("raced", title, RACED_SAYS, layers, ("Pass", "part"), zoom=False, height=height)

@@ -3,7 +3,7 @@
 import statistics
 
 from page import charts, prices
-from page.parts import digits, section, sentence
+from page.parts import section
 
 LEAD = (
     "Operations per second against operations per byte, both logarithmic. A call under the slope waits for memory, one "
@@ -16,7 +16,6 @@ def make(model):
     found = [one for one in [*map(ledger_points, model.ledgers), *layer_points(model)] if one["points"]]
     fill = "" if found else "lamina_bench ledger resnet50 --benchmark_out=ledger.json"
     return section("roofline", "Roofline", "Roofline", LEAD, fill, charts=[chart(found)] if found else [],
-                   answers=[summary(one) for one in found if one["peak"]],
                    notes=[f"{one['of']}: {NO_SLOPE}" for one in found if not one["memory"]])
 
 
@@ -67,18 +66,6 @@ def ceiling(its, intensity):
     return min(its["peak"], its["memory"] * intensity) / 1e9
 
 
-def summary(its):
-    """All points together, and how many stay below half of their roof."""
-    time = sum(one["ms"] for one in its["points"])
-    rate = sum(one["gflops"] * one["ms"] for one in its["points"]) / time
-    peak = 1e-9 * its["peak"]
-    text = f"{its['of']}: {digits(rate)} GFLOP/s, {100 * rate / peak:.0f} % of the measured peak of {digits(peak)}"
-    if its["memory"]:
-        low = sum(one["ms"] for one in its["points"] if one["gflops"] < ceiling(its, one["intensity"]) / 2)
-        text += f"; {100 * low / time:.0f} % of the time is in calls that stay below half of their roof"
-    return sentence(f"{text}.", its["run"])
-
-
 def roof(its):
     """The corners of the roof: from the slope to the flat part."""
     if not its["peak"]:
@@ -99,9 +86,11 @@ def chart(found):
     y = charts.logarithmic("gflops", "GFLOP/s", axis, padding=10)
     names = {"name": "layer", "part": "pass", "kind": "kind"}
     tip = charts.tips(names, ms="ms", gflops="GFLOP/s", gbs="GB/s", intensity="operations per byte")
-    dot, size = {"type": "point", "filled": True, "cursor": "pointer"}, charts.number("ms", range=[20, 260])
-    dots = charts.layer(points, dot, x=x, y=y, color=charts.name("kind"), shape=charts.name("part", "pass"),
-                        size=size | {"legend": None}, opacity=charts.lit("roofline_lit", 0.06, 0.7), tooltip=tip)
+    dot = {"type": "point", "filled": True, "cursor": "pointer"}
+    size = charts.number("ms", range=[20, 260]) | {"legend": None}
+    kinds = charts.kinds(one["kind"] for one in points)
+    opacity, shape = charts.lit("roofline_lit", 0.06, 0.7), charts.name("part", "pass")
+    dots = charts.layer(points, dot, x=x, y=y, color=kinds, shape=shape, size=size, opacity=opacity, tooltip=tip)
     mark = {"type": "line", "color": "var(--ink)", "strokeWidth": 2, "cursor": "pointer"}
     line = charts.layer(roofs, mark, x=x, y=y, order=charts.number("intensity"))
     says = "Larger points take more time. The roofs are measured, not from a data sheet."

@@ -3,7 +3,7 @@
 import collections
 
 from page import charts
-from page.parts import section, sentence
+from page.parts import section
 from page.sections import batches
 
 LEAD = "Images per second against the number of threads; the dashed line is that of one thread, times their number."
@@ -11,11 +11,10 @@ LEAD = "Images per second against the number of threads; the dashed line is that
 
 def make(model):
     swept = series(model)
-    question = {"best_threads": "Which number of threads is the fastest?"}
-    answers = [one for one in model.answers if one["what"] == "best_threads"]
-    said = [sentence(f"{one.key['network']}, {one.who}: {one['text']}", one.rerun) for one in answers]
-    return section("threads", "Threads", "Threads", LEAD, "" if swept else batches.FILL,
-                   batches.answers_of(model, question), charts=[chart(swept)] if swept else [], answers=said)
+    answers = batches.answers_of(model, {"best_threads": "Which number of threads is the fastest?"})
+    fill = "" if swept or answers[0]["rows"] else batches.FILL
+    return section("threads", "Threads", "Threads", LEAD, fill, folded=answers, folded_title=batches.ANSWERS,
+                   charts=[chart(swept)] if swept else [])
 
 
 def threads_of(one):

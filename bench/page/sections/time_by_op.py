@@ -3,7 +3,7 @@
 import collections
 
 from page import charts
-from page.parts import digits, figure, percent, row, section, sentence, table
+from page.parts import digits, figure, percent, row, section, table
 
 SHOWN = 15  # calls of a ledger that are shown at once; the others when their line is opened
 LEAD = "Every call of a network's plan, timed separately: first summed by kind of layer, then one by one."
@@ -15,7 +15,7 @@ def make(model):
     fill = "" if ledgers else "lamina_bench ledger resnet50 --benchmark_out=ledger.json"
     return section("time", "Where the time goes", "Time", LEAD, fill, map(biggest, ledgers),
                    [ledger(one, one["calls"], "in order") for one in ledgers], folded_title="All calls",
-                   charts=[chart(points)] if ledgers else [], answers=list(map(most, ledgers)),
+                   charts=[chart(points)] if ledgers else [],
                    notes=[remark for one in ledgers for remark in remarks(one)])
 
 
@@ -28,7 +28,7 @@ def remarks(one):
     whole = one.get("forward_seconds", 0) + one.get("backward_seconds", 0)
     if whole:
         text = f"{one.title}: the calls sum to {digits(1e3 * total(one))} ms, {100 * total(one) / whole:.1f} % of the "
-        yield sentence(f"{text}whole timed without stamps ({digits(1e3 * whole)} ms).", one.rerun)
+        yield f"{text}whole timed without stamps ({digits(1e3 * whole)} ms)."
     if one.get("passes") is not None and one["passes"] < one.get("passes_asked", 0):
         yield f"{one.title}: interrupted after {one['passes']:.0f} of {one['passes_asked']:.0f} passes."
 
@@ -43,17 +43,6 @@ def records(one):
         yield of | {"ms": 1e3 * seconds, "share": seconds / whole}
 
 
-def most(one):
-    """The biggest kinds of layers, both passes together, and the biggest call."""
-    kinds = collections.Counter()
-    for point in records(one):
-        kinds[point["kind"]] += point["share"]
-    shares = ", ".join(f"{kind} {100 * share:.0f} %" for kind, share in kinds.most_common(3) if share >= 0.005)
-    call = max(one["calls"], key=lambda call: call["seconds"])
-    time = f"{digits(1e3 * call['seconds'])} ms ({100 * call['seconds'] / total(one):.1f} %)"
-    return sentence(f"{one.title}: {shares}; the biggest call is {call['layers']}, {call['pass']}, {time}.", one.rerun)
-
-
 def chart(points):
     kinds = collections.Counter()
     for one in points:
@@ -63,7 +52,7 @@ def chart(points):
         {"type": "bar", "cursor": "pointer"},
         x=charts.number("size", "ms, or % of the sum", {"tickCount": 8}) | {"stack": True},
         y=charts.name("part", sort=["forward", "backward"]),
-        color=charts.name("kind", sort=[kind for kind, _ in kinds.most_common()]),
+        color=charts.kinds(kind for kind, _ in kinds.most_common()),
         opacity=charts.lit("kinds_lit", 0.15),
         order={"field": "ms", "type": "quantitative", "sort": "descending"},
         tooltip=charts.tips({"part": "pass", "kind": "kind"}, ms="ms", share=("share", ".1%")),

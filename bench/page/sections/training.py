@@ -3,7 +3,7 @@
 import collections
 
 from page import charts, published
-from page.parts import digits, section, sentence
+from page.parts import section
 
 LEAD = (
     "Loss and accuracy of the six known trainings, against epochs or seconds. The grey band is from the least to the "
@@ -16,7 +16,6 @@ CURVES = {
     "validation_loss": ("loss", "validation"),
     "validation_accuracy": ("accuracy", "validation"),
 }
-ENDS = {"validation_accuracy": "validation accuracy", "accuracy": "accuracy", "loss": "loss"}
 
 
 def make(model):
@@ -26,22 +25,13 @@ def make(model):
     fill = "" if found else "lamina_bench train mnist_mlp --benchmark_out=mnist_mlp.json"
     return section("training", "Training curves", "Training", LEAD, fill,
                    charts=[chart(points, posts)] if found else [],
-                   notes=[*map(note, found), *(ended(one) for one in posts if one["last"])],
-                   answers=[sentence(last(one), one.rerun) for one in found])
+                   notes=[*map(note, found), *(ended(one) for one in posts if one["last"])])
 
 
 def ended(one):
     what = "validation accuracy" if one["what"] == "accuracy" else "loss"
     ends = f"{what} {one['low']:.4f} to {one['high']:.4f} in {one['runs']} runs"
     return f"Published, {one['workload']}, after {one['epoch']} epochs: {ends}."
-
-
-def last(one):
-    """Where a training ended, and how long it took."""
-    epoch, count = one.epochs[-1], len(one.epochs)
-    known = ", ".join(f"{what} {epoch[name]:.4f}" for name, what in ENDS.items() if epoch.get(name) is not None)
-    time = f"{count} epoch{'s' * (count > 1)}, {digits(sum(one.seconds))} s"
-    return f"{one.key['network']}, {one.who}: {known} after {time}."
 
 
 def note(one):
