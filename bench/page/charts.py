@@ -1,6 +1,5 @@
 """Vega-Lite charts as plain dictionaries. Colours are the page's: assets/charts.js."""
 
-HEIGHTS = {"roofline": 420, "kinds": 90}  # others have 320
 # Kinds of layers, each with its colour in every chart: the page's eight for those that often take most, then tints.
 KINDS = """conv fully_connected batch_norm max_pool lrn lstm relu add
 global_average_pool dropout softmax embedding average_pool concat multiply clip
@@ -81,7 +80,7 @@ def ranged(points, param, x, y, tooltip, mark=DOT, line=True, **color):
     ]
 
 
-def chart(chart_name, title, says, layers, pick=None, legend="series", zoom=True, options=(), height=0):
+def chart(chart_name, title, says, layers, pick=None, legend="series", zoom=True, options=(), height=320):
     """pick: (label, field): a box to choose one value of the field from, in all layers whose records have it.
     legend: the field whose values are chosen by a click in the legend, with the param NAME_lit. zoom: by dragging and
     by the wheel with Ctrl, so that a page still scrolls over a chart. options: more boxes. What the tooltips show is in
@@ -111,6 +110,6 @@ def chart(chart_name, title, says, layers, pick=None, legend="series", zoom=True
         }
         selections.append({"name": f"{chart_name}_zoom", "select": select, "bind": "scales"})
     layers[-1]["params"] = selections
-    spec = {"description": f"{title}. {says}", "width": "container", "height": height or HEIGHTS.get(chart_name, 320)}
+    spec = {"description": f"{title}. {says}", "width": "container", "height": height}
     spec |= {"datasets": datasets, "params": params, "layer": layers}
     return {"name": chart_name, "title": title, "says": says, "spec": spec, "pick": pick}

@@ -1,21 +1,16 @@
 """Seconds, joules and prices of machines; browser_test.py has the arithmetic of the page."""
 
 import os
-import tempfile
 import unittest
 
 import made
 from page import prices, published
+from page.sections import cost
 
 HEAD = "source,date,configuration,usd_per_hour,note\n"
 
 
-class Prices(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-
+class Prices(made.Case):
     def listed(self, *lines, head=HEAD, name="prices.csv"):
         return prices.read([made.write(self.folder, name, head + "\n".join(lines) + "\n")])
 
@@ -61,8 +56,6 @@ class Prices(unittest.TestCase):
 
 class Items(unittest.TestCase):
     def section(self, rows, facts=None, listed=()):
-        from page.sections import cost
-
         model = made.model_of(made.document(rows, facts))
         model.prices = list(listed) or model.prices
         return cost.make(model)
@@ -106,9 +99,8 @@ class Items(unittest.TestCase):
 
     def test_files_without_joules_say_why(self):
         why = "not available: no counter here"
-        note = self.section(made.network(), {"energy_eigen": why})["notes"][0]
         says = f"No joules of whole trainings or passes in these files: {why}. Costs are of hours alone."
-        self.assertEqual(note, says)
+        self.assertEqual(self.section(made.network(), {"energy_eigen": why})["notes"], [says])
         short = "energy: it took 0.9 s"  # of one epoch
         rows = made.training("mnist_mlp", [{"seconds": 5, "joules": 7.0}, {"seconds": 0.9, "joules_missing": short}])
         self.assertIn(f"in these files: {short}. Costs", self.section(rows, {"energy_eigen": "RAPL"})["notes"][0])

@@ -6,19 +6,12 @@ import json
 import os
 import re
 import stat
-import tempfile
-import unittest
 
 import made
 from page import command, packages, results
 
 
-class Files(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-
+class Files(made.Case):
     def read(self, *documents):
         return results.read([made.write(self.folder, f"{i}.json", one) for i, one in enumerate(documents)])
 

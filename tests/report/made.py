@@ -148,6 +148,15 @@ def write(folder, name, what):
     return path
 
 
+class Case(unittest.TestCase):
+    """Tests with a folder of their own."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+
 def model_of(*documents):
     with tempfile.TemporaryDirectory() as folder:
         model, problems = results.read([write(folder, f"file{i}.json", one) for i, one in enumerate(documents)])

@@ -12,8 +12,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
-import unittest
 from unittest import mock
 
 import made
@@ -43,12 +41,7 @@ class Reader(html.parser.HTMLParser):
         return [attributes for tag, attributes in self.elements if tag in tags]
 
 
-class Page(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-
+class Page(made.Case):
     def make(self, *documents, status=0):
         paths = [made.write(self.folder, f"file{i}.json", one) for i, one in enumerate(documents)]
         return self.page_of(paths, status)
@@ -61,12 +54,9 @@ class Page(unittest.TestCase):
         with open(out, encoding="utf-8") as file:
             return file.read()
 
-    def test_the_same_files_make_the_same_page(self):
-        document = made.document(made.network())
-        self.assertEqual(self.make(document), self.make(document))
-
-    def test_the_browser_may_fetch_nothing_and_run_the_scripts_of_the_page_alone(self):
-        page = self.make(made.document(made.network()))
+    def test_the_same_files_make_the_same_page_which_may_fetch_nothing_and_run_its_own_scripts_alone(self):
+        page, again = (self.make(made.document(made.network())) for _ in range(2))
+        self.assertEqual(page, again)
         its = Reader(page)
         self.assertEqual(its.named("link", "iframe", "img"), [])
         self.assertEqual([one for _, one in its.elements if "src" in one], [])
@@ -116,11 +106,9 @@ class Page(unittest.TestCase):
             ("noise\nERROR: No matching distribution found for x", "has no jsonschema.*: ERROR: No matching .* for x"),
         ):
             ended = subprocess.CompletedProcess([], 1, "", said)
-            with (
-                mock.patch.dict(os.environ, XDG_CACHE_HOME=self.folder),
-                mock.patch("subprocess.run", return_value=ended),
-                self.assertRaisesRegex(wheels.WheelError, text),
-            ):
+            folder, pip = mock.patch.dict(os.environ, XDG_CACHE_HOME=self.folder), mock.patch("subprocess.run")
+            with folder, pip as run, self.assertRaisesRegex(wheels.WheelError, text):
+                run.return_value = ended
                 packages.install()
 
     def test_a_page_of_thousands_of_rows_is_small(self):

@@ -57,11 +57,10 @@ document.addEventListener("click", (event) => {
 const copyButton = (command) =>
     make("button", {type: "button", className: "copy", "data-run": command, "aria-label": "copy the command"}, "copy");
 /// What is built when it is opened first.
-const folded = (title, content, open = false) => {
-  const details = make("details", {open}, make("summary", {}, title));
+const folded = (title, content) => {
+  const details = make("details", {}, make("summary", {}, title));
   const fill = () => details.childElementCount === 1 && details.append(...content());
   details.addEventListener("toggle", fill);
-  if (open) fill();
   return details;
 };
 

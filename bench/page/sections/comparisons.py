@@ -19,15 +19,14 @@ def make(model):
     for one in model.comparisons:
         first, second = names_of(one)
         pairs[f"{second} against {first}, {one.run.file.removesuffix('.json')}"].append(one)
-    timed = any(one.get("ratio") for one in model.comparisons)
+    drawn = [chart(pairs)] if any(one.get("ratio") for one in model.comparisons) else []
     rest = [row([pair, one["name"], cell(one["verdict"], mark="failed"), one.get("reason", "")], one.rerun)
             for pair, its in pairs.items() for one in its if not one.get("ratio")]
     failures = [row([one["network"], one["variant"], one["reason"]]) for one in model.failures]
     tables = [table("Rows without a ratio", ["pair", "row", "verdict", "reason"], rest, 99),
               table("Left out of a race", ["network", "variant", "reason"], failures, 99)]
     fill = "" if pairs or failures else "lamina_bench compare BEFORE AFTER --benchmark_out=compared.json"
-    return section("comparisons", "Comparisons", "Comparisons", LEAD, fill, tables,
-                   charts=[chart(pairs)] if timed else [])
+    return section("comparisons", "Comparisons", "Comparisons", LEAD, fill, tables, charts=drawn)
 
 
 def names_of(one):

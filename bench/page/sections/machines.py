@@ -18,9 +18,6 @@ def make(model):
     interrupted = [title(run) for run in model.runs if run.context.get("interrupted") == "True"]
     if interrupted:
         notes.append(f"Interrupted, so with fewer rows or passes than were asked for: {', '.join(interrupted)}.")
-    few = sum(0 < len(one.seconds) < 6 for one in model.rows)
-    if few:
-        notes.append(f"Rows with fewer than six passes: {few}.")
     head = ["run", "machine", "backends", "commit", "date", "load, start and end", "rows", "grade"]
     runs = table("Runs in this page", head, [line(run, model) for run in model.runs], numeric=99)
     facts = [table(f"All facts of {title(run)}", ["fact", "value"], rows_of(run), 99) for run in model.runs]

@@ -95,4 +95,4 @@ def chart(found):
     line = charts.layer(roofs, mark, x=x, y=y, order=charts.number("intensity"))
     says = "Larger points take more time. The roofs are measured, not from a data sheet."
     layers = [line, dots] if roofs else [dots]
-    return charts.chart("roofline", "What each call reaches", says, layers, ("Network", "of"), "kind")
+    return charts.chart("roofline", "What each call reaches", says, layers, ("Network", "of"), "kind", height=420)

@@ -62,7 +62,7 @@ def chart(points):
     says = "One bar for each pass, from the sums of its calls."
     shows = charts.option("kinds_as", "Show", ["share of the whole", "milliseconds"])
     return charts.chart("kinds", "Time by kind of layer", says, [bars], ("Ledger", "ledger"), "kind", zoom=False,
-                        options=[shows])
+                        options=[shows], height=90)
 
 
 def biggest(one):

@@ -24,14 +24,7 @@ def make(model):
     points = [point for one in found for point in records(one)]
     fill = "" if found else "lamina_bench train mnist_mlp --benchmark_out=mnist_mlp.json"
     return section("training", "Training curves", "Training", LEAD, fill,
-                   charts=[chart(points, posts)] if found else [],
-                   notes=[*map(note, found), *(ended(one) for one in posts if one["last"])])
-
-
-def ended(one):
-    what = "validation accuracy" if one["what"] == "accuracy" else "loss"
-    ends = f"{what} {one['low']:.4f} to {one['high']:.4f} in {one['runs']} runs"
-    return f"Published, {one['workload']}, after {one['epoch']} epochs: {ends}."
+                   charts=[chart(points, posts)] if found else [], notes=list(map(note, found)))
 
 
 def note(one):
@@ -43,16 +36,11 @@ def note(one):
     return f"{'; '.join(filter(None, said))}."
 
 
-def epochs_of(one):
-    """(number from 1, seconds, what the file says) of each epoch; files count from 0."""
-    for place, (epoch, seconds) in enumerate(zip(one.epochs, one.seconds)):
-        yield int(epoch.get("epoch", place)) + 1, seconds, epoch
-
-
 def records(one):
     points, total = [], 0
-    for number, seconds, epoch in epochs_of(one):
+    for place, (epoch, seconds) in enumerate(zip(one.epochs, one.seconds)):
         total += seconds
+        number = int(epoch.get("epoch", place)) + 1  # files count from 0
         where = {"workload": one.key["network"], "series": one.who, "epoch": number, "seconds": total, "run": one.rerun}
         for name, (what, part) in CURVES.items():
             if epoch.get(name) is not None:
