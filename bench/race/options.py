@@ -56,10 +56,9 @@ def parser_of(description):
                              "processor, Lamina's kernels as the host runs them (default: %(default)s)")
     defaults = variants.DEFAULTS
     parser.add_argument("--ours",
-                        help=f"variants of Lamina, joined by commas, of {', '.join(variants.OURS)}; eigen=FILE is "
-                                       "another lamina_bench (default: eigen; on a GPU "
-                                       f"{defaults['networks', 'cuda'][0]})")
-    parser.add_argument("--peers", help=f"what they race, of {', '.join(variants.PEERS)}, or eigen=FILE (default: "
+                        help=f"variants of Lamina, joined by commas, of {', '.join(variants.OURS)} (default: eigen; "
+                             f"on a GPU {defaults['networks', 'cuda'][0]})")
+    parser.add_argument("--peers", help=f"what they race, of {', '.join(variants.PEERS)} (default: "
                                         f"{defaults['networks', 'cpu'][1]}; layers: {defaults['layers', 'cpu'][1]}; "
                                         f"trainings: {defaults['trainings', 'cpu'][1]}; on a GPU "
                                         f"{defaults['networks', 'cuda'][1]})")
@@ -112,9 +111,8 @@ def read_variants(parser, given):
         if not variant.ours:
             parser.error(f"--ours: {variant.engine} is not of Lamina; name it in --peers")
     for variant in given.peers_variants:
-        if variant.ours and not variant.path:
-            parser.error(f"--peers: {variant.word} is of Lamina; name it in --ours, or another build as "
-                         f"{variant.word}=FILE")
+        if variant.ours:
+            parser.error(f"--peers: {variant.word} is of Lamina; name it in --ours")
     for mode in given.modes if given.what == "networks" else ():
         if not any(mode in variant.modes for variant in given.peers_variants):
             parser.error(f"--peers: none of {given.peers} runs {mode} (--modes)")

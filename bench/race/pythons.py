@@ -40,7 +40,7 @@ def find(engine, modules, named=(), folder=""):
     found = found or [python for python in USUAL if can_import(python, modules)][:1]
     if not found:
         tried = f"none of {', '.join((*named, *USUAL))} can import {modules}"
-        raise NoPython(f"{tried}. bench/get-peers installs torch, onnxruntime, openvino and ncnn; --python names an "
+        raise NoPython(f"{tried}. bench/get-peers installs torch, onnxruntime and openvino; --python names an "
                        f"interpreter that has {engine}")
     return found
 

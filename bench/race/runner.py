@@ -9,7 +9,6 @@ import statistics
 import tempfile
 import time
 
-import other_build
 import results
 import variants
 from worker import NoMemoryReport, Worker, WorkerError, close_all
@@ -75,7 +74,7 @@ class Document:
             "variant": variant.name, "engine": "lamina" if variant.ours else variant.engine, "backend": variant.engine,
             "layout": variant.layout, "precision": variant.precision,
             "context": greeting | {"environment": variant.environment}})
-        if variant.ours and not variant.path and "commit" in greeting:
+        if variant.ours and "commit" in greeting:
             self.context["commit"] = greeting["commit"]
 
     def add_failure(self, network, variant, stage, error):
@@ -97,7 +96,7 @@ class Runner:
     def __init__(self, network, raced, options, document):
         self.network, self.options, self.document = network, options, document
         self.what, self.batch, self.facts = options.what, options.batch, {}
-        self.workers, self.folder, self.build_folders = {}, None, {}
+        self.workers, self.folder = {}, None
         try:
             self.folder = tempfile.mkdtemp(prefix="lamina-race-")
             self.written = self.write_numbers(raced)
@@ -136,22 +135,12 @@ class Runner:
 
         def greet(variant):
             self.document.add_variant(variant, self.workers[variant].greet().greeting)
-            if variant.build and self.what == "networks":
-                self.build_folders[variant] = self.numbers_of(variant)
 
         for variant in raced:
             self.attempt(variant, "start", lambda: begin(variant))
         for variant in list(self.workers):
             if not self.attempt(variant, "start", lambda: greet(variant)):
                 self.leave(variant)
-
-    def numbers_of(self, variant):
-        """The folder to which another build has written its numbers."""
-        folder = tempfile.mkdtemp(prefix="build-", dir=self.folder)
-        config = {"net": self.network, "batch": self.batch, "threads": self.options.threads, "files": folder}
-        with Worker(variant.name, variants.serve_command(variant.build, **config), self.options.threads,
-                    self.options.patience):
-            return folder
 
     def attempt(self, variant, stage, work):
         """Whether it went well; else the document has the reason, and a worker that failed is ended."""
@@ -230,14 +219,10 @@ class Runner:
         """Compares a peer's numbers with ours. Two f32 programs agree no better with each other than each does with the
         exact result, which in training they do less the deeper a network is. So there twice the distance of PyTorch's
         eager f32 from its f64 is the bound where that is more."""
-        if self.what != "networks" or not self.written or (variant.ours and not variant.build):
+        if self.what != "networks" or not self.written or variant.ours:
             return
-        bound = AGREEMENT[case.request]
-        if variant.build:
-            found = {"difference": other_build.difference(self.folder, self.build_folders[variant], case.request)}
-        else:
-            found = self.ask(variant, case, "check")
-        if case.request == "training" and not variant.build and bound < found["difference"] < float("inf"):
+        bound, found = AGREEMENT[case.request], self.ask(variant, case, "check")
+        if case.request == "training" and bound < found["difference"] < float("inf"):
             found |= self.ask(variant, case, "rounding")
             bound = min(max(bound, 2 * found["rounding"]), DEEP_AGREEMENT)
         if not found["difference"] <= bound:

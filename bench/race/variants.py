@@ -1,6 +1,6 @@
 """Who races: the words of --ours and --peers, what each word means, and the command of its worker.
 
-A word is ENGINE[:PRECISION][+FLAG...][@LAYOUT][=PATH], as in torch:tf32+compiled@nhwc. Needs none of the peers."""
+A word is ENGINE[:PRECISION][+FLAG...][@LAYOUT][=DIRECTORY], as in torch:tf32+compiled@nhwc. Needs none of the peers."""
 
 import argparse
 import dataclasses
@@ -54,9 +54,7 @@ ENGINES = {
                     layouts=("nchw", "nhwc"), precisions=PRECISIONS, modules="torch, numpy"),
     "onnxruntime": Engine(**RUNTIME, modules="onnxruntime, numpy"),
     "openvino": Engine(**RUNTIME, modules="openvino, numpy"),
-    "ncnn": Engine(**RUNTIME, modules="ncnn, numpy"),
     "onednn": Engine(("cpu",), ("layers",), layouts=("any", "winograd", "nchw")),
-    "keras": Engine(("cpu",), ("trainings",), ("passive",), modules="keras, numpy"),
 }
 OURS = tuple(name for name, engine in ENGINES.items() if engine.ours)
 PEERS = tuple(name for name, engine in ENGINES.items() if not engine.ours)
@@ -81,7 +79,7 @@ class Variant:
     precision: str = "f32"
     flags: tuple = ()
     layout: str = "nchw"
-    path: str = ""     # of another build of lamina_bench, or of a directory of cuDNN
+    path: str = ""     # the directory of cuDNN
     python: str = ""   # the interpreter of a peer
     version: str = ""  # of PyTorch, where several race
 
@@ -93,11 +91,6 @@ class Variant:
     @property
     def ours(self):
         return ENGINES[self.engine].ours
-
-    @property
-    def build(self):
-        """The program of another build of lamina_bench; empty: the one of --program."""
-        return "" if os.path.isdir(self.path) or not self.path else os.path.abspath(self.path)
 
     @property
     def modes(self):
@@ -121,8 +114,7 @@ class Variant:
         return [self.python, os.path.join(HERE, "peers", script), json.dumps(config)]
 
     def our_command(self, what, net, batch, options):
-        backend = f"{self.engine}:{self.path}" if self.path and not self.build else self.engine
-        config = {"backend": backend, "threads": options.threads, "measure": "measured" in self.flags}
+        config = {"backend": f"{self.engine}:{self.path}" if self.path else self.engine, "threads": options.threads, "measure": "measured" in self.flags}
         if what == "networks":
             config |= {"net": net, "batch": batch, "graph": "graph" in self.flags,
                        "math": "tf32" if self.precision == "tf32" else "strict"}
@@ -130,7 +122,7 @@ class Variant:
             config |= {"training": net, "share": options.share}
         if options.device_number:
             config["device"] = options.device_number
-        return serve_command(self.build or options.program, **config)
+        return serve_command(options.program, **config)
 
 
 def serve_command(program, **config):
@@ -157,7 +149,7 @@ def parse(word, what, device):
     head, _, path = word.partition("=")
     found = WORD.fullmatch(head)
     if found is None:
-        raise BadVariant(f"'{word}' is not ENGINE[:PRECISION][+FLAG...][@LAYOUT][=PATH]")
+        raise BadVariant(f"'{word}' is not ENGINE[:PRECISION][+FLAG...][@LAYOUT][=DIRECTORY]")
     name, precision, flags, layout = found.groups()
     check_known("engine", name, list(ENGINES))
     engine, flags = ENGINES[name], tuple(flags.split("+")[1:])
@@ -170,12 +162,10 @@ def parse(word, what, device):
     for flag in flags:
         check_known("flag", flag, engine.flags, name)
     check_flags(word, name, flags, what, device)
-    if path and not engine.ours:
-        raise BadVariant(f"{word}: only engines of ours have a path, that of another lamina_bench")
-    if "=" in word and not os.path.isdir(path) and not os.access(path, os.X_OK):
-        raise BadVariant(f"{word}: no program and no directory at '{path}'")
-    if os.path.isdir(path) and name != "cudnn":
-        raise BadVariant(f"{word}: '{path}' is a directory; name the lamina_bench in it")
+    if "=" in word and name != "cudnn":
+        raise BadVariant(f"{word}: only cudnn has a directory; bench/race/versions --programs compares builds")
+    if "=" in word and not os.path.isdir(path):
+        raise BadVariant(f"{word}: no directory at '{path}'")
     return Variant(word, name, precision, flags, layout, path)
 
 

@@ -16,8 +16,7 @@ import pythons
 import variants
 
 BENCH = sys.argv.pop(1)
-PROGRAMS = [engine for engine in ("torch", "onnxruntime", "openvino", "ncnn")
-            if pythons.installed(variants.FOLDER, engine)]
+PROGRAMS = [engine for engine in ("torch", "onnxruntime", "openvino") if pythons.installed(variants.FOLDER, engine)]
 WORDS = {"torch": ("torch", "torch+hugepages", "torch+compiled@nhwc", "torch+compiled+frozen")}
 
 
@@ -60,7 +59,7 @@ class Agreement(unittest.TestCase):
 
 if __name__ == "__main__":
     if not PROGRAMS:
-        print(f"skipped: none of torch, onnxruntime, openvino, ncnn is in {variants.FOLDER}. "
+        print(f"skipped: none of torch, onnxruntime, openvino is in {variants.FOLDER}. "
               "bench/get-peers installs them")
         sys.exit(pythons.SKIPPED)
     unittest.main()

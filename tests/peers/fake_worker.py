@@ -1,18 +1,18 @@
-"""Speaks for any worker of a race, and for the judge, without computing anything. Usage: fake_worker.py PROGRAM
-WORDS...
+"""Speaks for any worker of a race, and for the judge, without computing anything. It stands for the program whose name
+its file has: lamina_bench, onednn_worker or python.
 
-PROGRAM is what it stands for: lamina_bench, onednn_worker or python. The environment's FAKE names a file of JSON, which
-has "log", a file to which it writes what it was started with and asked for; "judge", a status; "convolutions", by
-network; and for each worker by its name, as torch:tf32+compiled, what differs from the usual: "seconds" of a pass,
-"cpu" seconds, "difference", "rounding", "fault" as die:open or error:pass:3 (the third pass), "only" (the network that
-has the fault). Who hangs says so on standard error, and answers after a minute."""
+The environment's FAKE names a file of JSON, which has "log", a file to which it writes what it was started with and
+asked for; "judge", a status; "convolutions", by network; and for each worker by its name, as torch:tf32+compiled, what
+differs from the usual: "seconds" of a pass, "cpu" seconds, "difference", "rounding", "fault" as die:open or
+error:pass:3 (the third pass), "only" (the network that has the fault). Who hangs says so on standard error, and answers
+after a minute."""
 
 import json
 import os
 import sys
 import time
 
-program, words = sys.argv[1], sys.argv[2:]
+program, words = os.path.basename(sys.argv[0]), sys.argv[1:]
 with open(os.environ["FAKE"]) as file:
     told = json.load(file)
 
@@ -29,18 +29,18 @@ def who():
     config = json.loads(words[1])
     if program == "lamina_bench":
         flags = ":tf32" * (config.get("math") == "tf32") + "+graph" * config.get("graph", False)
+        flags += "+measured" * config.get("measure", False)
         return config.get("backend", "writer") + flags, config.get("net") or config.get("training", "")
     engine, precision = config["engine"], config["precision"]
-    scripts = {"torch": ("torch_worker.py", "torch_training.py"), "keras": ("keras_training.py",)}
-    if os.path.basename(words[0]) not in scripts.get(engine, ("runtimes.py",)):
+    scripts = ("torch_worker.py", "torch_training.py") if engine == "torch" else ("runtimes.py",)
+    if os.path.basename(words[0]) not in scripts:
         sys.exit(f"{engine} is no worker of {words[0]}")
-    flags = [flag for flag in config["flags"] if flag not in ("hugepages", "passive")]
-    return "+".join([engine + f":{precision}" * (precision != "f32"), *flags]), config["net"]
+    return "+".join([engine + f":{precision}" * (precision != "f32"), *config["flags"]]), config["net"]
 
 
-if words[:1] == ["-c"]:  # Keras is found by the backend that it would run on
+if words[:1] == ["-c"]:  # whether it can import a peer, and in which version
     print("9.9")
-    sys.exit(int("import keras" in words[1] and os.environ.get("KERAS_BACKEND") != "torch"))
+    sys.exit()
 if words[:1] == ["compare"]:
     log("judge", words)
     print("judged")

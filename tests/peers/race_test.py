@@ -1,6 +1,10 @@
-"""The race as a whole program, with workers and a judge that compute nothing: what is raced on which device, who is
-left out, what the file has, and how it ends."""
+"""The race as a whole, with workers and a judge that compute nothing: what is raced on which device, who is left out,
+what the file has, and how it ends. Most races run in this process."""
 
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
 import json
 import os
 import signal
@@ -8,12 +12,19 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 import unittest
+from unittest import mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RACE = os.path.join(HERE, "../../bench/race")
 sys.path.insert(0, RACE)
 import results
+import runner
+
+LOADER = importlib.machinery.SourceFileLoader("race", os.path.join(RACE, "race"))
+race = importlib.util.module_from_spec(importlib.util.spec_from_loader("race", LOADER))
+LOADER.exec_module(race)
 
 FIRST = "16 3 224 224 64 7 7 2 2 3 3 1 1 1 0"
 SPATIAL = "16 64 56 56 64 3 3 1 1 1 1 1 1 1 0"
@@ -24,8 +35,7 @@ CONVOLUTIONS = {
     "vgg16": [{"name": "stem", "conv": FIRST, "backward_data": True}],
     "mnist_mlp": [],
 }
-PROGRAMS = {"lamina_bench": "lamina_bench", "other_bench": "lamina_bench", "onednn_worker": "onednn_worker",
-            "python": "python", **{f"{engine}/python": "python" for engine in ("torch", "onnxruntime", "ncnn")}}
+PROGRAMS = ("lamina_bench", "onednn_worker", "python", "torch/python", "onnxruntime/python")
 
 
 def default_signals():
@@ -41,11 +51,13 @@ class Fakes(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
         self.out, self.log, self.said = (os.path.join(self.folder, name) for name in ("out.json", "log", "said"))
-        for name, program in PROGRAMS.items():
+        with open(os.path.join(HERE, "fake_worker.py")) as file:
+            text = f"#!{sys.executable} -IS\n{file.read()}"  # without what it does not need, it starts at once
+        for name in PROGRAMS:
             path = os.path.join(self.folder, name)
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "w", opener=lambda name, how: os.open(name, how, 0o755)) as file:
-                file.write(f"#!/bin/sh\nexec {sys.executable} {HERE}/fake_worker.py {program} \"$@\"\n")
+                file.write(text)
 
     def tell(self, told):
         """The environment of a race whose fakes behave as told."""
@@ -62,16 +74,27 @@ class Fakes(unittest.TestCase):
                 "--peers_folder", self.folder, "--rounds", "2", "--retries", "0", "--benchmark_out", self.out, *words]
 
     def race(self, *words, status=0, memory="no", told=(), environment=()):
-        """The end of a race of vgg16, unless the words name others, and its file."""
+        """What a race of vgg16, unless the words name others, has said, and its file."""
         words = words if words and not words[0].startswith("-") else ("vgg16", *words)
         more = () if "layers" in words or "trainings" in words else ("--memory", memory)
-        done = subprocess.run(self.command(*words, *more), capture_output=True, text=True, check=False, timeout=120,
-                              env=self.tell(dict(told)) | dict(environment))
-        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        said = types.SimpleNamespace(out=io.StringIO(), err=io.StringIO())
+        with contextlib.redirect_stdout(said.out), contextlib.redirect_stderr(said.err), \
+                mock.patch.dict(os.environ, self.tell(dict(told)) | dict(environment)), \
+                mock.patch.object(sys, "argv", self.command(*words, *more)[2:]), \
+                mock.patch.object(runner, "SETTLE_SECONDS", 0), self.assertRaises(SystemExit) as end:
+            race.main()
+        if isinstance(end.exception.code, str):
+            said.err.write(end.exception.code + "\n")
+        done = types.SimpleNamespace(stdout=said.out.getvalue(), stderr=said.err.getvalue())
+        self.assertEqual(1 if isinstance(end.exception.code, str) else end.exception.code, status, done)
+        return done, self.written()
+
+    def written(self):
+        """The file of a race; None: there is none."""
         if not os.path.exists(self.out):
-            return done, None
+            return None
         with open(self.out) as file:
-            return done, json.load(file)
+            return json.load(file)
 
     def asked(self, command=None):
         """[worker, command, words ...] of what the workers were asked, in order."""
@@ -115,11 +138,13 @@ class Networks(Fakes):
                                                 "--peers torch,torch+compiled+hugepages@nhwc "), row["rerun"])
 
     def test_the_judge_gets_the_file_the_subjects_and_the_limit_and_its_status_counts(self):
-        done, result = self.race("--ours", "eigen,eigen@nhwc", "--limit", "3%", status=3, told={"judge": 3})
+        command = self.command("vgg16", "--ours", "eigen,eigen@nhwc", "--limit", "3%")
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=self.tell({"judge": 3}))
+        self.assertEqual(done.returncode, 3, done.stderr)
         self.assertEqual(self.asked()[-1], ["judge", ["compare", "--paired", self.out, "--subject=eigen,eigen@nhwc",
                                                       f"--benchmark_out={self.out}", "--fail-if-slower=3%"]])
         self.assertIn("judged", done.stdout)
-        self.assertEqual(result["failures"], [])
+        self.assertEqual(self.written()["failures"], [])
 
     def test_peers_are_checked_before_they_are_timed_on_files_that_are_gone_afterwards(self):
         words = ("--peers", "torch,torch+compiled+frozen,onnxruntime", "--modes", "inference")
@@ -134,43 +159,48 @@ class Networks(Fakes):
         self.assertFalse(os.path.exists(config["files"]))
 
     def test_other_numbers_than_ours_are_a_failure_and_are_not_timed(self):
-        for mode, difference, rounding, bound in (  # a bound of None: they differ
-                ("inference", 9e-5, 0, 1e-4), ("inference", 2e-4, 1.0, None), ("inference", float("inf"), 0, None),
-                ("inference", float("nan"), 0, None), ("training", 9e-4, 1e-3, 1e-3), ("training", 1.8e-3, 1e-3, 2e-3),
-                ("training", 1.8e-3, 8e-4, None), ("training", 1.8e-3, 1e-6, None), ("training", 6e-3, 1.0, None)):
-            with self.subTest(mode=mode, difference=difference, rounding=rounding):
-                _, result = self.race("--peers", "torch,torch+compiled", "--modes", mode, status=int(bound is None),
-                                      told={"torch": {"difference": difference, "rounding": rounding}})
-                commands = [command for name, command, *_ in self.asked() if name == "torch"]
-                self.assertEqual("rounding" in commands, mode == "training" and difference > 1e-3)
-                self.assertEqual("pass" in commands, bound is not None)
-                self.assertEqual([one["variant"] for one in result["failures"]], [] if bound else ["torch"])
-                bounds = [row["check"]["bound"] for row in result["benchmarks"] if row["variant"] == "torch"]
-                self.assertEqual(set(bounds), {bound} if bound else set())
+        infinite, none = float("inf"), float("nan")
+        for mode, cases in (  # of each variant: the difference, the rounding, and the bound; None: the numbers differ
+                ("inference", {"torch": (9e-5, 0, 1e-4), "torch+compiled": (2e-4, 1.0, None),
+                               "torch+passive": (infinite, 0, None), "onnxruntime": (none, 0, None)}),
+                ("training", {"torch": (9e-4, 1e-3, 1e-3), "torch+compiled": (1.8e-3, 1e-3, 2e-3),
+                              "torch+passive": (1.8e-3, 8e-4, None), "torch+hugepages": (1.8e-3, 1e-6, None),
+                              "torch:bf16": (6e-3, 1.0, None)})):
+            _, result = self.race("--peers", ",".join(cases), "--modes", mode, status=1,
+                                  told={name: {"difference": difference, "rounding": rounding}
+                                        for name, (difference, rounding, _) in cases.items()})
+            for name, (difference, _, bound) in cases.items():
+                commands = [command for who, command, *_ in self.asked() if who == name]
+                self.assertEqual("rounding" in commands, mode == "training" and difference > 1e-3, name)
+                self.assertEqual("pass" in commands, bound is not None, name)
+                bounds = [row["check"]["bound"] for row in result["benchmarks"] if row["variant"] == name]
+                self.assertEqual(set(bounds), {bound} if bound else set(), name)
+            self.assertEqual([one["variant"] for one in result["failures"]],
+                             [name for name, (*_, bound) in cases.items() if bound is None])
 
     def test_who_fails_is_named_with_the_reason_and_the_others_keep_their_rounds(self):
-        for variant, fault, stage, text, refused in (
-                ("torch+compiled", "die:greeting", "start", "status 3", False),
-                ("torch+compiled", "refuse:greeting", "start", "no such thing here", True),
-                ("torch+compiled", "die:open", "open training", "status 3", False),
-                ("torch+compiled", "babble:open", "open training", "'compiling ...', which is not JSON", False),
-                ("torch+compiled", "hang:open", "open training", "no answer for 2 s", False),
-                ("torch+compiled", "refuse:open", "open training", "no such thing here", True),
-                ("torch+compiled", "error:pass:3", "race training", "out of memory", False),
-                ("eigen", "error:pass:2", "race training", "out of memory", False)):
-            with self.subTest(variant=variant, fault=fault):
-                done, result = self.race("--rounds", "4", "--patience", "2", "--peers", "torch,torch+compiled",
-                                         "--ours", "eigen,eigen+measured", status=int(not refused),
-                                         told={variant: {"fault": fault}})
-                gone = {"eigen", "eigen+measured"} if variant == "eigen" else {variant}  # both are named eigen
-                self.assertEqual({(one["variant"], one["stage"], one["refused"])
-                                  for one in result["failures"]},
-                                 {(name, stage, refused) for name in gone})
-                self.assertIn(text, result["failures"][0]["reason"])
+        failures = {"torch+compiled": ("die:greeting", "start", "status 3"),
+                    "torch+passive": ("die:open", "open training", "status 3"),
+                    "torch+hugepages": ("babble:open", "open training", "'compiling ...', which is not JSON"),
+                    "torch+compiled+passive": ("error:pass:3", "race training", "out of memory"),
+                    "eigen+measured": ("error:pass:2", "race training", "out of memory")}
+        refusals = {"torch+compiled": ("refuse:greeting", "start", "no such thing here"),
+                    "torch+passive": ("refuse:open", "open training", "no such thing here")}
+        for faults in (failures, refusals):
+            peers = [name for name in faults if name.startswith("torch")]
+            done, result = self.race("--rounds", "4", "--peers", ",".join(("torch", *peers)), "--ours",
+                                     "eigen,eigen+measured", status=int(faults is failures),
+                                     told={name: {"fault": fault} for name, (fault, *_) in faults.items()})
+            found = {one["variant"]: one for one in result["failures"]}
+            self.assertEqual(set(found), set(faults))
+            for name, (_, stage, text) in faults.items():
+                self.assertEqual((found[name]["stage"], found[name]["refused"]), (stage, faults is refusals))
+                self.assertIn(text, found[name]["reason"])
                 self.assertIn(text, done.stdout)
-                self.assertEqual({row["variant"] for row in result["benchmarks"]},
-                                 {"torch", "torch+compiled", "eigen", "eigen+measured"} - gone)
-                self.assertEqual({len(row["real_times"]) for row in result["benchmarks"]}, {4})
+            self.assertEqual({(row["variant"], len(row["real_times"])) for row in result["benchmarks"]},
+                             {(name, 4) for name in {"torch", "eigen", "eigen+measured"} - set(faults)})
+        done, _ = self.race("--patience", "0.001", status=1)
+        self.assertIn("gave no answer for 0.001 s", done.stderr)
 
     def test_where_nothing_can_be_compared_the_status_says_so(self):
         done, result = self.race("--peers", "torch", status=1, told={"torch": {"fault": "die:greeting"}})
@@ -179,13 +209,12 @@ class Networks(Fakes):
         self.assertNotIn("judge", [name for name, *_ in self.asked()])
 
     def test_settings_of_the_environment_reach_the_workers_that_they_are_for(self):
-        self.race("--peers", "torch,onnxruntime+passive,ncnn+hugepages", "--modes", "inference")
+        passive, huge = "onnxruntime+passive", "onnxruntime+hugepages"
+        self.race("--peers", f"torch,{passive},{huge}", "--modes", "inference")
         started = self.started()
         self.assertEqual({name: (its["OMP_WAIT_POLICY"], its["MALLOC_TOP_PAD_"]) for name, (_, its) in started.items()},
                          {"writer": (None, None), "eigen": (None, None), "torch": (None, None),
-                          "onnxruntime": ("passive", None), "ncnn": (None, "67108864")})
-        self.assertEqual([json.loads(started[name][0][1])["flags"] for name in ("onnxruntime", "ncnn")],
-                         [["passive"], ["hugepages"]])
+                          passive: ("passive", None), huge: (None, "67108864")})
         self.assertEqual(started["torch"][1]["LAMINA_BENCH"], os.path.join(self.folder, "lamina_bench"))
 
     def test_several_pythons_of_torch_are_variants_by_their_versions(self):
@@ -197,7 +226,8 @@ class Networks(Fakes):
     def test_a_peer_that_is_not_here_is_named_with_what_installs_it(self):
         for words, status in (((), 77), (("--python", "/bin/false"), 1)):
             done, result = self.race("--peers", "openvino", "--modes", "inference", *words, status=status)
-            self.assertIn("interpreter that has openvino" if not words else "'/bin/false' can import nothing", done.stderr)
+            text = "'/bin/false' can import nothing" if words else "interpreter that has openvino"
+            self.assertIn(text, done.stderr)
             self.assertEqual((result, self.asked()), (None, []))
 
     def test_memory_is_that_of_a_separate_worker_beside_what_our_plan_holds(self):
@@ -278,18 +308,16 @@ class Layers(Fakes):
 class Trainings(Fakes):
     def test_all_train_the_batches_that_lamina_wrote_and_no_epoch_is_run_again(self):
         _, result = self.race("mnist_mlp", "lstm_text", "--what", "trainings", "--share", "0.5", "--retries", "3",
-                              "--peers", "torch,torch+compiled+passive,keras", "--python",
-                              os.path.join(self.folder, "python"))
+                              "--peers", "torch,torch+compiled+passive")
         configs = {name: json.loads(its[0][1]) for name, its in self.started().items()}  # of the last workload
         config = configs["writer"]
         self.assertEqual((config["training"], config["share"], config["epochs"]), ("lstm_text", 0.5, 3))
         common = {"net": "lstm_text", "files": config["files"], "batch": 32, "threads": config["threads"],
                   "precision": "f32", "device": "cpu"}
-        for name, engine, flags in (("torch", "torch", []), ("torch+compiled", "torch", ["compiled", "passive"]),
-                                    ("keras", "keras", [])):
-            self.assertEqual(configs[name], common | {"engine": engine, "flags": flags})
+        for name, flags in (("torch", []), ("torch+compiled+passive", ["compiled", "passive"])):
+            self.assertEqual(configs[name], common | {"engine": "torch", "flags": flags})
         self.assertFalse(os.path.exists(config["files"]))
-        for name in ("torch", "eigen", "keras"):
+        for name in ("torch", "eigen"):
             trained = [command for who, command, *_ in self.asked() if who == name and command in ("open", "pass")]
             self.assertEqual(trained, ["open", "pass", "pass"] * 2)  # the first epoch warms up
         row = result["benchmarks"][0]
@@ -312,8 +340,8 @@ class Ends(Fakes):
         what the worker says, and its exit status."""
         with open(self.said, "w") as said:
             child = subprocess.Popen(self.command("--peers", "torch", "--memory", "no", *words),
-                                     stdout=subprocess.DEVNULL, stderr=said, preexec_fn=default_signals, start_new_session=True,
-                                     env=self.tell(self.HANGS) | dict(environment))
+                                     stdout=subprocess.DEVNULL, stderr=said, preexec_fn=default_signals,
+                                     start_new_session=True, env=self.tell(self.HANGS) | dict(environment))
         self.addCleanup(child.wait)
         self.addCleanup(child.kill)
         latest = time.monotonic() + 60
@@ -345,7 +373,7 @@ class Ends(Fakes):
                 os.remove(self.out)
 
     def test_further_signals_change_nothing_and_where_nothing_was_finished_nothing_is_written(self):
-        for again in ((), (signal.SIGINT,), (signal.SIGTERM, signal.SIGINT, signal.SIGINT)):
+        for again in ((), (signal.SIGTERM, signal.SIGINT, signal.SIGINT)):
             said, status = self.stopped(signal.SIGINT, "vgg19", again=again)
             self.assertEqual((said, status),
                              (f"race: interrupted; nothing was finished or written to {self.out}\n", 130))
@@ -365,8 +393,7 @@ class Ends(Fakes):
         folder, self.out = self.out, self.out + "/below.json"
         done, _ = self.race(status=1)
         self.assertEqual((done.stdout, done.stderr),
-                         ("", f"race: cannot write {self.out}: {folder} exists and is not a "
-                                                          "folder\n"))
+                         ("", f"race: cannot write {self.out}: {folder} exists and is not a folder\n"))
         self.assertEqual(self.asked(), [])
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The worker of a runtime for inference: onnxruntime, OpenVINO, ncnn. Each runs the network that Lamina wrote as ONNX,
+"""The worker of a runtime for inference: onnxruntime or OpenVINO. Each runs the network that Lamina wrote as ONNX,
 on batches like the one beside it. Usage: runtimes.py CONFIG, which is JSON as variants.py has it. The flag passive:
 threads sleep while they wait, where the runtime lets that be set. Needs numpy."""
 
@@ -10,7 +10,6 @@ import sys
 import child
 import numpy
 import safetensors_file
-from ncnn_network import Ncnn
 from timers import WallTimer
 
 
@@ -59,7 +58,7 @@ class Openvino:
         return lambda x: request.infer(x, share_inputs=True, share_outputs=True)[0]
 
 
-RUNTIMES = {"onnxruntime": Onnxruntime, "openvino": Openvino, "ncnn": Ncnn}
+RUNTIMES = {"onnxruntime": Onnxruntime, "openvino": Openvino}
 
 
 class Server:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Trains a workload in PyTorch, for a race by epochs: usage: torch_training.py CONFIG, JSON as variants.py has it.
+"""The worker of a training in PyTorch, epoch by epoch on the batches that Lamina wrote. Usage: torch_training.py CONFIG,
+which is JSON as variants.py has it.
 
 Compiled: forward, loss and backward by torch.compile, and the optimiser's step as well. Optimisers are PyTorch's own,
 fused or over all parameters at once where it has that. On a GPU the samples of an epoch are there before it begins,
@@ -14,10 +15,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
 
 import child
+import safetensors_file
 import torch
 import torch_settings
-import training_worker
+from timers import WallTimer
 from torch_nets import trainings
+from torch_worker import greeting
 
 
 def optimiser(name, params):
@@ -30,45 +33,50 @@ def optimiser(name, params):
     return torch.optim.RMSprop(params, lr=rate, alpha=0.9, eps=1e-8, foreach=True)
 
 
-class Training:
+class Server:
+    """`open` and `pass` train the next epoch. Reading its batches is not timed."""
+
     def __init__(self, config):
-        self.name, self.batch, self.device = config["net"], config["batch"], config["device"]
-        self.params = trainings.parameters(training_worker.initial(config["files"]), torch.float32, self.device)
-        self.optimiser = optimiser(self.name, list(self.params.values()))
+        torch.set_num_threads(config["threads"])
+        torch.manual_seed(0)
+        flags = [] if config["device"] == "cpu" else ["benchmark"]
+        self.greeting = greeting(torch_settings.Variant(flags, "f32", config["device"]), config["threads"])
+        self.config, self.epoch = config, 0
+        self.params = trainings.parameters(self.read("initial"), torch.float32, config["device"])
+        self.optimiser = optimiser(config["net"], list(self.params.values()))
         self.loss, self.update = self.plain_loss, self.optimiser.step
         if "compiled" in config["flags"]:
             torch._dynamo.config.allow_rnn = True
             self.loss = torch.compile(self.plain_loss)
             self.update = torch.compile(self.optimiser.step)
-        self.x = self.labels = None
+
+    def read(self, name):
+        return safetensors_file.read(os.path.join(self.config["files"], name + ".safetensors"))
 
     def plain_loss(self, x, labels):
-        return trainings.loss(self.name, x, labels, self.params)
+        return trainings.loss(self.config["net"], x, labels, self.params)
 
-    def prepare(self, x, labels):
-        self.x = trainings.inputs(self.name, x, torch.float32).to(self.device).split(self.batch)
-        self.labels = torch.tensor(labels).long().to(self.device).split(self.batch)
-
-    def run(self):
-        total = torch.zeros((), device=self.device)
-        for x, labels in zip(self.x, self.labels):
+    def train(self, batches, labels):
+        """The mean loss of an epoch."""
+        total = torch.zeros((), device=self.config["device"])
+        for x, its_labels in zip(batches, labels):
             self.optimiser.zero_grad(set_to_none=True)
-            loss = self.loss(x, labels)
+            loss = self.loss(x, its_labels)
             loss.backward()
             self.update()
             total += loss.detach()
-        return total.item() / len(self.x)
+        return total.item() / len(batches)
 
-
-def main():
-    config = json.loads(sys.argv[1])
-    torch.set_num_threads(config["threads"])
-    torch.manual_seed(0)
-    greeting = {"torch": torch.__version__}
-    if config["device"] != "cpu":
-        greeting |= torch_settings.Variant(["benchmark"], "f32", config["device"]).apply()
-    child.serve(lambda: training_worker.Server(greeting, Training(config), config))
+    def answer(self, line):
+        if line.split()[0] not in ("open", "pass"):
+            return {}
+        file, device, batch = self.read(f"epoch-{self.epoch}"), self.config["device"], self.config["batch"]
+        x = trainings.inputs(self.config["net"], file["x"], torch.float32).to(device).split(batch)
+        labels = torch.tensor(file["labels"]).long().to(device).split(batch)
+        self.epoch += 1
+        loss, sample = WallTimer().time("epoch", lambda: self.train(x, labels))
+        return sample | {"loss": loss}
 
 
 if __name__ == "__main__":
-    main()
+    child.serve(lambda: Server(json.loads(sys.argv[1])))

@@ -162,16 +162,6 @@ class WheelsTest(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("'tensorflow'", done.stderr)
 
-    def test_ncnn_comes_with_its_converter_and_without_what_other_uses_of_their_wheels_need(self):
-        self.add("numpy", "2.4.6", {"numpy.py": ""})
-        self.add("ncnn", "1.0.20261020", {"ncnn.py": ""}, needs=("opencv-python", "numpy"))
-        self.add("pnnx", "20261020", {"pnnx/__init__.py": "import torch\n", "pnnx/pnnx": ""}, needs=("torch",))
-        done = self.run_it("ncnn", script="get-peers")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        tree = os.path.join(self.folder, "ncnn")
-        self.assertTrue(os.path.exists(os.path.join(tree, "pnnx/pnnx")))
-        subprocess.run([os.path.join(tree, "python"), "-c", "import ncnn, numpy"], check=True)
-
     def test_a_driver_too_old_for_the_toolkit_is_refused_with_both_versions(self):
         get_cuda = script("get-cuda")
         os.makedirs(self.folder)

@@ -1,7 +1,7 @@
 """The networks of the zoo in PyTorch, from their published definitions, with the names of the zoo's nodes.
 
 A module's name in `named_modules()` is the node's name in the zoo, so a state_dict saved here loads there.
-`check_nets.py` holds every network against the table of layers.
+A race on the processor holds what it computes against ours.
 """
 
 import networks
