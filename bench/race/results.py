@@ -10,6 +10,10 @@ import shlex
 import signal
 import socket
 import sys
+import tempfile
+
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # bench/, or the folder of a pack
+import atomic
 
 FORMAT = 2  # of bench/results.schema.json
 PARTS = {"training": ("forward", "backward", "total"), "inference": ("inference",)}  # of a network, by its mode
@@ -80,32 +84,23 @@ class File:
         self.path, self.written = path, False
         if os.path.exists(path) and not os.path.isfile(path):
             raise Unwritable(f"cannot write {path}: it exists and is not a regular file")
-        with self.beside():
-            pass
-        os.remove(path + ".part")
-
-    def beside(self):
-        """A file to be moved to its place."""
-        folder = os.path.dirname(self.path) or "."
+        folder = os.path.dirname(path) or "."
         try:
             os.makedirs(folder, exist_ok=True)
-            return open(self.path + ".part", "w")
+            with tempfile.TemporaryFile(dir=folder):
+                pass
         except FileExistsError as error:
-            raise Unwritable(f"cannot write {self.path}: {folder} exists and is not a folder") from error
+            raise Unwritable(f"cannot write {path}: {folder} exists and is not a folder") from error
         except OSError as error:
-            raise Unwritable(f"cannot write {self.path}: {error.strerror}") from error
+            raise Unwritable(f"cannot write {path}: {error.strerror}") from error
 
     def write(self, document):
         """Writes the document. An interrupt finds it written, and `written` true, or neither."""
         before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
         try:
-            with self.beside() as file:
-                json.dump(document, file, indent=1)
-            os.replace(self.path + ".part", self.path)
+            atomic.write(self.path, json.dumps(document, indent=1))
             self.written = True
         except OSError as error:
             raise Unwritable(f"cannot write {self.path}: {error.strerror}") from error
         finally:
-            with contextlib.suppress(OSError):
-                os.remove(self.path + ".part")
             signal.pthread_sigmask(signal.SIG_SETMASK, before)

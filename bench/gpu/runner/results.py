@@ -8,6 +8,8 @@ import os
 import tarfile
 import time
 
+import atomic
+
 FORMAT = 2
 MOST_TAR = 15 << 20  # bytes; no file that comes home has more than 16 MiB
 DONE = ("passed", "failed", "crashed")  # a later run leaves these alone, and tries everything else
@@ -15,15 +17,6 @@ DONE = ("passed", "failed", "crashed")  # a later run leaves these alone, and tr
 
 class ResultsError(Exception):
     """The message says which file is wrong, and what to do."""
-
-
-def replace(path, text):
-    """Writes beside the file first: a power cut leaves the old one whole."""
-    with open(path + ".part", "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(path + ".part", path)
 
 
 class Results:
@@ -57,7 +50,7 @@ class Results:
         return data
 
     def save(self):
-        replace(self.path, json.dumps(self.data, indent=1))
+        atomic.write(self.path, json.dumps(self.data, indent=1))
 
     def of(self, step):
         return self.data["steps"].get(step, {})
