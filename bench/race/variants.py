@@ -180,6 +180,8 @@ def check_flags(word, name, flags, what, device):
     compiles = "compiled" in flags or "max-autotune" in flags
     if "frozen" in flags and not compiles:
         raise BadVariant(f"{word}: frozen weights are the compiler's; add compiled or max-autotune")
+    if "graph" in flags and "compiled" not in flags:
+        raise BadVariant(f"{word}: graph is a mode of the compiler (reduce-overhead); add compiled")
     on_processor, on_gpu = {"frozen", "hugepages", "passive"}, {"benchmark", "graph"}
     if device == "cpu" and (wrong := on_gpu & set(flags)):
         raise BadVariant(f"{word}: {', '.join(sorted(wrong))} needs --device cuda")

@@ -270,7 +270,7 @@ class OnAGpu(Fakes):
         self.assertNotIn("check", [command for _, command, *_ in self.asked()])
 
     def test_a_rehearsal_has_the_workers_of_a_gpu_on_the_processor(self):
-        self.race("--device", "rehearsal", "--ours", "cuda-host", "--peers", "torch:tf32,torch+graph")
+        self.race("--device", "rehearsal", "--ours", "cuda-host", "--peers", "torch:tf32,torch+compiled")
         self.assertEqual(json.loads(self.started()["torch:tf32"][0][1])["device"], "cpu")
         self.assertIn("cuda-host", self.started())
 

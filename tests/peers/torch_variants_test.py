@@ -1,11 +1,12 @@
-"""PyTorch's variants on a GPU, as far as a processor shows them: what is set is read back, passes run through the same
-code, and the recording of CUDA graphs is played with graphs that record nothing. Skipped (77) without torch."""
+"""PyTorch's variants, as far as a processor shows them: what is set is read back, passes run through the same code, and
+what a worker computes is held against what Lamina does. Skipped (77) without torch."""
 
-import contextlib
+import importlib.util
 import json
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 from unittest import mock
 
@@ -14,6 +15,7 @@ RACE = os.path.join(HERE, "../../bench/race")
 PEERS = os.path.join(RACE, "peers")
 sys.path[:0] = [RACE, PEERS]
 import child
+import networks
 import pythons
 
 try:
@@ -48,12 +50,11 @@ class Settings(unittest.TestCase):
                 variant.apply()
 
     def test_every_variant_has_a_mode_and_graphs_need_a_gpu(self):
-        for flags, mode, captures in (("", None, False), ("benchmark", None, False), ("benchmark+graph", None, True),
-                                      ("compiled+benchmark", "default", False), ("compiled+frozen", "default", False),
-                                      ("compiled+graph", "reduce-overhead", False),
-                                      ("max-autotune+benchmark", "max-autotune", False)):
+        for flags, mode in (("", None), ("benchmark", None), ("compiled+benchmark", "default"),
+                            ("compiled+frozen", "default"), ("benchmark+graph+compiled", "reduce-overhead"),
+                            ("max-autotune+benchmark", "max-autotune")):
             variant = torch_settings.Variant(flags.split("+"), "f32", "cuda:0")
-            self.assertEqual((variant.compile_mode, variant.captures), (mode, captures), flags)
+            self.assertEqual(variant.compile_mode, mode, flags)
             self.assertEqual(variant.compiler_graphs, mode in ("reduce-overhead", "max-autotune"), flags)
             if "graph" in flags:
                 with self.assertRaisesRegex(child.Refused, "needs a GPU"):
@@ -101,51 +102,50 @@ class Networks(unittest.TestCase):
         self.assertFalse(network.y.requires_grad)
         self.assertEqual(set(network.run()), {"inference", "inference_cpu"})
 
-    def test_a_recorded_pass_is_replayed_forward_and_backward_by_their_own_graphs(self):
-        log = []
-
-        class Graph:
-            def pool(self):
-                return "pool"
-
-            def replay(self):
-                log.append(self)
-
-        class Stream:
-            def wait_stream(self, _):
-                pass
-
-        @contextlib.contextmanager
-        def graph(recorded, pool=None, stream=None):
-            log.append((recorded, pool, isinstance(stream, Stream)))
-            yield
-
-        fakes = {"Stream": Stream, "current_stream": Stream, "stream": lambda _: contextlib.nullcontext(),
-                 "CUDAGraph": Graph, "graph": graph}
-        with mock.patch.multiple(torch.cuda, **fakes):
-            for mode in ("training", "inference"):
-                log.clear()
-                network = timed_network.CapturedNetwork("resnet18", mode, "nhwc", 1, self.variant(warms=True))
-                forward, backward = network.recorded_forward, network.recorded_backward
-                recorded = [(forward, None, True)] + [(backward, "pool", True)] * (mode == "training")
-                self.assertEqual(log, recorded)
-                x, y = network.x.data_ptr(), network.y.data_ptr()
-                before = network.x.detach().clone()
-                network.run()
-                replays = [forward, backward] if mode == "training" else [forward]
-                self.assertEqual(log[len(recorded):], replays * 2)
-                self.assertEqual((network.x.data_ptr(), network.y.data_ptr()), (x, y))
-                self.assertFalse(torch.equal(network.x, before))
-
 
 class Worker(unittest.TestCase):
-    def ask(self, *lines, flags="", precision="f32"):
-        config = {"net": "mnist_mlp", "batch": 2, "threads": 1, "device": "cpu", "precision": precision,
-                  "flags": flags.split(), "files": None}
-        done = subprocess.run([sys.executable, "-B", os.path.join(PEERS, "torch_worker.py"), json.dumps(config)],
+    def ask(self, *lines, flags="", script="torch_worker.py", **more):
+        config = {"net": "mnist_mlp", "batch": 2, "threads": 1, "device": "cpu", "precision": "f32",
+                  "flags": flags.split(), "files": None} | more
+        done = subprocess.run([sys.executable, "-B", os.path.join(PEERS, script), json.dumps(config)],
                               input="".join(line + "\n" for line in lines),
                               capture_output=True, text=True, check=False)
         return [json.loads(line) for line in done.stdout.splitlines()], done.returncode
+
+    def written(self, *lines, **config):
+        """A folder with what Lamina writes for peers, and its last answer."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        program = os.environ.get(networks.ASKED, networks.BENCH)
+        done = subprocess.run([program, "serve", json.dumps(config | {"threads": 1, "files": folder.name})],
+                              input="".join(line + "\n" for line in lines), capture_output=True, text=True, check=True)
+        return folder.name, json.loads(done.stdout.splitlines()[-1])
+
+    def test_a_peer_computes_what_lamina_computes_and_with_other_weights_something_else(self):
+        folder, _ = self.written(net="mnist_cnn", batch=2, onnx=True)
+        engines = [name for name in ("onnxruntime", "openvino") if importlib.util.find_spec(name)]
+        workers = [("torch_worker.py", {"flags": flags}) for flags in ("", "compiled frozen")]
+        workers += [("runtimes.py", {"engine": name}) for name in engines]
+        differences = []
+        for damaged in (False, True):
+            for name in ("network.onnx", "weights.safetensors") if damaged else ():
+                path = os.path.join(folder, name)
+                with open(path, "r+b") as file:  # the last weights come last, or nearly so
+                    file.seek(os.path.getsize(path) // 2)
+                    file.write(b"\0" * 4096)
+            differences.append([self.ask("check inference nchw", script=script, net="mnist_cnn", files=folder,
+                                         **more)[0][-1]["difference"] for script, more in workers])
+        self.assertTrue(all(0 < each < 1e-5 for each in differences[0]), differences)
+        self.assertTrue(all(each > 1e-4 for each in differences[1]), differences)
+
+    def test_a_training_learns_on_the_batches_that_lamina_wrote(self):
+        folder, facts = self.written("facts epoch nchw", training="mnist_mlp", share=0.0043, epochs=3)
+        for flags in ("", "compiled"):
+            (_, *epochs, dropped), status = self.ask(
+                "open epoch nchw", "pass epoch nchw", "pass epoch nchw", "drop epoch", script="torch_training.py",
+                batch=facts["batch"], files=folder, flags=flags)
+            self.assertEqual((status, dropped, set(epochs[0])), (0, {}, {"epoch", "epoch_cpu", "loss"}))
+            self.assertLess(epochs[2]["loss"], epochs[0]["loss"])
 
     def test_a_worker_says_what_it_is_opens_runs_and_drops(self):
         (facts, opened, sample, dropped), status = self.ask("open training nhwc", "pass training nhwc", "drop training",
@@ -157,7 +157,7 @@ class Worker(unittest.TestCase):
         self.assertIn("backward", sample)
 
     def test_a_variant_that_cannot_run_ends_the_worker_with_its_reason_in_one_line(self):
-        answers, status = self.ask("open training nhwc", flags="graph")
+        answers, status = self.ask("open training nhwc", flags="compiled graph")
         self.assertEqual((len(answers), status), (1, 1))
         self.assertIn("records CUDA graphs", answers[0]["error"])
         self.assertTrue(answers[0]["refused"])

@@ -22,14 +22,10 @@ class Variant:
 
     def __init__(self, flags, precision, device):
         self.flags, self.precision, self.device = flags, precision, torch.device(device)
-        compiler = next((flag for flag in self.flags if flag in ("compiled", "max-autotune")), None)
-        graph = "graph" in self.flags
-        named = compiler + "+graph" if graph and compiler == "compiled" else compiler
-        self.compile_mode = None if compiler is None else MODES[named]
+        self.compile_mode = MODES.get("+".join(sorted({"compiled", "max-autotune", "graph"} & set(flags))))
         self.compiler_graphs = self.device.type == "cuda" and self.compile_mode in ("reduce-overhead", "max-autotune")
-        self.captures = graph and compiler is None  # this program records CUDA graphs of the passes itself
         self.warms_each_pass = self.device.type == "cuda"
-        if graph and self.device.type != "cuda":
+        if "graph" in flags and self.device.type != "cuda":
             raise child.Refused("it records CUDA graphs, for which PyTorch needs a GPU")
 
     def apply(self):

@@ -45,12 +45,6 @@ def greeting(variant, threads):
                      "capability": f"{properties.major}.{properties.minor}"}
 
 
-def seconds_of(work):
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
 class Server:
     """Answers `open`, `check`, `rounding` and `pass` with MODE LAYOUT, and `drop MODE`."""
 
@@ -63,7 +57,7 @@ class Server:
 
     def network(self, mode, layout):
         if (mode, layout) not in self.made:
-            made = timed_network.made(self.config["net"], mode, layout, self.config["batch"], self.variant)
+            made = timed_network.TimedNetwork(self.config["net"], mode, layout, self.config["batch"], self.variant)
             if self.config["files"]:
                 made.load(safetensors_file.read(os.path.join(self.config["files"], "weights.safetensors")))
             self.made[mode, layout] = made
@@ -86,19 +80,20 @@ class Server:
         return {"rounding": self.network(mode, layout).rounding(x, trained)}
 
     def open(self, mode, layout):
-        """Makes what `pass` will run and warms it up; what that took, and on a GPU the peak of memory of one more
-        pass."""
-        count = WARM_UP_PASSES[self.variant.device.type]
-        answer = {"warm_up_passes": count, "made_seconds": seconds_of(lambda: self.network(mode, layout))}
-        times = [seconds_of(self.network(mode, layout).run) for _ in range(count)]
-        answer |= {"first_pass_seconds": times[0], "last_warm_up_seconds": times[-1]}
+        """Makes what `pass` will run and warms it up; what that took for the first pass, and on a GPU the peak of memory
+        of one more pass."""
+        start = time.perf_counter()
+        network = self.network(mode, layout)
+        network.run()
+        answer = {"first_pass_seconds": time.perf_counter() - start}
+        for _ in range(WARM_UP_PASSES[self.variant.device.type] - 1):
+            network.run()
         if self.variant.compile_mode:
             torch_settings.refuse_recompiling()
         if self.on_gpu:
-            answer["warm_up_peak_bytes"] = torch.cuda.max_memory_allocated()
             torch.cuda.reset_peak_memory_stats()
-            self.network(mode, layout).run()
-            answer |= {"peak_bytes": torch.cuda.max_memory_allocated(), "reserved_bytes": torch.cuda.memory_reserved()}
+            network.run()
+            answer["peak_bytes"] = torch.cuda.max_memory_allocated()
         return answer | {"settings": self.variant.read_back()}
 
     def drop(self, mode):

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <exception>
 #include <iostream>
 #include <map>
@@ -37,9 +36,7 @@ Graph graph_of(const std::string& net, int batch) {
 class ServedNet final : public Served {
  public:
   ServedNet(Graph graph, Backend& backend, const Options& options, bool record, bool on_gpu)
-      : start_(std::chrono::steady_clock::now()), run_(graph, backend, options, record), on_gpu_(on_gpu) {
-    made_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
+      : run_(graph, backend, options, record), on_gpu_(on_gpu) {}
 
   void warm_up() override {
     for (int i = 0; i < warm_up_passes(on_gpu_); ++i) pass();
@@ -48,10 +45,7 @@ class ServedNet final : public Served {
   json facts() const override {
     std::map<std::string, int> math;  // of how many calls
     for (const Call& call : run_.plan().calls()) ++math[std::string(to_string(call.math))];
-    return {{"plan_bytes", run_.plan().memory().total()},
-            {"made_seconds", made_seconds_},
-            {"warm_up_passes", warm_up_passes(on_gpu_)},
-            {"math_of_calls", math}};
+    return {{"plan_bytes", run_.plan().memory().total()}, {"math_of_calls", math}};
   }
 
   json pass() override {
@@ -63,10 +57,8 @@ class ServedNet final : public Served {
   }
 
  private:
-  std::chrono::steady_clock::time_point start_;
   NetRun run_;
   bool on_gpu_;
-  double made_seconds_ = 0;
 };
 
 /// One of the values by its name; UsageError for an unknown one.
