@@ -114,7 +114,8 @@ class Variant:
         return [self.python, os.path.join(HERE, "peers", script), json.dumps(config)]
 
     def our_command(self, what, net, batch, options):
-        config = {"backend": f"{self.engine}:{self.path}" if self.path else self.engine, "threads": options.threads, "measure": "measured" in self.flags}
+        config = {"backend": f"{self.engine}:{self.path}" if self.path else self.engine, "threads": options.threads,
+                  "measure": "measured" in self.flags}
         if what == "networks":
             config |= {"net": net, "batch": batch, "graph": "graph" in self.flags,
                        "math": "tf32" if self.precision == "tf32" else "strict"}

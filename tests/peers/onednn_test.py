@@ -51,22 +51,15 @@ class Workers(unittest.TestCase):
         self.assertLessEqual({("onednn", "any"), ("onednn", "nchw")}, variants)
 
     def test_a_pass_is_timed_and_a_bad_request_refused(self):
-        for name, variant in (("lamina", "nchw"), ("onednn", "any")):
-            for what in LAYER_PASSES:
-                worker = self.ask(name)
-                request = f"{what} {variant} {CONVOLUTIONS['3x3']}"
-                self.assertTrue(worker.ask(f"open {request}")["implementation"])
-                self.assertGreater(worker.timed_pass(request)[what], 0)
-            with self.assertRaisesRegex(WorkerError, "no pass 'sideways'"):
-                worker.ask(f"pass sideways {variant} {CONVOLUTIONS['3x3']}")
-            with self.assertRaisesRegex(WorkerError, "15 whole numbers"):
-                self.ask(name).ask(f"pass forward {variant} 1 2 3")
-
-    def test_a_network_is_listed(self):
-        found = self.ask("lamina").ask("list resnet18 4")["convolutions"]
-        self.assertEqual((found[0]["conv"], len(found)), ("4 3 224 224 64 7 7 2 2 3 3 1 1 1 0", 20))
-        with self.assertRaisesRegex(WorkerError, "resnet19"):
-            self.ask("lamina").ask("list resnet19 4")
+        worker = self.ask("onednn")
+        for what in LAYER_PASSES:
+            request = f"{what} any {CONVOLUTIONS['3x3']}"
+            self.assertTrue(worker.ask(f"open {request}")["implementation"])
+            self.assertGreater(worker.timed_pass(request)[what], 0)
+        with self.assertRaisesRegex(WorkerError, "no pass 'sideways'"):
+            worker.ask(f"pass sideways any {CONVOLUTIONS['3x3']}")
+        with self.assertRaisesRegex(WorkerError, "15 whole numbers"):
+            self.ask("onednn").ask("pass forward any 1 2 3")
 
 
 if __name__ == "__main__":

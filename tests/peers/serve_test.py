@@ -62,16 +62,18 @@ class Serve(unittest.TestCase):
 
     def test_a_convolution_is_timed_and_its_numbers_are_exact_in_every_pass(self):
         conv = "1 1 1 2 1 1 1 1 1 0 0 1 1 1 0"
-        (_, opened, sample, y, dw, dx, listed), status = self.ask(
-            f"open forward nchw {conv}", f"pass forward nchw {conv}", f"result forward nchw {conv}",
-            f"result backward_params nchw {conv}", f"result backward_data nchw {conv}", "list mnist_cnn 2", threads=1)
+        passes = {"forward": 2, "backward_params": 1, "backward_data": 2}  # and how many numbers they give
+        (_, *answers, listed), status = self.ask(
+            *(f"{command} {what} nchw {conv}" for what in passes for command in ("open", "pass", "result")),
+            "list resnet18 4", threads=1)
         self.assertEqual(status, 0)
-        self.assertTrue(opened["implementation"])
-        self.assertGreater(sample["forward"], 0)
-        self.assertGreaterEqual(sample["runs"], 1)
-        for answer, count in ((y, 2), (dw, 1), (dx, 2)):
-            self.assertEqual([value % 1 for value in answer["result"]], [0] * count)
-        self.assertEqual(listed["convolutions"][0]["conv"].split()[:2], ["2", "1"])
+        for (what, count), (opened, sample, result) in zip(passes.items(), zip(*[iter(answers)] * 3)):
+            self.assertTrue(opened["implementation"])
+            self.assertGreater(sample[what], 0)
+            self.assertGreaterEqual(sample["runs"], 1)
+            self.assertEqual([value % 1 for value in result["result"]], [0] * count)
+        found = listed["convolutions"]
+        self.assertEqual((found[0]["conv"], len(found)), ("4 3 224 224 64 7 7 2 2 3 3 1 1 1 0", 20))
 
     def test_what_a_backend_refuses_is_answered_with_the_reason(self):
         for config, reason in (({"graph": True}, "cannot record"), ({"math": "tf32"}, "no tf32 products")):
@@ -86,6 +88,7 @@ class Serve(unittest.TestCase):
                                     ({"net": "nosuch"}, ("pass training nchw",), "nosuch"),
                                     ({"net": "mnist_mlp"}, ("pass learning nchw",), "learning"),
                                     ({"net": "mnist_mlp"}, ("pass training hwcn",), "hwcn"), ({}, ("go",), "go"),
+                                    ({}, ("list resnet19 4",), "resnet19"),
                                     ({}, ("pass sideways nchw 1",), "sideways"),
                                     ({}, ("pass forward nchw 1 2",), "15")):
             answers, status = self.ask(*lines, **config)

@@ -198,11 +198,6 @@ class Files(unittest.TestCase):
                               (schema["$defs"]["row"]["properties"]["key"]["required"],
                                document["benchmarks"][0]["key"])):
             self.assertLessEqual(set(required), set(its))
-        try:
-            import jsonschema
-        except ImportError:
-            return  # what every reader of the file checks, where the page's packages are
-        jsonschema.validate(json.loads(json.dumps(document)), schema)
 
 
 if __name__ == "__main__":
