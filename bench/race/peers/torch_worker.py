@@ -80,8 +80,8 @@ class Server:
         return {"rounding": self.network(mode, layout).rounding(x, trained)}
 
     def open(self, mode, layout):
-        """Makes what `pass` will run and warms it up; the time up to the end of the first pass, and on a GPU the peak of
-        memory of one more pass."""
+        """Makes what `pass` will run and warms it up. The answer has the time up to the end of the first pass, and on a
+        GPU the peak of memory of one more pass."""
         start = time.perf_counter()
         network = self.network(mode, layout)
         network.run()
