@@ -81,7 +81,7 @@ TEST_CASE("mnist_cnn reaches the best possible loss and accuracy on rendered dig
   check({"mnist_cnn", 2, 4, 64, 1, 8});
 }
 
-TEST_CASE("cifar10_cnn reaches the best possible loss and accuracy on rendered letters") {
+TEST_CASE("cifar10_cnn reaches the best possible loss and accuracy on rendered letters", "[slow]") {
   check({"cifar10_cnn", 1.5, 4, 64, 1, 4e-3});
 }
 
@@ -89,7 +89,7 @@ TEST_CASE("imdb_fasttext reaches the best possible loss and accuracy on drawn re
   check({"imdb_fasttext", 8, 5, 32, 1, 1e-2});
 }
 
-TEST_CASE("imdb_bilstm reaches the best possible loss and accuracy on drawn reviews") {
+TEST_CASE("imdb_bilstm reaches the best possible loss and accuracy on drawn reviews", "[slow]") {
   check({"imdb_bilstm", 8, 8, 32, 1, 1e-2});
 }
 

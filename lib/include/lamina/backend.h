@@ -44,7 +44,7 @@ struct Spec {
   std::vector<bool> wants_dx;        ///< per x: is its gradient wanted
   std::vector<bool> adds_dx;         ///< per x: added to the old contents (beta 1) or overwritten (beta 0); for a
                                      ///< value given twice (only within one op), the second is added to the first
-  bool adds_dw = false;              ///< likewise for every parameter gradient
+  bool adds_dw = false;              ///< every parameter gradient is added to (beta 1)
   Mode mode = Mode::training;
   bool operator==(const Spec&) const = default;
 };

@@ -132,7 +132,7 @@ class LAMINA_API Plan {
   Tensor output() const;                                    ///< the value of the last node
   Tensor output_gradient() const;
   Tensor value(std::string_view node) const;      ///< valid until a later step reuses its bytes; see keep_values
-  Tensor gradient(std::string_view node) const;   ///< likewise; null if not wanted
+  Tensor gradient(std::string_view node) const;   ///< valid as long as the value is; null if not wanted
   Tensor parameter(std::string_view name) const;  ///< "layer1.0.conv1.weight"
   Tensor parameter_gradient(std::string_view name) const;
   Tensor state(std::string_view name) const;         ///< "layer1.0.bn1.running_mean", "drop6.step"

@@ -41,7 +41,7 @@ struct Units {
   Step end() const { return Step{2 * static_cast<int>(list.size())}; }  ///< the one after the last
   bool is_backward(Step step) const { return index(step) >= list.size(); }
   bool forward_is_view(UnitId) const;   ///< its y is already in place: a Concat or Slice as a view
-  bool backward_is_view(UnitId) const;  ///< likewise its gradients
+  bool backward_is_view(UnitId) const;  ///< its dx are already in place
 };
 
 /// The inputs of a node that may have a gradient: not labels and ids.

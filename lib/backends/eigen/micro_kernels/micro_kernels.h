@@ -31,7 +31,7 @@ struct PackedRows {
 template <class T>
 struct Epilogue {
   const T* scale = nullptr;  ///< one per row of c, or null
-  const T* bias = nullptr;   ///< likewise
+  const T* bias = nullptr;   ///< one per row of c, or null
   bool add = false;          ///< c is read and added to; otherwise it is only written
   bool relu = false;
 
@@ -45,7 +45,7 @@ struct Epilogue {
 template <class T>
 struct Prefetch {
   std::int64_t a = 0;        ///< the elements so far after those of a; 0: none
-  std::int64_t c = 0;        ///< likewise after those of c, to be written
+  std::int64_t c = 0;        ///< the elements so far after those of c, to be written; 0: none
   const T* panel = nullptr;  ///< a panel, `ldb` from k to k, or null:
   int first = 0, rows = 0;   ///< of every 64 bytes along a, `rows` rows of it from this one on
 };
