@@ -142,6 +142,7 @@ def document(benchmarks=(), facts=None, **lists):
 def write(folder, name, what):
     """A file; of a text as it is, of anything else as JSON."""
     path = os.path.join(folder, name)
+    os.makedirs(folder, exist_ok=True)
     content = what if isinstance(what, (bytes, str)) else json.dumps(what)
     with open(path, "wb") as file:
         file.write(content if isinstance(content, bytes) else content.encode())

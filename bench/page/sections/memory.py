@@ -17,7 +17,8 @@ def make(model):
     drawn = [chart(points)] if points else []
     fill = "" if found or raced else "lamina_bench memory resnet50 --benchmark_out=memory.json"
     tables = [totals(found), table("Memory that a race measured, MiB", head, raced, 3)]
-    return section("memory", "Memory over the plan's time", "Memory", LEAD if points else "", fill, tables, charts=drawn)
+    lead = LEAD if points else ""
+    return section("memory", "Memory over the plan's time", "Memory", lead, fill, tables, charts=drawn)
 
 
 def name_of(one):
