@@ -128,7 +128,8 @@ class Page(made.Case):
             self.assertTrue(any(section.get(part) for part in ("charts", "tables", "folded")), name)
         raced = made.points(its.sections["comparisons"])[1:]
         self.assertGreater(sum("eigen against torch" in one["pair"] for one in raced), 100)
-        self.assertEqual([one for one in raced if not one["run"]], [])
+        gone = {one["pair"].split(", ")[0] for one in raced if not one["run"]}
+        self.assertLessEqual(gone, {"eigen against ncnn", "eigen against keras"})  # bench/race has them no more
         self.assertLess(len(page.encode()), 4e6)
 
 
