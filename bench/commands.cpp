@@ -120,7 +120,9 @@ Action compare(CLI::App& app) {
   });
   add_share(
       app, "--fail-if-slower,--fail_if_slower", [options](double share) { options->rules.fail_if_slower = share; },
-      "Exit status 3 if a row is slower by more, fails in B alone, or is missing there");
+      "Exit status 3 if a row is slower by more, fails in B alone, or is missing there; 4 if there are too few "
+      "processes "
+      "to say");
   add_share(
       app, "--smallest", [options](double share) { options->rules.smallest = share; },
       "The change to find; within it rows are equal; default: 2%");

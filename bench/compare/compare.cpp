@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <optional>
 #include <system_error>
-#include <tuple>
 #include <utility>
 
 #include "bench/io/result_file.h"
@@ -20,8 +19,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string milliseconds(double seconds) { return seconds > 0 ? fmt::format("{:.3f}", 1e3 * seconds) : ""; }
-
-std::string interval_text(const Interval& ratio) { return fmt::format("{:.4f} .. {:.4f}", ratio.low, ratio.high); }
 
 /// `with_sides`: the rows are of several pairs, and each names its own.
 TextTable table_of(const Comparison& comparison, const std::vector<const ComparedRow*>& rows, bool with_sides) {
@@ -41,13 +38,15 @@ TextTable table_of(const Comparison& comparison, const std::vector<const Compare
     const bool timed = row->first_seconds > 0 && row->seconds > 0;
     const std::string reason =
         row->regression + (row->regression.empty() || row->reason.empty() ? "" : ": ") + row->reason;
-    table.rows.push_back({row->name, milliseconds(row->first_seconds), milliseconds(row->seconds),
-                          timed ? fmt::format("{:.4f}", row->ratio.middle) : "", timed ? interval_text(row->ratio) : "",
-                          to_string(row->verdict),
-                          !comparison.paired ? row->grades
-                          : timed ? fmt::format("{} of {}", row->disturbed, row->first_processes + row->processes)
-                                  : "",
-                          reason});
+    table.rows.push_back(
+        {row->name, milliseconds(row->first_seconds), milliseconds(row->seconds),
+         timed ? fmt::format("{:.4f}", row->ratio.middle) : "",
+         timed && row->missing_processes() == 0 ? fmt::format("{:.4f} .. {:.4f}", row->ratio.low, row->ratio.high) : "",
+         to_string(row->verdict),
+         !comparison.paired ? row->grades
+         : timed            ? fmt::format("{} of {}", row->disturbed, row->first_processes + row->processes)
+                            : "",
+         reason});
     if (has_fastest) table.rows.back().insert(table.rows.back().begin() + 1, row->fastest);
     if (with_sides) table.rows.back().insert(table.rows.back().begin(), {row->first, row->second});
   }
@@ -70,10 +69,9 @@ std::string tables_of(const Comparison& comparison, bool versions) {
     std::size_t left_out = 0;
     for (; row != comparison.rows.end() && row->first == first && row->second == second; ++row) {
       const bool alike = row->verdict == Verdict::equal || row->verdict == Verdict::inconclusive;
-      if (versions && row->is_layer() && alike && row->regression.empty())
-        ++left_out;
-      else
-        shown.push_back(&*row);
+      const bool hidden = versions && row->is_layer() && alike && row->regression.empty();
+      left_out += hidden ? 1 : 0;
+      if (!hidden) shown.push_back(&*row);
     }
     if (comparison.paired) text += fmt::format("{} against {}:\n\n", second, first);
     text += table_of(comparison, shown, false).text();
@@ -91,15 +89,14 @@ std::string tables_of(const Comparison& comparison, bool versions) {
 
 std::string head(const CompareOptions& options, const Processes& first, const Processes& second) {
   std::string text;
-  for (const auto& [which, path, side] :
-       {std::tuple("First", &options.first, &first), std::tuple("Second", &options.second, &second)}) {
-    const auto fact = [&](const char* name, const char* before) {
-      const std::string value = side->front().fact(name);
-      return value.empty() ? value : before + value;
-    };
-    text += fmt::format("{}: {}, {} process{}{}{}\n", which, path->string(), side->size(),
-                        side->size() == 1 ? "" : "es", fact("commit", ", commit "), fact("time_start", ", begun "));
-  }
+  const auto add = [&](const char* which, const std::filesystem::path& path, const Processes& side) {
+    text += fmt::format("{}: {}, {} process{}", which, path.string(), side.size(), side.size() == 1 ? "" : "es");
+    for (const char* name : {"commit", "time_start"})
+      if (const std::string fact = side.front().fact(name); !fact.empty()) text += fmt::format(", {} {}", name, fact);
+    text += "\n";
+  };
+  add("First", options.first, first);
+  add("Second", options.second, second);
   if (options.other_machine)
     for (const std::string& difference : other_machine(first.front(), second.front()))
       text += fmt::format("Different machines: {}\n", difference);
@@ -113,14 +110,9 @@ std::string processes_text(const Comparison& comparison, double smallest) {
   constexpr std::size_t most = 1000, few = 50;
   const std::size_t wanted = comparison.processes_wanted(smallest);
   if (wanted == 0) return {};
-  std::string text = fmt::format("To find a change of {} in every row, or to call the row equal, ", percent(smallest));
-  if (wanted > most)
-    text += fmt::format("takes more than {} {}, or a quieter machine.\n", most,
-                        comparison.paired ? "rounds" : "processes of each side");
-  else if (comparison.paired)
-    text += fmt::format("run {} rounds: --rounds={}\n", wanted, wanted);
-  else
-    text += fmt::format("run {} processes of each side, in turns, a folder of files for each.\n", wanted);
+  std::string text = fmt::format("To find a change of {} in every row, or to call the row equal, run {}{} {}.\n",
+                                 percent(smallest), wanted > most ? "over " : "", std::min(wanted, most),
+                                 comparison.paired ? "rounds" : "processes of each side, in turns");
   for (const double larger : {0.03, 0.05, 0.1, 0.2})
     if (const std::size_t its = comparison.processes_wanted(larger); larger > smallest && its <= few && few < wanted)
       return text + fmt::format("For {} it is {}: --smallest={:g}%\n", percent(larger), its, 100 * larger);
@@ -140,9 +132,15 @@ std::string summary(const Comparison& comparison, const CompareRules& rules) {
       "Equal: the whole interval is within {0} of 1. Slower, faster: the interval is on one side of 1, and the ratio "
       "differs from 1 by more than half of {0}.\n",
       percent(rules.smallest));
+  if (std::ranges::any_of(comparison.rows, &ComparedRow::missing_processes))
+    text += fmt::format(
+        "Too few samples for an interval: slower, faster only where the closest differ over {:g} times.\n", far_apart);
+  if (std::ranges::any_of(comparison.rows, [](const auto& row) { return !row.grades.empty(); }))
+    text +=
+        "Grades, the worst of the first's and of the second's processes: A measured quietly, B small disturbances, C "
+        "disturbed or few passes, D not to be relied on; each file has its grade_reasons.\n";
   if (rules.cpu_time) text += "Times are processor times.\n";
-  const bool disturbed = std::ranges::any_of(comparison.rows, [](const auto& row) { return row.disturbed > 0; });
-  if (disturbed && !comparison.paired)
+  if (std::ranges::any_of(comparison.rows, &ComparedRow::disturbed) && !comparison.paired)
     text +=
         "Disturbed processes do not count. --any_load counts them; --cpu_time compares processor time, which other "
         "programs change less.\n";
@@ -159,12 +157,12 @@ Json json_of(const Comparison& comparison, const CompareRules& rules) {
     };
     add("fastest", row.fastest);
     json["verdict"] = to_string(row.verdict);
-    if (row.first_seconds > 0 && row.seconds > 0)
-      json.update({{"ratio", row.ratio.middle},
-                   {"low", row.ratio.low},
-                   {"high", row.ratio.high},
-                   {"first_seconds", row.first_seconds},
-                   {"seconds", row.seconds}});
+    const Json times = {{"ratio", row.ratio.middle},
+                        {"low", row.ratio.low},
+                        {"high", row.ratio.high},
+                        {"first_seconds", row.first_seconds},
+                        {"seconds", row.seconds}};
+    if (row.first_seconds > 0 && row.seconds > 0) json.update(times);
     if (comparison.paired)
       json["rounds"] = row.processes;
     else
@@ -179,13 +177,10 @@ Json json_of(const Comparison& comparison, const CompareRules& rules) {
     rows.push_back(std::move(json));
   }
   for (const MeanRatio& mean : comparison.means) {
-    Json& json = means.emplace_back(Json{{"part", mean.part},
-                                         {"type", mean.type},
-                                         {"first", mean.first},
-                                         {"second", mean.second},
-                                         {"networks", mean.networks},
-                                         {"ratio", mean.ratio}});
+    Json json = {{"part", mean.part},     {"type", mean.type},         {"first", mean.first},
+                 {"second", mean.second}, {"networks", mean.networks}, {"ratio", mean.ratio}};
     if (mean.interval) json.update({{"low", mean.interval->low}, {"high", mean.interval->high}});
+    means.push_back(std::move(json));
   }
   Json found = {
       {"level", comparison.level}, {"smallest", rules.smallest}, {"time", rules.cpu_time ? "processor" : "duration"}};
@@ -195,41 +190,33 @@ Json json_of(const Comparison& comparison, const CompareRules& rules) {
   return found;
 }
 
-std::string gate_text(const Comparison& comparison, const std::vector<const ComparedRow*>& failed, double limit) {
-  const std::size_t open = comparison.count(Verdict::inconclusive);
-  if (failed.empty())
-    return fmt::format("No row fails the limit of {}{}.\n", percent(limit),
-                       open > 0 ? fmt::format("; {} are inconclusive", open) : "");
-  std::string text = fmt::format("Fails the limit of {}:\n", percent(limit));
+/// Adds what the gate says to the text, and gives its exit status.
+int pass_gate(std::string& text, const Comparison& comparison, double limit) {
+  const std::vector<const ComparedRow*> failed = comparison.failed();
+  const auto undecided = std::ranges::count_if(comparison.rows, &ComparedRow::is_undecided);
+  text += fmt::format("{} of {} rows have too few samples to be judged. {} the limit of {}{}\n", undecided,
+                      comparison.rows.size(), failed.empty() ? "No row fails" : "Fails", percent(limit),
+                      failed.empty() ? "." : ":");
   for (const ComparedRow* row : failed)
-    text += fmt::format("  {}{}: {}{}\n", row->name,
+    text += fmt::format("  {}{}: {}\n", row->name,
                         comparison.paired ? fmt::format(", {} against {}", row->second, row->first) : "",
-                        to_string(row->verdict),
-                        row->verdict == Verdict::slower ? fmt::format(", {:.3f} times", row->ratio.middle) : "");
-  return text;
+                        to_string(row->verdict));
+  return !failed.empty() ? slower_status : undecided > 0 ? undecided_status : 0;
 }
 
 void check_machine(const RunFile& first, const RunFile& second, const CompareOptions& options) {
-  if (const std::vector<std::string> differences = other_machine(first, second);
-      !differences.empty() && !options.other_machine)
+  if (const auto differences = other_machine(first, second); !differences.empty() && !options.other_machine)
     throw UsageError(fmt::format("{} and {} are of different machines ({}); --other_machine compares them anyway",
                                  first.path.string(), second.path.string(), fmt::join(differences, "; ")));
 }
 
-bool have_the_same_times(const RunFile& a, const RunFile& b) {
-  return std::equal(a.rows.begin(), a.rows.end(), b.rows.begin(), b.rows.end(), [](const auto& one, const auto& other) {
-    return one.first == other.first && one.second.seconds == other.second.seconds;
-  });
-}
-
 /// Throws UsageError unless all processes of a side ran one program on one machine, each with its own file.
 void check_alike(const Processes& side, const CompareOptions& options) {
-  for (std::size_t i = 0; i < side.size(); ++i) {
-    const RunFile& file = side[i];
-    for (std::size_t before = i; before-- > 0 && side[before].fact("time_start") == file.fact("time_start");)
-      if (have_the_same_times(side[before], file))
-        throw UsageError(fmt::format("{} and {} are of one process, which counts once; remove one of them",
-                                     side[before].path.string(), file.path.string()));
+  for (const RunFile& file : side) {
+    const RunFile& same = *std::ranges::find(side, file.rows, &RunFile::rows);
+    if (&same != &file)
+      throw UsageError(fmt::format("{} and {} are of one process, which counts once; remove one of them",
+                                   same.path.string(), file.path.string()));
     check_machine(side.front(), file, options);
     for (const char* fact : program_facts)
       if (file.fact(fact) != side.front().fact(fact))
@@ -242,25 +229,17 @@ void check_alike(const Processes& side, const CompareOptions& options) {
 /// Prints what was found, writes the document with it, and gives the exit status.
 int report(const CompareOptions& options, const Comparison& comparison, const std::string& head, Json document,
            const Print& print) {
+  std::string text =
+      head + tables_of(comparison, comparison.paired && options.subjects.empty()) + summary(comparison, options.rules);
   const std::optional<double>& limit = options.rules.fail_if_slower;
-  const auto failed = limit ? comparison.failed() : std::vector<const ComparedRow*>();
-  if (options.format == Format::csv)
-    print(csv_table(comparison).csv());
-  else
-    print(head + tables_of(comparison, comparison.paired && options.subjects.empty()) +
-          summary(comparison, options.rules) + (limit ? gate_text(comparison, failed, *limit) : ""));
+  const int status = limit ? pass_gate(text, comparison, *limit) : 0;
+  print(options.format == Format::csv ? csv_table(comparison).csv() : text);
   if (!options.out.empty()) {
     document.erase("means");
     document.update(json_of(comparison, options.rules));
     replace_file(options.out, file_text(document));
   }
-  return failed.empty() ? 0 : slower_status;
-}
-
-int compare_variants(const CompareOptions& options, const Print& print) {
-  PairedFile file = read_paired_file(options.paired);
-  const Comparison comparison = compare_paired(file.variants, options.subjects, options.rules);
-  return report(options, comparison, "", std::move(file.document), print);
+  return status;
 }
 
 }  // namespace
@@ -273,7 +252,11 @@ int compare_files(const CompareOptions& options, const Print& print) {
           fmt::format("--benchmark_out={} is one of the files to compare; give another", options.out.string()));
   }
   if (!options.out.empty()) check_writable(options.out);
-  if (!options.paired.empty()) return compare_variants(options, print);
+  if (!options.paired.empty()) {
+    PairedFile file = read_paired_file(options.paired);
+    const Comparison comparison = compare_paired(file.variants, options.subjects, options.rules);
+    return report(options, comparison, "", std::move(file.document), print);
+  }
   const Processes first = read_processes(options.first), second = read_processes(options.second);
   check_alike(first, options);
   check_alike(second, options);

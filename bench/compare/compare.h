@@ -21,8 +21,10 @@ struct CompareOptions {
   std::filesystem::path out{};  ///< JSON file of the comparison, which may be `paired` itself; empty: none
 };
 
-/// The exit status of a comparison in which a row is slower than the limit, fails, or is missing.
+/// With a limit, the exit status of a comparison in which a row is slower than the limit, fails, or is missing.
 constexpr int slower_status = 3;
+/// That of one in which no row is so, and some have too few samples to be judged.
+constexpr int undecided_status = 4;
 
 /// Prints the comparison and gives the exit status. Throws FileError for files that cannot be read or written, and
 /// UsageError for files that cannot be compared.

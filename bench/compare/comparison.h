@@ -21,6 +21,10 @@ struct CompareRules {
   bool cpu_time = false;  ///< the processor time of a pass in place of its duration; then other programs may run
 };
 
+/// How many times the closest samples of both sides differ where they are called slower or faster without an interval.
+/// The processes of a virtual machine were seen to differ by a factor of 2.1.
+constexpr double far_apart = 3;
+
 enum class Verdict { fails, missing, slower, faster, inconclusive, equal };
 const char* to_string(Verdict);
 
@@ -56,6 +60,8 @@ struct ComparedRow {
 
   bool beyond_gate = false;  ///< the ratio is above the gate's limit, and the gate's stricter interval is above 1
 
+  std::size_t missing_processes() const;  ///< of each side, that an interval needs
+  bool is_undecided() const { return verdict == Verdict::inconclusive && missing_processes() > 0; }
   bool is_whole() const;  ///< of a whole network: no layer, no set-up
   bool is_layer() const { return key.contains("layer"); }
 };

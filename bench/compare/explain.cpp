@@ -42,14 +42,9 @@ Json setting(const Json& key) {
   return found;
 }
 
-std::string times(const ComparedRow& row) {
-  return fmt::format("{:.3f} -> {:.3f} ms", 1e3 * row.first_seconds, 1e3 * row.seconds);
-}
-
 void explain_layer(ComparedRow& row, const Rows& layers) {
-  row.regression = "kernel";
   const std::string by = row.algorithm.empty() ? field(row, "algorithm") : row.algorithm;
-  row.reason = times(row) + (by.empty() ? "" : " by " + by);
+  if (!by.empty()) row.reason += " by " + by;
   if (field(row, "algorithm") != "default") return;
   const bool other_pick = row.algorithm != row.first_algorithm;
   if (other_pick) row.reason += fmt::format(", picked {} instead of {}", row.algorithm, row.first_algorithm);
@@ -67,8 +62,6 @@ void explain_layer(ComparedRow& row, const Rows& layers) {
 
 /// Explains a row of a whole network. Where a layer has a row of what the pass runs, that row alone counts.
 void explain_whole(ComparedRow& row, const Rows& layers) {
-  row.regression = "kernel";
-  row.reason = times(row);
   const std::string part = field(row, "part");
   Rows ran;
   std::ranges::copy_if(layers, std::back_inserter(ran), [&](const ComparedRow* layer) {
@@ -102,14 +95,11 @@ void explain(ComparedRow& row, const Rows& layers) {
   if (row.verdict == Verdict::fails && row.failure_kind == "out_of_memory") row.regression = "memory";
   if (row.verdict == Verdict::fails) return;
   if (row.verdict == Verdict::slower) {
-    if (row.is_layer()) {
-      explain_layer(row, layers);
-    } else if (row.is_whole()) {
-      explain_whole(row, layers);
-    } else {
-      row.regression = field(row, "what") == "setup" ? "first call" : "";
-      row.reason = times(row);
-    }
+    row.reason += fmt::format("{}{:.3f} -> {:.3f} ms", row.reason.empty() ? "" : "; ", 1e3 * row.first_seconds,
+                              1e3 * row.seconds);
+    row.regression = row.is_layer() || row.is_whole() ? "kernel" : field(row, "what") == "setup" ? "first call" : "";
+    if (row.is_layer()) explain_layer(row, layers);
+    if (row.is_whole()) explain_whole(row, layers);
   }
   if (row.first_MiB > 0 && row.MiB > more_memory * row.first_MiB) {
     row.regression += (row.regression.empty() ? "" : ", ") + std::string("memory");

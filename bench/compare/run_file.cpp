@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <numeric>
 #include <utility>
 
 #include "bench/io/row_name.h"
@@ -49,28 +50,25 @@ void add_entry(std::map<std::string, RunRow>& rows, const Json& entry, bool pair
   row.algorithm = entry.value("algorithm", row.algorithm);
   const bool first_alone = row.key.value("what", "") == std::string("setup") && !paired;
   const double unit = seconds_per(entry.at("time_unit"));
-  const auto add = [&](std::int64_t round, double time, double cpu_time) {
-    if (first_alone && round != 0) return;
-    if (!(time > 0) || !std::isfinite(time)) throw Wrong{fmt::format("{} has the time {}", name, time)};
-    if (std::ranges::find(row.rounds, round) != row.rounds.end())
-      throw Wrong{fmt::format("{} has {} {} twice", name, paired ? "round" : "pass", round)};
-    row.rounds.push_back(round);
-    row.seconds.push_back(unit * time);
-    if (cpu_time > 0) row.cpu_seconds.push_back(unit * cpu_time);
-  };
-  if (!entry.contains("real_times")) {
-    const auto number = entry.value(paired ? "round" : "repetition_index", std::int64_t{0});
-    add(number, entry.at("real_time").get<double>(), entry.value("cpu_time", 0.0));
-    return;
-  }
-  const auto times = entry["real_times"].get<std::vector<double>>();
-  const auto cpu_times = entry.value("cpu_times", std::vector<double>(times.size()));
-  auto rounds = entry.value("rounds", std::vector<std::int64_t>());
-  if (rounds.empty())
-    for (std::size_t i = 0; i < times.size(); ++i) rounds.push_back(static_cast<std::int64_t>(i));
+  const bool several = entry.contains("real_times");
+  using Numbers = std::vector<double>;
+  const auto times = several ? entry["real_times"].get<Numbers>() : Numbers{entry.at("real_time").get<double>()};
+  const auto cpu_times =
+      several ? entry.value("cpu_times", Numbers(times.size())) : Numbers{entry.value("cpu_time", 0.0)};
+  std::vector<std::int64_t> rounds = {entry.value(paired ? "round" : "repetition_index", std::int64_t{0})};
+  if (several) rounds.resize(times.size()), std::iota(rounds.begin(), rounds.end(), 0);
+  if (several) rounds = entry.value("rounds", rounds);
   if (times.empty() || cpu_times.size() != times.size() || rounds.size() != times.size())
     throw Wrong{name + " has no real_times, or not as many cpu_times or rounds"};
-  for (std::size_t i = 0; i < times.size(); ++i) add(rounds[i], times[i], cpu_times[i]);
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (first_alone && rounds[i] != 0) continue;
+    if (!(times[i] > 0) || !std::isfinite(times[i])) throw Wrong{fmt::format("{} has the time {}", name, times[i])};
+    if (std::ranges::find(row.rounds, rounds[i]) != row.rounds.end())
+      throw Wrong{fmt::format("{} has {} {} twice", name, paired ? "round" : "pass", rounds[i])};
+    row.rounds.push_back(rounds[i]);
+    row.seconds.push_back(unit * times[i]);
+    if (cpu_times[i] > 0) row.cpu_seconds.push_back(unit * cpu_times[i]);
+  }
 }
 
 void add_ledger(RunFile& file, const Json& ledger) {

@@ -29,6 +29,8 @@ struct RunRow {
   double plan_MiB = 0;        ///< memory of the plan, workspace included; 0: not known
   std::string algorithm{};    ///< what the backend picked, where the row says so
   std::string rerun{};        ///< the command that measures the row again; empty: not known
+
+  bool operator==(const RunRow&) const = default;
 };
 
 struct RunFile {

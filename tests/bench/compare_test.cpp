@@ -16,58 +16,68 @@ using Catch::Matchers::ContainsSubstring;
 using lamina::test::Folder;
 using nlohmann::json;
 
+namespace {
+
+void write(const std::string& path, const json& document) { std::ofstream(path) << document; }
+
+/// Runs `compare`, which ends with this status and says so.
+std::string compared(const std::string& arguments, int status, const std::string& why = {}) {
+  const test::Ended ended = test::run_bench("compare " + arguments);
+  CAPTURE(arguments, ended.said);
+  CHECK(ended.status == status);
+  CHECK_THAT(ended.said, ContainsSubstring(why));
+  return ended.said;
+}
+
+/// A file that is changed at a place.
+struct Damage {
+  const char *name, *place;
+  json value;  ///< null: nothing is there
+  int status;
+  const char* why;
+};
+
+void refuse(const Folder& folder, const json& good, const std::string& before, const std::vector<Damage>& damages) {
+  for (const Damage& one : damages) {
+    const json::json_pointer place(one.place);
+    json other = good;
+    if (one.value.is_null() && place.back() != "real_time")
+      other = other.patch({{{"op", "remove"}, {"path", one.place}}});
+    else
+      other[place] = one.value;
+    write(folder.file(one.name), other);
+    compared(before + folder.file(one.name), one.status, one.why);
+  }
+}
+
+}  // namespace
+
 TEST_CASE("files without a common row, of another machine, of a newer format, damaged or foreign are refused by name") {
   const Folder folder;
-  const auto write = [&](const char* name, const std::string& text) {
-    std::ofstream(folder.file(name)) << text;
-    return folder.file(name);
-  };
   const json row = {{"name", "net/a"},  {"run_type", "iteration"}, {"repetition_index", 0},
                     {"real_time", 1.0}, {"time_unit", "ms"},       {"key", {{"what", "net"}}}};
   const json good = {{"context", {{"lamina_format", 1}, {"processor", "X"}}}, {"benchmarks", {row}}};
-  const std::string a = write("a.json", good.dump());
-  const auto refused = [&](const std::string& other, int status, const std::string& why) {
-    const test::Ended ended = test::run_bench("compare " + a + " " + other);
-    CAPTURE(other, ended.said);
-    CHECK(ended.status == status);
-    CHECK_THAT(ended.said, ContainsSubstring(why));
-  };
-  refused(folder.file("none.json"), 1, "none.json");
-  refused(write("damaged.json", good.dump().substr(0, 50)), 1, "damaged.json is damaged");
-  refused(write("foreign.json", R"({"results": []})"), 1, "foreign.json holds no rows");
-  refused(write("list.json", "[1, 2]"), 1, "list.json holds no rows");
-  struct Damage {
-    const char *name, *place;
-    json value;
-    int status;
-    const char* why;
-  };
-  for (const Damage& one : std::vector<Damage>{
-           {"newer.json", "/context/lamina_format", 3, 1, "newer.json has format 3"},
-           {"unit.json", "/benchmarks/0/time_unit", "days", 1, "unit.json is damaged"},
-           {"zero.json", "/benchmarks/0/real_time", 0.0, 1, "net/a has the time 0"},
-           {"nan.json", "/benchmarks/0/real_time", nullptr, 1, "nan.json is damaged"},  // what NaN becomes
-           {"twice.json", "/benchmarks/1", row, 1, "net/a has pass 0 twice"},
-           {"race.json", "/context/variants", json::array(), 1, "race.json holds variants that took turns"},
-           {"empty.json", "/benchmarks", json::array(), 1, "holds no row"},
-           {"elsewhere.json", "/context/processor", "Y", 2, "processor: X and Y"},
-           {"others.json", "/benchmarks/0/name", "net/b", 2, "no row in common"}}) {
-    json other = good;
-    other[json::json_pointer(one.place)] = one.value;
-    refused(write(one.name, other.dump()), one.status, one.why);
-  }
-  json other = good;
-  other["benchmarks"][0].erase("real_time");
-  refused(write("untimed.json", other.dump()), 1, "real_time");
-  other = good;
-  other["benchmarks"][0].update({{"real_times", {1.0, 2.0}}, {"cpu_times", {1.0}}});
-  refused(write("uneven.json", other.dump()), 1, "uneven.json is damaged");
-  const std::string elsewhere = folder.file("elsewhere.json");
-  CHECK(test::run_bench("compare " + a + " " + elsewhere + " --other_machine").status == 0);
-  CHECK(test::run_bench("compare " + a + " " + a + " --fail-if-slower=3").status == 2);
-  const test::Ended over = test::run_bench("compare " + a + " " + elsewhere + " --other_machine --benchmark_out=" + a);
-  CHECK(over.status == 2);
-  CHECK_THAT(over.said, ContainsSubstring("a.json is one of the files"));
+  const std::string a = folder.file("a.json"), elsewhere = folder.file("elsewhere.json");
+  write(a, good);
+  compared(a + " " + folder.file("none.json"), 1, "none.json");
+  std::ofstream(folder.file("damaged.json")) << good.dump().substr(0, 50);
+  compared(a + " " + folder.file("damaged.json"), 1, "damaged.json is damaged");
+  refuse(folder, good, a + " ",
+         {{"foreign.json", "", {{"results", json::array()}}, 1, "foreign.json holds no rows"},
+          {"list.json", "", {1, 2}, 1, "list.json holds no rows"},
+          {"newer.json", "/context/lamina_format", 3, 1, "newer.json has format 3"},
+          {"unit.json", "/benchmarks/0/time_unit", "days", 1, "unit.json is damaged"},
+          {"zero.json", "/benchmarks/0/real_time", 0.0, 1, "net/a has the time 0"},
+          {"nan.json", "/benchmarks/0/real_time", nullptr, 1, "nan.json is damaged"},  // what NaN becomes
+          {"untimed.json", "/benchmarks/0/time_unit", nullptr, 1, "time_unit"},
+          {"twice.json", "/benchmarks/1", row, 1, "net/a has pass 0 twice"},
+          {"race.json", "/context/variants", json::array(), 1, "race.json holds variants that took turns"},
+          {"empty.json", "/benchmarks", json::array(), 1, "holds no row"},
+          {"elsewhere.json", "/context/processor", "Y", 2, "processor: X and Y"},
+          {"others.json", "/benchmarks/0/name", "net/b", 2, "no row in common"}});
+  compared(a + " " + elsewhere + " --other_machine", 0);
+  compared(a + " " + a + " --fail-if-slower=3", 2);
+  compared(a + " " + elsewhere + " --other_machine --benchmark_out=" + a, 2, "a.json is one of the files");
   CHECK(test::read(a) == good);
 }
 
@@ -83,7 +93,7 @@ TEST_CASE("a row's times are the same from an entry for each pass and from one e
                 {"key", {{"what", what}}}};
   };
   const auto rows_of = [&](const char* name, const json& entries) {
-    std::ofstream(folder.file(name)) << json{{"context", {{"lamina_format", 1}}}, {"benchmarks", entries}};
+    write(folder.file(name), {{"context", {{"lamina_format", 1}}}, {"benchmarks", entries}});
     return read_run_file(folder.file(name)).rows;
   };
   json each = json::array(), together = json::array();
@@ -115,27 +125,30 @@ TEST_CASE("the program compares folders of files that it wrote, and its gate has
   REQUIRE(
       test::run_bench("--backend=eigen --batch=2 --passes=9 --benchmark_filter=net/mnist_mlp/ --benchmark_out=" + one)
           .status == 0);
-  const json measured = test::read(one);
-  const auto write = [&](const std::string& side, const std::string& name, double factor) {
+  json measured = test::read(one);
+  for (json& entry : measured["benchmarks"]) entry.erase("others_share");  // what runs beside the test is no subject
+  const auto process = [&](const std::string& side, int number, double factor) {
     std::filesystem::create_directories(side);
-    json process = measured;
-    for (json& entry : process["benchmarks"]) entry["real_time"] = factor * entry["real_time"].get<double>();
-    std::ofstream(side + "/" + name) << process;
+    json its = measured;
+    for (json& entry : its["benchmarks"]) entry["real_time"] = factor * entry["real_time"].get<double>();
+    write(side + "/" + std::to_string(number) + ".json", its);
   };
   for (int i = 0; i < 12; ++i) {
-    write(before, std::to_string(i) + ".json", 1 + 1e-3 * i);
-    write(after, std::to_string(i) + ".json", 2 + 1e-3 * i);
+    process(before, i, 1 + 1e-3 * i);
+    process(after, i, 2 + 1e-3 * i);
   }
-  write(after, "notes.txt", 1);  // no file of results
-  const std::string gated = " --any_load --fail-if-slower=3%";
-  const test::Ended gate = test::run_bench("compare " + before + " " + after + gated + " --benchmark_out=" + out);
-  CAPTURE(gate.said);
-  CHECK(gate.status == slower_status);
-  CHECK(test::run_bench("compare " + before + " " + before + gated).status == 0);
-  CHECK(test::run_bench("compare " + before + " " + after + " --any_load").status == 0);
-  const test::Ended single = test::run_bench("compare " + one + " " + after + "/3.json" + gated);
-  CHECK(single.status == 0);
-  CHECK_THAT(single.said, ContainsSubstring("more needed"));
+  process(folder.file("far"), 0, 10);
+  std::ofstream(after + "/notes.txt") << "no file of results";
+  const std::string gated = " --fail-if-slower=2%", both = before + " " + after;
+  compared(both + gated + " --benchmark_out=" + out, slower_status, "Fails the limit of 2 %");
+  compared(before + " " + before + gated, 0, "No row fails the limit of 2 %");
+  compared(both, 0, "Grades");
+  // One process of each side: the times and the ratio stand there, and a status says whether that is enough.
+  const std::string single = compared(one + " " + after + "/3.json" + gated, undecided_status, "more needed");
+  CHECK_THAT(single, ContainsSubstring("2.0030") && ContainsSubstring("4 of 4 rows have too few samples"));
+  compared(one + " " + after + "/3.json", 0, "inconclusive");
+  const std::string tenfold = compared(one + " " + folder.file("far") + gated, slower_status, "slower");
+  CHECK_THAT(tenfold, ContainsSubstring("10.0000") && ContainsSubstring("the closest differ 10.0 times"));
   const json written = test::read(out);
   CHECK(written["comparisons"].size() == 4);
   for (const json& row : written["comparisons"]) {
@@ -147,24 +160,15 @@ TEST_CASE("the program compares folders of files that it wrote, and its gate has
   }
 
   std::filesystem::copy_file(after + "/3.json", after + "/30.json");
-  const test::Ended twice = test::run_bench("compare " + before + " " + after);
-  CHECK(twice.status == 2);
-  CHECK_THAT(twice.said,
-             ContainsSubstring("3.json") && ContainsSubstring("30.json") && ContainsSubstring("one process"));
+  CHECK_THAT(compared(both, 2, "one process"), ContainsSubstring("3.json") && ContainsSubstring("30.json"));
   std::filesystem::remove(after + "/30.json");
-
-  json other = measured;
-  other["context"]["commit"] = "another";
-  std::ofstream(after + "/12.json") << other;
-  const test::Ended mixed = test::run_bench("compare " + before + " " + after);
-  CHECK(mixed.status == 2);
-  CHECK_THAT(mixed.said, ContainsSubstring("12.json") && ContainsSubstring("another"));
+  measured["context"]["commit"] = "another";
+  process(after, 12, 1);
+  CHECK_THAT(compared(both, 2, "12.json"), ContainsSubstring("another"));
   std::ofstream(after + "/12.json") << measured.dump().substr(0, 100);
-  const test::Ended damaged = test::run_bench("compare " + before + " " + after);
-  CHECK(damaged.status == 1);
-  CHECK_THAT(damaged.said, ContainsSubstring("12.json is damaged"));
+  compared(both, 1, "12.json is damaged");
   std::filesystem::create_directories(folder.file("empty"));
-  CHECK(test::run_bench("compare " + before + " " + folder.file("empty")).status == 1);
+  compared(before + " " + folder.file("empty"), 1);
 }
 
 TEST_CASE("variants that took turns in one file are compared, and the file keeps what was found") {
@@ -178,17 +182,16 @@ TEST_CASE("variants that took turns in one file are compared, and the file keeps
     return json{{"name", "net/a"}, {"key", key},          {"variant", variant},
                 {"rerun", "run"},  {"real_times", times}, {"time_unit", "ms"}};
   };
-  json file = {{"context", {{"lamina_format", 2}, {"variants", {{{"variant", "eigen"}}, {{"variant", "torch"}}}}}},
-               {"benchmarks", {row("eigen", 1), row("torch", 2)}},
-               {"failures", {"kept"}}};
-  std::ofstream(path) << file;
-  const test::Ended race =
-      test::run_bench("compare --paired=" + path + " --subject=eigen --benchmark_out=" + path + " --fail-if-slower=3%");
-  CAPTURE(race.said);
-  CHECK(race.status == 0);
-  CHECK_THAT(race.said, ContainsSubstring("eigen against torch") && ContainsSubstring("faster"));
-  CHECK_THAT(race.said, ContainsSubstring("torch ms") && ContainsSubstring("eigen ms"));
-  CHECK_THAT(race.said, !ContainsSubstring("\n\n\n"));
+  const json file = {
+      {"context", {{"lamina_format", 2}, {"variants", {{{"variant", "eigen"}}, {{"variant", "torch"}}}}}},
+      {"benchmarks", {row("eigen", 1), row("torch", 2)}},
+      {"failures", {"kept"}}};
+  write(path, file);
+  const std::string paired = "--paired=" + path;
+  CHECK_THAT(
+      compared(paired + " --subject=eigen --fail-if-slower=3% --benchmark_out=" + path, 0, "eigen against torch"),
+      ContainsSubstring("faster") && ContainsSubstring("torch ms") && ContainsSubstring("eigen ms") &&
+          !ContainsSubstring("\n\n\n"));
   const json kept = test::read(path);
   CHECK(kept["benchmarks"] == file["benchmarks"]);
   CHECK(kept["failures"] == file["failures"]);
@@ -200,36 +203,16 @@ TEST_CASE("variants that took turns in one file are compared, and the file keeps
   CHECK(found["ratio"] == 0.5);
   CHECK(found["rounds"] == 8);
   CHECK(found["rerun"] == "run");
-  const test::Ended gate = test::run_bench("compare --paired=" + path + " --fail-if-slower=3%");
-  CHECK(gate.status == slower_status);
-  CHECK_THAT(gate.said, ContainsSubstring("net/a, torch against eigen: slower"));
-  const test::Ended both = test::run_bench("compare --paired=" + path + " " + path);
-  CHECK(both.status == 2);
-  CHECK_THAT(both.said, ContainsSubstring("--paired takes one file in place of A and B"));
-  const test::Ended one = test::run_bench("compare " + path);
-  CHECK(one.status == 2);
-  CHECK_THAT(one.said, ContainsSubstring("compare needs two: BEFORE AFTER"));
-  CHECK(test::run_bench("compare --subject=eigen " + path + " " + path).status == 2);
-  CHECK(test::run_bench("compare").status == 2);
-  const auto refused = [&](const json& damaged, const char* why) {
-    std::ofstream(path) << damaged;
-    const test::Ended ended = test::run_bench("compare --paired=" + path);
-    CHECK(ended.status == 1);
-    CHECK_THAT(ended.said, ContainsSubstring(why));
-  };
-  json other = file;
-  other["benchmarks"].push_back(row("eigen", 1));
-  refused(other, "net/a has round 0 twice");
-  other = file;
-  other["benchmarks"][0]["rounds"] = {0, 1};
-  refused(other, "not as many cpu_times or rounds");
-  other = file;
-  other["benchmarks"][0]["variant"] = "keras";
-  refused(other, "lacks the variant keras");
-  other = file;
-  other["context"]["variants"].erase(1);
-  refused(other, "has 1 variants");
-  other["context"].erase("variants");
-  other["benchmarks"][0].erase("variant");
-  refused(other, "has 0 variants");
+  compared(paired + " --fail-if-slower=3%", slower_status, "net/a, torch against eigen: slower");
+  compared(paired + " " + path, 2, "--paired takes one file in place of A and B");
+  compared(path, 2, "compare needs two: BEFORE AFTER");
+  compared("--subject=eigen " + path + " " + path, 2);
+  compared("", 2);
+  refuse(folder, file, "--paired=",
+         {{"uneven.json", "/benchmarks/0/cpu_times", {1.0}, 1, "not as many cpu_times or rounds"},
+          {"twice.json", "/benchmarks/2", row("eigen", 1), 1, "net/a has round 0 twice"},
+          {"rounds.json", "/benchmarks/0/rounds", {0, 1}, 1, "not as many cpu_times or rounds"},
+          {"keras.json", "/benchmarks/0/variant", "keras", 1, "lacks the variant keras"},
+          {"one.json", "/context/variants/1", nullptr, 1, "has 1 variants"},
+          {"none.json", "/context/variants", nullptr, 1, "has 0 variants"}});
 }

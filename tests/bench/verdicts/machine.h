@@ -27,14 +27,24 @@ inline const std::vector<double>& noise() {
   return all;
 }
 
-constexpr int passes = 9;
-constexpr int comparisons = 100;
+/// Of how many of 100 comparisons this holds.
+template <class Holds>
+int of_100(const Holds& holds) {
+  int found = 0;
+  for (int i = 0; i < 100; ++i) found += holds() ? 1 : 0;
+  return found;
+}
 
 /// The row of that name, and of that first side where it is given.
 inline const ComparedRow& row_of(const Comparison& comparison, const std::string& name, const std::string& first = {}) {
   for (const ComparedRow& row : comparison.rows)
     if (row.name == name && (first.empty() || row.first == first)) return row;
   throw std::runtime_error("no row " + name);
+}
+
+/// Rows that are slower or faster.
+inline std::size_t changed(const Comparison& comparison) {
+  return comparison.count(Verdict::slower) + comparison.count(Verdict::faster);
 }
 
 /// A machine whose passes differ as real ones do, and whose processes differ once more as much as the medians of their
@@ -48,10 +58,8 @@ class Machine {
   RunFile networks(double resnet18 = 1) {
     const double process = next_process();
     RunFile file{"run.json", {}, {}};
-    for (const char* network : {"alexnet", "resnet18", "resnet50", "vgg16"}) {
-      const double seconds = process * (std::string(network) == "resnet18" ? 0.4 * resnet18 : 0.3);
-      file.rows[std::string("net/") + network] = row(nlohmann::ordered_json::object(), seconds);
-    }
+    for (const std::string network : {"alexnet", "resnet18", "resnet50", "vgg16"})
+      file.rows["net/" + network] = row(no_key, process * (network == "resnet18" ? 0.4 * resnet18 : 0.3));
     return file;
   }
 
@@ -66,9 +74,8 @@ class Machine {
       file.rows["ledger/" + layer + "/" + part] = row(key, process * seconds);
     };
     for (int i = 0; i < 5; ++i) {
-      const std::string layer = "conv" + std::to_string(i);
-      add(layer, "forward", 0.01 * (i == 3 ? slow_layer : 1));
-      add(layer, "backward_params", 0.02);
+      add("conv" + std::to_string(i), "forward", 0.01 * (i == 3 ? slow_layer : 1));
+      add("conv" + std::to_string(i), "backward_params", 0.02);
     }
     add("", "forward", 0.05 + 0.01 * (slow_layer - 1));
     add("", "backward", 0.1);
@@ -98,18 +105,18 @@ class Machine {
   double next_process() {
     // One process in ten begins such a time, and it lasts for two on average.
     if (stalls_) stalled_ = std::bernoulli_distribution(stalled_ ? 0.5 : 0.1)(engine_);
-    std::vector<double> as_passes(passes);
-    for (double& each : as_passes) each = any();
-    return median_interval(as_passes).middle * (stalled_ ? 2.1 : 1);
+    return median_interval(row(no_key, 1).seconds).middle * (stalled_ ? 2.1 : 1);
   }
 
+  /// Nine passes.
   RunRow row(const nlohmann::ordered_json& key, double seconds) {
     RunRow row;
     row.key = key;
-    for (int i = 0; i < passes; ++i) row.seconds.push_back(seconds * any());
+    for (int i = 0; i < 9; ++i) row.seconds.push_back(seconds * any());
     return row;
   }
 
+  const nlohmann::ordered_json no_key = nlohmann::ordered_json::object();
   std::mt19937 engine_;
   bool stalls_, stalled_ = false;
 };
