@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 
+import atomic
 import wheels
 from page import packages, prices, results
 
@@ -53,7 +54,7 @@ def make(files, listed, out):
         return 1
     page = document.make(model, problems).encode()
     try:
-        packages.write(out, page)
+        atomic.write(out, page)
     except OSError as error:
         print(f"bench/report: {out} cannot be written: {error.strerror}; give another file with -o", file=sys.stderr)
         return 1

@@ -4,6 +4,7 @@ import hashlib
 import os
 import sys
 
+import atomic
 import wheels
 
 PACKAGES = ("jsonschema==4.26.0", "vl-convert-python==1.9.0.post1")
@@ -26,23 +27,6 @@ def chart_library():
     if not os.path.exists(path):
         import vl_convert
 
-        write(path, vl_convert.javascript_bundle().replace("</script", "<\\/script").encode())
+        atomic.write(path, vl_convert.javascript_bundle().replace("</script", "<\\/script").encode())
     with open(path, encoding="utf-8", newline="") as file:
         return file.read()
-
-
-def write(path, content):
-    """The file appears whole, or not at all; a link stays one. What is no regular file, as a pipe, is written to."""
-    if os.path.exists(path) and not os.path.isfile(path):
-        with open(path, "wb") as file:
-            file.write(content)
-        return
-    path = os.path.realpath(path)
-    beside = f"{path}.{os.getpid()}.part"
-    try:
-        with open(beside, "wb") as file:
-            file.write(content)
-        os.replace(beside, path)
-    finally:
-        if os.path.exists(beside):
-            os.remove(beside)

@@ -8,7 +8,8 @@ import re
 import stat
 
 import made
-from page import command, packages, results
+import atomic
+from page import command, results
 
 
 class Files(made.Case):
@@ -93,14 +94,14 @@ class Files(made.Case):
 
     def test_links_are_followed_and_what_is_no_regular_file_is_written_to(self):
         with self.assertRaises(IsADirectoryError):
-            packages.write(self.folder, b"page")
+            atomic.write(self.folder, b"page")
         self.assertEqual(os.listdir(self.folder), [])
         link, target, pipe, full = (os.path.join(self.folder, name) for name in ("link", "target", "pipe", "full"))
         os.symlink(made.write(self.folder, "target", ""), link)
-        packages.write(link, b"page")
+        atomic.write(link, b"page")
         os.mkfifo(pipe)
         reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-        packages.write(pipe, b"page")
+        atomic.write(pipe, b"page")
         with open(target, "rb") as file, open(reader, "rb") as piped:
             self.assertEqual((file.read(), piped.read(), os.path.islink(link)), (b"page", b"page", True))
         self.assertTrue(stat.S_ISFIFO(os.stat(pipe).st_mode))
