@@ -15,6 +15,7 @@
 #include "bench/options/flags.h"
 #include "bench/race/serve/serve.h"
 #include "bench/sweep/sweep.h"
+#include "bench/tasks/check.h"
 #include "bench/tasks/describe.h"
 #include "bench/tasks/engines/engines.h"
 #include "bench/tasks/frontier.h"
@@ -197,6 +198,31 @@ Action describe(CLI::App& app) {
   };
 }
 
+Action check_gradients_of(CLI::App& app) {
+  auto options = std::make_shared<CheckOptions>();
+  options->configs = {.batches = {2}, .dtypes = {DType::f64}};
+  add_networks(app, options->networks, options->net);
+  add_plan(app, *options);
+  add_choices(app, options->plan);
+  app.get_option("--batch")->description("Images of a pass; default: 2");
+  app.get_option("--dtype")->description("Element type; default: f64");
+  constexpr const char* what = "What is compared";
+  app.add_option("--coordinates", options->how.coordinates,
+                 "In f64 each element of tensors of at most so many; all others along directions; default: 4")
+      ->check(CLI::NonNegativeNumber)
+      ->group(what);
+  app.add_option("--directions", options->how.directions,
+                 "Directions of each other tensor: that of its gradient, and random ones; default: 2")
+      ->check(CLI::PositiveNumber)
+      ->group(what);
+  app.add_option("--seed", options->how.seed, "Of inputs and directions; default: 1")->group(what);
+  return [options](const MakeBackend& make) {
+    check(*options);
+    Session session(*options, make);
+    return check_networks(session, *options, print_now);
+  };
+}
+
 Action networks(CLI::App& app) {
   auto format = std::make_shared<Format>();
   add_format(app, *format);
@@ -249,6 +275,9 @@ constexpr Command all[] = {
     {"compare",
      "Two sets of results, row by row and layer by layer: faster, slower, equal or inconclusive; a gate for CI",
      compare},
+    {"check",
+     "Gradients of networks or ONNX files against differences: which are wrong and where; exit status 1 if one is",
+     check_gradients_of},
     {"sweep",
      "Batches until out of memory, threads, sizes, types, backends, algorithms in one run that can go on; answers in "
      "words",

@@ -3,8 +3,10 @@
 #include "lamina/gradient_check.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdio>
 #include <limits>
 #include <memory>
 #include <span>
@@ -78,6 +80,7 @@ class Subject {
     Plan& plan = twin_ ? *twin_ : plan_;
     run(plan);
     Kinks kinks;
+    if (plan.output().dtype == DType::f32) kinks.tie = 4e-6;
     const std::vector<Node>& nodes = plan_.graph().nodes();
     for (const Node& node : nodes) {
       const auto source = [&](std::size_t input) -> const Node& {
@@ -125,14 +128,28 @@ double norm_of_products(const Values& a, const Values& b) {
 struct Variable {
   std::string name;
   bool is_input;
+  Shape shape;
   Values base;
   Values gradient;
+};
+
+/// A derivative along one direction.
+struct Probe {
+  std::int64_t place = -1;  ///< of the only coordinate that moves; -1: several do
+  double gradient = 0, difference = 0;
+  double curvature = 0;  ///< bounds what curvature does to the difference
+  double step = 0;       ///< 0: a kink at every step
 };
 
 class Check {
  public:
   Check(const Graph& graph, Backend& backend, const Options& options, const GradientCheck& how)
-      : how_(how), options_(options), device_(backend.device()), subject_(graph, backend, options) {
+      : how_(how),
+        options_(options),
+        unit_(options.dtype == DType::f64 ? 0x1p-53 : 0x1p-24),
+        device_(backend.device()),
+        subject_(graph, backend, options) {
+    if (how_.step == 0) how_.step = std::pow(unit_, 0.25);
     Plan& plan = subject_.plan();
     subject_.keep_state();
     const std::vector<std::int64_t> numbers = whole_numbers(plan.graph());
@@ -140,21 +157,29 @@ class Check {
       const Node& node = plan.graph().nodes()[i];
       if (!std::holds_alternative<Input>(node.op)) continue;
       if (numbers[i] == 0)
-        variables_.push_back({node.name, true, {}, {}});
+        variables_.push_back({node.name, true, node.shape, {}, {}});
       else
         set_whole_numbers(node, numbers[i]);
     }
     for (const std::string& name : plan.parameter_names())
-      variables_.push_back({name, false, read(device_, plan.parameter(name)), {}});
+      variables_.push_back({name, false, plan.parameter(name).shape, read(device_, plan.parameter(name)), {}});
     leave_special_points();
     keep_away_from_kinks();
     run_backward();
   }
 
-  std::vector<GradientError> errors() {
-    std::vector<GradientError> result;
-    for (const Variable& variable : variables_) result.push_back(error_of(variable));
-    return result;
+  GradientReport report() {
+    std::vector<std::vector<Probe>> probes;
+    for (const Variable& variable : variables_) probes.push_back(probes_of(variable));
+    GradientReport report;
+    for (std::size_t v = 0; v < variables_.size(); ++v) {
+      GradientError& found = report.tensors.emplace_back(worst_of(variables_[v], probes[v]));
+      if (found.passed() || found.probes == 0 || !found.place.empty()) continue;
+      // It is wrong along a direction. Single coordinates may say where.
+      const GradientError at = worst_of(variables_[v], probes_of_coordinates(variables_[v]));
+      if (at.probes > 0 && !at.passed()) found = at;
+    }
+    return report;
   }
 
  private:
@@ -163,6 +188,13 @@ class Check {
       subject_.set_input(variable.name, values);
     else
       subject_.set_parameter(variable.name, values);
+  }
+
+  /// The numbers as the type holds them.
+  Values typed(Values values) const {
+    if (options_.dtype != DType::f64)
+      for (double& value : values) value = static_cast<double>(static_cast<float>(value));
+    return values;
   }
 
   /// Labels and ids have no gradient, and stay as they are drawn here.
@@ -180,10 +212,11 @@ class Check {
   void leave_special_points() {
     for (Variable& variable : variables_) {
       if (variable.is_input) continue;
-      const Shape shape = subject_.plan().parameter(variable.name).shape;
+      const Shape& shape = variable.shape;
       if (shape.n != 1 || shape.plane() != 1) continue;
       const Values noise = normal(shape.count(), key(variable.name, "noise"));
       for (std::size_t i = 0; i < noise.size(); ++i) variable.base[i] += 0.1 * noise[i];
+      variable.base = typed(variable.base);
       set(variable, variable.base);
     }
   }
@@ -207,8 +240,8 @@ class Check {
   void draw_inputs(int draw) {
     for (Variable& variable : variables_) {
       if (!variable.is_input) continue;
-      variable.base = normal(subject_.plan().input(variable.name).shape.count(),
-                             key(variable.name, "input") + static_cast<std::uint64_t>(draw));
+      variable.base =
+          typed(normal(variable.shape.count(), key(variable.name, "input") + static_cast<std::uint64_t>(draw)));
       set(variable, variable.base);
     }
   }
@@ -217,20 +250,22 @@ class Check {
   void run_backward() {
     Plan& plan = subject_.plan();
     const Tensor upstream = plan.output_gradient();
-    r_ = normal(upstream.shape.count(), key("", "upstream"));
+    r_ = typed(normal(upstream.shape.count(), key("", "upstream")));
     upload(device_, upstream, std::span<const double>(r_));
     std::vector<Values> before;
     for (const Variable& variable : variables_) {
       before.emplace_back(variable.base.size(), 0.0);
       if (variable.is_input) continue;
-      if (options_.accumulate_parameters) fill_normal(before.back(), key(variable.name, "before"));
+      if (options_.accumulate_parameters)
+        before.back() = typed(normal(variable.shape.count(), key(variable.name, "before")));
       Values target = before.back();
       if (!options_.accumulate_parameters)
         std::fill(target.begin(), target.end(), std::numeric_limits<double>::quiet_NaN());
       upload(device_, plan.parameter_gradient(variable.name), std::span<const double>(target));
     }
     subject_.forward();
-    resolution_ = 1e-7 * norm_of_products(subject_.output(), r_);
+    loss_ = dot(subject_.output(), r_);
+    roundoff_ = unit_ * norm_of_products(subject_.output(), r_);
     plan.backward();
     for (std::size_t v = 0; v < variables_.size(); ++v) {
       Variable& variable = variables_[v];
@@ -240,88 +275,176 @@ class Check {
     }
   }
 
-  struct Difference {
-    double value, step;
-  };
-
-  Difference differentiate(const Variable& variable, const Values& direction) {
-    double step = how_.step;
-    for (int halvings = 0;; ++halvings, step /= 2) {
+  /// What L does along the direction beyond what the gradient predicts for the points that were reached: the type
+  /// rounds them, and a wrong step would be a wrong derivative.
+  Probe probe(const Variable& variable, const Values& direction) {
+    Probe probe;
+    probe.gradient = static_cast<double>(dot(variable.gradient, direction));
+    for (int halvings = 0; halvings <= most_halvings && probe.step == 0; ++halvings) {
+      const double step = std::ldexp(how_.step, -halvings);
+      std::array<long double, 5> rest{};  // at -2, -1, 0, 1, 2 steps
       bool crossed = false;
-      const auto loss = [&](double steps) {
-        if (crossed) return 0.0L;
+      for (const int steps : {2, -2, 1, -1}) {
         Values moved = variable.base;
         for (std::size_t i = 0; i < moved.size(); ++i) moved[i] += steps * step * direction[i];
+        moved = typed(moved);
         set(variable, moved);
-        crossed = halvings < most_halvings && subject_.kinks().sides != base_.sides;
-        if (crossed) return 0.0L;
+        crossed = subject_.kinks().sides != base_.sides;
+        if (crossed) break;
         subject_.forward();
-        return dot(subject_.output(), r_);
-      };
-      const long double far_up = loss(2), far_down = loss(-2), up = loss(1), down = loss(-1);
+        long double& its = rest[static_cast<std::size_t>(steps + 2)] = dot(subject_.output(), r_) - loss_;
+        for (std::size_t i = 0; i < moved.size(); ++i)
+          if (moved[i] != variable.base[i])
+            its -= static_cast<long double>(variable.gradient[i]) * (moved[i] - variable.base[i]);
+      }
       set(variable, variable.base);
-      if (!crossed) return {static_cast<double>((far_down - far_up + 8 * (up - down)) / (12 * step)), step};
+      if (crossed) continue;
+      const auto fourth = static_cast<double>((rest[0] - rest[4] + 8 * (rest[3] - rest[1])) / (12 * step));
+      const auto second = static_cast<double>((rest[3] - rest[1]) / (2 * step));
+      const auto spread = static_cast<double>(rest[0] + rest[4] - 4 * (rest[1] + rest[3]));
+      probe.difference = probe.gradient + fourth;
+      probe.curvature = std::abs(fourth - second);
+      probe.step = step;
+      roundoff_ = std::max(roundoff_, std::abs(spread) / std::sqrt(70.0));
     }
+    return probe;
   }
 
-  GradientError error_of(const Variable& variable) {
+  Probe probe_of_coordinate(const Variable& variable, std::size_t place) {
+    Values direction(variable.base.size(), 0.0);
+    direction[place] = 1;
+    Probe found = probe(variable, direction);
+    found.place = static_cast<std::int64_t>(place);
+    return found;
+  }
+
+  /// All of them, or as many as are drawn.
+  std::vector<Probe> probes_of_coordinates(const Variable& variable) {
+    const std::size_t count = variable.base.size(), most = static_cast<std::size_t>(std::max(how_.coordinates, 0));
+    std::vector<Probe> probes;
+    for (std::size_t i = 0; i < std::min(count, most); ++i)
+      probes.push_back(
+          probe_of_coordinate(variable, count <= most ? i : philox(key(variable.name, "coordinate"), i, 0)[0] % count));
+    return probes;
+  }
+
+  std::vector<Probe> probes_of(const Variable& variable) {
     const std::size_t count = variable.base.size();
-    const bool each = count <= static_cast<std::size_t>(std::max(how_.coordinates, 0));
-    const int probes = each ? static_cast<int>(count) : how_.directions;
-    Values errors, steps;
-    double largest = 0;
-    for (int probe = 0; probe < probes; ++probe) {
-      Values direction(count, 0.0);
-      if (each) {
-        direction[static_cast<std::size_t>(probe)] = 1;
-      } else {
-        direction = normal(static_cast<std::int64_t>(count),
-                           key(variable.name, "direction") + static_cast<std::uint64_t>(probe));
-        const double length = std::sqrt(static_cast<double>(dot(direction, direction)));
-        for (double& d : direction) d /= length;
+    if (options_.dtype == DType::f64 && count <= static_cast<std::size_t>(std::max(how_.coordinates, 0)))
+      return probes_of_coordinates(variable);
+    std::vector<Probe> probes;
+    for (int i = 0; i < how_.directions; ++i) {
+      Values direction = variable.gradient;
+      double length = std::sqrt(static_cast<double>(dot(direction, direction)));
+      if (i > 0 || !(length > 0) || !std::isfinite(length)) {
+        direction =
+            normal(static_cast<std::int64_t>(count), key(variable.name, "direction") + static_cast<std::uint64_t>(i));
+        length = std::sqrt(static_cast<double>(dot(direction, direction)));
       }
-      const Difference difference = differentiate(variable, direction);
-      errors.push_back(std::abs(difference.value - static_cast<double>(dot(variable.gradient, direction))));
-      steps.push_back(difference.step);
-      largest = std::max(largest, std::abs(difference.value));
+      for (double& d : direction) d /= length;
+      probes.push_back(probe(variable, direction));
     }
-    GradientError result{variable.name, 0, how_.step};
-    for (std::size_t i = 0; i < errors.size(); ++i) {
-      const double relative = errors[i] / std::max(largest, resolution_ / steps[i]);
-      if (errors[i] != 0 && !(relative <= result.relative_error))
-        result.relative_error = std::isnan(relative) ? std::numeric_limits<double>::infinity() : relative;
-      result.step = std::min(result.step, steps[i]);
+    return probes;
+  }
+
+  GradientError worst_of(const Variable& variable, const std::vector<Probe>& probes) const {
+    GradientError worst{variable.name};
+    bool seen = false;
+    int compared = 0;
+    for (const Probe& probe : probes) {
+      if (probe.step == 0) continue;
+      GradientError one{variable.name, place_text(variable.shape, probe.place), probe.gradient, probe.difference};
+      one.tolerance = probe.curvature + 6 * roundoff_ / probe.step;
+      one.step = probe.step;
+      seen = seen || std::abs(probe.difference) > one.tolerance;
+      one.probes = ++compared;
+      if (compared == 1 || one.times() > worst.times()) worst = one;
     }
-    return result;
+    worst.probes = compared;
+    worst.skipped = static_cast<int>(probes.size()) - compared;
+    worst.seen = seen;
+    return worst;
+  }
+
+  static std::string place_text(const Shape& shape, std::int64_t place) {
+    if (place < 0) return {};
+    std::string text = "]";
+    for (const int extent : {shape.w, shape.h, shape.c}) {
+      text = "," + std::to_string(place % extent) + text;
+      place /= extent;
+    }
+    return "[" + std::to_string(place) + text;
   }
 
   GradientCheck how_;
   Options options_;
+  double unit_;  ///< the type's unit roundoff
   Device& device_;
   Subject subject_;
   std::vector<Variable> variables_;
   Values r_;
   Kinks base_;
-  double resolution_ = 0;  ///< times step: smaller derivatives are lost in the rounding of L
+  long double loss_ = 0;
+  double roundoff_ = 0;  ///< of L
 };
+
+/// "0.123457"
+std::string text_of(double number) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.6g", number);
+  return text.data();
+}
 
 }  // namespace
 
-std::vector<GradientError> check_gradients(const Graph& graph, Backend& backend, const Options& options,
-                                           const GradientCheck& how) {
+GradientReport check_gradients(const Graph& graph, Backend& backend, const Options& options, const GradientCheck& how) {
   if (options.mode == Mode::inference)
     throw UsageError("check_gradients: there are no gradients in inference mode; use Mode::training");
-  if (!(how.step > 0) || how.directions < 1)
-    throw UsageError("check_gradients: step must be positive and directions at least 1");
+  if (!(how.step >= 0) || how.directions < 1)
+    throw UsageError("check_gradients: step must not be negative and directions at least 1");
   Options with_inputs = options;
   with_inputs.input_gradient = true;
-  return Check(graph, backend, with_inputs, how).errors();
+  return Check(graph, backend, with_inputs, how).report();
 }
 
-double worst(const std::vector<GradientError>& errors) {
-  double largest = 0;
-  for (const GradientError& error : errors) largest = std::max(largest, error.relative_error);
-  return largest;
+double GradientError::times() const {
+  const double error = std::abs(difference - gradient);
+  if (probes == 0 || !std::isfinite(error) || !std::isfinite(tolerance)) return std::numeric_limits<double>::infinity();
+  return error == 0 ? 0 : error / tolerance;
+}
+
+bool GradientReport::passed() const { return !tensors.empty() && std::ranges::all_of(tensors, &GradientError::passed); }
+
+const GradientError& GradientReport::worst() const {
+  return *std::ranges::max_element(tensors, {}, &GradientError::times);
+}
+
+std::string to_string(const GradientReport& report) {
+  std::string text;
+  int probes = 0, skipped = 0, unseen = 0, failed = 0;
+  for (const GradientError& one : report.tensors) {
+    probes += one.probes;
+    skipped += one.skipped;
+    unseen += one.seen || one.probes == 0 ? 0 : 1;
+    failed += one.passed() ? 0 : 1;
+    if (one.passed()) continue;
+    text += one.tensor + one.place + ": ";
+    if (one.probes == 0)
+      text += "every step meets a kink; give another seed or a smaller batch\n";
+    else
+      text += "gradient " + text_of(one.gradient) + ", by differences " + text_of(one.difference) + ", tolerance " +
+              text_of(one.tolerance) + (one.place.empty() ? ", along a direction\n" : "\n");
+  }
+  const auto tensors = [](std::size_t count) { return std::to_string(count) + (count == 1 ? " tensor" : " tensors"); };
+  text += report.passed() ? "passed: " + tensors(report.tensors.size())
+                          : "failed: " + std::to_string(failed) + " of " + tensors(report.tensors.size());
+  text += ", " + std::to_string(probes) + " derivatives";
+  if (skipped > 0) text += ", " + std::to_string(skipped) + " left out at kinks";
+  if (report.passed())
+    text += "; the worst: " + report.worst().tensor + ", " + text_of(report.worst().times()) + " times its tolerance";
+  if (unseen > 0)
+    text += "; " + tensors(static_cast<std::size_t>(unseen)) + " with a gradient below its tolerance: 0 would pass";
+  return text + "\n";
 }
 
 }  // namespace lamina

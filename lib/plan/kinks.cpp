@@ -37,7 +37,7 @@ struct Adder {
     double first = -std::numeric_limits<double>::infinity();
     each([&](std::int64_t, double value) { first = std::max(first, value); });
     // Values that are equal by construction (a constant background) may differ by rounding: no kink.
-    const double tie = 1e-11 * std::max(1.0, std::abs(first));
+    const double tie = kinks.tie * std::max(1.0, std::abs(first));
     std::int64_t winner = -1;
     each([&](std::int64_t place, double value) {
       if (first - value > tie)

@@ -16,6 +16,8 @@ namespace lamina::planner {
 struct Kinks {
   std::vector<std::int32_t> sides;
   double margin = std::numeric_limits<double>::infinity();
+  double tie =
+      1e-11;  ///< how much values that are equal by construction may differ by rounding, relative to 1 and more
 
   /// Adds those of an op with inputs of these shapes. `values(i)` gives the numbers of input i, dense.
   void add(const Op&, const std::vector<Shape>& x, const Shape& y,

@@ -180,7 +180,7 @@ TEST_CASE("every op is right on every instruction set") {
       check_same(output, wanted_output, 1e-4);
       if (mode == Mode::training) {
         const GradientCheck few{.coordinates = 8, .directions = 2};
-        CHECK(worst(check_gradients(graph, *backend, in(DType::f64, mode), few)) < 1e-7);
+        CHECK(check_gradients(graph, *backend, in(DType::f64, mode), few).passed());
       }
     }
   }

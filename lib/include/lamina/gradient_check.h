@@ -1,5 +1,5 @@
 #pragma once
-// The gradient test as a public function, for use on your own net.
+// The gradient test as a public function, for use on your own net: REQUIRE(check_gradients(...).passed()).
 
 #include <cstdint>
 #include <string>
@@ -11,32 +11,55 @@
 namespace lamina {
 
 struct GradientCheck {
-  int coordinates = 64;  ///< tensors of at most so many elements are checked one by one, larger ones along directions
-  int directions = 4;    ///< random directions per larger tensor
-  double step = 1e-4;    ///< of the differences; halved near a kink (ReLU, max pooling)
+  int coordinates = 64;  ///< in f64 tensors of at most so many elements are checked one by one, all others along
+                         ///< directions
+  int directions = 4;    ///< per tensor: that of its gradient, and random ones
+  double step = 0;  ///< of the differences; halved near a kink (ReLU, max pooling). 0: the fourth root of the type's
+                    ///< unit roundoff, which is 1e-4 in f64 and 1.6e-2 in f32
   std::uint64_t seed = 1;
 };
 
-struct GradientError {
-  std::string tensor;         ///< "conv1.weight", or the name of an input
-  double relative_error = 0;  ///< largest |difference - gradient| over the tensor's largest |difference|, or
-                              ///< over 1e-7 |y r| / step if that is larger (rounding hides less); infinite for a NaN
-  double step = 0;            ///< smallest step that was used
+/// The worst place of a tensor.
+struct LAMINA_API GradientError {
+  std::string tensor;                   ///< "conv1.weight", or the name of an input
+  std::string place{};                  ///< "[3,0,1,2]"; empty: along a direction
+  double gradient = 0, difference = 0;  ///< the derivative there, by the gradient and by differences
+  double tolerance = 0;                 ///< how wrong the differences may be
+  double step = 0;                      ///< of the differences
+  int probes = 0;     ///< coordinates or directions that were compared; 0: each has a kink at every step
+  int skipped = 0;    ///< those that have one
+  bool seen = false;  ///< a derivative is above its tolerance; where none is, a gradient of 0 would pass, too
+
+  double times() const;  ///< how many times its tolerance the error is; infinite for a NaN, and without a probe
+  bool passed() const { return times() <= 1; }
 };
+
+struct LAMINA_API GradientReport {
+  std::vector<GradientError> tensors{};
+
+  bool passed() const;                 ///< each tensor has, and there is one
+  const GradientError& worst() const;  ///< Needs a tensor.
+};
+
+/// A line for each tensor that fails, with its worst place, and the verdict.
+LAMINA_API std::string to_string(const GradientReport&);
 
 /// Compares the gradients of L = <output, r>, for a random r, with central differences of fourth order
 /// (L(-2h) - 8 L(-h) + 8 L(h) - L(2h)) / 12h, for every parameter and every input but labels and ids, which are drawn
-/// once. Intended for f64.
+/// once. f64 sees errors of a millionth. In f32 roundoff hides what is below some hundredths of a tensor's gradient.
+/// The tolerance of each difference is the sum of two bounds:
+/// - of its curvature: its distance from (L(h) - L(-h)) / 2h, whose error is greater;
+/// - of roundoff: 6 e / h. L is off by e, and the weights of the formula sum to 1.5, with a margin of 4. e is the
+/// largest
+///   of all fourth differences of L, over the root of the sum of the squares of their weights (70), and at least the
+///   roundoff of the output alone. At the default step the fourth difference of a smooth L is itself of that size.
+/// The step that counts is the one that the type can make: what its rounding takes away is taken from both sides.
 /// Inputs are redrawn a few times to avoid kinks, parameter vectors are moved off 0 and 1, and parameter
 /// gradients are filled beforehand: with NaN where overwritten, with random numbers where added to.
 /// A kink is found by comparing the signs before every ReLU, the winners of every max pooling and, of every cross
-/// entropy, the largest logits and what is clipped, in an unfused twin of the plan. The step is halved until there is
-/// none. Running statistics and dropout steps are restored before each run. Throws what Plan throws, and UsageError in
-/// inference mode.
-LAMINA_API std::vector<GradientError> check_gradients(const Graph&, Backend&, const Options&,
-                                                      const GradientCheck& = {});
-
-/// The largest of them; 0 if empty.
-LAMINA_API double worst(const std::vector<GradientError>&);
+/// entropy, the largest logits and what is clipped, in an unfused twin of the plan. The step is halved up to ten times
+/// until there is none; where one is left, the place is skipped and counted. Running statistics and dropout steps are
+/// restored before each run. Throws what Plan throws, and UsageError in inference mode.
+LAMINA_API GradientReport check_gradients(const Graph&, Backend&, const Options&, const GradientCheck& = {});
 
 }  // namespace lamina

@@ -56,6 +56,8 @@ TEST_CASE("a network of a file is described by the name of its file") {
   CHECK_THAT(text, ContainsSubstring("conv1") && ContainsSubstring("2x6x6"));
   options.networks = {"tinny"};
   CHECK_THROWS_AS(describe(options), UsageError);
+  CHECK_THAT(test::run_bench("check --backend=eigen --onnx=" + file.path().string()).said,
+             ContainsSubstring("tiny on eigen, batch 2, f64:\npassed: "));
 }
 
 TEST_CASE("rows of a file are those of its network alone, at each batch") {

@@ -108,4 +108,9 @@ Values compose(Plan& plan) {
   return values.back();
 }
 
+void check_passed(const GradientReport& report) {
+  INFO(to_string(report));
+  CHECK(report.passed());
+}
+
 }  // namespace lamina::test

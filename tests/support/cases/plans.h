@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "lamina/gradient_check.h"
 #include "lamina/plan.h"
 #include "tests/support/numbers/values.h"
 
@@ -28,6 +29,9 @@ Outcome run(Plan&);
 /// at least of a thousandth of the largest of all gradients (the gradient of a bias before a batch norm is
 /// rounding).
 void check_same(const Outcome& got, const Outcome& want, double relative);
+
+/// Fails the running test with the report's text, unless it passed.
+void check_passed(const GradientReport&);
 
 /// The output of the plan's net from the plan's numbers, node by node in f64 by the oracle, without a plan.
 Values compose(Plan&);

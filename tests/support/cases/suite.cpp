@@ -12,6 +12,7 @@
 #include "lamina/error.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/chain.h"
+#include "tests/support/cases/plans.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers/winograd_bounds.h"
 
@@ -302,10 +303,8 @@ void check_differences(const Case& c, const GradientCheck& how) {
     options.dtype = DType::f64;
     options.fuse = fuse;
     if (decided_by_library() && refused(graph, options)) continue;
-    for (const GradientError& error : check_gradients(graph, one_thread(), options, how)) {
-      INFO((fuse ? "fused, " : "unfused, ") << error.tensor << " at step " << error.step);
-      CHECK(error.relative_error < 1e-7);
-    }
+    INFO((fuse ? "fused" : "unfused"));
+    check_passed(check_gradients(graph, one_thread(), options, how));
   }
 }
 

@@ -39,7 +39,7 @@ void check_integers(const Case&, std::uint64_t key = 1);
 /// A graph of the case: inputs x0, x1, ..., the op as "op", its tail as "tail0", ...
 Graph graph_of(const Case&);
 
-/// Gradients in f64 through Plan against central differences: 1e-7, fused and not.
+/// Gradients in f64 through Plan against central differences, fused and not.
 void check_differences(const Case&, const GradientCheck& = {});
 
 }  // namespace lamina::test

@@ -1,0 +1,25 @@
+// Gradients of networks against differences, with the verdict of the library.
+
+#include "check.h"
+
+#include <fmt/format.h>
+
+namespace lamina::bench {
+
+bool check_graph(const std::string& title, const Graph& graph, Backend& backend, const Options& options,
+                 const GradientCheck& how, const Print& print) {
+  const GradientReport report = check_gradients(graph, backend, options, how);
+  print(fmt::format("{}, {}:\n{}", title, to_string(options.dtype), to_string(report)));
+  return report.passed();
+}
+
+int check_networks(Session& session, const CheckOptions& options, const Print& print) {
+  bool right = true;
+  for (const Config& c : configs(session.backends, options.configs, options.net, options.networks))
+    right = check_graph(to_string(c), session.plans.graph(c), session.backends.usable(c.backend),
+                        session.plans.options(c, Mode::training), options.how, print) &&
+            right;
+  return right ? 0 : 1;
+}
+
+}  // namespace lamina::bench
