@@ -67,8 +67,9 @@ __device__ T updated(const Numbers<T>& k, T p, T g, T& first, T& second) {
   }
 }
 
-template <UpdateRule rule, int states, int width, class T>
+template <UpdateRule rule, int states, class T>
 __global__ void update_kernel(Extent extent, Numbers<T> k, T* p, T* g, T* first, T* second, const double* clip) {
+  constexpr int width = widest<T>;
   const T scale = clip == nullptr ? k.scale : static_cast<T>(static_cast<double>(k.scale) * *clip);
   for_each_pack<width>(extent, [&](int, std::int64_t i) {
     Pack<T, width> value = load_pack<width>(static_cast<const T*>(p) + i);
@@ -137,25 +138,22 @@ __global__ void update_clip_kernel(const double* sums, int slices, double scale,
 
 template <UpdateRule rule, int states, class T>
 void launch_update(Stream stream, const UpdateNumbers& numbers, const UpdateRow<T>& row, const double* clip) {
-  if (row.lazy_row > 0) {
-    const std::int64_t rows = row.count / row.lazy_row, blocks = divide_up(rows, row_threads / lanes);
-    launch(LAMINA_KERNEL(update_rows_kernel<rule, states, T>),
-           static_cast<unsigned>(std::min<std::int64_t>(blocks, 1 << 16)), row_threads, 0, stream, rows, row.lazy_row,
-           Numbers<T>(numbers), row.p, row.g, row.first, row.second, clip);
-    return;
+  constexpr bool has_lazy_form = rule != UpdateRule::sgd || states == 0;  // a velocity moves every row
+  if constexpr (has_lazy_form) {
+    if (row.lazy_row > 0) {
+      const std::int64_t rows = row.count / row.lazy_row, blocks = divide_up(rows, row_threads / lanes);
+      launch(LAMINA_KERNEL(update_rows_kernel<rule, states, T>),
+             static_cast<unsigned>(std::min<std::int64_t>(blocks, 1 << 16)), row_threads, 0, stream, rows, row.lazy_row,
+             Numbers<T>(numbers), row.p, row.g, row.first, row.second, clip);
+      return;
+    }
   }
   const auto fits = [](const T* data) { return reinterpret_cast<std::uintptr_t>(data) % 16 == 0; };
-  const bool wide = row.count % widest<T> == 0 && fits(row.p) && fits(row.g) && fits(row.first) && fits(row.second);
-  const auto go = [&](auto w) {
-    constexpr int width = decltype(w)::value;
-    const Extent extent{1, row.count};
-    launch(LAMINA_KERNEL(update_kernel<rule, states, width, T>), grid_of_packs(extent, width), pack_threads, 0, stream,
-           extent, Numbers<T>(numbers), row.p, row.g, row.first, row.second, clip);
-  };
-  if (wide)
-    go(std::integral_constant<int, widest<T>>());
-  else
-    go(std::integral_constant<int, 1>());
+  if (row.count % widest<T> != 0 || !fits(row.p) || !fits(row.g) || !fits(row.first) || !fits(row.second))
+    throw LaunchError("update_kernel: a dense update is of whole packs of 16 bytes, at such addresses");
+  const Extent extent{1, row.count};
+  launch(LAMINA_KERNEL(update_kernel<rule, states, T>), grid_of_packs(extent, widest<T>), pack_threads, 0, stream,
+         extent, Numbers<T>(numbers), row.p, row.g, row.first, row.second, clip);
 }
 
 }  // namespace

@@ -12,7 +12,8 @@ struct UpdateNumbers {
   double gradient_scale, clip_norm, weight_decay, shrink, rate, decay, gain, decay2, gain2, epsilon, root_scale;
 };
 
-/// `lazy_row` above 0: rows of so many; one whose gradients are all 0 stays as it is.
+/// `lazy_row` above 0: rows of so many; one whose gradients are all 0 stays as it is. 0 for sgd with `first`.
+/// Without it count and addresses are of whole packs of 16 bytes, as blocks of parameters are.
 /// `sums` has room for `slices` sums and one factor; it is used only if clip_norm is above 0.
 template <class T>
 struct UpdateRow {

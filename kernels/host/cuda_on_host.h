@@ -156,7 +156,7 @@ void launch(void (*kernel)(Parameters...), const char* name, dim3 grid, dim3 blo
     std::tuple<std::decay_t<Parameters>...> args;
   } bound{kernel, {static_cast<Parameters>(args)...}};
   host::run_grid(
-      {name, grid, block, shared_bytes},
+      {name, reinterpret_cast<const void*>(kernel), grid, block, shared_bytes},
       [](void* context) {
         auto& [function, values] = *static_cast<Bound*>(context);
         std::apply(function, values);

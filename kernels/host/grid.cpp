@@ -65,6 +65,7 @@ class Machine {
   std::mutex mutex;  ///< of everything here
   std::optional<Turns> turns;
   std::map<std::string, std::uint64_t> launches;
+  std::set<const void*> instances;
 
  private:
   static void work(void* worker);
@@ -367,6 +368,7 @@ void Machine::run(const Launch& launch, void (*thread)(void*), void* context) {
   }
   const std::string name = launch.name;
   ++launches[name.substr(0, name.find('<'))];
+  instances.insert(launch.kernel);
 }
 
 }  // namespace
@@ -379,6 +381,11 @@ void set_thread_order(Order order, std::uint64_t seed) {
 std::map<std::string, std::uint64_t> kernels_run() {
   const std::lock_guard lock(machine().mutex);
   return machine().launches;
+}
+
+std::set<const void*> instances_run() {
+  const std::lock_guard lock(machine().mutex);
+  return machine().instances;
 }
 
 void run_grid(const Launch& launch, void (*thread)(void*), void* context) {

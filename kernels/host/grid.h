@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <set>
 #include <string>
 #include <type_traits>
 
@@ -39,8 +40,12 @@ void set_thread_order(Order, std::uint64_t seed = 0);
 /// Launches so far, by the kernel's name without its template arguments.
 std::map<std::string, std::uint64_t> kernels_run();
 
+/// The addresses of the kernels launched so far: each set of template arguments is a kernel of its own.
+std::set<const void*> instances_run();
+
 struct Launch {
   const char* name;
+  const void* kernel;
   dim3 grid, block;
   std::size_t shared_bytes;
 };

@@ -10,6 +10,7 @@
 #include "max_pool.h"
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/common/planes.h"
 
@@ -62,11 +63,15 @@ __global__ void max_pool_backward_kernel(Rows rows, Columns columns, View<const 
   });
 }
 
+/// Places of 4 bytes are for large windows alone, so that usual sizes need no kernels with them.
+template <class Place>
+constexpr bool fixed_windows = std::is_same_v<Place, std::uint8_t>;
+
 }  // namespace
 
 template <class T, class Place>
 void max_pool_forward(Stream stream, const Windows& windows, View<const T> x, View<T> y, Place* places) {
-  with_axes(windows, [&](auto rows, auto columns) {
+  with_axes<fixed_windows<Place>>(windows, [&](auto rows, auto columns) {
     launch(LAMINA_KERNEL(max_pool_forward_kernel<T, Place, decltype(rows), decltype(columns)>), grid_of_elements(y),
            elements_per_block, 0, stream, rows, columns, x, y, places);
   });
@@ -75,7 +80,7 @@ void max_pool_forward(Stream stream, const Windows& windows, View<const T> x, Vi
 template <class T, class Place>
 void max_pool_backward(Stream stream, const Windows& windows, View<const T> dy, const Place* places, View<T> dx,
                        bool adds) {
-  with_axes(windows, [&](auto rows, auto columns) {
+  with_axes<fixed_windows<Place>>(windows, [&](auto rows, auto columns) {
     launch(LAMINA_KERNEL(max_pool_backward_kernel<T, Place, decltype(rows), decltype(columns)>), grid_of_elements(dx),
            elements_per_block, 0, stream, rows, columns, dy, places, dx, adds);
   });

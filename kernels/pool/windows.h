@@ -39,20 +39,23 @@ struct Axis {
   }
 };
 
-/// Calls function(rows, columns) with the two Axis of a pooling op; usual sizes are known to the compiler.
-template <class Function>
+/// Calls function(rows, columns) with the two Axis of a pooling op. With `fixed`, usual sizes are known to the
+/// compiler.
+template <bool fixed = true, class Function>
 void with_axes(const Windows& g, const Function& function) {
   const auto call = [&](auto rows, auto columns) {
     rows = {g.H, g.P, g.R, g.stride_h, g.pad_h};
     columns = {g.W, g.Q, g.S, g.stride_w, g.pad_w};
     function(rows, columns);
   };
-  const auto is = [&](int window, int stride) {
-    return g.R == window && g.S == window && g.stride_h == stride && g.stride_w == stride;
-  };
-  if (is(2, 2)) return call(Axis<2, 2>(), Axis<2, 2>());
-  if (is(3, 2)) return call(Axis<3, 2>(), Axis<3, 2>());
-  if (is(3, 1)) return call(Axis<3, 1>(), Axis<3, 1>());
+  if constexpr (fixed) {
+    const auto is = [&](int window, int stride) {
+      return g.R == window && g.S == window && g.stride_h == stride && g.stride_w == stride;
+    };
+    if (is(2, 2)) return call(Axis<2, 2>(), Axis<2, 2>());
+    if (is(3, 2)) return call(Axis<3, 2>(), Axis<3, 2>());
+    if (is(3, 1)) return call(Axis<3, 1>(), Axis<3, 1>());
+  }
   call(Axis<0, 0>(), Axis<0, 0>());
 }
 

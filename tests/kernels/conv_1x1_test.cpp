@@ -1,10 +1,11 @@
-// Convolution by 1x1 kernels on the host, every tile, in packs and singly, at the edges of blocks: in whole numbers,
+// Convolution by 1x1 kernels, every tile, in packs and singly, at the edges of blocks: in whole numbers,
 // equal in every bit to the definition.
 
 #include "kernels/conv/conv_1x1.h"
 
-#include <cmath>
+#include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "conv_problem.h"
@@ -12,40 +13,40 @@
 #include "lamina/error.h"
 #include "tests/support/cases/unit.h"
 #include "tests/support/catch.h"
+#include "tiles.h"
 
-using namespace lamina::cuda_host;
-using lamina::test::ConvProblem;
+using namespace lamina::LAMINA_CUDA_SPACE;
 
 namespace {
 
 template <class T>
 void check_1x1_forward(const ConvProblem<T>& c, ConvTile tile, bool adds, bool relu, int ranges) {
-  std::vector<T> want = adds ? c.dy : std::vector<T>(c.dy.size(), T(77)), got = want;
+  const Resident<T> want(adds ? c.dy.values : std::vector<T>(c.dy.values.size(), T(77))), got(want.values);
   const ConvEnd<T> end{c.bias.data(), adds, relu};
-  conv_direct_forward<T>(nullptr, c.g, c.x_view(), c.w.data(), c.y_view(want), end);
-  std::vector<T> partial(conv_1x1_forward_bytes<T>(c.g, c.x_view(), c.y_view(got), ranges) / sizeof(T), T(NAN));
-  conv_1x1_forward<T>(nullptr, c.g, c.x_view(), c.w.data(), c.y_view(got), end, partial.data(), ranges, tile);
-  CHECK(got == want);
+  conv_direct_forward<T>(tested_stream(), c.g, c.x_view(), c.w.data(), c.y_view(want), end);
+  const Resident<T> partial = scratch<T>(conv_1x1_forward_bytes<T>(c.g, c.x_view(), c.y_view(got), ranges));
+  conv_1x1_forward<T>(tested_stream(), c.g, c.x_view(), c.w.data(), c.y_view(got), end, partial.data(), ranges, tile);
+  CHECK(got.now() == want.now());
 }
 
 template <class T>
 void check_1x1_data(const ConvProblem<T>& c, ConvTile tile, bool adds, int ranges) {
-  std::vector<T> want = c.dx_old, got = c.dx_old;
-  conv_direct_backward_data<T>(nullptr, c.g, c.w.data(), c.gradient(), c.dx_view(want), adds);
-  const std::size_t bytes = conv_1x1_data_bytes<T>(c.g, c.gradient().dy, c.dx_view(got), ranges);
-  std::vector<T> partial(bytes / sizeof(T), T(NAN));
-  conv_1x1_backward_data<T>(nullptr, c.g, c.w.data(), c.gradient(), c.dx_view(got), adds, partial.data(), ranges, tile);
-  CHECK(got == want);
+  const Resident<T> want(c.dx_old), got(c.dx_old);
+  conv_direct_backward_data<T>(tested_stream(), c.g, c.w.data(), c.gradient(), c.dx_view(want), adds);
+  const Resident<T> partial = scratch<T>(conv_1x1_data_bytes<T>(c.g, c.gradient().dy, c.dx_view(got), ranges));
+  conv_1x1_backward_data<T>(tested_stream(), c.g, c.w.data(), c.gradient(), c.dx_view(got), adds, partial.data(),
+                            ranges, tile);
+  CHECK(got.now() == want.now());
 }
 
 template <class T>
 void check_1x1_weights(const ConvProblem<T>& c, ConvTile tile, bool adds, int ranges) {
-  std::vector<T> want = c.dw_old, got = c.dw_old;
-  conv_direct_backward_weights<T>(nullptr, c.g, c.x_view(), c.gradient(), want.data(), adds);
-  const std::size_t bytes = conv_1x1_weights_bytes<T>(c.g, c.x_view(), c.gradient().dy, ranges);
-  std::vector<T> partial(bytes / sizeof(T), T(NAN));
-  conv_1x1_backward_weights<T>(nullptr, c.g, c.x_view(), c.gradient(), got.data(), partial.data(), adds, ranges, tile);
-  CHECK(got == want);
+  const Resident<T> want(c.dw_old), got(c.dw_old);
+  conv_direct_backward_weights<T>(tested_stream(), c.g, c.x_view(), c.gradient(), want.data(), adds);
+  const Resident<T> partial = scratch<T>(conv_1x1_weights_bytes<T>(c.g, c.x_view(), c.gradient().dy, ranges));
+  conv_1x1_backward_weights<T>(tested_stream(), c.g, c.x_view(), c.gradient(), got.data(), partial.data(), adds, ranges,
+                               tile);
+  CHECK(got.now() == want.now());
 }
 
 struct Sizes {
@@ -76,7 +77,9 @@ constexpr ConvTile tiles[] = {ConvTile::tile_128x128, ConvTile::tile_64x128, Con
 
 }  // namespace
 
-TEST_CASE("gemm 1x1 equals the definition in packs, at the edges of blocks") {
+namespace lamina::LAMINA_CUDA_SPACE {
+
+void check_1x1_in_packs() {
   for (const ConvTile tile : tiles) {
     check_1x1<float>({1, 16, 8, 8, 32}, tile);     // less than a tile
     check_1x1<float>({3, 20, 14, 14, 132}, tile);  // images share tiles; a few rows, terms and pixels more than fit
@@ -86,7 +89,7 @@ TEST_CASE("gemm 1x1 equals the definition in packs, at the edges of blocks") {
   check_1x1<double>({3, 18, 3, 6, 66}, ConvTile::automatic);
 }
 
-TEST_CASE("gemm 1x1 equals the definition where planes or tensors have no packs") {
+void check_1x1_singly() {
   for (const ConvTile tile : tiles) {
     check_1x1<float>({3, 24, 7, 7, 132}, tile);             // weights in packs, pixels singly
     check_1x1<float>({2, 13, 5, 3, 67}, tile);              // neither
@@ -97,7 +100,13 @@ TEST_CASE("gemm 1x1 equals the definition where planes or tensors have no packs"
   check_1x1<double>({2, 6, 3, 3, 8}, ConvTile::automatic);
 }
 
-TEST_CASE("gemm 1x1 equals the definition with groups and strides") {
+}  // namespace lamina::LAMINA_CUDA_SPACE
+
+KERNEL_TEST("gemm 1x1 equals the definition in packs, at the edges of blocks") { check_1x1_in_packs(); }
+
+KERNEL_TEST("gemm 1x1 equals the definition where planes or tensors have no packs") { check_1x1_singly(); }
+
+KERNEL_TEST("gemm 1x1 equals the definition with groups and strides") {
   for (const ConvTile tile : tiles) {
     check_1x1<float>({2, 48, 6, 6, 24, 3}, tile);
     check_1x1<float>({2, 16, 9, 8, 72, 1, 2, 2}, tile);
@@ -106,28 +115,33 @@ TEST_CASE("gemm 1x1 equals the definition with groups and strides") {
   check_1x1<double>({2, 6, 5, 7, 4, 2, 2, 1}, ConvTile::automatic);
 }
 
-TEST_CASE("gemm 1x1 reads nothing but its tensors, wherever they begin") {
+KERNEL_TEST("gemm 1x1 reads nothing but its tensors, wherever they begin") {
   // Shifted by one element, nothing is aligned.
-  ConvProblem<float> c({1, 1, 1, 1, 1, 0, 0, 1, 1}, 2, 8, 4, 4, 8, false, 4);
-  std::vector<float> want(c.dy.size(), 77), shifted(c.dy.size() + 1, 77), w(c.w.size() + 1), x(c.x.size() + 1);
-  std::copy(c.w.begin(), c.w.end(), w.begin() + 1);
-  std::copy(c.x.begin(), c.x.end(), x.begin() + 1);
-  conv_direct_forward<float>(nullptr, c.g, c.x_view(), c.w.data(), c.y_view(want), {});
+  const ConvProblem<float> c({1, 1, 1, 1, 1, 0, 0, 1, 1}, 2, 8, 4, 4, 8, false, 4);
+  const auto shifted = [](std::vector<float> values) {
+    values.insert(values.begin(), 0);
+    return Resident<float>(std::move(values));
+  };
+  const std::vector<float> before(c.dy.values.size(), 77);
+  const Resident<float> want(before), w = shifted(c.w.values), x = shifted(c.x.values);
+  conv_direct_forward<float>(tested_stream(), c.g, c.x_view(), c.w.data(), c.y_view(want), {});
   for (const bool move_w : {false, true})
     for (const bool move_x : {false, true})
       for (const bool move_y : {false, true}) {
         INFO("moved: w " << move_w << ", x " << move_x << ", y " << move_y);
-        std::fill(shifted.begin(), shifted.end(), 77.0F);
+        const Resident<float> y = shifted(before);
         View<const float> from = c.x_view();
         if (move_x) from.data = x.data() + 1;
-        View<float> to = c.y_view(want);
-        to.data = shifted.data() + (move_y ? 1 : 0);
-        conv_1x1_forward<float>(nullptr, c.g, from, move_w ? w.data() + 1 : c.w.data(), to, {}, nullptr, 1);
-        CHECK(std::vector<float>(to.data, to.data + want.size()) == want);
+        View<float> to = c.y_view(y);
+        to.data += move_y ? 1 : 0;
+        conv_1x1_forward<float>(tested_stream(), c.g, from, move_w ? w.data() + 1 : c.w.data(), to, {}, nullptr, 1);
+        const std::vector<float> got = y.now();
+        const auto first = got.begin() + (move_y ? 1 : 0);
+        CHECK(std::vector<float>(first, first + static_cast<std::ptrdiff_t>(before.size())) == want.now());
       }
 }
 
-TEST_CASE("gemm 1x1's sums are the same in any number of ranges") {
+KERNEL_TEST("gemm 1x1's sums are the same in any number of ranges") {
   const ConvProblem<float> c({1, 1, 1, 1, 1, 0, 0, 1, 1}, 3, 40, 6, 6, 20, true, 4);
   for (const int ranges : {1, 2, 5, 16}) {
     INFO(ranges << " ranges");
@@ -137,6 +151,7 @@ TEST_CASE("gemm 1x1's sums are the same in any number of ranges") {
   }
 }
 
+#if defined(LAMINA_CUDA_ON_HOST)
 TEST_CASE("gemm 1x1 is the first choice where its model is, and refuses what it cannot do with the reason") {
   using namespace lamina;
   const auto backend = make_backend("cuda-host");
@@ -167,3 +182,4 @@ TEST_CASE("gemm 1x1 is the first choice where its model is, and refuses what it 
   for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data})
     for (const std::string& name : backend->algorithms(padded, pass)) CHECK(name != "gemm_1x1");
 }
+#endif

@@ -1,11 +1,15 @@
-// Every op by every algorithm on cuda-host, in three orders of blocks and threads: the same bits. And every existing
-// kernel has run.
+// Every op by every algorithm on cuda-host, in three orders of blocks and threads: the same bits. And every kernel that
+// is compiled has run.
 
-#include <algorithm>
+#include <link.h>
+
 #include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <map>
+#include <memory>
 #include <regex>
 #include <set>
 #include <string>
@@ -19,81 +23,16 @@
 #include "lamina/error.h"
 #include "lamina/plan.h"
 #include "tests/support/backend.h"
+#include "tests/support/cases/kernel_cases.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
+#include "tiles.h"
 
 using namespace lamina;
 using namespace lamina::test;
 namespace host = lamina::cuda_host::host;
 
 namespace {
-
-const Conv conv_3x3{.channels = 5, .kernel = 3, .pad = 1, .groups = 1};
-
-/// Small, and odd at every edge; larger cases only if a kernel needs them. To reach a new kernel, add the
-/// smallest case that runs it.
-std::vector<Case> cases() {
-  const Shape x{2, 6, 7, 9};
-  const Link relu{Relu{}}, add{Add{}};
-  std::vector<Case> all = {
-      {"conv", conv_3x3, {x}},
-      {"conv + ReLU", conv_3x3, {x}, {relu}},
-      {"grouped conv", Conv{.channels = 4, .kernel = {3, 2}, .stride = 2, .pad = 1, .groups = 2}, {x}},
-      {"long strided sums", Conv{.channels = 80, .kernel = 3, .stride = 2, .pad = 1, .bias = false}, {{1, 2, 5, 5}}},
-      {"long sums", Conv{.channels = 3, .kernel = 3, .pad = 1, .bias = false}, {{3, 40, 14, 14}}},
-      {"many tiles", Conv{.channels = 3, .kernel = 3, .pad = 1, .bias = false}, {{2, 3, 16, 33}}, {relu}},
-      {"1x1 in packs + ReLU", Conv{.channels = 8, .kernel = 1}, {{2, 8, 6, 6}}, {relu}},
-      {"long 1x1", Conv{.channels = 4, .kernel = 1}, {{2, 300, 3, 3}}},
-      {"many pixels", Conv{.channels = 2, .kernel = 1, .bias = false}, {{2, 2, 23, 23}}},
-      {"bias of many pixels", Conv{.channels = 2, .kernel = 1}, {{2, 2, 32, 33}}},
-      {"max pool", MaxPool{.window = 3, .stride = 2, .pad = 1, .rounding = Rounding::up}, {x}},
-      {"wide max pool", MaxPool{.window = {16, 17}, .stride = 1}, {{1, 2, 17, 18}}},
-      {"average pool", AveragePool{.window = 3, .stride = 2, .pad = 1}, {x}},
-      {"global average pool", GlobalAveragePool{}, {x}},
-      {"batch norm", BatchNorm{}, {x}},
-      {"batch norm + ReLU", BatchNorm{}, {x}, {relu}},
-      {"batch norm + add + ReLU", BatchNorm{}, {x}, {add, relu}},
-      {"long batch norm", BatchNorm{}, {{2, 2, 40, 40}}, {relu}},
-      {"LRN", Lrn{}, {x}},
-      {"wide LRN", Lrn{.size = 3}, {x}},
-      {"ReLU", Relu{}, {x}},
-      {"fully connected", FullyConnected{.outputs = 10}, {x}},
-      {"fully connected + ReLU", FullyConnected{.outputs = 10}, {x}, {relu}},
-      {"long fully connected", FullyConnected{.outputs = 6}, {{3, 50, 5, 6}}},
-      {"dropout", Dropout{}, {x}},
-      {"softmax", Softmax{}, {x}},
-      {"softmax of classes", Softmax{}, {{3, 130, 1, 1}}},
-      {"sigmoid", Sigmoid{}, {x}},
-      {"tanh", Tanh{}, {x}},
-      {"clip", Clip{.low = -0.5, .high = 1}, {x}},
-      {"hard sigmoid", HardSigmoid{}, {x}},
-      {"hard swish", HardSwish{}, {x}},
-      {"SiLU", Silu{}, {x}},
-      {"multiply", Multiply{}, {x, x}},
-      {"multiply of planes", Multiply{}, {x, {x.n, x.c, 1, 1}}},
-      {"pad", Pad{.before = {0, 2}, .after = 1, .value = 3}, {x}},
-      {"pad by mirror", Pad{.before = {0, 2}, .after = 1, .by = PadBy::reflect}, {x}},
-      {"channel shuffle", ChannelShuffle{3}, {x}},
-      {"softmax cross entropy", SoftmaxCrossEntropy{.clip = 0.1}, {x, {x.n, 1, x.h, x.w}}},
-      {"softmax cross entropy of classes", SoftmaxCrossEntropy{}, {{5, 300, 1, 1}, {5, 1, 1, 1}}},
-      {"sigmoid cross entropy", SigmoidCrossEntropy{}, {x, x}},
-      {"embedding", Embedding{.vocabulary = 9, .features = 70}, {{2, 1, 150, 1}}},
-      {"LSTM", Lstm{.hidden = 5}, {{3, 4, 6, 1}}},
-      {"LSTM of ids", Lstm{.hidden = 9, .steps = Steps::last, .reverse = true, .vocabulary = 6}, {{2, 1, 5, 1}}},
-      {"add", Add{}, {x, x}},
-      {"add of three", Add{}, {x, x, x}},
-      {"concat", Concat{}, {x, {2, 3, 7, 9}}},
-      {"slice", Slice{.first = 1, .channels = 3}, {x}},
-  };
-  for (std::size_t i = 0, count = all.size(); i < count; ++i) {
-    Case inference = all[i];
-    inference.mode = Mode::inference;
-    all.push_back(inference);
-  }
-  const Conv alike{.channels = x.c, .kernel = 3, .pad = 1};
-  all.push_back({"conv + batch norm + add + ReLU", alike, {x}, {{BatchNorm{}}, add, relu}, Mode::inference});
-  return all;
-}
 
 /// Every algorithm of every pass, as triples, and the backend's own pick.
 std::vector<Choice> choices(Backend& backend, const Spec& spec) {
@@ -171,71 +110,90 @@ void check_update_orders(const std::shared_ptr<Backend>& backend, DType dtype) {
   embedding(table.input({2, 1, 3, 1}, "ids"), "words", {.vocabulary = 40, .features = 37});
   options.clip_norm = 0;
   options.table_updates = TableUpdates::lazy;
-  for (const Optimiser& optimiser : std::vector<Optimiser>{Sgd{}, Adam{}}) {
+  for (const Optimiser& optimiser : std::vector<Optimiser>{Sgd{}, RmsProp{}, Adadelta{}, Adam{}}) {
     options.optimiser = optimiser;
     check_update_orders(backend, table, "words.weight", options);
   }
 }
 
-/// Ids as one-hot rows: a kernel of the backend cudnn alone.
-void check_one_hot_orders() {
-  const std::vector<float> ids = {0, 2, 1, 1, 0, 2};
-  const auto rows = [&](host::Order order) {
+/// Kernels of the backend cudnn alone, and of none.
+void check_other_orders() {
+  const auto rows = [](auto zero, host::Order order) {
+    using T = decltype(zero);
+    const std::vector<T> ids = {0, 2, 1, 1, 0, 2};
     host::set_thread_order(order, 7);
-    std::vector<float> to(18);
-    lamina::cuda_host::lstm_one_hot<float>(nullptr, {ids.data(), 2, 1, 3, 1, 3}, {}, 3, to.data());
+    std::vector<T> to(18);
+    cuda_host::lstm_one_hot<T>(nullptr, {ids.data(), 2, 1, 3, 1, 3}, {}, 3, to.data());
+    std::vector<T> out(cuda_host::peak_threads);
+    cuda_host::peak<T>(nullptr, out.data(), 1, 1, T(0.5), T(0.5));
+    to.insert(to.end(), out.begin(), out.end());
     return to;
   };
-  const std::vector<float> ascending = rows(host::Order::ascending);
-  CHECK(rows(host::Order::descending) == ascending);
-  CHECK(rows(host::Order::shuffled) == ascending);
+  const auto check = [&](auto zero) {
+    const auto ascending = rows(zero, host::Order::ascending);
+    CHECK(rows(zero, host::Order::descending) == ascending);
+    CHECK(rows(zero, host::Order::shuffled) == ascending);
+  };
+  check(0.0F);
+  check(0.0);
   host::set_thread_order(host::Order::ascending);
+  cuda_host::delay(nullptr, 1);
 }
 
-/// The names of the functions that are marked __global__ in the project's kernel files; each occurs once.
-std::set<std::string> kernels_written() {
-  std::set<std::string> names;
-  const std::regex bounds(R"(__launch_bounds__\((?:[^()]|\([^()]*\))*\))"), kernel(R"(__global__\s+void\s+(\w+))");
-  for (const auto& file : std::filesystem::recursive_directory_iterator(LAMINA_KERNELS)) {
-    if (file.path().extension() != ".cu" && file.path().extension() != ".h") continue;
-    std::ifstream stream(file.path());
-    const std::string whole{std::istreambuf_iterator<char>(stream), {}}, text = std::regex_replace(whole, bounds, "");
-    for (std::sregex_iterator i(text.begin(), text.end(), kernel), end; i != end; ++i) {
-      INFO(file.path() << ": " << (*i)[1]);
-      CHECK(names.insert((*i)[1]).second);
-    }
+/// Where this program is in memory, and where its file says that it is.
+std::uintptr_t load_offset() {
+  std::uintptr_t offset = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* program, std::size_t, void* to) {
+        *static_cast<std::uintptr_t*>(to) = program->dlpi_addr;
+        return 1;  // the first is the program
+      },
+      &offset);
+  return offset;
+}
+
+/// The kernels in this program, each with its template arguments, by their addresses.
+std::map<const void*, std::string> kernels_compiled() {
+  const std::string command = "nm -C '" + std::filesystem::read_symlink("/proc/self/exe").string() + "'";
+  const std::unique_ptr<FILE, int (*)(FILE*)> nm(popen(command.c_str(), "r"), pclose);
+  REQUIRE(nm != nullptr);
+  const std::regex kernel(
+      R"(^([0-9a-f]+) [tTwW] ((?:void )?lamina::cuda_host::\(anonymous namespace\)::\w+_kernel[<(].*)$)");
+  std::map<const void*, std::string> all;
+  std::array<char, 4096> line{};
+  while (std::fgets(line.data(), line.size(), nm.get()) != nullptr) {
+    const std::string text(line.data(), std::strcspn(line.data(), "\n"));
+    std::smatch parts;
+    if (text.find("_kernel") == std::string::npos || text.find("{lambda") != std::string::npos ||
+        text.find("[clone") != std::string::npos || !std::regex_match(text, parts, kernel))
+      continue;
+    all[reinterpret_cast<const void*>(std::stoull(parts[1], nullptr, 16) + load_offset())] = parts[2];
   }
-  return names;
-}
-
-std::set<std::string> minus(const std::set<std::string>& a, const std::set<std::string>& b) {
-  std::set<std::string> rest;
-  std::set_difference(a.begin(), a.end(), b.begin(), b.end(), std::inserter(rest, rest.end()));
-  return rest;
+  return all;
 }
 
 }  // namespace
 
 TEST_CASE(
-    "every op and every update has the same bits in every order of blocks and threads, and every kernel there is has "
-    "run") {
+    "every op and every update has the same bits in every order of blocks and threads, and every compiled kernel runs "
+    "with each set of its template arguments") {
   const auto backend = make_backend("cuda-host");
-  for (const Case& c : cases())
+  for (const Case& c : kernel_cases())
     for (const DType dtype : element_types())
       for (const bool adds : {false, true})
         if (!adds || c.mode == Mode::training) check_orders(*backend, c, dtype, adds);
   for (const DType dtype : element_types()) check_update_orders(backend, dtype);
-  check_one_hot_orders();
+  check_other_orders();
+  cuda_host::check_1x1_in_packs();
+  cuda_host::check_1x1_singly();
+  cuda_host::check_implicit_gemm_at_edges();
+  cuda_host::check_implicit_gemm_by_taps();
+  cuda_host::check_gemm_tiles();
 
-  // These belong to no op: timing_test.cpp tests them.
-  std::vector<float> out(lamina::cuda_host::peak_threads);
-  lamina::cuda_host::peak<float>(nullptr, out.data(), 1, 1, 0.5F, 0.5F);
-  lamina::cuda_host::delay(nullptr, 1);
-
-  std::set<std::string> run;
-  for (const auto& [name, count] : host::kernels_run()) run.insert(name);
-  const std::set<std::string> written = kernels_written();
-  CHECK(written.size() > 30);
-  CHECK(minus(written, run) == std::set<std::string>());  // never ran: add a case that runs it
-  CHECK(minus(run, written) == std::set<std::string>());
+  const std::map<const void*, std::string> compiled = kernels_compiled();
+  const std::set<const void*> run = host::instances_run();
+  CHECK(compiled.size() > 300);
+  for (const auto& [address, name] : compiled)
+    if (!run.contains(address)) FAIL_CHECK("never ran, so add a case that runs it: " << name);
+  for (const void* address : run) CHECK(compiled.contains(address));  // its name must end in _kernel
 }

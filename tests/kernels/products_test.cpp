@@ -1,4 +1,4 @@
-// The tiled products on the host, every tile, range and orientation, at the edges of blocks: in whole numbers, equal
+// The tiled products, every tile, range and orientation, at the edges of blocks: in whole numbers, equal
 // in every bit to the definition.
 
 #include <algorithm>
@@ -16,46 +16,46 @@
 #include "lamina/error.h"
 #include "tests/support/cases/unit.h"
 #include "tests/support/catch.h"
+#include "tiles.h"
 
-using namespace lamina::cuda_host;
-using lamina::test::ConvProblem;
-using lamina::test::integers;
+using namespace lamina::LAMINA_CUDA_SPACE;
 
 namespace {
 
 template <class T>
 void check_forward(const ConvProblem<T>& c, ConvTile tile, bool adds, bool relu, int splits = 0) {
-  std::vector<T> want = adds ? c.dy : std::vector<T>(c.dy.size(), T(77)), got = want;
+  const Resident<T> want(adds ? c.dy.values : std::vector<T>(c.dy.values.size(), T(77))), got(want.values);
   const ConvEnd<T> end{c.bias.data(), adds, relu};
-  conv_direct_forward<T>(nullptr, c.g, c.x_view(), c.w.data(), c.y_view(want), end);
-  std::vector<T> partial(conv_implicit_gemm_forward_bytes<T>(c.g, c.x_view(), c.y_view(got), splits) / sizeof(T),
-                         T(NAN));
-  conv_implicit_gemm_forward<T>(nullptr, c.g, c.x_view(), c.w.data(), c.y_view(got), end, partial.data(), splits, tile);
-  CHECK(got == want);
+  conv_direct_forward<T>(tested_stream(), c.g, c.x_view(), c.w.data(), c.y_view(want), end);
+  const Resident<T> partial = scratch<T>(conv_implicit_gemm_forward_bytes<T>(c.g, c.x_view(), c.y_view(got), splits));
+  conv_implicit_gemm_forward<T>(tested_stream(), c.g, c.x_view(), c.w.data(), c.y_view(got), end, partial.data(),
+                                splits, tile);
+  CHECK(got.now() == want.now());
 }
 
 template <class T>
 void check_data(const ConvProblem<T>& c, ConvTile tile, bool adds, int splits = 0) {
-  std::vector<T> want = c.dx_old, got = c.dx_old;
-  conv_direct_backward_data<T>(nullptr, c.g, c.w.data(), c.gradient(), c.dx_view(want), adds);
+  std::vector<T> before = c.dx_old;
+  const Resident<T> want(before);
+  conv_direct_backward_data<T>(tested_stream(), c.g, c.w.data(), c.gradient(), c.dx_view(want), adds);
+  for (int n = 0; n < c.x_shape.n && !adds; ++n)
+    std::fill_n(before.begin() + n * c.x_shape.pitch, c.x_shape.image(), T(NAN));
+  const Resident<T> got(before);
   const std::size_t bytes = conv_implicit_gemm_data_bytes<T>(c.g, c.gradient().dy, c.dx_view(got), splits);
-  std::vector<T> partial(bytes / sizeof(T), T(NAN));
-  const View<T> dx = c.dx_view(got);
-  for (int n = 0; n < dx.n && !adds; ++n) std::fill_n(dx.at(n, 0), dx.image(), T(NAN));
-  conv_implicit_gemm_backward_data<T>(nullptr, c.g, c.w.data(), c.gradient(), c.dx_view(got), adds, partial.data(),
-                                      splits, tile);
-  CHECK(got == want);
+  const Resident<T> partial = scratch<T>(bytes);
+  conv_implicit_gemm_backward_data<T>(tested_stream(), c.g, c.w.data(), c.gradient(), c.dx_view(got), adds,
+                                      partial.data(), splits, tile);
+  CHECK(got.now() == want.now());
 }
 
 template <class T>
 void check_weights(const ConvProblem<T>& c, ConvTile tile, bool adds, int splits) {
-  std::vector<T> want = c.dw_old, got = c.dw_old;
-  conv_direct_backward_weights<T>(nullptr, c.g, c.x_view(), c.gradient(), want.data(), adds);
-  const std::size_t bytes = conv_implicit_gemm_partial_bytes<T>(c.g, c.x_view(), c.gradient().dy, splits);
-  std::vector<T> partial(bytes / sizeof(T), T(NAN));
-  conv_implicit_gemm_backward_weights<T>(nullptr, c.g, c.x_view(), c.gradient(), got.data(), partial.data(), adds,
-                                         splits, tile);
-  CHECK(got == want);
+  const Resident<T> want(c.dw_old), got(c.dw_old);
+  conv_direct_backward_weights<T>(tested_stream(), c.g, c.x_view(), c.gradient(), want.data(), adds);
+  const Resident<T> partial = scratch<T>(conv_implicit_gemm_partial_bytes<T>(c.g, c.x_view(), c.gradient().dy, splits));
+  conv_implicit_gemm_backward_weights<T>(tested_stream(), c.g, c.x_view(), c.gradient(), got.data(), partial.data(),
+                                         adds, splits, tile);
+  CHECK(got.now() == want.now());
 }
 
 template <class T>
@@ -75,20 +75,21 @@ void check_gemm(int m, int n, int k, bool a_along_k, bool b_along_k, bool adds) 
   INFO(m << " x " << n << " x " << k << ", " << a_along_k << b_along_k << adds);
   const std::vector<T> a = integers<T>(std::int64_t{m} * k, 1), b = integers<T>(std::int64_t{k} * n, 2);
   const std::vector<T> old = integers<T>(std::int64_t{m} * (n + 2), 3);
+  const Resident<T> left(a), right(b), got(old);
   GemmProblem<T> p;
   p.m = m;
   p.n = n;
   p.k = k;
-  p.a = a.data();
+  p.a = left.data();
   p.a_m = a_along_k ? k : 1;
   p.a_k = a_along_k ? 1 : m;
-  p.b = b.data();
+  p.b = right.data();
   p.b_k = b_along_k ? 1 : n;
   p.b_n = b_along_k ? k : 1;
   p.c_m = n + 2;
   p.c_n = 1;
   p.adds = adds;
-  std::vector<T> want = old, got = old;
+  std::vector<T> want = old;
   for (int i = 0; i < m; ++i)
     for (int j = 0; j < n; ++j) {
       T sum = adds ? old[static_cast<std::size_t>(i * p.c_m + j)] : T(0);
@@ -97,36 +98,65 @@ void check_gemm(int m, int n, int k, bool a_along_k, bool b_along_k, bool adds) 
       want[static_cast<std::size_t>(i * p.c_m + j)] = sum;
     }
   p.c = got.data();
-  std::vector<T> partial(gemm_partial_bytes<T>(m, n, k) / sizeof(T), T(NAN));
-  gemm<T>(nullptr, p, partial.data());
-  CHECK(got == want);
+  const Resident<T> partial = scratch<T>(gemm_partial_bytes<T>(m, n, k));
+  gemm<T>(tested_stream(), p, partial.data());
+  CHECK(got.now() == want);
 }
 
 }  // namespace
 
-TEST_CASE("implicit gemm equals the definition in every tile, at the edges of blocks") {
+namespace lamina::LAMINA_CUDA_SPACE {
+
+void check_implicit_gemm_at_edges() {
   for (const ConvTile tile : {ConvTile::tile_128x128, ConvTile::tile_64x128, ConvTile::tile_64x64}) {
     INFO("tile " << static_cast<int>(tile));
     // One filter and a few pixels more than a block has; a depth that is not a multiple of a tile's.
     check_all<float>({{1, 3, 3, 1, 1, 1, 1, 1, 1}, 1, 3, 12, 11, 129, true}, tile);
     check_all<float>({{2, 1, 1, 1, 1, 0, 0, 1, 1}, 2, 18, 9, 8, 130}, tile);
-    check_all<float>({{1, 3, 2, 2, 3, 1, 0, 1, 1}, 2, 5, 13, 14, 6, true}, tile);
+    for (const bool masked : {false, true})
+      check_all<float>({{1, 3, 2, 2, 3, 1, 0, 1, 1}, 2, 5, 13, 14, 6, masked}, tile);
   }
+  check_all<double>({{1, 3, 2, 2, 3, 1, 0, 1, 1}, 2, 5, 13, 14, 6, true}, ConvTile::automatic);
 }
 
-TEST_CASE("implicit gemm equals the definition where a step is one tap, and where packs of pixels are written") {
+void check_implicit_gemm_by_taps() {
   for (const ConvTile tile : {ConvTile::tile_128x128, ConvTile::tile_64x128, ConvTile::tile_64x64}) {
     INFO("tile " << static_cast<int>(tile));
     // Channels and filters of a group are multiples of every depth of a step; the last block has a few pixels or rows.
     check_all<float>({{1, 3, 2, 1, 1, 1, 1, 1, 2}, 2, 16, 8, 10, 144, true, 4}, tile);
     check_all<float>({{2, 1, 1, 1, 1, 0, 0, 1, 1}, 3, 64, 6, 8, 32, false, 8}, tile);
-    check_all<float>({{1, 3, 3, 2, 2, 1, 1, 1, 1}, 2, 16, 9, 7, 16, true}, tile);
+    for (const bool masked : {false, true})
+      check_all<float>({{1, 3, 3, 2, 2, 1, 1, 1, 1}, 2, 16, 9, 7, 16, masked}, tile);
     check_all<float>({{1, 2, 2, 1, 1, 1, 0, 1, 1}, 1, 48, 5, 9, 24, false, 1}, tile);
   }
   check_all<double>({{2, 3, 3, 1, 1, 1, 1, 1, 1}, 2, 16, 6, 6, 32, true, 2}, ConvTile::automatic);
+  check_all<double>({{1, 3, 3, 2, 2, 1, 1, 1, 1}, 2, 16, 9, 7, 16, true}, ConvTile::automatic);
 }
 
-TEST_CASE("implicit gemm equals the definition with strides, dilation, groups and padding, in both types") {
+void check_gemm_tiles() {
+  for (const bool a_along_k : {false, true})
+    for (const bool b_along_k : {false, true}) {
+      check_gemm<float>(67, 70, 19, a_along_k, b_along_k, false);
+      check_gemm<float>(130, 3, 21, a_along_k, b_along_k, true);
+      check_gemm<double>(65, 66, 9, a_along_k, b_along_k, true);
+      check_gemm<double>(5, 17, 300, a_along_k, b_along_k, false);
+      check_gemm<float>(9, 16, 1030, a_along_k, b_along_k, true);
+      check_gemm<float>(131 * 128 + 1, 65, 9, a_along_k, b_along_k, true);  // enough blocks for the largest tile
+    }
+  check_gemm<float>(1, 1, 1, true, true, false);
+}
+
+}  // namespace lamina::LAMINA_CUDA_SPACE
+
+KERNEL_TEST("implicit gemm equals the definition in every tile, at the edges of blocks") {
+  check_implicit_gemm_at_edges();
+}
+
+KERNEL_TEST("implicit gemm equals the definition where a step is one tap, and where packs of pixels are written") {
+  check_implicit_gemm_by_taps();
+}
+
+KERNEL_TEST("implicit gemm equals the definition with strides, dilation, groups and padding, in both types") {
   for (const int stride : {1, 2, 3, 4})
     for (const int dilation : {1, 2, 3}) {
       INFO("stride " << stride << ", dilation " << dilation);
@@ -139,7 +169,7 @@ TEST_CASE("implicit gemm equals the definition with strides, dilation, groups an
   check_all<float>({{1, 1, 1, 3, 3, 0, 0, 1, 1}, 2, 2, 9, 9, 3, true}, ConvTile::automatic);
 }
 
-TEST_CASE("implicit gemm's data gradient with any strides equals the definition") {
+KERNEL_TEST("implicit gemm's data gradient with any strides equals the definition") {
   const auto check = [](const auto& c, int splits) {
     INFO("stride " << c.g.stride_h << 'x' << c.g.stride_w << ", " << splits << " ranges");
     for (const bool adds : {false, true}) check_data(c, ConvTile::automatic, adds, splits);
@@ -160,6 +190,7 @@ TEST_CASE("implicit gemm's data gradient with any strides equals the definition"
   check(ConvProblem<float>({1, 3, 3, 2, 2, 1, 1, 1, 1}, 3, 70, 19, 21, 16, true), 0);  // classes of several blocks
 }
 
+#if defined(LAMINA_CUDA_ON_HOST)
 TEST_CASE("implicit gemm's data gradient with strides is one launch, and another one where ranges are to be added") {
   const auto launches = [](const ConvProblem<float>& c, int splits) {
     const auto count = [](const char* name) {
@@ -183,15 +214,16 @@ TEST_CASE("implicit gemm's data gradient with strides is one launch, and another
   CHECK(launches(strided(4, 5), 1) == Count(2, 0));  // 20 classes, 16 per launch
   CHECK(launches(strided(7, 7), 1) == Count(4, 0));
 }
+#endif
 
-TEST_CASE("implicit gemm finds its taps in every block, where all blocks share them") {
+KERNEL_TEST("implicit gemm finds its taps in every block, where all blocks share them") {
   // One step for all channels: taps left by an earlier block would be right.
   const ConvProblem<float> c({1, 1, 1, 1, 1, 0, 0, 1, 1}, 2, 3, 17, 19, 5);
   check_forward(c, ConvTile::tile_64x64, false, false);
   check_data(c, ConvTile::tile_64x64, false);
 }
 
-TEST_CASE("implicit gemm's weight gradient is the same for any number of ranges") {
+KERNEL_TEST("implicit gemm's weight gradient is the same for any number of ranges") {
   const ConvProblem<float> c({1, 3, 3, 1, 1, 1, 1, 1, 1}, 3, 2, 9, 10, 4, true);
   for (const int splits : {1, 2, 5, 17, 40}) {
     INFO(splits << " ranges");
@@ -200,19 +232,9 @@ TEST_CASE("implicit gemm's weight gradient is the same for any number of ranges"
   }
 }
 
-TEST_CASE("gemm equals the definition in every orientation and tile") {
-  for (const bool a_along_k : {false, true})
-    for (const bool b_along_k : {false, true}) {
-      check_gemm<float>(67, 70, 19, a_along_k, b_along_k, false);
-      check_gemm<float>(130, 3, 21, a_along_k, b_along_k, true);
-      check_gemm<double>(65, 66, 9, a_along_k, b_along_k, true);
-      check_gemm<double>(5, 17, 300, a_along_k, b_along_k, false);
-      check_gemm<float>(9, 16, 1030, a_along_k, b_along_k, true);
-    }
-  check_gemm<float>(1, 1, 1, true, true, false);
-  check_gemm<float>(1450, 1420, 9, true, false, true);  // enough blocks for the largest tile
-}
+KERNEL_TEST("gemm equals the definition in every orientation and tile") { check_gemm_tiles(); }
 
+#if defined(LAMINA_CUDA_ON_HOST)
 TEST_CASE("sums are cut into ranges where that fills the multiprocessors of a large device") {
   // Every block takes as long as its share of the sum, one at a time.
   const ConvTileCost costs[3] = {{ConvTile::tile_128x128, 128, 128, 8, 4000, 0, 1},
@@ -259,3 +281,4 @@ TEST_CASE("implicit gemm refuses filters whose weights it cannot count, and says
     for (const std::string& name : backend->algorithms(spec_of(1), pass)) CHECK(name != "implicit_gemm");
   CHECK(backend->lower(spec_of(4), choice).steps.back().algorithm == "implicit_gemm");
 }
+#endif

@@ -149,7 +149,7 @@ struct UpdateTensors {
   std::int64_t lazy_row = 0;
 
   DType dtype = DType::f32;
-  std::int64_t count = 0;
+  std::int64_t count = 0;  ///< without lazy_row whole packs of 16 bytes, at such addresses
   void* p = nullptr;
   void* g = nullptr;
   void* first = nullptr;

@@ -1,0 +1,46 @@
+// When a launch works in packs of 16 bytes: where every address, every pitch and the size allow it.
+
+#include "kernels/common/packs.h"
+
+#include <vector>
+
+#include "tests/support/catch.h"
+
+using namespace lamina::cuda_host;
+
+namespace {
+
+alignas(16) float numbers[256];
+
+/// Three images of 2 x 2 x 3 numbers, so many after an aligned address, with a gap after each image.
+View<const float> images(int offset, int gap) { return {numbers + offset, 3, 2, 2, 3, 12 + gap}; }
+
+/// The width of a launch over these tensors.
+int width_of(bool flat, const View<const float>& a, const View<const float>& b = {}) {
+  int taken = 0;
+  with_packs<float>(flat, [&](auto width, const Extent&) { taken = width; }, a, b);
+  return taken;
+}
+
+}  // namespace
+
+TEST_CASE("packs need aligned addresses, and a pitch of whole packs, each for itself") {
+  for (const bool flat : {false, true}) {
+    CAPTURE(flat);
+    CHECK(width_of(flat, images(0, 0)) == 4);
+    CHECK(width_of(flat, images(4, 8)) == 4);
+    CHECK(width_of(flat, images(3, 0)) == 1);  // the address alone
+    CHECK(width_of(flat, images(3, 4)) == 1);
+    CHECK(width_of(flat, images(0, 3)) == 1);  // the pitch alone
+    CHECK(width_of(flat, images(0, 0), images(2, 4)) == 1);
+    CHECK(width_of(flat, images(0, 0), images(8, 2)) == 1);
+    CHECK(width_of(flat, images(0, 4), images(8, 0)) == 4);
+  }
+}
+
+TEST_CASE("packs need a size of whole packs: of all images where they are one range") {
+  const View<const float> odd{numbers, 4, 1, 1, 3, 3}, apart{numbers, 4, 1, 1, 3, 4};
+  CHECK(width_of(true, odd) == 4);
+  CHECK(width_of(false, odd) == 1);
+  CHECK(width_of(true, apart) == 1);
+}

@@ -1,0 +1,6 @@
+// The tests of launchers once more, for the kernels that nvcc compiles.
+
+#undef LAMINA_CUDA_ON_HOST
+#include "conv_1x1_test.cpp"
+#include "lstm_rows_test.cpp"
+#include "products_test.cpp"

@@ -1,0 +1,73 @@
+// The cases that reach every kernel that an op launches.
+
+#include "tests/support/cases/kernel_cases.h"
+
+#include <utility>
+
+namespace lamina::test {
+
+std::vector<Case> kernel_cases() {
+  const Conv conv_3x3{.channels = 5, .kernel = 3, .pad = 1};
+  const Shape x{2, 6, 7, 9};
+  const Link relu{Relu{}}, add{Add{}};
+  std::vector<Case> all = {
+      {"conv", conv_3x3, {x}},
+      {"conv + ReLU", conv_3x3, {x}, {relu}},
+      {"grouped conv", Conv{.channels = 4, .kernel = {3, 2}, .stride = 2, .pad = 1, .groups = 2}, {x}},
+      {"long strided sums", Conv{.channels = 80, .kernel = 3, .stride = 2, .pad = 1, .bias = false}, {{1, 2, 5, 5}}},
+      {"long sums", Conv{.channels = 3, .kernel = 3, .pad = 1, .bias = false}, {{3, 40, 14, 14}}},
+      {"many tiles", Conv{.channels = 3, .kernel = 3, .pad = 1, .bias = false}, {{2, 3, 16, 33}}, {relu}},
+      {"1x1 in packs + ReLU", Conv{.channels = 8, .kernel = 1}, {{2, 8, 6, 6}}, {relu}},
+      {"long 1x1", Conv{.channels = 4, .kernel = 1}, {{2, 300, 3, 3}}},
+      {"many pixels", Conv{.channels = 2, .kernel = 1, .bias = false}, {{2, 2, 23, 23}}},
+      {"bias of many pixels", Conv{.channels = 2, .kernel = 1}, {{2, 2, 32, 33}}},
+      {"wide max pool", MaxPool{.window = {16, 17}, .stride = 1}, {{1, 2, 17, 18}}},
+      {"long batch norm", BatchNorm{}, {{2, 2, 40, 40}}, {relu}},
+      {"LRN", Lrn{}, {x}},
+      {"wide LRN", Lrn{.size = 3}, {x}},
+      {"fully connected", FullyConnected{.outputs = 10}, {x}},
+      {"fully connected + ReLU", FullyConnected{.outputs = 10}, {x}, {relu}},
+      {"long fully connected", FullyConnected{.outputs = 6}, {{3, 50, 5, 6}}},
+      {"softmax", Softmax{}, {x}},
+      {"softmax of classes", Softmax{}, {{3, 130, 1, 1}}},
+      {"pad", Pad{.before = {0, 2}, .after = 1, .value = 3}, {x}},
+      {"pad by mirror", Pad{.before = {0, 2}, .after = 1, .by = PadBy::reflect}, {x}},
+      {"channel shuffle", ChannelShuffle{3}, {x}},
+      {"softmax cross entropy", SoftmaxCrossEntropy{.clip = 0.1}, {x, {x.n, 1, x.h, x.w}}},
+      {"softmax cross entropy of classes", SoftmaxCrossEntropy{}, {{5, 300, 1, 1}, {5, 1, 1, 1}}},
+      {"sigmoid cross entropy", SigmoidCrossEntropy{}, {x, x}},
+      {"embedding", Embedding{.vocabulary = 9, .features = 70}, {{2, 1, 150, 1}}},
+      {"LSTM", Lstm{.hidden = 5}, {{3, 4, 6, 1}}},
+      {"LSTM, two images a block", Lstm{.hidden = 2}, {{133, 1, 2, 1}}},
+      {"LSTM, four images a block", Lstm{.hidden = 2}, {{265, 1, 2, 1}}},
+      {"LSTM of ids", Lstm{.hidden = 9, .steps = Steps::last, .reverse = true, .vocabulary = 6}, {{2, 1, 5, 1}}},
+      {"concat", Concat{}, {x, {2, 3, 7, 9}}},
+      {"slice", Slice{.first = 1, .channels = 3}, {x}},
+  };
+  // In packs where images follow one another, singly, and in packs by plane.
+  for (const Shape& shape : {x, Shape{1, 3, 7, 9}, Shape{2, 4, 6, 6}}) {
+    for (const Op& op : std::vector<Op>{Relu{}, Sigmoid{}, Tanh{}, Clip{.low = -0.5, .high = 1}, HardSigmoid{},
+                                        HardSwish{}, Silu{}, Dropout{}, GlobalAveragePool{}, BatchNorm{}})
+      all.push_back({"by element", op, {shape}});
+    all.push_back({"by element", BatchNorm{}, {shape}, {relu}});
+    all.push_back({"by element", BatchNorm{}, {shape}, {add, relu}});
+    all.push_back({"by element", Multiply{}, {shape, shape}});
+    all.push_back({"by element", Multiply{}, {shape, {shape.n, shape.c, 1, 1}}});
+    all.push_back({"by element", Add{}, {shape, shape}});
+    all.push_back({"by element", Add{}, {shape, shape, shape}});
+  }
+  for (const auto& [window, stride] : {std::pair<Size, int>{3, 2}, {2, 2}, {3, 1}, {{3, 2}, 1}}) {
+    all.push_back({"max pool", MaxPool{.window = window, .stride = stride, .pad = 1, .rounding = Rounding::up}, {x}});
+    all.push_back({"average pool", AveragePool{.window = window, .stride = stride, .pad = 1}, {x}});
+  }
+  for (std::size_t i = 0, count = all.size(); i < count; ++i) {
+    Case inference = all[i];
+    inference.mode = Mode::inference;
+    all.push_back(inference);
+  }
+  const Conv alike{.channels = x.c, .kernel = 3, .pad = 1};
+  all.push_back({"conv + batch norm + add + ReLU", alike, {x}, {{BatchNorm{}}, add, relu}, Mode::inference});
+  return all;
+}
+
+}  // namespace lamina::test
