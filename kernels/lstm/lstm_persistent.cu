@@ -69,7 +69,8 @@ __global__ __launch_bounds__(most_threads) void lstm_forward_persistent_kernel(L
   T* const h = shared;                      // images x pitch
   T* const activated = h + images * pitch;  // images x gates
   const int first = static_cast<int>(blockIdx.x) * images;
-  const int j = thread < gates ? thread : 0;  // those without a gate compute one in vain
+  const bool has_gate = thread < gates;
+  const int j = has_gate ? thread : 0;  // those without a gate compute in vain
   T weight[kept<T, images>];
 #pragma unroll
   for (int k = 0; k < kept<T, images>; ++k) weight[k] = k < hidden ? p.turned[std::int64_t{k} * gates + j] : T(0);
@@ -83,11 +84,12 @@ __global__ __launch_bounds__(most_threads) void lstm_forward_persistent_kernel(L
     T given[images], sums[images];
 #pragma unroll
     for (int b = 0; b < images; ++b) {
-      given[b] = p.gates[e.row(min(first + b, e.images - 1), step) * gates + j];
+      // Only the thread that writes a gate below reads it here.
+      given[b] = has_gate ? p.gates[e.row(min(first + b, e.images - 1), step) * gates + j] : T(0);
       sums[b] = 0;
     }
     add_products<T, images>(weight, p.turned + j, gates, hidden, h, pitch, sums);
-    if (thread < gates) {
+    if (has_gate) {
 #pragma unroll
       for (int b = 0; b < images; ++b) {
         const T a = given[b] + sums[b] + bias;
