@@ -9,7 +9,10 @@
 #else
 #include <cuda_runtime.h>
 
+#include <map>
+#include <mutex>
 #include <string>
+#include <utility>
 #endif
 
 namespace lamina::LAMINA_CUDA_SPACE {
@@ -46,15 +49,27 @@ inline void check_launch(const char* name, cudaError_t error) {
                       std::to_string(static_cast<int>(error)) + "): " + cudaGetErrorString(error));
 }
 
+/// Lets a kernel have so many bytes of dynamic shared memory on the current device. Later calls for as many, or fewer,
+/// call no driver. Throws LaunchError.
+inline void allow_shared(const void* kernel, const char* name, std::size_t bytes) {
+  static std::mutex mutex;
+  static std::map<std::pair<const void*, int>, std::size_t> allowed;
+  int device = 0;
+  check_launch(name, cudaGetDevice(&device));
+  const std::lock_guard<std::mutex> lock(mutex);
+  std::size_t& most = allowed[{kernel, device}];
+  if (bytes <= most) return;
+  check_launch(name,
+               cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
+  most = bytes;
+}
+
 /// Enqueues kernel(args...) over a grid of blocks; does not wait. Throws LaunchError.
 template <class... Parameters, class... Args>
 void launch(void (*kernel)(Parameters...), const char* name, dim3 grid, dim3 block, std::size_t shared_bytes,
             Stream stream, Args... args) {
   constexpr std::size_t without_asking = 48 * 1024;
-  if (shared_bytes > without_asking)
-    check_launch(
-        name, cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   static_cast<int>(shared_bytes)));
+  if (shared_bytes > without_asking) allow_shared(reinterpret_cast<const void*>(kernel), name, shared_bytes);
   kernel<<<grid, block, shared_bytes, stream>>>(static_cast<Parameters>(args)...);
   check_launch(name, cudaGetLastError());
 }

@@ -4,7 +4,7 @@
 //
 //   forward           y[n,g]  = w[g] columns[n,g]            a batch of images per call
 //   data gradient     columns = w[g]^T dy[n,g], then col2im  a batch of images per call
-//   weight gradient   dw[g]  += dy[n,g] columns[n,g]^T       image by image, in order
+//   weight gradient   dw[g]  += dy[n,g] columns[n,g]^T       image by image, in order, all groups per call
 //
 // A 1x1 kernel with stride 1 and no padding needs no columns: x, or dx, takes their place.
 
@@ -121,19 +121,21 @@ class Run {
     if (!wants_dw) return;
     for_each_chunk([&](int first, int count) {
       const View<const T> dy = dy_of(first, count), columns = columns_of(first, count);
-      for (int n = 0; n < count; ++n)
-        for (int group = 0; group < c_.g.groups; ++group) {
-          Gemm<T> gemm = product(c_.group_filters(), c_.group_rows(), plane(), 1);
-          gemm.transpose_b = true;
-          gemm.a = dy.at(n, group * c_.group_filters());
-          gemm.lda = plane();
-          gemm.b = columns.at(n, group * c_.group_rows());
-          gemm.ldb = plane();
-          gemm.beta = first + n > 0 || c_.add_dw ? T(1) : T(0);
-          gemm.c = args_->dw[0].as<T>() + group * weights();
-          gemm.ldc = c_.group_rows();
-          blas_->gemm(gemm);
-        }
+      for (int n = 0; n < count; ++n) {
+        Gemm<T> gemm = product(c_.group_filters(), c_.group_rows(), plane(), c_.g.groups);
+        gemm.transpose_b = true;
+        gemm.a = dy.at(n, 0);
+        gemm.lda = plane();
+        gemm.stride_a = std::int64_t{c_.group_filters()} * plane();
+        gemm.b = columns.at(n, 0);
+        gemm.ldb = plane();
+        gemm.stride_b = std::int64_t{c_.group_rows()} * plane();
+        gemm.beta = first + n > 0 || c_.add_dw ? T(1) : T(0);
+        gemm.c = args_->dw[0].as<T>();
+        gemm.ldc = c_.group_rows();
+        gemm.stride_c = weights();
+        blas_->gemm(gemm);
+      }
     });
   }
 

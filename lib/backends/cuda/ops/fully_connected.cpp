@@ -8,11 +8,9 @@
 
 #include <algorithm>
 
+#include "by_cublas.h"
 #include "kernels/bias.h"
-#include "kernels/gemm/gemm.h"
 #include "kernels/pointwise.h"
-#include "lib/backends/cuda/common.h"
-#include "lib/device/blas/blas.h"
 #include "lib/support/rounding.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
@@ -42,26 +40,6 @@ struct Product {
   Matrix<T> c;
   bool adds;
 };
-
-template <class T>
-void by_cublas(Machine& machine, const Product<T>& p, void* workspace) {
-  Gemm<T> gemm{};
-  gemm.transpose_a = p.transpose_a;
-  gemm.transpose_b = p.transpose_b;
-  gemm.m = p.m;
-  gemm.n = p.n;
-  gemm.k = p.k;
-  gemm.alpha = 1;
-  gemm.a = p.a.data;
-  gemm.lda = static_cast<int>(p.a.row);
-  gemm.b = p.b.data;
-  gemm.ldb = static_cast<int>(p.b.row);
-  gemm.beta = p.adds ? T(1) : T(0);
-  gemm.c = p.c.data;
-  gemm.ldc = static_cast<int>(p.c.row);
-  gemm.batch = 1;
-  machine.blas(workspace).gemm(gemm);
-}
 
 /// Our product is faster with few columns than with few rows: with fewer rows, c^T = op(b)^T op(a)^T.
 template <class T>
@@ -172,7 +150,8 @@ Lowered::Step cublas_step(const Layer& l, Pass pass, Machine& machine) {
   return launches(
       machine, {pass}, cublas_name,
       [l, pass, &machine](Stream stream, const Args& args) {
-        run<T>(stream, l, pass, args, [&](const Product<T>& p, void* workspace) { by_cublas(machine, p, workspace); });
+        run<T>(stream, l, pass, args,
+               [&](const Product<T>& p, void* workspace) { by_cublas(machine, problem_of(p), workspace); });
       },
       masked_bytes<T>(l, pass) + std::max(Machine::blas_workspace_bytes(), bias_bytes(l, pass)));
 }

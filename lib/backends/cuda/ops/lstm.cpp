@@ -5,15 +5,15 @@
 //
 // Forward: x as rows; one product with the input weights (or the chosen columns, for ids); the steps. Backward, one
 // call for weights and x: the steps give the gradients of the gates' arguments as rows, the rest are products of them:
-// with x as rows, with h as rows, with the input weights.
+// with x as rows, with h as rows, with the input weights. Products are cuBLAS's where it can be opened and the limit
+// allows its workspace, else our own.
 
 #include "kernels/lstm/lstm.h"
 
 #include <limits>
 
+#include "by_cublas.h"
 #include "kernels/bias.h"
-#include "kernels/gemm/gemm.h"
-#include "lib/backends/cuda/common.h"
 #include "lib/support/scratch_allocator.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
@@ -26,6 +26,7 @@ struct Layer {
   int channels;    ///< of x; with ids those that they are short for
   int vocabulary;  ///< 0: x is no ids
   bool training, persistent, wants_dx, add_dx, add_dw;
+  Machine* blas;  ///< null: products are our own
 
   int gates() const { return 4 * extent.hidden; }
   int rows() const { return extent.images * extent.steps; }
@@ -49,8 +50,14 @@ GemmProblem<T> data_product(const Layer& l, const T* dgates, const T* w, T* dx) 
 }
 
 template <class T>
-std::size_t partial_bytes(const GemmProblem<T>& p) {
-  return gemm_partial_bytes<T>(p.m, p.n, p.k);
+std::size_t product_bytes(const Layer& l, const GemmProblem<T>& p) {
+  return l.blas != nullptr ? Machine::blas_workspace_bytes() : gemm_partial_bytes<T>(p.m, p.n, p.k);
+}
+
+template <class T>
+void multiply(Stream stream, const Layer& l, const GemmProblem<T>& p, void* workspace) {
+  if (l.blas != nullptr) return by_cublas(*l.blas, p, workspace);
+  gemm(stream, p, static_cast<T*>(workspace));
 }
 
 /// What forward keeps for backward; in inference a part of the workspace.
@@ -68,13 +75,13 @@ struct ForwardMemory {
   T* turned;  // the recurrent weights
   T* rows;    // of x
   T* state;
-  T* partial;
+  void* product;  // its workspace
   ForwardMemory(const Layer& l, ScratchAllocator& memory)
       : turned(memory.take<T>(l.persistent ? std::int64_t{l.gates()} * l.extent.hidden : 0)),
         rows(memory.take<T>(l.vocabulary != 0 ? 0 : std::int64_t{l.rows()} * l.channels)),
         state(memory.take<T>(l.persistent ? 0 : lstm_steps_state(l.extent))),
-        partial(reinterpret_cast<T*>(memory.take<char>(
-            l.vocabulary != 0 ? 0 : static_cast<std::int64_t>(partial_bytes(forward_product<T>(l, {}, {}, {})))))) {}
+        product(memory.take<char>(
+            l.vocabulary != 0 ? 0 : static_cast<std::int64_t>(product_bytes(l, forward_product<T>(l, {}, {}, {}))))) {}
 };
 
 template <class T>
@@ -83,16 +90,16 @@ struct BackwardMemory {
   T* h;     // of the step before
   T* rows;  // of x, then of dx
   T* state;
-  void* partial;
+  void* product;  // its workspace, or the bias's
   BackwardMemory(const Layer& l, ScratchAllocator& memory)
       : dgates(memory.take<T>(std::int64_t{l.rows()} * l.gates())),
         h(memory.take<T>(std::int64_t{l.rows()} * l.extent.hidden)),
         rows(memory.take<T>(l.vocabulary != 0 ? 0 : std::int64_t{l.rows()} * l.channels)),
         state(memory.take<T>(l.persistent ? 0 : lstm_steps_state(l.extent))),
-        partial(memory.take<char>(static_cast<std::int64_t>(std::max(
-            {bias_gradient_bytes(l.gates(), l.rows()), partial_bytes(weight_product<T>(l, {}, {}, l.channels, {})),
-             partial_bytes(weight_product<T>(l, {}, {}, l.extent.hidden, {})),
-             partial_bytes(data_product<T>(l, {}, {}, {}))})))) {}
+        product(memory.take<char>(static_cast<std::int64_t>(std::max(
+            {bias_gradient_bytes(l.gates(), l.rows()), product_bytes(l, weight_product<T>(l, {}, {}, l.channels, {})),
+             product_bytes(l, weight_product<T>(l, {}, {}, l.extent.hidden, {})),
+             product_bytes(l, data_product<T>(l, {}, {}, {}))})))) {}
 };
 
 template <class Memory>
@@ -113,7 +120,7 @@ void forward(Stream stream, const Layer& l, const Args& args) {
     lstm_choose(stream, l.extent, w, l.vocabulary, x, kept.gates);
   } else {
     lstm_to_rows(stream, x, {l.extent.reverse}, memory.rows);
-    gemm(stream, forward_product<T>(l, w, memory.rows, kept.gates), memory.partial);
+    multiply(stream, l, forward_product<T>(l, w, memory.rows, kept.gates), memory.product);
   }
   LstmForwardProblem<T> p;
   p.extent = l.extent;
@@ -148,19 +155,19 @@ void backward(Stream stream, const Layer& l, const Args& args) {
     lstm_backward_steps(stream, p, memory.state);
   }
   const auto dw = [&](std::size_t i) { return args.dw.size() > i ? args.dw[i].as<T>() : nullptr; };
-  T* const partial = static_cast<T*>(memory.partial);
   if (dw(0) != nullptr && l.vocabulary != 0) {
     lstm_choose_gradient(stream, l.extent, x, l.vocabulary, memory.dgates, dw(0), l.add_dw);
   } else if (dw(0) != nullptr) {
     lstm_to_rows(stream, x, {l.extent.reverse}, memory.rows);
-    gemm(stream, weight_product<T>(l, memory.dgates, memory.rows, l.channels, dw(0)), partial);
+    multiply(stream, l, weight_product<T>(l, memory.dgates, memory.rows, l.channels, dw(0)), memory.product);
   }
-  if (dw(1) != nullptr) gemm(stream, weight_product<T>(l, memory.dgates, memory.h, l.extent.hidden, dw(1)), partial);
+  if (dw(1) != nullptr)
+    multiply(stream, l, weight_product<T>(l, memory.dgates, memory.h, l.extent.hidden, dw(1)), memory.product);
   if (dw(2) != nullptr)
     bias_gradient(stream, Masked<T>{{memory.dgates, l.rows(), l.gates(), 1, 1, l.gates()}, {}}, dw(2), l.add_dw,
-                  memory.partial);
+                  memory.product);
   if (!l.wants_dx || !wanted(args, 0)) return;
-  gemm(stream, data_product<T>(l, memory.dgates, args.w[0].as<const T>(), memory.rows), partial);
+  multiply(stream, l, data_product<T>(l, memory.dgates, args.w[0].as<const T>(), memory.rows), memory.product);
   lstm_from_rows(stream, static_cast<const T*>(memory.rows), {l.extent.reverse}, view<T>(args.dx[0]), l.add_dx);
 }
 
@@ -215,6 +222,9 @@ Lowered lower(const Lstm& op, const Spec& spec, const Choice& choice, Machine& m
     const auto add = [&](std::vector<Pass> passes, auto function, auto bytes) {
       const std::string algorithm = algorithm_of(unit, spec, choice, passes);
       l.persistent = algorithm == persistent_name;
+      l.blas = machine.has_blas() ? &machine : nullptr;
+      if (l.blas != nullptr && bytes(l) > choice.workspace_limit) l.blas = nullptr;
+      if (l.blas != nullptr) machine.make_blas(spec.y.dtype);
       lowered.steps.push_back(launches(
           machine, std::move(passes), algorithm,
           [l, function](Stream stream, const Args& args) { function(stream, l, args); }, bytes(l)));

@@ -1,0 +1,40 @@
+#pragma once
+// Products of the form of kernels/gemm/gemm.h by cuBLAS.
+
+#include <utility>
+
+#include "kernels/gemm/gemm.h"
+#include "lib/backends/cuda/common.h"
+#include "lib/device/blas/blas.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+
+/// Rows of c, or its columns, have to be dense. `workspace` has machine.blas_workspace_bytes().
+template <class T>
+void by_cublas(Machine& machine, GemmProblem<T> p, void* workspace) {
+  if (p.c_n != 1 || p.c_m < p.n) {  // the transpose of c: the product of the transposes in reverse order
+    std::swap(p.m, p.n);
+    std::swap(p.c_m, p.c_n);
+    std::swap(p.a, p.b);
+    std::swap(p.a_m, p.b_n);
+    std::swap(p.a_k, p.b_k);
+  }
+  Gemm<T> gemm{};
+  gemm.transpose_a = p.a_k != 1 || p.a_m < p.k;
+  gemm.transpose_b = p.b_n != 1 || p.b_k < p.n;
+  gemm.m = p.m;
+  gemm.n = p.n;
+  gemm.k = p.k;
+  gemm.alpha = 1;
+  gemm.a = p.a;
+  gemm.lda = static_cast<int>(gemm.transpose_a ? p.a_k : p.a_m);
+  gemm.b = p.b;
+  gemm.ldb = static_cast<int>(gemm.transpose_b ? p.b_n : p.b_k);
+  gemm.beta = p.adds ? T(1) : T(0);
+  gemm.c = p.c;
+  gemm.ldc = static_cast<int>(p.c_m);
+  gemm.batch = 1;
+  machine.blas(workspace).gemm(gemm);
+}
+
+}  // namespace lamina::LAMINA_CUDA_SPACE
