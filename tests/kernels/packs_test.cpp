@@ -18,7 +18,8 @@ View<const float> images(int offset, int gap) { return {numbers + offset, 3, 2, 
 /// The width of a launch over these tensors.
 int width_of(bool flat, const View<const float>& a, const View<const float>& b = {}) {
   int taken = 0;
-  with_packs<float>(flat, [&](auto width, const Extent&) { taken = width; }, a, b);
+  with_packs<float>(
+      flat, [&](auto width, const Extent&) { taken = width; }, a, b);
   return taken;
 }
 

@@ -85,17 +85,36 @@ void store(unsigned char* to, DType dtype, double number) {
 
 }  // namespace
 
+GuardedBlock::GuardedBlock(Device& device, std::size_t bytes, std::uint64_t salt)
+    : device_(device), bytes_(bytes), walls_(nans(2 * wall_bytes, salt)), buffer_(device, bytes + 2 * wall_bytes) {
+  unsigned char* const first = static_cast<unsigned char*>(buffer_.data());
+  device.fill(first, 0xff, buffer_.size_bytes());
+  device.upload(first, walls_.data(), wall_bytes);
+  device.upload(first + wall_bytes + bytes, walls_.data() + wall_bytes, wall_bytes);
+}
+
+void* GuardedBlock::data() const {
+  return bytes_ == 0 ? nullptr : static_cast<unsigned char*>(buffer_.data()) + wall_bytes;
+}
+
+std::string GuardedBlock::damage() const {
+  std::vector<unsigned char> now(walls_.size());
+  const unsigned char* const first = static_cast<unsigned char*>(buffer_.data());
+  device_.download(now.data(), first, wall_bytes);
+  device_.download(now.data() + wall_bytes, first + wall_bytes + bytes_, wall_bytes);
+  const std::size_t i = first_difference(now, walls_, 0, now.size());
+  if (i == now.size()) return {};
+  const auto place = static_cast<std::int64_t>(i) - static_cast<std::int64_t>(wall_bytes);
+  return "wrote byte " + std::to_string(place + (place < 0 ? 0 : static_cast<std::int64_t>(bytes_))) + " of " +
+         std::to_string(bytes_);
+}
+
 GuardedBytes::GuardedBytes(Device& device, std::size_t bytes, std::uint64_t salt, std::size_t offset_bytes)
     : device_(device),
-      bytes_(bytes),
       first_(wall_bytes + offset_bytes),
       pattern_(nans(first_ + bytes + wall_bytes, salt)),
       buffer_(device, pattern_.size()) {
   poison();
-}
-
-void* GuardedBytes::data() const {
-  return bytes_ == 0 ? nullptr : static_cast<unsigned char*>(buffer_.data()) + first_;
 }
 
 void GuardedBytes::poison() { write(pattern_); }
@@ -108,15 +127,6 @@ std::vector<unsigned char> GuardedBytes::now() const {
 
 void GuardedBytes::write(const std::vector<unsigned char>& whole) {
   device_.upload(buffer_.data(), whole.data(), whole.size());
-}
-
-std::string GuardedBytes::damage() const {
-  const std::vector<unsigned char> whole = now();
-  std::size_t i = first_difference(whole, pattern_, 0, first_);
-  if (i == first_) i = first_difference(whole, pattern_, first_ + bytes_, whole.size());
-  if (i == whole.size()) return {};
-  return "wrote byte " + std::to_string(static_cast<std::int64_t>(i) - static_cast<std::int64_t>(first_)) + " of " +
-         std::to_string(bytes_);
 }
 
 GuardedTensor::GuardedTensor(Device& device, const Tensor& like, std::uint64_t salt, int offset)

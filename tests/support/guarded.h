@@ -12,13 +12,29 @@
 
 namespace lamina::test {
 
+/// A block between two walls, however large: the host writes and reads the walls alone. The inside is NaN (in every
+/// float type).
+class GuardedBlock {
+ public:
+  GuardedBlock(Device&, std::size_t bytes, std::uint64_t salt);
+
+  void* data() const;  ///< null for zero bytes
+  /// Empty, or which byte of the walls was written to.
+  std::string damage() const;
+
+ private:
+  Device& device_;
+  std::size_t bytes_;
+  std::vector<unsigned char> walls_;  // what the first holds, then the second
+  Buffer buffer_;
+};
+
 /// Bytes between two walls. All of them, walls and inside, start as distinct NaNs (in every float type).
 class GuardedBytes {
  public:
   GuardedBytes(Device&, std::size_t bytes, std::uint64_t salt, std::size_t offset_bytes = 0);
 
-  void* data() const;  ///< null for zero bytes
-  std::size_t size_bytes() const { return bytes_; }
+  void* data() const { return static_cast<unsigned char*>(buffer_.data()) + first_; }
   void poison();  ///< NaN everywhere again
 
   /// Everything, walls included, as it is now and as it was initially.
@@ -27,12 +43,9 @@ class GuardedBytes {
   std::size_t first() const { return first_; }  ///< where the inside starts in these two
   void write(const std::vector<unsigned char>& whole);
 
-  /// Empty, or which part of the walls was written to.
-  std::string damage() const;
-
  private:
   Device& device_;
-  std::size_t bytes_, first_;
+  std::size_t first_;
   std::vector<unsigned char> pattern_;
   Buffer buffer_;
 };

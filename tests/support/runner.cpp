@@ -2,7 +2,56 @@
 // main() of their own can link it.
 
 #define CATCH_CONFIG_RUNNER
+#define CATCH_CONFIG_EXTERNAL_INTERFACES  // for listeners, in the older generation
 #include "tests/support/catch.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+#if __has_include(<catch2/catch_all.hpp>)
+using Listener = Catch::EventListenerBase;
+#else
+using Listener = Catch::TestEventListenerBase;
+#endif
+
+/// Says which ten cases took longest, after a run of more.
+class Slowest final : public Listener {
+ public:
+  using Listener::Listener;
+
+  void testCaseStarting(const Catch::TestCaseInfo& info) override {
+    name_ = info.name;
+    start_ = Clock::now();
+  }
+  void testCaseEnded(const Catch::TestCaseStats&) override {
+    cases_.emplace_back(std::chrono::duration<double>(Clock::now() - start_).count(), name_);
+  }
+  void testRunEnded(const Catch::TestRunStats&) override {
+    constexpr std::size_t most = 10;
+    if (cases_.size() <= most) return;
+    std::partial_sort(cases_.begin(), cases_.begin() + most, cases_.end(), std::greater<>());
+    std::fprintf(stderr, "the slowest of %zu cases:\n", cases_.size());
+    for (std::size_t i = 0; i < most; ++i)
+      std::fprintf(stderr, "%8.2f s  %s\n", cases_[i].first, cases_[i].second.c_str());
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::string name_;
+  Clock::time_point start_;
+  std::vector<std::pair<double, std::string>> cases_;
+};
+
+CATCH_REGISTER_LISTENER(Slowest)
+
+}  // namespace
 
 int run_cases(int argc, char* argv[]);  // for main.cpp alone
 int run_cases(int argc, char* argv[]) { return Catch::Session().run(argc, argv); }

@@ -115,8 +115,8 @@ class Run {
     prepared_ = block(lowered_.prepared_bytes);
   }
 
-  std::unique_ptr<GuardedBytes> block(std::size_t bytes) {
-    return std::make_unique<GuardedBytes>(device_, bytes, salt_++);
+  std::unique_ptr<GuardedBlock> block(std::size_t bytes) {
+    return std::make_unique<GuardedBlock>(device_, bytes, salt_++);
   }
 
   Tensor tensor(Operand operand, std::size_t i) {
@@ -137,7 +137,7 @@ class Run {
   /// The unit's arguments: `workspace`, and all other memory.
   struct UnitTensors {
     Run& run;
-    const GuardedBytes& workspace;
+    const GuardedBlock& workspace;
 
     Tensor tensor(Operand operand, std::size_t i, const TensorSpec&, std::int64_t) { return run.tensor(operand, i); }
     void* block(Block block, std::size_t) const {
@@ -153,7 +153,7 @@ class Run {
 
   void run(const Lowered::Step& step) {
     INFO("step " << to_string(step.passes.front()) << " by " << step.algorithm);
-    const GuardedBytes workspace(device_, step.kernel->workspace_bytes(), salt_++);
+    const GuardedBlock workspace(device_, step.kernel->workspace_bytes(), salt_++);
     step.kernel->run(bind_unit(spec_, lowered_, UnitTensors{*this, workspace}));
     device_.synchronize();
     CHECK(workspace.damage() == "");
@@ -224,7 +224,7 @@ class Run {
       CHECK(dy_->damage() == "");
       if (dx_in_dy_ < 0) CHECK(dy_->untouched());
     }
-    for (const GuardedBytes* bytes : {saved_.get(), scratch_.get(), prepared_.get()}) CHECK(bytes->damage() == "");
+    for (const GuardedBlock* bytes : {saved_.get(), scratch_.get(), prepared_.get()}) CHECK(bytes->damage() == "");
   }
 
   Device& device_;
@@ -237,7 +237,7 @@ class Run {
   std::uint64_t salt_ = 1;
   Tensors x_, w_, state_, dx_, dw_;
   std::unique_ptr<GuardedTensor> y_, dy_;
-  std::unique_ptr<GuardedBytes> saved_, scratch_, prepared_;
+  std::unique_ptr<GuardedBlock> saved_, scratch_, prepared_;
 };
 
 TensorSpec tensor_spec(const Shape& shape, const Conditions& conditions, int extra) {
