@@ -8,15 +8,17 @@
 #include <vector>
 
 #include "conv_problem.h"
-#include "kernels/conv/conv_cut.h"
 #include "kernels/conv/conv_direct.h"
 #include "kernels/conv/conv_implicit_gemm.h"
 #include "kernels/gemm/gemm.h"
-#include "kernels/host/grid.h"
 #include "lamina/error.h"
 #include "tests/support/cases/unit.h"
 #include "tests/support/catch.h"
 #include "tiles.h"
+#if defined(LAMINA_CUDA_ON_HOST)
+#include "kernels/conv/conv_cut.h"
+#include "kernels/host/grid.h"
+#endif
 
 using namespace lamina::LAMINA_CUDA_SPACE;
 
