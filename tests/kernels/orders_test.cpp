@@ -177,6 +177,7 @@ std::map<const void*, std::string> kernels_compiled() {
 TEST_CASE(
     "every op and every update has the same bits in every order of blocks and threads, and every compiled kernel runs "
     "with each set of its template arguments") {
+  const std::set<const void*> before = host::instances_run();  // kernels of other tests, in one process with them
   const auto backend = make_backend("cuda-host");
   for (const Case& c : kernel_cases())
     for (const DType dtype : element_types())
@@ -195,5 +196,6 @@ TEST_CASE(
   CHECK(compiled.size() > 300);
   for (const auto& [address, name] : compiled)
     if (!run.contains(address)) FAIL_CHECK("never ran, so add a case that runs it: " << name);
-  for (const void* address : run) CHECK(compiled.contains(address));  // its name must end in _kernel
+  for (const void* address : run)
+    CHECK((compiled.contains(address) || before.contains(address)));  // a kernel's name must end in _kernel
 }
