@@ -110,8 +110,9 @@ TEST_CASE("cudnn: an LSTM's backward keeps the reserve, asks for data before wei
     BoundUnit unit(on, spec_of(on, {"", op, {lstm_shape}}, {.dtype = DType::f32, .adds = adds}));
     on.log.calls.clear();
     const int zeros = on.log.device.copies;
-    const Calls work = work_of(unit.run(Pass::backward_params));
-    CHECK(on.log.device.copies == zeros + 2);  // the weights and their gradients
+    const Calls all = unit.run(Pass::backward_params), work = work_of(all);
+    for (const std::string& call : all) CHECK(!call.starts_with("Create"));  // lowering made every descriptor
+    CHECK(on.log.device.copies == zeros + 2);                                // the weights and their gradients
     const Calls weights = copies(4, 48) + copies(1, 144) + copies(4, 12);
     const std::string back = adds ? "from rows, adds" : "from rows";
     const Calls beside = weights + copies(1, 770) + Calls{"to rows", "to rows", back};
@@ -187,6 +188,22 @@ TEST_CASE("cudnn: an LSTM of many hidden values, or in f64, takes the standard a
   CHECK(first(192, DType::f32, Mode::inference) == "persist_small_h");
   CHECK(first(193, DType::f32, Mode::inference) == "standard");
   CHECK(first(3, DType::f64, Mode::training) == "standard");
+}
+
+TEST_CASE(
+    "cudnn: an LSTM for which the library refuses its fast algorithm takes the standard one, unless it was named") {
+  FakeBackend on;
+  const Spec spec = spec_of(on, {"", op, {lstm_shape}});
+  CHECK(on.backend.lower(spec, {}).steps[0].algorithm == "persist_small_h");
+  on.fake.status["RNNForward"] = 3000;
+  const Lowered lowered = on.backend.lower(spec, {});
+  for (const Lowered::Step& step : lowered.steps) {
+    CHECK(step.algorithm == "standard");
+    CHECK(step.reason == "rule: the library refuses persist_small_h here");
+  }
+  CHECK(on.backend.lower(spec, {.algorithm = {"persist_small_h", "", ""}}).steps[0].algorithm == "persist_small_h");
+  on.fake.status["RNNForward"] = 4000;  // no refusal but a failure
+  CHECK_THROWS_AS(on.backend.lower(spec, {}), DeviceError);
 }
 
 TEST_CASE("cudnn: an LSTM gets ids as one-hot vectors, and gives them no gradient") {

@@ -8,6 +8,9 @@
 // space of forward is read by backward. The weights are copied to where the library wants them, in every pass: places
 // that it answers, never offsets of ours. The persist_ algorithms take no descriptor with one bias, so there are two:
 // ours, and zeros beside the recurrent weights.
+//
+// Whether the library has persist_small_h for a device and sizes, it says when it runs: where nobody named an
+// algorithm, lowering tries it on memory of its own, and takes standard if it is refused.
 
 #include <array>
 
@@ -67,7 +70,7 @@ void check(const Lstm& op, const Spec& spec, const Choice& choice, Session& sess
 /// Everything of a unit but addresses.
 class Sequence {
  public:
-  Sequence(const Lstm& op, const Spec& spec, const Choice& choice, Session& session)
+  Sequence(const Lstm& op, const Spec& spec, const Algorithm& algorithm, Math math, Session& session)
       : session_(session),
         api_(session.api()),
         op_(op),
@@ -82,20 +85,44 @@ class Sequence {
         rnn_(api_),
         x_(describe_rows(channels_)),
         y_(describe_rows(op.hidden)),
-        state_(describe_state()) {
+        state_(describe_state()),
+        of_matrix_(api_),
+        of_bias_(api_) {
     HandleObject* const handle = session.handle();
     LAMINA_CUDNN(api_, SetDropoutDescriptor, dropout_.get(), handle, 0.0F, nullptr, 0, 0);
-    const Algorithm& algorithm = taken(op, spec, choice);
     // For f64 the manual lists the standard math type only.
-    const bool standard = choice.math == Math::tf32 || dtype_ == DType::f64;
-    const int math = standard ? math_type::standard : math_type::fma;
+    const bool standard = math == Math::tf32 || dtype_ == DType::f64;
     LAMINA_CUDNN(api_, SetRNNDescriptor_v8, rnn_.get(), algorithm.number, rnn::lstm, rnn::both_biases,
-                 rnn::one_direction, rnn::linear_input, data_type_of(dtype_), data_type_of(dtype_), math, channels_,
-                 op.hidden, op.hidden, 1, dropout_.get(), rnn::takes_padding);
+                 rnn::one_direction, rnn::linear_input, data_type_of(dtype_), data_type_of(dtype_),
+                 standard ? math_type::standard : math_type::fma, channels_, op.hidden, op.hidden, 1, dropout_.get(),
+                 rnn::takes_padding);
     if (algorithm.number == rnn::persist_dynamic) LAMINA_CUDNN(api_, BuildRNNDynamic, handle, rnn_.get(), images_);
     LAMINA_CUDNN(api_, GetRNNWeightSpaceSize, handle, rnn_.get(), &weight_bytes_);
     LAMINA_CUDNN(api_, GetRNNTempSpaceSizes, handle, rnn_.get(), training_ ? rnn::training : rnn::inference, x_.get(),
                  &work_bytes_, &reserve_bytes_);
+    for (std::size_t parameter = 0; parameter < 3 && training_; ++parameter)
+      for (int count = 1; count <= gates; ++count) {
+        const auto elements = static_cast<int>(count * gate_size(parameter));
+        gradients_.push_back(describe(api_, Shape{1, 1, 1, elements}, dtype_, Layout::nchw, elements));
+      }
+  }
+
+  /// Whether the library does not refuse a forward pass. Waits for it.
+  bool works() const {
+    ScratchAllocator counter;
+    const Trial sizes(*this, counter);
+    Device& device = session_.machine().device();
+    const Buffer memory(device, counter.used_bytes());
+    device.fill(memory.data(), 0, memory.size_bytes());
+    ScratchAllocator allocator(memory.data());
+    const Trial trial(*this, allocator);
+    try {
+      call_forward(trial.memory, trial.kept, trial.last);
+      device.synchronize();
+      return true;
+    } catch (const Unsupported&) {
+      return false;
+    }
   }
 
   std::size_t saved_bytes() const { return bytes_of<Saved>(); }
@@ -109,11 +136,7 @@ class Sequence {
     write_weights(args, memory.weights);
     write_rows_of_x(args, memory.x);
     const bool last = op_.steps == Steps::last;
-    LAMINA_CUDNN(api_, RNNForward, session_.handle(), rnn_.get(), training_ ? rnn::training : rnn::inference, nullptr,
-                 x_.get(), memory.x, y_.get(), kept.y, state_.get(), nullptr, last ? args.y.data : nullptr,
-                 state_.get(), nullptr, nullptr, weight_bytes_, memory.weights, work_bytes_, memory.work,
-                 reserve_bytes_, reserve_bytes_ == 0 ? nullptr : kept.reserve);
-    session_.check_parts(Use::forward);
+    call_forward(memory, kept, last ? args.y.data : nullptr);
     if (!last) session_.machine().from_rows(kept.y, op_.reverse, args.y, false);
   }
 
@@ -147,6 +170,8 @@ class Sequence {
   }
 
  private:
+  static constexpr int gates = 4;
+
   struct Saved {
     void *reserve, *y;
     Saved(const Sequence& s, ScratchAllocator& memory)
@@ -168,6 +193,22 @@ class Sequence {
           dy(s.take(memory, s.rows_bytes(s.op_.hidden))),
           reserve(s.take(memory, s.reserve_bytes_)) {}
   };
+
+  struct Trial {
+    ForwardMemory memory;
+    Saved kept;
+    void* last;
+    Trial(const Sequence& s, ScratchAllocator& allocator)
+        : memory(s, allocator), kept(s, allocator), last(s.take(allocator, s.rows_bytes(s.op_.hidden))) {}
+  };
+
+  void call_forward(const ForwardMemory& memory, const Saved& kept, void* last) const {
+    LAMINA_CUDNN(api_, RNNForward, session_.handle(), rnn_.get(), training_ ? rnn::training : rnn::inference, nullptr,
+                 x_.get(), memory.x, y_.get(), kept.y, state_.get(), nullptr, last, state_.get(), nullptr, nullptr,
+                 weight_bytes_, memory.weights, work_bytes_, memory.work, reserve_bytes_,
+                 reserve_bytes_ == 0 ? nullptr : kept.reserve);
+    session_.check_parts(Use::forward);
+  }
 
   template <class Memory>
   std::size_t bytes_of() const {
@@ -195,9 +236,9 @@ class Sequence {
     LAMINA_CUDNN(api_, SetTensorNdDescriptor, state.get(), data_type_of(dtype_), 3, extents, strides);
     return state;
   }
-  TensorDescriptor describe_numbers(std::int64_t count) const {
-    const Shape shape{1, 1, 1, static_cast<int>(count)};
-    return describe(api_, shape, dtype_, Layout::nchw, count);
+  /// Elements of a gate of weight_ih, weight_hh or bias.
+  std::int64_t gate_size(std::size_t parameter) const {
+    return std::int64_t{op_.hidden} * (parameter == 0 ? channels_ : parameter == 1 ? op_.hidden : 1);
   }
 
   /// Bytes as they are: a product with 1 would change some, and the reserve need not hold numbers.
@@ -207,28 +248,26 @@ class Sequence {
   /// Calls work(parameter, first element, elements, its place) for each run of weights that the library keeps together.
   template <class Work>
   void for_each_place(const void* weights, const Work& work) const {
-    constexpr int gates = 4;
     for (std::size_t parameter = 0; parameter < 3; ++parameter) {
-      const std::int64_t rows = op_.hidden, row = parameter == 0 ? channels_ : parameter == 1 ? op_.hidden : 1;
+      const std::int64_t size = gate_size(parameter);
       char* run = nullptr;
       std::int64_t first = 0, count = 0;
       for (int gate = 0; gate < gates; ++gate) {
         char* const place = place_of(weights, parameter, gate);
         if (run != nullptr && place == run + static_cast<std::size_t>(count) * size_of(dtype_)) {
-          count += rows * row;
+          count += size;
           continue;
         }
         if (run != nullptr) work(parameter, first, count, run);
-        run = place, first = gate * rows * row, count = rows * row;
+        run = place, first = gate * size, count = size;
       }
       work(parameter, first, count, run);
     }
   }
   char* place_of(const void* weights, std::size_t parameter, int gate) const {
-    const TensorDescriptor of_matrix(api_), of_bias(api_);  // not read, but no known caller leaves one out
     void *matrix = nullptr, *bias = nullptr;
     LAMINA_CUDNN(api_, GetRNNWeightParams, session_.handle(), rnn_.get(), 0, weight_bytes_, weights,
-                 parameter == 1 ? gate + 4 : gate, of_matrix.get(), &matrix, of_bias.get(), &bias);
+                 parameter == 1 ? gate + gates : gate, of_matrix_.get(), &matrix, of_bias_.get(), &bias);
     void* const place = parameter == 2 ? bias : matrix;
     if (place == nullptr)
       throw DeviceError("cudnn: " + to_string(Op(op_)) + ": cudnnGetRNNWeightParams knows no place for " +
@@ -250,7 +289,8 @@ class Sequence {
   void read_gradients(const Args& args, const void* dweights) const {
     for_each_place(dweights, [&](std::size_t parameter, std::int64_t first, std::int64_t count, const void* place) {
       if (args.dw.size() <= parameter || !args.dw[parameter]) return;
-      const TensorDescriptor all = describe_numbers(count);
+      const auto together = static_cast<std::size_t>(count / gate_size(parameter));
+      const TensorDescriptor& all = gradients_[parameter * gates + together - 1];
       LAMINA_CUDNN(api_, TransformTensor, session_.handle(), one(dtype_), all.get(), place, beta(dtype_, adds_dw_),
                    all.get(),
                    static_cast<char*>(args.dw[parameter].data) + static_cast<std::size_t>(first) * size_of(dtype_));
@@ -267,6 +307,8 @@ class Sequence {
   RnnDescriptor rnn_;
   RnnDataDescriptor x_, y_;
   TensorDescriptor state_;
+  TensorDescriptor of_matrix_, of_bias_;     // of a place: not read, but no known caller leaves one out
+  std::vector<TensorDescriptor> gradients_;  // by parameter, then by how many gates are together
   std::size_t weight_bytes_ = 0, work_bytes_ = 0, reserve_bytes_ = 0;
 };
 
@@ -282,15 +324,24 @@ std::vector<std::string> lstm_algorithms(const Spec& spec, Pass pass) {
 }
 
 Lowered lower(const Lstm& op, const Spec& spec, const Choice& choice, Session& session) {
-  const Algorithm& algorithm = taken(op, spec, choice);
+  const Algorithm* algorithm = &taken(op, spec, choice);
   check(op, spec, choice, session);
-  const auto sequence = std::make_shared<const Sequence>(op, spec, choice, session);
+  const auto make = [&] { return std::make_shared<const Sequence>(op, spec, *algorithm, choice.math, session); };
+  auto sequence = make();
+  const bool named = std::ranges::any_of(choice.algorithm, [](const std::string& name) { return !name.empty(); });
+  std::string reason = named ? "named" : "rule: by hidden values and type";
+  if (!named && algorithm->number == rnn::persist_small_h && !sequence->works()) {
+    reason = "rule: the library refuses persist_small_h here";
+    algorithm = &all_algorithms[1];
+    sequence = make();
+  }
   Lowered unit = empty_unit(spec);
   unit.backward_reads_x[0] = true;
   const auto emit = [&](std::vector<Pass> passes, auto run, std::size_t bytes) {
-    unit.steps.push_back(step(std::move(passes), algorithm.name, std::move(run), bytes));
+    unit.steps.push_back(step(std::move(passes), algorithm->name, std::move(run), bytes));
     check_workspace("cudnn: " + to_string(Op(op)), choice, unit.steps.back());
     unit.steps.back().math = choice.math;
+    unit.steps.back().reason = reason;
   };
   emit(
       {Pass::forward}, [sequence](const Args& args) { sequence->forward(args); }, sequence->forward_bytes());
