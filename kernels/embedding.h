@@ -5,10 +5,9 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// A place of the batch in the order of the ids' rows, and how many places from there on have its row: 0 except for the
-/// first of a row.
+/// A place of the batch, and the row of its id.
 struct PlaceOfRow {
-  int place, count;
+  int row, place;
 };
 
 /// The table is rows x features. An id that is not a whole number from 0 to rows - 1 gives NaN.
@@ -16,7 +15,7 @@ template <class T>
 void embedding_forward(Stream, View<const T> ids, const T* table, int rows, View<T> y);
 
 /// dtable = the sum of dy over the places of each row, in their order, or dtable += with `adds`. `places` is workspace,
-/// one per id, of which there must be fewer than 2^31. Invalid ids add nothing.
+/// two per id, of which there must be fewer than 2^31. Invalid ids add nothing.
 template <class T>
 void embedding_backward(Stream, View<const T> ids, View<const T> dy, PlaceOfRow* places, T* dtable, int rows,
                         bool adds);

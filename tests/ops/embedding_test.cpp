@@ -25,6 +25,7 @@ const std::vector<Case>& embedding_cases() {
       {"maps of ids", table(20, 9), {{2, 1, 4, 6}}},
       {"few of many rows", table(500, 3), {{2, 1, 5, 1}}},
       {"long sequences", table(11, 70), {{2, 1, 150, 1}}},
+      {"many ids", table(90, 3), {{3, 1, 300, 1}}},
       {"inference", table(7, 5), {{3, 1, 6, 1}}, {}, Mode::inference},
       {"mean", table(7, 5), {{3, 1, 6, 1}}, {{GlobalAveragePool{}}}},
       {"mean of one id", table(7, 5), {{4, 1, 1, 1}}, {{GlobalAveragePool{}}}},

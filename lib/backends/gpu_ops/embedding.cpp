@@ -28,7 +28,7 @@ Lowered lower(const Embedding& op, const Spec& spec, const Launcher& on) {
                          static_cast<PlaceOfRow*>(args.workspace), args.dw[0].as<T>(), rows, adds);
     };
     unit.steps.push_back(
-        launches(on, Pass::backward_params, backward, static_cast<std::size_t>(ids) * sizeof(PlaceOfRow)));
+        launches(on, Pass::backward_params, backward, 2 * static_cast<std::size_t>(ids) * sizeof(PlaceOfRow)));
   });
   return unit;
 }
