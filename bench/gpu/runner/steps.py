@@ -22,8 +22,8 @@ def files(names):
 SMOKE = files("relu") + ",conv\\, by hand*,fully connected*"
 SUITES = (  # (name, pattern of test cases, seconds)
     ("convolution", files("conv"), 20),
-    ("other ops", files("batch_norm dropout embedding fully_connected goldens join lrn lstm moves multiply pointwise "
-                        "pool random relu sigmoid_cross_entropy smooth softmax softmax_cross_entropy"), 30),
+    ("other ops", files("batch_norm dropout embedding fully_connected goldens join kernels lrn lstm moves multiply "
+                        "pointwise pool random relu sigmoid_cross_entropy smooth softmax softmax_cross_entropy"), 30),
     ("plans", files("call_cost choices enumerators labels large live_memory measured ownership pack plan prepared "
                     "random_graph tiny_nets"), 40),
     ("training", files("checkpoint lazy optimiser share trainer uploads workloads"), 30),
@@ -123,6 +123,7 @@ class Plan:
 
     def correctness(self):
         """Part A. Right? Every suite and whole networks on both backends."""
+        yield self.tests("tiles of every size", "[cuda]", self.cuda, 10)
         for backend, networks in ((self.cuda, "[networks]"), (self.library, "every network agrees*")):
             for name, pattern, seconds in SUITES:
                 yield self.tests(name, pattern, backend, seconds)
