@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 
 #include "bench/compare/compare.h"
@@ -78,22 +77,6 @@ Action frontier(CLI::App& app) {
   };
 }
 
-/// A share as "3%".
-CLI::Option* add_share(CLI::App& app, const char* names, const std::function<void(double)>& take, const char* text) {
-  return app
-      .add_option_function<std::string>(
-          names,
-          [names, take](const std::string& word) {
-            char* end = nullptr;
-            const double percent = std::strtod(word.c_str(), &end);
-            if (end == word.c_str() || std::string(end) != "%" || !(percent > 0 && percent < 1000))
-              throw CLI::ValidationError(names, fmt::format("takes a share above 0, as 3%, not \"{}\"", word));
-            take(percent / 100);
-          },
-          text)
-      ->type_name("SHARE%");
-}
-
 Action compare(CLI::App& app) {
   auto options = std::make_shared<CompareOptions>();
   auto* const first = app.add_option("A", options->first,
@@ -151,7 +134,7 @@ Action sweep(CLI::App& app) {
   };
   list("--thread_counts", options->thread_counts,
        "Numbers of threads, at batch 16 or the first of --batch; default: doubled, up to all")
-      ->check(CLI::Range(1, 65536));
+      ->check(CLI::Range(1, most_backend_threads));
   list("--images", options->images, "Rows and columns of the input; default: that of --image")
       ->check(CLI::Range(1, 65536));
   list("--algorithms", options->algorithms, "Algorithms, each taken by all layers that have it; default: by rule");
@@ -160,7 +143,7 @@ Action sweep(CLI::App& app) {
       ->group(what);
   app.add_option("--longest_pass", options->longest_pass,
                  "Longest pass in seconds: larger batches are left out; default: 20")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->group(what);
   return [options](const MakeBackend& make) {
     catch_interrupts();

@@ -6,6 +6,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "bench/machine/backends.h"
 
@@ -21,6 +22,8 @@ struct Command {
 };
 
 std::span<const Command> commands();
+
+std::vector<std::string> flags_of(const CLI::App&);  ///< "--batch", ...
 
 /// To standard output. Throws FileError.
 void print_now(const std::string&);

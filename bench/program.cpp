@@ -3,20 +3,34 @@
 #include "program.h"
 
 #include <benchmark/benchmark.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <string>
 #include <vector>
 
+#include "bench/context/build.h"
 #include "commands.h"
 #include "lamina/error.h"
+#include "lamina/nets.h"
+#include "lib/support/address_limit.h"
 #include "lib/support/near.h"
 
 namespace lamina::bench {
+
+std::vector<std::string> flags_of(const CLI::App& app) {
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  return flags;
+}
+
 namespace {
 
 constexpr const char* about =
@@ -27,20 +41,17 @@ constexpr const char* exits =
     "Exit status: 0, or 1 (a row failed, or a file could not be written), 2 (wrong use), 130 or 143 (interrupted);\n"
     "of compare also 3 (slower than the limit).";
 
-std::vector<std::string> flags_of(const CLI::App& app) {
-  std::vector<std::string> flags;
-  for (const CLI::Option* option : app.get_options())
-    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
-  return flags;
-}
-
-/// Throws UsageError for what the subcommand does not take; the message names those that do.
+/// Throws UsageError for what the subcommand does not take; the message names those that do. The flags of Google
+/// Benchmark, which `run` hands to it, are its to judge.
 void check_extras(const CLI::App& app, const CLI::App& subcommand) {
-  if (subcommand.remaining().empty()) return;
-  const std::string word = subcommand.remaining().front(), flag = word.substr(0, word.find('='));
-  if (!word.starts_with('-') && subcommand.get_option_no_throw("--benchmark_filter") != nullptr)
-    throw UsageError(
-        fmt::format("{0} takes no name \"{1}\"; give --benchmark_filter='^net/{1}/'", subcommand.get_name(), word));
+  const bool has_rows = subcommand.get_option_no_throw("--benchmark_filter") != nullptr;
+  const std::vector<std::string> words = subcommand.remaining();
+  const auto is_unknown = [&](const std::string& word) {
+    return !has_rows || !(word.starts_with("--benchmark_") || word.starts_with("--v="));
+  };
+  const auto unknown = std::ranges::find_if(words, is_unknown);
+  if (unknown == words.end()) return;
+  const std::string flag = unknown->substr(0, unknown->find('='));
   std::vector<std::string> others;
   for (const CLI::App* other : app.get_subcommands({}))
     if (const auto flags = flags_of(*other); std::find(flags.begin(), flags.end(), flag) != flags.end())
@@ -51,16 +62,25 @@ void check_extras(const CLI::App& app, const CLI::App& subcommand) {
       subcommand.get_name()));
 }
 
-/// The words in the order that CLI11 wants, last first; `run` where no subcommand is named. Throws UsageError for an
-/// unknown one.
+/// The words in the order that CLI11 wants, last first; `run` where no subcommand is named. Throws UsageError for a
+/// first word that is neither a subcommand nor a network, and for a flag with an empty value, as which CLI11 takes the
+/// next word.
 std::vector<std::string> words_of(int argc, const char* const* argv) {
-  std::vector<std::string> words(argv + 1, argv + argc);
-  const bool help = !words.empty() && (words[0] == "--help" || words[0] == "-h");
-  if (words.empty() || (words[0].starts_with('-') && !help)) words.insert(words.begin(), "run");
-  std::vector<std::string> known;
+  std::vector<std::string> words(argv + 1, argv + argc), known;
+  for (const std::string& word : words)
+    if (word.empty() || (word.starts_with("--") && word.find('=') == word.size() - 1))
+      throw UsageError(
+          fmt::format("{} has no value: give one, or leave it out", word.empty() ? "an empty word" : word));
   for (const Command& command : commands()) known.emplace_back(command.name);
-  if (!help && std::find(known.begin(), known.end(), words[0]) == known.end())
-    throw UsageError(fmt::format("no subcommand \"{}\": {}; see --help", words[0], near_names(words[0], known)));
+  const bool about_all = !words.empty() && (words[0] == "--help" || words[0] == "-h" || words[0] == "--version");
+  const bool is_command = !words.empty() && std::ranges::find(known, words[0]) != known.end();
+  if (!words.empty() && !words[0].starts_with('-') && !is_command) {
+    for (const nets::Info& network : nets::list()) known.emplace_back(network.name);
+    for (const std::string& name : CLI::detail::split(words[0], ','))
+      if (std::ranges::find(known, name) == known.end())
+        throw UsageError(fmt::format("no subcommand or network \"{}\": {}; see --help", name, near_names(name, known)));
+  }
+  if (!about_all && !is_command) words.insert(words.begin(), "run");
   std::reverse(words.begin(), words.end());
   return words;
 }
@@ -70,6 +90,8 @@ std::function<int()> parse(CLI::App& app, int argc, const char* const* argv, con
   std::function<int()> chosen;
   app.footer(exits);
   app.require_subcommand(1);
+  app.set_version_flag("--version", fmt::format("lamina_bench {} of commit {}, with Google Benchmark {}",
+                                                build::lamina_version, build::commit, build::benchmark_version));
   for (const Command& command : commands()) {
     CLI::App& subcommand = *app.add_subcommand(command.name, command.about);
     subcommand.allow_extras()->callback([&app, &subcommand, &chosen, &make, action = command.add(subcommand)] {
@@ -81,9 +103,7 @@ std::function<int()> parse(CLI::App& app, int argc, const char* const* argv, con
   return chosen;
 }
 
-}  // namespace
-
-int run_program(int argc, char** argv, const MakeBackend& make) {
+int run_arguments(int argc, char** argv, const MakeBackend& make) {
   CLI::App app{about, "lamina_bench"};
   try {
     const std::function<int()> chosen = parse(app, argc, argv, make);
@@ -93,16 +113,51 @@ int run_program(int argc, char** argv, const MakeBackend& make) {
   } catch (const CLI::CallForHelp&) {
     fmt::print("{}", app.help());
     return 0;
+  } catch (const CLI::CallForVersion& version) {
+    fmt::print("{}\n", version.what());
+    return 0;
   } catch (const CLI::ParseError& error) {
     fmt::print(stderr, "lamina_bench: {}; see --help\n", error.what());
     return 2;
   } catch (const UsageError& error) {
     fmt::print(stderr, "lamina_bench: {}\n", error.what());
     return 2;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "lamina_bench: the host is out of memory{}\n", address_limit());
+    return 1;
   } catch (const std::exception& error) {
     fmt::print(stderr, "lamina_bench: {}\n", error.what());
     return 1;
   }
+}
+
+/// A file that is opened later must not become a standard stream that was closed before. What is written to a closed
+/// output fails; what cannot be said on standard error is lost, and nothing else with it.
+void keep_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(stream, F_GETFD) < 0)  // and open() gives the lowest number that is free
+      (void)::open(stream == STDOUT_FILENO ? "/dev/full" : "/dev/null", O_RDWR);
+  cookie_io_functions_t writes{};
+  writes.write = [](void*, const char* text, std::size_t size) {
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text, size);
+    return static_cast<ssize_t>(size);
+  };
+  if (FILE* const errors = ::fopencookie(nullptr, "w", writes); errors != nullptr) {
+    std::setvbuf(errors, nullptr, _IONBF, 0);
+    stderr = errors;
+  }
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv, const MakeBackend& make) {
+  keep_standard_streams();
+  int status = run_arguments(argc, argv, make);
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    fmt::print(stderr, "lamina_bench: cannot write to standard output: what it should have had is lost\n");
+    status = status == 0 ? 1 : status;
+  }
+  return status;
 }
 
 }  // namespace lamina::bench

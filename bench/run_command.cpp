@@ -1,17 +1,19 @@
 // The subcommand `run`: its flags, and what it does.
 
+#include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include <cstddef>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "bench/io/interrupt.h"
 #include "bench/options/flags.h"
+#include "bench/rows/names.h"
 #include "bench/rows/run.h"
 #include "commands.h"
+#include "lamina/error.h"
+#include "lib/support/near.h"
 
 namespace lamina::bench {
 namespace {
@@ -25,16 +27,28 @@ constexpr const char* names_help =
     "  train/<workload>/epoch/<backend>/<f32|f64>/<layout>/batch:<n>\n"
     "After these, where it is not the default: /image:<n> /instruction_set:<name> /width_divisor:<n>\n"
     "/onnx_extents:<name=n,...> /onnx_output:<name> /graph /recompute /unfused /softmax:<0|1> /input_gradient:<0|1>\n"
-    "/accumulate:<0|1> /deterministic /max_error:<e> /workspace_limit:<bytes> /measured /choices /synthetic:<share>";
+    "/accumulate:<0|1> /deterministic /max_error:<e> /workspace_limit:<bytes> /measured /choices /synthetic:<share>\n\n"
+    "Google Benchmark's other flags do what they do there: --benchmark_report_aggregates_only,\n"
+    "--benchmark_display_aggregates_only, --benchmark_enable_random_interleaving, --benchmark_counters_tabular,\n"
+    "--benchmark_color, --benchmark_context=KEY=VALUE,..., --benchmark_perf_counters, --v, and where the version has\n"
+    "them --benchmark_min_warmup_time and --benchmark_dry_run";
 
-/// "key=value" as an entry; throws CLI11's error.
-void add_context(std::map<std::string, std::string>& context, const std::vector<std::string>& pairs) {
-  for (const std::string& pair : pairs) {
-    const std::size_t equals = pair.find('=');
-    if (equals == 0 || equals == std::string::npos)
-      throw CLI::ValidationError("--benchmark_context", fmt::format("takes key=value pairs, not \"{}\"", pair));
-    context[pair.substr(0, equals)] = pair.substr(equals + 1);
-  }
+/// Lets the library read what it wants of the flags that no option took: those of its own. Throws UsageError for
+/// others.
+void give_to_library(const RunOptions& options, const CLI::App& app) {
+  std::vector<std::string> words = {"lamina_bench", "--benchmark_out=/dev/null"};  // without it, it writes no file
+  if (options.screen == Screen::csv) words.emplace_back("--benchmark_format=csv");
+  if (!options.time_unit.empty()) words.push_back("--benchmark_time_unit=" + options.time_unit);
+  for (const std::string& word : app.remaining()) words.push_back(word);
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  int count = static_cast<int>(pointers.size());
+  benchmark::Initialize(&count, pointers.data(),
+                        [] { throw UsageError("a flag of Google Benchmark has a bad value"); });
+  if (count < 2) return;
+  const std::string unknown = pointers[1];
+  throw UsageError(fmt::format("{} is unknown to lamina_bench and to Google Benchmark ({})", unknown,
+                               near_names(unknown.substr(0, unknown.find('=')), flags_of(app))));
 }
 
 }  // namespace
@@ -43,30 +57,46 @@ Action run_command(CLI::App& app) {
   auto options = std::make_shared<RunOptions>();
   app.footer(names_help);
   constexpr const char* rows = "Rows";
+  auto* networks = app.add_option("networks", options->networks, "Only rows of these networks");
+  networks->delimiter(',')->type_name("[NET ...]");
   app.add_flag("--benchmark_list_tests", options->list, "Print the names of the rows")->group(rows);
   auto* filter =
-      app.add_option("--benchmark_filter", options->filter, "Only rows whose names hold a match of this expression");
+      app.add_option("--benchmark_filter", options->filter,
+                     "Only rows whose names hold a match of this expression, or with - before it the others");
   filter->group(rows);
-  app.add_option("--benchmark_out", options->out, "File for the rows as JSON, every sample in it")->group(rows);
-  app.add_option("--benchmark_out_format", "json, the only one")->check(CLI::IsMember({"json"}))->group(rows);
-  add_screen(app, options->screen);
-  app.add_option_function<std::vector<std::string>>(
-         "--benchmark_context", [options](const auto& pairs) { add_context(options->context, pairs); },
-         "Further facts for the JSON context")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("KEY=VALUE[,...]")
+  app.add_option("--benchmark_out", options->out, "File for the rows, every sample in it")->group(rows);
+  const std::vector<std::pair<std::string, Screen>> forms = {
+      {"console", Screen::console}, {"json", Screen::json}, {"csv", Screen::csv}};
+  choose<Screen>(app.add_option("--benchmark_out_format", options->out_format, "Form of the file; default: json"),
+                 forms)
+      ->group(rows);
+  auto* screen = app.add_option("--benchmark_format", options->screen, "Form of standard output; default: console");
+  choose<Screen>(screen, forms)->group(rows);
+  app.add_option("--benchmark_time_unit", options->time_unit,
+                 "Unit of all times; default: us of layers, ms of networks")
+      ->check(CLI::IsMember({"ns", "us", "ms", "s"}))
       ->group(rows);
   auto* table = app.add_flag("--table", options->table, "Print the table of the published form");
   table->group(rows);
   app.add_flag("--quick", options->quick, "resnet18, resnet50 and alexnet only")
       ->needs(table)
       ->excludes(filter)
+      ->excludes(networks)
       ->group(rows);
 
   add_plan(app, *options);
   add_choices(app, options->plan);
-  add_passes(app, options->passes);
+  auto* passes = add_passes(app, options->passes);
+  add_share(
+      app, "--noise", [options](double share) { options->noise = share; },
+      "Passes until the median is known to this share of it: half of its interval of 95 %")
+      ->excludes(passes)
+      ->group("What is timed");
+  app.add_option("--benchmark_min_time", options->min_time,
+                 "Seconds that a run of one row goes on, pass by pass, at least; with --noise: seconds after which no "
+                 "further pass begins; default: one pass, and 60 s")
+      ->check(above_zero())
+      ->group("What is timed");
   constexpr const char* what = "What is timed";
   app.add_flag("--cuda_graph", options->cuda_graph,
                "Rows net/...: forward and backward each recorded as a CUDA graph, and its launch timed")
@@ -75,7 +105,7 @@ Action run_command(CLI::App& app) {
       ->check(CLI::ExistingDirectory)
       ->group(what);
   app.add_option("--share", options->train_share, "Rows train/...: of the synthetic samples; default: 0.1")
-      ->check(CLI::Range(1e-6, 1.0, "above 0, at most 1"))
+      ->check(above_zero(1))
       ->group(what);
   app.add_flag("--energy", options->energy, "Rows net/...: joules of a pass, over a window of a second or more")
       ->group(what);
@@ -83,9 +113,13 @@ Action run_command(CLI::App& app) {
       ->check(CLI::ExistingFile)
       ->group(what);
 
-  return [options](const MakeBackend& make) {
+  return [options, &app](const MakeBackend& make) {
     if (!options->list) catch_interrupts();
+    check_once("the list of networks", options->networks);
     check(*options);
+    give_to_library(*options, app);
+    const bool all = options->list || options->filter || !options->net.onnx.empty();
+    if (!all && options->networks.empty()) options->networks = default_networks(options->quick);
     return run_rows(*options, make);
   };
 }

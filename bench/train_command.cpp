@@ -65,13 +65,13 @@ Action train_command(CLI::App& app) {
       ->group(zoo);
   add_optimiser(app, options->optimiser, "Optimiser; default: adam")->group(zoo);
   app.add_option("--learning_rate", options->learning_rate, "Learning rate; default: the optimiser's own")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->group(zoo);
   add_processor(app, options->backends);
   add_cudnn(app, options->backends.cudnn);
   constexpr const char* cost = "What it costs";
   app.add_option("--usd_per_hour", options->usd_per_hour, "Price of this machine: dollars of the run as well")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->group(cost);
   app.add_option("--target", options->target, "Accuracy, 0.98 for 98 %: seconds and dollars to it as well")
       ->group(cost);

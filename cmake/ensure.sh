@@ -6,6 +6,9 @@ die() {
   exit 1
 }
 
+# How far a build is, and how long it takes.
+export NINJA_STATUS=${NINJA_STATUS-[%f of %t steps, %p, %e s] }
+
 # What a package brings, as "package:probe": a command on the path, or a file. Present is whatever answers the probe, so
 # that a compiler or a CMake of the user's own serves as well.
 needs_build="g++:c++ cmake:cmake ninja-build:ninja libeigen3-dev:/usr/include/eigen3/Eigen/Core

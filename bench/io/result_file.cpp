@@ -3,12 +3,20 @@
 #include "result_file.h"
 
 #include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
 #include <cstdio>
+#include <set>
 #include <span>
 #include <system_error>
+#include <utility>
 
 #include "lamina/error.h"
+#include "lamina/random.h"
 #include "lib/support/new_file.h"
 
 namespace lamina::bench {
@@ -44,6 +52,27 @@ void check_writable(const std::filesystem::path& file) {
   if (error)
     throw FileError(fmt::format("cannot make the folder {}: {}; give another file", folder.string(), error.message()));
   if (!std::filesystem::is_other(std::filesystem::status(file, error))) NewFile{file};  // written beside it, removed
+}
+
+void claim(const std::filesystem::path& file) {
+  static std::set<std::string> claimed;
+  std::error_code error;
+  if (std::filesystem::is_other(std::filesystem::status(file, error))) return;
+  const std::string whole = std::filesystem::weakly_canonical(std::filesystem::absolute(file)).string();
+  if (!claimed.insert(whole).second) return;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string name = fmt::format("lamina_bench {:016x}", hash(whole));
+  std::copy(name.begin(), name.end(), address.sun_path + 1);  // after a 0 it is no file
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  const int claim = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);  // open until the process ends
+  if (::bind(claim, reinterpret_cast<const sockaddr*>(&address), size) != 0 && errno == EADDRINUSE)
+    throw FileError(
+        fmt::format("{}: another lamina_bench writes this file now; wait for it, or give another file", file.string()));
+}
+
+ResultFile::ResultFile(std::filesystem::path path) : path_(std::move(path)) {
+  if (!path_.empty()) claim(path_);
 }
 
 void ResultFile::save() const {

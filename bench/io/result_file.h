@@ -21,10 +21,14 @@ std::string file_text(const nlohmann::ordered_json& document);
 /// Makes the folder of a file if need be and tries to write there. Throws FileError.
 void check_writable(const std::filesystem::path& file);
 
+/// Keeps other processes of this machine from a file of results until this one ends. Throws FileError where another has
+/// it.
+void claim(const std::filesystem::path& file);
+
 /// A document that grows in memory and is saved now and then.
 class ResultFile {
  public:
-  explicit ResultFile(std::filesystem::path path) : path_(std::move(path)) {}
+  explicit ResultFile(std::filesystem::path);  ///< claims the file
 
   nlohmann::ordered_json document = {{"context", nlohmann::ordered_json::object()},
                                      {"benchmarks", nlohmann::ordered_json::array()}};

@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "lamina/error.h"
@@ -57,6 +59,10 @@ OnnxModel read_file(const std::filesystem::path& onnx, int batch, const OnnxSett
       if (!input.extents.empty() && input.extents.front() != batch)
         throw UsageError(fmt::format("--onnx_extents gives {} a batch of {}, and {}", onnx.string(),
                                      input.extents.front(), what_to_do));
+    static std::set<std::string> said;
+    if (model.replaced_batch > 0 && said.insert(onnx.string()).second)
+      fmt::print(stderr, "{} was exported with a batch of {}; it is taken with --batch={}\n", onnx.string(),
+                 model.replaced_batch, batch);
     return model;
   } catch (const UsageError& error) {
     throw UsageError(by_flags(error.what()));

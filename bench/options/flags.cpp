@@ -5,7 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <limits>
+#include <map>
 
 #include "lamina/choice_cache.h"
 #include "lamina/error.h"
@@ -18,13 +21,27 @@ constexpr const char* what = "What is timed";
 constexpr const char* algorithms = "Which algorithms";
 CLI::Range counts() { return {1, std::numeric_limits<int>::max(), "from 1"}; }
 
-/// A number of bytes: "4GiB", "500MB", "4096".
+/// A number of bytes: "4GiB", "1.5GiB", "500MB", "4096".
 CLI::Option* add_bytes(CLI::App& app, const char* name, std::size_t& to, std::size_t least, const char* text) {
-  constexpr bool kb_is_1000 = true;  // and KiB 1024
-  CLI::AsSizeValue to_bytes(kb_is_1000);
-  to_bytes.description("");
-  constexpr std::size_t most = std::numeric_limits<std::size_t>::max() / 2;  // "-1" is read as more
-  return app.add_option(name, to, text)->transform(to_bytes)->check(CLI::Range(least, most, " "))->type_name("BYTES");
+  return app
+      .add_option_function<std::string>(
+          name,
+          [name, &to, least](const std::string& word) {
+            static const std::map<std::string, double> units = {
+                {"", 1},      {"b", 1},        {"kb", 1e3},     {"mb", 1e6},     {"gb", 1e9},
+                {"tb", 1e12}, {"kib", 0x1p10}, {"mib", 0x1p20}, {"gib", 0x1p30}, {"tib", 0x1p40}};
+            char* unit = nullptr;
+            const double number = std::strtod(word.c_str(), &unit);
+            while (*unit == ' ') ++unit;
+            const auto known = units.find(CLI::detail::to_lower(unit));
+            const double bytes = known != units.end() && unit != word ? number * known->second : -1;
+            constexpr double most = 0x1p62;
+            if (!(bytes >= static_cast<double>(least) && bytes <= most))
+              throw CLI::ValidationError(name, fmt::format("takes bytes, as 4GiB, 1.5GiB or 500MB, not \"{}\"", word));
+            to = static_cast<std::size_t>(bytes);
+          },
+          text)
+      ->type_name("BYTES");
 }
 
 /// A list, joined by commas in one word.
@@ -45,7 +62,12 @@ constexpr auto by_name = [](auto value) { return to_string(value); };
 
 void add_optional(CLI::App& app, const char* names, std::optional<bool>& to, const char* text) {
   app.add_flag_function(
-         names, [&to](std::int64_t count) { to = count > 0; }, text)
+         names,
+         [names, &to](std::int64_t count) {
+           if (count == 0) throw CLI::ValidationError(names, "exclude each other; give one");
+           to = count > 0;
+         },
+         text)
       ->group(what);
 }
 
@@ -55,8 +77,34 @@ CLI::Option* add_passes(CLI::App& app, int& passes) {
   return app
       .add_option("--passes,--benchmark_repetitions", passes,
                   "Timed passes, after one to warm up; default: 10 on a GPU, 3 on a processor")
-      ->check(counts())
+      ->check(CLI::Range(1, most_passes))
       ->group(what);
+}
+
+CLI::Validator above_zero(double most) {
+  return {[most](const std::string& word) {
+            char* end = nullptr;
+            const double number = std::strtod(word.c_str(), &end);
+            return *end == '\0' && number > 0 && number <= most
+                       ? ""
+                       : fmt::format("{} is not above 0{}", word, most < 2 ? " and at most 1" : "");
+          },
+          "above 0"};
+}
+
+CLI::Option* add_share(CLI::App& app, const char* names, const std::function<void(double)>& take, const char* text) {
+  return app
+      .add_option_function<std::string>(
+          names,
+          [names, take](const std::string& word) {
+            char* end = nullptr;
+            const double percent = std::strtod(word.c_str(), &end);
+            if (end == word.c_str() || std::string(end) != "%" || !(percent > 0 && percent < 1000))
+              throw CLI::ValidationError(names, fmt::format("takes a share above 0, as 3%, not \"{}\"", word));
+            take(percent / 100);
+          },
+          text)
+      ->type_name("SHARE%");
 }
 
 void add_networks(CLI::App& app, std::vector<std::string>& networks, NetSettings& net) {
@@ -111,8 +159,8 @@ void add_cudnn(CLI::App& app, std::string& directory) {
 }
 
 void add_processor(CLI::App& app, BackendSettings& backends) {
-  app.add_option("--threads", backends.threads, "Threads of the processor's backends; default: all")
-      ->check(counts())
+  app.add_option("--threads", backends.threads, "Threads of the processor's backends; default: 0, all")
+      ->check(CLI::Range(0, most_backend_threads))
       ->group(what);
   app.add_option("--instruction_set", backends.instruction_set,
                  "Instruction set of eigen: generic, x86-64-v3, x86-64-v4; default: the fastest here")
@@ -159,7 +207,7 @@ void add_plan(CLI::App& app, PlanningSettings& settings, const char* of_backends
   app.add_option(measured ? "--max_measured_error" : "--max_error", measured ? *measured_error : plan.choice.max_error,
                  fmt::format("Only algorithms {} this error, relative to the sum of |terms|",
                              measured ? "that were measured to keep" : "that guarantee"))
-      ->check(CLI::Range(std::numeric_limits<double>::min(), 1.0, "above 0"))
+      ->check(above_zero(1))
       ->group(algorithms);
 }
 

@@ -3,6 +3,8 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <functional>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +31,9 @@ CLI::Option* choose(CLI::Option* option, const std::vector<std::pair<std::string
 constexpr const char* every_backend = "Backends; default: every one that can run here (cuda-host only by name)";
 
 CLI::Option* add_passes(CLI::App&, int& passes);
+CLI::Validator above_zero(double most = std::numeric_limits<double>::max());
+/// A share as "3%".
+CLI::Option* add_share(CLI::App&, const char* names, const std::function<void(double)>& take, const char* text);
 /// Those of the files of --onnx are added to them.
 void add_networks(CLI::App&, std::vector<std::string>& networks, NetSettings&);
 void add_format(CLI::App&, Format&);

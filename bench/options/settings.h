@@ -66,6 +66,8 @@ struct PlanningSettings {
   PlanSettings plan{};
 };
 
-enum class Screen { console, json };  ///< what goes to standard output
+constexpr int most_passes = 100000;  ///< of a row: the library keeps some kilobytes of each
+
+enum class Screen { console, json, csv };  ///< what goes to standard output
 
 }  // namespace lamina::bench

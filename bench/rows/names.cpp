@@ -8,7 +8,6 @@
 #include <regex>
 
 #include "lamina/error.h"
-#include "lamina/nets.h"
 #include "lib/support/near.h"
 
 namespace lamina::bench {
@@ -57,36 +56,38 @@ RowKey train_key(const Config& c, const RunOptions& options) {
   return key;
 }
 
-std::string too_small_for(const NetSettings& net) {
-  std::vector<std::string> texts;
-  for (const nets::Info& info : nets::list())
-    if (net.image != 0 && net.image < info.smallest_image)
-      texts.push_back(fmt::format("{} ({})", info.name, info.smallest_image));
-  if (texts.empty()) return {};
-  return fmt::format("\n--image={} leaves out networks that need larger ones: {}", net.image, fmt::join(texts, ", "));
-}
-
 std::vector<bool> pick(const std::vector<std::string>& names, const std::string& filter, const std::string& left_out) {
-  std::vector<bool> picked(names.size());
+  constexpr std::size_t longest = 4096;  // std::regex uses the stack for each character
+  if (names.empty()) throw UsageError("there are no rows: " + left_out);
+  if (filter.size() > longest)
+    throw UsageError(
+        fmt::format("--benchmark_filter has {} characters, and may have {}; run parts of it one after another",
+                    filter.size(), longest));
+  const bool negative = filter.starts_with('-');
+  std::vector<bool> picked(names.size(), filter == "all");
   try {
-    const std::regex expression(filter);
-    for (std::size_t i = 0; i < names.size(); ++i) picked[i] = std::regex_search(names[i], expression);
+    const std::regex expression(filter.substr(negative ? 1 : 0));
+    for (std::size_t i = 0; i < names.size(); ++i)
+      picked[i] = picked[i] || std::regex_search(names[i], expression) != negative;
   } catch (const std::regex_error& error) {
     throw UsageError(fmt::format("--benchmark_filter \"{}\" is not a regular expression: {}", filter, error.what()));
   }
   if (std::find(picked.begin(), picked.end(), true) == picked.end())
     throw UsageError(fmt::format(
-        "--benchmark_filter \"{}\" matches none of {} rows; the nearest are{}\n--benchmark_list_tests prints all{}",
-        filter, names.size(), nearest(names, filter), left_out));
+        "--benchmark_filter \"{}\" matches none of {} rows; the nearest are{}\n--benchmark_list_tests prints all{}{}",
+        filter, names.size(), nearest(names, filter), left_out.empty() ? "" : "; ", left_out));
   return picked;
 }
 
-std::string default_filter(bool quick, const NetSettings& net) {
-  if (!net.onnx.empty()) return "^net/.*/(forward|backward|total|inference)/";
-  const char* networks = quick ? "resnet18|resnet50|alexnet"
-                               : "alexnet|inception_v1|vgg16|vgg19|resnet18|resnet34|resnet50|resnet101|resnet152|"
-                                 "resnet200";
-  return fmt::format("^net/({})/(forward|backward|total)/", networks);
+std::vector<std::string> default_networks(bool quick) {
+  if (quick) return {"alexnet", "resnet18", "resnet50"};
+  return {"alexnet",  "inception_v1", "vgg16",     "vgg19",     "resnet18",
+          "resnet34", "resnet50",     "resnet101", "resnet152", "resnet200"};
+}
+
+std::string default_filter(const RunOptions& options) {
+  if (options.list) return "all";
+  return options.net.onnx.empty() ? "^net/.*/(forward|backward|total)/" : "^net/.*/(forward|backward|total|inference)/";
 }
 
 }  // namespace lamina::bench

@@ -19,16 +19,15 @@ RowKey layer_key(const Config&, std::string_view node, std::string_view pass, st
 /// "train/mnist_mlp/epoch/eigen/f32/nchw/batch:128/synthetic:0.1"
 RowKey train_key(const Config&, const RunOptions&);
 
-/// By name, which of the rows the expression (as std::regex reads it, found anywhere in the name) picks.
-/// Throws UsageError for a bad expression, and for one that picks nothing, with the nearest names and then `left_out`.
+/// By name, which of the rows the expression (as std::regex reads it, found anywhere in the name) picks; after a "-",
+/// the others; "all": each. Throws UsageError for a bad expression, for one that picks nothing, with the nearest names
+/// and then `left_out`, and where there are no rows.
 std::vector<bool> pick(const std::vector<std::string>& names, const std::string& filter,
                        const std::string& left_out = {});
 
-/// A line on the networks that have no rows because --image is too small for them, with the least they take; or
-/// nothing.
-std::string too_small_for(const NetSettings&);
-
-/// The expression of the rows that are run when none is given: the ten networks of cnn-benchmarks, or three of them.
-std::string default_filter(bool quick, const NetSettings&);
+/// The networks that are run when neither a name nor a filter is given: the ten of cnn-benchmarks, or three of them.
+std::vector<std::string> default_networks(bool quick);
+/// The expression of the rows that are run, or listed, when none is given.
+std::string default_filter(const RunOptions&);
 
 }  // namespace lamina::bench

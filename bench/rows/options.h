@@ -2,21 +2,24 @@
 // What the user asked of `run`.
 
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bench/options/settings.h"
 
 namespace lamina::bench {
 
 struct RunOptions : PlanningSettings {
-  int passes = 0;     ///< 0: 10 on a GPU, 3 on a processor
-  bool list = false;  ///< print the names of the rows only
+  std::vector<std::string> networks{};  ///< empty: all that a filter names, or the ten of the published tables
+  int passes = 0;                       ///< 0: 10 on a GPU, 3 on a processor
+  double noise = 0;                     ///< half of the median's interval, of the median, until which to go on; 0: none
+  double min_time = 0;                  ///< seconds of a run, or with `noise` the most of a measurement; 0: not given
+  bool list = false;                    ///< print the names of the rows only
   std::optional<std::string> filter{};
   std::filesystem::path out{};  ///< of the rows as JSON; empty: none
-  Screen screen = Screen::console;
-  std::map<std::string, std::string> context{};
+  Screen out_format = Screen::json, screen = Screen::console;
+  std::string time_unit{};             ///< of all rows; empty: by the kind of the row
   std::filesystem::path weights{};     ///< of networks; empty: random ones
   std::filesystem::path train_data{};  ///< folder of real files for rows train/...; empty: synthetic sets
   double train_share = 0.1;            ///< of a synthetic set's samples

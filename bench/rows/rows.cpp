@@ -3,8 +3,10 @@
 #include "rows.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "bench/measure/rerun.h"
@@ -46,7 +48,30 @@ std::string rerun_of(const Row& row, const RunOptions& options) {
   return rerun_row(row.name, c, settings, more);
 }
 
-std::vector<Row> all_rows(Session& session, const RunOptions& options) {
+std::vector<Row> all_rows(Session& session, const RunOptions& options, std::string* left_out) {
+  std::vector<Network> all;
+  for (const std::string& name : options.networks) all.push_back(network(name, options.net));
+  const bool named = !all.empty();
+  if (!named || !options.net.onnx.empty()) std::ranges::copy(networks(options.net), std::back_inserter(all));
+  std::vector<std::string> reasons;
+  const int largest = std::ranges::max(options.configs.batches);
+  std::erase_if(all, [&](const Network& each) {
+    if (options.net.image != 0 && options.net.image < each.smallest_image) {
+      reasons.push_back(fmt::format("{} ({} or more)", each.name, each.smallest_image));
+      return true;
+    }
+    try {
+      session.plans.graph({each.name, "", DType::f32, Layout::nchw, largest});
+    } catch (const ShapeError& error) {
+      if (named) throw;
+      reasons.push_back(fmt::format("{} ({})", each.name, error.what()));
+      return true;
+    }
+    return false;
+  });
+  if (left_out != nullptr && !reasons.empty())
+    *left_out = fmt::format("Left out at this --image and --batch: {}", fmt::join(reasons, ", "));
+
   std::vector<Row> rows;
   const auto add = [&](std::vector<Row> more) {
     for (Row& row : more) {
@@ -56,13 +81,11 @@ std::vector<Row> all_rows(Session& session, const RunOptions& options) {
   };
   const auto for_each_config = [&](auto&& make_rows) {
     for (const std::string& backend : session.backends.names())
-      for (const Network& info : networks(options.net))
+      for (const Network& info : all)
         for (const DType dtype : options.configs.dtypes)
           for (const Layout layout : options.configs.layouts)
-            for (const int batch : options.configs.batches) {
-              if (options.net.image != 0 && options.net.image < info.smallest_image) continue;
+            for (const int batch : options.configs.batches)
               add(make_rows(session, options, {info.name, backend, dtype, layout, batch}));
-            }
   };
   for_each_config(setup_rows);  // before anything else has opened a library or warmed it up
   for_each_config(net_rows);
@@ -72,7 +95,8 @@ std::vector<Row> all_rows(Session& session, const RunOptions& options) {
     for (const Workload& workload : workloads())
       for (const DType dtype : options.configs.dtypes)
         for (const Layout layout : options.configs.layouts)
-          add(train_rows(session, options, {std::string(workload.name), backend, dtype, layout, workload.batch}));
+          if (!named || std::ranges::find(options.networks, workload.name) != options.networks.end())
+            add(train_rows(session, options, {std::string(workload.name), backend, dtype, layout, workload.batch}));
   return rows;
 }
 

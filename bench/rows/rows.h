@@ -82,8 +82,9 @@ struct Outcome {
 using Outcomes = std::map<const Group*, Outcome>;
 
 /// Every row of every network on every backend, batch, type and layout that the options name, those of first calls
-/// before the others; touches no device. Needs session and options alive while rows run.
-std::vector<Row> all_rows(Session&, const RunOptions&);
+/// before the others; touches no device. Needs session and options alive while rows run. `left_out` gets the networks
+/// that --image is too small or too large for. Throws what a network that the options name does.
+std::vector<Row> all_rows(Session&, const RunOptions&, std::string* left_out = nullptr);
 
 /// The command that measures the row again.
 std::string rerun_of(const Row&, const RunOptions&);

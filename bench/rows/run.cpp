@@ -2,11 +2,17 @@
 
 #include "run.h"
 
+#include <benchmark/benchmark.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <filesystem>
+#include <iostream>
+#include <memory>
+#include <sstream>
 #include <utility>
 
 #include "bench/context/results.h"
@@ -16,7 +22,6 @@
 #include "bench/machine/energy.h"
 #include "bench/rows/report/progress.h"
 #include "bench/rows/report/report.h"
-#include "bench/rows/report/table.h"
 #include "lamina/weights.h"
 #include "runner.h"
 
@@ -25,10 +30,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::vector<Row> picked(std::vector<Row> rows, const std::string& filter, const std::string& left_out) {
+/// Of the rows that are asked for, those that the filter picks.
+std::vector<Row> picked(Session& session, const RunOptions& options) {
+  std::string left_out;
+  std::vector<Row> rows = all_rows(session, options, &left_out);
+  if (!options.networks.empty() && !left_out.empty()) fmt::print(stderr, "{}\n", left_out);
   std::vector<std::string> names;
   for (const Row& row : rows) names.push_back(row.name);
-  const std::vector<bool> chosen = pick(names, filter, left_out);
+  const std::vector<bool> chosen = pick(names, options.filter.value_or(default_filter(options)), left_out);
   std::vector<Row> kept;
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (chosen[i]) kept.push_back(std::move(rows[i]));
@@ -36,62 +45,75 @@ std::vector<Row> picked(std::vector<Row> rows, const std::string& filter, const 
 }
 
 int list_rows(Session& session, const RunOptions& options) {
-  std::vector<Row> rows = all_rows(session, options);
-  if (options.filter) rows = picked(std::move(rows), *options.filter, too_small_for(options.net));
-  std::string text;
-  for (const Row& row : rows) text += row.name + "\n";
-  fmt::print("{}", text);
+  for (const Row& row : picked(session, options)) fmt::print("{}\n", row.name);
   return 0;
 }
 
-void announce(const Progress& progress, const Runner& runner, const Session& session, const RunOptions& options) {
-  if (options.table)
-    for (const std::string& reason : session.backends.left_out()) fmt::print(stderr, "Left out: {}\n", reason);
+/// The library's own, for a file.
+std::unique_ptr<benchmark::BenchmarkReporter> text_reporter(Screen form) {
+  if (form == Screen::console) return std::make_unique<benchmark::ConsoleReporter>(benchmark::ConsoleReporter::OO_None);
+  BENCHMARK_DISABLE_DEPRECATED_WARNING
+  return std::make_unique<benchmark::CSVReporter>();
+  BENCHMARK_RESTORE_DEPRECATED_WARNING
+}
+
+void announce(const Progress& progress, const Runner& runner, Session& session, const RunOptions& options) {
+  std::vector<std::string> missing = backend_names();
+  std::erase_if(missing, [&](const std::string& name) {
+    return name == "cuda-host" || std::ranges::find(session.backends.names(), name) != session.backends.names().end();
+  });
+  if (options.table && options.backends.names.empty() && !missing.empty())
+    fmt::print(stderr, "Left out on this machine: {} (\"left_out\" in the file says why)\n", fmt::join(missing, ", "));
   const std::string& backend = runner.rows().front().group->config.backend;
   const std::size_t groups = runner.outcomes().size();
   const double seconds = progress.left_seconds();
   fmt::print(stderr, "{} measurement{}, each of one pass to warm up and {} timed{}\n", groups, groups == 1 ? "" : "s",
-             passes_on(backend, options.passes),
+             options.noise > 0 ? "as many as it takes" : fmt::format("{}", passes_on(backend, options.passes)),
              seconds > 0 ? fmt::format(": about {} in all", seconds_text(seconds)) : "");
 }
 
 int measure_rows(Session& session, const RunOptions& options) {
   const std::filesystem::path& out = options.out;
-  if (!out.empty()) check_writable(out);
+  if (!out.empty()) check_writable(out), claim(out);
 
-  std::vector<Row> rows =
-      picked(all_rows(session, options), options.filter.value_or(default_filter(options.quick, options.net)),
-             too_small_for(options.net));
+  std::vector<Row> rows = picked(session, options);
   check_files_are_used(rows, options);
   if (!options.weights.empty())
     read_safetensors(options.weights);  // a file that cannot be read fails before anything is measured
   Progress progress(session.peaks, rows, options.passes);
-  Runner runner(session, std::move(rows), options.passes, progress);
+  Runner runner(session, std::move(rows), options, progress);
   announce(progress, runner, session, options);
 
-  ResultFile file(out);
-  Table table;
-  Report report(runner, file, options.screen, options.table ? &table : nullptr, progress);
-  Json& context = file.document["context"];
-  context = start_context(session.backends);
+  // Of the file, and of standard output as JSON.
+  std::array documents = {ResultFile(options.out_format == Screen::json ? out : ""), ResultFile("")};
+  Json context = start_context(session.backends);
   add_peaks(context, session.peaks);
   if (options.energy) add_energy(context, session.backends.names());
-  for (const auto& [key, value] : options.context) context[key] = value;
-
-  runner.run(report);
+  for (ResultFile& document : documents) document.document["context"] = context;
+  const auto by_library = text_reporter(options.out_format);
+  std::ostringstream text;
+  by_library->SetOutputStream(&text);
+  const bool to_json = options.out_format == Screen::json;
+  Report file = to_json ? file_report(runner, progress, documents[0])
+                        : text_report(runner, progress, *by_library, options.out_format == Screen::csv);
+  Report screen =
+      options.table ? table_report(runner, progress)
+      : options.screen == Screen::json
+          ? file_report(runner, progress, documents[1])
+          : text_report(runner, progress, *benchmark::CreateDefaultDisplayReporter(), options.screen == Screen::csv);
+  runner.run(screen, file);
   progress.clear();
 
-  end_context(context, session.peaks);
-  if (options.screen == Screen::json) fmt::print("{}\n", file.document.dump(2));
-  const bool flushed = std::fflush(stdout) == 0;
-  if (!flushed) fmt::print(stderr, "lamina_bench: cannot write to standard output\n");
-  file.save();
+  for (ResultFile& document : documents) end_context(document.document["context"], session.peaks);
+  if (options.screen == Screen::json) std::cout << documents[1].document.dump(2) << "\n";
+  documents[0].save();
+  if (!out.empty() && !to_json) replace_file(out, text.str());
   if (options.table && !out.empty()) fmt::print(stderr, "Rows: {}\n", out.string());
 
   if (interrupted() != 0) return 128 + interrupted();
   if (runner.any_failed()) fmt::print(stderr, "lamina_bench: some rows failed; their text says why\n");
   if (!runner.any_measured()) fmt::print(stderr, "lamina_bench: no row could run\n");
-  return flushed && runner.any_measured() && !runner.any_failed() ? 0 : 1;
+  return runner.any_measured() && !runner.any_failed() ? 0 : 1;
 }
 
 }  // namespace

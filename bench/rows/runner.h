@@ -1,19 +1,18 @@
 #pragma once
-// Runs rows under Google Benchmark: one iteration by as many repetitions as there are passes.
+// Runs rows under Google Benchmark, one benchmark for each. Rows of one group share its passes: a run takes those that
+// follow the ones it took before, and measures what is missing.
+
+#include <benchmark/benchmark.h>
 
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "bench/rows/report/progress.h"
 #include "rows.h"
-
-namespace benchmark {
-class State;
-class BenchmarkReporter;
-}  // namespace benchmark
 
 namespace lamina::bench {
 
@@ -36,29 +35,39 @@ class OpenGroup {
 
 class Runner {
  public:
-  /// `passes`: as asked.
-  Runner(Session&, std::vector<Row>, int passes, Progress&);
+  Runner(Session&, std::vector<Row>, const RunOptions&, Progress&);
 
-  void run(benchmark::BenchmarkReporter&);
+  void run(benchmark::BenchmarkReporter& screen, benchmark::BenchmarkReporter& file);
 
   const std::vector<Row>& rows() const { return rows_; }
   const Outcomes& outcomes() const { return outcomes_; }
   bool any_failed() const;    ///< a row other than by a refusal
   bool any_measured() const;  ///< a row with at least one sample
 
+  const Row& row_of(const benchmark::BenchmarkReporter::Run&) const;  ///< as the library reports it
+
  private:
-  void repetition(const Row&, std::size_t index, benchmark::State&);
-  /// Makes sure that the group has sample `index`, or a failure.
-  void measure(const Row&, std::size_t index);
+  /// Registers the rows, each with so many repetitions, and runs them.
+  void run(std::span<const Row>, int repetitions, benchmark::BenchmarkReporter& screen,
+           benchmark::BenchmarkReporter& file);
+  /// Takes passes of rows of one group until the medians of all are known well enough, or the time is over. Gives how
+  /// many.
+  int settle(std::span<const Row>);
+  /// One run of a row, by the passes from `next` on.
+  void iterate(const Row&, std::size_t& next, benchmark::State&);
+  /// Makes sure that the group has sample `index`, unless it fails or is interrupted. Gives whether it has.
+  bool measure(const Row&, std::size_t index);
 
   Session* session_;
   std::vector<Row> rows_;
-  int passes_;
+  const RunOptions* options_;
   Progress* progress_;
   Outcomes outcomes_;
+  std::size_t first_ = 0;  ///< of the rows that are registered
   std::optional<OpenGroup> open_;
   MachineWatch watch_;
-  std::map<std::string, std::string> lost_;  ///< backends whose device fails whatever is asked, and with what
+  std::map<std::string, std::string> lost_;     ///< backends whose device fails whatever is asked, and with what
+  std::map<std::string, std::string> refused_;  ///< by backend: the last refusal that was reported
 };
 
 }  // namespace lamina::bench

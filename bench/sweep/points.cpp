@@ -26,6 +26,7 @@
 #include "lamina/devices.h"
 #include "lamina/error.h"
 #include "lamina/random.h"
+#include "lib/support/depth_limit.h"
 
 namespace lamina::bench {
 namespace {
@@ -122,7 +123,7 @@ void SweepRunner::go_on(const RunFile& before) {
       refuse(fmt::format("{}: {}, and now {}", fact, before.fact(fact), now.fact(fact)));
   if (const auto differences = other_machine(before, now); !differences.empty()) refuse(differences.front());
   std::ifstream stream(options_.out);
-  file_.document["benchmarks"] = Json::parse(stream)["benchmarks"];
+  file_.document["benchmarks"] = Json::parse(stream, not_too_deep<Json>)["benchmarks"];
   known_ = before.rows;
   fmt::print(stderr, "{}: resuming after {} rows\n", options_.out.string(), known_.size());
 }
@@ -262,7 +263,7 @@ void SweepRunner::measure(const std::vector<Row>& rows, Setting& its, int passes
     known.seconds = seconds_of(outcome.samples[row.part]);
     Json& entries = file_.document["benchmarks"];
     if (!known.seconds.empty()) entries.push_back(row_entry(row, outcome, number_, passes));
-    if (!outcome.failure.empty()) entries.push_back(pass_entry(row, outcome, known.seconds.size(), number_, passes));
+    if (!outcome.failure.empty()) entries.push_back(failure_entry(row, outcome, number_, passes));
   }
   file_.save_now_and_then();
 }

@@ -6,9 +6,9 @@
 
 namespace lamina {
 
-OutOfMemory::OutOfMemory(std::size_t wanted_bytes, std::size_t free_bytes)
+OutOfMemory::OutOfMemory(std::size_t wanted_bytes, std::size_t free_bytes, const std::string& reason)
     : DeviceError("out of memory: " + std::to_string(wanted_bytes) + " bytes wanted, " + std::to_string(free_bytes) +
-                  " bytes free"),
+                  " bytes free" + reason),
       wanted_bytes_(wanted_bytes),
       free_bytes_(free_bytes) {}
 

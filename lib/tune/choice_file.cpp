@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "lamina/error.h"
+#include "lib/support/depth_limit.h"
 
 namespace lamina {
 namespace {
@@ -166,7 +167,7 @@ ChoiceEntries read_choices(const fs::path& file) {
   const std::string name = file.string();
   const std::string text = contents(file);
   if (text.empty()) return {};
-  const Json document = Json::parse(text, nullptr, false);
+  const Json document = Json::parse(text, not_too_deep<Json>, false);
   if (document.is_discarded()) fail(name, "not JSON, or truncated");
   if (!document.is_object() || text_in(document, "format", name) != format_name)
     fail(name, std::string(R"(not a file of choices: its "format" is not ")") + format_name + "\"");

@@ -1,7 +1,5 @@
 // Which flags go together, and what is said of those that do not.
 
-#include <fstream>
-
 #include "ended.h"
 #include "lamina/choice_cache.h"
 #include "tests/support/catch.h"
@@ -11,35 +9,160 @@ using namespace lamina::test;
 
 namespace {
 
-void refused(const std::string& arguments, const std::string& why) {
-  const Ended ended = run_bench(arguments);
-  CAPTURE(arguments, ended.said);
-  CHECK(ended.status == 2);
-  CHECK_THAT(ended.said, ContainsSubstring(why));
+/// What is typed, how it ends, and words of what it says.
+struct Line {
+  const char* command;
+  int status;
+  const char* words;
+};
+
+/// Lets a shell run each line in a folder that has choices.json and is else empty at first. $bench is the program,
+/// $rows are flags for two quick rows, and nested prints JSON that is too deep.
+void check_lines(const std::vector<Line>& lines) {
+  const Folder folder;
+  lamina::ChoiceCache(folder / "choices.json").save();
+  const std::string names = "cd " + folder.path().string() +
+                            "; bench=" LAMINA_BENCH
+                            "; rows='--backend=eigen --batch=2 --passes=1 --benchmark_filter=net/mnist_mlp/(f|t)'"
+                            R"(; nested() { printf '{"a":%.0s' $(seq 50000); printf 1; printf '}%.0s' $(seq 50000); }
+)";
+  for (const auto& [command, status, words] : lines) {
+    write(folder / "line", names + command);
+    const Ended ended = run_program("bash " + folder.file("line"), "");
+    CAPTURE(command, ended.said);
+    CHECK(ended.status == status);
+    CHECK_THAT(ended.said, ContainsSubstring(words));
+  }
 }
 
 }  // namespace
 
-TEST_CASE("a subcommand refuses a flag that it does not take, and names those that do") {
-  for (const std::string task : {"ledger mnist_mlp", "frontier mnist_mlp", "networks", "describe mnist_mlp"}) {
-    refused(task + " --benchmark_filter=mlp", "accepted by: run");
-    refused(task + " --weights=/dev/null", "accepted by: run");
-  }
-  refused("networks --benchmark_out=rows.json",
-          "accepted by: run, ledger, frontier, compare, sweep, memory, engines, train");
-  refused("networks --batch=2", "accepted by: run, ledger, frontier, sweep, memory, describe, engines, train");
-  refused("devices --backend=eigen", "accepted by: run, ledger, frontier, sweep, memory, describe, train");
-  refused("devices --image=64", "devices: unknown option --image");
-  refused("memory alexnet --passes=3", "accepted by: run, ledger, frontier, sweep");
-  refused("frontier alexnet --choices=/dev/null", "accepted by: run, ledger, memory, describe");
-  refused("--format=csv", "accepted by: ledger, frontier, compare, memory, describe, networks, devices, engines");
-  refused("--device=h200", "accepted by: engines");
-  refused("run mnist_mlp", "--benchmark_filter='^net/mnist_mlp/'");
-  refused("frontier alexnet --measure", "accepted by: run, ledger, memory, describe");
-  refused("frontier alexnet --max_error=1e-6", "accepted by: run, ledger, sweep, memory, describe");
-  refused("--choices_out=c.json", "accepted by: frontier");
-  refused("ledger alexnet --pases=3", "--passes");
-  refused("run alexnet", "alexnet");
+TEST_CASE("wrong use ends with status 2, and words on what is wrong and what is right") {
+  check_lines({
+      {"$bench networks --benchmark_out=rows.json", 2,
+       "accepted by: run, ledger, frontier, compare, sweep, memory, engines, train"},
+      {"$bench networks --batch=2", 2, "accepted by: run, ledger, frontier, sweep, memory, describe, engines, train"},
+      {"$bench devices --backend=eigen", 2, "accepted by: run, ledger, frontier, sweep, memory, describe, train"},
+      {"$bench devices --image=64", 2, "devices: unknown option --image"},
+      {"$bench memory alexnet --passes=3", 2, "accepted by: run, ledger, frontier, sweep"},
+      {"$bench frontier alexnet --choices=/dev/null", 2, "accepted by: run, ledger, memory, describe"},
+      {"$bench --format=csv", 2,
+       "accepted by: ledger, frontier, compare, memory, describe, networks, devices, engines"},
+      {"$bench --device=h200", 2, "accepted by: engines"},
+      {"$bench frontier alexnet --measure", 2, "accepted by: run, ledger, memory, describe"},
+      {"$bench frontier alexnet --max_error=1e-6", 2, "accepted by: run, ledger, sweep, memory, describe"},
+      {"$bench --choices_out=c.json", 2, "accepted by: frontier"},
+      {"$bench ledger alexnet --pases=3", 2, "--passes"},
+      {"$bench --quick", 2, "--table"},
+      {"$bench --table --quick --benchmark_filter=alexnet", 2, "--quick"},
+      {"$bench --measure --choices=/dev/null", 2, "--choices"},
+      {"$bench --choice_cache=c.json --instruction_set=generic", 2, "--measure"},
+      {"$bench --backend=cuda-host --instruction_set=x86-64-v3", 2,
+       "--instruction_set is of eigen, which --backend does not"},
+      {"$bench --benchmark_filer=x", 2, "--benchmark_filter"},
+      {"$bench --benchmark_filter=net/resnet5/totl", 2, "net/resnet50/total"},
+      {"$bench --benchmark_filter='('", 2, "regular expression"},
+      {"$bench --benchmark_context=no_value", 2, "--benchmark_context"},
+      {"$bench ledger", 2, "networks"},
+      {"$bench describe resnet5", 2, "resnet50"},
+      {"$bench memory vgg61", 2, "vgg16"},
+      {"$bench frontier resnet5", 2, "resnet50"},
+      {"$bench train mnist_mlq", 2, "mnist_mlp"},
+      {"$bench --backend=eigne", 2, "eigen"},
+      {"$bench --batch=0", 2, "--batch"},
+      {"$bench --threads=two", 2, "--threads"},
+      {"$bench --max_error=-1", 2, "--max_error"},
+      {"$bench --dtype=f16", 2, "f32,f64"},
+      {"$bench networks --format=xml", 2, "text,csv"},
+      {"$bench --math=fast", 2, "strict"},
+      {"$bench --choices=none.json", 2, "none.json"},
+      {"$bench --cudnn=no_such_place", 2, "--cudnn=no_such_place: there is no such directory"},
+      {"$bench --cudnn=.,..", 2, "bench/race/versions"},
+      {"$bench --backend=eigen,eigen", 2, "--backend names eigen twice"},
+      {"$bench --batch=2,4,2", 2, "--batch names 2 twice"},
+      {"$bench --dtype=f64,f64", 2, "--dtype names f64 twice"},
+      {"$bench --layout=nchw,NCHW", 2, "--layout names nchw twice"},
+      {"$bench describe alexnet,alexnet", 2, "alexnet twice"},
+      {"$bench sweep mnist_mlp --benchmark_out=/dev/null --thread_counts=1,2,1", 2, "--thread_counts names 1 twice"},
+      {"$bench sweep mnist_mlp --benchmark_out=/dev/null --images=28,28", 2, "--images names 28 twice"},
+      {"$bench sweep mnist_mlp --benchmark_out=/dev/null --algorithms=gemm,direct,gemm", 2,
+       "--algorithms names gemm twice"},
+      {"$bench --image=5 --benchmark_filter=net/vgg16/total", 2, "vgg16 (32 or more)"},
+      {"$bench vgg16 --image=1", 2, "vgg16 (32 or more)"},
+      {"$bench resnet18 --image=100000", 1, "graph \"resnet18\", node \"input\""},
+      {"$bench --benchmark_filter=net/resnet18/ --image=100000", 2, "resnet18 (graph \"resnet18\", node \"input\""},
+      {"$bench ledger mnist_mlp --benchmark_filter=mlp", 2, "accepted by: run"},
+      {"$bench networks --weights=/dev/null", 2, "accepted by: run"},
+      {"$bench frontir alexnet", 2, "frontier"},
+      {"$bench resnet5", 2, "did you mean \"resnet50\""},
+      {"$bench run resnet5", 2, "did you mean \"resnet50\""},
+      {"$bench resnet18,resnet5", 2, "\"resnet5\""},
+      {"$bench run resnet18 --table --quick", 2, "--quick"},
+      {"$bench --benchmark_out= --passes=2", 2, "--benchmark_out= has no value"},
+      {"$bench --benchmark_filter= ", 2, "--benchmark_filter= has no value"},
+      {"$bench train mnist_mlp --out= --epochs=1", 2, "--out= has no value"},
+      {"$bench --benchmark_out \"\"", 2, "an empty word has no value"},
+      {"$bench --passes=1000000000", 2, "--passes"},
+      {"$bench --noise=2", 2, "takes a share above 0, as 3%"},
+      {"$bench --noise=2% --passes=3", 2, "--passes"},
+      {"$bench --threads=1025", 2, "0 to 1024"},
+      {"$bench sweep mnist_mlp --benchmark_out=/dev/null --thread_counts=1025", 2, "1 to 1024"},
+      {"$bench sweep mnist_mlp --benchmark_out=/dev/null --longest_pass=nan", 2, "above 0"},
+      {"$bench train mnist_mlp --usd_per_hour=nan", 2, "above 0"},
+      {"$bench train mnist_mlp --usd_per_hour=inf", 2, "above 0"},
+      {"$bench --max_error=nan", 2, "nan is not above 0 and at most 1"},
+      {"$bench --softmax --no_softmax", 2, "exclude each other"},
+      {"$bench --accumulate --no_accumulate", 2, "exclude each other"},
+      {"$bench --benchmark_filter=$(head -c 100000 /dev/zero | tr '\\0' a)", 2,
+       "has 100000 characters, and may have 4096"},
+      {"$bench --benchmark_filter=-.", 2, "matches none"},
+      {"$bench --benchmark_time_unit=days", 2, "ns,us,ms,s"},
+      {"$bench --benchmark_min_time=0", 2, "above 0"},
+      {"$bench --benchmark_min_warmup_time=x", 2, "unknown to lamina_bench and to Google Benchmark"},
+      {"$bench --benchmark_enable_random=true", 2, "unknown to lamina_bench and to Google Benchmark"},
+      {"$bench --workspace_limit=-1", 2, "--workspace_limit"},
+      {"$bench --memory_limit=lots", 2, "takes bytes, as 4GiB, 1.5GiB or 500MB"},
+      {"$bench --memory_limit=4XB", 2, "takes bytes"},
+      {"$bench --memory_limit=nan", 2, "takes bytes"},
+      {"$bench --memory_limit=0", 2, "takes bytes"},
+      {"$bench --memory_limit=1e30", 2, "takes bytes"},
+  });
+}
+
+TEST_CASE("outputs that cannot be written, and files that cannot be read, end with words, and no row is lost") {
+  check_lines({
+      {"$bench networks 2>&1 >/dev/full", 1, "cannot write to standard output"},
+      {"$bench networks 2>&1 >&-", 1, "cannot write to standard output"},
+      {"$bench --benchmark_list_tests 2>&1 >/dev/full", 1, "cannot write to standard output"},
+      {"$bench $rows 2>&1 >/dev/full", 1, "cannot write to standard output"},
+      {"$bench $rows --benchmark_out=a.json 2>&1 >&- || cat a.json", 0, "\"real_time\""},
+      {"$bench $rows --benchmark_out=b.json 2>&- && cat b.json", 0, "\"real_time\""},
+      {"$bench $rows --benchmark_out=c.json 2>/dev/full && cat c.json", 0, "\"real_time\""},
+      {"$bench ledger mnist_mlp --passes=1 --backend=eigen 2>/dev/full", 0, "The whole"},
+      {"$bench $rows --benchmark_out=/dev/full", 1, "No space left on device; make room"},
+      {"$bench $rows --benchmark_out=/dev/full", 1, "net/mnist_mlp/total"},
+      {"$bench $rows --benchmark_out_format=csv --benchmark_out=/dev/full", 1, "No space left on device; make room"},
+      {"$bench $rows --benchmark_out=/proc/none/rows.json", 1, "/proc/none"},
+      {"$bench alexnet,resnet18 --image=1 --batch=2 --width_divisor=8 --passes=1", 0, "alexnet (39 or more)"},
+      {R"(echo '{"context":{"processor":'$(nested)'},"benchmarks":[]}' >d.json; $bench compare d.json d.json)", 1,
+       "d.json holds no row"},
+      {R"(echo '{"format":"lamina choices","format_version":'$(nested)'}' >d.json; $bench $rows --choices=d.json)", 1,
+       "this library reads"},
+      {"$bench ${rows/=1 /=100000 } --benchmark_out=e.json >none 2>&1 & until grep -q warming none; do sleep 0.1; "
+       "done\n"
+       "$bench $rows --benchmark_out=e.json; s=$?; kill $!; wait; exit $s",
+       1, "another lamina_bench writes this file now"},
+      {"ulimit -v 1500000; $bench --benchmark_filter=net/vgg16/total --batch=64 --backend=eigen --threads=1", 1,
+       "bytes of address space (ulimit -v)"},
+      {"echo '{' >f.json; $bench frontier resnet50 --choices_out=f.json", 1, "--choices_out=f.json: "},
+      {"echo '{' >f.json; $bench --benchmark_filter=net/resnet50/ --choices=f.json", 1, "--choices=f.json: "},
+      {"echo '{' >f.json; $bench resnet50 --measure --choice_cache=f.json", 1, "--choice_cache=f.json: "},
+      {"$bench resnet50 --choice_cache=none/c.json", 2, ": there is no folder none; make it first"},
+      {"echo no >w; $bench --benchmark_filter=^layer/mnist_mlp/ --weights=w", 2, "rows layer/... and setup/... draw"},
+      {"echo no >w; $bench --benchmark_filter=^setup/mnist_mlp/ --weights=w", 2, "rows layer/... and setup/... draw"},
+      {"$bench --benchmark_filter=^layer/mnist_mlp/ --choices=choices.json", 2, "rows layer/... name their algorithms"},
+      {"echo no >w; $bench $rows --weights=w | grep -v measurement; exit ${PIPESTATUS[0]}", 1, "w: "},
+  });
 }
 
 TEST_CASE("without a subcommand it is run, and each has its own help") {
@@ -58,102 +181,22 @@ TEST_CASE("without a subcommand it is run, and each has its own help") {
   }
   CHECK_THAT(run_bench("frontier --help").said, ContainsSubstring("measured") && !ContainsSubstring("--measure "));
   CHECK_THAT(run_bench("run --help").said, ContainsSubstring("guarantee") && ContainsSubstring("net/<net>/"));
-  refused("frontir alexnet", "frontier");
+  CHECK_THAT(run_bench("--version").said,
+             ContainsSubstring("lamina_bench ") && ContainsSubstring("Google Benchmark 1."));
+  const std::string named = run_bench("mnist_mlp --benchmark_list_tests").said;
+  CHECK(named == run_bench("run mnist_mlp --benchmark_list_tests").said);
+  CHECK_THAT(named, ContainsSubstring("net/mnist_mlp/total/") && !ContainsSubstring("net/mnist_cnn/"));
 }
 
-TEST_CASE("flags that go together or exclude each other are named") {
-  refused("--quick", "--table");
-  refused("--table --quick --benchmark_filter=alexnet", "--quick");
-  refused("--measure --choices=/dev/null", "--choices");
-  refused("--choice_cache=c.json --instruction_set=generic", "--measure");
-  refused("--backend=cuda-host --instruction_set=x86-64-v3", "--instruction_set is of eigen, which --backend does not");
-}
-
-TEST_CASE("wrong use ends with status 2 and near names") {
-  refused("--benchmark_filer=x", "--benchmark_filter");
-  refused("--benchmark_filter=net/resnet5/totl", "net/resnet50/total");
-  refused("--benchmark_filter='('", "regular expression");
-  refused("--benchmark_context=no_value", "--benchmark_context");
-  refused("ledger", "networks");
-  refused("describe resnet5", "resnet50");
-  refused("memory vgg61", "vgg16");
-  refused("frontier resnet5", "resnet50");
-  refused("train mnist_mlq", "mnist_mlp");
-  refused("--backend=eigne", "eigen");
-  refused("--batch=0", "--batch");
-  refused("--threads=two", "--threads");
-  refused("--max_error=-1", "--max_error");
-  refused("--dtype=f16", "f32,f64");
-  refused("networks --format=xml", "text,csv");
-  refused("--image=5 --benchmark_filter=net/vgg16/total", "--image=5 leaves out networks that need larger ones: ");
-  refused("--image=5 --benchmark_filter=net/vgg16/total", "vgg16 (32)");
-  refused("--math=fast", "strict");
-  refused("--choices=none.json", "none.json");
-  refused("--cudnn=no_such_place", "--cudnn=no_such_place: there is no such directory");
-  refused("--cudnn=.,..", "bench/race/versions");
-}
-
-TEST_CASE("what a list names twice is refused") {
-  refused("--backend=eigen,eigen", "--backend names eigen twice");
-  refused("--batch=2,4,2", "--batch names 2 twice");
-  refused("--dtype=f64,f64", "--dtype names f64 twice");
-  refused("--layout=nchw,NCHW", "--layout names nchw twice");
-  refused("describe alexnet,alexnet", "alexnet twice");
-  const std::string sweep = "sweep mnist_mlp --benchmark_out=/dev/null ";
-  refused(sweep + "--thread_counts=1,2,1", "--thread_counts names 1 twice");
-  refused(sweep + "--images=28,28", "--images names 28 twice");
-  refused(sweep + "--algorithms=gemm,direct,gemm", "--algorithms names gemm twice");
-}
-
-TEST_CASE("an amount of bytes is read with its unit, and an invalid one is refused with its flag") {
+TEST_CASE("an amount of bytes is read with its unit, whole or not") {
   const auto limit = [](const std::string& text) {
     return run_bench("--benchmark_list_tests --benchmark_filter=^net/mnist_mlp/total --workspace_limit=" + text).said;
   };
   CHECK_THAT(limit("0"), ContainsSubstring("/workspace_limit:0\n"));
   CHECK_THAT(limit("4096"), ContainsSubstring("/workspace_limit:4096\n"));
   CHECK_THAT(limit("2MB"), ContainsSubstring("/workspace_limit:2000000\n"));
+  CHECK_THAT(limit("1.5GiB"), ContainsSubstring("/workspace_limit:1610612736\n"));
   CHECK_THAT(limit("4GiB"), ContainsSubstring("/workspace_limit:4294967296\n"));
-  for (const std::string wrong : {"-1", "lots", "4XB", "nan"}) {
-    refused("--workspace_limit=" + wrong, "--workspace_limit");
-    refused("--memory_limit=" + wrong, "--memory_limit");
-  }
-  refused("--memory_limit=0", "--memory_limit");
-}
-
-TEST_CASE("an invalid file of choices fails before anything is measured") {
-  const Folder folder;
-  const std::string file = folder.file("choices.json");
-  std::ofstream(file) << "{\"format\": 1";
-  for (const std::string flags : {"frontier resnet50 --choices_out=", "--benchmark_filter=net/resnet50/ --choices=",
-                                  "--benchmark_filter=net/resnet50/ --measure --choice_cache="}) {
-    const std::string flag = flags.substr(flags.rfind("--"));
-    const Ended ended = run_bench(flags + file);
-    CAPTURE(flags, ended.said);
-    CHECK(ended.status == 1);
-    CHECK_THAT(ended.said, ContainsSubstring(flag + file + ": "));
-  }
-  refused("--benchmark_filter=mnist_mlp --choice_cache=" + folder.file("none/c.json"),
-          ": there is no folder " + folder.file("none") + "; make it first");
-}
-
-TEST_CASE("files that no picked row would look at are refused") {
-  const Folder folder;
-  const std::string weights = folder.file("w.safetensors"), choices = folder.file("c.json");
-  std::ofstream(weights) << "no weights";
-  lamina::ChoiceCache(choices).save();
-  refused("--benchmark_filter=^layer/mnist_mlp/ --weights=" + weights, "rows layer/... and setup/... draw");
-  refused("--benchmark_filter=^setup/mnist_mlp/ --weights=" + weights, "rows layer/... and setup/... draw");
-  refused("--benchmark_filter=^layer/mnist_mlp/ --choices=" + choices, "rows layer/... name their algorithms");
-}
-
-TEST_CASE("a file of weights that cannot be read fails before anything is measured") {
-  const Folder folder;
-  const std::string weights = folder.file("w.safetensors");
-  std::ofstream(weights) << "no weights";
-  const Ended ended = run_bench("--benchmark_filter=net/mnist_mlp/total --backend=eigen --weights=" + weights);
-  CAPTURE(ended.said);
-  CHECK(ended.status == 1);
-  CHECK_THAT(ended.said, ContainsSubstring(weights) && !ContainsSubstring("measurement"));
 }
 
 TEST_CASE("standard error says how many choices of a file hold for a network, and without any its rows fail") {

@@ -86,7 +86,7 @@ TEST_CASE("an interrupted run keeps its rows in a file that is whole") {
   const Folder folder;
   const std::string out = folder.file("rows.json");
   const Interrupted ended =
-      run_interrupted("--benchmark_filter=net/mnist_cnn/inference --batch=64 --passes=1000000 --benchmark_out=" + out,
+      run_interrupted("--benchmark_filter=net/mnist_cnn/inference --batch=64 --passes=100000 --benchmark_out=" + out,
                       "warming up", some_passes, SIGINT);
   REQUIRE(ended.status == 130);
   const json result = read(out);
@@ -99,12 +99,12 @@ TEST_CASE("an interrupted run keeps its rows in a file that is whole") {
 }
 
 TEST_CASE("an interrupted ledger has the passes that ran, and names the networks that did not run") {
-  const Interrupted ended = run_interrupted("ledger mnist_mlp,mnist_cnn --backend=eigen --batch=2 --passes=1000000",
+  const Interrupted ended = run_interrupted("ledger mnist_mlp,mnist_cnn --backend=eigen --batch=2 --passes=100000",
                                             "[1/2] mnist_mlp", some_passes, SIGTERM);
   CAPTURE(ended.said, ended.printed);
   CHECK(ended.status == 143);
   CHECK(ended.seconds_after < 1);
-  CHECK_THAT(ended.printed, ContainsSubstring(" passes: interrupted before 1000000\n") &&
+  CHECK_THAT(ended.printed, ContainsSubstring(" passes: interrupted before 100000\n") &&
                                 ContainsSubstring("The whole, timed without stamps: forward"));
   CHECK_THAT(ended.said, ContainsSubstring("Interrupted: mnist_mlp on eigen, batch 2 is of ") &&
                              ContainsSubstring("Interrupted: mnist_cnn on eigen, batch 2 is not measured\n"));

@@ -115,9 +115,10 @@ TEST_CASE("no two rows have the same name") {
 }
 
 TEST_CASE("without a filter, three rows of each of the ten networks are run, or of three of them") {
-  const std::vector<std::string> names = names_of({});
   for (const bool quick : {false, true}) {
-    const std::vector<bool> picked = pick(names, default_filter(quick, {}));
+    RunOptions options;
+    options.networks = default_networks(quick);
+    const std::vector<bool> picked = pick(names_of(options), default_filter(options));
     REQUIRE(std::count(picked.begin(), picked.end(), true) == (quick ? 9 : 30));
   }
 }
@@ -125,6 +126,8 @@ TEST_CASE("without a filter, three rows of each of the ten networks are run, or 
 TEST_CASE("a filter may end in the end of the documented name") {
   const std::vector<bool> picked = pick({"net/a/batch:1", "net/a/batch:16"}, "batch:1$");
   REQUIRE(picked == std::vector<bool>{true, false});
+  CHECK(pick({"net/a/batch:1", "net/a/batch:16"}, "-batch:1$") == std::vector<bool>{false, true});
+  CHECK(pick({"net/a/batch:1", "net/a/batch:16"}, "all") == std::vector<bool>{true, true});
 }
 
 TEST_CASE("a filter that matches nothing is an error that names the nearest rows") {

@@ -16,6 +16,7 @@
 #include "convolution.h"
 #include "lamina/lamina.h"
 #include "lamina/nets.h"
+#include "lib/support/depth_limit.h"
 #include "network_files.h"
 #include "training.h"
 
@@ -129,7 +130,7 @@ void serve_config(const json& config) {
 
 int run_serve(const std::string& config) {
   try {
-    serve_config(json::parse(config));
+    serve_config(json::parse(config, not_too_deep<json>));
     return 0;
   } catch (const Unsupported& error) {
     std::cout << json{{"error", error.what()}, {"refused", true}}.dump() << std::endl;

@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
+#include <sstream>
 
 #include "bench/io/quantities.h"
 #include "bench/timing/grade.h"
 #include "lamina/error.h"
+#include "lib/support/address_limit.h"
 #include "lib/tune/statistics.h"
 
 namespace lamina::bench {
@@ -30,11 +32,7 @@ std::string text_of(const std::exception& error) {
                      : is(static_cast<UsageError*>(nullptr))     ? "UsageError"
                      : is(static_cast<std::bad_alloc*>(nullptr)) ? "OutOfMemory on the host"
                                                                  : "Error";
-  return fmt::format("{}: {}", kind, error.what());
-}
-
-void set_number(Json& entry, const std::string& name, double value) {
-  if (std::isfinite(value)) entry[name] = value;  // JSON has no NaN
+  return fmt::format("{}: {}{}", kind, error.what(), is(static_cast<std::bad_alloc*>(nullptr)) ? address_limit() : "");
 }
 
 void add_failure(Json& entry, const Outcome& outcome) {
@@ -46,6 +44,30 @@ void add_failure(Json& entry, const Outcome& outcome) {
     entry["bytes_wanted"] = outcome.wanted_bytes;
     entry["bytes_free"] = outcome.free_bytes;
   }
+}
+
+/// What the library's JSON has of a run. JSON has no NaN, as the variation of zeros is.
+Json json_of(Run run) {
+  std::erase_if(run.counters, [](const auto& counter) { return !std::isfinite(counter.second.value); });
+  for (double* time : {&run.real_accumulated_time, &run.cpu_accumulated_time})
+    if (!std::isfinite(*time)) *time = 0;
+  std::ostringstream text;
+  benchmark::JSONReporter json;
+  json.SetOutputStream(&text);
+  json.ReportRuns({run});
+  return Json::parse(text.str());
+}
+
+/// A run that the library did not make.
+Run run_of(const Row& row, const Outcome& outcome, std::int64_t row_number, int passes) {
+  Run run;
+  run.run_name.function_name = row.name;
+  run.family_index = row_number;
+  run.per_family_instance_index = run.repetition_index = 0;
+  run.repetitions = passes;
+  run.time_unit = unit_of(row);
+  run.report_label = outcome.note;
+  return run;
 }
 
 }  // namespace
@@ -61,10 +83,6 @@ void set_failure(Outcome& outcome, const std::exception& error) {
   }
 }
 
-double peak_beside(const Outcome& outcome, const Sample& sample) {
-  return sample.peak_flops_per_second > 0 ? sample.peak_flops_per_second : outcome.peak_flops_per_second;
-}
-
 std::map<std::string, double> counters_of(const Row& row, const Outcome& outcome, const Sample& sample) {
   std::map<std::string, double> counters;
   const Work work = outcome.work.value_or(row.work());
@@ -74,7 +92,8 @@ std::map<std::string, double> counters_of(const Row& row, const Outcome& outcome
   rate("images_per_second", work.images);
   rate("flops_per_second", work.flops);
   rate("bytes_per_second", outcome.bytes.empty() ? work.bytes : outcome.bytes[row.part]);
-  if (const double peak = peak_beside(outcome, sample); peak > 0) rate("share_of_peak", work.flops / peak);
+  const double beside = sample.peak_flops_per_second, peak = beside > 0 ? beside : outcome.peak_flops_per_second;
+  if (peak > 0) rate("share_of_peak", work.flops / peak);
   if (sample.peak_flops_per_second > 0) counters["peak_flops_per_second"] = sample.peak_flops_per_second;
   if (sample.clock_mhz > 0) counters["core_mhz"] = sample.clock_mhz;
   const auto mebibytes = [&](const char* name, std::size_t bytes) {
@@ -95,8 +114,9 @@ std::map<std::string, double> counters_of(const Row& row, const Outcome& outcome
   return counters;
 }
 
-void add_facts(Json& entry, const Row& row, const Outcome& outcome, const std::vector<Sample>& samples) {
-  if (!outcome.note.empty()) entry["label"] = outcome.note;
+Json entry_of(const Run& run, const Row& row, const Outcome& outcome, const std::vector<Sample>& samples) {
+  Json entry = json_of(run);
+  if (run.iterations == 0) add_failure(entry, outcome);
   entry["key"] = fields_of(row.key);
   if (!row.rerun.empty()) entry["rerun"] = row.rerun;
   if (!outcome.algorithm.empty()) entry["algorithm"] = outcome.algorithm;
@@ -104,57 +124,46 @@ void add_facts(Json& entry, const Row& row, const Outcome& outcome, const std::v
     entry["launches"] = to_string(launches);
   if (const std::string reasons = throttled_of(samples); !reasons.empty()) entry["throttled"] = reasons;
   const std::vector<Sample>& all = outcome.samples[row.part];
-  if (all.empty()) return;
+  if (all.empty()) return entry;
   const Grade its = grade(seconds_of(all), conditions_of(all, outcome.conditions));
   if (outcome.conditions.others) entry["others_share"] = *outcome.conditions.others;
   entry["grade"] = std::string(1, its.letter);
   entry["grade_reasons"] = its.reasons;
+  return entry;
 }
 
-Json pass_entry(const Row& row, const Outcome& outcome, std::size_t pass, std::int64_t row_number, int passes) {
-  Json entry = {
-      {"name", row.name},        {"family_index", row_number}, {"per_family_instance_index", 0}, {"run_name", row.name},
-      {"run_type", "iteration"}, {"repetitions", passes},      {"repetition_index", pass},       {"threads", 1}};
-  const std::vector<Sample>& all = outcome.samples[row.part];
-  std::vector<Sample> its;
-  if (pass < all.size())
-    its = {all[pass]};
-  else
-    add_failure(entry, outcome);
-  const auto [unit, per_second] = unit_of(row);
-  entry["iterations"] = its.size();
-  entry["real_time"] = its.empty() ? 0.0 : per_second * its[0].seconds;
-  entry["cpu_time"] = its.empty() ? 0.0 : per_second * its[0].cpu_seconds;
-  entry["time_unit"] = unit;
-  if (!its.empty())
-    for (const auto& [name, value] : counters_of(row, outcome, its[0])) set_number(entry, name, value);
-  add_facts(entry, row, outcome, its);
-  return entry;
+Json failure_entry(const Row& row, const Outcome& outcome, std::int64_t row_number, int passes) {
+  Run run = run_of(row, outcome, row_number, passes);
+  run.repetition_index = static_cast<std::int64_t>(outcome.samples[row.part].size());
+  run.iterations = 0;
+  return entry_of(run, row, outcome, {});
 }
 
 Json row_entry(const Row& row, const Outcome& outcome, std::int64_t row_number, int passes) {
   const std::vector<Sample>& all = outcome.samples[row.part];
   const double middle = median_interval(seconds_of(all)).middle;
-  const auto nearer = [&](const Sample& a, const Sample& b) {
-    return std::abs(a.seconds - middle) < std::abs(b.seconds - middle);
-  };
-  const auto nearest = std::min_element(all.begin(), all.end(), nearer) - all.begin();
-  Json entry = pass_entry(row, outcome, static_cast<std::size_t>(nearest), row_number, passes);
+  const Sample& nearest =
+      *std::ranges::min_element(all, {}, [middle](const Sample& sample) { return std::abs(sample.seconds - middle); });
+  Run run = run_of(row, outcome, row_number, passes);
+  run.real_accumulated_time = nearest.seconds;
+  run.cpu_accumulated_time = nearest.cpu_seconds;
+  for (const auto& [name, value] : counters_of(row, outcome, nearest)) run.counters[name] = value;
+  Json entry = entry_of(run, row, outcome, all);
   entry.erase("repetition_index");
-  const auto times = [per_second = unit_of(row).per_second](const std::vector<double>& seconds) {
+  const auto times = [per_second =
+                          benchmark::GetTimeUnitMultiplier(run.time_unit)](const std::vector<double>& seconds) {
     Json list = Json::array();
     for (const double each : seconds) list.push_back(std::round(1e9 * each) / (1e9 / per_second));  // a clock has ns
     return list;
   };
   entry["real_times"] = times(seconds_of(all));
   entry["cpu_times"] = times(cpu_seconds_of(all));
-  add_facts(entry, row, outcome, all);
   return entry;
 }
 
-RowUnit unit_of(const Row& row) {
-  if (row.key.what == "train") return {"s", 1};
-  return row.group->layers > 0 ? RowUnit{"us", 1e6} : RowUnit{"ms", 1e3};
+benchmark::TimeUnit unit_of(const Row& row) {
+  if (row.key.what == "train") return benchmark::kSecond;
+  return row.group->layers > 0 ? benchmark::kMicrosecond : benchmark::kMillisecond;
 }
 
 }  // namespace lamina::bench

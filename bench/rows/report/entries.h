@@ -1,6 +1,8 @@
 #pragma once
 // Rows as entries of a result file, in Google Benchmark's form.
 
+#include <benchmark/benchmark.h>
+
 #include <cstdint>
 #include <exception>
 #include <map>
@@ -12,30 +14,31 @@
 
 namespace lamina::bench {
 
+using Run = benchmark::BenchmarkReporter::Run;
+
+/// Counters by which a row's function tells its report what the library cannot take: the processor's seconds of an
+/// iteration, and that no pass came of a run.
+constexpr const char* cpu_counter = "lamina cpu seconds";
+constexpr const char* lost_counter = "lamina lost";
+
 /// Says why a group could not be measured.
 void set_failure(Outcome&, const std::exception&);
-
-/// What the units could do beside the sample, or else what was measured once; 0: not known.
-double peak_beside(const Outcome&, const Sample&);
 
 /// Rates, memory and readings beside the time of one sample.
 std::map<std::string, double> counters_of(const Row&, const Outcome&, const Sample&);
 
-/// What a row and its measurement say of themselves, beside times and counters. `samples`: that the entry is about.
-void add_facts(nlohmann::ordered_json& entry, const Row&, const Outcome&, const std::vector<Sample>& samples);
+/// A run as the library writes it, with what the row and its measurement say beside times and counters. `samples`: that
+/// it is about. A run without iterations is one that failed.
+nlohmann::ordered_json entry_of(const Run&, const Row&, const Outcome&, const std::vector<Sample>& samples);
 
-/// One pass of a row; after the last of its samples, why there is no further one. `row_number`: in the file.
-nlohmann::ordered_json pass_entry(const Row&, const Outcome&, std::size_t pass, std::int64_t row_number, int passes);
+/// Why there is no further pass of a row. `row_number`: in the file.
+nlohmann::ordered_json failure_entry(const Row&, const Outcome&, std::int64_t row_number, int passes);
 
 /// All passes of a row that has times: the entry of the pass in the middle, by time, with the times of all of them, in
 /// their order, as the lists real_times and cpu_times.
 nlohmann::ordered_json row_entry(const Row&, const Outcome&, std::int64_t row_number, int passes);
 
-/// The library's unit of the row's time: "ms", of layers "us", of trainings "s".
-struct RowUnit {
-  const char* name;
-  double per_second;
-};
-RowUnit unit_of(const Row&);
+/// Milliseconds, of layers microseconds, of trainings seconds.
+benchmark::TimeUnit unit_of(const Row&);
 
 }  // namespace lamina::bench

@@ -48,10 +48,12 @@ double Progress::left_seconds() const {
 
 void Progress::show(const Row& row, int pass, int passes) {
   const bool new_group = shown_ != row.group.get();
-  if (new_group) ++group_;
+  if (new_group && group_ < group_count_) ++group_;
   shown_ = row.group.get();
   if (!terminal_ && !new_group) return;
-  const std::string doing = pass == 0 ? "warming up" : fmt::format("pass {} of {}", pass, passes);
+  const std::string doing = pass == 0     ? "warming up"
+                            : passes == 0 ? fmt::format("pass {}", pass)
+                                          : fmt::format("pass {} of {}", pass, passes);
   std::string text = fmt::format("[{}/{}] {}, {}", group_, group_count_, row.group->title, doing);
   if (guessed_rate_ > 0 || done_ > 0) text += fmt::format(", about {} left", seconds_text(left_seconds()));
   if (terminal_)
@@ -64,7 +66,7 @@ void Progress::show(const Row& row, int pass, int passes) {
 void Progress::pass_done(const Group& group) { done_ = std::min(total_, done_ + group.flops_per_pass); }
 
 void Progress::group_failed(const Group& group, int passes_left) {
-  total_ = std::max(done_, total_ - group.flops_per_pass * passes_left);
+  total_ = std::max(done_, total_ - group.flops_per_pass * std::max(passes_left, 0));
 }
 
 void Progress::clear() const {

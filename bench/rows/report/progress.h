@@ -14,7 +14,7 @@ class Progress {
   Progress(Peaks&, const std::vector<Row>& rows, int passes);
 
   double left_seconds() const;  ///< 0: not known
-  /// A line that is written over (terminal), or one per group; pass 0 warms up.
+  /// A line that is written over (terminal), or one per group; pass 0 warms up. `passes` 0: not known.
   void show(const Row&, int pass, int passes);
   void pass_done(const Group&);
   void group_failed(const Group&, int passes_left);

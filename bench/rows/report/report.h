@@ -1,37 +1,45 @@
 #pragma once
-// What becomes of finished rows: a file of Google Benchmark's form, and lines on the screen.
+// What becomes of finished rows: entries of a file, and what the screen shows of them.
 
 #include <benchmark/benchmark.h>
 
-#include <map>
-#include <string>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "bench/io/result_file.h"
 #include "bench/rows/runner.h"
 #include "progress.h"
-#include "table.h"
 
 namespace lamina::bench {
 
+/// Gives the library's runs to whatever keeps or shows them, with what is known of them here: the rows' own names, to
+/// which the library appends "/iterations:1/repeats:3/manual_time", and the processor's time. Runs of passes that never
+/// were are left out; of each row's failed ones the first is kept, without iterations.
 class Report final : public benchmark::BenchmarkReporter {
  public:
-  /// With a table, its lines are shown instead of one line per row.
-  Report(const Runner&, ResultFile&, Screen, Table*, Progress&);
+  using Begin = std::function<void(const Context&)>;
+  using Take = std::function<void(const Run&, const Row&, const Outcome&)>;
+
+  Report(const Runner& runner, Progress& progress, Take take, Begin begin)
+      : runner_(&runner), progress_(&progress), take_(std::move(take)), begin_(std::move(begin)) {}
 
   bool ReportContext(const Context&) override;
   void ReportRuns(const std::vector<Run>&) override;
 
  private:
-  void show(const Row&, const Outcome&);
-
   const Runner* runner_;
-  std::map<std::string, std::string> refused_;  ///< by backend: the last refusal shown
-  std::size_t name_width_ = 0;
-  ResultFile* file_;
-  Screen screen_;
-  Table* table_;
   Progress* progress_;
+  Take take_;
+  Begin begin_;
 };
+
+/// Adds an entry of each run.
+Report file_report(const Runner&, Progress&, ResultFile&);
+/// Lets a reporter of the library print runs, with the counters that people look at. `same_counters`: CSV, whose lines
+/// all have the same columns.
+Report text_report(const Runner&, Progress&, benchmark::BenchmarkReporter& by, bool same_counters);
+/// Prints the table of the published form.
+Report table_report(const Runner&, Progress&);
 
 }  // namespace lamina::bench

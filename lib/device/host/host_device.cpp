@@ -15,6 +15,7 @@
 #endif
 
 #include "lamina/error.h"
+#include "lib/support/address_limit.h"
 #include "lib/support/rounding.h"
 
 namespace lamina {
@@ -79,7 +80,7 @@ void* HostDevice::allocate(std::size_t bytes) {
   if (bytes > std::numeric_limits<std::size_t>::max() - alignment) throw OutOfMemory(bytes, within_limit);
   const std::size_t rounded = aligned(bytes, alignment);
   void* const data = ::operator new (rounded, std::align_val_t{alignment}, std::nothrow);
-  if (data == nullptr) throw OutOfMemory(bytes, std::min(available, within_limit));
+  if (data == nullptr) throw OutOfMemory(bytes, std::min(available, within_limit), address_limit());
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
   if (large) (void)madvise(data, rounded, MADV_HUGEPAGE);  // a hint: correct without it
 #endif

@@ -163,6 +163,8 @@ struct UpdateTensors {
 /// One update: `Update{factors, tensors}`.
 struct Update : UpdateFactors, UpdateTensors {};
 
+constexpr int most_backend_threads = 1024;
+
 struct BackendOptions {
   int threads = 0;  ///< 0: every core this process may use, limited by its quota of processor time
   int device = 0;   ///< which of the backend's devices, counted from 0

@@ -43,7 +43,7 @@ class LAMINA_API DeviceError : public Error {
 /// The device does not have enough memory. For a benchmark this is a result, not a failure.
 class LAMINA_API OutOfMemory : public DeviceError {
  public:
-  OutOfMemory(std::size_t wanted_bytes, std::size_t free_bytes);
+  OutOfMemory(std::size_t wanted_bytes, std::size_t free_bytes, const std::string& reason = {});
   explicit OutOfMemory(const std::string& message);  ///< from a library that does not report sizes: both are 0
   ~OutOfMemory() override;
   std::size_t wanted_bytes() const noexcept { return wanted_bytes_; }

@@ -53,6 +53,7 @@ struct OnnxModel {
   std::vector<OnnxValue> inputs;
   OnnxValue output;
   std::int64_t opset = 0;
+  std::int64_t replaced_batch = 0;  ///< of the file, where the options have another; 0: none
 };
 
 /// Reads a model of opset 6 to 27 and makes a graph of what its output needs. docs/onnx.md lists the operators.

@@ -22,13 +22,13 @@
 #endif
 
 #include "cpu_affinity.h"
+#include "lamina/backend.h"
 #include "lamina/error.h"
 #include "lib/support/busy_guard.h"
 
 namespace lamina::eigen {
 namespace {
 
-constexpr int most_threads = 1024;
 constexpr auto spin_time = std::chrono::microseconds(30);
 constexpr auto long_sleep = std::chrono::milliseconds(1);
 
@@ -57,7 +57,7 @@ int quota_of(const std::filesystem::path& group) {
   double microseconds = 0, period = 0;
   if (!(file >> quota >> period) || period <= 0 || !(std::istringstream(quota) >> microseconds) || microseconds <= 0)
     return 0;
-  return static_cast<int>(std::clamp(std::ceil(microseconds / period), 1.0, static_cast<double>(most_threads)));
+  return static_cast<int>(std::clamp(std::ceil(microseconds / period), 1.0, static_cast<double>(most_backend_threads)));
 }
 
 void relax() {
@@ -83,9 +83,9 @@ bool spin(Ready&& ready) {
 }
 
 int checked(int threads) {
-  if (threads < 0 || threads > most_threads)
-    throw UsageError("eigen: threads is " + std::to_string(threads) + "; give 1 to " + std::to_string(most_threads) +
-                     ", or 0 for every core this process may use");
+  if (threads < 0 || threads > most_backend_threads)
+    throw UsageError("eigen: threads is " + std::to_string(threads) + "; give 1 to " +
+                     std::to_string(most_backend_threads) + ", or 0 for every core this process may use");
   return threads == 0 ? usable_threads() : threads;
 }
 
