@@ -36,11 +36,12 @@ constexpr const char* names_help =
 /// Lets the library read what it wants of the flags that no option took: those of its own. Throws UsageError for
 /// others.
 void give_to_library(const RunOptions& options, const CLI::App& app) {
-  std::vector<std::string> words = {"lamina_bench", "--benchmark_out=/dev/null"};  // without it, it writes no file
+  static char program[] = "lamina_bench";                          // the library keeps the pointer
+  std::vector<std::string> words = {"--benchmark_out=/dev/null"};  // without it, it writes no file
   if (options.screen == Screen::csv) words.emplace_back("--benchmark_format=csv");
   if (!options.time_unit.empty()) words.push_back("--benchmark_time_unit=" + options.time_unit);
   for (const std::string& word : app.remaining()) words.push_back(word);
-  std::vector<char*> pointers;
+  std::vector<char*> pointers = {program};
   for (std::string& word : words) pointers.push_back(word.data());
   int count = static_cast<int>(pointers.size());
   benchmark::Initialize(&count, pointers.data(),
