@@ -1,5 +1,7 @@
 // Which flags go together, and what is said of those that do not.
 
+#include <fstream>
+
 #include "ended.h"
 #include "lamina/choice_cache.h"
 #include "tests/support/catch.h"
@@ -27,7 +29,7 @@ void check_lines(const std::vector<Line>& lines) {
                             R"(; nested() { printf '{"a":%.0s' $(seq 50000); printf 1; printf '}%.0s' $(seq 50000); }
 )";
   for (const auto& [command, status, words] : lines) {
-    write(folder / "line", names + command);
+    std::ofstream(folder / "line") << names << command;
     const Ended ended = run_program("bash " + folder.file("line"), "");
     CAPTURE(command, ended.said);
     CHECK(ended.status == status);
