@@ -196,17 +196,6 @@ TEST_CASE("a memory limit below need is a failed row beside others") {
   REQUIRE(measured == std::map<std::string, int>{{"net/mnist_mlp/inference/eigen/f32/nchw/batch:2", 2}});
 }
 
-TEST_CASE("a result file that cannot be written is an error before anything runs, or at the end") {
-  const Ended folder = run_bench("--benchmark_filter=net/mnist_mlp --benchmark_out=/proc/none/rows.json");
-  REQUIRE(folder.status == 1);
-  REQUIRE_THAT(folder.said, ContainsSubstring("/proc/none") && !ContainsSubstring("net/mnist_mlp/total"));
-  const Ended full = run_bench("--benchmark_filter=net/mnist_mlp --batch=2 --passes=1 --benchmark_out=/dev/full");
-  CAPTURE(full.said);
-  REQUIRE(full.status == 1);
-  REQUIRE_THAT(full.said, ContainsSubstring("No space left") && ContainsSubstring("make room") &&
-                              ContainsSubstring("net/mnist_mlp/total"));
-}
-
 TEST_CASE("weights come from a file, and must fit") {
   using namespace lamina;
   const Folder folder;
