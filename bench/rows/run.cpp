@@ -34,7 +34,7 @@ using Json = nlohmann::ordered_json;
 std::vector<Row> picked(Session& session, const RunOptions& options) {
   std::string left_out;
   std::vector<Row> rows = all_rows(session, options, &left_out);
-  if (!options.networks.empty() && !left_out.empty()) fmt::print(stderr, "{}\n", left_out);
+  if (!options.networks.empty() && !rows.empty() && !left_out.empty()) fmt::print(stderr, "{}\n", left_out);
   std::vector<std::string> names;
   for (const Row& row : rows) names.push_back(row.name);
   const std::vector<bool> chosen = pick(names, options.filter.value_or(default_filter(options)), left_out);
