@@ -32,8 +32,8 @@ TEST_CASE("check takes networks by name, and refuses what it cannot probe") {
   const test::Ended ended = test::run_bench("check mnist_mlp --backend=eigen --coordinates=2 --directions=1");
   CAPTURE(ended.said);
   CHECK(ended.status == 0);
-  CHECK_THAT(ended.said, ContainsSubstring("mnist_mlp on eigen, batch 2, f64:\npassed: ") &&
-                             ContainsSubstring("derivatives"));
+  CHECK_THAT(ended.said,
+             ContainsSubstring("mnist_mlp on eigen, batch 2, f64:\npassed: ") && ContainsSubstring("derivatives"));
   CHECK(test::run_bench("check mnist_mlp --directions=0").status == 2);
   CHECK(test::run_bench("check mnist_mlp --inference").status == 2);
 }
