@@ -179,6 +179,8 @@ TEST_CASE("an extent by a name that no file leaves open is refused, with those t
   CAPTURE(both.said);
   CHECK(both.status == 0);
   CHECK_THAT(both.said, ContainsSubstring("3x8x6") && ContainsSubstring("3x4x4"));
+  CHECK_THAT(test::run_bench("memory --backend=eigen --onnx=" + whole).said,
+             ContainsSubstring(whole + " was exported with a batch of 1; it is taken with --batch=16\n"));
 }
 
 TEST_CASE("two files of one name are refused, whatever is done with them") {
