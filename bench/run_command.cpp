@@ -26,8 +26,10 @@ constexpr const char* names_help =
     "  setup/<net>/<device|graph|plan|first_pass>/<backend>/<f32|f64>/<layout>/batch:<n>\n"
     "  train/<workload>/epoch/<backend>/<f32|f64>/<layout>/batch:<n>\n"
     "After these, where it is not the default: /image:<n> /instruction_set:<name> /width_divisor:<n>\n"
-    "/onnx_extents:<name=n,...> /onnx_output:<name> /graph /recompute /unfused /softmax:<0|1> /input_gradient:<0|1>\n"
-    "/accumulate:<0|1> /deterministic /max_error:<e> /workspace_limit:<bytes> /measured /choices /synthetic:<share>\n\n"
+    "/onnx_extents:<name=n,...> /onnx_output:<name> /graph /cold /recompute /unfused /softmax:<0|1>\n"
+    "/input_gradient:<0|1> /accumulate:<0|1> /deterministic /max_error:<e> /workspace_limit:<bytes> /measured "
+    "/choices\n"
+    "/synthetic:<share>\n\n"
     "Google Benchmark's other flags do what they do there: --benchmark_report_aggregates_only,\n"
     "--benchmark_display_aggregates_only, --benchmark_enable_random_interleaving, --benchmark_counters_tabular,\n"
     "--benchmark_color, --benchmark_context=KEY=VALUE,..., --benchmark_perf_counters, --v, and where the version has\n"
@@ -102,6 +104,7 @@ Action run_command(CLI::App& app) {
   app.add_flag("--cuda_graph", options->cuda_graph,
                "Rows net/...: forward and backward each recorded as a CUDA graph, and its launch timed")
       ->group(what);
+  app.add_flag("--cold", options->cold, "Rows layer/...: each pass begins with empty caches")->group(what);
   app.add_option("--data", options->train_data, "Rows train/...: folder of the real files; default: synthetic sets")
       ->check(CLI::ExistingDirectory)
       ->group(what);

@@ -14,8 +14,8 @@
 namespace lamina::bench {
 
 LayerRun::LayerRun(Backend& backend, const Graph& graph, const Options& options, Pass pass,
-                   const SharedReference& shared)
-    : pass_(pass), plan_(graph, backend, options), stopwatch_(plan_, true) {
+                   const SharedReference& shared, bool cold)
+    : pass_(pass), plan_(graph, backend, options), stopwatch_(plan_, true, cold) {
   const auto call =
       std::find_if(plan_.calls().begin(), plan_.calls().end(), [&](const Call& c) { return c.covers(pass); });
   if (call == plan_.calls().end())
@@ -55,10 +55,10 @@ void LayerRun::look(double seconds) {
 
 std::unique_ptr<LayerRun> open_layer(Backend& backend, const Config& c, const Graph& graph, const Node& node, Pass pass,
                                      const NamedAlgorithm& algorithm, const Choice& demands,
-                                     const SharedReference& reference) {
+                                     const SharedReference& reference, bool cold) {
   try {
     return std::make_unique<LayerRun>(backend, alone(graph, node),
-                                      layer_options(c, node, pass, algorithm.name, demands), pass, reference);
+                                      layer_options(c, node, pass, algorithm.name, demands), pass, reference, cold);
   } catch (const UsageError& error) {
     if (algorithm.listed) throw;
     throw Unsupported(error.what());

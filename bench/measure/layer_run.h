@@ -30,9 +30,9 @@ struct LayerFacts {
 class LayerRun {
  public:
   /// Makes a plan of the graph, of one node, and runs it once, to warm up; on a GPU until its clock has settled. The
-  /// results of runs are compared as the tuner does it: of a short pass those of the first runs only. Throws
-  /// Unsupported where there is nothing to run, and what Plan throws.
-  LayerRun(Backend&, const Graph& graph, const Options&, Pass, const SharedReference&);
+  /// results of runs are compared as the tuner does it: of a short pass those of the first runs only. With `cold` each
+  /// run begins with empty caches. Throws Unsupported where there is nothing to run, and what Plan throws.
+  LayerRun(Backend&, const Graph& graph, const Options&, Pass, const SharedReference&, bool cold = false);
 
   Sample run();  ///< one timed run
   const LayerFacts& facts() const { return facts_; }
@@ -53,7 +53,7 @@ class LayerRun {
 /// The named algorithm on a layer of the network, under the demands. Throws what LayerRun throws, and Unsupported for
 /// an algorithm that the backend does not know for the layer.
 std::unique_ptr<LayerRun> open_layer(Backend&, const Config&, const Graph&, const Node&, Pass, const NamedAlgorithm&,
-                                     const Choice& demands, const SharedReference&);
+                                     const Choice& demands, const SharedReference&, bool cold = false);
 
 /// "strict, deterministic, error 1.2e-07 of the terms": what a row says of itself.
 std::string to_string(const LayerFacts&);

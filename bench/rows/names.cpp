@@ -40,6 +40,7 @@ RowKey layer_key(const Config& c, std::string_view node, std::string_view pass, 
   RowKey key = key_of("layer", c, pass, options);
   key.layer = node;
   key.algorithm = algorithm;
+  if (options.cold) key.differs.emplace_back("cold", "");
   add_limits(key, options.plan.choice);
   return key;
 }

@@ -25,6 +25,7 @@ struct RunOptions : PlanningSettings {
   double train_share = 0.1;            ///< of a synthetic set's samples
   bool energy = false;                 ///< joules of the passes of whole networks
   bool cuda_graph = false;             ///< a network's passes recorded once and launched whole
+  bool cold = false;                   ///< layers begin with empty caches
   bool table = false;                  ///< print the table of the published form
   bool quick = false;                  ///< only three networks
 };

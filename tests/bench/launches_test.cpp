@@ -54,6 +54,26 @@ TEST_CASE("a layer's time is the device's, its launches hidden") {
     }
 }
 
+TEST_CASE("a cold layer begins each pass behind a write of other memory, which is not timed, and its name says so") {
+  for (const bool cold : {false, true}) {
+    Model model;
+    model.options.cold = cold;
+    for (const Row& row : layer_rows(model.session, model.options, model.config))
+      CHECK(to_string(row.key).ends_with("/cold") == cold);
+    const auto layer = model.open("backward_data", true);
+    int fills = 0;
+    model.backend->device().at_fill = [&](std::size_t bytes) {
+      ++fills;
+      CHECK(bytes >= std::size_t{200} << 20);
+      model.backend->device().launch(1e-6, 100e-6);
+    };
+    for (int i = 1; i <= 3; ++i) {
+      CHECK(layer->pass()[0].seconds == Approx(1e-3));
+      CHECK(fills == (cold ? i : 0));
+    }
+  }
+}
+
 TEST_CASE("a layer whose launches no delay hides says that they are included") {
   for (const char* pass : pass_names) {
     CAPTURE(pass);

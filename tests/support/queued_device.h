@@ -19,6 +19,7 @@ class QueuedDevice final : public Device {
   std::vector<double> holds;  ///< the requests to hold()
   int waits = 0;              ///< calls of synchronize()
   std::function<DeviceState()> reading = [] { return DeviceState{}; };
+  std::function<void(std::size_t bytes)> at_fill = [](std::size_t) {};  ///< called by fill()
 
   /// Work with the host's time to enqueue it, and then the device's time.
   void launch(double host_seconds, double device_seconds) {
@@ -32,7 +33,10 @@ class QueuedDevice final : public Device {
   void release(void* data) noexcept override { memory_.release(data); }
   void upload(void* to, const void* from, std::size_t bytes) override { wait(), memory_.upload(to, from, bytes); }
   void download(void* to, const void* from, std::size_t bytes) override { wait(), memory_.download(to, from, bytes); }
-  void fill(void* to, unsigned char byte, std::size_t bytes) override { memory_.fill(to, byte, bytes); }
+  void fill(void* to, unsigned char byte, std::size_t bytes) override {
+    at_fill(bytes);
+    memory_.fill(to, byte, bytes);
+  }
   void synchronize() override { ++waits, wait(); }
   std::unique_ptr<Timer> timer() override { return std::make_unique<Marks>(*this); }
   double longest_hold() const override { return longest; }
