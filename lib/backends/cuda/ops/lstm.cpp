@@ -2,6 +2,7 @@
 //
 //   persistent  all steps in one launch, a block for some images; for at most 128 hidden values, the default there
 //   steps       a launch per step; for any number
+//   steps+gemm  the same, with our own products: needs no cuBLAS
 //
 // Forward: x as rows; one product with the input weights (or the chosen columns, for ids); the steps. Backward, one
 // call for weights and x: the steps give the gradients of the gates' arguments as rows, the rest are products of them:
@@ -19,7 +20,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-constexpr const char* persistent_name = "persistent";
+constexpr const char *persistent_name = "persistent", *own_products_name = "steps+gemm";
 
 struct Layer {
   LstmExtent extent;
@@ -187,7 +188,7 @@ std::string algorithm_of(const std::string& unit, const Spec& spec, const Choice
     if (name == persistent_name)
       throw Unsupported(unit + ": persistent is for at most " + std::to_string(lstm_persistent_hidden) +
                         " hidden values; use steps");
-    throw UsageError(unit + ": no algorithm '" + name + "'; there are: persistent, steps");
+    throw UsageError(unit + ": no algorithm '" + name + "'; there are: persistent, steps, steps+gemm");
   }
   return named.empty() ? known.front() : named;
 }
@@ -196,8 +197,8 @@ std::string algorithm_of(const std::string& unit, const Spec& spec, const Choice
 
 std::vector<std::string> lstm_algorithms(const Spec& spec, Pass pass) {
   if (pass != Pass::forward && pass != Pass::backward_params && pass != Pass::backward_data) return {};
-  if (std::get<Lstm>(spec.op).hidden > lstm_persistent_hidden) return {"steps"};
-  return {persistent_name, "steps"};
+  if (std::get<Lstm>(spec.op).hidden > lstm_persistent_hidden) return {"steps", own_products_name};
+  return {persistent_name, "steps", own_products_name};
 }
 
 Lowered lower(const Lstm& op, const Spec& spec, const Choice& choice, Machine& machine) {
@@ -222,7 +223,7 @@ Lowered lower(const Lstm& op, const Spec& spec, const Choice& choice, Machine& m
     const auto add = [&](std::vector<Pass> passes, auto function, auto bytes) {
       const std::string algorithm = algorithm_of(unit, spec, choice, passes);
       l.persistent = algorithm == persistent_name;
-      l.blas = machine.has_blas() ? &machine : nullptr;
+      l.blas = machine.has_blas() && algorithm != own_products_name ? &machine : nullptr;
       if (l.blas != nullptr && bytes(l) > choice.workspace_limit) l.blas = nullptr;
       if (l.blas != nullptr) machine.make_blas(spec.y.dtype);
       lowered.steps.push_back(launches(
