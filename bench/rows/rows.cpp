@@ -34,6 +34,7 @@ std::string rerun_of(const Row& row, const RunOptions& options) {
     more.push_back(fmt::format("{}={}", flag, value));
   };
   if (row.key.what == "layer" || row.key.what == "train") settings.plan.choices.clear();
+  if (row.key.what == "layer" && options.cold) more.emplace_back("--cold");
   if (row.key.what == "train") {
     c.batch = 0;  // that of the workload
     if (!options.train_data.empty()) add_value("--data", options.train_data.string());
