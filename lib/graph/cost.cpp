@@ -114,6 +114,7 @@ struct Forward {
   }
   double flops(const Add&) const { return static_cast<double>(x.size() - 1) * count(shapes.y); }
   double flops(const Multiply&) const { return count(shapes.y); }
+  double flops(const ScaleShift&) const { return 2 * count(x[0]); }
   double flops(const Pad&) const { return 0; }
   double flops(const ChannelShuffle&) const { return 0; }
   double flops(const Concat&) const { return 0; }
@@ -173,6 +174,7 @@ struct BackwardData {
   /// Exponential, add, divide, subtract, scale.
   double operator()(const SigmoidCrossEntropy&) const { return 5 * count(x[0]); }
   double operator()(const Add&) const { return 0; }
+  double operator()(const ScaleShift&) const { return count(x[0]); }
   double operator()(const Pad& op) const {  // what the border shows is added
     return op.by == PadBy::value ? 0 : count(shapes.y) - count(x[0]);
   }

@@ -162,6 +162,12 @@ class Inference {
     return result(x);
   }
 
+  Inferred operator()(const ScaleShift& op) const {
+    const Shape& x = only_input();
+    const Shape numbers{1, op.by_channel ? x.c : 1, 1, 1};
+    return result(x, {}, {numbers, numbers});
+  }
+
   Inferred operator()(const Pad& op) const {
     const Shape& x = only_input();
     at_least("before", op.before, 0);

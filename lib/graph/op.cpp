@@ -52,6 +52,7 @@ struct Name {
   std::string_view operator()(const Lstm&) const { return "lstm"; }
   std::string_view operator()(const Add&) const { return "add"; }
   std::string_view operator()(const Multiply&) const { return "multiply"; }
+  std::string_view operator()(const ScaleShift&) const { return "scale_shift"; }
   std::string_view operator()(const Pad&) const { return "pad"; }
   std::string_view operator()(const ChannelShuffle&) const { return "channel_shuffle"; }
   std::string_view operator()(const Concat&) const { return "concat"; }
@@ -109,6 +110,7 @@ struct Numbers {
     phrase.unless_default(op.alpha == HardSigmoid{}.alpha, "alpha " + shortest(op.alpha))
         .unless_default(op.beta == HardSigmoid{}.beta, "beta " + shortest(op.beta));
   }
+  void operator()(const ScaleShift& op) const { phrase.unless_default(op.by_channel, "one for all channels"); }
   void operator()(const Pad& op) const {
     phrase.always("before " + text(op.before))
         .always("after " + text(op.after))
@@ -174,6 +176,7 @@ std::vector<std::string_view> parameter_names(const Op& op) {
 
 std::vector<std::string_view> state_names(const Op& op) {
   if (std::holds_alternative<BatchNorm>(op)) return {"running_mean", "running_var"};
+  if (std::holds_alternative<ScaleShift>(op)) return {"scale", "shift"};
   if (std::holds_alternative<Dropout>(op)) return {"step"};
   return {};
 }

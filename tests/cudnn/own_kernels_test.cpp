@@ -105,6 +105,7 @@ TEST_CASE("cudnn: ops that networks from files need are taken with gaps between 
                                          {"", HardSwish{}, {x}},
                                          {"", Silu{}, {x}},
                                          {"", Multiply{}, {x, {2, 4, 1, 1}}},
+                                         {"", ScaleShift{}, {x}},
                                          {"", Pad{.before = 0, .after = 1}, {x}},
                                          {"", ChannelShuffle{2}, {x}}}) {
     INFO(to_string(c));
@@ -134,6 +135,9 @@ TEST_CASE("cudnn: nhwc tensors with pixels are refused where our kernels compute
     CHECK(takes(op, {{2, 3, 2, 2}}));
   CHECK(takes(Multiply{}, {{2, 3, 2, 2}, {2, 3, 2, 2}}));
   CHECK_FALSE(takes(Multiply{}, {{2, 3, 2, 2}, {2, 3, 1, 1}}));
+  CHECK(takes(ScaleShift{.by_channel = false}, {{2, 3, 2, 2}}));
+  CHECK(takes(ScaleShift{}, {{2, 3, 1, 1}}));
+  CHECK_FALSE(takes(ScaleShift{}, {{2, 3, 2, 2}}));
   CHECK(takes(ChannelShuffle{3}, {{2, 3, 1, 1}}));
   CHECK_FALSE(takes(ChannelShuffle{3}, {{2, 3, 1, 2}}));
   CHECK_FALSE(takes(Pad{.before = 0, .after = 1}, {{2, 3, 1, 1}}));

@@ -39,6 +39,7 @@ const std::vector<Case>& cases() {
       {"", Silu{}, {map}},
       {"", Multiply{}, {map, map}},
       {"", Multiply{}, {map, {map.n, map.c, 1, 1}}},
+      {"", ScaleShift{}, {map}},
       {"", Pad{.before = 1, .after = {0, 2}, .value = 5}, {map}},
       {"", Pad{.before = 1, .after = {0, 2}, .by = PadBy::wrap}, {map}},
       {"", ChannelShuffle{7}, {map}},

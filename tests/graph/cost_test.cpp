@@ -156,6 +156,12 @@ TEST_CASE("a product reads both factors for both gradients, and a plane's factor
   check(Multiply{}, {x, {2, 3, 1, 1}}, Pass::backward_data, 72, 30 + 24 + 30);
 }
 
+TEST_CASE("a scale and shift reads its numbers in every pass") {
+  const Shape x{2, 3, 2, 2};
+  for (const Pass pass : {Pass::forward, Pass::recompute}) check(ScaleShift{}, {x}, pass, 48, 24 + 24 + 6);
+  check(ScaleShift{.by_channel = false}, {x}, Pass::backward_data, 24, 24 + 24 + 2);
+}
+
 TEST_CASE("joins and slices move what they touch") {
   const Shape x{1, 4, 1, 1};
   check(Add{}, {x, x, x}, Pass::forward, 8, 16);

@@ -180,6 +180,8 @@ TEST_CASE("products, borders and shuffles") {
   CHECK_THROWS_AS(infer(Multiply{}, {{2, 3, 4, 5}, {2, 3, 4, 1}}), ShapeError);
   CHECK_THROWS_AS(infer(Multiply{}, {{2, 3, 4, 5}}), ShapeError);
   CHECK_THROWS_AS(infer(ChannelShuffle{4}, {{2, 6, 4, 5}}), ShapeError);
+  CHECK(infer(ScaleShift{}, {{2, 3, 4, 5}}).state == Shapes{{1, 3, 1, 1}, {1, 3, 1, 1}});
+  CHECK(infer(ScaleShift{.by_channel = false}, {{2, 3, 4, 5}}).state == Shapes{{1, 1, 1, 1}, {1, 1, 1, 1}});
 }
 
 TEST_CASE("an error names the op with its numbers, the reason, and every shape") {

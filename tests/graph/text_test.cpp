@@ -80,6 +80,8 @@ TEST_CASE("an op prints every number that is not the default") {
   CHECK(to_string(Op{Silu{}}) == "silu");
   CHECK(to_string(Op{Add{}}) == "add");
   CHECK(to_string(Op{Multiply{}}) == "multiply");
+  CHECK(to_string(Op{ScaleShift{}}) == "scale_shift");
+  CHECK(to_string(Op{ScaleShift{.by_channel = false}}) == "scale_shift(one for all channels)");
   CHECK(to_string(Op{Pad{.before = {1, 2}, .after = 0, .value = 0.5}}) == "pad(before 1x2, after 0x0, value 0.5)");
   CHECK(to_string(Op{Pad{.before = 1, .after = 1, .by = PadBy::reflect}}) == "pad(before 1x1, after 1x1, by reflect)");
   CHECK(to_string(Op{ChannelShuffle{2}}) == "channel_shuffle(groups 2)");
@@ -98,6 +100,7 @@ TEST_CASE("parameters and state are named as PyTorch names them") {
   CHECK(parameter_names(Lstm{.hidden = 1}) == Names{"weight_ih_l0", "weight_hh_l0", "bias_l0"});
   CHECK(parameter_names(Relu{}).empty());
   CHECK(state_names(BatchNorm{}) == Names{"running_mean", "running_var"});
+  CHECK(state_names(ScaleShift{}) == Names{"scale", "shift"});
   CHECK(state_names(Dropout{}) == Names{"step"});
   CHECK(state_names(Conv{.channels = 1, .kernel = 1}).empty());
 }

@@ -84,6 +84,7 @@ TEST_CASE("a call of one op costs what the op costs alone") {
                                Silu{},
                                Add{},
                                Multiply{},
+                               ScaleShift{},
                                Pad{.before = 1, .after = {0, 2}},
                                Pad{.before = 1, .after = {0, 2}, .by = PadBy::edge},
                                ChannelShuffle{3},

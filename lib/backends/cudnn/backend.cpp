@@ -26,7 +26,8 @@ bool takes_nhwc(const Spec& spec) {
   const Op& op = spec.op;
   if (holds<Dropout>(op) || holds<Lrn>(op) || holds<Lstm>(op) || holds<Pad>(op) || spec.y.dtype != DType::f32)
     return false;
-  const bool of_planes = holds<Multiply>(op) && spec.x[0].shape != spec.x[1].shape;
+  const auto* const scale = std::get_if<ScaleShift>(&op);
+  const bool of_planes = (holds<Multiply>(op) && spec.x[0].shape != spec.x[1].shape) || (scale && scale->by_channel);
   const bool only_without_pixels =
       holds<Softmax>(op) || holds<Embedding>(op) || holds<ChannelShuffle>(op) || is_loss(op) || of_planes;
   return !only_without_pixels || spec.x[0].shape.plane() == 1;
@@ -35,7 +36,7 @@ bool takes_nhwc(const Spec& spec) {
 /// Ops of our kernels, whose images may have gaps between them.
 bool is_own_with_pitch(const Op& op) {
   return holds<Clip>(op) || holds<HardSigmoid>(op) || holds<HardSwish>(op) || holds<Silu>(op) || holds<Multiply>(op) ||
-         holds<Pad>(op) || holds<ChannelShuffle>(op);
+         holds<ScaleShift>(op) || holds<Pad>(op) || holds<ChannelShuffle>(op);
 }
 
 void check_tensor(const Spec& spec, const TensorSpec& tensor) {

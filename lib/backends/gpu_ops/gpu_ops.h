@@ -85,6 +85,7 @@ Lowered lower(const HardSigmoid&, const Spec&, const Launcher&);
 Lowered lower(const HardSwish&, const Spec&, const Launcher&);
 Lowered lower(const Silu&, const Spec&, const Launcher&);
 Lowered lower(const Multiply&, const Spec&, const Launcher&);
+Lowered lower(const ScaleShift&, const Spec&, const Launcher&);
 Lowered lower(const Pad&, const Spec&, const Launcher&);
 Lowered lower(const ChannelShuffle&, const Spec&, const Launcher&);
 Lowered lower(const SoftmaxCrossEntropy&, const Spec&, const Launcher&);

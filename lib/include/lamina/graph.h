@@ -19,7 +19,7 @@ struct Node {
   std::vector<int> inputs;
   Shape shape;                ///< of the value it makes
   std::vector<Shape> params;  ///< weights first, then bias (BatchNorm: scale, shift)
-  std::vector<Shape> state;   ///< BatchNorm: running mean, running variance; Dropout: step
+  std::vector<Shape> state;   ///< BatchNorm: running mean, running variance; ScaleShift: scale, shift; Dropout: step
 };
 
 class Graph;
@@ -99,6 +99,7 @@ LAMINA_API Value embedding(Value ids, std::string name, Embedding op);
 LAMINA_API Value lstm(Value x, std::string name, Lstm op);
 LAMINA_API Value add(Value a, Value b, std::string name = {});
 LAMINA_API Value multiply(Value a, Value b, std::string name = {});
+LAMINA_API Value scale_shift(Value x, std::string name, ScaleShift op = {});
 LAMINA_API Value pad(Value x, std::string name, Pad op);
 LAMINA_API Value channel_shuffle(Value x, std::string name, ChannelShuffle op);
 LAMINA_API Value concat(const std::vector<Value>& x, std::string name = {});

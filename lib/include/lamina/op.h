@@ -260,6 +260,14 @@ struct Multiply {
   bool operator==(const Multiply&) const = default;
 };
 
+/// y[n,c,h,w] = scale[c] x[n,c,h,w] + shift[c]; dx = scale[c] dy. Not `by_channel`: one scale and one shift for all.
+/// These are numbers that training leaves as they are, such as the mean and deviation of images: state that no pass
+/// changes. State: scale, shift, each 1 x C x 1 x 1, or 1 x 1 x 1 x 1. They start as 1 and 0.
+struct ScaleShift {
+  bool by_channel = true;
+  bool operator==(const ScaleShift&) const = default;
+};
+
 /// What a border is made of: a number; or cells of the image: those at its edge, those that a mirror in the middle of
 /// the edge shows, those at the other end.
 enum class PadBy : std::uint8_t { value, edge, reflect, wrap };
@@ -300,9 +308,10 @@ struct Slice {
 };
 
 /// Every op. A new op does not compile until inference, cost and every backend handle it.
-using Op = std::variant<Input, Conv, MaxPool, AveragePool, GlobalAveragePool, BatchNorm, Lrn, Relu, FullyConnected,
-                        Dropout, Softmax, Sigmoid, Tanh, Clip, HardSigmoid, HardSwish, Silu, SoftmaxCrossEntropy,
-                        SigmoidCrossEntropy, Embedding, Lstm, Add, Multiply, Pad, ChannelShuffle, Concat, Slice>;
+using Op =
+    std::variant<Input, Conv, MaxPool, AveragePool, GlobalAveragePool, BatchNorm, Lrn, Relu, FullyConnected, Dropout,
+                 Softmax, Sigmoid, Tanh, Clip, HardSigmoid, HardSwish, Silu, SoftmaxCrossEntropy, SigmoidCrossEntropy,
+                 Embedding, Lstm, Add, Multiply, ScaleShift, Pad, ChannelShuffle, Concat, Slice>;
 
 /// "conv", "max_pool", ...: the stem of files, pages and row names.
 LAMINA_API std::string_view op_name(const Op&);
@@ -313,7 +322,7 @@ LAMINA_API std::string to_string(const Op&);
 struct Inferred {
   Shape y;
   std::vector<Shape> params;  ///< weights first, then bias (BatchNorm: scale, shift)
-  std::vector<Shape> state;   ///< BatchNorm: running mean, running variance; Dropout: step
+  std::vector<Shape> state;   ///< BatchNorm: running mean, running variance; ScaleShift: scale, shift; Dropout: step
 };
 
 /// Throws ShapeError, naming the op and every input shape: wrong number of inputs, extents that do not match, a y that
@@ -325,7 +334,7 @@ LAMINA_API Inferred infer(const Op&, const std::vector<Shape>& x);
 LAMINA_API std::int64_t whole_numbers(const Op&, const std::vector<Shape>& x, std::size_t i);
 
 /// Last part of the names of an op's parameters and state: "weight", "bias"; "weight_ih_l0", "weight_hh_l0", "bias_l0";
-/// "running_mean", "running_var"; "step".
+/// "running_mean", "running_var"; "scale", "shift"; "step".
 LAMINA_API std::vector<std::string_view> parameter_names(const Op&);
 LAMINA_API std::vector<std::string_view> state_names(const Op&);
 

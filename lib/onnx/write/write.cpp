@@ -124,6 +124,14 @@ class Exporter {
     emit(NodeOut(operands.size() == 2 ? "Add" : "Sum", node_->name, operands, node_->name));
   }
   void operator()(const Multiply&) { emit(NodeOut("Mul", node_->name, all(), node_->name)); }
+  void operator()(const ScaleShift& op) {
+    const std::string x = same(0), scaled = beside(".scaled");
+    std::vector<std::int64_t> extents;
+    if (op.by_channel) extents = {node_->shape.c};
+    if (op.by_channel && !matrix_[id_]) extents.insert(extents.end(), {1, 1});
+    emit(NodeOut("Mul", node_->name, {x, parameter("scale", extents)}, scaled));
+    emit(NodeOut("Add", scaled, {scaled, parameter("shift", extents)}, node_->name));
+  }
   void operator()(const Pad& op) {
     const std::string pads = add_integers(".pads", {0, 0, op.before.h, op.before.w, 0, 0, op.after.h, op.after.w});
     const std::string value = add_number(".value", op.value);

@@ -79,7 +79,7 @@ void fill_state(const Plan& plan, const Node& node) {
     if (state.dtype == DType::u64) {
       device.fill(state.data, 0, static_cast<std::size_t>(state.shape.count()) * size_of(state.dtype));
     } else {
-      fill_constant(device, state, states[k] == "running_var" ? 1 : 0);
+      fill_constant(device, state, states[k] == "running_var" || states[k] == "scale" ? 1 : 0);
     }
   }
 }

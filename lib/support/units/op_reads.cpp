@@ -23,7 +23,8 @@ struct DataGradientReads {
   OpReads operator()(const OneOf<Relu, Softmax, Sigmoid, Tanh, Clip, HardSigmoid> auto&) const { return {.y = true}; }
   OpReads operator()(const OneOf<SoftmaxCrossEntropy, SigmoidCrossEntropy> auto&) const { return {.x = Inputs::all}; }
   OpReads operator()(const Multiply&) const { return {.x = Inputs::others}; }
-  OpReads operator()(const Dropout&) const { return {.state = true}; }  // the mask follows from the step
+  /// The mask of a Dropout follows from its step.
+  OpReads operator()(const OneOf<Dropout, ScaleShift> auto&) const { return {.state = true}; }
   /// dy alone; the positions of max pooling's maxima are saved.
   OpReads operator()(const OneOf<MaxPool, AveragePool, GlobalAveragePool, Add, Pad, ChannelShuffle, Concat, Slice,
                                  Embedding, Input> auto&) const {
@@ -36,7 +37,10 @@ struct DataGradientReads {
 OpReads op_reads(const Op& op, Pass pass) {
   switch (pass) {
     case Pass::forward: return {.x = Inputs::all, .params = every, .state = true};
-    case Pass::recompute: return {.x = Inputs::all, .params = std::holds_alternative<Embedding>(op) ? 1 : 0};
+    case Pass::recompute:
+      return {.x = Inputs::all,
+              .params = std::holds_alternative<Embedding>(op) ? 1 : 0,
+              .state = std::holds_alternative<ScaleShift>(op)};
     case Pass::backward_params: return {.x = Inputs::all};
     case Pass::backward_data: return std::visit(DataGradientReads{}, op);
     case Pass::prepare: break;

@@ -53,6 +53,7 @@ std::vector<Case> kernel_cases() {
     all.push_back({"by element", BatchNorm{}, {shape}, {add, relu}});
     all.push_back({"by element", Multiply{}, {shape, shape}});
     all.push_back({"by element", Multiply{}, {shape, {shape.n, shape.c, 1, 1}}});
+    all.push_back({"by element", ScaleShift{}, {shape}});
     all.push_back({"by element", Add{}, {shape, shape}});
     all.push_back({"by element", Add{}, {shape, shape, shape}});
   }

@@ -42,7 +42,8 @@ Lrn random_lrn(Dice& dice) {
 }
 
 Op random_pointwise(Dice& dice) {
-  switch (dice(0, 3)) {
+  switch (dice(0, 4)) {
+    case 4: return ScaleShift{.by_channel = dice.chance(0.7)};
     case 0: return Clip{.low = dice(-4, 0) * 0.25, .high = dice(1, 4) * 0.25};
     case 1: return HardSigmoid{.alpha = dice(1, 4) * 0.25, .beta = 0.5};
     case 2: return HardSwish{};

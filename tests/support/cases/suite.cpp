@@ -46,7 +46,8 @@ void draw_stage(Feed& feed, const Stage& stage, bool first, std::uint64_t key, F
   const Inferred inferred = infer(stage.c.op, stage.c.x);
   for (const Shape& shape : inferred.params) feed.w.push_back(draw(shape));
   for (std::size_t i = 0; i < inferred.state.size(); ++i) {
-    Values values = normal(inferred.state[i], ++key);
+    const bool is_factor = std::holds_alternative<ScaleShift>(stage.c.op);
+    Values values = is_factor ? draw(inferred.state[i]) : normal(inferred.state[i], ++key);
     for (double& value : values) {
       if (std::holds_alternative<Dropout>(stage.c.op)) value = 5;  // the step
       if (std::holds_alternative<BatchNorm>(stage.c.op) && i == 1)

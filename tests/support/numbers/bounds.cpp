@@ -255,6 +255,20 @@ struct OpBounds {
   }
 
   Bounds operator()(const Multiply&) const { return linear(c, feed, 1, static_cast<double>(x.plane()), 0); }
+  Bounds operator()(const ScaleShift& op) const {
+    const auto number = [&](std::size_t which, std::size_t i) {
+      const std::size_t channel = i / static_cast<std::size_t>(x.plane()) % static_cast<std::size_t>(x.c);
+      return std::abs(feed.state[which][op.by_channel ? channel : 0]);
+    };
+    Bounds bounds = exact(oracle_of(c, feed));
+    for (std::size_t i = 0; i < feed.x[0].size(); ++i) {
+      bounds.y.terms[i] = number(0, i) * std::abs(feed.x[0][i]) + number(1, i);
+      if (training) bounds.dx[0].terms[i] = number(0, i) * std::abs(feed.dy[i]);
+    }
+    bounds.y.count = 2;
+    if (training) bounds.dx[0].count = 1;
+    return bounds;
+  }
   Bounds operator()(const Pad& op) const {
     if (op.by == PadBy::value) return exact(oracle_of(c, feed));
     return linear(c, feed, 0, static_cast<double>(y.plane()), 0);

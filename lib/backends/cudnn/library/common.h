@@ -64,7 +64,7 @@ Lowered lower(const Slice&, const Spec&, const Choice&, Session&);
 /// Ops that the kernels of the backend cuda compute. The library lacks most of them; docs/cudnn.md says what it has of
 /// the others, and why it is not used.
 template <class AnyOp>
-concept OpOfOurKernels = OneOf<AnyOp, Clip, HardSigmoid, HardSwish, Silu, Multiply, Pad, ChannelShuffle,
+concept OpOfOurKernels = OneOf<AnyOp, Clip, HardSigmoid, HardSwish, Silu, Multiply, ScaleShift, Pad, ChannelShuffle,
                                SoftmaxCrossEntropy, SigmoidCrossEntropy, Embedding>;
 Lowered lower(const OpOfOurKernels auto&, const Spec& spec, const Choice&, Session& session) {
   return session.machine().lower_by_kernels(spec);

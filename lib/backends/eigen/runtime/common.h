@@ -54,6 +54,7 @@ Lowered lower(const Embedding&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Lstm&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Add&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Multiply&, const Spec&, const Choice&, const Context&);
+Lowered lower(const ScaleShift&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Pad&, const Spec&, const Choice&, const Context&);
 Lowered lower(const ChannelShuffle&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Concat&, const Spec&, const Choice&, const Context&);

@@ -1,0 +1,68 @@
+// A tensor times fixed numbers, plus others: of each channel, or one pair for all.
+
+#include "lamina/op.h"
+#include "lamina/plan.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/example.h"
+#include "tests/support/cases/suite.h"
+#include "tests/support/catch.h"
+
+using namespace lamina;
+using namespace lamina::test;
+
+namespace {
+
+const std::vector<Case>& scale_shift_cases() {
+  static const std::vector<Case> all = {
+      {"by channel", ScaleShift{}, {{2, 3, 4, 5}}},
+      {"one for all", ScaleShift{.by_channel = false}, {{2, 3, 4, 5}}},
+      {"vectors", ScaleShift{}, {{3, 37, 1, 1}}},
+      {"odd planes", ScaleShift{}, {{2, 5, 3, 7}}},
+      {"large planes", ScaleShift{}, {{1, 2, 97, 89}}},
+      {"in inference", ScaleShift{}, {{2, 3, 4, 4}}, {}, Mode::inference},
+      {"one in inference", ScaleShift{.by_channel = false}, {{3, 11, 1, 2}}, {}, Mode::inference},
+  };
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("scale and shift, by hand: each channel has its own, and the gradient is scaled alike") {
+  check_example({"", ScaleShift{}, {{1, 2, 1, 2}}}, {{{1, 2, 3, 4}}, {}, {{10, -1}, {5, 7}}, {1, 2, 3, 4}, {}, {}},
+                {{15, 25, 4, 3}, {{10, 20, -3, -4}}, {}, {{10, -1}, {5, 7}}});
+}
+
+TEST_CASE("scale and shift, by hand: one pair for all channels") {
+  check_example({"", ScaleShift{.by_channel = false}, {{1, 2, 1, 2}}},
+                {{{1, 2, 3, 4}}, {}, {{0.5}, {-1}}, {1, 2, 3, 4}, {}, {}},
+                {{-0.5, 0, 0.5, 1}, {{0.5, 1, 1.5, 2}}, {}, {}});
+}
+
+TEST_CASE("scale and shift start as 1 and 0, and no training changes them") {
+  Graph graph("fixed");
+  scale_shift(fully_connected(graph.input({2, 3, 1, 1}, "x"), "fc", {.outputs = 2}), "fixed");
+  Plan plan(graph, backend(), {.optimiser = Sgd{.momentum = 0.9, .weight_decay = 0.5}});
+  const auto numbers = [&](const char* name) { return read(backend().device(), plan.state(name)); };
+  CHECK((numbers("fixed.scale") == Values{1, 1} && numbers("fixed.shift") == Values{0, 0}));
+  write(backend().device(), plan.state("fixed.scale"), Values{2, 3});
+  plan.parameters_changed();
+  for (int step = 0; step < 3; ++step) {
+    plan.forward();
+    plan.backward();
+    plan.update(0.1);
+  }
+  CHECK((numbers("fixed.scale") == Values{2, 3} && numbers("fixed.shift") == Values{0, 0}));
+}
+
+TEST_CASE("scale and shift agree with the oracle") {
+  for (const Case& c : scale_shift_cases()) CHECK(check_against_oracle(c));
+}
+
+TEST_CASE("scale and shift are exact in whole numbers") {
+  for (const Case& c : scale_shift_cases()) check_integers(c);
+}
+
+TEST_CASE("scale and shift have the gradients of their differences") {
+  for (const Case& c : scale_shift_cases())
+    if (c.mode == Mode::training) check_differences(c);
+}
