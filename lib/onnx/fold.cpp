@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "aligned.h"
 #include "lamina/error.h"
@@ -302,6 +303,28 @@ Constant pairwise(const Folding& f, double (*of)(double, double)) {
   return y;
 }
 
+/// Over the axes that are given, or all: finish(the sum of term(element), the number of elements).
+Constant reduce(const Folding& f, double (*term)(double), double (*finish)(double, double)) {
+  const Constant& x = f.in(0);
+  const std::optional<Extents> axes = f.attribute_or_input("axes", 1);
+  if (f.node.integer("noop_with_empty_axes", 0) != 0 && (!axes || axes->empty())) return identity(f);
+  std::vector<char> over(x.extents.size(), !axes || axes->empty());
+  for (const std::int64_t axis : axes.value_or(Extents{})) over[axis_of(f.node, axis, over.size())] = 1;
+  Extents kept = x.extents, result;
+  for (std::size_t i = 0; i < over.size(); ++i) {
+    if (over[i]) kept[i] = 1;
+    if (!over[i] || f.node.integer("keepdims", 1) != 0) result.push_back(kept[i]);
+  }
+  Constant place = blank(f, ElementType::i64, kept), y = blank(f, x.type, result);
+  std::iota(place.values.begin(), place.values.end(), 0.0);
+  place = stepped(f, place, x.extents, broadcast_strides(kept, x.extents), 0);
+  for (std::size_t i = 0; i < place.values.size(); ++i)
+    y.values[static_cast<std::size_t>(place.values[i])] += term(x.at(static_cast<std::int64_t>(i)));
+  const auto sums = static_cast<double>(y.values.size());
+  for (double& value : y.values) value = finish(value, static_cast<double>(x.count()) / sums);
+  return y;
+}
+
 Constant where(const Folding& f) {
   const Extents extents = broadcast(f.node, broadcast(f.node, f.in(0).extents, f.in(1).extents), f.in(2).extents);
   const auto spread = [&](std::size_t i) {
@@ -348,6 +371,23 @@ const std::map<std::string_view, Function>& functions() {
       {"Mul", [](const Folding& f) { return pairwise(f, [](double a, double b) { return a * b; }); }},
       {"Div", [](const Folding& f) { return pairwise(f, [](double a, double b) { return a / b; }); }},
       {"Pow", [](const Folding& f) { return pairwise(f, [](double a, double b) { return std::pow(a, b); }); }},
+      {"Max", [](const Folding& f) { return pairwise(f, [](double a, double b) { return std::max(a, b); }); }},
+      {"Min", [](const Folding& f) { return pairwise(f, [](double a, double b) { return std::min(a, b); }); }},
+      {"ReduceL2",
+       [](const Folding& f) {
+         return reduce(
+             f, [](double a) { return a * a; }, [](double sum, double) { return std::sqrt(sum); });
+       }},
+      {"ReduceMean",
+       [](const Folding& f) {
+         return reduce(
+             f, [](double a) { return a; }, [](double sum, double count) { return sum / count; });
+       }},
+      {"ReduceSum",
+       [](const Folding& f) {
+         return reduce(
+             f, [](double a) { return a; }, [](double sum, double) { return sum; });
+       }},
       {"Equal", [](const Folding& f) { return pairwise(f, [](double a, double b) { return a == b ? 1.0 : 0.0; }); }}};
   return all;
 }

@@ -55,7 +55,7 @@ std::variant<OnnxModel, Constant> Importer::run_or_fold() {
 
   Known* end = known(output_);
   auto* dynamic = end == nullptr ? nullptr : std::get_if<DynamicValue>(&end->is);
-  if (dynamic != nullptr) {
+  if (dynamic != nullptr && !unsure_.contains(output_)) {
     try {
       materialise(*dynamic, true);
     } catch (const Refusal& refusal) {
@@ -80,6 +80,8 @@ void Importer::refuse() const {
   std::string message = name_ + ": " + std::to_string(refusals_.size()) +
                         (refusals_.size() == 1 ? " thing is" : " things are") + " not supported:";
   for (const std::string& refusal : refusals_) message += "\n  " + refusal;
+  if (!unsure_refusals_.empty()) message += "\nbehind them, as far as can be seen, also:";
+  for (const std::string& refusal : unsure_refusals_) message += "\n  " + refusal;
   throw Unsupported(message + "\ndocs/onnx.md lists what is: change these nodes and export the network again");
 }
 
@@ -104,7 +106,7 @@ void Importer::choose_output() {
 
 /// Initializers, constants of the options, and what is left: inputs.
 void Importer::read_inputs() {
-  if (file_.sparse) refusals_.push_back("sparse initializers: they would need to be stored as dense ones");
+  if (file_.sparse) refusals_.push_back("sparse initializers: store them as dense ones");
   for (const TensorMessage& tensor : file_.initializers) {
     if (!values_.emplace(tensor.name, Known{&tensor}).second) {
       throw FileError(in_file(tensor.name) + " is a duplicate initializer");
@@ -267,29 +269,52 @@ void Importer::import_nodes() {
 void Importer::import_node(std::size_t index) {
   const NodeMessage& node = *nodes_[index];
   const Attributes attributes(node, name_);
+  const Operator import = default_domain(node.domain) ? find_operator(node.op_type) : nullptr;
+  const bool unsure = import != nullptr && is_unsure(node);
   const auto report = [&](const std::string& why) {
-    refusals_.push_back(in_quotes(attributes.name()) + " (" + std::string(node.op_type.substr(0, 40)) + ", opset " +
-                        std::to_string(opset_) + "): " + why);
+    (unsure ? unsure_refusals_ : refusals_)
+        .push_back(in_quotes(attributes.name()) + " (" + std::string(node.op_type.substr(0, 40)) + ", opset " +
+                   std::to_string(opset_) + "): " + why);
   };
-  if (!default_domain(node.domain)) {
-    report("the operators of the domain " + in_quotes(node.domain) + " are unknown here");
-    return;
-  }
-  // What reads something that was refused is not refused itself.
   const bool lacks = std::any_of(node.inputs.begin(), node.inputs.end(),
                                  [&](std::string_view input) { return !input.empty() && known(input) == nullptr; });
-  const Operator import = find_operator(node.op_type);
-  if (import == nullptr) {
-    report("this operator is not supported");
-  } else if (!lacks) {
-    try {
-      NodeContext context(*this, index);
-      import(context);
-    } catch (const Refusal& refusal) {
-      report(refusal.why);
-    } catch (const ShapeError& error) {
-      report(error.what());
+  if (import != nullptr && lacks) return;  // what reads something of which nothing is known is not judged
+  try {
+    if (!default_domain(node.domain))
+      throw Refusal{"the operators of the domain " + in_quotes(node.domain) + " are unknown here: use ONNX's own"};
+    if (import == nullptr) throw Refusal{"this operator is not supported"};
+    NodeContext context(*this, index);
+    return import(context);
+  } catch (const Refusal& refusal) {
+    report(refusal.why);
+  } catch (const ShapeError& error) {
+    if (!unsure) report(error.what());
+  } catch (const FileError&) {
+    if (!unsure) throw;
+  }
+  stand_in(node);
+}
+
+bool Importer::is_unsure(const NodeMessage& node) const {
+  return std::any_of(node.inputs.begin(), node.inputs.end(),
+                     [&](std::string_view input) { return unsure_.contains(input); });
+}
+
+/// The outputs of a node that is not read go on like its first computed input, so that the nodes behind it are judged,
+/// too. They are those of most functions of one value.
+void Importer::stand_in(const NodeMessage& node) {
+  for (const std::string_view input : node.inputs) {
+    const Known* found = known(input);
+    const auto* value = found == nullptr ? nullptr : std::get_if<DynamicValue>(&found->is);
+    if (value == nullptr) continue;
+    DynamicValue like{.value = value->value, .view = value->view, .type = value->type};
+    for (const std::string_view output : node.outputs) {
+      if (output.empty() || known(output) != nullptr) continue;
+      like.value = result_.graph.input(like.value.shape(), free_name(std::string(output)));
+      values_[output] = {like};
+      unsure_.insert(output);
     }
+    return;
   }
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <variant>
 #include <vector>
 
@@ -70,8 +71,8 @@ class NodeContext {
   const DynamicValue& pending(std::size_t input) const;  ///< as padded(), perhaps with squares
   Extents extents(std::size_t input) const;
 
-  bool wanted(std::size_t output) const;           ///< whether anything reads it
-  void only_output(std::string_view needs) const;  ///< Refusal if another than the first is wanted
+  bool wanted(std::size_t output) const;             ///< whether anything reads it
+  void only_output(std::string_view instead) const;  ///< Refusal if another than the first is wanted: what to do
   void result(DynamicValue, std::size_t output = 0);
   void result(Constant, std::size_t output = 0);
   void fold();                                    ///< the result from inputs that are all constants
@@ -87,12 +88,18 @@ class NodeContext {
   std::vector<double> numbers(const Constant&) const;
   void consume_budget(std::int64_t computed) const;
 
-  /// y = scale x + shift along the axis `channels` of the result, from the nodes that alone read it: they are done with
-  /// it. With `add_only`, an addition or a subtraction.
-  struct Affine {
-    std::vector<double> scale, shift;  ///< empty: 1, 0
+  /// The only reader of the result, if it adds, subtracts, multiplies or divides by a constant, which is its operand
+  /// `at`.
+  struct Arithmetic {
+    Attributes node;
+    const Constant* constant;
+    std::size_t at;
   };
-  Affine fuse_affine(const Extents& result, std::size_t channels, bool add_only);
+  std::optional<Arithmetic> next_arithmetic() const;
+  void fuse_next();  ///< that reader is done then, with this node's result
+  /// The bias of a product: what an Add right after it adds, one number for each element of the axis `channels` of the
+  /// result. The Add is done then. Empty: there is no such Add.
+  std::vector<double> fuse_bias(const Extents& result, std::size_t channels);
   /// Whether only a Mul reads the result, and multiplies it by this node's input: it is done then, with this one's
   /// result, and its name is that of the result.
   bool fuse_product();
@@ -137,6 +144,8 @@ class Importer {
   void import_nodes();
   void import_node(std::size_t index);
   void inline_graph(std::size_t index, GraphMessage);
+  void stand_in(const NodeMessage&);
+  bool is_unsure(const NodeMessage&) const;  ///< whether it reads what stands in for something, or follows from it
   std::set<std::string_view> reads(const NodeMessage&, int depth = 0) const;
   [[noreturn]] void refuse() const;
 
@@ -169,7 +178,8 @@ class Importer {
   std::set<std::string_view> inlined_;  ///< outputs of inlined graphs
   std::deque<GraphMessage> graphs_;     ///< these graphs
   std::vector<char> live_, done_;
-  std::vector<std::string> refusals_;
+  std::unordered_set<std::string_view> unsure_;  ///< values that stand in for others, and those that follow from them
+  std::vector<std::string> refusals_, unsure_refusals_;
   std::unordered_map<std::string, int> repeats_;  ///< a number for each name: every lower one is taken
   std::int64_t computed_ = 0;
   std::int64_t fixed_batch_ = 0;  ///< in the file, where the options replace it; 0 if it is open

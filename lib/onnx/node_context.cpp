@@ -43,7 +43,8 @@ const Constant& NodeContext::constant(std::size_t input, std::string_view what) 
   if (!has(input)) attributes_.invalid("lacks its input " + std::to_string(input) + ", " + std::string(what));
   const Constant* constant = importer_->constant_of(attributes_.node().inputs[input]);
   if (constant == nullptr) {
-    throw Refusal{std::string(what) + " is computed when the network runs: it would need to be a constant"};
+    throw Refusal{std::string(what) +
+                  " is computed when the network runs: it needs to be a parameter or a constant of the model"};
   }
   return *constant;
 }
@@ -54,7 +55,7 @@ DynamicValue& NodeContext::held(std::size_t input) const {
   Importer::Known* found = importer_->known(name);
   auto* value = found == nullptr ? nullptr : std::get_if<DynamicValue>(&found->is);
   if (value == nullptr) {
-    throw Refusal{"its input " + in_quotes(name) + " is a constant: it would need an op that takes one"};
+    throw Refusal{"its input " + in_quotes(name) + " is a constant: compute its result before the export"};
   }
   return *value;
 }
@@ -84,21 +85,25 @@ bool NodeContext::wanted(std::size_t output) const {
          !importer_->readers(outputs[output]).empty();
 }
 
-void NodeContext::only_output(std::string_view needs) const {
+void NodeContext::only_output(std::string_view instead) const {
   for (std::size_t i = 1; i < attributes_.node().outputs.size(); ++i) {
     if (wanted(i)) {
-      throw Refusal{"its output " + in_quotes(attributes_.node().outputs[i]) + " is used: it would need " +
-                    std::string(needs)};
+      throw Refusal{"its output " + in_quotes(attributes_.node().outputs[i]) +
+                    " is used, which is not supported: " + std::string(instead)};
     }
   }
 }
 
 void NodeContext::result(DynamicValue value, std::size_t output) {
-  importer_->values_[importer_->nodes_[output_of_]->outputs[output]] = {std::move(value)};
+  const std::string_view name = importer_->nodes_[output_of_]->outputs[output];
+  importer_->values_[name] = {std::move(value)};
+  if (importer_->is_unsure(attributes_.node())) importer_->unsure_.insert(name);
 }
 
 void NodeContext::result(Constant constant, std::size_t output) {
-  importer_->values_[attributes_.node().outputs[output]] = {std::make_shared<const Constant>(std::move(constant))};
+  const std::string_view name = attributes_.node().outputs[output];
+  importer_->values_[name] = {std::make_shared<const Constant>(std::move(constant))};
+  if (importer_->is_unsure(attributes_.node())) importer_->unsure_.insert(name);
 }
 
 void NodeContext::fold() {
@@ -108,7 +113,7 @@ void NodeContext::fold() {
   }
   std::optional<Constant> folded =
       onnx::fold(attributes_, opset(), inputs, importer_->folder_, [&](std::int64_t count) { consume_budget(count); });
-  if (!folded) throw Refusal{"its inputs are constants: it would need to be folded"};
+  if (!folded) throw Refusal{"its inputs are constants: compute its result before the export"};
   for (const Constant* input : inputs) folded->of_extents |= input != nullptr && input->of_extents;
   result(std::move(*folded));
 }
@@ -138,50 +143,36 @@ void NodeContext::weights(Value value, std::string_view parameter, Extents exten
       .dtype = dtype, .extents = std::move(extents), .values = std::move(values)};
 }
 
-NodeContext::Affine NodeContext::fuse_affine(const Extents& result, std::size_t channels, bool add_only) {
-  Affine affine;
-  if (attributes_.node().outputs.empty()) return affine;
-  const auto count = static_cast<std::size_t>(result[channels]);
-  for (;;) {
-    const std::string_view output = importer_->nodes_[output_of_]->outputs.front();
-    const std::vector<std::size_t>& readers = importer_->readers(output);
-    if (output == importer_->output_ || readers.size() != 1 || importer_->done_[readers.front()]) return affine;
-    const NodeMessage& next = *importer_->nodes_[readers.front()];
-    const std::string_view op = next.op_type;
-    const bool adds = op == "Add" || op == "Sub", multiplies = !add_only && (op == "Mul" || op == "Div");
-    if ((!adds && !multiplies) || next.inputs.size() != 2 || next.outputs.size() != 1 || !is_of_onnx(next)) {
-      return affine;
-    }
-    const bool second = next.inputs[0] == output;  // whether the constant is the second operand
-    if (next.inputs[0] == next.inputs[1] || (!second && (op == "Sub" || op == "Div"))) return affine;
-    const Constant* constant = importer_->constant_of(next.inputs[second ? 1 : 0]);
-    if (constant == nullptr || constant->count() < 1 || constant->extents.size() > result.size()) return affine;
-
-    // One number, or one for each channel, aligned at the last axis.
-    const Extents its = aligned(Attributes(next, importer_->name_), opset(), constant->extents, result.size());
-    const std::size_t missing = result.size() - its.size();
-    bool per_channel = false;
-    for (std::size_t i = 0; i < its.size(); ++i) {
-      if (its[i] == 1) continue;
-      if (i + missing != channels || its[i] != result[channels]) return affine;
-      per_channel = true;
-    }
-    if (affine.scale.empty()) {
-      consume_budget(2 * result[channels]);
-      affine.scale.assign(count, 1);
-      affine.shift.assign(count, 0);
-    }
-    for (std::size_t c = 0; c < count; ++c) {
-      const double number = constant->at(per_channel ? static_cast<std::int64_t>(c) : 0);
-      if (op == "Add") affine.shift[c] += number;
-      if (op == "Sub") affine.shift[c] -= number;
-      if (op == "Mul") affine.scale[c] *= number, affine.shift[c] *= number;
-      if (op == "Div") affine.scale[c] /= number, affine.shift[c] /= number;
-    }
-    importer_->done_[readers.front()] = 1;
-    output_of_ = readers.front();
-    if (add_only) return affine;
+std::optional<NodeContext::Arithmetic> NodeContext::next_arithmetic() const {
+  if (attributes_.node().outputs.empty()) return std::nullopt;
+  const std::string_view output = importer_->nodes_[output_of_]->outputs.front();
+  const std::vector<std::size_t>& readers = importer_->readers(output);
+  if (output == importer_->output_ || readers.size() != 1 || importer_->done_[readers.front()]) return std::nullopt;
+  const NodeMessage& next = *importer_->nodes_[readers.front()];
+  const std::string_view op = next.op_type;
+  if ((op != "Add" && op != "Sub" && op != "Mul" && op != "Div") || next.inputs.size() != 2 ||
+      next.outputs.size() != 1 || !is_of_onnx(next) || next.inputs[0] == next.inputs[1]) {
+    return std::nullopt;
   }
+  const std::size_t at = next.inputs[0] == output ? 1 : 0;
+  const Constant* constant = importer_->constant_of(next.inputs[at]);
+  return constant == nullptr ? std::nullopt : std::optional(Arithmetic{{next, importer_->name_}, constant, at});
+}
+
+void NodeContext::fuse_next() {
+  output_of_ = importer_->readers(importer_->nodes_[output_of_]->outputs.front()).front();
+  importer_->done_[output_of_] = 1;
+}
+
+std::vector<double> NodeContext::fuse_bias(const Extents& result, std::size_t channels) {
+  const std::optional<Arithmetic> next = next_arithmetic();
+  if (!next || next->node.node().op_type != "Add" || next->constant->extents.size() > result.size()) return {};
+  const Extents its = aligned(next->node, opset(), next->constant->extents, result.size());
+  const std::size_t missing = result.size() - its.size();
+  if (channels < missing || its[channels - missing] != result[channels]) return {};
+  if (next->constant->count() != result[channels]) return {};
+  fuse_next();
+  return numbers(*next->constant);
 }
 
 bool NodeContext::fuse_product() {
@@ -205,7 +196,7 @@ bool NodeContext::fuse_product() {
 void Importer::materialise(DynamicValue& x, bool also_padding) {
   if (x.squares) {
     const Squares& s = *x.squares;
-    if (s.before + s.after + s.size > 0) throw Refusal{"it works on a part of an LRN: it would need the other parts"};
+    if (s.before + s.after + s.size > 0) throw Refusal{"it works on a part of nn.LocalResponseNorm: use the whole"};
     x.value = apply(Multiply{}, {x.value, x.value}, free_name(s.name));
     x.squares.reset();
   }
@@ -215,7 +206,8 @@ void Importer::materialise(DynamicValue& x, bool also_padding) {
 void Importer::materialise_padding(DynamicValue& x) {
   const Padding p = *x.padding;
   constexpr std::int64_t most = std::numeric_limits<int>::max();
-  if (std::max({p.top, p.left, p.bottom, p.right}) > most) throw Refusal{"its pads are beyond what an op Pad takes"};
+  if (std::max({p.top, p.left, p.bottom, p.right}) > most)
+    throw Refusal{"its pads are above 2^31 - 1: use smaller ones"};
   as_image(x);
   x.value = apply(Pad{.before = {static_cast<int>(p.top), static_cast<int>(p.left)},
                       .after = {static_cast<int>(p.bottom), static_cast<int>(p.right)},

@@ -29,6 +29,74 @@ TEST_CASE("limits are a Clip, a Relu or nothing, and of two that cross the upper
   CHECK(op_of(clip({zero, six}, "six", "zero")) == Op(Clip{.low = 0, .high = 0}));
 }
 
+TEST_CASE("a limit by Max or Min with a number is a Clip or a Relu") {
+  const auto limited = [](const char* op, float number, bool first) {
+    const auto limit = first ? node(op, {"k", "x"}, {"y"}) : node(op, {"x", "k"}, {"y"});
+    return op_of(read(of_nodes({limit}, {0, 4}, {tensor("k", {}, {number})})));
+  };
+  CHECK(limited("Max", 0, true) == Op(Relu{}));
+  CHECK(limited("Max", 0.1F, false) == Op(Clip{.low = 0.1, .high = infinity}));
+  CHECK(limited("Min", 6, false) == Op(Clip{.low = -infinity, .high = 6}));
+  CHECK_THROWS_AS(read(of_nodes({node("Max", {"x", "x"}, {"y"})}, {0, 4})), Unsupported);
+  CHECK_THROWS_WITH(read(of_nodes({node("Max", {"x", "k"}, {"y"})}, {0, 4}, {tensor("k", {4}, {1, 2, 3, 4})})),
+                    ContainsSubstring("limit by one number"));
+}
+
+TEST_CASE("constants of arithmetic are fixed numbers, one for all or one for each channel") {
+  // x * relu6(x + 3) / 6
+  const OnnxModel swish =
+      read(of_nodes({node("Add", {"x", "three"}, {"a"}), node("Clip", {"a", "zero", "six"}, {"c"}),
+                     node("Mul", {"x", "c"}, {"p"}), node("Div", {"p", "six"}, {"y"})},
+                    {1, 4, 1, 2}, {tensor("three", {}, {3}), tensor("zero", {}, {0}), tensor("six", {}, {6})}));
+  REQUIRE(swish.graph.nodes().size() == 5);
+  CHECK(swish.graph.parameter_count() == 0);
+  CHECK(swish.graph.node("a").op == Op(ScaleShift{.by_channel = false}));
+  CHECK(swish.weights.at("a.shift").values == std::vector<double>{3});
+  CHECK(swish.weights.at("y.scale").values == std::vector<double>{1.0 / 6});
+  CHECK(output_of(swish)[1] == Approx(4.0 / 6));
+  // ((1 - (x - mean) / deviation) * 0.1: of each channel, and as it was written
+  const OnnxModel image = read(of_nodes({node("Sub", {"x", "mean"}, {"m"}), node("Div", {"m", "deviation"}, {"d"}),
+                                         node("Sub", {"one", "d"}, {"o"}), node("Mul", {"o", "tenth"}, {"y"})},
+                                        {1, 2, 1, 1},
+                                        {tensor("mean", {2, 1, 1}, {1, 2}), tensor("deviation", {2, 1, 1}, {2, 4}),
+                                         tensor("one", {}, {1}), tensor("tenth", {}, {0.1F})}));
+  REQUIRE(image.graph.nodes().size() == 2);
+  CHECK(image.graph.node("m").op == Op(ScaleShift{}));
+  CHECK(image.weights.at("m.scale").values == std::vector<double>{-0.5 * 0.1, -0.25 * 0.1});
+  CHECK(image.weights.at("m.shift").values == std::vector<double>{1.5 * 0.1, 1.5 * 0.1});
+}
+
+TEST_CASE("what is added right after a product, one number for each of its results, is its bias and trains") {
+  const auto sum = [](const std::string& operand, const char* op) {
+    return read(of_nodes({node("Gemm", {"x", "w"}, {"g"}, {}, "fc"), node(op, {"g", "k"}, {"y"})}, {1, 2},
+                         {tensor("w", {2, 2}, {1, 2, 3, 4}), operand}));
+  };
+  CHECK(sum(tensor("k", {2}, {5, 6}), "Add").weights.at("fc.bias").values == std::vector<double>{5, 6});
+  for (const auto& [operand, op] :
+       {std::pair(tensor("k", {}, {5}), "Add"), {tensor("k", {2}, {5, 6}), "Sub"}, {tensor("k", {2}, {5, 6}), "Mul"}}) {
+    const OnnxModel fixed = sum(operand, op);
+    CHECK(fixed.graph.node("fc").op == Op(FullyConnected{.outputs = 2, .bias = false}));
+    CHECK(fixed.graph.node("y").state.size() == 2);
+  }
+}
+
+TEST_CASE("weights that a file computes by sums over their axes are folded") {
+  const std::vector<float> v = {3, 0, 4, 0, 6, 8};
+  const OnnxModel normed =
+      read(of_nodes({node("ReduceL2", {"v", "axes"}, {"n"}), node("Div", {"v", "n"}, {"u"}),
+                     node("Mul", {"u", "g"}, {"w"}), node("Gemm", {"x", "w"}, {"y"}, {{"transB", std::int64_t{1}}})},
+                    {1, 3}, {tensor("v", {2, 3}, v), integers("axes", {1}), tensor("g", {2, 1}, {10, 1})}, 18));
+  CHECK(normed.weights.at("y.weight").values == std::vector<double>{6, 0, 8, 0, 0.6, 0.8});
+  const auto folded = [&](const char* op, std::vector<Attribute> attributes) {
+    return read(of_nodes({node(op, {"v"}, {"k"}, attributes), node("Add", {"x", "k"}, {"y"})}, {1, 2, 1, 1},
+                         {tensor("v", {2, 3}, v)}))
+        .weights.at("y.shift")
+        .values;
+  };
+  CHECK(folded("ReduceSum", {}) == std::vector<double>{21});
+  CHECK(folded("ReduceMean", {{"keepdims", std::int64_t{0}}}) == std::vector<double>{3.5});
+}
+
 TEST_CASE("a value times its sigmoid is a Silu, unless the sigmoid is read again") {
   const std::string sigmoid = node("Sigmoid", {"x"}, {"s"}), product = node("Mul", {"x", "s"}, {"y"}, {}, "swish");
   const OnnxModel silu = read(of_nodes({sigmoid, product}, {0, 3, 2, 2}));
@@ -185,6 +253,10 @@ TEST_CASE("a mean over all pixels is taken in whatever order their axes are") {
                {1, 2, 3}, {integers("at", {2})}));
   CHECK(row.output.extents == Extents{1, 2, 1});
   CHECK(output_of(row) == std::vector<double>{1, 4});
+  const OnnxModel largest = read(of_nodes({node("ReduceMax", {"x", "axes"}, {"y"}, {{"keepdims", std::int64_t{0}}})},
+                                          {2, 1, 2, 2}, {integers("axes", {-2, -1})}, 18));
+  CHECK(largest.output.extents == Extents{2, 1});
+  CHECK(output_of(largest) == std::vector<double>{3, 7});
   const OnnxModel volume = read(of_nodes({node("GlobalMaxPool", {"x"}, {"y"})}, {1, 2, 2, 1, 2}));
   CHECK(volume.output.extents == Extents{1, 2, 1, 1, 1});
   CHECK(output_of(volume) == std::vector<double>{3, 7});

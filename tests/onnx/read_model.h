@@ -59,11 +59,13 @@ inline TensorFile counted_weights(const Graph& graph) {
 }
 
 /// One node x -> y, or several.
-inline Model of_nodes(std::vector<std::string> nodes, const Extents& x, std::vector<std::string> initializers = {}) {
+inline Model of_nodes(std::vector<std::string> nodes, const Extents& x, std::vector<std::string> initializers = {},
+                      std::int64_t opset = 17) {
   return {.nodes = std::move(nodes),
           .initializers = std::move(initializers),
           .inputs = {value("x", x)},
-          .outputs = {value("y", {})}};
+          .outputs = {value("y", {})},
+          .opset = opset};
 }
 
 }  // namespace lamina::test

@@ -140,22 +140,22 @@ TEST_CASE("pads that differ at the two ends give the sums of the definition") {
   }
 }
 
-TEST_CASE("scales and shifts after a batch norm go into it") {
+TEST_CASE("scales and shifts after a batch norm stay beside it, as fixed numbers") {
   Model model{
-      .nodes = {node("BatchNormalization", {"x", "s", "b", "m", "v"}, {"n"}, {{"epsilon", 0.F}, {"momentum", 0.75F}},
+      .nodes = {node("BatchNormalization", {"x", "s", "b", "m", "v"}, {"n"}, {{"epsilon", 1e-7F}, {"momentum", 0.75F}},
                      "bn"),
                 node("Mul", {"n", "k"}, {"scaled"}), node("Add", {"scaled", "t"}, {"y"})},
       .initializers = {tensor("s", {2}, {1, 2}), tensor("b", {2}, {3, 4}), tensor("m", {2}, {0, 1}),
                        tensor("v", {2}, {1, 4}), tensor("k", {2, 1, 1}, {5, 6}), tensor("t", {2, 1, 1}, {7, 8})},
       .inputs = {value("x", {1, 2, 1, 2})},
       .outputs = {value("y", {1, 2, 1, 2})}};
-  model.nodes[0] =
-      node("BatchNormalization", {"x", "s", "b", "m", "v"}, {"n"}, {{"epsilon", 1e-7F}, {"momentum", 0.75F}}, "bn");
   const OnnxModel read_model = read(model);
-  REQUIRE(read_model.graph.nodes().size() == 2);
+  REQUIRE(read_model.graph.nodes().size() == 3);
   CHECK(std::get<BatchNorm>(read_model.graph.node("bn").op).momentum == 0.25);
-  CHECK(read_model.weights.at("bn.weight").values == std::vector<double>{5, 12});
-  CHECK(read_model.weights.at("bn.bias").values == std::vector<double>{22, 32});
+  CHECK(read_model.weights.at("bn.weight").values == std::vector<double>{1, 2});
+  CHECK(read_model.weights.at("bn.bias").values == std::vector<double>{3, 4});
+  CHECK(read_model.weights.at("scaled.scale").values == std::vector<double>{5, 6});
+  CHECK(read_model.weights.at("scaled.shift").values == std::vector<double>{7, 8});
 }
 
 TEST_CASE("rows that are gathered from a table are an embedding, with the features last") {
@@ -198,6 +198,32 @@ TEST_CASE("everything that is not supported is named at once: node, operator, op
                                      ContainsSubstring("'pool' (MaxPool, opset 17)") &&
                                      ContainsSubstring("'second one' (Einsum, opset 17)") &&
                                      !ContainsSubstring("Relu"));
+}
+
+TEST_CASE("nodes behind one that is not supported are judged, too, and those that are right are not named") {
+  const auto refused = [](std::vector<std::string> nodes) {
+    try {
+      read(of_nodes(std::move(nodes), {1, 2, 4, 4},
+                    {tensor("w", {1, 2, 1, 1}, {1, 2}), tensor("m", {9, 2}, counted(18))}));
+    } catch (const Unsupported& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::string first = node("Erf", {"x"}, {"e"});
+  const std::string pool =
+      node("MaxPool", {"c"}, {"p"}, {{"kernel_shape", Extents{2, 2}}, {"dilations", Extents{2, 2}}});
+  const std::string all =
+      refused({first, node("Conv", {"e", "w"}, {"c"}), pool, node("Mul", {"p", "p"}, {"s"}),
+               node("Div", {"c", "p"}, {"d"}), node("Selu", {"d"}, {"u"}), node("Flatten", {"u"}, {"f"}),
+               node("Gemm", {"f", "m"}, {"g"}), node("Einsum", {"g", "s"}, {"y"})});
+  CHECK_THAT(all, ContainsSubstring("3 things are not supported") && ContainsSubstring("'e' (Erf, opset 17)") &&
+                      ContainsSubstring("'u' (Selu, opset 17)") && ContainsSubstring("'y' (Einsum, opset 17)") &&
+                      ContainsSubstring("behind them, as far as can be seen, also:") &&
+                      ContainsSubstring("'p' (MaxPool, opset 17): dilations") &&
+                      ContainsSubstring("'d' (Div, opset 17): both operands are computed"));
+  CHECK_THAT(all, !ContainsSubstring("(Conv") && !ContainsSubstring("(Gemm") && !ContainsSubstring("(Flatten"));
+  CHECK_THAT(refused({first, node("Relu", {"e"}, {"y"})}), !ContainsSubstring("behind them"));
 }
 
 TEST_CASE("what the output does not need is not read") {

@@ -84,6 +84,19 @@ TEST_CASE("pads by cells are read back as they were") {
   CHECK(back.graph.node("pad").shape == graph.node("pad").shape);
 }
 
+TEST_CASE("fixed numbers are read back as they were") {
+  Graph graph("fixed");
+  const Value x = scale_shift(graph.input({2, 3, 2, 2}, "x"), "image");
+  scale_shift(fully_connected(x, "fc", {.outputs = 4, .bias = false}), "logits", {.by_channel = false});
+  const Folder folder;
+  const TensorFile weights = counted_weights(graph);
+  write_onnx(folder / "fixed.onnx", graph, weights);
+  const OnnxModel back = read_onnx(folder / "fixed.onnx", {.batch = 2});
+  REQUIRE(back.graph.nodes().size() == 4);
+  for (std::size_t i = 0; i < 4; ++i) CHECK(back.graph.nodes()[i].op == graph.nodes()[i].op);
+  for (const auto& [name, tensor] : weights) CHECK(back.weights.at(name).values == tensor.values);
+}
+
 TEST_CASE("ops that are not written are all named, and weights that are missing") {
   Graph graph("losses");
   const Value x = graph.input({2, 4, 1, 1}, "x"), labels = graph.input({2, 1, 1, 1}, "labels");

@@ -38,7 +38,7 @@ void import_conv(NodeContext& context) {
   result[1] = channels;
   result[2] = windows[0].count;
   if (rank > 3) result[3] = windows[1].count;
-  if (bias.empty()) bias = context.fuse_affine(result, 1, true).shift;
+  if (bias.empty()) bias = context.fuse_bias(result, 1);
 
   const Value y = context.append(Conv{.channels = channels,
                                       .kernel = windows.kernel(),

@@ -24,10 +24,10 @@ void add_all(NodeContext& context) {
     const DynamicValue& x = context.dynamic(i);
     if (extents(x.view) != extents(first.view)) {
       throw Refusal{"it adds " + text(extents(first.view)) + " and " + text(extents(x.view)) +
-                    ": it would need an op that repeats values"};
+                    ": both need the same extents; one number for each channel can be a constant of the model"};
     }
     if (x.view != first.view || x.value.shape() != first.value.shape()) {
-      throw Refusal{"its operands are kept in different orders: it would need an op that moves numbers"};
+      throw Refusal{std::string("its operands have their axes in different orders: ") + keep_order};
     }
     operands.push_back(x.value);
   }
@@ -49,61 +49,75 @@ void multiply(NodeContext& context) {
   const Shape &whole = x.value.shape(), &planes = factor.value.shape();
   if (x.view.size() != factor.view.size() || planes != Shape{whole.n, whole.c, 1, 1}) {
     throw Refusal{"it multiplies " + text(extents(a.view)) + " by " + text(extents(b.view)) +
-                  ": other than equal extents, or one number for each image and channel, would need an op"};
+                  ": the extents need to be equal, or one factor n x c x 1 x 1, as in x * s.view(n, c, 1, 1)"};
   }
   const Value y = context.append(Multiply{}, {as_image(x), as_image(factor)}, context.name());
   context.result({.value = y, .view = x.view, .type = x.type});
 }
 
-/// Which element of a constant, aligned at the last axis, is that of each channel of the graph's value. Refusal if it
-/// differs within one.
-std::vector<std::int64_t> elements_by_channel(const NodeContext& context, const DynamicValue& x,
-                                              const Constant& constant) {
+/// A number of a program's text, such as 0.1. Exporters may write it in f32, whatever the type of the model is.
+double text_number(double number) {
+  const auto single = static_cast<float>(number);
+  return single == number ? as_written(single) : number;
+}
+
+/// y = scale x + shift, by channel of the graph's value, or with one number of each for all.
+struct Numbers {
+  std::vector<double> scale{1}, shift{0};
+};
+
+/// Which element of a constant, aligned at the last axis of x, is that of each channel of the graph's value. Nothing if
+/// it differs within one.
+std::optional<Extents> elements_by_channel(const NodeContext& context, const DynamicValue& x, const Extents& its) {
   const Shape shape = x.value.shape();
-  const Extents own = extents(x.view);
-  const Extents its = aligned(context.attributes(), context.opset(), constant.extents, own.size());
+  const std::size_t rank = x.view.size();
+  if (its.size() > rank) return std::nullopt;
   context.consume_budget(shape.c);
-  std::vector<std::int64_t> at(static_cast<std::size_t>(shape.c), 0);
+  Extents at(static_cast<std::size_t>(shape.c), 0);
   std::int64_t step = 1;  // in the constant
-  bool fits = its.size() <= own.size() && constant.count() > 0;
-  for (std::size_t i = its.size(); fits && i-- > 0;) {
+  for (std::size_t i = its.size(); i-- > 0;) {
     if (its[i] == 1) continue;
-    const Axis& axis = x.view[i + own.size() - its.size()];
-    fits = its[i] == extent(axis);
-    for (std::size_t k = axis.size(); fits && k-- > 0;) {
+    const Axis& axis = x.view[i + rank - its.size()];
+    if (its[i] != extent(axis)) return std::nullopt;
+    for (std::size_t k = axis.size(); k-- > 0;) {
       const OnnxFactor factor = axis[k];
-      fits = factor.stride >= shape.plane() && factor.extent * factor.stride <= shape.image();
+      if (factor.stride < shape.plane() || factor.extent * factor.stride > shape.image()) return std::nullopt;
       const std::int64_t stride = factor.stride / shape.plane();
-      for (std::size_t c = 0; fits && c < at.size(); ++c) {
-        at[c] += static_cast<std::int64_t>(c) / stride % factor.extent * step;
-      }
+      for (std::size_t c = 0; c < at.size(); ++c) at[c] += static_cast<std::int64_t>(c) / stride % factor.extent * step;
       step *= factor.extent;
     }
-  }
-  if (!fits) {
-    throw Refusal{"its operand of " + text(its) + " is not one number, or one for each channel, of " + text(own) +
-                  ": it would need an op " + std::string(context.attributes().node().op_type) + " that repeats values"};
   }
   return at;
 }
 
-/// The scale and shift of each channel, from a constant that is operand `at`.
-NodeContext::Affine affine_of(const NodeContext& context, const DynamicValue& x, std::size_t at,
-                              const Constant& constant) {
-  const std::string_view op = context.attributes().node().op_type;
-  const std::vector<std::int64_t> elements = elements_by_channel(context, x, constant);
-  context.consume_budget(2 * x.value.shape().c);
-  NodeContext::Affine affine{.scale = std::vector<double>(elements.size(), 1),
-                             .shift = std::vector<double>(elements.size(), 0)};
-  for (std::size_t c = 0; c < elements.size(); ++c) {
-    const double number = constant.at(elements[c]);
-    if (op == "Add") affine.shift[c] = number;
-    if (op == "Sub") affine.shift[c] = at == 0 ? number : -number;
-    if (op == "Sub" && at == 0) affine.scale[c] = -1;
-    if (op == "Mul") affine.scale[c] = number;
-    if (op == "Div") affine.scale[c] = 1 / number;
+/// What a node with a constant does to the numbers so far. False, and nothing done, where no scale and shift does it.
+bool take(const NodeContext& context, const DynamicValue& x, const NodeContext::Arithmetic& next, Numbers& numbers) {
+  const std::string_view op = next.node.node().op_type;
+  const Constant& constant = *next.constant;
+  if ((op == "Div" && next.at == 0) || constant.extents.size() > x.view.size() || constant.count() < 1) return false;
+  Extents elements = {0};
+  if (constant.count() > 1) {
+    const std::optional<Extents> found =
+        elements_by_channel(context, x, aligned(next.node, context.opset(), constant.extents, x.view.size()));
+    if (!found) return false;
+    elements = *found;
   }
-  return affine;
+  if (elements.size() > numbers.scale.size()) {
+    context.consume_budget(2 * x.value.shape().c);
+    numbers.scale.resize(elements.size(), numbers.scale[0]);
+    numbers.shift.resize(elements.size(), numbers.shift[0]);
+  }
+  for (std::size_t c = 0; c < numbers.scale.size(); ++c) {
+    double number = constant.at(elements[elements.size() == 1 ? 0 : c]);
+    if (constant.extents.empty()) number = text_number(number);
+    double &scale = numbers.scale[c], &shift = numbers.shift[c];
+    if (op == "Add") shift += number;
+    if (op == "Sub") shift -= number;
+    if (op == "Sub" && next.at == 0) scale = -scale, shift = -shift;
+    if (op == "Mul") scale *= number, shift *= number;
+    if (op == "Div") scale /= number, shift /= number;
+  }
+  return true;
 }
 
 }  // namespace
@@ -134,33 +148,59 @@ void import_hard_sigmoid(NodeContext& context) {
 }
 void import_tanh(NodeContext& context) { unary(context, Tanh{}); }
 
-void import_clip(NodeContext& context) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  const Attributes& node = context.attributes();
-  const auto limit = [&](const char* name, std::size_t input, double otherwise) {
-    if (context.opset() < 11) return node.number(name, otherwise);
-    if (!context.has(input)) return otherwise;
-    const Constant& number = context.constant(input, std::string("its limit ") + name);
-    if (number.count() != 1) node.invalid("has " + text(number.extents) + " as its limit " + name);
-    return number.type == ElementType::f32 ? as_written(static_cast<float>(number.at(0))) : number.at(0);
-  };
-  const double low = limit("min", 1, -infinity), high = limit("max", 2, infinity);
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// A limit of one number, as it was written.
+double limit_of(const NodeContext& context, std::size_t input, const std::string& what) {
+  const Constant& number = context.constant(input, what);
+  if (number.count() != 1) throw Refusal{what + " has " + text(number.extents) + " numbers: limit by one number"};
+  return text_number(number.at(0));
+}
+
+/// The operand between two limits, of which the high one wins.
+void clip(NodeContext& context, std::size_t operand, double low, double high) {
   constexpr double none = std::numeric_limits<float>::max();  // how exporters write that there is no limit
-  if (low == 0 && high >= none) {
-    unary(context, Relu{});
-  } else if (low <= -none && high >= none) {
-    context.result(context.padded(0));
-  } else {
-    const auto bound = [](double number) {
-      return std::abs(number) >= none ? std::copysign(infinity, number) : number;
-    };
-    unary(context, Clip{.low = std::min(bound(low), bound(high)), .high = bound(high)});  // the high one wins
+  const auto bound = [](double number) { return std::abs(number) >= none ? std::copysign(infinity, number) : number; };
+  low = bound(low), high = bound(high);
+  const DynamicValue& x = low == -infinity && high == infinity ? context.padded(operand) : context.dynamic(operand);
+  if (low == -infinity && high == infinity) return context.result(DynamicValue(x));
+  const Op op = low == 0 && high == infinity ? Op(Relu{}) : Op(Clip{.low = std::min(low, high), .high = high});
+  const Value y = context.append(op, {x.value}, context.name());
+  context.result({.value = y, .view = x.view, .type = x.type});
+}
+
+}  // namespace
+
+void import_clip(NodeContext& context) {
+  const auto limit = [&](const char* name, std::size_t input, double otherwise) {
+    if (context.opset() < 11) return context.attributes().number(name, otherwise);
+    return context.has(input) ? limit_of(context, input, std::string("its limit ") + name) : otherwise;
+  };
+  clip(context, 0, limit("min", 1, -infinity), limit("max", 2, infinity));
+}
+
+/// Max and Min of a value and numbers: a limit.
+void import_limit(NodeContext& context) {
+  const bool is_max = context.attributes().node().op_type == "Max";
+  double limit = is_max ? -infinity : infinity;
+  std::optional<std::size_t> operand;
+  for (std::size_t i = 0; i < context.inputs(); ++i) {
+    if (!context.is_constant(i) && !operand) {
+      operand = i;
+    } else {
+      const double number = limit_of(context, i, "what it compares with");
+      limit = is_max ? std::max(limit, number) : std::min(limit, number);
+    }
   }
+  if (!operand) return fold_or_refuse(context);
+  is_max ? clip(context, *operand, limit, infinity) : clip(context, *operand, -infinity, limit);
 }
 
 void import_add(NodeContext& context) {
   if (context.inputs() == 2 && (context.is_constant(0) || context.is_constant(1))) {
-    import_affine(context);
+    import_arithmetic(context);
   } else {
     add_all(context);
   }
@@ -168,8 +208,8 @@ void import_add(NodeContext& context) {
 
 void import_sum(NodeContext& context) { add_all(context); }
 
-/// A constant beside a value: by channel, or one number.
-void import_affine(NodeContext& context) {
+/// A value and a constant: fixed numbers by channel, or one for all. What the nodes after it do alike is done with it.
+void import_arithmetic(NodeContext& context) {
   const Attributes& node = context.attributes();
   const std::string_view op = node.node().op_type;
   if (context.is_constant(0) && context.is_constant(1)) {
@@ -180,38 +220,37 @@ void import_affine(NodeContext& context) {
   if (!context.is_constant(at) && (squared(context) || divided_by_squares(context))) return;
   if (context.is_constant(at) && squares_and_number(context, at)) return;
   if (!context.is_constant(at) && op == "Mul") return multiply(context);
-  if (!context.is_constant(at)) throw Refusal{"both operands are computed: it would need an op " + std::string(op)};
+  if (!context.is_constant(at)) {
+    throw Refusal{op == "Sub" ? "both operands are computed: write a - b as a + b * (-1)"
+                              : "both operands are computed: only division by a constant is read"};
+  }
   const DynamicValue& x = context.dynamic(1 - at);
   if (op == "Div" && !is_floating(x.type))
-    throw Refusal{"it divides whole numbers: it would need an op that rounds towards zero"};
+    throw Refusal{"it divides whole numbers: divide before they go into the network"};
   const Constant& constant = context.constant(at, "its operand");
-  if (at == 0 && op == "Div") throw Refusal{"it divides a constant by a value: it would need an op Div"};
-  NodeContext::Affine affine = affine_of(context, x, at, constant);
-  const Shape shape = x.value.shape();
-  const auto channels = std::find(x.view.begin(), x.view.end(), axis(shape.c, shape.plane()));
-  if (is_floating(x.type) && shape.c > 1 && channels != x.view.end()) {
-    const NodeContext::Affine more =
-        context.fuse_affine(extents(x.view), static_cast<std::size_t>(channels - x.view.begin()), false);
-    for (std::size_t c = 0; c < more.scale.size(); ++c) {
-      affine.scale[c] *= more.scale[c];
-      affine.shift[c] = affine.shift[c] * more.scale[c] + more.shift[c];
-    }
+  if (at == 0 && op == "Div")
+    throw Refusal{"it divides a constant by a computed value: only division by a constant is read"};
+  Numbers numbers;
+  if (!take(context, x, {node, &constant, at}, numbers)) {
+    throw Refusal{"its constant of " + text(constant.extents) + " is not one number, or one for each channel, of " +
+                  text(extents(x.view)) + ": give it the extents (c, 1, 1)"};
   }
-  append_affine(context, x, std::move(affine), constant.type);
-}
-
-void append_affine(NodeContext& context, const DynamicValue& x, NodeContext::Affine affine, ElementType type) {
-  const int channels = x.value.shape().c;
-  const Value y =
-      context.append(Conv{.channels = channels, .kernel = 1, .groups = channels}, {x.value}, context.name());
-  context.weights(y, "weight", {channels, 1, 1, 1}, std::move(affine.scale), type);
-  context.weights(y, "bias", {channels}, std::move(affine.shift), type);
+  for (auto next = context.next_arithmetic(); next && is_floating(x.type); next = context.next_arithmetic()) {
+    if (!take(context, x, *next, numbers)) break;
+    context.fuse_next();
+  }
+  const auto count = static_cast<std::int64_t>(numbers.scale.size());
+  const Value y = context.append(ScaleShift{.by_channel = count > 1}, {x.value}, context.name());
+  context.weights(y, "scale", {count}, std::move(numbers.scale), constant.type);
+  context.weights(y, "shift", {count}, std::move(numbers.shift), constant.type);
   context.result({.value = y, .view = x.view, .type = x.type});
 }
 
 void import_pow(NodeContext& context) {
   if (context.is_constant(0)) return fold_or_refuse(context);
-  if (!context.is_constant(1) || !squares_and_number(context, 1)) throw Refusal{"it would need an op Pow"};
+  if (!context.is_constant(1) || !squares_and_number(context, 1)) {
+    throw Refusal{"powers are read in nn.LocalResponseNorm alone: write x * x for a square"};
+  }
 }
 
 void import_cast(NodeContext& context) {
@@ -226,7 +265,8 @@ void import_cast(NodeContext& context) {
     x.type = to;
     context.result(x);
   } else {
-    throw Refusal{"it converts " + text(x.type) + " to " + text(to) + ": it would need an op that does"};
+    throw Refusal{"it converts " + text(x.type) + " to " + text(to) +
+                  ": only floating point types become each other; convert before or after the network"};
   }
 }
 

@@ -61,7 +61,7 @@ DynamicValue append_product(NodeContext& context, const DynamicValue& x, const P
   result[last] = product.outputs;
   const int outputs = narrow(context, product.outputs, 1, "number of outputs");
   context.consume_budget(product.inputs);  // where each is in the image
-  if (bias.empty() && product.fuses) bias = context.fuse_affine(result, last, true).shift;
+  if (bias.empty() && product.fuses) bias = context.fuse_bias(result, last);
 
   const bool rows_are_images = x.view.size() == 2 && x.view[0] == axis(shape.n, shape.image()) &&
                                product.inputs == shape.image() && within_image(x.view[1], shape);
@@ -74,9 +74,8 @@ DynamicValue append_product(NodeContext& context, const DynamicValue& x, const P
     return {.value = y, .view = layout_of(result, "nc").view, .type = x.type};
   }
   if (x.view[last] != axis(shape.c, shape.plane()) || product.inputs != shape.c) {
-    throw Refusal{
-        "its input of " + text(extents(x.view)) + " is kept as " + to_string(shape) +
-        ", whose channels are not its last axis: it would need an op that moves numbers (Reshape, Transpose)"};
+    throw Refusal{"its input of " + text(extents(x.view)) + " is kept as " + to_string(shape) +
+                  ", whose channels are not its last axis: " + keep_order};
   }
   Extents channels;
   for (std::int64_t c = 0; c < product.inputs; ++c) channels.push_back(c);
@@ -114,7 +113,7 @@ void import_gemm(NodeContext& context) {
     const std::size_t rank = c.extents.size();
     if (c.count() != 1 && (c.count() != product.outputs || c.extents[rank - 1] != product.outputs)) {
       throw Refusal{"it adds " + text(c.extents) + " to rows of " + std::to_string(product.outputs) +
-                    ": other than one number for each column would need an op"};
+                    ": only one number for each column is read, as nn.Linear's bias"};
     }
     context.consume_budget(product.outputs);
     for (std::int64_t k = 0; k < product.outputs; ++k) {
@@ -123,13 +122,13 @@ void import_gemm(NodeContext& context) {
   }
   if (!adds_running) return context.result(append_product(context, x, product, std::move(bias)));
   product.fuses = false;
-  if (node.number("beta", 1) != 1) throw Refusal{"it scales what it adds: it would need an op that does"};
+  if (node.number("beta", 1) != 1) throw Refusal{"it scales what it adds: use torch.addmm with beta=1"};
   const DynamicValue& added = context.dynamic(2);
   const std::string name = context.name();
   DynamicValue y = append_product(context, x, product, {}, name + ".product");
   if (added.view != y.view || added.value.shape() != y.value.shape()) {
     throw Refusal{"it adds " + text(extents(added.view)) + " to " + text(extents(y.view)) +
-                  ": other than values in equal order would need an op"};
+                  ": only values of the same extents and order are added"};
   }
   y.value = context.append(Add{}, {y.value, added.value}, name);
   context.result(std::move(y));
@@ -143,7 +142,7 @@ void import_matmul(NodeContext& context) {
   }
   if (x.view.size() < 2 || w.extents.size() != 2) {
     throw Refusal{"a product of " + text(extents(x.view)) + " and " + text(w.extents) +
-                  " is not supported; rows times a constant matrix are"};
+                  " is not supported: use nn.Linear, which multiplies rows by one matrix of parameters"};
   }
   const std::int64_t outputs = w.extents[1];
   const Product product{

@@ -9,7 +9,7 @@ namespace lamina::onnx {
 namespace {
 
 [[noreturn]] void refuse() {
-  throw Refusal{"it works on a product of values that is not part of an LRN: it would need an op Mul"};
+  throw Refusal{"it works on the square of a value in other ways than nn.LocalResponseNorm does: use that"};
 }
 
 void append_lrn(NodeContext& context, const DynamicValue& x, const Lrn& op) {
@@ -32,7 +32,8 @@ void import_lrn(NodeContext& context) {
   const DynamicValue& x = context.dynamic(0);
   as_image(x);
   const int size = narrow(context, node.integer("size", 0), 1, "size");
-  if (size % 2 == 0) throw Refusal{"its size " + std::to_string(size) + " is even: ours extends further down, not up"};
+  if (size % 2 == 0)
+    throw Refusal{"its size " + std::to_string(size) + " is even: use nn.LocalResponseNorm of an odd size"};
   append_lrn(context, x,
              {.size = size,
               .alpha = node.number("alpha", 0.0001),

@@ -21,23 +21,23 @@ bool is_by_batch(const NodeContext& context) {
 }  // namespace
 
 /// ONNX's momentum is what remains of the running statistics; ours is what comes in. In training ONNX's running
-/// variance is that of the whole batch, ours the unbiased one. What multiplies and adds by channel afterwards goes into
-/// scale and shift.
+/// variance is that of the whole batch, ours the unbiased one.
 void import_batch_norm(NodeContext& context) {
   const Attributes& node = context.attributes();
   const DynamicValue& x = context.dynamic(0);
   const Shape shape = x.value.shape();
   if (x.view.size() < 2 || x.view[1] != axis(shape.c, shape.plane())) {
     throw Refusal{"the second axis of its input of " + text(extents(x.view)) + " is not the channel axis of " +
-                  to_string(shape) + ": it would need an op that moves numbers"};
+                  to_string(shape) + ": " + keep_order};
   }
   if (is_by_batch(context) && !context.for_training()) {
-    throw Refusal{"it normalises by the batch also in inference: OnnxOptions::training reads it as an op of training"};
+    throw Refusal{
+        "it normalises by the batch also in inference: export net.eval(), or read it with OnnxOptions::training"};
   }
   if (context.opset() < 9 && node.integer("spatial", 1) == 0) {
-    throw Refusal{"it normalises each pixel (spatial 0): it would need an op that does"};
+    throw Refusal{"it normalises each pixel (spatial 0): use one scale for each channel, as nn.BatchNorm2d has"};
   }
-  context.only_output("running statistics as values");
+  context.only_output("export net.eval()");
   const Extents result = extents(x.view);
   const std::int64_t channels = result[1];
   std::vector<double> numbers[4];
@@ -51,11 +51,6 @@ void import_batch_norm(NodeContext& context) {
     numbers[i] = context.numbers(constant);
   }
   const ElementType type = context.constant(1, names[0]).type;
-  const NodeContext::Affine affine = context.fuse_affine(result, 1, false);
-  for (std::size_t c = 0; c < affine.scale.size(); ++c) {
-    numbers[0][c] *= affine.scale[c];
-    numbers[1][c] = numbers[1][c] * affine.scale[c] + affine.shift[c];
-  }
   const double momentum = std::clamp(as_written(static_cast<float>(1 - node.number("momentum", 0.9))), 0.0, 1.0);
   const Value y = context.append(BatchNorm{.epsilon = node.number("epsilon", 1e-5), .momentum = momentum}, {x.value},
                                  context.name());
@@ -82,7 +77,7 @@ void import_softmax(NodeContext& context) {
   }
   if (over.size() != 1 || over.front() != axis(shape.c, shape.plane())) {
     throw Refusal{"its axis of " + text(all) + " is not the channel axis of " + to_string(shape) +
-                  ": it would need an op that moves numbers (Reshape, Transpose)"};
+                  ": take the softmax over the channels, and " + keep_order};
   }
   const Value y = context.append(Softmax{}, {x.value}, context.name());
   context.result({.value = y, .view = x.view, .type = x.type});
@@ -104,15 +99,15 @@ void import_dropout(NodeContext& context) {
   }
   const bool drops = training && rate != 0;
   if (drops && !context.for_training()) {
-    throw Refusal{"it drops also in inference: OnnxOptions::training reads it as an op of training"};
+    throw Refusal{"it drops also in inference: export net.eval(), or read it with OnnxOptions::training"};
   }
-  if (drops) context.only_output("the mask as a value");
+  if (drops) context.only_output("use what it drops from alone, and not the mask");
   if (context.wanted(1)) {  // the mask: nothing is dropped
     context.consume_budget(1);
     const ElementType type = context.opset() < 10 ? x.type : ElementType::boolean;
     context.result(Constant{.type = type, .extents = extents(x.view), .values = {1}, .uniform = true}, 1);
   }
-  if (!(rate >= 0 && rate < 1)) throw Refusal{"its ratio is " + std::to_string(rate) + ": ours takes 0 to below 1"};
+  if (!(rate >= 0 && rate < 1)) throw Refusal{"its ratio is " + std::to_string(rate) + ": use one from 0 to below 1"};
   const Value y = context.append(Dropout{.rate = rate}, {x.value}, context.name());
   context.result({.value = y, .view = x.view, .type = x.type});
 }

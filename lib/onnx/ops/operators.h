@@ -15,7 +15,7 @@ void import_max_pool(NodeContext&);
 void import_average_pool(NodeContext&);
 void import_global_average_pool(NodeContext&);
 void import_global_max_pool(NodeContext&);
-void import_reduce_mean(NodeContext&);
+void import_reduce(NodeContext&);  ///< ReduceMean, ReduceMax
 // linear.cpp
 void import_gemm(NodeContext&);
 void import_matmul(NodeContext&);
@@ -39,9 +39,10 @@ void import_hard_sigmoid(NodeContext&);
 void import_hard_swish(NodeContext&);
 void import_tanh(NodeContext&);
 void import_clip(NodeContext&);
+void import_limit(NodeContext&);  ///< Max, Min
 void import_add(NodeContext&);
 void import_sum(NodeContext&);
-void import_affine(NodeContext&);  ///< Sub, Mul, Div
+void import_arithmetic(NodeContext&);  ///< Sub, Mul, Div
 void import_pow(NodeContext&);
 void import_cast(NodeContext&);
 // channels.cpp
@@ -65,14 +66,14 @@ void fold_or_refuse(NodeContext&);
 void import_lstm(NodeContext&);
 void import_gather(NodeContext&);
 
+/// What the owner of a model can do where axes are not in the order that an op takes.
+constexpr const char* keep_order = "export the model without the permute, transpose or view that comes before it";
+
 /// The value if its axes in the file are the graph's n, c, h, w (or n, c, h with w 1); else a Refusal.
 Value as_image(const DynamicValue&);
 
 /// The view of an equal value with other channels; Refusal if its channels are joined with something.
 View with_channels(const View&, const Shape& before, const Shape& after);
-
-/// y = scale x + shift by channel, as a convolution of one weight per channel.
-void append_affine(NodeContext&, const DynamicValue&, NodeContext::Affine, ElementType);
 
 /// A number of the file as an int; FileError that names it if it is out of range.
 int narrow(const NodeContext&, std::int64_t number, std::int64_t least, std::string_view what);

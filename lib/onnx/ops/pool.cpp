@@ -22,7 +22,7 @@ Pool pool_of(const NodeContext& context, const DynamicValue& x) {
   Pool pool{.windows = windows_of(context, x, std::nullopt), .image = as_image(x), .view = {}};
   Extents result = extents(x.view);
   for (std::size_t i = 2; i < result.size(); ++i) {
-    if (pool.windows[i - 2].dilation != 1) throw Refusal{"dilations of a pool are not supported"};
+    if (pool.windows[i - 2].dilation != 1) throw Refusal{"dilations of a pool are not supported: use dilation=1"};
     result[i] = pool.windows[i - 2].count;
   }
   pool.view = layout_of(result, usual_labels(result.size())).view;
@@ -72,7 +72,7 @@ void shorten_single(Windows::Along& a) {
 
 void import_max_pool(NodeContext& context) {
   constexpr double lowest = -std::numeric_limits<double>::infinity();
-  context.only_output("the places of maxima, which are not supported");
+  context.only_output("use return_indices=False");
   const std::optional<Padding> padding = context.padded(0).padding;
   const bool own = padding && padding->number == lowest && takes_over_pads(context.attributes());
   const DynamicValue& x = own ? context.padded(0) : context.dynamic(0);
@@ -120,7 +120,8 @@ void import_average_pool(NodeContext& context) {
   }
   if (!rounding) {
     throw Refusal{
-        "pads that do not count, and differ at the two ends or are above half of a window, are not supported"};
+        "pads that do not count, and differ at the two ends or are above half of a window, are not supported: use "
+        "count_include_pad=True, or pad both ends alike"};
   }
   const Value y = context.append(AveragePool{.window = pool.windows.kernel(),
                                              .stride = pool.windows.stride(),
@@ -140,7 +141,7 @@ void global_pool(NodeContext& context, bool maximum, bool keeps_axes) {
   const Shape shape = x.value.shape();
   if (rank < 3 || x.view[0] != axis(shape.n, shape.image()) || x.view[1] != axis(shape.c, shape.plane())) {
     throw Refusal{"its input of " + text(extents(x.view)) + " is kept as " + to_string(shape) +
-                  ", in another order: it would need an op that moves numbers (Reshape, Transpose)"};
+                  ", in another order: " + keep_order};
   }
   Op op = GlobalAveragePool{};
   if (maximum) op = MaxPool{.window = {shape.h, shape.w}, .stride = {shape.h, shape.w}};
@@ -155,8 +156,9 @@ void global_pool(NodeContext& context, bool maximum, bool keeps_axes) {
 void import_global_average_pool(NodeContext& context) { global_pool(context, false, true); }
 void import_global_max_pool(NodeContext& context) { global_pool(context, true, true); }
 
-/// ReduceMean over all pixels.
-void import_reduce_mean(NodeContext& context) {
+/// ReduceMean and ReduceMax over all pixels.
+void import_reduce(NodeContext& context) {
+  if (context.is_constant(0)) return fold_or_refuse(context);
   const Attributes& node = context.attributes();
   const DynamicValue& x = context.dynamic(0);
   std::optional<Extents> axes = node.integers("axes");
@@ -165,9 +167,12 @@ void import_reduce_mean(NodeContext& context) {
   for (const std::int64_t axis : axes.value_or(Extents{})) over[axis_of(node, axis, over.size())] = 1;
   bool pixels = over.size() > 2 && !over[0] && !over[1];
   for (std::size_t i = 2; i < over.size(); ++i) pixels = pixels && over[i];
+  const bool maximum = node.node().op_type == "ReduceMax";
   if (!pixels)
-    throw Refusal{"it takes the mean over other axes than all rows and columns: it would need an op ReduceMean"};
-  global_pool(context, false, node.integer("keepdims", 1) != 0);
+    throw Refusal{std::string("it takes the ") + (maximum ? "maximum" : "mean") +
+                  " over other axes than all rows and columns: only x." + (maximum ? "amax" : "mean") +
+                  "((2, 3)) of an image is read"};
+  global_pool(context, maximum, node.integer("keepdims", 1) != 0);
 }
 
 }  // namespace lamina::onnx

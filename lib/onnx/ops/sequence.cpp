@@ -26,7 +26,9 @@ void demand_zeros(const NodeContext& context, std::size_t input, const char* wha
   if (!context.has(input)) return;
   const Constant& constant = context.constant(input, what);
   for (std::int64_t i = 0; i < (constant.uniform ? 1 : constant.count()); ++i) {
-    if (constant.at(i) != 0) throw Refusal{"numbers other than 0 as " + std::string(what) + " are not supported"};
+    if (constant.at(i) != 0)
+      throw Refusal{"numbers other than 0 as " + std::string(what) +
+                    " are not supported: export nn.LSTM, called without (h0, c0)"};
   }
 }
 
@@ -46,11 +48,12 @@ std::vector<Gates> gates_of(const Attributes& node, std::size_t directions) {
     const bool of_gates = i % 3 == 0;
     if (of_gates && names[i] == "HardSigmoid") {
       if (!all("activation_alpha", 0.2F) || !all("activation_beta", 0.5F)) {
-        throw Refusal{"its hard sigmoid is not min(max(0.2 a + 0.5, 0), 1): it would need an op that has it"};
+        throw Refusal{"its hard sigmoid is not min(max(0.2 a + 0.5, 0), 1), the one that is read"};
       }
       gates[i / 3] = Gates::hard_sigmoid;
     } else if (names[i] != (of_gates ? "Sigmoid" : "Tanh")) {
-      throw Refusal{"its activation " + std::string(names[i].substr(0, 20)) + ": it would need an op that has it"};
+      throw Refusal{"its activation " + std::string(names[i].substr(0, 20)) +
+                    ": use nn.LSTM, whose gates are sigmoids"};
     }
   }
   return gates;
@@ -70,7 +73,7 @@ void import_lstm(NodeContext& context) {
   if (own[images] != shape.n || own[steps] != shape.h || own[2] != shape.c || shape.w != 1 ||
       x.view[images] != placed[0] || x.view[steps] != placed[1] || x.view[2] != placed[2]) {
     throw Refusal{"its input of " + text(own) + " is kept as " + to_string(shape) +
-                  ", in another order: it would need an op that moves numbers (Transpose)"};
+                  ", in another order: " + keep_order};
   }
   const std::string direction = node.text("direction", "forward");
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional") {
@@ -87,19 +90,20 @@ void import_lstm(NodeContext& context) {
     const Constant& lengths = context.constant(4, "the lengths of its sequences");
     for (std::int64_t i = 0; i < (lengths.uniform ? 1 : lengths.count()); ++i) {
       if (to_integer(lengths.at(i)) != own[steps])
-        throw Refusal{"its sequences differ in length: it would need an op that takes lengths"};
+        throw Refusal{"its sequences differ in length: export the model without pack_padded_sequence"};
     }
   }
   demand_zeros(context, 5, "its initial h");
   demand_zeros(context, 6, "its initial c");
   demand_zeros(context, 7, "its peephole weights");
-  if (node.has("clip")) throw Refusal{"it clips: it would need an op that does"};
+  if (node.has("clip")) throw Refusal{"it clips its cells: export it without a clip, as nn.LSTM is"};
   if (node.integer("input_forget", 0) != 0)
-    throw Refusal{"it couples input and forget gates: it would need an op that does"};
+    throw Refusal{"it couples input and forget gates: use nn.LSTM, which has both"};
   const std::vector<Gates> gates = gates_of(node, static_cast<std::size_t>(directions));
-  if (context.wanted(2)) throw Refusal{"its last c is used: it would need an op that gives it"};
+  if (context.wanted(2))
+    throw Refusal{"its last c is used: export a model that uses its outputs, or its last h, alone"};
   if (context.wanted(0) && context.wanted(1)) {
-    throw Refusal{"both all of its h and the last are used: it would need an op that takes one step"};
+    throw Refusal{"both its outputs and its last h are used: export a model that uses one of them"};
   }
   const bool all = context.wanted(0);
 
@@ -141,16 +145,24 @@ void import_lstm(NodeContext& context) {
 }
 
 void import_gather(NodeContext& context) {
+  if (!context.is_constant(0)) {
+    throw Refusal{
+        "it takes a part of a computed value by an index: export h.squeeze(0) for the h[-1] of an nn.LSTM, and "
+        "x[:, i:i + 1] for a channel"};
+  }
   if (context.is_constant(1)) return fold_or_refuse(context);
   const Attributes& node = context.attributes();
-  const Constant& table = context.constant(0, "what it takes from");
+  const Constant& table = context.constant(0, "its table");
   const DynamicValue ids = context.dynamic(1);
   const Shape shape = ids.value.shape();
   if (table.extents.empty() || shape.c != 1 || table.count() == 0) {
-    throw Refusal{"it takes from " + text(table.extents) + " by ids of several channels: it would need an op Gather"};
+    throw Refusal{"it takes from " + text(table.extents) +
+                  " by ids of several axes: nn.Embedding is read for ids of n x steps"};
   }
   const std::size_t along = axis_of(node, node.integer("axis", 0), table.extents.size());
-  if (along != 0) throw Refusal{"axis " + std::to_string(along) + " of a table is not supported; rows are"};
+  if (along != 0) {
+    throw Refusal{"axis " + std::to_string(along) + " of a table is not supported: take rows, as nn.Embedding does"};
+  }
   const std::int64_t rows = table.extents[0], features = table.count() / rows;
   const Value y = context.append(Embedding{.vocabulary = narrow(context, rows, 1, "number of rows"),
                                            .features = narrow(context, features, 1, "number of features")},

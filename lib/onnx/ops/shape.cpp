@@ -43,7 +43,7 @@ void result_as(NodeContext& context, const Extents& wanted) {
   const std::optional<View> view = reshaped(x.view, wanted);
   if (!view) {
     throw Refusal{"it groups axes of " + text(extents(x.view)) +
-                  " that do not follow each other in memory: it would need an op that moves numbers (Reshape)"};
+                  " that do not follow each other in memory: " + keep_order};
   }
   x.view = *view;
   if (!x.squares) shuffle_channels(context, x);
@@ -55,8 +55,7 @@ void result_as(NodeContext& context, const Extents& wanted) {
 void fold_or_refuse(NodeContext& context) {
   for (std::size_t i = 0; i < context.inputs(); ++i) {
     if (context.has(i) && !context.is_constant(i)) {
-      throw Refusal{"it works on values that are computed when the network runs: it would need an op " +
-                    std::string(context.attributes().node().op_type)};
+      throw Refusal{"it works on computed values: it is read on constants and extents alone"};
     }
   }
   context.fold();
@@ -82,7 +81,7 @@ namespace {
 Extents extents_of_value(NodeContext& context) {
   const std::optional<Squares>& squares = context.pending(0).squares;
   if (squares && squares->size == 0 && squares->before + squares->after > 0)
-    throw Refusal{"it asks for the extents of a padded value: it would need an op Pad"};
+    throw Refusal{"it asks for the extents of padded squares: write them as numbers"};
   return materialised_extents(context);
 }
 
@@ -156,7 +155,7 @@ void pad_by_cells(NodeContext& context, DynamicValue x, const std::string& mode)
 /// A Pad of rows and columns is kept beside the value, for the op that reads it.
 void import_pad(NodeContext& context) {
   const Attributes& node = context.attributes();
-  if (context.is_constant(0)) throw Refusal{"it pads a constant: it would need to be folded"};
+  if (context.is_constant(0)) throw Refusal{"it pads a constant: pad it before the export"};
   const std::size_t rank = materialised_extents(context).size();
   const std::string mode = node.text("mode", "constant");
   const Extents pads = attribute_or_input(context, "pads", 1).value_or(Extents{});
@@ -190,8 +189,10 @@ void import_pad(NodeContext& context) {
   for (std::size_t i = 0; i < rank; ++i) {
     if (before[i] == 0 && after[i] == 0) continue;
     any = true;
-    if (before[i] < 0 || after[i] < 0) throw Refusal{"its pads are negative: it would need an op that cuts"};
-    if (i < 2 || rank > 4) throw Refusal{"it pads other axes than rows and columns: it would need an op Pad"};
+    if (before[i] < 0 || after[i] < 0)
+      throw Refusal{"its pads are negative: cut images before they go into the network"};
+    if (i < 2 || rank > 4)
+      throw Refusal{"it pads other axes than rows and columns: use F.pad with four numbers, on images"};
     (i == 2 ? padding.top : padding.left) = before[i];
     (i == 2 ? padding.bottom : padding.right) = after[i];
   }

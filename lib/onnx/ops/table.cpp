@@ -18,7 +18,7 @@ const std::map<std::string_view, Operator>& table() {
         {"Clip", import_clip},
         {"Concat", import_concat},
         {"Conv", import_conv},
-        {"Div", import_affine},
+        {"Div", import_arithmetic},
         {"Dropout", import_dropout},
         {"Flatten", import_flatten},
         {"Gather", import_gather},
@@ -32,11 +32,14 @@ const std::map<std::string_view, Operator>& table() {
         {"LRN", import_lrn},
         {"LSTM", import_lstm},
         {"MatMul", import_matmul},
+        {"Max", import_limit},
         {"MaxPool", import_max_pool},
-        {"Mul", import_affine},
+        {"Min", import_limit},
+        {"Mul", import_arithmetic},
         {"Pad", import_pad},
         {"Pow", import_pow},
-        {"ReduceMean", import_reduce_mean},
+        {"ReduceMax", import_reduce},
+        {"ReduceMean", import_reduce},
         {"Relu", import_relu},
         {"Reshape", import_reshape},
         {"Shape", import_shape},
@@ -46,14 +49,14 @@ const std::map<std::string_view, Operator>& table() {
         {"Softmax", import_softmax},
         {"Split", import_split},
         {"Squeeze", import_squeeze},
-        {"Sub", import_affine},
+        {"Sub", import_arithmetic},
         {"Sum", import_sum},
         {"Tanh", import_tanh},
         {"Transpose", import_transpose},
         {"Unsqueeze", import_unsqueeze},
     };
     for (const char* folded : {"Abs", "Ceil", "Constant", "ConstantOfShape", "Equal", "Expand", "Floor", "Neg", "Not",
-                               "Range", "Reciprocal", "Sqrt", "Where"}) {
+                               "Range", "Reciprocal", "ReduceL2", "ReduceSum", "Sqrt", "Where"}) {
       named.emplace(folded, fold_or_refuse);
     }
     return named;
