@@ -43,9 +43,16 @@ std::shared_ptr<Options> with_networks(CLI::App& app) {
   return options;
 }
 
+CLI::Option* add_inference(CLI::App& app, PlanSettings& plan) {
+  return app.add_flag_callback(
+      "--inference", [&plan] { plan.mode = Mode::inference; },
+      "Inference in place of training: also for networks that can only infer");
+}
+
 Action ledger(CLI::App& app) {
   auto options = with_networks<LedgerOptions>(app);
   add_plan(app, *options);
+  add_inference(app, options->plan);
   add_choices(app, options->plan);
   add_passes(app, options->passes);
   add_out(app, options->out);
@@ -63,6 +70,7 @@ Action ledger(CLI::App& app) {
 Action frontier(CLI::App& app) {
   auto options = with_networks<FrontierOptions>(app);
   add_plan(app, *options, every_backend, &options->max_measured_error);
+  add_inference(app, options->plan);
   add_passes(app, options->passes);
   app.add_option("--choices_out", options->choices_out, "File that the picks are added to, for --choices")
       ->type_name("FILE");
@@ -138,7 +146,7 @@ Action sweep(CLI::App& app) {
   list("--images", options->images, "Rows and columns of the input; default: that of --image")
       ->check(CLI::Range(1, 65536));
   list("--algorithms", options->algorithms, "Algorithms, each taken by all layers that have it; default: by rule");
-  app.add_flag("--inference", options->inference, "Inference in place of training")->group(what);
+  add_inference(app, options->plan)->group(what);
   app.add_flag("--energy", options->energy, "Joules of a pass of each point, over a window of a second or more")
       ->group(what);
   app.add_option("--longest_pass", options->longest_pass,
@@ -160,7 +168,8 @@ Action memory(CLI::App& app) {
   add_plan(app, *options);
   add_choices(app, options->plan);
   add_optimiser(app, options->optimiser,
-                "Optimiser of the training, by its name in `train`: its state counts as memory; default: none");
+                "Optimiser of the training, by its name in `train`: its state counts as memory; default: none")
+      ->excludes(add_inference(app, options->plan));
   add_out(app, options->out);
   return [options](const MakeBackend& make) {
     check(*options);
@@ -172,6 +181,7 @@ Action memory(CLI::App& app) {
 Action describe(CLI::App& app) {
   auto options = with_networks<DescribeOptions>(app);
   add_plan(app, *options, "Backends whose algorithms to print; without it the layers are printed");
+  add_inference(app, options->plan)->needs("--backend");
   add_choices(app, options->plan);
   return [options](const MakeBackend& make) {
     check(*options);

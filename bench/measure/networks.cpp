@@ -98,6 +98,21 @@ OnnxModel read_network_file(const std::filesystem::path& onnx, int batch, const 
       fmt::format("it is read with a batch of {}: leave that name out; --batch alone gives a batch", batch));
 }
 
+bool leave_out_refused(NetSettings& settings, int batch) {
+  const std::size_t named = settings.onnx.size();
+  std::erase_if(settings.onnx, [&](const std::filesystem::path& file) {
+    try {
+      read_network_file(file, batch, settings.onnx_settings);
+      return false;
+    } catch (const Error& error) {
+      fmt::print(stderr, "lamina_bench: left out: {}\n", error.what());
+      return true;
+    }
+  });
+  if (settings.onnx.empty()) throw Unsupported("no file of --onnx can be read");
+  return settings.onnx.size() < named;
+}
+
 Graph graph_of(const Config& c, const NetSettings& settings) {
   const Network its = network(c.network, settings);
   return its.file ? read_network_file(*its.file, c.batch, settings.onnx_settings).graph : zoo_graph(c, its, settings);

@@ -29,6 +29,10 @@ Network network(const std::string& name, const NetSettings&);
 /// The zoo's, or with files those of the files alone.
 std::vector<Network> networks(const NetSettings&);
 
+/// Takes away the files that cannot be read, each with a line on standard error. Returns whether there were any. Throws
+/// Unsupported if none can be read.
+bool leave_out_refused(NetSettings&, int batch);
+
 /// Reads a file with this batch, that of --batch. Of the settings' extents it takes those that the file leaves open.
 /// Throws what read_onnx throws, its texts with the flags, and UsageError for an extent that gives another batch.
 OnnxModel read_network_file(const std::filesystem::path& onnx, int batch, const OnnxSettings&);

@@ -14,6 +14,9 @@
 
 namespace lamina::bench {
 
+/// "training" or "inference".
+inline const char* mode_name(Mode mode) { return mode == Mode::training ? "training" : "inference"; }
+
 class Plans {
  public:
   Plans(NetSettings net, PlanSettings settings, Backends& backends);
@@ -27,6 +30,8 @@ class Plans {
   /// each network, backend and batch. Throws FileError, and UsageError where it has none for the network on this
   /// backend and device.
   Options options(const Config&, Mode);
+  Options options(const Config& c) { return options(c, settings_.mode); }
+  bool trains() const { return settings_.mode == Mode::training; }
   const Choice& choice() const { return settings_.choice; }
   void set_algorithms(const Algorithms& names) { settings_.choice.algorithm = names; }  ///< of whole networks
 

@@ -42,6 +42,7 @@ void add_backends(Words& words, const BackendSettings& backends) {
 
 void add_plan(Words& words, const PlanSettings& plan) {
   const Choice usual;
+  if (plan.mode == Mode::inference) words.emplace_back("--inference");
   if (plan.keep == Keep::cheap) words.emplace_back("--keep=cheap");
   if (!plan.fuse) words.emplace_back("--unfused");
   add_switch(words, "input_gradient", plan.input_gradient);

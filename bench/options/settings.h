@@ -51,6 +51,7 @@ struct ConfigSettings {
 
 /// How plans are made.
 struct PlanSettings {
+  Mode mode = Mode::training;  ///< of subcommands that plan in one of them
   Keep keep = Keep::all;
   bool fuse = true;
   std::optional<bool> input_gradient{}, accumulate{};  ///< unset: as the published tables did

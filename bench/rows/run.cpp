@@ -119,8 +119,11 @@ int measure_rows(Session& session, const RunOptions& options) {
 }  // namespace
 
 int run_rows(const RunOptions& options, const MakeBackend& make) {
-  Session session(options, make);
-  return options.list ? list_rows(session, options) : measure_rows(session, options);
+  RunOptions readable = options;
+  const bool refused = options.net.onnx.size() > 1 && leave_out_refused(readable.net, options.configs.batches.front());
+  Session session(readable, make);
+  const int status = readable.list ? list_rows(session, readable) : measure_rows(session, readable);
+  return refused && status == 0 ? 1 : status;
 }
 
 }  // namespace lamina::bench

@@ -104,7 +104,7 @@ std::string SweepRunner::settings() const {
   // What is free differs from moment to moment, and rows that were out of memory hold under their limit only.
   const std::string limit = limit_by_user() ? fmt::format(", memory limit {}", limit_) : "";
   return fmt::format("{} passes, {}{}{}{}, deterministic {}, max_error {}, workspace {}, measured {}{}{}",
-                     options_.passes, options_.inference ? "inference" : "training", options_.energy ? ", energy" : "",
+                     options_.passes, mode_name(options_.plan.mode), options_.energy ? ", energy" : "",
                      options_.plan.fuse ? "" : ", unfused", options_.plan.keep == Keep::cheap ? ", recompute" : "",
                      choice.deterministic, choice.max_error, choice.workspace_limit, choice.measure, limit,
                      files_text(options_.net.onnx));
@@ -157,7 +157,8 @@ void SweepRunner::name_algorithm(const Series& series, int batch, int threads) {
 
 std::vector<Row> SweepRunner::rows_of(Setting& its, const Series& series, int batch, int threads) {
   std::vector<Row> rows = net_rows(its.session, its.options, series.config(batch));
-  std::erase_if(rows, [&](const Row& row) { return (row.key.part == "inference") != options_.inference; });
+  std::erase_if(
+      rows, [&](const Row& row) { return (row.key.part == "inference") != (options_.plan.mode == Mode::inference); });
   for (Row& row : rows) {
     if (!series.algorithm.empty()) row.key.differs.emplace_back("algorithm", series.algorithm);
     row.rerun = rerun_of_point(series, row, threads);
@@ -172,7 +173,6 @@ std::string SweepRunner::rerun_of(const Series& series, const std::vector<std::s
   settings.net.image = series.image;
   std::vector<std::string> flags = passes_flag(options_.passes);
   if (!series.algorithm.empty()) flags.push_back("--algorithms=" + series.algorithm);
-  if (options_.inference) flags.emplace_back("--inference");
   if (options_.energy) flags.emplace_back("--energy");
   flags.insert(flags.end(), more.begin(), more.end());
   flags.emplace_back("--benchmark_out=sweep.json");
@@ -185,6 +185,7 @@ std::string SweepRunner::rerun_of_point(const Series& series, const Row& row, in
                              fmt::format("--thread_counts={}", threads > 0 ? threads : all_threads())});
   PlanningSettings settings = options_;
   settings.net.image = series.image;
+  settings.plan.mode = Mode::training;  // `run` takes rows by their names
   if (threads > 0) settings.backends.threads = threads;
   std::vector<std::string> flags = passes_flag(options_.passes);
   if (options_.energy) flags.emplace_back("--energy");

@@ -99,7 +99,7 @@ class Sweep {
     return all;
   }
 
-  Mode mode() const { return options_.inference ? Mode::inference : Mode::training; }
+  Mode mode() const { return options_.plan.mode; }
 
   std::size_t limit_of(const Series& series) const {
     return runs_on_gpu(series.backend) && options_.backends.memory_limit == no_limit ? gpu_memory()
@@ -248,7 +248,7 @@ class Sweep {
   Json key_of_all(const Series& series) const {
     PlanningSettings its = options_;
     its.net.image = series.image;
-    Json key = fields_of(plan_key("net", series.config(0), options_.inference ? "inference" : "total", its));
+    Json key = fields_of(plan_key("net", series.config(0), mode() == Mode::inference ? "inference" : "total", its));
     key.erase("batch");
     if (!series.algorithm.empty()) key["differs"]["algorithm"] = series.algorithm;
     return key;

@@ -19,7 +19,6 @@ struct SweepOptions : RunOptions {
   std::vector<int> thread_counts{};       ///< empty: doubled, up to all
   std::vector<int> images{};              ///< empty: the one of --image
   std::vector<std::string> algorithms{};  ///< empty: by rule
-  bool inference = false;                 ///< instead of training
   double longest_pass = 20;               ///< seconds: batches that would take longer are left out, and named
 };
 

@@ -20,7 +20,7 @@ std::vector<Line> lowered(Session& session, const Config& c, const std::string& 
   const Graph graph = session.plans.graph(c);
   Backend& backend = session.backends.at(c.backend);
   std::vector<Line> lines;
-  for (const PlannedUnit& unit : planned_units(graph, backend, session.plans.options(c, Mode::training)))
+  for (const PlannedUnit& unit : planned_units(graph, backend, session.plans.options(c)))
     for (const Lowered::Step& step : backend.lower(unit.spec, unit.choice).steps) {
       std::string reason = step.reason.empty() ? only_one : step.reason;
       if (reason == "named" && !choices.empty()) reason += " by " + choices;
@@ -31,7 +31,7 @@ std::vector<Line> lowered(Session& session, const Config& c, const std::string& 
 
 /// As they are in a plan that measured them.
 std::vector<Line> measured(Session& session, const Config& c) {
-  const Plan plan(session.plans.graph(c), session.backends.usable(c.backend), session.plans.options(c, Mode::training));
+  const Plan plan(session.plans.graph(c), session.backends.usable(c.backend), session.plans.options(c));
   std::vector<Line> lines;
   for (const Call& call : plan.calls()) {
     const bool alone = plan.backend().algorithms(*call.spec, call.passes.front()).size() < 2;
@@ -54,8 +54,8 @@ std::string describe_algorithms(Session& session, const DescribeOptions& options
       tables.add({c.network, c.backend, fmt::format("{}", c.batch)},
                  {line.layers, line.passes, line.algorithm, line.reason});
     if (options.format == Format::text)
-      all += fmt::format("{}{}, {}, {}, training\n\n{}", all.empty() ? "" : "\n", to_string(c), to_string(c.dtype),
-                         to_string(c.layout), tables.take());
+      all += fmt::format("{}{}, {}, {}, {}\n\n{}", all.empty() ? "" : "\n", to_string(c), to_string(c.dtype),
+                         to_string(c.layout), mode_name(options.plan.mode), tables.take());
   }
   return options.format == Format::text ? all : tables.take();
 }

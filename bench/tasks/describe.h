@@ -29,12 +29,13 @@ std::string list_networks(Format);
 /// Throws UsageError for an unknown network.
 std::string describe(const DescribeOptions&);
 
-/// Which algorithm each backend takes for each layer and pass of a training pass, and why: the only one, by rule,
+/// Which algorithm each backend takes for each layer and pass, and why: the only one, by rule,
 /// named, or measured. Unless it measures, it touches no device. Throws UsageError, Unsupported.
 std::string describe_algorithms(Session&, const DescribeOptions&);
 
-/// Memory that training and inference take, by kind, and the largest batch that fits under the memory limit. Writes the
-/// file of the options, if there is one. Throws UsageError for an unknown network or optimiser.
+/// Memory that training and inference take, or inference alone, by kind, and the largest batch that fits under the
+/// memory limit. Writes the file of the options, if there is one. Throws UsageError for an unknown network or
+/// optimiser.
 std::string describe_memory(Session&, const MemoryOptions&);
 
 }  // namespace lamina::bench

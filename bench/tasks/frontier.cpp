@@ -90,6 +90,7 @@ std::vector<TunedLayer> tuned_layers(Session& session, const Config& c, const Gr
     const Node& node = layer.first();
     if (!has_reference(node.op)) continue;
     for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_params}) {
+      if (pass != Pass::forward && !session.plans.trains()) break;
       const int layers = pass == Pass::backward_data
                              ? static_cast<int>(std::count_if(layer.nodes.begin(), layer.nodes.end(), wants_dx))
                              : layer.count();

@@ -72,7 +72,7 @@ std::map<std::string, Choice> choices_of(Session& session, const Frontier& front
 std::string why_not_planned(Session& session, const Config& c, const std::map<std::string, Choice>& choices) {
   const Graph graph = session.plans.graph(c);
   Backend& backend = session.backends.at(c.backend);
-  Options options = session.plans.options(c, Mode::training);
+  Options options = session.plans.options(c);
   options.choice_of = choices;
   std::string why;
   try {
@@ -103,7 +103,7 @@ std::string why_not_planned(Session& session, const Config& c, const std::map<st
 
 WholeNet time_whole(Session& session, const Config& c, const std::map<std::string, Choice>& choices, int samples) {
   Backend& backend = session.backends.at(c.backend);
-  Options by_rule = session.plans.options(c, Mode::training);
+  Options by_rule = session.plans.options(c);
   by_rule.choice_of.clear();
   Options picked = by_rule;
   picked.choice_of = choices;
@@ -117,7 +117,7 @@ WholeNet time_whole(Session& session, const Config& c, const std::map<std::strin
       const double seconds = stopwatch
                                  .time([&] {
                                    plans[i].forward();
-                                   plans[i].backward();
+                                   if (session.plans.trains()) plans[i].backward();
                                  })
                                  .seconds;
       if (round > 0) rounds[i].push_back(seconds);  // the first round warms up

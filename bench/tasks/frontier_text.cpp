@@ -208,7 +208,7 @@ void frontiers(Session& session, const FrontierOptions& options, const Print& pr
     if (terminal) fmt::print(stderr, "\r\033[K");
     const FastestNet net = fastest_net(frontier, limits);
     if (results.wanted()) {
-      RowKey key = plan_key("frontier", c, "training", options);
+      RowKey key = plan_key("frontier", c, mode_name(options.plan.mode), options);
       if (std::isfinite(limits.max_error))
         key.differs.emplace_back("max_measured_error", fmt::format("{:g}", limits.max_error));
       std::vector<std::string> more = passes_flag(options.passes);

@@ -87,12 +87,13 @@ std::vector<const LedgerEntry*> Ledger::in_order() const {
 }
 
 Ledger make_ledger(Session& session, const Config& c, int passes) {
-  Plan plan(session.plans.graph(c), session.backends.usable(c.backend), session.plans.options(c, Mode::training));
+  Plan plan(session.plans.graph(c), session.backends.usable(c.backend), session.plans.options(c));
   if (const TensorFile weights = session.plans.weights(c); !weights.empty()) load_weights(plan, weights);
   Stopwatch whole(plan.backend().device());
   CallStopwatch by_call(plan);
+  const bool trains = session.plans.trains();
   plan.forward();
-  plan.backward();
+  if (trains) plan.backward();
 
   std::vector<double> forward, backward;
   std::vector<std::vector<double>> calls(plan.calls().size());
@@ -101,9 +102,9 @@ Ledger make_ledger(Session& session, const Config& c, int passes) {
   beside.begin();
   for (int i = 0; i < passes && interrupted() == 0; ++i) {
     forward.push_back(whole.time([&] { plan.forward(); }).seconds);
-    backward.push_back(whole.time([&] { plan.backward(); }).seconds);
+    if (trains) backward.push_back(whole.time([&] { plan.backward(); }).seconds);
     std::vector<double> seconds = by_call.forward();
-    const std::vector<double> rest = by_call.backward();
+    const std::vector<double> rest = trains ? by_call.backward() : std::vector<double>();
     seconds.insert(seconds.end(), rest.begin(), rest.end());
     for (std::size_t call = 0; call < calls.size(); ++call) calls[call].push_back(seconds[call]);
     if (const Moment moment = beside.end(); moment.flops_per_second > 0) moments.push_back(moment);
@@ -114,7 +115,7 @@ Ledger make_ledger(Session& session, const Config& c, int passes) {
   ledger.passes = static_cast<int>(forward.size());
   if (forward.empty()) return ledger;
   ledger.forward_seconds = median_interval(forward).middle;
-  ledger.backward_seconds = median_interval(backward).middle;
+  if (trains) ledger.backward_seconds = median_interval(backward).middle;
   ledger.forward_samples = forward;
   ledger.backward_samples = backward;
   ledger.moments = moments;
@@ -135,6 +136,7 @@ Ledger make_ledger(Session& session, const Config& c, int passes) {
   }
   ledger.moved = plan_cost(plan);
   ledger.alone = graph_cost(plan.graph(), c.dtype, plan.options().input_gradient);
+  if (!trains) ledger.alone.backward = {};
   std::stable_sort(ledger.entries.begin(), ledger.entries.end(),
                    [](const LedgerEntry& a, const LedgerEntry& b) { return a.seconds > b.seconds; });
   return ledger;
@@ -145,14 +147,16 @@ Json ledger_json(const RowKey& key, const Ledger& ledger, const Rates& rates, in
                {"passes", ledger.passes},
                {"passes_asked", asked},
                {"forward_seconds", ledger.forward_seconds},
-               {"backward_seconds", ledger.backward_seconds},
                {"forward_samples", ledger.forward_samples},
-               {"backward_samples", ledger.backward_samples},
                {"bytes",
                 {{"forward", ledger.moved.forward.bytes},
                  {"backward", ledger.moved.backward.bytes},
                  {"forward_alone", ledger.alone.forward.bytes},
                  {"backward_alone", ledger.alone.backward.bytes}}}};
+  if (!ledger.backward_samples.empty()) {  // of training
+    json["backward_seconds"] = ledger.backward_seconds;
+    json["backward_samples"] = ledger.backward_samples;
+  }
   if (rates.units.flops_per_second > 0) json["peak_is"] = rates.units.description();
   set_known(json, "peak_flops_per_second", rates.units.flops_per_second);
   for (const Moment& moment : ledger.moments) {
@@ -202,7 +206,7 @@ void ledgers(Session& session, const LedgerOptions& options, const Print& print)
   const std::vector<Config> all = configs(session.backends, options.configs, options.net, options.networks);
   for (const Config& c : all) {  // what cannot be read fails before seconds are measured
     session.plans.graph(c);
-    session.plans.options(c, Mode::training);
+    session.plans.options(c);
   }
   fmt::print(stderr, "Measuring what the backends reach here\n");
   for (const Config& c : all) rates_of(session.peaks, c, text);
@@ -222,7 +226,7 @@ void ledgers(Session& session, const LedgerOptions& options, const Print& print)
     rates = at_moments(rates, ledger.moments);
     const double peak = rates.units.flops_per_second;
     const std::vector<std::string> more = passes_flag(options.passes);
-    const RowKey key = plan_key("ledger", c, "training", options);
+    const RowKey key = plan_key("ledger", c, mode_name(options.plan.mode), options);
     if (results.wanted()) results.add(ledger_json(key, ledger, rates, passes), rerun("ledger", c, options, more));
     if (!options.trace.empty()) trace.add(to_string(key), ledger, rates);
     const double sum = ledger.sum();
@@ -256,14 +260,15 @@ void ledgers(Session& session, const LedgerOptions& options, const Print& print)
       reached += fmt::format("A large product reaches {:.1f} GFLOP/s: {}.\n", 1e-9 * rates.product_flops_per_second,
                              Peaks::product_description());
     print(fmt::format(
-        "{}{}, {}, {}\n\n{}\nThe whole, timed without stamps: forward {:.3f} ms, "
-        "backward {:.3f} ms. The calls, each timed alone, sum to {:.1f} % of that.\n{}"
+        "{}{}, {}, {}, {}\n\n{}\nThe whole, timed without stamps: forward {:.3f} ms"
+        "{}. The calls, each timed alone, sum to {:.1f} % of that.\n{}"
         "Memory: {:.1f} GB/s, measured; bytes are counted once per tensor and call: what stays in a cache exceeds it.\n"
         "Bytes moved: forward {:.2f} GB, backward {:.2f} GB; by each pass of each op alone {:.2f} GB and {:.2f} GB.\n",
-        first ? "" : "\n", to_string(c), to_string(c.dtype), medians_text(ledger.passes, passes), tables.take(),
-        1e3 * ledger.forward_seconds, 1e3 * ledger.backward_seconds, 100 * sum / ledger.whole(), reached, 1e-9 * memory,
-        1e-9 * ledger.moved.forward.bytes, 1e-9 * ledger.moved.backward.bytes, 1e-9 * ledger.alone.forward.bytes,
-        1e-9 * ledger.alone.backward.bytes));
+        first ? "" : "\n", to_string(c), to_string(c.dtype), mode_name(options.plan.mode),
+        medians_text(ledger.passes, passes), tables.take(), 1e3 * ledger.forward_seconds,
+        session.plans.trains() ? fmt::format(", backward {:.3f} ms", 1e3 * ledger.backward_seconds) : "",
+        100 * sum / ledger.whole(), reached, 1e-9 * memory, 1e-9 * ledger.moved.forward.bytes,
+        1e-9 * ledger.moved.backward.bytes, 1e-9 * ledger.alone.forward.bytes, 1e-9 * ledger.alone.backward.bytes));
     first = false;
   }
   results.finish(session.peaks);

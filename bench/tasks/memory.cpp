@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <string_view>
@@ -47,10 +48,9 @@ std::string text_of(const LargestBatch& largest, std::size_t limit) {
 Json memory_json(Session& session, const Config& c, const MemoryOptions& options, Mode mode, MemoryPredictor& predictor,
                  std::size_t limit, bool limited) {
   const MemoryReport report = predictor.at(c.batch);
-  const bool training = mode == Mode::training;
-  const char* const part = training ? "training" : "inference";
+  const char* const part = mode_name(mode);
   RowKey key = plan_key("memory", c, part, options);
-  if (training && !options.optimiser.empty()) key.differs.emplace_back("optimiser", options.optimiser);
+  if (mode == Mode::training && !options.optimiser.empty()) key.differs.emplace_back("optimiser", options.optimiser);
   Json json = {{"key", fields_of(key)}, {"mode", part}};
   for (const auto& [kind, bytes] : kinds) json[std::string(kind.substr(kind.rfind(' ') + 1))] = report.*bytes;
   json["total"] = report.total();
@@ -87,38 +87,44 @@ std::string describe_memory(Session& session, const MemoryOptions& options) {
   const std::size_t limit = options.backends.memory_limit;
   const bool limited = limit != std::numeric_limits<std::size_t>::max();
   Results results(session.backends, options.out, "memories");
-  TextTables tables(options.format, {{"network"}, {"backend"}, {"batch", true}},
-                    {{"MiB"}, {"training", true}, {"inference", true}});
+  std::vector<Mode> modes = {Mode::training, Mode::inference};
+  if (!session.plans.trains()) modes.erase(modes.begin());
+  std::vector<TextTable::Column> columns = {{"MiB"}};
+  for (const Mode mode : modes) columns.push_back({mode_name(mode), true});
+  TextTables tables(options.format, {{"network"}, {"backend"}, {"batch", true}}, columns);
   std::string all;
   for (const Config& c : configs(session.backends, options.configs, options.net, options.networks)) {
-    MemoryPredictor training(session.plans, session.backends, c, Mode::training, optimiser);
-    MemoryPredictor inference(session.plans, session.backends, c, Mode::inference);
-    const MemoryReport a = training.at(c.batch), b = inference.at(c.batch);
-    const auto add = [&](std::string_view kind, std::string of_training, std::string of_inference) {
-      tables.add({c.network, c.backend, fmt::format("{}", c.batch)},
-                 {std::string(kind), std::move(of_training), std::move(of_inference)});
+    std::vector<MemoryPredictor> predictors;
+    std::vector<MemoryReport> reports;
+    for (const Mode mode : modes) {
+      predictors.emplace_back(session.plans, session.backends, c, mode, optimiser);
+      reports.push_back(predictors.back().at(c.batch));
+    }
+    const auto add = [&](std::string_view kind, const auto& text_of_mode) {
+      std::vector<std::string> row = {std::string(kind)};
+      for (std::size_t i = 0; i < modes.size(); ++i) row.push_back(text_of_mode(i));
+      tables.add({c.network, c.backend, fmt::format("{}", c.batch)}, std::move(row));
     };
     if (results.wanted()) {
       std::vector<std::string> more;
       if (!options.optimiser.empty()) more.push_back("--optimiser=" + options.optimiser);
       const std::string again = rerun("memory", c, options, more);
-      results.add(memory_json(session, c, options, Mode::training, training, limit, limited), again);
-      results.add(memory_json(session, c, options, Mode::inference, inference, limit, limited), again);
+      for (std::size_t i = 0; i < modes.size(); ++i)
+        results.add(memory_json(session, c, options, modes[i], predictors[i], limit, limited), again);
     }
-    for (const auto& [kind, part] : kinds) add(kind, mib(a.*part), mib(b.*part));
-    add("total", mib(a.total()), mib(b.total()));
+    for (const auto& kind : kinds) add(kind.first, [&](std::size_t i) { return mib(reports[i].*kind.second); });
+    add("total", [&](std::size_t i) { return mib(reports[i].total()); });
     if (!text && limited)
-      add("largest batch", fmt::format("{}", training.largest_under(limit).batch),
-          fmt::format("{}", inference.largest_under(limit).batch));
+      add("largest batch", [&](std::size_t i) { return fmt::format("{}", predictors[i].largest_under(limit).batch); });
     if (!text) continue;
     all += fmt::format("{}{}, {}{}{}\n\n{}\n", all.empty() ? "" : "\n", to_string(c), to_string(c.dtype),
                        options.plan.keep == Keep::cheap ? ", keeping what is expensive to make again" : "",
                        optimiser ? ", training by " + to_string(*optimiser) : "", tables.take());
     all += "Blocks in the arena share its memory where their lives do not overlap: they sum to more than it.\n";
-    if (!a.workspace_exact || !b.workspace_exact) all += "The workspace is an upper bound.\n";
-    if (limited)
-      all += fmt::format("Training: {}.\nInference: {}.\n", text_of(training.largest_under(limit), limit),
-                         text_of(inference.largest_under(limit), limit));
+    if (!std::ranges::all_of(reports, &MemoryReport::workspace_exact)) all += "The workspace is an upper bound.\n";
+    for (std::size_t i = 0; limited && i < modes.size(); ++i)
+      all += fmt::format("{}: {}.\n", modes[i] == Mode::training ? "Training" : "Inference",
+                         text_of(predictors[i].largest_under(limit), limit));
   }
   results.finish(session.peaks);
   return text ? all : tables.take();

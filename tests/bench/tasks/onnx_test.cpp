@@ -232,6 +232,54 @@ TEST_CASE("memory, ledger and frontier are of the network of a file") {
   CHECK(results_of("frontier", "frontiers")[0]["lines"][0]["node"] == "conv1");
 }
 
+TEST_CASE("what can only infer is planned with --inference") {
+  const test::Folder folder;
+  const test::Model model{
+      .nodes = {test::node("Conv", {"x", "w"}, {"c"}, {}, "conv1"), test::node("GlobalAveragePool", {"c"}, {"g"}),
+                test::node("BatchNormalization", {"g", "k", "k", "k", "k"}, {"y"})},  // of one value for each channel
+      .initializers = {test::tensor("w", {2, 1, 3, 3}, std::vector<float>(18)), test::tensor("k", {2}, {1, 1})},
+      .inputs = {test::value("x", {0, 1, 8, 8})},
+      .outputs = {test::value("y", {})}};
+  test::write(folder / "net.onnx", test::bytes_of(model));
+  for (const std::string subcommand : {"memory", "ledger", "frontier", "describe"}) {
+    CAPTURE(subcommand);
+    const std::string command = subcommand + " --onnx=" + folder.file("net.onnx") + " --backend=eigen --batch=1";
+    CHECK_THAT(test::run_bench(command).said, ContainsSubstring("training needs two or more"));
+    const std::string out = subcommand == "describe" ? "" : " --benchmark_out=" + folder.file(subcommand + ".json");
+    const test::Ended ended = test::run_bench(command + " --inference" + out);
+    CAPTURE(ended.said);
+    CHECK(ended.status == 0);
+    if (out.empty()) {
+      CHECK_THAT(ended.said, ContainsSubstring("nchw, inference"));
+      continue;
+    }
+    const nlohmann::json results = test::read(folder.file(subcommand + ".json"));
+    const auto list = subcommand == "memory" ? "memories" : subcommand + "s";
+    REQUIRE(results[list].size() == 1);
+    CHECK(results[list][0]["key"]["part"] == "inference");
+    CHECK_THAT(results[list][0]["rerun"].get<std::string>(), ContainsSubstring(" --inference"));
+  }
+}
+
+TEST_CASE("of several files those that can be read are timed, and one that is refused is named") {
+  const TinyFile file;
+  const test::Folder folder;
+  const test::Model other{.nodes = {test::node("Unheard", {"x"}, {"y"})},
+                          .initializers = {},
+                          .inputs = {test::value("x", {0, 1, 8, 8})},
+                          .outputs = {test::value("y", {})}};
+  test::write(folder / "other.onnx", test::bytes_of(other));
+  const std::string run = "run --backend=eigen --passes=1 --batch=1 --benchmark_filter=net/.*/inference --onnx=";
+  const test::Ended both = test::run_bench(run + folder.file("other.onnx") + "," + file.path().string());
+  CAPTURE(both.said);
+  CHECK(both.status == 1);
+  CHECK_THAT(both.said, ContainsSubstring("left out: " + folder.file("other.onnx")) && ContainsSubstring("Unheard") &&
+                            ContainsSubstring("net/tiny/inference/eigen/f32/nchw/batch:1"));
+  const test::Ended alone = test::run_bench(run + folder.file("other.onnx"));
+  CHECK(alone.status == 1);
+  CHECK_THAT(alone.said, ContainsSubstring("Unheard") && !ContainsSubstring("left out"));
+}
+
 TEST_CASE("a sweep refuses sizes for a file, and a file that cannot be read, once and before it measures") {
   const TinyFile file;
   const test::Folder folder;
