@@ -16,6 +16,6 @@ struct ScaleAndShift {
 
 /// y, or y += with `adds`; y may alias x.
 template <class T>
-void scale_shift(Stream, const ScaleAndShift<T>&, View<const T> x, View<T> y, bool adds);
+void scale_shift(Stream, const ScaleAndShift<T> &, View<const T> x, View<T> y, bool adds);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -14,6 +14,7 @@ AxisLabels Importer::labels_of(std::string_view value, std::size_t rank, int dep
   if (depth < deepest) {
     for (const std::size_t reader : readers(value)) {
       const NodeMessage& node = *nodes_[reader];
+      if (node.op_type == "Shape") continue;  // takes any order
       const auto operand = std::find(node.inputs.begin(), node.inputs.end(), value) - node.inputs.begin();
       try {
         AxisLabels labels = labels_for_operand(node, static_cast<std::size_t>(operand), rank, depth);
