@@ -18,7 +18,7 @@ set(kernels "kernels/((common|conv|gemm|loss|lstm|moves|norm|pool|winograd)/)?[a
 set(timing_kernels "kernels/timing/(delay|peak)\\.h")
 set(cuda "cuda_runtime(_api)?\\.h" "cublas_v2\\.h")
 set(json "nlohmann/json\\.hpp")
-set(posix "pthread\\.h" "sched\\.h" "unistd\\.h" "fcntl\\.h" "dlfcn\\.h" "link\\.h" "sys/(file|mman|stat|types|wait)\\.h" "spawn\\.h")
+set(posix "pthread\\.h" "sched\\.h" "unistd\\.h" "fcntl\\.h" "dlfcn\\.h" "link\\.h" "sys/(file|mman|resource|socket|stat|types|un|wait)\\.h" "spawn\\.h")
 
 set(rules)
 function(allow folder)
