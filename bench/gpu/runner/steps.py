@@ -23,7 +23,8 @@ SMOKE = files("relu") + ",conv\\, by hand*,fully connected*"
 SUITES = (  # (name, pattern of test cases, seconds)
     ("convolution", files("conv"), 20),
     ("other ops", files("batch_norm dropout embedding fully_connected goldens join kernels lrn lstm moves multiply "
-                        "pointwise pool random relu sigmoid_cross_entropy smooth softmax softmax_cross_entropy"), 30),
+                        "pointwise pool random relu scale_shift sigmoid_cross_entropy smooth softmax "
+                        "softmax_cross_entropy"), 30),
     ("plans", files("call_cost choices enumerators labels large live_memory measured ownership pack plan prepared "
                     "random_graph tiny_nets"), 40),
     ("training", files("checkpoint lazy optimiser share trainer uploads workloads"), 30),
