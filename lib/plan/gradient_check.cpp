@@ -166,6 +166,7 @@ class Check {
     leave_special_points();
     keep_away_from_kinks();
     run_backward();
+    measure_roundoff();
   }
 
   GradientReport report() {
@@ -195,6 +196,14 @@ class Check {
     if (options_.dtype != DType::f64)
       for (double& value : values) value = static_cast<double>(static_cast<float>(value));
     return values;
+  }
+
+  /// Sets it so far from where it was, as near as the type can.
+  Values move(const Variable& variable, Values direction, double distance) {
+    for (std::size_t i = 0; i < direction.size(); ++i) direction[i] = variable.base[i] + distance * direction[i];
+    direction = typed(direction);
+    set(variable, direction);
+    return direction;
   }
 
   /// Labels and ids have no gradient, and stay as they are drawn here.
@@ -263,9 +272,7 @@ class Check {
         std::fill(target.begin(), target.end(), std::numeric_limits<double>::quiet_NaN());
       upload(device_, plan.parameter_gradient(variable.name), std::span<const double>(target));
     }
-    subject_.forward();
-    loss_ = dot(subject_.output(), r_);
-    roundoff_ = unit_ * norm_of_products(subject_.output(), r_);
+    loss_ = loss();
     plan.backward();
     for (std::size_t v = 0; v < variables_.size(); ++v) {
       Variable& variable = variables_[v];
@@ -273,6 +280,36 @@ class Check {
       variable.gradient = read(device_, variable.is_input ? plan.input_gradient(name) : plan.parameter_gradient(name));
       for (std::size_t i = 0; i < variable.gradient.size(); ++i) variable.gradient[i] -= before[v][i];
     }
+  }
+
+  long double loss() {
+    subject_.forward();
+    return dot(subject_.output(), r_);
+  }
+
+  /// Fourth differences of L while everything moves a little: what is smooth in L has none so near.
+  void measure_roundoff() {
+    constexpr std::uint64_t samples = 8;
+    roundoff_ = unit_ * norm_of_products(subject_.output(), r_);
+    std::size_t count = 0;
+    for (const Variable& variable : variables_) count += variable.base.size();
+    for (std::uint64_t sample = 0; sample < samples; ++sample) {
+      long double spread = 0;
+      bool crossed = true;
+      for (int halvings = 0; halvings <= most_halvings && crossed; ++halvings) {
+        const double step = std::ldexp(how_.step / 64, -halvings) / std::sqrt(static_cast<double>(count));
+        crossed = false;
+        spread = 6 * loss_;
+        for (const auto& [steps, weight] : {std::pair(2, 1), std::pair(-2, 1), std::pair(1, -4), std::pair(-1, -4)}) {
+          for (const Variable& variable : variables_)
+            move(variable, normal(variable.shape.count(), key(variable.name, "roundoff") + sample), steps * step);
+          crossed = crossed || subject_.kinks().sides != base_.sides;
+          spread += weight * loss();
+        }
+      }
+      roundoff_ = std::max(roundoff_, std::abs(static_cast<double>(spread)) / std::sqrt(70.0));
+    }
+    for (const Variable& variable : variables_) set(variable, variable.base);
   }
 
   /// What L does along the direction beyond what the gradient predicts for the points that were reached: the type
@@ -285,14 +322,10 @@ class Check {
       std::array<long double, 5> rest{};  // at -2, -1, 0, 1, 2 steps
       bool crossed = false;
       for (const int steps : {2, -2, 1, -1}) {
-        Values moved = variable.base;
-        for (std::size_t i = 0; i < moved.size(); ++i) moved[i] += steps * step * direction[i];
-        moved = typed(moved);
-        set(variable, moved);
+        const Values moved = move(variable, direction, steps * step);
         crossed = subject_.kinks().sides != base_.sides;
         if (crossed) break;
-        subject_.forward();
-        long double& its = rest[static_cast<std::size_t>(steps + 2)] = dot(subject_.output(), r_) - loss_;
+        long double& its = rest[static_cast<std::size_t>(steps + 2)] = loss() - loss_;
         for (std::size_t i = 0; i < moved.size(); ++i)
           if (moved[i] != variable.base[i])
             its -= static_cast<long double>(variable.gradient[i]) * (moved[i] - variable.base[i]);
@@ -301,11 +334,9 @@ class Check {
       if (crossed) continue;
       const auto fourth = static_cast<double>((rest[0] - rest[4] + 8 * (rest[3] - rest[1])) / (12 * step));
       const auto second = static_cast<double>((rest[3] - rest[1]) / (2 * step));
-      const auto spread = static_cast<double>(rest[0] + rest[4] - 4 * (rest[1] + rest[3]));
       probe.difference = probe.gradient + fourth;
       probe.curvature = std::abs(fourth - second);
       probe.step = step;
-      roundoff_ = std::max(roundoff_, std::abs(spread) / std::sqrt(70.0));
     }
     return probe;
   }
@@ -421,12 +452,13 @@ const GradientError& GradientReport::worst() const {
 
 std::string to_string(const GradientReport& report) {
   std::string text;
-  int probes = 0, skipped = 0, unseen = 0, failed = 0;
+  int probes = 0, skipped = 0, unseen = 0, failed = 0, wrong = 0;
   for (const GradientError& one : report.tensors) {
     probes += one.probes;
     skipped += one.skipped;
     unseen += one.seen || one.probes == 0 ? 0 : 1;
     failed += one.passed() ? 0 : 1;
+    wrong += one.passed() || one.probes == 0 ? 0 : 1;
     if (one.passed()) continue;
     text += one.tensor + one.place + ": ";
     if (one.probes == 0)
@@ -437,7 +469,8 @@ std::string to_string(const GradientReport& report) {
   }
   const auto tensors = [](std::size_t count) { return std::to_string(count) + (count == 1 ? " tensor" : " tensors"); };
   text += report.passed() ? "passed: " + tensors(report.tensors.size())
-                          : "failed: " + std::to_string(failed) + " of " + tensors(report.tensors.size());
+                          : (wrong > 0 ? "failed: " : "undecided: ") + std::to_string(failed) + " of " +
+                                tensors(report.tensors.size());
   text += ", " + std::to_string(probes) + " derivatives";
   if (skipped > 0) text += ", " + std::to_string(skipped) + " left out at kinks";
   if (report.passed())

@@ -182,6 +182,7 @@ TEST_CASE("a place with a kink at every step is left out, and a tensor of such p
   CHECK(report.tensors[0].skipped == 1);
   CHECK_FALSE(report.tensors[0].passed());
   CHECK(to_string(report).find("x: every step meets a kink") != std::string::npos);
+  CHECK(to_string(report).find("undecided: 2 of 2 tensors") != std::string::npos);
   CHECK_FALSE(GradientReport{}.passed());
 }
 

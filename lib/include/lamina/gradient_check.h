@@ -37,7 +37,7 @@ struct LAMINA_API GradientError {
 struct LAMINA_API GradientReport {
   std::vector<GradientError> tensors{};
 
-  bool passed() const;                 ///< each tensor has, and there is one
+  bool passed() const;                 ///< each tensor has, and there is one; one with a kink everywhere has not
   const GradientError& worst() const;  ///< Needs a tensor.
 };
 
@@ -49,10 +49,9 @@ LAMINA_API std::string to_string(const GradientReport&);
 /// once. f64 sees errors of a millionth. In f32 roundoff hides what is below some hundredths of a tensor's gradient.
 /// The tolerance of each difference is the sum of two bounds:
 /// - of its curvature: its distance from (L(h) - L(-h)) / 2h, whose error is greater;
-/// - of roundoff: 6 e / h. L is off by e, and the weights of the formula sum to 1.5, with a margin of 4. e is the
-/// largest
-///   of all fourth differences of L, over the root of the sum of the squares of their weights (70), and at least the
-///   roundoff of the output alone. At the default step the fourth difference of a smooth L is itself of that size.
+/// - of roundoff: 6 e / h. L is off by e, and the weights of the formula sum to 1.5, with a margin of 4. e is measured
+///   by fourth differences of L over 1/64 of the step, where what is smooth in L has none: the largest of eight, over
+///   the root of the sum of the squares of their weights (70); and it is at least the roundoff of the output alone.
 /// The step that counts is the one that the type can make: what its rounding takes away is taken from both sides.
 /// Inputs are redrawn a few times to avoid kinks, parameter vectors are moved off 0 and 1, and parameter
 /// gradients are filled beforehand: with NaN where overwritten, with random numbers where added to.
