@@ -237,7 +237,8 @@ Action devices(CLI::App& app) {
 }
 
 Action engines(CLI::App& app) {
-  auto options = with_networks<EnginesOptions>(app);
+  auto options = std::make_shared<EnginesOptions>();
+  add_networks(app, options->networks, options->net);
   app.add_option("--device", options->device, "a100, h200, or a JSON file of properties")
       ->type_name("NAME|FILE")
       ->required();
@@ -245,7 +246,6 @@ Action engines(CLI::App& app) {
   add_batch(app, options->configs);
   add_cudnn(app, options->cudnn);
   app.add_option("--benchmark_out", options->out, "File for the answers as JSON");
-  add_screen(app, options->screen);
   return [options](const MakeBackend&) {
     check_onnx_extents(options->net.onnx, options->net.onnx_settings);
     return printed(cudnn_engines(*options));

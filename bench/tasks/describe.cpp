@@ -11,19 +11,13 @@
 #include "lamina/nets.h"
 
 namespace lamina::bench {
-namespace {
-
-/// "3x64x7x7": without the images.
 std::string image_text(const Shape& s) { return fmt::format("{}x{}x{}", s.c, s.h, s.w); }
 
-/// What is between the parentheses of "conv(64, 7x7, stride 2x2)".
 std::string geometry(const Op& op) {
   const std::string text = to_string(op);
   const std::size_t open = text.find('(');
   return open == std::string::npos ? "" : text.substr(open + 1, text.rfind(')') - open - 1);
 }
-
-}  // namespace
 
 std::string list_networks(Format format) {
   TextTable table;

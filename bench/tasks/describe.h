@@ -22,6 +22,9 @@ struct MemoryOptions : PlanningSettings {
   std::filesystem::path out{};  ///< of the predictions as JSON, with the memory over the plan's time; empty: none
 };
 
+std::string image_text(const Shape&);  ///< "64x7x7": without the images
+std::string geometry(const Op&);       ///< what is between the parentheses of "conv(64, 7x7, stride 2x2)"
+
 /// The networks there are: what each was made for, the smallest image it takes, and where it is from.
 std::string list_networks(Format);
 

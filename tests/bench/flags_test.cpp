@@ -51,7 +51,7 @@ TEST_CASE("wrong use ends with status 2, and words on what is wrong and what is 
       {"$bench memory alexnet --passes=3", 2, "accepted by: run, ledger, frontier, sweep"},
       {"$bench frontier alexnet --choices=/dev/null", 2, "accepted by: run, ledger, check, memory, describe"},
       {"$bench --format=csv", 2,
-       "accepted by: ledger, frontier, compare, memory, describe, networks, devices, engines"},
+       "accepted by: ledger, frontier, compare, memory, describe, networks, devices"},
       {"$bench --device=h200", 2, "accepted by: engines"},
       {"$bench frontier alexnet --measure", 2, "accepted by: run, ledger, check, memory, describe"},
       {"$bench frontier alexnet --max_error=1e-6", 2, "accepted by: run, ledger, check, sweep, memory, describe"},

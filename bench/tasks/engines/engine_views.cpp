@@ -8,13 +8,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "bench/measure/costs.h"
 #include "bench/measure/plans.h"
@@ -23,36 +20,34 @@
 namespace lamina::bench {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::ordered_json;
 
-json to_json(const CudnnEngine& engine) {
-  json knobs = json::array();
-  for (const CudnnEngine::Knob& knob : engine.knobs) knobs.push_back({knob.name, knob.value});
-  return {engine.index, engine.fallback, engine.notes, knobs, engine.workspace_bytes};
-}
-
-CudnnEngine engine_of(const json& read) {
-  CudnnEngine engine{read[0], read[1], read[2], {}, read[4]};
-  for (const json& knob : read[3]) engine.knobs.push_back({knob[0], knob[1]});
-  return engine;
+Json to_json(const CudnnEngine& engine) {
+  Json knobs = Json::object();
+  for (const CudnnEngine::Knob& knob : engine.knobs) knobs[knob.name] = knob.value;
+  return {{"engine", engine.index},
+          {"list", engine.fallback ? "fallback" : "a"},
+          {"notes", engine.notes},
+          {"knobs", knobs},
+          {"workspace_bytes", engine.workspace_bytes}};
 }
 
 /// What the child has to say: its answers, or why it has none.
-json answers(const std::string& directory, const std::string& device, const std::vector<Convolution>& convolutions) {
+Json answers(const std::string& directory, const std::string& device, const std::vector<Convolution>& convolutions,
+             bool tf32) {
   try {
-    const auto start = std::chrono::steady_clock::now();
     const CudnnEngines cudnn(directory, device);
-    json lists = json::array();
-    for (const Convolution& each : convolutions)
-      for (const Pass pass : engine_passes) {
-        json list = json::array();
+    Json lists = Json::array();
+    for (const Convolution& each : convolutions) {
+      Json passes;
+      for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_params}) {
+        Json& list = passes[std::string(to_string(pass))] = Json::array();
         for (const CudnnEngine& engine : cudnn.list(each.conv, each.x, each.layout, pass))
-          list.push_back(to_json(engine));
-        lists.push_back(std::move(list));
+          if (tf32 || engine.strict()) list.push_back(to_json(engine));
       }
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    return {
-        {"version", cudnn.version()}, {"directory", cudnn.directory()}, {"seconds", seconds.count()}, {"lists", lists}};
+      lists.push_back(std::move(passes));
+    }
+    return {{"version", cudnn.version()}, {"directory", cudnn.directory()}, {"engines", lists}};
   } catch (const UsageError& error) {
     return {{"wrong_use", error.what()}};
   } catch (const LoadError& error) {
@@ -84,35 +79,28 @@ Child start(const std::string& directory, const std::string& device, const std::
     ::unsetenv("NVIDIA_TF32_OVERRIDE");
   else
     ::setenv("NVIDIA_TF32_OVERRIDE", "0", 1);
-  const std::string text = answers(directory, device, convolutions).dump(-1, ' ', true, json::error_handler_t::replace);
+  const std::string text =
+      answers(directory, device, convolutions, tf32).dump(-1, ' ', true, Json::error_handler_t::replace);
   const bool written = std::fputs(text.c_str(), child.answer.get()) >= 0 && std::fflush(child.answer.get()) == 0;
   ::_exit(written ? 0 : 1);
 }
 
-json answer_of(const Child& child) {
+Json answer_of(const Child& child) {
   int status = 0;
   while (::waitpid(child.process, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFSIGNALED(status))
-    throw DeviceError(fmt::format("cuDNN ended the process that asked it, with signal {} ({})", WTERMSIG(status),
-                                  ::strsignal(WTERMSIG(status))));
+    return {{"failed", fmt::format("cuDNN ended the process that asked it, with signal {} ({})", WTERMSIG(status),
+                                   ::strsignal(WTERMSIG(status)))}};
   std::rewind(child.answer.get());
-  return json::parse(child.answer.get(), nullptr, false);
+  return Json::parse(child.answer.get(), nullptr, false);
 }
 
-EngineView view_of(const Child& child, std::size_t convolutions) {
-  const json read = answer_of(child);
-  if (read.contains("wrong_use")) throw UsageError(read["wrong_use"].get<std::string>());
-  if (read.contains("not_loaded")) throw LoadError(read["not_loaded"].get<std::string>());
-  if (read.contains("failed")) throw DeviceError(read["failed"].get<std::string>());
-  if (!read.contains("lists")) throw DeviceError("the process that asked cuDNN ended without an answer");
-  EngineView view{read["version"], read["directory"], read["seconds"]};
-  view.engines.resize(convolutions);
-  std::size_t at = 0;
-  for (auto& passes : view.engines)
-    for (auto& engines : passes)
-      for (const json& engine : read["lists"][at++]) engines.push_back(engine_of(engine));
-  return view;
+void check(const Json& answer) {
+  if (answer.contains("wrong_use")) throw UsageError(answer["wrong_use"].get<std::string>());
+  if (answer.contains("not_loaded")) throw LoadError(answer["not_loaded"].get<std::string>());
+  if (answer.contains("failed")) throw DeviceError(answer["failed"].get<std::string>());
+  if (!answer.contains("engines")) throw DeviceError("the process that asked cuDNN ended without an answer");
 }
 
 }  // namespace
@@ -134,11 +122,11 @@ std::vector<Convolution> distinct_convolutions(const EnginesOptions& options) {
           });
           if (same == found.end()) same = found.insert(found.end(), {conv, x, layout});
           const auto use = std::find_if(same->uses.begin(), same->uses.end(),
-                                        [&](const Convolution::Use& other) { return other.network == c.network; });
+                                        [&](const Json& other) { return other["network"] == c.network; });
           if (use == same->uses.end())
-            same->uses.push_back({c.network, node.name});
+            same->uses.push_back({{"network", c.network}, {"layer", node.name}, {"layers", 1}});
           else
-            ++use->layers;
+            (*use)["layers"] = (*use)["layers"].get<int>() + 1;
         }
       }
   return found;
@@ -148,18 +136,9 @@ EngineViews ask_for_engines(const std::string& directory, const std::string& dev
                             const std::vector<Convolution>& convolutions) {
   const Child with = start(directory, device, convolutions, true);
   const Child without = start(directory, device, convolutions, false);
-  EngineViews views;
-  try {
-    views.tf32 = view_of(with, convolutions.size());
-  } catch (...) {
-    ::kill(without.process, SIGKILL);
-    ::waitpid(without.process, nullptr, 0);
-    throw;
-  }
-  views.strict = view_of(without, convolutions.size());
-  for (auto& passes : views.strict.engines)
-    for (auto& engines : passes)
-      views.left_out += static_cast<int>(std::erase_if(engines, [](const CudnnEngine& e) { return !e.strict(); }));
+  EngineViews views{answer_of(with), answer_of(without)};
+  check(views.tf32);
+  check(views.strict);
   return views;
 }
 
