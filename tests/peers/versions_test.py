@@ -196,6 +196,17 @@ class Versions(unittest.TestCase):
         self.assertEqual([one["variant"] for one in result["context"]["variants"]], [BENCH, BENCH + " (2)"])
 
     @unittest.skipIf(BENCH is None, "no lamina_bench was named")
+    def test_the_algorithms_of_one_layer_are_rows_and_so_is_what_is_taken_by_rule(self):
+        _, result, found = self.compare(BENCH, BENCH, "--backend=eigen", "conv", "--input=2x8x9x9", "--channels=6",
+                                        "--kernel=3", "--passes=2")
+        name = "layer/conv(6, 3x3) of 2x8x9x9/conv/forward/eigen/{}/f32/nchw/batch:2"
+        rows = {row["name"]: row for row in result["benchmarks"]}
+        rule, direct = (rows[name.format(algorithm)] for algorithm in ("default", "direct"))
+        self.assertEqual(rows[name.format(rule["algorithm"])]["real_times"], rule["real_times"])
+        self.assertEqual(len(direct["real_times"]), 6)
+        self.assertLessEqual({name.format("default"), name.format("direct")}, set(found))
+
+    @unittest.skipIf(BENCH is None, "no lamina_bench was named")
     def test_each_version_of_cudnn_that_is_here_is_loaded_by_processes_of_its_own(self):
         named = os.environ.get("LAMINA_TEST_CUDNN_VERSIONS")
         brought = os.path.join(wheels.default_folder(), "cudnn/*/nvidia/cudnn/lib")
