@@ -67,22 +67,38 @@ Action ledger(CLI::App& app) {
   };
 }
 
-Action frontier(CLI::App& app) {
-  auto options = with_networks<FrontierOptions>(app);
-  add_plan(app, *options, every_backend, &options->max_measured_error);
-  add_inference(app, options->plan);
+/// Measures every algorithm of networks, or of layers.
+Action measure_algorithms(CLI::App& app, const std::shared_ptr<FrontierOptions>& options) {
   add_passes(app, options->passes);
-  app.add_option("--choices_out", options->choices_out, "File that the picks are added to, for --choices")
-      ->type_name("FILE");
   add_out(app, options->out);
   return [options](const MakeBackend& make) {
     catch_interrupts();
+    for (const Layer& layer : options->net.layers) options->networks.push_back(layer.name);
+    check_once("the list of layers", options->networks);
     check(*options);
     check_choice_file("--choices_out", options->choices_out);
     Session session(*options, make);
     frontiers(session, *options, print_now);
     return status_of_interrupt();
   };
+}
+
+Action frontier(CLI::App& app) {
+  auto options = with_networks<FrontierOptions>(app);
+  add_plan(app, *options, every_backend, &options->max_measured_error);
+  add_inference(app, options->plan);
+  app.add_option("--choices_out", options->choices_out, "File that the picks are added to, for --choices")
+      ->type_name("FILE");
+  return measure_algorithms(app, options);
+}
+
+/// Of one layer, by the name of its op, or of a file's.
+Action layers(CLI::App& app) {
+  auto options = std::make_shared<FrontierOptions>();
+  (app.get_name() == "layers" ? add_layer_file : add_layer)(app, options->net.layers);
+  add_format(app, options->format);
+  add_place(app, *options, every_backend, &options->max_measured_error);
+  return measure_algorithms(app, options);
 }
 
 Action compare(CLI::App& app) {
@@ -209,6 +225,7 @@ Action check_gradients_of(CLI::App& app) {
       ->check(CLI::PositiveNumber)
       ->group(what);
   app.add_option("--seed", options->how.seed, "Of inputs and directions; default: 1")->group(what);
+  add_layers(app, options->net.layers);
   return [options](const MakeBackend& make) {
     check(*options);
     Session session(*options, make);
@@ -244,6 +261,7 @@ Action engines(CLI::App& app) {
       ->required();
   add_size(app, options->net);
   add_batch(app, options->configs);
+  add_layout(app, options->configs);
   add_cudnn(app, options->cudnn);
   app.add_option("--benchmark_out", options->out, "File for the answers as JSON");
   return [options](const MakeBackend&) {
@@ -288,6 +306,16 @@ constexpr Command all[] = {
     {"train",
      "Train known networks, any on a folder of images, or an ONNX file: seconds, dollars, loss and accuracy by epoch",
      train_command},
+    {"conv",
+     "One convolution: every algorithm of every backend, in all passes: time, workspace, error, determinism, and what "
+     "is picked, and why",
+     layers},
+    {"fully_connected", "The same of one fully connected layer", layers},
+    {"max_pool", "The same of one layer of maxima", layers},
+    {"average_pool", "The same of one layer of averages", layers},
+    {"batch_norm", "The same of one batch normalization", layers},
+    {"lstm", "The same of one LSTM", layers},
+    {"layers", "The same of many layers, from a file with a line for each", layers},
     {"serve", "One pass at a time for bench/race/race, by requests on standard input", serve}};
 
 }  // namespace

@@ -11,10 +11,12 @@ namespace lamina::bench {
 std::vector<Config> configs(Backends& backends, const ConfigSettings& settings, const NetSettings& net,
                             const std::vector<std::string>& names) {
   std::vector<Config> all;
-  for (const std::string& name : names)
+  for (const std::string& name : names) {
+    const Network its = network(name, net);
     for (const std::string& backend : backends.names())
-      for (const int batch : settings.batches)
-        all.push_back({network(name, net).name, backend, settings.dtypes.front(), settings.layouts.front(), batch});
+      for (const int batch : its.layer != nullptr ? std::vector<int>{its.layer->x.n} : settings.batches)
+        all.push_back({its.name, backend, settings.dtypes.front(), settings.layouts.front(), batch});
+  }
   return all;
 }
 

@@ -16,8 +16,8 @@ struct Config {
   int batch = 16;
 };
 
-/// Each of the networks on every backend and at every batch of the settings, in this order; of types and layouts the
-/// first. Throws UsageError for an unknown network.
+/// Each of the networks on every backend and at every batch of the settings, or its layer's own, in this order; of
+/// types and layouts the first. Throws UsageError for an unknown network.
 std::vector<Config> configs(Backends&, const ConfigSettings&, const NetSettings&,
                             const std::vector<std::string>& networks);
 

@@ -14,10 +14,7 @@ namespace {
 
 /// A convolution that every algorithm for convolutions ought to take.
 Graph plain_convolution(const Config& c) {
-  Graph graph("plain");
-  const Value x = graph.input({c.batch, 64, 56, 56});
-  conv(x, "plain", {.channels = 64, .kernel = 3, .pad = 1});
-  return graph;
+  return Layer{.op = Conv{.channels = 64, .kernel = 3, .pad = 1}, .x = {c.batch, 64, 56, 56}}.graph();
 }
 
 void add_new(std::vector<NamedAlgorithm>& list, const std::vector<std::string>& names, bool listed) {

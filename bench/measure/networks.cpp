@@ -81,6 +81,9 @@ Graph zoo_graph(const Config& c, const Network& its, const NetSettings& settings
 Network network(const std::string& name, const NetSettings& settings) {
   for (const std::filesystem::path& file : settings.onnx)
     if (network_name(file) == name) return of_file(file, settings);
+  for (const Layer& layer : settings.layers)
+    if (layer.name == name)
+      return {.name = name, .source = "one layer", .protocol = {.input_gradient = true}, .layer = &layer};
   return of_zoo(nets::info(name));
 }
 
@@ -115,6 +118,7 @@ bool leave_out_refused(NetSettings& settings, int batch) {
 
 Graph graph_of(const Config& c, const NetSettings& settings) {
   const Network its = network(c.network, settings);
+  if (its.layer != nullptr) return its.layer->graph();
   return its.file ? read_network_file(*its.file, c.batch, settings.onnx_settings).graph : zoo_graph(c, its, settings);
 }
 

@@ -21,6 +21,7 @@ struct Network {
   nets::Protocol protocol{};
   int image = 0, smallest_image = 0;            ///< 0: the file's own
   std::optional<std::filesystem::path> file{};  ///< of a network that is read
+  const Layer* layer = nullptr;                 ///< in the settings, of a network that is one layer
 };
 
 /// Throws UsageError with near names, and for settings that a file has no use for.

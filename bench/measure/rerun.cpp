@@ -60,12 +60,16 @@ void add_plan(Words& words, const PlanSettings& plan) {
 std::string command(Words first, bool with_network, const Config& c, const PlanningSettings& settings,
                     const Words& more) {
   const auto file = std::ranges::find(settings.net.onnx, c.network, network_name);
-  if (file != settings.net.onnx.end())
+  const auto layer = std::ranges::find(settings.net.layers, c.network, &Layer::name);
+  const bool is_layer = layer != settings.net.layers.end();
+  if (is_layer)
+    first.insert(first.erase(first.begin() + 1, first.end()), layer->words.begin(), layer->words.end());
+  else if (file != settings.net.onnx.end())
     first.push_back("--onnx=" + file->string());
   else if (with_network)
     first.push_back(c.network);
   first.push_back("--backend=" + c.backend);
-  if (c.batch > 0 && c.batch != Config().batch) first.push_back(fmt::format("--batch={}", c.batch));
+  if (!is_layer && c.batch > 0 && c.batch != Config().batch) first.push_back(fmt::format("--batch={}", c.batch));
   if (c.dtype != DType::f32) first.push_back(fmt::format("--dtype={}", to_string(c.dtype)));
   if (c.layout != Layout::nchw) first.push_back(fmt::format("--layout={}", to_string(c.layout)));
   add_network(first, settings.net);

@@ -113,6 +113,7 @@ void add_networks(CLI::App& app, std::vector<std::string>& networks, NetSettings
       ->type_name("NET ...");
   app.parse_complete_callback([&networks, &net] {
     for (const std::filesystem::path& file : net.onnx) networks.push_back(network_name(file));
+    for (const Layer& layer : net.layers) networks.push_back(layer.name);
     if (networks.empty()) throw CLI::RequiredError("networks, or --onnx");
     check_once("the list of networks", networks);
   });
@@ -148,6 +149,9 @@ void add_size(CLI::App& app, NetSettings& net) {
 
 void add_batch(CLI::App& app, ConfigSettings& configs) {
   add_list(app, "--batch", configs.batches, "Images per pass; default: 16")->check(counts());
+}
+
+void add_layout(CLI::App& app, ConfigSettings& configs) {
   choose<Layout>(add_list(app, "--layout", configs.layouts, "Layouts of tensors; default: nchw"),
                  {{"nchw", Layout::nchw}, {"nhwc", Layout::nhwc}});
 }
@@ -172,25 +176,14 @@ void add_processor(CLI::App& app, BackendSettings& backends) {
       ->group(what);
 }
 
-void add_plan(CLI::App& app, PlanningSettings& settings, const char* of_backends, double* measured_error) {
+void add_place(CLI::App& app, PlanningSettings& settings, const char* of_backends, double* measured_error) {
   auto& [backends, net, configs, plan] = settings;
   add_list(app, "--backend", backends.names, of_backends);
-  add_batch(app, configs);
+  add_layout(app, configs);
   choose<DType>(add_list(app, "--dtype", configs.dtypes, "Element types; default: f32"),
                 {{"f32", DType::f32}, {"f64", DType::f64}});
-  add_size(app, net);
   add_processor(app, backends);
   add_cudnn(app, backends.cudnn);
-  choose<Keep>(
-      app.add_option("--keep", plan.keep,
-                     "Values kept for backward: all, or cheap (those that are cheap to compute again are dropped)"),
-      {{"all", Keep::all}, {"cheap", Keep::cheap}})
-      ->group(what);
-  app.add_flag("!--unfused", plan.fuse, "No fusion: every op runs alone")->group(what);
-  add_optional(app, "--input_gradient,!--no_input_gradient", plan.input_gradient,
-               "Compute the image's gradient; default: as published");
-  add_optional(app, "--accumulate,!--no_accumulate", plan.accumulate,
-               "Add to parameter gradients; default: as published");
   add_bytes(app, "--memory_limit", backends.memory_limit, 1,
             "Most memory of a backend, as 4GiB or 500MB: a plan beyond it is out of memory")
       ->group(what);
@@ -209,6 +202,23 @@ void add_plan(CLI::App& app, PlanningSettings& settings, const char* of_backends
                              measured ? "that were measured to keep" : "that guarantee"))
       ->check(above_zero(1))
       ->group(algorithms);
+}
+
+void add_plan(CLI::App& app, PlanningSettings& settings, const char* of_backends, double* measured_error) {
+  PlanSettings& plan = settings.plan;
+  add_place(app, settings, of_backends, measured_error);
+  add_batch(app, settings.configs);
+  add_size(app, settings.net);
+  choose<Keep>(
+      app.add_option("--keep", plan.keep,
+                     "Values kept for backward: all, or cheap (those that are cheap to compute again are dropped)"),
+      {{"all", Keep::all}, {"cheap", Keep::cheap}})
+      ->group(what);
+  app.add_flag("!--unfused", plan.fuse, "No fusion: every op runs alone")->group(what);
+  add_optional(app, "--input_gradient,!--no_input_gradient", plan.input_gradient,
+               "Compute the image's gradient; default: as published");
+  add_optional(app, "--accumulate,!--no_accumulate", plan.accumulate,
+               "Add to parameter gradients; default: as published");
 }
 
 void add_choices(CLI::App& app, PlanSettings& plan) {

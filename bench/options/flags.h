@@ -34,7 +34,7 @@ CLI::Option* add_passes(CLI::App&, int& passes);
 CLI::Validator above_zero(double most = std::numeric_limits<double>::max());
 /// A share as "3%".
 CLI::Option* add_share(CLI::App&, const char* names, const std::function<void(double)>& take, const char* text);
-/// Those of the files of --onnx are added to them.
+/// Those of the files of --onnx are added to them, and the layers.
 void add_networks(CLI::App&, std::vector<std::string>& networks, NetSettings&);
 void add_format(CLI::App&, Format&);
 void add_screen(CLI::App&, Screen&);
@@ -44,14 +44,25 @@ void add_out(CLI::App&, std::filesystem::path& file);
 void add_onnx(CLI::App&, std::vector<std::filesystem::path>& files, OnnxSettings&, const char* text);
 /// The above, --image, --width_divisor, --softmax.
 void add_size(CLI::App&, NetSettings&);
-/// --batch, --layout.
+/// --batch.
 void add_batch(CLI::App&, ConfigSettings&);
+/// --layout.
+void add_layout(CLI::App&, ConfigSettings&);
+/// The fields of the op that the subcommand is called by, and --input. The layer is added once they are read.
+void add_layer(CLI::App&, std::vector<Layer>&);
+/// A subcommand of it for each of these ops.
+void add_layers(CLI::App&, std::vector<Layer>&);
+/// A file of layers, each a line as add_layer takes it: "conv --input=16x64x56x56 --channels=128 --kernel=3". What
+/// follows a # is a comment. A wrong line is a UsageError.
+void add_layer_file(CLI::App&, std::vector<Layer>&);
 /// --cudnn.
 void add_cudnn(CLI::App&, std::string& directory);
 /// --threads, --instruction_set, --choice_cache.
 void add_processor(CLI::App&, BackendSettings&);
-/// What plans are made of and on: all of the above and --backend, --keep, --unfused, limits of memory and algorithms.
+/// What single layers run on: --backend, --dtype, --layout, --cudnn, --threads, limits of memory and algorithms.
 /// `backends` says what --backend means. With `measured_error` there is --max_measured_error in place of --max_error.
+void add_place(CLI::App&, PlanningSettings&, const char* backends = every_backend, double* measured_error = nullptr);
+/// What plans are made of and on: all of the above but layers, and --keep, --unfused.
 void add_plan(CLI::App&, PlanningSettings&, const char* backends = every_backend, double* measured_error = nullptr);
 /// --optimiser, a name of optimiser_names().
 CLI::Option* add_optimiser(CLI::App&, std::string& optimiser, const char* text);

@@ -33,6 +33,16 @@ struct OnnxSettings {
   std::string output{};                           ///< that becomes the network's; empty: the only one
 };
 
+/// A layer that was given by the fields of its op: a network of one layer.
+struct Layer {
+  std::string name{};  ///< of the network: "conv(128, 3x3, stride 2x2, pad 1x1) of 16x64x56x56"
+  Op op;
+  Shape x{};
+  std::vector<std::string> words{};  ///< "conv", "--input=16x64x56x56", ...
+
+  Graph graph() const;
+};
+
 /// The size that networks of the zoo are built in, and where others are.
 struct NetSettings {
   int image = 0;  ///< 0: the network's own
@@ -40,6 +50,7 @@ struct NetSettings {
   std::optional<bool> softmax{};              ///< unset: as the published tables did
   std::vector<std::filesystem::path> onnx{};  ///< files of further networks, which are called by their names
   OnnxSettings onnx_settings{};
+  std::vector<Layer> layers{};
 };
 
 /// What is done for each network and backend: once for every combination.

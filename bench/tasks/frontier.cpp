@@ -25,12 +25,12 @@ Choice demands_of(const Choice& limits) {
   return demands;
 }
 
-/// What the backend takes for the pass by rule, under the options' demands; empty where it refuses.
-std::string algorithm_by_rule(Session& session, const Config& c, const Graph& graph, const Node& node, Pass pass) {
+/// What the backend takes for the pass by rule, under the options' demands; nothing where it refuses.
+Lowered::Step step_by_rule(Session& session, const Config& c, const Graph& graph, const Node& node, Pass pass) {
   try {
     Backend& backend = session.backends.at(c.backend);
     const Lowered lowered = backend.lower(spec_of(backend, graph, node, c, true), session.plans.choice());
-    if (const Lowered::Step* step = find_step(lowered, pass)) return step->algorithm;
+    if (const Lowered::Step* step = find_step(lowered, pass)) return *step;
   } catch (const Unsupported&) {
     // Then there is no such line to mark.
   } catch (const OutOfMemory&) {
@@ -48,6 +48,7 @@ class OutputCheck {
     const std::uint64_t bits = bits_of(device_, results_of(pass, args));
     if (one.measured.runs_compared++ == 0) {
       first_bits_[one.algorithm] = bits;
+      if (!has_reference(spec.op)) return;
       auto& reference = references_[spec.y.shape.n];
       if (!reference) reference = reference_of(device_, spec.op, pass, args);
       one.measured.error = error_of(device_, pass, args, *reference).of_terms;
@@ -88,13 +89,14 @@ std::vector<TunedLayer> tuned_layers(Session& session, const Config& c, const Gr
   std::vector<TunedLayer> lines;
   for (const DistinctLayer& layer : distinct_layers(graph)) {
     const Node& node = layer.first();
-    if (!has_reference(node.op)) continue;
+    if (!has_reference(node.op) && graph.nodes().size() > 2) continue;
     for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_params}) {
       if (pass != Pass::forward && !session.plans.trains()) break;
       const int layers = pass == Pass::backward_data
                              ? static_cast<int>(std::count_if(layer.nodes.begin(), layer.nodes.end(), wants_dx))
                              : layer.count();
-      if (layers > 0) lines.push_back({&node, layers, pass, cost(node.op, input_shapes(graph, node), pass, c.dtype)});
+      const Cost work = cost(node.op, input_shapes(graph, node), pass, c.dtype);
+      if (layers > 0 && work.bytes > 0) lines.push_back({&node, layers, pass, work});
     }
   }
   return lines;
@@ -131,7 +133,8 @@ Frontier make_frontier(Session& session, const Config& c, const TuningRules& rul
     const Spec spec = spec_of(backend, graph, *node, c, true);
     OutputCheck check(backend.device());
     TuningRules line_rules = rules;
-    line_rules.rule = algorithm_by_rule(session, c, graph, *node, pass);
+    const Lowered::Step by_rule = step_by_rule(session, c, graph, *node, pass);
+    line_rules.rule = by_rule.algorithm;
     for (const NamedAlgorithm& known : algorithms_of(session.backends, c, graph, *node, pass))
       line_rules.further.push_back(known.name);
     line_rules.even_alone = true;
@@ -143,7 +146,7 @@ Frontier make_frontier(Session& session, const Config& c, const TuningRules& rul
     };
     try {
       const Buffer buffer = memory_for(backend.device(), bytes_to_tune(backend, spec, pass, demands));
-      frontier.lines.push_back({node->name, std::string(op_name(node->op)), layers, work,
+      frontier.lines.push_back({node->name, std::string(op_name(node->op)), layers, work, by_rule.reason,
                                 tune(backend, spec, pass, demands, buffer.data(), buffer.size_bytes(), line_rules)});
     } catch (const Interrupted&) {
       frontier.cut_layer = node->name;

@@ -1,6 +1,6 @@
 #pragma once
-// Every algorithm of every convolution and fully connected layer of a network, measured in turns: which are worth
-// having, and the fastest network that can be put together of them under limits.
+// Every algorithm of every convolution and fully connected layer of a network, or of one layer of any kind, measured in
+// turns: which are worth having, and the fastest network that can be put together of them under limits.
 
 #include <filesystem>
 #include <functional>
@@ -30,6 +30,7 @@ struct FrontierLine {
   std::string op;    ///< "conv"
   int layers = 1;    ///< of the network: in backward_data, those whose gradient is wanted
   Cost work;
+  std::string reason{};  ///< why the rule takes its algorithm, for people; empty: there is one only
   LayerTuning tuning;
 
   Pass pass() const { return tuning.pass; }
@@ -87,8 +88,9 @@ std::size_t save_choices(Session&, const Frontier&, const FastestNet&, const std
 nlohmann::ordered_json frontier_json(const RowKey&, const Frontier&, const FastestNet&, const Limits&);
 
 /// Prints the frontiers of all networks, backends and batches that the options name, as text or CSV, each when it is
-/// measured, and then adds its choices to --choices_out. Interrupted, prints what there is. Beside CSV, standard error
-/// says where there is no fastest network, or none that can be planned.
+/// measured, and then adds its choices to --choices_out. Of layers it prints every algorithm, those of all backends in
+/// one table. Interrupted, prints what there is. Beside CSV, standard error says where there is no fastest network, or
+/// none that can be planned.
 void frontiers(Session&, const FrontierOptions&, const Print&);
 
 }  // namespace lamina::bench

@@ -63,6 +63,7 @@ Json frontier_json(const RowKey& key, const Frontier& frontier, const FastestNet
                              {"pass", to_string(line.pass())},
                              {"flops", line.work.flops},
                              {"bytes", line.work.bytes},
+                             {"reason", line.reason},
                              {"algorithms", std::move(algorithms)}});
   }
   if (!frontier.complete()) return json;

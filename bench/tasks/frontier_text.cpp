@@ -24,17 +24,20 @@ std::string milliseconds(double seconds) { return fmt::format("{:.3f}", 1e3 * se
 std::string error_text(double error) { return std::isfinite(error) ? fmt::format("{:.1e}", error) : "not known"; }
 
 /// What one algorithm has to say of itself, and what the pick says of it.
-std::string remark(const LayerTuning& tuning, std::size_t i, const LayerTuning::Picked& picked, const Limits& limits,
-                   bool stays) {
+std::string remark(const FrontierLine& line, std::size_t i, const LayerTuning::Picked& picked, const Limits& limits,
+                   bool stays, bool with_reason) {
+  const LayerTuning& tuning = line.tuning;
   const Candidate& one = tuning.candidates[i];
   if (!one.ran()) return (one.unsupported ? "not supported: " : "failed: ") + one.refused;
   std::vector<std::string> parts;
+  const bool alone = tuning.candidates.size() == 1;
   const bool is_tied = std::find(picked.ties.begin(), picked.ties.end(), i) != picked.ties.end();
-  if (picked.best == i) parts.emplace_back(picked.ties.empty() ? "fastest" : "fastest, tied");
+  if (alone) parts.emplace_back("the only algorithm");
+  if (picked.best == i && !alone) parts.emplace_back(picked.ties.empty() ? "fastest" : "fastest, tied");
   if (is_tied) parts.push_back("tied with " + tuning.candidates[*picked.best].algorithm);
   if (!stays) parts.emplace_back("beaten");
   if (!within(one.measured, limits)) parts.emplace_back("beyond the limits");
-  if (one.by_rule) parts.emplace_back("by rule");
+  if (one.by_rule && !alone) parts.push_back("by " + (with_reason && !line.reason.empty() ? line.reason : "rule"));
   if (!one.measured.finished) parts.emplace_back("slow");
   if (!one.measured.same_bits) parts.emplace_back("not bit-identical");
   if (!one.measured.deterministic) parts.emplace_back("declared nondeterministic");
@@ -69,19 +72,24 @@ std::vector<std::string> cells(const FrontierLine& line, const Candidate& one) {
   return text;
 }
 
-std::vector<TextTable::Column> columns() {
-  return {{"layer"},         {"layers", true},
-          {"pass"},          {"algorithm"},
-          {"ms", true},      {"interval"},
-          {"GFLOP/s", true}, {"workspace MiB", true},
-          {"error", true},   {"guaranteed", true},
-          {"deterministic"}, {"same bits"},
-          {"math"},          {"remark"}};
+/// Of networks, or of layers that were given, which are alone.
+std::vector<TextTable::Column> columns(bool of_layers) {
+  std::vector<TextTable::Column> all = {{"layer"},         {"layers", true},
+                                        {"pass"},          {"algorithm"},
+                                        {"ms", true},      {"interval"},
+                                        {"GFLOP/s", true}, {"workspace MiB", true},
+                                        {"error", true},   {"guaranteed", true},
+                                        {"deterministic"}, {"same bits"},
+                                        {"math"},          {"remark"}};
+  if (!of_layers) return all;
+  all.erase(all.begin());
+  all.front() = {"backend"};
+  return all;
 }
 
 /// Adds the lines of one frontier: what none beats, or everything.
 void add_rows(TextTables& tables, const Frontier& frontier, const FastestNet& net, const Limits& limits,
-              bool everything) {
+              bool everything, bool of_layer) {
   const Config& c = frontier.config;
   for (std::size_t l = 0; l < frontier.lines.size(); ++l) {
     const FrontierLine& line = frontier.lines[l];
@@ -90,28 +98,28 @@ void add_rows(TextTables& tables, const Frontier& frontier, const FastestNet& ne
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (!everything && !stays[i]) continue;
       std::vector<std::string> row = cells(line, all[i]);
-      row.push_back(remark(line.tuning, i, net.picks[l], limits, stays[i]));
-      tables.add({c.network, c.backend, fmt::format("{}", c.batch)}, std::move(row));
+      row.push_back(remark(line, i, net.picks[l], limits, stays[i], of_layer));
+      std::vector<std::string> of = {c.network, c.backend, fmt::format("{}", c.batch)};
+      if (of_layer) {
+        of.resize(1);
+        row.erase(row.begin());
+        row.front() = c.backend;
+      }
+      tables.add(of, std::move(row));
     }
   }
 }
 
-/// Reasons for which algorithms could not run, and for how many layers and passes each.
-std::string refusals(const Frontier& frontier) {
-  std::map<std::string, int> counts;
-  int beaten = 0;
+/// How many algorithms the table leaves out.
+std::string left_out(const Frontier& frontier) {
+  int beaten = 0, refused = 0, shown = 0;
   for (const FrontierLine& line : frontier.lines) {
     const std::vector<Candidate>& all = line.tuning.candidates;
     const std::vector<bool> stays = not_beaten(all);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (!all[i].ran()) ++counts[all[i].algorithm];
-      if (all[i].ran() && !stays[i]) ++beaten;
-    }
+    for (std::size_t i = 0; i < all.size(); ++i) ++(!all[i].ran() ? refused : stays[i] ? shown : beaten);
   }
-  std::string text = fmt::format("Beaten by another, and so not shown: {}. ", beaten);
-  for (const auto& [algorithm, count] : counts)
-    text += fmt::format("Could not run for {} of the layers' passes: {}. ", count, algorithm);
-  return text + "--format=csv has them all.\n";
+  return fmt::format("Not shown: {} beaten by another, {} that could not run. --format=csv has them all.\n", beaten,
+                     refused);
 }
 
 std::string limits_text(const Limits& limits) {
@@ -119,10 +127,6 @@ std::string limits_text(const Limits& limits) {
   if (std::isfinite(limits.max_error)) text += fmt::format(", a measured error of {:g}", limits.max_error);
   if (limits.deterministic) text += ", the same bits on every run";
   return text;
-}
-
-std::string not_planned_text(const Frontier& frontier, const std::string& why) {
-  return fmt::format("But {} cannot be planned with these limits: {}.\n", to_string(frontier.config), why);
 }
 
 std::string whole_text(Session& session, const Frontier& frontier, int passes, const FastestNet& net,
@@ -147,12 +151,12 @@ std::string whole_text(Session& session, const Frontier& frontier, int passes, c
 
 /// How far an interrupted measuring came.
 std::string cut_text(const Frontier& frontier) {
-  return fmt::format("Interrupted at {}: {} of {} lines are measured, so there is no fastest network.\n",
-                     frontier.cut_layer, frontier.lines.size(), frontier.lines_in_all);
+  return fmt::format("Interrupted at {}: {} of {} lines are measured", frontier.cut_layer, frontier.lines.size(),
+                     frontier.lines_in_all);
 }
 
 std::string summary(const Frontier& frontier, const FastestNet& net, const Limits& limits) {
-  if (!frontier.complete()) return cut_text(frontier);
+  if (!frontier.complete()) return cut_text(frontier) + ", so there is no fastest network.\n";
   if (!net.missing.empty())
     return fmt::format("No network within {}: nothing holds it for {}.\n", limits_text(limits),
                        fmt::join(net.missing, "; "));
@@ -176,15 +180,33 @@ void save_and_tell(Session& session, const Frontier& frontier, const FastestNet&
              planned ? "" : "; this network cannot be planned with them");
 }
 
+/// What is said of a whole network below or beside its table, and the file of its choices.
+void finish_network(Session& session, const FrontierOptions& options, const Frontier& frontier, const FastestNet& net,
+                    const Limits& limits, const Print& print) {
+  const bool text = options.format == Format::text;
+  const bool whole = frontier.complete() && net.missing.empty();
+  const auto say = [&](const std::string& what) { text ? print(what) : fmt::print(stderr, "{}", what); };
+  if (text) print(left_out(frontier));
+  if (text || !whole) say(summary(frontier, net, limits));
+  const auto choices = whole ? choices_of(session, frontier, net) : std::map<std::string, Choice>();
+  const std::string why = whole ? why_not_planned(session, frontier.config, choices) : "";
+  if (!why.empty())
+    say(fmt::format("But {} cannot be planned with these limits: {}.\n", to_string(frontier.config), why));
+  if (!options.choices_out.empty()) save_and_tell(session, frontier, net, why.empty(), options.choices_out.string());
+  if (text && whole && why.empty()) print(whole_text(session, frontier, options.passes, net, choices));
+}
+
 }  // namespace
 
 void frontiers(Session& session, const FrontierOptions& options, const Print& print) {
-  const bool text = options.format == Format::text;
+  const bool text = options.format == Format::text, of_layers = !options.net.layers.empty();
   const Choice& demands = options.plan.choice;
   const Limits limits{demands.workspace_limit, options.max_measured_error, demands.deterministic};
   if (!options.choices_out.empty()) check_writable(options.choices_out);
   Results results(session.backends, options.out, "frontiers");
-  TextTables tables(options.format, {{"network"}, {"backend"}, {"batch", true}}, columns());
+  std::vector<TextTable::Column> of = {{"network"}, {"backend"}, {"batch", true}};
+  if (of_layers) of = {{"layer"}};
+  TextTables tables(options.format, of, columns(of_layers));
   TuningRules rules;
   if (options.passes > 0) rules.race.rounds = static_cast<std::size_t>(options.passes);
   const bool terminal = isatty(STDERR_FILENO) == 1;
@@ -196,8 +218,9 @@ void frontiers(Session& session, const FrontierOptions& options, const Print& pr
     fmt::print(stderr, "{} of each algorithm: at least about {} in all, more where some are slow\n",
                rules.race.rounds == 1 ? std::string("One sample") : fmt::format("Up to {} samples", rules.race.rounds),
                seconds_text(seconds));
+  bool stopped = interrupted() != 0;
   for (const Config& c : all) {
-    if (interrupted() != 0) {
+    if (stopped) {
       fmt::print(stderr, "Interrupted: {} is not measured\n", to_string(c));
       continue;
     }
@@ -215,22 +238,17 @@ void frontiers(Session& session, const FrontierOptions& options, const Print& pr
       if (std::isfinite(limits.max_error)) more.push_back(fmt::format("--max_measured_error={:g}", limits.max_error));
       results.add(frontier_json(key, frontier, net, limits), rerun("frontier", c, options, more));
     }
-    const bool first = &c == all.data();
-    add_rows(tables, frontier, net, limits, !text);
+    add_rows(tables, frontier, net, limits, !text || of_layers, of_layers);
+    stopped = interrupted() != 0;
+    if (of_layers && !stopped && &c != &all.back() && (&c)[1].network == c.network)
+      continue;  // of the next backend, too
     if (text)
-      print(fmt::format("{}{}, {}, {} math, medians of up to {} samples\n\n{}\n{}{}", first ? "" : "\n", to_string(c),
-                        to_string(c.dtype), to_string(demands.math), rules.race.rounds, tables.take(),
-                        refusals(frontier), summary(frontier, net, limits)));
-    else
-      print(tables.take());
-    const bool whole = frontier.complete() && net.missing.empty();
-    if (!text && !whole) fmt::print(stderr, "{}", summary(frontier, net, limits));
-    const auto choices = whole ? choices_of(session, frontier, net) : std::map<std::string, Choice>();
-    const std::string why = whole ? why_not_planned(session, frontier.config, choices) : "";
-    if (!why.empty() && text) print(not_planned_text(frontier, why));
-    if (!why.empty() && !text) fmt::print(stderr, "{}", not_planned_text(frontier, why));
-    if (!options.choices_out.empty()) save_and_tell(session, frontier, net, why.empty(), options.choices_out.string());
-    if (text && whole && why.empty()) print(whole_text(session, frontier, options.passes, net, choices));
+      print(fmt::format("{}{}, {}, {} math, medians of up to {} samples\n\n", &c == all.data() ? "" : "\n",
+                        of_layers ? c.network : to_string(c), to_string(c.dtype), to_string(demands.math),
+                        rules.race.rounds));
+    print(tables.take() + (text && !of_layers ? "\n" : ""));
+    if (!of_layers) finish_network(session, options, frontier, net, limits, print);
+    if (of_layers && !frontier.complete()) fmt::print(stderr, "{}\n", cut_text(frontier));
   }
   results.finish(session.peaks);
 }

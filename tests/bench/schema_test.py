@@ -23,6 +23,8 @@ LISTS = (  # a subcommand, the lists of its file, and of each how many entries a
     (f"run {SMALL} --benchmark_filter=^layer/mnist_mlp/dense_1/forward/ --max_error=1e-3", {"benchmarks": 1}),
     (f"ledger mnist_mlp {SMALL} --unfused", {"ledgers": 1}),
     (f"frontier mnist_mlp {SMALL} --max_measured_error=1e-3", {"frontiers": 1}),
+    ("conv --input=2x8x9x9 --channels=6 --kernel=3x1 --pad=1x0 --groups=2 --no_bias --backend=eigen --passes=2",
+     {"frontiers": 1}),
     ("memory mnist_mlp --backend=eigen --optimiser=adam --memory_limit=1GiB", {"memories": 1}),
     ("train mnist_mlp --share=0.002 --epochs=1 --seed=3", {"trainings": 1}),
     (f"sweep cifar10_cnn {SMALL} --images=4,16 --batch=1,2 --thread_counts=1 --algorithms=im2col_gemm",

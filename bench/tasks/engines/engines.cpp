@@ -74,18 +74,9 @@ void add_cells(std::vector<std::string>& row, const Json& engines) {
 
 std::string table(const std::string& network, int batch, Layout layout, const std::vector<Convolution>& convolutions,
                   const EngineViews& views) {
-  TextTable table{{{"layer"},
-                   {"layers", true},
-                   {"input"},
-                   {"conv"},
-                   {"pass"},
-                   {"tf32"},
-                   {"configs", true},
-                   {"MiB", true},
-                   {"strict"},
-                   {"configs", true},
-                   {"MiB", true}},
-                  {}};
+  TextTable table;
+  table.columns = {{"layer"},         {"layers", true}, {"input"},  {"conv"},          {"pass"},     {"tf32"},
+                   {"configs", true}, {"MiB", true},    {"strict"}, {"configs", true}, {"MiB", true}};
   for (std::size_t i = 0; i < convolutions.size(); ++i) {
     const Convolution& each = convolutions[i];
     const auto use =

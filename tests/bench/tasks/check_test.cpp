@@ -34,6 +34,9 @@ TEST_CASE("check takes networks by name, and refuses what it cannot probe") {
   CHECK(ended.status == 0);
   CHECK_THAT(ended.said,
              ContainsSubstring("mnist_mlp on eigen, batch 2, f64:\npassed: ") && ContainsSubstring("derivatives"));
+  const test::Ended layer = test::run_bench("check conv --input=3x4x5x5 --channels=2 --kernel=3 --backend=eigen");
+  CHECK(layer.status == 0);
+  CHECK_THAT(layer.said, ContainsSubstring("conv(2, 3x3) of 3x4x5x5 on eigen, batch 3, f64:\npassed: 3 tensors"));
   CHECK(test::run_bench("check mnist_mlp --directions=0").status == 2);
   CHECK(test::run_bench("check mnist_mlp --inference").status == 2);
 }

@@ -314,7 +314,7 @@ TEST_CASE("an algorithm whose results change is not picked where determinism is 
   CHECK_FALSE(within(odd.measured, {.deterministic = true}));
 }
 
-TEST_CASE("a network is planned with its saved picks, and only under the same demands") {
+TEST_CASE("a network is planned and timed with its picks, and with saved ones only under the same demands") {
   const test::Folder folder;
   PlanningSettings options;
   options.plan.choices = folder / "choices.json";
@@ -325,10 +325,15 @@ TEST_CASE("a network is planned with its saved picks, and only under the same de
     for (std::size_t t = 0; t < frontier.lines[i].tuning.candidates.size(); ++t)
       if (frontier.lines[i].tuning.candidates[t].algorithm == "direct") net.picks[i].best = t;
   save_choices(shop.session, frontier, net, options.plan.choices);
+  const auto choices = choices_of(shop.session, frontier, net);
+  CHECK(why_not_planned(shop.session, frontier.config, choices).empty());
+  const WholeNet whole = time_whole(shop.session, Shop::config(), choices, 2);
+  CHECK(whole.picked.middle > 0);
+  CHECK(whole.by_rule.middle > 0);
 
   Shop same(options);
   const Options planned = same.session.plans.options(Shop::config(), Mode::training);
-  CHECK(planned.choice_of == choices_of(shop.session, frontier, net));
+  CHECK(planned.choice_of == choices);
   const Plan plan(same.session.plans.graph(Shop::config()), *same.odd, planned);
   for (const Call& call : plan.calls()) CHECK(call.algorithm == "direct");
 
@@ -339,31 +344,6 @@ TEST_CASE("a network is planned with its saved picks, and only under the same de
   test::write(options.plan.choices, "{");
   Shop corrupt(options);
   CHECK_THROWS_AS(corrupt.session.plans.options(Shop::config(), Mode::training), FileError);
-}
-
-TEST_CASE("a whole network is timed with its picks and by rule") {
-  Shop shop;
-  const Frontier frontier = shop.frontier(1);
-  const WholeNet whole =
-      time_whole(shop.session, Shop::config(), choices_of(shop.session, frontier, fastest_net(frontier, {})), 2);
-  CHECK(whole.picked.middle > 0);
-  CHECK(whole.by_rule.middle > 0);
-}
-
-TEST_CASE("a limit that other layers than convolutions exceed is reported with their names and needs") {
-  PlanningSettings options;
-  options.plan.choice.workspace_limit = 0;
-  Shop tight(options);
-  const Frontier frontier = tight.frontier(1);
-  const FastestNet net = fastest_net(frontier, {.workspace_bytes = 0});
-  REQUIRE(net.missing.empty());
-  CHECK_THAT(why_not_planned(tight.session, frontier.config, choices_of(tight.session, frontier, net)),
-             ContainsSubstring("node max_pooling2d_1: ") &&
-                 ContainsSubstring(" bytes of workspace, the limit is 0. Layers ") &&
-                 ContainsSubstring("need: max_pooling2d_1 "));
-  Shop roomy;
-  const Frontier again = roomy.frontier(1);
-  CHECK(why_not_planned(roomy.session, again.config, choices_of(roomy.session, again, net)).empty());
 }
 
 TEST_CASE("a layer that fails with any workspace is reported with the reason, and the next network is measured") {
@@ -404,10 +384,12 @@ TEST_CASE("with CSV, standard error says that a network's choices are kept altho
   CAPTURE(ended.said);
   CHECK(ended.status == 0);
   const std::string choices = std::to_string(ChoiceCache(file).entries().size());
-  CHECK_THAT(ended.said,
-             ContainsSubstring("\nBut cifar10_cnn on eigen, batch 2 cannot be planned with these limits: ") &&
-                 ContainsSubstring(" need: max_pooling2d_1 ") &&
-                 ContainsSubstring("\n" + choices + " choices of cifar10_cnn on eigen, batch 2 added to " + file +
-                                   "; this network cannot be planned with them\n"));
+  CHECK_THAT(
+      ended.said,
+      ContainsSubstring("\nBut cifar10_cnn on eigen, batch 2 cannot be planned with these limits: ") &&
+          ContainsSubstring("node max_pooling2d_1: ") &&
+          ContainsSubstring(" bytes of workspace, the limit is 0. Layers without a choice need: max_pooling2d_1 ") &&
+          ContainsSubstring("\n" + choices + " choices of cifar10_cnn on eigen, batch 2 added to " + file +
+                            "; this network cannot be planned with them\n"));
   CHECK_THAT(test::run_bench(arguments, test::Outputs::standard).said, !ContainsSubstring("cannot be planned"));
 }
