@@ -111,10 +111,6 @@ Lowered norm_unit(const Spec& spec, NormTail tail) {
   return unit;
 }
 
-bool is_loss(const Op& op) {
-  return std::holds_alternative<SoftmaxCrossEntropy>(op) || std::holds_alternative<SigmoidCrossEntropy>(op);
-}
-
 bool has_pass(const Op& op, Pass pass) {
   const auto* const lstm = std::get_if<Lstm>(&op);
   switch (pass) {
@@ -183,6 +179,9 @@ Lowered assemble(const Spec& spec, const std::function<Lowered::Step(Pass)>& low
   return lowered;
 }
 
-double unit_roundoff(DType dtype) { return dtype == DType::f64 ? std::ldexp(1.0, -53) : std::ldexp(1.0, -24); }
+double unit_roundoff(DType dtype) {
+  const int significant_bits = dtype == DType::f64 ? 53 : dtype == DType::f16 ? 11 : dtype == DType::bf16 ? 8 : 24;
+  return std::ldexp(1.0, -significant_bits);
+}
 
 }  // namespace lamina

@@ -72,7 +72,6 @@ Lowered norm_unit(const Spec&, NormTail);
 
 /// Whether an op has the pass, by its kind alone.
 bool has_pass(const Op&, Pass);
-bool is_loss(const Op&);
 
 /// Whether the node reads two different values. A value added to itself does not fuse: both operands would be the value
 /// inside the unit, which is not stored.
@@ -110,7 +109,7 @@ Lowered::Step pick(const std::string& unit, Pass, const Choice&, const std::vect
 /// The unit of a convolution or fully connected op: its steps, and what they read.
 Lowered assemble(const Spec&, const std::function<Lowered::Step(Pass)>& lower_pass);
 
-/// Half the distance between 1 and the next number.
+/// Half the distance between 1 and the next number: the relative error of rounding to nearest, above underflow.
 double unit_roundoff(DType);
 
 }  // namespace lamina

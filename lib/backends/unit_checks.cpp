@@ -6,18 +6,44 @@
 
 #include "conv_tail.h"
 #include "lamina/error.h"
+#include "lib/backends/lowering.h"
+#include "lib/support/shortest.h"
 
 namespace lamina {
 
-void check_strict_nchw(const std::string& backend, const Spec& spec, const Choice& choice, void (*check_type)(DType)) {
+void check_types(const std::string& backend, const Spec& spec, Halves halves) {
+  DType values = spec.y.dtype;
+  for (const TensorSpec& x : spec.x)
+    if (is_half(x.dtype)) values = x.dtype;
+  const auto refuse = [&](const std::string& why) {
+    throw Unsupported(backend + ": " + to_string(spec.op) + ": " + why);
+  };
+  const auto check = [&](const TensorSpec& tensor, const std::string& what, bool may_be_half) {
+    const std::string type(to_string(tensor.dtype));
+    if (tensor.dtype == DType::u64 || (is_half(tensor.dtype) && halves == Halves::refused))
+      refuse("no " + type + "; it computes in f32 and f64" +
+             (halves == Halves::taken ? ", in f32 on values of f16 and bf16" : ""));
+    if (tensor.dtype == parameter_dtype(values) || (may_be_half && tensor.dtype == values)) return;
+    refuse(what + " of " + type + " with values of " + std::string(to_string(values)) + "; one unit takes one type" +
+           (is_half(values) ? ", and f32 for parameters, labels, ids and losses" : ""));
+  };
+  std::vector<Shape> shapes;
+  for (const TensorSpec& x : spec.x) check(x, "an input", true), shapes.push_back(x.shape);
+  for (const TensorSpec& w : spec.w) check(w, "a parameter", false);
+  check(spec.y, "a result", true);
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const double largest = static_cast<double>(whole_numbers(spec.op, shapes, i)) - 1;
+    if (const double exact = 1 / unit_roundoff(spec.x[i].dtype); largest > exact)
+      refuse("ids up to " + shortest(largest) + " in " + std::string(to_string(spec.x[i].dtype)) +
+             ", which holds whole numbers exactly up to " + shortest(exact) + "; give them in f32");
+  }
+}
+
+void check_strict_nchw(const std::string& backend, const Spec& spec, const Choice& choice) {
   if (choice.math != Math::strict)
     throw Unsupported(backend + ": no " + std::string(to_string(choice.math)) +
                       " products; it computes in strict math");
   const auto check = [&](const TensorSpec& tensor) {
-    check_type(tensor.dtype);
-    if (tensor.dtype != spec.y.dtype)
-      throw Unsupported(backend + ": one unit has tensors of " + std::string(to_string(spec.y.dtype)) + " and " +
-                        std::string(to_string(tensor.dtype)) + "; it takes one type");
     if (tensor.layout != Layout::nchw)
       throw Unsupported(backend + ": no " + std::string(to_string(tensor.layout)) + " layout; it takes nchw");
   };

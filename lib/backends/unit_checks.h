@@ -2,6 +2,7 @@
 // Which units the backends of our own code take: what they refuse alike, and what they fuse alike.
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,9 +10,16 @@
 
 namespace lamina {
 
-/// Throws Unsupported unless products are strict and every tensor of the unit is nchw and has the type of y.
-/// `check_type` throws for a type that the backend lacks. `backend` starts the messages.
-void check_strict_nchw(const std::string& backend, const Spec&, const Choice&, void (*check_type)(DType));
+/// Whether a backend takes values of f16 and bf16.
+enum class Halves : std::uint8_t { refused, taken };
+
+/// Throws Unsupported unless all tensors of the unit are of f32, or all of f64; or, where halves are taken, its values
+/// are of one half type and all other tensors of f32, as value_dtypes() and parameter_dtype() say. Further values may
+/// be of f32. Also for an input whose type does not hold all its labels or ids exactly. `backend` starts the messages.
+void check_types(const std::string& backend, const Spec&, Halves);
+
+/// Throws Unsupported unless products are strict and every tensor of the unit is nchw. `backend` starts the messages.
+void check_strict_nchw(const std::string& backend, const Spec&, const Choice&);
 
 /// Whether `next` may follow an op and the first `count` ops of its tail: an Add and a ReLU after a batch norm, a ReLU
 /// after products and sums, and in inference what conv_tail.h has.

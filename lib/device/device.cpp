@@ -21,23 +21,14 @@ struct Float16 {
   std::uint16_t bits = 0;
 
   Float16() = default;
+  explicit Float16(float value) : bits(narrow<Type>(value)) {}
   explicit Float16(double value) : bits(narrow(Type, value)) {}
-  explicit operator double() const { return widen(Type, bits); }
+  explicit operator float() const { return widen<Type>(bits); }
+  explicit operator double() const { return static_cast<double>(widen<Type>(bits)); }
 };
 
 using Half = Float16<DType::f16>;
 using BFloat16 = Float16<DType::bf16>;
-
-template <class To, class From>
-To convert(From value) {
-  if constexpr (std::is_same_v<To, Half> || std::is_same_v<To, BFloat16>) {
-    return To(static_cast<double>(value));
-  } else if constexpr (std::is_same_v<From, Half> || std::is_same_v<From, BFloat16>) {
-    return static_cast<To>(static_cast<double>(value));
-  } else {
-    return static_cast<To>(value);
-  }
-}
 
 void check(const char* call, std::size_t values, const Tensor& tensor) {
   if (!tensor) throw UsageError(std::string(call) + ": the tensor is null");
@@ -90,7 +81,7 @@ template <class Element, class Host>
 void place(Element* to, const Tensor& tensor, std::span<const Host> from, int n) {
   const Host* const image = from.data() + n * tensor.shape.image();
   for_each_element(tensor,
-                   [&](std::int64_t dense, std::int64_t placed) { to[placed] = convert<Element>(image[dense]); });
+                   [&](std::int64_t dense, std::int64_t placed) { to[placed] = static_cast<Element>(image[dense]); });
 }
 
 template <class Host>
@@ -131,7 +122,7 @@ void download_values(Device& device, std::span<Host> to, const Tensor& from) {
       device.download(staged.data(), base + image_span(from, n).first, staged.size() * sizeof(Element));
       Host* const image = to.data() + n * from.shape.image();
       for_each_element(from, [&](std::int64_t dense, std::int64_t placed) {
-        image[dense] = convert<Host>(staged[static_cast<std::size_t>(placed)]);
+        image[dense] = static_cast<Host>(staged[static_cast<std::size_t>(placed)]);
       });
     }
   });

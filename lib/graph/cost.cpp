@@ -201,34 +201,48 @@ double flops_of(const Op& op, const std::vector<Shape>& x, const Inferred& shape
   throw UsageError("no such pass: " + std::to_string(static_cast<int>(pass)));
 }
 
-/// Elements that a pass writes, and of dy those that it reads.
-double written_and_dy(const Op& op, const std::vector<Shape>& x, const Inferred& shapes, Pass pass) {
-  if (pass == Pass::backward_params) return count(shapes.params) + count(shapes.y);
-  if (pass != Pass::backward_data) return count(shapes.y);
-  double elements = count(backward_reads_dy(op, x[0], shapes.y));
-  for (std::size_t i = 0; i < x.size(); ++i)
-    if (whole_numbers(op, x, i) == 0) elements += count(x[i]);
-  return elements;
-}
+/// The bytes of an op's tensors where values have type `dtype`.
+struct Bytes {
+  const Op& op;
+  const std::vector<Shape>& x;
+  const Inferred& shapes;
+  DType dtype;
 
-double read(const Op& op, const std::vector<Shape>& x, const Inferred& shapes, const OpReads& reads) {
-  double elements = reads.y ? count(shapes.y) : 0;
-  for (std::size_t i = 0; i < x.size(); ++i)
-    if (reads.x != OpReads::Inputs::none && (i == 0 || reads.x != OpReads::Inputs::first))
-      elements += count(forward_reads(op, x[i], shapes.y));
-  for (std::size_t k = 0; k < shapes.params.size() && static_cast<int>(k) < reads.params; ++k)
-    elements += count(forward_reads_parameter(op, x, shapes.params[k]));
-  return elements;
-}
+  static double of(double elements, DType type) { return elements * static_cast<double>(size_of(type)); }
+  double of_x(std::size_t i, const Shape& extent) const { return of(count(extent), input_dtype(op, x, i, dtype)); }
+  double of_y(const Shape& extent) const { return of(count(extent), output_dtype(op, dtype)); }
+  double of_parameter(const Shape& extent) const { return of(count(extent), parameter_dtype(dtype)); }
+
+  /// What a pass writes, and of dy what it reads.
+  double written_and_dy(Pass pass) const {
+    if (pass != Pass::backward_params && pass != Pass::backward_data) return of_y(shapes.y);
+    double bytes = of_y(pass == Pass::backward_data ? backward_reads_dy(op, x[0], shapes.y) : shapes.y);
+    if (pass == Pass::backward_params)
+      for (const Shape& parameter : shapes.params) bytes += of_parameter(parameter);
+    for (std::size_t i = 0; pass == Pass::backward_data && i < x.size(); ++i)
+      if (whole_numbers(op, x, i) == 0) bytes += of_x(i, x[i]);
+    return bytes;
+  }
+
+  double read(const OpReads& reads) const {
+    double bytes = reads.y ? of_y(shapes.y) : 0;
+    for (std::size_t i = 0; i < x.size(); ++i)
+      if (reads.x != OpReads::Inputs::none && (i == 0 || reads.x != OpReads::Inputs::first))
+        bytes += of_x(i, forward_reads(op, x[i], shapes.y));
+    for (std::size_t k = 0; k < shapes.params.size() && static_cast<int>(k) < reads.params; ++k)
+      bytes += of_parameter(forward_reads_parameter(op, x, shapes.params[k]));
+    return bytes;
+  }
+};
 
 double bytes_of(const Op& op, const std::vector<Shape>& x, const Inferred& shapes, Pass pass, DType dtype) {
   if (x.empty() || pass == Pass::prepare) return 0;
   if (pass == Pass::backward_params && shapes.params.empty()) return 0;
   if (pass == Pass::backward_data && !has_data_gradient(op, x)) return 0;
   const OpReads reads = op_reads(op, pass);
-  const double elements = read(op, x, shapes, reads) + written_and_dy(op, x, shapes, pass);
-  const double state = reads.state ? count(shapes.state) : 0;
-  return elements * static_cast<double>(size_of(dtype)) + state * static_cast<double>(size_of(state_dtype(op, dtype)));
+  const Bytes bytes{op, x, shapes, dtype};
+  const double state = reads.state ? Bytes::of(count(shapes.state), state_dtype(op, dtype)) : 0;
+  return bytes.read(reads) + bytes.written_and_dy(pass) + state;
 }
 
 }  // namespace

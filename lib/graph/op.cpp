@@ -181,7 +181,21 @@ std::vector<std::string_view> state_names(const Op& op) {
   return {};
 }
 
-DType state_dtype(const Op& op, DType dtype) { return std::holds_alternative<Dropout>(op) ? DType::u64 : dtype; }
+bool is_loss(const Op& op) {
+  return std::holds_alternative<SoftmaxCrossEntropy>(op) || std::holds_alternative<SigmoidCrossEntropy>(op);
+}
+
+DType parameter_dtype(DType dtype) { return is_half(dtype) ? DType::f32 : dtype; }
+
+DType state_dtype(const Op& op, DType dtype) {
+  return std::holds_alternative<Dropout>(op) ? DType::u64 : parameter_dtype(dtype);
+}
+
+DType input_dtype(const Op& op, const std::vector<Shape>& x, std::size_t i, DType dtype) {
+  return whole_numbers(op, x, i) > 0 ? parameter_dtype(dtype) : dtype;
+}
+
+DType output_dtype(const Op& op, DType dtype) { return is_loss(op) ? parameter_dtype(dtype) : dtype; }
 
 std::string_view to_string(Pass pass) {
   switch (pass) {

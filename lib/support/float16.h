@@ -1,16 +1,50 @@
 #pragma once
-// 16-bit floating point numbers, f16 (IEEE 754 binary16) and bf16 (bfloat16), to and from double, bit by bit.
+// 16-bit floating point numbers, f16 (IEEE 754 binary16) and bf16 (bfloat16), to and from wider ones. Without branches,
+// so that the compiler may make vectors of loops over them.
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include "lamina/shape.h"
 
 namespace lamina {
 
-/// Exact; a NaN stays one. `dtype` is f16 or bf16.
+/// Exact; a NaN stays one. `Type` is f16 or bf16.
+template <DType Type>
+float widen(std::uint16_t word) {
+  if constexpr (Type == DType::bf16) return std::bit_cast<float>(std::uint32_t{word} << 16);
+  const std::uint32_t sign = (word & 0x8000U) << 16, magnitude = (word & 0x7fffU) << 13;
+  // A binary32 of these bits has an exponent that is too small by 112, or is a subnormal number of the same kind.
+  const auto finite = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112F);
+  return std::bit_cast<float>(sign | (magnitude >= 0x7c00U << 13 ? magnitude | 0x7f800000U : finite));
+}
+
+/// The nearest, ties to even; infinities and NaNs are kept. `Type` is f16 or bf16.
+template <DType Type>
+std::uint16_t narrow(float value) {
+  constexpr bool is_f16 = Type == DType::f16;
+  constexpr std::uint32_t dropped = is_f16 ? 13 : 16, infinity = is_f16 ? 0x7c00 : 0x7f80,
+                          quiet = is_f16 ? 0x200 : 0x40;
+  constexpr std::uint32_t exponents = is_f16 ? 112U << 10 : 0;  // of f32 below those of the type
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t sign = bits >> 16 & 0x8000U, magnitude = bits & 0x7fffffffU;
+  // A carry of the rounding moves the exponent, up to infinity.
+  const std::uint32_t half_below = (1U << (dropped - 1)) - 1 + (magnitude >> dropped & 1);
+  std::uint32_t word = std::min(((magnitude + half_below) >> dropped) - exponents, infinity);
+  if constexpr (is_f16) {
+    // Subnormal numbers: 0.5 has a last bit of 2^-24, as they have, and so the sum rounds to it.
+    const auto sum = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5F);
+    word = magnitude < 0x38800000U ? sum - 0x3f000000U : word;
+  }
+  word = magnitude > 0x7f800000U ? infinity | quiet | (magnitude >> dropped & (quiet - 1)) : word;
+  return static_cast<std::uint16_t>(sign | word);
+}
+
+/// As above. `dtype` is f16 or bf16.
 double widen(DType dtype, std::uint16_t word);
 
-/// The nearest, ties to even; infinities and NaNs are kept. `dtype` is f16 or bf16.
+/// Rounded once, as above. `dtype` is f16 or bf16.
 std::uint16_t narrow(DType dtype, double value);
 
 }  // namespace lamina

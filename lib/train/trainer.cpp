@@ -132,7 +132,7 @@ struct Trainer::Body {
         plan(graph, b, training_options(options)),
         feed(plan, inputs),
         loader(source, loader_options(options, feed.batch())),
-        scores(b.device(), plan.options().dtype, loader.batches()) {
+        scores(b.device(), plan.output().dtype, loader.batches()) {
     check_fits(plan, inputs, source);
     check_last_batch(plan.graph(), loader, feed.batch());
     fill_parameters(plan, options);
@@ -237,7 +237,7 @@ struct Trainer::Body {
     const LoaderOptions in_order{.batch = feed.batch(), .shuffle = false, .threads = options.threads};
     const std::int64_t batches = (source.count() + feed.batch() - 1) / feed.batch();
     return std::unique_ptr<Validation>(
-        new Validation{Loader(source, in_order), Scores(backend.device(), plan.options().dtype, batches)});
+        new Validation{Loader(source, in_order), Scores(backend.device(), plan.output().dtype, batches)});
   }
 
   void epoch() {

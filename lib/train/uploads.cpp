@@ -2,6 +2,8 @@
 
 #include "uploads.h"
 
+#include "lib/support/rounding.h"
+
 namespace lamina::training {
 namespace {
 
@@ -14,7 +16,8 @@ std::size_t bytes_of(const Tensor& tensor) {
 Uploads::Uploads(Device& device, const Tensor& samples, const Tensor& labels)
     : device_(&device), samples_(samples), labels_(labels) {
   if (!samples.dense() || !labels.dense()) return;
-  for (std::unique_ptr<Staging>& staging : staging_) staging = device.staging(bytes_of(samples) + bytes_of(labels));
+  for (std::unique_ptr<Staging>& staging : staging_)
+    staging = device.staging(aligned(bytes_of(samples)) + bytes_of(labels));
 }
 
 void Uploads::give(std::span<const float> samples, std::span<const float> labels) {
@@ -26,11 +29,11 @@ void Uploads::give(std::span<const float> samples, std::span<const float> labels
   }
   turn_ = (turn_ + 1) % staging_.size();
   auto* const host = static_cast<std::byte*>(staging->data());
-  const std::size_t end_of_samples = bytes_of(samples_);
+  const std::size_t first_label = aligned(bytes_of(samples_));  // which may be of a wider type
   write_elements(host, samples_, samples);
-  write_elements(host + end_of_samples, labels_, labels);
-  staging->upload(samples_.data, 0, end_of_samples);
-  staging->upload(labels_.data, end_of_samples, bytes_of(labels_));
+  write_elements(host + first_label, labels_, labels);
+  staging->upload(samples_.data, 0, bytes_of(samples_));
+  staging->upload(labels_.data, first_label, bytes_of(labels_));
 }
 
 }  // namespace lamina::training

@@ -12,11 +12,13 @@
 namespace lamina {
 namespace {
 
-void fill(Device& device, void* to, std::size_t bytes, DType dtype, std::span<const double> numbers) {
-  const std::size_t size = size_of(dtype), count = bytes / size;
+/// Fills a tensor and its gaps.
+void fill(Device& device, const Tensor& to, std::span<const double> numbers) {
+  const std::int64_t steps = to.layout == Layout::nchw ? to.shape.n : to.shape.n * to.shape.plane();
+  const auto count = to ? static_cast<std::size_t>(steps * to.pitch) : 0;
   for (std::size_t at = 0; at < count; at += numbers.size()) {
     const std::size_t here = std::min(numbers.size(), count - at);
-    Tensor piece{static_cast<char*>(to) + at * size, {1, 1, 1, static_cast<int>(here)}, dtype};
+    Tensor piece{to.as<char>() + at * size_of(to.dtype), {1, 1, 1, static_cast<int>(here)}, to.dtype};
     piece.pitch = static_cast<std::int64_t>(here);
     upload(device, piece, numbers.first(here));
   }
@@ -29,17 +31,17 @@ std::string lacks(std::size_t needed, std::size_t buffer) {
 }
 
 void draw_numbers(Device& device, const Spec& spec, void* buffer) {
-  const UnitInBuffer unit = bind_in_buffer(spec, {}, buffer);
+  const Args unit = bind_in_buffer(spec, {}, buffer).args;
   std::vector<double> numbers(1 << 16);
   fill_normal(numbers, 1);
-  fill(device, buffer, unit.tensors_bytes, spec.y.dtype, numbers);
+  for (const std::vector<Tensor>& tensors : {unit.x, unit.dx, unit.w, unit.dw, {unit.y, unit.dy}})
+    for (const Tensor& tensor : tensors) fill(device, tensor, numbers);
   fill_uniform(numbers, 2);
-  for (const Tensor& state : unit.args.state) {
-    const std::size_t bytes = static_cast<std::size_t>(state.shape.count()) * size_of(state.dtype);
+  for (const Tensor& state : unit.state) {
     if (state.dtype == DType::u64)
-      device.fill(state.data, 0, bytes);
+      device.fill(state.data, 0, static_cast<std::size_t>(state.shape.count()) * size_of(state.dtype));
     else
-      fill(device, state.data, bytes, state.dtype, numbers);
+      fill(device, state, numbers);
   }
 }
 

@@ -61,15 +61,60 @@ TEST_CASE("eigen refuses nhwc, naming it") {
   }
 }
 
-TEST_CASE("eigen refuses half precision, naming it and what there is") {
+TEST_CASE("eigen refuses mixtures of types, naming op and types") {
+  const auto refuses = [](Spec spec, const char* op, const char* type, const char* other) {
+    CHECK_THROWS_AS(oracle().lower(spec, {}), Unsupported);
+    CHECK_THROWS_WITH(oracle().lower(spec, {}), ContainsSubstring("eigen: ") && ContainsSubstring(op) &&
+                                                    ContainsSubstring(type) && ContainsSubstring(other));
+  };
   for (const Case& c : one_of_each())
     for (const DType dtype : {DType::f16, DType::bf16}) {
       INFO(to_string(c));
-      const Spec spec = *make_spec(oracle(), c, {.dtype = dtype});
-      CHECK_THROWS_AS(oracle().lower(spec, {}), Unsupported);
-      CHECK_THROWS_WITH(oracle().lower(spec, {}), ContainsSubstring(std::string(to_string(dtype))) &&
-                                                      ContainsSubstring("f32") && ContainsSubstring("f64"));
+      const std::string values(to_string(dtype)), op = to_string(c.op);
+      Spec spec = *make_spec(oracle(), c, {.dtype = dtype});
+      CHECK_NOTHROW(oracle().lower(spec, {}));
+      for (TensorSpec& w : spec.w) {
+        w.dtype = dtype;
+        refuses(spec, op.c_str(), "parameter", values.c_str());
+        w.dtype = DType::f32;
+      }
+      spec.y.dtype = DType::f64;
+      refuses(spec, op.c_str(), values.c_str(), "f64");
+      if (is_loss(c.op) || std::holds_alternative<Embedding>(c.op)) continue;
+      spec.y.dtype = dtype == DType::f16 ? DType::bf16 : DType::f16;
+      refuses(spec, op.c_str(), "bf16", "f16");
     }
+  Spec spec = *make_spec(oracle(), {"", Relu{}, {{1, 2, 3, 3}}}, {});
+  spec.x[0].dtype = DType::f32;
+  refuses(spec, "relu", "f32", "f64");
+  spec.x[0].dtype = spec.y.dtype = DType::u64;
+  refuses(spec, "relu", "u64", "bf16");
+}
+
+TEST_CASE("eigen refuses ids in a type that does not hold them exactly") {
+  const auto lower = [](int vocabulary, DType ids) {
+    Spec spec = *make_spec(oracle(), {"", Embedding{vocabulary, 2}, {{1, 1, 3, 1}}}, {.dtype = DType::bf16});
+    spec.x[0].dtype = ids;
+    oracle().lower(spec, {});
+  };
+  CHECK_NOTHROW(lower(257, DType::bf16));
+  CHECK_THROWS_AS(lower(258, DType::bf16), Unsupported);
+  CHECK_THROWS_WITH(lower(258, DType::bf16),
+                    ContainsSubstring("eigen: embedding(258, 2): ids up to 257 in bf16, which holds whole numbers "
+                                      "exactly up to 256; give them in f32"));
+  CHECK_NOTHROW(lower(1 << 24, DType::f32));
+}
+
+TEST_CASE("eigen says that halves are rounded where a bound asks for more") {
+  const Spec spec = *make_spec(oracle(), one_of_each()[0], {.dtype = DType::bf16});
+  for (const Lowered::Step& step : oracle().lower(spec, {.max_error = 0.004}).steps) {
+    CHECK((step.max_error > 0x1p-8) == !step.covers(Pass::backward_params));
+    CHECK(step.max_error < 0.004);
+  }
+  CHECK_THROWS_AS(oracle().lower(spec, {.max_error = 0.0039}), Unsupported);
+  CHECK_THROWS_WITH(oracle().lower(spec, {.max_error = 0.0039}), ContainsSubstring("conv") &&
+                                                                     ContainsSubstring("bf16") &&
+                                                                     ContainsSubstring("0.00390625, not 0.0039"));
 }
 
 TEST_CASE("eigen refuses products that are not strict") {
@@ -160,9 +205,9 @@ TEST_CASE("winograd_4x4 refuses 5x5 and names what it takes, and winograd_2x2 ta
 TEST_CASE("a plan names the node that its backend refuses") {
   Graph graph("refused");
   conv(graph.input({1, 2, 4, 4}), "first", {.channels = 2, .kernel = 3});
-  CHECK_THROWS_AS(Plan(graph, oracle(), {.dtype = DType::f16}), Unsupported);
-  CHECK_THROWS_WITH(Plan(graph, oracle(), {.dtype = DType::f16}),
-                    ContainsSubstring("first") && ContainsSubstring("f16"));
+  CHECK_THROWS_AS(Plan(graph, oracle(), {.layout = Layout::nhwc}), Unsupported);
+  CHECK_THROWS_WITH(Plan(graph, oracle(), {.layout = Layout::nhwc}),
+                    ContainsSubstring("first") && ContainsSubstring("nhwc"));
   Options options;
   options.choice_of["first"] = {.algorithm = {"quick", "", ""}};
   CHECK_THROWS_AS(Plan(graph, oracle(), options), UsageError);

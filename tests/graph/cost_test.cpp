@@ -181,6 +181,16 @@ TEST_CASE("bytes follow the element type") {
   const std::vector<Shape> x{{1, 10, 1, 1}};
   CHECK(cost(Relu{}, x, Pass::forward, DType::f64).bytes == 160);
   CHECK(cost(Relu{}, x, Pass::forward, DType::f16).bytes == 40);
+  // Parameters, running statistics, ids, labels and losses keep f32.
+  const Conv conv{.channels = 6, .kernel = 3};
+  const std::vector<Shape> image{{2, 4, 5, 5}};  // as above
+  CHECK(cost(conv, image, Pass::forward, DType::bf16).bytes == 2 * (200 + 108) + 4 * (216 + 6));
+  CHECK(cost(conv, image, Pass::backward_params, DType::bf16).bytes == 2 * (200 + 108) + 4 * (216 + 6));
+  CHECK(cost(conv, image, Pass::backward_data, DType::bf16).bytes == 2 * (200 + 108) + 4 * 216);
+  CHECK(cost(BatchNorm{}, {{2, 3, 2, 2}}, Pass::forward, DType::bf16).bytes == 2 * (24 + 24) + 4 * (6 + 6));
+  CHECK(cost(SoftmaxCrossEntropy{}, {{3, 7, 1, 1}, {3, 1, 1, 1}}, Pass::forward, DType::bf16).bytes ==
+        2 * 21 + 4 * (3 + 2));
+  CHECK(cost(Embedding{50, 3}, {{2, 1, 4, 1}}, Pass::forward, DType::bf16).bytes == 4 * 8 + 4 * 24 + 2 * 24);
 }
 
 TEST_CASE("cost refuses what inference refuses") {

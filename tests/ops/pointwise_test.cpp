@@ -21,6 +21,7 @@ const std::vector<Op>& ops() {
   static const std::vector<Op> all = {Clip{.low = 0, .high = 6},
                                       Clip{.low = -1.5, .high = 0.5},
                                       Clip{.low = -infinity, .high = 0.75},
+                                      Clip{.low = double{-0.3F}, .high = double{0.7F}},  // no numbers of f16 and bf16
                                       HardSigmoid{},
                                       HardSigmoid{.alpha = -0.4, .beta = 0.25},
                                       HardSwish{},

@@ -44,7 +44,7 @@ struct Chain {
   Cost of(const std::vector<Pass>& passes, std::vector<bool> dx_shared = {}) const {
     const planner::Unit& unit = units.list[planner::UnitId{0}];
     dx_shared.resize(unit.x.size());
-    return planner::call_cost(unit, passes, planner::Nodes(graph), units.wanted, dx_shared);
+    return planner::call_cost(unit, passes, planner::Nodes(graph), units, dx_shared);
   }
   /// Elements, in f32.
   double moved(const std::vector<Pass>& passes, const std::vector<bool>& dx_shared = {}) const {
@@ -121,7 +121,7 @@ TEST_CASE("one pass of a loss or an embedding costs as a call what it costs alon
     const planner::Unit& unit = units.list[planner::UnitId{0}];
     for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data, Pass::recompute}) {
       CAPTURE(to_string(op), to_string(pass));
-      const Cost call = planner::call_cost(unit, {pass}, nodes, units.wanted, std::vector<bool>(x.size()));
+      const Cost call = planner::call_cost(unit, {pass}, nodes, units, std::vector<bool>(x.size()));
       CHECK(call.bytes == cost(op, x, pass).bytes);
       CHECK(call.flops == cost(op, x, pass).flops);
     }

@@ -52,4 +52,7 @@ bool is_unbounded(const std::string& algorithm);
 /// The element types that every backend computes in.
 std::vector<DType> element_types();
 
+/// The 16-bit types of values that the backend under test takes.
+std::vector<DType> half_types();
+
 }  // namespace lamina::test

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "lib/support/float16.h"
+
 namespace lamina::test {
 namespace {
 
@@ -14,10 +16,10 @@ constexpr std::size_t wall_bytes = 512;  // a multiple of 256, so that the insid
 std::vector<unsigned char> nans(std::size_t bytes, std::uint64_t salt) {
   std::vector<unsigned char> pattern(bytes);
   for (std::size_t i = 0; i < bytes; i += 4) {
-    // 0x7FF8 on top is a NaN as f16, bf16, f32 and f64; the rest differs between places, so that copying one NaN over
-    // another is detected.
+    // A NaN as f64 and f32, and twice one as f16 and bf16; the rest differs between places, so that copying one NaN
+    // over another is detected.
     const auto place = static_cast<std::uint32_t>((i / 4 * 0x9E37U + salt * 0x85EBU) & 0xFFFFU);
-    const std::uint32_t word = 0x7FF80000U | place;
+    const std::uint32_t word = 0x7FF87FC0U | (place & 0x3FU) | (place & 0x1C0U) << 10;
     std::memcpy(pattern.data() + i, &word, std::min<std::size_t>(4, bytes - i));
   }
   return pattern;
@@ -59,8 +61,14 @@ double load(const unsigned char* from, DType dtype) {
       std::memcpy(&value, from, sizeof value);
       return static_cast<double>(value);
     }
-    default: throw std::logic_error("guarded tensors hold f64, f32 and u64");
+    case DType::f16:
+    case DType::bf16: {
+      std::uint16_t value = 0;
+      std::memcpy(&value, from, sizeof value);
+      return widen(dtype, value);
+    }
   }
+  throw std::logic_error("no such type");
 }
 
 void store(unsigned char* to, DType dtype, double number) {
@@ -79,7 +87,12 @@ void store(unsigned char* to, DType dtype, double number) {
       std::memcpy(to, &value, sizeof value);
       return;
     }
-    default: throw std::logic_error("guarded tensors hold f64, f32 and u64");
+    case DType::f16:
+    case DType::bf16: {
+      const std::uint16_t value = narrow(dtype, number);
+      std::memcpy(to, &value, sizeof value);
+      return;
+    }
   }
 }
 

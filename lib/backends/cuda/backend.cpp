@@ -21,7 +21,8 @@ bool holds(const Op& op) {
 
 void check_spec(const Spec& spec, const Choice& choice) {
   check_enumerators(spec, choice);
-  check_strict_nchw(self, spec, choice, [](DType dtype) { with_type(dtype, []<class T>() {}); });
+  check_types(self, spec, Halves::refused);
+  check_strict_nchw(self, spec, choice);
   check_tail(self, spec, usual_join);
 }
 

@@ -8,6 +8,7 @@
 #include "lib/backends/conv_tail.h"
 #include "lib/backends/cudnn/conv/conv_algorithms.h"
 #include "lib/backends/lowering.h"
+#include "lib/backends/unit_checks.h"
 #include "lib/device/math_environment.h"
 
 namespace lamina::cudnn {
@@ -39,11 +40,7 @@ bool is_own_with_pitch(const Op& op) {
          holds<ScaleShift>(op) || holds<Pad>(op) || holds<ChannelShuffle>(op);
 }
 
-void check_tensor(const Spec& spec, const TensorSpec& tensor) {
-  data_type_of(tensor.dtype);
-  if (tensor.dtype != spec.y.dtype)
-    throw Unsupported("cudnn: one unit has tensors of " + std::string(to_string(spec.y.dtype)) + " and " +
-                      std::string(to_string(tensor.dtype)) + "; it takes one type");
+void check_layout(const Spec& spec, const TensorSpec& tensor) {
   if (tensor.layout != spec.y.layout) throw Unsupported("cudnn: one unit has tensors of both layouts; it takes one");
 }
 
@@ -60,9 +57,9 @@ bool joins(const Spec& spec, std::size_t count, const Op& next) {
 }
 
 void check_spec(const Spec& spec) {
-  for (const TensorSpec& x : spec.x) check_tensor(spec, x);
-  for (const TensorSpec& w : spec.w) check_tensor(spec, w);
-  check_tensor(spec, spec.y);
+  check_types("cudnn", spec, Halves::refused);
+  for (const TensorSpec& x : spec.x) check_layout(spec, x);
+  for (const TensorSpec& w : spec.w) check_layout(spec, w);
   if (spec.y.layout == Layout::nhwc && !takes_nhwc(spec))
     refuse(spec.op, "no nhwc layout in " + std::string(to_string(spec.y.dtype)) + "; it takes nchw");
   for (std::size_t i = 0; i < spec.tail.size(); ++i)

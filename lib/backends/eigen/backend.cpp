@@ -28,7 +28,8 @@ bool joins(const Op& op, const std::vector<Op>& tail, std::size_t count, const O
 
 void check_spec(const Spec& spec, const Choice& choice) {
   check_enumerators(spec, choice);
-  check_strict_nchw("eigen", spec, choice, [](DType dtype) { with_type(dtype, []<class T>() {}); });
+  check_types("eigen", spec, Halves::taken);
+  check_strict_nchw("eigen", spec, choice);
   check_tail("eigen", spec, joins);
 }
 

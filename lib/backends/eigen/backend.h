@@ -1,5 +1,6 @@
 #pragma once
-// The backend "eigen": every op on the host, in f32 and f64, on dense or pitched nchw tensors, by its own threads.
+// The backend "eigen": every op on the host, in f32 and f64, and in f32 on values of f16 and bf16, on dense or pitched
+// nchw tensors, by its own threads.
 
 #include "lib/backends/eigen/runtime/common.h"
 #include "lib/device/host/host_device.h"

@@ -2,6 +2,7 @@
 
 #include <variant>
 
+#include "lib/backends/eigen/half/half.h"
 #include "lib/backends/eigen/micro_kernels/kernels_6x2.h"
 #include "lib/backends/eigen/runtime/common.h"
 
@@ -16,13 +17,15 @@ template <class... Functions>
 Overloaded(Functions...) -> Overloaded<Functions...>;
 
 Lowered lower_op(const Spec& spec, const Choice& choice, const Context& context) {
+  if (has_halves(spec)) return lower_halves(spec, choice, context);
   return std::visit(
       Overloaded{[](const Input&) -> Lowered { throw UsageError("eigen: an input computes nothing to be lowered"); },
                  [&](const auto& op) { return lower(op, spec, choice, context); }},
       spec.op);
 }
 
-std::vector<std::string> algorithms(const Spec& spec, Pass pass) {
+std::vector<std::string> algorithms(const Spec& given, Pass pass) {
+  const Spec spec = in_f32(given);
   return std::visit(Overloaded{[&](const Conv& op) { return conv_algorithms(op, spec, pass); },
                                [&](const FullyConnected& op) { return fully_connected_algorithms(op, spec, pass); },
                                [](const auto&) { return std::vector<std::string>{}; }},

@@ -109,4 +109,8 @@ LAMINA_API Value slice(Value x, std::string name, Slice op);
 /// Concat: 0, 1, ..., count - 1, the least count of several readers. 0 where none does.
 LAMINA_API std::vector<std::int64_t> whole_numbers(const Graph&);
 
+/// By node: the element type of its value, and of its gradient, in a plan of type `dtype`. It is parameter_dtype(dtype)
+/// for whole numbers, as above, for losses and for what is computed from losses; `dtype` for every other value.
+LAMINA_API std::vector<DType> value_dtypes(const Graph&, DType dtype);
+
 }  // namespace lamina

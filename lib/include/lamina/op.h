@@ -338,8 +338,21 @@ LAMINA_API std::int64_t whole_numbers(const Op&, const std::vector<Shape>& x, st
 LAMINA_API std::vector<std::string_view> parameter_names(const Op&);
 LAMINA_API std::vector<std::string_view> state_names(const Op&);
 
-/// The element type of an op's state if values have type `dtype`: `dtype` for running statistics, u64 for a step.
+/// Whether the op computes a loss and a score from labels.
+LAMINA_API bool is_loss(const Op&);
+
+// Element types where values have type `dtype`. Values of half precision (f16, bf16) leave in f32 what they would
+// spoil: parameters, which move by less than a half resolves; running statistics; losses; labels and ids, which bf16
+// holds exactly only up to 256.
+
+/// Of parameters, their gradients and the optimiser's state: f32 for f16 and bf16, else `dtype`.
+LAMINA_API DType parameter_dtype(DType dtype);
+/// Of an op's state: that of parameters for running statistics, u64 for a step.
 LAMINA_API DType state_dtype(const Op&, DType dtype);
+/// Of an op's input i, and of its gradient: that of parameters for labels and ids, else `dtype`.
+LAMINA_API DType input_dtype(const Op&, const std::vector<Shape>& x, std::size_t i, DType dtype);
+/// Of y and of its gradient: that of parameters for a loss, else `dtype`.
+LAMINA_API DType output_dtype(const Op&, DType dtype);
 
 /// The parts of the work of a unit. `backward_params` runs before `backward_data`.
 /// `prepare` makes the prepared form of parameters; `recompute` makes y again from x and saved, without side effects.

@@ -25,7 +25,7 @@ enum class Keep : std::uint8_t { all, cheap };
 
 struct Options {
   Mode mode = Mode::training;
-  DType dtype = DType::f32;
+  DType dtype = DType::f32;  ///< of values and their gradients; value_dtypes() and parameter_dtype() say what differs
   Layout layout = Layout::nchw;
   Choice choice{};  ///< a named algorithm applies to the units that have it, the others pick; it is a
                     ///< UsageError if no unit has it

@@ -28,6 +28,9 @@ LAMINA_API std::string to_string(const Shape&);  ///< "32x3x224x224"
 /// The type of an element. `u64` is for counters in state; no op computes in it.
 enum class DType : std::uint8_t { f64, f32, f16, bf16, u64 };
 
+/// Whether values of the type take 16 bits.
+constexpr bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
+
 /// The order of a tensor in memory; a Shape stays n, c, h, w in either.
 enum class Layout : std::uint8_t { nchw, nhwc };
 

@@ -1,6 +1,7 @@
 // Which values and gradients share memory.
 //
-// Each value starts as a separate block or, if it is a view, as a part of its parent's block. Two blocks may be merged
+// Each value starts as a separate block or, if it is a view, as a part of its parent's block. All members of a block
+// have one element type. Two blocks may be merged
 // at step t if neither side overwrites what the other still has to read: for overlapping members a and b of the two
 // sides, no write of a after t comes at or before the last read of b, and vice versa. A write at t itself also counts,
 // with two exceptions: a unit that works element by element may write inner over outer if it is the last reader of
@@ -143,9 +144,10 @@ Aliases make_aliases(const Units& units, const Lifetimes& lives, const Nodes& no
   Aliases aliases;
   for (const Unit& unit : units.list) aliases.dx_shared.push_back(std::vector<bool>(unit.x.size(), false));
 
-  /// Whether x[j] is read once by the unit and has the extent of y.
+  /// Whether x[j] is read once by the unit and has the extent and the type of y.
   const auto alike = [&](const Unit& unit, std::size_t j) {
-    return nodes[unit.x[j]].shape == nodes[unit.y()].shape && std::ranges::count(unit.x, unit.x[j]) == 1;
+    return nodes[unit.x[j]].shape == nodes[unit.y()].shape && unit.spec.x[j].dtype == unit.spec.y.dtype &&
+           std::ranges::count(unit.x, unit.x[j]) == 1;
   };
   const auto share_values = [&](UnitId id) {
     const Unit& unit = units.list[id];

@@ -72,8 +72,9 @@ void check_shared(const Nodes& nodes, const Backend& backend, const Options& opt
                      other.graph().name() + ": " + why);
   };
   if (&other.backend() != &backend) fail("it runs on another backend");
-  if (other.options().dtype != options.dtype || other.options().layout != options.layout)
-    fail("its element type or its layout is another");
+  if (parameter_dtype(other.options().dtype) != parameter_dtype(options.dtype) ||
+      other.options().layout != options.layout)
+    fail("the element type of its parameters or its layout is another");
   const auto same = [&](const std::string& name, const Tensor& there, const Shape& here) {
     if (there.shape != here) fail(name + " is " + to_string(there.shape) + " there and " + to_string(here) + " here");
   };
@@ -117,7 +118,7 @@ void check_bytes(const Nodes& nodes, const Options& options) {
     elements += static_cast<double>(nodes[node].shape.count());
     for (const Shape& w : nodes[node].params) elements += static_cast<double>(w.count());
   }
-  if (elements * static_cast<double>(size_of(options.dtype)) > 0x1p58)
+  if (elements * static_cast<double>(size_of(parameter_dtype(options.dtype))) > 0x1p58)
     throw ShapeError("graph " + nodes.graph().name() + ": its values and parameters take more than 2^58 bytes");
 }
 

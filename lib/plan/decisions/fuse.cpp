@@ -19,8 +19,14 @@ EachNode<std::vector<NodeId>> node_readers(const Nodes& nodes) {
 /// Builds units, node by node.
 class Fuser {
  public:
-  Fuser(const Nodes& nodes, const EachNode<bool>& wanted, const Backend& backend, const Options& options)
-      : nodes_(nodes), wanted_(wanted), backend_(backend), options_(options), readers_(node_readers(nodes)) {}
+  /// Of `units` it reads what is known of each value.
+  Fuser(const Nodes& nodes, const Units& units, const Backend& backend, const Options& options)
+      : nodes_(nodes),
+        wanted_(units.wanted),
+        dtype_(units.dtype),
+        backend_(backend),
+        options_(options),
+        readers_(node_readers(nodes)) {}
 
   /// The chain that starts at `head`, as far as the backend takes it.
   Unit chain(NodeId head) const {
@@ -62,7 +68,7 @@ class Fuser {
       const NodeId value{nodes_[node].inputs[i]};
       if (node != unit.nodes.front() && value == unit.y()) continue;
       unit.x.push_back(value);
-      unit.spec.x.push_back(dense(shapes[i], options_.dtype));
+      unit.spec.x.push_back(dense(shapes[i], dtype_[value]));
       unit.spec.wants_dx.push_back(wanted_[value] && whole_numbers(nodes_[node].op, shapes, i) == 0);
       unit.spec.adds_dx.push_back(false);
     }
@@ -71,8 +77,8 @@ class Fuser {
   /// Extends the unit by this node, which is then its last.
   void end_at(Unit& unit, NodeId last) const {
     const Node& node = nodes_[last];
-    unit.spec.y = dense(node.shape, options_.dtype);
-    for (const Shape& w : node.params) unit.spec.w.push_back(dense(w, options_.dtype));
+    unit.spec.y = dense(node.shape, dtype_[last]);
+    for (const Shape& w : node.params) unit.spec.w.push_back(dense(w, parameter_dtype(options_.dtype)));
     for (const Shape& s : node.state) unit.spec.state.push_back(dense(s, state_dtype(node.op, options_.dtype)));
   }
 
@@ -89,6 +95,7 @@ class Fuser {
 
   const Nodes& nodes_;
   const EachNode<bool>& wanted_;
+  const EachNode<DType>& dtype_;
   const Backend& backend_;
   const Options& options_;
   EachNode<std::vector<NodeId>> readers_;
@@ -99,7 +106,8 @@ class Fuser {
 Units fuse(const Nodes& nodes, const Backend& backend, const Options& options) {
   Units units;
   units.wanted = EachNode<bool>(wanted_gradients(nodes.graph(), options));
-  const Fuser fuser(nodes, units.wanted, backend, options);
+  units.dtype = EachNode<DType>(value_dtypes(nodes.graph(), options.dtype));
+  const Fuser fuser(nodes, units, backend, options);
   EachNode<bool> taken(nodes.size(), false);
   for (const NodeId node : nodes.ids()) {
     if (taken[node] || nodes.is_input(node)) continue;

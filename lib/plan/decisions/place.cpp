@@ -68,10 +68,11 @@ class Arena {
 void place_parameters(PlanLayout& layout, const Nodes& nodes, const Options& options) {
   Row parameters(BufferKind::parameters), gradients(BufferKind::parameter_gradients), state(BufferKind::state);
   layout.parameter = layout.parameter_gradient = layout.state = EachNode<std::vector<Location>>(nodes.size());
+  const DType dtype = parameter_dtype(options.dtype);
   for (const NodeId node : nodes.ids()) {
     if (options.share != nullptr) continue;
     for (const Shape& w : nodes[node].params) {
-      const std::size_t bytes = bytes_of(w, options.dtype);
+      const std::size_t bytes = bytes_of(w, dtype);
       layout.parameter[node].push_back(parameters.take(bytes));
       if (options.mode == Mode::training) layout.parameter_gradient[node].push_back(gradients.take(bytes));
     }
@@ -91,10 +92,11 @@ void place_parameters(PlanLayout& layout, const Nodes& nodes, const Options& opt
 /// Values or gradients: one block per root, which lives as long as any of its members.
 class Tensors {
  public:
-  Tensors(const EachNode<Accesses>& lives, const Places& places, EachNode<Location>& locations)
-      : lives_(lives), places_(places), locations_(locations) {}
+  Tensors(const EachNode<Accesses>& lives, const Places& places, const EachNode<DType>& dtype,
+          EachNode<Location>& locations)
+      : lives_(lives), places_(places), dtype_(dtype), locations_(locations) {}
 
-  void take(const Nodes& nodes, DType dtype, Row& inputs, Arena& arena, std::size_t LiveMemory::*kind) {
+  void take(const Nodes& nodes, Row& inputs, Arena& arena, std::size_t LiveMemory::*kind) {
     EachNode<Step> first(lives_.size(), forever), last(lives_.size(), none<Step>);
     for (const NodeId i : lives_.ids()) {
       if (lives_[i].writes.empty()) continue;
@@ -103,7 +105,7 @@ class Tensors {
       last[root] = std::max(last[root], lives_[i].last());
     }
     for (const NodeId i : lives_.ids()) {
-      const std::size_t bytes = bytes_of(nodes[i].shape, dtype);
+      const std::size_t bytes = bytes_of(nodes[i].shape, dtype_[i]);
       if (last[i] == forever)
         locations_[i] = inputs.take(bytes);
       else if (last[i] != none<Step>)
@@ -112,17 +114,19 @@ class Tensors {
   }
 
   /// Sets each member's location from that of its root, when that is known.
-  void follow_roots(std::size_t element_bytes) {
+  void follow_roots() {
     for (const NodeId i : lives_.ids()) {
       if (lives_[i].writes.empty() || places_.root[i] == i) continue;
       const Location& root = locations_[places_.root[i]];
-      locations_[i] = {root.buffer, root.offset_bytes + static_cast<std::size_t>(places_.offset[i]) * element_bytes};
+      const std::size_t offset_bytes = static_cast<std::size_t>(places_.offset[i]) * size_of(dtype_[i]);
+      locations_[i] = {root.buffer, root.offset_bytes + offset_bytes};
     }
   }
 
  private:
   const EachNode<Accesses>& lives_;
   const Places& places_;
+  const EachNode<DType>& dtype_;
   EachNode<Location>& locations_;
 };
 
@@ -170,13 +174,13 @@ void place(PlanLayout& layout, const Nodes& nodes, const Options& options) {
 
   Arena arena;
   Row inputs(BufferKind::inputs), prepared(BufferKind::prepared);
-  Tensors values(layout.lives.value, layout.aliases.value, layout.value);
-  Tensors gradients(layout.lives.gradient, layout.aliases.gradient, layout.gradient);
-  values.take(nodes, options.dtype, inputs, arena, &LiveMemory::values);
-  gradients.take(nodes, options.dtype, inputs, arena, &LiveMemory::gradients);
+  Tensors values(layout.lives.value, layout.aliases.value, units.dtype, layout.value);
+  Tensors gradients(layout.lives.gradient, layout.aliases.gradient, units.dtype, layout.gradient);
+  values.take(nodes, inputs, arena, &LiveMemory::values);
+  gradients.take(nodes, inputs, arena, &LiveMemory::gradients);
   for (const NodeId node : nodes.ids())
     if (const Accesses& again = layout.lives.recomputed[node]; layout.lives.dropped(node))
-      arena.take(bytes_of(nodes[node].shape, options.dtype), again.first(), again.last(), layout.recomputed[node],
+      arena.take(bytes_of(nodes[node].shape, units.dtype[node]), again.first(), again.last(), layout.recomputed[node],
                  &LiveMemory::values);
   for (const UnitId unit : units.list.ids()) {
     take_blocks(layout, unit, arena, prepared);
@@ -196,8 +200,8 @@ void place(PlanLayout& layout, const Nodes& nodes, const Options& options) {
   memory.prepared = prepared.bytes();
   if (options.keep_values)
     for (Workspaces& workspace : layout.workspace) workspace = {kept_workspace, kept_workspace, kept_workspace};
-  values.follow_roots(size_of(options.dtype));
-  gradients.follow_roots(size_of(options.dtype));
+  values.follow_roots();
+  gradients.follow_roots();
   layout.blocks = std::move(arena).blocks();
 }
 

@@ -34,6 +34,7 @@ struct Units {
   EachNode<UnitId> producer;              ///< the unit that makes the value; none for inputs and inside units
   EachNode<std::vector<UnitId>> readers;  ///< units that read the value, ascending, once per operand
   EachNode<bool> wanted;                  ///< whether the value's gradient is
+  EachNode<DType> dtype;                  ///< of the value and of its gradient
   EachNode<View> value_view, gradient_view;
 
   Step forward_step(UnitId unit) const { return Step{static_cast<int>(unit)}; }

@@ -22,7 +22,7 @@ class Views {
   void concat(UnitId id) {
     const Unit& unit = units_.list[id];
     for (const NodeId x : unit.x)
-      if (std::ranges::count(unit.x, x) > 1 || nodes_.is_input(x)) return;
+      if (std::ranges::count(unit.x, x) > 1 || nodes_.is_input(x) || !same_type(x, unit.y())) return;
     const auto all = [&](auto holds) { return std::ranges::all_of(unit.x, holds); };
     if (!movable(unit.y()) || !all([&](NodeId x) { return movable(x); })) return;
     const auto is_free = [](const EachNode<View>& views, NodeId x) { return views[x].parent == none<NodeId>; };
@@ -38,12 +38,15 @@ class Views {
     const Unit& unit = units_.list[id];
     View& view = units_.value_view[unit.y()];
     if (unit.y() == nodes_.output() || view.parent != none<NodeId>) return;
-    if (!movable(unit.y()) || !movable(unit.x[0])) return;
+    if (!same_type(unit.x[0], unit.y()) || !movable(unit.y()) || !movable(unit.x[0])) return;
     const int first = std::get<Slice>(unit.spec.op).first;
     view = {unit.x[0], channel_offset(nodes_[unit.x[0]].shape, options_.layout, first)};
   }
 
  private:
+  /// Between two types there is a cast, which no view does.
+  bool same_type(NodeId a, NodeId b) const { return units_.dtype[a] == units_.dtype[b]; }
+
   /// Whether every unit that touches the value takes a pitch.
   bool movable(NodeId value) const {
     const UnitId producer = units_.producer[value];

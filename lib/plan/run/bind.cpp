@@ -123,7 +123,7 @@ class Binder {
     for (const NodeId node : unit(id).nodes) described.nodes.push_back(static_cast<int>(node));
     if (specs_[id] == nullptr) specs_[id] = std::make_shared<const Spec>(unit(id).spec);
     described.spec = specs_[id];
-    described.cost = call_cost(unit(id), step.passes, nodes_, layout_.units.wanted, layout_.aliases.dx_shared[id]);
+    described.cost = call_cost(unit(id), step.passes, nodes_, layout_.units, layout_.aliases.dx_shared[id]);
     described.workspace_bytes = step.kernel->workspace_bytes();
     described.tied = tied(id, step);
     calls_.described.push_back(std::move(described));

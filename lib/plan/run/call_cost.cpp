@@ -26,8 +26,13 @@ enum class Part { value, gradient, parameter, parameter_gradient, state };
 /// The tensors that one call touches, each once.
 class Border {
  public:
-  Border(const Unit& unit, const Nodes& nodes, const EachNode<bool>& wanted, const std::vector<bool>& dx_shared)
-      : unit_(unit), nodes_(nodes), wanted_(wanted), dx_shared_(dx_shared) {}
+  Border(const Unit& unit, const Nodes& nodes, const Units& units, const std::vector<bool>& dx_shared)
+      : unit_(unit),
+        nodes_(nodes),
+        wanted_(units.wanted),
+        dtype_(units.dtype),
+        parameter_dtype_(parameter_dtype(unit.spec.y.dtype)),
+        dx_shared_(dx_shared) {}
 
   double bytes() const { return bytes_; }
 
@@ -42,8 +47,6 @@ class Border {
   }
 
  private:
-  DType dtype() const { return unit_.spec.y.dtype; }
-
   bool crosses(NodeId value) const { return value == unit_.y() || std::ranges::find(unit_.x, value) != unit_.x.end(); }
 
   void touch(Part part, NodeId i, std::size_t index, const Shape& extent, DType type) {
@@ -51,13 +54,13 @@ class Border {
       bytes_ += static_cast<double>(extent.count()) * static_cast<double>(size_of(type));
   }
   void touch_value(NodeId i, const Shape& extent) {
-    if (crosses(i)) touch(Part::value, i, 0, extent, dtype());
+    if (crosses(i)) touch(Part::value, i, 0, extent, dtype_[i]);
   }
   void touch_value(NodeId i) { touch_value(i, nodes_[i].shape); }
   void touch_dy() {
     const NodeId y = unit_.y();
     const Shape extent = backward_reads_dy(nodes_[y].op, nodes_[nodes_.inputs(y).front()].shape, unit_.spec.y.shape);
-    touch(Part::gradient, y, 0, extent, dtype());
+    touch(Part::gradient, y, 0, extent, dtype_[y]);
   }
   void touch_mask() {
     if (std::holds_alternative<Relu>(nodes_[unit_.y()].op) && unit_.lowered->backward_reads_y) touch_value(unit_.y());
@@ -76,9 +79,9 @@ class Border {
         touch_value(nodes_.inputs(i)[k], forward_reads(node.op, x[k], node.shape));
     if (reads.y && !std::holds_alternative<Relu>(node.op)) touch_value(i);
     for (std::size_t k = 0; k < node.params.size() && static_cast<int>(k) < reads.params; ++k)
-      touch(Part::parameter, i, k, forward_reads_parameter(node.op, x, node.params[k]), dtype());
+      touch(Part::parameter, i, k, forward_reads_parameter(node.op, x, node.params[k]), parameter_dtype_);
     for (std::size_t k = 0; reads.state && k < node.state.size(); ++k)
-      touch(Part::state, i, k, node.state[k], state_dtype(node.op, dtype()));
+      touch(Part::state, i, k, node.state[k], state_dtype(node.op, parameter_dtype_));
   }
 
   void forward(Pass pass) {
@@ -93,7 +96,7 @@ class Border {
       if (nodes_[i].params.empty()) continue;
       touch_reads(i, Pass::backward_params);
       for (std::size_t k = 0; k < nodes_[i].params.size(); ++k)
-        touch(Part::parameter_gradient, i, k, nodes_[i].params[k], dtype());
+        touch(Part::parameter_gradient, i, k, nodes_[i].params[k], parameter_dtype_);
       touch_dy();
       touch_mask();
     }
@@ -105,7 +108,7 @@ class Border {
     touch_mask();
     for (std::size_t j = 0; j < unit_.x.size(); ++j)
       if (unit_.spec.wants_dx[j] && !dx_shared_[j])
-        touch(Part::gradient, unit_.x[j], 0, unit_.spec.x[j].shape, dtype());
+        touch(Part::gradient, unit_.x[j], 0, unit_.spec.x[j].shape, dtype_[unit_.x[j]]);
     for (const NodeId i : unit_.nodes)
       if (wants_dx(nodes_, i, wanted_)) touch_reads(i, Pass::backward_data);
   }
@@ -113,6 +116,8 @@ class Border {
   const Unit& unit_;
   const Nodes& nodes_;
   const EachNode<bool>& wanted_;
+  const EachNode<DType>& dtype_;
+  DType parameter_dtype_;
   const std::vector<bool>& dx_shared_;
   std::set<std::tuple<Part, NodeId, std::size_t>> touched_;
   double bytes_ = 0;
@@ -120,15 +125,15 @@ class Border {
 
 }  // namespace
 
-Cost call_cost(const Unit& unit, const std::vector<Pass>& passes, const Nodes& nodes, const EachNode<bool>& wanted,
+Cost call_cost(const Unit& unit, const std::vector<Pass>& passes, const Nodes& nodes, const Units& units,
                const std::vector<bool>& dx_shared) {
-  Border border(unit, nodes, wanted, dx_shared);
+  Border border(unit, nodes, units, dx_shared);
   double flops = 0;
   for (const Pass pass : passes) {
     border.add(pass);
     for (const NodeId i : unit.nodes) {
       if (pass == Pass::backward_params && nodes[i].params.empty()) continue;
-      if (pass == Pass::backward_data && !wants_dx(nodes, i, wanted)) continue;
+      if (pass == Pass::backward_data && !wants_dx(nodes, i, units.wanted)) continue;
       std::vector<Shape> x;
       for (const NodeId input : nodes.inputs(i)) x.push_back(nodes[input].shape);
       flops += cost(nodes[i].op, x, pass, unit.spec.y.dtype).flops;

@@ -7,9 +7,9 @@
 
 namespace lamina::planner {
 
-/// Call::cost of one call that covers `passes`. `wanted`: whether the gradient of a value is wanted. `dx_shared`, per x
-/// of the unit: its gradient is dy and is not copied.
-Cost call_cost(const Unit&, const std::vector<Pass>& passes, const Nodes&, const EachNode<bool>& wanted,
+/// Call::cost of one call that covers `passes`. Of `units` it reads what is known of each value. `dx_shared`, per x of
+/// the unit: its gradient is dy and is not copied.
+Cost call_cost(const Unit&, const std::vector<Pass>& passes, const Nodes&, const Units& units,
                const std::vector<bool>& dx_shared);
 
 }  // namespace lamina::planner

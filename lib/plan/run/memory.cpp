@@ -14,7 +14,7 @@ Memory::Memory(Device& device, const PlanLayout& layout, const Nodes& nodes, con
                const Memory* share)
     : layout_(&layout),
       nodes_(nodes),
-      dtype_(options.dtype),
+      parameter_dtype_(parameter_dtype(options.dtype)),
       order_(options.layout),
       lasting_(share != nullptr ? share->lasting_
                                 : std::make_shared<const Lasting>(
@@ -67,41 +67,41 @@ Tensor Memory::dense(const Location& location, const Shape& shape, DType type) c
 
 Tensor Memory::placed(const EachNode<Location>& locations, const Places& places, NodeId i) const {
   const Shape& root = nodes_[places.root[i]].shape;
-  return {address(locations[i]), nodes_[i].shape, dtype_, order_, dense_pitch(root, order_)};
+  return {address(locations[i]), nodes_[i].shape, layout_->units.dtype[i], order_, dense_pitch(root, order_)};
 }
 
 Tensor Memory::value(NodeId i) const { return placed(layout_->value, layout_->aliases.value, i); }
 
 Tensor Memory::kept_value(NodeId i) const {
-  return layout_->lives.dropped(i) ? dense(layout_->recomputed[i], nodes_[i].shape, dtype_) : value(i);
+  return layout_->lives.dropped(i) ? dense(layout_->recomputed[i], nodes_[i].shape, layout_->units.dtype[i]) : value(i);
 }
 
 Tensor Memory::gradient(NodeId i) const { return placed(layout_->gradient, layout_->aliases.gradient, i); }
 
 Tensor Memory::parameter(NodeId i, std::size_t k) const {
   if (shared_parameter_.size() > 0) return shared_parameter_[i][k];
-  return dense(layout_->parameter[i][k], nodes_[i].params[k], dtype_);
+  return dense(layout_->parameter[i][k], nodes_[i].params[k], parameter_dtype_);
 }
 
 Tensor Memory::parameter_gradient(NodeId i, std::size_t k) const {
   const auto& locations = layout_->parameter_gradient[i];
-  return locations.empty() ? Tensor{} : dense(locations[k], nodes_[i].params[k], dtype_);
+  return locations.empty() ? Tensor{} : dense(locations[k], nodes_[i].params[k], parameter_dtype_);
 }
 
 Tensor Memory::state(NodeId i, std::size_t k) const {
   if (shared_state_.size() > 0) return shared_state_[i][k];
-  return dense(layout_->state[i][k], nodes_[i].state[k], state_dtype(nodes_[i].op, dtype_));
+  return dense(layout_->state[i][k], nodes_[i].state[k], state_dtype(nodes_[i].op, parameter_dtype_));
 }
 
 Tensor Memory::optimiser_state(NodeId i, std::size_t k, std::size_t which) const {
   const std::size_t offset = which * layout_->parameter_bytes + layout_->parameter[i][k].offset_bytes;
-  return dense({BufferKind::optimiser, offset}, nodes_[i].params[k], dtype_);
+  return dense({BufferKind::optimiser, offset}, nodes_[i].params[k], parameter_dtype_);
 }
 
 std::vector<UpdateTensors> Memory::update_rows(TableUpdates tables) const {
   UpdateTensors all;
-  all.dtype = dtype_;
-  all.count = static_cast<std::int64_t>(layout_->parameter_bytes / size_of(dtype_));
+  all.dtype = parameter_dtype_;
+  all.count = static_cast<std::int64_t>(layout_->parameter_bytes / size_of(parameter_dtype_));
   all.p = address({BufferKind::parameters, 0});
   all.g = address({BufferKind::parameter_gradients, 0});
   if (layout_->norm_offset > 0) all.first = address({BufferKind::optimiser, 0});
@@ -114,7 +114,8 @@ std::vector<UpdateTensors> Memory::update_rows(TableUpdates tables) const {
   const auto part = [&](std::int64_t first, std::int64_t last, std::int64_t lazy_row) {
     UpdateTensors some = all;
     for (void** row : {&some.p, &some.g, &some.first, &some.second})
-      if (*row != nullptr) *row = static_cast<std::byte*>(*row) + static_cast<std::size_t>(first) * size_of(dtype_);
+      if (*row != nullptr)
+        *row = static_cast<std::byte*>(*row) + static_cast<std::size_t>(first) * size_of(parameter_dtype_);
     some.count = last - first;
     some.lazy_row = lazy_row;
     return some;
@@ -122,15 +123,16 @@ std::vector<UpdateTensors> Memory::update_rows(TableUpdates tables) const {
   std::map<std::int64_t, const Shape*> by_offset;  // elements
   for (const NodeId i : nodes_.ids())
     if (std::holds_alternative<Embedding>(nodes_[i].op))
-      by_offset[static_cast<std::int64_t>(layout_->parameter[i][0].offset_bytes / size_of(dtype_))] =
+      by_offset[static_cast<std::int64_t>(layout_->parameter[i][0].offset_bytes / size_of(parameter_dtype_))] =
           &nodes_[i].params[0];
   std::vector<UpdateTensors> parts;
   std::int64_t done = 0;
   for (const auto& [offset, table] : by_offset) {
     if (offset > done) parts.push_back(part(done, offset, 0));
     parts.push_back(part(offset, offset + table->count(), table->image()));
-    done = offset + static_cast<std::int64_t>(aligned(static_cast<std::size_t>(table->count()) * size_of(dtype_)) /
-                                              size_of(dtype_));  // where the next tensor starts, for vectors
+    done = offset +
+           static_cast<std::int64_t>(aligned(static_cast<std::size_t>(table->count()) * size_of(parameter_dtype_)) /
+                                     size_of(parameter_dtype_));  // where the next tensor starts, for vectors
   }
   if (done < all.count) parts.push_back(part(done, all.count, 0));
   return parts;

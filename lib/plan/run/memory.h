@@ -39,7 +39,7 @@ class Memory {
 
   const PlanLayout* layout_;
   Nodes nodes_;
-  DType dtype_;
+  DType parameter_dtype_;
   lamina::Layout order_;
   std::shared_ptr<const Lasting> lasting_;
   EachNode<std::vector<Tensor>> shared_parameter_, shared_state_;  // empty unless another memory's are used

@@ -16,12 +16,10 @@ class UnitMemory {
   Tensor tensor(Operand, std::size_t, const TensorSpec& spec, std::int64_t pitch) {
     const std::int64_t steps = spec.layout == Layout::nchw ? spec.shape.n : spec.shape.n * spec.shape.plane();
     void* const data = take(static_cast<std::size_t>(steps * pitch) * size_of(spec.dtype));
-    tensors_bytes_ = parts_.used_bytes();
     return {data, spec.shape, spec.dtype, spec.layout, pitch};
   }
   void* block(Block, std::size_t bytes) { return take(bytes); }
 
-  std::size_t tensors_bytes() const { return tensors_bytes_; }
   std::size_t bytes() const { return bytes_; }
 
  private:
@@ -31,7 +29,6 @@ class UnitMemory {
   }
 
   ScratchAllocator parts_;
-  std::size_t tensors_bytes_ = 0;
   std::size_t bytes_ = 0;  // to the end of the part that was taken last
 };
 
@@ -41,7 +38,6 @@ UnitInBuffer bind_in_buffer(const Spec& spec, const Lowered& lowered, void* buff
   UnitMemory memory(buffer);
   UnitInBuffer unit;
   unit.args = bind_unit(spec, lowered, memory);
-  unit.tensors_bytes = memory.tensors_bytes();
   unit.bytes = memory.bytes();
   return unit;
 }

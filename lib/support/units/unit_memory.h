@@ -70,8 +70,7 @@ Args bind_unit(const Spec& spec, const Lowered& lowered, Memory&& memory) {
 /// A single unit in one buffer: every tensor and block aligned to 256.
 struct UnitInBuffer {
   Args args;
-  std::size_t tensors_bytes = 0;  ///< of the tensors, which come first
-  std::size_t bytes = 0;          ///< of everything; the workspace is last
+  std::size_t bytes = 0;  ///< of everything; the workspace is last
 };
 
 /// Binds from `buffer` on. If that is null it only counts bytes.

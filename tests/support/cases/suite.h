@@ -14,7 +14,8 @@ enum class Fill : std::uint8_t { normal, integers };
 
 /// Suitable numbers for the case: a permutation for max pooling, distance from 0 for ReLU (also inside a chain),
 /// positive variances, valid labels (some of them -1) and ids; random upstream gradients, never ones.
-Feed make_feed(const Case&, std::uint64_t key, Fill = Fill::normal);
+/// What a unit of type `dtype` has in 16 bits is rounded to it.
+Feed make_feed(const Case&, std::uint64_t key, Fill = Fill::normal, DType dtype = DType::f32);
 
 /// The oracle's result: every op of the chain on its own, in f64.
 Result reference(const Case&, const Feed&);
@@ -23,9 +24,10 @@ Result reference(const Case&, const Feed&);
 /// and, in inference, a batch norm.
 Bounds chain_bounds(const Case&, const Feed&, const Algorithms& = {});
 
-/// Fails the running test with the first element that is too far from the oracle's, or NaN.
+/// Fails the running test with the first element that is too far from the oracle's, or NaN. An element of 16 bits may
+/// be further away by its own rounding: u of itself, or in f16 half the distance of its subnormal numbers.
 void check_close(const std::string& what, const Values& got, const Values& want, const Bound&, double epsilon,
-                 const Values& old = {});
+                 const Values& old = {}, DType dtype = DType::f32);
 
 double epsilon(DType);
 

@@ -240,8 +240,8 @@ class Run {
   std::unique_ptr<GuardedBlock> saved_, scratch_, prepared_;
 };
 
-TensorSpec tensor_spec(const Shape& shape, const Conditions& conditions, int extra) {
-  TensorSpec spec{shape, conditions.dtype, conditions.layout, 0, 0};
+TensorSpec tensor_spec(const Shape& shape, DType dtype, const Conditions& conditions, int extra) {
+  TensorSpec spec{shape, dtype, conditions.layout, 0, 0};
   spec.pitch = dense_pitch(shape, conditions.layout) + (conditions.pitched ? extra : 0);
   spec.gradient_pitch = dense_pitch(shape, conditions.layout) + (conditions.pitched ? extra + 2 : 0);
   return spec;
@@ -250,9 +250,10 @@ TensorSpec tensor_spec(const Shape& shape, const Conditions& conditions, int ext
 void append_parameters(Spec& spec, const Op& op, const Inferred& inferred, const Conditions& conditions) {
   Conditions dense = conditions;
   dense.pitched = false;
-  for (const Shape& shape : inferred.params) spec.w.push_back(tensor_spec(shape, dense, 0));
-  dense.dtype = state_dtype(op, conditions.dtype);
-  for (const Shape& shape : inferred.state) spec.state.push_back(tensor_spec(shape, dense, 0));
+  for (const Shape& shape : inferred.params)
+    spec.w.push_back(tensor_spec(shape, parameter_dtype(conditions.dtype), dense, 0));
+  for (const Shape& shape : inferred.state)
+    spec.state.push_back(tensor_spec(shape, state_dtype(op, conditions.dtype), dense, 0));
 }
 
 }  // namespace
@@ -280,17 +281,20 @@ std::optional<Spec> make_spec(const Backend& backend, const Case& c, const Condi
   spec.mode = c.mode;
   spec.adds_dw = conditions.adds;
   int extra = 3;
-  const auto append_input = [&](const Shape& shape, bool has_gradient) {
-    spec.x.push_back(tensor_spec(shape, conditions, extra));
+  const auto append_input = [&](const Shape& shape, DType dtype, bool has_gradient) {
+    spec.x.push_back(tensor_spec(shape, dtype, conditions, extra));
     extra += 4;
     const std::size_t i = spec.wants_dx.size();
     const bool wants = has_gradient && c.mode == Mode::training && (conditions.wants.empty() || conditions.wants[i]);
     spec.wants_dx.push_back(wants);
     spec.adds_dx.push_back(wants && conditions.adds);
   };
-  for (std::size_t i = 0; i < c.x.size(); ++i) append_input(c.x[i], whole_numbers(c.op, c.x, i) == 0);
+  for (std::size_t i = 0; i < c.x.size(); ++i)
+    append_input(c.x[i], input_dtype(c.op, c.x, i, conditions.dtype), whole_numbers(c.op, c.x, i) == 0);
   const Inferred inferred = infer(c.op, c.x);
-  spec.y = tensor_spec(inferred.y, conditions, 3);  // the pitch of the first x, so that the two may share memory
+  const DType y_type = output_dtype(c.op, conditions.dtype);
+  spec.y =
+      tensor_spec(inferred.y, y_type, conditions, 3);  // the pitch of the first x, so that the two may share memory
   append_parameters(spec, c.op, inferred, conditions);
   for (const Link& link : c.tail) {
     std::vector<Shape> shapes{spec.y.shape};
@@ -299,9 +303,9 @@ std::optional<Spec> make_spec(const Backend& backend, const Case& c, const Condi
     Node node{"tail", link.op, std::vector<int>(shapes.size()), next.y, next.params, next.state};
     std::iota(node.inputs.begin(), node.inputs.end(), 0);
     if (!backend.fuses(spec, node, link.operand)) return std::nullopt;
-    for (std::size_t i = 1; i < shapes.size(); ++i) append_input(shapes[i], true);
+    for (std::size_t i = 1; i < shapes.size(); ++i) append_input(shapes[i], conditions.dtype, true);
     spec.tail.push_back(link.op);
-    spec.y = tensor_spec(next.y, conditions, 3);
+    spec.y = tensor_spec(next.y, conditions.dtype, conditions, 3);
     append_parameters(spec, link.op, next, conditions);
   }
   return spec;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "lamina/random.h"
+#include "lib/support/float16.h"
 
 namespace lamina::test {
 
@@ -18,6 +19,12 @@ Values normal(const Shape& shape, std::uint64_t key) {
   Values values = zeros(shape);
   fill_normal(values, key);
   for (double& value : values) value = static_cast<float>(value);
+  return values;
+}
+
+Values rounded(Values values, DType dtype) {
+  if (is_half(dtype))
+    for (double& value : values) value = widen(dtype, narrow(dtype, value));
   return values;
 }
 

@@ -25,6 +25,9 @@ Values apart_from_zero(const Shape&, std::uint64_t key);
 Values read(Device&, const Tensor&);
 void write(Device&, const Tensor&, const Values&);
 
+/// To the nearest numbers of a type.
+Values rounded(Values, DType);
+
 Values absolute(Values);
 Values plus(Values, const Values&);  ///< element by element
 

@@ -1,0 +1,41 @@
+// Numbers of half precision to and from f32. The compiler makes vectors of these loops; for f16 processors have
+// instructions, which it does not use by itself.
+
+#include "conversions.h"
+
+#include "lib/support/float16.h"
+
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
+
+namespace lamina::eigen {
+
+void widen(float* to, const std::uint16_t* from, std::int64_t count, DType from_type) {
+  if (from_type == DType::bf16) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = lamina::widen<DType::bf16>(from[i]);
+    return;
+  }
+  std::int64_t i = 0;
+#if defined(__F16C__)
+  for (; i + 8 <= count; i += 8)
+    _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i))));
+#endif
+  for (; i < count; ++i) to[i] = lamina::widen<DType::f16>(from[i]);
+}
+
+void narrow(std::uint16_t* to, const float* from, std::int64_t count, DType to_type) {
+  if (to_type == DType::bf16) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = lamina::narrow<DType::bf16>(from[i]);
+    return;
+  }
+  std::int64_t i = 0;
+#if defined(__F16C__)
+  for (; i + 8 <= count; i += 8)
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i),
+                     _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT));
+#endif
+  for (; i < count; ++i) to[i] = lamina::narrow<DType::f16>(from[i]);
+}
+
+}  // namespace lamina::eigen

@@ -1,0 +1,16 @@
+#pragma once
+// Numbers of half precision to and from f32, many at once.
+
+#include <cstdint>
+
+#include "lamina/shape.h"
+
+namespace lamina::eigen {
+
+/// Exact. `from_type` is f16 or bf16.
+void widen(float* to, const std::uint16_t* from, std::int64_t count, DType from_type);
+
+/// Rounds to the nearest, ties to even; infinities and NaNs are kept. `to_type` is f16 or bf16.
+void narrow(std::uint16_t* to, const float* from, std::int64_t count, DType to_type);
+
+}  // namespace lamina::eigen

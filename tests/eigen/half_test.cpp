@@ -1,0 +1,108 @@
+// Half precision in eigen: conversions of every number, and units that are computed in chunks.
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "lib/support/float16.h"
+#include "tests/eigen/sets.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/unit.h"
+#include "tests/support/catch.h"
+
+using namespace lamina;
+using namespace lamina::test;
+
+namespace {
+
+template <class T>
+Tensor row(std::vector<T>& numbers, DType dtype) {
+  const auto count = static_cast<int>(numbers.size());
+  return {numbers.data(), {1, count, 1, 1}, dtype, Layout::nchw, count};
+}
+
+/// Writes the numbers of x in another type, by a unit that moves them.
+void cast(Backend& with, const Tensor& y, const Tensor& x) {
+  const Case c{"", Slice{.first = 0, .channels = x.shape.c}, {x.shape}, {}, Mode::inference};
+  Spec spec = *make_spec(with, c, {});
+  spec.x[0].dtype = x.dtype;
+  spec.y.dtype = y.dtype;
+  const Lowered lowered = with.lower(spec, {});
+  std::vector<std::byte> workspace(lowered.steps[0].kernel->workspace_bytes() + 256);
+  Args args;
+  args.x = {x};
+  args.dx.resize(1);
+  args.y = y;
+  args.workspace = workspace.data() + (256 - reinterpret_cast<std::uintptr_t>(workspace.data()) % 256) % 256;
+  lowered.steps[0].kernel->run(args);
+}
+
+/// Numbers that are computed in f32, by the same kernels, and rounded then.
+void check_chunks(const Case& c, double tolerance) {
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    INFO(to_string(c) << " in " << to_string(dtype));
+    const Spec wide = *make_spec(backend(), c, {.dtype = DType::f32}),
+               half = *make_spec(backend(), c, {.dtype = dtype});
+    Feed feed;
+    for (const TensorSpec& x : wide.x) feed.x.push_back(rounded(normal(x.shape, 1), dtype));
+    for (const TensorSpec& w : wide.w) feed.w.push_back(normal(w.shape, 2));
+    for (const TensorSpec& state : wide.state) feed.state.push_back(absolute(normal(state.shape, 3)));
+    feed.dy = rounded(normal(wide.y.shape, 4), dtype);
+    feed.dx.resize(feed.x.size());
+    feed.dw.resize(feed.w.size());
+    const Result want = run_unit(backend(), wide, {}, feed), got = run_unit(backend(), half, {}, feed);
+    const auto check = [&](const Values& a, const Values& b, DType type) {
+      REQUIRE(a.size() == b.size());
+      double worst = 0;
+      for (std::size_t i = 0; i < a.size(); ++i)
+        worst = std::max(worst, std::abs(a[i] - rounded({b[i]}, type)[0]) / (1 + std::abs(b[i])));
+      CHECK(worst <= tolerance);
+    };
+    check(got.y, want.y, dtype);
+    for (std::size_t i = 0; i < got.dx.size(); ++i) check(got.dx[i], want.dx[i], dtype);
+    for (std::size_t i = 0; i < got.dw.size(); ++i) check(got.dw[i], want.dw[i], DType::f32);
+    for (std::size_t i = 0; i < got.state.size(); ++i) check(got.state[i], want.state[i], DType::f32);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("halves are widened exactly and numbers of f32 are rounded once, with every instruction set") {
+  std::vector<std::uint16_t> words(65536 + 5);
+  std::vector<float> floats(300003);
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = static_cast<std::uint16_t>(i);
+  for (std::size_t i = 0; i < floats.size(); ++i) {
+    auto bits = static_cast<std::uint32_t>(i * 2654435761U);
+    if (i % 3 == 0) bits = (bits & 0xffffe000U) | 0x1000U;      // ties of f16
+    if (i % 3 == 1) bits = (bits & 0xffff0000U) | 0x8000U;      // ties of bf16
+    if (i % 2 == 0) bits = (bits & 0x87ffffffU) | 0x30000000U;  // where f16 has numbers, subnormal ones too
+    floats[i] = std::bit_cast<float>(bits);
+  }
+  for (const auto* set : sets_here()) {
+    const auto made = make_backend("eigen", {.threads = 2, .instruction_set = set->name});
+    for (const DType dtype : {DType::f16, DType::bf16}) {
+      INFO(set->name << ", " << to_string(dtype));
+      const auto same = [](double a, double b) { return std::isnan(a) ? std::isnan(b) : a == b; };
+      std::vector<float> wide(words.size());
+      cast(*made, row(wide, DType::f32), row(words, dtype));
+      int different = 0;
+      for (std::size_t i = 0; i < words.size(); ++i) different += !same(wide[i], widen(dtype, words[i]));
+      CHECK(different == 0);
+      std::vector<std::uint16_t> half(floats.size());
+      cast(*made, row(half, dtype), row(floats, DType::f32));
+      for (std::size_t i = 0; i < floats.size(); ++i)
+        different += std::isnan(floats[i]) ? !std::isnan(widen(dtype, half[i])) : half[i] != narrow(dtype, floats[i]);
+      CHECK(different == 0);
+    }
+  }
+}
+
+TEST_CASE("a unit of many numbers is computed in chunks, with the same results") {
+  check_chunks({"", MaxPool{.window = 2, .stride = 2}, {{6, 3, 600, 600}}}, 0);
+  check_chunks({"", BatchNorm{}, {{2, 6, 700, 700}}, {{Relu{}}}}, 0);
+  check_chunks({"", BatchNorm{}, {{2, 6, 700, 700}}, {{Relu{}}}, Mode::inference}, 0);
+  check_chunks({"", Add{}, {{6, 2, 500, 700}, {6, 2, 500, 700}}, {{Relu{}}}}, 0);
+  // The sums of a weight's gradient are those of chunks; dx and y may round to the other neighbour.
+  check_chunks({"", Conv{.channels = 3, .kernel = 3, .pad = 1}, {{6, 3, 500, 600}}, {{Relu{}}}}, 0x1p-7);
+  check_chunks({"", FullyConnected{.outputs = 3}, {{8, 8, 400, 400}}}, 0x1p-7);
+}

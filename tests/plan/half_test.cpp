@@ -1,0 +1,300 @@
+// Plans in f16 and bf16: which tensors keep f32, that memory is shared without harm, and how far results are from f64.
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "lamina/error.h"
+#include "lamina/nets.h"
+#include "lamina/plan.h"
+#include "lib/support/float16.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/plans.h"
+#include "tests/support/cases/random_graph.h"
+#include "tests/support/catch.h"
+#include "tests/support/wrapped_backend.h"
+
+using namespace lamina;
+using namespace lamina::test;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// Ids of a large vocabulary, a mean over the steps, and a loss.
+Graph reviews() {
+  Graph graph("reviews");
+  const Value words = embedding(graph.input({4, 1, 6, 1}, "ids"), "words", {.vocabulary = 3000, .features = 3});
+  const Value scores = fully_connected(dropout(global_average_pool(words), "drop"), "fc", {.outputs = 5});
+  softmax_cross_entropy(batch_norm(scores, "bn"), graph.input({4, 1, 1, 1}, "labels"), "loss");
+  return graph;
+}
+
+/// Batch norm, residual joins, a pool and a fully connected op, on enough numbers that errors stay small.
+Graph residual() {
+  Graph graph("residual");
+  Value x = graph.input({8, 3, 16, 16});
+  for (const char* name : {"layer1", "layer2", "layer3"}) {
+    const std::string layer = name;
+    const Value in = conv(x, layer + ".0", {.channels = 8, .kernel = 1});
+    Value y = relu(batch_norm(conv(in, layer + ".1", {.channels = 8, .kernel = 3, .pad = 1}), layer + ".bn1"));
+    y = batch_norm(conv(y, layer + ".2", {.channels = 8, .kernel = 3, .pad = 1}), layer + ".bn2");
+    x = relu(add(y, in));
+  }
+  x = max_pool(x, "pool", {.window = 2, .stride = 2});
+  fully_connected(global_average_pool(x), "fc", {.outputs = 5});
+  return graph;
+}
+
+/// Rounds to `dtype` what a unit of an f64 plan stores: a model of half precision with exact arithmetic.
+class RoundingModel final : public WrappedBackend {
+ public:
+  RoundingModel(Backend& inner, DType dtype) : WrappedBackend(inner), dtype_(dtype) {}
+
+  Lowered lower(const Spec& spec, const Choice& choice) override {
+    Lowered lowered = WrappedBackend::lower(spec, choice);
+    if (is_loss(spec.op)) return lowered;
+    for (Lowered::Step& step : lowered.steps) {
+      const bool forward = step.covers(Pass::forward) || step.covers(Pass::recompute);
+      step.kernel = around(
+          step.kernel, [](const Args&) {},
+          [this, forward](const Args& args) {
+            if (forward) round(args.y);
+            for (const Tensor& dx : args.dx)
+              if (!forward && dx) round(dx);
+          },
+          step.kernel->workspace_bytes());
+    }
+    return lowered;
+  }
+
+ private:
+  void round(const Tensor& tensor) { write(device(), tensor, rounded(read(device(), tensor), dtype_)); }
+  DType dtype_;
+};
+
+/// Stores one unit's y in the wrong 16-bit type.
+class WrongType final : public WrappedBackend {
+ public:
+  WrongType(Backend& inner, std::size_t unit) : WrappedBackend(inner), left_(unit) {}
+
+  Lowered lower(const Spec& spec, const Choice& choice) override {
+    Lowered lowered = WrappedBackend::lower(spec, choice);
+    if (left_-- != 0) return lowered;
+    for (Lowered::Step& step : lowered.steps)
+      if (step.covers(Pass::forward))
+        step.kernel = around(
+            step.kernel, [](const Args&) {},
+            [this](const Args& args) {
+              const Values values = read(device(), args.y);
+              Tensor other = args.y;
+              other.dtype = other.dtype == DType::f16 ? DType::bf16 : DType::f16;
+              write(device(), other, values);
+            },
+            step.kernel->workspace_bytes());
+    return lowered;
+  }
+
+ private:
+  std::size_t left_;
+};
+
+Options in(DType dtype, std::uint64_t seed) {
+  Options options;
+  options.dtype = dtype;
+  options.seed = seed;
+  return options;
+}
+
+/// Output and gradients of a plan whose inputs and dy are numbers of the type `values`.
+Outcome run_on(const Graph& graph, Backend& with, DType dtype, std::uint64_t seed, DType values) {
+  Plan plan(graph, with, in(dtype, seed));
+  Device& device = with.device();
+  for (const Tensor& tensor : {plan.input(), plan.output_gradient()})
+    write(device, tensor, rounded(read(device, tensor), values));
+  return run(plan);
+}
+
+/// The norms of the differences: of the output, and of all gradients.
+std::pair<double, double> errors(const Outcome& got, const Outcome& want) {
+  double output = 0, gradients = 0;
+  const auto add = [](double& sum, const Values& a, const Values& b) {
+    for (std::size_t i = 0; i < a.size(); ++i) sum += std::isfinite(a[i]) ? (a[i] - b[i]) * (a[i] - b[i]) : 1e300;
+  };
+  add(output, got.output, want.output);
+  for (std::size_t i = 0; i < want.gradients.size(); ++i) add(gradients, got.gradients[i], want.gradients[i]);
+  return {std::sqrt(output), std::sqrt(gradients)};
+}
+
+}  // namespace
+
+TEST_CASE("in half precision values and their gradients have 16 bits, and what they would spoil has f32") {
+  for (const DType dtype : half_types()) {
+    Options options = in(dtype, 1);
+    options.optimiser = Adam{};
+    const Graph graph = reviews();
+    const Plan plan(graph, backend(), options);
+    for (const char* name : {"global_average_pool", "fc", "bn"}) CHECK(plan.value(name).dtype == dtype);
+    for (const char* name : {"fc", "bn"}) CHECK(plan.gradient(name).dtype == dtype);
+    for (const Tensor& tensor : {plan.input("ids"), plan.input("labels"), plan.output(), plan.output_gradient()})
+      CHECK(tensor.dtype == DType::f32);
+    for (const std::string& name : plan.parameter_names()) {
+      CHECK(plan.parameter(name).dtype == DType::f32);
+      CHECK(plan.parameter_gradient(name).dtype == DType::f32);
+      CHECK(plan.optimiser_state(name + ".mean").dtype == DType::f32);
+    }
+    CHECK(plan.state("bn.running_mean").dtype == DType::f32);
+    CHECK(plan.state("drop.step").dtype == DType::u64);
+    const Plan f32(graph, backend(), {.optimiser = Adam{}});
+    CHECK(plan.memory().parameters == f32.memory().parameters);
+    CHECK(plan.memory().optimiser == f32.memory().optimiser);
+    CHECK(plan.memory().values < f32.memory().values);
+  }
+}
+
+TEST_CASE("whole numbers keep f32 through slices and joins, and what is computed from a loss does too") {
+  Graph graph("mixed");
+  const Value both = graph.input({2, 2, 4, 1}, "both");
+  const Value words = embedding(slice(both, "ids", {.first = 0, .channels = 1}), "words", {9, 3});
+  const Value x = relu(concat({words, slice(both, "rest", {.first = 1, .channels = 1})}, "x"), "relu");
+  const Value scores = fully_connected(x, "fc", {.outputs = 4});
+  const Value labels = graph.input({2, 1, 1, 1}, "labels");
+  add(softmax_cross_entropy(scores, labels, "loss"), softmax_cross_entropy(scores, labels, "again"), "sum");
+  const std::vector<DType> types = value_dtypes(graph, DType::bf16);
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    const std::string& name = graph.nodes()[i].name;
+    INFO(name);
+    const bool wide =
+        name == "both" || name == "ids" || name == "labels" || name == "loss" || name == "again" || name == "sum";
+    CHECK(types[i] == (wide ? DType::f32 : DType::bf16));
+  }
+  for (const DType type : {DType::f32, DType::f64})
+    for (const DType each : value_dtypes(graph, type)) CHECK(each == type);
+  for (const DType type : half_types()) {  // a cast is no view
+    Options apart = in(type, 1);
+    apart.keep_values = true;
+    Plan plan(graph, backend(), in(type, 1)), plain(graph, backend(), apart);
+    const Outcome got = run(plan), want = run(plain);
+    CHECK(got.output == want.output);
+    CHECK(got.gradients == want.gradients);
+  }
+}
+
+TEST_CASE("a value that is given twice has one gradient in half precision, of both") {
+  for (const DType type : half_types()) {
+    Graph graph("square");
+    const Value x = graph.input({2, 3, 2, 2}, "x");
+    multiply(x, x, "square");
+    Options options = in(type, 1);
+    options.input_gradient = true;
+    Plan plan(graph, backend(), options);
+    const Values x_values = integers(plan.input().shape, 1), dy = integers(plan.input().shape, 2);
+    write(backend().device(), plan.input(), x_values);
+    write(backend().device(), plan.output_gradient(), dy);
+    const Values got = run(plan).gradients.front();
+    for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i] == 2 * x_values[i] * dy[i]);
+  }
+}
+
+TEST_CASE("ids above 256 are exact in bf16, and above 2048 in f16") {
+  for (const DType dtype : half_types()) {
+    const Graph graph = reviews();
+    const Values ids = {257, 258, 259, 511, 513, 1000, 2047, 2049, 2051, 2999, 0,  1,
+                        2,   3,   4,   5,   6,   7,    8,    9,    10,   11,   12, 13};
+    Options unfused = in(dtype, 1);
+    unfused.fuse = false;
+    unfused.keep_values = true;
+    Plan kept(graph, backend(), unfused);
+    write(backend().device(), kept.input("ids"), ids);
+    kept.forward();
+    const Values table = rounded(read(backend().device(), kept.parameter("words.weight")), dtype);
+    const Values rows = read(backend().device(), kept.value("words"));
+    for (std::size_t n = 0; n < 4; ++n)
+      for (std::size_t f = 0; f < 3; ++f)
+        for (std::size_t t = 0; t < 6; ++t)
+          CHECK(rows[(3 * n + f) * 6 + t] == table[3 * static_cast<std::size_t>(ids[6 * n + t]) + f]);
+  }
+}
+
+TEST_CASE("plans of random graphs in half precision have the same bits whatever shares memory", "[random]") {
+  Dice dice(seed() ^ 0x8A1F);
+  for (int round = 0; round < 40; ++round)
+    for (const DType dtype : half_types()) {
+      const Graph graph = random_graph(dice, dice(3, 14));
+      Options options = in(dtype, static_cast<std::uint64_t>(round));
+      options.fuse = dice.chance(0.7);
+      options.keep = dice.chance(0.5) ? Keep::cheap : Keep::all;
+      options.input_gradient = dice.chance(0.6);
+      options.accumulate_parameters = dice.chance(0.5);
+      options.mode = dice.chance(0.15) ? Mode::inference : Mode::training;
+      Options apart = options;
+      apart.keep = Keep::all;
+      apart.keep_values = true;
+      INFO("seed " << seed() << ", round " << round << ", " << to_string(dtype));
+      Plan plan(graph, backend(), options), plain(graph, backend(), apart);
+      for (int pass = 0; pass < 2; ++pass) {
+        const Outcome got = run(plan), want = run(plain);
+        CHECK(got.output == want.output);
+        CHECK(got.gradients == want.gradients);
+        CHECK(got.state == want.state);
+      }
+      CHECK(predict_memory(graph, backend(), options).total() == plan.memory().total());
+      CHECK(plan.memory().arena <= plain.memory().arena);
+    }
+}
+
+TEST_CASE("logits and gradients in half precision err as if every value were rounded once, by the right type") {
+  const auto inception = [] { return nets::build("inception_v1", {.batch = 4, .image = 32, .width_divisor = 16}); };
+  for (const DType dtype : half_types())
+    for (const bool joins : {true, false}) {
+      const Graph graph = joins ? residual() : inception();
+      double output = 0, gradients = 0, model_output = 0, model_gradients = 0, wrong_gradients = 0;
+      for (std::uint64_t key = 1; key <= 10; ++key) {
+        RoundingModel rounding(backend(), dtype);
+        WrongType wrong(backend(), key);
+        const Outcome exact = run_on(graph, backend(), DType::f64, key, dtype);
+        const auto [y, dw] = errors(run_on(graph, backend(), dtype, key, dtype), exact);
+        const auto [model_y, model_dw] = errors(run_on(graph, rounding, DType::f64, key, dtype), exact);
+        output += y, gradients += dw, model_output += model_y, model_gradients += model_dw;
+        wrong_gradients += errors(run_on(graph, wrong, dtype, key, dtype), exact).second;
+      }
+      INFO(graph.name() << " in " << to_string(dtype) << ": errors " << output << " and " << gradients
+                        << ", of the model " << model_output << " and " << model_gradients
+                        << ", of a value in the wrong type " << wrong_gradients);
+      CHECK(model_output > 0);
+      CHECK(output < 1.5 * model_output);
+      CHECK(gradients < 1.5 * model_gradients);
+      CHECK(wrong_gradients > 5 * model_gradients);
+    }
+}
+
+TEST_CASE("a backend without half precision refuses it before anything is allocated, naming itself, op and type") {
+  for (const std::string& name : backend_names()) {
+    if (name == "eigen") continue;
+    std::shared_ptr<Backend> made;
+    try {
+      made = make_backend(name);
+    } catch (const Unsupported&) {
+      continue;  // not in this build
+    }
+    for (const DType dtype : {DType::f16, DType::bf16}) {
+      CHECK_THROWS_AS(predict_memory(residual(), *made, in(dtype, 1)), Unsupported);
+      CHECK_THROWS_WITH(predict_memory(residual(), *made, in(dtype, 1)),
+                        ContainsSubstring(name + ": conv(8, 1x1): no " + std::string(to_string(dtype))));
+    }
+  }
+}
+
+TEST_CASE("a plan in f32 may share the parameters of one in half precision") {
+  for (const DType dtype : half_types()) {
+    const Graph graph = nets::build("resnet18", {.batch = 2, .image = 32, .width_divisor = 16});
+    const Plan half(graph, backend(), in(dtype, 3));
+    Options options = in(DType::f32, 3);
+    options.mode = Mode::inference;
+    Plan alone(graph, backend(), options);
+    options.share = &half;
+    Plan sharing(graph, backend(), options);
+    CHECK(run(sharing).output == run(alone).output);
+    options.dtype = DType::f64;
+    CHECK_THROWS_WITH(Plan(graph, backend(), options), ContainsSubstring("element type"));
+  }
+}
