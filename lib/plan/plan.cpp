@@ -121,12 +121,21 @@ struct Plan::Body {
     const BusyGuard mine = turn();
     if (!has_gradients) throw UsageError("update() needs a backward() before it, at least one for each update()");
     has_gradients = false;
-    UpdateFactors factors = planner::update_factors(*options.optimiser, learning_rate, updates + 1);
+    UpdateFactors factors = planner::update_factors(*options.optimiser, learning_rate);
+    if (const UpdateTensors& all = memory.all_parameters(); all.loss_scale != nullptr)
+      backend->check_overflow(all);
+    else
+      factors = corrected(factors, updates + 1);
     factors.gradient_scale = gradient_scale;
     factors.clip_norm = options.clip_norm;
     factors.clears_gradient = options.accumulate_parameters;
     for (const UpdateTensors& row : update_rows) backend->update({factors, row});
     ++updates;
+  }
+
+  LossScale* loss_scale() const {
+    if (options.loss_scale > 0) return memory.all_parameters().loss_scale;
+    throw UsageError("this plan has no loss scaling; make it with Options::loss_scale");
   }
 
   /// Throws UsageError with near names, as Graph::node does.
@@ -208,6 +217,27 @@ void Plan::backward() { body().backward(nullptr); }
 void Plan::update(double learning_rate, double gradient_scale) { body().update(learning_rate, gradient_scale); }
 std::uint64_t Plan::updates() const { return body().updates; }
 void Plan::set_updates(std::uint64_t now) { body().updates = now; }
+
+void Plan::scale_loss(double share) {
+  Update set;  // p = 0 p + share g
+  set.shrink = 0;
+  set.rate = -share;
+  set.count = 2;
+  set.p = output_gradient().data;
+  set.g = body().loss_scale();
+  body().backend->update(set);
+}
+
+LossScale Plan::loss_scale() const {
+  LossScale now;
+  body().backend->device().download(&now, body().loss_scale(), sizeof now);
+  return now;
+}
+
+void Plan::set_loss_scale(const LossScale& now) {
+  body().backend->device().upload(body().loss_scale(), &now, sizeof now);
+}
+
 void Plan::forward(const std::function<void(std::size_t)>& before) { body().forward(&before); }
 void Plan::backward(const std::function<void(std::size_t)>& before) { body().backward(&before); }
 

@@ -8,6 +8,8 @@
 //     trainer/seconds           of the present epoch; then of each complete epoch: the whole, its validation
 //     trainer/steps/<state>     a dropout's step: its high and its low 32 bits
 //     trainer/optimiser/<name>  the optimiser's state
+//     trainer/loss_scale        in f16: the scale; and the updates that were not skipped: since it changed, in all
+//     trainer/scaled_updates
 
 #include "checkpoint.h"
 
@@ -94,6 +96,11 @@ void save_checkpoint(const std::filesystem::path& path, const Plan& plan, const 
     device.download(&step, plan.state(name).data, sizeof step);
     file[steps_prefix + name] = numbers({static_cast<double>(step >> 32), static_cast<double>(step & 0xffffffffU)});
   }
+  if (plan.options().loss_scale > 0) {
+    const LossScale now = plan.loss_scale();
+    file[prefix + "loss_scale"] = numbers({static_cast<double>(now.scale)});
+    file[prefix + "scaled_updates"] = numbers({static_cast<double>(now.good), static_cast<double>(now.updates)});
+  }
   for (const std::string& name : plan.optimiser_state_names()) {
     const Tensor state = plan.optimiser_state(name);
     std::vector<double> values(static_cast<std::size_t>(state.shape.count()));
@@ -138,10 +145,22 @@ RunState load_checkpoint(const std::filesystem::path& path, Plan& plan, const st
     states.emplace_back(state,
                         entries.take(optimiser_prefix + name, static_cast<std::size_t>(state.shape.count()), true));
   }
+  LossScale loss_scale;
+  if (plan.options().loss_scale > 0) {
+    const double scale = entries.take(prefix + "loss_scale", 1, true)[0];
+    if (!(scale > 0) || !std::isfinite(scale))
+      throw FileError(path.string() + ": a loss scale of " + std::to_string(scale) +
+                      "; it should be above 0 and finite");
+    const auto good_and_all = entries.take_whole(prefix + "scaled_updates", 2);
+    loss_scale.scale = static_cast<float>(scale);
+    loss_scale.good = static_cast<std::uint32_t>(good_and_all[0]);
+    loss_scale.updates = good_and_all[1];
+  }
   load_weights(plan, std::move(entries).rest(), path.string());  // the last that can fail, and then changes nothing
   for (const auto& [state, step] : steps) device.upload(state.data, &step, sizeof step);
   for (const auto& [state, values] : states) upload(device, state, std::span<const double>(values));
   plan.set_updates(counters[2]);
+  if (plan.options().loss_scale > 0) plan.set_loss_scale(loss_scale);
   return run;
 }
 

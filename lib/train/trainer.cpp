@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <exception>
 #include <optional>
 #include <span>
@@ -15,6 +16,7 @@
 #include "feed.h"
 #include "initial.h"
 #include "lamina/error.h"
+#include "lib/support/shortest.h"
 
 namespace lamina {
 namespace {
@@ -30,6 +32,7 @@ Options training_options(const TrainerOptions& given) {
   options.mode = Mode::training;
   options.optimiser = given.optimiser;
   options.clip_norm = given.clip_norm;
+  options.loss_scale = options.dtype == DType::f16 ? given.loss_scale : 0;
   options.accumulate_parameters = given.accumulate > 1;
   options.seed = given.seed;
   options.share = nullptr;
@@ -41,7 +44,7 @@ Options evaluation_options(const Plan& plan) {
   options.mode = Mode::inference;
   options.optimiser.reset();
   options.table_updates = TableUpdates::dense;
-  options.clip_norm = 0;
+  options.clip_norm = options.loss_scale = 0;
   options.accumulate_parameters = options.input_gradient = false;
   options.keep = Keep::all;
   options.share = &plan;
@@ -63,6 +66,9 @@ TrainerOptions checked(TrainerOptions given) {
   if (given.checkpoint_updates < 0)
     throw UsageError("Trainer: checkpoint_updates is " + std::to_string(given.checkpoint_updates) +
                      "; it should be at least 0");
+  if (!(given.loss_scale > 0) || !std::isfinite(given.loss_scale))
+    throw UsageError("Trainer: loss_scale is " + shortest(given.loss_scale) +
+                     "; give a finite number above 0, as 65536");
   if (!given.learning_rate)
     throw UsageError("Trainer: learning_rate is empty; give a schedule, as constant_rate(0.001)");
   return given;
@@ -178,9 +184,10 @@ struct Trainer::Body {
 
   /// Sets the gradient of the mean loss. A batch that is not full counts by its samples when batches are added up.
   void set_output_gradient(int samples) {
+    const double share = options.accumulate == 1 ? 1 : static_cast<double>(samples) / feed.batch();
+    if (plan.options().loss_scale > 0) return plan.scale_loss(share);
     if (gradient_of == samples) return;
     gradient_of = samples;
-    const double share = options.accumulate == 1 ? 1 : static_cast<double>(samples) / feed.batch();
     const double gradient[] = {share, 0};
     upload(backend.device(), plan.output_gradient(), std::span<const double>(gradient));
   }

@@ -58,13 +58,13 @@ TEST_CASE("the counter of allocations counts") {
   CHECK(allocations > before);
 }
 
-TEST_CASE("no pass and no update allocates, in training or inference, on one thread or two, in f32 or f64") {
+TEST_CASE("no pass and no update allocates, in training or inference, on one thread or two, in every type") {
   for (const char* net : {"alexnet", "inception_v1", "resnet18", "resnet200"}) {
     const Graph graph = nets::build(net, {.batch = 2, .image = 64, .width_divisor = 8});
     for (const int threads : {1, 2}) {
       const auto backend = make_backend("eigen", {.threads = threads});
       for (const Mode mode : {Mode::training, Mode::inference})
-        for (const DType dtype : {DType::f32, DType::f64}) {
+        for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
           Options options;
           options.mode = mode;
           options.dtype = dtype;
@@ -90,13 +90,14 @@ TEST_CASE("no pass and no update of a random graph allocates, and its memory is 
     const Graph graph = test::random_graph(dice, dice(3, 14));
     const auto backend = make_backend("eigen", {.threads = dice(1, 2)});
     Options options;
-    options.dtype = dice.chance(0.5) ? DType::f32 : DType::f64;
+    options.dtype = static_cast<DType>(dice(0, 3));
     options.keep = dice.chance(0.5) ? Keep::all : Keep::cheap;
     options.mode = dice.chance(0.2) ? Mode::inference : Mode::training;
     if (options.mode == Mode::training) {
       options.input_gradient = dice.chance(0.5);
       options.optimiser = Adam{};
       options.clip_norm = 1;
+      if (options.dtype != DType::f64 && is_loss(graph.nodes().back().op)) options.loss_scale = 8;
     }
     Plan plan(graph, *backend, options);
     INFO("seed " << test::seed() << ", round " << round);

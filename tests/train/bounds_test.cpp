@@ -23,6 +23,7 @@ struct Small {
   int width_divisor, batch, epochs;
   double rate;
   bool dropout = false;
+  DType dtype = DType::f32;
 };
 
 /// New samples of the chain, one at each character, and the chain's own loss on them.
@@ -48,6 +49,7 @@ void check(const Small& small) {
   REQUIRE(std::ranges::any_of(ready.graph.nodes(), drops) == small.dropout);
   const auto batches = static_cast<std::uint64_t>(ready.training->count() / small.batch);
   ready.options.learning_rate = cosine(small.rate, 0, static_cast<std::uint64_t>(small.epochs) * batches);
+  ready.options.plan.dtype = small.dtype;
   Trainer trainer(ready.graph, *backend, *ready.training, ready.options);
   const EpochResult last = trainer.train(small.epochs).back();
   REQUIRE(ready.optimum);
@@ -58,9 +60,9 @@ void check(const Small& small) {
     score = trainer.evaluate(*text.source);
     best.loss = text.loss;
   }
-  INFO(small.name << ": loss " << score.loss << ", accuracy " << score.accuracy << "; the best possible are "
-                  << best.loss << " and " << best.accuracy << "; in training " << last.training.loss << " and "
-                  << last.training.accuracy << "; " << last.seconds << " s an epoch");
+  INFO(small.name << " in " << to_string(small.dtype) << ": loss " << score.loss << ", accuracy " << score.accuracy
+                  << "; the best possible are " << best.loss << " and " << best.accuracy << "; in training "
+                  << last.training.loss << " and " << last.training.accuracy << "; " << last.seconds << " s an epoch");
   CHECK(score.accuracy >= 0.98 * best.accuracy);
   CHECK(score.accuracy <= best.accuracy + 0.01);  // the best is that of these samples: more is luck
   CHECK(score.loss <= 1.02 * best.loss);
@@ -75,6 +77,13 @@ TEST_CASE("mnist_mlp reaches the best possible loss and accuracy on rendered dig
 
 TEST_CASE("mnist_mlp reaches the best possible loss and accuracy with its dropout, width and batch") {
   check({"mnist_mlp", 2, 1, 128, 1, 2e-3, true});
+}
+
+TEST_CASE("mnist_mlp and imdb_fasttext reach the same in half precision") {
+  for (const DType dtype : {DType::bf16, DType::f16}) {
+    check({"mnist_mlp", 2, 2, 64, 1, 1e-3, false, dtype});
+    check({"imdb_fasttext", 8, 5, 32, 1, 1e-2, false, dtype});
+  }
 }
 
 TEST_CASE("mnist_cnn reaches the best possible loss and accuracy on rendered digits") {

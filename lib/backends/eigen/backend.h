@@ -28,6 +28,7 @@ class EigenBackend final : public Backend {
   Lowered lower(const Spec&, const Choice&) override;
   double peak_flops_per_second(DType) override;
   void update(const Update& update) override { context_.set.update(update, pool_); }
+  void check_overflow(const UpdateTensors& all) override { context_.set.check_overflow(all, pool_); }
 
   /// By a race, unless the choice cache has the answer. The result is added to the cache.
   MeasuredChoice measure(const Spec&, const Choice&, void* buffer, std::size_t buffer_bytes) override;

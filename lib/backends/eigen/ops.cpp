@@ -36,7 +36,7 @@ std::vector<std::string> algorithms(const Spec& given, Pass pass) {
 
 extern const InstructionSet LAMINA_SET;
 const InstructionSet LAMINA_SET = {
-    LAMINA_SET_NAME,   micro_kernels_f32, micro_kernels_f64, kernels_6x2_f32, kernels_6x2_f64,
-    register_sums_f32, register_sums_f64, lower_op,          algorithms,      update};
+    LAMINA_SET_NAME,   micro_kernels_f32, micro_kernels_f64, kernels_6x2_f32, kernels_6x2_f64, register_sums_f32,
+    register_sums_f64, lower_op,          algorithms,        update,          check_overflow};
 
 }  // namespace lamina::eigen

@@ -135,11 +135,34 @@ struct Lowered {
 /// with decay 1 and gain 1. No state may share memory with another tensor.
 struct UpdateFactors {
   enum class Rule : std::uint8_t { sgd, rmsprop, adadelta, adam };
+  /// What corrected() does to a rule's factors in update number T: nothing, as Adam or as KerasAdam has it.
+  enum class Correction : std::uint8_t { none, adam, keras_adam };
   Rule rule = Rule::sgd;
+  Correction correction = Correction::none;
   bool nesterov = false;
   bool clears_gradient = false;  ///< g becomes zero once it was read
   double gradient_scale = 1, clip_norm = 0, weight_decay = 0, shrink = 1;
   double rate = 0, decay = 0, gain = 1, decay2 = 0, gain2 = 0, epsilon = 0, root_scale = 1;
+};
+
+/// The factors of update number `number`, from 1, as a rule takes them.
+LAMINA_API UpdateFactors corrected(UpdateFactors, std::uint64_t number);
+
+/// Dynamic loss scaling. It lives on the device and is decided there: the host waits for nothing. The gradient of a
+/// loss is `scale`, and so every gradient is as many times too large, which lifts small ones above the underflow of
+/// f16. An update divides by it. If a gradient overflowed, the update is skipped: parameters and the optimiser's state
+/// keep every bit, the update does not count, and the scale is halved. After `growth` updates in a row it is doubled.
+struct LossScale {
+  float scale = 0x1p16F, zero = 0;  ///< the gradient of a loss and its score: {scale, 0}
+  double inverse = 1;               ///< of the scale that the present update's gradients have
+  std::uint64_t updates = 0;        ///< that were not skipped: the number in Adam's correction
+  std::uint32_t good = 0;           ///< of them in a row since the scale changed
+  std::uint32_t skips = 0;          ///< 1: the present update is skipped
+
+  static constexpr std::uint32_t growth = 2000;
+  /// Goes on by an update whose gradients are finite, or not. The scale stays a normal number.
+  LAMINA_API void next(bool finite);
+  bool operator==(const LossScale&) const = default;
 };
 
 /// What is updated: `count` parameters in a row, their gradients and their state.
@@ -154,6 +177,8 @@ struct UpdateTensors {
   void* g = nullptr;
   void* first = nullptr;
   void* second = nullptr;
+  /// On the device; null: no loss scaling. Otherwise the factors are not corrected yet: the device has the number.
+  LossScale* loss_scale = nullptr;
   double* sums = nullptr;  ///< room for the sums of norm_slices slices and the factor, if clip_norm is above 0
 
   static constexpr int norm_slices = 1024;
@@ -205,6 +230,10 @@ class LAMINA_API Backend : public std::enable_shared_from_this<Backend> {
   /// Updates parameters. Enqueues; does not wait, does not allocate. The same bits on every run.
   /// Default: throws Unsupported.
   virtual void update(const Update&);
+
+  /// With loss scaling, before the updates of one step: goes on to the next `loss_scale` by whether all `count`
+  /// elements of `g` are finite. Enqueues; does not wait, does not allocate. Default: throws Unsupported.
+  virtual void check_overflow(const UpdateTensors& all);
 
   /// Peak operations per second of the device's units in strict math on operands in registers; a multiply-add counts as
   /// two. Measured at every call. 0: this backend cannot measure it. Throws Unsupported for a type that it lacks.

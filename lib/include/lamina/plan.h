@@ -38,6 +38,9 @@ struct Options {
   std::uint64_t seed = 0;                ///< of the numbers that the constructor draws
   std::optional<Optimiser> optimiser{};  ///< in training: what update() does
   double clip_norm = 0;  ///< above 0: update() scales all gradients together, so that their norm is at most this
+  /// Above 0, in f32 or half precision, for a graph that ends in a loss: dynamic loss scaling (LossScale), from this
+  /// scale on. Gradients are then those of a loss that was multiplied by it, until update() divides by it.
+  double loss_scale = 0;
   TableUpdates table_updates = TableUpdates::dense;  ///< of the graph's embeddings; lazy excludes clip_norm
   /// In inference: a plan on the same backend whose parameters and state this plan uses, by name, in place of its own.
   /// They live as long as either plan. After they change, parameters_changed() of this plan makes its prepared forms.
@@ -120,8 +123,15 @@ class LAMINA_API Plan {
   /// zero afterwards. Enqueues; does not wait, does not allocate. Throws UsageError without an optimiser, without a
   /// backward() since the last update(), and unless the rate is finite and at least 0.
   void update(double learning_rate, double gradient_scale = 1);
-  std::uint64_t updates() const;        ///< so far
+  std::uint64_t updates() const;        ///< so far; with loss scaling also those that were skipped
   void set_updates(std::uint64_t now);  ///< when a run goes on: Adam's correction depends on it
+
+  /// With Options::loss_scale, else a UsageError. scale_loss() sets the output's gradient, before backward(), to the
+  /// present scale times `share`, 1 for the loss itself. It enqueues; does not wait, does not allocate. The others
+  /// wait.
+  void scale_loss(double share = 1);
+  LossScale loss_scale() const;
+  void set_loss_scale(const LossScale&);  ///< when a run goes on
 
   /// As above, with `before(i)` called ahead of calls()[i], and `before(end)` after the last, for timers.
   void forward(const std::function<void(std::size_t)>& before);

@@ -59,6 +59,9 @@ struct TrainerOptions {
   double clip_norm = 0;    ///< as Options::clip_norm
   int accumulate = 1;      ///< batches that are added up for an update; at the end of an epoch it may be fewer
   std::uint64_t seed = 0;  ///< of initial parameters, order, augmentation and dropout
+  /// The first scale of the loss in f16, whose small gradients would be 0: it adapts (LossScale). Other types have
+  /// none.
+  double loss_scale = 0x1p16;
   /// The training plan's options. The trainer sets mode, optimiser, clip_norm, accumulate_parameters, seed and share.
   Options plan = Options();  // not {}: g++ 12 would warn falsely of its destructor
 

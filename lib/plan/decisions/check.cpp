@@ -1,5 +1,6 @@
 // What is required of a graph and of options before planning.
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,18 @@ void check_training(const Options& options) {
         "Options::share: a training plan has its own parameters; share them with a plan in inference mode");
 }
 
+void check_loss_scale(const Nodes& nodes, const Options& options) {
+  if (options.loss_scale == 0) return;
+  const auto scale = static_cast<float>(options.loss_scale);
+  if (!(scale >= std::numeric_limits<float>::min() && scale <= std::numeric_limits<float>::max()))
+    throw UsageError("Options::loss_scale is " + shortest(options.loss_scale) +
+                     "; give a finite number above 0, or 0 for none");
+  if (!options.optimiser || parameter_dtype(options.dtype) != DType::f32 || !is_loss(nodes[nodes.output()].op))
+    throw UsageError(
+        "Options::loss_scale: graph " + nodes.graph().name() + " in " + std::string(to_string(options.dtype)) +
+        " has no update to scale the loss for; it needs an optimiser, losses of f32, and a loss as output");
+}
+
 void check_lazy_updates(const Nodes& nodes, const Options& options) {
   check_enumerator(options.table_updates, TableUpdates::lazy, "Options::table_updates");
   if (options.table_updates == TableUpdates::dense) return;
@@ -52,6 +65,7 @@ void check_options(const Nodes& nodes, const Options& options) {
   check_enumerator(options.keep, Keep::cheap, "Options::keep");
   check_choice(options.choice, "Options::choice");
   check_training(options);
+  check_loss_scale(nodes, options);
   check_lazy_updates(nodes, options);
   for (const auto& [name, choice] : options.choice_of) {
     check_choice(choice, "Options::choice_of[\"" + name + "\"]");

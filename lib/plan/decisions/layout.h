@@ -53,6 +53,7 @@ struct PlanLayout {
   EachUnit<decltype(MeasuredChoice::tied)> tied;  ///< empty where nothing was measured
   std::size_t parameter_bytes = 0;                ///< of the parameters; their gradients take as much
   std::size_t norm_offset = 0;                    ///< in the optimiser's buffer, after its state
+  std::size_t loss_scale_offset = 0;              ///< after that
   std::vector<ArenaBlock> blocks;
   MemoryReport memory;
 };

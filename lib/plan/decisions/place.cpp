@@ -85,7 +85,8 @@ void place_parameters(PlanLayout& layout, const Nodes& nodes, const Options& opt
   if (options.optimiser) {
     layout.norm_offset = state_names(*options.optimiser).size() * layout.parameter_bytes;
     const std::size_t sums = options.clip_norm > 0 ? aligned(Update::norm_sums * sizeof(double)) : 0;
-    layout.memory.optimiser = layout.norm_offset + sums;
+    layout.loss_scale_offset = layout.norm_offset + sums;
+    layout.memory.optimiser = layout.loss_scale_offset + (options.loss_scale > 0 ? aligned(sizeof(LossScale)) : 0);
   }
 }
 

@@ -31,6 +31,8 @@ Memory::Memory(Device& device, const PlanLayout& layout, const Nodes& nodes, con
   if (options.optimiser) {  // an update covers the gaps between parameters as well
     device.fill(lasting_->parameters.data(), 0, lasting_->parameters.size_bytes());
     device.fill(optimiser_.data(), 0, optimiser_.size_bytes());
+    const LossScale start{.scale = static_cast<float>(options.loss_scale)};
+    if (LossScale* const scale = all_parameters().loss_scale) device.upload(scale, &start, sizeof start);
   }
   if (share == nullptr) return;
   shared_parameter_ = shared_state_ = EachNode<std::vector<Tensor>>(nodes.size());
@@ -98,7 +100,7 @@ Tensor Memory::optimiser_state(NodeId i, std::size_t k, std::size_t which) const
   return dense({BufferKind::optimiser, offset}, nodes_[i].params[k], parameter_dtype_);
 }
 
-std::vector<UpdateTensors> Memory::update_rows(TableUpdates tables) const {
+UpdateTensors Memory::all_parameters() const {
   UpdateTensors all;
   all.dtype = parameter_dtype_;
   all.count = static_cast<std::int64_t>(layout_->parameter_bytes / size_of(parameter_dtype_));
@@ -107,8 +109,15 @@ std::vector<UpdateTensors> Memory::update_rows(TableUpdates tables) const {
   if (layout_->norm_offset > 0) all.first = address({BufferKind::optimiser, 0});
   if (layout_->norm_offset > layout_->parameter_bytes)
     all.second = address({BufferKind::optimiser, layout_->parameter_bytes});
-  if (layout_->memory.optimiser > layout_->norm_offset)
+  if (layout_->loss_scale_offset > layout_->norm_offset)
     all.sums = static_cast<double*>(address({BufferKind::optimiser, layout_->norm_offset}));
+  if (layout_->memory.optimiser > layout_->loss_scale_offset)
+    all.loss_scale = static_cast<LossScale*>(address({BufferKind::optimiser, layout_->loss_scale_offset}));
+  return all;
+}
+
+std::vector<UpdateTensors> Memory::update_rows(TableUpdates tables) const {
+  const UpdateTensors all = all_parameters();
   if (tables == TableUpdates::dense) return {all};
 
   const auto part = [&](std::int64_t first, std::int64_t last, std::int64_t lazy_row) {

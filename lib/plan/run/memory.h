@@ -26,6 +26,8 @@ class Memory {
   Tensor state(NodeId, std::size_t k) const;
   Tensor optimiser_state(NodeId, std::size_t k, std::size_t which) const;  ///< of parameter k
 
+  UpdateTensors all_parameters() const;  ///< as one row
+
   /// What an update is applied to: all parameters are one row. With lazy updates of tables there are several: the
   /// tables, and what is between them.
   std::vector<UpdateTensors> update_rows(TableUpdates) const;

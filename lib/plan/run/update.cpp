@@ -2,7 +2,6 @@
 
 #include "update.h"
 
-#include <cmath>
 #include <variant>
 
 namespace lamina::planner {
@@ -10,7 +9,6 @@ namespace {
 
 struct Factors {
   double rate;
-  double number;  // of the update, from 1
 
   UpdateFactors operator()(const Sgd& op) const {
     UpdateFactors u = momentum(op.momentum, op.nesterov);
@@ -43,8 +41,7 @@ struct Factors {
 
   UpdateFactors operator()(const Adam& op) const {
     UpdateFactors u = moments(op);
-    u.rate = rate / (1 - std::pow(op.beta1, number));
-    u.root_scale = 1 / std::sqrt(1 - std::pow(op.beta2, number));
+    u.correction = UpdateFactors::Correction::adam;
     u.weight_decay = op.weight_decay;
     return u;
   }
@@ -57,7 +54,7 @@ struct Factors {
 
   UpdateFactors operator()(const KerasAdam& op) const {
     UpdateFactors u = moments(op);
-    u.rate = rate * std::sqrt(1 - std::pow(op.beta2, number)) / (1 - std::pow(op.beta1, number));
+    u.correction = UpdateFactors::Correction::keras_adam;
     return u;
   }
 
@@ -83,8 +80,9 @@ struct Factors {
   }
 
   template <class T>
-  static UpdateFactors moments(const T& op) {
+  UpdateFactors moments(const T& op) const {
     UpdateFactors u;
+    u.rate = rate;
     u.rule = UpdateFactors::Rule::adam;
     u.decay = op.beta1;
     u.gain = 1 - op.beta1;
@@ -97,8 +95,8 @@ struct Factors {
 
 }  // namespace
 
-UpdateFactors update_factors(const Optimiser& optimiser, double learning_rate, std::uint64_t number) {
-  return std::visit(Factors{learning_rate, static_cast<double>(number)}, optimiser);
+UpdateFactors update_factors(const Optimiser& optimiser, double learning_rate) {
+  return std::visit(Factors{learning_rate}, optimiser);
 }
 
 }  // namespace lamina::planner

@@ -204,8 +204,7 @@ void check_in(const Case& c, const Feed& feed, const std::vector<DType>& types) 
             unless_refused_while_running([&] { compare(spec, choice, feed, want, bounds); });
           }
         }
-  for (const DType dtype : types)
-    unless_refused_while_running([&] { check_sharing(c, feed, want, bounds, dtype); });
+  for (const DType dtype : types) unless_refused_while_running([&] { check_sharing(c, feed, want, bounds, dtype); });
 }
 
 }  // namespace

@@ -26,7 +26,7 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t chunk_elements = std::int64_t{2} << 20;  // of all its widened tensors together
+constexpr std::int64_t thread_elements = std::int64_t{2} << 20;  // of a chunk's widened tensors, for each thread
 
 std::size_t wide_bytes(const Shape& shape) { return aligned(static_cast<std::size_t>(shape.count()) * sizeof(float)); }
 
@@ -36,14 +36,14 @@ struct Chunks {
   Of of = Of::whole;
   int count = 1, extent = 0;
 
-  explicit Chunks(const Spec& spec) : of(std::visit(Axis{}, spec.op)) {
+  Chunks(const Spec& spec, int threads) : of(std::visit(Axis{}, spec.op)) {
     std::int64_t elements = 0;
     for (const TensorSpec& x : spec.x) elements += is_half(x.dtype) ? x.shape.count() : 0;
     elements += is_half(spec.y.dtype) ? spec.y.shape.count() : 0;
     const int all = of == Of::images ? spec.y.shape.n : spec.y.shape.c;
     extent = all;
     if (of == Of::whole) return;
-    while (extent > 1 && (all % extent != 0 || elements / all * extent > chunk_elements)) --extent;
+    while (extent > 1 && (all % extent != 0 || elements / all * extent > threads * thread_elements)) --extent;
     count = all / extent;
   }
 
@@ -322,7 +322,7 @@ Spec in_f32(Spec spec) {
 }
 
 Lowered lower_halves(const Spec& spec, const Choice& choice, const Context& context) {
-  const Chunks chunks(spec);
+  const Chunks chunks(spec, context.pool.threads());
   const Spec part_spec = spec_of_chunk(spec, chunks);
   const Choice left = choice_in_f32(spec, part_spec, choice);
   const Lowered part = context.set.lower(part_spec, left, context);

@@ -1,6 +1,9 @@
 // An optimiser's update of all parameters of a plan. lamina/backend.h has the formulas.
 
+#include <atomic>
+#include <bit>
 #include <cmath>
+#include <limits>
 
 #include "lib/backends/eigen/runtime/elements.h"
 #include "lib/backends/eigen/runtime/lanes.h"
@@ -139,17 +142,38 @@ bool has_gradient(const Part<T>& row) {
 
 }  // namespace
 
-void update(const Update& u, Pool& pool) {
+void check_overflow(const UpdateTensors& all, Pool& pool) {
+  with_type(all.dtype, [&]<class T>() {
+    using Bits = std::conditional_t<std::is_same_v<T, float>, std::uint32_t, std::uint64_t>;
+    constexpr Bits infinity = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
+    std::atomic<bool> finite{true};
+    pool.split(all.count, grain, [&](std::int64_t begin, std::int64_t end) {
+      Bits largest = 0;
+      for (std::int64_t i = begin; i < end; ++i)
+        largest = std::max<Bits>(largest, std::bit_cast<Bits>(static_cast<const T*>(all.g)[i]) << 1);
+      if (largest >= infinity << 1) finite = false;
+    });
+    all.loss_scale->next(finite);
+  });
+}
+
+void update(const Update& given, Pool& pool) {
+  Update u = given;
+  if (u.loss_scale != nullptr) {
+    static_cast<UpdateFactors&>(u) = corrected(given, u.loss_scale->updates);
+    u.gradient_scale *= u.loss_scale->inverse;
+  }
+  const bool skips = u.loss_scale != nullptr && u.loss_scale->skips != 0;
   with_type(u.dtype, [&]<class T>() {
-    const Factors<T> factors(u, u.clip_norm > 0 ? clip_factor<T>(u, pool) : 1);
+    const Factors<T> factors(u, u.clip_norm > 0 && !skips ? clip_factor<T>(u, pool) : 1);
     const auto row = [](void* data) { return static_cast<T*>(data); };
     const auto part = [&](std::int64_t begin, std::int64_t end) {
       return Part<T>{factors, row(u.p), row(u.g), row(u.first), row(u.second), begin, end};
     };
     pool.split(u.count, u.lazy_row > 0 ? round_up(grain, u.lazy_row) : grain,
                [&](std::int64_t begin, std::int64_t end) {
-                 if (u.lazy_row == 0) run_rule<T>(u, part(begin, end));
-                 for (std::int64_t at = begin; u.lazy_row > 0 && at < end; at += u.lazy_row)
+                 if (u.lazy_row == 0 && !skips) run_rule<T>(u, part(begin, end));
+                 for (std::int64_t at = begin; u.lazy_row > 0 && !skips && at < end; at += u.lazy_row)
                    if (const Part<T> one = part(at, at + u.lazy_row); has_gradient(one)) run_rule<T>(u, one);
                  if (u.clears_gradient) std::fill(row(u.g) + begin, row(u.g) + end, T(0));
                });

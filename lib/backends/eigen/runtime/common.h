@@ -60,8 +60,9 @@ Lowered lower(const ChannelShuffle&, const Spec&, const Choice&, const Context&)
 Lowered lower(const Concat&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Slice&, const Spec&, const Choice&, const Context&);
 
-/// Does the work of Backend::update; update.cpp defines it.
+// The work of Backend's functions of these names, in update.cpp.
 void update(const Update&, Pool&);
+void check_overflow(const UpdateTensors&, Pool&);
 
 /// The algorithms of a convolution or fully connected op, best guess first; for every other op {"direct"}.
 std::vector<std::string> conv_algorithms(const Conv&, const Spec&, Pass);

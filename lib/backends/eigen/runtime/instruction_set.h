@@ -33,8 +33,9 @@ struct InstructionSet {
   Lowered (*lower)(const Spec&, const Choice&, const Context&);
   /// The algorithms of a convolution or a fully connected op, best guess first.
   std::vector<std::string> (*algorithms)(const Spec&, Pass);
-  /// Does the work of Backend::update.
+  // The work of Backend's functions of these names.
   void (*update)(const Update&, Pool&);
+  void (*check_overflow)(const UpdateTensors&, Pool&);
 
   template <class T>
   const MicroKernels<T>& kernels() const {

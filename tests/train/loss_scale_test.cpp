@@ -1,0 +1,220 @@
+// Loss scaling: what it does not change, what a step with an overflow leaves, how the scale moves, what is refused.
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "lamina/error.h"
+#include "lamina/train.h"
+#include "tests/support/backend.h"
+#include "tests/support/catch.h"
+#include "tests/train/networks.h"
+#include "tests/train/runs.h"
+
+using namespace lamina;
+using namespace lamina::test;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// Embeddings of ids, so that tables may be updated lazily, and a loss.
+Graph words() {
+  Graph graph("words");
+  const Value rows = embedding(graph.input({4, 1, 6, 1}, "ids"), "words", {.vocabulary = 30, .features = 3});
+  const Value scores = fully_connected(global_average_pool(rows), "fc", {.outputs = 5});
+  softmax_cross_entropy(scores, graph.input({4, 1, 1, 1}, "labels"), "loss");
+  return graph;
+}
+
+Options options_of(const Optimiser& optimiser, DType dtype, double loss_scale) {
+  Options options;
+  options.dtype = dtype;
+  options.seed = 5;
+  options.optimiser = optimiser;
+  options.loss_scale = loss_scale;
+  return options;
+}
+
+/// Sets the gradient of the loss, with its scale if there is one.
+void start_gradient(Plan& plan, double share) {
+  if (plan.options().loss_scale > 0) return plan.scale_loss(share);
+  write(plan.backend().device(), plan.output_gradient(), {share, 0});
+}
+
+void step(Plan& plan, double share = 1) {
+  plan.forward();
+  start_gradient(plan, share);
+  plan.backward();
+  plan.update(1e-2, 1 / share);
+}
+
+}  // namespace
+
+TEST_CASE("in f32 a loss scale changes no bit of any optimiser's steps") {
+  for (const std::string& name : optimiser_names())
+    for (const bool clips : {false, true})
+      for (const bool lazy : {false, true})
+        for (const bool accumulates : {false, true}) {
+          Options options = options_of(named_optimiser(name).optimiser, DType::f32, 0);
+          options.clip_norm = clips ? 0.1 : 0;
+          options.accumulate_parameters = accumulates;
+          options.table_updates = lazy ? TableUpdates::lazy : TableUpdates::dense;
+          if (lazy && (clips || name.find("adamw") != name.npos)) continue;
+          INFO(name << (clips ? ", clipped" : "") << (lazy ? ", lazy" : "") << (accumulates ? ", accumulated" : ""));
+          Plan plain(words(), oracle(), options);
+          options.loss_scale = 0x1p16;
+          Plan scaled(words(), oracle(), options);
+          for (int i = 0; i < 5; ++i) step(plain, 0.5), step(scaled, 0.5);
+          CHECK(everything(scaled) == everything(plain));
+          CHECK(scaled.loss_scale().updates == 5);
+          CHECK(scaled.loss_scale().good == 5);
+        }
+}
+
+TEST_CASE("a step with an overflow leaves every bit of parameters, optimiser and count, and halves the scale") {
+  for (const DType dtype : {DType::f16, DType::f32})
+    for (const bool lazy : {false, true})
+      for (const bool accumulates : {false, true}) {
+        INFO(to_string(dtype) << (lazy ? ", lazy" : "") << (accumulates ? ", accumulated" : ""));
+        Options options = options_of(Adam{}, dtype, 0x1p10);
+        options.accumulate_parameters = accumulates;
+        options.table_updates = lazy ? TableUpdates::lazy : TableUpdates::dense;
+        Plan plan(words(), oracle(), options), straight(words(), oracle(), options);
+        for (Plan* each : {&plan, &straight}) step(*each), step(*each);
+        const std::vector<Values> before = everything(plan);
+        CHECK(before == everything(straight));
+
+        // One element of one gradient overflows; then one is NaN.
+        for (const double planted : {infinity, -infinity, std::numeric_limits<double>::quiet_NaN()}) {
+          plan.forward();
+          plan.scale_loss();
+          plan.backward();
+          const Tensor gradient = plan.parameter_gradient("fc.weight");
+          Values values = read(oracle().device(), gradient);
+          values.back() = planted;
+          write(oracle().device(), gradient, values);
+          plan.update(1e-2);
+          CHECK(everything(plan) == before);
+        }
+        CHECK(plan.loss_scale().scale == 0x1p7F);
+        CHECK(plan.loss_scale().updates == 2);
+        CHECK(plan.loss_scale().good == 0);
+        CHECK(plan.updates() == 5);
+
+        // The run goes on as if these steps had not been.
+        LossScale again = plan.loss_scale();
+        again.scale = 0x1p10F;
+        plan.set_loss_scale(again);
+        for (Plan* each : {&plan, &straight}) step(*each), step(*each);
+        CHECK(everything(plan) == everything(straight));
+        CHECK(everything(plan) != before);
+        CHECK(plan.loss_scale().updates == 4);
+      }
+}
+
+TEST_CASE("a scale beyond f16 overflows in backward, is skipped until it fits, and then trains") {
+  Plan plan(words(), oracle(), options_of(Sgd{}, DType::f16, 0x1p30));
+  const std::vector<Values> before = everything(plan);
+  int skipped = 0;
+  for (; everything(plan) == before && skipped < 30; ++skipped) step(plan);
+  CHECK(skipped > 10);
+  CHECK(plan.loss_scale().updates == 1);
+  CHECK(plan.loss_scale().scale == std::ldexp(1.0F, 31 - skipped));
+}
+
+TEST_CASE("a gradient that f16 loses is there with a loss scale") {
+  Graph graph("small");
+  Value x = graph.input({2, 4, 1, 1}, "x");
+  x = fully_connected(x, "first", {.outputs = 4});
+  x = fully_connected(x, "second", {.outputs = 3});
+  softmax_cross_entropy(x, graph.input({2, 1, 1, 1}, "labels"), "loss");
+  for (const double scale : {1.0, 0x1p16}) {
+    Plan plan(graph, oracle(), options_of(Sgd{}, DType::f16, scale));
+    plan.forward();
+    plan.scale_loss(0x1p-24);
+    plan.backward();
+    const Values gradient = read(oracle().device(), plan.parameter_gradient("first.weight"));
+    CHECK((absolute(gradient) == Values(gradient.size(), 0)) == (scale == 1));
+  }
+}
+
+TEST_CASE("the scale doubles after so many updates without overflow, and stays a normal number") {
+  Plan plan(words(), oracle(), options_of(Sgd{}, DType::f16, 2));
+  LossScale now = plan.loss_scale();
+  CHECK(now.scale == 2);
+  now.good = LossScale::growth - 2;
+  plan.set_loss_scale(now);
+  step(plan);
+  CHECK(plan.loss_scale().scale == 2);
+  step(plan);
+  CHECK(plan.loss_scale().scale == 4);
+  CHECK(plan.loss_scale().good == 0);
+  LossScale most{.scale = 0x1p127F, .good = LossScale::growth - 1}, least{.scale = 0x1p-126F};
+  most.next(true);
+  least.next(false);
+  CHECK(most.scale == 0x1p127F);
+  CHECK(least.scale == 0x1p-126F);
+}
+
+TEST_CASE("a trainer scales losses in f16 alone, and goes on over a batch that overflows") {
+  const auto backend = make_backend("eigen");
+  const auto source = digits(64, 1);
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
+    TrainerOptions options{.seed = 3};
+    options.plan.dtype = dtype;
+    Plan* plan = nullptr;
+    Values before;  // a parameter
+    options.after_batch = [&](const Progress& at) {
+      if (dtype != DType::f16) return;
+      const Values weights = read(backend->device(), plan->parameter("fc.weight"));
+      CHECK((weights == before) == (at.batch == 4));
+      before = weights;
+      LossScale now = plan->loss_scale();
+      if (at.batch == 3) now.scale = 0x1p40F;
+      if (at.batch == 4) {
+        CHECK(now.scale == 0x1p39F);
+        now.scale = 0x1p16F;
+      }
+      plan->set_loss_scale(now);
+    };
+    Trainer trainer(small_network(8), *backend, *source, options);
+    plan = &trainer.plan();
+    CHECK(plan->options().loss_scale == (dtype == DType::f16 ? 0x1p16 : 0));
+    CHECK(std::isfinite(trainer.train(1)[0].training.loss));
+    if (dtype != DType::f16) continue;
+    CHECK(plan->loss_scale().updates == 7);
+    CHECK(plan->updates() == 8);
+  }
+}
+
+TEST_CASE("a loss scale that cannot be is refused, naming it") {
+  const auto refuses = [](const Graph& graph, const Options& options, const char* what) {
+    CHECK_THROWS_AS(predict_memory(graph, oracle(), options), UsageError);
+    CHECK_THROWS_WITH(predict_memory(graph, oracle(), options),
+                      ContainsSubstring("loss_scale") && ContainsSubstring(what));
+  };
+  for (const double scale : {-1.0, infinity, std::nan(""), 1e39, 1e-39})
+    refuses(words(), options_of(Adam{}, DType::f16, scale), "finite number above 0");
+  refuses(words(), options_of(Adam{}, DType::f64, 2), "f64");
+  Graph no_loss("no loss");
+  fully_connected(no_loss.input({2, 3, 1, 1}), "fc", {.outputs = 2});
+  refuses(no_loss, options_of(Adam{}, DType::f16, 2), "no loss");
+  Options without = options_of(Adam{}, DType::f16, 2);
+  without.optimiser.reset();
+  refuses(words(), without, "optimiser");
+
+  const auto backend = make_backend("eigen");
+  const auto source = digits(16, 1);
+  for (const auto& [scale, text] : {std::pair{0.0, "0"}, std::pair{infinity, "inf"}, std::pair{std::nan(""), "nan"}}) {
+    TrainerOptions options{.loss_scale = scale};
+    CHECK_THROWS_AS(Trainer(small_network(8), *backend, *source, options), UsageError);
+    CHECK_THROWS_WITH(Trainer(small_network(8), *backend, *source, options),
+                      ContainsSubstring("loss_scale is ") && ContainsSubstring(text));
+  }
+  Plan plain(words(), oracle(), options_of(Adam{}, DType::f16, 0));
+  CHECK_THROWS_AS(plain.scale_loss(), UsageError);
+  CHECK_THROWS_AS(plain.loss_scale(), UsageError);
+}
