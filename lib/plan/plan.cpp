@@ -222,7 +222,7 @@ void Plan::scale_loss(double share) {
   Update set;  // p = 0 p + share g
   set.shrink = 0;
   set.rate = -share;
-  set.count = 2;
+  set.count = set.lazy_row = 2;  // a row: packs may be longer
   set.p = output_gradient().data;
   set.g = body().loss_scale();
   body().backend->update(set);

@@ -76,7 +76,7 @@ void Scores::keep(Backend& backend, const Tensor& output, std::int64_t batch) {
   copy.shrink = 0;
   copy.rate = -1;
   copy.dtype = dtype_;
-  copy.count = 2;
+  copy.count = copy.lazy_row = 2;  // a row: packs may be longer. Where both are 0 it keeps the zeros of clear()
   copy.p = static_cast<std::byte*>(rows_.data()) + static_cast<std::size_t>(2 * batch) * size_of(dtype_);
   copy.g = output.data;
   backend.update(copy);
