@@ -1,5 +1,6 @@
 // The machine of cuda-host: the process's own memory, and kernels that run during their launch.
 
+#include <cstdint>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "lamina/error.h"
 #include "lib/device/blas/host_blas.h"
 #include "lib/device/host/host_device.h"
+#include "lib/support/rounding.h"
 #include "machine.h"
 
 namespace lamina::cuda_host {
@@ -56,7 +58,9 @@ std::string Machine::describe() { return "CUDA kernels as the host runs them, fo
 Device& Machine::device() { return body_->device; }
 Stream Machine::stream() { return nullptr; }
 
-Blas& Machine::blas(void*) {
+Blas& Machine::blas(void* workspace) {
+  if (reinterpret_cast<std::uintptr_t>(workspace) % block_alignment != 0)
+    throw DeviceError("cuda-host: cuBLAS takes no workspace that is not aligned to 256 bytes");
   if (!body_->blas) body_->blas.emplace(device_blas(), nullptr);
   return *body_->blas;
 }

@@ -61,12 +61,17 @@ void multiply(Stream stream, const Layer& l, const GemmProblem<T>& p, void* work
   gemm(stream, p, static_cast<T*>(workspace));
 }
 
+/// Parts of a block, each aligned as cuBLAS wants its workspace.
+struct Parts : ScratchAllocator {
+  explicit Parts(void* memory = nullptr) : ScratchAllocator(memory, block_alignment) {}
+};
+
 /// What forward keeps for backward; in inference a part of the workspace.
 template <class T>
 struct Saved {
   T* gates;
   T* cells;
-  Saved(const Layer& l, ScratchAllocator& memory)
+  Saved(const Layer& l, Parts& memory)
       : gates(memory.take<T>(std::int64_t{l.rows()} * l.gates())),
         cells(memory.take<T>(std::int64_t{l.rows()} * l.extent.hidden)) {}
 };
@@ -77,7 +82,7 @@ struct ForwardMemory {
   T* rows;    // of x
   T* state;
   void* product;  // its workspace
-  ForwardMemory(const Layer& l, ScratchAllocator& memory)
+  ForwardMemory(const Layer& l, Parts& memory)
       : turned(memory.take<T>(l.persistent ? std::int64_t{l.gates()} * l.extent.hidden : 0)),
         rows(memory.take<T>(l.vocabulary != 0 ? 0 : std::int64_t{l.rows()} * l.channels)),
         state(memory.take<T>(l.persistent ? 0 : lstm_steps_state(l.extent))),
@@ -92,7 +97,7 @@ struct BackwardMemory {
   T* rows;  // of x, then of dx
   T* state;
   void* product;  // its workspace, or the bias's
-  BackwardMemory(const Layer& l, ScratchAllocator& memory)
+  BackwardMemory(const Layer& l, Parts& memory)
       : dgates(memory.take<T>(std::int64_t{l.rows()} * l.gates())),
         h(memory.take<T>(std::int64_t{l.rows()} * l.extent.hidden)),
         rows(memory.take<T>(l.vocabulary != 0 ? 0 : std::int64_t{l.rows()} * l.channels)),
@@ -105,14 +110,14 @@ struct BackwardMemory {
 
 template <class Memory>
 std::size_t bytes_of(const Layer& l) {
-  ScratchAllocator counter;
+  Parts counter;
   Memory(l, counter);
   return counter.used_bytes();
 }
 
 template <class T>
 void forward(Stream stream, const Layer& l, const Args& args) {
-  ScratchAllocator workspace(args.workspace), saved(args.saved);
+  Parts workspace(args.workspace), saved(args.saved);
   const ForwardMemory<T> memory(l, workspace);
   const Saved<T> kept(l, l.training ? saved : workspace);
   const View<const T> x = view<const T>(args.x[0]);
@@ -138,7 +143,7 @@ void forward(Stream stream, const Layer& l, const Args& args) {
 
 template <class T>
 void backward(Stream stream, const Layer& l, const Args& args) {
-  ScratchAllocator workspace(args.workspace), saved(args.saved);
+  Parts workspace(args.workspace), saved(args.saved);
   const BackwardMemory<T> memory(l, workspace);
   const Saved<T> kept(l, saved);
   const View<const T> x = view<const T>(args.x[0]);
