@@ -25,9 +25,9 @@ SUITES = (  # (name, pattern of test cases, seconds)
     ("other ops", files("batch_norm dropout embedding fully_connected goldens join kernels lrn lstm moves multiply "
                         "pointwise pool random relu scale_shift sigmoid_cross_entropy smooth softmax "
                         "softmax_cross_entropy"), 30),
-    ("plans", files("call_cost choices enumerators labels large live_memory measured ownership pack plan prepared "
+    ("plans", files("call_cost choices enumerators half labels large live_memory measured ownership pack plan prepared "
                     "random_graph tiny_nets"), 40),
-    ("training", files("checkpoint lazy optimiser share trainer uploads workloads"), 30),
+    ("training", files("checkpoint lazy loss_scale optimiser share trainer uploads workloads"), 30),
 )
 CONV_ON_TORCH = ("import torch; print(torch.__version__); x = torch.ones(8, 3, 32, 32, device='cuda'); "
                  "print(torch.nn.functional.conv2d(x, torch.ones(4, 3, 3, 3, device='cuda')).sum().item())")
