@@ -163,8 +163,6 @@ Action sweep(CLI::App& app) {
       ->check(CLI::Range(1, 65536));
   list("--algorithms", options->algorithms, "Algorithms, each taken by all layers that have it; default: by rule");
   add_inference(app, options->plan)->group(what);
-  app.add_flag("--energy", options->energy, "Joules of a pass of each point, over a window of a second or more")
-      ->group(what);
   app.add_option("--longest_pass", options->longest_pass,
                  "Longest pass in seconds: larger batches are left out; default: 20")
       ->check(above_zero())

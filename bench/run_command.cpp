@@ -111,8 +111,6 @@ Action run_command(CLI::App& app) {
   app.add_option("--share", options->train_share, "Rows train/...: of the synthetic samples; default: 0.1")
       ->check(above_zero(1))
       ->group(what);
-  app.add_flag("--energy", options->energy, "Rows net/...: joules of a pass, over a window of a second or more")
-      ->group(what);
   app.add_option("--weights", options->weights, "A safetensors file to load; default: random numbers")
       ->check(CLI::ExistingFile)
       ->group(what);

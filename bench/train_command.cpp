@@ -75,8 +75,6 @@ Action train_command(CLI::App& app) {
       ->group(cost);
   app.add_option("--target", options->target, "Accuracy, 0.98 for 98 %: seconds and dollars to it as well")
       ->group(cost);
-  app.add_flag("--energy", options->energy, "Joules of each epoch and of the run, or the reason why there are none")
-      ->group(cost);
   return [options](const MakeBackend& make) {
     catch_interrupts();
     check(options->backends);

@@ -72,13 +72,6 @@ void add_peaks(Json& context, const Peaks& peaks) {
       context["memory_GBps_" + of.first] = fmt::format("{:.1f}", 1e-9 * rate);
 }
 
-void add_energy(Json& context, const std::vector<std::string>& backends, const MakeEnergyCounter& make) {
-  for (const std::string& backend : backends) {
-    context["energy_" + backend] = energy_text(backend, make);
-    context["idle_power_w_" + backend] = idle_power_text(backend, make);
-  }
-}
-
 void end_context(Json& context, const Peaks& peaks) {
   add_peaks(context, peaks);
   add(context, runtime_context("end"));

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "bench/io/result_file.h"
-#include "bench/machine/energy.h"
 #include "bench/machine/peaks.h"
 #include "context.h"
 
@@ -16,9 +15,6 @@ namespace lamina::bench {
 /// What Google Benchmark, the machine, the build and the backends say before anything runs.
 nlohmann::ordered_json start_context(Backends&);
 void add_peaks(nlohmann::ordered_json& context, const Peaks&);  ///< the rates that were measured so far
-/// For each backend what counts its device's energy, and the watts of an idle second, which it takes; or why not.
-void add_energy(nlohmann::ordered_json& context, const std::vector<std::string>& backends,
-                const MakeEnergyCounter& make = energy_counter);
 /// Adds the rates, and what changed meanwhile.
 void end_context(nlohmann::ordered_json& context, const Peaks&);
 

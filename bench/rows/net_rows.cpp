@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "bench/machine/backends.h"
-#include "bench/machine/energy.h"
 #include "bench/measure/costs.h"
 #include "bench/measure/net_run.h"
 #include "lib/support/warm_up.h"
@@ -25,15 +24,6 @@ class NetGroupRun final : public GroupRun {
         on_gpu_(runs_on_gpu(c.backend)) {
     Device& device = run_.plan().backend().device();
     warm_up(device, [this] { run_.untimed(); });
-    if (!options.energy) return;
-    energy_ = energy_of(c.backend, [this, &device] {
-      run_.untimed();
-      device.synchronize();
-    });
-  }
-
-  std::string note() const override {
-    return energy_.missing.empty() ? "" : "joules not available: " + energy_.missing;
   }
 
   std::vector<Sample> pass() override {
@@ -43,8 +33,6 @@ class NetGroupRun final : public GroupRun {
       samples[2].seconds += samples[0].seconds;
       samples[2].cpu_seconds += samples[0].cpu_seconds;
     }
-    if (energy_.joules > 0)  // of both halves, or of an inference
-      samples.back().counters = {{"joules", energy_.joules}, {"joules_window_s", energy_.window_seconds}};
     return samples;
   }
 
@@ -59,7 +47,6 @@ class NetGroupRun final : public GroupRun {
  private:
   NetRun run_;
   bool on_gpu_;  ///< whose clock falls while the host draws numbers: an untimed pass comes right before each timed one
-  MeasuredEnergy energy_;
 };
 
 std::vector<Row> rows_of_mode(Session& session, const RunOptions& options, const Config& c, Mode mode,

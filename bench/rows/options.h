@@ -23,7 +23,6 @@ struct RunOptions : PlanningSettings {
   std::filesystem::path weights{};     ///< of networks; empty: random ones
   std::filesystem::path train_data{};  ///< folder of real files for rows train/...; empty: synthetic sets
   double train_share = 0.1;            ///< of a synthetic set's samples
-  bool energy = false;                 ///< joules of the passes of whole networks
   bool cuda_graph = false;             ///< a network's passes recorded once and launched whole
   bool cold = false;                   ///< layers begin with empty caches
   bool table = false;                  ///< print the table of the published form

@@ -44,7 +44,6 @@ std::string rerun_of(const Row& row, const RunOptions& options) {
   if (row.key.what == "net") {
     if (options.cuda_graph) more.emplace_back("--cuda_graph");
     if (!options.weights.empty()) add_value("--weights", options.weights.string());
-    if (options.energy) more.emplace_back("--energy");
   }
   return rerun_row(row.name, c, settings, more);
 }

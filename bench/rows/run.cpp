@@ -19,7 +19,6 @@
 #include "bench/io/interrupt.h"
 #include "bench/io/quantities.h"
 #include "bench/io/result_file.h"
-#include "bench/machine/energy.h"
 #include "bench/rows/report/progress.h"
 #include "bench/rows/report/report.h"
 #include "lamina/weights.h"
@@ -88,7 +87,6 @@ int measure_rows(Session& session, const RunOptions& options) {
   std::array documents = {ResultFile(options.out_format == Screen::json ? out : ""), ResultFile("")};
   Json context = start_context(session.backends);
   add_peaks(context, session.peaks);
-  if (options.energy) add_energy(context, session.backends.names());
   for (ResultFile& document : documents) document.document["context"] = context;
   const auto by_library = text_reporter(options.out_format);
   std::ostringstream text;

@@ -103,11 +103,10 @@ std::string SweepRunner::settings() const {
   const Choice& choice = options_.plan.choice;
   // What is free differs from moment to moment, and rows that were out of memory hold under their limit only.
   const std::string limit = limit_by_user() ? fmt::format(", memory limit {}", limit_) : "";
-  return fmt::format("{} passes, {}{}{}{}, deterministic {}, max_error {}, workspace {}, measured {}{}{}",
-                     options_.passes, mode_name(options_.plan.mode), options_.energy ? ", energy" : "",
-                     options_.plan.fuse ? "" : ", unfused", options_.plan.keep == Keep::cheap ? ", recompute" : "",
-                     choice.deterministic, choice.max_error, choice.workspace_limit, choice.measure, limit,
-                     files_text(options_.net.onnx));
+  return fmt::format("{} passes, {}{}{}, deterministic {}, max_error {}, workspace {}, measured {}{}{}",
+                     options_.passes, mode_name(options_.plan.mode), options_.plan.fuse ? "" : ", unfused",
+                     options_.plan.keep == Keep::cheap ? ", recompute" : "", choice.deterministic, choice.max_error,
+                     choice.workspace_limit, choice.measure, limit, files_text(options_.net.onnx));
 }
 
 void SweepRunner::go_on(const RunFile& before) {
@@ -173,7 +172,6 @@ std::string SweepRunner::rerun_of(const Series& series, const std::vector<std::s
   settings.net.image = series.image;
   std::vector<std::string> flags = passes_flag(options_.passes);
   if (!series.algorithm.empty()) flags.push_back("--algorithms=" + series.algorithm);
-  if (options_.energy) flags.emplace_back("--energy");
   flags.insert(flags.end(), more.begin(), more.end());
   flags.emplace_back("--benchmark_out=sweep.json");
   return rerun("sweep", series.config(0), settings, flags);
@@ -188,7 +186,6 @@ std::string SweepRunner::rerun_of_point(const Series& series, const Row& row, in
   settings.plan.mode = Mode::training;  // `run` takes rows by their names
   if (threads > 0) settings.backends.threads = threads;
   std::vector<std::string> flags = passes_flag(options_.passes);
-  if (options_.energy) flags.emplace_back("--energy");
   return rerun_row(row.name, row.group->config, settings, flags);
 }
 
@@ -267,10 +264,6 @@ void SweepRunner::measure(const std::vector<Row>& rows, Setting& its, int passes
     if (!outcome.failure.empty()) entries.push_back(failure_entry(row, outcome, number_, passes));
   }
   file_.save_now_and_then();
-}
-
-void SweepRunner::measure_idle_power(const MakeEnergyCounter& counter) {
-  add_energy(file_.document["context"], base_->session.backends.names(), counter);
 }
 
 void SweepRunner::leave_out(Json entry) { file_.document["not_planned"].push_back(std::move(entry)); }

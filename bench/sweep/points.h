@@ -12,7 +12,6 @@
 #include "answers.h"
 #include "bench/compare/run_file.h"
 #include "bench/io/result_file.h"
-#include "bench/machine/energy.h"
 #include "bench/measure/session.h"
 #include "bench/rows/rows.h"
 #include "bench/timing/machine_watch.h"
@@ -70,8 +69,6 @@ class SweepRunner {
   /// The command that sweeps the series again, with `more` flags.
   std::string rerun_of(const Series&, const std::vector<std::string>& more = {}) const;
 
-  /// Adds to the file what counts energy, and the power of an idle second of each device.
-  void measure_idle_power(const MakeEnergyCounter&);
   /// Keeps in the file that a series has no points, and why.
   void leave_out(nlohmann::ordered_json entry);
 

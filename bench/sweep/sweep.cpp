@@ -63,11 +63,10 @@ class Sweep {
  public:
   Sweep(const SweepOptions& options, const MakeBackend& make) : options_(options), points_(options, make) {}
 
-  int run(const Print& print, const MakeEnergyCounter& counter) {
+  int run(const Print& print) {
     const std::vector<Series> all = all_series();
     for (const Series& series : all) plan_points(series);
     if (unplanned_.size() == all.size()) return 1;
-    if (options_.energy && interrupted() == 0) points_.measure_idle_power(counter);
     for (const Series& series : all) {
       if (interrupted() != 0) break;
       if (unplanned_.contains(to_string(series))) continue;
@@ -274,8 +273,8 @@ class Sweep {
 
 }  // namespace
 
-int sweep(const SweepOptions& options, const MakeBackend& make, const Print& print, const MakeEnergyCounter& counter) {
-  return Sweep(options, make).run(print, counter);
+int sweep(const SweepOptions& options, const MakeBackend& make, const Print& print) {
+  return Sweep(options, make).run(print);
 }
 
 }  // namespace lamina::bench

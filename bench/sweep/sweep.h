@@ -7,7 +7,6 @@
 
 #include "bench/io/text_table.h"
 #include "bench/machine/backends.h"
-#include "bench/machine/energy.h"
 #include "bench/rows/options.h"
 
 namespace lamina::bench {
@@ -25,7 +24,7 @@ struct SweepOptions : RunOptions {
 /// Runs what the file does not have yet, prints the points and the answers, and gives the exit status. What cannot be
 /// planned is left out, and named on standard error, in the print and in the file. If nothing else is asked for, there
 /// is no file. Throws UsageError for names and flags that do not fit, before anything is measured, and for a file of
-/// other settings, and FileError. `counter` is of the idle power.
-int sweep(const SweepOptions&, const MakeBackend&, const Print&, const MakeEnergyCounter& counter = energy_counter);
+/// other settings, and FileError.
+int sweep(const SweepOptions&, const MakeBackend&, const Print&);
 
 }  // namespace lamina::bench

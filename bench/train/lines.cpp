@@ -35,18 +35,15 @@ std::string run_csv(const std::vector<EpochResult>& epochs) {
   return text;
 }
 
-std::string epoch_line(const EpochResult& e, int epochs, const std::optional<MeasuredEnergy>& energy,
-                       const std::string& data_note) {
+std::string epoch_line(const EpochResult& e, int epochs, const std::string& data_note) {
   std::string line = fmt::format("epoch {}/{}  {:.2f} s  loss {:.4f}  accuracy {:.4f}", e.epoch + 1, epochs, e.seconds,
                                  e.training.loss, e.training.accuracy);
   if (!std::isnan(e.validation.loss))
     line += fmt::format("  validation loss {:.4f}  accuracy {:.4f}", e.validation.loss, e.validation.accuracy);
-  if (energy && energy->missing.empty()) line += fmt::format("  {:.4g} J", energy->joules);
   return line + data_note + "\n";
 }
 
-std::string summary(const TrainOptions& options, const std::vector<EpochResult>& epochs,
-                    const std::optional<MeasuredEnergy>& energy, const std::string& data_note) {
+std::string summary(const TrainOptions& options, const std::vector<EpochResult>& epochs, const std::string& data_note) {
   double seconds = 0;
   for (const EpochResult& e : epochs) seconds += e.seconds;
   std::string text =
@@ -56,10 +53,6 @@ std::string summary(const TrainOptions& options, const std::vector<EpochResult>&
     text += fmt::format(", each later one {:.2f} s in the mean",
                         (seconds - epochs.front().seconds) / static_cast<double>(epochs.size() - 1));
   text += data_note + "\n";
-  if (energy)
-    text += energy->missing.empty() ? fmt::format("energy of this run: {:.4g} J, {:.1f} W in the mean{}\n",
-                                                  energy->joules, energy->joules / energy->window_seconds, data_note)
-                                    : fmt::format("joules not available: {}{}\n", energy->missing, data_note);
   if (options.target > 0) {
     const double reached = seconds_to(epochs, options.target);
     text += reached < 0 ? fmt::format("accuracy {} was not reached{}\n", options.target, data_note)

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "bench/io/text_table.h"
-#include "bench/machine/energy.h"
 #include "lamina/workloads.h"
 #include "train.h"
 
@@ -32,13 +31,11 @@ struct Trained {
   std::vector<EpochResult> epochs{};
 };
 
-/// With joules, where there are any. `data_note` ends every line.
-std::string epoch_line(const EpochResult&, int epochs, const std::optional<MeasuredEnergy>&,
-                       const std::string& data_note);
+/// `data_note` ends every line.
+std::string epoch_line(const EpochResult&, int epochs, const std::string& data_note);
 
-/// Seconds and dollars, to the last epoch and to the target, and joules of this run.
-std::string summary(const TrainOptions&, const std::vector<EpochResult>&, const std::optional<MeasuredEnergy>&,
-                    const std::string& data_note);
+/// Seconds and dollars, to the last epoch and to the target.
+std::string summary(const TrainOptions&, const std::vector<EpochResult>&, const std::string& data_note);
 
 /// How an interrupted training goes on, or that it does not.
 std::string stopped_line(const TrainOptions&, std::size_t done, int epochs, const std::string& data_note);

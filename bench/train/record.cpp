@@ -52,29 +52,15 @@ std::string rerun_of(const std::string& name, const std::filesystem::path* onnx,
   add("threads", options.backends.threads, usual.backends.threads);
   add("instruction_set", options.backends.instruction_set, "");
   add("cudnn", options.backends.cudnn, "");
-  if (options.energy) words.emplace_back("--energy");
   return shell_line(words);
-}
-
-/// "joules" and "joules_window_s", or "joules_missing", the reason; nothing of what was not asked for.
-void add_joules(Json& to, const std::optional<MeasuredEnergy>& energy) {
-  if (!energy) return;
-  if (!energy->missing.empty()) {
-    to["joules_missing"] = energy->missing;
-    return;
-  }
-  to["joules"] = energy->joules;
-  to["joules_window_s"] = energy->window_seconds;
 }
 
 }  // namespace
 
-Record::Record(const TrainOptions& options, Backends& backends, const MakeEnergyCounter& counter)
-    : backends_(&backends), file_(options.json) {
+Record::Record(const TrainOptions& options, Backends& backends) : backends_(&backends), file_(options.json) {
   if (!wanted()) return;
   Json& context = file_.document["context"];
   context = start_context(backends);
-  if (options.energy) add_energy(context, {options.backend}, counter);
   file_.document["trainings"] = Json::array();
 }
 
@@ -102,12 +88,10 @@ void Record::begin(const std::string& name, const std::filesystem::path* onnx, c
   if (onnx != nullptr) training["onnx"] = onnx->string();
   if (ready.optimum) training["best_possible"] = {{"loss", ready.optimum->loss}, {"accuracy", ready.optimum->accuracy}};
   file_.document["trainings"].push_back(std::move(training));
-  std::optional<MeasuredEnergy> unknown;
-  if (options.energy) unknown = MeasuredEnergy{.missing = "energy: an epoch before the checkpoint"};
-  for (const EpochResult& epoch : before) add(epoch, 0, unknown);
+  for (const EpochResult& epoch : before) add(epoch, 0);
 }
 
-void Record::add(const EpochResult& epoch, double cpu_seconds, const std::optional<MeasuredEnergy>& energy) {
+void Record::add(const EpochResult& epoch, double cpu_seconds) {
   const std::string name = to_string(key_);
   Json row = {{"name", name},
               {"family_index", 0},
@@ -122,23 +106,20 @@ void Record::add(const EpochResult& epoch, double cpu_seconds, const std::option
               {"cpu_time", cpu_seconds},
               {"time_unit", "s"}};
   for (const auto& [field, value] : epoch_fields(epoch, samples_)) row[field] = value;
-  add_joules(row, energy);
   row["label"] = data_;
   row["key"] = fields_of(key_);
   row["rerun"] = rerun_;
   file_.document["benchmarks"].push_back(std::move(row));
 }
 
-void Record::epoch_done(const EpochResult& epoch, double cpu_seconds, const std::optional<MeasuredEnergy>& energy) {
+void Record::epoch_done(const EpochResult& epoch, double cpu_seconds) {
   if (!wanted()) return;
-  add(epoch, cpu_seconds, energy);
+  add(epoch, cpu_seconds);
   file_.save_now_and_then();
 }
 
-void Record::trained(const std::optional<MeasuredEnergy>& energy) {
-  if (!wanted()) return;
-  add_joules(file_.document["trainings"].back(), energy);
-  file_.try_to_save();
+void Record::trained() {
+  if (wanted()) file_.try_to_save();
 }
 
 void Record::end() {

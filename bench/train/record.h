@@ -3,7 +3,6 @@
 // once a second, after an epoch, and at the end.
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,24 +16,21 @@ namespace lamina::bench {
 
 class Record {
  public:
-  /// Does nothing without options.json. `counter`: of the energy that the options ask for.
-  Record(const TrainOptions&, Backends&, const MakeEnergyCounter& counter);
+  /// Does nothing without options.json.
+  Record(const TrainOptions&, Backends&);
 
-  /// `before`: epochs of the checkpoint that the training goes on
-  /// from, whose processor time and energy are not known.
+  /// `before`: epochs of the checkpoint that the training goes on from, whose processor time is not known.
   /// `onnx`: the file of the network; null: none.
   void begin(const std::string& name, const std::filesystem::path* onnx, const PreparedWorkload&, const TrainOptions&,
              std::uint64_t seed, int epochs, const std::vector<EpochResult>& before);
-  /// `energy`: none if it was not asked for.
-  void epoch_done(const EpochResult&, double cpu_seconds, const std::optional<MeasuredEnergy>& energy);
-  /// The training has ended, or was interrupted. `energy`: of this run of it.
-  void trained(const std::optional<MeasuredEnergy>& energy);
+  void epoch_done(const EpochResult&, double cpu_seconds);
+  void trained();  ///< it has ended, or was interrupted
   /// Throws FileError.
   void end();
 
  private:
   bool wanted() const { return !file_.path().empty(); }
-  void add(const EpochResult&, double cpu_seconds, const std::optional<MeasuredEnergy>&);
+  void add(const EpochResult&, double cpu_seconds);
 
   Backends* backends_;
   ResultFile file_;

@@ -136,8 +136,6 @@ struct Run {
   Backend& backend;
   Record& record;
   const Print& print;
-  const MakeEnergyCounter& counter;
-  const std::function<double()>& now;
   RetryingWriter &out, &checkpoint;
 };
 
@@ -165,8 +163,6 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
   auto [ready, weights] = prepared(name, options, seed);
   const std::string data_note = fmt::format("  ({})", ready.data);
   TrainingScreen screen(static_cast<std::uint64_t>(epochs));
-  std::optional<EnergyMeter> meter;
-  if (options.energy) meter.emplace(options.backend, run.counter, run.now);
   double cpu = 0;
   TrainerOptions& how = ready.options;
   how.plan.dtype = options.dtype;
@@ -176,19 +172,16 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
   how.threads = options.loader_threads;
   how.after_batch = [&](const lamina::Progress& at) {
     screen.batch_done(at);
-    if (meter) meter->look();
     if (interrupted() != 0) throw TrainingInterrupted();
   };
   std::vector<EpochResult> done;
   how.after_epoch = [&](const EpochResult& e) {
     const double cpu_of_epoch = cpu_seconds() - cpu;
-    std::optional<MeasuredEnergy> energy;
-    if (meter) energy = meter->end_part();
     screen.clear();
-    run.record.epoch_done(e, cpu_of_epoch, energy);
+    run.record.epoch_done(e, cpu_of_epoch);
     done.push_back(e);
     keep_csv(run, done);
-    print(epoch_line(e, epochs, energy, data_note));
+    print(epoch_line(e, epochs, data_note));
     cpu = cpu_seconds();
   };
   Trainer trainer(ready.graph, run.backend, *ready.training, how);
@@ -204,10 +197,8 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
               ? fmt::format("goes on after {} of {} epochs{}\n", done.size(), epochs, data_note)
               : fmt::format("{} has {} epochs already{}\n", how.checkpoint.string(), done.size(), data_note));
   }
-  if (meter) print(fmt::format("energy: {}{}\n", meter->describe(), data_note));
   run.record.begin(name, file_of(name, options), ready, options, seed, epochs, done);
   cpu = cpu_seconds();
-  if (meter) meter->begin();
   try {
     train_epochs(trainer, static_cast<std::size_t>(epochs), run);
   } catch (const TrainingInterrupted&) {
@@ -215,12 +206,10 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
   }
   if (trainer.epochs().size() < static_cast<std::size_t>(epochs))
     print(stopped_line(options, trainer.epochs().size(), epochs, data_note));
-  std::optional<MeasuredEnergy> energy;
-  if (meter) energy = meter->whole();
-  run.record.trained(energy);
+  run.record.trained();
   Trained trained{name, ready.data, seed, samples_of(ready), ready.optimum, trainer.epochs()};
   if (trained.epochs.empty()) return trained;
-  print(summary(options, trained.epochs, energy, data_note));
+  print(summary(options, trained.epochs, data_note));
   if (ready.optimum)
     print(fmt::format("the best possible classifier of this set: loss {:.4f}, accuracy {:.4f}{}\n", ready.optimum->loss,
                       ready.optimum->accuracy, data_note));
@@ -229,8 +218,7 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
 
 }  // namespace
 
-int train_all(const TrainOptions& options, const MakeBackend& make, const Print& print,
-              const MakeEnergyCounter& counter, const std::function<double()>& now) {
+int train_all(const TrainOptions& options, const MakeBackend& make, const Print& print) {
   check(options);
   if (!options.out.empty()) check_writable(options.out);
   if (!options.json.empty()) check_writable(options.json);
@@ -239,9 +227,9 @@ int train_all(const TrainOptions& options, const MakeBackend& make, const Print&
   settings.names = {options.backend};
   Backends backends(settings, make);
   Backend& backend = backends.usable(options.backend);
-  Record record(options, backends, counter);
+  Record record(options, backends);
   RetryingWriter out, checkpoint;
-  const Run run{options, backend, record, print, counter, now, out, checkpoint};
+  const Run run{options, backend, record, print, out, checkpoint};
   std::vector<Trained> all;
   for (const std::string& name : options.names)
     for (int i = 0; i < options.seeds && interrupted() == 0; ++i) {

@@ -3,13 +3,11 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "bench/io/text_table.h"
 #include "bench/machine/backends.h"
-#include "bench/machine/energy.h"
 #include "bench/options/settings.h"
 
 namespace lamina::bench {
@@ -37,15 +35,13 @@ struct TrainOptions {
   std::int64_t checkpoint_updates = 0;  ///< between two checkpoints, besides those after epochs; 0: none
   double usd_per_hour = 0;              ///< price of the machine; 0: not known
   double target = 0;                    ///< accuracy to which seconds and dollars are given as well; 0: none
-  bool energy = false;                  ///< joules of each epoch and of each run
 };
 
 /// Trains one after another and prints a line for each epoch, then what it took; of several trainings a table at the
 /// end. Progress goes to standard error: a line that is written over on a terminal, nothing elsewhere. Writes the files
 /// that the options ask for. Throws what Trainer, prepare and files throw, UsageError for options that do not go
 /// together. At an interrupt it ends after the batch.
-/// Gives the exit status: 0, 130 or 143. `now`: as of EnergyMeter.
-int train_all(const TrainOptions&, const MakeBackend&, const Print&, const MakeEnergyCounter& = energy_counter,
-              const std::function<double()>& now = {});
+/// Gives the exit status: 0, 130 or 143.
+int train_all(const TrainOptions&, const MakeBackend&, const Print&);
 
 }  // namespace lamina::bench

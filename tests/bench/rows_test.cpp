@@ -133,25 +133,6 @@ TEST_CASE("where a layer has a choice of algorithms, one row is by the backend's
   }
 }
 
-TEST_CASE("a network's rows have joules of the whole pass alone, or the reason why there are none") {
-  RunOptions options;
-  options.energy = true;
-  Session session(options);
-  const std::vector<Row> rows = net_rows(session, options, {"mnist_mlp", "eigen", DType::f32, Layout::nchw, 2});
-  const auto measurement = rows.front().group->open();
-  const std::vector<Sample> samples = measurement->pass();
-  REQUIRE(samples.size() == 3);
-  CHECK(samples[0].counters.empty());
-  CHECK(samples[1].counters.empty());
-  if (samples[2].counters.empty()) {
-    CHECK_THAT(measurement->note(), ContainsSubstring("joules not available: "));
-  } else {
-    CHECK(samples[2].counters.at("joules") > 0);
-    CHECK(samples[2].counters.at("joules_window_s") >= 1);
-    CHECK(measurement->note().empty());
-  }
-}
-
 TEST_CASE("the calls of a pass sum to the pass") {
   RunOptions options;
   Session session(options);

@@ -101,65 +101,6 @@ TEST_CASE("a sweep finds the largest batch by prediction and proves it by runnin
   }
 }
 
-TEST_CASE("a sweep with energy has joules of each point, or says why not") {
-  const Folder folder;
-  const std::string out = folder.file("sweep.json");
-  const Ended ended = run_bench(
-      "sweep mnist_mlp --backend=eigen --passes=2 --width_divisor=8 --batch=2,4 --thread_counts=1 --energy "
-      "--benchmark_out=" +
-      out);
-  CAPTURE(ended.said);
-  REQUIRE(ended.status == 0);
-  CHECK_THAT(ended.said, ContainsSubstring("left"));
-  const json result = read(out);
-  CHECK(result["context"].contains("energy_eigen"));
-  CHECK(result["context"].contains("idle_power_w_eigen"));
-  int totals = 0;
-  for (const json& row : result["benchmarks"]) {
-    if (row["key"]["part"] != "total") continue;
-    ++totals;
-    CAPTURE(row.dump());
-    CHECK((row.contains("joules") || row.dump().find("joules not available") != std::string::npos));
-  }
-  CHECK(totals == 3);
-  for (const json& answer : result["answers"]) CHECK(answer["what"] != "best_threads");  // of one number
-}
-
-TEST_CASE("a sweep measures idle power when it knows that its networks, sizes and algorithms are right") {
-  using namespace lamina;
-  const Folder folder;
-  bench::SweepOptions options;
-  options.backends.names = {"eigen"};
-  options.configs.batches = {1};
-  options.thread_counts = {1};
-  options.net.width_divisor = 8;
-  options.passes = 1;
-  options.energy = true;
-  options.out = folder / "sweep.json";
-  int asked = 0;
-  const auto sweep = [&] {
-    const auto counter = [&asked](const std::string&) -> std::unique_ptr<EnergyCounter> {
-      ++asked;
-      throw Unsupported("no counter here");
-    };
-    return bench::sweep(
-        options, make_backend, [](const std::string&) {}, counter);
-  };
-  options.networks = {"mnist_cnn", "mnist_cnnn"};
-  CHECK_THROWS_AS(sweep(), UsageError);
-  options.networks = {"mnist_cnn"};
-  options.algorithms = {"nonsense"};
-  CHECK_THROWS_AS(sweep(), UsageError);
-  options.algorithms = {};
-  options.images = {1};
-  CHECK(sweep() == 1);  // nothing can be planned
-  CHECK(asked == 0);
-  options.images = {};
-  CHECK(sweep() == 0);
-  CHECK(asked > 0);
-  CHECK(read(folder.file("sweep.json"))["context"]["idle_power_w_eigen"] == "not available: no counter here");
-}
-
 TEST_CASE("a sweep takes named batches, sizes and algorithms, and refuses an algorithm that no layer has") {
   const Folder folder;
   const std::string out = folder.file("sweep.json");

@@ -49,15 +49,6 @@ EXPORT int nvmlDeviceGetTemperature(void* device, int sensor, unsigned* celsius)
   return check(device);
 }
 
-#if !defined(OLD)
-// 25 J at first, and 5 J more at each call; not supported by a GPU before Volta.
-EXPORT int nvmlDeviceGetTotalEnergyConsumption(void* device, unsigned long long* millijoules) {
-  static unsigned long long taken = 20'000;
-  *millijoules = taken += 5'000;
-  return check(device);
-}
-#endif
-
 #if defined(OLD)
 EXPORT int nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned long long* reasons) {
   *reasons = 0x1;

@@ -84,9 +84,6 @@ drawn.then(async (data) => {
   seen.sorted = table("batches").map((row) => row[2]).slice(0, 3);
   seen.cost_heads = heads("cost-table");
   seen.cost = table("cost-table").slice(0, 2);
-  pick("cost-kwh", "3.6");
-  seen.with_electricity = table("cost-table").slice(0, 2);
-  pick("cost-kwh", "0");
   byId("cost-preemptible").click();
   seen.preemptible = table("cost-table").find((row) => row[0].includes("Slow"))[3];
   byId("cost-preemptible").click();
@@ -128,8 +125,7 @@ def documents():
     lists["frontiers"] = [made.frontier(("c", 2, [made.tried()]))]
     rows = made.network(factors=[1] * 6) + made.network("resnet34", 2000) + made.network("alexnet")
     rows += swept + threads + made.training("mnist_mlp", epochs)
-    rows = [one | ({"joules": 8.0} if one["key"]["part"] == "total" else {}) for one in rows]
-    facts = {"processor": "Slow CPU", "energy_eigen": "RAPL package-0", "idle_power_w_eigen": "12.5"}
+    facts = {"processor": "Slow CPU"}
     quick = made.document(made.network(forward=50, factors=[1] * 6), {"processor": "Quick CPU"})
     unpriced = made.document(made.network("resnet34", 1000, more={"grade": "D"}))
     return [made.document(rows, facts, **lists), quick, unpriced, made.raced("vgg19")]
@@ -215,14 +211,13 @@ class Browser(unittest.TestCase):
         self.assertEqual(heads, "Network|machine|batch|passes|ms per image|middle half from|to|again".split("|"))
         self.assertEqual(row[:6], ["vgg16, total", "Slow CPU, Lamina eigen", "1", "6", "30.1", "29.8"])
 
-    def test_dollars_are_hours_times_the_price_and_kilowatt_hours(self):
+    def test_dollars_are_hours_times_the_price(self):
         heads = self.seen["cost_heads"]
         self.assertEqual(heads[1:5], ["USD / million images", "USD / ImageNet epoch", "USD/h", "wins below USD/h"])
-        # 300 ms for 16 images are 5.21 hours for a million, and 8 J are 0.139 kWh; the others take half as long.
+        # 300 ms for 16 images are 5.21 hours for a million; the others take half as long.
         slow, quick = self.seen["cost"]
-        self.assertEqual(slow[1:8], ["5.21", "6.67", "1.00", "1.50", "5.21", "0.500 0.234 of it idle", "copy"])
-        self.assertEqual(quick[1:7], ["7.81", "10.0", "3.00", "2.00", "2.60", ""])
-        self.assertEqual([row[1] for row in self.seen["with_electricity"]], ["5.71", "7.81"])
+        self.assertEqual(slow[1:7], ["5.21", "6.67", "1.00", "1.50", "5.21", "copy"])
+        self.assertEqual(quick[1:6], ["7.81", "10.0", "3.00", "2.00", "2.60"])
         self.assertEqual(self.seen["preemptible"], "0.100")
 
     def test_the_slider_changes_the_ranking(self):

@@ -1,4 +1,4 @@
-"""Seconds, joules and prices of machines; browser_test.py has the arithmetic of the page."""
+"""Seconds and prices of machines; browser_test.py has the arithmetic of the page."""
 
 import os
 import unittest
@@ -87,23 +87,6 @@ class Items(unittest.TestCase):
         image = made.row(made.key(differs={"image": "64"}), 1)
         for what in ("mnist_mlp, training on 0.1 of the samples", "resnet50 image 64, training pass"):
             self.assertEqual([one["ours"] for one in self.items(epoch + image, what)], [True])
-
-    def test_joules_are_those_of_a_million_images_or_of_an_epoch_where_every_one_has_them(self):
-        rows = made.row(made.key(network="net", batch=2), 10, joules=3.0)
-        (item,) = self.items(rows, facts={"idle_power_w_eigen": "12.5"})
-        self.assertEqual((item["joules"], item["idle_watts"]), (1.5e6, 12.5))
-        for last, joules in (({"joules": 3.6e6}, 5.4e6), ({"joules_missing": "energy: the counter stood still"}, 0)):
-            rows = made.training("mnist_mlp", [{"seconds": 5, "joules": 7.2e6}, {"seconds": 3} | last])
-            items = self.items(rows, "mnist_mlp, training")
-            self.assertEqual([one["joules"] for one in items if one.get("ours")], [joules])
-
-    def test_files_without_joules_say_why(self):
-        why = "not available: no counter here"
-        says = f"No joules of whole trainings or passes in these files: {why}. Costs are of hours alone."
-        self.assertEqual(self.section(made.network(), {"energy_eigen": why})["notes"], [says])
-        short = "energy: it took 0.9 s"  # of one epoch
-        rows = made.training("mnist_mlp", [{"seconds": 5, "joules": 7.0}, {"seconds": 0.9, "joules_missing": short}])
-        self.assertIn(f"in these files: {short}. Costs", self.section(rows, {"energy_eigen": "RAPL"})["notes"][0])
 
 
 if __name__ == "__main__":

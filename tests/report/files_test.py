@@ -148,7 +148,6 @@ class Files(made.Case):
             "benchmarks[3].time_unit": ("days",),
             "benchmarks[3].key": (3,),
             "benchmarks[3].key.batch": (16.5, 0),
-            "benchmarks[3].joules": (-1,),
             "benchmarks[3].grade_reasons": ("slow",),
             "benchmarks[3].peak_flops_per_second": (-1,),
             "benchmarks[3].loss": ("small",),

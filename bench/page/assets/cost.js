@@ -1,4 +1,4 @@
-// Dollars from seconds, joules and the prices that the reader sets. docs/report.md has the formulas.
+// Dollars from seconds and the prices that the reader sets. docs/report.md has the formulas.
 "use strict";
 {
   let data;
@@ -13,18 +13,15 @@
     return fitting.find((price) => price.preemptible === its("preemptible").checked) || fitting[0];
   };
   const priceOf = (item) => (item.machine in own ? own[item.machine] : (listed(item) || {}).usd);
-  const electricity = (item) => (item.joules || 0) / 3.6e6 * (Number(its("kwh").value) || 0);
   const dollars = (item) => {
     const price = priceOf(item);
-    return price === undefined ? undefined : item.seconds / 3600 * price + electricity(item);
+    return price === undefined ? undefined : item.seconds / 3600 * price;
   };
 
-  /// The price by the hour at which a machine costs what the cheapest other one does; none, where its electricity alone
-  /// costs more.
+  /// The price by the hour at which a machine costs what the cheapest other one does.
   const breakEven = (item, all) => {
     const others = all.filter((one) => one.machine !== item.machine).map(dollars).filter((one) => one !== undefined);
-    const left = Math.min(...others) - electricity(item);
-    return others.length && left > 0 ? left / (item.seconds / 3600) : undefined;
+    return others.length ? Math.min(...others) / (item.seconds / 3600) : undefined;
   };
 
   /// The items of a kind, the cheapest first.
@@ -36,18 +33,11 @@
                                          "" :
                                          {text: number > 0 ? digits(number) : String(number), number, title});
 
-  /// Joules of each of so many, and below those that the idle device takes in that time.
-  const joulesOf = (item, times) => (!item.joules ? "" : {
-    ...figure(item.joules / times),
-    note: item.idle_watts ? `${digits(item.idle_watts * item.seconds / times)} of it idle` : "",
-    under: true
-  });
-
   const showRanking = (all) => {
     const unit = all[0].unit, images = unit === "million images";
     const head = [
       "machine", `USD / ${unit}`, ...(images ? ["USD / ImageNet epoch"] : []), "USD/h", "wins below USD/h",
-      `hours / ${unit}`, ...(data.energy ? [images ? "J / image" : "J / epoch"] : [])
+      `hours / ${unit}`
     ];
     const rows = all.map((item) => {
       const cost = dollars(item), price = listed(item);
@@ -55,7 +45,7 @@
       const epoch = images ? [figure(cost === undefined ? cost : cost * imagenet / 1e6)] : [];
       const cells = [
         item.who, figure(cost), ...epoch, figure(priceOf(item), whose), figure(breakEven(item, all)),
-        figure(item.seconds / 3600), ...(data.energy ? [joulesOf(item, images ? 1e6 : 1)] : [])
+        figure(item.seconds / 3600)
       ];
       return {cells, rerun: item.run, mark: item.ours ? "ours" : "", head: item.who};
     });
@@ -106,14 +96,12 @@
       data = given;
       const label = (...children) => make("label", {}, ...children);
       const input = (name, type, more) => make("input", {id: `cost-${name}`, type, ...more});
-      const kwh = label("Electricity, USD/kWh ", input("kwh", "number", {min: "0", step: "0.01", value: "0"}));
-      kwh.hidden = !data.energy;
       const whats = data.whats.map((what) => make("option", {}, what));
       const slider = {min: "-3", max: "2", step: "0.01", "aria-label": "Price by the hour, from 0.001 to 100 USD"};
       return [
         make(
             "div", {className: "controls"}, label("What ", make("select", {id: "cost-what"}, ...whats)),
-            label(input("preemptible", "checkbox"), " Preemptible prices, where there are any"), kwh),
+            label(input("preemptible", "checkbox"), " Preemptible prices, where there are any")),
         make(
             "div", {className: "controls"}, label("Price of ", make("select", {id: "cost-machine"})),
             label("or USD/h ", input("usd", "number", {min: "0", step: "any"})),
@@ -126,11 +114,10 @@
         fillMachines();
         show();
       });
-      for (const name of ["preemptible", "kwh"])
-        on(name, "change", () => {
-          showPrice();
-          show();
-        });
+      on("preemptible", "change", () => {
+        showPrice();
+        show();
+      });
       on("machine", "change", showPrice);
       on("usd", "input", () => {
         set(its("usd").value === "" ? undefined : Math.max(0, Number(its("usd").value)));

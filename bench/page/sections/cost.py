@@ -1,4 +1,4 @@
-"""Cost and energy: dollars for a million images or for an epoch, at prices that the reader sets. assets/cost.js has the
+"""Cost: dollars for a million images or for an epoch, at prices that the reader sets. assets/cost.js has the
 arithmetic."""
 
 from page import charts, prices, published
@@ -7,10 +7,9 @@ from page.parts import section
 PARTS = {"total": "training pass", "inference": "inference"}
 MILLION = 10**6
 LEAD = (
-    "Costs follow from the seconds and joules of the files and from prices by the hour. Choose a machine and move its "
+    "Costs follow from the seconds of the files and from prices by the hour. Choose a machine and move its "
     "price; its line has the price below which it is the cheapest. Prices change: each is dated."
 )
-IDLE = "idle_power_w_"  # and the backend: the fact of its device
 
 
 def make(model):
@@ -19,12 +18,10 @@ def make(model):
     for one in found:
         one["prices"] = fitting(model.prices, one)
     whats = sorted(dict.fromkeys(one["what"] for one in found), key=lambda what: what != "resnet50, training pass")
-    energy = any(one.get("joules") for one in found)
     fill = "" if measured else "lamina_bench run --backend=eigen --passes=9 --benchmark_out=networks.json"
-    data = {"prices": model.prices, "whats": whats, "energy": energy, "items": found}
-    notes = [] if energy else [no_joules(model)]
+    data = {"prices": model.prices, "whats": whats, "items": found}
     drawn = [chart()] if found else []
-    return section("cost", "Cost and energy", "Cost", LEAD, fill, charts=drawn, notes=notes, data=data)
+    return section("cost", "Cost", "Cost", LEAD, fill, charts=drawn, data=data)
 
 
 def network_items(model):
@@ -39,23 +36,20 @@ def network_items(model):
         what = f"{' '.join(filter(None, (network, one.size)))}, {PARTS[part]}"
         about = {"what": what, "unit": "million images", "who": f"{who}, batch {one.batch}"} | common(one)
         images = MILLION / one.batch
-        yield about | {"seconds": images * one.median, "joules": images * (one.reading("joules") or 0)}
+        yield about | {"seconds": images * one.median}
 
 
 def training_items(model):
     """The mean epoch. A part of the samples is not an epoch of the posts."""
     for one in model.trainings:
         share, count = one.differs.get("synthetic"), len(one.seconds)
-        joules = [epoch["joules"] for epoch in one.epochs if epoch.get("joules")]
         what = f"{one.key['network']}, training"
         what += f" on {share} of the samples" if share not in (None, "", "1") else ""
-        means = {"seconds": sum(one.seconds) / count, "joules": sum(joules) / count if len(joules) == count else 0}
-        yield {"what": what, "unit": "epoch", "who": one.who} | means | common(one)
+        yield {"what": what, "unit": "epoch", "who": one.who, "seconds": sum(one.seconds) / count} | common(one)
 
 
 def common(one):
-    watts = prices.number(one.run.context.get(IDLE + one.key["backend"], ""))
-    return {"machine": one.machine, "measured": True, "ours": one.run.is_ours, "run": one.rerun, "idle_watts": watts}
+    return {"machine": one.machine, "measured": True, "ours": one.run.is_ours, "run": one.rerun}
 
 
 def published_items(wanted):
@@ -79,15 +73,6 @@ def fitting(listed, one):
     known = one.get("configuration")
     fits = lambda price: price["configuration"] == known if known else prices.fits(price, one["machine"])
     return sorted((i for i, price in enumerate(listed) if fits(price)), key=lambda i: listed[i]["date"], reverse=True)
-
-
-def no_joules(model):
-    """The reasons that the files have: of a whole run, then of epochs."""
-    facts = [fact for run in model.runs for fact in run.context.items()]
-    reasons = [text for name, text in facts if name.startswith("energy_") and text.startswith("not available")]
-    reasons += [epoch["joules_missing"] for one in model.trainings for epoch in one.epochs if "joules_missing" in epoch]
-    said = ": ".join(["No joules of whole trainings or passes in these files", *list(dict.fromkeys(reasons))[:3]])
-    return f"{said}. Costs are of hours alone."
 
 
 def chart():

@@ -58,7 +58,6 @@ std::string Nvml::open(const std::string& pci_bus_id, const std::string& library
   resolve(opened, "nvmlDeviceGetClockInfo", table_.nvmlDeviceGetClockInfo);
   resolve(opened, "nvmlDeviceGetTemperature", table_.nvmlDeviceGetTemperature);
   resolve(opened, "nvmlDeviceGetPowerUsage", table_.nvmlDeviceGetPowerUsage);
-  resolve(opened, "nvmlDeviceGetTotalEnergyConsumption", table_.nvmlDeviceGetTotalEnergyConsumption);
   resolve(opened, "nvmlDeviceGetCurrentClocksEventReasons", table_.nvmlDeviceGetCurrentClocksEventReasons);
   if (table_.nvmlDeviceGetCurrentClocksEventReasons == nullptr)
     resolve(opened, "nvmlDeviceGetCurrentClocksThrottleReasons", table_.nvmlDeviceGetCurrentClocksEventReasons);
@@ -73,16 +72,6 @@ std::string Nvml::open(const std::string& pci_bus_id, const std::string& library
 std::string Nvml::text_of(int status) const {
   const char* const text = table_.nvmlErrorString == nullptr ? nullptr : table_.nvmlErrorString(status);
   return (text == nullptr ? "status" : std::string(text)) + " (" + std::to_string(status) + ")";
-}
-
-double Nvml::joules() const {
-  if (!failure_.empty()) throw Unsupported("energy: " + failure_);
-  if (table_.nvmlDeviceGetTotalEnergyConsumption == nullptr)
-    throw Unsupported("energy: the driver has no nvmlDeviceGetTotalEnergyConsumption");
-  unsigned long long millijoules = 0;
-  if (const int status = table_.nvmlDeviceGetTotalEnergyConsumption(device_, &millijoules); status != success)
-    throw Unsupported("energy: nvmlDeviceGetTotalEnergyConsumption: " + text_of(status));
-  return 1e-3 * static_cast<double>(millijoules);
 }
 
 DeviceState Nvml::read() const {

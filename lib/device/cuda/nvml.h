@@ -6,7 +6,6 @@
 #include <string>
 
 #include "lamina/device.h"
-#include "lamina/energy.h"
 
 namespace lamina {
 
@@ -24,9 +23,6 @@ class Nvml {
   /// GA100, so it says little about a short pass.
   DeviceState read() const;
 
-  /// That the GPU has taken since the driver was loaded. Throws Unsupported with the reason.
-  double joules() const;
-
  private:
   struct Table {
     int (*nvmlInit_v2)() = nullptr;
@@ -36,7 +32,6 @@ class Nvml {
     int (*nvmlDeviceGetPowerUsage)(void* device, unsigned* milliwatts) = nullptr;
     /// ...ThrottleReasons before driver 535; the same bits.
     int (*nvmlDeviceGetCurrentClocksEventReasons)(void* device, unsigned long long* reasons) = nullptr;
-    int (*nvmlDeviceGetTotalEnergyConsumption)(void* device, unsigned long long* millijoules) = nullptr;
     const char* (*nvmlErrorString)(int status) = nullptr;
   };
 
@@ -47,9 +42,6 @@ class Nvml {
   void* device_ = nullptr;
   std::string failure_;  ///< why readings fail, or empty
 };
-
-/// Throws Unsupported where it reports no energy.
-std::unique_ptr<EnergyCounter> nvml_energy(const Nvml&);
 
 /// "power cap, thermal slowdown" for the bits that say why a clock is lower than it could be. An idle GPU is
 /// not a reason.

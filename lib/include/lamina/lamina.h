@@ -8,7 +8,6 @@
 #include "lamina/data.h"
 #include "lamina/device.h"
 #include "lamina/devices.h"
-#include "lamina/energy.h"
 #include "lamina/error.h"
 #include "lamina/gradient_check.h"
 #include "lamina/graph.h"

@@ -175,14 +175,9 @@ TEST_CASE("an ONNX file that cannot be trained is an error before anything is tr
                              .onnx = {folder / "junk.onnx"},
                              .epochs = 1,
                              .share = 0.002,
-                             .json = folder / "run.json",
-                             .energy = true};
-  const auto counter = [](const std::string&) -> std::unique_ptr<EnergyCounter> {
-    FAIL("the idle power was asked for");
-    return nullptr;
-  };
+                             .json = folder / "run.json"};
   const auto print = [](const std::string&) { FAIL("it began"); };
-  CHECK_THROWS_AS(train_all(options, make_backend, print, counter), FileError);
+  CHECK_THROWS_AS(train_all(options, make_backend, print), FileError);
   CHECK_FALSE(std::filesystem::exists(options.json));
 }
 
