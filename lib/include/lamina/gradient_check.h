@@ -46,7 +46,8 @@ LAMINA_API std::string to_string(const GradientReport&);
 
 /// Compares the gradients of L = <output, r>, for a random r, with central differences of fourth order
 /// (L(-2h) - 8 L(-h) + 8 L(h) - L(2h)) / 12h, for every parameter and every input but labels and ids, which are drawn
-/// once. f64 sees errors of a millionth. In f32 roundoff hides what is below some hundredths of a tensor's gradient.
+/// once. f64 sees errors of a millionth; of a ten-thousandth, along directions in which L is much curved. In f32
+/// roundoff hides what is below some hundredths of a tensor's gradient.
 /// The tolerance of each difference is the sum of two bounds:
 /// - of its curvature: its distance from (L(h) - L(-h)) / 2h, whose error is greater;
 /// - of roundoff: 6 e / h. L is off by e, and the weights of the formula sum to 1.5, with a margin of 4. e is measured
