@@ -20,10 +20,10 @@ def can_import(python, modules):
     return done.returncode == 0
 
 
-def version(python):
-    """The version of PyTorch that an interpreter has."""
-    done = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True,
-                          check=False)
+def version(python, engine):
+    """The version of an engine that an interpreter has."""
+    done = subprocess.run([python, "-c", f"import {engine}; print({engine}.__version__)"], capture_output=True,
+                          text=True, check=False)
     return done.stdout.strip().split("+")[0]
 
 
@@ -40,8 +40,7 @@ def find(engine, modules, named=(), folder=""):
     found = found or [python for python in USUAL if can_import(python, modules)][:1]
     if not found:
         tried = f"none of {', '.join((*named, *USUAL))} can import {modules}"
-        raise NoPython(f"{tried}. bench/get-peers installs torch, onnxruntime and openvino; --python names an "
-                       f"interpreter that has {engine}")
+        raise NoPython(f"{tried}. bench/get-peers installs {engine}; --python names an interpreter that has it")
     return found
 
 

@@ -81,12 +81,12 @@ class Variant:
     layout: str = "nchw"
     path: str = ""     # the directory of cuDNN
     python: str = ""   # the interpreter of a peer
-    version: str = ""  # of PyTorch, where several race
+    version: str = ""  # of the engine, where several race
 
     @property
     def name(self):
-        """What files and messages call it: the word, with the version where several PyTorchs race."""
-        return self.word.replace("torch", f"torch-{self.version}", 1) if self.version else self.word
+        """What files and messages call it: the word, with the version where several of an engine race."""
+        return self.word.replace(self.engine, f"{self.engine}-{self.version}", 1) if self.version else self.word
 
     @property
     def ours(self):
@@ -219,7 +219,7 @@ def with_pythons(variants, named, folder):
         several = len(pythons_of[variant.engine]) > 1
         versions = []
         for python in pythons_of[variant.engine]:
-            version = pythons.version(python) if several else ""
+            version = pythons.version(python, variant.engine) if several else ""
             versions.append(version)
             number = f"#{versions.count(version)}" if versions.count(version) > 1 else ""
             found.append(dataclasses.replace(variant, python=python, version=version + number))

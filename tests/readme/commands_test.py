@@ -19,7 +19,7 @@ ELSEWHERE = (  # what needs more than this machine has, and who tests it
     (r"cmake .*(<folder>|BUILD_TESTS=OFF)|cmake -S app", "tests/install"),
     (r"scp|lamina-gpu/|bench/gpu/pack", "a machine with a GPU; tests/gpu"),
     (r"bench/get-|.*--(cudnn=DIR1|backend=cudnn)", "the network, and a GPU; tests/bench/fetch, tests/peers"),
-    (r"bench/race/race", "other programs; tests/peers"),
+    (r"bench/race/race|mkdir f|echo ", "other programs; tests/peers"),
     (r"bench/imdb-to-ids|.*--data ", "data to download; tests/data_sets"),
     (r"git worktree|ln -s|for ", "two builds; tests/bench/compare_test.cpp"),
 )
@@ -45,7 +45,7 @@ def commands(page):
                 yield re.sub(r" +# .*", "", lines).strip()
                 lines = ""
     for question in re.findall(r"^\| [^|]*\? \| `([^`]+)`", page, re.M):
-        yield question.replace("BEFORE AFTER", "results/before results/after")
+        yield question.replace("BEFORE AFTER", "results/before results/after").replace(r"\|", "|")
 
 
 def run(command, folder, seconds):
