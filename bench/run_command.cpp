@@ -24,12 +24,10 @@ constexpr const char* names_help =
     "  net/<net>/<forward|backward|total|inference>/<backend>/<f32|f64>/<layout>/batch:<n>\n"
     "  layer/<net>/<node>/<forward|backward_data|backward_params>/<backend>/<algorithm>/<f32|f64>/<layout>/batch:<n>\n"
     "  setup/<net>/<device|graph|plan|first_pass>/<backend>/<f32|f64>/<layout>/batch:<n>\n"
-    "  train/<workload>/epoch/<backend>/<f32|f64>/<layout>/batch:<n>\n"
     "After these, where it is not the default: /image:<n> /instruction_set:<name> /width_divisor:<n>\n"
     "/onnx_extents:<name=n,...> /onnx_output:<name> /graph /cold /recompute /unfused /softmax:<0|1>\n"
     "/input_gradient:<0|1> /accumulate:<0|1> /deterministic /max_error:<e> /workspace_limit:<bytes> /measured "
-    "/choices\n"
-    "/synthetic:<share>\n\n"
+    "/choices\n\n"
     "Google Benchmark's other flags do what they do there: --benchmark_report_aggregates_only,\n"
     "--benchmark_display_aggregates_only, --benchmark_enable_random_interleaving, --benchmark_counters_tabular,\n"
     "--benchmark_color, --benchmark_context=KEY=VALUE,..., --benchmark_perf_counters, --v, and where the version has\n"
@@ -105,12 +103,6 @@ Action run_command(CLI::App& app) {
                "Rows net/...: forward and backward each recorded as a CUDA graph, and its launch timed")
       ->group(what);
   app.add_flag("--cold", options->cold, "Rows layer/...: each pass begins with empty caches")->group(what);
-  app.add_option("--data", options->train_data, "Rows train/...: folder of the real files; default: synthetic sets")
-      ->check(CLI::ExistingDirectory)
-      ->group(what);
-  app.add_option("--share", options->train_share, "Rows train/...: of the synthetic samples; default: 0.1")
-      ->check(above_zero(1))
-      ->group(what);
   app.add_option("--weights", options->weights, "A safetensors file to load; default: random numbers")
       ->check(CLI::ExistingFile)
       ->group(what);

@@ -45,18 +45,6 @@ RowKey layer_key(const Config& c, std::string_view node, std::string_view pass, 
   return key;
 }
 
-RowKey train_key(const Config& c, const RunOptions& options) {
-  PlanningSettings settings = options;
-  settings.net.image = 0;  // of networks
-  RowKey key = key_of("train", c, "epoch", settings);
-  if (options.plan.keep == Keep::cheap) key.differs.emplace_back("recompute", "");
-  if (!options.plan.fuse) key.differs.emplace_back("unfused", "");
-  add_limits(key, options.plan.choice);
-  if (options.plan.choice.measure) key.differs.emplace_back("measured", "");
-  if (options.train_data.empty()) key.differs.emplace_back("synthetic", fmt::format("{:g}", options.train_share));
-  return key;
-}
-
 std::vector<bool> pick(const std::vector<std::string>& names, const std::string& filter, const std::string& left_out) {
   constexpr std::size_t longest = 4096;  // std::regex uses the stack for each character
   if (names.empty()) throw UsageError("there are no rows: " + left_out);

@@ -16,8 +16,6 @@ RowKey net_key(const Config&, std::string_view part, const RunOptions&);
 /// "layer/resnet50/layer1.0.conv1/forward/eigen/direct/f32/nchw/batch:16"
 RowKey layer_key(const Config&, std::string_view node, std::string_view pass, std::string_view algorithm,
                  const RunOptions&);
-/// "train/mnist_mlp/epoch/eigen/f32/nchw/batch:128/synthetic:0.1"
-RowKey train_key(const Config&, const RunOptions&);
 
 /// By name, which of the rows the expression (as std::regex reads it, found anywhere in the name) picks; after a "-",
 /// the others; "all": each. Throws UsageError for a bad expression, for one that picks nothing, with the nearest names

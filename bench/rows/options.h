@@ -19,14 +19,12 @@ struct RunOptions : PlanningSettings {
   std::optional<std::string> filter{};
   std::filesystem::path out{};  ///< of the rows as JSON; empty: none
   Screen out_format = Screen::json, screen = Screen::console;
-  std::string time_unit{};             ///< of all rows; empty: by the kind of the row
-  std::filesystem::path weights{};     ///< of networks; empty: random ones
-  std::filesystem::path train_data{};  ///< folder of real files for rows train/...; empty: synthetic sets
-  double train_share = 0.1;            ///< of a synthetic set's samples
-  bool cuda_graph = false;             ///< a network's passes recorded once and launched whole
-  bool cold = false;                   ///< layers begin with empty caches
-  bool table = false;                  ///< print the table of the published form
-  bool quick = false;                  ///< only three networks
+  std::string time_unit{};          ///< of all rows; empty: by the kind of the row
+  std::filesystem::path weights{};  ///< of networks; empty: random ones
+  bool cuda_graph = false;          ///< a network's passes recorded once and launched whole
+  bool cold = false;                ///< layers begin with empty caches
+  bool table = false;               ///< print the table of the published form
+  bool quick = false;               ///< only three networks
 };
 
 }  // namespace lamina::bench

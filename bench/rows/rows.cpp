@@ -11,7 +11,6 @@
 
 #include "bench/measure/rerun.h"
 #include "lamina/error.h"
-#include "lamina/workloads.h"
 
 namespace lamina::bench {
 
@@ -28,24 +27,14 @@ std::vector<Row> rows_of(Group group, const std::function<RowKey(std::string_vie
 
 std::string rerun_of(const Row& row, const RunOptions& options) {
   PlanningSettings settings = options;
-  Config c = row.group->config;
   std::vector<std::string> more = passes_flag(options.passes);
-  const auto add_value = [&](const char* flag, const auto& value) {
-    more.push_back(fmt::format("{}={}", flag, value));
-  };
-  if (row.key.what == "layer" || row.key.what == "train") settings.plan.choices.clear();
+  if (row.key.what == "layer") settings.plan.choices.clear();
   if (row.key.what == "layer" && options.cold) more.emplace_back("--cold");
-  if (row.key.what == "train") {
-    c.batch = 0;  // that of the workload
-    if (!options.train_data.empty()) add_value("--data", options.train_data.string());
-    if (options.train_data.empty() && options.train_share != RunOptions().train_share)
-      add_value("--share", options.train_share);
-  }
   if (row.key.what == "net") {
     if (options.cuda_graph) more.emplace_back("--cuda_graph");
-    if (!options.weights.empty()) add_value("--weights", options.weights.string());
+    if (!options.weights.empty()) more.push_back("--weights=" + options.weights.string());
   }
-  return rerun_row(row.name, c, settings, more);
+  return rerun_row(row.name, row.group->config, settings, more);
 }
 
 std::vector<Row> all_rows(Session& session, const RunOptions& options, std::string* left_out) {
@@ -90,13 +79,6 @@ std::vector<Row> all_rows(Session& session, const RunOptions& options, std::stri
   for_each_config(setup_rows);  // before anything else has opened a library or warmed it up
   for_each_config(net_rows);
   for_each_config(layer_rows);
-  if (!options.net.onnx.empty()) return rows;
-  for (const std::string& backend : session.backends.names())
-    for (const Workload& workload : workloads())
-      for (const DType dtype : options.configs.dtypes)
-        for (const Layout layout : options.configs.layouts)
-          if (!named || std::ranges::find(options.networks, workload.name) != options.networks.end())
-            add(train_rows(session, options, {std::string(workload.name), backend, dtype, layout, workload.batch}));
   return rows;
 }
 
@@ -107,8 +89,6 @@ void check_files_are_used(const std::vector<Row>& rows, const RunOptions& option
   if (!options.weights.empty() && !any("net"))
     throw UsageError(
         "--weights is of rows net/..., and none is picked: rows layer/... and setup/... draw their numbers");
-  if (!options.train_data.empty() && !any("train"))
-    throw UsageError("--data is of rows train/..., and none is picked: add --benchmark_filter=^train/");
   if (!options.plan.choices.empty() && !any("net") && !any("setup"))
     throw UsageError("--choices is of whole networks, and no such row is picked: rows layer/... name their algorithms");
 }

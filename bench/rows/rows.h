@@ -31,9 +31,8 @@ class GroupRun {
   virtual MemoryReport memory() const = 0;
   virtual std::vector<double> bytes() const { return {}; }               ///< by part, where the plan's calls have them
   virtual std::map<std::string, double> counters() const { return {}; }  ///< beside the time; in place of others' names
-  virtual std::optional<Work> work() const { return {}; }  ///< of a pass, where only the measurement knows; of one part
-  virtual std::string note() const { return {}; }          ///< what the rows have to say of themselves
-  virtual std::string algorithm() const { return {}; }     ///< that was taken, where there is one
+  virtual std::string note() const { return {}; }                        ///< what the rows have to say of themselves
+  virtual std::string algorithm() const { return {}; }                   ///< that was taken, where there is one
 };
 
 /// What is measured as one, and whose passes feed a row for each part: forward, backward and total of a network.
@@ -68,7 +67,6 @@ struct Outcome {
   std::vector<std::vector<Sample>> samples;  ///< by part, then pass
   std::vector<double> bytes{};               ///< by part, as the plan's calls have them; empty: those of Work
   MemoryReport memory{};
-  std::optional<Work> work{};                ///< unset: as the group has it
   std::map<std::string, double> counters{};  ///< of the measurement
   std::string note, algorithm;
   double peak_flops_per_second = 0;              ///< of the backend and type, per second; 0: not known
@@ -95,7 +93,6 @@ void check_files_are_used(const std::vector<Row>&, const RunOptions&);
 std::vector<Row> net_rows(Session&, const RunOptions&, const Config&);
 std::vector<Row> layer_rows(Session&, const RunOptions&, const Config&);
 std::vector<Row> setup_rows(Session&, const RunOptions&, const Config&);
-std::vector<Row> train_rows(Session&, const RunOptions&, const Config&);  ///< the network is a workload
 
 /// Makes a row of each part.
 std::vector<Row> rows_of(Group, const std::function<RowKey(std::string_view part)>& key);

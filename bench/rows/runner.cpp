@@ -38,7 +38,6 @@ OpenGroup::OpenGroup(Session& session, const Group& group, Outcome& outcome, Mac
   run_ = group.open();
   outcome.memory = run_->memory();
   outcome.bytes = run_->bytes();
-  outcome.work = run_->work();
   if (with_peak)
     outcome.peak_flops_per_second = session.peaks.of(group.config.backend, group.config.dtype).flops_per_second;
   if (!group.first_calls) beside_.begin();

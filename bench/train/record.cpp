@@ -13,16 +13,18 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// As `run` names the row of the same training; with what the user set for a network that is no workload.
-RowKey key_of(const std::string& name, const PreparedWorkload& ready, const TrainOptions& options, std::uint64_t seed) {
-  RunOptions rows;
-  rows.backends = options.backends;
-  rows.train_data = options.data;
-  rows.train_share = options.share;
-  rows.net.onnx = options.onnx;
-  rows.net.onnx_settings = options.onnx_settings;
+/// "train/mnist_mlp/epoch/eigen/f32/nchw/batch:128/synthetic:0.1": with the share of a synthetic set, and with what the
+/// user set for a network that is no workload.
+RowKey training_key(const std::string& name, const PreparedWorkload& ready, const TrainOptions& options,
+                    std::uint64_t seed) {
+  PlanningSettings settings;
+  settings.backends = options.backends;
+  settings.net.onnx = options.onnx;
+  settings.net.onnx_settings = options.onnx_settings;
   RowKey key =
-      train_key({name, options.backend, options.dtype, Layout::nchw, ready.graph.node("labels").shape.n}, rows);
+      bench::key_of("train", {name, options.backend, options.dtype, Layout::nchw, ready.graph.node("labels").shape.n},
+                    "epoch", settings);
+  if (options.data.empty()) key.differs.emplace_back("synthetic", fmt::format("{:g}", options.share));
   if (options.table_updates == TableUpdates::lazy) key.differs.emplace_back("table_updates", "lazy");
   if (!options.optimiser.empty()) key.differs.emplace_back("optimiser", options.optimiser);
   if (options.learning_rate > 0) key.differs.emplace_back("learning_rate", fmt::format("{}", options.learning_rate));
@@ -68,7 +70,7 @@ void Record::begin(const std::string& name, const std::filesystem::path* onnx, c
                    const TrainOptions& options, std::uint64_t seed, int epochs,
                    const std::vector<EpochResult>& before) {
   if (!wanted()) return;
-  key_ = key_of(name, ready, options, seed);
+  key_ = training_key(name, ready, options, seed);
   data_ = ready.data;
   samples_ = samples_of(ready);
   epochs_ = epochs;

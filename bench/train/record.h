@@ -9,7 +9,7 @@
 #include "bench/io/result_file.h"
 #include "bench/machine/backends.h"
 #include "bench/measure/row_key.h"
-#include "bench/rows/epochs.h"
+#include "epochs.h"
 #include "train.h"
 
 namespace lamina::bench {

@@ -34,20 +34,6 @@ TEST_CASE("a row's name leaves out the defaults") {
   REQUIRE(to_string(plan_key("setup", resnet50, "plan", options)) == "setup/resnet50/plan/eigen/f32/nchw/batch:16");
 }
 
-TEST_CASE("the name of a training's row says how much of the synthetic set it is, and nothing on real files") {
-  RunOptions options;
-  const Config c{"mnist_mlp", "eigen", DType::f32, Layout::nchw, 128};
-  CHECK(to_string(train_key(c, options)) == "train/mnist_mlp/epoch/eigen/f32/nchw/batch:128/synthetic:0.1");
-  options.train_share = 0.02;
-  options.net.image = 64;  // of networks
-  options.net.width_divisor = 4;
-  CHECK(to_string(train_key(c, options)) ==
-        "train/mnist_mlp/epoch/eigen/f32/nchw/batch:128/width_divisor:4/synthetic:0.02");
-  options.train_data = "mnist";
-  options.net.width_divisor = 1;
-  CHECK(to_string(train_key(c, options)) == "train/mnist_mlp/epoch/eigen/f32/nchw/batch:128");
-}
-
 TEST_CASE("what differs from the default is in the name") {
   RunOptions options;
   options.net.image = 224;

@@ -85,7 +85,7 @@ void set_failure(Outcome& outcome, const std::exception& error) {
 
 std::map<std::string, double> counters_of(const Row& row, const Outcome& outcome, const Sample& sample) {
   std::map<std::string, double> counters;
-  const Work work = outcome.work.value_or(row.work());
+  const Work work = row.work();
   const auto rate = [&](const char* name, double amount) {
     if (amount > 0 && sample.seconds > 0) counters[name] = amount / sample.seconds;
   };
@@ -162,7 +162,6 @@ Json row_entry(const Row& row, const Outcome& outcome, std::int64_t row_number, 
 }
 
 benchmark::TimeUnit unit_of(const Row& row) {
-  if (row.key.what == "train") return benchmark::kSecond;
   return row.group->layers > 0 ? benchmark::kMicrosecond : benchmark::kMillisecond;
 }
 

@@ -23,7 +23,6 @@ struct Workload {
   std::string_view source;  ///< one line of provenance
   int batch, epochs;
   std::int64_t samples;         ///< for training, in the published set
-  std::int64_t forward_macs;    ///< multiply-adds of one sample's forward pass
   std::string_view optimiser;   ///< of named_optimiser
   double learning_rate, decay;  ///< of inverse_time
   bool drop_last;

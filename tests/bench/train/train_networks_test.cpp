@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "bench/rows/epochs.h"
+#include "bench/train/epochs.h"
 #include "bench/train/network.h"
 #include "bench/train/train.h"
 #include "lamina/data.h"

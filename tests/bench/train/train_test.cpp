@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "bench/race/serve/training.h"
-#include "bench/rows/rows.h"
 #include "bench/train/lines.h"
 #include "bench/train/screen.h"
 #include "bench/train/train.h"
@@ -75,24 +74,6 @@ TEST_CASE("epochs are rows of the result file, one training after another") {
   const std::string table = printed.substr(printed.rfind("training "));
   INFO(table);
   CHECK(std::count(table.begin(), table.end(), '\n') == 5);
-}
-
-TEST_CASE("rows of epochs have each its own loss, and a file of run those of a file of train") {
-  const test::Folder folder;
-  const std::string flags = "--backend=eigen --share=0.002 ";
-  const auto rows =
-      test::run_bench(flags + "--benchmark_filter=^train/mnist_mlp --passes=2 --benchmark_out=" + folder.file("a"));
-  CAPTURE(rows.said);
-  REQUIRE(rows.status == 0);
-  const auto train = test::run_bench("train mnist_mlp --share=0.002 --epochs=3 --json=" + folder.file("b"));
-  REQUIRE(train.status == 0);
-  const auto timed = test::read(folder.file("a"))["benchmarks"], all = test::read(folder.file("b"))["benchmarks"];
-  for (std::size_t i = 0; i < 2; ++i)  // the first epoch warms up
-    for (const char* field :
-         {"name", "key", "epoch", "samples", "loss", "accuracy", "validation_loss", "label", "time_unit"}) {
-      CAPTURE(i, field);
-      CHECK(timed[i][field] == all[i + 1][field]);
-    }
 }
 
 TEST_CASE("a training in a race is served by epochs, and its batches are files for the other sides") {
@@ -176,45 +157,4 @@ TEST_CASE("a target is reached at the end of the first epoch that has it") {
 TEST_CASE("a run's file has the columns of the posts' logs, and nothing for what was not validated") {
   CHECK(run_csv({epoch(0, 3.5, .25, .5, .75), epoch(1, 2, .125, .625, none)}) ==
         "epoch,elapsed,loss,acc,val_loss,val_acc\n0,3.5,0.25,0.5,1.25,0.75\n1,2,0.125,0.625,,\n");
-}
-
-TEST_CASE("a training's row is an epoch after a first one, with loss, accuracy and the epoch's work") {
-  RunOptions options;
-  options.train_share = 0.005;
-  options.net.width_divisor = 16;
-  Session session(options);
-  for (const Workload& known : workloads()) {
-    CAPTURE(known.name);
-    const Config c{std::string(known.name), "eigen", DType::f32, Layout::nchw, known.batch};
-    const std::vector<Row> rows = train_rows(session, options, c);
-    REQUIRE(rows.size() == 1);
-    const auto measurement = rows[0].group->open();
-    const std::vector<Sample> samples = measurement->pass();
-    REQUIRE(samples.size() == 1);
-    CHECK(samples[0].seconds > 0);
-    CHECK(samples[0].cpu_seconds > 0);
-    std::map<std::string, double> counters = samples[0].counters;
-    CHECK(counters.at("epoch") == 1);
-    CHECK(counters.at("loss") > 0);
-    CHECK(counters.contains("validation_accuracy") == (known.name != "lstm_text"));
-    CHECK(counters.at("samples_per_second") >= counters.at("samples") / samples[0].seconds);
-    CHECK(measurement->note().starts_with("synthetic "));
-    const Work work = measurement->work().value();
-    CHECK(work.images == counters.at("samples"));
-    CHECK(work.images == Approx(0.005 * static_cast<double>(known.samples)).margin(known.batch));
-    CHECK(work.flops > 0);
-    CHECK(measurement->memory().total() > 0);
-  }
-}
-
-TEST_CASE("what is known of a workload before it is made is its network's") {
-  for (const char* name : {"mnist_mlp", "mnist_cnn", "cifar10_cnn"}) {
-    CAPTURE(name);
-    const Graph graph = nets::build(name, {.batch = 1, .softmax = false});
-    double macs = 0;
-    for (const Node& node : graph.nodes())
-      if (std::holds_alternative<Conv>(node.op) || std::holds_alternative<FullyConnected>(node.op))
-        macs += static_cast<double>(node.shape.image()) * static_cast<double>(node.params.at(0).image());
-    CHECK(static_cast<double>(workload(name).forward_macs) == macs);
-  }
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What rows of epochs have, of `run` and of `train --json`.
+// What rows of epochs have.
 
 #include <cstdint>
 #include <map>
