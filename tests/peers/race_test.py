@@ -226,7 +226,7 @@ class Networks(Fakes):
     def test_a_peer_that_is_not_here_is_named_with_what_installs_it(self):
         for words, status in (((), 77), (("--python", "/bin/false"), 1)):
             done, result = self.race("--peers", "openvino", "--modes", "inference", *words, status=status)
-            text = "'/bin/false' can import nothing" if words else "interpreter that has openvino"
+            text = "'/bin/false' can import nothing" if words else "--python names an interpreter that has it"
             self.assertIn(text, done.stderr)
             self.assertEqual((result, self.asked()), (None, []))
 
