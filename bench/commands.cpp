@@ -129,8 +129,7 @@ Action compare(CLI::App& app) {
   add_share(
       app, "--fail-if-slower,--fail_if_slower", [options](double share) { options->rules.fail_if_slower = share; },
       "Exit status 3 if a row is slower by more, fails in B alone, or is missing there; 4 if there are too few "
-      "processes "
-      "to say");
+      "processes to say");
   add_share(
       app, "--smallest", [options](double share) { options->rules.smallest = share; },
       "The change to find; within it rows are equal; default: 2%");
@@ -294,8 +293,7 @@ constexpr Command all[] = {
     {"memory", "What training and inference take at a batch, by kind; the largest batch within --memory_limit", memory},
     {"describe",
      "Layers: name, op, output, parameters, multiply-adds, bytes per image; with --backend, each layer's algorithms, "
-     "and "
-     "why they are taken",
+     "and why they are taken",
      describe},
     {"networks", "The networks there are: names, images, sources", networks},
     {"devices", "Processor and GPUs: what they are, and what they were measured to reach", devices},

@@ -2,7 +2,6 @@
 
 #include "program.h"
 
-#include <benchmark/benchmark.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -106,10 +105,7 @@ std::function<int()> parse(CLI::App& app, int argc, const char* const* argv, con
 int run_arguments(int argc, char** argv, const MakeBackend& make) {
   CLI::App app{about, "lamina_bench"};
   try {
-    const std::function<int()> chosen = parse(app, argc, argv, make);
-    int only_the_name = 1;
-    benchmark::Initialize(&only_the_name, argv);
-    return chosen();
+    return parse(app, argc, argv, make)();
   } catch (const CLI::CallForHelp&) {
     fmt::print("{}", app.help());
     return 0;

@@ -2,7 +2,6 @@
 // What is measured, and what becomes of many of them.
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -26,7 +25,6 @@ struct Sample {
   Launches launches = Launches::none;
   DeviceState state{};                              ///< of the device, read when the work had ended
   double peak_flops_per_second = 0, clock_mhz = 0;  ///< of the processor's units beside it; 0: not measured
-  std::map<std::string, double> counters{};         ///< what else is known of this piece alone: an epoch's loss
 };
 
 double mean(const std::vector<double>&);

@@ -16,6 +16,7 @@
 #include "lib/plan/run/update.h"
 #include "lib/support/busy_guard.h"
 #include "lib/support/near.h"
+#include "lib/support/scaled_pair.h"
 #include "lib/support/shortest.h"
 
 namespace lamina {
@@ -219,13 +220,7 @@ std::uint64_t Plan::updates() const { return body().updates; }
 void Plan::set_updates(std::uint64_t now) { body().updates = now; }
 
 void Plan::scale_loss(double share) {
-  Update set;  // p = 0 p + share g
-  set.shrink = 0;
-  set.rate = -share;
-  set.count = set.lazy_row = 2;  // a row: packs may be longer
-  set.p = output_gradient().data;
-  set.g = body().loss_scale();
-  body().backend->update(set);
+  body().backend->update(scaled_pair(output_gradient().data, body().loss_scale(), DType::f32, share));
 }
 
 LossScale Plan::loss_scale() const {

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "lamina/error.h"
+#include "lib/support/scaled_pair.h"
 
 namespace lamina::training {
 
@@ -72,14 +73,8 @@ Scores::Scores(Device& device, DType dtype, std::int64_t batches)
 void Scores::clear(Device& device) { device.fill(rows_.data(), 0, rows_.size_bytes()); }
 
 void Scores::keep(Backend& backend, const Tensor& output, std::int64_t batch) {
-  Update copy;  // p = 0 p + g: a copy on the device
-  copy.shrink = 0;
-  copy.rate = -1;
-  copy.dtype = dtype_;
-  copy.count = copy.lazy_row = 2;  // a row: packs may be longer. Where both are 0 it keeps the zeros of clear()
-  copy.p = static_cast<std::byte*>(rows_.data()) + static_cast<std::size_t>(2 * batch) * size_of(dtype_);
-  copy.g = output.data;
-  backend.update(copy);
+  auto* const row = static_cast<std::byte*>(rows_.data()) + static_cast<std::size_t>(2 * batch) * size_of(dtype_);
+  backend.update(scaled_pair(row, output.data, dtype_, 1));  // two zeros stay those of clear()
 }
 
 Tensor Scores::rows(std::int64_t count) const {

@@ -221,11 +221,7 @@ TEST_CASE("plans of random graphs in half precision have the same bits whatever 
     for (const DType dtype : half_types()) {
       const Graph graph = random_graph(dice, dice(3, 14));
       Options options = in(dtype, static_cast<std::uint64_t>(round));
-      options.fuse = dice.chance(0.7);
-      options.keep = dice.chance(0.5) ? Keep::cheap : Keep::all;
-      options.input_gradient = dice.chance(0.6);
-      options.accumulate_parameters = dice.chance(0.5);
-      options.mode = dice.chance(0.15) ? Mode::inference : Mode::training;
+      draw_options(dice, options);
       Options apart = options;
       apart.keep = Keep::all;
       apart.keep_values = true;

@@ -72,11 +72,7 @@ TEST_CASE("a plan of a random graph computes what a plan without fusion, sharing
   for (int round = 0; round < 30; ++round) {
     const Graph graph = random_graph(dice, dice(3, 14));
     Options options{.dtype = DType::f64};
-    options.fuse = dice.chance(0.7);
-    options.keep = dice.chance(0.5) ? Keep::cheap : Keep::all;
-    options.input_gradient = dice.chance(0.6);
-    options.accumulate_parameters = dice.chance(0.5);
-    options.mode = dice.chance(0.15) ? Mode::inference : Mode::training;
+    draw_options(dice, options);
     Options plain_options = options;
     plain_options.fuse = false;
     plain_options.keep = Keep::all;

@@ -17,8 +17,8 @@
     return {text: digits(time.ms), number: time.ms, note, title, rerun: time.run, under: true};
   };
 
-  /// How many times as fast as another machine: what lamina_bench compare found where both took turns; else the ratio of
-  /// the medians alone.
+  /// How many times as fast as another machine: what lamina_bench compare found where both took turns; else the ratio
+  /// of the medians alone.
   const speedCell = (time, other, base) => {
     if (!time || !base) return "";
     const {ratio, low, high} = (time.turns || {})[data.machines.indexOf(other)] || {ratio: base.ms / time.ms};

@@ -110,7 +110,6 @@ std::map<std::string, double> counters_of(const Row& row, const Outcome& outcome
   reading("temperature_c", sample.state.temperature_c);
   reading("power_w", sample.state.power_w);
   for (const auto& [name, value] : outcome.counters) counters[name] = value;
-  for (const auto& [name, value] : sample.counters) counters[name] = value;
   return counters;
 }
 

@@ -26,14 +26,14 @@ constexpr std::pair<char, const char*> marks[] = {
 
 constexpr const char* legend =
     "Engines in order of preference, after the bar those of the fallback list; letters: t tensor cores, d inputs "
-    "rounded "
-    "to a shorter type, r sums in a shorter type, w Winograd, f FFT, n not the same bits on every run, c compiled when "
+    "rounded to a shorter type, r sums in a shorter type, w Winograd, f FFT, n not the same bits on every run, c "
+    "compiled when "
     "first used.\nConfigs: configurations of mode A + of the fallback list. MiB: workspace of the first pick.\n";
 
 constexpr const char* caution =
     "Asked without a device: engines that would be compiled at run time may be missing, that an engine is proposed "
-    "does "
-    "not prove that its plan builds, and the device's properties are written by hand. Engine numbers mean something "
+    "does not prove that its plan builds, and the device's properties are written by hand. Engine numbers mean "
+    "something "
     "within one version of cuDNN only.";
 
 std::string marked(const Json& engine) {

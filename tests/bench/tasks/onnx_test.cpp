@@ -44,6 +44,15 @@ class TinyFile {
   test::Folder folder_;
 };
 
+/// A file of one operator that is not supported.
+void write_unsupported(const std::filesystem::path& path) {
+  const test::Model model{.nodes = {test::node("Unheard", {"x"}, {"y"})},
+                          .initializers = {},
+                          .inputs = {test::value("x", {0, 1, 8, 8})},
+                          .outputs = {test::value("y", {})}};
+  test::write(path, test::bytes_of(model));
+}
+
 }  // namespace
 
 TEST_CASE("a network of a file is described by the name of its file") {
@@ -264,11 +273,7 @@ TEST_CASE("what can only infer is planned with --inference") {
 TEST_CASE("of several files those that can be read are timed, and one that is refused is named") {
   const TinyFile file;
   const test::Folder folder;
-  const test::Model other{.nodes = {test::node("Unheard", {"x"}, {"y"})},
-                          .initializers = {},
-                          .inputs = {test::value("x", {0, 1, 8, 8})},
-                          .outputs = {test::value("y", {})}};
-  test::write(folder / "other.onnx", test::bytes_of(other));
+  write_unsupported(folder / "other.onnx");
   const std::string run = "run --backend=eigen --passes=1 --batch=1 --benchmark_filter=net/.*/inference --onnx=";
   const test::Ended both = test::run_bench(run + folder.file("other.onnx") + "," + file.path().string());
   CAPTURE(both.said);
@@ -302,11 +307,7 @@ TEST_CASE("a sweep refuses sizes for a file, and a file that cannot be read, onc
 TEST_CASE("a sweep that leaves out a file with an operator that is not supported ends well, and has it in its file") {
   const TinyFile file;
   const test::Folder folder;
-  const test::Model other{.nodes = {test::node("Unheard", {"x"}, {"y"})},
-                          .initializers = {},
-                          .inputs = {test::value("x", {0, 1, 8, 8})},
-                          .outputs = {test::value("y", {})}};
-  test::write(folder / "other.onnx", test::bytes_of(other));
+  write_unsupported(folder / "other.onnx");
   test::write(folder / "junk.onnx", "junk");
   const auto sweep = [&](const std::string& second) {
     const std::string out = folder.file(second + ".json");

@@ -230,4 +230,12 @@ Graph random_graph(Dice& dice, int size) {
   return std::move(builder).finish();
 }
 
+void draw_options(Dice& dice, Options& options) {
+  options.fuse = dice.chance(0.7);
+  options.keep = dice.chance(0.5) ? Keep::cheap : Keep::all;
+  options.input_gradient = dice.chance(0.6);
+  options.accumulate_parameters = dice.chance(0.5);
+  options.mode = dice.chance(0.15) ? Mode::inference : Mode::training;
+}
+
 }  // namespace lamina::test

@@ -58,7 +58,7 @@ struct Chunks {
     const std::int64_t step = of == Of::images ? tensor.pitch : of == Of::channels ? tensor.shape.plane() : 0;
     return moved(tensor, k * extent * step);
   }
-  /// Likewise of a parameter, its gradient or state: an element for each channel, or the same for all chunks.
+  /// The part of a parameter, its gradient or state: an element for each channel, or the same for all chunks.
   Tensor parameter(const Tensor& tensor, int k) const {
     if (of != Of::channels) return tensor;
     Tensor part = moved(tensor, std::int64_t{k} * extent);
