@@ -5,8 +5,8 @@
 
 namespace lamina {
 
-/// The update that writes p = factor g, of two numbers. It is one of a row, as a dense update is of whole packs. So where
-/// both numbers of g are 0, p stays as it is.
+/// The update that writes p = factor g, of two numbers. It is one of a row, as a dense update is of whole packs. So
+/// where both numbers of g are 0, p stays as it is.
 inline Update scaled_pair(void* p, void* g, DType dtype, double factor) {
   Update update;
   update.shrink = 0;
