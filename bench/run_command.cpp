@@ -21,9 +21,9 @@ namespace {
 constexpr const char* names_help =
     "bench/race/versions compares versions of cuDNN, or builds of lamina_bench, by the same rows.\n\n"
     "Names of rows, which --benchmark_filter (a regular expression) picks from:\n"
-    "  net/<net>/<forward|backward|total|inference>/<backend>/<f32|f64>/<layout>/batch:<n>\n"
-    "  layer/<net>/<node>/<forward|backward_data|backward_params>/<backend>/<algorithm>/<f32|f64>/<layout>/batch:<n>\n"
-    "  setup/<net>/<device|graph|plan|first_pass>/<backend>/<f32|f64>/<layout>/batch:<n>\n"
+    "  net/<net>/<forward|backward|total|inference>/<backend>/<type>/<layout>/batch:<n>\n"
+    "  layer/<net>/<node>/<forward|backward_data|backward_params>/<backend>/<algorithm>/<type>/<layout>/batch:<n>\n"
+    "  setup/<net>/<device|graph|plan|first_pass>/<backend>/<type>/<layout>/batch:<n>\n"
     "After these, where it is not the default: /image:<n> /instruction_set:<name> /width_divisor:<n>\n"
     "/onnx_extents:<name=n,...> /onnx_output:<name> /graph /cold /recompute /unfused /softmax:<0|1>\n"
     "/input_gradient:<0|1> /accumulate:<0|1> /deterministic /max_error:<e> /workspace_limit:<bytes> /measured "
@@ -66,13 +66,10 @@ Action run_command(CLI::App& app) {
                      "Only rows whose names hold a match of this expression, or with - before it the others");
   filter->group(rows);
   app.add_option("--benchmark_out", options->out, "File for the rows, every sample in it")->group(rows);
-  const std::vector<std::pair<std::string, Screen>> forms = {
-      {"console", Screen::console}, {"json", Screen::json}, {"csv", Screen::csv}};
-  choose<Screen>(app.add_option("--benchmark_out_format", options->out_format, "Form of the file; default: json"),
-                 forms)
+  const Names<Screen> forms = {{"console", Screen::console}, {"json", Screen::json}, {"csv", Screen::csv}};
+  add_choice(app, "--benchmark_out_format", options->out_format, forms, "Form of the file; default: json")->group(rows);
+  add_choice(app, "--benchmark_format", options->screen, forms, "Form of standard output; default: console")
       ->group(rows);
-  auto* screen = app.add_option("--benchmark_format", options->screen, "Form of standard output; default: console");
-  choose<Screen>(screen, forms)->group(rows);
   app.add_option("--benchmark_time_unit", options->time_unit,
                  "Unit of all times; default: us of layers, ms of networks")
       ->check(CLI::IsMember({"ns", "us", "ms", "s"}))

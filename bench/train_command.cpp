@@ -38,13 +38,11 @@ Action train_command(CLI::App& app) {
   app.add_option("--seeds", options->seeds, "Trainings of each: with --seed, and as many seeds after it; default: 1")
       ->check(CLI::Range(1, 1000))
       ->group(run);
-  auto* dtype = app.add_option_function<int>(  // of the type itself CLI11 cannot make a text
-      "--dtype", [options](int number) { options->dtype = static_cast<DType>(number); }, "Element type; default: f32");
-  choose<DType>(dtype, {{"f32", DType::f32}, {"f64", DType::f64}})->group(run);
-  auto* tables = app.add_option_function<int>(
-      "--table_updates", [options](int number) { options->table_updates = static_cast<TableUpdates>(number); },
-      "Updates of embeddings: dense, as published, or lazy: only rows with a gradient; default: dense");
-  choose<TableUpdates>(tables, {{"dense", TableUpdates::dense}, {"lazy", TableUpdates::lazy}})->group(run);
+  add_choice(app, "--dtype", options->dtype, dtypes, "Element type; default: f32")->group(run);
+  add_choice(app, "--table_updates", options->table_updates,
+             {{"dense", TableUpdates::dense}, {"lazy", TableUpdates::lazy}},
+             "Updates of embeddings: dense, as published, or lazy: only rows with a gradient; default: dense")
+      ->group(run);
   app.add_option("--loader_threads", options->loader_threads, "Threads that prepare batches; default: 1")
       ->check(CLI::Range(0, 256))
       ->group(run);

@@ -120,14 +120,12 @@ void add_networks(CLI::App& app, std::vector<std::string>& networks, NetSettings
 }
 
 void add_format(CLI::App& app, Format& format) {
-  choose<Format>(app.add_option("--format", format, "Form of the tables"),
-                 {{"text", Format::text}, {"csv", Format::csv}});
+  add_choice(app, "--format", format, {{"text", Format::text}, {"csv", Format::csv}}, "Form of the tables");
 }
 
 void add_screen(CLI::App& app, Screen& screen) {
-  choose<Screen>(app.add_option("--benchmark_format", screen, "What standard output gets"),
-                 {{"console", Screen::console}, {"json", Screen::json}})
-      ->group("Rows");
+  const Names<Screen> forms = {{"console", Screen::console}, {"json", Screen::json}};
+  add_choice(app, "--benchmark_format", screen, forms, "What standard output gets")->group("Rows");
 }
 
 void add_out(CLI::App& app, std::filesystem::path& file) {
@@ -180,17 +178,15 @@ void add_place(CLI::App& app, PlanningSettings& settings, const char* of_backend
   auto& [backends, net, configs, plan] = settings;
   add_list(app, "--backend", backends.names, of_backends);
   add_layout(app, configs);
-  choose<DType>(add_list(app, "--dtype", configs.dtypes, "Element types; default: f32"),
-                {{"f32", DType::f32}, {"f64", DType::f64}});
+  choose<DType>(add_list(app, "--dtype", configs.dtypes, "Element types; default: f32"), dtypes);
   add_processor(app, backends);
   add_cudnn(app, backends.cudnn);
   add_bytes(app, "--memory_limit", backends.memory_limit, 1,
             "Most memory of a backend, as 4GiB or 500MB: a plan beyond it is out of memory")
       ->group(what);
-  auto* math = app.add_option_function<int>(  // of the type itself CLI11 cannot make a text
-      "--math", [&choice = plan.choice](int number) { choice.math = static_cast<Math>(number); },
-      "Math of products; default: strict");
-  choose<Math>(math, {{"strict", Math::strict}, {"tf32", Math::tf32}})->group(algorithms);
+  add_choice(app, "--math", plan.choice.math, {{"strict", Math::strict}, {"tf32", Math::tf32}},
+             "Math of products; default: strict")
+      ->group(algorithms);
   app.add_flag("--deterministic", plan.choice.deterministic, "Only algorithms with the same bits on every run")
       ->group(algorithms);
   add_bytes(app, "--workspace_limit", plan.choice.workspace_limit, 0,
@@ -209,10 +205,8 @@ void add_plan(CLI::App& app, PlanningSettings& settings, const char* of_backends
   add_place(app, settings, of_backends, measured_error);
   add_batch(app, settings.configs);
   add_size(app, settings.net);
-  choose<Keep>(
-      app.add_option("--keep", plan.keep,
-                     "Values kept for backward: all, or cheap (those that are cheap to compute again are dropped)"),
-      {{"all", Keep::all}, {"cheap", Keep::cheap}})
+  add_choice(app, "--keep", plan.keep, {{"all", Keep::all}, {"cheap", Keep::cheap}},
+             "Values kept for backward: all, or cheap (those that are cheap to compute again are dropped)")
       ->group(what);
   app.add_flag("!--unfused", plan.fuse, "No fusion: every op runs alone")->group(what);
   add_optional(app, "--input_gradient,!--no_input_gradient", plan.input_gradient,

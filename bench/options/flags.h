@@ -14,9 +14,12 @@
 
 namespace lamina::bench {
 
+template <class T>
+using Names = std::initializer_list<std::pair<const char*, T>>;
+
 /// Lets an option take the names of values, which --help shows.
 template <class T>
-CLI::Option* choose(CLI::Option* option, const std::vector<std::pair<std::string, T>>& known) {
+CLI::Option* choose(CLI::Option* option, const Names<T>& known) {
   std::vector<std::string> names;
   std::vector<std::pair<std::string, int>> numbers;  // as which CLI11 reads any enumeration
   for (const auto& [name, value] : known) {
@@ -27,6 +30,16 @@ CLI::Option* choose(CLI::Option* option, const std::vector<std::pair<std::string
   to_number.description("");
   return option->transform(to_number)->transform(CLI::IsMember(names, CLI::ignore_case));  // the last one sees it first
 }
+
+/// An option whose value is one of these. CLI11 alone cannot make a text of such a type.
+template <class T>
+CLI::Option* add_choice(CLI::App& app, const char* name, T& to, const Names<T>& known, const char* text) {
+  auto* option = app.add_option_function<int>(
+      name, [&to](int number) { to = static_cast<T>(number); }, text);
+  return choose(option, known);
+}
+
+constexpr Names<DType> dtypes = {{"f64", DType::f64}, {"f32", DType::f32}, {"f16", DType::f16}, {"bf16", DType::bf16}};
 
 constexpr const char* every_backend = "Backends; default: every one that can run here (cuda-host only by name)";
 

@@ -110,16 +110,21 @@ void add_rows(TextTables& tables, const Frontier& frontier, const FastestNet& ne
   }
 }
 
-/// How many algorithms the table leaves out.
+/// How many algorithms the table leaves out, and why one of them could not run.
 std::string left_out(const Frontier& frontier) {
-  int beaten = 0, refused = 0, shown = 0;
+  int beaten = 0, refused = 0;
+  std::string why;
   for (const FrontierLine& line : frontier.lines) {
     const std::vector<Candidate>& all = line.tuning.candidates;
     const std::vector<bool> stays = not_beaten(all);
-    for (std::size_t i = 0; i < all.size(); ++i) ++(!all[i].ran() ? refused : stays[i] ? shown : beaten);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (!all[i].ran())
+        ++refused, why = " (" + all[i].refused + ")";
+      else
+        beaten += stays[i] ? 0 : 1;
   }
-  return fmt::format("Not shown: {} beaten by another, {} that could not run. --format=csv has them all.\n", beaten,
-                     refused);
+  return fmt::format("Not shown: {} beaten by another, {} that could not run{}. --format=csv has them all.\n", beaten,
+                     refused, why);
 }
 
 std::string limits_text(const Limits& limits) {

@@ -423,6 +423,9 @@ class Check {
 GradientReport check_gradients(const Graph& graph, Backend& backend, const Options& options, const GradientCheck& how) {
   if (options.mode == Mode::inference)
     throw UsageError("check_gradients: there are no gradients in inference mode; use Mode::training");
+  if (is_half(options.dtype))
+    throw UsageError("check_gradients: values are rounded to " + std::string(to_string(options.dtype)) +
+                     ", so their differences say nothing; use f64 or f32");
   if (!(how.step >= 0) || how.directions < 1)
     throw UsageError("check_gradients: step must not be negative and directions at least 1");
   Options with_inputs = options;

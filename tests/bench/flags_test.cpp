@@ -1,6 +1,7 @@
 // Which flags go together, and what is said of those that do not.
 
 #include <fstream>
+#include <map>
 
 #include "ended.h"
 #include "lamina/choice_cache.h"
@@ -13,7 +14,7 @@ namespace {
 
 /// What is typed, how it ends, and words of what it says.
 struct Line {
-  const char* command;
+  std::string command;
   int status;
   const char* words;
 };
@@ -75,7 +76,8 @@ TEST_CASE("wrong use ends with status 2, and words on what is wrong and what is 
       {"$bench --batch=0", 2, "--batch"},
       {"$bench --threads=two", 2, "--threads"},
       {"$bench --max_error=-1", 2, "--max_error"},
-      {"$bench --dtype=f16", 2, "f32,f64"},
+      {"$bench --dtype=f8", 2, "f64,f32,f16,bf16"},
+      {"$bench check mnist_mlp --dtype=bf16", 2, "check_gradients: values are rounded to bf16"},
       {"$bench networks --format=xml", 2, "text,csv"},
       {"$bench --math=fast", 2, "strict"},
       {"$bench --choices=none.json", 2, "none.json"},
@@ -143,6 +145,26 @@ TEST_CASE("wrong use ends with status 2, and words on what is wrong and what is 
       {"printf 'batch_norm --input=2x8x5x5\n%.0s' 1 2 >g; $bench layers g", 2, "batch_norm of 2x8x5x5 twice"},
       {"echo '# none' >g; $bench layers g", 2, "g has no line of a layer"},
   });
+}
+
+TEST_CASE("every verb with a type takes halves, and refuses them in one line where a backend has none") {
+  for (const auto& [verb, words] : std::map<std::string, const char*>{
+           {"run --batch=2 --passes=1 mnist_mlp", "net/mnist_mlp/total/eigen/bf16/nchw/batch:2"},
+           {"ledger --batch=2 --passes=1 mnist_mlp", "mnist_mlp on eigen, batch 2, bf16"},
+           {"frontier --batch=2 --passes=1 --width_divisor=8 mnist_mlp", "mnist_mlp on eigen, batch 2, bf16"},
+           {"memory --batch=2 mnist_mlp", "mnist_mlp on eigen, batch 2, bf16"},
+           {"describe --batch=2 mnist_mlp", "mnist_mlp on eigen, batch 2, bf16"},
+           {"sweep --batch=2 --passes=1 --benchmark_out=$RANDOM.json mnist_mlp", "mnist_mlp on eigen, bf16 nchw"},
+           {"fully_connected --input=2x8x1x1 --outputs=3 --passes=1", "fully_connected(3) of 2x8x1x1, bf16"},
+           {"train --epochs=1 --share=0.01 mnist_mlp", "epoch 1/1"}})
+    check_lines({{"$bench " + verb + " --dtype=bf16 --backend=eigen", 0, words},
+                 {"$bench " + verb + " --dtype=bf16 --backend=cuda-host 2>&1 | grep 'cuda-host: fully_connected('", 0,
+                  "): no bf16; it computes in f32 and f64"}});
+  check_lines({{"$bench memory mnist_cnn --backend=eigen --dtype=bf16 --max_error=0.001", 1,
+                "eigen: conv(32, 3x3): values of bf16 are rounded by a relative error of up to 0.00390625, not 0.001"},
+               {"$bench $rows --dtype=bf16 --benchmark_out=a.json; $bench $rows --dtype=f16 --benchmark_out=b.json; "
+                "$bench compare a.json b.json",
+                2, "no row in common"}});
 }
 
 TEST_CASE("outputs that cannot be written, and files that cannot be read, end with words, and no row is lost") {

@@ -191,6 +191,8 @@ TEST_CASE("differences refuse inference and a step that is negative") {
   options.mode = Mode::inference;
   CHECK_THROWS_AS(check_gradients(small_net(), oracle(), options), UsageError);
   CHECK_THROWS_AS(check_gradients(small_net(), oracle(), {}, {.step = -1}), UsageError);
+  CHECK_THROWS_WITH(check_gradients(small_net(), oracle(), {.dtype = DType::bf16}),
+                    Catch::Matchers::ContainsSubstring("values are rounded to bf16"));
 }
 
 TEST_CASE("differences agree in nets with nothing but kinks, for every seed", "[random]") {

@@ -59,7 +59,7 @@ LAMINA_API std::string to_string(const GradientReport&);
 /// A kink is found by comparing the signs before every ReLU, the winners of every max pooling and, of every cross
 /// entropy, the largest logits and what is clipped, in an unfused twin of the plan. The step is halved up to ten times
 /// until there is none; where one is left, the place is skipped and counted. Running statistics and dropout steps are
-/// restored before each run. Throws what Plan throws, and UsageError in inference mode.
+/// restored before each run. Throws what Plan throws, and UsageError in inference mode and in half precision.
 LAMINA_API GradientReport check_gradients(const Graph&, Backend&, const Options&, const GradientCheck& = {});
 
 }  // namespace lamina

@@ -40,7 +40,8 @@ double measured(Pool& pool, const RegisterSums<T>& sums) {
 }  // namespace
 
 double peak_flops_per_second(Pool& pool, const InstructionSet& set, DType dtype) {
-  return with_type(dtype, [&]<class T>() { return measured(pool, set.sums<T>()); });
+  const DType computes = is_half(dtype) ? DType::f32 : dtype;  // its arithmetic
+  return with_type(computes, [&]<class T>() { return measured(pool, set.sums<T>()); });
 }
 
 }  // namespace lamina::eigen
