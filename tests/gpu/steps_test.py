@@ -34,8 +34,22 @@ class Plan(unittest.TestCase):
                                      "resnet50 beside PyTorch, f32", "resnet50 beside PyTorch, TF32"])
         self.assertLess(sum(step.seconds for step in found[:8]), 300)
         parts = [names.index(name) for name in ("convolution, cuda", "alexnet beside PyTorch, f32",
-                                                "ledger of resnet50, cuda", "memcheck, smoke test")]
+                                                "alexnet beside PyTorch, TF32", "ledger of resnet50, cuda",
+                                                "memcheck, smoke test")]
         self.assertEqual(parts, sorted(parts))
+
+    def test_a_call_of_nine_minutes_has_every_suite_and_the_races_of_five_networks(self):
+        found, left = [], 540
+        for step in plan():  # as run-all does it
+            if step.seconds <= left:
+                found.append(step.name)
+                left -= step.seconds
+        self.assertLessEqual({f"{net} beside PyTorch, f32" for net in ("resnet50", "alexnet", "vgg16", "inception_v1",
+                                                                      "vgg19")}, set(found))
+        self.assertLessEqual({f"{suite}, cuda" for suite in ("tiles of every size", "convolution", "other ops", "plans",
+                                                             "training", "networks against eigen")}, set(found))
+        self.assertLessEqual({f"{suite}, cudnn" for suite in ("convolution", "other ops", "networks against eigen")},
+                             set(found))
 
     def test_every_step_can_end_within_a_call_of_ten_minutes(self):
         for step in plan():
