@@ -30,7 +30,6 @@ Sample Stopwatch::time(const std::function<void()>& work) {
 }
 
 CallStopwatch::CallStopwatch(Plan& plan, bool hide, bool cold) : plan_(&plan) {
-  constexpr std::size_t twice_a_cache = std::size_t{256} << 20;  // of the GPUs so far
   if (cold) other_ = Buffer(plan.backend().device(), twice_a_cache);
   if (hide) held_.emplace(plan.backend().device());
   for (std::size_t i = 0; i < plan.calls().size(); ++i) timers_.push_back(plan.backend().device().timer());

@@ -1,11 +1,14 @@
 #pragma once
 // Timing without the host's launches: the device's queue is held while the host enqueues the timed work.
 
+#include <cstddef>
 #include <functional>
 
 #include "lamina/device.h"
 
 namespace lamina {
+
+constexpr std::size_t twice_a_cache = std::size_t{256} << 20;  ///< of the GPUs so far: a write of it empties them
 
 /// Times without the host's launches. An idle device reaches the first mark before the host has enqueued the
 /// work, so the time between the marks includes the host's launches. Therefore the queue is held first, for about twice

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "lamina/error.h"
 #include "lamina/plan.h"
@@ -91,6 +92,19 @@ TEST_CASE("algorithms are ranked by the device's time, not by the host's to laun
   RaceBackend unqueued(ways);  // a device that cannot be held shows what it sees
   CHECK(taken_by(unqueued) == all("one call"));
   CHECK(unqueued.device().holds.empty());
+}
+
+TEST_CASE("on a device with a queue a run finds in its caches what the rest of the lent memory leaves there") {
+  std::size_t written = 0;
+  const auto resident = [&](int) { return std::exchange(written, 0) == (1 << 16) - plain_bytes ? 2e-3 : 5e-4; };
+  const std::vector<Way> ways = {{"steady", always(1e-3)}, {"resident", resident}};
+  RaceBackend queued(ways);
+  queued.device().longest = 5e-3;
+  queued.device().at_fill = [&](std::size_t bytes) { written = bytes; };
+  CHECK(taken_by(queued) == all("steady"));
+  RaceBackend unqueued(ways);  // a processor's caches are as the unit leaves them
+  unqueued.device().at_fill = queued.device().at_fill;
+  CHECK(taken_by(unqueued) == all("resident"));
 }
 
 TEST_CASE("what differs by less than the noise keeps the rule's order") {
