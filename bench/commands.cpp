@@ -92,7 +92,7 @@ Action frontier(CLI::App& app) {
   return measure_algorithms(app, options);
 }
 
-/// Of one layer, by the name of its op, or of a file's.
+/// Measures one layer, by the name of its op, or those of a file.
 Action layers(CLI::App& app) {
   auto options = std::make_shared<FrontierOptions>();
   (app.get_name() == "layers" ? add_layer_file : add_layer)(app, options->net.layers);
@@ -133,10 +133,12 @@ Action compare(CLI::App& app) {
   add_share(
       app, "--smallest", [options](double share) { options->rules.smallest = share; },
       "The change to find; within it rows are equal; default: 2%");
-  app.add_flag("--any_load", options->rules.any_load, "Judge rows that other programs disturbed, too");
+  app.add_flag("--any_load", options->rules.any_load, "Judge rows that other programs disturbed, too")
+      ->excludes(paired);
   app.add_flag("--cpu_time", options->rules.cpu_time,
                "Compare processor time in place of duration: for a machine on which other programs run");
-  app.add_flag("--other_machine", options->other_machine, "Compare files of different machines or threads");
+  app.add_flag("--other_machine", options->other_machine, "Compare files of different machines or threads")
+      ->excludes(paired);
   add_format(app, options->format);
   add_out(app, options->out);
   return [options](const MakeBackend&) { return compare_files(*options, print_now); };
@@ -194,8 +196,10 @@ Action memory(CLI::App& app) {
 Action describe(CLI::App& app) {
   auto options = with_networks<DescribeOptions>(app);
   add_plan(app, *options, "Backends whose algorithms to print; without it the layers are printed");
-  add_inference(app, options->plan)->needs("--backend");
+  add_inference(app, options->plan);
   add_choices(app, options->plan);
+  for (const char* of_plans : {"--inference", "--measure", "--choices", "--keep", "--unfused"})
+    app.get_option(of_plans)->needs("--backend");
   return [options](const MakeBackend& make) {
     check(*options);
     if (options->backends.names.empty()) return printed(describe(*options));

@@ -38,7 +38,7 @@ constexpr const char* about =
 constexpr const char* exits =
     "`lamina_bench SUBCOMMAND --help` has the flags.\n"
     "Exit status: 0, or 1 (a row failed, or a file could not be written), 2 (wrong use), 130 or 143 (interrupted);\n"
-    "of compare also 3 (slower than the limit).";
+    "of compare also 3 (slower than the limit), 4 (too few samples to say).";
 
 /// Throws UsageError for what the subcommand does not take; the message names those that do. The flags of Google
 /// Benchmark, which `run` hands to it, are its to judge.

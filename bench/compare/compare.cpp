@@ -163,10 +163,7 @@ Json json_of(const Comparison& comparison, const CompareRules& rules) {
                         {"first_seconds", row.first_seconds},
                         {"seconds", row.seconds}};
     if (row.first_seconds > 0 && row.seconds > 0) json.update(times);
-    if (comparison.paired)
-      json["rounds"] = row.processes;
-    else
-      json["first_processes"] = row.first_processes;
+    if (!comparison.paired) json["first_processes"] = row.first_processes;
     json["processes"] = row.processes;
     if (row.fewest_processes > 0) json["processes_wanted"] = comparison.processes_wanted(row, rules.smallest);
     json["disturbed"] = row.disturbed;

@@ -21,8 +21,7 @@
 namespace lamina::bench {
 namespace {
 
-constexpr double max_foreign_load = 0.15;  // share of all processors: above it the load decides, not the program
-constexpr double gate_strictness = 50;     // a gate may be wrong so many times less often than the verdict `slower`
+constexpr double gate_strictness = 50;  // a gate may be wrong so many times less often than the verdict `slower`
 
 constexpr const char* not_in_second = "not in the second";
 
@@ -125,8 +124,8 @@ void compare_processes(ComparedRow& row, const SideRow& first, const SideRow& se
   row.scatter = std::sqrt(correlation) * std::max(spread_of(a), spread_of(b));
   decide(row, first, second, inflate(unpaired_ratio_interval(a, b, level_of_gate(level)), correlation), rules);
   if (!row.is_undecided()) return;
-  row.reason =
-      fmt::format("{} and {} processes; {} more needed", row.first_processes, row.processes, row.missing_processes());
+  row.reason = fmt::format("{} and {} processes; {} more needed for an interval", row.first_processes, row.processes,
+                           row.missing_processes());
   if (row.disturbed > 0)
     row.reason += fmt::format(" ({} disturbed: other programs took up to {:.0f} % of the processors)", row.disturbed,
                               100 * std::max(first.others_share, second.others_share));
@@ -155,9 +154,9 @@ void compare_rounds(ComparedRow& row, const SideRow& first, const SideRow& secon
     decide(row, first, second, inflate(row.ratio, wider * wider), rules);
   }
   if (row.verdict != Verdict::inconclusive) return;
-  row.reason = row.missing_processes() > 0
-                   ? fmt::format("{} rounds have both; {} more needed", a.size(), row.missing_processes())
-                   : "the rounds differ too much: more of them, or a quieter machine";
+  row.reason = row.missing_processes() > 0 ? fmt::format("{} rounds have both; {} more needed for an interval",
+                                                         a.size(), row.missing_processes())
+                                           : "the rounds differ too much: more of them, or a quieter machine";
 }
 
 /// The row without its times: judged, if it is missing or fails.

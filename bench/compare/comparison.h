@@ -21,6 +21,9 @@ struct CompareRules {
   bool cpu_time = false;  ///< the processor time of a pass in place of its duration; then other programs may run
 };
 
+/// The share of all processors above which the load of other programs decides, not the program.
+constexpr double max_foreign_load = 0.15;
+
 /// How many times the closest samples of both sides differ where they are called slower or faster without an interval.
 /// The processes of a virtual machine were seen to differ by a factor of 2.1.
 constexpr double far_apart = 3;

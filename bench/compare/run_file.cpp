@@ -36,8 +36,9 @@ double seconds_per(const std::string& unit) {
 void add_entry(std::map<std::string, RunRow>& rows, const Json& entry, bool paired) {
   if (entry.value("run_type", std::string("iteration")) != "iteration") return;
   const std::string name = entry.at("name").get<std::string>();
+  if (!entry.contains("key")) throw Wrong{name + " has no key"};
   RunRow& row = rows[name];
-  row.key = entry.at("key");
+  row.key = entry["key"];
   row.grade = entry.value("grade", row.grade);
   row.others_share = entry.value("others_share", row.others_share);
   row.rerun = entry.value("rerun", row.rerun);
@@ -149,7 +150,9 @@ RunFile read_run_file(const std::filesystem::path& path, bool may_be_empty) {
     for (const Json& ledger : document.value("ledgers", Json::array())) add_ledger(file, ledger);
   });
   if (file.rows.empty() && !may_be_empty)
-    throw FileError(fmt::format("{} holds no row; measure again, into a new file", path.string()));
+    throw FileError(fmt::format(
+        "{} holds no row with its passes: compare takes those of `run`, `sweep` and `ledger`, and no aggregates alone",
+        path.string()));
   return file;
 }
 

@@ -20,16 +20,10 @@
 #include "build.h"
 #include "devices.h"
 #include "lamina/error.h"
+#include "lib/support/system_file.h"
 
 namespace lamina::bench {
 namespace {
-
-std::string first_line(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
 
 /// The value of the first line "key : value" of a file of /proc, or nothing.
 std::string value_of(const char* path, const std::string& key) {

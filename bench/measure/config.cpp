@@ -4,12 +4,15 @@
 
 #include <fmt/format.h>
 
+#include "lamina/error.h"
 #include "networks.h"
 
 namespace lamina::bench {
 
 std::vector<Config> configs(Backends& backends, const ConfigSettings& settings, const NetSettings& net,
                             const std::vector<std::string>& names) {
+  if (settings.dtypes.size() > 1 || settings.layouts.size() > 1)
+    throw UsageError("this command takes one --dtype and one --layout; `run` and `sweep` take several");
   std::vector<Config> all;
   for (const std::string& name : names) {
     const Network its = network(name, net);

@@ -60,11 +60,12 @@ void add_variants(RowKey& key, const PlanningSettings& settings) {
   const auto flag = [&](const char* name, const std::optional<bool>& set, bool as_published) {
     if (set && *set != as_published) key.differs.emplace_back(name, *set ? "1" : "0");
   };
-  if (settings.plan.keep == Keep::cheap) key.differs.emplace_back("recompute", "");
+  const bool trains = key.part != "inference";  // which keeps nothing, and has no gradients
+  if (trains && settings.plan.keep == Keep::cheap) key.differs.emplace_back("recompute", "");
   if (!settings.plan.fuse) key.differs.emplace_back("unfused", "");
   flag("softmax", settings.net.softmax, published.softmax);
-  flag("input_gradient", settings.plan.input_gradient, published.input_gradient);
-  flag("accumulate", settings.plan.accumulate, published.accumulate);
+  if (trains) flag("input_gradient", settings.plan.input_gradient, published.input_gradient);
+  if (trains) flag("accumulate", settings.plan.accumulate, published.accumulate);
   add_limits(key, settings.plan.choice);
   if (settings.plan.choice.measure) key.differs.emplace_back("measured", "");
   if (!settings.plan.choices.empty()) key.differs.emplace_back("choices", "");

@@ -87,7 +87,7 @@ CLI::Validator above_zero(double most) {
             const double number = std::strtod(word.c_str(), &end);
             return *end == '\0' && number > 0 && number <= most
                        ? ""
-                       : fmt::format("{} is not above 0{}", word, most < 2 ? " and at most 1" : "");
+                       : fmt::format("{} is no number above 0{}", word, most < 2 ? " and at most 1" : "");
           },
           "above 0"};
 }
@@ -121,11 +121,6 @@ void add_networks(CLI::App& app, std::vector<std::string>& networks, NetSettings
 
 void add_format(CLI::App& app, Format& format) {
   add_choice(app, "--format", format, {{"text", Format::text}, {"csv", Format::csv}}, "Form of the tables");
-}
-
-void add_screen(CLI::App& app, Screen& screen) {
-  const Names<Screen> forms = {{"console", Screen::console}, {"json", Screen::json}};
-  add_choice(app, "--benchmark_format", screen, forms, "What standard output gets")->group("Rows");
 }
 
 void add_out(CLI::App& app, std::filesystem::path& file) {
@@ -250,7 +245,8 @@ void check(const BackendSettings& backends, bool measures) {
   const auto& names = backends.names;
   if (!backends.instruction_set.empty() && !names.empty() &&
       std::find(names.begin(), names.end(), "eigen") == names.end())
-    throw UsageError("--instruction_set is of eigen, which --backend does not name; name it too, or leave out the set");
+    throw UsageError(
+        "--instruction_set applies to eigen, which --backend does not name; name it too, or leave out the set");
   if (!backends.choice_cache.empty() && !backends.instruction_set.empty() && !measures)
     throw UsageError(
         "--choice_cache keeps what is measured, and --instruction_set leaves nothing to measure: give --measure too, or"

@@ -47,10 +47,9 @@ CLI::Option* add_passes(CLI::App&, int& passes);
 CLI::Validator above_zero(double most = std::numeric_limits<double>::max());
 /// A share as "3%".
 CLI::Option* add_share(CLI::App&, const char* names, const std::function<void(double)>& take, const char* text);
-/// Those of the files of --onnx are added to them, and the layers.
+/// The positional names. Those of the files of --onnx, and the layers, are added to them.
 void add_networks(CLI::App&, std::vector<std::string>& networks, NetSettings&);
 void add_format(CLI::App&, Format&);
-void add_screen(CLI::App&, Screen&);
 /// --benchmark_out.
 void add_out(CLI::App&, std::filesystem::path& file);
 /// --onnx, with `text`, and how the files are read: --onnx_extents, --onnx_output.

@@ -28,7 +28,7 @@ CLI::Option* add_numbers(CLI::App& app, const char* name, std::size_t least, std
       const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), numbers.emplace_back());
       if (error != std::errc() || end != part.data() + part.size()) numbers.resize(most + 1);
     }
-    if (numbers.size() < least || numbers.size() > most)
+    if (numbers.size() < least || numbers.size() > most || word.ends_with('x'))
       throw CLI::ValidationError(name, fmt::format("takes {}, not \"{}\"", form, word));
     take(numbers);
   };

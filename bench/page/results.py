@@ -251,9 +251,9 @@ def parse(content):
     if not isinstance(document, dict) or not any(name in document for name in LISTS):
         raise Damaged(f"not a result file of Lamina: it has none of {', '.join(LISTS)}")
     context = document.get("context")
-    version = context.get("lamina_format", "1 or older") if isinstance(context, dict) else "1 or older"
+    version = context.get("lamina_format", "1 or older, or of another program") if isinstance(context, dict) else "1 or older"
     if version != FORMAT:
-        raise Damaged(f"of format {str(version)[:20]}; this bench/report reads format {FORMAT}: run it again")
+        raise Damaged(f"of format {str(version)[:40]}; this bench/report reads format {FORMAT}: run it again")
     error = jsonschema.exceptions.best_match(validator().iter_errors(document))
     if error:
         path = error.json_path.removeprefix("$.") if error.absolute_path else "the document"

@@ -88,7 +88,7 @@ void check_files_are_used(const std::vector<Row>& rows, const RunOptions& option
   };
   if (!options.weights.empty() && !any("net"))
     throw UsageError(
-        "--weights is of rows net/..., and none is picked: rows layer/... and setup/... draw their numbers");
+        "--weights applies to rows net/..., and none is picked: rows layer/... and setup/... draw their numbers");
   if (!options.plan.choices.empty() && !any("net") && !any("setup"))
     throw UsageError("--choices is of whole networks, and no such row is picked: rows layer/... name their algorithms");
 }

@@ -29,7 +29,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Of the rows that are asked for, those that the filter picks.
+/// The rows that are asked for and that the filter picks.
 std::vector<Row> picked(Session& session, const RunOptions& options) {
   std::string left_out;
   std::vector<Row> rows = all_rows(session, options, &left_out);
@@ -48,7 +48,7 @@ int list_rows(Session& session, const RunOptions& options) {
   return 0;
 }
 
-/// The library's own, for a file.
+/// The library's reporter of this form, for a file.
 std::unique_ptr<benchmark::BenchmarkReporter> text_reporter(Screen form) {
   if (form == Screen::console) return std::make_unique<benchmark::ConsoleReporter>(benchmark::ConsoleReporter::OO_None);
   BENCHMARK_DISABLE_DEPRECATED_WARNING
@@ -63,11 +63,10 @@ void announce(const Progress& progress, const Runner& runner, Session& session, 
   });
   if (options.table && options.backends.names.empty() && !missing.empty())
     fmt::print(stderr, "Left out on this machine: {} (\"left_out\" in the file says why)\n", fmt::join(missing, ", "));
-  const std::string& backend = runner.rows().front().group->config.backend;
   const std::size_t groups = runner.outcomes().size();
-  const double seconds = progress.left_seconds();
-  fmt::print(stderr, "{} measurement{}, each of one pass to warm up and {} timed{}\n", groups, groups == 1 ? "" : "s",
-             options.noise > 0 ? "as many as it takes" : fmt::format("{}", passes_on(backend, options.passes)),
+  const bool counted = options.noise == 0 && options.min_time == 0;
+  const double seconds = counted ? progress.left_seconds() : 0;
+  fmt::print(stderr, "{} measurement{}, each after one pass to warm up{}\n", groups, groups == 1 ? "" : "s",
              seconds > 0 ? fmt::format(": about {} in all", seconds_text(seconds)) : "");
 }
 
@@ -83,7 +82,7 @@ int measure_rows(Session& session, const RunOptions& options) {
   Runner runner(session, std::move(rows), options, progress);
   announce(progress, runner, session, options);
 
-  // Of the file, and of standard output as JSON.
+  // The documents of the file, and of standard output as JSON.
   std::array documents = {ResultFile(options.out_format == Screen::json ? out : ""), ResultFile("")};
   Json context = start_context(session.backends);
   add_peaks(context, session.peaks);

@@ -93,7 +93,6 @@ void Runner::run(std::span<const Row> rows, int repetitions, benchmark::Benchmar
 
 int Runner::settle(std::span<const Row> rows) {
   using Clock = std::chrono::steady_clock;
-  constexpr std::size_t least = 6;  // fewer have no interval of 95 %
   const double seconds = options_->min_time > 0 ? options_->min_time : longest_settling;
   const auto end = Clock::now() + std::chrono::duration<double>(seconds);
   const Outcome& outcome = outcomes_.at(rows.front().group.get());
@@ -101,11 +100,16 @@ int Runner::settle(std::span<const Row> rows) {
     const Interval median = median_interval(seconds_of(outcome.samples[row.part]));
     return (median.high - median.low) / 2 <= options_->noise * median.middle;
   };
-  std::size_t passes = 0, next_look = least;
+  std::size_t passes = 0, next_look = fewest_samples;
   while (passes < most_passes && measure(rows.front(), passes++) && Clock::now() < end) {
     if (passes < next_look) continue;
     if (std::ranges::all_of(rows, is_known)) break;
     next_look = passes + 1 + passes / 16;  // each look sorts all samples
+  }
+  if (interrupted() == 0 && outcome.failure.empty() && !std::ranges::all_of(rows, is_known)) {
+    progress_->clear();
+    fmt::print(stderr, "{}: not known to {:g} % after {} passes; a longer --benchmark_min_time gives it more\n",
+               rows.front().group->title, 100 * options_->noise, passes);
   }
   return static_cast<int>(passes);
 }
@@ -123,7 +127,7 @@ void Runner::iterate(const Row& row, std::size_t& next, benchmark::State& state)
     state.SkipWithError(again ? "Unsupported, as above" : outcome.failure.c_str());
     return;
   }
-  // Of a row whose passes failed later, the library must not know (1.7 ends the process): the report does.
+  // The library must not know that a row failed after its first passes (1.7 ends the process): the report does.
   const bool lost = its.size() < wanted;
   auto sample = its.begin();
   for ([[maybe_unused]] auto _ : state) state.SetIterationTime(lost ? options_->min_time : (sample++)->seconds);

@@ -7,13 +7,13 @@
 
 #include <algorithm>
 
+#include "bench/compare/comparison.h"
 #include "lib/tune/unpaired.h"
 
 namespace lamina::bench {
 namespace {
 
 constexpr double gain_that_counts = 0.05;
-constexpr double most_by_others = 0.15;  // as in a comparison
 
 std::vector<double> per_image(const SweepPoint& point) {
   std::vector<double> seconds = point.seconds;
@@ -127,7 +127,7 @@ std::optional<Answer> odd_batches(const std::vector<SweepPoint>& points) {
 std::string load_text(const std::vector<SweepPoint>& points) {
   double most = 0;
   for (const SweepPoint& point : points) most = std::max(most, point.others_share);
-  if (most <= most_by_others) return {};
+  if (most <= max_foreign_load) return {};
   return fmt::format(" Not sure: other programs took up to {:.0f} % of the processors during these points.",
                      100 * most);
 }

@@ -14,7 +14,6 @@ namespace lamina::bench {
 struct SweepOptions : RunOptions {
   SweepOptions() { configs.batches.clear(); }  // unset: doubled until out of memory
 
-  std::vector<std::string> networks{};
   std::vector<int> thread_counts{};       ///< empty: doubled, up to all
   std::vector<int> images{};              ///< empty: the one of --image
   std::vector<std::string> algorithms{};  ///< empty: by rule

@@ -16,7 +16,6 @@ class TimeLeft {
   void done(const std::string& point, double seconds);  ///< measured, or failed, in so many seconds
   void drop(const std::string& point);                  ///< it is in the file, or is left out
 
-  std::size_t points_left() const { return planned_.size(); }
   /// 0: nothing is left, or nothing was measured yet.
   double seconds(double longest_pass) const;
 

@@ -72,7 +72,7 @@ std::vector<std::string> cells(const FrontierLine& line, const Candidate& one) {
   return text;
 }
 
-/// Of networks, or of layers that were given, which are alone.
+/// The columns of networks, or of layers that were given, which are alone.
 std::vector<TextTable::Column> columns(bool of_layers) {
   std::vector<TextTable::Column> all = {{"layer"},         {"layers", true},
                                         {"pass"},          {"algorithm"},
@@ -239,6 +239,8 @@ void frontiers(Session& session, const FrontierOptions& options, const Print& pr
       RowKey key = plan_key("frontier", c, mode_name(options.plan.mode), options);
       if (std::isfinite(limits.max_error))
         key.differs.emplace_back("max_measured_error", fmt::format("{:g}", limits.max_error));
+      if (const std::size_t limit = options.backends.memory_limit; limit != BackendSettings().memory_limit)
+        key.differs.emplace_back("memory_limit", fmt::format("{}", limit));
       std::vector<std::string> more = passes_flag(options.passes);
       if (std::isfinite(limits.max_error)) more.push_back(fmt::format("--max_measured_error={:g}", limits.max_error));
       results.add(frontier_json(key, frontier, net, limits), rerun("frontier", c, options, more));

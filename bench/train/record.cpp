@@ -13,17 +13,21 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// "train/mnist_mlp/epoch/eigen/f32/nchw/batch:128/synthetic:0.1": with the share of a synthetic set, and with what the
-/// user set for a network that is no workload.
-RowKey training_key(const std::string& name, const PreparedWorkload& ready, const TrainOptions& options,
-                    std::uint64_t seed) {
+PlanningSettings settings_of(const TrainOptions& options) {
   PlanningSettings settings;
   settings.backends = options.backends;
   settings.net.onnx = options.onnx;
   settings.net.onnx_settings = options.onnx_settings;
+  return settings;
+}
+
+/// "train/mnist_mlp/epoch/eigen/f32/nchw/batch:128/synthetic:0.1": with the share of a synthetic set, and with what the
+/// user set for a network that is no workload.
+RowKey training_key(const std::string& name, const PreparedWorkload& ready, const TrainOptions& options,
+                    std::uint64_t seed) {
   RowKey key =
       bench::key_of("train", {name, options.backend, options.dtype, Layout::nchw, ready.graph.node("labels").shape.n},
-                    "epoch", settings);
+                    "epoch", settings_of(options));
   if (options.data.empty()) key.differs.emplace_back("synthetic", fmt::format("{:g}", options.share));
   if (options.table_updates == TableUpdates::lazy) key.differs.emplace_back("table_updates", "lazy");
   if (!options.optimiser.empty()) key.differs.emplace_back("optimiser", options.optimiser);
@@ -33,28 +37,23 @@ RowKey training_key(const std::string& name, const PreparedWorkload& ready, cons
 }
 
 /// The command that trains the same again.
-std::string rerun_of(const std::string& name, const std::filesystem::path* onnx, const TrainOptions& options,
-                     std::uint64_t seed) {
-  std::vector<std::string> words = {"lamina_bench", "train", onnx != nullptr ? "--onnx=" + onnx->string() : name};
+std::string rerun_of(const std::string& name, const TrainOptions& options, std::uint64_t seed) {
+  std::vector<std::string> more;
   const TrainOptions usual;
   const auto add = [&](const char* flag, const auto& value, const auto& usual_value) {
-    if (value != usual_value) words.push_back(fmt::format("--{}={}", flag, value));
+    if (value != usual_value) more.push_back(fmt::format("--{}={}", flag, value));
   };
-  add("backend", options.backend, "");
   add("epochs", options.epochs, usual.epochs);
   add("data", options.data.string(), "");
   add("share", options.share, usual.share);
   add("seed", seed, usual.seed);
-  if (options.dtype != usual.dtype) words.push_back(fmt::format("--dtype={}", to_string(options.dtype)));
-  if (options.table_updates != usual.table_updates) words.emplace_back("--table_updates=lazy");
+  if (options.table_updates != usual.table_updates) more.emplace_back("--table_updates=lazy");
   add("batch", options.batch, usual.batch);
   add("optimiser", options.optimiser, "");
   add("learning_rate", options.learning_rate, usual.learning_rate);
   add("loader_threads", options.loader_threads, usual.loader_threads);
-  add("threads", options.backends.threads, usual.backends.threads);
-  add("instruction_set", options.backends.instruction_set, "");
-  add("cudnn", options.backends.cudnn, "");
-  return shell_line(words);
+  constexpr int as_added = 0;
+  return rerun("train", {name, options.backend, options.dtype, Layout::nchw, as_added}, settings_of(options), more);
 }
 
 }  // namespace
@@ -86,7 +85,7 @@ void Record::begin(const std::string& name, const std::filesystem::path* onnx, c
                    {"seed", seed},
                    {"epochs", epochs},
                    {"resumed_after", before.size()},
-                   {"rerun", rerun_ = rerun_of(name, onnx, options, seed)}};
+                   {"rerun", rerun_ = rerun_of(name, options, seed)}};
   if (onnx != nullptr) training["onnx"] = onnx->string();
   if (ready.optimum) training["best_possible"] = {{"loss", ready.optimum->loss}, {"accuracy", ready.optimum->accuracy}};
   file_.document["trainings"].push_back(std::move(training));

@@ -13,13 +13,14 @@ import tempfile
 
 BUSY_SECONDS = 20
 BUILD_SECONDS = 1800
+TOO_FEW = 4  # of compare: a reader has eight processes of each side, and here there is one
 INTERRUPTED = (130, -signal.SIGINT)
 ELSEWHERE = (  # what needs more than this machine has, and who tests it
     (r"tests/run", "it runs this test"),
     (r"cmake .*(<folder>|BUILD_TESTS=OFF)|cmake -S app", "tests/install"),
     (r"scp|lamina-gpu/|bench/gpu/pack", "a machine with a GPU; tests/gpu"),
     (r"bench/get-|.*--(cudnn=DIR1|backend=cudnn)", "the network, and a GPU; tests/bench/fetch, tests/peers"),
-    (r"bench/race/race|mkdir f|echo ", "other programs; tests/peers"),
+    (r"bench/race/race|mkdir f|echo '", "other programs; tests/peers"),
     (r"bench/imdb-to-ids|.*--data ", "data to download; tests/data_sets"),
     (r"git worktree|ln -s|for ", "two builds; tests/bench/compare_test.cpp"),
 )
@@ -61,6 +62,8 @@ def run(command, folder, seconds):
             process.wait(120)
             if process.returncode in INTERRUPTED:
                 process.returncode = 0
+        if "lamina_bench compare" in command and process.returncode == TOO_FEW:
+            process.returncode = 0
         said.seek(0)
         return process.returncode, said.read()
 

@@ -89,7 +89,8 @@ class Page(made.Case):
         self.assertEqual([list(one.sections)[0] for one in (empty, its)], ["networks"] * 2)
         self.assertEqual([name for name, one in its.sections.items() if not one["fill"]],
                          ["networks", "cost", "machine", "published"])
-        bad = "Test CPU: grades of rows (A to D): D: 3; load average 0.1 to 0.1."
+        bad = ("Test CPU: grades of rows (A to D): D: 3; load average 0.1 to 0.1. "
+               "More --passes, or a quieter machine, gives better ones.")
         self.assertEqual([one.data["warnings"] for one in (empty, its)], [[], [bad]])
 
     def test_without_a_usable_file_there_is_no_page_and_no_traceback(self):

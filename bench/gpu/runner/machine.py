@@ -48,7 +48,7 @@ def pythons():
 def find_torch(named):
     """(interpreter with PyTorch, folders that it imports from), or ("", []). Throws NotThere."""
     for python in [named] if named else pythons():
-        folders = ask(python, "-c", ASK_TORCH).split()
+        folders = ask(python, "-c", ASK_TORCH).splitlines()
         if folders:
             return python, folders
     if named:

@@ -48,7 +48,7 @@ const draw = async (name, spec) => {
     });
     views[name] = view;
     view.addEventListener("click", (event, item) => {
-      if (item && item.datum && item.datum.run) copyCommands(item.datum.run);
+      if (item && item.datum && item.datum.run) copy(item.datum.run);
     });
     // Vega names its lists by a word before them and not by a label of their own.
     for (const input of place.querySelectorAll(".vega-bind select, .vega-bind input"))

@@ -31,7 +31,7 @@ const say = (text) => {
 };
 
 /// Copies a text. Where the page of a file may not use the clipboard, the older way.
-const copy = async (text, what = text) => {
+const copy = async (text) => {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
@@ -41,17 +41,12 @@ const copy = async (text, what = text) => {
     document.execCommand("copy");
     area.remove();
   }
-  say(`Copied: ${what}`);
+  say(`Copied: ${text}`);
 };
 
-/// Copies commands, each a line. The page shows the first of them.
-const copyCommands = (lines) => {
-  const [first, ...others] = lines.split("\n");
-  copy(lines, others.length ? `${first}, and ${others.length} more` : first);
-};
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-run]");
-  if (button) copyCommands(button.dataset.run);
+  if (button) copy(button.dataset.run);
 });
 
 const copyButton = (command) =>

@@ -38,7 +38,8 @@ def warnings(model):
     for machine, runs in by_machine(model).items():
         letters = [one["grade"] for one in model.rows if one.run in runs and one.get("grade")]
         if "C" in letters or "D" in letters:
-            yield f"{machine}: grades of rows (A to D): {grades(letters)}{load_of(runs)}."
+            yield (f"{machine}: grades of rows (A to D): {grades(letters)}{load_of(runs)}. "
+                   "More --passes, or a quieter machine, gives better ones.")
 
 
 def title(run):

@@ -55,7 +55,8 @@ void Progress::show(const Row& row, int pass, int passes) {
                             : passes == 0 ? fmt::format("pass {}", pass)
                                           : fmt::format("pass {} of {}", pass, passes);
   std::string text = fmt::format("[{}/{}] {}, {}", group_, group_count_, row.group->title, doing);
-  if (guessed_rate_ > 0 || done_ > 0) text += fmt::format(", about {} left", seconds_text(left_seconds()));
+  if (passes > 0 && (guessed_rate_ > 0 || done_ > 0))
+    text += fmt::format(", about {} left", seconds_text(left_seconds()));
   if (terminal_)
     fmt::print(stderr, "\r\033[K{}", text);
   else

@@ -57,9 +57,18 @@ void Report::ReportRuns(const std::vector<Run>& runs) {
     const Outcome& outcome = runner_->outcomes().at(row.group.get());
     const bool aggregate = run.run_type == Run::RT_Aggregate;
     if (run.counters.erase(lost_counter) > 0 || outcome.samples[row.part].empty()) {
-      if (aggregate || std::exchange(failed, true) || outcome.failure.empty()) continue;  // no failure: interrupted
-      run.iterations = 0;
-      run.real_accumulated_time = 0;
+      const std::vector<Sample>& samples = outcome.samples[row.part];
+      if (aggregate && runs.front().run_type == Run::RT_Aggregate && run.aggregate_name == "median" &&
+          !samples.empty()) {  // aggregates alone: an interrupted row keeps the median of the passes that it has
+        run.repetitions = static_cast<std::int64_t>(samples.size());
+        const auto whole = static_cast<double>(run.iterations);
+        run.real_accumulated_time = whole * median_interval(seconds_of(samples)).middle;
+        run.counters = {{cpu_counter, median_interval(cpu_seconds_of(samples)).middle}};
+      } else {
+        if (aggregate || std::exchange(failed, true) || outcome.failure.empty()) continue;  // no failure: interrupted
+        run.iterations = 0;
+        run.real_accumulated_time = 0;
+      }
     }
     run.run_name = {};
     run.run_name.function_name = row.name;

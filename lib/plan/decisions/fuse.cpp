@@ -19,7 +19,7 @@ EachNode<std::vector<NodeId>> node_readers(const Nodes& nodes) {
 /// Builds units, node by node.
 class Fuser {
  public:
-  /// Of `units` it reads what is known of each value.
+  /// Reads what `units` has of each value.
   Fuser(const Nodes& nodes, const Units& units, const Backend& backend, const Options& options)
       : nodes_(nodes),
         wanted_(units.wanted),
