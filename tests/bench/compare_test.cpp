@@ -201,7 +201,7 @@ TEST_CASE("variants that took turns in one file are compared, and the file keeps
   CHECK(found["second"] == "eigen");
   CHECK(found["verdict"] == "faster");
   CHECK(found["ratio"] == 0.5);
-  CHECK(found["rounds"] == 8);
+  CHECK(found["processes"] == 8);
   CHECK(found["rerun"] == "run");
   compared(paired + " --fail-if-slower=3%", slower_status, "net/a, torch against eigen: slower");
   compared(paired + " " + path, 2, "--paired takes one file in place of A and B");

@@ -60,7 +60,7 @@ TEST_CASE("wrong use ends with status 2, and words on what is wrong and what is 
       {"$bench conv --input=1x8x5x5 --channels=8 --kernel=3x", 2, "rows and columns as 1x7, not \"3x\""},
       {"$bench ledger alexnet --dtype=f32,f64", 2, "one --dtype and one --layout"},
       {"$bench describe alexnet --keep=cheap", 2, "--keep requires --backend"},
-      {"$bench compare --paired=rows.json --any_load", 2, "--any_load excludes --paired"},
+      {"$bench compare --paired=rows.json --any_load", 2, "--paired excludes --any_load"},
       {"$bench --quick", 2, "--table"},
       {"$bench --table --quick --benchmark_filter=alexnet", 2, "--quick"},
       {"$bench --measure --choices=/dev/null", 2, "--choices"},

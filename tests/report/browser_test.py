@@ -99,8 +99,6 @@ drawn.then(async (data) => {
   Object.defineProperty(navigator, "clipboard", {value: {writeText: async (text) => { seen.copied.push(text); }}});
   document.querySelector("#networks-picture [data-run]").click();
   await wait();
-  copyCommands("first\\nsecond\\nthird");
-  await wait();
   seen.said = byId("said").textContent;
   document.querySelector("#chart-memory svg .mark-rect path").dispatchEvent(new MouseEvent("click", {bubbles: true}));
   await wait();
@@ -226,8 +224,8 @@ class Browser(unittest.TestCase):
         self.assertEqual(self.seen["usd"], "0.001")
 
     def test_a_click_on_a_number_or_a_mark_copies_its_command(self):
-        commands = ["run net/vgg16/total/eigen/f32/nchw/batch:1", "first\nsecond\nthird", "lamina_bench memory net"]
-        self.assertEqual((self.seen["copied"], self.seen["said"]), (commands, "Copied: first, and 2 more"))
+        commands = ["run net/vgg16/total/eigen/f32/nchw/batch:1", "lamina_bench memory net"]
+        self.assertEqual((self.seen["copied"], self.seen["said"]), (commands, f"Copied: {commands[0]}"))
 
 
 if __name__ == "__main__":

@@ -56,10 +56,11 @@ void Report::ReportRuns(const std::vector<Run>& runs) {
     const Row& row = runner_->row_of(run);
     const Outcome& outcome = runner_->outcomes().at(row.group.get());
     const bool aggregate = run.run_type == Run::RT_Aggregate;
+    has_passes_ |= !aggregate;
     if (run.counters.erase(lost_counter) > 0 || outcome.samples[row.part].empty()) {
       const std::vector<Sample>& samples = outcome.samples[row.part];
-      if (aggregate && runs.front().run_type == Run::RT_Aggregate && run.aggregate_name == "median" &&
-          !samples.empty()) {  // aggregates alone: an interrupted row keeps the median of the passes that it has
+      // Of aggregates alone, an interrupted row keeps the median of the passes that it has.
+      if (aggregate && !has_passes_ && run.aggregate_name == "median" && !samples.empty()) {
         run.repetitions = static_cast<std::int64_t>(samples.size());
         const auto whole = static_cast<double>(run.iterations);
         run.real_accumulated_time = whole * median_interval(seconds_of(samples)).middle;

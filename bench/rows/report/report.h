@@ -32,6 +32,7 @@ class Report final : public benchmark::BenchmarkReporter {
   Progress* progress_;
   Take take_;
   Begin begin_;
+  bool has_passes_ = false;  ///< not where the library reports aggregates alone
 };
 
 /// Adds an entry of each run.
