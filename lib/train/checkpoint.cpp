@@ -10,15 +10,19 @@
 //     trainer/optimiser/<name>  the optimiser's state
 //     trainer/loss_scale        in f16: the scale; and the updates that were not skipped: since it changed, in all
 //     trainer/scaled_updates
+//     trainer/checksum          of all the others: its high and its low 32 bits; older files have none
 
 #include "checkpoint.h"
 
+#include <bit>
 #include <cmath>
+#include <limits>
 #include <span>
 #include <utility>
 
 #include "description.h"
 #include "lamina/error.h"
+#include "lamina/random.h"
 #include "lamina/weights.h"
 
 namespace lamina::training {
@@ -29,6 +33,19 @@ const std::string prefix = "trainer/", steps_prefix = "trainer/steps/", optimise
 HostTensor numbers(std::vector<double> values, std::int64_t columns = 1) {
   const auto rows = static_cast<std::int64_t>(values.size()) / columns;
   return {DType::f64, {rows, columns}, std::move(values)};
+}
+
+/// Differs between two files that differ in one number or one name. The bits of a NaN do not count.
+HostTensor checksum(const TensorFile& file) {
+  std::uint64_t sum = 0;
+  for (const auto& [name, tensor] : file) {
+    sum ^= hash(name);
+    for (const double value : tensor.values) {
+      const double counted = std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
+      sum = std::rotl((sum ^ std::bit_cast<std::uint64_t>(counted)) * 0x9E3779B97F4A7C15U, 29);
+    }
+  }
+  return numbers({static_cast<double>(sum >> 32), static_cast<double>(sum & 0xFFFFFFFFU)});
 }
 
 /// The entries of a checkpoint, taken out one by one.
@@ -107,12 +124,18 @@ void save_checkpoint(const std::filesystem::path& path, const Plan& plan, const 
     download(device, std::span<double>(values), state);
     file[optimiser_prefix + name] = {state.dtype, {state.shape.count()}, std::move(values)};
   }
+  file[prefix + "checksum"] = checksum(file);
   write_safetensors(path, file);
 }
 
 RunState load_checkpoint(const std::filesystem::path& path, Plan& plan, const std::string& description) {
   Device& device = plan.backend().device();
-  Entries entries(read_safetensors(path), path.string());
+  TensorFile file = read_safetensors(path);
+  if (const auto kept = file.extract(prefix + "checksum"); kept && kept.mapped().values != checksum(file).values)
+    throw FileError(path.string() +
+                    " is damaged: its numbers are not those that were written; give a copy that is "
+                    "whole, or remove the file to begin anew");
+  Entries entries(std::move(file), path.string());
   RunState run;
   for (const double byte : entries.take(prefix + "description", 1, false))
     run.description += byte >= 0 && byte < 128 ? static_cast<char>(byte) : '?';
