@@ -19,6 +19,7 @@
 #include "bench/io/interrupt.h"
 #include "bench/io/quantities.h"
 #include "bench/io/result_file.h"
+#include "bench/io/step_line.h"
 #include "bench/rows/report/progress.h"
 #include "bench/rows/report/report.h"
 #include "lamina/weights.h"
@@ -91,15 +92,14 @@ int measure_rows(Session& session, const RunOptions& options) {
   std::ostringstream text;
   by_library->SetOutputStream(&text);
   const bool to_json = options.out_format == Screen::json;
-  Report file = to_json ? file_report(runner, progress, documents[0])
-                        : text_report(runner, progress, *by_library, options.out_format == Screen::csv);
-  Report screen =
-      options.table ? table_report(runner, progress)
-      : options.screen == Screen::json
-          ? file_report(runner, progress, documents[1])
-          : text_report(runner, progress, *benchmark::CreateDefaultDisplayReporter(), options.screen == Screen::csv);
+  Report file =
+      to_json ? file_report(runner, documents[0]) : text_report(runner, *by_library, options.out_format == Screen::csv);
+  Report screen = options.table ? table_report(runner)
+                  : options.screen == Screen::json
+                      ? file_report(runner, documents[1])
+                      : text_report(runner, *benchmark::CreateDefaultDisplayReporter(), options.screen == Screen::csv);
   runner.run(screen, file);
-  progress.clear();
+  clear_step();
 
   for (ResultFile& document : documents) end_context(document.document["context"], session.peaks);
   if (options.screen == Screen::json) std::cout << documents[1].document.dump(2) << "\n";

@@ -10,6 +10,7 @@
 #include <exception>
 
 #include "bench/io/interrupt.h"
+#include "bench/io/step_line.h"
 #include "bench/rows/report/entries.h"
 #include "lamina/error.h"
 #include "lib/tune/statistics.h"
@@ -107,7 +108,7 @@ int Runner::settle(std::span<const Row> rows) {
     next_look = passes + 1 + passes / 16;  // each look sorts all samples
   }
   if (interrupted() == 0 && outcome.failure.empty() && !std::ranges::all_of(rows, is_known)) {
-    progress_->clear();
+    clear_step();
     fmt::print(stderr, "{}: not known to {:g} % after {} passes; a longer --benchmark_min_time gives it more\n",
                rows.front().group->title, 100 * options_->noise, passes);
   }

@@ -3,7 +3,6 @@
 #include "points.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
@@ -19,6 +18,7 @@
 #include "bench/context/results.h"
 #include "bench/io/interrupt.h"
 #include "bench/io/quantities.h"
+#include "bench/io/step_line.h"
 #include "bench/measure/layers.h"
 #include "bench/measure/rerun.h"
 #include "bench/rows/report/entries.h"
@@ -66,7 +66,7 @@ std::string to_string(const Series& series) {
 }
 
 SweepRunner::SweepRunner(const SweepOptions& options, const MakeBackend& make)
-    : options_(options), make_(make), terminal_(isatty(STDERR_FILENO) == 1), file_(options.out) {
+    : options_(options), make_(make), file_(options.out) {
   limit_ = limit_by_user() ? options.backends.memory_limit : free_memory();
   std::error_code none;  // of what has no size: no file, a folder, a pipe
   const auto bytes = std::filesystem::file_size(options.out, none);
@@ -222,12 +222,11 @@ SweepPoint SweepRunner::point(const Series& series, int batch, int threads) {
 }
 
 void SweepRunner::show(const Row& row, int threads, int pass, int passes) {
-  if (!terminal_ && pass > 0) return;
-  fmt::print(stderr, "{}[{}] {}{}, batch {}{}{}", terminal_ ? "\r\033[K" : "", number_, row.group->title,
-             row.key.type == "f32" ? "" : " in " + row.key.type, row.key.batch,
-             threads > 0 ? fmt::format(", {} thread{}", threads, threads == 1 ? "" : "s") : "",
-             (terminal_ ? fmt::format(", pass {} of {}", pass, passes) : "") + left_text() + (terminal_ ? "" : "\n"));
-  std::fflush(stderr);
+  if (!on_terminal() && pass > 0) return;
+  show_step(fmt::format("[{}] {}{}, batch {}{}{}{}", number_, row.group->title,
+                        row.key.type == "f32" ? "" : " in " + row.key.type, row.key.batch,
+                        threads > 0 ? fmt::format(", {} thread{}", threads, threads == 1 ? "" : "s") : "",
+                        on_terminal() ? fmt::format(", pass {} of {}", pass, passes) : "", left_text()));
 }
 
 std::string SweepRunner::left_text() const {
@@ -269,7 +268,7 @@ void SweepRunner::measure(const std::vector<Row>& rows, Setting& its, int passes
 void SweepRunner::leave_out(Json entry) { file_.document["not_planned"].push_back(std::move(entry)); }
 
 void SweepRunner::finish(const Json& answers) {
-  if (terminal_) fmt::print(stderr, "\r\033[K");
+  clear_step();
   file_.document["answers"] = answers;
   end_context(file_.document["context"], base_->session.peaks);
   file_.save();

@@ -90,7 +90,7 @@ class SweepRunner {
 
   const SweepOptions& options_;
   const MakeBackend& make_;
-  bool terminal_, measured_ = false;
+  bool measured_ = false;
   ResultFile file_;
   std::map<std::tuple<int, int, std::string, bool>, std::unique_ptr<Setting>> settings_;
   Setting* base_ = nullptr;

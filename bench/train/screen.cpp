@@ -1,51 +1,49 @@
-// How far an epoch is.
+// How far a training is.
 
 #include "screen.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cstdio>
+#include <utility>
 
 #include "bench/io/quantities.h"
 
 namespace lamina::bench {
 
-std::string progress_line(const lamina::Progress& at, std::uint64_t epochs, double samples_per_second,
-                          double seconds_left) {
+std::string progress_line(const lamina::Progress& at, std::uint64_t epochs, double seconds, std::int64_t batches,
+                          std::int64_t samples) {
   constexpr std::int64_t width = 20;
-  const std::int64_t full = width * at.batch / at.batches;
-  return fmt::format("epoch {}/{}  [{}{}] {:3} %  {:.0f} samples/s  {} left", at.epoch + 1, epochs,
-                     std::string(static_cast<std::size_t>(full), '#'),
+  const std::int64_t full = width * at.batch / at.batches, left = at.batches - at.batch;
+  const double of_batch = seconds / static_cast<double>(batches);
+  const auto later = static_cast<double>(epochs - at.epoch - 1) * static_cast<double>(at.batches);
+  const double all_left = of_batch * (static_cast<double>(left) + later);
+  return fmt::format("epoch {}/{}  [{}{}] {:3} %  {:.0f} samples/s  {} left; in all about {}, of which {} are left",
+                     at.epoch + 1, epochs, std::string(static_cast<std::size_t>(full), '#'),
                      std::string(static_cast<std::size_t>(width - full), ' '), 100 * at.batch / at.batches,
-                     samples_per_second, seconds_text(seconds_left));
+                     static_cast<double>(samples) / seconds, seconds_text(of_batch * static_cast<double>(left)),
+                     seconds_text(seconds + all_left), seconds_text(all_left));
 }
 
-TrainingScreen::TrainingScreen(std::uint64_t epochs) : terminal_(isatty(STDERR_FILENO) == 1), epochs_(epochs) {}
+TrainingScreen::TrainingScreen(std::uint64_t epochs, std::chrono::milliseconds pause, Print print)
+    : epochs_(epochs), print_(std::move(print)), writer_([this, pause](std::stop_token stop) {
+        std::unique_lock lock(mutex_);
+        while (!ended_.wait_for(lock, stop, pause, [&] { return stop.stop_requested(); })) print_(line());
+      }) {}
+
+std::string TrainingScreen::line() const {
+  const double seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
+  return batches_ > 0 ? progress_line(at_, epochs_, seconds, batches_, samples_)
+                      : fmt::format("epoch {}/{}  its first batches run, for {} by now", at_.epoch + 1, epochs_,
+                                    seconds_text(seconds));
+}
 
 void TrainingScreen::batch_done(const lamina::Progress& at) {
-  if (!terminal_) return;
-  const Clock::time_point now = Clock::now();
-  if (samples_ == 0 || at.epoch != epoch_) {
-    epoch_ = at.epoch;
-    first_batch_ = at.batch;
-    start_ = now;
-    samples_ = 1;
-    return;
-  }
-  samples_ += at.samples;
-  constexpr std::chrono::milliseconds pause(200);
-  if (now - shown_ < pause) return;
-  shown_ = now;
-  const double seconds = std::chrono::duration<double>(now - start_).count();
-  const auto done = static_cast<double>(at.batch - first_batch_);
-  const double left = seconds / done * static_cast<double>(at.batches - at.batch);
-  fmt::print(stderr, "\r{}\x1b[K", progress_line(at, epochs_, static_cast<double>(samples_) / seconds, left));
-  std::fflush(stderr);
-}
-
-void TrainingScreen::clear() {
-  if (terminal_) fmt::print(stderr, "\r\x1b[K");
+  const std::lock_guard lock(mutex_);
+  at_ = at;
+  if (++batches_ == 0)
+    begun_ = Clock::now();
+  else
+    samples_ += at.samples;
 }
 
 }  // namespace lamina::bench

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <optional>
 #include <string_view>
@@ -12,6 +13,7 @@
 
 #include "bench/io/interrupt.h"
 #include "bench/io/result_file.h"
+#include "bench/io/step_line.h"
 #include "bench/measure/networks.h"
 #include "bench/timing/stopwatch.h"
 #include "lamina/error.h"
@@ -162,7 +164,7 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
   const int epochs = options.epochs > 0 ? options.epochs : known != nullptr ? known->epochs : 10;
   auto [ready, weights] = prepared(name, options, seed);
   const std::string data_note = fmt::format("  ({})", ready.data);
-  TrainingScreen screen(static_cast<std::uint64_t>(epochs));
+  std::optional<TrainingScreen> screen;  // while it trains
   double cpu = 0;
   TrainerOptions& how = ready.options;
   how.plan.dtype = options.dtype;
@@ -171,13 +173,14 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
   how.checkpoint_updates = options.checkpoint_updates;
   how.threads = options.loader_threads;
   how.after_batch = [&](const lamina::Progress& at) {
-    screen.batch_done(at);
+    screen->batch_done(at);
     if (interrupted() != 0) throw TrainingInterrupted();
   };
   std::vector<EpochResult> done;
   how.after_epoch = [&](const EpochResult& e) {
     const double cpu_of_epoch = cpu_seconds() - cpu;
-    screen.clear();
+    const auto quiet = screen->quiet();
+    clear_step();
     run.record.epoch_done(e, cpu_of_epoch);
     done.push_back(e);
     keep_csv(run, done);
@@ -199,11 +202,15 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
   }
   run.record.begin(name, file_of(name, options), ready, options, seed, epochs, done);
   cpu = cpu_seconds();
+  screen.emplace(static_cast<std::uint64_t>(epochs), std::chrono::milliseconds(on_terminal() ? 200 : 10'000),
+                 show_step);
   try {
     train_epochs(trainer, static_cast<std::size_t>(epochs), run);
   } catch (const TrainingInterrupted&) {
-    screen.clear();
+    // What it had done is printed.
   }
+  screen.reset();
+  clear_step();
   if (trainer.epochs().size() < static_cast<std::size_t>(epochs))
     print(stopped_line(options, trainer.epochs().size(), epochs, data_note));
   run.record.trained();

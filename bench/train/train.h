@@ -38,10 +38,9 @@ struct TrainOptions {
 };
 
 /// Trains one after another and prints a line for each epoch, then what it took; of several trainings a table at the
-/// end. Progress goes to standard error: a line that is written over on a terminal, nothing elsewhere. Writes the files
-/// that the options ask for. Throws what Trainer, prepare and files throw, UsageError for options that do not go
-/// together. At an interrupt it ends after the batch.
-/// Gives the exit status: 0, 130 or 143.
+/// end. Progress goes to standard error: a line that is written over on a terminal, elsewhere one every ten seconds.
+/// Writes the files that the options ask for. Throws what Trainer, prepare and files throw, UsageError for options that
+/// do not go together. At an interrupt it ends after the batch. Gives the exit status: 0, 130 or 143.
 int train_all(const TrainOptions&, const MakeBackend&, const Print&);
 
 }  // namespace lamina::bench

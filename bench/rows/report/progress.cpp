@@ -3,13 +3,12 @@
 #include "progress.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <set>
 
 #include "bench/io/quantities.h"
+#include "bench/io/step_line.h"
 
 namespace lamina::bench {
 namespace {
@@ -18,7 +17,7 @@ constexpr double guessed_share_of_peak = 0.5;  // until there are times of our o
 
 }  // namespace
 
-Progress::Progress(Peaks& peaks, const std::vector<Row>& rows, int passes) : terminal_(isatty(STDERR_FILENO) == 1) {
+Progress::Progress(Peaks& peaks, const std::vector<Row>& rows, int passes) {
   double seconds = 0;
   std::set<const Group*> seen;
   const bool first_calls = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.group->first_calls; });
@@ -50,29 +49,20 @@ void Progress::show(const Row& row, int pass, int passes) {
   const bool new_group = shown_ != row.group.get();
   if (new_group && group_ < group_count_) ++group_;
   shown_ = row.group.get();
-  if (!terminal_ && !new_group) return;
+  if (!on_terminal() && !new_group) return;
   const std::string doing = pass == 0     ? "warming up"
                             : passes == 0 ? fmt::format("pass {}", pass)
                                           : fmt::format("pass {} of {}", pass, passes);
   std::string text = fmt::format("[{}/{}] {}, {}", group_, group_count_, row.group->title, doing);
   if (passes > 0 && (guessed_rate_ > 0 || done_ > 0))
     text += fmt::format(", about {} left", seconds_text(left_seconds()));
-  if (terminal_)
-    fmt::print(stderr, "\r\033[K{}", text);
-  else
-    fmt::print(stderr, "{}\n", text);
-  std::fflush(stderr);
+  show_step(text);
 }
 
 void Progress::pass_done(const Group& group) { done_ = std::min(total_, done_ + group.flops_per_pass); }
 
 void Progress::group_failed(const Group& group, int passes_left) {
   total_ = std::max(done_, total_ - group.flops_per_pass * std::max(passes_left, 0));
-}
-
-void Progress::clear() const {
-  if (terminal_) fmt::print(stderr, "\r\033[K");
-  std::fflush(stderr);
 }
 
 }  // namespace lamina::bench

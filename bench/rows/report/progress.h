@@ -18,10 +18,8 @@ class Progress {
   void show(const Row&, int pass, int passes);
   void pass_done(const Group&);
   void group_failed(const Group&, int passes_left);
-  void clear() const;  ///< before other text is written
 
  private:
-  bool terminal_;
   double total_ = 0, done_ = 0;  ///< floating-point operations
   double guessed_rate_ = 0;      ///< operations per second
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

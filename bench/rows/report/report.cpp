@@ -11,6 +11,7 @@
 #include <memory>
 #include <string_view>
 
+#include "bench/io/step_line.h"
 #include "entries.h"
 #include "lib/tune/statistics.h"
 #include "table.h"
@@ -50,7 +51,7 @@ bool Report::ReportContext(const Context& context) {
 }
 
 void Report::ReportRuns(const std::vector<Run>& runs) {
-  progress_->clear();
+  clear_step();
   bool failed = false;
   for (Run run : runs) {
     const Row& row = runner_->row_of(run);
@@ -83,7 +84,7 @@ void Report::ReportRuns(const std::vector<Run>& runs) {
   }
 }
 
-Report file_report(const Runner& runner, Progress& progress, ResultFile& file) {
+Report file_report(const Runner& runner, ResultFile& file) {
   const auto take = [&file](const Run& run, const Row& row, const Outcome& outcome) {
     std::vector<Sample> samples = outcome.samples[row.part];
     const auto index = static_cast<std::size_t>(run.repetition_index);
@@ -94,10 +95,10 @@ Report file_report(const Runner& runner, Progress& progress, ResultFile& file) {
     file.document["benchmarks"].push_back(entry_of(run, row, outcome, samples));
     file.save_now_and_then();
   };
-  return {runner, progress, take, {}};
+  return {runner, take, {}};
 }
 
-Report text_report(const Runner& runner, Progress& progress, benchmark::BenchmarkReporter& by, bool same_counters) {
+Report text_report(const Runner& runner, benchmark::BenchmarkReporter& by, bool same_counters) {
   const auto begin = [&](benchmark::BenchmarkReporter::Context context) {
     static std::ostream nowhere(nullptr);
     by.SetErrorStream(&nowhere);  // the machine and the build are in the file, by more than the library knows
@@ -109,14 +110,14 @@ Report text_report(const Runner& runner, Progress& progress, benchmark::Benchmar
   const auto take = [&by, same_counters](const Run& run, const Row& row, const Outcome& outcome) {
     print_by(by, same_counters, run, row, outcome);
   };
-  return {runner, progress, take, begin};
+  return {runner, take, begin};
 }
 
-Report table_report(const Runner& runner, Progress& progress) {
+Report table_report(const Runner& runner) {
   const auto take = [table = std::make_shared<Table>()](const Run&, const Row& row, const Outcome& outcome) {
     std::cout << table->take(row, outcome);
   };
-  return {runner, progress, take, [](const auto&) { std::cout << Table().header(); }};
+  return {runner, take, [](const auto&) { std::cout << Table().header(); }};
 }
 
 }  // namespace lamina::bench

@@ -9,7 +9,6 @@
 
 #include "bench/io/result_file.h"
 #include "bench/rows/runner.h"
-#include "progress.h"
 
 namespace lamina::bench {
 
@@ -21,26 +20,25 @@ class Report final : public benchmark::BenchmarkReporter {
   using Begin = std::function<void(const Context&)>;
   using Take = std::function<void(const Run&, const Row&, const Outcome&)>;
 
-  Report(const Runner& runner, Progress& progress, Take take, Begin begin)
-      : runner_(&runner), progress_(&progress), take_(std::move(take)), begin_(std::move(begin)) {}
+  Report(const Runner& runner, Take take, Begin begin)
+      : runner_(&runner), take_(std::move(take)), begin_(std::move(begin)) {}
 
   bool ReportContext(const Context&) override;
   void ReportRuns(const std::vector<Run>&) override;
 
  private:
   const Runner* runner_;
-  Progress* progress_;
   Take take_;
   Begin begin_;
   bool has_passes_ = false;  ///< not where the library reports aggregates alone
 };
 
 /// Adds an entry of each run.
-Report file_report(const Runner&, Progress&, ResultFile&);
+Report file_report(const Runner&, ResultFile&);
 /// Lets a reporter of the library print runs, with the counters that people look at. `same_counters`: CSV, whose lines
 /// all have the same columns.
-Report text_report(const Runner&, Progress&, benchmark::BenchmarkReporter& by, bool same_counters);
+Report text_report(const Runner&, benchmark::BenchmarkReporter& by, bool same_counters);
 /// Prints the table of the published form.
-Report table_report(const Runner&, Progress&);
+Report table_report(const Runner&);
 
 }  // namespace lamina::bench

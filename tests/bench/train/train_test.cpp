@@ -1,13 +1,16 @@
 // Trainings as a whole: their rows, costs and logs, their part in races, what is printed of them, what is refused.
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <variant>
 #include <vector>
 
@@ -100,23 +103,6 @@ TEST_CASE("a training in a race is served by epochs, and its batches are files f
   CHECK_THROWS_AS(serve_training({"mnist_mlq", 1, 1, {}}, *backend), UsageError);
 }
 
-TEST_CASE("options of trainings that do not go together are errors before anything runs") {
-  const test::Folder folder;
-  const auto refused = [](TrainOptions options) {
-    CHECK_THROWS_AS(train_all(options, make_backend, [](const std::string&) { FAIL("it began"); }), UsageError);
-  };
-  refused({.names = {"mnist_mlp", "mnist_mlp"}});
-  refused({.names = {"mnist_mlp", "mnist_cnn"}, .out = folder / "a.csv"});
-  refused({.names = {"mnist_mlp"}, .seeds = 2, .checkpoint = folder / "a.safetensors"});
-  refused({.names = {"mnist_mlp"}, .batch = 8});
-  refused({.names = {"resnet18"}});
-  refused({.names = {"mnist_mlp"}, .target = 98});
-  refused({.names = {"mnist_mlp"}, .target = -0.5});
-  refused({.names = {"mnist_mlp"}, .target = NAN});
-  refused({.names = {"mnist_mlp"}, .out = folder / "a", .json = folder / "./a"});
-  refused({.names = {"mnist_mlp"}, .json = folder / "a", .checkpoint = folder / "a"});
-}
-
 TEST_CASE("a training that was stopped says how it goes on, and a complete one that it is") {
   const test::Folder folder;
   TrainOptions options{.names = {"mnist_mlp"}, .epochs = 2, .share = 0.002};
@@ -132,11 +118,29 @@ TEST_CASE("a training that was stopped says how it goes on, and a complete one t
   }
 }
 
-TEST_CASE("a line of progress has the epoch, its share, samples per second and the time left") {
-  const std::string line = progress_line({.epoch = 2, .batch = 30, .batches = 60}, 20, 1234.4, 75);
-  for (const char* part : {"3/20", "50 %", "1234", "1 min", "##########"}) {
-    INFO(line);
-    CHECK(line.find(part) != std::string::npos);
+TEST_CASE("a line of progress has the epoch, its share, samples per second, and what is left of the epoch and of all") {
+  CHECK(progress_line({.epoch = 2, .batch = 30, .batches = 60}, 4, 75, 150, 92580) ==
+        "epoch 3/4  [##########          ]  50 %  1234 samples/s  15 s left; in all about 2 min 0 s, of which 45 s are "
+        "left");
+}
+
+TEST_CASE("a training says on a pipe, too, how far it is, again and again, also before its first batches are done") {
+  std::mutex mutex;
+  std::string said;
+  const auto said_soon = [&](const std::string& text) {
+    for (int i = 0; i < 1000; ++i, std::this_thread::sleep_for(std::chrono::milliseconds(10)))
+      if (const std::lock_guard lock(mutex); said.find(text) != said.npos) return true;
+    return false;
+  };
+  {
+    TrainingScreen screen(2, std::chrono::milliseconds(10), [&](const std::string& text) {
+      const std::lock_guard lock(mutex);
+      said += text + "|";
+    });
+    CHECK(said_soon("epoch 1/2  its first batches run, for 1 s by now|"));
+    for (std::int64_t batch = 1; batch < 3; ++batch) screen.batch_done({.batch = batch, .batches = 4, .samples = 8});
+    CHECK(said_soon("  50 %  "));
+    CHECK(said_soon(" are left|epoch 1/2  [##########          ]"));
   }
 }
 
