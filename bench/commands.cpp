@@ -227,7 +227,10 @@ Action check_gradients_of(CLI::App& app) {
       ->group(what);
   app.add_option("--seed", options->how.seed, "Of inputs and directions; default: 1")->group(what);
   add_layers(app, options->net.layers);
-  return [options](const MakeBackend& make) {
+  return [options, &app](const MakeBackend& make) {
+    for (const char* flag : {"--batch", "--image", "--width_divisor", "--softmax"})
+      if (!options->net.layers.empty() && app.count(flag) > 0)
+        throw UsageError(fmt::format("{} is of networks; a layer is as its own flags say: leave it out", flag));
     check(*options);
     Session session(*options, make);
     return check_networks(session, *options, print_now);

@@ -19,7 +19,8 @@ struct CheckOptions : PlanningSettings {
 /// right. `title` says what it is of. Throws what check_gradients throws.
 bool check_graph(const std::string& title, const Graph&, Backend&, const Options&, const GradientCheck&, const Print&);
 
-/// Each network on each backend, with parameters as they are drawn. The exit status: 1 if a gradient is wrong.
+/// Each network on each backend, with the parameters of its file, or as they are drawn. The exit status: 1 if a
+/// gradient is wrong.
 int check_networks(Session&, const CheckOptions&, const Print&);
 
 }  // namespace lamina::bench

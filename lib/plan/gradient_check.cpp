@@ -40,8 +40,9 @@ Values normal(std::int64_t count, std::uint64_t key) {
 /// The plan under test. If it does not keep its values, a second plan shows the values before every kink.
 class Subject {
  public:
-  Subject(const Graph& graph, Backend& backend, const Options& options)
+  Subject(const Graph& graph, Backend& backend, const Options& options, const GradientCheck& how)
       : device_(backend.device()), plan_(graph, backend, options) {
+    if (how.start) how.start(plan_);
     if (!options.fuse && options.keep_values && options.keep == Keep::all) return;
     Options plain = options;
     plain.fuse = false;
@@ -49,6 +50,7 @@ class Subject {
     plain.keep = Keep::all;
     plain.input_gradient = false;
     twin_ = std::make_unique<Plan>(graph, backend, plain);
+    if (how.start) how.start(*twin_);
   }
 
   Plan& plan() { return plan_; }
@@ -147,7 +149,7 @@ class Check {
         options_(options),
         unit_(options.dtype == DType::f64 ? 0x1p-53 : 0x1p-24),
         device_(backend.device()),
-        subject_(graph, backend, options) {
+        subject_(graph, backend, options, how) {
     if (how_.step == 0) how_.step = std::pow(unit_, 0.25);
     Plan& plan = subject_.plan();
     subject_.keep_state();
@@ -163,14 +165,19 @@ class Check {
     for (const std::string& name : plan.parameter_names())
       variables_.push_back({name, false, plan.parameter(name).shape, read(device_, plan.parameter(name)), {}});
     leave_special_points();
+    say("drawing inputs that are away from kinks");
     keep_away_from_kinks();
     run_backward();
+    say("measuring how much roundoff there is");
     measure_roundoff();
   }
 
   GradientReport report() {
     std::vector<std::vector<Probe>> probes;
-    for (const Variable& variable : variables_) probes.push_back(probes_of(variable));
+    for (const Variable& variable : variables_) {
+      say("[" + std::to_string(probes.size() + 1) + "/" + std::to_string(variables_.size()) + "] " + variable.name);
+      probes.push_back(probes_of(variable));
+    }
     GradientReport report;
     for (std::size_t v = 0; v < variables_.size(); ++v) {
       GradientError& found = report.tensors.emplace_back(worst_of(variables_[v], probes[v]));
@@ -183,6 +190,10 @@ class Check {
   }
 
  private:
+  void say(const std::string& next) const {
+    if (how_.progress) how_.progress(next);
+  }
+
   void set(const Variable& variable, const Values& values) {
     if (variable.is_input)
       subject_.set_input(variable.name, values);

@@ -186,6 +186,29 @@ TEST_CASE("a place with a kink at every step is left out, and a tensor of such p
   CHECK_FALSE(GradientReport{}.passed());
 }
 
+TEST_CASE("differences begin with the parameters that they are given, in every plan, and say what comes next") {
+  Graph graph("one product");
+  relu(conv(graph.input({1, 1, 2, 4}, "x"), "conv", {.channels = 2, .kernel = 1, .bias = false}));
+  int plans = 0;
+  std::vector<std::string> said;
+  GradientCheck how{.coordinates = 0, .directions = 1};  // along its gradient
+  how.progress = [&](const std::string& next) { said.push_back(next); };
+  const auto of_weight = [&](double weight) {
+    how.start = [&](Plan& plan) {
+      ++plans;
+      const double both[] = {weight, weight};
+      upload(oracle().device(), plan.parameter("conv.weight"), std::span<const double>(both));
+    };
+    return check_gradients(graph, oracle(), {.dtype = DType::f64}, how).tensors[0].gradient;
+  };
+  const double one = of_weight(1), three = of_weight(3);
+  REQUIRE(one != 0);
+  CHECK(three == Approx(3 * one));
+  CHECK(plans == 4);  // of two checks: the plan, and the one that shows its kinks
+  CHECK(said.size() == 8);
+  CHECK(said.back() == "[2/2] conv.weight");
+}
+
 TEST_CASE("differences refuse inference and a step that is negative") {
   Options options;
   options.mode = Mode::inference;

@@ -2,6 +2,7 @@
 // The gradient test as a public function, for use on your own net: REQUIRE(check_gradients(...).passed()).
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ struct GradientCheck {
   double step = 0;  ///< of the differences; halved near a kink (ReLU, max pooling). 0: the fourth root of the type's
                     ///< unit roundoff, which is 1e-4 in f64 and 1.6e-2 in f32
   std::uint64_t seed = 1;
+  std::function<void(Plan&)> start{};                  ///< sets parameters; without it they are as a plan draws them
+  std::function<void(const std::string&)> progress{};  ///< gets what is done next: "[3/62] conv1.weight"
 };
 
 /// The worst place of a tensor.

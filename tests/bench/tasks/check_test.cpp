@@ -28,15 +28,13 @@ TEST_CASE("check prints the verdict on a graph's gradients, and of a wrong one w
   CHECK_THAT(said, ContainsSubstring("conv.weight[0,0,2,1]: gradient ") && ContainsSubstring("failed: 1 of 3 tensors"));
 }
 
-TEST_CASE("check takes networks by name, and refuses what it cannot probe") {
+TEST_CASE("check takes networks by name") {
   const test::Ended ended = test::run_bench("check mnist_mlp --backend=eigen --coordinates=2 --directions=1");
   CAPTURE(ended.said);
   CHECK(ended.status == 0);
-  CHECK_THAT(ended.said,
-             ContainsSubstring("mnist_mlp on eigen, batch 2, f64:\npassed: ") && ContainsSubstring("derivatives"));
+  CHECK_THAT(ended.said, ContainsSubstring("mnist_mlp on eigen, batch 2: [2/7] dense_1.weight\n") &&
+                             ContainsSubstring("mnist_mlp on eigen, batch 2, f64:\npassed: "));
   const test::Ended layer = test::run_bench("check conv --input=3x4x5x5 --channels=2 --kernel=3 --backend=eigen");
   CHECK(layer.status == 0);
   CHECK_THAT(layer.said, ContainsSubstring("conv(2, 3x3) of 3x4x5x5 on eigen, batch 3, f64:\npassed: 3 tensors"));
-  CHECK(test::run_bench("check mnist_mlp --directions=0").status == 2);
-  CHECK(test::run_bench("check mnist_mlp --inference").status == 2);
 }
