@@ -104,6 +104,10 @@ std::function<int()> parse(CLI::App& app, int argc, const char* const* argv, con
 
 int run_arguments(int argc, char** argv, const MakeBackend& make) {
   CLI::App app{about, "lamina_bench"};
+  const auto ended = [](const std::string& why, int status) {
+    fmt::print(stderr, "lamina_bench: {}\n", why);
+    return status;
+  };
   try {
     return parse(app, argc, argv, make)();
   } catch (const CLI::CallForHelp&) {
@@ -113,17 +117,15 @@ int run_arguments(int argc, char** argv, const MakeBackend& make) {
     fmt::print("{}\n", version.what());
     return 0;
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "lamina_bench: {}; see --help\n", error.what());
-    return 2;
+    return ended(fmt::format("{}; see --help", error.what()), 2);
   } catch (const UsageError& error) {
-    fmt::print(stderr, "lamina_bench: {}\n", error.what());
-    return 2;
+    return ended(error.what(), 2);
+  } catch (const ShapeError& error) {  // sizes are what the user typed, or what a file has
+    return ended(error.what(), 2);
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "lamina_bench: the host is out of memory{}\n", address_limit());
-    return 1;
+    return ended("the host is out of memory" + address_limit(), 1);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "lamina_bench: {}\n", error.what());
-    return 1;
+    return ended(error.what(), 1);
   }
 }
 

@@ -31,6 +31,7 @@ class TextTables {
  public:
   TextTables(Format format, std::vector<TextTable::Column> of, std::vector<TextTable::Column> columns);
   void add(const std::vector<std::string>& of, std::vector<std::string> cells);
+  bool empty() const { return table_.rows.empty(); }  ///< nothing was added since the last call of take()
   /// What was added since the last call. CSV has its titles in the first answer only.
   std::string take();
 

@@ -1,7 +1,6 @@
 // The frontiers as text for people, or with every algorithm tried as CSV.
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +11,7 @@
 #include "bench/io/interrupt.h"
 #include "bench/io/quantities.h"
 #include "bench/io/result_file.h"
+#include "bench/io/step_line.h"
 #include "bench/measure/rerun.h"
 #include "frontier.h"
 #include "lamina/error.h"
@@ -214,7 +214,6 @@ void frontiers(Session& session, const FrontierOptions& options, const Print& pr
   TextTables tables(options.format, of, columns(of_layers));
   TuningRules rules;
   if (options.passes > 0) rules.race.rounds = static_cast<std::size_t>(options.passes);
-  const bool terminal = isatty(STDERR_FILENO) == 1;
   const std::vector<Config> all = configs(session.backends, options.configs, options.net, options.networks);
   for (const Config& c : all) session.plans.graph(c);  // what cannot be read fails before seconds are measured
   double seconds = 0;
@@ -225,15 +224,13 @@ void frontiers(Session& session, const FrontierOptions& options, const Print& pr
                seconds_text(seconds));
   bool stopped = interrupted() != 0;
   for (const Config& c : all) {
+    const auto not_measured = [&c] { fmt::print(stderr, "Interrupted: {} is not measured\n", to_string(c)); };
     if (stopped) {
-      fmt::print(stderr, "Interrupted: {} is not measured\n", to_string(c));
+      not_measured();
       continue;
     }
-    const Frontier frontier = make_frontier(session, c, rules, [&](const std::string& what) {
-      fmt::print(stderr, "{}{}{}", terminal ? "\r\033[K" : "", what, terminal ? "" : "\n");
-      std::fflush(stderr);
-    });
-    if (terminal) fmt::print(stderr, "\r\033[K");
+    const Frontier frontier = make_frontier(session, c, rules, show_step);
+    clear_step();
     const FastestNet net = fastest_net(frontier, limits);
     if (results.wanted()) {
       RowKey key = plan_key("frontier", c, mode_name(options.plan.mode), options);
@@ -247,6 +244,10 @@ void frontiers(Session& session, const FrontierOptions& options, const Print& pr
     }
     add_rows(tables, frontier, net, limits, !text || of_layers, of_layers);
     stopped = interrupted() != 0;
+    if (tables.empty() && stopped) {
+      not_measured();
+      continue;
+    }
     if (of_layers && !stopped && &c != &all.back() && (&c)[1].network == c.network)
       continue;  // of the next backend, too
     if (text)

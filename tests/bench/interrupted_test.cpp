@@ -168,6 +168,15 @@ TEST_CASE("an interrupted frontier prints the lines that are measured, and its c
   CHECK(without_data == 1);
 }
 
+TEST_CASE("a layer that is interrupted before its first line has no table, and standard error says so") {
+  const Interrupted ended = run_interrupted(
+      "conv --input=64x64x56x56 --channels=64 --kernel=3 --backend=eigen --passes=500", "[1/3]", 0, SIGINT);
+  CAPTURE(ended.said, ended.printed);
+  CHECK(ended.status == 130);
+  CHECK(ended.printed.empty());
+  CHECK_THAT(ended.said, ContainsSubstring("\nInterrupted: conv(64, 3x3) of 64x64x56x56 on eigen, batch 64 is not"));
+}
+
 TEST_CASE("an interrupted sweep keeps its whole points, and the same command measures the others") {
   const Folder folder;
   const std::string out = folder.file("sweep.json");
