@@ -5,6 +5,7 @@
 
 #include "ended.h"
 #include "lamina/choice_cache.h"
+#include "tests/onnx/model.h"
 #include "tests/support/catch.h"
 
 using Catch::Matchers::ContainsSubstring;
@@ -19,16 +20,34 @@ struct Line {
   const char* words;
 };
 
-/// Lets a shell run each line in a folder that has choices.json and is else empty at first. $bench is the program,
-/// $rows are flags for two quick rows, and nested prints JSON that is too deep.
+/// The means of the channels of small images.
+std::string means() {
+  return bytes_of({.nodes = {node("GlobalAveragePool", {"x"}, {"m"}), node("Flatten", {"m"}, {"y"})},
+                   .initializers = {},
+                   .inputs = {value("x", {0, 3, 16, 16})},
+                   .outputs = {value("y", {})}});
+}
+
+/// Lets a shell run each line in a folder that has choices.json, means.onnx twice, junk.onnx, and is else empty at
+/// first. $bench is the program, $rows are flags for two quick rows. `once` runs a command, and ends with status 99
+/// where it says more than a line, as it began something, or leaves a file `out`. nested prints JSON that is too deep.
 void check_lines(const std::vector<Line>& lines) {
   const Folder folder;
   lamina::ChoiceCache(folder / "choices.json").save();
+  std::filesystem::create_directory(folder / "other");
+  for (const char* name : {"means.onnx", "other/means.onnx"}) lamina::test::write(folder / name, means());
+  lamina::test::write(folder / "junk.onnx", "junk");
   const std::string names = "cd " + folder.path().string() +
                             "; bench=" LAMINA_BENCH
                             "; rows='--backend=eigen --batch=2 --passes=1 --benchmark_filter=net/mnist_mlp/(f|t)'"
-                            R"(; nested() { printf '{"a":%.0s' $(seq 50000); printf 1; printf '}%.0s' $(seq 50000); }
-)";
+                            R"sh(; nested() { printf '{"a":%.0s' $(seq 50000); printf 1; printf '}%.0s' $(seq 50000); }
+once() {
+  said=$("$@" 2>&1); status=$?
+  echo "$said"
+  [ ! -e out ] && [ "$(wc -l <<<"$said")" = 1 ] || return 99
+  return $status
+}
+)sh";
   for (const auto& [command, status, words] : lines) {
     std::ofstream(folder / "line") << names << command;
     const Ended ended = run_program("bash " + folder.file("line"), "");
@@ -98,7 +117,7 @@ TEST_CASE("wrong use ends with status 2, and words on what is wrong and what is 
        "--algorithms names gemm twice"},
       {"$bench --image=5 --benchmark_filter=net/vgg16/total", 2, "vgg16 (32 or more)"},
       {"$bench vgg16 --image=1", 2, "vgg16 (32 or more)"},
-      {"$bench resnet18 --image=100000", 1, "graph \"resnet18\", node \"input\""},
+      {"$bench resnet18 --image=100000", 2, "graph \"resnet18\", node \"input\""},
       {"$bench --benchmark_filter=net/resnet18/ --image=100000", 2, "resnet18 (graph \"resnet18\", node \"input\""},
       {"$bench ledger mnist_mlp --benchmark_filter=mlp", 2, "accepted by: run"},
       {"$bench networks --weights=/dev/null", 2, "accepted by: run"},
@@ -143,11 +162,44 @@ TEST_CASE("wrong use ends with status 2, and words on what is wrong and what is 
       {"$bench conv --input=2x8x5x5 --channels=6", 2, "--kernel is required"},
       {"$bench max_pool --input=2x8x5 --window=2 --stride=2", 2, "columns as 16x64x56x56, not \"2x8x5\""},
       {"$bench check conv --input=2x8x5x5 --channels=6 --kernel=9", 2, "a window of 9 rows does not fit into 5"},
+      {"$bench check conv --input=2x8x5x5 --channels=6 --kernel=3 --batch=7", 2, "--batch is of networks; a layer is"},
+      {"once $bench batch_norm --input=1x8x1x1", 2, "one value per channel"},
+      {"once $bench check batch_norm --input=1x8x1x1", 2, "one value per channel"},
+      {"echo batch_norm --input=1x8x1x1 >g; once $bench layers g", 2, "one value per channel"},
+      {"$bench check mnist_mlp --directions=0", 2, "--directions"},
+      {"$bench check mnist_mlp --inference", 2, "accepted by: ledger, frontier, sweep, memory, describe"},
       {"echo conv --input=2x8x5x5 --channels=6 --kernel=9 >g; $bench layers g", 2,
        "g:1: graph \"layer\", node \"conv\""},
       {"printf '\ncnv --input=2x8x5x5\n' >g; $bench layers g", 2, "g:2: no layer \"cnv\": did you mean \"conv\"?"},
       {"printf 'batch_norm --input=2x8x5x5\n%.0s' 1 2 >g; $bench layers g", 2, "batch_norm of 2x8x5x5 twice"},
       {"echo '# none' >g; $bench layers g", 2, "g has no line of a layer"},
+      {"once $bench train resnet5", 2, "resnet50"},
+      {"once $bench train resnet50", 2, "give --data"},
+      {"once $bench train mnist_mlp,mnist_mlp", 2, "train names mnist_mlp twice"},
+      {"once $bench train mnist_mlp,mnist_cnn --out=out", 2, "--out and --checkpoint are of one training"},
+      {"once $bench train mnist_mlp --seeds=2 --checkpoint=out", 2, "--out and --checkpoint are of one training"},
+      {"once $bench train mnist_mlp --batch=8", 2, "mnist_mlp has its published ones"},
+      {"once $bench train mnist_mlp --target=98", 2, "for per cent say 0.98"},
+      {"once $bench train mnist_mlp --target=-0.5", 2, "--target"},
+      {"once $bench train mnist_mlp --target=nan", 2, "--target"},
+      {"once $bench train mnist_mlp --out=out --json=./out", 2, "name one file"},
+      {"once $bench train mnist_mlp --json=out --checkpoint=out", 2, "name one file"},
+      {"once $bench train mnist_mlp --data=. --share=0.5", 2,
+       "--share is for synthetic sets; leave it out with --data"},
+      {"once $bench train --onnx=means.onnx --data=. --share=0.5", 2, "--share is for synthetic sets"},
+      {"once $bench train mnist_mlp --share=0", 2, "it should be above 0, and at most 16"},
+      {"once $bench train resnet18 --share=-1", 2, "it should be above 0, and at most 16"},
+      {"once $bench train --onnx=means.onnx --share=16.5", 2, "it should be above 0, and at most 16"},
+      {"once $bench train mnist_mlp --onnx=means.onnx", 2, "give --data"},
+      {"once $bench describe --onnx=means.onnx --image=32", 2, "--image, --width_divisor and --softmax are of"},
+      {"once $bench sweep --benchmark_out=out --images=64 --onnx=means.onnx", 2, "and --softmax are of"},
+      {"once $bench sweep cifar10_cnn --benchmark_out=out --images=4", 1, "needs images of at least 10x10, not 4x4"},
+      {"once $bench sweep cifar10_cnn --benchmark_out=out --algorithms=gemm,nonsense", 2, "nonsense"},
+      {"once $bench run --onnx=means.onnx,other/means.onnx", 2, "other/means.onnx are both called means; rename one"},
+      {"once $bench describe --onnx=means.onnx,other/means.onnx", 2, "are both called means; rename one"},
+      {"once $bench train --onnx=means.onnx,other/means.onnx", 2, "are both called means; rename one"},
+      {"once $bench sweep --benchmark_out=out --onnx=means.onnx,other/means.onnx", 2, "are both called means; rename"},
+      {"once $bench describe --onnx=means.onnx,means.onnx", 2, "means.onnx twice"},
   });
 }
 
@@ -203,6 +255,15 @@ TEST_CASE("outputs that cannot be written, and files that cannot be read, end wi
       {"echo no >w; $bench --benchmark_filter=^layer/mnist_mlp/ --weights=w", 2, "rows layer/... and setup/... draw"},
       {"echo no >w; $bench --benchmark_filter=^setup/mnist_mlp/ --weights=w", 2, "rows layer/... and setup/... draw"},
       {"$bench --benchmark_filter=^layer/mnist_mlp/ --choices=choices.json", 2, "rows layer/... name their algorithms"},
+      {"touch plain; once $bench train mnist_mlp --out=plain/run", 1, "plain"},
+      {"once $bench train mnist_mlp --json=plain/run", 1, "plain"},
+      {"once $bench train mnist_mlp --checkpoint=plain/run", 1, "plain"},
+      {"once $bench train mnist_mlp --onnx=junk.onnx --json=out", 1, "junk.onnx"},
+      {"once $bench ledger --onnx=means.onnx,junk.onnx", 1, "junk.onnx"},
+      {"once $bench frontier --onnx=means.onnx,junk.onnx", 1, "junk.onnx"},
+      {"once $bench sweep --benchmark_out=out --onnx=junk.onnx", 1, "junk.onnx"},
+      {"once $bench sweep --benchmark_out=out --batch=1 --onnx=junk.onnx", 1, "junk.onnx"},
+      {"once $bench sweep mnist_mlp --benchmark_out=other", 1, "not a regular file"},
       {"echo no >w; $bench $rows --weights=w | grep -v measurement; exit ${PIPESTATUS[0]}", 1, "w: "},
   });
 }

@@ -15,8 +15,8 @@ const Config mlp = {"mnist_mlp", "queued", DType::f32, Layout::nchw, 1};
 constexpr const char* pass_names[] = {"forward", "backward_data", "backward_params"};
 
 /// Rows of a network on a modelled device.
-struct Model {
-  explicit Model(bool graph = false, const std::string& name = "queued") : session(options) {
+struct Modelled {
+  explicit Modelled(bool graph = false, const std::string& name = "queued") : session(options) {
     config.backend = name;
     options.cuda_graph = graph;
     auto made = std::make_unique<QueuedBackend>();
@@ -42,7 +42,7 @@ TEST_CASE("a layer's time is the device's, its launches hidden") {
   for (const char* pass : pass_names)
     for (const double host : {30e-6, 700e-6}) {  // within the first delay, and after longer ones
       CAPTURE(pass, host);
-      Model model;
+      Modelled model;
       model.backend->host_seconds = host;
       const auto layer = model.open(pass, true);
       for (int i = 0; i < 3; ++i) {
@@ -56,7 +56,7 @@ TEST_CASE("a layer's time is the device's, its launches hidden") {
 
 TEST_CASE("a cold layer begins each pass behind a write of other memory, which is not timed, and its name says so") {
   for (const bool cold : {false, true}) {
-    Model model;
+    Modelled model;
     model.options.cold = cold;
     for (const Row& row : layer_rows(model.session, model.options, model.config))
       for (const std::string& text : {to_string(row.key), rerun_of(row, model.options)})
@@ -78,7 +78,7 @@ TEST_CASE("a cold layer begins each pass behind a write of other memory, which i
 TEST_CASE("a layer whose launches no delay hides says that they are included") {
   for (const char* pass : pass_names) {
     CAPTURE(pass);
-    Model model;
+    Modelled model;
     model.backend->host_seconds = 8e-3;
     const Sample sample = model.open(pass, true)->pass().at(0);
     CHECK(sample.launches == Launches::included);
@@ -88,7 +88,7 @@ TEST_CASE("a layer whose launches no delay hides says that they are included") {
 
 TEST_CASE("an untimed pass comes right before each timed one of a network on a GPU, and nowhere else") {
   for (const auto& [name, passes_run] : {std::pair("cuda", 2), std::pair("queued", 1)}) {
-    Model model(false, name);
+    Modelled model(false, name);
     const auto network = model.open("total", false);
     const auto kernels_of = [&](const auto& work) {
       const int before = model.backend->kernels_run;
@@ -105,7 +105,7 @@ TEST_CASE("an untimed pass comes right before each timed one of a network on a G
 }
 
 TEST_CASE("a network's time includes its launches, unless it is replayed as a graph") {
-  Model plain;
+  Modelled plain;
   const double kernels = [&] {
     const Graph graph = plain.session.plans.graph(mlp);
     Plan plan(graph, plain.session.backends.at("queued"), plain.session.plans.options(mlp, Mode::training));
@@ -119,7 +119,7 @@ TEST_CASE("a network's time includes its launches, unless it is replayed as a gr
   for (const Sample& sample : seen) CHECK(sample.launches == Launches::included);
   CHECK(plain.backend->device().holds.empty());
 
-  Model graph(true);
+  Modelled graph(true);
   graph.backend->host_seconds = 2e-3;
   const std::vector<Sample> replayed = graph.open("forward", false)->pass();
   CHECK(replayed[0].seconds == Approx(kernels * 1e-3));
@@ -129,14 +129,14 @@ TEST_CASE("a network's time includes its launches, unless it is replayed as a gr
 TEST_CASE("a row on a device with a queue is warmed up before it is timed, and one on a processor runs once") {
   for (const bool layer : {true, false}) {
     CAPTURE(layer);
-    Model model;
+    Modelled model;
     const auto opened = model.open("forward", layer);
     const double before = model.backend->device().idle_from();
     CHECK(before >= 0.05);
     opened->pass();
     CHECK(model.backend->device().idle_from() - before < 0.05);  // the passes that are timed are not warmed up again
   }
-  Model processor;
+  Modelled processor;
   processor.backend->device().longest = 0;
   const auto layer = processor.open("forward", true);
   CHECK(processor.backend->device().idle_from() < 0.01);
@@ -144,7 +144,7 @@ TEST_CASE("a row on a device with a queue is warmed up before it is timed, and o
 }
 
 TEST_CASE("a sample has the state that its device reported when it had ended") {
-  Model model;
+  Modelled model;
   double mhz = 1000;
   model.backend->device().reading = [&] {
     DeviceState state;

@@ -106,27 +106,3 @@ TEST_CASE("a training that was stopped within an epoch goes on from there, if up
   CHECK(numbers(whole.said).find("accuracy") != std::string::npos);
   CHECK(test::run_bench(training + " --checkpoint_updates=2").status == 2);  // of no checkpoint
 }
-
-TEST_CASE("files that cannot be written are errors before anything is trained") {
-  const test::Folder folder;
-  test::write(folder / "plain", "");
-  for (const auto field : {&TrainOptions::out, &TrainOptions::json, &TrainOptions::checkpoint}) {
-    TrainOptions options{.names = {"mnist_mlp"}, .share = 0.002};
-    options.*field = folder / "plain/run";
-    CHECK_THROWS_AS(train_all(options, make_backend, [](const std::string&) { FAIL("it began"); }), FileError);
-  }
-}
-
-TEST_CASE("an unknown training is refused with near names of workloads and of networks") {
-  const auto said = [](const char* name) -> std::string {
-    try {
-      train_all({.names = {name}}, make_backend, [](const std::string&) { FAIL("it began"); });
-    } catch (const UsageError& error) {
-      return error.what();
-    }
-    return "";
-  };
-  CHECK(said("imdb_fasttex").find("imdb_fasttext") != std::string::npos);
-  CHECK(said("resnet5").find("resnet50") != std::string::npos);
-  CHECK(said("resnet50").find("give --data") != std::string::npos);
-}

@@ -42,8 +42,6 @@ TEST_CASE("a network of the zoo is trained on the images and classes of a folder
 
   CHECK_THROWS_AS(prepare_network("vgg16", {.data = folder.path() / "none"}), FileError);
   CHECK_THROWS_AS(prepare_network("alexnet", {.data = folder.path()}), ShapeError);  // 32 rows are too few
-  CHECK_THROWS_AS(prepare_network("resnet18", {}), UsageError);
-  CHECK_THROWS_AS(prepare_network("resnet19", {.data = folder.path()}), UsageError);
 
   const test::Folder digits;
   write_mnist(digits.path(), Part::train, Glyphs(Glyphs::mnist()).draw(40, 1));
@@ -166,53 +164,4 @@ TEST_CASE("the network of an ONNX file that is called as a workload is the one t
   const auto run = nlohmann::json::parse(std::ifstream(options.json));
   CHECK(!run["benchmarks"][0]["key"]["differs"].contains("optimiser"));
   CHECK(run["trainings"][0]["parameters"] == graph.parameter_count());
-}
-
-TEST_CASE("an ONNX file that cannot be trained is an error before anything is trained or measured") {
-  const test::Folder folder;
-  test::write(folder / "junk.onnx", "junk");
-  const TrainOptions options{.names = {"mnist_mlp", "junk"},
-                             .onnx = {folder / "junk.onnx"},
-                             .epochs = 1,
-                             .share = 0.002,
-                             .json = folder / "run.json"};
-  const auto print = [](const std::string&) { FAIL("it began"); };
-  CHECK_THROWS_AS(train_all(options, make_backend, print), FileError);
-  CHECK_FALSE(std::filesystem::exists(options.json));
-}
-
-TEST_CASE("an ONNX file whose images are too small for synthetic ones is an error before anything is trained") {
-  const test::Folder folder;
-  Graph graph("open");
-  fully_connected(graph.input({1, 3, 16, 16}, "x"), "fc", {.outputs = 10});
-  const auto backend = make_backend("eigen");
-  Plan plan(graph, *backend);
-  write_onnx(folder / "open.onnx", graph, save_weights(plan));
-  const TrainOptions options{
-      .names = {"mnist_mlp", "open"}, .onnx = {folder / "open.onnx"}, .epochs = 1, .share = 0.002};
-  const auto train = [&] { train_all(options, make_backend, [](const std::string&) { FAIL("it began"); }); };
-  using Catch::Matchers::ContainsSubstring;
-  CHECK_THROWS_WITH(train(), ContainsSubstring("open.onnx") && ContainsSubstring("give --data"));
-}
-
-TEST_CASE("a share is of a synthetic set, above 0 and at most 16, of any network") {
-  const test::Folder folder;
-  const auto said = [](const TrainOptions& options) -> std::string {
-    try {
-      train_all(options, make_backend, [](const std::string&) { FAIL("it began"); });
-    } catch (const UsageError& error) {
-      return error.what();
-    }
-    return "";
-  };
-  for (const char* name : {"mnist_mlp", "resnet18", "small"}) {
-    TrainOptions options{.names = {name}, .onnx = {folder / "small.onnx"}, .data = folder.path(), .share = 0.5};
-    INFO(name);
-    CHECK(said(options) == "--share is for synthetic sets; leave it out with --data");
-    options.data.clear();
-    for (const double share : {0.0, -1.0, 16.5}) {
-      options.share = share;
-      CHECK(said(options).find("it should be above 0, and at most 16") != std::string::npos);
-    }
-  }
 }
