@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "bench/measure/rerun.h"
@@ -42,25 +43,25 @@ std::vector<Row> all_rows(Session& session, const RunOptions& options, std::stri
   for (const std::string& name : options.networks) all.push_back(network(name, options.net));
   const bool named = !all.empty();
   if (!named || !options.net.onnx.empty()) std::ranges::copy(networks(options.net), std::back_inserter(all));
-  std::vector<std::string> reasons;
+  std::set<std::string> reasons;
+  const auto leave_out = [&](const std::string& name, const ShapeError& error) {
+    if (named) throw ShapeError(name + ": " + error.what());
+    reasons.insert(fmt::format("{} ({})", name, error.what()));
+  };
   const int largest = std::ranges::max(options.configs.batches);
   std::erase_if(all, [&](const Network& each) {
     if (options.net.image != 0 && options.net.image < each.smallest_image) {
-      reasons.push_back(fmt::format("{} ({} or more)", each.name, each.smallest_image));
+      reasons.insert(fmt::format("{} ({} or more)", each.name, each.smallest_image));
       return true;
     }
     try {
       session.plans.graph({each.name, "", DType::f32, Layout::nchw, largest});
     } catch (const ShapeError& error) {
-      if (named) throw;
-      reasons.push_back(fmt::format("{} ({})", each.name, error.what()));
+      leave_out(each.name, error);
       return true;
     }
     return false;
   });
-  if (left_out != nullptr && !reasons.empty())
-    *left_out = fmt::format("Left out at this --image and --batch: {}", fmt::join(reasons, ", "));
-
   std::vector<Row> rows;
   const auto add = [&](std::vector<Row> more) {
     for (Row& row : more) {
@@ -73,12 +74,17 @@ std::vector<Row> all_rows(Session& session, const RunOptions& options, std::stri
       for (const Network& info : all)
         for (const DType dtype : options.configs.dtypes)
           for (const Layout layout : options.configs.layouts)
-            for (const int batch : options.configs.batches)
-              add(make_rows(session, options, {info.name, backend, dtype, layout, batch}));
+            for (const int batch : options.configs.batches) try {
+                add(make_rows(session, options, {info.name, backend, dtype, layout, batch}));
+              } catch (const ShapeError& error) {
+                leave_out(info.name, error);
+              }
   };
   for_each_config(setup_rows);  // before anything else has opened a library or warmed it up
   for_each_config(net_rows);
   for_each_config(layer_rows);
+  if (left_out != nullptr && !reasons.empty())
+    *left_out = fmt::format("Left out at this --image and --batch: {}", fmt::join(reasons, ", "));
   return rows;
 }
 

@@ -42,18 +42,6 @@ TEST_CASE("rows for a GPU are listed on a machine without one, and fail with the
   }
 }
 
-TEST_CASE("a device that cannot record refuses rows of CUDA graphs by name") {
-  const Folder folder;
-  const std::string out = folder.file("rows.json");
-  const Ended ended = run_bench(
-      "--backend=eigen --cuda_graph --benchmark_filter=net/mnist_mlp/forward --batch=2 --passes=1 --benchmark_out=" +
-      out);
-  REQUIRE(ended.status == 1);  // nothing was measured
-  REQUIRE_THAT(ended.said, ContainsSubstring("Unsupported: this device cannot record"));
-  const json result = read(out);
-  REQUIRE(result["benchmarks"][0]["name"] == "net/mnist_mlp/forward/eigen/f32/nchw/batch:2/graph");
-}
-
 TEST_CASE("every sample of a row is in the JSON, under its documented name, without what only GPUs have") {
   const Folder folder;
   const std::string out = folder.file("rows.json");

@@ -119,6 +119,7 @@ TEST_CASE("wrong use ends with status 2, and words on what is wrong and what is 
       {"$bench vgg16 --image=1", 2, "vgg16 (32 or more)"},
       {"$bench resnet18 --image=100000", 2, "graph \"resnet18\", node \"input\""},
       {"$bench --benchmark_filter=net/resnet18/ --image=100000", 2, "resnet18 (graph \"resnet18\", node \"input\""},
+      {"$bench resnet18 --image=1 --batch=1", 2, "resnet18: node bn1: batch_norm of 1x64x1x1 has one value"},
       {"$bench ledger mnist_mlp --benchmark_filter=mlp", 2, "accepted by: run"},
       {"$bench networks --weights=/dev/null", 2, "accepted by: run"},
       {"$bench frontir alexnet", 2, "frontier"},
@@ -192,6 +193,10 @@ TEST_CASE("wrong use ends with status 2, and words on what is wrong and what is 
       {"once $bench train --onnx=means.onnx --share=16.5", 2, "it should be above 0, and at most 16"},
       {"once $bench train mnist_mlp --onnx=means.onnx", 2, "give --data"},
       {"once $bench describe --onnx=means.onnx --image=32", 2, "--image, --width_divisor and --softmax are of"},
+      {"once $bench describe --onnx=means.onnx --onnx_extents=batch=5", 2,
+       "a batch of 5, and this is of one image: leave"},
+      {"once $bench memory --onnx=means.onnx --batch=4 --onnx_extents=batch=5", 2,
+       "with a batch of 4: leave that name"},
       {"once $bench sweep --benchmark_out=out --images=64 --onnx=means.onnx", 2, "and --softmax are of"},
       {"once $bench sweep cifar10_cnn --benchmark_out=out --images=4", 1, "needs images of at least 10x10, not 4x4"},
       {"once $bench sweep cifar10_cnn --benchmark_out=out --algorithms=gemm,nonsense", 2, "nonsense"},
@@ -237,6 +242,7 @@ TEST_CASE("outputs that cannot be written, and files that cannot be read, end wi
       {"$bench $rows --benchmark_out=/dev/full", 1, "net/mnist_mlp/total"},
       {"$bench $rows --benchmark_out_format=csv --benchmark_out=/dev/full", 1, "No space left on device; make room"},
       {"$bench $rows --benchmark_out=/proc/none/rows.json", 1, "/proc/none"},
+      {"$bench $rows --image=1 --batch=1", 0, "net/mnist_mlp/total/eigen/f32/nchw/batch:1/image:1"},
       {"$bench alexnet,resnet18 --image=1 --batch=2 --width_divisor=8 --passes=1", 0, "alexnet (39 or more)"},
       {R"(echo '{"context":{"processor":'$(nested)'},"benchmarks":[]}' >d.json; $bench compare d.json d.json)", 1,
        "d.json holds no row with its passes"},
@@ -255,6 +261,13 @@ TEST_CASE("outputs that cannot be written, and files that cannot be read, end wi
       {"echo no >w; $bench --benchmark_filter=^layer/mnist_mlp/ --weights=w", 2, "rows layer/... and setup/... draw"},
       {"echo no >w; $bench --benchmark_filter=^setup/mnist_mlp/ --weights=w", 2, "rows layer/... and setup/... draw"},
       {"$bench --benchmark_filter=^layer/mnist_mlp/ --choices=choices.json", 2, "rows layer/... name their algorithms"},
+      {"$bench $rows --cuda_graph", 1, "Unsupported: this device cannot record"},
+      {"$bench $rows --cuda_graph", 1, "net/mnist_mlp/forward/eigen/f32/nchw/batch:2/graph "},
+      {"$bench $rows --benchmark_list_tests --workspace_limit=0", 0, "/workspace_limit:0\n"},
+      {"$bench $rows --benchmark_list_tests --workspace_limit=4096", 0, "/workspace_limit:4096\n"},
+      {"$bench $rows --benchmark_list_tests --workspace_limit=2MB", 0, "/workspace_limit:2000000\n"},
+      {"$bench $rows --benchmark_list_tests --workspace_limit=1.5GiB", 0, "/workspace_limit:1610612736\n"},
+      {"$bench $rows --benchmark_list_tests --workspace_limit=4GiB", 0, "/workspace_limit:4294967296\n"},
       {"touch plain; once $bench train mnist_mlp --out=plain/run", 1, "plain"},
       {"once $bench train mnist_mlp --json=plain/run", 1, "plain"},
       {"once $bench train mnist_mlp --checkpoint=plain/run", 1, "plain"},
@@ -289,17 +302,6 @@ TEST_CASE("without a subcommand it is run, and each has its own help") {
   const std::string named = run_bench("mnist_mlp --benchmark_list_tests").said;
   CHECK(named == run_bench("run mnist_mlp --benchmark_list_tests").said);
   CHECK_THAT(named, ContainsSubstring("net/mnist_mlp/total/") && !ContainsSubstring("net/mnist_cnn/"));
-}
-
-TEST_CASE("an amount of bytes is read with its unit, whole or not") {
-  const auto limit = [](const std::string& text) {
-    return run_bench("--benchmark_list_tests --benchmark_filter=^net/mnist_mlp/total --workspace_limit=" + text).said;
-  };
-  CHECK_THAT(limit("0"), ContainsSubstring("/workspace_limit:0\n"));
-  CHECK_THAT(limit("4096"), ContainsSubstring("/workspace_limit:4096\n"));
-  CHECK_THAT(limit("2MB"), ContainsSubstring("/workspace_limit:2000000\n"));
-  CHECK_THAT(limit("1.5GiB"), ContainsSubstring("/workspace_limit:1610612736\n"));
-  CHECK_THAT(limit("4GiB"), ContainsSubstring("/workspace_limit:4294967296\n"));
 }
 
 TEST_CASE("standard error says how many choices of a file hold for a network, and without any its rows fail") {

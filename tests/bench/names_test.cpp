@@ -17,6 +17,16 @@ namespace {
 
 const Config resnet50{"resnet50", "eigen"};
 
+std::string net_name(const RunOptions& options, const Config& c = resnet50) {
+  return to_string(net_key(c, "total", options));
+}
+
+std::string setup_name(const RunOptions& options) { return to_string(plan_key("setup", resnet50, "plan", options)); }
+
+std::string layer_name(const RunOptions& options) {
+  return to_string(layer_key(resnet50, "conv1", "forward", "direct", options));
+}
+
 std::vector<std::string> names_of(const RunOptions& options) {
   Session session(options);
   std::vector<std::string> names;
@@ -28,16 +38,15 @@ std::vector<std::string> names_of(const RunOptions& options) {
 
 TEST_CASE("a row's name leaves out the defaults") {
   const RunOptions options;
-  REQUIRE(to_string(net_key(resnet50, "total", options)) == "net/resnet50/total/eigen/f32/nchw/batch:16");
-  REQUIRE(to_string(layer_key(resnet50, "layer1.0.conv1", "backward_data", "direct", options)) ==
-          "layer/resnet50/layer1.0.conv1/backward_data/eigen/direct/f32/nchw/batch:16");
-  REQUIRE(to_string(plan_key("setup", resnet50, "plan", options)) == "setup/resnet50/plan/eigen/f32/nchw/batch:16");
+  REQUIRE(net_name(options) == "net/resnet50/total/eigen/f32/nchw/batch:16");
+  REQUIRE(layer_name(options) == "layer/resnet50/conv1/forward/eigen/direct/f32/nchw/batch:16");
+  REQUIRE(setup_name(options) == "setup/resnet50/plan/eigen/f32/nchw/batch:16");
 }
 
 TEST_CASE("what differs from the default is in the name") {
   RunOptions options;
   options.net.image = 224;
-  REQUIRE(to_string(net_key(resnet50, "total", options)) == "net/resnet50/total/eigen/f32/nchw/batch:16");
+  REQUIRE(net_name(options) == "net/resnet50/total/eigen/f32/nchw/batch:16");
   options.net.image = 64;
   options.cuda_graph = true;
   options.plan.keep = Keep::cheap;
@@ -46,9 +55,9 @@ TEST_CASE("what differs from the default is in the name") {
   options.net.softmax = true;      // not as published
   options.plan.input_gradient = false;
   const Config other{"resnet50", "eigen", DType::f64, Layout::nhwc, 3};
-  REQUIRE(to_string(net_key(other, "total", options)) ==
+  REQUIRE(net_name(options, other) ==
           "net/resnet50/total/eigen/f64/nhwc/batch:3/image:64/graph/recompute/unfused/softmax:1");
-  REQUIRE(to_string(net_key({"vgg16", "eigen"}, "total", options)) ==
+  REQUIRE(net_name(options, {"vgg16", "eigen"}) ==
           "net/vgg16/total/eigen/f32/nchw/batch:16/image:64/graph/recompute/unfused/input_gradient:0");
 }
 
@@ -57,11 +66,10 @@ TEST_CASE("a forced instruction set is in the names of eigen's rows only") {
   options.backends.instruction_set = "x86-64-v3";
   options.net.width_divisor = 8;
   const std::string forced = "/f32/nchw/batch:16/instruction_set:x86-64-v3/width_divisor:8";
-  CHECK(to_string(net_key(resnet50, "total", options)) == "net/resnet50/total/eigen" + forced);
-  CHECK(to_string(plan_key("setup", resnet50, "plan", options)) == "setup/resnet50/plan/eigen" + forced);
-  CHECK(to_string(layer_key(resnet50, "conv1", "forward", "direct", options)) ==
-        "layer/resnet50/conv1/forward/eigen/direct" + forced);
-  CHECK(to_string(net_key({"resnet50", "cuda-host"}, "total", options)) ==
+  CHECK(net_name(options) == "net/resnet50/total/eigen" + forced);
+  CHECK(setup_name(options) == "setup/resnet50/plan/eigen" + forced);
+  CHECK(layer_name(options) == "layer/resnet50/conv1/forward/eigen/direct" + forced);
+  CHECK(net_name(options, {"resnet50", "cuda-host"}) ==
         "net/resnet50/total/cuda-host/f32/nchw/batch:16/width_divisor:8");
 }
 
@@ -69,12 +77,9 @@ TEST_CASE("the name of a network's row says that its algorithms were measured") 
   RunOptions options;
   options.plan.choice.measure = true;
   options.plan.choice.deterministic = true;
-  REQUIRE(to_string(net_key(resnet50, "total", options)) ==
-          "net/resnet50/total/eigen/f32/nchw/batch:16/deterministic/measured");
-  REQUIRE(to_string(plan_key("setup", resnet50, "plan", options)) ==
-          "setup/resnet50/plan/eigen/f32/nchw/batch:16/deterministic/measured");
-  REQUIRE(to_string(layer_key(resnet50, "layer1.0.conv1", "forward", "direct", options)) ==
-          "layer/resnet50/layer1.0.conv1/forward/eigen/direct/f32/nchw/batch:16/deterministic");
+  REQUIRE(net_name(options) == "net/resnet50/total/eigen/f32/nchw/batch:16/deterministic/measured");
+  REQUIRE(setup_name(options) == "setup/resnet50/plan/eigen/f32/nchw/batch:16/deterministic/measured");
+  REQUIRE(layer_name(options) == "layer/resnet50/conv1/forward/eigen/direct/f32/nchw/batch:16/deterministic");
 }
 
 TEST_CASE("the protocol is the published one unless a flag says otherwise") {
@@ -131,10 +136,9 @@ TEST_CASE("names have the limits, math and choices that are not the default") {
   options.plan.choice.workspace_limit = 1 << 20;
   options.plan.choice.math = Math::tf32;
   options.plan.choices = "c.json";
-  const Config c{"resnet50", "eigen"};
-  CHECK(to_string(net_key(c, "total", options)) ==
+  CHECK(net_name(options) ==
         "net/resnet50/total/eigen/tf32/nchw/batch:16/deterministic/max_error:1e-06/workspace_limit:1048576/choices");
-  CHECK(to_string(layer_key(c, "conv1", "forward", "direct", options)) ==
+  CHECK(layer_name(options) ==
         "layer/resnet50/conv1/forward/eigen/direct/tf32/nchw/batch:16/deterministic/max_error:1e-06/"
         "workspace_limit:1048576");
 }

@@ -143,18 +143,6 @@ TEST_CASE("open extents of a file and one of its outputs are given, and rows are
   CHECK(test::run_bench("describe alexnet --onnx_output=c").status == 2);  // of no file
 }
 
-TEST_CASE("the batch of a file is no extent that is given") {
-  const TinyFile file;
-  DescribeOptions options;
-  options.net.onnx = {file.path()};
-  options.net.onnx_settings.extents = {{"batch", 5}};
-  options.networks = {"tiny"};
-  CHECK_THROWS_WITH(describe(options), ContainsSubstring("a batch of 5, and this is of one image: leave"));
-  const Config c{"tiny", "eigen", DType::f32, Layout::nchw, 4};
-  CHECK_THROWS_WITH(graph_of(c, options.net),
-                    ContainsSubstring("a batch of 5") && ContainsSubstring("a batch of 4: leave that name out"));
-}
-
 TEST_CASE("an extent by a name that no file leaves open is refused, with those that each leaves open") {
   const test::Folder folder;
   const auto write_file = [&](const char* name, const test::Extents& extents, const std::vector<std::string>& open) {

@@ -41,16 +41,18 @@ TEST_CASE("a run's file has every epoch as soon as it is done, and keeps an earl
   CHECK(lines() == 4);
 }
 
-TEST_CASE("a checkpoint that cannot be written costs no epoch, and is an error unless a later one could") {
+TEST_CASE("a checkpoint or a log that cannot be written costs no epoch, and is an error unless a later one could") {
+  const auto field = GENERATE(&TrainOptions::checkpoint, &TrainOptions::out);
   for (const bool comes_back : {true, false}) {
     const test::Folder folder;
     const auto runs = folder / "runs";
-    const TrainOptions options{.names = {"mnist_mlp"},
-                               .epochs = 3,
-                               .share = 0.002,
-                               .out = folder / "run.csv",
-                               .json = folder / "run.json",
-                               .checkpoint = runs / "run.safetensors"};
+    TrainOptions options{.names = {"mnist_mlp"},
+                         .epochs = 3,
+                         .share = 0.002,
+                         .out = folder / "run.csv",
+                         .json = folder / "run.json",
+                         .checkpoint = folder / "run.safetensors"};
+    options.*field = runs / "run";
     std::string printed;
     const auto print = [&](const std::string& text) {
       printed += text;
@@ -61,27 +63,15 @@ TEST_CASE("a checkpoint that cannot be written costs no epoch, and is an error u
       CHECK(train_all(options, make_backend, print) == 0);
     else
       CHECK_THROWS_WITH(train_all(options, make_backend, print), ContainsSubstring("make the folder " + runs.string()));
-    CHECK(std::filesystem::exists(options.checkpoint) == comes_back);
+    CHECK(std::filesystem::exists(options.*field) == comes_back);
     CHECK_THAT(printed, ContainsSubstring("epoch 3/3") && ContainsSubstring("3 epochs: "));
-    const std::string csv = test::contents(options.out);
-    CHECK(std::count(csv.begin(), csv.end(), '\n') == 4);
     const nlohmann::json file = test::read(options.json.string());
     CHECK(file["benchmarks"].size() == 3);
     CHECK(file["context"]["interrupted"] == false);
+    if (!std::filesystem::exists(options.out)) continue;
+    const std::string csv = test::contents(options.out);
+    CHECK(std::count(csv.begin(), csv.end(), '\n') == 4);
   }
-}
-
-TEST_CASE("a file of rows that cannot be written costs no epoch, and is an error at the end") {
-  const test::Folder folder;
-  const auto runs = folder / "runs";
-  const TrainOptions options{.names = {"mnist_mlp"}, .epochs = 2, .share = 0.002, .out = runs / "run.csv"};
-  std::string printed;
-  const auto print = [&](const std::string& text) {
-    printed += text;
-    if (text.starts_with("epoch 1/")) std::filesystem::remove_all(runs);
-  };
-  CHECK_THROWS_WITH(train_all(options, make_backend, print), ContainsSubstring("run.csv: cannot be written"));
-  CHECK_THAT(printed, ContainsSubstring("epoch 2/2") && ContainsSubstring("2 epochs: "));
 }
 
 TEST_CASE("a training that was stopped within an epoch goes on from there, if updates have checkpoints") {
