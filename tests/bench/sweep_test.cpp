@@ -4,15 +4,12 @@
 #include <cmath>
 #include <fstream>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
 
 #include "bench/compare/run_file.h"
-#include "bench/sweep/sweep.h"
 #include "ended.h"
-#include "lamina/error.h"
 #include "tests/support/catch.h"
 
 using namespace lamina::test;

@@ -3,7 +3,6 @@
 #include "bench/rows/report/table.h"
 
 #include <filesystem>
-#include <sstream>
 
 #include "bench/io/quantities.h"
 #include "bench/io/result_file.h"

@@ -2,7 +2,6 @@
 
 #include "bench/tasks/describe.h"
 
-#include <algorithm>
 #include <ctime>
 #include <map>
 #include <set>

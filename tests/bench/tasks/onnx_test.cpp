@@ -9,8 +9,6 @@
 #include "bench/measure/session.h"
 #include "bench/rows/rows.h"
 #include "bench/tasks/describe.h"
-#include "bench/tasks/frontier.h"
-#include "bench/tasks/ledger.h"
 #include "lamina/error.h"
 #include "tests/bench/ended.h"
 #include "tests/io/files.h"

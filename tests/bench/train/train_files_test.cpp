@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "bench/train/train.h"
-#include "lamina/error.h"
 #include "tests/bench/ended.h"
 #include "tests/io/files.h"
 #include "tests/support/catch.h"

@@ -6,12 +6,10 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
-#include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
-#include <variant>
 #include <vector>
 
 #include "bench/race/serve/training.h"
@@ -19,10 +17,8 @@
 #include "bench/train/screen.h"
 #include "bench/train/train.h"
 #include "lamina/error.h"
-#include "lamina/nets.h"
 #include "lamina/weights.h"
 #include "lamina/workloads.h"
-#include "tests/bench/ended.h"
 #include "tests/io/files.h"
 #include "tests/support/catch.h"
 
