@@ -23,21 +23,21 @@ float widen(std::uint16_t word) {
 /// The nearest, ties to even; infinities and NaNs are kept. `Type` is f16 or bf16.
 template <DType Type>
 std::uint16_t narrow(float value) {
-  constexpr bool is_f16 = Type == DType::f16;
-  constexpr std::uint32_t dropped = is_f16 ? 13 : 16, infinity = is_f16 ? 0x7c00 : 0x7f80,
-                          quiet = is_f16 ? 0x200 : 0x40;
-  constexpr std::uint32_t exponents = is_f16 ? 112U << 10 : 0;  // of f32 below those of the type
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t sign = bits >> 16 & 0x8000U, magnitude = bits & 0x7fffffffU;
+  constexpr std::uint32_t dropped = Type == DType::f16 ? 13 : 16;
   // A carry of the rounding moves the exponent, up to infinity.
   const std::uint32_t half_below = (1U << (dropped - 1)) - 1 + (magnitude >> dropped & 1);
-  std::uint32_t word = std::min(((magnitude + half_below) >> dropped) - exponents, infinity);
-  if constexpr (is_f16) {
+  std::uint32_t word = (magnitude + half_below) >> dropped;
+  if constexpr (Type == DType::bf16) {
+    word = magnitude > 0x7f800000U ? magnitude >> 16 | 0x40 : word;
+  } else {
+    word = std::min(word - (112U << 10), 0x7c00U);  // exponents of f32 below those of f16
     // Subnormal numbers: 0.5 has a last bit of 2^-24, as they have, and so the sum rounds to it.
     const auto sum = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5F);
     word = magnitude < 0x38800000U ? sum - 0x3f000000U : word;
+    word = magnitude > 0x7f800000U ? 0x7e00U | (magnitude >> 13 & 0x1ffU) : word;
   }
-  word = magnitude > 0x7f800000U ? infinity | quiet | (magnitude >> dropped & (quiet - 1)) : word;
   return static_cast<std::uint16_t>(sign | word);
 }
 

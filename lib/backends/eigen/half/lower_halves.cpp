@@ -2,8 +2,9 @@
 // workspace, and what it wrote there is rounded to the nearest half: one rounding for each value and each gradient,
 // whatever the unit holds. Parameters, their gradients, state, labels, ids and losses are of f32 and are not copied.
 //
-// That is done chunk by chunk, so that a chunk's copies stay in cache and workspace is small: some images at a time, or
-// some channels for batch norm, which sums over images. Ops whose result needs all of both are one chunk.
+// That is done chunk by chunk, so that a chunk's copies stay in cache and workspace is small: some images at a time.
+// Ops whose result needs all images are one chunk. Kernels that read and write halves themselves (takes_halves) run as
+// they are.
 
 #include <algorithm>
 #include <cmath>
@@ -26,48 +27,42 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t thread_elements = std::int64_t{2} << 20;  // of a chunk's widened tensors, for each thread
+constexpr std::int64_t thread_elements = std::int64_t{1} << 20;  // of a chunk's widened tensors, for each thread
+
+constexpr std::int64_t widened_run = 1024;  // elements between two prefetches
 
 std::size_t wide_bytes(const Shape& shape) { return aligned(static_cast<std::size_t>(shape.count()) * sizeof(float)); }
 
-/// The parts that a unit is computed in: each has `extent` images, or channels.
+/// Whether the kernels of f32 read and write halves themselves.
+bool takes_halves(const Op& op) { return std::holds_alternative<BatchNorm>(op); }
+
+/// The parts that a unit is computed in: each has `extent` images.
 struct Chunks {
-  enum class Of : std::uint8_t { whole, images, channels };
-  Of of = Of::whole;
   int count = 1, extent = 0;
 
-  Chunks(const Spec& spec, int threads) : of(std::visit(Axis{}, spec.op)) {
+  Chunks(const Spec& spec, int threads) : extent(spec.y.shape.n) {
+    if (takes_halves(spec.op) || std::visit(NeedsAllImages{}, spec.op)) return;
     std::int64_t elements = 0;
     for (const TensorSpec& x : spec.x) elements += is_half(x.dtype) ? x.shape.count() : 0;
     elements += is_half(spec.y.dtype) ? spec.y.shape.count() : 0;
-    const int all = of == Of::images ? spec.y.shape.n : spec.y.shape.c;
-    extent = all;
-    if (of == Of::whole) return;
+    const int all = extent;
     while (extent > 1 && (all % extent != 0 || elements / all * extent > threads * thread_elements)) --extent;
     count = all / extent;
   }
 
   Shape shape(Shape all) const {
-    if (of == Of::images) all.n = extent;
-    if (of == Of::channels) all.c = extent;
+    if (count > 1) all.n = extent;
     return all;
   }
 
   /// The part of a value or a gradient that belongs to chunk k.
   Tensor part(Tensor tensor, int k) const {
-    const std::int64_t step = of == Of::images ? tensor.pitch : of == Of::channels ? tensor.shape.plane() : 0;
-    return moved(tensor, k * extent * step);
+    tensor.shape = shape(tensor.shape);
+    if (tensor)
+      tensor.data =
+          tensor.as<std::byte>() + k * extent * tensor.pitch * static_cast<std::int64_t>(size_of(tensor.dtype));
+    return tensor;
   }
-  /// The part of a parameter, its gradient or state: an element for each channel, or the same for all chunks.
-  Tensor parameter(const Tensor& tensor, int k) const {
-    if (of != Of::channels) return tensor;
-    Tensor part = moved(tensor, std::int64_t{k} * extent);
-    part.pitch = extent;
-    return part;
-  }
-
-  /// Parameters and state differ between chunks, and so do their prepared forms.
-  bool prepares_each() const { return of == Of::channels; }
 
   /// A block of so many bytes for each chunk, one after the other: of all, and of chunk k.
   std::size_t all_blocks(std::size_t bytes) const { return static_cast<std::size_t>(count) * aligned(bytes); }
@@ -76,19 +71,12 @@ struct Chunks {
   }
 
  private:
-  struct Axis {
-    Of operator()(const BatchNorm&) const { return Of::channels; }
-    Of operator()(const OneOf<SoftmaxCrossEntropy, SigmoidCrossEntropy, Dropout, Embedding, Lstm> auto&) const {
-      return Of::whole;
+  struct NeedsAllImages {
+    bool operator()(const OneOf<SoftmaxCrossEntropy, SigmoidCrossEntropy, Dropout, Embedding, Lstm> auto&) const {
+      return true;
     }
-    Of operator()(const auto& /*an image at a time*/) const { return Of::images; }
+    bool operator()(const auto& /*an image at a time*/) const { return false; }
   };
-
-  Tensor moved(Tensor tensor, std::int64_t elements) const {
-    tensor.shape = shape(tensor.shape);
-    if (tensor) tensor.data = tensor.as<std::byte>() + elements * static_cast<std::int64_t>(size_of(tensor.dtype));
-    return tensor;
-  }
 };
 
 /// The f32 unit of one chunk.
@@ -97,9 +85,6 @@ Spec spec_of_chunk(const Spec& spec, const Chunks& chunks) {
   const auto cut = [&](TensorSpec& tensor) { tensor.shape = chunks.shape(tensor.shape); };
   std::for_each(part.x.begin(), part.x.end(), cut);
   cut(part.y);
-  if (chunks.of == Chunks::Of::channels)
-    for (std::vector<TensorSpec>* tensors : {&part.w, &part.state})
-      for (TensorSpec& tensor : *tensors) cut(tensor), tensor.pitch = tensor.gradient_pitch = tensor.shape.c;
   return in_f32(std::move(part));
 }
 
@@ -160,10 +145,9 @@ class HalfKernel final : public Kernel {
         forward_(find_step(part, Pass::forward)->kernel),
         traffic_(spec, part, first),
         chunks_(chunks),
-        runs_(first.covers(Pass::prepare) && !chunks.prepares_each() ? 1 : chunks.count),
+        runs_(first.covers(Pass::prepare) ? 1 : chunks.count),
         saved_bytes_(part.saved_bytes),
         scratch_bytes_(part.scratch_bytes),
-        prepared_bytes_(chunks.prepares_each() ? part.prepared_bytes : 0),
         kernel_bytes_(aligned(std::max(first_->workspace_bytes(), later_->workspace_bytes()))),
         bytes_(kernel_bytes_) {
     const auto count = [&](const TensorSpec& tensor, bool wanted) {
@@ -227,19 +211,24 @@ class HalfKernel final : public Kernel {
       if (first != i) part_.dx[i].data = part_.dx[first].data;
       if (on_dy) part_.dx[i].data = part_.dy.data;
     }
-    for (std::size_t i = 0; i < args.w.size(); ++i) {
-      part_.w[i] = chunks_.parameter(args.w[i], k);
-      part_.dw[i] = chunks_.parameter(args.dw[i], k);
-    }
-    for (std::size_t i = 0; i < args.state.size(); ++i) part_.state[i] = chunks_.parameter(args.state[i], k);
+    part_.w = args.w;
+    part_.dw = args.dw;
+    part_.state = args.state;
     part_.saved = Chunks::block(args.saved, saved_bytes_, k);
     part_.scratch = Chunks::block(args.scratch, scratch_bytes_, k);
-    part_.prepared = Chunks::block(args.prepared, prepared_bytes_, k);
+    part_.prepared = args.prepared;
   }
 
   void read(const Tensor& to, const Tensor& from) const {
     split_images(pool_, to.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
-      widen(image<float>(to, n) + first, image<const std::uint16_t>(from, n) + first, last - first, from.dtype);
+      for (std::int64_t at = first; at < last; at += widened_run) {
+        const std::int64_t count = std::min(widened_run, last - at);
+        float* const wide = image<float>(to, n) + at;
+        const auto* const halves = image<const std::uint16_t>(from, n) + at;
+        prefetch_ahead(halves, count);
+        prefetch_to_write(wide, count);
+        widen(wide, halves, count, from.dtype);
+      }
     });
   }
 
@@ -256,7 +245,7 @@ class HalfKernel final : public Kernel {
   Traffic traffic_;
   Chunks chunks_;
   int runs_;
-  std::size_t saved_bytes_, scratch_bytes_, prepared_bytes_;  // of a chunk; prepared: 0 if all chunks have the same
+  std::size_t saved_bytes_, scratch_bytes_;  // of a chunk
   std::size_t kernel_bytes_, bytes_;
   Args part_;  // of the chunk that runs: a pass allocates nothing
 };
@@ -326,7 +315,7 @@ Lowered lower_halves(const Spec& spec, const Choice& choice, const Context& cont
   const Spec part_spec = spec_of_chunk(spec, chunks);
   const Choice left = choice_in_f32(spec, part_spec, choice);
   const Lowered part = context.set.lower(part_spec, left, context);
-  const bool adds_up = chunks.of == Chunks::Of::images && chunks.count > 1 && wants(spec, Pass::backward_params);
+  const bool adds_up = chunks.count > 1 && wants(spec, Pass::backward_params);
   const Lowered later = adds_up ? lower_later(part_spec, part, left, context) : part;
 
   Lowered lowered = part;
@@ -334,13 +323,13 @@ Lowered lower_halves(const Spec& spec, const Choice& choice, const Context& cont
   for (std::size_t i = 0; i < part.steps.size(); ++i) {
     Lowered::Step step = part.steps[i];
     step.max_error = half_error(step.max_error, step, half_type(spec), chunks.count);
-    step.kernel = std::make_shared<HalfKernel>(spec, part, step, later.steps[i], chunks, context.pool);
+    if (!takes_halves(spec.op))
+      step.kernel = std::make_shared<HalfKernel>(spec, part, step, later.steps[i], chunks, context.pool);
     check_workspace("eigen: " + to_string(spec.op), choice, step);
     lowered.steps.push_back(std::move(step));
   }
   lowered.saved_bytes = chunks.all_blocks(part.saved_bytes);
   lowered.scratch_bytes = chunks.all_blocks(part.scratch_bytes);
-  lowered.prepared_bytes = chunks.prepares_each() ? chunks.all_blocks(part.prepared_bytes) : part.prepared_bytes;
   for (std::size_t i = 0; i < spec.x.size(); ++i) {
     const bool same_type = spec.x[i].dtype == spec.y.dtype;
     lowered.y_may_alias_x[i] = part.y_may_alias_x[i] && same_type && same_pitch(spec, i);

@@ -1,18 +1,18 @@
 // Batch normalisation, alone or with an Add and a ReLU after it, one channel at a time: its planes are read from
 // memory once and stay in cache for the second pass. Sums are in double, in an order that no number of threads changes.
+// What f32 computes may be stored in half precision: each tensor has its own type.
 
 #include <array>
 #include <cmath>
 #include <utility>
 
-#include "lib/backends/eigen/runtime/elements.h"
+#include "lib/backends/eigen/half/elements.h"
 #include "lib/backends/eigen/runtime/lanes.h"
-#include "lib/backends/eigen/runtime/non_temporal.h"
 
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t chunk = 512;  // elements between two prefetches
+constexpr std::int64_t chunk = elements_of_room;  // between two prefetches
 
 /// y = (x - mean) * factor + shift, in the type of the tensors.
 template <class T>
@@ -40,9 +40,9 @@ Affine<T> affine_of(const Args& args, const Statistics& statistics, std::int64_t
           static_cast<double>(args.w[1].as<T>()[c])};
 }
 
-template <class T>
-T* plane(const Tensor& tensor, std::int64_t n, std::int64_t c) {
-  return image<T>(tensor, n) + c * tensor.shape.plane();
+/// The place of a plane's first element.
+std::int64_t plane(const Tensor& tensor, std::int64_t n, std::int64_t c) {
+  return n * tensor.pitch + c * tensor.shape.plane();
 }
 
 /// Calls work(n, first, count) for chunks of one channel's planes.
@@ -59,11 +59,11 @@ void for_each_chunk(const Shape& shape, Work&& work) {
 /// spread of the channel itself, so that one pass is enough.
 template <class T>
 std::pair<double, double> mean_and_variance(const Tensor& x, std::int64_t c) {
-  const double origin = static_cast<double>(*plane<const T>(x, 0, c));
+  Room<T> room;
+  const double origin = static_cast<double>(*load(x, plane(x, 0, c), 1, room));
   TwoSums sums;
   for_each_chunk(x.shape, [&](std::int64_t n, std::int64_t first, std::int64_t size) {
-    const T* from = plane<const T>(x, n, c) + first;
-    prefetch_ahead(from, size);
+    const T* from = load(x, plane(x, n, c) + first, size, room, true);
     sums.add(
         size,
         [&](std::int64_t i, Double4& sum, Double4& squares) {
@@ -94,16 +94,13 @@ void update_running(const Args& args, std::int64_t c, double momentum, double me
 
 template <class T, bool Adds, bool Clips>
 void write_channel(const Args& args, const Affine<T>& affine, std::int64_t c) {
-  const bool non_temporal =
-      wants_non_temporal<T>(args.y.shape) && !same_place(args.y, args.x[0]) && !(Adds && same_place(args.y, args.x[1]));
-  alignas(line_bytes) T room[chunk];
+  Output<T> y(args.y,
+              is_large<T>(args.y) && !same_place(args.y, args.x[0]) && !(Adds && same_place(args.y, args.x[1])));
+  Room<T> room, other_room;
   for_each_chunk(args.y.shape, [&](std::int64_t n, std::int64_t first, std::int64_t size) {
-    const T* x = plane<const T>(args.x[0], n, c) + first;
-    const T* other = Adds ? plane<const T>(args.x[1], n, c) + first : nullptr;
-    T* y = plane<T>(args.y, n, c) + first;
-    T* to = non_temporal ? room : y;
-    if (!non_temporal) prefetch_to_write(y, size);
-    if (Adds) prefetch_ahead(other, size);
+    const T* x = load(args.x[0], plane(args.x[0], n, c) + first, size, room);
+    const T* other = Adds ? load(args.x[1], plane(args.x[1], n, c) + first, size, other_room, true) : nullptr;
+    T* to = y.begin(plane(args.y, n, c) + first, size, false);
     LAMINA_INDEPENDENT
     for (std::int64_t i = 0; i < size; ++i) {
       T value = affine(x[i]);
@@ -111,9 +108,8 @@ void write_channel(const Args& args, const Affine<T>& affine, std::int64_t c) {
       if (Clips) value = value <= 0 ? T(0) : value;
       to[i] = value;
     }
-    if (non_temporal) copy_non_temporal(y, room, size);
+    y.finish(to);
   });
-  if (non_temporal) non_temporal_fence();
 }
 
 template <class T>
@@ -170,29 +166,29 @@ Mask mask_of(NormTail tail) {
   return tail.add ? Mask::from_y : Mask::from_x;
 }
 
+template <class T>
+struct Rooms {
+  Room<T> dy, x, y;
+};
+
 /// The gradient of the normalised value, dz: dy, or dy where the ReLU after it let it through. On one chunk of a plane.
+/// With `ahead` it prefetches all that a chunk some way after this one will read.
 template <class T, Mask mask>
 struct Gradient {
   const T *dy, *x, *y;
   Affine<T> affine;
 
-  Gradient(const Args& args, const Affine<T>& channel, std::int64_t n, std::int64_t c, std::int64_t first)
-      : dy(plane<const T>(args.dy, n, c) + first),
-        x(plane<const T>(args.x[0], n, c) + first),
-        y(mask == Mask::from_y ? plane<const T>(args.y, n, c) + first : nullptr),
+  Gradient(const Args& args, const Affine<T>& channel, std::int64_t n, std::int64_t c, std::int64_t first,
+           std::int64_t count, Rooms<T>& rooms, bool ahead)
+      : dy(load(args.dy, plane(args.dy, n, c) + first, count, rooms.dy, ahead)),
+        x(load(args.x[0], plane(args.x[0], n, c) + first, count, rooms.x, ahead)),
+        y(mask == Mask::from_y ? load(args.y, plane(args.y, n, c) + first, count, rooms.y, ahead) : nullptr),
         affine(channel) {}
 
   T operator[](std::int64_t i) const {
     if constexpr (mask == Mask::from_y) return y[i] > 0 ? dy[i] : T(0);
     if constexpr (mask == Mask::from_x) return affine(x[i]) > 0 ? dy[i] : T(0);
     return dy[i];
-  }
-
-  /// Prefetches all that a chunk some way after this one will read.
-  void prefetch(std::int64_t count) const {
-    prefetch_ahead(dy, count);
-    prefetch_ahead(x, count);
-    if (mask == Mask::from_y) prefetch_ahead(y, count);
   }
 
   /// The chunk in place, or written to `room`.
@@ -210,9 +206,9 @@ template <class T, Mask mask>
 TwoSums gradient_sums(const Args& args, const Affine<T>& affine, double mean, std::int64_t c) {
   TwoSums sums;
   T room[chunk];
+  Rooms<T> rooms;
   for_each_chunk(args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t count) {
-    const Gradient<T, mask> gradient(args, affine, n, c, first);
-    gradient.prefetch(count);
+    const Gradient<T, mask> gradient(args, affine, n, c, first, count, rooms, true);
     const T* dz = gradient.write(count, room);
     const T* x = gradient.x;
     sums.add(
@@ -259,38 +255,35 @@ void write_gradients(const Args& args, const Affine<T>& affine, const DataGradie
   const bool wants_other = wanted(args, 1) && (mask != Mask::none || adds[1] || !on_dy);
   const bool wants_x = wanted(args, 0);
   if (!wants_x && !wants_other) return;
-  const auto non_temporal = [&](std::size_t i) {
-    return wants_non_temporal<T>(args.dy.shape) && !adds[i] && !same_place(args.dx[i], args.dy) &&
-           !same_place(args.dx[i], args.x[0]) && !(mask == Mask::from_y && same_place(args.dx[i], args.y));
+  const auto output = [&](std::size_t i, bool is_wanted) {
+    if (!is_wanted) return Output<T>({}, false);
+    return Output<T>(args.dx[i], is_large<T>(args.dy) && !adds[i] && !same_place(args.dx[i], args.dy) &&
+                                     !same_place(args.dx[i], args.x[0]) &&
+                                     !(mask == Mask::from_y && same_place(args.dx[i], args.y)));
   };
-  const bool non_temporal_x = wants_x && non_temporal(0), non_temporal_other = wants_other && non_temporal(1);
+  Output<T> to_x = output(0, wants_x), to_other = output(1, wants_other);
   T room[chunk];
-  alignas(line_bytes) T gradient_room[chunk];
+  Rooms<T> rooms;
   for_each_chunk(args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t count) {
-    const Gradient<T, mask> gradient(args, affine, n, c, first);
-    T* dx = wants_x ? plane<T>(args.dx[0], n, c) + first : nullptr;
-    T* to = non_temporal_x ? gradient_room : dx;
-    const auto flush = [&] {
-      if (non_temporal_x) copy_non_temporal(dx, gradient_room, count);
+    const Gradient<T, mask> gradient(args, affine, n, c, first, count, rooms, false);
+    const auto write_x = [&](const auto& dz) {
+      T* const dx = to_x.begin(plane(args.dx[0], n, c) + first, count, adds[0]);
+      write_data_gradient(dz, gradient.x, dx, data, count, adds[0]);
+      to_x.finish(dx);
     };
-    if (wants_x && !non_temporal_x) prefetch_to_write(dx, count);
-    if (wants_x && !wants_other) {
-      write_data_gradient(gradient, gradient.x, to, data, count, adds[0]);
-      return flush();
-    }
-    // Either may share dy's memory; that one must not be written while the other still reads dy.
+    if (!wants_other) return write_x(gradient);
     const T* dz = gradient.write(count, room);
-    T* other = plane<T>(args.dx[1], n, c) + first;
-    if (non_temporal_other) {
-      copy_non_temporal(other, dz, count);
-    } else if (!on_dy) {
-      put(other, dz, count, adds[1]);
-    }
-    if (dx != nullptr) write_data_gradient(dz, gradient.x, to, data, count, adds[0]);
-    flush();
-    if (on_dy) put(other, dz, count, adds[1]);
+    const auto write_other = [&] {
+      T* const other = to_other.begin(plane(args.dx[1], n, c) + first, count, adds[1]);
+      const bool as_it_is = !adds[1] && !to_other.in_place();
+      if (!as_it_is) put(other, dz, count, adds[1]);
+      to_other.finish(as_it_is ? dz : other);
+    };
+    // Either may share dy's memory; that one must not be written while the other still reads dy.
+    if (!on_dy) write_other();
+    if (wants_x) write_x(dz);
+    if (on_dy) write_other();
   });
-  if (non_temporal_x || non_temporal_other) non_temporal_fence();
 }
 
 template <class T, Mask mask>

@@ -1,0 +1,91 @@
+#pragma once
+// Elements of a tensor for a kernel that computes in T: they are of T, or, where T is float, halves.
+
+#include <cstdint>
+#include <type_traits>
+
+#include "conversions.h"
+#include "lib/backends/eigen/runtime/elements.h"
+#include "lib/backends/eigen/runtime/non_temporal.h"
+
+namespace lamina::eigen {
+
+constexpr std::int64_t elements_of_room = 512;
+
+/// Room for some elements, in cache.
+template <class T>
+struct Room {
+  alignas(line_bytes) T elements[elements_of_room];
+};
+
+/// Elements from `at` on, at most elements_of_room: in their place, or widened to the room. With `ahead` it prefetches
+/// those that come after them.
+template <class T>
+const T* load(const Tensor& tensor, std::int64_t at, std::int64_t count, Room<T>& room, bool ahead = false) {
+  if constexpr (std::is_same_v<T, float>)
+    if (is_half(tensor.dtype)) {
+      const auto* const halves = tensor.as<const std::uint16_t>() + at;
+      if (ahead) prefetch_ahead(halves, count);
+      widen(room.elements, halves, count, tensor.dtype);
+      return room.elements;
+    }
+  const T* const from = tensor.as<const T>() + at;
+  if (ahead) prefetch_ahead(from, count);
+  return from;
+}
+
+/// Whether a tensor is large enough for non-temporal stores.
+template <class T>
+bool is_large(const Tensor& tensor) {
+  return is_half(tensor.dtype) ? wants_non_temporal<std::uint16_t>(tensor.shape) : wants_non_temporal<T>(tensor.shape);
+}
+
+/// Elements that a kernel writes: in their place, or in a room from which they are narrowed, or copied by non-temporal
+/// stores.
+template <class T>
+class Output {
+ public:
+  Output(const Tensor& tensor, bool non_temporal) : tensor_(tensor), non_temporal_(non_temporal) {}
+  ~Output() {
+    if (non_temporal_) non_temporal_fence();
+  }
+  Output(const Output&) = delete;
+
+  bool in_place() const { return !non_temporal_ && !is_half(tensor_.dtype); }
+
+  /// Where to write elements from `at` on, at most elements_of_room. With `adds` what they are now is there.
+  T* begin(std::int64_t at, std::int64_t count, bool adds) {
+    at_ = at;
+    count_ = count;
+    if constexpr (std::is_same_v<T, float>)
+      if (is_half(tensor_.dtype)) {
+        if (!non_temporal_) prefetch_to_write(tensor_.as<std::uint16_t>() + at, count);
+        if (adds) load(tensor_, at, count, room_);
+        return room_.elements;
+      }
+    if (non_temporal_) return room_.elements;
+    prefetch_to_write(tensor_.as<T>() + at, count);
+    return tensor_.as<T>() + at;
+  }
+
+  /// Takes them from where they were written.
+  void finish(const T* from) {
+    if constexpr (std::is_same_v<T, float>)
+      if (is_half(tensor_.dtype)) {
+        auto* const halves = tensor_.as<std::uint16_t>() + at_;
+        narrow(non_temporal_ ? narrowed_.elements : halves, from, count_, tensor_.dtype);
+        if (non_temporal_) copy_non_temporal(halves, narrowed_.elements, count_);
+        return;
+      }
+    if (non_temporal_) copy_non_temporal(tensor_.as<T>() + at_, from, count_);
+  }
+
+ private:
+  Tensor tensor_;
+  bool non_temporal_;
+  std::int64_t at_ = 0, count_ = 0;
+  Room<T> room_;
+  Room<std::uint16_t> narrowed_;
+};
+
+}  // namespace lamina::eigen
