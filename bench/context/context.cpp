@@ -3,13 +3,11 @@
 #include "context.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/Version.hpp>
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>

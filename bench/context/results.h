@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
 #include "bench/io/result_file.h"
 #include "bench/machine/peaks.h"

@@ -6,7 +6,6 @@
 #include <map>
 #include <optional>
 #include <sstream>
-#include <utility>
 
 #include "convolution.h"
 #include "lamina/error.h"

@@ -1,7 +1,6 @@
 #pragma once
 // Properties of devices as cuDNN's device-property descriptor takes them: known ones by name, others from a file.
 
-#include <filesystem>
 #include <map>
 #include <string>
 

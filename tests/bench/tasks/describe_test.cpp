@@ -2,13 +2,11 @@
 
 #include "bench/tasks/describe.h"
 
-#include <ctime>
 #include <map>
 #include <set>
 #include <sstream>
 
 #include "bench/io/quantities.h"
-#include "lamina/error.h"
 #include "tests/support/catch.h"
 #include "tests/support/csv.h"
 
@@ -107,24 +105,6 @@ TEST_CASE("described memory is what the planner predicts, and the largest batch 
     REQUIRE(predicted(session, largest, mode).total() <= options.backends.memory_limit);
     REQUIRE(predicted(session, largest + 1, mode).total() > options.backends.memory_limit);
   }
-}
-
-TEST_CASE("memory for a billion images is described at once") {
-  auto options = csv_of<MemoryOptions>({"resnet18"});
-  options.backends.names = {"eigen"};
-  options.configs.batches = {1000000000};
-  options.backends.memory_limit = std::size_t{1} << 60;
-  Session session(options);
-  const std::clock_t start = std::clock();
-  const std::string csv = describe_memory(session, options);
-  CHECK(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC < 2);
-  int found = 0;
-  for (const CsvRow& row : rows_of(csv)) {
-    if (row.at("MiB") != "inputs") continue;
-    CHECK(std::stod(row.at("training")) * mebibyte >= 1e9 * 4 * 3 * 224 * 224);
-    ++found;
-  }
-  CHECK(found == 1);
 }
 
 TEST_CASE("described memory of a training by an optimiser has its state and name, and inference has no state") {
