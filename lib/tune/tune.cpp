@@ -122,7 +122,10 @@ class PassTuner {
         one.measured.guaranteed_error = step->max_error;
       });
       const std::size_t needed = one.refused.empty() ? bind_in_buffer(tuning_.spec, lowered, nullptr).bytes : 0;
-      if (needed > buffer_bytes_) one.refused = lacks(needed, buffer_bytes_);
+      if (needed > buffer_bytes_)
+        one.refused = lacks(needed, buffer_bytes_);
+      else
+        most_bytes_ = std::max(most_bytes_, needed);
       tuning_.candidates.push_back(std::move(one));
       lowered_.push_back(std::move(lowered));
     }
@@ -144,7 +147,8 @@ class PassTuner {
       lowered[i] = backend_.lower(one_image, named(tuning_.candidates[i].algorithm));
       if (bind_in_buffer(one_image, lowered[i], nullptr).bytes > buffer_bytes_) return;
       prepare(one_image, lowered[i]);
-      seconds[i] = tuning_.spec.x.front().shape.n * timed(lowered[i], bind_in_buffer(one_image, lowered[i], buffer_));
+      seconds[i] =
+          tuning_.spec.x.front().shape.n * timed(lowered[i], bind_in_buffer(one_image, lowered[i], buffer_).args);
       fastest = std::min(fastest, seconds[i]);
     };
     draw_numbers(device_, one_image, buffer_);
@@ -177,9 +181,10 @@ class PassTuner {
       double seconds = 0;
       const bool ran = attempt(one, [&] {
         const Lowered& lowered = lowered_[entered[k]];
+        const Args args = bind_in_buffer(tuning_.spec, lowered, buffer_).args;
         if (!forward_ran) prepare(tuning_.spec, lowered);  // what the races of backward passes read
         forward_ran = true;
-        seconds = timed_and_seen(one, lowered, bind_in_buffer(tuning_.spec, lowered, buffer_));
+        seconds = timed_and_seen(one, lowered, args);
       });
       return ran ? std::optional<double>(seconds) : std::nullopt;
     };
@@ -193,25 +198,25 @@ class PassTuner {
   }
 
   /// One timed run, and the looks at its results.
-  double timed_and_seen(Candidate& one, const Lowered& lowered, const UnitInBuffer& unit) {
+  double timed_and_seen(Candidate& one, const Lowered& lowered, const Args& args) {
     if (rules_.before_run) rules_.before_run();
-    const double seconds = timed(lowered, unit);
+    const double seconds = timed(lowered, args);
     if (rules_.look)
       look_at_run(
-          device_, one.measured.runs_compared, seconds, [&] { lamina::run(lowered, unit.args, pass_); },
-          [&] { rules_.look(one, tuning_.spec, unit.args); });
+          device_, one.measured.runs_compared, seconds, [&] { lamina::run(lowered, args, pass_); },
+          [&] { rules_.look(one, tuning_.spec, args); });
     return seconds;
   }
 
-  /// Seconds of the device without launches: they would rank small units by their number of calls. A GPU first writes
-  /// to the rest of the lent memory. A plan lends as much as it takes, so its caches are as a whole pass leaves them.
-  double timed(const Lowered& lowered, const UnitInBuffer& unit) {
-    if (pass_ == Pass::forward) lamina::run(lowered, unit.args, Pass::prepare);  // the others prepared theirs there
-    const std::size_t rest = std::min(buffer_bytes_ - unit.bytes, twice_a_cache);
+  /// Seconds of the device without launches: they would rank small units by their number of calls. A GPU's caches are
+  /// emptied as other layers do it in a pass: by a write to what no candidate needs of the lent memory.
+  double timed(const Lowered& lowered, const Args& args) {
+    if (pass_ == Pass::forward) lamina::run(lowered, args, Pass::prepare);  // the others prepared theirs there
+    const std::size_t rest = std::min(buffer_bytes_ - most_bytes_, twice_a_cache);
     held_.run(*timer_, [&] {
-      if (device_.longest_hold() > 0 && rest > 0) device_.fill(static_cast<char*>(buffer_) + unit.bytes, 0, rest);
+      if (device_.longest_hold() > 0 && rest > 0) device_.fill(static_cast<char*>(buffer_) + most_bytes_, 0, rest);
       timer_->start();
-      lamina::run(lowered, unit.args, pass_);
+      lamina::run(lowered, args, pass_);
       timer_->stop();
     });
     return timer_->seconds();
@@ -234,6 +239,7 @@ class PassTuner {
   const TuningRules& rules_;
   LayerTuning tuning_;
   std::vector<Lowered> lowered_;  ///< by candidate
+  std::size_t most_bytes_ = 0;    ///< of a candidate that fits into the buffer
   std::unique_ptr<Timer> timer_;
   HeldLaunches held_;
 };
