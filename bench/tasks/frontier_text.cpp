@@ -222,15 +222,15 @@ void frontiers(Session& session, const FrontierOptions& options, const Print& pr
     fmt::print(stderr, "{} of each algorithm: at least about {} in all, more where some are slow\n",
                rules.race.rounds == 1 ? std::string("One sample") : fmt::format("Up to {} samples", rules.race.rounds),
                seconds_text(seconds));
-  bool stopped = interrupted() != 0;
   for (const Config& c : all) {
-    const auto not_measured = [&c] { fmt::print(stderr, "Interrupted: {} is not measured\n", to_string(c)); };
-    if (stopped) {
-      not_measured();
+    Frontier frontier{.config = c, .lines = {}};
+    if (interrupted() == 0) frontier = make_frontier(session, c, rules, show_step);
+    const bool stopped = interrupted() != 0;
+    clear_step();
+    if (stopped && frontier.lines.empty() && tables.empty()) {
+      fmt::print(stderr, "Interrupted: {} is not measured\n", to_string(c));
       continue;
     }
-    const Frontier frontier = make_frontier(session, c, rules, show_step);
-    clear_step();
     const FastestNet net = fastest_net(frontier, limits);
     if (results.wanted()) {
       RowKey key = plan_key("frontier", c, mode_name(options.plan.mode), options);
@@ -243,11 +243,6 @@ void frontiers(Session& session, const FrontierOptions& options, const Print& pr
       results.add(frontier_json(key, frontier, net, limits), rerun("frontier", c, options, more));
     }
     add_rows(tables, frontier, net, limits, !text || of_layers, of_layers);
-    stopped = interrupted() != 0;
-    if (tables.empty() && stopped) {
-      not_measured();
-      continue;
-    }
     if (of_layers && !stopped && &c != &all.back() && (&c)[1].network == c.network)
       continue;  // of the next backend, too
     if (text)
