@@ -78,8 +78,8 @@ Action measure_algorithms(CLI::App& app, const std::shared_ptr<FrontierOptions>&
     check(*options);
     check_choice_file("--choices_out", options->choices_out);
     Session session(*options, make);
-    frontiers(session, *options, print_now);
-    return status_of_interrupt();
+    const bool any_ran = frontiers(session, *options, print_now);
+    return interrupted() == 0 && !any_ran ? 1 : status_of_interrupt();
   };
 }
 

@@ -5,28 +5,27 @@
 #include <fmt/format.h>
 
 #include "bench/io/step_line.h"
+#include "lamina/error.h"
 
 namespace lamina::bench {
 
-bool check_graph(const std::string& title, const Graph& graph, Backend& backend, const Options& options,
-                 const GradientCheck& how, const Print& print) {
-  const GradientReport report = check_gradients(graph, backend, options, how);
-  clear_step();
-  print(fmt::format("{}, {}:\n{}", title, to_string(options.dtype), to_string(report)));
-  return report.passed();
-}
-
 int check_networks(Session& session, const CheckOptions& options, const Print& print) {
   bool right = true;
-  for (const Config& c : configs(session.backends, options.configs, options.net, options.networks)) {
-    GradientCheck how = options.how;
-    how.progress = [&c](const std::string& next) { show_step(fmt::format("{}: {}", to_string(c), next)); };
-    if (const TensorFile weights = session.plans.weights(c); !weights.empty())
-      how.start = [weights](Plan& plan) { load_weights(plan, weights); };
-    right = check_graph(to_string(c), session.plans.graph(c), session.backends.usable(c.backend),
-                        session.plans.options(c, Mode::training), how, print) &&
-            right;
-  }
+  for (const Config& c : configs(session.backends, options.configs, options.net, options.networks)) try {
+      GradientCheck how = options.how;
+      how.progress = [&c](const std::string& next) { show_step(fmt::format("{}: {}", to_string(c), next)); };
+      if (const TensorFile weights = session.plans.weights(c); !weights.empty())
+        how.start = [weights](Plan& plan) { load_weights(plan, weights); };
+      const GradientReport report = check_gradients(session.plans.graph(c), session.backends.usable(c.backend),
+                                                    session.plans.options(c, Mode::training), how);
+      clear_step();
+      print(fmt::format("{}, {}:\n{}", to_string(c), to_string(c.dtype), to_string(report)));
+      right = report.passed() && right;
+    } catch (const Unsupported& error) {
+      clear_step();
+      print(fmt::format("{}: not supported: {}\n", to_string(c), error.what()));
+      right = false;
+    }
   return right ? 0 : 1;
 }
 

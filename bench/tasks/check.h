@@ -15,12 +15,9 @@ struct CheckOptions : PlanningSettings {
   GradientCheck how{.coordinates = 4, .directions = 2};
 };
 
-/// Prints of a graph, be it one layer or a network, which gradients are wrong, and the verdict; gives whether they are
-/// right. `title` says what it is of. Throws what check_gradients throws.
-bool check_graph(const std::string& title, const Graph&, Backend&, const Options&, const GradientCheck&, const Print&);
-
-/// Each network on each backend, with the parameters of its file, or as they are drawn. The exit status: 1 if a
-/// gradient is wrong.
+/// Prints of each network, or layer, on each backend which gradients are wrong, and the verdict. Networks have the
+/// parameters of their file, or drawn ones. The exit status: 1 if a gradient is wrong, or a backend does not support
+/// one.
 int check_networks(Session&, const CheckOptions&, const Print&);
 
 }  // namespace lamina::bench

@@ -90,7 +90,7 @@ nlohmann::ordered_json frontier_json(const RowKey&, const Frontier&, const Faste
 /// Prints the frontiers of all networks, backends and batches that the options name, as text or CSV, each when it is
 /// measured, and then adds its choices to --choices_out. Of layers it prints every algorithm, those of all backends in
 /// one table. Interrupted, prints what there is. Beside CSV, standard error says where there is no fastest network, or
-/// none that can be planned.
-void frontiers(Session&, const FrontierOptions&, const Print&);
+/// none that can be planned. Gives whether any algorithm ran.
+bool frontiers(Session&, const FrontierOptions&, const Print&);
 
 }  // namespace lamina::bench

@@ -33,7 +33,7 @@ std::string remark(const FrontierLine& line, std::size_t i, const LayerTuning::P
   const bool alone = tuning.candidates.size() == 1;
   const bool is_tied = std::find(picked.ties.begin(), picked.ties.end(), i) != picked.ties.end();
   if (alone) parts.emplace_back("the only algorithm");
-  if (picked.best == i && !alone) parts.emplace_back(picked.ties.empty() ? "fastest" : "fastest, tied");
+  if (picked.best == i && !alone) parts.emplace_back(picked.ties.empty() ? "picked" : "picked, tied");
   if (is_tied) parts.push_back("tied with " + tuning.candidates[*picked.best].algorithm);
   if (!stays) parts.emplace_back("beaten");
   if (!within(one.measured, limits)) parts.emplace_back("beyond the limits");
@@ -203,7 +203,7 @@ void finish_network(Session& session, const FrontierOptions& options, const Fron
 
 }  // namespace
 
-void frontiers(Session& session, const FrontierOptions& options, const Print& print) {
+bool frontiers(Session& session, const FrontierOptions& options, const Print& print) {
   const bool text = options.format == Format::text, of_layers = !options.net.layers.empty();
   const Choice& demands = options.plan.choice;
   const Limits limits{demands.workspace_limit, options.max_measured_error, demands.deterministic};
@@ -222,6 +222,7 @@ void frontiers(Session& session, const FrontierOptions& options, const Print& pr
     fmt::print(stderr, "{} of each algorithm: at least about {} in all, more where some are slow\n",
                rules.race.rounds == 1 ? std::string("One sample") : fmt::format("Up to {} samples", rules.race.rounds),
                seconds_text(seconds));
+  bool any_ran = false;
   for (const Config& c : all) {
     Frontier frontier{.config = c, .lines = {}};
     if (interrupted() == 0) frontier = make_frontier(session, c, rules, show_step);
@@ -231,6 +232,8 @@ void frontiers(Session& session, const FrontierOptions& options, const Print& pr
       fmt::print(stderr, "Interrupted: {} is not measured\n", to_string(c));
       continue;
     }
+    for (const FrontierLine& line : frontier.lines)
+      any_ran |= std::ranges::any_of(line.tuning.candidates, &Candidate::ran);
     const FastestNet net = fastest_net(frontier, limits);
     if (results.wanted()) {
       RowKey key = plan_key("frontier", c, mode_name(options.plan.mode), options);
@@ -254,6 +257,7 @@ void frontiers(Session& session, const FrontierOptions& options, const Print& pr
     if (of_layers && !frontier.complete()) fmt::print(stderr, "{}\n", cut_text(frontier));
   }
   results.finish(session.peaks);
+  return any_ran;
 }
 
 }  // namespace lamina::bench

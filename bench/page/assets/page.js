@@ -30,19 +30,8 @@ const say = (text) => {
   say.timer = setTimeout(() => byId("said").classList.remove("shown"), 3500);
 };
 
-/// Copies a text. Where the page of a file may not use the clipboard, the older way.
-const copy = async (text) => {
-  try {
-    await navigator.clipboard.writeText(text);
-  } catch {
-    const area = make("textarea", {value: text});
-    document.body.append(area);
-    area.select();
-    document.execCommand("copy");
-    area.remove();
-  }
-  say(`Copied: ${text}`);
-};
+const copy = (text) =>
+    navigator.clipboard.writeText(text).then(() => say(`Copied: ${text}`), () => say(`This browser lets no page copy: ${text}`));
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-run]");

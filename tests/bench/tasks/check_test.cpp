@@ -2,6 +2,8 @@
 
 #include "bench/tasks/check.h"
 
+#include <memory>
+
 #include "tests/bench/doubles/odd_backend.h"
 #include "tests/bench/ended.h"
 #include "tests/support/catch.h"
@@ -10,22 +12,30 @@ using namespace lamina;
 using namespace lamina::bench;
 using Catch::Matchers::ContainsSubstring;
 
-TEST_CASE("check prints the verdict on a graph's gradients, and of a wrong one where and by how much it is wrong") {
-  test::Odd odd;
-  odd.after = [](const Args& args) { args.dw[0].as<double>()[7] *= -1; };
-  Graph graph("layer");
-  conv(graph.input({2, 2, 5, 5}, "x"), "conv", {.channels = 3, .kernel = 3});
-  Options options{.dtype = DType::f64};
+TEST_CASE("check prints the verdict on a layer's gradients, and of a wrong one where and by how much it is wrong") {
+  CheckOptions options;
+  options.configs.dtypes = {DType::f64};
+  options.net.layers = {{.name = "a layer", .op = Conv{.channels = 3, .kernel = 3}, .x = {2, 2, 5, 5}}};
+  options.networks = {"a layer"};
+  options.how = GradientCheck{};
+  options.backends.names = {"eigen"};
   std::string said;
   const auto check = [&] {
+    Session session(options);
+    auto odd = std::make_unique<test::Odd>();
+    odd->after = [](const Args& args) { args.dw[0].as<double>()[7] *= -1; };
+    session.backends.put("eigen", std::move(odd));
     said.clear();
-    return check_graph("a layer", graph, odd, options, {}, [&](const std::string& text) { said += text; });
+    return check_networks(session, options, [&](const std::string& text) { said += text; });
   };
-  CHECK(check());
-  CHECK_THAT(said, ContainsSubstring("a layer, f64:\npassed: 3 tensors"));
-  options.choice.algorithm[static_cast<std::size_t>(Pass::backward_params)] = "odd";
-  CHECK_FALSE(check());
-  CHECK_THAT(said, ContainsSubstring("conv.weight[0,0,2,1]: gradient ") && ContainsSubstring("failed: 1 of 3 tensors"));
+  CHECK(check() == 0);
+  CHECK_THAT(said, ContainsSubstring("a layer on eigen, batch 2, f64:\npassed: 3 tensors"));
+  options.plan.choice.algorithm[static_cast<std::size_t>(Pass::backward_params)] = "odd";
+  CHECK(check() == 1);
+  CHECK_THAT(said, ContainsSubstring("weight[0,0,2,1]: gradient ") && ContainsSubstring("failed: 1 of 3 tensors"));
+  options.configs.layouts = {Layout::nhwc};
+  CHECK(check() == 1);
+  CHECK_THAT(said, ContainsSubstring("a layer on eigen, batch 2: not supported: "));
 }
 
 TEST_CASE("check takes networks by name") {

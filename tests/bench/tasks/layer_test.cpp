@@ -46,7 +46,7 @@ TEST_CASE(
   for (const test::CsvRow& row : table_of(tables[0])) {
     CAPTURE(row.at("backend"), row.at("pass"), row.at("algorithm"));
     const std::string place = row.at("backend") + " " + row.at("pass"), remark = row.at("remark");
-    picked[place] += remark.starts_with("fastest");
+    picked[place] += remark.starts_with("picked");
     by_rule[place] += remark.find("by rule: ") != std::string::npos;
     refused[place] += remark.starts_with("not supported: ");
     if (row.at("algorithm") != "odd") continue;
