@@ -114,11 +114,9 @@ Action compare(CLI::App& app) {
                      "In place of A and B: a file with variants that took turns, of bench/race; each is compared with "
                      "the first");
   paired->type_name("FILE");
-  app.add_option("--subject", options->subjects,
-                 "Variants of --paired that are compared with each of the others, and with the fastest of them")
+  add_list(app, "--subject", options->subjects,
+           "Variants of --paired that are compared with each of the others, and with the fastest of them", "Options")
       ->type_name("VARIANT[,...]")
-      ->delimiter(',')
-      ->allow_extra_args(false)
       ->needs(paired);
   app.parse_complete_callback([options] {
     if (!options->first.empty() && !options->paired.empty())
@@ -154,15 +152,13 @@ Action sweep(CLI::App& app) {
   app.get_option("--batch")->description("Images per pass; default: 1, 2, 4, ... to the largest in memory, and 15, 17");
   add_passes(app, options->passes);
   constexpr const char* what = "What is swept";
-  const auto list = [&](const char* name, auto& to, const char* text) {
-    return app.add_option(name, to, text)->delimiter(',')->allow_extra_args(false)->group(what);
-  };
-  list("--thread_counts", options->thread_counts,
-       "Numbers of threads, at batch 16 or the first of --batch; default: doubled, up to all")
+  add_list(app, "--thread_counts", options->thread_counts,
+           "Numbers of threads, at batch 16 or the first of --batch; default: doubled, up to all", what)
       ->check(CLI::Range(1, most_backend_threads));
-  list("--images", options->images, "Rows and columns of the input; default: that of --image")
+  add_list(app, "--images", options->images, "Rows and columns of the input; default: that of --image", what)
       ->check(CLI::Range(1, 65536));
-  list("--algorithms", options->algorithms, "Algorithms, each taken by all layers that have it; default: by rule");
+  add_list(app, "--algorithms", options->algorithms,
+           "Algorithms, each taken by all layers that have it; default: by rule", what);
   add_inference(app, options->plan)->group(what);
   app.add_option("--longest_pass", options->longest_pass,
                  "Longest pass in seconds: larger batches are left out; default: 20")

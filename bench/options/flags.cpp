@@ -43,12 +43,6 @@ CLI::Option* add_bytes(CLI::App& app, const char* name, std::size_t& to, std::si
       ->type_name("BYTES");
 }
 
-/// A list, joined by commas in one word.
-template <class T>
-CLI::Option* add_list(CLI::App& app, const char* name, std::vector<T>& to, const char* text) {
-  return app.add_option(name, to, text)->delimiter(',')->allow_extra_args(false)->group(what);
-}
-
 template <class T, class Text>
 void check_once(const char* flag, std::vector<T> values, const Text& text) {
   std::sort(values.begin(), values.end());

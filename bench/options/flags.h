@@ -43,6 +43,13 @@ constexpr Names<DType> dtypes = {{"f64", DType::f64}, {"f32", DType::f32}, {"f16
 
 constexpr const char* every_backend = "Backends; default: every one that can run here (cuda-host only by name)";
 
+/// A list, joined by commas in one word.
+template <class T>
+CLI::Option* add_list(CLI::App& app, const char* name, std::vector<T>& to, const char* text,
+                      const char* group = "What is timed") {
+  return app.add_option(name, to, text)->delimiter(',')->allow_extra_args(false)->group(group);
+}
+
 CLI::Option* add_passes(CLI::App&, int& passes);
 CLI::Validator above_zero(double most = std::numeric_limits<double>::max());
 /// A share as "3%".
