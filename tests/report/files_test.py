@@ -121,14 +121,14 @@ class Files(made.Case):
         for content, what in (
             ("", "empty"),
             (made.document([row]), "benchmarks[0]: 'key' is a required property"),
-            (whole[:-40], "line 1, column"),
-            (b"\xff\xfe{}", "UTF-8"),
+            (whole[:-40], "line 1 column"),
+            (b"\xff\xfe{}", "utf-8"),
             (nan, "NaN"),
             ("[" * 100000, "not usable JSON"),
             ({"hello": 1}, "not a result file"),
             ([1, 2], "not a result file"),
-            ({"benchmarks": []}, "format 1 or older"),
-            (old, "of format 1; this bench/report reads format 2"),
+            ({"benchmarks": []}, "not of Lamina's format 2"),
+            (old, "not of Lamina's format 2: of another program, or another version"),
         ):
             with self.subTest(what=what):
                 self.assertIn(what, self.problem(content))
