@@ -3,6 +3,7 @@ a device. Those of suites are their times on one core, on cuda-host with the ker
 Those of races are of PyTorch's start and of cudnn.benchmark: the passes take seconds."""
 
 import dataclasses
+import itertools
 import os
 from typing import Tuple
 
@@ -12,7 +13,11 @@ TRAININGS = ("mnist_mlp", "mnist_cnn", "cifar10_cnn", "imdb_fasttext", "imdb_bil
 WORK = "@work@"  # in a command: the step's own empty folder
 REPORT = f"{WORK}/rows.json"
 PATIENCE = "240"  # seconds: PyTorch's first import reads gigabytes from a cold disk
-RACE_SECONDS = 45
+RACES = {  # of passes beside PyTorch: (seconds, ours, peers); a rehearsal has f32 alone
+    "f32": (45, ("cuda", "cuda+graph", "cudnn", "cudnn+graph"), ("torch+benchmark",)),
+    "TF32": (45, ("cudnn:tf32", "cudnn:tf32+graph"), ("torch:tf32+benchmark", "torch:tf32+benchmark@nhwc")),
+    "compiled": (240, ("cudnn:tf32", "cudnn:tf32+graph"), ("torch:tf32+compiled+benchmark@nhwc",)),
+}
 
 
 def files(names):
@@ -21,17 +26,16 @@ def files(names):
 
 
 SMOKE = files("relu") + ",conv\\, by hand*,fully connected*"
-OPS = (  # (name, pattern of test cases, seconds)
+SUITES = (  # (name, pattern of test cases, seconds)
     ("convolution", files("conv"), 10),
     ("other ops", files("batch_norm dropout embedding fully_connected goldens join kernels lrn lstm moves multiply "
                         "pointwise pool random relu scale_shift sigmoid_cross_entropy smooth softmax "
                         "softmax_cross_entropy"), 20),
-)
-PLANS = (
     ("plans", files("call_cost choices enumerators half labels large live_memory measured ownership pack plan prepared "
                     "random_graph tiny_nets"), 20),
     ("training", files("checkpoint lazy loss_scale optimiser share trainer uploads workloads"), 30),
 )
+OPS, PLANS = SUITES[:2], SUITES[2:]
 CONV_ON_TORCH = ("import torch; print(torch.__version__); x = torch.ones(8, 3, 32, 32, device='cuda'); "
                  "print(torch.nn.functional.conv2d(x, torch.ones(4, 3, 3, 3, device='cuda')).sum().item())")
 
@@ -105,13 +109,15 @@ class Plan:
                      "--benchmark_out", REPORT),
                     ("torch",) if ours else ("torch", "cudnn"), limit=540)
 
-    def race_f32(self, net):
-        return self.race(f"{net} beside PyTorch, f32", RACE_SECONDS, (net, "--modes", "training,inference"),
-                         ("cuda", "cuda+graph", "cudnn", "cudnn+graph"), ("torch+benchmark",))
+    def races(self, nets, *kinds):
+        for net, kind in itertools.product(nets, kinds):
+            if kind == "f32" or not self.rehearse:
+                seconds, *who = RACES[kind]
+                yield self.race(f"{net} beside PyTorch, {kind}", seconds, (net, "--modes", "training,inference"), *who)
 
-    def race_tf32(self, net):
-        return self.race(f"{net} beside PyTorch, TF32", RACE_SECONDS, (net, "--modes", "training,inference"),
-                         ("cudnn:tf32", "cudnn:tf32+graph"), ("torch:tf32+benchmark", "torch:tf32+benchmark@nhwc"))
+    def suites(self, backend, *suites):
+        for name, pattern, seconds in suites:
+            yield self.tests(name, pattern, backend, seconds)
 
     def smoke(self):
         """A minute: is this a device that works, for us and for PyTorch?"""
@@ -126,55 +132,42 @@ class Plan:
 
     def correctness(self):
         """Part A. Right? Every suite and whole networks on cuda, and what is computed by cudnn."""
-        yield self.tests("tiles of every size", "[cuda]", self.cuda, 10)
-        for backend, suites, networks in ((self.cuda, OPS + PLANS, "[networks]"),
-                                          (self.library, OPS, "every network agrees*")):
-            for name, pattern, seconds in suites:
-                yield self.tests(name, pattern, backend, seconds)
-            yield self.tests("networks against eigen", networks, backend, 20)
-
-    def sanitized(self, name, pattern, seconds):
-        for checker in ("memcheck", "racecheck", "initcheck"):
-            yield Step(f"{checker}, {name}", seconds,
-                       (self.machine.tools["compute-sanitizer"], "--tool", checker, "--error-exitcode", "9",
-                        self.program("gpu_tests"), "-#", pattern), ("compute-sanitizer",),
-                       (("LAMINA_TEST_BACKEND", "cuda"),), limit=540)
+        yield from self.suites(self.cuda, ("tiles of every size", "[cuda]", 10), *SUITES,
+                               ("networks against eigen", "[networks]", 20))
+        yield from self.suites(self.library, *OPS, ("networks against eigen", "every network agrees*", 20))
 
     def speed(self):
         """Part B. Fast? The other races and lamina_bench alone. In between plans and trainings once more, on cudnn."""
-        yield from map(self.race_f32, self.nets[1:5])
-        if not self.rehearse:
-            for name, pattern, seconds in PLANS:
-                yield self.tests(name, pattern, self.library, seconds)
-        yield from map(self.race_tf32, self.nets[1:5])
+        yield from self.races(self.nets[1:5], "f32")
+        yield from self.suites(self.library, *(() if self.rehearse else PLANS))
+        yield from self.races(self.nets[1:5], "TF32")
         for training in TRAININGS[1:2] if self.rehearse else TRAININGS:
             share = "0.0043" if self.rehearse else "0.0512"  # whole batches
             yield self.race(f"train/{training} beside PyTorch", 60, (training, "--what", "trainings", "--share", share),
                             ("cuda", "cudnn"), ("torch",))
-        nets = f"^net/({'|'.join(self.nets)})/"
         for backend in (self.cuda, self.library):
-            yield self.rows("passes", nets, backend, 60)
-        for net in self.nets[5:]:
-            yield from (self.race_f32(net), self.race_tf32(net))
-        if not self.rehearse:
-            yield self.race("resnet50 beside compiled PyTorch", 240, ("resnet50", "--modes", "training,inference"),
-                            ("cudnn:tf32", "cudnn:tf32+graph"), ("torch:tf32+compiled+benchmark@nhwc",))
+            yield self.rows("passes", f"^net/({'|'.join(self.nets)})/", backend, 60)
+        yield from self.races(self.nets[5:], "f32", "TF32")
+        yield from self.races(self.nets[:1], "compiled")
 
     def causes(self):
         """Part C. Why? Where the time goes, which algorithms there are, what the sanitizers find, and what holds
         kernels up."""
-        for net in self.nets[:3]:
-            for backend in (self.cuda, self.library):
-                yield self.task("ledger", net, backend, 12)
-        for net in self.nets[:3]:
-            for backend in (self.cuda, self.library):
-                yield self.rows(f"layers of {net}", f"^layer/{net}/", backend, 75)
+        both = list(itertools.product(self.nets[:3], (self.cuda, self.library)))
+        for net, backend in both:
+            yield self.task("ledger", net, backend, 12)
+        for net, backend in both:
+            yield self.rows(f"layers of {net}", f"^layer/{net}/", backend, 75)
         for backend in (self.cuda, self.library):
             yield self.task("frontier", self.nets[0], backend, 90)
         if self.rehearse:
             return
-        for name, pattern, seconds in (("smoke test", SMOKE, 8), *OPS):
-            yield from self.sanitized(name, pattern, 8 * seconds)
+        checkers = ("memcheck", "racecheck", "initcheck")
+        for (name, pattern, seconds), checker in itertools.product((("smoke test", SMOKE, 8), *OPS), checkers):
+            yield Step(f"{checker}, {name}", 8 * seconds,
+                       (self.machine.tools["compute-sanitizer"], "--tool", checker, "--error-exitcode", "9",
+                        self.program("gpu_tests"), "-#", pattern), ("compute-sanitizer",),
+                       (("LAMINA_TEST_BACKEND", "cuda"),), limit=540)
         for net in ("resnet50", "vgg16"):
             yield Step(f"kernels of {net} by Nsight Compute", 120,
                        (self.machine.tools["ncu"], *NCU, self.program("lamina_bench"), "run", *self.cuda[2],
@@ -187,5 +180,4 @@ class Plan:
 
     def steps(self):
         right = () if self.rehearse else self.correctness()  # which takes an hour on the host
-        first = (self.race_f32,) if self.rehearse else (self.race_f32, self.race_tf32)
-        return [*self.smoke(), *(race(self.nets[0]) for race in first), *right, *self.speed(), *self.causes()]
+        return [*self.smoke(), *self.races(self.nets[:1], "f32", "TF32"), *right, *self.speed(), *self.causes()]
