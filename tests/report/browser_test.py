@@ -183,7 +183,7 @@ class Browser(unittest.TestCase):
             self.assertLess(seen["tops"][2], lowest)
         time, race, near = self.seen["numbers"]
         self.assertRegex(time, "^150 ms resnet50, .*: Quick CPU, .*; half of 6 passes: 150 – 150 ms; not graded$")
-        self.assertRegex(race, "^×2.00 as fast as PyTorch .*, Test CPU: Lamina eigen, mean of 2 .* \\(1.25 – 2.50\\)$")
+        self.assertRegex(race, "^×2.00 the speed of PyTorch .*, Test CPU, for Lamina eigen: mean of 2 .* \\(1.25 – 2.50\\)$")
         self.assertEqual(near, "×0.999 as fast as the nearest published machine, GTX 1080, cuDNN 5.1.05")
         rows = [who for who, _, _ in self.seen["picture"]]
         self.assertEqual(self.seen["picture"][0], ["GTX 1080 Ti", "101", "×1.48"])

@@ -57,7 +57,7 @@
     const [race] = data.raced.filter((one) => one.part === part && (one.networks || one.network === net))
                        .sort((a, b) => b.networks - a.networks || a.ratio - b.ratio);
     if (race) {
-      const about = `as fast as ${race.other}: ${race.series}, ${race.network} (${range(race)}) ${race.verdict}`;
+      const about = `the speed of ${race.other}, for ${race.series}: ${race.network} (${range(race)}) ${race.verdict}`;
       tile(`×${digits(race.ratio)}`, about.trim());
     }
     const apart = (machine) => Math.abs(Math.log(msOf(machine) / msOf(first)));
