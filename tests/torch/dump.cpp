@@ -1,8 +1,9 @@
 // Runs a network of the zoo on given weights, images and output gradients, and writes down everything that came out.
-// usage: torch_dump NET training|inference f32|f64 WEIGHTS IN OUT
+// usage: torch_dump NET training|inference f64|f32|f16|bf16 WEIGHTS IN OUT
 // NET may be an ONNX file; its weights are then used if WEIGHTS is the same file.
 // IN holds "x" and, for training, "dy". OUT gets "y" and, for training, "dx", "gradient.<parameter>", "state.<name>".
 
+#include <algorithm>
 #include <cstddef>
 #include <exception>
 #include <iostream>
@@ -15,7 +16,7 @@ namespace {
 
 lamina::HostTensor downloaded(lamina::Device& device, const lamina::Tensor& tensor) {
   const lamina::Shape& shape = tensor.shape;
-  lamina::HostTensor host{.dtype = tensor.dtype,
+  lamina::HostTensor host{.dtype = lamina::is_half(tensor.dtype) ? lamina::DType::f32 : tensor.dtype,
                           .extents = {shape.n, shape.c, shape.h, shape.w},
                           .values = std::vector<double>(static_cast<std::size_t>(shape.count()))};
   lamina::download(device, host.values, tensor);
@@ -69,14 +70,17 @@ lamina::TensorFile run(const std::string& net, const lamina::Options& options, c
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   const bool modes = words.size() == 6 && (words[1] == "training" || words[1] == "inference");
-  if (!modes || (words[2] != "f32" && words[2] != "f64")) {
-    std::cerr << "usage: torch_dump NET training|inference f32|f64 WEIGHTS IN OUT\n";
+  const auto types = {lamina::DType::f64, lamina::DType::f32, lamina::DType::f16, lamina::DType::bf16};
+  const auto type = std::find_if(types.begin(), types.end(),
+                                 [&](lamina::DType dtype) { return modes && words[2] == lamina::to_string(dtype); });
+  if (type == types.end()) {
+    std::cerr << "usage: torch_dump NET training|inference f64|f32|f16|bf16 WEIGHTS IN OUT\n";
     return 2;
   }
   try {
     lamina::Options options;
     options.mode = words[1] == "training" ? lamina::Mode::training : lamina::Mode::inference;
-    options.dtype = words[2] == "f64" ? lamina::DType::f64 : lamina::DType::f32;
+    options.dtype = *type;
     options.input_gradient = options.mode == lamina::Mode::training;
     lamina::write_safetensors(words[5], run(words[0], options, words[3], words[4]));
   } catch (const std::exception& error) {

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Networks in bf16 against PyTorch's bf16 (autocast): the errors of both, measured against f64.
+
+Both get the same weights, images and output gradients. The error of the logits is the norm of their difference to those
+of PyTorch in f64; that of the gradients is the mean over all parameters of such a norm, relative to that of the exact
+gradient. Each is added up over the seeds. Ours may be twice PyTorch's. Batch normalisation is in training mode.
+"""
+
+import copy
+import os
+import subprocess
+import sys
+import tempfile
+
+import compare_nets
+import comparison
+from compare_nets import torch
+
+if torch is not None:
+    import numpy
+    import safetensors_file
+    import torch_nets
+
+NETS = ("resnet18", "inception_v1")
+BOUND = 2
+
+
+def autocast(net, x, dy):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y = net.train()(x)
+    y.backward(dy.to(y.dtype))
+    return {"y": y.detach().float().numpy()} | {f"gradient.{key}": p.grad.numpy() for key, p in net.named_parameters()}
+
+
+def errors(found, exact):
+    """Of the logits, and of the gradients."""
+    def norm(key):
+        gap = found[key].reshape(exact[key].shape) - exact[key]
+        return numpy.linalg.norm(gap) / numpy.linalg.norm(exact[key])
+    return numpy.array([norm("y"), numpy.mean([norm(key) for key in exact if key.startswith("gradient.")])])
+
+
+def of_seed(folder, name, seed, arguments):
+    """Our errors, and PyTorch's."""
+    net = torch_nets.randomise(compare_nets.reference(name), seed)
+    weights, data, result = (os.path.join(folder, file) for file in ("weights", "data", "result"))
+    safetensors_file.write(weights, {key: tensor.numpy() for key, tensor in net.state_dict().items()})
+    g = torch.Generator().manual_seed(100 + seed)
+    x = torch.randn(arguments.batch, 3, arguments.image, arguments.image, generator=g)
+    dy = torch.randn(arguments.batch, 1000, generator=g)
+    safetensors_file.write(data, {"x": x.numpy(), "dy": dy.numpy()})
+    exact = compare_nets.run_torch(copy.deepcopy(net), "training", torch.float64, x, dy)
+    subprocess.run([arguments.program, name, "training", "bf16", weights, data, result], check=True)
+    return errors(safetensors_file.read(result), exact), errors(autocast(net, x, dy), exact)
+
+
+def compare(name, arguments):
+    with tempfile.TemporaryDirectory(prefix="lamina-torch-") as folder:
+        ours, theirs = sum(numpy.array(of_seed(folder, name, 20 + k, arguments)) for k in range(arguments.seeds))
+    good = True
+    for what, our, their in zip(("logits", "gradients"), ours / arguments.seeds, theirs / arguments.seeds):
+        holds = our <= BOUND * their
+        good = good and holds
+        print(f"{name:13}{what:10} error {our:8.2e}, of PyTorch {their:8.2e}, ratio {our / their:5.2f}  bound {BOUND}  "
+              f"{'ok' if holds else 'FAIL'}", flush=True)
+    return good
+
+
+def main():
+    parser = comparison.parser(__doc__, "torch_dump")
+    parser.add_argument("--nets", default=",".join(NETS), help="joined by commas")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--batch", type=int, default=4)
+    parser.add_argument("--image", type=int, default=96)
+    arguments = comparison.parse(parser, "torch, torchvision, numpy", there=torch is not None)
+    return comparison.status(compare(name, arguments) for name in arguments.nets.split(","))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
