@@ -58,7 +58,7 @@ Action train_command(CLI::App& app) {
       ->group(run);
   app.add_option("--benchmark_out,--json", options->json, "File for the epochs as rows (docs/training.md)")->group(run);
   constexpr const char* zoo = "Networks other than the six workloads";
-  app.add_option("--batch", options->batch, "Images per update; default: 32")
+  app.add_option("--batch", options->batch, "Images per update, of all ranks; default: 32")
       ->check(CLI::Range(1, 1 << 20))
       ->group(zoo);
   add_optimiser(app, options->optimiser, "Optimiser; default: adam")->group(zoo);

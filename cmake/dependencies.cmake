@@ -41,6 +41,14 @@ if(lamina_missing)
                       "  sudo apt-get install ${lamina_missing_apt}")
 endif()
 
+# MPI, for trainings of several processes; not its own interface for C++. The sanitizers report memory that it keeps.
+set(LAMINA_WITH_MPI OFF)
+if(LAMINA_MPI AND LAMINA_SANITIZE STREQUAL "")
+  set(MPI_CXX_SKIP_MPICXX ON)
+  find_package(MPI QUIET COMPONENTS CXX)
+  set(LAMINA_WITH_MPI ${MPI_CXX_FOUND})
+endif()
+
 # oneDNN, for the program that times its convolutions beside ours. By its files: its own package file stops the
 # configuration where the OpenCL headers are missing. The sanitizers know nothing of its OpenMP.
 set(LAMINA_WITH_ONEDNN OFF)

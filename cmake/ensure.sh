@@ -17,7 +17,7 @@ needs_build="g++:c++ cmake:cmake ninja-build:ninja libeigen3-dev:/usr/include/ei
 needs_bench="libbenchmark-dev:/usr/include/benchmark/benchmark.h libcli11-dev:/usr/include/CLI/CLI.hpp
              libfmt-dev:/usr/include/fmt/format.h"
 needs_tests="catch2:/usr/include/catch2/catch.hpp,/usr/include/catch2/catch_all.hpp pkg-config:pkg-config
-             python3:python3 python3-pip:pip3,pip"
+             python3:python3 python3-pip:pip3,pip libopenmpi-dev:mpicxx openmpi-bin:mpirun"
 needs_browser="chromium:chromium,chromium-browser,google-chrome,google-chrome-stable"
 needs_format="clang-format-14:clang-format-14"
 needs_tidy="clang-tidy-16:clang-tidy-16"

@@ -4,6 +4,7 @@ option(LAMINA_INSTALL "Install the library and its package" ${PROJECT_IS_TOP_LEV
 option(LAMINA_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(LAMINA_BUILD_BENCH "Build lamina_bench" ${PROJECT_IS_TOP_LEVEL})
 option(LAMINA_CUDA_HOST "Build the backend cuda-host: the CUDA kernels run on the host, for tests" ${LAMINA_BUILD_TESTS})
+option(LAMINA_MPI "Train with several processes, where MPI is found" ON)
 option(LAMINA_CCACHE "Compile through ccache where it is installed" ${PROJECT_IS_TOP_LEVEL})
 option(LAMINA_GROUPS "Compile small files in groups: quicker from nothing, slower after an edit" ON)
 option(LAMINA_WERROR "Treat warnings as errors" OFF)

@@ -25,13 +25,14 @@ PlanningSettings settings_of(const TrainOptions& options) {
 /// user set for a network that is no workload.
 RowKey training_key(const std::string& name, const PreparedWorkload& ready, const TrainOptions& options,
                     std::uint64_t seed) {
-  RowKey key =
-      bench::key_of("train", {name, options.backend, options.dtype, Layout::nchw, ready.graph.node("labels").shape.n},
-                    "epoch", settings_of(options));
+  RowKey key = bench::key_of(
+      "train", {name, options.backend, options.dtype, Layout::nchw, options.ranks * ready.graph.node("labels").shape.n},
+      "epoch", settings_of(options));
   if (options.data.empty()) key.differs.emplace_back("synthetic", fmt::format("{:g}", options.share));
   if (options.table_updates == TableUpdates::lazy) key.differs.emplace_back("table_updates", "lazy");
   if (!options.optimiser.empty()) key.differs.emplace_back("optimiser", options.optimiser);
   if (options.learning_rate > 0) key.differs.emplace_back("learning_rate", fmt::format("{}", options.learning_rate));
+  if (options.ranks > 1) key.differs.emplace_back("ranks", std::to_string(options.ranks));
   if (seed != 0) key.differs.emplace_back("seed", fmt::format("{}", seed));
   return key;
 }
@@ -53,7 +54,9 @@ std::string rerun_of(const std::string& name, const TrainOptions& options, std::
   add("learning_rate", options.learning_rate, usual.learning_rate);
   add("loader_threads", options.loader_threads, usual.loader_threads);
   constexpr int as_added = 0;
-  return rerun("train", {name, options.backend, options.dtype, Layout::nchw, as_added}, settings_of(options), more);
+  const std::string start = options.ranks > 1 ? fmt::format("mpirun -n {} ", options.ranks) : "";
+  return start +
+         rerun("train", {name, options.backend, options.dtype, Layout::nchw, as_added}, settings_of(options), more);
 }
 
 }  // namespace

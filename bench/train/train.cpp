@@ -3,6 +3,7 @@
 #include "train.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -11,11 +12,13 @@
 #include <string_view>
 #include <utility>
 
+#include "bench/context/build.h"
 #include "bench/io/interrupt.h"
 #include "bench/io/result_file.h"
 #include "bench/io/step_line.h"
 #include "bench/measure/networks.h"
 #include "bench/timing/stopwatch.h"
+#include "lamina/communicator.h"
 #include "lamina/error.h"
 #include "lamina/nets.h"
 #include "lamina/workloads.h"
@@ -72,10 +75,17 @@ void check_files(const TrainOptions& options) {
         throw UsageError(fmt::format("{} and {} name one file, {}; give two", flag, other_flag, file.string()));
 }
 
+/// One rank's part of a batch.
+int part_of(int batch, const TrainOptions& options) {
+  if (batch % options.ranks == 0) return batch / options.ranks;
+  throw UsageError(
+      fmt::format("{} ranks do not share out a batch of {} evenly; start another number", options.ranks, batch));
+}
+
 /// The options of a network that is no workload.
 NetworkOptions network_options(const TrainOptions& options, std::uint64_t seed) {
   return {.data = options.data,
-          .batch = options.batch > 0 ? options.batch : 32,
+          .batch = part_of(options.batch > 0 ? options.batch : 32, options),
           .share = options.share,
           .optimiser = options.optimiser.empty() ? "adam" : options.optimiser,
           .learning_rate = options.learning_rate,
@@ -110,7 +120,10 @@ void check(const TrainOptions& options) {
 /// With the weights that it starts from, if not from initial ones.
 PreparedFile prepared(const std::string& name, const TrainOptions& options, std::uint64_t seed) {
   if (const Workload* known = workload_of(name, options))
-    return {prepare(*known, {.data = options.data, .share = options.share, .seed = seed}), {}};
+    return {
+        prepare(*known,
+                {.data = options.data, .share = options.share, .batch = part_of(known->batch, options), .seed = seed}),
+        {}};
   const NetworkOptions its = network_options(options, seed);
   if (const std::filesystem::path* file = file_of(name, options)) return prepare_file(*file, its);
   return {prepare_network(name, its), {}};
@@ -118,6 +131,7 @@ PreparedFile prepared(const std::string& name, const TrainOptions& options, std:
 
 /// Why a file could not be written: the training goes on, the next epoch tries again, and what is left is an error.
 struct RetryingWriter {
+  bool prints = true;
   std::string why{};
 
   template <class Write>
@@ -126,7 +140,7 @@ struct RetryingWriter {
       write();
       why.clear();
     } catch (const FileError& error) {
-      if (why.empty()) fmt::print(stderr, "lamina_bench: {}; going on, and trying again\n", error.what());
+      if (prints && why.empty()) fmt::print(stderr, "lamina_bench: {}; going on, and trying again\n", error.what());
       why = error.what();
     }
   }
@@ -135,6 +149,7 @@ struct RetryingWriter {
 /// What every training has.
 struct Run {
   const TrainOptions& options;
+  Communicator& ranks;
   Backend& backend;
   Record& record;
   const Print& print;
@@ -172,6 +187,7 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
   how.checkpoint = options.checkpoint;
   how.checkpoint_updates = options.checkpoint_updates;
   how.threads = options.loader_threads;
+  how.communicator = &run.ranks;
   how.after_batch = [&](const lamina::Progress& at) {
     screen->batch_done(at);
     if (interrupted() != 0) throw TrainingInterrupted();
@@ -191,7 +207,7 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
   const bool lazy = options.table_updates == TableUpdates::lazy;
   print(fmt::format("{}: {} parameters, {}{}, batch {}, {} samples, seed {}, on {} ({}){}\n", name,
                     ready.graph.parameter_count(), to_string(how.optimiser), lazy ? " with lazy updates of tables" : "",
-                    ready.graph.node("labels").shape.n, ready.training->count(), seed, options.backend,
+                    options.ranks * ready.graph.node("labels").shape.n, ready.training->count(), seed, options.backend,
                     run.backend.describe(), data_note));
   if (!weights.empty() && !trainer.resumed()) load_weights(trainer.plan(), weights);
   if (trainer.resumed()) {
@@ -202,8 +218,9 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
   }
   run.record.begin(name, file_of(name, options), ready, options, seed, epochs, done);
   cpu = cpu_seconds();
-  screen.emplace(static_cast<std::uint64_t>(epochs), std::chrono::milliseconds(on_terminal() ? 200 : 10'000),
-                 show_step);
+  screen.emplace(
+      static_cast<std::uint64_t>(epochs), std::chrono::milliseconds(on_terminal() ? 200 : 10'000),
+      run.ranks.rank() == 0 ? Print(show_step) : [](const std::string&) {});
   try {
     train_epochs(trainer, static_cast<std::size_t>(epochs), run);
   } catch (const TrainingInterrupted&) {
@@ -211,8 +228,10 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
   }
   screen.reset();
   clear_step();
-  if (trainer.epochs().size() < static_cast<std::size_t>(epochs))
+  if (trainer.epochs().size() < static_cast<std::size_t>(epochs)) {
     print(stopped_line(options, trainer.epochs().size(), epochs, data_note));
+    run.ranks.abort(128 + interrupted());  // others may be in a batch that this rank has left
+  }
   run.record.trained();
   Trained trained{name, ready.data, seed, samples_of(ready), ready.optimum, trainer.epochs()};
   if (trained.epochs.empty()) return trained;
@@ -223,20 +242,20 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
   return trained;
 }
 
-}  // namespace
-
-int train_all(const TrainOptions& options, const MakeBackend& make, const Print& print) {
-  check(options);
-  if (!options.out.empty()) check_writable(options.out);
-  if (!options.json.empty()) check_writable(options.json);
-  if (!options.checkpoint.empty()) check_writable(options.checkpoint);
+int train_as_rank(const TrainOptions& options, Communicator& ranks, const MakeBackend& make, const Print& print) {
+  check_same(ranks, fmt::format("lamina {} of commit {}, the backend {}, trainings {}, {} seeds, {} epochs",
+                                build::lamina_version, build::commit, options.backend, fmt::join(options.names, " "),
+                                options.seeds, options.epochs));
+  for (const std::filesystem::path& file : {options.out, options.json, options.checkpoint})
+    if (!file.empty()) check_writable(file);
   BackendSettings settings = options.backends;
   settings.names = {options.backend};
+  if (options.ranks > 1 && settings.threads == 0) settings.threads = ranks.threads();
   Backends backends(settings, make);
   Backend& backend = backends.usable(options.backend);
   Record record(options, backends);
-  RetryingWriter out, checkpoint;
-  const Run run{options, backend, record, print, out, checkpoint};
+  RetryingWriter out, checkpoint{.prints = ranks.rank() == 0};
+  const Run run{options, ranks, backend, record, print, out, checkpoint};
   std::vector<Trained> all;
   for (const std::string& name : options.names)
     for (int i = 0; i < options.seeds && interrupted() == 0; ++i) {
@@ -248,6 +267,25 @@ int train_all(const TrainOptions& options, const MakeBackend& make, const Print&
   for (const RetryingWriter* left : {&out, &checkpoint})
     if (!left->why.empty()) throw FileError(left->why);
   return interrupted() != 0 ? 128 + interrupted() : 0;
+}
+
+}  // namespace
+
+int train_all(const TrainOptions& given, const MakeBackend& make, const Print& print) {
+  check(given);
+  const auto ranks = make_communicator(launched_by_mpi() ? "mpi" : "self");
+  TrainOptions options = given;
+  options.ranks = ranks->size();
+  if (ranks->rank() != 0) options.out = options.json = "";
+  try {
+    return train_as_rank(
+        options, *ranks, make, ranks->rank() == 0 ? print : [](const std::string&) {});
+  } catch (const std::exception& error) {
+    if (ranks->size() > 1)
+      fmt::print(stderr, "lamina_bench: rank {} of {}: {}\n", ranks->rank(), ranks->size(), error.what());
+    ranks->abort(dynamic_cast<const UsageError*>(&error) != nullptr ? 2 : 1);
+    throw;
+  }
 }
 
 }  // namespace lamina::bench

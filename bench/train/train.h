@@ -24,7 +24,8 @@ struct TrainOptions {
   double share = 1;              ///< of the synthetic set
   std::uint64_t seed = 0;
   int seeds = 1;             ///< trainings of each: with `seed`, and with as many after it
-  int batch = 0;             ///< of a network that is no workload; 0: 32
+  int batch = 0;             ///< of a network that is no workload, of all ranks; 0: 32
+  int ranks = 1;             ///< processes that train together; train_all() sets it
   std::string optimiser{};   ///< of a network that is no workload; empty: adam
   double learning_rate = 0;  ///< of a network that is no workload; 0: the optimiser's own
   TableUpdates table_updates = TableUpdates::dense;
@@ -40,7 +41,8 @@ struct TrainOptions {
 /// Trains one after another and prints a line for each epoch, then what it took; of several trainings a table at the
 /// end. Progress goes to standard error: a line that is written over on a terminal, elsewhere one every ten seconds.
 /// Writes the files that the options ask for. Throws what Trainer, prepare and files throw, UsageError for options that
-/// do not go together. At an interrupt it ends after the batch. Gives the exit status: 0, 130 or 143.
+/// do not go together. At an interrupt it ends after the batch. Where mpirun started several processes, they train
+/// together: rank 0 alone prints and writes, and what fails in one ends all. Gives the exit status: 0, 130 or 143.
 int train_all(const TrainOptions&, const MakeBackend&, const Print&);
 
 }  // namespace lamina::bench

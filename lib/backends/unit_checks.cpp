@@ -39,6 +39,11 @@ void check_types(const std::string& backend, const Spec& spec, Halves halves) {
   }
 }
 
+void check_whole_batch(const std::string& backend, const Dropout& op) {
+  if (op.first_image != 0)
+    throw Unsupported(backend + ": " + to_string(op) + ": no mask of a part of a batch; several ranks train on eigen");
+}
+
 void check_strict_nchw(const std::string& backend, const Spec& spec, const Choice& choice) {
   if (choice.math != Math::strict)
     throw Unsupported(backend + ": no " + std::string(to_string(choice.math)) +

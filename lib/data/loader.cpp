@@ -31,6 +31,11 @@ LoaderOptions checked(const LoaderOptions& options) {
   if (options.batch < 1) wants("batch", options.batch, "at least 1");
   if (options.threads < 0 || options.threads > most_threads) wants("threads", options.threads, "0 to 256");
   if (options.ahead < 1) wants("ahead", options.ahead, "at least 1");
+  if (options.ranks < 1) wants("ranks", options.ranks, "at least 1");
+  if (options.rank < 0 || options.rank >= options.ranks) wants("rank", options.rank, "from 0 and below ranks");
+  if (options.batch % options.ranks != 0)
+    throw UsageError("Loader: a batch of " + std::to_string(options.batch) + " is not shared out evenly by " +
+                     std::to_string(options.ranks) + " ranks; give a multiple");
   return options;
 }
 
@@ -78,10 +83,11 @@ struct Loader::Work {
   }
 
   void fill(Batch& batch, std::int64_t number) {
-    const std::int64_t first = number * options.batch;
+    const int part = options.batch / options.ranks;
+    const std::int64_t first = number * options.batch + std::int64_t{options.rank} * part;
     batch.number = number;
     batch.shape = sample;
-    batch.shape.n = static_cast<int>(std::min<std::int64_t>(options.batch, samples - first));
+    batch.shape.n = static_cast<int>(std::clamp<std::int64_t>(samples - first, 0, part));
     const auto n = static_cast<std::size_t>(batch.shape.n);
     const auto elements = static_cast<std::size_t>(sample.image());
     batch.x.resize(n * elements);

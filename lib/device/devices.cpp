@@ -3,28 +3,19 @@
 #include "lamina/devices.h"
 
 #include <dlfcn.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "gpu.h"
 #include "lamina/error.h"
 #include "lib/device/blas/blas_library.h"
 #include "lib/device/host/host_device.h"
 #include "lib/device/host/host_rates.h"
+#include "lib/support/usable_threads.h"
 
 namespace lamina {
 namespace {
-
-int usable_cores() {
-#if defined(__linux__)
-  cpu_set_t usable;
-  if (sched_getaffinity(0, sizeof usable, &usable) == 0) return CPU_COUNT(&usable);
-#endif
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
 
 DeviceInfo processor() {
   DeviceInfo info;

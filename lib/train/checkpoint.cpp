@@ -20,10 +20,10 @@
 #include <span>
 #include <utility>
 
-#include "description.h"
 #include "lamina/error.h"
 #include "lamina/random.h"
 #include "lamina/weights.h"
+#include "lib/support/difference.h"
 
 namespace lamina::training {
 namespace {
@@ -140,7 +140,8 @@ RunState load_checkpoint(const std::filesystem::path& path, Plan& plan, const st
   for (const double byte : entries.take(prefix + "description", 1, false))
     run.description += byte >= 0 && byte < 128 ? static_cast<char>(byte) : '?';
   if (run.description != description)
-    throw UsageError(path.string() + " is the checkpoint of another run: " + difference(run.description, description) +
+    throw UsageError(path.string() + " is the checkpoint of another run: " +
+                     difference("it has", run.description, "this run", description) +
                      "; give another file, or remove it");
   const auto counters = entries.take_whole(prefix + "counters", 3);
   run.epoch = counters[0];

@@ -6,15 +6,12 @@
 #include <bit>
 #include <span>
 #include <sstream>
-#include <string_view>
 #include <vector>
 
 #include "lamina/random.h"
 
 namespace lamina::training {
 namespace {
-
-constexpr std::string_view separator = ", ";
 
 /// A number that differs between two schedules, unless they agree at 0 and at every power of two.
 std::uint64_t fingerprint(const Schedule& rate) {
@@ -40,55 +37,16 @@ std::uint64_t fingerprint(const Source& source, std::uint64_t seed) {
   return hash(bytes);
 }
 
-/// The parts of a description; a comma between parentheses, as in an optimiser's numbers, ends none.
-std::vector<std::string> parts_of(const std::string& text) {
-  std::vector<std::string> parts(1);
-  int depth = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    depth += text[i] == '(' ? 1 : text[i] == ')' ? -1 : 0;
-    if (depth == 0 && text.compare(i, separator.size(), separator) == 0) {
-      parts.emplace_back();
-      i += separator.size() - 1;
-    } else {
-      parts.back() += text[i];
-    }
-  }
-  return parts;
-}
-
-/// A fingerprint in a description: the words before it, what a user reads in place of both, and what is said where
-/// nothing else differs.
-struct Fingerprint {
-  std::string_view before, shown, said;
-};
-constexpr Fingerprint fingerprints[] = {{"graph ", "a network", "it has a network of other ops or shapes"},
-                                        {" by learning rates ", "", "it has other learning rates"},
-                                        {" of data ", "", "it has other samples"}};
-
-/// A part as a user reads it.
-std::string shown(std::string part) {
-  for (const Fingerprint& each : fingerprints)
-    if (const std::size_t at = part.find(each.before); at != part.npos)
-      part.replace(at, part.find_first_not_of("0123456789", at + each.before.size()) - at, each.shown);
-  return part;
-}
-
-/// What a user reads of the parts that others lack.
-std::string lacking(const std::vector<std::string>& parts, const std::vector<std::string>& others) {
-  std::string text;
-  for (const std::string& part : parts)
-    if (std::ranges::find(others, shown(part), shown) == others.end())
-      text += (text.empty() ? "" : separator.data()) + shown(part);
-  return text.empty() ? "nothing else" : text;
-}
-
 }  // namespace
 
 std::string describe_run(const Plan& plan, const TrainerOptions& options, const Source& source, std::int64_t samples,
                          int batch) {
   std::string nodes;
   for (const Node& node : plan.graph().nodes()) {
-    nodes += node.name + ' ' + to_string(node.op) + ' ' + to_string(node.shape);
+    Shape image = node.shape;
+    image.n = 1;  // a rank's part of a batch depends on the number of ranks
+    const std::string op = std::holds_alternative<Input>(node.op) ? "input" : to_string(node.op);
+    nodes += node.name + ' ' + op + ' ' + to_string(image);
     for (const int input : node.inputs) nodes += ' ' + std::to_string(input);
     nodes += '\n';
   }
@@ -100,18 +58,6 @@ std::string describe_run(const Plan& plan, const TrainerOptions& options, const 
        << (options.shuffle ? "shuffled" : "in order") << ", seed " << options.seed;
   if (options.plan.table_updates == TableUpdates::lazy) text << ", lazy updates of tables";
   return text.str();
-}
-
-std::string difference(const std::string& of_file, const std::string& of_run) {
-  const std::vector<std::string> its = parts_of(of_file), ours = parts_of(of_run);
-  const std::string in_file = lacking(its, ours), in_run = lacking(ours, its);
-  if (in_file != in_run) return "it has " + in_file + ", and this run " + in_run;
-  std::string text;
-  for (const Fingerprint& each : fingerprints)
-    for (const std::string& part : its)
-      if (part.find(each.before) != part.npos && std::ranges::find(ours, part) == ours.end())
-        text += (text.empty() ? "" : separator.data()) + std::string(each.said);
-  return text;
 }
 
 }  // namespace lamina::training

@@ -90,14 +90,6 @@ std::vector<Score> Scores::read(Device& device, std::int64_t batches) const {
   return scores;
 }
 
-void Scores::write(Device& device, const std::vector<Score>& scores) {
-  clear(device);
-  if (scores.empty()) return;
-  std::vector<double> values;
-  for (const Score& score : scores) values.insert(values.end(), {score.loss, score.accuracy});
-  upload(device, rows(static_cast<std::int64_t>(scores.size())), std::span<const double>(values));
-}
-
 Score mean(const std::vector<Score>& scores, std::int64_t samples, int batch) {
   Score sum{0, 0};
   std::int64_t left = samples;

@@ -41,7 +41,6 @@ class Scores {
   void clear(Device&);                                            ///< enqueues
   void keep(Backend&, const Tensor& output, std::int64_t batch);  ///< enqueues
   std::vector<Score> read(Device&, std::int64_t batches) const;   ///< the first so many; waits
-  void write(Device&, const std::vector<Score>&);                 ///< waits
 
  private:
   Tensor rows(std::int64_t count) const;

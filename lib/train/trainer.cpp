@@ -17,6 +17,7 @@
 #include "initial.h"
 #include "lamina/error.h"
 #include "lib/support/shortest.h"
+#include "ranks.h"
 
 namespace lamina {
 namespace {
@@ -27,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-Options training_options(const TrainerOptions& given) {
+Options training_options(const TrainerOptions& given, std::int64_t first_image) {
   Options options = given.plan;
   options.mode = Mode::training;
   options.optimiser = given.optimiser;
@@ -36,6 +37,7 @@ Options training_options(const TrainerOptions& given) {
   options.accumulate_parameters = given.accumulate > 1;
   options.seed = given.seed;
   options.share = nullptr;
+  options.first_image = first_image;
   return options;
 }
 
@@ -51,13 +53,15 @@ Options evaluation_options(const Plan& plan) {
   return options;
 }
 
-LoaderOptions loader_options(const TrainerOptions& given, int batch) {
-  return {.batch = batch,
+LoaderOptions loader_options(const TrainerOptions& given, int part, const Ranks& ranks) {
+  return {.batch = part * ranks.size(),
           .shuffle = given.shuffle,
           .drop_last = given.drop_last,
           .seed = given.seed,
           .threads = given.threads,
-          .ahead = 3};
+          .ahead = 3,
+          .rank = ranks.rank(),
+          .ranks = ranks.size()};
 }
 
 TrainerOptions checked(TrainerOptions given) {
@@ -116,37 +120,43 @@ struct Trainer::Body {
   };
 
   TrainerOptions options;
+  Ranks ranks;
   Backend& backend;
   Inputs inputs;
   Plan plan;
   Feed feed;
   Loader loader;
   Scores scores;
-  std::string description;  // empty without a checkpoint
+  std::string description;  // empty without a checkpoint and with one rank
   std::optional<Evaluation> evaluation;
   RunState run;
+  std::vector<Score> resumed_scores;  // of the epoch's first batches, which a checkpoint had
   bool resumed = false;
   bool scores_of_epoch = false;  // the scores are those of a whole epoch
   int added = 0;                 // batches whose gradients wait for an update
   std::int64_t added_samples = 0;
-  int gradient_of = 0;  // samples of the batch that the output's gradient was set for
+  int gradient_of = -1;  // samples of the batch that the output's gradient was set for
 
   Body(const Graph& graph, Backend& b, const Source& source, TrainerOptions given)
       : options(checked(std::move(given))),
+        ranks(options.communicator),
         backend(b),
         inputs(inputs_of(graph)),
-        plan(graph, b, training_options(options)),
+        plan(graph, b, training_options(options, std::int64_t{ranks.rank()} * graph.node(inputs.labels).shape.n)),
         feed(plan, inputs),
-        loader(source, loader_options(options, feed.batch())),
+        loader(source, loader_options(options, feed.batch(), ranks)),
         scores(b.device(), plan.output().dtype, loader.batches()) {
     check_fits(plan, inputs, source);
-    check_last_batch(plan.graph(), loader, feed.batch());
+    check_last_batch(plan.graph(), loader, batch());
     fill_parameters(plan, options);
+    ranks.make_buckets(plan, options.bucket_bytes);
+    if (!options.checkpoint.empty() || ranks.size() > 1)
+      description = describe_run(plan, options, source, loader.samples(), batch());
     if (!options.checkpoint.empty()) {
       check_folder(options.checkpoint);
-      description = describe_run(plan, options, source, loader.samples(), feed.batch());
       if (std::filesystem::exists(options.checkpoint)) resume();
     }
+    if (ranks.size() > 1) check_ranks();
     if (options.validation == nullptr) return;
     check_fits(plan, inputs, *options.validation);
     evaluation.emplace(plan.graph(), plan, inputs);
@@ -158,15 +168,36 @@ struct Trainer::Body {
     if (run.batch > loader.batches())
       throw FileError(options.checkpoint.string() + ": batch " + std::to_string(run.batch) + " of " +
                       std::to_string(loader.batches()) + "; remove the file to begin anew");
-    scores.write(backend.device(), run.scores);
+    resumed_scores = run.scores;
     resumed = true;
+  }
+
+  int batch() const { return feed.batch() * ranks.size(); }
+
+  /// Refuses ranks that would wait for each other, or mix two runs.
+  void check_ranks() const {
+    const std::int64_t unseen = options.validation == nullptr ? 0 : options.validation->count();
+    check_same(ranks.communicator(), description + ", " + std::to_string(unseen) +
+                                         " samples of validation, buckets of " + std::to_string(options.bucket_bytes) +
+                                         " bytes, " + (options.checkpoint.empty() ? "no checkpoint" : "a checkpoint") +
+                                         " every " + std::to_string(options.checkpoint_updates) +
+                                         " updates, begins at batch " + std::to_string(run.batch) + " of epoch " +
+                                         std::to_string(run.epoch));
+  }
+
+  /// Of all ranks, the epoch's first so many batches.
+  std::vector<Score> scores_so_far(std::int64_t batches) const {
+    std::vector<Score> all = ranks.joined(scores.read(backend.device(), batches), loader.samples(), feed.batch());
+    std::copy_n(resumed_scores.begin(), std::min(resumed_scores.size(), all.size()), all.begin());
+    return all;
   }
 
   void save() {
     if (options.checkpoint.empty()) return;
     run.description = description;
-    run.scores = scores.read(backend.device(), run.batch);
-    save_checkpoint(options.checkpoint, plan, run);
+    run.scores = scores_so_far(run.batch);
+    ranks.average_statistics(plan);
+    ranks.write_once([&] { save_checkpoint(options.checkpoint, plan, run); });
   }
 
   /// Saves if asked to, then reports. If the file cannot be written, reports first and then throws.
@@ -182,9 +213,12 @@ struct Trainer::Body {
     if (unsaved) std::rethrow_exception(unsaved);
   }
 
-  /// Sets the gradient of the mean loss. A batch that is not full counts by its samples when batches are added up.
+  /// Whether the gradients of several parts make one update.
+  bool adds_parts() const { return options.accumulate > 1 || ranks.size() > 1; }
+
+  /// Sets the gradient of the mean loss. A part that is not full counts by its samples when parts are added up.
   void set_output_gradient(int samples) {
-    const double share = options.accumulate == 1 ? 1 : static_cast<double>(samples) / feed.batch();
+    const double share = !adds_parts() ? 1 : static_cast<double>(samples) / feed.batch();
     if (plan.options().loss_scale > 0) return plan.scale_loss(share);
     if (gradient_of == samples) return;
     gradient_of = samples;
@@ -193,10 +227,15 @@ struct Trainer::Body {
   }
 
   void update() {
-    const double scale = options.accumulate == 1 ? 1 : feed.batch() / static_cast<double>(added_samples);
+    const double scale = !adds_parts() ? 1 : feed.batch() / static_cast<double>(added_samples);
     plan.update(options.learning_rate(plan.updates()), scale);
     added = 0;
     added_samples = 0;
+  }
+
+  /// Of a batch, on all ranks.
+  std::int64_t samples_of(std::int64_t number) const {
+    return std::min<std::int64_t>(batch(), loader.samples() - number * batch());
   }
 
   void step(const Batch& batch) {
@@ -204,9 +243,10 @@ struct Trainer::Body {
     plan.forward();
     scores.keep(backend, plan.output(), batch.number);
     set_output_gradient(batch.shape.n);
-    plan.backward();
-    added_samples += batch.shape.n;
-    if (++added == options.accumulate || batch.number + 1 == loader.batches()) update();
+    const bool updates = ++added == options.accumulate || batch.number + 1 == loader.batches();
+    ranks.backward(plan, updates);
+    added_samples += samples_of(batch.number);
+    if (updates) update();
     run.batch = batch.number + 1;
   }
 
@@ -217,18 +257,22 @@ struct Trainer::Body {
 
   void batches() {
     scores_of_epoch = false;
-    if (run.batch == 0) scores.clear(backend.device());
+    if (run.batch == 0) {
+      scores.clear(backend.device());
+      resumed_scores.clear();
+    }
     loader.start(run.epoch, run.batch);
     auto start = Clock::now();
     while (const Batch* batch = loader.next()) {
       step(*batch);
       run.seconds += since(std::exchange(start, Clock::now()));
       save_and_report(wants_checkpoint(), options.after_batch,
-                      Progress{run.epoch, run.batch, loader.batches(), batch->shape.n, plan.updates()});
+                      Progress{run.epoch, run.batch, loader.batches(), samples_of(batch->number), plan.updates()});
     }
   }
 
   Score evaluate(Evaluation& with, Validation& on) {
+    ranks.average_statistics(plan);
     with.plan.parameters_changed();
     on.scores.clear(backend.device());  // 0 * old + new: an old NaN would stay
     on.loader.start(0);
@@ -237,21 +281,25 @@ struct Trainer::Body {
       with.plan.forward();
       on.scores.keep(backend, with.plan.output(), batch->number);
     }
-    return mean(on.scores.read(backend.device(), on.loader.batches()), on.loader.samples(), feed.batch());
+    const std::int64_t samples = on.loader.samples();
+    return mean(ranks.joined(on.scores.read(backend.device(), on.loader.batches()), samples, feed.batch()), samples,
+                batch());
   }
 
   std::unique_ptr<Validation> validation_of(const Source& source) {
-    const LoaderOptions in_order{.batch = feed.batch(), .shuffle = false, .threads = options.threads};
-    const std::int64_t batches = (source.count() + feed.batch() - 1) / feed.batch();
+    const LoaderOptions in_order{
+        .batch = batch(), .shuffle = false, .threads = options.threads, .rank = ranks.rank(), .ranks = ranks.size()};
+    const std::int64_t batches = (source.count() + batch() - 1) / batch();
     return std::unique_ptr<Validation>(
         new Validation{Loader(source, in_order), Scores(backend.device(), plan.output().dtype, batches)});
   }
 
   void epoch() {
     batches();
+    ranks.average_statistics(plan);
     EpochResult result{.epoch = run.epoch};
     auto start = Clock::now();
-    result.training = mean(scores.read(backend.device(), loader.batches()), loader.samples(), feed.batch());
+    result.training = mean(scores_so_far(loader.batches()), loader.samples(), batch());
     run.seconds += since(std::exchange(start, Clock::now()));
     if (validation) result.validation = evaluate(*evaluation, *validation);
     result.validation_seconds = since(start);
@@ -292,7 +340,7 @@ Score Trainer::evaluate(const Source& source) {
 
 std::vector<Score> Trainer::batch_scores() const {
   const Body& body = live(body_);
-  return body.scores.read(body.backend.device(), body.scores_of_epoch ? body.loader.batches() : body.run.batch);
+  return body.scores_so_far(body.scores_of_epoch ? body.loader.batches() : body.run.batch);
 }
 
 }  // namespace lamina

@@ -1,6 +1,7 @@
 // The thread pool: every part once, the same shares every time, errors brought home.
 
 #include "lib/backends/eigen/runtime/pool.h"
+#include "lib/support/usable_threads.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -302,7 +303,7 @@ TEST_CASE("quotas of processor time are whole threads, rounded up, and the small
     fs::create_directories(file.parent_path());
     std::ofstream(file) << text;
   };
-  const auto threads = [&] { return lamina::eigen::quota_threads(groups, groups / "own"); };
+  const auto threads = [&] { return lamina::quota_threads(groups, groups / "own"); };
   CHECK(threads() == 0);  // nothing can be read
   write(groups / "own", "1:name=systemd:/elsewhere\n0::/outer/inner\n");
   CHECK(threads() == 0);

@@ -22,6 +22,7 @@ ELSEWHERE = (  # what needs more than this machine has, and who tests it
     (r"bench/get-|.*--(cudnn=DIR1|backend=cudnn)", "the network, and a GPU; tests/bench/fetch, tests/peers"),
     (r"bench/race/race|mkdir f|echo '", "other programs; tests/peers"),
     (r"bench/imdb-to-ids|.*--data ", "data to download; tests/data_sets"),
+    (r"mpirun|sudo apt-get", "MPI; tests/ranks"),
     (r"git worktree|ln -s|for ", "two builds; tests/bench/compare_test.cpp"),
 )
 MODEL = """

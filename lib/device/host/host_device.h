@@ -37,6 +37,7 @@ class HostDevice final : public Device {
   void fill(void* to, unsigned char byte, std::size_t bytes) override;
   void synchronize() override {}
   std::unique_ptr<Timer> timer() override;
+  bool has_host_memory() const override { return true; }
 
  private:
   struct Block {

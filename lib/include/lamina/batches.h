@@ -89,6 +89,9 @@ struct LoaderOptions {
   std::uint64_t seed = 0;
   int threads = 1;  ///< that prepare batches; 0: next() prepares them in the caller's thread
   int ahead = 3;    ///< batches that may be ready before they are requested; at least 1
+  /// Of `ranks` loaders, each gives its equal part of the rows of every batch. A last batch that is not full has all
+  /// its rows in the first parts: the last may have none.
+  int rank = 0, ranks = 1;
 };
 
 /// Gives the batches of an epoch in order, and prepares the next ones meanwhile. For one calling thread.

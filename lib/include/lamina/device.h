@@ -68,6 +68,7 @@ class LAMINA_API Device {
   virtual void fill(void* to, unsigned char byte, std::size_t bytes) = 0;         ///< enqueues; does not wait
   virtual void synchronize() = 0;                                                 ///< waits for all work
   virtual std::unique_ptr<Timer> timer() = 0;
+  virtual bool has_host_memory() const { return false; }  ///< whether the host may read and write its memory
 
   /// So many bytes for uploads that do not wait. Default: null, for a device whose uploads wait for nothing anyway.
   virtual std::unique_ptr<Staging> staging(std::size_t bytes);

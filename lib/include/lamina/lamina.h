@@ -5,6 +5,7 @@
 #include "lamina/backend.h"
 #include "lamina/batches.h"
 #include "lamina/choice_cache.h"
+#include "lamina/communicator.h"
 #include "lamina/data.h"
 #include "lamina/device.h"
 #include "lamina/devices.h"

@@ -130,6 +130,7 @@ struct FullyConnected {
 struct Dropout {
   double rate = 0.5;
   std::uint64_t seed = 0;
+  std::int64_t first_image = 0;  ///< of this batch, in the one that several ranks share: i counts from there
   bool operator==(const Dropout&) const = default;
 };
 

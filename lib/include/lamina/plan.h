@@ -34,8 +34,10 @@ struct Options {
   Keep keep = Keep::all;
   bool keep_values = false;     ///< for tests: no packing and no aliasing, so that every value can be read afterwards
   bool input_gradient = false;  ///< of every input but labels and ids
-  bool accumulate_parameters = false;    ///< backward adds to parameter gradients instead of overwriting them
-  std::uint64_t seed = 0;                ///< of the numbers that the constructor draws
+  bool accumulate_parameters = false;  ///< backward adds to parameter gradients instead of overwriting them
+  std::uint64_t seed = 0;              ///< of the numbers that the constructor draws
+  /// Of this batch, in the one that several ranks share: dropout's mask is that of the whole batch.
+  std::int64_t first_image = 0;
   std::optional<Optimiser> optimiser{};  ///< in training: what update() does
   double clip_norm = 0;  ///< above 0: update() scales all gradients together, so that their norm is at most this
   /// Above 0, in f32 or half precision, for a graph that ends in a loss: dynamic loss scaling (LossScale), from this

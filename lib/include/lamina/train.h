@@ -24,6 +24,7 @@
 #include "lamina/api.h"
 #include "lamina/backend.h"
 #include "lamina/batches.h"
+#include "lamina/communicator.h"
 #include "lamina/graph.h"
 #include "lamina/optimiser.h"
 #include "lamina/plan.h"
@@ -49,7 +50,7 @@ struct EpochResult {
 struct Progress {
   std::uint64_t epoch = 0;
   std::int64_t batch = 0, batches = 0;  ///< done; in all
-  std::int64_t samples = 0;             ///< of the batch just done
+  std::int64_t samples = 0;             ///< of the batch just done, on all ranks
   std::uint64_t updates = 0;            ///< since the run began
 };
 
@@ -81,6 +82,11 @@ struct TrainerOptions {
   std::filesystem::path checkpoint{};
   std::int64_t checkpoint_updates = 0;  ///< 0: after epochs only
 
+  /// Ranks that train together, each with this graph, data and options; null: none. The graph's batch is the part of
+  /// one rank, and a batch is that of all ranks. It must outlive the trainer.
+  Communicator* communicator = nullptr;
+  std::size_t bucket_bytes = std::size_t{4} << 20;  ///< gradients whose sums over the ranks begin together
+
   std::function<void(const Progress&)> after_batch{};
   std::function<void(const EpochResult&)> after_epoch{};
 };
@@ -90,12 +96,19 @@ struct TrainerOptions {
 ///
 /// A run is a function of graph, backend, source and options: it has the same bits with any number of loader threads,
 /// and whether or not it went on from a checkpoint, as long as the backend's algorithms are deterministic. Losses stay
-/// on the device until an epoch ends. On a moved-from trainer every function but assignment throws UsageError.
+/// on the device until an epoch ends.
+///
+/// With a communicator every rank makes a trainer and calls the same members. A run of several ranks equals that of one
+/// with the whole batch, to rounding: the same samples, masks of dropout, sums and clipping. Batch norm takes the
+/// statistics of a rank's own part. Parameters have the same bits on every rank. Rank 0 writes the checkpoint, which
+/// every rank must be able to read; a run goes on from it with any number of ranks of the same whole batch. On a
+/// moved-from trainer every function but assignment throws UsageError.
 class LAMINA_API Trainer {
  public:
   /// Source and backend must outlive it. Throws UsageError (a graph of another form, a source that does not fit it,
   /// options out of range, batch norm with a last batch that is not full, a checkpoint of another run or data, an
-  /// unknown initialiser), FileError (a checkpoint that cannot be read, or has no folder), and what Plan throws.
+  /// unknown initialiser, ranks whose runs differ), FileError (a checkpoint that cannot be read, or has no folder), and
+  /// what Plan throws.
   Trainer(const Graph&, Backend&, const Source& train, TrainerOptions = {});
   ~Trainer();
   Trainer(Trainer&&) noexcept;

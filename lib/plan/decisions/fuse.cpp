@@ -89,7 +89,10 @@ class Fuser {
 
   Op with_node_seed(NodeId node) const {
     Op op = nodes_[node].op;
-    if (auto* dropout = std::get_if<Dropout>(&op)) dropout->seed ^= hash(nodes_[node].name);
+    if (auto* dropout = std::get_if<Dropout>(&op)) {
+      dropout->seed ^= hash(nodes_[node].name);
+      dropout->first_image += options_.first_image;
+    }
     return op;
   }
 

@@ -4,10 +4,12 @@
 #include <cmath>
 
 #include "lib/backends/cudnn/library/common.h"
+#include "lib/backends/unit_checks.h"
 
 namespace lamina::cudnn {
 
 Lowered lower(const Dropout& op, const Spec& spec, const Choice&, Session& session) {
+  check_whole_batch("cudnn", op);
   Lowered unit = empty_unit(spec);
   unit.y_may_alias_x[0] = same_pitch(spec, 0);
   const auto emit = [&](Pass pass, auto function) {

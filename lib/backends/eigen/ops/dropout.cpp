@@ -16,11 +16,13 @@ struct Mask {
   std::uint64_t key;
   std::uint64_t threshold;
   double scale;
+  std::int64_t first_image;
 
   explicit Mask(const Dropout& op)
       : key(op.seed),
         threshold(static_cast<std::uint64_t>(std::ceil(op.rate * 4294967296.0))),
-        scale(1 / (1 - op.rate)) {}
+        scale(1 / (1 - op.rate)),
+        first_image(op.first_image) {}
 };
 
 /// to = from * mask, or to += from * mask, for elements [first, last) of image n.
@@ -30,7 +32,7 @@ void apply(const Mask& mask, std::uint64_t step, std::int64_t before, T* to, con
   std::uint32_t words[words_at_once];
   const T kept = static_cast<T>(mask.scale);
   for (std::int64_t at = first; at < last;) {
-    const std::int64_t element = before + at;  // of the whole batch
+    const std::int64_t element = before + at;  // of the batch of all ranks
     const std::int64_t skipped = element % 4;
     random_words<counters>(mask.key, static_cast<std::uint64_t>(element / 4), step, words);
     const std::int64_t count = std::min(last - at, words_at_once - skipped);
@@ -48,8 +50,8 @@ template <class T>
 void run(Pool& pool, const Mask& mask, std::uint64_t step, const Tensor& to, const Tensor& from, bool adds) {
   with_flag(adds, [&](auto add) {
     split_images(pool, to.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
-      apply<T, decltype(add)::value>(mask, step, n * to.shape.image(), image<T>(to, n), image<const T>(from, n), first,
-                                     last);
+      apply<T, decltype(add)::value>(mask, step, (mask.first_image + n) * to.shape.image(), image<T>(to, n),
+                                     image<const T>(from, n), first, last);
     });
   });
 }

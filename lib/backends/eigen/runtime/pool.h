@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <type_traits>
 
@@ -62,10 +61,5 @@ class Pool {
   std::atomic<bool> busy_{false};
   std::unique_ptr<Body> body_;
 };
-
-/// The number of threads that the quotas of processor time allow to run all the time, rounded up: the least of
-/// `cpu.max` in the group that `own` names (a file like /proc/self/cgroup) and in the groups around it, below `groups`
-/// (like /sys/fs/cgroup, version 2). 0: no quota, or none that can be read.
-int quota_threads(const std::filesystem::path& groups, const std::filesystem::path& own);
 
 }  // namespace lamina::eigen

@@ -1,0 +1,14 @@
+#pragma once
+// The communicator that a build with MPI has.
+
+#include <memory>
+
+#include "lamina/communicator.h"
+
+namespace lamina::communicator {
+
+std::unique_ptr<Communicator> make_mpi(const CommunicatorOptions&);
+
+void check_sum(DType);  ///< throws UsageError for what start_sum() does not take
+
+}  // namespace lamina::communicator

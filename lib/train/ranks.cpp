@@ -1,0 +1,96 @@
+// What a trainer does together with the other ranks.
+
+#include "ranks.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "lamina/error.h"
+
+namespace lamina::training {
+
+Ranks::Ranks(Communicator* all)
+    : alone_(all == nullptr ? make_communicator("self") : nullptr), all_(all == nullptr ? alone_.get() : all) {}
+
+void Ranks::make_buckets(const Plan& plan, std::size_t bytes) {
+  dtype_ = parameter_dtype(plan.options().dtype);
+  std::map<std::byte*, std::pair<std::int64_t, std::size_t>> gradients;  // count, last call
+  for (std::size_t call = plan.forward_calls(); call < plan.calls().size(); ++call)
+    if (plan.calls()[call].covers(Pass::backward_params))
+      for (const Tensor& dw : plan.args(call).dw)
+        if (dw) gradients[dw.as<std::byte>()] = {dw.shape.count(), call};
+
+  buckets_.clear();
+  std::byte* end = nullptr;  // of the bucket; what lies between two gradients is zero on every rank
+  std::size_t last_call = 0;
+  for (auto at = gradients.rbegin(); at != gradients.rend(); ++at) {
+    const auto& [count, call] = at->second;
+    if (end == nullptr) end = at->first + static_cast<std::size_t>(count) * size_of(dtype_);
+    last_call = std::max(last_call, call);
+    const auto size = static_cast<std::size_t>(end - at->first);
+    if (size < bytes && std::next(at) != gradients.rend()) continue;
+    buckets_.push_back({at->first, static_cast<std::int64_t>(size / size_of(dtype_)), last_call});
+    end = at->first;
+    last_call = 0;
+  }
+}
+
+void Ranks::backward(Plan& plan, bool sums) {
+  statistics_differ_ = size() > 1;
+  if (!sums || size() == 1) return plan.backward();
+  Device& device = plan.backend().device();
+  auto next = buckets_.begin();
+  plan.backward([&](std::size_t call) {
+    for (; next != buckets_.end() && next->last_call < call; ++next)
+      all_->start_sum(device, next->data, next->count, dtype_);
+  });
+  all_->finish(device);
+}
+
+std::vector<Score> Ranks::joined(std::vector<Score> scores, std::int64_t samples, int part) const {
+  if (size() == 1) return scores;
+  const std::int64_t batch = std::int64_t{part} * size();
+  std::vector<double> sums;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const std::int64_t all = std::min(batch, samples - static_cast<std::int64_t>(i) * batch);
+    const std::int64_t mine = std::clamp<std::int64_t>(all - std::int64_t{part} * rank(), 0, part);
+    const double share = static_cast<double>(mine) / static_cast<double>(all);
+    sums.insert(sums.end(), {share * scores[i].loss, share * scores[i].accuracy});
+  }
+  all_->sum(sums);
+  for (std::size_t i = 0; i < scores.size(); ++i) scores[i] = {sums[2 * i], sums[2 * i + 1]};
+  return scores;
+}
+
+void Ranks::average_statistics(Plan& plan) {
+  if (!std::exchange(statistics_differ_, false)) return;
+  Device& device = plan.backend().device();
+  for (const Node& node : plan.graph().nodes()) {
+    if (!std::holds_alternative<BatchNorm>(node.op)) continue;
+    for (const std::string_view name : state_names(node.op)) {
+      const Tensor state = plan.state(node.name + "." + std::string(name));
+      std::vector<double> values(static_cast<std::size_t>(state.shape.count()));
+      download(device, std::span<double>(values), state);
+      all_->sum(values);
+      for (double& value : values) value /= size();
+      upload(device, state, std::span<const double>(values));
+    }
+  }
+}
+
+void Ranks::write_once(const std::function<void()>& write) const {
+  std::string error;
+  try {
+    if (rank() == 0) write();
+  } catch (const FileError& unwritten) {
+    error = unwritten.what();
+  }
+  error = broadcast_text(*all_, error);
+  if (!error.empty()) throw FileError(error);
+}
+
+}  // namespace lamina::training

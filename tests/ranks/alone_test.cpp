@@ -1,0 +1,80 @@
+// Communicators by their names; the one that is alone; parts of batches.
+
+#include <cmath>
+
+#include "lamina/batches.h"
+#include "lamina/communicator.h"
+#include "lamina/error.h"
+#include "lib/device/host/host_device.h"
+#include "lib/support/difference.h"
+#include "tests/support/catch.h"
+#include "tests/train/networks.h"
+
+using namespace lamina;
+using namespace lamina::test;
+
+TEST_CASE("one rank alone sums and broadcasts what it has") {
+  const auto self = make_communicator("self");
+  CHECK(self->name() == "self");
+  CHECK(self->rank() == 0);
+  CHECK(self->size() == 1);
+  CHECK(self->threads() >= 1);
+  HostDevice device(1);
+  float number = 3;
+  self->start_sum(device, &number, 1, DType::f32);
+  self->finish(device);
+  CHECK(number == 3);
+  CHECK_THROWS_AS(self->start_sum(device, &number, 1, DType::bf16), UsageError);
+  CHECK(broadcast_text(*self, "text") == "text");
+  CHECK_NOTHROW(check_same(*self, "seed 1"));
+  self->barrier();
+  self->abort();  // there is nobody else
+}
+
+TEST_CASE("a communicator that is not there is an error that says what is") {
+  CHECK_THROWS_WITH(make_communicator("mpj"), Catch::Matchers::ContainsSubstring("did you mean \"mpi\""));
+  CHECK_THROWS_AS(make_communicator("self", {.limit_seconds = 0}), UsageError);
+  CHECK_THROWS_AS(make_communicator("self", {.limit_seconds = NAN}), UsageError);
+}
+
+TEST_CASE("a difference names the parts that differ, and those that one lacks") {
+  CHECK(difference("it has", "a 1, b 2, c 3", "this run", "a 1, b 3, c 4") == "it has b 2, c 3, and this run b 3, c 4");
+  CHECK(difference("it has", "a 1", "this run", "a 1, b 2") == "it has nothing else, and this run b 2");
+}
+
+TEST_CASE("loaders of several ranks give the rows of every batch in order, of a short last batch the first ones") {
+  const auto source = digits(43, 1);
+  Loader whole(*source, {.batch = 12, .seed = 3, .threads = 0});
+  std::vector<std::unique_ptr<Loader>> parts;
+  for (int rank = 0; rank < 4; ++rank) {
+    parts.push_back(std::make_unique<Loader>(
+        *source, LoaderOptions{.batch = 12, .seed = 3, .threads = rank % 2, .rank = rank, .ranks = 4}));
+    CHECK(parts.back()->batches() == 4);
+    CHECK(parts.back()->samples() == 43);
+    parts.back()->start(5);
+  }
+  whole.start(5);
+  while (const Batch* batch = whole.next()) {
+    std::vector<float> x, labels;
+    std::vector<int> rows;
+    for (const auto& part : parts) {
+      const Batch* its = part->next();
+      REQUIRE(its != nullptr);
+      CHECK(its->number == batch->number);
+      x.insert(x.end(), its->x.begin(), its->x.end());
+      labels.insert(labels.end(), its->labels.begin(), its->labels.end());
+      rows.push_back(its->shape.n);
+    }
+    CHECK(x == batch->x);
+    CHECK(labels == batch->labels);
+    CHECK(rows == (batch->number < 3 ? std::vector{3, 3, 3, 3} : std::vector{3, 3, 1, 0}));
+  }
+  for (const auto& part : parts) CHECK(part->next() == nullptr);
+}
+
+TEST_CASE("ranks that do not share out a batch evenly, or are not there, are refused") {
+  const auto source = digits(20, 1);
+  CHECK_THROWS_WITH(Loader(*source, {.batch = 10, .ranks = 4}), Catch::Matchers::ContainsSubstring("give a multiple"));
+  CHECK_THROWS_AS(Loader(*source, {.batch = 10, .ranks = 0}), UsageError);
+  CHECK_THROWS_AS(Loader(*source, {.batch = 10, .rank = 2, .ranks = 2}), UsageError);
+}

@@ -1,0 +1,58 @@
+"""Ranks of which one throws, hangs or is killed: all end within seconds, and the cause is printed.
+
+usage: faults_test.py CHILD MPIEXEC
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+CHILD, MPIEXEC = sys.argv[1:3]
+SECONDS = 10  # two of them are the child's limit
+
+
+def runs(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"  # one that ended, and that nobody asks for its status
+    except FileNotFoundError:
+        return False
+
+
+def run(mode, at_pids=lambda pids: None):
+    begun = time.monotonic()
+    process = subprocess.Popen(
+        [MPIEXEC, "-n", "2", CHILD, mode], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    pids, text = [], ""
+    try:
+        while len(pids) < 2 and (line := process.stdout.readline()):
+            text += line
+            pids += [int(pid) for pid in re.findall(r"^pid (\d+)$", line)]
+        begun = time.monotonic()
+        at_pids(pids)
+        text += process.communicate(timeout=SECONDS)[0]
+    except subprocess.TimeoutExpired:
+        process.kill()
+        sys.exit(f"{mode}: the ranks still run after {SECONDS} s:\n{text}")
+    while any(map(runs, pids)) and time.monotonic() - begun < SECONDS:
+        time.sleep(0.1)
+    alive = [pid for pid in pids if runs(pid)]
+    if process.returncode == 0 or len(pids) != 2 or alive:
+        sys.exit(f"{mode}: status {process.returncode}, ranks {pids}, of them alive {alive}:\n{text}")
+    print(f"{mode}: ended after {time.monotonic() - begun:.1f} s")
+    return text
+
+
+def wants(mode, pattern, text):
+    if not re.search(pattern, text):
+        sys.exit(f"{mode}: no {pattern!r} in\n{text}")
+
+
+wants("throws", r"rank 1 of 2: the disk is full", run("throws"))
+wants("hangs", r"rank 0 of 2: rank 0 of 2: waited 2 s for a sum of \d+ numbers", run("hangs"))
+for victim in (0, 1):
+    wants("runs", r"(?i)killed|signal 9", run("runs", lambda pids: os.kill(pids[victim], signal.SIGKILL)))

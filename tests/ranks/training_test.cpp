@@ -1,0 +1,214 @@
+// Trainings by several ranks against those of one rank with the whole batch. Every rank runs every case, and trains
+// alone what it compares with.
+
+#include <functional>
+#include <utility>
+
+#include "lamina/error.h"
+#include "lamina/optimiser.h"
+#include "lamina/workloads.h"
+#include "tests/io/files.h"
+#include "tests/ranks/ranks.h"
+#include "tests/support/backend.h"
+#include "tests/support/catch.h"
+#include "tests/train/networks.h"
+#include "tests/train/runs.h"
+
+using namespace lamina;
+using namespace lamina::test;
+
+namespace {
+
+constexpr int batch = 8;  // of all ranks
+
+/// What a training ends with: the numbers of its plan, the scores of epochs and batches.
+using Ended = std::vector<Values>;
+
+Ended ended(Trainer& trainer, bool validated) {
+  Ended end = everything(trainer.plan());
+  for (const EpochResult& e : trainer.epochs()) {
+    end.push_back({e.training.loss, e.training.accuracy});
+    if (validated) end.push_back({e.validation.loss, e.validation.accuracy});
+  }
+  for (const Score& score : trainer.batch_scores()) end.push_back({score.loss, score.accuracy});
+  return end;
+}
+
+Ended train(const Graph& graph, const Source& source, const TrainerOptions& options, int epochs) {
+  const auto backend = make_backend("eigen", {.threads = 1});
+  Trainer trainer(graph, *backend, source, options);
+  trainer.train(epochs);
+  return ended(trainer, options.validation != nullptr);
+}
+
+TrainerOptions in_f64(TrainerOptions options) {
+  options.plan.dtype = DType::f64;
+  return options;
+}
+
+TrainerOptions together(TrainerOptions options) {
+  options.communicator = &ranks();
+  options.bucket_bytes = 1000;  // several
+  return options;
+}
+
+using Builder = std::function<Graph(int batch)>;
+
+/// Trains alone and together, twice, and compares.
+void compare(const Builder& graph, const Source& source, const TrainerOptions& options, int epochs = 2) {
+  const Ended alone = train(graph(batch), source, options, epochs);
+  const Graph part = graph(batch / ranks().size());
+  const Ended all = train(part, source, together(options), epochs);
+  CHECK(largest_difference(alone, all) < 1e-12);
+  CHECK((train(part, source, together(options), epochs) == all));
+  check_same_bits(all);
+}
+
+}  // namespace
+
+TEST_CASE("the six workloads train alike by several ranks and by one, dropout and short last batches included") {
+  for (const Workload& each : workloads()) {
+    INFO(each.name);
+    const auto prepared = [&](int n) { return prepare(each, {.share = 0.0008, .width_divisor = 16, .batch = n}); };
+    const PreparedWorkload whole = prepared(batch);
+    compare([&](int n) { return prepared(n).graph; }, *whole.training, in_f64(whole.options), 1);
+  }
+}
+
+TEST_CASE("every optimiser updates alike by several ranks and by one") {
+  const auto source = digits(20, 1);
+  for (const std::string& name : optimiser_names()) {
+    INFO(name);
+    const NamedOptimiser its = named_optimiser(name);
+    compare([](int n) { return small_network(n); }, *source,
+            in_f64({.optimiser = its.optimiser, .learning_rate = constant_rate(its.learning_rate), .seed = 3}));
+  }
+}
+
+TEST_CASE("batches that are added up, clipping and validation are those of the whole batch") {
+  const auto source = digits(44, 1), unseen = digits(21, 2);
+  compare([](int n) { return small_network(n); }, *source,
+          in_f64({.optimiser = Sgd{.momentum = 0.9},
+                  .learning_rate = constant_rate(0.1),
+                  .clip_norm = 0.05,
+                  .accumulate = 4,
+                  .seed = 5,
+                  .validation = unseen.get()}));
+}
+
+TEST_CASE("one bucket and many give the same bits") {
+  const auto source = digits(20, 1);
+  const auto run = [&](std::size_t bytes) {
+    TrainerOptions options = together({.seed = 1});
+    options.bucket_bytes = bytes;
+    return train(small_network(batch / ranks().size()), *source, options, 1);
+  };
+  CHECK(largest_difference(run(1), run(std::size_t{1} << 30)) < 1e-6);  // the order of a sum may depend on its length
+}
+
+TEST_CASE("running statistics are the mean of those of all ranks when an epoch ends") {
+  const auto source = digits(3 * batch, 1);
+  const auto backend = make_backend("eigen", {.threads = 1});
+  Device& device = backend->device();
+  const Graph graph = small_network(batch / ranks().size(), true);
+  TrainerOptions options = together(in_f64({.optimiser = Sgd{}, .learning_rate = constant_rate(0), .seed = 4}));
+  Trainer trainer(graph, *backend, *source, options);
+
+  Values mean;
+  for (int rank = 0; rank < ranks().size(); ++rank) {
+    Options how;
+    how.dtype = DType::f64;
+    Plan plan(graph, *backend, how);
+    for (const std::string& name : plan.parameter_names())
+      write(device, plan.parameter(name), read(device, trainer.plan().parameter(name)));
+    Loader loader(*source, {.batch = batch, .seed = 4, .threads = 0, .rank = rank, .ranks = ranks().size()});
+    loader.start(0);
+    while (const Batch* part = loader.next()) {
+      upload(device, plan.input("images"), std::span<const float>(part->x));
+      upload(device, plan.input("labels"), std::span<const float>(part->labels));
+      plan.forward();
+    }
+    Values its = read(device, plan.state("bn.running_mean"));
+    for (const double variance : read(device, plan.state("bn.running_var"))) its.push_back(variance);
+    for (double& value : its) value /= ranks().size();
+    mean = mean.empty() ? its : plus(mean, its);
+  }
+  trainer.train(1);
+  Values got = read(device, trainer.plan().state("bn.running_mean"));
+  for (const double variance : read(device, trainer.plan().state("bn.running_var"))) got.push_back(variance);
+  CHECK(largest_difference({got}, {mean}) < 1e-14);
+  check_same_bits(everything(trainer.plan()));
+}
+
+TEST_CASE("a run goes on from a checkpoint with the same ranks to the same bits, and with another number to rounding") {
+  const Folder own;
+  const std::filesystem::path folder = broadcast_text(ranks(), own.path().string());
+  const auto source = digits(44, 1), unseen = digits(9, 2);
+  TrainerOptions options = in_f64({.optimiser = Adam{}, .accumulate = 2, .seed = 7, .validation = unseen.get()});
+  options.checkpoint_updates = 1;
+  const Graph whole = small_network(batch), part = small_network(batch / ranks().size());
+  const Ended straight = train(part, *source, together(options), 2);
+
+  /// Stops after five of the six batches of the second epoch: four are in the file.
+  const auto interrupted = [&](const Graph& graph, TrainerOptions how, const std::filesystem::path& file) {
+    how.checkpoint = file;
+    how.after_batch = [](const Progress& at) {
+      if (at.epoch == 1 && at.batch == 5) throw Interrupted("enough");
+    };
+    CHECK_THROWS_AS(train(graph, *source, how, 2), Interrupted);
+  };
+  const auto goes_on = [&](const Graph& graph, TrainerOptions how, const std::filesystem::path& file) {
+    how.checkpoint = file;
+    return train(graph, *source, how, 2);
+  };
+  interrupted(part, together(options), folder / "all");
+  ranks().barrier();
+  std::filesystem::copy_file(folder / "all", own / "alone");  // each rank's own, to go on from alone
+  ranks().barrier();
+  CHECK((goes_on(part, together(options), folder / "all") == straight));
+  CHECK(largest_difference(goes_on(whole, options, own / "alone"), straight) < 1e-12);
+
+  if (ranks().rank() == 0) interrupted(whole, options, folder / "one");
+  ranks().barrier();
+  CHECK(largest_difference(goes_on(part, together(options), folder / "one"), straight) < 1e-12);
+}
+
+TEST_CASE("a checkpoint that rank 0 cannot write is an error of every rank, and the run goes on") {
+  const Folder own;
+  const std::filesystem::path folder = std::filesystem::path(broadcast_text(ranks(), own.path().string())) / "runs";
+  if (ranks().rank() == 0) std::filesystem::create_directory(folder);
+  ranks().barrier();
+  const auto source = digits(16, 1);
+  const auto backend = make_backend("eigen", {.threads = 1});
+  TrainerOptions options = together({.seed = 1});
+  options.checkpoint = folder / "run";
+  Trainer trainer(small_network(batch / ranks().size()), *backend, *source, options);
+  ranks().barrier();
+  if (ranks().rank() == 0) std::filesystem::remove(folder);
+  ranks().barrier();
+  CHECK_THROWS_AS(trainer.train(1), FileError);
+  ranks().barrier();
+  if (ranks().rank() == 0) std::filesystem::create_directory(folder);
+  ranks().barrier();
+  CHECK(trainer.train(2).size() == 2);
+  ranks().barrier();
+  CHECK(std::filesystem::exists(options.checkpoint));
+  ranks().barrier();
+}
+
+TEST_CASE("ranks whose runs differ are refused before the first pass") {
+  if (ranks().size() == 1) return;
+  const auto source = digits(16, 1);
+  const auto backend = make_backend("eigen", {.threads = 1});
+  const auto make = [&](const Graph& graph, TrainerOptions options) {
+    Trainer(graph, *backend, *source, together(std::move(options)));
+  };
+  const bool odd = ranks().rank() == 1;
+  const int part = batch / ranks().size();
+  const auto names = [](const char* text) { return Catch::Matchers::ContainsSubstring(text); };
+  CHECK_THROWS_WITH(make(small_network(part), {.seed = odd ? 2U : 1U}), names("rank 1 seed 2"));
+  CHECK_THROWS_WITH(make(small_network(part, odd), {}), names("rank 0 has a network of"));
+  CHECK_THROWS_WITH(make(small_network(odd ? 2 * part : part), {}), names("batch"));
+  CHECK_THROWS_WITH(make(small_network(part), {.validation = odd ? source.get() : nullptr}),
+                    names("16 samples of validation"));
+}
