@@ -28,8 +28,7 @@ namespace lamina::communicator {
 namespace {
 
 constexpr auto pause = std::chrono::microseconds(20);
-constexpr auto last_words = std::chrono::milliseconds(500);  // mpirun drops what it has not read when a rank aborts
-constexpr int most = std::numeric_limits<int>::max();        // numbers or bytes of one call
+constexpr int most = std::numeric_limits<int>::max();  // numbers or bytes of one call
 
 int of_one_call(std::size_t count) {
   if (count <= most) return static_cast<int>(count);
@@ -122,7 +121,7 @@ class Mpi final : public Communicator {
     const bool in_time = changed_.wait_for(lock, std::chrono::duration<double>(limit_), over);
     failed_ = !in_time || !error_.empty();
     if (!in_time) error_ = "waited " + shortest(limit_) + " s for " + jobs_.front().what + "; another rank may hang";
-    if (failed_) throw DeviceError("rank " + std::to_string(rank_) + " of " + std::to_string(size_) + ": " + error_);
+    if (failed_) throw DeviceError("communicator mpi: " + error_);
   }
 
   void end(Ending how, int status) {
@@ -162,10 +161,7 @@ class Mpi final : public Communicator {
       jobs_.remove_if([](const Job& job) { return job.done; });
       changed_.notify_all();
     }
-    if (ending_ == Ending::abort) {
-      std::this_thread::sleep_for(last_words);
-      MPI_Abort(MPI_COMM_WORLD, status_);
-    }
+    if (ending_ == Ending::abort) MPI_Abort(MPI_COMM_WORLD, status_);
     MPI_Finalize();
   }
 
