@@ -10,8 +10,8 @@
 #include <string>
 #include <thread>
 
-#include "../train/networks.h"
 #include "lamina/communicator.h"
+#include "tests/train/networks.h"
 
 using namespace lamina;
 
