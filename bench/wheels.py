@@ -38,7 +38,7 @@ def resolve(requirements, needs=False):
         raise WheelError("pip is needed. On Debian and Ubuntu: sudo apt-get install python3-pip")
     last = (done.stderr.strip().splitlines() or [f"pip ended with status {done.returncode}"])[-1]
     if "connection broken" in done.stderr or "No matching distribution" not in done.stderr:
-        raise WheelError(f"pip cannot ask the package index for {' '.join(requirements)}: {last}. Is this machine online?")
+        raise WheelError(f"pip cannot ask the package index for {' '.join(requirements)}: {last}. Is it online?")
     raise NotFound(f"the package index has no {' '.join(requirements)} for this machine and Python: {last}")
 
 
@@ -61,7 +61,7 @@ def install(wheels, tree, needs=False):
     try:
         if subprocess.run([*PIP, "--no-compile", "--target", beside, *([] if needs else ["--no-deps"]), *listed],
                           stdout=sys.stderr, check=False).returncode != 0:
-            raise WheelError("pip failed; its lines above say why. Run the same command again: wheels that were fetched "
+            raise WheelError("pip failed; its lines above say why. Run the same command again: wheels that are here "
                              "whole are in pip's cache.")
         with open(os.path.join(beside, DONE), "w", encoding="utf-8") as file:
             json.dump(wheels, file)

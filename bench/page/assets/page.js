@@ -31,7 +31,7 @@ const say = (text) => {
 };
 
 const copy = (text) =>
-    navigator.clipboard.writeText(text).then(() => say(`Copied: ${text}`), () => say(`This browser lets no page copy: ${text}`));
+    navigator.clipboard.writeText(text).then(() => say(`Copied: ${text}`), () => say(`No page may copy here: ${text}`));
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-run]");
