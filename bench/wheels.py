@@ -77,8 +77,7 @@ def make_importable(requirements, tree):
     package index."""
     if not os.path.isdir(tree):
         install(resolve(requirements, needs=True), tree, needs=True)
-    if tree not in sys.path:
-        sys.path.insert(0, tree)
+    sys.path.insert(0, tree)
 
 
 def run(main, program):

@@ -12,7 +12,6 @@ DESCRIPTION = """Makes one HTML page of result files: those that lamina_bench wr
 bench/race. The files may be of several machines or versions. The page needs no network and no other file."""
 STATUS = "Exit status: 0; 1 if a file was left out or nothing could be written; 2 for wrong use."
 PRICES = "dated prices in the form of bench/published/prices.csv, in place of it; may be given several times"
-LARGEST = 6 * 2**20
 
 
 def parser():
@@ -59,6 +58,4 @@ def make(files, listed, out):
         print(f"bench/report: {out} cannot be written: {error.strerror}; give another file with -o", file=sys.stderr)
         return 1
     print(f"{out}: {len(page) / 2**20:.1f} MiB from {len(model.files)} file{'s' * (len(model.files) > 1)}")
-    if len(page) > LARGEST:
-        print("bench/report: larger than 6 MiB; fewer files make a page that opens faster", file=sys.stderr)
     return 1 if problems else 0

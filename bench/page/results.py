@@ -13,7 +13,6 @@ SCHEMA = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)
 UNITS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 FOUND = ("ledgers", "frontiers", "memories", "answers", "not_planned", "comparisons", "means", "failures", "memory")
 LISTS = ("benchmarks", "trainings", *FOUND)
-LARGEST = 256 * 2**20
 ON_GPU = ("cuda", "cudnn")
 PEERS = {"torch": "PyTorch", "keras": "Keras", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
 PEERS |= {"onednn": "oneDNN", "ncnn": "ncnn"}
@@ -272,8 +271,6 @@ def read(paths):
     model, problems = Results(), []
     for path, name in zip(paths, names_of(paths)):
         try:
-            if os.path.getsize(path) > LARGEST:
-                raise Damaged(f"larger than {LARGEST // 2**20} MiB")
             with open(path, "rb") as file:
                 content = file.read()
             same = [known for known, its in model.files.items() if its == content]

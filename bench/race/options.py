@@ -39,10 +39,6 @@ def modes(text):
     return list(dict.fromkeys(text.split(",")))
 
 
-def cores():
-    return len(os.sched_getaffinity(0))
-
-
 def parser_of(description):
     parser = argparse.ArgumentParser(prog="race", description=description, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -67,7 +63,7 @@ def parser_of(description):
     parser.add_argument("--batch", type=whole(1), default=16, help="images of a pass (default: %(default)s)")
     parser.add_argument("--share", type=positive, default=0.1024,
                         help="of the trainings' synthetic sets (default: %(default)s, whole batches)")
-    parser.add_argument("--threads", type=whole(1), default=cores(),
+    parser.add_argument("--threads", type=whole(1), default=len(os.sched_getaffinity(0)),
                         help="of every worker (default: the processors that this process may use, here %(default)s)")
     parser.add_argument("--rounds", type=whole(2), default=9,
                         help=f"each one pass of every variant; fewer than {FEWEST_ROUNDS} have no interval (default: "

@@ -19,11 +19,6 @@ FORMAT = 2  # of bench/results.schema.json
 PARTS = {"training": ("forward", "backward", "total"), "inference": ("inference",)}  # of a network, by its mode
 
 
-def parts_of(request):
-    """The rows of a request: of a network's mode, of a layer's pass or of an epoch."""
-    return PARTS.get(request, (request,))
-
-
 def name_of(key):
     """A row's name, as lamina_bench makes it of the same fields."""
     fields = ("what", "network", "layer", "part", "backend", "algorithm", "type", "layout")
@@ -38,9 +33,9 @@ def times_of(sample, part):
 
 
 def rows_of(request, key, variant, passes, **facts):
-    """A variant's rows of one case: one for each part, with a time for each round."""
+    """A variant's rows of one case: one for each part, with a time for each round. A layer's pass or an epoch is one."""
     found = []
-    for part in parts_of(request):
+    for part in PARTS.get(request, (request,)):
         its_key = key | {"part": part}
         real, cpu = zip(*(times_of(sample, part) for sample in passes))
         found.append({"name": name_of(its_key), "run_name": name_of(its_key), "run_type": "iteration",
@@ -89,8 +84,6 @@ class File:
             os.makedirs(folder, exist_ok=True)
             with tempfile.TemporaryFile(dir=folder):
                 pass
-        except FileExistsError as error:
-            raise Unwritable(f"cannot write {path}: {folder} exists and is not a folder") from error
         except OSError as error:
             raise Unwritable(f"cannot write {path}: {error.strerror}") from error
 

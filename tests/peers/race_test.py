@@ -390,10 +390,10 @@ class Ends(Fakes):
     def test_a_file_that_cannot_be_written_is_an_error_before_the_race(self):
         with open(self.out, "w"):
             pass
-        folder, self.out = self.out, self.out + "/below.json"
+        self.out += "/below.json"
         done, _ = self.race(status=1)
         self.assertEqual((done.stdout, done.stderr),
-                         ("", f"race: cannot write {self.out}: {folder} exists and is not a folder\n"))
+                         ("", f"race: cannot write {self.out}: File exists\n"))
         self.assertEqual(self.asked(), [])
 
 
