@@ -23,7 +23,8 @@ class Rehearsal(unittest.TestCase):
         os.makedirs(os.path.join(self.root, "bin"))
         shutil.copy(os.path.join(SOURCE, "bench/gpu/run-all"), self.root)
         for name, path in (("runner", "bench/gpu/runner"), ("race", "bench/race"), ("data", "tests/data"),
-                           ("bin/lamina_bench.sh", "bench/gpu/lamina_bench.sh"), ("atomic.py", "bench/atomic.py")):
+                           ("bin/lamina_bench.sh", "bench/gpu/lamina_bench.sh"), ("atomic.py", "bench/atomic.py"),
+                           ("interrupts.py", "bench/interrupts.py")):
             os.symlink(os.path.join(SOURCE, path), os.path.join(self.root, name))
         for name, path in PROGRAMS.items():
             os.symlink(path, os.path.join(self.root, "bin", name))
