@@ -19,15 +19,6 @@ using namespace lamina::test;
 
 namespace {
 
-/// ids, embedding, mean over the steps, a class per sequence, and its loss.
-Graph classifier() {
-  Graph graph("classifier");
-  const Value words = embedding(graph.input({4, 1, 6, 1}, "ids"), "words", {.vocabulary = 9, .features = 3});
-  const Value scores = fully_connected(global_average_pool(words), "fc", {.outputs = 5});
-  softmax_cross_entropy(scores, graph.input({4, 1, 1, 1}, "labels"), "loss");
-  return graph;
-}
-
 std::vector<std::string> wanted_names(const Graph& graph, const Options& options) {
   const std::vector<bool> wanted = wanted_gradients(graph, options);
   std::vector<std::string> names;
@@ -45,7 +36,7 @@ const Spec& spec_of(const std::vector<PlannedUnit>& units, const Graph& graph, c
 }  // namespace
 
 TEST_CASE("labels and ids want no gradient, be the gradients of inputs requested or not") {
-  const Graph graph = classifier();
+  const Graph graph = classifier(9);
   for (const bool input_gradient : {false, true})
     CHECK(wanted_names(graph, {.input_gradient = input_gradient}) ==
           std::vector<std::string>{"words", "global_average_pool", "fc", "loss"});
@@ -53,7 +44,7 @@ TEST_CASE("labels and ids want no gradient, be the gradients of inputs requested
 }
 
 TEST_CASE("the units of labels and ids are asked for no gradient of them") {
-  const Graph graph = classifier();
+  const Graph graph = classifier(9);
   const std::vector<PlannedUnit> units = planned_units(graph, oracle(), {.input_gradient = true});
   CHECK(spec_of(units, graph, "words").wants_dx == std::vector<bool>{false});
   CHECK(spec_of(units, graph, "fc").wants_dx == std::vector<bool>{true});
@@ -114,7 +105,7 @@ TEST_CASE("a plan with labels and ids trains in every way that a plan runs") {
   for (const Options& options :
        {Options{.dtype = DType::f64}, Options{.dtype = DType::f64, .input_gradient = true},
         Options{.dtype = DType::f64, .keep = Keep::cheap}, Options{.dtype = DType::f64, .keep_values = true}}) {
-    Plan plan(classifier(), backend(), options), plain(classifier(), oracle(), {.dtype = DType::f64, .fuse = false});
+    Plan plan(classifier(9), backend(), options), plain(classifier(9), oracle(), {.dtype = DType::f64, .fuse = false});
     check_same(run(plan), run(plain), 1e-12);
     if (options.input_gradient) {
       CHECK_THROWS_WITH(plan.input_gradient("labels"), Catch::Matchers::ContainsSubstring("labels"));
@@ -132,7 +123,7 @@ TEST_CASE("a network with a loss has the gradients of its differences") {
     softmax_cross_entropy(x, graph.input({3, 1, 1, 1}, "labels"), "loss", {.clip = clip});
     check_passed(check_gradients(graph, one_thread(), {.dtype = DType::f64}));
   }
-  const GradientReport report = check_gradients(classifier(), one_thread(), {.dtype = DType::f64});
+  const GradientReport report = check_gradients(classifier(9), one_thread(), {.dtype = DType::f64});
   check_passed(report);
   for (const GradientError& error : report.tensors) CHECK(error.tensor != "labels");
 }

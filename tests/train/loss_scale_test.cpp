@@ -8,6 +8,7 @@
 #include "lamina/error.h"
 #include "lamina/train.h"
 #include "tests/support/backend.h"
+#include "tests/support/cases/plans.h"
 #include "tests/support/catch.h"
 #include "tests/train/networks.h"
 #include "tests/train/runs.h"
@@ -20,14 +21,8 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Embeddings of ids, so that tables may be updated lazily, and a loss.
-Graph words() {
-  Graph graph("words");
-  const Value rows = embedding(graph.input({4, 1, 6, 1}, "ids"), "words", {.vocabulary = 30, .features = 3});
-  const Value scores = fully_connected(global_average_pool(rows), "fc", {.outputs = 5});
-  softmax_cross_entropy(scores, graph.input({4, 1, 1, 1}, "labels"), "loss");
-  return graph;
-}
+/// Its table may be updated lazily.
+Graph words() { return classifier(30); }
 
 Options options_of(const Optimiser& optimiser, DType dtype, double loss_scale) {
   Options options;

@@ -29,6 +29,14 @@ Values read_state(Plan& plan, const std::string& name) {
 
 }  // namespace
 
+Graph classifier(int vocabulary) {
+  Graph graph("classifier");
+  const Value words = embedding(graph.input({4, 1, 6, 1}, "ids"), "words", {.vocabulary = vocabulary, .features = 3});
+  const Value scores = fully_connected(global_average_pool(words), "fc", {.outputs = 5});
+  softmax_cross_entropy(scores, graph.input({4, 1, 1, 1}, "labels"), "loss");
+  return graph;
+}
+
 void set_statistics(Plan& plan) {
   std::uint64_t key = 11;
   for (const std::string& name : plan.state_names()) {

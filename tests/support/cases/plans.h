@@ -11,6 +11,9 @@
 
 namespace lamina::test {
 
+/// Embeddings of 6 "ids" for each of 4 samples, their mean, 5 classes, and the loss against "labels".
+Graph classifier(int vocabulary);
+
 /// Running statistics like those of a trained net, the same in every plan of the net.
 void set_statistics(Plan&);
 
