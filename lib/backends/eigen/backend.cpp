@@ -54,6 +54,14 @@ const InstructionSet& set_of(const BackendOptions& options, MeasuredChoices& cho
 
 }  // namespace
 
+std::int64_t EigenHalves::chunk_elements() const { return context_.pool.threads() * (std::int64_t{1} << 20); }
+
+bool EigenHalves::takes_halves(const Spec& spec) const { return holds<BatchNorm>(spec.op); }
+
+Lowered EigenHalves::lower(const Spec& spec, const Choice& choice) {
+  return context_.set.lower(in_f32(spec), choice, context_);
+}
+
 EigenBackend::EigenBackend(const BackendOptions& options)
     : choices_(on_the_host(options).choice_cache),
       pool_(options.threads),
@@ -68,7 +76,7 @@ std::string EigenBackend::describe() {
 }
 
 std::vector<std::string> EigenBackend::algorithms(const Spec& spec, Pass pass) const {
-  if (has_algorithms(spec.op)) return context_.set.algorithms(spec, pass);
+  if (has_algorithms(spec.op)) return context_.set.algorithms(in_f32(spec), pass);
   if (!holds<Input>(spec.op) && has_pass(spec.op, pass)) return {"direct"};
   return {};
 }
@@ -80,7 +88,7 @@ bool EigenBackend::fuses(const Spec& spec, const Node& next, int) const {
 
 Lowered EigenBackend::lower(const Spec& spec, const Choice& choice) {
   check_spec(spec, choice);
-  Lowered lowered = context_.set.lower(spec, choice, context_);
+  Lowered lowered = has_halves(spec) ? lower_halves(spec, choice, halves_) : context_.set.lower(spec, choice, context_);
   if (!has_algorithms(spec.op)) check_direct("eigen", spec, choice, lowered);
   return lowered;
 }

@@ -3,10 +3,24 @@
 // nchw tensors, by its own threads.
 
 #include "lib/backends/eigen/runtime/common.h"
+#include "lib/backends/half/half.h"
 #include "lib/device/host/host_device.h"
 #include "lib/tune/measured_choices.h"
 
 namespace lamina::eigen {
+
+class EigenHalves final : public HalfUnits {
+ public:
+  explicit EigenHalves(const Context& context) : context_(context) {}
+  std::string_view backend() const override { return "eigen"; }
+  std::int64_t chunk_elements() const override;
+  bool takes_halves(const Spec&) const override;
+  Lowered lower(const Spec&, const Choice&) override;
+  void convert(const Tensor& to, const Tensor& from) override { context_.set.convert(to, from, context_.pool); }
+
+ private:
+  const Context& context_;
+};
 
 class EigenBackend final : public Backend {
  public:
@@ -37,6 +51,7 @@ class EigenBackend final : public Backend {
   MeasuredChoices choices_;
   Pool pool_;
   Context context_;
+  EigenHalves halves_{context_};
   HostDevice device_;
 };
 

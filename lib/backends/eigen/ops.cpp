@@ -2,7 +2,7 @@
 
 #include <variant>
 
-#include "lib/backends/eigen/half/half.h"
+#include "lib/backends/eigen/half/conversions.h"
 #include "lib/backends/eigen/micro_kernels/kernels_6x2.h"
 #include "lib/backends/eigen/runtime/common.h"
 
@@ -17,15 +17,13 @@ template <class... Functions>
 Overloaded(Functions...) -> Overloaded<Functions...>;
 
 Lowered lower_op(const Spec& spec, const Choice& choice, const Context& context) {
-  if (has_halves(spec)) return lower_halves(spec, choice, context);
   return std::visit(
       Overloaded{[](const Input&) -> Lowered { throw UsageError("eigen: an input computes nothing to be lowered"); },
                  [&](const auto& op) { return lower(op, spec, choice, context); }},
       spec.op);
 }
 
-std::vector<std::string> algorithms(const Spec& given, Pass pass) {
-  const Spec spec = in_f32(given);
+std::vector<std::string> algorithms(const Spec& spec, Pass pass) {
   return std::visit(Overloaded{[&](const Conv& op) { return conv_algorithms(op, spec, pass); },
                                [&](const FullyConnected& op) { return fully_connected_algorithms(op, spec, pass); },
                                [](const auto&) { return std::vector<std::string>{}; }},
@@ -37,6 +35,6 @@ std::vector<std::string> algorithms(const Spec& given, Pass pass) {
 extern const InstructionSet LAMINA_SET;
 const InstructionSet LAMINA_SET = {
     LAMINA_SET_NAME,   micro_kernels_f32, micro_kernels_f64, kernels_6x2_f32, kernels_6x2_f64, register_sums_f32,
-    register_sums_f64, lower_op,          algorithms,        update,          check_overflow};
+    register_sums_f64, lower_op,          algorithms,        update,          check_overflow,  convert};
 
 }  // namespace lamina::eigen

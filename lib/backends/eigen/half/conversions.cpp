@@ -3,6 +3,7 @@
 
 #include "conversions.h"
 
+#include "lib/backends/eigen/runtime/elements.h"
 #include "lib/support/float16.h"
 
 #if defined(__F16C__)
@@ -36,6 +37,22 @@ void narrow(std::uint16_t* to, const float* from, std::int64_t count, DType to_t
                      _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT));
 #endif
   for (; i < count; ++i) to[i] = lamina::narrow<DType::f16>(from[i]);
+}
+
+void convert(const Tensor& to, const Tensor& from, Pool& pool) {
+  constexpr std::int64_t run = 1024;  // elements between two prefetches
+  split_images(pool, to.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
+    if (is_half(to.dtype))
+      return narrow(image<std::uint16_t>(to, n) + first, image<const float>(from, n) + first, last - first, to.dtype);
+    for (std::int64_t at = first; at < last; at += run) {
+      const std::int64_t count = std::min(run, last - at);
+      float* const wide = image<float>(to, n) + at;
+      const auto* const halves = image<const std::uint16_t>(from, n) + at;
+      prefetch_ahead(halves, count);
+      prefetch_to_write(wide, count);
+      widen(wide, halves, count, from.dtype);
+    }
+  });
 }
 
 }  // namespace lamina::eigen

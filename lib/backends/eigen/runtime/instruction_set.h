@@ -36,6 +36,7 @@ struct InstructionSet {
   // The work of Backend's functions of these names.
   void (*update)(const Update&, Pool&);
   void (*check_overflow)(const UpdateTensors&, Pool&);
+  void (*convert)(const Tensor& to, const Tensor& from, Pool&);  ///< of HalfUnits
 
   template <class T>
   const MicroKernels<T>& kernels() const {

@@ -13,40 +13,34 @@
 #include <utility>
 #include <vector>
 
-#include "conversions.h"
 #include "half.h"
-#include "lib/backends/eigen/runtime/elements.h"
+#include "lamina/error.h"
+#include "lib/backends/lowering.h"
 #include "lib/support/float16.h"
 #include "lib/support/one_of.h"
+#include "lib/support/rounding.h"
 #include "lib/support/scratch_allocator.h"
 #include "lib/support/shortest.h"
 #include "lib/support/units/op_reads.h"
 #include "lib/support/units/spec_passes.h"
 #include "lib/support/units/unit_memory.h"
 
-namespace lamina::eigen {
+namespace lamina {
 namespace {
 
-constexpr std::int64_t thread_elements = std::int64_t{1} << 20;  // of a chunk's widened tensors, for each thread
-
-constexpr std::int64_t widened_run = 1024;  // elements between two prefetches
-
 std::size_t wide_bytes(const Shape& shape) { return aligned(static_cast<std::size_t>(shape.count()) * sizeof(float)); }
-
-/// Whether the kernels of f32 read and write halves themselves.
-bool takes_halves(const Op& op) { return std::holds_alternative<BatchNorm>(op); }
 
 /// The parts that a unit is computed in: each has `extent` images.
 struct Chunks {
   int count = 1, extent = 0;
 
-  Chunks(const Spec& spec, int threads) : extent(spec.y.shape.n) {
-    if (takes_halves(spec.op) || std::visit(NeedsAllImages{}, spec.op)) return;
+  Chunks(const Spec& spec, const HalfUnits& units) : extent(spec.y.shape.n) {
+    if (units.takes_halves(spec) || std::visit(NeedsAllImages{}, spec.op)) return;
     std::int64_t elements = 0;
     for (const TensorSpec& x : spec.x) elements += is_half(x.dtype) ? x.shape.count() : 0;
     elements += is_half(spec.y.dtype) ? spec.y.shape.count() : 0;
     const int all = extent;
-    while (extent > 1 && (all % extent != 0 || elements / all * extent > threads * thread_elements)) --extent;
+    while (extent > 1 && (all % extent != 0 || elements / all * extent > units.chunk_elements())) --extent;
     count = all / extent;
   }
 
@@ -58,9 +52,9 @@ struct Chunks {
   /// The part of a value or a gradient that belongs to chunk k.
   Tensor part(Tensor tensor, int k) const {
     tensor.shape = shape(tensor.shape);
+    const std::int64_t image = tensor.pitch * (tensor.layout == Layout::nhwc ? tensor.shape.plane() : 1);
     if (tensor)
-      tensor.data =
-          tensor.as<std::byte>() + k * extent * tensor.pitch * static_cast<std::int64_t>(size_of(tensor.dtype));
+      tensor.data = tensor.as<std::byte>() + k * extent * image * static_cast<std::int64_t>(size_of(tensor.dtype));
     return tensor;
   }
 
@@ -72,7 +66,8 @@ struct Chunks {
 
  private:
   struct NeedsAllImages {
-    bool operator()(const OneOf<SoftmaxCrossEntropy, SigmoidCrossEntropy, Dropout, Embedding, Lstm> auto&) const {
+    bool operator()(
+        const OneOf<SoftmaxCrossEntropy, SigmoidCrossEntropy, BatchNorm, Dropout, Embedding, Lstm> auto&) const {
       return true;
     }
     bool operator()(const auto& /*an image at a time*/) const { return false; }
@@ -138,8 +133,8 @@ class HalfKernel final : public Kernel {
   /// `part` is the unit of a chunk. Its step `first` computes the first chunk; `later`, which adds to the parameters'
   /// gradients, the others.
   HalfKernel(const Spec& spec, const Lowered& part, const Lowered::Step& first, const Lowered::Step& later,
-             const Chunks& chunks, Pool& pool)
-      : pool_(pool),
+             const Chunks& chunks, HalfUnits& units)
+      : units_(units),
         first_(first.kernel),
         later_(later.kernel),
         forward_(find_step(part, Pass::forward)->kernel),
@@ -194,10 +189,10 @@ class HalfKernel final : public Kernel {
     const auto wide = [&](const Tensor& all, bool reads, bool writes) {
       const Tensor half = chunks_.part(all, k);
       if (!is_half(half.dtype)) return half;
-      Tensor tensor{nullptr, half.shape, DType::f32, Layout::nchw, half.shape.image()};
+      Tensor tensor{nullptr, half.shape, DType::f32, half.layout, dense_pitch(half.shape, half.layout)};
       if (!half || !(reads || writes)) return tensor;
       tensor.data = memory.take<float>(half.shape.count());
-      if (reads) read(tensor, half);
+      if (reads) units_.convert(tensor, half);
       return tensor;
     };
     for (std::size_t i = 0; i < args.x.size(); ++i) part_.x[i] = wide(args.x[i], traffic_.reads_x[i], false);
@@ -219,28 +214,12 @@ class HalfKernel final : public Kernel {
     part_.prepared = args.prepared;
   }
 
-  void read(const Tensor& to, const Tensor& from) const {
-    split_images(pool_, to.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
-      for (std::int64_t at = first; at < last; at += widened_run) {
-        const std::int64_t count = std::min(widened_run, last - at);
-        float* const wide = image<float>(to, n) + at;
-        const auto* const halves = image<const std::uint16_t>(from, n) + at;
-        prefetch_ahead(halves, count);
-        prefetch_to_write(wide, count);
-        widen(wide, halves, count, from.dtype);
-      }
-    });
-  }
-
   void write(const Tensor& all, const Tensor& from, int k) const {
     const Tensor to = chunks_.part(all, k);
-    if (!to || !is_half(to.dtype)) return;
-    split_images(pool_, to.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
-      narrow(image<std::uint16_t>(to, n) + first, image<const float>(from, n) + first, last - first, to.dtype);
-    });
+    if (to && is_half(to.dtype)) units_.convert(to, from);
   }
 
-  Pool& pool_;
+  HalfUnits& units_;
   std::shared_ptr<Kernel> first_, later_, forward_;
   Traffic traffic_;
   Chunks chunks_;
@@ -266,12 +245,12 @@ DType half_type(const Spec& spec) {
 }
 
 /// What a choice for a unit with halves leaves to the kernels of f32.
-Choice choice_in_f32(const Spec& spec, const Spec& part, const Choice& choice) {
+Choice choice_in_f32(const std::string& unit, const Spec& spec, const Spec& part, const Choice& choice) {
   Choice left = choice;
   const DType values = half_type(spec);
   const double u = unit_roundoff(values);
   if (choice.max_error < u)
-    throw Unsupported("eigen: " + to_string(spec.op) + ": values of " + std::string(to_string(values)) +
+    throw Unsupported(unit + ": values of " + std::string(to_string(values)) +
                       " are rounded by a relative error of up to " + shortest(u) + ", not " +
                       shortest(choice.max_error));
   left.max_error = (choice.max_error - u) / (1 + u);
@@ -283,13 +262,13 @@ Choice choice_in_f32(const Spec& spec, const Spec& part, const Choice& choice) {
 }
 
 /// The unit that adds to the parameters' gradients of the first, by the same algorithms.
-Lowered lower_later(Spec part, const Lowered& first, Choice choice, const Context& context) {
+Lowered lower_later(Spec part, const Lowered& first, Choice choice, HalfUnits& units) {
   part.adds_dw = true;
   for (const Lowered::Step& step : first.steps)
     for (const Pass pass : step.passes)
       if (const auto p = static_cast<std::size_t>(pass); p < choice.algorithm.size())
         choice.algorithm[p] = step.algorithm;
-  return context.set.lower(part, choice, context);
+  return units.lower(part, choice);
 }
 
 }  // namespace
@@ -310,22 +289,23 @@ Spec in_f32(Spec spec) {
   return spec;
 }
 
-Lowered lower_halves(const Spec& spec, const Choice& choice, const Context& context) {
-  const Chunks chunks(spec, context.pool.threads());
+Lowered lower_halves(const Spec& spec, const Choice& choice, HalfUnits& units) {
+  const std::string unit = std::string(units.backend()) + ": " + to_string(spec.op);
+  const bool takes_halves = units.takes_halves(spec);
+  const Chunks chunks(spec, units);
   const Spec part_spec = spec_of_chunk(spec, chunks);
-  const Choice left = choice_in_f32(spec, part_spec, choice);
-  const Lowered part = context.set.lower(part_spec, left, context);
+  const Choice left = choice_in_f32(unit, spec, part_spec, choice);
+  const Lowered part = units.lower(takes_halves ? spec : part_spec, left);
   const bool adds_up = chunks.count > 1 && wants(spec, Pass::backward_params);
-  const Lowered later = adds_up ? lower_later(part_spec, part, left, context) : part;
+  const Lowered later = adds_up ? lower_later(part_spec, part, left, units) : part;
 
   Lowered lowered = part;
   lowered.steps.clear();
   for (std::size_t i = 0; i < part.steps.size(); ++i) {
     Lowered::Step step = part.steps[i];
     step.max_error = half_error(step.max_error, step, half_type(spec), chunks.count);
-    if (!takes_halves(spec.op))
-      step.kernel = std::make_shared<HalfKernel>(spec, part, step, later.steps[i], chunks, context.pool);
-    check_workspace("eigen: " + to_string(spec.op), choice, step);
+    if (!takes_halves) step.kernel = std::make_shared<HalfKernel>(spec, part, step, later.steps[i], chunks, units);
+    check_workspace(unit, choice, step);
     lowered.steps.push_back(std::move(step));
   }
   lowered.saved_bytes = chunks.all_blocks(part.saved_bytes);
@@ -336,11 +316,11 @@ Lowered lower_halves(const Spec& spec, const Choice& choice, const Context& cont
     lowered.dx_may_alias_dy[i] = part.dx_may_alias_dy[i] && same_type && same_gradient_pitch(spec, i);
     lowered.dx_is_dy[i] = part.dx_is_dy[i] && same_type;
   }
-  if (makes_y_again(spec.op, spec.y.dtype) && spec.mode == Mode::training) {
+  if (!takes_halves && makes_y_again(spec.op, spec.y.dtype) && spec.mode == Mode::training) {
     lowered.backward_reads_y = false;
     lowered.backward_reads_x[0] = true;
   }
   return lowered;
 }
 
-}  // namespace lamina::eigen
+}  // namespace lamina

@@ -1,0 +1,36 @@
+#pragma once
+// Units whose values are of half precision, on a backend whose kernels compute in f32.
+
+#include <cstdint>
+#include <string_view>
+
+#include "lamina/backend.h"
+
+namespace lamina {
+
+/// What a backend gives for its units with halves. Outlives every kernel.
+class HalfUnits {
+ public:
+  virtual ~HalfUnits() = default;
+  virtual std::string_view backend() const = 0;
+  /// The elements of all widened values of a chunk, at most: so many stay in cache.
+  virtual std::int64_t chunk_elements() const = 0;
+  /// Whether kernels of the backend read and write the unit's halves themselves.
+  virtual bool takes_halves(const Spec&) const = 0;
+  /// Lowers a unit of f32, or one that takes halves. Error bounds are those of its arithmetic in f32.
+  virtual Lowered lower(const Spec&, const Choice&) = 0;
+  /// Copies a tensor of halves to one of f32, or one of f32 to halves, on the device's queue. They have one shape and
+  /// any pitches. Rounds to the nearest, ties to even; infinities and NaNs are kept.
+  virtual void convert(const Tensor& to, const Tensor& from) = 0;
+};
+
+/// Whether any value of the unit is of f16 or bf16.
+bool has_halves(const Spec&);
+
+/// The unit as it is computed: its values dense, and in f32.
+Spec in_f32(Spec);
+
+/// Lowers a unit with halves (lower_halves.cpp says how).
+Lowered lower_halves(const Spec&, const Choice&, HalfUnits&);
+
+}  // namespace lamina
