@@ -44,6 +44,11 @@ void check_whole_batch(const std::string& backend, const Dropout& op) {
     throw Unsupported(backend + ": " + to_string(op) + ": no mask of a part of a batch; several ranks train on eigen");
 }
 
+void check_whole_batch(const std::string& backend, const BatchNorm& op) {
+  if (op.ranks != 1)
+    throw Unsupported(backend + ": " + to_string(op) + ": no statistics of several ranks; they train so on eigen");
+}
+
 void check_strict_nchw(const std::string& backend, const Spec& spec, const Choice& choice) {
   if (choice.math != Math::strict)
     throw Unsupported(backend + ": no " + std::string(to_string(choice.math)) +

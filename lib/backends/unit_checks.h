@@ -18,8 +18,9 @@ enum class Halves : std::uint8_t { refused, taken };
 /// be of f32. Also for an input whose type does not hold all its labels or ids exactly. `backend` starts the messages.
 void check_types(const std::string& backend, const Spec&, Halves);
 
-/// Throws Unsupported for a dropout of one rank's part of a batch, for backends that draw whole masks only.
+/// Throw Unsupported for one rank's part of a batch, for backends that draw whole masks and take whole statistics only.
 void check_whole_batch(const std::string& backend, const Dropout&);
+void check_whole_batch(const std::string& backend, const BatchNorm&);
 
 /// Throws Unsupported unless products are strict and every tensor of the unit is nchw. `backend` starts the messages.
 void check_strict_nchw(const std::string& backend, const Spec&, const Choice&);

@@ -87,7 +87,8 @@ struct Numbers {
   }
   void operator()(const BatchNorm& op) const {
     phrase.unless_default(op.epsilon == BatchNorm{}.epsilon, "epsilon " + shortest(op.epsilon))
-        .unless_default(op.momentum == BatchNorm{}.momentum, "momentum " + shortest(op.momentum));
+        .unless_default(op.momentum == BatchNorm{}.momentum, "momentum " + shortest(op.momentum))
+        .unless_default(op.ranks == 1, "over " + std::to_string(op.ranks) + " ranks");
   }
   void operator()(const Lrn& op) const {
     phrase.unless_default(op.size == Lrn{}.size, "size " + std::to_string(op.size))

@@ -14,6 +14,7 @@
 
 #include "checkpoint.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -96,6 +97,9 @@ std::vector<std::string> counters_of(const Plan& plan) {
 void save_checkpoint(const std::filesystem::path& path, const Plan& plan, const RunState& run) {
   Device& device = plan.backend().device();
   TensorFile file = save_weights(plan);
+  for (const auto& [name, tensor] : file)
+    if (!std::ranges::all_of(tensor.values, [](double value) { return std::isfinite(value); }))
+      throw UsageError(name + " has numbers that are not finite; " + path.string() + " is left as it was");
   file[prefix + "description"] = numbers({run.description.begin(), run.description.end()});
   file[prefix + "counters"] =
       numbers({static_cast<double>(run.epoch), static_cast<double>(run.batch), static_cast<double>(plan.updates())});

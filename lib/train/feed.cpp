@@ -72,19 +72,19 @@ Scores::Scores(Device& device, DType dtype, std::int64_t batches)
 
 void Scores::clear(Device& device) { device.fill(rows_.data(), 0, rows_.size_bytes()); }
 
+void* Scores::row(std::int64_t batch) const {
+  return static_cast<std::byte*>(rows_.data()) + static_cast<std::size_t>(2 * batch) * size_of(dtype_);
+}
+
 void Scores::keep(Backend& backend, const Tensor& output, std::int64_t batch) {
-  auto* const row = static_cast<std::byte*>(rows_.data()) + static_cast<std::size_t>(2 * batch) * size_of(dtype_);
-  backend.update(scaled_pair(row, output.data, dtype_, 1));  // two zeros stay those of clear()
+  backend.update(scaled_pair(row(batch), output.data, dtype_, 1));  // two zeros stay those of clear()
 }
 
-Tensor Scores::rows(std::int64_t count) const {
-  return {rows_.data(), {static_cast<int>(count), 2, 1, 1}, dtype_, Layout::nchw, 2};
-}
-
-std::vector<Score> Scores::read(Device& device, std::int64_t batches) const {
-  if (batches == 0) return {};
-  std::vector<double> values(static_cast<std::size_t>(2 * batches));
-  download(device, std::span<double>(values), rows(batches));
+std::vector<Score> Scores::read(Device& device, std::int64_t first, std::int64_t end) const {
+  if (first >= end) return {};
+  std::vector<double> values(static_cast<std::size_t>(2 * (end - first)));
+  download(device, std::span<double>(values),
+           {row(first), {static_cast<int>(end - first), 2, 1, 1}, dtype_, Layout::nchw, 2});
   std::vector<Score> scores;
   for (std::size_t i = 0; i < values.size(); i += 2) scores.push_back({values[i], values[i + 1]});
   return scores;

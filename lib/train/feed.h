@@ -38,12 +38,12 @@ class Feed {
 class Scores {
  public:
   Scores(Device&, DType, std::int64_t batches);
-  void clear(Device&);                                            ///< enqueues
-  void keep(Backend&, const Tensor& output, std::int64_t batch);  ///< enqueues
-  std::vector<Score> read(Device&, std::int64_t batches) const;   ///< the first so many; waits
+  void clear(Device&);                                                           ///< enqueues
+  void keep(Backend&, const Tensor& output, std::int64_t batch);                 ///< enqueues
+  std::vector<Score> read(Device&, std::int64_t first, std::int64_t end) const;  ///< of these batches; waits
 
  private:
-  Tensor rows(std::int64_t count) const;
+  void* row(std::int64_t batch) const;
   DType dtype_;
   Buffer rows_;  // loss and accuracy of each batch
 };

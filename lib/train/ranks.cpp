@@ -18,7 +18,8 @@ Ranks::Ranks(Communicator* all)
 
 void Ranks::make_buckets(const Plan& plan, std::size_t bytes) {
   dtype_ = parameter_dtype(plan.options().dtype);
-  std::map<std::byte*, std::pair<std::int64_t, std::size_t>> gradients;  // count, last call
+  if (size() > 1) all_->start_sum(plan.backend().device(), nullptr, 0, dtype_);  // a device that it refuses, now
+  std::map<std::byte*, std::pair<std::int64_t, std::size_t>> gradients;          // count, last call
   for (std::size_t call = plan.forward_calls(); call < plan.calls().size(); ++call)
     if (plan.calls()[call].covers(Pass::backward_params))
       for (const Tensor& dw : plan.args(call).dw)
@@ -39,12 +40,26 @@ void Ranks::make_buckets(const Plan& plan, std::size_t bytes) {
   }
 }
 
+void Ranks::join(const Plan& plan, std::size_t first, std::size_t call) {
+  if (call == first || plan.calls()[call - 1].joint_sums == 0) return;
+  Device& device = plan.backend().device();
+  const Args& args = plan.args(call - 1);
+  all_->start_sum(device, first == 0 ? args.saved : args.scratch, plan.calls()[call - 1].joint_sums, DType::f64);
+  all_->finish(device);
+}
+
+void Ranks::forward(Plan& plan) {
+  if (size() == 1) return plan.forward();
+  plan.forward([&](std::size_t call) { join(plan, 0, call); });
+}
+
 void Ranks::backward(Plan& plan, bool sums) {
   statistics_differ_ = size() > 1;
-  if (!sums || size() == 1) return plan.backward();
+  if (size() == 1) return plan.backward();
   Device& device = plan.backend().device();
-  auto next = buckets_.begin();
+  auto next = sums ? buckets_.begin() : buckets_.end();
   plan.backward([&](std::size_t call) {
+    join(plan, plan.forward_calls(), call);
     for (; next != buckets_.end() && next->last_call < call; ++next)
       all_->start_sum(device, next->data, next->count, dtype_);
   });

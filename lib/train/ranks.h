@@ -23,6 +23,8 @@ class Ranks {
   /// from its end.
   void make_buckets(const Plan&, std::size_t bytes);
 
+  void forward(Plan&);
+
   /// A backward pass. With `sums`, the gradients become their sums over all ranks: the sum of a bucket begins when its
   /// last gradient is finished, while the pass goes on.
   void backward(Plan&, bool sums);
@@ -38,6 +40,9 @@ class Ranks {
   void write_once(const std::function<void()>& write) const;
 
  private:
+  /// Adds up what the call before this one, of a pass that begins with call `first`, leaves for it.
+  void join(const Plan&, std::size_t first, std::size_t call);
+
   struct Bucket {
     std::byte* data;
     std::int64_t count;

@@ -28,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-Options training_options(const TrainerOptions& given, std::int64_t first_image) {
+Options training_options(const TrainerOptions& given, const Ranks& ranks, int part) {
   Options options = given.plan;
   options.mode = Mode::training;
   options.optimiser = given.optimiser;
@@ -37,7 +37,8 @@ Options training_options(const TrainerOptions& given, std::int64_t first_image) 
   options.accumulate_parameters = given.accumulate > 1;
   options.seed = given.seed;
   options.share = nullptr;
-  options.first_image = first_image;
+  options.first_image = std::int64_t{ranks.rank()} * part;
+  options.norm_ranks = given.synchronised_batch_norm ? ranks.size() : 1;
   return options;
 }
 
@@ -135,14 +136,15 @@ struct Trainer::Body {
   bool scores_of_epoch = false;  // the scores are those of a whole epoch
   int added = 0;                 // batches whose gradients wait for an update
   std::int64_t added_samples = 0;
-  int gradient_of = -1;  // samples of the batch that the output's gradient was set for
+  std::int64_t sound = 0;  // batches of the epoch whose losses were looked at
+  int gradient_of = -1;    // samples of the batch that the output's gradient was set for
 
   Body(const Graph& graph, Backend& b, const Source& source, TrainerOptions given)
       : options(checked(std::move(given))),
         ranks(options.communicator),
         backend(b),
         inputs(inputs_of(graph)),
-        plan(graph, b, training_options(options, std::int64_t{ranks.rank()} * graph.node(inputs.labels).shape.n)),
+        plan(graph, b, training_options(options, ranks, graph.node(inputs.labels).shape.n)),
         feed(plan, inputs),
         loader(source, loader_options(options, feed.batch(), ranks)),
         scores(b.device(), plan.output().dtype, loader.batches()) {
@@ -179,21 +181,34 @@ struct Trainer::Body {
     const std::int64_t unseen = options.validation == nullptr ? 0 : options.validation->count();
     check_same(ranks.communicator(), description + ", " + std::to_string(unseen) +
                                          " samples of validation, buckets of " + std::to_string(options.bucket_bytes) +
-                                         " bytes, " + (options.checkpoint.empty() ? "no checkpoint" : "a checkpoint") +
-                                         " every " + std::to_string(options.checkpoint_updates) +
-                                         " updates, begins at batch " + std::to_string(run.batch) + " of epoch " +
-                                         std::to_string(run.epoch));
+                                         " bytes, batch norm " +
+                                         (options.synchronised_batch_norm ? "synchronised, " : "by parts, ") +
+                                         (options.checkpoint.empty() ? "no checkpoint" : "a checkpoint") + " every " +
+                                         std::to_string(options.checkpoint_updates) + " updates, begins at batch " +
+                                         std::to_string(run.batch) + " of epoch " + std::to_string(run.epoch));
+  }
+
+  /// Throws if a loss of this rank is no number, or infinite: neither would be any that follows, nor the parameters.
+  /// With loss scaling a loss may overflow.
+  void check_losses(std::int64_t batches) {
+    if (plan.options().loss_scale > 0) return;
+    for (const Score& score : scores.read(backend.device(), sound, batches))
+      if (++sound; !std::isfinite(score.loss))
+        throw UsageError("the loss of batch " + std::to_string(sound) + " of epoch " + std::to_string(run.epoch + 1) +
+                         " is " + shortest(score.loss) +
+                         "; give a lower learning_rate, set clip_norm, or look for such a number in the data");
   }
 
   /// Of all ranks, the epoch's first so many batches.
   std::vector<Score> scores_so_far(std::int64_t batches) const {
-    std::vector<Score> all = ranks.joined(scores.read(backend.device(), batches), loader.samples(), feed.batch());
+    std::vector<Score> all = ranks.joined(scores.read(backend.device(), 0, batches), loader.samples(), feed.batch());
     std::copy_n(resumed_scores.begin(), std::min(resumed_scores.size(), all.size()), all.begin());
     return all;
   }
 
   void save() {
     if (options.checkpoint.empty()) return;
+    check_losses(run.batch);
     run.description = description;
     run.scores = scores_so_far(run.batch);
     ranks.average_statistics(plan);
@@ -240,8 +255,10 @@ struct Trainer::Body {
 
   void step(const Batch& batch) {
     feed.give(batch);
-    plan.forward();
+    ranks.forward(plan);
     scores.keep(backend, plan.output(), batch.number);
+    constexpr std::int64_t unwatched = 100;  // batches; a GPU would have to be waited for
+    if (backend.device().has_host_memory() || batch.number % unwatched == 0) check_losses(batch.number + 1);
     set_output_gradient(batch.shape.n);
     const bool updates = ++added == options.accumulate || batch.number + 1 == loader.batches();
     ranks.backward(plan, updates);
@@ -261,6 +278,7 @@ struct Trainer::Body {
       scores.clear(backend.device());
       resumed_scores.clear();
     }
+    sound = run.batch;
     loader.start(run.epoch, run.batch);
     auto start = Clock::now();
     while (const Batch* batch = loader.next()) {
@@ -282,7 +300,7 @@ struct Trainer::Body {
       on.scores.keep(backend, with.plan.output(), batch->number);
     }
     const std::int64_t samples = on.loader.samples();
-    return mean(ranks.joined(on.scores.read(backend.device(), on.loader.batches()), samples, feed.batch()), samples,
+    return mean(ranks.joined(on.scores.read(backend.device(), 0, on.loader.batches()), samples, feed.batch()), samples,
                 batch());
   }
 
@@ -299,6 +317,7 @@ struct Trainer::Body {
     ranks.average_statistics(plan);
     EpochResult result{.epoch = run.epoch};
     auto start = Clock::now();
+    check_losses(loader.batches());
     result.training = mean(scores_so_far(loader.batches()), loader.samples(), batch());
     run.seconds += since(std::exchange(start, Clock::now()));
     if (validation) result.validation = evaluate(*evaluation, *validation);

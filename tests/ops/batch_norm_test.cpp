@@ -111,3 +111,18 @@ TEST_CASE("batch norm of one value per channel is refused when a plan is made") 
   CHECK_THROWS_AS(Plan(graph, backend()), ShapeError);
   CHECK_THROWS_WITH(Plan(graph, backend()), Catch::Matchers::ContainsSubstring("bn"));
 }
+
+TEST_CASE("statistics of several ranks are sums between two calls on eigen, and refused elsewhere") {
+  Graph graph("ranks");
+  batch_norm(graph.input({2, 3, 2, 2}), "bn");
+  Options options;
+  options.norm_ranks = 2;
+  options.input_gradient = true;
+  if (backend().name() != "eigen") {
+    CHECK_THROWS_WITH(Plan(graph, backend(), options), Catch::Matchers::ContainsSubstring("batch_norm(over 2 ranks)"));
+    return;
+  }
+  const Plan plan(graph, backend(), options);
+  REQUIRE(plan.calls().size() == 4);
+  for (const std::size_t call : {0, 1, 2, 3}) CHECK(plan.calls()[call].joint_sums == (call % 2 == 0 ? 6 : 0));
+}

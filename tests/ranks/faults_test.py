@@ -1,4 +1,4 @@
-"""Ranks of which one throws, hangs or is killed: all end within seconds, and the cause is printed.
+"""Ranks of which one throws, hangs, computes a NaN or is killed: all end within seconds, and the cause is printed.
 
 usage: faults_test.py CHILD MPIEXEC
 """
@@ -60,5 +60,6 @@ def wants(mode, pattern, text):
 
 wants("throws", r"rank 1 of 2: the disk is full", run("throws"))
 wants("hangs", r"rank 0 of 2: communicator mpi: waited 2 s for a sum of \d+ numbers", run("hangs"))
+wants("errs", r"rank 1 of 2: the loss of batch 5 of epoch 1 is nan", run("errs"))
 for victim in (0, 1):
     wants("runs", r"(?i)killed|signal 9", run("runs", lambda pids: os.kill(pids[victim], signal.SIGKILL)))

@@ -7,10 +7,13 @@
 #include "lamina/error.h"
 #include "lamina/optimiser.h"
 #include "lamina/workloads.h"
+#include "lib/backends/lowering.h"
 #include "tests/io/files.h"
 #include "tests/ranks/ranks.h"
 #include "tests/support/backend.h"
 #include "tests/support/catch.h"
+#include "tests/support/queued_device.h"
+#include "tests/support/wrapped_backend.h"
 #include "tests/train/networks.h"
 #include "tests/train/runs.h"
 
@@ -94,6 +97,63 @@ TEST_CASE("batches that are added up, clipping and validation are those of the w
                   .accumulate = 4,
                   .seed = 5,
                   .validation = unseen.get()}));
+}
+
+TEST_CASE("synchronised batch norm is that of the whole batch, with an add and a ReLU after it and without") {
+  const auto source = digits(3 * batch, 1);
+  const auto two_norms = [](int n) {
+    Graph graph("norms");
+    const Value labels = graph.input({n, 1, 1, 1}, "labels");
+    Value x = max_pool(graph.input({n, 1, 28, 28}, "images"), "pool", {.window = 4, .stride = 4});
+    x = batch_norm(conv(x, "conv1", {.channels = 6, .kernel = 3, .pad = 1, .bias = false}), "bn1");
+    const Value shortcut = relu(x);
+    x = batch_norm(conv(shortcut, "conv2", {.channels = 6, .kernel = 3, .pad = 1, .bias = false}), "bn2");
+    softmax_cross_entropy(fully_connected(relu(add(x, shortcut)), "fc", {.outputs = 10}), labels, "loss");
+    return graph;
+  };
+  for (const int accumulate : {1, 2}) {
+    TrainerOptions options = in_f64({.accumulate = accumulate, .seed = 4, .validation = source.get()});
+    options.synchronised_batch_norm = true;
+    compare(two_norms, *source, options);
+  }
+}
+
+TEST_CASE("lazy updates of tables are those of the whole batch") {
+  const PreparedWorkload whole =
+      prepare(workload("imdb_fasttext"), {.share = 0.0008, .width_divisor = 16, .batch = batch});
+  TrainerOptions options = in_f64(whole.options);
+  options.plan.table_updates = TableUpdates::lazy;
+  compare(
+      [&](int n) {
+        return prepare(workload("imdb_fasttext"), {.share = 0.0008, .width_divisor = 16, .batch = n}).graph;
+      },
+      *whole.training, options, 1);
+}
+
+TEST_CASE("values in half precision are trained on by several ranks to the same bits everywhere, close to one rank's") {
+  const auto source = digits(5 * batch, 1);
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    TrainerOptions options{.optimiser = Sgd{}, .learning_rate = constant_rate(0.1), .seed = 2};
+    options.plan.dtype = dtype;
+    const Ended alone = train(small_network(batch), *source, options, 1);
+    const Ended all = train(small_network(batch / ranks().size()), *source, together(options), 1);
+    check_same_bits(all);
+    CHECK(largest_difference(alone, all) < unit_roundoff(dtype));  // sums in another order may flip a rounding
+  }
+}
+
+TEST_CASE("a device whose memory cannot be summed is refused when the trainer is made") {
+  struct Elsewhere : WrappedBackend {
+    using WrappedBackend::WrappedBackend;
+    Device& device() override { return gpu; }
+    QueuedDevice gpu;
+  };
+  if (ranks().size() == 1) return;
+  const auto eigen = make_backend("eigen", {.threads = 1});
+  Elsewhere backend(*eigen);
+  const auto source = digits(batch, 1);
+  CHECK_THROWS_WITH(Trainer(small_network(batch / ranks().size()), backend, *source, together({})),
+                    Catch::Matchers::ContainsSubstring("not of modelled device"));
 }
 
 TEST_CASE("one bucket and many give the same bits") {

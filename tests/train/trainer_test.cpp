@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "lamina/error.h"
+#include "tests/io/files.h"
 #include "tests/support/backend.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers/values.h"
@@ -169,6 +170,29 @@ TEST_CASE("a validation that is not a number does not make the next one so") {
     CHECK(std::isnan(epochs[0].validation.loss));
     CHECK(epochs[0].validation.accuracy == 0);
     CHECK(std::isfinite(epochs[1].validation.loss));
+  }
+}
+
+TEST_CASE("a loss or a parameter that is not finite ends the training, and the checkpoint stays the one before it") {
+  const auto backend = make_backend("eigen", {.threads = 1});
+  const auto source = digits(24, 1);
+  for (const std::int64_t after : {1, 3}) {  // the next batch shows it; there is none in the epoch
+    const Folder own;
+    TrainerOptions options{.checkpoint = own / "run"};
+    Trainer first(small_network(8), *backend, *source, options);
+    first.train(1);
+    Plan* plan = nullptr;
+    options.after_batch = [&](const Progress& at) {
+      if (at.epoch == 1 && at.batch == after) write(backend->device(), plan->parameter("fc.bias"), Values(10, NAN));
+    };
+    Trainer second(small_network(8), *backend, *source, options);
+    plan = &second.plan();
+    CHECK_THROWS_WITH(second.train(2), Catch::Matchers::StartsWith(after == 1 ? "the loss of batch 2 of epoch 2 is nan;"
+                                                                              : "fc.bias has numbers that are not"));
+    options.after_batch = {};
+    Trainer third(small_network(8), *backend, *source, options);
+    CHECK(third.epochs().size() == 1);
+    CHECK(everything(third.plan()) == everything(first.plan()));
   }
 }
 

@@ -99,6 +99,8 @@ struct Declared {
   std::string algorithm;
   bool deterministic = true;    ///< the same bits on every run
   Math math = Math::strict;     ///< of its products
+  std::int64_t joint_sums = 0;  ///< so many f64 that the caller adds up over all ranks after this call and before the
+                                ///< next; they begin what is saved or, in a backward pass, the scratch block
   double max_error = no_bound;  ///< bound on |computed - exact| over the sum of |terms|; no_bound: none is guaranteed
   bool covers(Pass pass) const { return std::find(passes.begin(), passes.end(), pass) != passes.end(); }
 };

@@ -94,6 +94,7 @@ struct GlobalAveragePool {
 struct BatchNorm {
   double epsilon = 1e-5;
   double momentum = 0.1;
+  int ranks = 1;  ///< in training: the statistics are those of so many batches of this size (Declared::joint_sums)
   bool operator==(const BatchNorm&) const = default;
 };
 

@@ -38,6 +38,9 @@ struct Options {
   std::uint64_t seed = 0;              ///< of the numbers that the constructor draws
   /// Of this batch, in the one that several ranks share: dropout's mask is that of the whole batch.
   std::int64_t first_image = 0;
+  /// In training batch norm takes the statistics of the batches of so many ranks. The caller adds up sums over the
+  /// ranks between calls (Declared::joint_sums).
+  int norm_ranks = 1;
   std::optional<Optimiser> optimiser{};  ///< in training: what update() does
   double clip_norm = 0;  ///< above 0: update() scales all gradients together, so that their norm is at most this
   /// Above 0, in f32 or half precision, for a graph that ends in a loss: dynamic loss scaling (LossScale), from this

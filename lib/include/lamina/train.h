@@ -85,6 +85,8 @@ struct TrainerOptions {
   /// Ranks that train together, each with this graph, data and options; null: none. The graph's batch is the part of
   /// one rank, and a batch is that of all ranks. It must outlive the trainer.
   Communicator* communicator = nullptr;
+  /// Whether batch norm takes the statistics of the batch of all ranks, as one rank would; else those of a rank's part.
+  bool synchronised_batch_norm = false;
   std::size_t bucket_bytes = std::size_t{4} << 20;  ///< gradients whose sums over the ranks begin together
 
   std::function<void(const Progress&)> after_batch{};
@@ -100,9 +102,9 @@ struct TrainerOptions {
 ///
 /// With a communicator every rank makes a trainer and calls the same members. A run of several ranks equals that of one
 /// with the whole batch, to rounding: the same samples, masks of dropout, sums and clipping. Batch norm takes the
-/// statistics of a rank's own part. Parameters have the same bits on every rank. Rank 0 writes the checkpoint, which
-/// every rank must be able to read; a run goes on from it with any number of ranks of the same whole batch. On a
-/// moved-from trainer every function but assignment throws UsageError.
+/// statistics of a rank's own part, or is synchronised. Parameters have the same bits on every rank. Rank 0 writes the
+/// checkpoint, which every rank must be able to read; a run goes on from it with any number of ranks of the same whole
+/// batch. On a moved-from trainer every function but assignment throws UsageError.
 class LAMINA_API Trainer {
  public:
   /// Source and backend must outlive it. Throws UsageError (a graph of another form, a source that does not fit it,

@@ -32,7 +32,7 @@ class Fuser {
   Unit chain(NodeId head) const {
     Unit unit;
     unit.nodes = {head};
-    unit.spec.op = with_node_seed(head);
+    unit.spec.op = completed_op(head);
     read_inputs(unit, head);
     unit.spec.mode = options_.mode;
     unit.spec.adds_dw = options_.accumulate_parameters;
@@ -41,7 +41,7 @@ class Fuser {
       const NodeId next = readers_[unit.y()][0];
       read_inputs(unit, next);
       unit.nodes.push_back(next);
-      unit.spec.tail.push_back(with_node_seed(next));
+      unit.spec.tail.push_back(completed_op(next));
       end_at(unit, next);
     }
     unit.backward = wanted_[unit.y()];
@@ -87,12 +87,14 @@ class Fuser {
     return {shape, dtype, options_.layout, pitch, pitch};
   }
 
-  Op with_node_seed(NodeId node) const {
+  /// With its node's seed, and its place among the ranks.
+  Op completed_op(NodeId node) const {
     Op op = nodes_[node].op;
     if (auto* dropout = std::get_if<Dropout>(&op)) {
       dropout->seed ^= hash(nodes_[node].name);
       dropout->first_image += options_.first_image;
     }
+    if (auto* norm = std::get_if<BatchNorm>(&op)) norm->ranks *= options_.norm_ranks;
     return op;
   }
 

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "lib/backends/cuda/common.h"
+#include "lib/backends/unit_checks.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
@@ -87,6 +88,7 @@ void emit_training(Lowered& unit, const Spec& spec, const BatchNorm& op, NormTai
 }  // namespace
 
 Lowered lower(const BatchNorm& op, const Spec& spec, const Choice&, Machine& machine) {
+  check_whole_batch("cuda", op);
   const NormTail tail = norm_tail(spec);
   Lowered unit = norm_unit(spec, tail);
   with_type(spec.y.dtype, [&]<class T>() {

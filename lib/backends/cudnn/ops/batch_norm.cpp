@@ -2,6 +2,7 @@
 // bounds the range of values. Its running variance is the unbiased one, as ours.
 
 #include "lib/backends/cudnn/library/common.h"
+#include "lib/backends/unit_checks.h"
 #include "lib/support/rounding.h"
 
 namespace lamina::cudnn {
@@ -72,6 +73,7 @@ struct Normalisation {
 }  // namespace
 
 Lowered lower(const BatchNorm& op, const Spec& spec, const Choice&, Session& session) {
+  check_whole_batch("cudnn", op);
   const auto norm = std::make_shared<const Normalisation>(op, spec, session);
   Lowered unit = empty_unit(spec);
   if (spec.mode == Mode::inference) {

@@ -1,6 +1,8 @@
 // Batch normalisation, alone or with an Add and a ReLU after it, one channel at a time: its planes are read from
 // memory once and stay in cache for the second pass. Sums are in double, in an order that no number of threads changes.
-// What f32 computes may be stored in half precision: each tensor has its own type.
+// What f32 computes may be stored in half precision: each tensor has its own type. Where several ranks have one batch,
+// each pass is two calls: the first leaves sums that the caller adds up over the ranks, and the second computes with
+// them.
 
 #include <array>
 #include <cmath>
@@ -40,6 +42,14 @@ Affine<T> affine_of(const Args& args, const Statistics& statistics, std::int64_t
           static_cast<double>(args.w[1].as<T>()[c])};
 }
 
+/// Two numbers of a channel that are added up over all ranks.
+using Pair = std::pair<double, double>;
+
+Pair& joint_pair(void* block, std::int64_t c) { return static_cast<Pair*>(block)[c]; }
+
+/// Numbers of a channel in the batch of all ranks.
+double count_of(const Shape& shape, int ranks) { return static_cast<double>(shape.n * shape.plane() * ranks); }
+
 /// The place of a plane's first element.
 std::int64_t plane(const Tensor& tensor, std::int64_t n, std::int64_t c) {
   return n * tensor.pitch + c * tensor.shape.plane();
@@ -58,7 +68,7 @@ void for_each_chunk(const Shape& shape, Work&& work) {
 /// Mean and biased variance of one channel. Sums of differences from one of its values: no cancellation beyond the
 /// spread of the channel itself, so that one pass is enough.
 template <class T>
-std::pair<double, double> mean_and_variance(const Tensor& x, std::int64_t c) {
+Pair mean_and_variance(const Tensor& x, std::int64_t c) {
   Room<T> room;
   const double origin = static_cast<double>(*load(x, plane(x, 0, c), 1, room));
   TwoSums sums;
@@ -77,16 +87,16 @@ std::pair<double, double> mean_and_variance(const Tensor& x, std::int64_t c) {
           squares += d * d;
         });
   });
-  const auto count = static_cast<double>(x.shape.plane() * x.shape.n);
+  const double count = count_of(x.shape, 1);
   const double offset = sums.first() / count;
   return {origin + offset, std::max(0.0, sums.second() / count - offset * offset)};
 }
 
 template <class T>
-void update_running(const Args& args, std::int64_t c, double momentum, double mean, double variance) {
-  const auto count = static_cast<double>(args.x[0].shape.n * args.x[0].shape.plane());
+void update_running(const Args& args, std::int64_t c, const BatchNorm& op, double mean, double variance) {
+  const double count = count_of(args.x[0].shape, op.ranks);
   const auto update = [&](T& running, double batch) {
-    running = static_cast<T>((1 - momentum) * static_cast<double>(running) + momentum * batch);
+    running = static_cast<T>((1 - op.momentum) * static_cast<double>(running) + op.momentum * batch);
   };
   update(args.state[0].as<T>()[c], mean);
   update(args.state[1].as<T>()[c], variance * (count / (count - 1)));
@@ -128,13 +138,34 @@ void split_channels(Pool& pool, const Shape& shape, Work&& work) {
 }
 
 template <class T>
+void normalise(const Args& args, const BatchNorm& op, NormTail tail, std::int64_t c, const Pair& mean_and_variance) {
+  const auto& [mean, variance] = mean_and_variance;
+  Statistics& statistics = saved_statistics(args, c);
+  statistics = {mean, 1 / std::sqrt(variance + op.epsilon)};
+  update_running<T>(args, c, op, mean, variance);
+  write_channel(args, tail, affine_of<T>(args, statistics, c), c);
+}
+
+template <class T>
 void forward_training(Pool& pool, const Args& args, const BatchNorm& op, NormTail tail) {
-  split_channels(pool, args.y.shape, [&](std::int64_t c) {
+  split_channels(pool, args.y.shape,
+                 [&](std::int64_t c) { normalise<T>(args, op, tail, c, mean_and_variance<T>(args.x[0], c)); });
+}
+
+/// Leaves this rank's shares of the mean of x and of x^2.
+template <class T>
+void leave_statistics(Pool& pool, const Args& args, const BatchNorm& op) {
+  split_channels(pool, args.x[0].shape, [&](std::int64_t c) {
     const auto [mean, variance] = mean_and_variance<T>(args.x[0], c);
-    Statistics& statistics = saved_statistics(args, c);
-    statistics = {mean, 1 / std::sqrt(variance + op.epsilon)};
-    update_running<T>(args, c, op.momentum, mean, variance);
-    write_channel(args, tail, affine_of<T>(args, statistics, c), c);
+    joint_pair(args.saved, c) = {mean / op.ranks, (variance + mean * mean) / op.ranks};
+  });
+}
+
+template <class T>
+void forward_of_ranks(Pool& pool, const Args& args, const BatchNorm& op, NormTail tail) {
+  split_channels(pool, args.y.shape, [&](std::int64_t c) {
+    const auto [mean, square] = joint_pair(args.saved, c);
+    normalise<T>(args, op, tail, c, {mean, std::max(0.0, square - mean * mean)});
   });
 }
 
@@ -286,27 +317,54 @@ void write_gradients(const Args& args, const Affine<T>& affine, const DataGradie
   });
 }
 
+/// Of scale and shift.
+template <class T, Mask mask>
+Pair parameter_gradients(const Args& args, std::int64_t c, bool adds_dw) {
+  const Statistics& statistics = saved_statistics(args, c);
+  const TwoSums sums = gradient_sums<T, mask>(args, affine_of<T>(args, statistics, c), statistics.mean, c);
+  const double dshift = sums.first(), dscale = sums.second() * statistics.inverse_deviation;
+  const auto place = [&](std::size_t i, double value) {
+    if (i >= args.dw.size() || !args.dw[i]) return;
+    T& dw = args.dw[i].as<T>()[c];
+    dw = adds_dw ? dw + static_cast<T>(value) : static_cast<T>(value);
+  };
+  place(0, dscale);
+  place(1, dshift);
+  return {dscale, dshift};
+}
+
+/// With the gradients of scale and shift that `count` numbers gave.
+template <class T, Mask mask>
+void data_gradients(const Args& args, std::int64_t c, const std::array<bool, 2>& adds, const Pair& gradients,
+                    double count) {
+  const auto& [dscale, dshift] = gradients;
+  const double inverse_deviation = saved_statistics(args, c).inverse_deviation;
+  const Affine<T> affine = affine_of<T>(args, saved_statistics(args, c), c);
+  const double factor = static_cast<double>(args.w[0].as<T>()[c]) * inverse_deviation;
+  const DataGradient<T> data = {static_cast<T>(factor), affine.mean,
+                                static_cast<T>(-factor * inverse_deviation * dscale / count),
+                                static_cast<T>(-factor * dshift / count)};
+  write_gradients<T, mask>(args, affine, data, c, adds);
+}
+
 template <class T, Mask mask>
 void backward(Pool& pool, const Args& args, const std::array<bool, 2>& adds, bool adds_dw) {
-  const Shape& shape = args.dy.shape;
-  const auto count = static_cast<double>(shape.n * shape.plane());
-  split_channels(pool, shape, [&](std::int64_t c) {
-    const auto [mean, inverse_deviation] = saved_statistics(args, c);
-    const Affine<T> affine = affine_of<T>(args, saved_statistics(args, c), c);
-    const TwoSums sums = gradient_sums<T, mask>(args, affine, mean, c);
-    const double dshift = sums.first(), dscale = sums.second() * inverse_deviation;
-    const auto place = [&](std::size_t i, double value) {
-      if (i >= args.dw.size() || !args.dw[i]) return;
-      T& dw = args.dw[i].as<T>()[c];
-      dw = adds_dw ? dw + static_cast<T>(value) : static_cast<T>(value);
-    };
-    place(0, dscale);
-    place(1, dshift);
-    const double factor = static_cast<double>(args.w[0].as<T>()[c]) * inverse_deviation;
-    const DataGradient<T> data = {static_cast<T>(factor), affine.mean,
-                                  static_cast<T>(-factor * inverse_deviation * dscale / count),
-                                  static_cast<T>(-factor * dshift / count)};
-    write_gradients<T, mask>(args, affine, data, c, adds);
+  split_channels(pool, args.dy.shape, [&](std::int64_t c) {
+    data_gradients<T, mask>(args, c, adds, parameter_gradients<T, mask>(args, c, adds_dw), count_of(args.dy.shape, 1));
+  });
+}
+
+/// Leaves the gradients of this rank's part, which are also those of its scale and shift.
+template <class T, Mask mask>
+void leave_gradients(Pool& pool, const Args& args, bool adds_dw) {
+  split_channels(pool, args.dy.shape,
+                 [&](std::int64_t c) { joint_pair(args.scratch, c) = parameter_gradients<T, mask>(args, c, adds_dw); });
+}
+
+template <class T, Mask mask>
+void backward_of_ranks(Pool& pool, const Args& args, const std::array<bool, 2>& adds, int ranks) {
+  split_channels(pool, args.dy.shape, [&](std::int64_t c) {
+    data_gradients<T, mask>(args, c, adds, joint_pair(args.scratch, c), count_of(args.dy.shape, ranks));
   });
 }
 
@@ -326,8 +384,20 @@ Lowered lower(const BatchNorm& op, const Spec& spec, const Choice&, const Contex
       emit({Pass::forward}, [&pool, tail](const Args& args) { forward_inference<T>(pool, args, tail); });
       return;
     }
+    /// A call whose sums the caller adds up, before the one that follows.
+    const auto emit_sums = [&](Pass pass, auto function) {
+      emit({pass}, function);
+      unit.steps.back().joint_sums = 2 * std::int64_t{spec.y.shape.c};
+    };
+    const bool of_ranks = op.ranks > 1;
     unit.saved_bytes = static_cast<std::size_t>(spec.y.shape.c) * sizeof(Statistics);
-    emit({Pass::forward}, [&pool, op, tail](const Args& args) { forward_training<T>(pool, args, op, tail); });
+    if (of_ranks) {
+      unit.scratch_bytes = static_cast<std::size_t>(spec.y.shape.c) * sizeof(Pair);
+      emit_sums(Pass::forward, [&pool, op](const Args& args) { leave_statistics<T>(pool, args, op); });
+      emit({Pass::forward}, [&pool, op, tail](const Args& args) { forward_of_ranks<T>(pool, args, op, tail); });
+    } else {
+      emit({Pass::forward}, [&pool, op, tail](const Args& args) { forward_training<T>(pool, args, op, tail); });
+    }
     emit({Pass::recompute}, [&pool, tail](const Args& args) {
       split_channels(pool, args.y.shape, [&](std::int64_t c) {
         write_channel(args, tail, affine_of<T>(args, saved_statistics(args, c), c), c);
@@ -335,6 +405,14 @@ Lowered lower(const BatchNorm& op, const Spec& spec, const Choice&, const Contex
     });
     const auto emit_backward = [&]<Mask mask>() {
       const std::array<bool, 2> adds = {adds_dx(spec, 0), adds_dx(spec, 1)};
+      if (of_ranks) {
+        emit_sums(Pass::backward_params,
+                  [&pool, adds_dw = spec.adds_dw](const Args& args) { leave_gradients<T, mask>(pool, args, adds_dw); });
+        emit({Pass::backward_data}, [&pool, adds, ranks = op.ranks](const Args& args) {
+          backward_of_ranks<T, mask>(pool, args, adds, ranks);
+        });
+        return;
+      }
       emit({Pass::backward_params, Pass::backward_data},
            [&pool, adds, adds_dw = spec.adds_dw](const Args& args) { backward<T, mask>(pool, args, adds, adds_dw); });
     };
