@@ -10,6 +10,7 @@
 
 #include "lamina/error.h"
 #include "lib/device/blas/host_blas.h"
+#include "lib/support/float16.h"
 #include "tests/support/catch.h"
 
 using Catch::Matchers::ContainsSubstring;
@@ -98,6 +99,60 @@ TEST_CASE("the host's products are exact on integers, for both transposes, gaps,
 
 TEST_CASE("the host's products are exact on integers, for both transposes, gaps, batches and betas, in f64") {
   test_products<double>();
+}
+
+TEST_CASE("products of halves are exact on integers, for both transposes, gaps and betas, in halves and in f32") {
+  Blas blas(host_blas(), nullptr);
+  constexpr int m = 3, n = 5, k = 7, gap = 2;
+  for (const DType factors : {DType::f16, DType::bf16})
+    for (const DType result : {factors, DType::f32})
+      for (const bool transpose_a : {false, true})
+        for (const bool transpose_b : {false, true})
+          for (const float beta : {0.0F, 1.0F}) {
+            Gemm<float> g{.transpose_a = transpose_a, .transpose_b = transpose_b, .m = m, .n = n, .k = k};
+            g.lda = (transpose_a ? m : k) + gap, g.ldb = (transpose_b ? k : n) + gap, g.ldc = n + gap;
+            g.beta = beta;
+            const auto a = integers<float>(static_cast<std::size_t>(g.lda * (transpose_a ? k : m)), 1);
+            const auto b = integers<float>(static_cast<std::size_t>(g.ldb * (transpose_b ? n : k)), 2);
+            auto c = integers<float>(static_cast<std::size_t>(g.ldc * m), 3);
+            const auto in_type = [&](const std::vector<float>& from, DType dtype) {
+              std::vector<std::uint32_t> to(from.size());
+              for (std::size_t i = 0; i < from.size(); ++i)
+                if (is_half(dtype))
+                  reinterpret_cast<std::uint16_t*>(to.data())[i] = narrow(dtype, from[i]);
+                else
+                  reinterpret_cast<float*>(to.data())[i] = from[i];
+              return to;
+            };
+            auto half_a = in_type(a, factors), half_b = in_type(b, factors), stored = in_type(c, result);
+            HalfGemm h{{}, factors, result};
+            h.transpose_a = transpose_a, h.transpose_b = transpose_b;
+            h.m = m, h.n = n, h.k = k, h.lda = g.lda, h.ldb = g.ldb, h.ldc = g.ldc, h.beta = beta;
+            h.a = half_a.data(), h.b = half_b.data(), h.c = stored.data();
+            CAPTURE(to_string(factors), to_string(result), transpose_a, transpose_b, beta);
+            blas.gemm(h);
+            g.a = a.data(), g.b = b.data(), g.c = c.data();
+            blas.gemm(g);
+            CHECK(stored == in_type(c, result));
+          }
+}
+
+TEST_CASE("a product of halves asks for sums in f32, and for types that the manual lists") {
+  BlasTable table = host_blas();
+  static std::vector<int> modes;
+  modes.clear();
+  table.cublasSetMathMode = [](BlasTable::Handle, int mode) { return modes.push_back(mode), 0; };
+  Blas blas(table, nullptr);
+  std::vector<std::uint16_t> numbers(1);
+  HalfGemm h{{}, DType::bf16, DType::bf16};
+  h.m = h.n = h.k = h.lda = h.ldb = h.ldc = 1;
+  h.a = h.b = numbers.data(), h.c = numbers.data();
+  blas.gemm(h);
+  CHECK(modes == std::vector<int>{0, 16});
+  h.result = DType::f16;
+  CHECK_THROWS_WITH(blas.gemm(h), ContainsSubstring("cublasGemmEx: CUBLAS_STATUS_NOT_SUPPORTED (15)"));
+  h.factors = DType::f64;
+  CHECK_THROWS_AS(blas.gemm(h), UsageError);
 }
 
 TEST_CASE("a product that the library refuses is a device error with the call and the status by name") {

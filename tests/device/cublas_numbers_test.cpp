@@ -17,6 +17,13 @@ TEST_CASE("cuBLAS's numbers and types are those of its header", "[no_gpu]") {
   STATIC_REQUIRE(number::not_initialized == CUBLAS_STATUS_NOT_INITIALIZED);
   STATIC_REQUIRE(number::alloc_failed == CUBLAS_STATUS_ALLOC_FAILED);
   STATIC_REQUIRE(number::invalid_value == CUBLAS_STATUS_INVALID_VALUE);
+  STATIC_REQUIRE(number::not_supported == CUBLAS_STATUS_NOT_SUPPORTED);
+  STATIC_REQUIRE(number::f32_sums_math == CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
+  STATIC_REQUIRE(number::real_32f == CUDA_R_32F);
+  STATIC_REQUIRE(number::real_16f == CUDA_R_16F);
+  STATIC_REQUIRE(number::real_16bf == CUDA_R_16BF);
+  STATIC_REQUIRE(number::compute_32f == CUBLAS_COMPUTE_32F);
+  STATIC_REQUIRE(number::default_algorithm == CUBLAS_GEMM_DEFAULT);
   STATIC_REQUIRE(MAJOR_VERSION == 0);
   STATIC_REQUIRE(PATCH_LEVEL == 2);
   STATIC_REQUIRE(sizeof(cublasStatus_t) == sizeof(int));
@@ -30,6 +37,10 @@ TEST_CASE("cuBLAS's numbers and types are those of its header", "[no_gpu]") {
   STATIC_REQUIRE(std::is_invocable_v<decltype(cublasDgemmStridedBatched), cublasHandle_t, cublasOperation_t,
                                      cublasOperation_t, int, int, int, const double*, const double*, int, long long,
                                      const double*, int, long long, const double*, double*, int, long long, int>);
+  using GemmEx = cublasStatus_t(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int, const void*,
+                                const void*, cudaDataType, int, const void*, cudaDataType, int, const void*, void*,
+                                cudaDataType, int, cublasComputeType_t, cublasGemmAlgo_t);
+  STATIC_REQUIRE(std::is_pointer_v<decltype(static_cast<GemmEx*>(cublasGemmEx))>);
 }
 
 }  // namespace lamina

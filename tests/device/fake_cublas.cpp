@@ -18,5 +18,6 @@ int cublasSgemm_v2() { return 0; }
 int cublasDgemm_v2() { return 0; }
 int cublasSgemmStridedBatched() { return 0; }
 int cublasDgemmStridedBatched() { return 0; }
+int cublasGemmEx() { return 0; }
 #endif
 }

@@ -62,6 +62,15 @@ namespace {
 
 int operation(bool transpose) { return transpose ? cublas_number::op_t : cublas_number::op_n; }
 
+int data_type(DType dtype) {
+  switch (dtype) {
+    case DType::f16: return cublas_number::real_16f;
+    case DType::bf16: return cublas_number::real_16bf;
+    case DType::f32: return cublas_number::real_32f;
+    default: throw UsageError("no product of halves has " + std::string(to_string(dtype)));
+  }
+}
+
 template <class T, class One, class Batched>
 std::pair<int, const char*> call(BlasTable::Handle handle, const Gemm<T>& g, One one, const char* one_name,
                                  Batched batched, const char* batched_name) {
@@ -86,6 +95,15 @@ void Blas::gemm(const Gemm<double>& g) {
   const auto [status, name] = call(handle_, g, table_->cublasDgemm_v2, "cublasDgemm_v2",
                                    table_->cublasDgemmStridedBatched, "cublasDgemmStridedBatched");
   check(status, name);
+}
+
+void Blas::gemm(const HalfGemm& g) {
+  const int factors = data_type(g.factors);
+  check(table_->cublasSetMathMode(handle_, cublas_number::f32_sums_math), "cublasSetMathMode");
+  check(table_->cublasGemmEx(handle_, operation(g.transpose_b), operation(g.transpose_a), g.n, g.m, g.k, &g.alpha, g.b,
+                             factors, g.ldb, g.a, factors, g.lda, &g.beta, g.c, data_type(g.result), g.ldc,
+                             cublas_number::compute_32f, cublas_number::default_algorithm),
+        "cublasGemmEx");
 }
 
 }  // namespace lamina

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string>
 
+#include "lamina/shape.h"
+
 namespace lamina {
 
 /// The functions of cuBLAS that the backends call, by exported name: the header's macros hide that cublasSgemm without
@@ -31,6 +33,9 @@ struct BlasTable {
                                    const double* a, int lda, long long stride_a, const double* b, int ldb,
                                    long long stride_b, const double* beta, double* c, int ldc, long long stride_c,
                                    int batch) = nullptr;
+  int (*cublasGemmEx)(Handle, int transa, int transb, int m, int n, int k, const void* alpha, const void* a, int a_type,
+                      int lda, const void* b, int b_type, int ldb, const void* beta, void* c, int c_type, int ldc,
+                      int compute_type, int algorithm) = nullptr;
   int (*cublasGetProperty)(int which, int* value) = nullptr;   ///< 0, 1, 2: major, minor, patch; needs no device
   const char* (*cublasGetStatusName)(int status) = nullptr;    ///< 11.4 and later; may be null
   const char* (*cublasGetStatusString)(int status) = nullptr;  ///< 11.4 and later; may be null
@@ -40,26 +45,34 @@ struct BlasTable {
 namespace cublas_number {
 constexpr int op_n = 0, op_t = 1;
 constexpr int default_math = 0, tf32_math = 3;
-constexpr int success = 0, not_initialized = 1, alloc_failed = 3, invalid_value = 7;
+constexpr int f32_sums_math = 16;  ///< CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION: no partial sums in 16 bits
+constexpr int real_32f = 0, real_16f = 2, real_16bf = 14;  ///< cudaDataType
+constexpr int compute_32f = 68, default_algorithm = -1;
+constexpr int success = 0, not_initialized = 1, alloc_failed = 3, invalid_value = 7, not_supported = 15;
 }  // namespace cublas_number
 
 /// c = alpha op(a) op(b) + beta c, all row-major: op(a) is m x k, op(b) is k x n, c is m x n. A leading
 /// dimension is the distance between two rows of the matrix as stored. With beta 0, c is not read. A batch repeats this
-/// with the three matrices advanced by their strides, in elements.
-template <class T>
+/// with the three matrices advanced by their strides, in elements. T is the type of alpha and beta.
+template <class T, class Element = T>
 struct Gemm {
   bool transpose_a = false, transpose_b = false;
   int m, n, k;
   T alpha = 1;
-  const T* a = nullptr;
+  const Element* a = nullptr;
   int lda = 0;
-  const T* b = nullptr;
+  const Element* b = nullptr;
   int ldb = 0;
   T beta = 0;
-  T* c = nullptr;
+  Element* c = nullptr;
   int ldc = 0;
   int batch = 1;
   std::int64_t stride_a = 0, stride_b = 0, stride_c = 0;
+};
+
+/// A product of factors in f16 or bf16, added up in f32. The result is of the factors' type, rounded once, or of f32.
+struct HalfGemm : Gemm<float, void> {
+  DType factors = DType::f16, result = DType::f16;
 };
 
 /// A handle of the library, bound to a stream. One thread at a time.
@@ -87,6 +100,7 @@ class Blas {
   /// Enqueues; does not wait. Throws OutOfMemory, DeviceError.
   void gemm(const Gemm<float>&);
   void gemm(const Gemm<double>&);
+  void gemm(const HalfGemm&);  ///< without a batch
 
  private:
   void check(int status, const char* call) const;

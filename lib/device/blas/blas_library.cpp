@@ -94,6 +94,7 @@ std::string resolve_all(void* library, BlasTable& table) {
   LAMINA_ENTRY(cublasDgemm_v2);
   LAMINA_ENTRY(cublasSgemmStridedBatched);
   LAMINA_ENTRY(cublasDgemmStridedBatched);
+  LAMINA_ENTRY(cublasGemmEx);
   LAMINA_ENTRY(cublasGetProperty);
 #undef LAMINA_ENTRY
   resolve(library, "cublasGetStatusName", table.cublasGetStatusName);
