@@ -10,6 +10,7 @@
 // A thread updates one pack of 16 bytes. Per element: two reads and one write, and one of each per state. The norm: a
 // block sums the squares of a slice in double, then one block adds the slices in order. The slices depend on the count
 // alone. A lazy update of rows: a warp reads the gradients of one row, and goes on only if one is not 0.
+// With a loss scale one thread writes the factors to memory first, where the update reads them.
 
 #include "update.h"
 
@@ -28,10 +29,10 @@ constexpr int row_threads = 128;
 
 template <class T>
 struct Numbers {
-  bool nesterov, clears_gradient;
+  bool nesterov, clears_gradient, skips = false;
   T scale, weight_decay, shrink, rate, decay, gain, decay2, gain2, epsilon, root_scale;
 
-  explicit Numbers(const UpdateNumbers& k)
+  LAMINA_HOST_DEVICE explicit Numbers(const UpdateNumbers& k)
       : nesterov(k.nesterov),
         clears_gradient(k.clears_gradient),
         scale(static_cast<T>(k.gradient_scale)),
@@ -45,6 +46,35 @@ struct Numbers {
         epsilon(static_cast<T>(k.epsilon)),
         root_scale(static_cast<T>(k.root_scale)) {}
 };
+
+/// The factors of a launch: its argument, or in memory, by the present loss scale.
+template <class T>
+__device__ const Numbers<T>& factors(const Numbers<T>& given) {
+  return given;
+}
+template <class T>
+__device__ Numbers<T> factors(const Numbers<T>* given) {
+  return *given;
+}
+
+/// One thread.
+template <class T>
+__global__ void update_factors_kernel(UpdateNumbers k, const LossScaleState* state, Numbers<T>* to) {
+  const auto number = static_cast<double>(state->updates);
+  k.gradient_scale *= state->inverse;
+  if (k.correction != UpdateCorrection::none) {
+    const double first = 1 - std::pow(k.decay, number), root = std::sqrt(1 - std::pow(k.decay2, number));
+    if (k.correction == UpdateCorrection::adam) {
+      k.rate /= first;
+      k.root_scale = 1 / root;
+    } else {
+      k.rate = k.rate * root / first;
+    }
+  }
+  Numbers<T> now(k);
+  now.skips = state->skips != 0;
+  *to = now;
+}
 
 /// The new p of one element, and its new state. Without a velocity, sgd's decay is 0.
 template <UpdateRule rule, class T>
@@ -67,9 +97,17 @@ __device__ T updated(const Numbers<T>& k, T p, T g, T& first, T& second) {
   }
 }
 
-template <UpdateRule rule, int states, class T>
-__global__ void update_kernel(Extent extent, Numbers<T> k, T* p, T* g, T* first, T* second, const double* clip) {
+template <UpdateRule rule, int states, class T, class Given>
+__global__ void update_kernel(Extent extent, Given given, T* p, T* g, T* first, T* second, const double* clip) {
   constexpr int width = widest<T>;
+  const auto& k = factors<T>(given);
+  if constexpr (std::is_pointer_v<Given>) {
+    if (k.skips) {
+      if (k.clears_gradient)
+        for_each_pack<width>(extent, [&](int, std::int64_t i) { store_pack(g + i, Pack<T, width>{}); });
+      return;
+    }
+  }
   const T scale = clip == nullptr ? k.scale : static_cast<T>(static_cast<double>(k.scale) * *clip);
   for_each_pack<width>(extent, [&](int, std::int64_t i) {
     Pack<T, width> value = load_pack<width>(static_cast<const T*>(p) + i);
@@ -90,10 +128,11 @@ __global__ void update_kernel(Extent extent, Numbers<T> k, T* p, T* g, T* first,
 }
 
 /// Lazily: a warp updates one row, or leaves it.
-template <UpdateRule rule, int states, class T>
-__global__ void update_rows_kernel(std::int64_t rows, std::int64_t width, Numbers<T> k, T* p, T* g, T* first, T* second,
+template <UpdateRule rule, int states, class T, class Given>
+__global__ void update_rows_kernel(std::int64_t rows, std::int64_t width, Given given, T* p, T* g, T* first, T* second,
                                    const double* clip) {
   constexpr int warps = row_threads / lanes;
+  const auto& k = factors<T>(given);
   const T scale = clip == nullptr ? k.scale : static_cast<T>(static_cast<double>(k.scale) * *clip);
   const std::int64_t lane = threadIdx.x % lanes, step = std::int64_t{gridDim.x} * warps;
   for (std::int64_t row = std::int64_t{blockIdx.x} * warps + threadIdx.x / lanes; row < rows; row += step) {
@@ -102,6 +141,12 @@ __global__ void update_rows_kernel(std::int64_t rows, std::int64_t width, Number
     for (std::int64_t i = row * width + lane; i < end; i += lanes) any |= g[i] == T(0) ? 0 : 1;
     if (reduce_warp(any, Larger()) == 0) continue;
     for (std::int64_t i = row * width + lane; i < end; i += lanes) {
+      if constexpr (std::is_pointer_v<Given>) {
+        if (k.skips) {
+          if (k.clears_gradient) g[i] = T(0);
+          continue;
+        }
+      }
       T a{}, b{};
       if constexpr (states > 0) a = first[i];
       if constexpr (states > 1) b = second[i];
@@ -127,8 +172,10 @@ __global__ void update_squares_kernel(const T* g, std::int64_t count, double* su
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
-/// The factor of the gradients, of all slices; one block.
-__global__ void update_clip_kernel(const double* sums, int slices, double scale, double clip_norm, double* factor) {
+/// The factor of the gradients, of all slices; one block. `state` is null without a loss scale.
+__global__ void update_clip_kernel(const double* sums, int slices, double scale, const LossScaleState* state,
+                                   double clip_norm, double* factor) {
+  if (state != nullptr) scale *= state->inverse;
   double sum = 0;
   for (int i = static_cast<int>(threadIdx.x); i < slices; i += norm_threads) sum += sums[i];
   sum = reduce_block<norm_threads>(sum, Plus());
@@ -136,15 +183,15 @@ __global__ void update_clip_kernel(const double* sums, int slices, double scale,
   if (threadIdx.x == 0) *factor = wanted > 1 ? 1 : wanted;  // a NaN stays
 }
 
-template <UpdateRule rule, int states, class T>
-void launch_update(Stream stream, const UpdateNumbers& numbers, const UpdateRow<T>& row, const double* clip) {
+template <UpdateRule rule, int states, class T, class Given>
+void launch_with(Stream stream, Given given, const UpdateRow<T>& row, const double* clip) {
   constexpr bool has_lazy_form = rule != UpdateRule::sgd || states == 0;  // a velocity moves every row
   if constexpr (has_lazy_form) {
     if (row.lazy_row > 0) {
       const std::int64_t rows = row.count / row.lazy_row, blocks = divide_up(rows, row_threads / lanes);
-      launch(LAMINA_KERNEL(update_rows_kernel<rule, states, T>),
+      launch(LAMINA_KERNEL(update_rows_kernel<rule, states, T, Given>),
              static_cast<unsigned>(std::min<std::int64_t>(blocks, 1 << 16)), row_threads, 0, stream, rows, row.lazy_row,
-             Numbers<T>(numbers), row.p, row.g, row.first, row.second, clip);
+             given, row.p, row.g, row.first, row.second, clip);
       return;
     }
   }
@@ -152,8 +199,21 @@ void launch_update(Stream stream, const UpdateNumbers& numbers, const UpdateRow<
   if (row.count % widest<T> != 0 || !fits(row.p) || !fits(row.g) || !fits(row.first) || !fits(row.second))
     throw LaunchError("update_kernel: a dense update is of whole packs of 16 bytes, at such addresses");
   const Extent extent{1, row.count};
-  launch(LAMINA_KERNEL(update_kernel<rule, states, T>), grid_of_packs(extent, widest<T>), pack_threads, 0, stream,
-         extent, Numbers<T>(numbers), row.p, row.g, row.first, row.second, clip);
+  launch(LAMINA_KERNEL(update_kernel<rule, states, T, Given>), grid_of_packs(extent, widest<T>), pack_threads, 0,
+         stream, extent, given, row.p, row.g, row.first, row.second, clip);
+}
+
+template <UpdateRule rule, int states, class T>
+void launch_update(Stream stream, const UpdateNumbers& numbers, const UpdateRow<T>& row, const double* clip) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (row.loss_scale != nullptr) {
+      static_assert(sizeof(LossScaleState) + sizeof(Numbers<T>) <= loss_scale_block);
+      auto* const now = reinterpret_cast<Numbers<T>*>(row.loss_scale + 1);
+      launch(LAMINA_KERNEL(update_factors_kernel<T>), 1, 1, 0, stream, numbers, row.loss_scale, now);
+      return launch_with<rule, states, T, const Numbers<T>*>(stream, now, row, clip);
+    }
+  }
+  launch_with<rule, states>(stream, Numbers<T>(numbers), row, clip);
 }
 
 }  // namespace
@@ -169,7 +229,7 @@ void update(Stream stream, UpdateRule rule, const UpdateNumbers& numbers, const 
     launch(LAMINA_KERNEL(update_squares_kernel<T>), static_cast<unsigned>(slices), norm_threads, 0, stream, row.g,
            row.count, row.sums);
     launch(LAMINA_KERNEL(update_clip_kernel), 1, norm_threads, 0, stream, row.sums, slices, numbers.gradient_scale,
-           numbers.clip_norm, factor);
+           row.loss_scale, numbers.clip_norm, factor);
     clip = factor;
   }
   switch (rule) {

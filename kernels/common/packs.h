@@ -7,15 +7,16 @@
 
 #include "cut_at_zero.h"
 #include "divide_up.h"
+#include "halves.h"
 #include "launch.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
 constexpr int pack_threads = 256;  // of a block
 
-/// Elements that one thread moves per access.
+/// Elements that one thread moves at once. Of halves they are twice as many, and take two accesses in float.
 template <class T, int width>
-struct alignas(sizeof(T) * width) Pack {
+struct alignas(sizeof(T) * width < 16 ? sizeof(T) * width : 16) Pack {
   T v[width];
 };
 
@@ -24,29 +25,42 @@ template <class T>
 constexpr int widest = static_cast<int>(16 / sizeof(T));
 
 template <int width, class T>
-__device__ Pack<T, width> load_pack(const T* from) {
-  return *reinterpret_cast<const Pack<T, width>*>(from);
+__device__ Pack<Computed<T>, width> load_pack(const T* from) {
+  const Pack<T, width> stored = *reinterpret_cast<const Pack<T, width>*>(from);
+  if constexpr (!is_stored_half<T>) {
+    return stored;
+  } else {
+    Pack<float, width> pack;
+    for (int k = 0; k < width; ++k) pack.v[k] = widen(stored.v[k]);
+    return pack;
+  }
 }
 
 template <class T, int width>
-__device__ void store_pack(T* to, const Pack<T, width>& pack) {
-  *reinterpret_cast<Pack<T, width>*>(to) = pack;
+__device__ void store_pack(T* to, const Pack<Computed<T>, width>& pack) {
+  if constexpr (!is_stored_half<T>) {
+    *reinterpret_cast<Pack<T, width>*>(to) = pack;
+  } else {
+    Pack<T, width> stored;
+    for (int k = 0; k < width; ++k) narrow(stored.v[k], pack.v[k]);
+    *reinterpret_cast<Pack<T, width>*>(to) = stored;
+  }
 }
 
 /// to = pack, or to += pack. Old contents are read only if added to.
 template <class T, int width>
-__device__ void put_pack(T* to, const Pack<T, width>& pack, bool adds) {
+__device__ void put_pack(T* to, const Pack<Computed<T>, width>& pack, bool adds) {
   if (!adds) return store_pack(to, pack);
-  Pack<T, width> sum = load_pack<width>(static_cast<const T*>(to));
+  Pack<Computed<T>, width> sum = load_pack<width>(static_cast<const T*>(to));
   for (int k = 0; k < width; ++k) sum.v[k] += pack.v[k];
   store_pack(to, sum);
 }
 
 /// The same, then max(to, 0) with `relu`.
 template <class T, int width>
-__device__ void put_pack(T* to, Pack<T, width> pack, bool adds, bool relu) {
+__device__ void put_pack(T* to, Pack<Computed<T>, width> pack, bool adds, bool relu) {
   if (adds) {
-    const Pack<T, width> old = load_pack<width>(static_cast<const T*>(to));
+    const Pack<Computed<T>, width> old = load_pack<width>(static_cast<const T*>(to));
     for (int k = 0; k < width; ++k) pack.v[k] += old.v[k];
   }
   if (relu)

@@ -28,6 +28,20 @@ namespace lamina::LAMINA_CUDA_SPACE {
 /// The runtime's cudaStream_t. Null is the default stream; on the host it is always null.
 using Stream = CUstream_st*;
 
+/// A number as it is stored in 16 bits. Kernels compute with it in float (halves.h).
+struct F16 {
+  std::uint16_t bits;
+};
+struct BF16 {
+  std::uint16_t bits;
+};
+template <class T>
+constexpr bool is_stored_half = std::is_same_v<T, F16> || std::is_same_v<T, BF16>;
+
+/// The type that kernels compute in with elements of T.
+template <class T>
+using Computed = std::conditional_t<is_stored_half<T>, float, T>;
+
 /// A launch that failed, or a kernel that misused the machine: the kernel's name and the reason.
 class LaunchError : public std::runtime_error {
   using std::runtime_error::runtime_error;

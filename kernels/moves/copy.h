@@ -5,8 +5,9 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// Copies between views of one shape, each with its own pitch. They are the same memory or do not overlap.
-template <class T>
-void copy(Stream, View<const T> from, View<T> to, bool adds);
+/// Copies between views of one shape, each with its own pitch. They are the same memory or do not overlap. Their types
+/// are one, or float and a half.
+template <class From, class To>
+void copy(Stream, View<const From> from, View<To> to, bool adds);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -2,6 +2,9 @@
 // An update as the kernels take it: for the backends that launch them. `Rule`, `Numbers` and `Row` are those of
 // kernels/update.h, for the device or for the host.
 
+#include <cstddef>
+#include <type_traits>
+
 #include "lamina/backend.h"
 
 namespace lamina {
@@ -19,14 +22,37 @@ Rule rule_of(const Update& update) {
 
 template <class Numbers>
 Numbers numbers_of(const Update& u) {
-  return {u.nesterov, u.clears_gradient, u.gradient_scale, u.clip_norm, u.weight_decay, u.shrink, u.rate, u.decay,
-          u.gain,     u.decay2,          u.gain2,          u.epsilon,   u.root_scale};
+  return {u.nesterov,       u.clears_gradient,
+          u.gradient_scale, u.clip_norm,
+          u.weight_decay,   u.shrink,
+          u.rate,           u.decay,
+          u.gain,           u.decay2,
+          u.gain2,          u.epsilon,
+          u.root_scale,     static_cast<decltype(Numbers::correction)>(u.correction)};
+}
+
+/// A loss scale as the kernels see it.
+template <class State>
+State* state_of(LossScale* scale) {
+  static_assert(sizeof(State) == sizeof(LossScale) && offsetof(State, inverse) == offsetof(LossScale, inverse) &&
+                offsetof(State, updates) == offsetof(LossScale, updates) &&
+                offsetof(State, good) == offsetof(LossScale, good) &&
+                offsetof(State, skips) == offsetof(LossScale, skips));
+  return reinterpret_cast<State*>(scale);
 }
 
 template <class Row, class T>
 Row row_of(const Update& u) {
   const auto row = [](void* data) { return static_cast<T*>(data); };
-  return {u.count, row(u.p), row(u.g), row(u.first), row(u.second), u.sums, Update::norm_slices, u.lazy_row};
+  return {u.count,
+          row(u.p),
+          row(u.g),
+          row(u.first),
+          row(u.second),
+          u.sums,
+          Update::norm_slices,
+          u.lazy_row,
+          state_of<std::remove_pointer_t<decltype(Row::loss_scale)>>(u.loss_scale)};
 }
 
 }  // namespace lamina

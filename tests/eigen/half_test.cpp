@@ -1,8 +1,7 @@
-// Half precision in eigen: conversions of every number, and units that are computed in chunks.
+// Half precision in eigen: conversions of every number, by every instruction set.
 
 #include <bit>
 #include <cmath>
-#include <cstring>
 
 #include "lib/support/float16.h"
 #include "tests/eigen/sets.h"
@@ -37,35 +36,6 @@ void cast(Backend& with, const Tensor& y, const Tensor& x) {
   lowered.steps[0].kernel->run(args);
 }
 
-/// Numbers that are computed in f32, by the same kernels, and rounded then.
-void check_chunks(const Case& c, double tolerance) {
-  for (const DType dtype : {DType::f16, DType::bf16}) {
-    INFO(to_string(c) << " in " << to_string(dtype));
-    const Spec wide = *make_spec(backend(), c, {.dtype = DType::f32}),
-               half = *make_spec(backend(), c, {.dtype = dtype});
-    Feed feed;
-    for (const TensorSpec& x : wide.x) feed.x.push_back(rounded(normal(x.shape, 1), dtype));
-    for (const TensorSpec& w : wide.w) feed.w.push_back(normal(w.shape, 2));
-    for (const TensorSpec& state : wide.state) feed.state.push_back(absolute(normal(state.shape, 3)));
-    feed.dy = rounded(normal(wide.y.shape, 4), dtype);
-    feed.dx.resize(feed.x.size());
-    feed.dw.resize(feed.w.size());
-    const Result want = run_unit(backend(), wide, {}, feed), got = run_unit(backend(), half, {}, feed);
-    const auto check = [&](const Values& a, const Values& b, DType type) {
-      REQUIRE(a.size() == b.size());
-      const Values stored = rounded(b, type);
-      double worst = 0;
-      for (std::size_t i = 0; i < a.size(); ++i)
-        worst = std::max(worst, std::abs(a[i] - stored[i]) / (1 + std::abs(b[i])));
-      CHECK(worst <= tolerance);
-    };
-    check(got.y, want.y, dtype);
-    for (std::size_t i = 0; i < got.dx.size(); ++i) check(got.dx[i], want.dx[i], dtype);
-    for (std::size_t i = 0; i < got.dw.size(); ++i) check(got.dw[i], want.dw[i], DType::f32);
-    for (std::size_t i = 0; i < got.state.size(); ++i) check(got.state[i], want.state[i], DType::f32);
-  }
-}
-
 }  // namespace
 
 TEST_CASE("halves are widened exactly and numbers of f32 are rounded once, with every instruction set") {
@@ -96,14 +66,4 @@ TEST_CASE("halves are widened exactly and numbers of f32 are rounded once, with 
       CHECK(different == 0);
     }
   }
-}
-
-TEST_CASE("a unit of many numbers is computed in chunks, with the same results") {
-  check_chunks({"", MaxPool{.window = 2, .stride = 2}, {{6, 3, 600, 600}}}, 0);
-  check_chunks({"", BatchNorm{}, {{2, 6, 700, 700}}, {{Relu{}}}}, 0);
-  check_chunks({"", BatchNorm{}, {{2, 6, 700, 700}}, {{Relu{}}}, Mode::inference}, 0);
-  check_chunks({"", Add{}, {{6, 2, 500, 700}, {6, 2, 500, 700}}, {{Relu{}}}}, 0);
-  // The sums of a weight's gradient are those of chunks; dx and y may round to the other neighbour.
-  check_chunks({"", Conv{.channels = 3, .kernel = 3, .pad = 1}, {{6, 3, 500, 600}}, {{Relu{}}}}, 0x1p-7);
-  check_chunks({"", FullyConnected{.outputs = 3}, {{8, 8, 400, 400}}}, 0x1p-7);
 }

@@ -217,7 +217,8 @@ TEST_CASE("ids above 256 are exact in bf16, and above 2048 in f16") {
 
 TEST_CASE("plans of random graphs in half precision have the same bits whatever shares memory", "[random]") {
   Dice dice(seed() ^ 0x8A1F);
-  for (int round = 0; round < 40; ++round)
+  const int rounds = backend().name() == "eigen" ? 40 : 5;
+  for (int round = 0; round < rounds; ++round)
     for (const DType dtype : half_types()) {
       const Graph graph = random_graph(dice, dice(3, 14));
       Options options = in(dtype, static_cast<std::uint64_t>(round));
@@ -265,7 +266,7 @@ TEST_CASE("logits and gradients in half precision err as if every value were rou
 
 TEST_CASE("a backend without half precision refuses it before anything is allocated, naming itself, op and type") {
   for (const std::string& name : backend_names()) {
-    if (name == "eigen") continue;
+    if (!name.starts_with("cudnn")) continue;
     std::shared_ptr<Backend> made;
     try {
       made = make_backend(name);

@@ -113,7 +113,7 @@ std::vector<std::string> algorithms(const Spec& spec, Pass pass) {
 std::vector<DType> element_types() { return {DType::f64, DType::f32}; }
 
 std::vector<DType> half_types() {
-  if (backend().name() != "eigen") return {};
+  if (backend().name().starts_with("cudnn")) return {};
   return {DType::f16, DType::bf16};
 }
 

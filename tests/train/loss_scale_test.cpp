@@ -59,9 +59,9 @@ TEST_CASE("in f32 a loss scale changes no bit of any optimiser's steps") {
           options.table_updates = lazy ? TableUpdates::lazy : TableUpdates::dense;
           if (lazy && (clips || name.find("adamw") != name.npos)) continue;
           INFO(name << (clips ? ", clipped" : "") << (lazy ? ", lazy" : "") << (accumulates ? ", accumulated" : ""));
-          Plan plain(words(), oracle(), options);
+          Plan plain(words(), backend(), options);
           options.loss_scale = 0x1p16;
-          Plan scaled(words(), oracle(), options);
+          Plan scaled(words(), backend(), options);
           for (int i = 0; i < 5; ++i) step(plain, 0.5), step(scaled, 0.5);
           CHECK(everything(scaled) == everything(plain));
           CHECK(scaled.loss_scale().updates == 5);
@@ -77,7 +77,7 @@ TEST_CASE("a step with an overflow leaves every bit of parameters, optimiser and
         Options options = options_of(Adam{}, dtype, 0x1p10);
         options.accumulate_parameters = accumulates;
         options.table_updates = lazy ? TableUpdates::lazy : TableUpdates::dense;
-        Plan plan(words(), oracle(), options), straight(words(), oracle(), options);
+        Plan plan(words(), backend(), options), straight(words(), backend(), options);
         for (Plan* each : {&plan, &straight}) step(*each), step(*each);
         const std::vector<Values> before = everything(plan);
         CHECK(before == everything(straight));
@@ -88,9 +88,9 @@ TEST_CASE("a step with an overflow leaves every bit of parameters, optimiser and
           plan.scale_loss();
           plan.backward();
           const Tensor gradient = plan.parameter_gradient("fc.weight");
-          Values values = read(oracle().device(), gradient);
+          Values values = read(backend().device(), gradient);
           values.back() = planted;
-          write(oracle().device(), gradient, values);
+          write(backend().device(), gradient, values);
           plan.update(1e-2);
           CHECK(everything(plan) == before);
         }
@@ -111,7 +111,7 @@ TEST_CASE("a step with an overflow leaves every bit of parameters, optimiser and
 }
 
 TEST_CASE("a scale beyond f16 overflows in backward, is skipped until it fits, and then trains") {
-  Plan plan(words(), oracle(), options_of(Sgd{}, DType::f16, 0x1p30));
+  Plan plan(words(), backend(), options_of(Sgd{}, DType::f16, 0x1p30));
   const std::vector<Values> before = everything(plan);
   int skipped = 0;
   for (; everything(plan) == before && skipped < 30; ++skipped) step(plan);
@@ -127,17 +127,17 @@ TEST_CASE("a gradient that f16 loses is there with a loss scale") {
   x = fully_connected(x, "second", {.outputs = 3});
   softmax_cross_entropy(x, graph.input({2, 1, 1, 1}, "labels"), "loss");
   for (const double scale : {1.0, 0x1p16}) {
-    Plan plan(graph, oracle(), options_of(Sgd{}, DType::f16, scale));
+    Plan plan(graph, backend(), options_of(Sgd{}, DType::f16, scale));
     plan.forward();
     plan.scale_loss(0x1p-24);
     plan.backward();
-    const Values gradient = read(oracle().device(), plan.parameter_gradient("first.weight"));
+    const Values gradient = read(backend().device(), plan.parameter_gradient("first.weight"));
     CHECK((absolute(gradient) == Values(gradient.size(), 0)) == (scale == 1));
   }
 }
 
 TEST_CASE("the scale doubles after so many updates without overflow, and stays a normal number") {
-  Plan plan(words(), oracle(), options_of(Sgd{}, DType::f16, 2));
+  Plan plan(words(), backend(), options_of(Sgd{}, DType::f16, 2));
   LossScale now = plan.loss_scale();
   CHECK(now.scale == 2);
   now.good = LossScale::growth - 2;
@@ -155,7 +155,6 @@ TEST_CASE("the scale doubles after so many updates without overflow, and stays a
 }
 
 TEST_CASE("a trainer scales losses in f16 alone, and goes on over a batch that overflows") {
-  const auto backend = make_backend("eigen");
   const auto source = digits(64, 1);
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
     TrainerOptions options{.seed = 3};
@@ -164,7 +163,7 @@ TEST_CASE("a trainer scales losses in f16 alone, and goes on over a batch that o
     Values before;  // a parameter
     options.after_batch = [&](const Progress& at) {
       if (dtype != DType::f16) return;
-      const Values weights = read(backend->device(), plan->parameter("fc.weight"));
+      const Values weights = read(backend().device(), plan->parameter("fc.weight"));
       CHECK((weights == before) == (at.batch == 4));
       before = weights;
       LossScale now = plan->loss_scale();
@@ -175,7 +174,7 @@ TEST_CASE("a trainer scales losses in f16 alone, and goes on over a batch that o
       }
       plan->set_loss_scale(now);
     };
-    Trainer trainer(small_network(8), *backend, *source, options);
+    Trainer trainer(small_network(8), backend(), *source, options);
     plan = &trainer.plan();
     CHECK(plan->options().loss_scale == (dtype == DType::f16 ? 0x1p16 : 0));
     CHECK(std::isfinite(trainer.train(1)[0].training.loss));
@@ -187,8 +186,8 @@ TEST_CASE("a trainer scales losses in f16 alone, and goes on over a batch that o
 
 TEST_CASE("a loss scale that cannot be is refused, naming it") {
   const auto refuses = [](const Graph& graph, const Options& options, const char* what) {
-    CHECK_THROWS_AS(predict_memory(graph, oracle(), options), UsageError);
-    CHECK_THROWS_WITH(predict_memory(graph, oracle(), options),
+    CHECK_THROWS_AS(predict_memory(graph, backend(), options), UsageError);
+    CHECK_THROWS_WITH(predict_memory(graph, backend(), options),
                       ContainsSubstring("loss_scale") && ContainsSubstring(what));
   };
   for (const double scale : {-1.0, infinity, std::nan(""), 1e39, 1e-39})
@@ -201,15 +200,14 @@ TEST_CASE("a loss scale that cannot be is refused, naming it") {
   without.optimiser.reset();
   refuses(words(), without, "optimiser");
 
-  const auto backend = make_backend("eigen");
   const auto source = digits(16, 1);
   for (const auto& [scale, text] : {std::pair{0.0, "0"}, std::pair{infinity, "inf"}, std::pair{std::nan(""), "nan"}}) {
     TrainerOptions options{.loss_scale = scale};
-    CHECK_THROWS_AS(Trainer(small_network(8), *backend, *source, options), UsageError);
-    CHECK_THROWS_WITH(Trainer(small_network(8), *backend, *source, options),
+    CHECK_THROWS_AS(Trainer(small_network(8), backend(), *source, options), UsageError);
+    CHECK_THROWS_WITH(Trainer(small_network(8), backend(), *source, options),
                       ContainsSubstring("loss_scale is ") && ContainsSubstring(text));
   }
-  Plan plain(words(), oracle(), options_of(Adam{}, DType::f16, 0));
+  Plan plain(words(), backend(), options_of(Adam{}, DType::f16, 0));
   CHECK_THROWS_AS(plain.scale_loss(), UsageError);
   CHECK_THROWS_AS(plain.loss_scale(), UsageError);
 }

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "common.h"
+#include "lib/backends/half/half.h"
 #include "lib/backends/lowering.h"
 #include "lib/backends/unit_checks.h"
 #include "lib/tune/measured_choices.h"
@@ -21,12 +22,38 @@ bool holds(const Op& op) {
 
 void check_spec(const Spec& spec, const Choice& choice) {
   check_enumerators(spec, choice);
-  check_types(self, spec, Halves::refused);
+  check_types(self, spec, Halves::taken);
   check_strict_nchw(self, spec, choice);
   check_tail(self, spec, usual_join);
 }
 
 bool has_algorithms(const Op& op) { return holds<Conv>(op) || holds<FullyConnected>(op) || holds<Lstm>(op); }
+
+Lowered lower_in_one_type(const Spec& spec, const Choice& choice, Machine& machine) {
+  return std::visit(
+      [&](const auto& op) -> Lowered {
+        if constexpr (std::is_same_v<decltype(op), const Input&>) {
+          throw UsageError(self + ": an input computes nothing to be lowered");
+        } else {
+          return LAMINA_CUDA_SPACE::lower(op, spec, choice, machine);
+        }
+      },
+      spec.op);
+}
+
+class CudaHalves final : public HalfUnits {
+ public:
+  explicit CudaHalves(Machine& machine) : machine_(machine), on_(launcher_of(machine)) {}
+  std::string_view backend() const override { return on_.backend; }
+  std::int64_t chunk_elements() const override { return gpu_chunk_elements; }
+  bool takes_halves(const Spec&) const override { return false; }
+  Lowered lower(const Spec& spec, const Choice& choice) override { return lower_in_one_type(spec, choice, machine_); }
+  void convert(const Tensor& to, const Tensor& from) override { LAMINA_CUDA_SPACE::convert(to, from, on_); }
+
+ private:
+  Machine& machine_;
+  Launcher on_;
+};
 
 class CudaBackend final : public Backend {
  public:
@@ -39,7 +66,7 @@ class CudaBackend final : public Backend {
   bool takes_pitch(const Spec&) const override { return true; }
 
   std::vector<std::string> algorithms(const Spec& spec, Pass pass) const override {
-    if (const auto* conv = std::get_if<Conv>(&spec.op)) return conv_algorithms(*conv, spec, pass);
+    if (const auto* conv = std::get_if<Conv>(&spec.op)) return conv_algorithms(*conv, in_f32(spec), pass);
     if (holds<FullyConnected>(spec.op)) return fully_connected_algorithms(pass);
     if (holds<Input>(spec.op) || !has_pass(spec.op, pass)) return {};
     if (holds<Lstm>(spec.op)) return lstm_algorithms(spec, pass);
@@ -53,28 +80,23 @@ class CudaBackend final : public Backend {
 
   Lowered lower(const Spec& spec, const Choice& choice) override {
     check_spec(spec, choice);
-    return std::visit(
-        [&](const auto& op) -> Lowered {
-          if constexpr (std::is_same_v<decltype(op), const Input&>) {
-            throw UsageError(self + ": an input computes nothing to be lowered");
-          } else {
-            Lowered lowered = LAMINA_CUDA_SPACE::lower(op, spec, choice, machine_);
-            if (!has_algorithms(spec.op)) check_direct(self, spec, choice, lowered);
-            return lowered;
-          }
-        },
-        spec.op);
+    Lowered lowered =
+        has_halves(spec) ? lower_halves(spec, choice, halves_) : lower_in_one_type(spec, choice, machine_);
+    if (!has_algorithms(spec.op)) check_direct(self, spec, choice, lowered);
+    return lowered;
   }
 
   MeasuredChoice measure(const Spec& spec, const Choice& choice, void* buffer, std::size_t buffer_bytes) override {
     return choices_.measure(*this, spec, choice, buffer, buffer_bytes);
   }
 
-  void update(const Update& update) override { run_update(update, machine_); }
+  void update(const Update& update) override { run_update(update, launcher_of(machine_)); }
+  void check_overflow(const UpdateTensors& all) override { run_check_overflow(all, launcher_of(machine_)); }
   double peak_flops_per_second(DType dtype) override { return machine_.peak_flops_per_second(dtype); }
 
  private:
   Machine machine_;
+  CudaHalves halves_{machine_};
   MeasuredChoices choices_;
 };
 

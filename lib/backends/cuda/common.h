@@ -15,12 +15,15 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
+inline Launcher launcher_of(Machine& machine) {
+  return {[&machine] { return machine.stream(); }, Machine::backend_name()};
+}
+
 /// A step whose function launches kernels on the machine's stream: function(stream, args).
 template <class Function>
 Lowered::Step launches(Machine& machine, std::vector<Pass> passes, std::string algorithm, Function function,
                        std::size_t workspace_bytes = 0) {
-  return launches_on([&machine] { return machine.stream(); }, Machine::backend_name(), std::move(passes),
-                     std::move(algorithm), std::move(function), workspace_bytes);
+  return launches(launcher_of(machine), std::move(passes), std::move(algorithm), std::move(function), workspace_bytes);
 }
 
 /// The steps of an op with one algorithm, "direct": forward; in training recompute, which is the same, and backward.
@@ -64,11 +67,8 @@ Lowered lower(const Slice&, const Spec&, const Choice&, Machine&);
 template <class Op>
 auto lower(const Op& op, const Spec& spec, const Choice&, Machine& machine)
     -> decltype(lower(op, spec, std::declval<const Launcher&>())) {
-  return lower(op, spec, {[&machine] { return machine.stream(); }, Machine::backend_name()});
+  return lower(op, spec, launcher_of(machine));
 }
-
-/// Does the work of Backend::update.
-void run_update(const Update&, Machine&);
 
 /// The algorithms of a convolution, fully connected op or LSTM, best guess first; for every other op {"direct"}.
 std::vector<std::string> conv_algorithms(const Conv&, const Spec&, Pass);

@@ -17,6 +17,16 @@ namespace lamina::LAMINA_CUDA_SPACE {
 struct Launcher {
   std::function<Stream()> stream;
   std::string backend;
+
+  /// Calls work(stream), which launches. Throws DeviceError for a launch that failed.
+  template <class Work>
+  void launch(Work&& work) const {
+    try {
+      work(stream());
+    } catch (const LaunchError& error) {
+      throw DeviceError(backend + ": " + error.what());
+    }
+  }
 };
 
 /// A tensor as kernels see it.
@@ -36,26 +46,21 @@ decltype(auto) with_type(const std::string& backend, DType dtype, Function&& fun
   throw Unsupported(backend + ": no " + std::string(to_string(dtype)) + "; it computes in f32 and f64");
 }
 
-/// A step whose function launches kernels: function(stream, args). `stream_of()` gives the stream.
-template <class StreamOf, class Function>
-Lowered::Step launches_on(StreamOf stream_of, std::string backend, std::vector<Pass> passes, std::string algorithm,
-                          Function function, std::size_t workspace_bytes) {
+/// A step whose function launches kernels: function(stream, args).
+template <class Function>
+Lowered::Step launches(const Launcher& on, std::vector<Pass> passes, std::string algorithm, Function function,
+                       std::size_t workspace_bytes = 0) {
   return step(
       std::move(passes), std::move(algorithm),
-      [stream_of = std::move(stream_of), backend = std::move(backend),
-       function = std::move(function)](const Args& args) {
-        try {
-          function(stream_of(), args);
-        } catch (const LaunchError& error) {
-          throw DeviceError(backend + ": " + error.what());
-        }
+      [on, function = std::move(function)](const Args& args) {
+        on.launch([&](Stream stream) { function(stream, args); });
       },
       workspace_bytes);
 }
 
 template <class Function>
 Lowered::Step launches(const Launcher& on, Pass pass, Function function, std::size_t workspace_bytes = 0) {
-  return launches_on(on.stream, on.backend, {pass}, "direct", std::move(function), workspace_bytes);
+  return launches(on, {pass}, "direct", std::move(function), workspace_bytes);
 }
 
 /// The steps of an op without parameters: forward; in training recompute, which is the same, and backward.
@@ -94,5 +99,14 @@ Lowered lower(const Embedding&, const Spec&, const Launcher&);
 
 /// The unit of a spec that has one of these ops. Throws Unsupported for any other.
 Lowered lower_gpu_op(const Spec&, const Launcher&);
+
+/// The elements of all widened values of a chunk, at most, in 16 MiB of f32: a part of a large GPU's second-level
+/// cache, which also holds the halves and what kernels read besides.
+constexpr std::int64_t gpu_chunk_elements = std::int64_t{1} << 22;
+
+// The work of HalfUnits::convert, and of Backend's functions of the other names.
+void convert(const Tensor& to, const Tensor& from, const Launcher&);
+void run_update(const Update&, const Launcher&);
+void run_check_overflow(const UpdateTensors&, const Launcher&);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -179,7 +179,8 @@ struct UpdateTensors {
   void* g = nullptr;
   void* first = nullptr;
   void* second = nullptr;
-  /// On the device; null: no loss scaling. Otherwise the factors are not corrected yet: the device has the number.
+  /// On the device, at the start of a block of 256 bytes, whose rest is the backend's; null: no loss scaling. Otherwise
+  /// the factors are not corrected yet: the device has the number.
   LossScale* loss_scale = nullptr;
   double* sums = nullptr;  ///< room for the sums of norm_slices slices and the factor, if clip_norm is above 0
 

@@ -270,7 +270,10 @@ bool check_against_oracle(const Case& c, std::uint64_t key) {
   INFO(to_string(c));
   if (!make_spec(backend(), c, {}) && !make_spec(backend(), c, {.dtype = DType::f32})) return false;
   check_in(c, make_feed(c, key), element_types());
-  for (const DType half : half_types()) check_in(c, make_feed(c, key, Fill::normal, half), {half});
+  std::vector<DType> halves = half_types();
+  // An emulator is slow: a case takes one of the two types there.
+  if (!halves.empty() && backend().name() == "cuda-host") halves = {halves[to_string(c).size() % 2]};
+  for (const DType half : halves) check_in(c, make_feed(c, key, Fill::normal, half), {half});
   return true;
 }
 

@@ -1,0 +1,54 @@
+// Whether all gradients are finite, and what follows for the scale of the loss (overflow.h).
+//
+// Three launches: a thread clears the number of skips; blocks read the gradients, and add 1 to it for each block that
+// saw one that is not finite; a thread goes on to the next scale.
+// Per element: one read.
+
+#include "overflow.h"
+
+#include "kernels/common/packs.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+namespace {
+
+__global__ void overflow_begin_kernel(LossScaleState* state) { state->skips = 0; }
+
+__global__ void overflow_kernel(Extent extent, const float* g, LossScaleState* state) {
+  constexpr int width = widest<float>;
+  bool finite = true;
+  for_each_pack<width>(extent, [&](int, std::int64_t i) {
+    const Pack<float, width> pack = load_pack<width>(g + i);
+    for (const float value : pack.v) finite = finite && value - value == 0;  // infinity and NaN give NaN
+  });
+  if (__syncthreads_or(finite ? 0 : 1) != 0 && threadIdx.x == 0) atomicAdd(&state->skips, 1U);
+}
+
+__global__ void overflow_end_kernel(LossScaleState* state, LossScaleLimits limits) {
+  LossScaleState s = *state;
+  const bool finite = s.skips == 0;
+  s.inverse = 1 / static_cast<double>(s.scale);
+  s.skips = finite ? 0 : 1;
+  s.updates += finite ? 1 : 0;
+  s.good = finite ? s.good + 1 : 0;
+  if (!finite) s.scale = s.scale / 2 < limits.least ? limits.least : s.scale / 2;
+  if (s.good >= limits.growth) {
+    s.good = 0;
+    if (s.scale <= limits.most / 2) s.scale *= 2;
+  }
+  *state = s;
+}
+
+}  // namespace
+
+void check_overflow(Stream stream, const float* g, std::int64_t count, LossScaleState* state, LossScaleLimits limits) {
+  if (count % widest<float> != 0 || reinterpret_cast<std::uintptr_t>(g) % 16 != 0)
+    throw LaunchError("overflow_kernel: gradients are whole packs of 16 bytes, at such addresses");
+  const Extent extent{1, count};
+  dim3 grid = grid_of_packs(extent, widest<float>);
+  grid.x = grid.x < 8 * large_device ? grid.x : 8 * large_device;
+  launch(LAMINA_KERNEL(overflow_begin_kernel), 1, 1, 0, stream, state);
+  if (count > 0) launch(LAMINA_KERNEL(overflow_kernel), grid, pack_threads, 0, stream, extent, g, state);
+  launch(LAMINA_KERNEL(overflow_end_kernel), 1, 1, 0, stream, state, limits);
+}
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

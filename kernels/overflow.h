@@ -1,0 +1,26 @@
+#pragma once
+// Dynamic scaling of the loss: its state, and how a step changes it.
+
+#include <cstdint>
+
+#include "kernels/common/stream.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+
+/// On the device; the layout and the meaning are those of LossScale in lamina/backend.h.
+struct LossScaleState {
+  float scale, zero;
+  double inverse;
+  std::uint64_t updates;
+  std::uint32_t good, skips;
+};
+
+struct LossScaleLimits {
+  float least, most;
+  std::uint32_t growth;
+};
+
+/// Goes on to the next state by whether all elements of g are finite. Count and address are of whole packs of 16 bytes.
+void check_overflow(Stream, const float* g, std::int64_t count, LossScaleState*, LossScaleLimits);
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

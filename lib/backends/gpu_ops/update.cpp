@@ -1,0 +1,29 @@
+// An optimiser's update of all parameters of a plan, and the loss scale before it.
+
+#include "kernels/update.h"
+
+#include <limits>
+
+#include "gpu_ops.h"
+#include "kernels/overflow.h"
+#include "lib/backends/update_numbers.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+
+void run_update(const Update& u, const Launcher& on) {
+  with_type(on.backend, u.dtype, [&]<class T>() {
+    on.launch([&](Stream stream) {
+      update<T>(stream, rule_of<UpdateRule>(u), numbers_of<UpdateNumbers>(u), row_of<UpdateRow<T>, T>(u));
+    });
+  });
+}
+
+void run_check_overflow(const UpdateTensors& all, const Launcher& on) {
+  using Limits = std::numeric_limits<float>;
+  on.launch([&](Stream stream) {
+    check_overflow(stream, static_cast<const float*>(all.g), all.count, state_of<LossScaleState>(all.loss_scale),
+                   {Limits::min(), Limits::max(), LossScale::growth});
+  });
+}
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

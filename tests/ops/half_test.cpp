@@ -1,0 +1,98 @@
+// Half precision: conversions of every number, and units that are computed in chunks.
+
+#include <bit>
+#include <cmath>
+
+#include "lib/support/float16.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/unit.h"
+#include "tests/support/catch.h"
+
+using namespace lamina;
+using namespace lamina::test;
+
+namespace {
+
+/// The numbers in another type, by a unit that moves them; with a gap after each of `images`.
+Values cast(const Values& numbers, DType from, DType to, int images, bool pitched) {
+  const auto count = static_cast<int>(numbers.size()) / images;
+  const Case c{"", Slice{.first = 0, .channels = count}, {{images, count, 1, 1}}, {}, Mode::inference};
+  Spec spec = *make_spec(backend(), c, {.dtype = DType::f32, .pitched = pitched});
+  spec.x[0].dtype = from;
+  spec.y.dtype = to;
+  Feed feed;
+  feed.x = {numbers};
+  return run_unit(backend(), spec, {}, feed).y;
+}
+
+bool same(double a, double b) {
+  return std::isnan(a) ? std::isnan(b) : a == b && std::signbit(a) == std::signbit(b);
+}
+
+/// Numbers that are computed in f32, by the same kernels, and rounded then.
+void check_chunks(const Case& c, double tolerance) {
+  for (const DType dtype : half_types()) {
+    INFO(to_string(c) << " in " << to_string(dtype));
+    const Spec wide = *make_spec(backend(), c, {.dtype = DType::f32}),
+               half = *make_spec(backend(), c, {.dtype = dtype});
+    Feed feed;
+    for (const TensorSpec& x : wide.x) feed.x.push_back(rounded(normal(x.shape, 1), dtype));
+    for (const TensorSpec& w : wide.w) feed.w.push_back(normal(w.shape, 2));
+    for (const TensorSpec& state : wide.state) feed.state.push_back(absolute(normal(state.shape, 3)));
+    feed.dy = rounded(normal(wide.y.shape, 4), dtype);
+    feed.dx.resize(feed.x.size());
+    feed.dw.resize(feed.w.size());
+    const Result want = run_unit(backend(), wide, {}, feed), got = run_unit(backend(), half, {}, feed);
+    const auto check = [&](const Values& a, const Values& b, DType type) {
+      REQUIRE(a.size() == b.size());
+      const Values stored = rounded(b, type);
+      double worst = 0;
+      for (std::size_t i = 0; i < a.size(); ++i)
+        worst = std::max(worst, std::abs(a[i] - stored[i]) / (1 + std::abs(b[i])));
+      CHECK(worst <= tolerance);
+    };
+    check(got.y, want.y, dtype);
+    for (std::size_t i = 0; i < got.dx.size(); ++i) check(got.dx[i], want.dx[i], dtype);
+    for (std::size_t i = 0; i < got.dw.size(); ++i) check(got.dw[i], want.dw[i], DType::f32);
+    for (std::size_t i = 0; i < got.state.size(); ++i) check(got.state[i], want.state[i], DType::f32);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("halves are widened exactly and numbers of f32 are rounded once, in packs and one by one") {
+  for (const DType dtype : half_types())
+    for (const bool pitched : {false, true})
+      for (const int images : {1, 3}) {
+        INFO(to_string(dtype) << ", " << images << (pitched ? " images with gaps" : " images"));
+        Values halves(65538), floats(300006);  // 100,002 in an image, which are no whole packs
+        for (std::size_t i = 0; i < halves.size(); ++i) halves[i] = widen(dtype, static_cast<std::uint16_t>(i));
+        for (std::size_t i = 0; i < floats.size(); ++i) {
+          auto bits = static_cast<std::uint32_t>(i * 2654435761U);
+          if (i % 3 == 0) bits = (bits & 0xffffe000U) | 0x1000U;      // ties of f16
+          if (i % 3 == 1) bits = (bits & 0xffff0000U) | 0x8000U;      // ties of bf16
+          if (i % 2 == 0) bits = (bits & 0x87ffffffU) | 0x30000000U;  // where f16 has numbers, subnormal ones too
+          floats[i] = static_cast<double>(std::bit_cast<float>(bits));
+        }
+        if (images == 1) halves.resize(65536), floats.resize(300000);  // whole packs
+        const Values wide = cast(halves, dtype, DType::f32, images, pitched);
+        const Values rounded = cast(floats, DType::f32, dtype, images, pitched);
+        int different = 0;
+        for (std::size_t i = 0; i < halves.size(); ++i) different += !same(wide[i], halves[i]);
+        for (std::size_t i = 0; i < floats.size(); ++i)
+          different += !same(rounded[i], widen(dtype, narrow(dtype, floats[i])));
+        CHECK(different == 0);
+      }
+}
+
+TEST_CASE("a unit of many numbers is computed in chunks, with the same results") {
+  check_chunks({"", MaxPool{.window = 2, .stride = 2}, {{6, 3, 600, 600}}}, 0);
+  check_chunks({"", FullyConnected{.outputs = 3}, {{8, 8, 400, 400}}}, 0x1p-7);
+  // The sums of a weight's gradient are those of chunks; dx and y may round to the other neighbour.
+  check_chunks({"", Conv{.channels = 1, .kernel = 1}, {{6, 8, 300, 300}}}, 0x1p-7);
+  if (backend().name() != "eigen") return;  // the others take another algorithm for fewer images, and other masks
+  check_chunks({"", Conv{.channels = 3, .kernel = 3, .pad = 1}, {{6, 3, 500, 600}}, {{Relu{}}}}, 0x1p-7);
+  check_chunks({"", BatchNorm{}, {{2, 6, 700, 700}}, {{Relu{}}}}, 0);
+  check_chunks({"", BatchNorm{}, {{2, 6, 700, 700}}, {{Relu{}}}, Mode::inference}, 0);
+  check_chunks({"", Add{}, {{6, 2, 500, 700}, {6, 2, 500, 700}}, {{Relu{}}}}, 0);
+}
