@@ -25,9 +25,7 @@ Values cast(const Values& numbers, DType from, DType to, int images, bool pitche
   return run_unit(backend(), spec, {}, feed).y;
 }
 
-bool same(double a, double b) {
-  return std::isnan(a) ? std::isnan(b) : a == b && std::signbit(a) == std::signbit(b);
-}
+bool same(double a, double b) { return std::isnan(a) ? std::isnan(b) : a == b && std::signbit(a) == std::signbit(b); }
 
 /// Numbers that are computed in f32, by the same kernels, and rounded then.
 void check_chunks(const Case& c, double tolerance) {
