@@ -36,8 +36,8 @@ __device__ void clip(Pack<T, width>& pack) {
 template <class T, int width>
 __global__ void add_two_kernel(Extent extent, Images<const T> a, Images<const T> b, Images<T> y, bool relu) {
   for_each_pack<width>(extent, [&](int n, std::int64_t i) {
-    Pack<T, width> sum = load_pack<width>(a.at(n) + i);
-    const Pack<T, width> more = load_pack<width>(b.at(n) + i);
+    Loaded<T, width> sum = load_pack<width>(a.at(n) + i);
+    const Loaded<T, width> more = load_pack<width>(b.at(n) + i);
     for (int k = 0; k < width; ++k) sum.v[k] += more.v[k];
     if (relu) clip(sum);
     store_pack(y.at(n) + i, sum);
@@ -47,9 +47,9 @@ __global__ void add_two_kernel(Extent extent, Images<const T> a, Images<const T>
 template <class T, int width>
 __global__ void add_many_kernel(Extent extent, Sources<const T> x, Images<T> y, bool relu) {
   for_each_pack<width>(extent, [&](int n, std::int64_t i) {
-    Pack<T, width> sum = load_pack<width>(x.images[0].at(n) + i);
+    Loaded<T, width> sum = load_pack<width>(x.images[0].at(n) + i);
     for (int j = 1; j < x.count; ++j) {
-      const Pack<T, width> more = load_pack<width>(x.images[j].at(n) + i);
+      const Loaded<T, width> more = load_pack<width>(x.images[j].at(n) + i);
       for (int k = 0; k < width; ++k) sum.v[k] += more.v[k];
     }
     if (relu) clip(sum);
@@ -60,10 +60,10 @@ __global__ void add_many_kernel(Extent extent, Sources<const T> x, Images<T> y, 
 template <class T, int width>
 __global__ void add_backward_kernel(Extent extent, Images<const T> dy, Images<const T> y, Sources<T> dx) {
   for_each_pack<width>(extent, [&](int n, std::int64_t i) {
-    Pack<T, width> d = load_pack<width>(dy.at(n) + i);
+    Loaded<T, width> d = load_pack<width>(dy.at(n) + i);
     if (y.data != nullptr) {
-      const Pack<T, width> sum = load_pack<width>(y.at(n) + i);
-      for (int k = 0; k < width; ++k) d.v[k] = sum.v[k] > T(0) ? d.v[k] : T(0);
+      const Loaded<T, width> sum = load_pack<width>(y.at(n) + i);
+      for (int k = 0; k < width; ++k) d.v[k] = sum.v[k] > 0 ? d.v[k] : 0;
     }
     for (int j = 0; j < dx.count; ++j) put_pack(dx.images[j].at(n) + i, d, dx.adds[j]);
   });
@@ -104,9 +104,13 @@ void add_backward(Stream stream, View<const T> dy, View<const T> y, const Operan
   });
 }
 
-template void add_forward(Stream, const Operands<const float>&, View<float>, bool);
-template void add_forward(Stream, const Operands<const double>&, View<double>, bool);
-template void add_backward(Stream, View<const float>, View<const float>, const Operands<float>&);
-template void add_backward(Stream, View<const double>, View<const double>, const Operands<double>&);
+#define LAMINA_ADD(T)                                                         \
+  template void add_forward(Stream, const Operands<const T>&, View<T>, bool); \
+  template void add_backward(Stream, View<const T>, View<const T>, const Operands<T>&);
+LAMINA_ADD(float)
+LAMINA_ADD(double)
+LAMINA_ADD(F16)
+LAMINA_ADD(BF16)
+#undef LAMINA_ADD
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

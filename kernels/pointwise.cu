@@ -77,20 +77,20 @@ struct Of<pointwise::Silu, T> {
 };
 
 template <class F, class T, int width>
-__global__ void pointwise_forward_kernel(Extent extent, Of<F, T> f, Images<const T> x, Images<T> y) {
+__global__ void pointwise_forward_kernel(Extent extent, Of<F, Computed<T>> f, Images<const T> x, Images<T> y) {
   for_each_pack<width>(extent, [&](int n, std::int64_t i) {
-    Pack<T, width> pack = load_pack<width>(x.at(n) + i);
-    for (T& value : pack.v) value = f.value(value);
+    Loaded<T, width> pack = load_pack<width>(x.at(n) + i);
+    for (auto& value : pack.v) value = f.value(value);
     store_pack(y.at(n) + i, pack);
   });
 }
 
 template <class F, class T, int width>
-__global__ void pointwise_backward_kernel(Extent extent, Of<F, T> f, Images<const T> v, Images<const T> dy,
+__global__ void pointwise_backward_kernel(Extent extent, Of<F, Computed<T>> f, Images<const T> v, Images<const T> dy,
                                           Images<T> dx, bool adds) {
   for_each_pack<width>(extent, [&](int n, std::int64_t i) {
-    const Pack<T, width> value = load_pack<width>(v.at(n) + i);
-    Pack<T, width> pack = load_pack<width>(dy.at(n) + i);
+    const Loaded<T, width> value = load_pack<width>(v.at(n) + i);
+    Loaded<T, width> pack = load_pack<width>(dy.at(n) + i);
     for (int k = 0; k < width; ++k) pack.v[k] = f.gradient(value.v[k], pack.v[k]);
     put_pack(dx.at(n) + i, pack, adds);
   });
@@ -105,7 +105,7 @@ void pointwise_forward(Stream stream, const F& f, View<const T> x, View<T> y) {
       [&](auto w, Extent extent) {
         constexpr int width = decltype(w)::value;
         launch(LAMINA_KERNEL(pointwise_forward_kernel<F, T, width>), grid_of_packs(extent, width), pack_threads, 0,
-               stream, extent, Of<F, T>(f), x, y);
+               stream, extent, Of<F, Computed<T>>(f), x, y);
       },
       y, x);
 }
@@ -117,7 +117,7 @@ void pointwise_backward(Stream stream, const F& f, View<const T> v, View<const T
       [&](auto w, Extent extent) {
         constexpr int width = decltype(w)::value;
         launch(LAMINA_KERNEL(pointwise_backward_kernel<F, T, width>), grid_of_packs(extent, width), pack_threads, 0,
-               stream, extent, Of<F, T>(f), v, dy, dx, adds);
+               stream, extent, Of<F, Computed<T>>(f), v, dy, dx, adds);
       },
       dx, v, dy);
 }
@@ -125,13 +125,18 @@ void pointwise_backward(Stream stream, const F& f, View<const T> v, View<const T
 #define LAMINA_POINTWISE(F, T)                                                          \
   template void pointwise_forward(Stream, const pointwise::F&, View<const T>, View<T>); \
   template void pointwise_backward(Stream, const pointwise::F&, View<const T>, View<const T>, View<T>, bool);
-#define LAMINA_POINTWISE_TYPES(F) LAMINA_POINTWISE(F, float) LAMINA_POINTWISE(F, double)
+#define LAMINA_POINTWISE_TYPES(F) \
+  LAMINA_POINTWISE(F, float)      \
+  LAMINA_POINTWISE(F, double)     \
+  LAMINA_POINTWISE(F, F16)        \
+  LAMINA_POINTWISE(F, BF16)
 LAMINA_POINTWISE_TYPES(Relu)
 LAMINA_POINTWISE_TYPES(Sigmoid)
 LAMINA_POINTWISE_TYPES(Tanh)
 LAMINA_POINTWISE_TYPES(Clip)
-LAMINA_POINTWISE_TYPES(HardSigmoid)
 LAMINA_POINTWISE_TYPES(HardSwish)
 LAMINA_POINTWISE_TYPES(Silu)
+LAMINA_POINTWISE(HardSigmoid, float)
+LAMINA_POINTWISE(HardSigmoid, double)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "divide_up.h"
+#include "halves.h"
 #include "launch.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
@@ -31,8 +32,8 @@ __device__ void for_each_element(const View<T>& view, Body body) {
 
 /// to = value, or to += value.
 template <class T>
-__device__ void put(T& to, T value, bool adds) {
-  to = adds ? to + value : value;
+__device__ void put(T& to, Computed<T> value, bool adds) {
+  store(to, adds ? load(to) + value : value);
 }
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -20,24 +20,28 @@ struct alignas(sizeof(T) * width < 16 ? sizeof(T) * width : 16) Pack {
   T v[width];
 };
 
+/// Elements of T as they are computed with.
+template <class T, int width>
+using Loaded = Pack<Computed<T>, width>;
+
 /// How many elements of T are 16 bytes.
 template <class T>
 constexpr int widest = static_cast<int>(16 / sizeof(T));
 
 template <int width, class T>
-__device__ Pack<Computed<T>, width> load_pack(const T* from) {
+__device__ Loaded<T, width> load_pack(const T* from) {
   const Pack<T, width> stored = *reinterpret_cast<const Pack<T, width>*>(from);
   if constexpr (!is_stored_half<T>) {
     return stored;
   } else {
-    Pack<float, width> pack;
+    Loaded<T, width> pack;
     for (int k = 0; k < width; ++k) pack.v[k] = widen(stored.v[k]);
     return pack;
   }
 }
 
 template <class T, int width>
-__device__ void store_pack(T* to, const Pack<Computed<T>, width>& pack) {
+__device__ void store_pack(T* to, const Loaded<T, width>& pack) {
   if constexpr (!is_stored_half<T>) {
     *reinterpret_cast<Pack<T, width>*>(to) = pack;
   } else {
@@ -49,18 +53,18 @@ __device__ void store_pack(T* to, const Pack<Computed<T>, width>& pack) {
 
 /// to = pack, or to += pack. Old contents are read only if added to.
 template <class T, int width>
-__device__ void put_pack(T* to, const Pack<Computed<T>, width>& pack, bool adds) {
+__device__ void put_pack(T* to, const Loaded<T, width>& pack, bool adds) {
   if (!adds) return store_pack(to, pack);
-  Pack<Computed<T>, width> sum = load_pack<width>(static_cast<const T*>(to));
+  Loaded<T, width> sum = load_pack<width>(static_cast<const T*>(to));
   for (int k = 0; k < width; ++k) sum.v[k] += pack.v[k];
   store_pack(to, sum);
 }
 
 /// The same, then max(to, 0) with `relu`.
 template <class T, int width>
-__device__ void put_pack(T* to, Pack<Computed<T>, width> pack, bool adds, bool relu) {
+__device__ void put_pack(T* to, Loaded<T, width> pack, bool adds, bool relu) {
   if (adds) {
-    const Pack<Computed<T>, width> old = load_pack<width>(static_cast<const T*>(to));
+    const Loaded<T, width> old = load_pack<width>(static_cast<const T*>(to));
     for (int k = 0; k < width; ++k) pack.v[k] += old.v[k];
   }
   if (relu)

@@ -36,6 +36,8 @@ void copy(Stream stream, View<const From> from, View<To> to, bool adds) {
 
 template void copy(Stream, View<const float>, View<float>, bool);
 template void copy(Stream, View<const double>, View<double>, bool);
+template void copy(Stream, View<const F16>, View<F16>, bool);
+template void copy(Stream, View<const BF16>, View<BF16>, bool);
 template void copy(Stream, View<const F16>, View<float>, bool);
 template void copy(Stream, View<const float>, View<F16>, bool);
 template void copy(Stream, View<const BF16>, View<float>, bool);

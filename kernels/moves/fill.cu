@@ -11,16 +11,16 @@ namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
 template <class T, int width>
-__global__ void fill_kernel(Extent extent, Images<T> to, T value) {
-  Pack<T, width> pack;
-  for (T& element : pack.v) element = value;
+__global__ void fill_kernel(Extent extent, Images<T> to, Computed<T> value) {
+  Loaded<T, width> pack;
+  for (auto& element : pack.v) element = value;
   for_each_pack<width>(extent, [&](int n, std::int64_t i) { store_pack(to.at(n) + i, pack); });
 }
 
 }  // namespace
 
 template <class T>
-void fill(Stream stream, View<T> to, T value) {
+void fill(Stream stream, View<T> to, Computed<T> value) {
   if (to.image() == 0) return;
   with_packs<T>(
       true,
@@ -34,5 +34,7 @@ void fill(Stream stream, View<T> to, T value) {
 
 template void fill(Stream, View<float>, float);
 template void fill(Stream, View<double>, double);
+template void fill(Stream, View<F16>, float);
+template void fill(Stream, View<BF16>, float);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

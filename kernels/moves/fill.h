@@ -6,6 +6,6 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 
 template <class T>
-void fill(Stream, View<T> to, T value);
+void fill(Stream, View<T> to, Computed<T> value);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -21,11 +21,11 @@ namespace {
 template <class T, int width>
 __global__ void batch_norm_sums_kernel(View<const T> x, Sums* partial) {
   const int c = static_cast<int>(blockIdx.x);
-  const double origin = static_cast<double>(*x.at(0, c));
+  const double origin = static_cast<double>(load(*x.at(0, c)));
   Sums sums;
   for_each_pack_of_slice<width>(x.n, x.plane(), [&](int n, std::int64_t i) {
-    const Pack<T, width> pack = load_pack<width>(x.at(n, c) + i);
-    for (const T value : pack.v) {
+    const Loaded<T, width> pack = load_pack<width>(x.at(n, c) + i);
+    for (const auto value : pack.v) {
       const double d = static_cast<double>(value) - origin;
       sums.first += d;
       sums.second += d * d;
@@ -37,8 +37,8 @@ __global__ void batch_norm_sums_kernel(View<const T> x, Sums* partial) {
 template <class T>
 __device__ NormChannel<T> channel_of(double mean, double variance, const NormNumbers<T>& numbers, int c) {
   const double inverse = 1 / std::sqrt(variance + numbers.epsilon);
-  return {mean, inverse, static_cast<T>(mean), static_cast<T>(static_cast<double>(numbers.scale[c]) * inverse),
-          numbers.shift[c]};
+  return {mean, inverse, static_cast<Computed<T>>(mean),
+          static_cast<Computed<T>>(static_cast<double>(numbers.scale[c]) * inverse), numbers.shift[c]};
 }
 
 template <class T>
@@ -53,7 +53,7 @@ __global__ void batch_norm_statistics_kernel(View<const T> x, const Sums* partia
   const Sums sums = take_partial(partial, c, slices);
   if (threadIdx.x != 0) return;
   const auto count = static_cast<double>(x.n * x.plane());
-  const double offset = sums.first / count, mean = static_cast<double>(*x.at(0, c)) + offset;
+  const double offset = sums.first / count, mean = static_cast<double>(load(*x.at(0, c))) + offset;
   const double spread = sums.second / count - offset * offset, variance = spread > 0 ? spread : 0;
   channels[c] = channel_of(mean, variance, numbers, c);
   advance(numbers.running_mean[c], mean, numbers.momentum);
@@ -73,18 +73,18 @@ __global__ void batch_norm_apply_kernel(Extent extent, std::int64_t plane, Image
                                         bool relu, const NormChannel<T>* channels, Images<T> y) {
   for_each_pack<width>(extent, [&](int from_last, std::int64_t i) {
     const int n = extent.images - 1 - from_last;  // the sums have just read it; it may still be in the L2 cache
-    Pack<T, width> value = load_pack<width>(x.at(n) + i);
+    Loaded<T, width> value = load_pack<width>(x.at(n) + i);
     ChannelWalk<NormChannel<T>> channel(channels, plane, i);
     for (int k = 0; k < width; ++k) {
       value.v[k] = std::fma(value.v[k] - (*channel).centre, (*channel).factor, (*channel).shift);
       if (k + 1 < width) channel.step();
     }
     if (other.data != nullptr) {
-      const Pack<T, width> more = load_pack<width>(other.at(n) + i);
+      const Loaded<T, width> more = load_pack<width>(other.at(n) + i);
       for (int k = 0; k < width; ++k) value.v[k] += more.v[k];
     }
     if (relu)
-      for (T& v : value.v) v = cut_at_zero(v);
+      for (auto& v : value.v) v = cut_at_zero(v);
     store_pack(y.at(n) + i, value);
   });
 }
@@ -136,6 +136,8 @@ void batch_norm_apply(Stream stream, View<const T> x, View<const T> other, bool 
   template void batch_norm_apply(Stream, View<const T>, View<const T>, bool, const NormChannel<T>*, View<T>);
 LAMINA_BATCH_NORM(float)
 LAMINA_BATCH_NORM(double)
+LAMINA_BATCH_NORM(F16)
+LAMINA_BATCH_NORM(BF16)
 #undef LAMINA_BATCH_NORM
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -9,18 +9,20 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 
 /// Values per channel, shared by the passes: y = (x - centre) * factor + shift. The statistics are those of the batch,
-/// or in inference the running ones; centre is the mean in the tensors' type.
+/// or in inference the running ones; centre is the mean in the type that tensors of T are computed in.
 template <class T>
 struct NormChannel {
   double mean, inverse_deviation;
-  T centre, factor, shift;
+  Computed<T> centre, factor, shift;
 };
 
 /// Parameters and running statistics, one number per channel.
 template <class T>
 struct NormNumbers {
-  const T *scale, *shift;
-  T *running_mean, *running_variance;
+  const Computed<T>* scale;
+  const Computed<T>* shift;
+  Computed<T>* running_mean;
+  Computed<T>* running_variance;
   double epsilon, momentum;
 };
 
@@ -51,13 +53,15 @@ template <class T>
 struct NormGradients {
   View<T> dx, dother;
   bool adds_dx, adds_dother;
-  T *dscale, *dshift;
+  Computed<T>* dscale;
+  Computed<T>* dshift;
   bool adds_dw;
 };
 
 /// `y` is read with NormMask::from_y only. The order of images, channels and pixels of all sums is fixed.
 template <class T>
 void batch_norm_backward(Stream, NormMask, View<const T> x, View<const T> y, View<const T> dy,
-                         const NormChannel<T>* channels, const T* scale, const NormGradients<T>&, void* workspace);
+                         const NormChannel<T>* channels, const Computed<T>* scale, const NormGradients<T>&,
+                         void* workspace);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -18,10 +18,10 @@ namespace {
 /// dx = factor dz + (x - centre) slope + offset.
 template <class T>
 struct Slopes {
-  T centre, factor, slope, offset, forward_factor, forward_shift;
+  Computed<T> centre, factor, slope, offset, forward_factor, forward_shift;
 };
 
-template <class T, NormMask mask>
+template <NormMask mask, class T>
 __device__ T masked(T dy, T x, T y, T centre, T factor, T shift) {
   if (mask == NormMask::from_y) return y > T(0) ? dy : T(0);
   if (mask == NormMask::from_x) return std::fma(x - centre, factor, shift) > T(0) ? dy : T(0);
@@ -35,11 +35,11 @@ __global__ void batch_norm_gradient_sums_kernel(View<const T> x, View<const T> y
   const NormChannel<T> channel = channels[c];
   Sums sums;
   for_each_pack_of_slice<width>(x.n, x.plane(), [&](int n, std::int64_t i) {
-    const Pack<T, width> values = load_pack<width>(x.at(n, c) + i), gradients = load_pack<width>(dy.at(n, c) + i);
-    const Pack<T, width> results = mask == NormMask::from_y ? load_pack<width>(y.at(n, c) + i) : gradients;
+    const Loaded<T, width> values = load_pack<width>(x.at(n, c) + i), gradients = load_pack<width>(dy.at(n, c) + i);
+    const Loaded<T, width> results = mask == NormMask::from_y ? load_pack<width>(y.at(n, c) + i) : gradients;
     for (int k = 0; k < width; ++k) {
       const auto d = static_cast<double>(
-          masked<T, mask>(gradients.v[k], values.v[k], results.v[k], channel.centre, channel.factor, channel.shift));
+          masked<mask>(gradients.v[k], values.v[k], results.v[k], channel.centre, channel.factor, channel.shift));
       sums.first += d;
       sums.second += d * (static_cast<double>(values.v[k]) - channel.mean);
     }
@@ -54,7 +54,8 @@ __device__ void put_sum(T* to, int c, double value, bool adds) {
 
 template <class T>
 __global__ void batch_norm_slopes_kernel(const Sums* partial, int slices, double count, const NormChannel<T>* channels,
-                                         const T* scale, T* dscale, T* dshift, bool adds, Slopes<T>* slopes) {
+                                         const Computed<T>* scale, Computed<T>* dscale, Computed<T>* dshift, bool adds,
+                                         Slopes<T>* slopes) {
   const int c = static_cast<int>(blockIdx.x);
   const Sums sums = take_partial(partial, c, slices);
   if (threadIdx.x != 0) return;
@@ -64,9 +65,9 @@ __global__ void batch_norm_slopes_kernel(const Sums* partial, int slices, double
   put_sum(dshift, c, shift_sum, adds);
   const double factor = static_cast<double>(scale[c]) * channel.inverse_deviation;
   slopes[c] = {channel.centre,
-               static_cast<T>(factor),
-               static_cast<T>(-factor * channel.inverse_deviation * scale_sum / count),
-               static_cast<T>(-factor * shift_sum / count),
+               static_cast<Computed<T>>(factor),
+               static_cast<Computed<T>>(-factor * channel.inverse_deviation * scale_sum / count),
+               static_cast<Computed<T>>(-factor * shift_sum / count),
                channel.factor,
                channel.shift};
 }
@@ -77,13 +78,13 @@ __global__ void batch_norm_gradient_kernel(Extent extent, std::int64_t plane, Im
                                            Images<T> dother, bool adds_dother) {
   for_each_pack<width>(extent, [&](int from_last, std::int64_t i) {
     const int n = extent.images - 1 - from_last;  // the sums have just read it; it may still be in the L2 cache
-    const Pack<T, width> values = load_pack<width>(x.at(n) + i);
-    Pack<T, width> dz = load_pack<width>(dy.at(n) + i), d;
-    const Pack<T, width> results = mask == NormMask::from_y ? load_pack<width>(y.at(n) + i) : dz;
+    const Loaded<T, width> values = load_pack<width>(x.at(n) + i);
+    Loaded<T, width> dz = load_pack<width>(dy.at(n) + i), d;
+    const Loaded<T, width> results = mask == NormMask::from_y ? load_pack<width>(y.at(n) + i) : dz;
     ChannelWalk<Slopes<T>> channel(slopes, plane, i);
     for (int k = 0; k < width; ++k) {
       const Slopes<T> of = *channel;
-      dz.v[k] = masked<T, mask>(dz.v[k], values.v[k], results.v[k], of.centre, of.forward_factor, of.forward_shift);
+      dz.v[k] = masked<mask>(dz.v[k], values.v[k], results.v[k], of.centre, of.forward_factor, of.forward_shift);
       d.v[k] = std::fma(of.factor, dz.v[k], std::fma(values.v[k] - of.centre, of.slope, of.offset));
       if (k + 1 < width) channel.step();
     }
@@ -94,7 +95,7 @@ __global__ void batch_norm_gradient_kernel(Extent extent, std::int64_t plane, Im
 
 template <class T, NormMask mask>
 void backward(Stream stream, View<const T> x, View<const T> y, View<const T> dy, const NormChannel<T>* channels,
-              const T* scale, const NormGradients<T>& gradients, void* workspace) {
+              const Computed<T>* scale, const NormGradients<T>& gradients, void* workspace) {
   const std::int64_t count = x.n * x.plane();
   auto* const partial = static_cast<Sums*>(workspace);
   auto* const slopes = reinterpret_cast<Slopes<T>*>(static_cast<char*>(workspace) + channel_sums_bytes(x.c, count));
@@ -137,7 +138,7 @@ std::size_t batch_norm_backward_bytes(int channels, std::int64_t count) {
 
 template <class T>
 void batch_norm_backward(Stream stream, NormMask mask, View<const T> x, View<const T> y, View<const T> dy,
-                         const NormChannel<T>* channels, const T* scale, const NormGradients<T>& gradients,
+                         const NormChannel<T>* channels, const Computed<T>* scale, const NormGradients<T>& gradients,
                          void* workspace) {
   switch (mask) {
     case NormMask::none: return backward<T, NormMask::none>(stream, x, y, dy, channels, scale, gradients, workspace);
@@ -151,9 +152,11 @@ void batch_norm_backward(Stream stream, NormMask mask, View<const T> x, View<con
 #define LAMINA_BATCH_NORM(T)                                                                       \
   template std::size_t batch_norm_backward_bytes<T>(int, std::int64_t);                            \
   template void batch_norm_backward(Stream, NormMask, View<const T>, View<const T>, View<const T>, \
-                                    const NormChannel<T>*, const T*, const NormGradients<T>&, void*);
+                                    const NormChannel<T>*, const Computed<T>*, const NormGradients<T>&, void*);
 LAMINA_BATCH_NORM(float)
 LAMINA_BATCH_NORM(double)
+LAMINA_BATCH_NORM(F16)
+LAMINA_BATCH_NORM(BF16)
 #undef LAMINA_BATCH_NORM
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

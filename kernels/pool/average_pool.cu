@@ -27,11 +27,11 @@ __global__ void average_pool_forward_kernel(Rows rows, Columns columns, bool cou
   for_each_pixel(y, [&](int n, int c, int p, int q, std::int64_t i) {
     const T* plane = x.at(n, c);
     const Span h = rows.pixels(p), w = columns.pixels(q);
-    T sum = 0;
+    Computed<T> sum = 0;
     for (int row = h.first; row < h.last; ++row)
-      for (int column = w.first; column < w.last; ++column) sum += plane[std::int64_t{row} * x.w + column];
+      for (int column = w.first; column < w.last; ++column) sum += load(plane[std::int64_t{row} * x.w + column]);
     const int down = cells_that_count(rows, p, count_padding), across = cells_that_count(columns, q, count_padding);
-    y.at(n, 0)[i] = sum / (static_cast<T>(down) * static_cast<T>(across));
+    store(y.at(n, 0)[i], sum / (static_cast<Computed<T>>(down) * static_cast<Computed<T>>(across)));
   });
 }
 
@@ -41,12 +41,12 @@ __global__ void average_pool_backward_kernel(Rows rows, Columns columns, bool co
   for_each_pixel(dx, [&](int n, int c, int h, int w, std::int64_t i) {
     const T* gradients = dy.at(n, c);
     const Span p_range = rows.windows(h), q_range = columns.windows(w);
-    T sum = 0;
+    Computed<T> sum = 0;
     for (int p = p_range.first; p < p_range.last; ++p) {
-      const T down = static_cast<T>(cells_that_count(rows, p, count_padding));
+      const auto down = static_cast<Computed<T>>(cells_that_count(rows, p, count_padding));
       for (int q = q_range.first; q < q_range.last; ++q) {
-        const T across = static_cast<T>(cells_that_count(columns, q, count_padding));
-        sum += gradients[std::int64_t{p} * dy.w + q] / (down * across);
+        const auto across = static_cast<Computed<T>>(cells_that_count(columns, q, count_padding));
+        sum += load(gradients[std::int64_t{p} * dy.w + q]) / (down * across);
       }
     }
     put(dx.at(n, 0)[i], sum, adds);
@@ -72,9 +72,13 @@ void average_pool_backward(Stream stream, const Windows& windows, bool count_pad
   });
 }
 
-template void average_pool_forward(Stream, const Windows&, bool, View<const float>, View<float>);
-template void average_pool_forward(Stream, const Windows&, bool, View<const double>, View<double>);
-template void average_pool_backward(Stream, const Windows&, bool, View<const float>, View<float>, bool);
-template void average_pool_backward(Stream, const Windows&, bool, View<const double>, View<double>, bool);
+#define LAMINA_AVERAGE_POOL(T)                                                              \
+  template void average_pool_forward(Stream, const Windows&, bool, View<const T>, View<T>); \
+  template void average_pool_backward(Stream, const Windows&, bool, View<const T>, View<T>, bool);
+LAMINA_AVERAGE_POOL(float)
+LAMINA_AVERAGE_POOL(double)
+LAMINA_AVERAGE_POOL(F16)
+LAMINA_AVERAGE_POOL(BF16)
+#undef LAMINA_AVERAGE_POOL
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

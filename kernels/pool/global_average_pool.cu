@@ -22,10 +22,10 @@ __global__ void global_average_pool_forward_kernel(View<const T> x, View<T> y) {
   for (std::int64_t i = first; i < planes; i += std::int64_t{gridDim.x} * warps) {
     const int n = static_cast<int>(i / x.c), c = static_cast<int>(i - std::int64_t{n} * x.c);
     const T* from = x.at(n, c);
-    T sum = 0;
-    for (std::int64_t at = lane; at < plane; at += lanes) sum += from[at];
+    Computed<T> sum = 0;
+    for (std::int64_t at = lane; at < plane; at += lanes) sum += load(from[at]);
     sum = reduce_warp(sum, Plus());
-    if (lane == 0) *y.at(n, c) = sum / static_cast<T>(plane);
+    if (lane == 0) store(*y.at(n, c), sum / static_cast<Computed<T>>(plane));
   }
 }
 
@@ -33,10 +33,10 @@ template <class T, int width>
 __global__ void global_average_pool_backward_kernel(Extent extent, View<const T> dy, View<T> dx, bool adds) {
   const auto plane = static_cast<unsigned>(dx.plane());
   for_each_pack<width>(extent, [&](int n, std::int64_t i) {
-    Pack<T, width> pack;
+    Loaded<T, width> pack;
     for (int k = 0; k < width; ++k) {
       const unsigned channel = (static_cast<unsigned>(i) + static_cast<unsigned>(k)) / plane;
-      pack.v[k] = *dy.at(n, static_cast<int>(channel)) / static_cast<T>(plane);
+      pack.v[k] = load(*dy.at(n, static_cast<int>(channel))) / static_cast<Computed<T>>(plane);
     }
     put_pack(dx.at(n, 0) + i, pack, adds);
   });
@@ -62,9 +62,13 @@ void global_average_pool_backward(Stream stream, View<const T> dy, View<T> dx, b
       dx);
 }
 
-template void global_average_pool_forward(Stream, View<const float>, View<float>);
-template void global_average_pool_forward(Stream, View<const double>, View<double>);
-template void global_average_pool_backward(Stream, View<const float>, View<float>, bool);
-template void global_average_pool_backward(Stream, View<const double>, View<double>, bool);
+#define LAMINA_GLOBAL_AVERAGE_POOL(T)                                        \
+  template void global_average_pool_forward(Stream, View<const T>, View<T>); \
+  template void global_average_pool_backward(Stream, View<const T>, View<T>, bool);
+LAMINA_GLOBAL_AVERAGE_POOL(float)
+LAMINA_GLOBAL_AVERAGE_POOL(double)
+LAMINA_GLOBAL_AVERAGE_POOL(F16)
+LAMINA_GLOBAL_AVERAGE_POOL(BF16)
+#undef LAMINA_GLOBAL_AVERAGE_POOL
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

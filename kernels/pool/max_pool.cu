@@ -23,7 +23,7 @@ __global__ void max_pool_forward_kernel(Rows rows, Columns columns, View<const T
     const T* plane = x.at(n, c);
     const Span h = rows.pixels(p), w = columns.pixels(q);
     const int begin_h = rows.begin(p), begin_w = columns.begin(q);
-    T largest = plane[std::int64_t{h.first} * x.w + w.first];
+    Computed<T> largest = load(plane[std::int64_t{h.first} * x.w + w.first]);
     int place = (h.first - begin_h) * columns.window() + w.first - begin_w;
     for (int r = 0; r < rows.window(); ++r) {
       const int row = begin_h + r;
@@ -31,7 +31,7 @@ __global__ void max_pool_forward_kernel(Rows rows, Columns columns, View<const T
       for (int s = 0; s < columns.window(); ++s) {
         const int column = begin_w + s;
         if (column < w.first || column >= w.last) continue;
-        const T value = plane[std::int64_t{row} * x.w + column];
+        const Computed<T> value = load(plane[std::int64_t{row} * x.w + column]);
         // Greater, or a NaN; a NaN stays, so that the first one wins.
         if (!(value <= largest) && largest == largest) {
           largest = value;
@@ -39,7 +39,7 @@ __global__ void max_pool_forward_kernel(Rows rows, Columns columns, View<const T
         }
       }
     }
-    y.at(n, 0)[i] = largest;
+    store(y.at(n, 0)[i], largest);
     if (places != nullptr) places[n * y.image() + i] = static_cast<Place>(place);
   });
 }
@@ -51,12 +51,12 @@ __global__ void max_pool_backward_kernel(Rows rows, Columns columns, View<const 
     const T* gradients = dy.at(n, c);
     const Place* winners = places + n * dy.image() + c * dy.plane();
     const Span p_range = rows.windows(h), q_range = columns.windows(w);
-    T sum = 0;
+    Computed<T> sum = 0;
     for (int p = p_range.first; p < p_range.last; ++p) {
       const int above = (h - rows.begin(p)) * columns.window();
       for (int q = q_range.first; q < q_range.last; ++q) {
         const std::int64_t window = std::int64_t{p} * dy.w + q;
-        if (static_cast<int>(winners[window]) == above + w - columns.begin(q)) sum += gradients[window];
+        if (static_cast<int>(winners[window]) == above + w - columns.begin(q)) sum += load(gradients[window]);
       }
     }
     put(dx.at(n, 0)[i], sum, adds);
@@ -93,6 +93,10 @@ LAMINA_MAX_POOL(float, std::uint8_t)
 LAMINA_MAX_POOL(float, std::int32_t)
 LAMINA_MAX_POOL(double, std::uint8_t)
 LAMINA_MAX_POOL(double, std::int32_t)
+LAMINA_MAX_POOL(F16, std::uint8_t)
+LAMINA_MAX_POOL(F16, std::int32_t)
+LAMINA_MAX_POOL(BF16, std::uint8_t)
+LAMINA_MAX_POOL(BF16, std::int32_t)
 #undef LAMINA_MAX_POOL
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

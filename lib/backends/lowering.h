@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "lamina/backend.h"
@@ -69,6 +70,11 @@ NormTail norm_tail(const Spec&);
 
 /// The unit of a batch norm whose ReLU is masked by x, or by y where something was added before it.
 Lowered norm_unit(const Spec&, NormTail);
+
+template <class... Ops>
+bool holds_any(const Op& op) {
+  return (std::holds_alternative<Ops>(op) || ...);
+}
 
 /// Whether an op has the pass, by its kind alone.
 bool has_pass(const Op&, Pass);

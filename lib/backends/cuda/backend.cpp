@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "common.h"
+#include "kernels/add.h"
 #include "lib/backends/half/half.h"
 #include "lib/backends/lowering.h"
 #include "lib/backends/unit_checks.h"
@@ -46,7 +47,11 @@ class CudaHalves final : public HalfUnits {
   explicit CudaHalves(Machine& machine) : machine_(machine), on_(launcher_of(machine)) {}
   std::string_view backend() const override { return on_.backend; }
   std::int64_t chunk_elements() const override { return gpu_chunk_elements; }
-  bool takes_halves(const Spec&) const override { return false; }
+  bool takes_halves(const Spec& spec) const override {
+    if (holds<Add>(spec.op)) return spec.x.size() <= most_addends;  // more are added up in y, which would round
+    return gpu_op_takes_halves(spec.op) ||
+           holds_any<MaxPool, AveragePool, GlobalAveragePool, BatchNorm, Concat, Slice>(spec.op);
+  }
   Lowered lower(const Spec& spec, const Choice& choice) override { return lower_in_one_type(spec, choice, machine_); }
   void convert(const Tensor& to, const Tensor& from) override { LAMINA_CUDA_SPACE::convert(to, from, on_); }
 

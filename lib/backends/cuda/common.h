@@ -47,6 +47,11 @@ decltype(auto) with_type(DType dtype, Function&& function) {
   return with_type(Machine::backend_name(), dtype, std::forward<Function>(function));
 }
 
+template <class Function>
+decltype(auto) with_storage(DType dtype, Function&& function) {
+  return with_storage(Machine::backend_name(), dtype, std::forward<Function>(function));
+}
+
 // One per op, each in the file of the op's name. `spec.op` holds the op; the algorithm's name is "direct" if there
 // is only one. They fill every vector of Lowered, one entry per x, and steps for the passes of spec.mode only.
 Lowered lower(const MaxPool&, const Spec&, const Choice&, Machine&);

@@ -20,6 +20,8 @@ Lowered lower_gpu_op(const Spec& spec, const Launcher& on) {
       spec.op);
 }
 
+bool gpu_op_takes_halves(const Op& op) { return holds_any<Relu, Sigmoid, Tanh, Clip, HardSwish, Silu>(op); }
+
 void convert(const Tensor& to, const Tensor& from, const Launcher& on) {
   const auto convert_by = [&]<class Half>(Half) {
     on.launch([&](Stream stream) {

@@ -46,6 +46,14 @@ decltype(auto) with_type(const std::string& backend, DType dtype, Function&& fun
   throw Unsupported(backend + ": no " + std::string(to_string(dtype)) + "; it computes in f32 and f64");
 }
 
+/// The same with the types of values in memory: halves are F16 and BF16.
+template <class Function>
+decltype(auto) with_storage(const std::string& backend, DType dtype, Function&& function) {
+  if (dtype == DType::f16) return function.template operator()<F16>();
+  if (dtype == DType::bf16) return function.template operator()<BF16>();
+  return with_type(backend, dtype, std::forward<Function>(function));
+}
+
 /// A step whose function launches kernels: function(stream, args).
 template <class Function>
 Lowered::Step launches(const Launcher& on, std::vector<Pass> passes, std::string algorithm, Function function,
@@ -96,6 +104,9 @@ Lowered lower(const ChannelShuffle&, const Spec&, const Launcher&);
 Lowered lower(const SoftmaxCrossEntropy&, const Spec&, const Launcher&);
 Lowered lower(const SigmoidCrossEntropy&, const Spec&, const Launcher&);
 Lowered lower(const Embedding&, const Spec&, const Launcher&);
+
+/// Whether kernels of this op, one of those above, read and write halves themselves.
+bool gpu_op_takes_halves(const Op&);
 
 /// The unit of a spec that has one of these ops. Throws Unsupported for any other.
 Lowered lower_gpu_op(const Spec&, const Launcher&);

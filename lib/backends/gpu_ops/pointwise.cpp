@@ -16,7 +16,7 @@ Lowered lower_pointwise(const Spec& spec, const Launcher& on, Reads reads, const
   Lowered unit = in_place_unit(spec);
   unit.backward_reads_x[0] = reads == Reads::x;
   unit.backward_reads_y = reads == Reads::y;
-  with_type(on.backend, spec.y.dtype, [&]<class T>() {
+  const auto emit = [&]<class T>() {
     add_launches(
         unit, spec, on,
         [f](Stream stream, const Args& args) {
@@ -28,7 +28,12 @@ Lowered lower_pointwise(const Spec& spec, const Launcher& on, Reads reads, const
           pointwise_backward(stream, f, elements<const T>(v), elements<const T>(args.dy), elements<T>(args.dx[0]),
                              adds);
         });
-  });
+  };
+  if constexpr (std::is_same_v<F, pointwise::HardSigmoid>) {
+    with_type(on.backend, spec.y.dtype, emit);  // its gradient is that of x: a rounded y may be 0 or 1
+  } else {
+    with_storage(on.backend, spec.y.dtype, emit);
+  }
   return unit;
 }
 

@@ -15,7 +15,7 @@ class HalfUnits {
   virtual std::string_view backend() const = 0;
   /// The elements of all widened values of a chunk, at most: so many stay in cache.
   virtual std::int64_t chunk_elements() const = 0;
-  /// Whether kernels of the backend read and write the unit's halves themselves.
+  /// Whether kernels of the backend read and write the unit's halves themselves. All its values have one type.
   virtual bool takes_halves(const Spec&) const = 0;
   /// Lowers a unit of f32, or one that takes halves. Error bounds are those of its arithmetic in f32.
   virtual Lowered lower(const Spec&, const Choice&) = 0;

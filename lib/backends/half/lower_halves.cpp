@@ -34,8 +34,8 @@ std::size_t wide_bytes(const Shape& shape) { return aligned(static_cast<std::siz
 struct Chunks {
   int count = 1, extent = 0;
 
-  Chunks(const Spec& spec, const HalfUnits& units) : extent(spec.y.shape.n) {
-    if (units.takes_halves(spec) || std::visit(NeedsAllImages{}, spec.op)) return;
+  Chunks(const Spec& spec, bool takes_halves, const HalfUnits& units) : extent(spec.y.shape.n) {
+    if (takes_halves || std::visit(NeedsAllImages{}, spec.op)) return;
     std::int64_t elements = 0;
     for (const TensorSpec& x : spec.x) elements += is_half(x.dtype) ? x.shape.count() : 0;
     elements += is_half(spec.y.dtype) ? spec.y.shape.count() : 0;
@@ -73,6 +73,10 @@ struct Chunks {
     bool operator()(const auto& /*an image at a time*/) const { return false; }
   };
 };
+
+bool has_one_type(const Spec& spec) {
+  return std::all_of(spec.x.begin(), spec.x.end(), [&](const TensorSpec& x) { return x.dtype == spec.y.dtype; });
+}
 
 /// The f32 unit of one chunk.
 Spec spec_of_chunk(const Spec& spec, const Chunks& chunks) {
@@ -291,8 +295,8 @@ Spec in_f32(Spec spec) {
 
 Lowered lower_halves(const Spec& spec, const Choice& choice, HalfUnits& units) {
   const std::string unit = std::string(units.backend()) + ": " + to_string(spec.op);
-  const bool takes_halves = units.takes_halves(spec);
-  const Chunks chunks(spec, units);
+  const bool takes_halves = has_one_type(spec) && units.takes_halves(spec) && !makes_y_again(spec.op, spec.y.dtype);
+  const Chunks chunks(spec, takes_halves, units);
   const Spec part_spec = spec_of_chunk(spec, chunks);
   const Choice left = choice_in_f32(unit, spec, part_spec, choice);
   const Lowered part = units.lower(takes_halves ? spec : part_spec, left);
@@ -316,7 +320,7 @@ Lowered lower_halves(const Spec& spec, const Choice& choice, HalfUnits& units) {
     lowered.dx_may_alias_dy[i] = part.dx_may_alias_dy[i] && same_type && same_gradient_pitch(spec, i);
     lowered.dx_is_dy[i] = part.dx_is_dy[i] && same_type;
   }
-  if (!takes_halves && makes_y_again(spec.op, spec.y.dtype) && spec.mode == Mode::training) {
+  if (makes_y_again(spec.op, spec.y.dtype) && spec.mode == Mode::training) {
     lowered.backward_reads_y = false;
     lowered.backward_reads_x[0] = true;
   }

@@ -56,7 +56,7 @@ Lowered lower(const Add&, const Spec& spec, const Choice&, Machine& machine) {
     adds[i] = adds_dx(spec, i);
   }
   unit.backward_reads_y = relu;
-  with_type(spec.y.dtype, [&]<class T>() {
+  with_storage(spec.y.dtype, [&]<class T>() {
     add_launches(
         unit, spec, machine, [relu](Stream stream, const Args& args) { forward<T>(stream, args, relu); },
         [adds, relu](Stream stream, const Args& args) { backward<T>(stream, args, adds, relu); });

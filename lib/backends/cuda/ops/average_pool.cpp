@@ -11,7 +11,7 @@ Lowered lower(const AveragePool& op, const Spec& spec, const Choice&, Machine& m
   Lowered unit = empty_unit(spec);
   unit.recompute_reads_x[0] = true;
   const Windows windows = windows_of(op, spec);
-  with_type(spec.y.dtype, [&]<class T>() {
+  with_storage(spec.y.dtype, [&]<class T>() {
     const auto forward = [windows, counts = op.count_padding](Stream stream, const Args& args) {
       average_pool_forward(stream, windows, counts, view<const T>(args.x[0]), view<T>(args.y));
     };

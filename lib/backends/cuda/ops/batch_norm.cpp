@@ -19,10 +19,10 @@ NormMask mask_of(NormTail tail) {
 
 template <class T>
 NormNumbers<T> numbers_of(const Args& args, const BatchNorm& op) {
-  return {.scale = args.w[0].as<const T>(),
-          .shift = args.w[1].as<const T>(),
-          .running_mean = args.state[0].as<T>(),
-          .running_variance = args.state[1].as<T>(),
+  return {.scale = args.w[0].as<const Computed<T>>(),
+          .shift = args.w[1].as<const Computed<T>>(),
+          .running_mean = args.state[0].as<Computed<T>>(),
+          .running_variance = args.state[1].as<Computed<T>>(),
           .epsilon = op.epsilon,
           .momentum = op.momentum};
 }
@@ -35,7 +35,7 @@ void apply(Stream stream, const Args& args, NormTail tail, const NormChannel<T>*
 
 template <class T>
 NormGradients<T> gradients_of(const Args& args, const Spec& spec) {
-  const auto dw = [&](std::size_t i) { return i < args.dw.size() ? args.dw[i].as<T>() : nullptr; };
+  const auto dw = [&](std::size_t i) { return i < args.dw.size() ? args.dw[i].as<Computed<T>>() : nullptr; };
   return {.dx = wanted(args, 0) ? view<T>(args.dx[0]) : View<T>(),
           .dother = wanted(args, 1) ? view<T>(args.dx[1]) : View<T>(),
           .adds_dx = adds_dx(spec, 0),
@@ -78,7 +78,7 @@ void emit_training(Lowered& unit, const Spec& spec, const BatchNorm& op, NormTai
   const auto backward = [spec, mask = mask_of(tail)](Stream stream, const Args& args) {
     const View<const T> y = mask == NormMask::from_y ? view<const T>(args.y) : View<const T>();
     batch_norm_backward(stream, mask, view<const T>(args.x[0]), y, view<const T>(args.dy),
-                        static_cast<const NormChannel<T>*>(args.saved), args.w[0].as<const T>(),
+                        static_cast<const NormChannel<T>*>(args.saved), args.w[0].as<const Computed<T>>(),
                         gradients_of<T>(args, spec), args.workspace);
   };
   unit.steps.push_back(launches(machine, {Pass::backward_params, Pass::backward_data}, "direct", backward,
@@ -91,7 +91,7 @@ Lowered lower(const BatchNorm& op, const Spec& spec, const Choice&, Machine& mac
   check_whole_batch("cuda", op);
   const NormTail tail = norm_tail(spec);
   Lowered unit = norm_unit(spec, tail);
-  with_type(spec.y.dtype, [&]<class T>() {
+  with_storage(spec.y.dtype, [&]<class T>() {
     if (spec.mode == Mode::inference) {
       emit_inference<T>(unit, spec, op, tail, machine);
     } else {

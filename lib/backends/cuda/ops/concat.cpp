@@ -37,7 +37,7 @@ void backward(Stream stream, const Args& args, const Spec& spec) {
 
 Lowered lower(const Concat&, const Spec& spec, const Choice&, Machine& machine) {
   Lowered unit = empty_unit(spec);
-  with_type(spec.y.dtype, [&]<class T>() {
+  with_storage(spec.y.dtype, [&]<class T>() {
     unit.steps.push_back(launches(machine, {Pass::forward}, "direct",
                                   [](Stream stream, const Args& args) { forward<T>(stream, args); }));
     if (spec.mode == Mode::inference) return;

@@ -9,7 +9,7 @@ namespace lamina::LAMINA_CUDA_SPACE {
 Lowered lower(const GlobalAveragePool&, const Spec& spec, const Choice&, Machine& machine) {
   Lowered unit = empty_unit(spec);
   unit.recompute_reads_x[0] = true;
-  with_type(spec.y.dtype, [&]<class T>() {
+  with_storage(spec.y.dtype, [&]<class T>() {
     const auto forward = [](Stream stream, const Args& args) {
       global_average_pool_forward(stream, view<const T>(args.x[0]), view<T>(args.y));
     };

@@ -39,7 +39,7 @@ Lowered lower(const MaxPool& op, const Spec& spec, const Choice&, Machine& machi
   Lowered unit = empty_unit(spec);
   unit.recompute_reads_x[0] = true;
   const Windows windows = windows_of(op, spec);
-  with_type(spec.y.dtype, [&]<class T>() {
+  with_storage(spec.y.dtype, [&]<class T>() {
     if (std::int64_t{windows.R} * windows.S <= 256) {
       emit_steps<T, std::uint8_t>(unit, spec, windows, machine);
     } else {

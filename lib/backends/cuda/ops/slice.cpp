@@ -21,8 +21,8 @@ void backward(Stream stream, const Args& args, const Slice& op, bool adds) {
   const Tensor inside = channels_of(dx, op.first, op.channels);
   if (!adds) {
     const int end = op.first + op.channels;
-    fill(stream, view<T>(channels_of(dx, 0, op.first)), T(0));
-    fill(stream, view<T>(channels_of(dx, end, dx.shape.c - end)), T(0));
+    fill(stream, view<T>(channels_of(dx, 0, op.first)), 0);
+    fill(stream, view<T>(channels_of(dx, end, dx.shape.c - end)), 0);
   }
   if (adds || !same_place(inside, args.dy)) copy(stream, view<const T>(args.dy), view<T>(inside), adds);
 }
@@ -31,7 +31,7 @@ void backward(Stream stream, const Args& args, const Slice& op, bool adds) {
 
 Lowered lower(const Slice& op, const Spec& spec, const Choice&, Machine& machine) {
   Lowered unit = empty_unit(spec);
-  with_type(spec.y.dtype, [&]<class T>() {
+  with_storage(spec.y.dtype, [&]<class T>() {
     unit.steps.push_back(launches(machine, {Pass::forward}, "direct",
                                   [op](Stream stream, const Args& args) { forward<T>(stream, args, op); }));
     if (spec.mode == Mode::inference) return;
