@@ -42,10 +42,12 @@ std::vector<Case> kernel_cases() {
       {"LSTM, four images a block", Lstm{.hidden = 2}, {{265, 1, 2, 1}}},
       {"LSTM of ids", Lstm{.hidden = 9, .steps = Steps::last, .reverse = true, .vocabulary = 6}, {{2, 1, 5, 1}}},
       {"concat", Concat{}, {x, {2, 3, 7, 9}}},
+      {"concat in packs", Concat{}, {{2, 4, 4, 6}, {2, 2, 4, 6}}},
       {"slice", Slice{.first = 1, .channels = 3}, {x}},
+      {"slice in packs", Slice{.first = 2, .channels = 2}, {{2, 4, 4, 6}}},
   };
   // In packs where images follow one another, singly, and in packs by plane.
-  for (const Shape& shape : {x, Shape{1, 3, 7, 9}, Shape{2, 4, 6, 6}}) {
+  for (const Shape& shape : {x, Shape{1, 3, 7, 9}, Shape{2, 4, 4, 6}}) {
     for (const Op& op : std::vector<Op>{Relu{}, Sigmoid{}, Tanh{}, Clip{.low = -0.5, .high = 1}, HardSigmoid{},
                                         HardSwish{}, Silu{}, Dropout{}, GlobalAveragePool{}, BatchNorm{}})
       all.push_back({"by element", op, {shape}});
