@@ -29,6 +29,7 @@ namespace {
 
 constexpr auto pause = std::chrono::microseconds(20);
 constexpr int most = std::numeric_limits<int>::max();  // numbers or bytes of one call
+constexpr std::int64_t piece = 1 << 18;  // of a long sum: some pieces are added while others are on their way
 
 int of_one_call(std::size_t count) {
   if (count <= most) return static_cast<int>(count);
@@ -60,7 +61,7 @@ class Mpi final : public Communicator {
                         "; train on the backend eigen");
     device.synchronize();
     for (auto* at = static_cast<std::byte*>(data); count > 0;) {
-      const int part = static_cast<int>(std::min<std::int64_t>(count, most));
+      const int part = static_cast<int>(std::min(count, piece));
       start("a sum of " + std::to_string(part) + " numbers", [at, part, dtype](MPI_Request* request) {
         return MPI_Iallreduce(MPI_IN_PLACE, at, part, dtype == DType::f32 ? MPI_FLOAT : MPI_DOUBLE, MPI_SUM,
                               MPI_COMM_WORLD, request);
