@@ -1,12 +1,14 @@
-// A training by ranks of which one fails. usage: rank_child throws|hangs|errs|runs
+// A training by ranks of which one fails. usage: rank_child throws|hangs|errs, or rank_child goes-on CHECKPOINT EPOCHS
 // `throws`: rank 1 throws in its fourth batch. `hangs`: it stops there. `errs`: a parameter of it is NaN from there on.
-// `runs`: all run until they are killed.
+// `goes-on`: trains from the checkpoint on, which is written after every update; rank 0 prints how many updates there
+// were at first and after each batch, and at the end the loss of every epoch.
 
 #include <unistd.h>
 
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -18,24 +20,52 @@
 
 using namespace lamina;
 
+namespace {
+
+template <class... Values>
+void say(const char* format, Values... values) {
+  std::printf(format, values...);
+  std::fflush(stdout);
+}
+
+void go_on(Communicator& ranks, const Graph& graph, Backend& backend, const Source& source, char** arguments) {
+  TrainerOptions options{.checkpoint = arguments[0], .checkpoint_updates = 1, .communicator = &ranks};
+  options.plan.dtype = DType::f64;
+  const auto tell = [&](const char* what, std::uint64_t updates) {
+    if (ranks.rank() == 0) say("%s %llu\n", what, static_cast<unsigned long long>(updates));
+  };
+  options.after_batch = [&](const Progress& at) { tell("updates", at.updates); };
+  Trainer trainer(graph, backend, source, options);
+  tell("begins at", trainer.plan().updates());
+  say("pid %d\n", static_cast<int>(getpid()));
+  for (const EpochResult& epoch : trainer.train(std::atoi(arguments[1])))
+    if (ranks.rank() == 0) say("loss %.17g\n", epoch.training.loss);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
   const auto ranks = make_communicator("mpi", {.limit_seconds = 2});
   try {
     const auto backend = make_backend("eigen", {.threads = 1, .instruction_set = "generic"});
     const auto source = test::digits(100, 1);
+    const Graph graph = test::small_network(8 / ranks->size());
+    if (mode == "goes-on" && argc == 4) {
+      go_on(*ranks, graph, *backend, *source, argv + 2);
+      return 0;
+    }
     TrainerOptions options{.communicator = ranks.get()};
     Plan* plan = nullptr;
     options.after_batch = [&](const Progress& at) {
       if (at.epoch > 0 || at.batch != 4) return;
-      std::printf("pid %d\n", static_cast<int>(getpid()));
-      std::fflush(stdout);
+      say("pid %d\n", static_cast<int>(getpid()));
       if (mode == "throws" && ranks->rank() == 1) throw std::runtime_error("the disk is full");
       if (mode == "hangs" && ranks->rank() == 1) std::this_thread::sleep_for(std::chrono::hours(1));
       if (mode == "errs" && ranks->rank() == 1)
         upload(backend->device(), plan->parameter("fc.bias"), std::vector<float>(10, NAN));
     };
-    Trainer trainer(test::small_network(4), *backend, *source, options);
+    Trainer trainer(graph, *backend, *source, options);
     plan = &trainer.plan();
     trainer.train(1 << 30);
   } catch (const std::exception& error) {

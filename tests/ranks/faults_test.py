@@ -1,10 +1,12 @@
-"""Ranks of which one throws, hangs, computes a NaN or is killed: all end within seconds, and the cause is printed.
+"""Ranks of which one throws, hangs, computes a NaN or is killed: all end within seconds, and the cause is printed. After
+each kill the run goes on from its checkpoint, with the same number of ranks or another, and ends as one without kills.
 
-usage: faults_test.py CHILD MPIEXEC
+usage: faults_test.py CHILD MPIEXEC [KILLS]
 """
 
 import os
 import pathlib
+import random
 import re
 import signal
 import subprocess
@@ -13,7 +15,8 @@ import tempfile
 import time
 
 CHILD, MPIEXEC = sys.argv[1:3]
-SECONDS = 10  # two of them are the child's limit
+KILLS = int(sys.argv[3]) if len(sys.argv) > 3 else 4
+SECONDS = 5  # two of them are the child's limit
 
 
 def runs(pid):
@@ -24,33 +27,38 @@ def runs(pid):
         return False
 
 
-def pids_in(text):
-    return [int(pid) for pid in re.findall(r"^pid (\d+)$", text, re.M)]
+def numbers(word, text):
+    return [int(number) for number in re.findall(rf"^{word} (\d+)$", text, re.M)]
 
 
-def run(mode, at_pids=lambda pids: None):
+def start(ranks, arguments, said):
+    return subprocess.Popen([MPIEXEC, "-n", str(ranks), CHILD, *arguments], stdout=said, stderr=said)
+
+
+def run(arguments, ranks=2, at_pids=lambda pids: None):
+    """What they print, and the seconds until all had ended since all had begun, of ranks that must fail."""
     with tempfile.NamedTemporaryFile() as said:
         path = pathlib.Path(said.name)
-        process = subprocess.Popen([MPIEXEC, "-n", "2", CHILD, mode], stdout=said, stderr=said)
+        process = start(ranks, arguments, said)
         pids, begun = [], time.monotonic()
-        while len(pids) < 2 and process.poll() is None and time.monotonic() - begun < 60:
+        while len(pids) < ranks and process.poll() is None and time.monotonic() - begun < 60:
             time.sleep(0.05)
-            pids = pids_in(path.read_text())
-        begun = time.monotonic()
+            pids = numbers("pid", path.read_text())
         at_pids(pids)
+        begun = time.monotonic()
         try:
             process.wait(SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
         text = path.read_text()
-        pids = pids_in(text)
+        pids = numbers("pid", text)
     while any(map(runs, pids)) and time.monotonic() - begun < SECONDS:
         time.sleep(0.1)
+    seconds = time.monotonic() - begun
     alive = [pid for pid in pids if runs(pid)]
-    if process.returncode == 0 or len(pids) != 2 or alive:
-        sys.exit(f"{mode}: status {process.returncode}, ranks {pids}, of them alive {alive}:\n{text}")
-    print(f"{mode}: ended after {time.monotonic() - begun:.1f} s")
-    return text
+    if process.returncode in (0, -signal.SIGKILL) or len(pids) != ranks or alive:
+        sys.exit(f"{arguments}: status {process.returncode}, ranks {pids}, of them alive {alive}:\n{text}")
+    return text, seconds
 
 
 def wants(mode, pattern, text):
@@ -58,8 +66,45 @@ def wants(mode, pattern, text):
         sys.exit(f"{mode}: no {pattern!r} in\n{text}")
 
 
-wants("throws", r"rank 1 of 2: the disk is full", run("throws"))
-wants("hangs", r"rank 0 of 2: communicator mpi: waited 2 s for a sum of \d+ numbers", run("hangs"))
-wants("errs", r"rank 1 of 2: the loss of batch 5 of epoch 1 is nan", run("errs"))
-for victim in (0, 1):
-    wants("runs", r"(?i)killed|signal 9", run("runs", lambda pids: os.kill(pids[victim], signal.SIGKILL)))
+def losses(ranks, checkpoint, epochs):
+    """Of a run that is left alone, from the checkpoint on."""
+    ended = subprocess.run([MPIEXEC, "-n", str(ranks), CHILD, "goes-on", checkpoint, str(epochs)],
+                           capture_output=True, text=True)
+    if ended.returncode != 0:
+        sys.exit(f"a run to {epochs} epochs: status {ended.returncode}\n{ended.stdout}{ended.stderr}")
+    return [float(loss) for loss in re.findall(r"^loss (\S+)$", ended.stdout, re.M)]
+
+
+def kill(folder, chance):
+    """Kills one of two or four ranks again and again, each time somewhere else."""
+    checkpoint, done, slowest = f"{folder}/killed", 0, 0
+
+    def kill_one(pids):
+        time.sleep(chance.uniform(0, 0.4))
+        os.kill(chance.choice(pids), signal.SIGKILL)
+
+    for number in range(KILLS):
+        ranks = 2 if number % 3 < 2 else 4
+        text, seconds = run(["goes-on", checkpoint, str(1 << 30)], ranks, kill_one)
+        slowest = max(slowest, seconds)
+        wants("goes-on", r"(?i)killed|signal 9", text)
+        begins = numbers("begins at", text)
+        if begins != [max(done, begins[0])]:
+            sys.exit(f"kill {number}: {done} updates were in the checkpoint, and it began at {begins}:\n{text}")
+        done = max(begins + numbers("updates", text))
+    epochs = done // 13 + 2  # of 13 updates
+    killed, straight = losses(2, checkpoint, epochs), losses(1, f"{folder}/straight", epochs)
+    if len(killed) != epochs or any(abs(a - b) > 1e-9 * b for a, b in zip(killed, straight, strict=True)):
+        sys.exit(f"after the kills the epochs have the losses {killed}, and without {straight}")
+    print(f"{KILLS} kills in {done} updates; all ranks ended within {slowest:.1f} s, and {epochs} epochs have the losses "
+          "of a run without kills")
+
+
+for mode, pattern in (("throws", r"rank 1 of 2: the disk is full"),
+                      ("hangs", r"rank 0 of 2: communicator mpi: waited 2 s for a sum of \d+ numbers"),
+                      ("errs", r"rank 1 of 2: the loss of batch 5 of epoch 1 is nan")):
+    text, seconds = run([mode])
+    wants(mode, pattern, text)
+    print(f"{mode}: ended after {seconds:.1f} s")
+with tempfile.TemporaryDirectory() as folder:
+    kill(folder, random.Random(KILLS))
