@@ -1,7 +1,7 @@
 // A training by ranks of which one fails. usage: rank_child throws|hangs|errs, or rank_child goes-on CHECKPOINT EPOCHS
 // `throws`: rank 1 throws in its fourth batch. `hangs`: it stops there. `errs`: a parameter of it is NaN from there on.
-// `goes-on`: trains from the checkpoint on, which is written after every update; rank 0 prints how many updates there
-// were at first and after each batch, and at the end the loss of every epoch.
+// `goes-on`: trains from the checkpoint on, which is written after every update; rank 0 prints how many updates
+// the file has at first and after each one, and at the end the loss of every epoch.
 
 #include <unistd.h>
 
@@ -34,7 +34,12 @@ void go_on(Communicator& ranks, const Graph& graph, Backend& backend, const Sour
   const auto tell = [&](const char* what, std::uint64_t updates) {
     if (ranks.rank() == 0) say("%s %llu\n", what, static_cast<unsigned long long>(updates));
   };
-  options.after_batch = [&](const Progress& at) { tell("updates", at.updates); };
+  std::uint64_t updates = 0;
+  options.after_batch = [&](const Progress& at) {
+    updates = at.updates;
+    if (at.batch < at.batches) tell("updates", updates);  // after the last one the file is not written yet
+  };
+  options.after_epoch = [&](const EpochResult&) { tell("updates", updates); };
   Trainer trainer(graph, backend, source, options);
   tell("begins at", trainer.plan().updates());
   say("pid %d\n", static_cast<int>(getpid()));
