@@ -155,7 +155,8 @@ TEST_CASE("whole numbers keep f32 through slices and joins, and what is computed
   Graph graph("mixed");
   const Value both = graph.input({2, 2, 4, 1}, "both");
   const Value words = embedding(slice(both, "ids", {.first = 0, .channels = 1}), "words", {9, 3});
-  const Value x = relu(concat({words, slice(both, "rest", {.first = 1, .channels = 1})}, "x"), "relu");
+  const Value rest = relu(slice(both, "rest", {.first = 1, .channels = 1}), "positive");
+  const Value x = relu(concat({words, rest}, "x"), "relu");
   const Value scores = fully_connected(x, "fc", {.outputs = 4});
   const Value labels = graph.input({2, 1, 1, 1}, "labels");
   add(softmax_cross_entropy(scores, labels, "loss"), softmax_cross_entropy(scores, labels, "again"), "sum");
