@@ -153,7 +153,7 @@ void add_processor(CLI::App& app, BackendSettings& backends) {
       ->check(CLI::Range(0, most_backend_threads))
       ->group(what);
   app.add_option("--instruction_set", backends.instruction_set,
-                 "Instruction set of eigen: generic, x86-64-v3, x86-64-v4; default: the fastest here")
+                 "Instruction set of eigen: generic, x86-64-v3, x86-64-v4, x86-64-v4-bf16; default: the fastest")
       ->group(what);
   app.add_option("--choice_cache", backends.choice_cache,
                  "File that measured choices are kept in and taken from: the instruction set of eigen and, with "

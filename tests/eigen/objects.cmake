@@ -1,13 +1,22 @@
 # What the objects of the ops, compiled for several instruction sets, may show a linker; and what the others may hold.
-# usage: cmake -DNM=... -DREADELF=... -DJOINED=<objects> -P objects.cmake
+# usage: cmake -DNM=... -DREADELF=... -DOBJDUMP=... -DJOINED=<objects> -P objects.cmake
 #        cmake -DOBJDUMP=... -DPLAIN=<objects> -P objects.cmake
 cmake_minimum_required(VERSION 3.25)
 
 # One symbol each, and of this backend they want the thread pool alone: whatever else they named would be another set's.
 foreach(object IN LISTS JOINED)
   execute_process(COMMAND ${NM} --defined-only --extern-only ${object} OUTPUT_VARIABLE shown COMMAND_ERROR_IS_FATAL ANY)
-  if(NOT shown MATCHES "^[0-9a-f]+ [DR] _ZN6lamina5eigen[0-9]+instruction_set_[a-z0-9_]+E\n$")
+  if(NOT shown MATCHES "^[0-9a-f]+ [DR] _ZN6lamina5eigen[0-9]+(instruction_set|pair_kernels)_[a-z0-9_]+E\n$")
     message(SEND_ERROR "${object} shows more, or less, than its set:\n${shown}")
+  endif()
+  # Of AVX-512 BF16 there is vdpbf16ps, in its own object.
+  execute_process(COMMAND ${OBJDUMP} --disassemble --no-show-raw-insn ${object}
+                  COMMAND grep -cE "vdpbf16ps|vcvtne2?ps2bf16"
+                  OUTPUT_VARIABLE bf16 OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(object MATCHES "avx512_bf16" AND bf16 EQUAL 0)
+    message(SEND_ERROR "${object} lacks the instruction that it is for")
+  elseif(NOT object MATCHES "avx512_bf16" AND NOT bf16 EQUAL 0)
+    message(SEND_ERROR "${object} has instructions of AVX-512 BF16")
   endif()
   execute_process(COMMAND ${NM} --undefined-only ${object} OUTPUT_VARIABLE wanted COMMAND_ERROR_IS_FATAL ANY)
   string(REGEX MATCHALL "_ZNK?6lamina5eigen[^\n]*" wanted "${wanted}")

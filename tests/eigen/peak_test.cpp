@@ -47,10 +47,16 @@ double slowly(std::int64_t steps, float, float) {
 }  // namespace
 
 TEST_CASE("sums in registers take one multiply-add each per step, on every instruction set") {
-  for (const eigen::InstructionSet* set : sets_here()) {
+  std::vector<const eigen::InstructionSet*> sets = sets_here();
+  for (const eigen::InstructionSet* set : pair_sets_here()) sets.push_back(set);
+  for (const eigen::InstructionSet* set : sets) {
     INFO(set->name);
     check_count(set->sums<float>());
     check_count(set->sums<double>());
+    if (set->pairs == nullptr) continue;
+    const eigen::RegisterSums<float>& pairs = set->pairs->sums;
+    for (const int steps : {1, 7, 1000})
+      CHECK(pairs.total(steps, 1, 1) - pairs.total(0, 1, 1) == steps * static_cast<double>(pairs.count));
   }
 }
 

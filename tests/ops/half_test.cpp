@@ -36,7 +36,7 @@ void check_chunks(const Case& c, double tolerance) {
                half = *make_spec(backend(), c, {.dtype = dtype});
     Feed feed;
     for (const TensorSpec& x : wide.x) feed.x.push_back(rounded(normal(x.shape, 1), dtype));
-    for (const TensorSpec& w : wide.w) feed.w.push_back(normal(w.shape, 2));
+    for (const TensorSpec& w : wide.w) feed.w.push_back(rounded(normal(w.shape, 2), dtype));
     for (const TensorSpec& state : wide.state) feed.state.push_back(absolute(normal(state.shape, 3)));
     feed.dy = rounded(normal(wide.y.shape, 4), dtype);
     feed.dx.resize(feed.x.size());

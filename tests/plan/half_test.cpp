@@ -258,9 +258,12 @@ TEST_CASE("logits and gradients in half precision err as if every value were rou
       INFO(graph.name() << " in " << to_string(dtype) << ": errors " << output << " and " << gradients
                         << ", of the model " << model_output << " and " << model_gradients
                         << ", of a value in the wrong type " << wrong_gradients);
+      // Products of pairs round weights, too: as much again, independently.
+      const bool pairs = dtype == DType::bf16 && backend().describe().find("-bf16") != std::string::npos;
+      const double most = pairs ? 1.5 * std::sqrt(2.0) : 1.5;
       CHECK(model_output > 0);
-      CHECK(output < 1.5 * model_output);
-      CHECK(gradients < 1.5 * model_gradients);
+      CHECK(output < most * model_output);
+      CHECK(gradients < most * model_gradients);
       CHECK(wrong_gradients > 5 * model_gradients);
     }
 }

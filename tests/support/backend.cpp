@@ -30,6 +30,11 @@ std::string tested_backend(const std::string& otherwise) {
 }
 
 std::shared_ptr<Backend> make_named(const std::string& name, const BackendOptions& options) {
+  if (name == "eigen-pairs") {
+    BackendOptions twin = options;
+    twin.instruction_set = "x86-64-v4-bf16-twin";
+    return make_backend("eigen", twin);
+  }
   if (name != "cuda-host-closed") return make_backend(name, options);
   auto inner = make_backend("cuda-host", options);
 #if defined(LAMINA_TEST_CLOSED)

@@ -76,7 +76,11 @@ std::string EigenBackend::describe() {
 }
 
 std::vector<std::string> EigenBackend::algorithms(const Spec& spec, Pass pass) const {
-  if (has_algorithms(spec.op)) return context_.set.algorithms(in_f32(spec), pass);
+  if (has_algorithms(spec.op)) {
+    std::vector<std::string> names = context_.set.algorithms(in_f32(spec), pass);
+    if (!names.empty() && pairs_.takes(spec)) names.emplace_back(bf16_gemm_name);
+    return names;
+  }
   if (!holds<Input>(spec.op) && has_pass(spec.op, pass)) return {"direct"};
   return {};
 }
@@ -88,7 +92,7 @@ bool EigenBackend::fuses(const Spec& spec, const Node& next, int) const {
 
 Lowered EigenBackend::lower(const Spec& spec, const Choice& choice) {
   check_spec(spec, choice);
-  Lowered lowered = has_halves(spec) ? lower_halves(spec, choice, halves_) : context_.set.lower(spec, choice, context_);
+  Lowered lowered = has_halves(spec) ? pairs_.lower(spec, choice) : context_.set.lower(spec, choice, context_);
   if (!has_algorithms(spec.op)) check_direct("eigen", spec, choice, lowered);
   return lowered;
 }

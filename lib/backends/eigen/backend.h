@@ -2,6 +2,7 @@
 // The backend "eigen": every op on the host, in f32 and f64, and in f32 on values of f16 and bf16, on dense or pitched
 // nchw tensors, by its own threads.
 
+#include "lib/backends/eigen/pair_units.h"
 #include "lib/backends/eigen/runtime/common.h"
 #include "lib/backends/half/half.h"
 #include "lib/device/host/host_device.h"
@@ -52,6 +53,7 @@ class EigenBackend final : public Backend {
   Pool pool_;
   Context context_;
   EigenHalves halves_{context_};
+  PairUnits pairs_{context_, halves_};
   HostDevice device_;
 };
 

@@ -13,11 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "half.h"
+#include "chunks.h"
 #include "lamina/error.h"
 #include "lib/backends/lowering.h"
 #include "lib/support/float16.h"
-#include "lib/support/one_of.h"
 #include "lib/support/rounding.h"
 #include "lib/support/scratch_allocator.h"
 #include "lib/support/shortest.h"
@@ -28,63 +27,8 @@
 namespace lamina {
 namespace {
 
-std::size_t wide_bytes(const Shape& shape) { return aligned(static_cast<std::size_t>(shape.count()) * sizeof(float)); }
-
-/// The parts that a unit is computed in: each has `extent` images.
-struct Chunks {
-  int count = 1, extent = 0;
-
-  Chunks(const Spec& spec, bool takes_halves, const HalfUnits& units) : extent(spec.y.shape.n) {
-    if (takes_halves || std::visit(NeedsAllImages{}, spec.op)) return;
-    std::int64_t elements = 0;
-    for (const TensorSpec& x : spec.x) elements += is_half(x.dtype) ? x.shape.count() : 0;
-    elements += is_half(spec.y.dtype) ? spec.y.shape.count() : 0;
-    const int all = extent;
-    while (extent > 1 && (all % extent != 0 || elements / all * extent > units.chunk_elements())) --extent;
-    count = all / extent;
-  }
-
-  Shape shape(Shape all) const {
-    if (count > 1) all.n = extent;
-    return all;
-  }
-
-  /// The part of a value or a gradient that belongs to chunk k.
-  Tensor part(Tensor tensor, int k) const {
-    tensor.shape = shape(tensor.shape);
-    const std::int64_t image = tensor.pitch * (tensor.layout == Layout::nhwc ? tensor.shape.plane() : 1);
-    if (tensor)
-      tensor.data = tensor.as<std::byte>() + k * extent * image * static_cast<std::int64_t>(size_of(tensor.dtype));
-    return tensor;
-  }
-
-  /// A block of so many bytes for each chunk, one after the other: of all, and of chunk k.
-  std::size_t all_blocks(std::size_t bytes) const { return static_cast<std::size_t>(count) * aligned(bytes); }
-  static void* block(void* all, std::size_t bytes, int k) {
-    return all == nullptr ? nullptr : static_cast<std::byte*>(all) + static_cast<std::size_t>(k) * aligned(bytes);
-  }
-
- private:
-  struct NeedsAllImages {
-    bool operator()(
-        const OneOf<SoftmaxCrossEntropy, SigmoidCrossEntropy, BatchNorm, Dropout, Embedding, Lstm> auto&) const {
-      return true;
-    }
-    bool operator()(const auto& /*an image at a time*/) const { return false; }
-  };
-};
-
 bool has_one_type(const Spec& spec) {
   return std::all_of(spec.x.begin(), spec.x.end(), [&](const TensorSpec& x) { return x.dtype == spec.y.dtype; });
-}
-
-/// The f32 unit of one chunk.
-Spec spec_of_chunk(const Spec& spec, const Chunks& chunks) {
-  Spec part = spec;
-  const auto cut = [&](TensorSpec& tensor) { tensor.shape = chunks.shape(tensor.shape); };
-  std::for_each(part.x.begin(), part.x.end(), cut);
-  cut(part.y);
-  return in_f32(std::move(part));
 }
 
 /// Whether backward compares y with numbers at which it rounds to the other side: then it makes y again from x instead.
@@ -233,15 +177,6 @@ class HalfKernel final : public Kernel {
   Args part_;  // of the chunk that runs: a pass allocates nothing
 };
 
-/// The bound of a step on halves, from that of its kernel. All bounds are relative to the sum of |terms|.
-///
-/// The numbers that are read are exact. What is written is rounded once, by at most u of itself: (1 + e)(1 + u) - 1.
-/// A parameter's gradient stays in f32, and is added up over the chunks: a rounding for each but the first.
-double half_error(double error, const Lowered::Step& step, DType values, int chunks) {
-  if (!step.covers(Pass::backward_params)) return error + (1 + error) * unit_roundoff(values);
-  return error + (1 + error) * (chunks - 1) * unit_roundoff(DType::f32) * 1.01;  // 1.01: the higher powers
-}
-
 DType half_type(const Spec& spec) {
   for (const TensorSpec& x : spec.x)
     if (is_half(x.dtype)) return x.dtype;
@@ -276,6 +211,20 @@ Lowered lower_later(Spec part, const Lowered& first, Choice choice, HalfUnits& u
 }
 
 }  // namespace
+
+/// The f32 unit of one chunk.
+Spec spec_of_chunk(const Spec& spec, const Chunks& chunks) {
+  Spec part = spec;
+  const auto cut = [&](TensorSpec& tensor) { tensor.shape = chunks.shape(tensor.shape); };
+  std::for_each(part.x.begin(), part.x.end(), cut);
+  cut(part.y);
+  return in_f32(std::move(part));
+}
+
+double half_error(double error, const Lowered::Step& step, DType values, int chunks) {
+  if (!step.covers(Pass::backward_params)) return error + (1 + error) * unit_roundoff(values);
+  return error + (1 + error) * (chunks - 1) * unit_roundoff(DType::f32) * 1.01;  // 1.01: the higher powers
+}
 
 bool has_halves(const Spec& spec) {
   return is_half(spec.y.dtype) ||

@@ -198,7 +198,7 @@ struct BackendOptions {
   int device = 0;   ///< which of the backend's devices, counted from 0
   std::size_t memory_limit = std::numeric_limits<std::size_t>::max();  ///< bytes; beyond it, OutOfMemory
   std::string choice_cache{};     ///< file of measured choices, also of instruction sets; empty: none
-  std::string instruction_set{};  ///< eigen: "generic", "x86-64-v3", "x86-64-v4"; empty: the fastest here
+  std::string instruction_set{};  ///< eigen: docs/backends.md lists them; empty: the fastest here
 };
 
 /// Translates units into kernels for one device. The constructor touches no device and opens no library; the first call

@@ -14,7 +14,6 @@
 #include "conv.h"
 #include "few_channels.h"
 #include "lib/backends/eigen/gemm/column_product.h"
-#include "lib/backends/eigen/micro_kernels/kernels_6x2.h"
 #include "strided_data_gradient.h"
 #include "subpixel.h"
 #include "weight_gradient_product.h"
@@ -111,7 +110,8 @@ double im2col_gemm_error(const ConvProblem& c, DType dtype, Pass pass, const Con
     switch (pass) {
       case Pass::forward: return ColumnProduct<T>::roundings(c.group_channels(), taps);
       case Pass::backward_params:
-        return WeightGradientProduct<T>(c, forward_columns(c), context.pool.threads(), kernels_6x2<T>()).roundings();
+        return WeightGradientProduct<T>(c, forward_columns(c), context.pool.threads(), context.set.kernels_6x2<T>())
+            .roundings();
       default: return data_roundings<T>(c);
     }
   });
@@ -120,7 +120,7 @@ double im2col_gemm_error(const ConvProblem& c, DType dtype, Pass pass, const Con
 
 Lowered::Step im2col_gemm_step(const ConvProblem& problem, DType dtype, Pass pass, const Context& context) {
   return with_type(dtype, [&]<class T>() {
-    const MicroKernels<T>& kernels = kernels_6x2<T>();
+    const MicroKernels<T>& kernels = context.set.kernels_6x2<T>();
     switch (pass) {
       case Pass::forward: return forward_step<T>(problem, context.pool, kernels);
       case Pass::backward_params: return backward_params_step<T>(problem, context.pool, kernels);

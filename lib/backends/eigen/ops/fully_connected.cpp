@@ -11,7 +11,6 @@
 
 #include "lib/backends/eigen/conv/conv.h"
 #include "lib/backends/eigen/gemm/gemm.h"
-#include "lib/backends/eigen/micro_kernels/kernels_6x2.h"
 
 namespace lamina::eigen {
 namespace {
@@ -276,7 +275,7 @@ void FullyConnectedProduct<T>::backward_params(const Args& args, Pool& pool) con
 template <class T>
 const MicroKernels<T>& kernels_of(const ConvProblem& problem, Pass pass, const Context& context) {
   constexpr int few_images = 64;
-  return pass != Pass::forward && problem.x.n <= few_images ? context.set.kernels<T>() : kernels_6x2<T>();
+  return pass != Pass::forward && problem.x.n <= few_images ? context.set.kernels<T>() : context.set.kernels_6x2<T>();
 }
 
 Lowered::Step gemm_step(const ConvProblem& problem, DType dtype, Pass pass, const Context& context) {

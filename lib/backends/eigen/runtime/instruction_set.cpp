@@ -19,6 +19,7 @@ namespace lamina::eigen {
 
 // Each is the one symbol of an object, or of a joined object, of ops.
 extern const InstructionSet instruction_set_generic, instruction_set_x86_64_v3, instruction_set_x86_64_v4;
+extern const PairKernels pair_kernels_avx512_bf16, pair_kernels_plain;
 
 namespace {
 
@@ -39,16 +40,24 @@ constexpr const char* build = "lamina " LAMINA_VERSION ", " LAMINA_COMPILER;
 constexpr const char* build = "lamina " LAMINA_VERSION ", " LAMINA_COMPILER ", not optimised";
 #endif
 
-// Widest first.
-constexpr const InstructionSet* sets[] = {
 #if defined(LAMINA_WITH_X86_64_V4)
-    &instruction_set_x86_64_v4,
+/// The set x86-64-v4 with products of pairs.
+InstructionSet with_pairs(const char* name, const PairKernels& pairs) {
+  InstructionSet set = instruction_set_x86_64_v4;
+  set.name = name;
+  set.pairs = &pairs;
+  return set;
+}
+
+const InstructionSet& bf16_set() {
+  static const InstructionSet set = with_pairs("x86-64-v4-bf16", pair_kernels_avx512_bf16);
+  return set;
+}
+const InstructionSet& twin_of_bf16_set() {
+  static const InstructionSet set = with_pairs("x86-64-v4-bf16-twin", pair_kernels_plain);
+  return set;
+}
 #endif
-#if defined(LAMINA_WITH_X86_64_V3)
-    &instruction_set_x86_64_v3,
-#endif
-    &instruction_set_generic,
-};
 
 #if defined(__x86_64__)
 /// Whether all these bits of register c are set in the processor's answer.
@@ -69,13 +78,15 @@ bool has(unsigned leaf, unsigned bits) {
   return runs_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
+
+[[maybe_unused]] bool runs_bf16() { return runs_v4() && __builtin_cpu_supports("avx512bf16"); }
 #endif
 
-/// The time of a multiply-add in one register tile, over a panel that stays in the first-level cache.
-double seconds_per_multiply_add(const InstructionSet& set) {
+/// The time of an element of the depth in one register tile, which is one of those of `kernels`, over a panel that
+/// stays in the first-level cache.
+double seconds_of(void (*function)(const Tile<float>&), const MicroKernels<float>& kernels) {
   constexpr std::int64_t depth = 128;
   constexpr int calls = 50;
-  const MicroKernels<float>& kernels = set.f32;
   std::vector<float> a(static_cast<std::size_t>(kernels.rows * depth), 1.0F);
   std::vector<float> b(static_cast<std::size_t>(kernels.width() * depth), 1.0F);
   std::vector<float> c(static_cast<std::size_t>(kernels.rows * kernels.width()));
@@ -89,29 +100,48 @@ double seconds_per_multiply_add(const InstructionSet& set) {
                          .ldc = kernels.width(),
                          .epilogue = {}};
   const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < calls; ++i) kernels.tile[0][kernels.vectors - 1](tile);
+  for (int i = 0; i < calls; ++i) function(tile);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   return seconds.count() / static_cast<double>(calls * depth * kernels.rows * kernels.width());
 }
 
 int vector_bytes(const InstructionSet& set) { return set.f32.lanes * static_cast<int>(sizeof(float)); }
 
+double seconds_per_multiply_add(const InstructionSet& set) {
+  return seconds_of(set.f32.tile[0][set.f32.vectors - 1], set.f32);
+}
+
 /// The sets that may be the fastest here, widest first. Those of the narrowest vectors never are if there are wider
-/// ones.
+/// ones, nor is one that has the f32 kernels of another before it.
 std::vector<const InstructionSet*> may_be_fastest() {
   std::vector<const InstructionSet*> all;
-  for (const InstructionSet* set : sets)
-    if (runs_here(*set) && vector_bytes(*set) > narrowest_bytes) all.push_back(set);
+  for (const InstructionSet* set : instruction_sets()) {
+    const bool repeats = !all.empty() && &all.back()->f32 == &set->f32;
+    if (runs_here(*set) && vector_bytes(*set) > narrowest_bytes && !repeats) all.push_back(set);
+  }
   return all;
 }
 
 }  // namespace
 
-std::span<const InstructionSet* const> instruction_sets() { return sets; }
+std::span<const InstructionSet* const> instruction_sets() {
+  static const InstructionSet* const sets[] = {
+#if defined(LAMINA_WITH_X86_64_V4)
+    &bf16_set(),
+    &instruction_set_x86_64_v4,
+#endif
+#if defined(LAMINA_WITH_X86_64_V3)
+    &instruction_set_x86_64_v3,
+#endif
+    &instruction_set_generic,
+  };
+  return sets;
+}
 
 bool runs_here(const InstructionSet& set) {
 #if defined(LAMINA_WITH_X86_64_V4)
-  if (&set == &instruction_set_x86_64_v4) return runs_v4();
+  if (&set == &bf16_set()) return runs_bf16();
+  if (&set == &instruction_set_x86_64_v4 || &set == &twin_of_bf16_set()) return runs_v4();
 #endif
 #if defined(LAMINA_WITH_X86_64_V3)
   if (&set == &instruction_set_x86_64_v3) return runs_v3();
@@ -121,6 +151,10 @@ bool runs_here(const InstructionSet& set) {
 
 const InstructionSet& instruction_set(const std::string& name) {
   std::string known;
+  std::vector<const InstructionSet*> sets(instruction_sets().begin(), instruction_sets().end());
+#if defined(LAMINA_WITH_X86_64_V4)
+  if (name == twin_of_bf16_set().name) sets.push_back(&twin_of_bf16_set());
+#endif
   for (const InstructionSet* set : sets) {
     if (name == set->name) {
       if (!runs_here(*set)) throw Unsupported("eigen: this processor lacks the instruction set " + name);
@@ -135,8 +169,8 @@ const InstructionSet& fastest_instruction_set() {
   static const InstructionSet& fastest = [&]() -> const InstructionSet& {
     const std::vector<const InstructionSet*> all = may_be_fastest();
     if (all.empty()) {  // the last of all sets runs everywhere
-      return **std::find_if(std::begin(sets), std::end(sets),
-                            [](const InstructionSet* set) { return runs_here(*set); });
+      const auto sets = instruction_sets();
+      return **std::find_if(sets.begin(), sets.end(), [](const InstructionSet* set) { return runs_here(*set); });
     }
     if (all.size() == 1) return *all.front();
     std::vector<Rounds> rounds;
@@ -145,6 +179,23 @@ const InstructionSet& fastest_instruction_set() {
     return *all[winner(rounds, worth_narrowing)];
   }();
   return fastest;
+}
+
+bool pairs_are_faster(const InstructionSet& set) {
+  if (set.pairs == nullptr) return false;
+#if defined(LAMINA_WITH_X86_64_V4)
+  if (set.pairs == &pair_kernels_plain) return true;
+#endif
+  static const bool faster = [&] {
+    const MicroKernels<float>& kernels = set.f32;
+    const std::size_t widest = static_cast<std::size_t>(kernels.vectors) - 1;
+    const std::vector<Raced> times = race(2, [&](std::size_t i) {
+      return i == 0 ? seconds_of(kernels.tile[0][widest], kernels)
+                    : seconds_of(set.pairs->tile[0][widest], kernels) / 2;  // two multiply-adds
+    });
+    return beats(times[1].rounds, times[0].rounds, worth_narrowing);
+  }();
+  return faster;
 }
 
 InstructionSetKey instruction_set_key() {

@@ -8,6 +8,7 @@
 
 #include "lamina/backend.h"
 #include "lib/backends/eigen/micro_kernels/micro_kernels.h"
+#include "lib/backends/eigen/micro_kernels/pairs.h"
 #include "lib/backends/eigen/micro_kernels/register_sums.h"
 
 namespace lamina {
@@ -21,7 +22,7 @@ class Pool;
 
 /// The functions of a set. They run only on processors that have the set.
 struct InstructionSet {
-  const char* name;  ///< "generic", "x86-64-v3", "x86-64-v4"
+  const char* name;  ///< "generic", "x86-64-v3", "x86-64-v4", "x86-64-v4-bf16"
   const MicroKernels<float>& f32;
   const MicroKernels<double>& f64;
   /// The kernels of kernels_6x2.h, for products whose blocks are packed for the second-level cache.
@@ -37,6 +38,7 @@ struct InstructionSet {
   void (*update)(const Update&, Pool&);
   void (*check_overflow)(const UpdateTensors&, Pool&);
   void (*convert)(const Tensor& to, const Tensor& from, Pool&);  ///< of HalfUnits
+  const PairKernels* pairs = nullptr;                            ///< of bf16; null: the set has no instruction for them
 
   template <class T>
   const MicroKernels<T>& kernels() const {
@@ -71,14 +73,18 @@ std::span<const InstructionSet* const> instruction_sets();
 /// Whether this processor can run the set.
 bool runs_here(const InstructionSet&);
 
-/// The set of this name. Throws UsageError for one that this build lacks and Unsupported for one that does not run
-/// here.
+/// The set of this name, which for tests may be "x86-64-v4-bf16-twin": x86-64-v4-bf16 without its instruction. Throws
+/// UsageError for one that this build lacks and Unsupported for one that does not run here.
 const InstructionSet& instruction_set(const std::string& name);
 
 /// The widest set that this processor runs, or a narrower one that multiplies faster by a tenth or more: some
 /// processors lower their clock for wide vectors, or split each into two. Timed once in a process, in about a
 /// millisecond, if there are several sets to time.
 const InstructionSet& fastest_instruction_set();
+
+/// Whether the set multiplies pairs of bf16 faster than numbers of f32, by a tenth or more. Timed once in a process.
+/// The twin counts as faster, so that tests take what a processor with the instruction takes.
+bool pairs_are_faster(const InstructionSet&);
 
 /// What the result of the timing depends on. With fewer than two sets nothing is timed.
 InstructionSetKey instruction_set_key();

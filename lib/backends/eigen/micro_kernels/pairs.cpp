@@ -1,0 +1,128 @@
+// Products of pairs of bf16, for processors with AVX-512. Compiled twice: with the instruction, and, where the compiler
+// may not use it, with a plain twin. Every processor with AVX-512 runs the twin: tests do.
+
+#include "pairs.h"
+
+#include <immintrin.h>
+
+#include <bit>
+
+#include "lib/support/float16.h"
+
+#define LAMINA_VECTOR_BYTES 64
+#define LAMINA_TILE_ROWS 8
+
+namespace lamina::eigen {
+namespace {
+
+#include "tile_body.inc"
+
+using Vector = Simd<float>::Vector;
+
+#if defined(__AVX512BF16__)
+/// The terms of a tile, by the instruction.
+struct Pairs {
+  static __m512bh spread(float pair) { return (__m512bh)_mm512_set1_ps(pair); }
+  static __m512bh row(Vector pairs) { return (__m512bh)pairs; }
+  static void add(Vector& sum, __m512bh a, __m512bh b) { sum = (Vector)_mm512_dpbf16_ps((__m512)sum, a, b); }
+};
+struct Flushing {};  // the instruction does so by itself
+#define LAMINA_PAIRS pair_kernels_avx512_bf16
+#else
+/// The terms of a tile, by the two multiply-adds that the instruction is documented to be.
+struct Pairs {
+  struct Numbers {
+    __m512 lower, upper;
+  };
+  static Numbers row(Vector pairs) {
+    const auto bits = (Simd<float>::Mask)pairs;
+    return {(__m512)(bits << 16), (__m512)(bits & -0x10000)};
+  }
+  static Numbers spread(float pair) { return row((Vector)_mm512_set1_ps(pair)); }
+  static void add(Vector& sum, const Numbers& a, const Numbers& b) {
+    const __m512 half = _mm512_fmadd_ps(a.upper, b.upper, (__m512)sum);
+    sum = (Vector)_mm512_fmadd_ps(a.lower, b.lower, half);
+  }
+};
+/// While it lives the processor takes denormal numbers for 0, and makes none.
+class Flushing {
+ public:
+  Flushing() : before_(_mm_getcsr()) { _mm_setcsr(before_ | flush_results | flush_operands); }
+  ~Flushing() { _mm_setcsr(before_); }
+  Flushing(const Flushing&) = delete;
+
+ private:
+  static constexpr unsigned flush_results = 0x8000, flush_operands = 0x40;
+  unsigned before_;
+};
+#define LAMINA_PAIRS pair_kernels_plain
+#endif
+
+template <int R, int V, bool NonTemporal>
+void pair_tile(const Tile<float>& t) {
+  [[maybe_unused]] const Flushing flushing;
+  tile<float, R, V, false, NonTemporal, Pairs>(t);
+}
+
+std::uint32_t bits_of(std::uint16_t word) { return word; }
+std::uint32_t bits_of(float value) { return lamina::narrow<DType::bf16>(value); }
+
+/// The number i, or 0 where it is masked: where the mask is 0, below it, or NaN.
+template <class From>
+std::uint32_t masked(const From* from, const std::uint16_t* mask, std::int64_t i) {
+  const bool counts = mask == nullptr || static_cast<std::uint16_t>(mask[i] - 1) < 0x7f80;
+  return counts ? bits_of(from[i]) : 0;
+}
+
+template <class From, bool Masked>
+void pair_run(float* to, const PairSource<From>& s, std::int64_t step, std::int64_t count) {
+  const std::uint16_t* const first_mask = Masked ? s.first_mask : nullptr;
+  const std::uint16_t* const second_mask = Masked ? s.second_mask : nullptr;
+  const std::int64_t both = s.second_count;
+  for (std::int64_t i = 0; i < both; ++i)
+    to[i] = std::bit_cast<float>(masked(s.first, first_mask, i * step) | masked(s.second, second_mask, i * step) << 16);
+  for (std::int64_t i = both; i < count; ++i) to[i] = std::bit_cast<float>(masked(s.first, first_mask, i * step));
+}
+
+template <class From>
+void pair(float* to, const PairSource<From>& source, std::int64_t count) {
+  if (source.first_mask != nullptr) return pair_run<From, true>(to, source, source.step, count);
+  if (source.step == 1) return pair_run<From, false>(to, source, 1, count);
+  pair_run<From, false>(to, source, source.step, count);
+}
+
+constexpr int sums = 24;  // as many as registers hold besides a and b
+
+double total(std::int64_t steps, float a, float b) {
+  const float spread_a = std::bit_cast<float>(bits_of(a) * 0x10001U);
+  const float spread_b = std::bit_cast<float>(bits_of(b) * 0x10001U);
+  const auto x = Pairs::spread(spread_a), y = Pairs::spread(spread_b);
+  Vector sum[sums];  // each begins with different numbers, or a compiler might merge all into one
+  for (int v = 0; v < sums; ++v)
+    for (int lane = 0; lane < Simd<float>::lanes; ++lane)
+      sum[v][lane] = static_cast<float>(v * Simd<float>::lanes + lane);
+  for (std::int64_t step = 0; step < steps; ++step) {
+#pragma GCC unroll 32
+    for (Vector& each : sum) Pairs::add(each, x, y);
+  }
+  double all = 0;
+  for (const Vector& each : sum)
+    for (int lane = 0; lane < Simd<float>::lanes; ++lane) all += static_cast<double>(each[lane]);
+  return all;
+}
+
+}  // namespace
+
+extern const PairKernels LAMINA_PAIRS;
+const PairKernels LAMINA_PAIRS = {
+    .tile = {{pair_tile<tile_rows, 1, false>, pair_tile<tile_rows, 2, false>, pair_tile<tile_rows, 3, false>},
+             {pair_tile<tile_rows / 2, 1, false>, pair_tile<tile_rows / 2, 2, false>,
+              pair_tile<tile_rows / 2, 3, false>}},
+    .non_temporal_tile = {{pair_tile<tile_rows, 1, true>, pair_tile<tile_rows, 2, true>, pair_tile<tile_rows, 3, true>},
+                          {pair_tile<tile_rows / 2, 1, true>, pair_tile<tile_rows / 2, 2, true>,
+                           pair_tile<tile_rows / 2, 3, true>}},
+    .pair = pair<std::uint16_t>,
+    .pair_rounded = pair<float>,
+    .sums = {2 * sums * Simd<float>::lanes, total}};
+
+}  // namespace lamina::eigen

@@ -1,0 +1,195 @@
+// Products of pairs of bf16: that their instruction, and its plain twin, do what is documented, bit for bit; and that
+// units by them are within what they guarantee.
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "lamina/error.h"
+#include "lib/support/float16.h"
+#include "tests/eigen/sets.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/suite.h"
+#include "tests/support/catch.h"
+
+using namespace lamina;
+using namespace lamina::test;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+constexpr float least_normal = std::numeric_limits<float>::min();
+
+float flushed(float value) { return std::abs(value) < least_normal ? std::copysign(0.0F, value) : value; }
+
+/// a b + c as the instruction has it, rounded once, without denormal numbers. a and b are of bf16.
+float multiply_add(float a, float b, float c) {
+  a = flushed(a);
+  b = flushed(b);
+  c = flushed(c);
+  // What rounds to the least normal number if exponents have no bound is not tiny. The product is exact in f64.
+  const double wide = std::fma(static_cast<double>(a), static_cast<double>(b), static_cast<double>(c));
+  const bool tiny = std::abs(wide) < 0x1p-126 - 0x1p-151 && wide != 0;
+  return tiny ? std::copysign(0.0F, static_cast<float>(wide)) : std::fma(a, b, c);
+}
+
+struct Halves {
+  std::uint16_t lower, upper;
+};
+float dot(Halves a, Halves b, float sum) {
+  sum = multiply_add(widen<DType::bf16>(a.upper), widen<DType::bf16>(b.upper), sum);
+  return multiply_add(widen<DType::bf16>(a.lower), widen<DType::bf16>(b.lower), sum);
+}
+
+/// Numbers whose products are of every kind: most of them near 1, some near the least normal number, some denormal or
+/// 0, few so large that sums are infinite.
+class Draws {
+ public:
+  Halves pair() { return {number(), number()}; }
+
+ private:
+  std::uint16_t number() {
+    const std::uint32_t sign_and_fraction = engine_() & 0x807fU, kind = engine_() % 64;
+    const std::uint32_t near = engine_() % 8;
+    const std::uint32_t exponent = kind < 24   ? 124 + near
+                                   : kind < 56 ? 60 + near
+                                   : kind < 63 ? near / 4
+                                               : 250 + near / 2;
+    return static_cast<std::uint16_t>(sign_and_fraction | exponent << 7);
+  }
+  std::mt19937 engine_{7};
+};
+
+float bits(Halves pair) { return std::bit_cast<float>(pair.lower | std::uint32_t{pair.upper} << 16); }
+
+void check_pairs(const eigen::InstructionSet& set, std::int64_t depth, int rows, int vectors, bool non_temporal,
+                 Draws& draws) {
+  const eigen::MicroKernels<float>& kernels = set.f32;
+  const auto width = static_cast<std::size_t>(kernels.width()), deep = static_cast<std::size_t>(depth);
+  std::vector<Halves> a(static_cast<std::size_t>(rows) * deep), b(deep * width);
+  std::generate(a.begin(), a.end(), [&] { return draws.pair(); });
+  std::generate(b.begin(), b.end(), [&] { return draws.pair(); });
+  std::vector<float> a_bits, b_bits;
+  std::transform(a.begin(), a.end(), std::back_inserter(a_bits), bits);
+  std::transform(b.begin(), b.end(), std::back_inserter(b_bits), bits);
+  struct alignas(64) Line {
+    float elements[16];
+  };
+  std::vector<Line> c(static_cast<std::size_t>(kernels.rows * kernels.vectors));
+  const auto& functions = (non_temporal ? set.pairs->non_temporal_tile : set.pairs->tile)[rows <= kernels.rows / 2];
+  functions[vectors - 1]({.depth = depth,
+                          .a = a_bits.data(),
+                          .lda = depth,
+                          .rows = rows,
+                          .b = b_bits.data(),
+                          .ldb = kernels.width(),
+                          .c = c.data()->elements,
+                          .ldc = kernels.width()});
+  INFO(set.name << ": " << depth << " pairs, " << rows << " rows by " << vectors << " vectors");
+  for (std::size_t i = 0; i < static_cast<std::size_t>(rows); ++i) {
+    for (std::size_t j = 0; j < static_cast<std::size_t>(vectors * kernels.lanes); ++j) {
+      float want = 0;
+      for (std::size_t k = 0; k < deep; ++k) want = dot(a[i * deep + k], b[k * width + j], want);
+      const float got = c[(i * width + j) / 16].elements[j % 16];
+      INFO(i << ", " << j << ": " << got << ", not " << want);
+      const bool same = std::bit_cast<std::uint32_t>(got) == std::bit_cast<std::uint32_t>(want);
+      REQUIRE((same || (std::isnan(got) && std::isnan(want))));
+    }
+  }
+}
+
+Choice by_pairs() { return {.algorithm = {"bf16_gemm", "bf16_gemm", "bf16_gemm"}}; }
+
+/// Odd and even extents of what sums run over, which is made into pairs.
+std::vector<Case> products() {
+  const Shape odd{3, 5, 6, 5}, even{4, 6, 4, 4};
+  return {{"", Conv{.channels = 7, .kernel = 1}, {odd}},
+          {"", Conv{.channels = 8, .kernel = 3, .stride = 2, .pad = 1}, {even}, {{Relu{}}}},
+          {"", Conv{.channels = 9, .kernel = 3, .pad = 1, .groups = 3}, {{2, 9, 5, 7}}, {{Relu{}}}},
+          {"", Conv{.channels = 6, .kernel = {2, 3}, .dilation = 2, .groups = 2}, {{4, 6, 5, 7}}},
+          {"", Conv{.channels = 6, .kernel = 4, .stride = 4}, {{5, 2, 9, 8}}},
+          {"", Conv{.channels = 3, .kernel = 1}, {{2, 5, 1, 1}}},
+          {"", FullyConnected{.outputs = 7}, {odd}, {{Relu{}}}},
+          {"", FullyConnected{.outputs = 6}, {{5, 24, 1, 1}}}};
+}
+
+}  // namespace
+
+TEST_CASE("a tile of pairs rounds and flushes as the instruction is documented to, bit for bit") {
+  Draws draws;
+  for (const eigen::InstructionSet* set : pair_sets_here())
+    for (const std::int64_t depth : {1, 2, 5, 16, 37})
+      for (int rows = 1; rows <= set->f32.rows; ++rows)
+        for (int vectors = 1; vectors <= set->f32.vectors; ++vectors)
+          for (const bool non_temporal : {false, true}) check_pairs(*set, depth, rows, vectors, non_temporal, draws);
+}
+
+TEST_CASE("units by products of pairs are within what they guarantee, also in chunks") {
+  for (const eigen::InstructionSet* set : pair_sets_here()) {
+    const auto eigen = make_backend("eigen", {.threads = 2, .instruction_set = set->name});
+    std::vector<Case> cases = products();
+    cases.push_back({"", Conv{.channels = 8, .kernel = 1}, {{6, 8, 256, 257}}});  // in chunks of two images
+    for (const Case& c : cases) {
+      for (const bool adds : {false, true}) {
+        INFO(to_string(c) << " by " << set->name << (adds ? ", adds" : ""));
+        const Spec spec = *make_spec(*eigen, c, {.dtype = DType::bf16, .adds = adds});
+        Feed feed = make_feed(c, 3, Fill::normal, DType::bf16);
+        const Result got = run_unit(*eigen, spec, by_pairs(), feed), want = reference(c, feed);
+        const Bounds terms = chain_bounds(c, feed);
+        const Lowered lowered = eigen->lower(spec, by_pairs());
+        const auto check = [&](const Values& values, const Values& exact, const Bound& bound, Pass pass,
+                               const Values& old) {
+          const double error = std::find_if(lowered.steps.begin(), lowered.steps.end(), [&](const Lowered::Step& step) {
+                                 return step.covers(pass);
+                               })->max_error;
+          double worst = 0;
+          for (std::size_t i = 0; i < values.size(); ++i) {
+            const double before = adds && pass != Pass::forward ? old[i] : 0;
+            worst = std::max(worst, std::abs(values[i] - exact[i] - before) / (bound.terms[i] + std::abs(before)));
+          }
+          CHECK(worst <= error);
+          CHECK(error < (pass == Pass::backward_params ? 0.1 : 0.01));
+        };
+        check(got.y, want.y, terms.y, Pass::forward, {});
+        check(got.dx[0], want.dx[0], terms.dx[0], Pass::backward_data, feed.dx[0]);
+        for (std::size_t i = 0; i < got.dw.size(); ++i)
+          check(got.dw[i], want.dw[i], terms.dw[i], Pass::backward_params, feed.dw[i]);
+      }
+    }
+  }
+}
+
+TEST_CASE(
+    "products of pairs replace other products by rule, but not Winograd's, and are refused where there are none") {
+  const Case one{"", Conv{.channels = 64, .kernel = 1}, {{2, 64, 8, 8}}};
+  const Case three{"", Conv{.channels = 64, .kernel = 3, .pad = 1}, {{2, 64, 8, 8}}};
+  const Case single{"", Conv{.channels = 64, .kernel = 1}, {{1, 64, 8, 8}}};
+  const auto taken = [](Backend& with, const Case& c, const Choice& choice, DType dtype = DType::bf16) {
+    std::vector<std::string> names;
+    for (const Lowered::Step& step : with.lower(*make_spec(with, c, {.dtype = dtype}), choice).steps)
+      names.push_back(step.algorithm);
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  for (const eigen::InstructionSet* set : pair_sets_here()) {
+    if (!eigen::pairs_are_faster(*set)) continue;
+    const auto eigen = make_backend("eigen", {.threads = 2, .instruction_set = set->name});
+    CHECK(taken(*eigen, one, {}) == Names{"bf16_gemm", "bf16_gemm", "bf16_gemm"});
+    CHECK(taken(*eigen, three, {}) == Names{"winograd_4x4", "winograd_4x4", "winograd_4x4"});
+    CHECK(taken(*eigen, single, {}) == Names{"bf16_gemm", "im2col_gemm", "bf16_gemm"});  // no image to pair with
+    CHECK(taken(*eigen, one, {.max_error = 0.005}) == Names{"im2col_gemm", "bf16_gemm", "im2col_gemm"});
+    CHECK(taken(*eigen, one, {.algorithm = {"direct", "", "im2col_gemm"}}) ==
+          Names{"direct", "bf16_gemm", "im2col_gemm"});
+    CHECK(taken(*eigen, one, {}, DType::f16) == Names{"im2col_gemm", "im2col_gemm", "im2col_gemm"});
+    CHECK_THROWS_AS(taken(*eigen, one, {.algorithm = {"bf16_gemm"}, .max_error = 0.005}), Unsupported);
+    CHECK_THROWS_AS(taken(*eigen, one, {.algorithm = {"bf16_gemm"}, .workspace_limit = 1 << 14}), Unsupported);
+    CHECK_THROWS_AS(taken(*eigen, one, by_pairs(), DType::f16), Unsupported);
+  }
+  const auto generic = make_backend("eigen", {.threads = 2, .instruction_set = "generic"});
+  CHECK_THROWS_WITH(taken(*generic, one, by_pairs()),
+                    ContainsSubstring("x86-64-v4-bf16") && ContainsSubstring("forward"));
+}
