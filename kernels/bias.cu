@@ -2,6 +2,8 @@
 //
 // And db[k] = sum over n,p,q of dy, in double: a block for a slice of a channel (channel_sums.h), then, if a
 // channel has several slices, a warp for a channel. Per element: one read of dy, and of y if it masks dy.
+//
+// Of rows of channels a block sums a slice of the rows, for as many channels as a warp has lanes: a warp reads a row.
 
 #include "bias.h"
 
@@ -13,12 +15,13 @@ namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
 template <class T>
-__global__ void add_bias_kernel(const T* bias, View<T> y, bool relu) {
+__global__ void add_bias_kernel(const Computed<T>* bias, View<T> y, bool relu) {
   const auto plane = static_cast<unsigned>(y.plane());
   for_each_element(y, [&](int n, std::int64_t i) {
-    T value = y.at(n, 0)[i];
+    T& place = y.at(n, 0)[i];
+    Computed<T> value = load(place);
     if (bias != nullptr) value += bias[static_cast<unsigned>(i) / plane];
-    y.at(n, 0)[i] = relu ? cut_at_zero(value) : value;
+    store(place, relu ? cut_at_zero(value) : value);
   });
 }
 
@@ -29,16 +32,16 @@ __device__ void put_gradient(T& db, double sum, bool adds) {
 
 /// With one slice per channel, db; else the sums of the slices.
 template <class T, int width>
-__global__ void bias_gradient_sums_kernel(Masked<T> dy, T* db, bool adds, double* partial) {
+__global__ void bias_gradient_sums_kernel(Masked<T> dy, Computed<T>* db, bool adds, double* partial) {
   const int k = static_cast<int>(blockIdx.x);
   double sum = 0;
   for_each_pack_of_slice<width>(dy.dy.n, dy.dy.plane(), [&](int n, std::int64_t i) {
-    const Pack<T, width> pack = load_pack<width>(dy.dy.at(n, k) + i);
+    const auto pack = load_pack<width>(dy.dy.at(n, k) + i);
     if (dy.mask.data == nullptr) {
-      for (const T value : pack.v) sum += static_cast<double>(value);
+      for (const auto value : pack.v) sum += static_cast<double>(value);
     } else {
-      const Pack<T, width> mask = load_pack<width>(dy.mask.at(n, k) + i);
-      for (int j = 0; j < width; ++j) sum += mask.v[j] > T(0) ? static_cast<double>(pack.v[j]) : 0.0;
+      const auto mask = load_pack<width>(dy.mask.at(n, k) + i);
+      for (int j = 0; j < width; ++j) sum += mask.v[j] > 0 ? static_cast<double>(pack.v[j]) : 0.0;
     }
   });
   sum = reduce_block<sum_threads>(sum, Plus());
@@ -47,6 +50,32 @@ __global__ void bias_gradient_sums_kernel(Masked<T> dy, T* db, bool adds, double
     put_gradient(db[k], sum, adds);
   else
     partial[std::int64_t{k} * gridDim.y + blockIdx.y] = sum;
+}
+
+constexpr int row_warps = sum_threads / lanes;
+
+template <class T>
+__global__ void bias_gradient_rows_kernel(View<const T> dy, double* partial) {
+  LAMINA_SHARED(double[row_warps][lanes], sums);
+  const int lane = static_cast<int>(threadIdx.x) % lanes, warp = static_cast<int>(threadIdx.x) / lanes;
+  const int k = static_cast<int>(blockIdx.x) * lanes + lane;
+  const auto last = static_cast<int>(std::int64_t{dy.n} * (blockIdx.y + 1) / gridDim.y);
+  double sum = 0;
+  if (k < dy.c)
+    for (int n = static_cast<int>(std::int64_t{dy.n} * blockIdx.y / gridDim.y) + warp; n < last; n += row_warps)
+      sum += static_cast<double>(load(*dy.at(n, k)));
+  sums[warp][lane] = sum;
+  __syncthreads();
+  if (warp != 0 || k >= dy.c) return;
+  for (int i = 1; i < row_warps; ++i) sum += sums[i][lane];
+  partial[std::int64_t{k} * gridDim.y + blockIdx.y] = sum;
+}
+
+/// Blocks for one warp's channels: enough to fill a large device, but at least 256 rows per block.
+int slices_of_rows(int channels, std::int64_t rows) {
+  constexpr std::int64_t blocks = 4 * large_device, least = 256;
+  const std::int64_t most = std::min(blocks / divide_up(channels, lanes), rows / least);
+  return static_cast<int>(std::clamp<std::int64_t>(most, 1, blocks));
 }
 
 template <class T>
@@ -61,7 +90,7 @@ __global__ void bias_gradient_kernel(const double* partial, int slices, T* db, b
 }  // namespace
 
 template <class T>
-void add_bias(Stream stream, const T* bias, View<T> y, bool relu) {
+void add_bias(Stream stream, const Computed<T>* bias, View<T> y, bool relu) {
   launch(LAMINA_KERNEL(add_bias_kernel<T>), grid_of_elements(y), elements_per_block, 0, stream, bias, y, relu);
 }
 
@@ -71,7 +100,7 @@ std::size_t bias_gradient_bytes(int channels, std::int64_t count) {
 }
 
 template <class T>
-void bias_gradient(Stream stream, const Masked<T>& dy, T* db, bool adds, void* partial) {
+void bias_gradient(Stream stream, const Masked<T>& dy, Computed<T>* db, bool adds, void* partial) {
   auto* const sums = static_cast<double*>(partial);
   const std::int64_t count = dy.dy.n * dy.dy.plane();
   const dim3 grid = grid_of_slices(dy.dy.c, count);
@@ -81,13 +110,33 @@ void bias_gradient(Stream stream, const Masked<T>& dy, T* db, bool adds, void* p
     launch(LAMINA_KERNEL(bias_gradient_sums_kernel<T, widest<T>>), grid, sum_threads, 0, stream, dy, db, adds, sums);
   const int slices = slices_of(dy.dy.c, count);
   if (slices > 1)
-    launch(LAMINA_KERNEL(bias_gradient_kernel<T>), static_cast<unsigned>(dy.dy.c), lanes, 0, stream, sums, slices, db,
-           adds);
+    launch(LAMINA_KERNEL(bias_gradient_kernel<Computed<T>>), static_cast<unsigned>(dy.dy.c), lanes, 0, stream, sums,
+           slices, db, adds);
+}
+
+std::size_t bias_gradient_of_rows_bytes(int channels, std::int64_t rows) {
+  return static_cast<std::size_t>(channels) * static_cast<std::size_t>(slices_of_rows(channels, rows)) * sizeof(double);
+}
+
+template <class T>
+void bias_gradient_of_rows(Stream stream, View<const T> dy, float* db, bool adds, void* partial) {
+  auto* const sums = static_cast<double*>(partial);
+  const int slices = slices_of_rows(dy.c, dy.n);
+  const dim3 grid(static_cast<unsigned>(divide_up(dy.c, lanes)), static_cast<unsigned>(slices));
+  launch(LAMINA_KERNEL(bias_gradient_rows_kernel<T>), grid, sum_threads, 0, stream, dy, sums);
+  launch(LAMINA_KERNEL(bias_gradient_kernel<float>), static_cast<unsigned>(dy.c), lanes, 0, stream, sums, slices, db,
+         adds);
 }
 
 template void add_bias(Stream, const float*, View<float>, bool);
 template void add_bias(Stream, const double*, View<double>, bool);
 template void bias_gradient(Stream, const Masked<float>&, float*, bool, void*);
 template void bias_gradient(Stream, const Masked<double>&, double*, bool, void*);
+template void add_bias(Stream, const float*, View<F16>, bool);
+template void add_bias(Stream, const float*, View<BF16>, bool);
+template void bias_gradient(Stream, const Masked<F16>&, float*, bool, void*);
+template void bias_gradient(Stream, const Masked<BF16>&, float*, bool, void*);
+template void bias_gradient_of_rows(Stream, View<const F16>, float*, bool, void*);
+template void bias_gradient_of_rows(Stream, View<const BF16>, float*, bool, void*);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -7,15 +7,22 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// y[n,k,p,q] += bias[k], and with `relu` max(y, 0), in place; a null bias adds nothing. A NaN stays a NaN.
+/// y[n,k,p,q] += bias[k], and with `relu` max(y, 0), in place; a null bias adds nothing. A NaN stays a NaN. Of halves
+/// the bias, and below its gradient, are float.
 template <class T>
-void add_bias(Stream, const T* bias, View<T> y, bool relu);
+void add_bias(Stream, const Computed<T>* bias, View<T> y, bool relu);
 
 /// db[k] = sum over n,p,q of dy, or db += with `adds`; `partial` has bias_gradient_bytes bytes.
 template <class T>
-void bias_gradient(Stream, const Masked<T>& dy, T* db, bool adds, void* partial);
+void bias_gradient(Stream, const Masked<T>& dy, Computed<T>* db, bool adds, void* partial);
 
 /// For channels of `count` values.
 std::size_t bias_gradient_bytes(int channels, std::int64_t count);
+
+/// The same for images of one pixel, as nhwc has them, whose channels are read together; of halves only.
+template <class T>
+void bias_gradient_of_rows(Stream, View<const T> dy, float* db, bool adds, void* partial);
+
+std::size_t bias_gradient_of_rows_bytes(int channels, std::int64_t rows);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

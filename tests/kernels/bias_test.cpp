@@ -3,13 +3,16 @@
 
 #include "kernels/bias.h"
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <vector>
 
+#include "lib/support/float16.h"
 #include "tests/support/catch.h"
 
 using namespace lamina::cuda_host;
+using lamina::DType;
 
 namespace {
 
@@ -53,11 +56,78 @@ void check_biases() {
     }
 }
 
+/// The same numbers in halves, and the same view of them.
+template <class Half>
+std::vector<Half> halves_of(const std::vector<float>& values) {
+  std::vector<Half> halves;
+  for (const float value : values) {
+    constexpr DType type = std::is_same_v<Half, F16> ? DType::f16 : DType::bf16;
+    halves.push_back({lamina::narrow<type>(value)});
+  }
+  return halves;
+}
+
+template <class Half>
+View<Half> view_of(std::vector<Half>& halves, const Images<float>& like) {
+  const View<const float>& v = like.view;
+  return {halves.data() + (v.data - like.values.data()), v.n, v.c, v.h, v.w, v.pitch};
+}
+
+template <class Half>
+void check_half_bias(int n, int c, int h, int w, int gap, bool masks, bool adds) {
+  INFO(n << "x" << c << "x" << h << "x" << w << ", gap " << gap << (masks ? ", masked" : "") << (adds ? ", adds" : ""));
+  const Images<float> dy(n, c, h, w, gap, 5), mask(n, c, h, w, gap, 3);
+  std::vector<Half> half_dy = halves_of<Half>(dy.values), half_mask = halves_of<Half>(mask.values);
+  const auto channels = static_cast<std::size_t>(c);
+  std::vector<float> got(channels, adds ? 3.0F : NAN), want = got;
+  std::vector<double> partial(bias_gradient_bytes(c, std::int64_t{n} * h * w) / sizeof(double), double(NAN));
+  bias_gradient(nullptr, Masked<float>{dy.view, masks ? mask.view : View<const float>()}, want.data(), adds,
+                partial.data());
+  const View<Half> v = view_of(half_dy, dy);
+  bias_gradient(nullptr, Masked<Half>{v, masks ? View<const Half>(view_of(half_mask, mask)) : View<const Half>()},
+                got.data(), adds, partial.data());
+  CHECK(got == want);
+  if (h == 1 && w == 1 && !masks) {
+    std::fill(got.begin(), got.end(), adds ? 3.0F : NAN);
+    partial.assign(bias_gradient_of_rows_bytes(c, n) / sizeof(double), double(NAN));
+    bias_gradient_of_rows<Half>(nullptr, v, got.data(), adds, partial.data());
+    CHECK(got == want);
+  }
+
+  Images<float> sums(n, c, h, w, gap, 5);
+  std::vector<float> bias;
+  for (int k = 0; k < c; ++k) bias.push_back(static_cast<float>(k % 7 - 3));
+  const View<const float>& s = sums.view;
+  add_bias(nullptr, bias.data(), View<float>{const_cast<float*>(s.data), s.n, s.c, s.h, s.w, s.pitch}, masks);
+  add_bias(nullptr, bias.data(), v, masks);
+  const std::vector<Half> expected = halves_of<Half>(sums.values);
+  int different = 0;
+  for (std::size_t i = 0; i < half_dy.size(); ++i)
+    different += !std::isnan(sums.values[i]) && half_dy[i].bits != expected[i].bits;
+  CHECK(different == 0);
+}
+
 }  // namespace
 
 TEST_CASE("the gradient of a bias is the sum over images and pixels") {
   check_biases<float>();
   check_biases<double>();
+}
+
+TEST_CASE("a bias of f32 is added to halves, and its gradient is the sum of halves, also of rows of channels") {
+  for (const bool masks : {false, true})
+    for (const bool adds : {false, true})
+      for (const auto& [n, c, h, w, gap] : std::vector<std::array<int, 5>>{
+               {3, 5, 7, 9, 0}, {2, 3, 32, 36, 0}, {2, 3, 32, 36, 16}, {300, 4, 1, 1, 4}, {700, 33, 1, 1, 0}}) {
+        check_half_bias<F16>(n, c, h, w, gap, masks, adds);
+        check_half_bias<BF16>(n, c, h, w, gap, masks, adds);
+      }
+}
+
+TEST_CASE("rows of channels are cut where there are many") {
+  CHECK(bias_gradient_of_rows_bytes(4, 511) == 4 * sizeof(double));
+  CHECK(bias_gradient_of_rows_bytes(4, 512) == 2 * 4 * sizeof(double));
+  CHECK(bias_gradient_of_rows_bytes(1 << 15, 1 << 20) == (1 << 15) * sizeof(double));
 }
 
 TEST_CASE("the gradient of a bias needs memory where a channel is cut only") {

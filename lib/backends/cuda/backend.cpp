@@ -53,7 +53,7 @@ class CudaHalves final : public HalfUnits {
            holds_any<MaxPool, AveragePool, GlobalAveragePool, BatchNorm, Concat, Slice>(spec.op);
   }
   Lowered lower(const Spec& spec, const Choice& choice) override { return lower_in_one_type(spec, choice, machine_); }
-  void convert(const Tensor& to, const Tensor& from) override { LAMINA_CUDA_SPACE::convert(to, from, on_); }
+  void convert(const Tensor& to, const Tensor& from) override { LAMINA_CUDA_SPACE::convert(to, from, false, on_); }
 
  private:
   Machine& machine_;

@@ -115,8 +115,16 @@ Lowered lower_gpu_op(const Spec&, const Launcher&);
 /// cache, which also holds the halves and what kernels read besides.
 constexpr std::int64_t gpu_chunk_elements = std::int64_t{1} << 22;
 
-// The work of HalfUnits::convert, and of Backend's functions of the other names.
-void convert(const Tensor& to, const Tensor& from, const Launcher&);
+/// to = from, or to += from: between halves and f32, of one shape and any pitches.
+void convert(const Tensor& to, const Tensor& from, bool adds, const Launcher&);
+
+// A bias of f32, a number for each channel, of values of halves: y += bias, and with `relu` max(y, 0); db = the sum of
+// dy, or db += that, in a workspace of so many bytes.
+void add_bias_to_halves(const void* bias, const Tensor& y, bool relu, const Launcher&);
+void bias_gradient_of_halves(const Tensor& dy, void* db, bool adds, void* workspace, const Launcher&);
+std::size_t bias_gradient_of_halves_bytes(const Shape&, Layout);
+
+// The work of Backend's functions of these names.
 void run_update(const Update&, const Launcher&);
 void run_check_overflow(const UpdateTensors&, const Launcher&);
 
