@@ -44,6 +44,16 @@ void* BoundUnit::lend(const std::string& name, std::size_t bytes) {
   return memory_.back().get();
 }
 
+void put(FakeBackend& on, const Tensor& tensor, const std::vector<double>& values) {
+  upload(on.log.device, tensor, std::span<const double>(values));
+}
+
+std::vector<double> get(FakeBackend& on, const Tensor& tensor) {
+  std::vector<double> values(static_cast<std::size_t>(tensor.shape.count()));
+  download(on.log.device, std::span<double>(values), tensor);
+  return values;
+}
+
 Spec spec_of(const FakeBackend& on, const Case& c, const Conditions& conditions) {
   const auto spec = make_spec(on.backend, c, conditions);
   REQUIRE(spec.has_value());

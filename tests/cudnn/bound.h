@@ -34,6 +34,10 @@ struct BoundUnit {
   std::vector<std::unique_ptr<double[]>> memory_;
 };
 
+/// The elements of a tensor.
+void put(FakeBackend&, const Tensor&, const std::vector<double>&);
+std::vector<double> get(FakeBackend&, const Tensor&);
+
 /// The spec of a case that the backend supports.
 Spec spec_of(const FakeBackend&, const Case&, const Conditions& = {.dtype = DType::f32});
 

@@ -54,7 +54,8 @@ TEST_CASE("the installed cuDNN names its statuses as our meanings have them") {
 TEST_CASE("the installed cuDNN takes our descriptors, and refuses one that makes no sense with its own text") {
   const Api& api = library().api();
   for (const Layout layout : {Layout::nchw, Layout::nhwc})
-    for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16}) {
+      if (dtype == DType::bf16 && !at_least(api, 8, 1)) continue;
       CHECK_NOTHROW(describe(api, {2, 3, 4, 5}, dtype, layout, layout == Layout::nchw ? 70 : 7));
       const TensorSpec filter{.shape = {4, 3, 3, 3}, .dtype = dtype, .layout = layout};
       CHECK_NOTHROW(describe_filter(api, filter));

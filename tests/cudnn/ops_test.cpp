@@ -309,23 +309,15 @@ TEST_CASE("cudnn: a fully connected op multiplies by cuBLAS, for the CUDA that c
     FakeBackend on;
     BoundUnit unit(on, spec_of(on, {"", FullyConnected{.outputs = 2}, {{2, 3, 1, 1}}}, {.dtype = dtype}));
     CHECK(on.log.cuda_major == 13);
-    const auto put = [&](const Tensor& tensor, const std::vector<double>& values) {
-      upload(on.log.device, tensor, std::span<const double>(values));
-    };
-    const auto get = [&](const Tensor& tensor) {
-      std::vector<double> values(static_cast<std::size_t>(tensor.shape.count()));
-      download(on.log.device, std::span<double>(values), tensor);
-      return values;
-    };
-    put(unit.args.x[0], {1, 2, 3, 4, 5, 6});
-    put(unit.args.w[0], {1, 0, 2, 0, 1, 1});
-    put(unit.args.dy, {1, 2, 3, 4});
+    put(on, unit.args.x[0], {1, 2, 3, 4, 5, 6});
+    put(on, unit.args.w[0], {1, 0, 2, 0, 1, 1});
+    put(on, unit.args.dy, {1, 2, 3, 4});
     CHECK(unit.run(Pass::forward).at(0).starts_with("AddTensor(handle, 1, "));
-    CHECK(get(unit.args.y) == std::vector<double>{7, 5, 16, 11});
+    CHECK(get(on, unit.args.y) == std::vector<double>{7, 5, 16, 11});
     CHECK(unit.run(Pass::backward_params).at(0).starts_with("ConvolutionBackwardBias(handle, 1, "));
-    CHECK(get(unit.args.dw[0]) == std::vector<double>{13, 17, 21, 18, 24, 30});
+    CHECK(get(on, unit.args.dw[0]) == std::vector<double>{13, 17, 21, 18, 24, 30});
     CHECK(unit.run(Pass::backward_data).empty());
-    CHECK(get(unit.args.dx[0]) == std::vector<double>{1, 2, 4, 3, 4, 10});
+    CHECK(get(on, unit.args.dx[0]) == std::vector<double>{1, 2, 4, 3, 4, 10});
     unit.args.dx[0] = {}, unit.args.dw = {{}, {}};
     CHECK(unit.run(Pass::backward_params).empty());
     CHECK(unit.run(Pass::backward_data).empty());

@@ -13,24 +13,12 @@ using namespace lamina::test;
 
 #if defined(LAMINA_CUDA_ON_HOST)
 
-namespace {
-
-void put(FakeBackend& on, const Tensor& tensor, const std::vector<double>& values) {
-  upload(on.log.device, tensor, std::span<const double>(values));
-}
-
-std::vector<double> get(FakeBackend& on, const Tensor& tensor) {
-  std::vector<double> values(static_cast<std::size_t>(tensor.shape.count()));
-  download(on.log.device, std::span<double>(values), tensor);
-  return values;
-}
-
-}  // namespace
-
 TEST_CASE("cudnn: the loss of a softmax is computed by our kernels, without a call of the library") {
-  for (const Layout layout : {Layout::nchw, Layout::nhwc}) {
+  for (const Conditions& conditions : {Conditions{.dtype = DType::f32, .layout = Layout::nchw},
+                                       {.dtype = DType::f32, .layout = Layout::nhwc},
+                                       {.dtype = DType::f16, .layout = Layout::nchw},
+                                       {.dtype = DType::bf16, .layout = Layout::nhwc}}) {
     FakeBackend on;
-    const Conditions conditions{.dtype = DType::f32, .layout = layout};
     BoundUnit unit(on, spec_of(on, {"", SoftmaxCrossEntropy{}, {{2, 3, 1, 1}, {2, 1, 1, 1}}}, conditions));
     put(on, unit.args.x[0], {0, 0, 0, 5, 5, 5});
     put(on, unit.args.x[1], {0, 2});
@@ -143,23 +131,25 @@ TEST_CASE("cudnn: nhwc tensors with pixels are refused where our kernels compute
   CHECK_FALSE(takes(Pad{.before = 0, .after = 1}, {{2, 3, 1, 1}}));
 }
 
-TEST_CASE("cudnn: each of the six workloads can be planned, run and updated") {
-  for (const Workload& each : workloads()) {
-    INFO(each.name);
-    const PreparedWorkload ready = prepare(each, {.share = 0.0005, .width_divisor = 16, .batch = 2});
-    FakeBackend on;
-    Options options;
-    options.optimiser = ready.options.optimiser;
-    Plan plan(ready.graph, on.backend, options);
-    const int made = on.fake.made, allocations = on.log.device.allocations;
-    plan.forward();
-    plan.backward();
-    plan.update(0.1);
-    CHECK(on.log.updates.size() == 1);
-    CHECK(on.log.device.allocations == allocations);
-    if (each.name.find("lstm") == std::string_view::npos) CHECK(on.fake.made == made);
-    const Plan inference(ready.graph, on.backend, {.mode = Mode::inference});
-  }
+TEST_CASE("cudnn: each of the six workloads can be planned, run and updated, in halves, too") {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+    for (const Workload& each : workloads()) {
+      INFO(each.name << " in " << to_string(dtype));
+      const PreparedWorkload ready = prepare(each, {.share = 0.0005, .width_divisor = 16, .batch = 2});
+      FakeBackend on;
+      Options options;
+      options.optimiser = ready.options.optimiser;
+      options.dtype = dtype;
+      Plan plan(ready.graph, on.backend, options);
+      const int made = on.fake.made, allocations = on.log.device.allocations;
+      plan.forward();
+      plan.backward();
+      plan.update(0.1);
+      CHECK(on.log.updates.size() == 1);
+      CHECK(on.log.device.allocations == allocations);
+      if (each.name.find("lstm") == std::string_view::npos) CHECK(on.fake.made == made);
+      const Plan inference(ready.graph, on.backend, {.mode = Mode::inference, .dtype = dtype});
+    }
 }
 
 #endif

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/bias.h"
 #include "kernels/host/grid.h"
 #include "kernels/lstm/lstm.h"
 #include "kernels/timing/delay.h"
@@ -122,8 +123,38 @@ void check_update_orders(const std::shared_ptr<Backend>& backend, DType dtype, d
   }
 }
 
+/// Biases of halves: in packs, singly, and of rows of channels.
+template <class Half>
+std::vector<double> biases(host::Order order) {
+  host::set_thread_order(order, 7);
+  std::vector<Half> values(600);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i].bits = static_cast<std::uint16_t>(0x3c00 + i % 97);
+  const std::array bias = {1.0F, -2.0F, 0.5F};
+  std::vector<double> found, partial(3);
+  std::array<float, 3> sums{};
+  const auto take = [&] { found.insert(found.end(), sums.begin(), sums.end()); };
+  for (const int width : {8, 7}) {
+    const cuda_host::View<Half> y{values.data(), 2, 3, 1, width, 3 * width};
+    cuda_host::add_bias(nullptr, bias.data(), y, true);
+    cuda_host::bias_gradient(nullptr, cuda_host::Masked<Half>{y, {}}, sums.data(), false, partial.data());
+    take();
+  }
+  cuda_host::bias_gradient_of_rows<Half>(nullptr, {values.data(), 200, 3, 1, 1, 3}, sums.data(), false, partial.data());
+  take();
+  return found;
+}
+
+template <class Half>
+void check_bias_orders() {
+  const std::vector<double> ascending = biases<Half>(host::Order::ascending);
+  CHECK(biases<Half>(host::Order::descending) == ascending);
+  CHECK(biases<Half>(host::Order::shuffled) == ascending);
+}
+
 /// Kernels of the backend cudnn alone, and of none.
 void check_other_orders() {
+  check_bias_orders<cuda_host::F16>();
+  check_bias_orders<cuda_host::BF16>();
   const auto rows = [](auto zero, host::Order order) {
     using T = decltype(zero);
     const std::vector<T> ids = {0, 2, 1, 1, 0, 2};

@@ -7,6 +7,7 @@
 
 #include "lib/backends/conv_tail.h"
 #include "lib/backends/cudnn/conv/conv_algorithms.h"
+#include "lib/backends/gpu_ops/gpu_ops.h"
 #include "lib/backends/lowering.h"
 #include "lib/backends/unit_checks.h"
 #include "lib/device/math_environment.h"
@@ -25,7 +26,7 @@ bool has_algorithms(const Op& op) { return holds<Conv>(op) || holds<FullyConnect
 /// have the same order; without pixels the layouts are the same.
 bool takes_nhwc(const Spec& spec) {
   const Op& op = spec.op;
-  if (holds<Dropout>(op) || holds<Lrn>(op) || holds<Lstm>(op) || holds<Pad>(op) || spec.y.dtype != DType::f32)
+  if (holds<Dropout>(op) || holds<Lrn>(op) || holds<Lstm>(op) || holds<Pad>(op) || spec.y.dtype == DType::f64)
     return false;
   const auto* const scale = std::get_if<ScaleShift>(&op);
   const bool of_planes = (holds<Multiply>(op) && spec.x[0].shape != spec.x[1].shape) || (scale && scale->by_channel);
@@ -45,19 +46,19 @@ void check_layout(const Spec& spec, const TensorSpec& tensor) {
 }
 
 /// Whether `next` may follow a convolution and the first `count` of its tail. A batch norm in inference: it is folded
-/// into filter and bias. If there is a bias then, in f32: a ReLU and, in inference, an Add before it, which
-/// the library may compute in one call with the convolution.
+/// into filter and bias. If there is a bias then, but in f64: a ReLU and, in inference, an Add before it. In f32 the
+/// library may compute them in one call with the convolution, on halves our kernel the ReLU with the bias.
 bool joins(const Spec& spec, std::size_t count, const Op& next) {
   const auto* const conv = std::get_if<Conv>(&spec.op);
   if (conv == nullptr) return false;
   const bool folded = count > 0 && holds<BatchNorm>(spec.tail[0]);
-  const bool one_call = spec.y.dtype == DType::f32 && (conv->bias || folded);
-  if (spec.mode == Mode::training) return count == 0 && one_call && holds<Relu>(next);
-  return joins_inference(spec.tail, count, next) && (one_call || holds<BatchNorm>(next));
+  const bool with_bias = spec.y.dtype != DType::f64 && (conv->bias || folded);
+  if (spec.mode == Mode::training) return count == 0 && with_bias && holds<Relu>(next);
+  return joins_inference(spec.tail, count, next) && (with_bias || holds<BatchNorm>(next));
 }
 
 void check_spec(const Spec& spec) {
-  check_types("cudnn", spec, Halves::refused);
+  check_types("cudnn", spec, Halves::taken);
   for (const TensorSpec& x : spec.x) check_layout(spec, x);
   for (const TensorSpec& w : spec.w) check_layout(spec, w);
   if (spec.y.layout == Layout::nhwc && !takes_nhwc(spec))
@@ -65,6 +66,11 @@ void check_spec(const Spec& spec) {
   for (std::size_t i = 0; i < spec.tail.size(); ++i)
     if (!joins(spec, i, spec.tail[i]))
       refuse(spec.op, "cannot be fused with the op after it: " + std::string(op_name(spec.tail[i])));
+}
+
+void check_version(const Spec& spec, const Api& api) {
+  if (half_type(spec) == DType::bf16 && !at_least(api, 8, 1))
+    refuse(spec.op, "cuDNN " + api.number() + " has no bf16; give 8.1 or later");
 }
 
 /// Values and gradients of every tensor dense, as most calls require.
@@ -75,6 +81,30 @@ void check_pitch(const Spec& spec) {
   };
   if (!std::all_of(spec.x.begin(), spec.x.end(), dense) || !dense(spec.y))
     refuse(spec.op, "its tensors must be without gaps");
+}
+
+/// Whether the library computes the unit on halves: all values are of one type, and the op is one of its own. Dropout
+/// has our mask, and LSTM is computed in f32.
+bool library_takes_halves(const Spec& spec) {
+  const auto is_of_y = [&](const TensorSpec& x) { return x.dtype == spec.y.dtype; };
+  const bool of_library =
+      std::visit([]<class T>(const T&) { return !OpOfOurKernels<T> && !OneOf<T, Dropout, Lstm>; }, spec.op);
+  return of_library && std::all_of(spec.x.begin(), spec.x.end(), is_of_y);
+}
+
+/// Lowers a unit whose values have one type, which the library or our kernels take.
+Lowered lower_in_one_type(const Spec& spec, const Choice& choice, Session& session) {
+  return std::visit(
+      [&](const auto& op) -> Lowered {
+        if constexpr (std::is_same_v<std::decay_t<decltype(op)>, Input>) {
+          return {};
+        } else {
+          Lowered lowered = cudnn::lower(op, spec, choice, session);
+          if (!has_algorithms(spec.op)) check_direct("cudnn", spec, choice, lowered);
+          return lowered;
+        }
+      },
+      spec.op);
 }
 
 /// Whether forward may run again: some calls of the library write more than y.
@@ -135,22 +165,24 @@ bool CudnnBackend::takes_pitch(const Spec& spec) const {
          ((holds<Dropout>(spec.op) || is_own_with_pitch(spec.op)) && spec.y.layout == Layout::nchw);
 }
 
+std::int64_t CudnnHalves::chunk_elements() const { return cuda::gpu_chunk_elements; }
+
+bool CudnnHalves::takes_halves(const Spec& spec) const { return cuda::gpu_op_takes_halves(spec.op); }
+
+Lowered CudnnHalves::lower(const Spec& spec, const Choice& choice) { return lower_in_one_type(spec, choice, session_); }
+
 Lowered CudnnBackend::lower(const Spec& spec, const Choice& choice) {
   if (holds<Input>(spec.op)) throw UsageError("cudnn: an input computes nothing to be lowered");
   check_enumerators(spec, choice);
   check_spec(spec);
   if (!takes_pitch(spec)) check_pitch(spec);
-  return std::visit(
-      [&](const auto& op) -> Lowered {
-        if constexpr (std::is_same_v<std::decay_t<decltype(op)>, Input>) {
-          return {};
-        } else {
-          Lowered lowered = cudnn::lower(op, spec, choice, *session_);
-          if (!has_algorithms(spec.op)) check_direct("cudnn", spec, choice, lowered);
-          return lowered;
-        }
-      },
-      spec.op);
+  if (!has_halves(spec)) return lower_in_one_type(spec, choice, *session_);
+  check_math("cudnn: " + to_string(spec.op), half_type(spec), choice.math);
+  check_version(spec, session_->api());
+  if (!library_takes_halves(spec)) return lower_halves(spec, choice, halves_);
+  if (choice.max_error < no_bound)
+    refuse(spec.op, "no bound on the error of the library's calls on halves is documented; leave max_error out");
+  return lower_in_one_type(spec, choice, *session_);
 }
 
 MeasuredChoice CudnnBackend::measure(const Spec& spec, const Choice& choice, void* buffer, std::size_t buffer_bytes) {
@@ -161,7 +193,8 @@ MeasuredChoice CudnnBackend::measure(const Spec& spec, const Choice& choice, voi
 }
 
 void CudnnBackend::update(const Update& update) {
-  data_type_of(update.dtype);
+  if (update.dtype != parameter_dtype(update.dtype))
+    throw Unsupported("cudnn: no updates of " + std::string(to_string(update.dtype)) + "; parameters have f32 or f64");
   session_->machine().update(update);
 }
 

@@ -1,15 +1,30 @@
 #pragma once
-// The backend "cudnn": every op by cuDNN's C calls, in f32 and f64, nchw and, where noted, nhwc.
+// The backend "cudnn": every op by cuDNN's C calls, in f64, f32, f16 and bf16, nchw and, where noted, nhwc.
 
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "lib/backends/cudnn/library/session.h"
+#include "lib/backends/half/half.h"
 #include "lib/tune/measure_in_turns.h"
 #include "lib/tune/measured_choices.h"
 
 namespace lamina::cudnn {
+
+/// Units on halves that the library does not take: by our kernels, most of them in f32 on widened values.
+class CudnnHalves final : public HalfUnits {
+ public:
+  explicit CudnnHalves(Session& session) : session_(session) {}
+  std::string_view backend() const override { return "cudnn"; }
+  std::int64_t chunk_elements() const override;
+  bool takes_halves(const Spec&) const override;
+  Lowered lower(const Spec&, const Choice&) override;
+  void convert(const Tensor& to, const Tensor& from) override { session_.machine().convert(to, from, false); }
+
+ private:
+  Session& session_;
+};
 
 class CudnnBackend final : public Backend {
  public:
@@ -35,6 +50,7 @@ class CudnnBackend final : public Backend {
   MeasuredChoice measure(const Spec&, const Choice&, void* buffer, std::size_t buffer_bytes) override;
 
   void update(const Update&) override;
+  void check_overflow(const UpdateTensors& all) override { session_->machine().check_overflow(all); }
   double peak_flops_per_second(DType) override;  ///< of the device, measured without the library
 
   /// Everything that measure() found, ties and refusals included, in order.
@@ -43,6 +59,7 @@ class CudnnBackend final : public Backend {
  private:
   std::string name_;
   std::unique_ptr<Session> session_;
+  CudnnHalves halves_{*session_};
   std::vector<LayerTuning> measured_;
   MeasuredChoices choices_;
 };

@@ -49,6 +49,16 @@ class Machine {
   /// Bytes within the device. Enqueues.
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
 
+  /// to = from, or to += from, of one shape and any pitches: values of 16 bits to f32, or f32 to 16 bits, to the
+  /// nearest with ties to even. Enqueues.
+  virtual void convert(const Tensor& to, const Tensor& from, bool adds) = 0;
+  /// y += bias, and with `relu` max(y, 0): values of 16 bits, a bias of f32 for each channel. Enqueues.
+  virtual void add_bias(const void* bias, const Tensor& y, bool relu) = 0;
+  /// db = the sum of dy over images and pixels, or db += that: values of 16 bits, db of f32. Enqueues. `workspace` has
+  /// bias_gradient_bytes() of y.
+  virtual void bias_gradient(const Tensor& dy, void* db, bool adds, void* workspace) = 0;
+  virtual std::size_t bias_gradient_bytes(const Shape&, Layout) = 0;
+
   /// Takes the step for a training pass: now = next, next += 1. Enqueues.
   virtual void advance_dropout(std::uint64_t* next, std::uint64_t* now) = 0;
   /// to = from * mask, or to += from * mask. Enqueues.
@@ -58,8 +68,9 @@ class Machine {
   /// Writes the folded filter and bias. Enqueues.
   virtual void fold(const Fold&, void* w_to, void* bias_to) = 0;
 
-  /// Enqueues the work of Backend::update.
+  /// Enqueue the work of Backend's functions of these names.
   virtual void update(const Update&) = 0;
+  virtual void check_overflow(const UpdateTensors&) = 0;
 
   /// Copies a sequence {n, features, steps, 1} to dense rows of features, by steps, then images; in reverse the last
   /// step comes first. Enqueues.

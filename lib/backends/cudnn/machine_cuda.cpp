@@ -1,5 +1,5 @@
-// The GPU as the backend's machine: its stream, cuBLAS on it, our kernels for dropout, folding, sequences, losses and
-// embeddings.
+// The GPU as the backend's machine: its stream, cuBLAS on it, our kernels for dropout, folding, sequences, losses,
+// embeddings and what is f32 beside halves.
 
 #include <filesystem>
 #include <optional>
@@ -9,10 +9,8 @@
 #include "kernels/conv/conv_fold.h"
 #include "kernels/dropout.h"
 #include "kernels/lstm/lstm.h"
-#include "kernels/update.h"
 #include "lamina/error.h"
 #include "lib/backends/gpu_ops/gpu_ops.h"
-#include "lib/backends/update_numbers.h"
 #include "lib/device/blas/blas_library.h"
 #include "lib/device/cuda/cuda_device.h"
 #include "lib/device/cuda/cuda_peak.h"
@@ -60,7 +58,7 @@ class CudaMachine final : public Machine {
   void copy(void* to, const void* from, std::size_t bytes) override { device_.copy(to, from, bytes); }
 
   void advance_dropout(std::uint64_t* next, std::uint64_t* now) override {
-    launch([&] { cuda::dropout_advance(device_.stream(), next, now); });
+    on_.launch([&](Stream stream) { cuda::dropout_advance(stream, next, now); });
   }
 
   void apply_dropout(const Mask& mask, const std::uint64_t* step, const Tensor& from, const Tensor& to,
@@ -74,39 +72,43 @@ class CudaMachine final : public Machine {
     fold_of<float>(fold, w_to, bias_to);
   }
 
-  void update(const Update& update) override {
-    if (update.dtype == DType::f64) return update_of<double>(update);
-    update_of<float>(update);
+  void convert(const Tensor& to, const Tensor& from, bool adds) override { cuda::convert(to, from, adds, on_); }
+  void add_bias(const void* bias, const Tensor& y, bool relu) override { cuda::add_bias_to_halves(bias, y, relu, on_); }
+  void bias_gradient(const Tensor& dy, void* db, bool adds, void* workspace) override {
+    cuda::bias_gradient_of_halves(dy, db, adds, workspace, on_);
   }
+  std::size_t bias_gradient_bytes(const Shape& shape, Layout layout) override {
+    return cuda::bias_gradient_of_halves_bytes(shape, layout);
+  }
+
+  void update(const Update& update) override { cuda::run_update(update, on_); }
+  void check_overflow(const UpdateTensors& all) override { cuda::run_check_overflow(all, on_); }
 
   void to_rows(const Tensor& x, bool reverse, void* rows) override {
     cuda::with_type("cudnn", x.dtype, [&]<class T>() {
-      launch([&] {
-        cuda::lstm_to_rows<T>(device_.stream(), cuda::view<const T>(x), {reverse, true}, static_cast<T*>(rows));
+      on_.launch([&](Stream stream) {
+        cuda::lstm_to_rows<T>(stream, cuda::view<const T>(x), {reverse, true}, static_cast<T*>(rows));
       });
     });
   }
 
   void to_one_hot_rows(const Tensor& ids, bool reverse, int vocabulary, void* rows) override {
     cuda::with_type("cudnn", ids.dtype, [&]<class T>() {
-      launch([&] {
-        cuda::lstm_one_hot<T>(device_.stream(), cuda::view<const T>(ids), {reverse, true}, vocabulary,
-                              static_cast<T*>(rows));
+      on_.launch([&](Stream stream) {
+        cuda::lstm_one_hot<T>(stream, cuda::view<const T>(ids), {reverse, true}, vocabulary, static_cast<T*>(rows));
       });
     });
   }
 
   void from_rows(const void* rows, bool reverse, const Tensor& x, bool adds) override {
     cuda::with_type("cudnn", x.dtype, [&]<class T>() {
-      launch([&] {
-        cuda::lstm_from_rows<T>(device_.stream(), static_cast<const T*>(rows), {reverse, true}, cuda::view<T>(x), adds);
+      on_.launch([&](Stream stream) {
+        cuda::lstm_from_rows<T>(stream, static_cast<const T*>(rows), {reverse, true}, cuda::view<T>(x), adds);
       });
     });
   }
 
-  Lowered lower_by_kernels(const Spec& spec) override {
-    return cuda::lower_gpu_op(spec, {[this] { return device_.stream(); }, "cudnn"});
-  }
+  Lowered lower_by_kernels(const Spec& spec) override { return cuda::lower_gpu_op(spec, on_); }
 
   double peak_flops_per_second(DType dtype) override { return cuda_peak_flops_per_second(device_, dtype); }
 
@@ -118,8 +120,8 @@ class CudaMachine final : public Machine {
 
   template <class T>
   void apply(const Mask& mask, const std::uint64_t* step, const Tensor& from, const Tensor& to, bool adds) {
-    launch([&] {
-      cuda::dropout_apply<T>(device_.stream(), {mask.key, mask.threshold, mask.scale}, step, cuda::view<const T>(from),
+    on_.launch([&](Stream stream) {
+      cuda::dropout_apply<T>(stream, {mask.key, mask.threshold, mask.scale}, step, cuda::view<const T>(from),
                              cuda::view<T>(to), adds);
     });
   }
@@ -128,31 +130,15 @@ class CudaMachine final : public Machine {
   void fold_of(const Fold& f, void* w_to, void* bias_to) {
     const auto numbers = [](const void* data) { return static_cast<const T*>(data); };
     const cuda::FoldedNorm<T> norm{numbers(f.scale), numbers(f.shift), numbers(f.mean), numbers(f.variance), f.epsilon};
-    launch([&] {
-      cuda::conv_fold<T>(device_.stream(), {norm, numbers(f.w), numbers(f.bias), f.filters, f.weights},
-                         static_cast<T*>(w_to), static_cast<T*>(bias_to));
+    on_.launch([&](Stream stream) {
+      cuda::conv_fold<T>(stream, {norm, numbers(f.w), numbers(f.bias), f.filters, f.weights}, static_cast<T*>(w_to),
+                         static_cast<T*>(bias_to));
     });
-  }
-
-  template <class T>
-  void update_of(const Update& u) {
-    launch([&] {
-      cuda::update<T>(device_.stream(), rule_of<cuda::UpdateRule>(u), numbers_of<cuda::UpdateNumbers>(u),
-                      row_of<cuda::UpdateRow<T>, T>(u));
-    });
-  }
-
-  template <class Work>
-  static void launch(Work&& work) {
-    try {
-      work();
-    } catch (const cuda::LaunchError& error) {
-      throw DeviceError(std::string("cudnn: ") + error.what());
-    }
   }
 
   int number_;
   CudaDevice device_;
+  cuda::Launcher on_{[this] { return device_.stream(); }, "cudnn"};
   std::optional<BlasLibrary> library_;
   std::string why_no_library_;  // of the only attempt that describes it: each searches many folders
   std::optional<Blas> blas_;

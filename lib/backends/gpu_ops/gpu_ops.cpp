@@ -18,6 +18,4 @@ Lowered lower_gpu_op(const Spec& spec, const Launcher& on) {
       spec.op);
 }
 
-bool gpu_op_takes_halves(const Op& op) { return holds_any<Relu, Sigmoid, Tanh, Clip, HardSwish, Silu>(op); }
-
 }  // namespace lamina::LAMINA_CUDA_SPACE

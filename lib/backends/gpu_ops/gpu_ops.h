@@ -106,7 +106,7 @@ Lowered lower(const SigmoidCrossEntropy&, const Spec&, const Launcher&);
 Lowered lower(const Embedding&, const Spec&, const Launcher&);
 
 /// Whether kernels of this op, one of those above, read and write halves themselves.
-bool gpu_op_takes_halves(const Op&);
+inline bool gpu_op_takes_halves(const Op& op) { return holds_any<Relu, Sigmoid, Tanh, Clip, HardSwish, Silu>(op); }
 
 /// The unit of a spec that has one of these ops. Throws Unsupported for any other.
 Lowered lower_gpu_op(const Spec&, const Launcher&);

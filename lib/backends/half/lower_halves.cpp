@@ -177,12 +177,6 @@ class HalfKernel final : public Kernel {
   Args part_;  // of the chunk that runs: a pass allocates nothing
 };
 
-DType half_type(const Spec& spec) {
-  for (const TensorSpec& x : spec.x)
-    if (is_half(x.dtype)) return x.dtype;
-  return spec.y.dtype;
-}
-
 /// What a choice for a unit with halves leaves to the kernels of f32.
 Choice choice_in_f32(const std::string& unit, const Spec& spec, const Spec& part, const Choice& choice) {
   Choice left = choice;
@@ -224,6 +218,12 @@ Spec spec_of_chunk(const Spec& spec, const Chunks& chunks) {
 double half_error(double error, const Lowered::Step& step, DType values, int chunks) {
   if (!step.covers(Pass::backward_params)) return error + (1 + error) * unit_roundoff(values);
   return error + (1 + error) * (chunks - 1) * unit_roundoff(DType::f32) * 1.01;  // 1.01: the higher powers
+}
+
+DType half_type(const Spec& spec) {
+  for (const TensorSpec& x : spec.x)
+    if (is_half(x.dtype)) return x.dtype;
+  return spec.y.dtype;
 }
 
 bool has_halves(const Spec& spec) {

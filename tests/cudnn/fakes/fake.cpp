@@ -5,6 +5,9 @@
 #include <sstream>
 #include <type_traits>
 
+#include "lib/support/float16.h"
+#include "tests/cudnn/fakes/types.h"
+
 namespace lamina::test {
 namespace {
 
@@ -37,8 +40,6 @@ Pass pass_of(const std::string& call) {
 }
 
 int algorithms_of(Pass pass) { return pass == Pass::forward ? 8 : pass == Pass::backward_data ? 6 : 7; }
-
-std::string type_text(int type) { return type == data_type::f64 ? "f64" : "f32"; }
 
 std::string join(const std::vector<std::string>& words, std::size_t first, std::size_t count, const char* between) {
   std::string all;
@@ -131,14 +132,20 @@ std::string Fake::text(T value) const {
     else if constexpr (std::is_same_v<T, void*>)
       out << "memory";
     else
-      out << (double_factors ? *static_cast<const double*>(value)
-                             : static_cast<double>(*static_cast<const float*>(value)));
+      out << number(value);
   } else if constexpr (std::is_pointer_v<T>) {
     out << "to";
   } else {
     out << value;
   }
   return out.str();
+}
+
+double Fake::number(const void* value) const {
+  if (value_type_ == "f64") return *static_cast<const double*>(value);
+  if (value_type_ == "f16" || value_type_ == "bf16")
+    return widen(value_type_ == "f16" ? DType::f16 : DType::bf16, *static_cast<const std::uint16_t*>(value));
+  return static_cast<double>(*static_cast<const float*>(value));
 }
 
 template <class... P>
@@ -197,7 +204,17 @@ Status Fake::answer(const std::string& call, P... p) {
     };
     (place(p), ...);
   }
+  value_type_ = double_factors ? "f64" : "f32";
+  [[maybe_unused]] const auto take_type = [&](auto argument) {  // the value of SetTensor is of the tensor's type
+    if constexpr (std::is_same_v<decltype(argument), TensorObject*>)
+      if (call == "SetTensor") value_type_ = object(argument).text.substr(0, object(argument).text.find(' '));
+  };
+  (take_type(p), ...);
   const std::vector<std::string> words = {text(p)...};
+  if (const std::string reason = unlisted_types(call, words, api.version); !reason.empty()) {
+    last_error = call + ": " + reason;
+    return api.version < 90000 ? 3 : 2000;
+  }
   if (call == "GetRNNWeightSpaceSize" || call == "GetRNNTempSpaceSizes") {
     std::size_t place = call == "GetRNNWeightSpaceSize" ? 0 : 1;
     const std::size_t sizes[] = {rnn_weight_bytes, rnn_work_bytes, rnn_reserve_bytes};

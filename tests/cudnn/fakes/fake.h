@@ -1,6 +1,6 @@
 #pragma once
-// A cuDNN that computes nothing: a table of functions that record their calls, know every object they made, and
-// give the answers that a test sets.
+// A cuDNN that computes nothing: a table of functions that record their calls, know every object they made, refuse
+// types that the manual does not list (types.h), and give the answers that a test sets.
 
 #include <cstddef>
 #include <map>
@@ -55,6 +55,8 @@ class Fake {
  private:
   template <class T>
   std::string text(T value) const;
+  double number(const void*) const;
+  std::string value_type_;  ///< of the numbers given to the present call
   std::map<const void*, std::string> memory_;
   Fake* before_;
 };

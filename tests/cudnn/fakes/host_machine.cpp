@@ -39,12 +39,18 @@ struct Sgemm {
   static constexpr auto member = &BlasTable::cublasSgemm_v2;
 };
 
+struct GemmEx {
+  static constexpr const char* name = "cublasGemmEx";
+  static constexpr auto member = &BlasTable::cublasGemmEx;
+};
+
 /// The host's products; each call of a pass is recorded.
 BlasTable counted_blas() {
   BlasTable table = host_blas();
   table.cublasSetWorkspace_v2 = &Counted<SetWorkspace, decltype(table.cublasSetWorkspace_v2)>::call;
   table.cublasSetMathMode = &Counted<SetMathMode, decltype(table.cublasSetMathMode)>::call;
   table.cublasSgemm_v2 = &Counted<Sgemm, decltype(table.cublasSgemm_v2)>::call;
+  table.cublasGemmEx = &Counted<GemmEx, decltype(table.cublasGemmEx)>::call;
   return table;
 }
 
@@ -67,6 +73,34 @@ class HostMachine final : public cudnn::Machine {
     log_.calls.push_back("copy " + std::to_string(bytes) + " bytes");
     std::memcpy(to, from, bytes);
   }
+  // Without the kernels for the host the next three are only recorded.
+  void convert(const Tensor& to, const Tensor& from, bool adds) override {
+    log_.calls.push_back("convert " + std::string(to_string(from.dtype)) + " to " + std::string(to_string(to.dtype)) +
+                         (adds ? ", adds" : ""));
+#if defined(LAMINA_CUDA_ON_HOST)
+    cuda_host::convert(to, from, adds, on_);
+#endif
+  }
+  void add_bias([[maybe_unused]] const void* bias, const Tensor& y, bool relu) override {
+    log_.calls.push_back("add bias to " + std::string(to_string(y.dtype)) + (relu ? ", ReLU" : ""));
+#if defined(LAMINA_CUDA_ON_HOST)
+    cuda_host::add_bias_to_halves(bias, y, relu, on_);
+#endif
+  }
+  void bias_gradient(const Tensor& dy, [[maybe_unused]] void* db, bool adds,
+                     [[maybe_unused]] void* workspace) override {
+    log_.calls.push_back("bias gradient of " + std::string(to_string(dy.dtype)) + (adds ? ", adds" : ""));
+#if defined(LAMINA_CUDA_ON_HOST)
+    cuda_host::bias_gradient_of_halves(dy, db, adds, workspace, on_);
+#endif
+  }
+  std::size_t bias_gradient_bytes([[maybe_unused]] const Shape& shape, [[maybe_unused]] Layout layout) override {
+#if defined(LAMINA_CUDA_ON_HOST)
+    return cuda_host::bias_gradient_of_halves_bytes(shape, layout);
+#else
+    return 0;
+#endif
+  }
   void advance_dropout(std::uint64_t* next, std::uint64_t* now) override {
     log_.calls.emplace_back("advance");
     *now = (*next)++;
@@ -80,6 +114,7 @@ class HostMachine final : public cudnn::Machine {
     log_.folds.push_back({fold, w_to, bias_to});
   }
   void update(const Update& update) override { log_.updates.push_back(update); }
+  void check_overflow(const UpdateTensors&) override { log_.calls.emplace_back("check overflow"); }
   void to_rows(const Tensor&, bool reverse, void*) override {
     log_.calls.emplace_back(reverse ? "to rows in reverse" : "to rows");
   }
@@ -91,7 +126,7 @@ class HostMachine final : public cudnn::Machine {
   }
   Lowered lower_by_kernels(const Spec& spec) override {
 #if defined(LAMINA_CUDA_ON_HOST)
-    return cuda_host::lower_gpu_op(spec, {[] { return nullptr; }, "cudnn"});
+    return cuda_host::lower_gpu_op(spec, on_);
 #else
     throw Unsupported("cudnn: " + to_string(spec.op) + " needs the kernels for the host; this build lacks them");
 #endif
@@ -101,6 +136,9 @@ class HostMachine final : public cudnn::Machine {
   }
 
  private:
+#if defined(LAMINA_CUDA_ON_HOST)
+  cuda_host::Launcher on_{[] { return nullptr; }, "cudnn"};
+#endif
   MachineLog& log_;
   BlasTable table_ = counted_blas();
   std::optional<Blas> blas_;

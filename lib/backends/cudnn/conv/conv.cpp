@@ -1,9 +1,13 @@
 // Convolution: forward with bias and ReLU, in inference also with an Add before the ReLU and a batch norm folded into
 // filter and bias, in one call if that is named; the gradients of filter, bias and data.
+//
+// On halves the library gets a prepared half form of the filter (half_conv.h). The bias stays in f32: our kernels add
+// it and compute its gradient.
 
 #include <optional>
 
 #include "conv_algorithms.h"
+#include "half_conv.h"
 #include "lib/backends/conv_tail.h"
 #include "lib/backends/cudnn/library/status.h"
 #include "lib/support/rounding.h"
@@ -19,6 +23,7 @@ struct Unit {
   bool relu, bias;   ///< bias: its own
   bool folded, add;  ///< inference: a batch norm is folded into filter and bias; x[1] is added
   bool adds, adds_dw;
+  std::shared_ptr<const HalfConv> halves;  ///< null for other types
 
   Unit(const Conv& op, const Spec& spec, Session& in)
       : session(in),
@@ -29,28 +34,49 @@ struct Unit {
         folded(conv_tail(spec).norm != nullptr),
         add(conv_tail(spec).add),
         adds(adds_dx(spec, 0)),
-        adds_dw(spec.adds_dw) {}
+        adds_dw(spec.adds_dw) {
+    if (is_half(dtype)) halves = std::make_shared<const HalfConv>(op, spec, in);
+  }
 
   bool has_bias() const { return bias || folded; }
+
+  /// Memory after the library's in a workspace: of the copy of x, and from there on of the gradient in halves.
+  static void* after(const Args& args, std::size_t bytes) {
+    return static_cast<char*>(args.workspace) + aligned(bytes);
+  }
+  const void* image(const Args& args, const Taken& taken) const {
+    return halves ? halves->image(args, after(args, taken.workspace_bytes)) : args.x[0].data;
+  }
+  std::size_t own_bytes(Pass pass) const {
+    if (!halves || pass == Pass::backward_data) return 0;
+    return halves->image_bytes() + (pass == Pass::backward_params ? halves->filter_bytes() : 0);
+  }
 };
 
-/// Prepared memory of a unit with a batch norm folded in: the bias and, from here on, the filter.
-std::size_t folded_bias_bytes(const Spec& spec) {
-  return aligned(static_cast<std::size_t>(spec.y.shape.c) * size_of(spec.y.dtype));
+/// Prepared memory of a unit: with a batch norm folded in the bias and, from here on, the filter.
+std::size_t filter_offset(const Unit& unit, const Spec& spec) {
+  return unit.folded ? aligned(static_cast<std::size_t>(spec.y.shape.c) * size_of(spec.w[0].dtype)) : 0;
 }
 
-/// Computes the folded filter and bias from the parameters.
-Lowered::Step fold_step(const Unit& unit, const Spec& spec, const std::string& algorithm) {
-  const auto fold = [unit, epsilon = conv_tail(spec).norm->epsilon,
-                     bias_bytes = folded_bias_bytes(spec)](const Args& args) {
-    const std::size_t norm = unit.bias ? 2 : 1;  // the batch norm's first parameter
-    const Shape& w = args.w[0].shape;
-    unit.session.machine().fold(
-        {unit.dtype, args.w[0].data, unit.bias ? args.w[1].data : nullptr, args.w[norm].data, args.w[norm + 1].data,
-         args.state[0].data, args.state[1].data, epsilon, w.n, w.image()},
-        static_cast<char*>(args.prepared) + bias_bytes, args.prepared);
+/// Computes the prepared filter, folded or of halves or both, and the folded bias from the parameters.
+Lowered::Step prepare_step(const Unit& unit, const Spec& spec, const std::string& algorithm) {
+  const BatchNorm* const norm_op = conv_tail(spec).norm;
+  const auto run = [unit, epsilon = norm_op == nullptr ? 0 : norm_op->epsilon,
+                    offset = filter_offset(unit, spec)](const Args& args) {
+    void* const filter = static_cast<char*>(args.prepared) + offset;
+    Tensor w = args.w[0];
+    if (unit.folded) {
+      const std::size_t norm = unit.bias ? 2 : 1;  // the batch norm's first parameter
+      w.data = unit.halves ? args.workspace : filter;
+      unit.session.machine().fold(
+          {w.dtype, args.w[0].data, unit.bias ? args.w[1].data : nullptr, args.w[norm].data, args.w[norm + 1].data,
+           args.state[0].data, args.state[1].data, epsilon, w.shape.n, w.shape.image()},
+          w.data, args.prepared);
+    }
+    if (unit.halves) unit.halves->write_filter(w, filter);
   };
-  return step({Pass::prepare}, algorithm, fold);
+  const std::size_t bytes = static_cast<std::size_t>(spec.w[0].shape.count()) * size_of(spec.w[0].dtype);
+  return step({Pass::prepare}, algorithm, run, unit.folded && unit.halves ? bytes : 0);
 }
 
 class Forward {
@@ -60,8 +86,9 @@ class Forward {
         problem_(std::move(problem)),
         taken_(std::move(taken)),
         relu_(describe_relu(unit.api, taken_.fused ? nan::dont_propagate : nan::propagate)),
-        filter_offset_(folded_bias_bytes(spec)) {
-    if (unit.has_bias()) bias_.emplace(describe_dense(unit.api, spec.w.at(1)));  // if folded, its batch norm's
+        filter_offset_(filter_offset(unit, spec)) {
+    if (unit.has_bias() && !unit.halves)
+      bias_.emplace(describe_dense(unit.api, spec.w.at(1)));  // if folded, its batch norm's
     if (unit.add) addend_.emplace(describe_value(unit.api, spec.x.at(1)));
   }
 
@@ -69,17 +96,19 @@ class Forward {
     if (taken_.fused) return run_fused(args);
     const DType dtype = unit_.dtype;
     HandleObject* const handle = unit_.session.handle();
-    LAMINA_CUDNN(unit_.api, ConvolutionForward, handle, one(dtype), problem_.image(), args.x[0].data, problem_.filter(),
-                 filter(args), problem_.convolution(), taken_.number, args.workspace, taken_.workspace_bytes,
-                 zero(dtype), problem_.result(), args.y.data);
+    LAMINA_CUDNN(unit_.api, ConvolutionForward, handle, one(dtype), problem_.image(), unit_.image(args, taken_),
+                 problem_.filter(), filter(args), problem_.convolution(), taken_.number, args.workspace,
+                 taken_.workspace_bytes, zero(dtype), problem_.result(), args.y.data);
     unit_.session.check_parts(Use::forward);
+    const bool relu_with_bias = unit_.halves && unit_.relu && !addend_;
+    if (unit_.halves && unit_.has_bias()) unit_.session.machine().add_bias(bias(args), args.y, relu_with_bias);
     if (bias_)
       LAMINA_CUDNN(unit_.api, AddTensor, handle, one(dtype), bias_->get(), bias(args), one(dtype), problem_.result(),
                    args.y.data);
     if (addend_)
       LAMINA_CUDNN(unit_.api, AddTensor, handle, one(dtype), addend_->get(), args.x[1].data, one(dtype),
                    problem_.result(), args.y.data);
-    if (unit_.relu)
+    if (unit_.relu && !relu_with_bias)
       LAMINA_CUDNN(unit_.api, ActivationForward, handle, relu_.get(), one(dtype), problem_.result(), args.y.data,
                    zero(dtype), problem_.result(), args.y.data);
   }
@@ -87,7 +116,7 @@ class Forward {
  private:
   /// The inputs of the pass: the parameters or, with a batch norm folded into them, the prepared form.
   const void* filter(const Args& args) const {
-    return unit_.folded ? static_cast<const char*>(args.prepared) + filter_offset_ : args.w[0].data;
+    return unit_.folded || unit_.halves ? static_cast<const char*>(args.prepared) + filter_offset_ : args.w[0].data;
   }
   const void* bias(const Args& args) const { return unit_.folded ? args.prepared : args.w[1].data; }
 
@@ -113,7 +142,7 @@ class Forward {
   Taken taken_;
   ActivationDescriptor relu_;
   std::optional<TensorDescriptor> bias_, addend_;
-  std::size_t filter_offset_;  ///< of the folded filter in prepared memory
+  std::size_t filter_offset_;  ///< in prepared memory
 };
 
 /// dy where y > 0, stored in the unit's scratch with y's pitch for both gradients.
@@ -150,7 +179,7 @@ class BackwardParams {
   BackwardParams(const Unit& unit, const Spec& spec, ConvProblem problem, Taken taken)
       : unit_(unit), problem_(std::move(problem)), taken_(std::move(taken)) {
     if (unit.relu) mask_.emplace(unit, spec);
-    if (unit.bias) bias_.emplace(describe_dense(unit.api, spec.w.at(1)));
+    if (unit.bias && !unit.halves) bias_.emplace(describe_dense(unit.api, spec.w.at(1)));
   }
 
   void run(const Args& args) const {
@@ -159,10 +188,18 @@ class BackwardParams {
     const DType dtype = unit_.dtype;
     HandleObject* const handle = unit_.session.handle();
     if (args.dw.at(0)) {
-      LAMINA_CUDNN(unit_.api, ConvolutionBackwardFilter, handle, one(dtype), problem_.image(), args.x[0].data,
-                   problem_.result(), dy, problem_.convolution(), taken_.number, args.workspace, taken_.workspace_bytes,
-                   beta(dtype, unit_.adds_dw), problem_.filter(), args.dw[0].data);
+      void* const dw = unit_.halves ? gradient_in_halves(args) : args.dw[0].data;
+      LAMINA_CUDNN(unit_.api, ConvolutionBackwardFilter, handle, one(dtype), problem_.image(),
+                   unit_.image(args, taken_), problem_.result(), dy, problem_.convolution(), taken_.number,
+                   args.workspace, taken_.workspace_bytes, beta(dtype, unit_.adds_dw && !unit_.halves),
+                   problem_.filter(), dw);
       unit_.session.check_parts(Use::backward_params);
+      if (unit_.halves) unit_.halves->take_gradient(dw, args.dw[0], unit_.adds_dw);
+    }
+    if (unit_.halves && unit_.bias && args.dw.at(1)) {
+      Tensor masked = mask_ ? args.y : args.dy;
+      if (mask_) masked.data = args.scratch;
+      unit_.session.machine().bias_gradient(masked, args.dw[1].data, unit_.adds_dw, args.workspace);
     }
     if (bias_ && args.dw.at(1))
       LAMINA_CUDNN(unit_.api, ConvolutionBackwardBias, handle, one(dtype), problem_.result(), dy,
@@ -170,6 +207,10 @@ class BackwardParams {
   }
 
  private:
+  void* gradient_in_halves(const Args& args) const {
+    return Unit::after(args, taken_.workspace_bytes + unit_.halves->image_bytes());
+  }
+
   Unit unit_;
   ConvProblem problem_;
   Taken taken_;
@@ -186,8 +227,9 @@ class BackwardData {
     if (!wanted(args, 0)) return;
     const void* const dy = unit_.relu ? args.scratch : args.dy.data;
     LAMINA_CUDNN(unit_.api, ConvolutionBackwardData, unit_.session.handle(), one(unit_.dtype), problem_.filter(),
-                 args.w[0].data, problem_.result(), dy, problem_.convolution(), taken_.number, args.workspace,
-                 taken_.workspace_bytes, beta(unit_.dtype, unit_.adds), problem_.image(), args.dx[0].data);
+                 unit_.halves ? args.prepared : args.w[0].data, problem_.result(), dy, problem_.convolution(),
+                 taken_.number, args.workspace, taken_.workspace_bytes, beta(unit_.dtype, unit_.adds), problem_.image(),
+                 args.dx[0].data);
     unit_.session.check_parts(Use::backward_data);
   }
 
@@ -199,9 +241,9 @@ class BackwardData {
 
 /// A step that keeps `body`; `named`: the choice names its algorithm.
 template <class Body>
-Lowered::Step keep(Pass pass, const Taken& taken, bool named, std::shared_ptr<Body> body) {
+Lowered::Step keep(Pass pass, const Taken& taken, bool named, std::size_t workspace_bytes, std::shared_ptr<Body> body) {
   Lowered::Step kept = step(
-      {pass}, taken.name, [body](const Args& args) { body->run(args); }, taken.workspace_bytes);
+      {pass}, taken.name, [body](const Args& args) { body->run(args); }, workspace_bytes);
   kept.deterministic = taken.deterministic;
   kept.math = taken.math;
   kept.reason = named ? "named" : "rule: the first of cuDNN's heuristic within the limits";
@@ -212,28 +254,39 @@ Lowered::Step keep(Pass pass, const Taken& taken, bool named, std::shared_ptr<Bo
 
 Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, Session& session) {
   const Unit unit(op, spec, session);
+  const Spec given = as_given(op, spec);
   const Api& api = unit.api;
+  const std::string name = "cudnn: " + to_string(Op(op));
   bool exact = true;
   Lowered lowered = assemble(spec, [&](Pass pass) {
-    const bool data = pass == Pass::backward_data;
-    TensorDescriptor image = data ? describe_gradient(api, spec.x[0]) : describe_value(api, spec.x[0]);
+    const bool data = pass == Pass::backward_data, params = pass == Pass::backward_params;
+    TensorDescriptor image = data ? describe_gradient(api, given.x[0]) : describe_value(api, given.x[0]);
     TensorDescriptor result =
         pass == Pass::forward || unit.relu ? describe_value(api, spec.y) : describe_gradient(api, spec.y);
-    ConvProblem problem(op, spec, pass, std::move(image), std::move(result), session);
-    const bool adds = pass == Pass::backward_params ? unit.adds_dw : data && unit.adds;
-    const Taken taken = take("cudnn: " + to_string(Op(op)), spec, problem, choice, adds, session);
+    ConvProblem problem(op, given, pass, std::move(image), std::move(result), session);
+    const bool adds = params ? unit.adds_dw && !unit.halves : data && unit.adds;
+    const std::size_t own_bytes = unit.own_bytes(pass);
+    const Taken taken = take(name, spec, problem, choice, adds, own_bytes, session);
     const bool named = !choice.algorithm[static_cast<std::size_t>(pass)].empty();
     exact = exact && taken.exact;
-    if (pass == Pass::forward)
-      return keep(pass, taken, named, std::make_shared<Forward>(unit, spec, std::move(problem), taken));
-    if (data) return keep(pass, taken, named, std::make_shared<BackwardData>(unit, std::move(problem), taken));
-    return keep(pass, taken, named, std::make_shared<BackwardParams>(unit, spec, std::move(problem), taken));
+    std::size_t bytes = with_own(taken.workspace_bytes, own_bytes);
+    if (params && unit.halves && unit.bias)
+      bytes = std::max(bytes, session.machine().bias_gradient_bytes(spec.y.shape, spec.y.layout));
+    const auto made = [&](auto body) {
+      Lowered::Step kept = keep(pass, taken, named, bytes, std::move(body));
+      check_workspace(name, choice, kept);
+      return kept;
+    };
+    if (pass == Pass::forward) return made(std::make_shared<Forward>(unit, spec, std::move(problem), taken));
+    if (data) return made(std::make_shared<BackwardData>(unit, std::move(problem), taken));
+    return made(std::make_shared<BackwardParams>(unit, spec, std::move(problem), taken));
   });
   lowered.workspace_exact = exact;
-  if (unit.folded) {
-    lowered.prepared_bytes =
-        folded_bias_bytes(spec) + static_cast<std::size_t>(spec.w[0].shape.count()) * size_of(unit.dtype);
-    lowered.steps.push_back(fold_step(unit, spec, lowered.steps[0].algorithm));
+  if (unit.folded || unit.halves) {
+    lowered.prepared_bytes = filter_offset(unit, spec) +
+                             (unit.halves ? unit.halves->filter_bytes()
+                                          : static_cast<std::size_t>(spec.w[0].shape.count()) * size_of(unit.dtype));
+    lowered.steps.push_back(prepare_step(unit, spec, lowered.steps[0].algorithm));
   }
   if (unit.relu && spec.mode == Mode::training) lowered.scratch_bytes = extent_bytes(spec.y, spec.y.pitch);
   return lowered;

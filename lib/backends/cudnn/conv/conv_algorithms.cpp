@@ -28,34 +28,36 @@ constexpr Algorithm params_algorithms[] = {{"algo_0", 0, false},
 /// The math type for the query: the descriptor's initial one.
 int asked_math(const std::string& unit, const Api& api, DType dtype, Math math) {
   const bool has_fma = at_least(api, 8, 0);
+  check_math(unit, dtype, math);
   switch (math) {
     case Math::strict:
       if (dtype == DType::f64) return math_type::standard;  // there is no narrower product to avoid
+      if (is_half(dtype)) return math_type::tensor_op;      // products of halves are exact in f32
       return has_fma ? math_type::fma : math_type::standard;
     case Math::tf32:
-      if (dtype == DType::f64) throw Unsupported(unit + ": tf32 rounds factors of f32; use strict math with f64");
       if (!has_fma) throw Unsupported(unit + ": cuDNN " + api.number() + " has no tf32; give 8.0 or later");
       return math_type::tensor_op;
   }
   throw UsageError(unit + ": no such math: " + std::to_string(static_cast<int>(math)));
 }
 
-/// Why the math of an answer is not acceptable, or empty. Tensor cores multiply f64 in full precision.
+/// Why the math of an answer is not acceptable, or empty. Tensor cores multiply f64 in full precision, and halves.
 std::string math_refusal(DType dtype, Math asked, int answered) {
   if (answered == math_type::allow_conversion) return "would round to 16 bits";
-  if (dtype == DType::f64) return {};
+  if (dtype != DType::f32) return {};
   if (asked == Math::strict && answered == math_type::tensor_op) return "would take tensor cores, not strict math";
   return {};
 }
 
 class Picker {
  public:
-  Picker(std::string unit, ConvProblem& problem, DType dtype, const Choice& choice, bool adds)
+  Picker(std::string unit, ConvProblem& problem, DType dtype, const Choice& choice, bool adds, std::size_t own_bytes)
       : unit_(std::move(unit)),
         problem_(problem),
         dtype_(dtype),
         choice_(choice),
         adds_(adds),
+        own_bytes_(own_bytes),
         math_(asked_math(unit_, problem.api(), dtype, choice.math)) {}
 
   Taken named(const Algorithm& algorithm) {
@@ -109,7 +111,7 @@ class Picker {
       if (const std::string reason = math_refusal(dtype_, choice_.math, answer->math); !reason.empty())
         return note(algorithm, reason), false;
       // Strict stays strict: an answer with standard math would allow TF32.
-      if (choice_.math == Math::tf32) problem_.set_math(set_math = answer->math);
+      if (choice_.math == Math::tf32 || is_half(dtype_)) problem_.set_math(set_math = answer->math);
     }
     std::size_t bytes = 0;
     if (const Status status = problem_.workspace(algorithm.number, bytes); status != ok) {
@@ -117,8 +119,8 @@ class Picker {
         check(problem_.api(), status, "its question for workspace", __FILE__, __LINE__);
       return note(algorithm, text(problem_.api(), status)), false;
     }
-    if (bytes > choice_.workspace_limit)
-      return note(algorithm, "needs " + std::to_string(bytes) + " bytes of workspace, the limit is " +
+    if (const std::size_t needed = with_own(bytes, own_bytes_); needed > choice_.workspace_limit)
+      return note(algorithm, "needs " + std::to_string(needed) + " bytes of workspace, the limit is " +
                                  std::to_string(choice_.workspace_limit)),
              false;
     taken = {.name = algorithm.name,
@@ -138,6 +140,7 @@ class Picker {
   DType dtype_;
   const Choice& choice_;
   bool adds_;
+  std::size_t own_bytes_;
   int math_;
 };
 
@@ -168,7 +171,7 @@ std::vector<std::string> conv_algorithm_names(const Spec& spec, Pass pass) {
 }
 
 Taken take(const std::string& unit, const Spec& spec, ConvProblem& problem, const Choice& choice, bool adds,
-           Session& session) {
+           std::size_t own_bytes, Session& session) {
   const std::string where = unit + ", " + std::string(to_string(problem.pass()));
   const std::string& name = choice.algorithm[static_cast<std::size_t>(problem.pass())];
   const std::vector<std::string> names = conv_algorithm_names(spec, problem.pass());
@@ -187,11 +190,13 @@ Taken take(const std::string& unit, const Spec& spec, ConvProblem& problem, cons
   const auto named = std::find_if(known.begin(), known.end(), [&](const Algorithm& a) {
     return a.name == std::string_view(name).substr(0, name.size() - (fused ? fused_suffix.size() : 0));
   });
-  Picker picker(where, problem, spec.y.dtype, choice, adds);
+  Picker picker(where, problem, spec.y.dtype, choice, adds, own_bytes);
   if (!session.has_device())
     return {.name = name.empty() ? "heuristic" : name,
             .fused = fused,
-            .workspace_bytes = choice.workspace_limit,
+            .workspace_bytes = own_bytes == 0 ? choice.workspace_limit
+                                              : (choice.workspace_limit - std::min(own_bytes, choice.workspace_limit)) &
+                                                    ~(block_alignment - 1),
             .exact = false,
             .deterministic = name.empty() ? choice.deterministic : named->deterministic,
             .math = choice.math};

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lib/backends/cudnn/library/common.h"
+#include "lib/support/rounding.h"
 
 namespace lamina::cudnn {
 
@@ -69,7 +70,14 @@ struct Taken {
 
 /// The algorithm of the name, or the first in the library's order, that respects the choice's limit, determinism and
 /// math, and that supports beta 1 if the pass `adds`. It sets the math type of the problem's descriptor. A fused
-/// call is taken by name only, never by rule. Throws Unsupported with every reason, UsageError for an unknown name.
-Taken take(const std::string& unit, const Spec&, ConvProblem&, const Choice&, bool adds, Session&);
+/// call is taken by name only, never by rule. `own_bytes` of the workspace are ours. Throws Unsupported with every
+/// reason, UsageError for an unknown name.
+Taken take(const std::string& unit, const Spec&, ConvProblem&, const Choice&, bool adds, std::size_t own_bytes,
+           Session&);
+
+/// A workspace: the library's bytes, then ours.
+inline std::size_t with_own(std::size_t bytes, std::size_t own_bytes) {
+  return own_bytes == 0 ? bytes : aligned(bytes) + own_bytes;
+}
 
 }  // namespace lamina::cudnn

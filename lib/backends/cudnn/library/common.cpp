@@ -20,10 +20,16 @@ int stride(std::int64_t elements, const Shape& shape) {
 }  // namespace
 
 int data_type_of(DType dtype) {
-  if (dtype == DType::f32) return data_type::f32;
-  if (dtype == DType::f64) return data_type::f64;
-  throw Unsupported("cudnn: no " + std::string(to_string(dtype)) + "; it computes in f32 and f64");
+  switch (dtype) {
+    case DType::f64: return data_type::f64;
+    case DType::f32: return data_type::f32;
+    case DType::f16: return data_type::f16;
+    case DType::bf16: return data_type::bf16;
+    default: throw Unsupported("cudnn: no " + std::string(to_string(dtype)) + "; it computes in f32 and f64");
+  }
 }
+
+int compute_type_of(DType dtype) { return dtype == DType::f64 ? data_type::f64 : data_type::f32; }
 
 TensorDescriptor describe(const Api& api, const Shape& shape, DType dtype, Layout layout, std::int64_t pitch) {
   TensorDescriptor tensor(api);
@@ -75,6 +81,12 @@ const void* one(DType dtype) {
 const void* zero(DType dtype) {
   if (dtype == DType::f64) return &double_zero;
   return &float_zero;
+}
+
+void check_math(const std::string& unit, DType dtype, Math math) {
+  if (math == Math::tf32 && dtype != DType::f32)
+    throw Unsupported(unit + ": tf32 rounds factors of f32; with " + std::string(to_string(dtype)) +
+                      " take strict math");
 }
 
 std::size_t extent_bytes(const TensorSpec& spec, std::int64_t pitch) {

@@ -26,7 +26,11 @@ FilterDescriptor describe_filter(const Api&, const TensorSpec&);
 ActivationDescriptor describe_activation(const Api&, int mode, int nans = nan::propagate);
 ActivationDescriptor describe_relu(const Api&, int nans = nan::propagate);
 
-int data_type_of(DType);  ///< throws Unsupported for types that this backend lacks
+int data_type_of(DType);     ///< throws Unsupported for types that this backend lacks
+int compute_type_of(DType);  ///< of sums over tensors of the type: f32 for halves
+
+/// Throws Unsupported for tf32 with another type than f32. `unit` starts the message.
+void check_math(const std::string& unit, DType, Math);
 
 /// Host numbers in the type of the library's scaling factors for tensors of `dtype`: double for f64, else float.
 const void* one(DType);

@@ -64,6 +64,7 @@ static_assert(sizeof(cudnnStatus_t) == sizeof(int) && sizeof(cudnnDataType_t) ==
 
 static_assert(ok == CUDNN_STATUS_SUCCESS);
 static_assert(data_type::f32 == CUDNN_DATA_FLOAT && data_type::f64 == CUDNN_DATA_DOUBLE);
+static_assert(data_type::f16 == CUDNN_DATA_HALF && data_type::bf16 == CUDNN_DATA_BFLOAT16);
 static_assert(format::nchw == CUDNN_TENSOR_NCHW && format::nhwc == CUDNN_TENSOR_NHWC);
 static_assert(math_type::standard == CUDNN_DEFAULT_MATH && math_type::tensor_op == CUDNN_TENSOR_OP_MATH &&
               math_type::allow_conversion == CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION && math_type::fma == CUDNN_FMA_MATH);

@@ -40,7 +40,7 @@ struct AlgorithmResult {
 
 // The numbers of enumerators. They are the same in 7, 8 and 9 unless noted.
 namespace data_type {
-constexpr int f32 = 0, f64 = 1;
+constexpr int f32 = 0, f64 = 1, f16 = 2, bf16 = 9;  ///< bf16: 8.1
 }
 namespace format {
 constexpr int nchw = 0, nhwc = 1;

@@ -21,7 +21,7 @@ struct Sum {
         add(api),
         y(describe_value(api, spec.y)),
         dy(describe_gradient(api, spec.y)) {
-    LAMINA_CUDNN(api, SetOpTensorDescriptor, add.get(), op_tensor::add, data_type_of(dtype), nan::propagate);
+    LAMINA_CUDNN(api, SetOpTensorDescriptor, add.get(), op_tensor::add, compute_type_of(dtype), nan::propagate);
     for (std::size_t i = 0; i < spec.x.size(); ++i) {
       x.push_back(describe_value(api, spec.x[i]));
       dx.push_back(describe_gradient(api, spec.x[i]));

@@ -33,7 +33,7 @@ struct Normalisation {
         dx(describe_gradient(api, spec.x[0])),
         dy(describe_gradient(api, spec.y)),
         channels(describe_dense(api, spec.w[0])),
-        channel_bytes(aligned(static_cast<std::size_t>(spec.y.shape.c) * size_of(dtype))),
+        channel_bytes(aligned(static_cast<std::size_t>(spec.y.shape.c) * size_of(spec.w[0].dtype))),
         dx_bytes(aligned(extent_bytes(spec.x[0], spec.x[0].gradient_pitch))) {
     if (op.epsilon < least_epsilon(api))
       refuse(op, "epsilon is " + std::to_string(op.epsilon) + ", and cuDNN " + api.number() + " takes 1e-5 or more");

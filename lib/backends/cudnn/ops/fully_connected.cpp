@@ -9,13 +9,20 @@
 namespace lamina::cudnn {
 namespace {
 
+/// A matrix by rows.
+struct Matrix {
+  const void* data;
+  int leading;
+  bool transposed = false;
+};
+
 struct Problem {
   Session& session;
   const Api& api;
   DType dtype;
   int images, outputs, features;
   bool tf32, adds, adds_dw;
-  std::size_t workspace_bytes;
+  std::size_t blas_bytes;
   TensorDescriptor y, dy;
   std::optional<TensorDescriptor> bias;
 
@@ -29,78 +36,71 @@ struct Problem {
         tf32(choice.math == Math::tf32),
         adds(adds_dx(spec, 0)),
         adds_dw(spec.adds_dw),
-        workspace_bytes(std::min(choice.workspace_limit & ~std::size_t{255}, Blas::workspace_bytes)),
+        blas_bytes(std::min(choice.workspace_limit & ~std::size_t{255}, Blas::workspace_bytes)),
         y(describe_value(api, spec.y)),
         dy(describe_gradient(api, spec.y)) {
     if (op.bias) bias.emplace(describe_dense(api, spec.w[1]));
   }
 
-  template <class T>
-  void multiply(const Args& args, Gemm<T> product) const {
+  /// c = a b, or c += a b: m x k, k x n, dense. Factors are of the values' type.
+  void multiply(const Args& args, int m, int n, int k, const Matrix& a, const Matrix& b, const Tensor& c,
+                bool adds_c) const {
     Blas& blas = session.blas();
-    blas.use_workspace(args.workspace, workspace_bytes);
+    blas.use_workspace(args.workspace, blas_bytes);
+    const auto run = [&](auto product) {
+      product.transpose_a = a.transposed, product.transpose_b = b.transposed;
+      product.m = m, product.n = n, product.k = k;
+      product.a = static_cast<decltype(product.a)>(a.data), product.lda = a.leading;
+      product.b = static_cast<decltype(product.b)>(b.data), product.ldb = b.leading;
+      product.c = static_cast<decltype(product.c)>(c.data), product.ldc = n;
+      if (adds_c) product.beta = 1;
+      blas.gemm(product);
+    };
+    if (is_half(dtype)) return run(HalfGemm{{}, dtype, c.dtype});
     blas.allow_tf32(tf32);
-    blas.gemm(product);
+    if (dtype == DType::f64) return run(Gemm<double>{});
+    run(Gemm<float>{});
   }
 
-  template <class T>
+  /// The weights as a factor: their half form is the prepared one.
+  const void* weights(const Args& args) const { return is_half(dtype) ? args.prepared : args.w[0].data; }
+
   void forward(const Args& args) const {
-    multiply<T>(args, {.transpose_b = true,
-                       .m = images,
-                       .n = outputs,
-                       .k = features,
-                       .a = args.x[0].as<const T>(),
-                       .lda = features,
-                       .b = args.w[0].as<const T>(),
-                       .ldb = features,
-                       .c = args.y.as<T>(),
-                       .ldc = outputs});
-    if (bias)
-      LAMINA_CUDNN(api, AddTensor, session.handle(), one(dtype), bias->get(), args.w[1].data, one(dtype), y.get(),
-                   args.y.data);
+    multiply(args, images, outputs, features, {args.x[0].data, features}, {weights(args), features, true}, args.y,
+             false);
+    if (!bias) return;
+    if (is_half(dtype)) return session.machine().add_bias(args.w[1].data, args.y, false);
+    LAMINA_CUDNN(api, AddTensor, session.handle(), one(dtype), bias->get(), args.w[1].data, one(dtype), y.get(),
+                 args.y.data);
   }
 
-  template <class T>
   void backward_params(const Args& args) const {
     if (args.dw.at(0))
-      multiply<T>(args, {.transpose_a = true,
-                         .m = outputs,
-                         .n = features,
-                         .k = images,
-                         .a = args.dy.as<const T>(),
-                         .lda = outputs,
-                         .b = args.x[0].as<const T>(),
-                         .ldb = features,
-                         .beta = static_cast<T>(adds_dw),
-                         .c = args.dw[0].as<T>(),
-                         .ldc = features});
-    if (bias && args.dw.at(1))
-      LAMINA_CUDNN(api, ConvolutionBackwardBias, session.handle(), one(dtype), dy.get(), args.dy.data,
-                   beta(dtype, adds_dw), bias->get(), args.dw[1].data);
+      multiply(args, outputs, features, images, {args.dy.data, outputs, true}, {args.x[0].data, features}, args.dw[0],
+               adds_dw);
+    if (!bias || !args.dw.at(1)) return;
+    if (is_half(dtype)) return session.machine().bias_gradient(args.dy, args.dw[1].data, adds_dw, args.workspace);
+    LAMINA_CUDNN(api, ConvolutionBackwardBias, session.handle(), one(dtype), dy.get(), args.dy.data,
+                 beta(dtype, adds_dw), bias->get(), args.dw[1].data);
   }
 
-  template <class T>
   void backward_data(const Args& args) const {
     if (wanted(args, 0))
-      multiply<T>(args, {.m = images,
-                         .n = features,
-                         .k = outputs,
-                         .a = args.dy.as<const T>(),
-                         .lda = outputs,
-                         .b = args.w[0].as<const T>(),
-                         .ldb = features,
-                         .beta = static_cast<T>(adds),
-                         .c = args.dx[0].as<T>(),
-                         .ldc = features});
+      multiply(args, images, features, outputs, {args.dy.data, outputs}, {weights(args), features}, args.dx[0], adds);
   }
 
-  template <class T>
   void run(Pass pass, const Args& args) const {
     switch (pass) {
-      case Pass::forward: return forward<T>(args);
-      case Pass::backward_params: return backward_params<T>(args);
-      default: return backward_data<T>(args);
+      case Pass::forward: return forward(args);
+      case Pass::backward_params: return backward_params(args);
+      default: return backward_data(args);
     }
+  }
+
+  std::size_t workspace_bytes(Pass pass) const {
+    const bool sums = pass == Pass::backward_params && bias && is_half(dtype);
+    return std::max(blas_bytes,
+                    sums ? session.machine().bias_gradient_bytes({images, outputs, 1, 1}, Layout::nchw) : 0);
   }
 };
 
@@ -110,8 +110,7 @@ void check_choice(const FullyConnected& op, const Spec& spec, const Choice& choi
       throw UsageError("cudnn: " + to_string(Op(op)) + ": unknown algorithm '" + name + "'; there is gemm");
   if (choice.max_error < std::numeric_limits<double>::infinity())
     refuse(op, "no bound on the error of cuBLAS's products is documented; leave max_error out");
-  if (choice.math == Math::tf32 && spec.y.dtype == DType::f64)
-    refuse(op, "tf32 rounds factors of f32; with f64 take strict math");
+  check_math("cudnn: " + to_string(Op(op)), spec.y.dtype, choice.math);
   if (choice.workspace_limit < Blas::least_workspace_bytes)
     refuse(op, "cuBLAS may fail with less than " + std::to_string(Blas::least_workspace_bytes) +
                    " bytes of workspace, the limit is " + std::to_string(choice.workspace_limit));
@@ -124,17 +123,22 @@ Lowered lower(const FullyConnected& op, const Spec& spec, const Choice& choice, 
   check_choice(op, spec, choice);
   const auto problem = std::make_shared<const Problem>(op, spec, choice, session);
   if (session.has_device()) session.blas();  // so that no pass opens it
-  return assemble(spec, [&](Pass pass) {
+  Lowered unit = assemble(spec, [&](Pass pass) {
     Lowered::Step made = step(
-        {pass}, "gemm",
-        [problem, pass](const Args& args) {
-          if (problem->dtype == DType::f64) return problem->run<double>(pass, args);
-          problem->run<float>(pass, args);
-        },
-        problem->workspace_bytes);
+        {pass}, "gemm", [problem, pass](const Args& args) { problem->run(pass, args); },
+        problem->workspace_bytes(pass));
     made.math = choice.math;
     return made;
   });
+  if (!is_half(spec.y.dtype)) return unit;
+  unit.prepared_bytes = static_cast<std::size_t>(spec.w[0].shape.count()) * size_of(spec.y.dtype);
+  unit.steps.push_back(step({Pass::prepare}, "gemm", [&session, dtype = spec.y.dtype](const Args& args) {
+    Tensor halves = args.w[0];
+    halves.data = args.prepared;
+    halves.dtype = dtype;
+    session.machine().convert(halves, args.w[0], false);
+  }));
+  return unit;
 }
 
 }  // namespace lamina::cudnn

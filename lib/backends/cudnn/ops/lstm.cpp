@@ -58,8 +58,7 @@ const Algorithm& taken(const Lstm& op, const Spec& spec, const Choice& choice) {
 void check(const Lstm& op, const Spec& spec, const Choice& choice, Session& session) {
   if (op.gates != Gates::logistic) refuse(op, "the library has logistic gates only");
   if (choice.max_error < no_bound) refuse(op, "no bound on its error is documented; leave max_error out");
-  if (choice.math == Math::tf32 && spec.y.dtype == DType::f64)
-    refuse(op, "tf32 rounds factors of f32; with f64 take strict math");
+  check_math("cudnn: " + to_string(Op(op)), spec.y.dtype, choice.math);
   check_math_environment("cudnn: " + to_string(Op(op)), spec.y.dtype, choice.math, Products::of_cudnn);
   if (session.api().major() < 9)
     refuse(op, "cuDNN " + session.api().number() +

@@ -12,6 +12,19 @@ namespace {
 
 bool looks_for_maxima(int mode) { return mode == pooling_mode::max_deterministic; }
 
+/// In the type itself: by the manual the value of cudnnSetTensor has the type of the tensor.
+const void* minus_infinity(DType dtype) {
+  static constexpr double f64 = -std::numeric_limits<double>::infinity();
+  static constexpr float f32 = -std::numeric_limits<float>::infinity();
+  static constexpr std::uint16_t f16 = 0xfc00, bf16 = 0xff80;
+  switch (dtype) {
+    case DType::f64: return &f64;
+    case DType::f16: return &f16;
+    case DType::bf16: return &bf16;
+    default: return &f32;
+  }
+}
+
 /// Rows or columns of the image that P windows cover, without the padding after it.
 int covered(int extent, int windows, int window, int stride, int pad) {
   return std::max(extent, (windows - 1) * stride + window - 2 * pad);
@@ -60,10 +73,7 @@ void Pooling::forward(const Args& args) {
 }
 
 void Pooling::copy_padded(const Args& args) const {
-  static const float float_least = -std::numeric_limits<float>::infinity();
-  static const double double_least = -std::numeric_limits<double>::infinity();
-  const void* const least = dtype_ == DType::f64 ? static_cast<const void*>(&double_least) : &float_least;
-  LAMINA_CUDNN(api_, SetTensor, session_.handle(), padded_->whole.get(), args.workspace, least);
+  LAMINA_CUDNN(api_, SetTensor, session_.handle(), padded_->whole.get(), args.workspace, minus_infinity(dtype_));
   LAMINA_CUDNN(api_, TransformTensor, session_.handle(), one(dtype_), x_.get(), args.x[0].data, zero(dtype_),
                padded_->image.get(), args.workspace);
 }

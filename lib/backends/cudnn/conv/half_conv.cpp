@@ -1,0 +1,65 @@
+// Half forms of filters, their gradients, and images with channels in eights.
+
+#include "half_conv.h"
+
+#include "lib/support/rounding.h"
+
+namespace lamina::cudnn {
+namespace {
+
+constexpr int channels_together = 8;  // of 16 bits, as tensor cores take them
+
+std::size_t bytes_of(const TensorSpec& spec) {
+  return aligned(static_cast<std::size_t>(spec.shape.count()) * size_of(spec.dtype));
+}
+
+}  // namespace
+
+Spec as_given(const Conv& op, Spec spec) {
+  if (!is_half(spec.y.dtype)) return spec;
+  TensorSpec &x = spec.x[0], &w = spec.w[0];
+  w.dtype = spec.y.dtype;
+  const bool is_first = x.shape.c < channels_together && (spec.wants_dx.empty() || !spec.wants_dx[0]);
+  if (is_first && op.groups == 1 && spec.y.layout == Layout::nhwc)
+    x.shape.c = w.shape.c = channels_together, x.pitch = w.pitch = channels_together;
+  return spec;
+}
+
+HalfConv::HalfConv(const Conv& op, const Spec& spec, Session& session) : session_(session), dtype_(spec.y.dtype) {
+  const Spec given = as_given(op, spec);
+  filter_pitch_ = given.w[0].pitch;
+  filter_bytes_ = bytes_of(given.w[0]);
+  image_bytes_ = bytes_of(given.x[0]);
+  if (given.x[0].shape == spec.x[0].shape) return;
+  const Api& api = session.api();
+  x_.emplace(describe_value(api, spec.x[0]));
+  whole_.emplace(describe_value(api, given.x[0]));
+  part_.emplace(describe(api, spec.x[0].shape, dtype_, Layout::nhwc, given.x[0].pitch));
+}
+
+Tensor HalfConv::in_halves(Tensor filter, void* data) const {
+  filter.data = data;
+  filter.dtype = dtype_;
+  filter.pitch = filter_pitch_;
+  return filter;
+}
+
+void HalfConv::write_filter(const Tensor& w, void* to) const {
+  if (whole_) session_.machine().device().fill(to, 0, filter_bytes_);
+  session_.machine().convert(in_halves(w, to), w, false);
+}
+
+void HalfConv::take_gradient(void* from, const Tensor& dw, bool adds) const {
+  session_.machine().convert(dw, in_halves(dw, from), adds);
+}
+
+const void* HalfConv::image(const Args& args, void* room) const {
+  if (!whole_) return args.x[0].data;
+  const Api& api = session_.api();
+  LAMINA_CUDNN(api, SetTensor, session_.handle(), whole_->get(), room, zero(dtype_));
+  LAMINA_CUDNN(api, TransformTensor, session_.handle(), one(dtype_), x_->get(), args.x[0].data, zero(dtype_),
+               part_->get(), room);
+  return room;
+}
+
+}  // namespace lamina::cudnn
