@@ -12,6 +12,7 @@
 #include "lib/support/shortest.h"
 #include "lib/support/usable_threads.h"
 #include "mpi_communicator.h"
+#include "nccl_communicator.h"
 
 namespace lamina {
 namespace {
@@ -38,13 +39,20 @@ void communicator::check_sum(DType dtype) {
     throw UsageError("a sum over ranks of " + std::string(to_string(dtype)) + "; it should be of f32 or f64");
 }
 
-std::vector<std::string> communicator_names() { return {"self", "mpi"}; }
+std::vector<std::string> communicator_names() { return {"self", "mpi", "nccl"}; }
 
 std::unique_ptr<Communicator> make_communicator(const std::string& name, const CommunicatorOptions& options) {
   if (!(options.limit_seconds > 0))
     throw UsageError("communicator " + name + ": limit_seconds is " + shortest(options.limit_seconds) +
                      "; it should be above 0");
   if (name == "self") return std::make_unique<Alone>();
+  if (name == "nccl") {
+    const char* const others = std::getenv("WORLD_SIZE");
+    if (!launched_by_mpi() && others != nullptr && std::string(others) != "1")
+      throw UsageError("communicator nccl: WORLD_SIZE is " + std::string(others) + "; start the ranks with mpirun");
+    return communicator::make_nccl(communicator::open_nccl(options.nccl_folder),
+                                   make_communicator(launched_by_mpi() ? "mpi" : "self", options), options);
+  }
   if (name != "mpi") throw UsageError("no communicator \"" + name + "\": " + near_names(name, communicator_names()));
 #if defined(LAMINA_WITH_MPI)
   return communicator::make_mpi(options);

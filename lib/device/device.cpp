@@ -136,6 +136,8 @@ std::unique_ptr<Captured> Device::capture(const std::function<void()>&) {
 
 std::unique_ptr<Staging> Device::staging(std::size_t) { return nullptr; }
 
+std::unique_ptr<SideQueue> Device::side_queue() { return nullptr; }
+
 void Device::hold(double) { throw Unsupported("this device has no queue to hold: longest_hold() is 0"); }
 
 void upload(Device& device, const Tensor& to, std::span<const float> from) { upload_values(device, to, from); }

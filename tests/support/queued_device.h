@@ -13,7 +13,7 @@
 namespace lamina::test {
 
 /// Idle at first. With `longest` 0 it reports no queue, as the host does.
-class QueuedDevice final : public Device {
+class QueuedDevice : public Device {
  public:
   double longest = 0;         ///< longest_hold(), in seconds
   std::vector<double> holds;  ///< the requests to hold()

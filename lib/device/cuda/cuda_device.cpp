@@ -45,6 +45,16 @@ int attribute(cudaDeviceAttr which, int number) {
   return value;
 }
 
+/// Whether a query found that all was done.
+bool is_done(cudaError_t status, const char* query) {
+  if (status != cudaErrorNotReady) {
+    cudart::check(status, query, __FILE__, __LINE__);
+    return true;
+  }
+  (void)cudaGetLastError();  // which also remembers this error
+  return false;
+}
+
 class CudaTimer final : public Timer {
  public:
   explicit CudaTimer(CudaDevice& device) : device_(&device) {
@@ -64,13 +74,7 @@ class CudaTimer final : public Timer {
   }
   bool started() override {
     device_->stream();
-    const cudaError_t status = cudaEventQuery(start_.get());
-    if (status != cudaErrorNotReady) {
-      cudart::check(status, "cudaEventQuery(start_.get())", __FILE__, __LINE__);
-      return true;
-    }
-    (void)cudaGetLastError();  // which also remembers this error
-    return false;
+    return is_done(cudaEventQuery(start_.get()), "cudaEventQuery(start_.get())");
   }
 
  private:
@@ -108,6 +112,36 @@ class CudaStaging final : public Staging {
   CudaDevice* device_;
   cudart::HostMemory memory_;
   cudart::Event copied_;
+};
+
+class CudaSideQueue final : public SideQueue {
+ public:
+  explicit CudaSideQueue(CudaDevice& device) : device_(&device) {
+    device.stream();
+    stream_ = cudart::make_stream();
+    before_ = cudart::make_mark();
+    after_ = cudart::make_mark();
+  }
+
+  void* stream() override { return stream_.get(); }
+  void follow() override {
+    LAMINA_CUDART(cudaEventRecord(before_.get(), device_->stream()));
+    LAMINA_CUDART(cudaStreamWaitEvent(stream_.get(), before_.get(), 0));
+  }
+  void lead() override {
+    cudaStream_t const of_device = device_->stream();
+    LAMINA_CUDART(cudaEventRecord(after_.get(), stream_.get()));
+    LAMINA_CUDART(cudaStreamWaitEvent(of_device, after_.get(), 0));
+  }
+  bool idle() override {
+    device_->stream();
+    return is_done(cudaStreamQuery(stream_.get()), "cudaStreamQuery(stream_.get())");
+  }
+
+ private:
+  CudaDevice* device_;
+  cudart::Stream stream_;
+  cudart::Event before_, after_;
 };
 
 class CudaGraph final : public Captured {
@@ -228,6 +262,8 @@ void CudaDevice::synchronize() { LAMINA_CUDART(cudaStreamSynchronize(stream()));
 std::unique_ptr<Timer> CudaDevice::timer() { return std::make_unique<CudaTimer>(*this); }
 
 std::unique_ptr<Staging> CudaDevice::staging(std::size_t bytes) { return std::make_unique<CudaStaging>(*this, bytes); }
+
+std::unique_ptr<SideQueue> CudaDevice::side_queue() { return std::make_unique<CudaSideQueue>(*this); }
 
 /// Far more than the host needs to enqueue a layer, and short enough to be harmless elsewhere.
 double CudaDevice::longest_hold() const { return 5e-3; }

@@ -37,6 +37,8 @@ class CudaDevice final : public Device {
   std::unique_ptr<Timer> timer() override;
   std::unique_ptr<Staging> staging(std::size_t bytes) override;  ///< throws DeviceError if no memory can be locked
 
+  std::unique_ptr<SideQueue> side_queue() override;
+
   double longest_hold() const override;
   /// Runs a thread that polls the clock of its multiprocessor. It counts cycles at the clock's highest rate, so it
   /// takes longer at a lower rate.

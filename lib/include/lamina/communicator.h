@@ -22,10 +22,11 @@ namespace lamina {
 
 struct CommunicatorOptions {
   double limit_seconds = 60;  ///< who waits longer for other ranks throws
+  std::string nccl_folder{};  ///< of libnccl.so.2; empty: where the loader finds it
 };
 
-/// What waits throws DeviceError if a call of MPI failed, or if the other ranks did not come within limit_seconds; the
-/// message names what was waited for. Then only abort() and the destructor are left to call.
+/// What waits throws DeviceError if a call of MPI or NCCL failed, or if the other ranks did not come within
+/// limit_seconds; the message names what was waited for. Then only abort() and the destructor are left to call.
 class LAMINA_API Communicator {
  public:
   /// Waits for the other ranks. Where an exception or a failed wait leads here, it ends all ranks, as abort(1) does:
@@ -52,8 +53,10 @@ class LAMINA_API Communicator {
 };
 
 /// "self": one rank, which is alone. "mpi": the processes that mpirun started, or one without it; one at a time, and
-/// MPI allows no second one after it. Throws UsageError for an unknown name, a second "mpi" or a limit that is not
-/// above 0, Unsupported for "mpi" in a build without it, with how to get it.
+/// MPI allows no second one after it. "nccl": the same processes, each with a GPU of its own, whose memory NCCL sums;
+/// all else goes over MPI. Throws UsageError for an unknown name, a second "mpi", a limit that is not above 0, or ranks
+/// of a launcher other than MPI's; Unsupported for "mpi" in a build without it, with how to get it; LoadError without
+/// an NCCL that can be used.
 LAMINA_API std::unique_ptr<Communicator> make_communicator(const std::string& name, const CommunicatorOptions& = {});
 
 /// Every name that make_communicator accepts, built or not.

@@ -52,6 +52,17 @@ class LAMINA_API Staging {
   virtual void upload(void* to, std::size_t first, std::size_t bytes) = 0;
 };
 
+/// A queue of a device beside its own, for a library that enqueues work there. Its destructor may run after the
+/// device's.
+class LAMINA_API SideQueue {
+ public:
+  virtual ~SideQueue() = default;
+  virtual void* stream() = 0;  ///< a cudaStream_t
+  virtual void follow() = 0;   ///< what is enqueued here from now on runs after the device's work so far; does not wait
+  virtual void lead() = 0;     ///< the device's work from now on runs after what was enqueued here; does not wait
+  virtual bool idle() = 0;     ///< whether all that was enqueued here has run; does not wait
+};
+
 /// One device with one queue of work, which runs in order. Its memory, timers and captured work must not
 /// outlive it; it lives as long as its backend.
 class LAMINA_API Device {
@@ -72,6 +83,9 @@ class LAMINA_API Device {
 
   /// So many bytes for uploads that do not wait. Default: null, for a device whose uploads wait for nothing anyway.
   virtual std::unique_ptr<Staging> staging(std::size_t bytes);
+
+  /// Makes the device that of the calling thread. Default: null, for a device without streams of CUDA.
+  virtual std::unique_ptr<SideQueue> side_queue();
 
   /// Longest time for which hold() keeps the queue busy. 0: work runs while it is enqueued, so there is nothing to
   /// hold.
