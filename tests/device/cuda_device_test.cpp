@@ -44,6 +44,7 @@ TEST_CASE("without a GPU the first call that needs one says why there is none", 
   CHECK_THROWS_AS(device.stream(), DeviceError);
   CHECK_THROWS_AS(device.timer(), DeviceError);
   CHECK_THROWS_AS(device.staging(1), DeviceError);
+  CHECK_THROWS_AS(device.side_queue(), DeviceError);
   CHECK_THROWS_AS(device.synchronize(), DeviceError);
   CHECK_THROWS_AS(device.describe(), DeviceError);
   CHECK_THROWS_AS(device.hold(1e-3), DeviceError);
@@ -59,6 +60,21 @@ TEST_CASE("a GPU of a number that is too high is named with how many there are",
   CudaDevice device(1000);
   CHECK_THROWS_AS(device.stream(), UsageError);
   CHECK_THAT(cuda_unavailable(1000), ContainsSubstring("no CUDA device 1000; there "));
+}
+
+TEST_CASE("a side queue waits for the device's work, and the device for the queue's", "[gpu]") {
+  need_gpu();
+  CudaDevice device;
+  const auto queue = device.side_queue();
+  CHECK(queue->stream() != nullptr);
+  CHECK(queue->stream() != device.stream());
+  CHECK(queue->idle());
+  device.hold(device.longest_hold());
+  queue->follow();
+  CHECK_FALSE(queue->idle());
+  queue->lead();
+  device.synchronize();
+  CHECK(queue->idle());
 }
 
 TEST_CASE("values go to a GPU and come back, and a fill is in order with them", "[gpu]") {
