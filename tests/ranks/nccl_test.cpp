@@ -23,9 +23,9 @@ using Log = std::vector<std::string>;
 /// What the fake is asked for, and how it answers.
 struct Fake {
   Log log;
-  int comm = 0, stream = 0;             // their addresses are handles
-  bool open = false, follows = false;   // between init and end; whether the queue follows the device
-  int polls = 0, async = 0;             // until the queue is idle; the asynchronous status
+  int comm = 0, stream = 0;            // their addresses are handles
+  bool open = false, follows = false;  // between init and end; whether the queue follows the device
+  int polls = 0, async = 0;            // until the queue is idle; the asynchronous status
 } fake;
 
 constexpr int invalid = 4;
@@ -175,5 +175,6 @@ TEST_CASE("what nccl cannot sum is refused, and a call that fails is named") {
 TEST_CASE("without an NCCL, and with ranks of another launcher, nccl says what to do") {
   CHECK_THROWS_WITH(make_communicator("nccl", {.nccl_folder = "/nowhere"}), ContainsSubstring("/nowhere/libnccl.so.2"));
   const Variable two("WORLD_SIZE", "2");
-  if (!launched_by_mpi()) CHECK_THROWS_WITH(make_communicator("nccl"), ContainsSubstring("start the ranks with mpirun"));
+  if (!launched_by_mpi())
+    CHECK_THROWS_WITH(make_communicator("nccl"), ContainsSubstring("start the ranks with mpirun"));
 }
