@@ -179,6 +179,8 @@ TEST_CASE(
     if (!eigen::pairs_are_faster(*set)) continue;
     const auto eigen = make_backend("eigen", {.threads = 2, .instruction_set = set->name});
     CHECK(taken(*eigen, one, {}) == Names{"bf16_gemm", "bf16_gemm", "bf16_gemm"});
+    CHECK(eigen->lower(*make_spec(*eigen, one, {.dtype = DType::bf16}), {}).steps[0].reason ==
+          "rule: the processor multiplies pairs of bf16 faster");
     CHECK(taken(*eigen, three, {}) == Names{"winograd_4x4", "winograd_4x4", "winograd_4x4"});
     CHECK(taken(*eigen, single, {}) == Names{"bf16_gemm", "im2col_gemm", "bf16_gemm"});  // no image to pair with
     CHECK(taken(*eigen, one, {.max_error = 0.005}) == Names{"im2col_gemm", "bf16_gemm", "im2col_gemm"});

@@ -348,12 +348,11 @@ Lowered PairUnits::lower(const Spec& spec, const Choice& choice) {
     }
     const std::string& named = choice.algorithm[static_cast<std::size_t>(pass)];
     if (named.empty() ? !is_better(spec, pass, step) : named != bf16_gemm_name) continue;
-    Lowered::Step pairs = this->step(spec, pass);
-    const bool fits = pairs.max_error <= choice.max_error && pairs.kernel->workspace_bytes() <= choice.workspace_limit;
-    if (named.empty() && !fits) continue;
-    step = pick(
-        "eigen: " + to_string(spec.op), pass, choice,
-        {{bf16_gemm_name, pairs.max_error, [&] { return pairs; }, "the processor multiplies pairs of bf16 faster"}});
+    const Lowered::Step pairs = this->step(spec, pass), other = step;
+    const char* const reason = "the processor multiplies pairs of bf16 faster";
+    step = pick("eigen: " + to_string(spec.op), pass, choice,
+                {{bf16_gemm_name, pairs.max_error, [&] { return pairs; }, reason},
+                 {other.algorithm, other.max_error, [&] { return other; }}});
   }
   return lowered;
 }
