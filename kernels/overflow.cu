@@ -1,12 +1,13 @@
 // Whether all gradients are finite, and what follows for the scale of the loss (overflow.h).
 //
-// Three launches: a thread clears the number of skips; blocks read the gradients, and add 1 to it for each block that
-// saw one that is not finite; a thread goes on to the next scale.
+// Three launches: a thread clears the number of skips; warps read the gradients, and add 1 to it for each warp that saw
+// one that is not finite; a thread goes on to the next scale.
 // Per element: one read.
 
 #include "overflow.h"
 
 #include "kernels/common/packs.h"
+#include "kernels/common/reduce.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
@@ -20,7 +21,7 @@ __global__ void overflow_kernel(Extent extent, const float* g, LossScaleState* s
     const Pack<float, width> pack = load_pack<width>(g + i);
     for (const float value : pack.v) finite = finite && value - value == 0;  // infinity and NaN give NaN
   });
-  if (__syncthreads_or(finite ? 0 : 1) != 0 && threadIdx.x == 0) atomicAdd(&state->skips, 1U);
+  if (reduce_warp(finite ? 0 : 1, Larger()) != 0 && threadIdx.x % lanes == 0) atomicAdd(&state->skips, 1U);
 }
 
 __global__ void overflow_end_kernel(LossScaleState* state, LossScaleLimits limits) {

@@ -214,6 +214,7 @@ TEST_CASE("the units reach most of their arithmetic peak, and no more", "[gpu]")
   }
   CHECK(cuda_peak_flops_per_second(device, DType::f64) > 0);
   CHECK_THROWS_AS(cuda_peak_flops_per_second(device, DType::f16), Unsupported);
+  CHECK(make_backend("cuda")->peak_flops_per_second(DType::f16) > 0);  // it computes in f32
 }
 
 TEST_CASE("a GPU's clock, temperature and power are read, or it is said why not", "[gpu]") {

@@ -236,7 +236,8 @@ TEST_CASE("plans of random graphs in half precision have the same bits whatever 
         CHECK(got.state == want.state);
       }
       CHECK(predict_memory(graph, backend(), options).total() == plan.memory().total());
-      CHECK(plan.memory().arena <= plain.memory().arena);
+      // A step that runs again may need a large workspace, as cuBLAS's, while more is alive.
+      if (options.keep == Keep::all || backend().name() == "eigen") CHECK(plan.memory().arena <= plain.memory().arena);
     }
 }
 

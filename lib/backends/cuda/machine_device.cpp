@@ -77,7 +77,9 @@ void Machine::make_blas(DType dtype) {
   if (unavailable().empty()) body_->open_blas();
 }
 
-double Machine::peak_flops_per_second(DType dtype) { return cuda_peak_flops_per_second(body_->device, dtype); }
+double Machine::peak_flops_per_second(DType dtype) {
+  return cuda_peak_flops_per_second(body_->device, is_half(dtype) ? DType::f32 : dtype);  // halves are computed in f32
+}
 
 std::size_t Machine::blas_workspace_bytes() { return Blas::workspace_bytes; }
 
