@@ -15,7 +15,8 @@ from worker import NoMemoryReport, Worker, WorkerError, close_all
 
 SETTLE_SECONDS = 0.05  # after a pass the threads of another worker still spin for a moment
 FOREIGN_CORES = {"cpu": 0.1, "rehearsal": 1.0, "cuda": 1.0}  # that other processes may use during a pass
-AGREEMENT = {"inference": 1e-4, "training": 1e-3}  # of f32 logits, of the largest; of bf16 they are some 1e-2 apart
+AGREEMENT = {"inference": 1e-4, "training": 1e-3}  # with our f32 logits, as a share of the largest
+HALF_AGREEMENT = {"f16": 1e-2, "bf16": 8e-2}  # of halves: 20 times their unit roundoff
 DEEP_AGREEMENT = 5e-3  # at most, where rounding alone is above the bound of training
 LAYER_PASSES = ("forward", "backward_params", "backward_data")
 MEBIBYTE = 2**20
@@ -221,8 +222,8 @@ class Runner:
         eager f32 from its f64 is the bound where that is more."""
         if self.what != "networks" or not self.written or variant.ours:
             return
-        bound, found = AGREEMENT[case.request], self.ask(variant, case, "check")
-        if case.request == "training" and bound < found["difference"] < float("inf"):
+        bound, found = HALF_AGREEMENT.get(variant.precision, AGREEMENT[case.request]), self.ask(variant, case, "check")
+        if bound == AGREEMENT["training"] < found["difference"] < float("inf"):
             found |= self.ask(variant, case, "rounding")
             bound = min(max(bound, 2 * found["rounding"]), DEEP_AGREEMENT)
         if not found["difference"] <= bound:

@@ -41,14 +41,14 @@ class Engine:
 
 
 RUNTIME = {"devices": ("cpu",), "whats": ("networks",), "flags": ("hugepages", "passive"), "modes": ("inference",)}
+KERNELS = {"whats": ("networks", "trainings"), "flags": ("measured", "graph"), "layouts": ("nchw", "nhwc"),
+           "precisions": PRECISIONS, "ours": True}
 ENGINES = {
-    "eigen": Engine(("cpu",), WHATS, ("measured",), layouts=("nchw", "nhwc"), ours=True),
-    "cuda": Engine(("cuda",), ("networks", "trainings"), ("measured", "graph"), layouts=("nchw", "nhwc"),
-                   precisions=("f32", "tf32"), ours=True),
-    "cudnn": Engine(("cuda",), ("networks", "trainings"), ("measured", "graph"), layouts=("nchw", "nhwc"),
-                    precisions=("f32", "tf32"), ours=True),
-    "cuda-host": Engine(("cpu", "rehearsal"), ("networks", "trainings"), ("measured", "graph"),
-                        layouts=("nchw", "nhwc"), precisions=("f32", "tf32"), ours=True),
+    "eigen": Engine(("cpu",), WHATS, ("measured",), layouts=("nchw", "nhwc"), precisions=("f32", "f16", "bf16"),
+                    ours=True),
+    "cuda": Engine(("cuda",), **KERNELS),
+    "cudnn": Engine(("cuda",), **KERNELS),
+    "cuda-host": Engine(("cpu", "rehearsal"), **KERNELS),
     "torch": Engine(("cpu", "cuda", "rehearsal"), ("networks", "trainings"),
                     ("compiled", "max-autotune", "frozen", "benchmark", "graph", "hugepages", "passive"),
                     layouts=("nchw", "nhwc"), precisions=PRECISIONS, modules="torch, numpy"),
@@ -118,7 +118,8 @@ class Variant:
                   "measure": "measured" in self.flags}
         if what == "networks":
             config |= {"net": net, "batch": batch, "graph": "graph" in self.flags,
-                       "math": "tf32" if self.precision == "tf32" else "strict"}
+                       "math": "tf32" if self.precision == "tf32" else "strict",
+                       "type": "f32" if self.precision == "tf32" else self.precision}
         if what == "trainings":
             config |= {"training": net, "share": options.share}
         if options.device_number:
@@ -160,6 +161,8 @@ def parse(word, what, device):
                          f"{what} on {device}")
     check_known("precision", precision, engine.precisions, name)
     check_known("layout", layout, engine.layouts, name)
+    if what != "networks" and precision != "f32":
+        raise BadVariant(f"{word}: {what} race in f32 alone")
     for flag in flags:
         check_known("flag", flag, engine.flags, name)
     check_flags(word, name, flags, what, device)

@@ -369,3 +369,10 @@ TEST_CASE("cudnn: what halves do not have is refused with op, type and reason") 
 }
 
 #endif
+
+TEST_CASE("cudnn: the bias gradient of a wide fully connected op in halves stays within the limit of workspace") {
+  FakeBackend on;
+  const Spec spec = spec_of(on, {"", FullyConnected{.outputs = 4096, .bias = true}, {{64, 3, 1, 1}}}, in(DType::bf16));
+  CHECK_THROWS_WITH(on.backend.lower(spec, {.workspace_limit = 16384}),
+                    ContainsSubstring("backward_params: gemm needs") && ContainsSubstring("the limit is 16384"));
+}

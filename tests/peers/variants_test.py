@@ -69,9 +69,10 @@ class Options(unittest.TestCase):
 
     def test_a_worker_is_started_with_what_its_word_says(self):
         for word, words, expected in (
-                ("eigen", (), {"backend": "eigen", "math": "strict", "measure": False, "graph": False}),
+                ("eigen", (), {"backend": "eigen", "math": "strict", "type": "f32", "measure": False, "graph": False}),
+                ("eigen:bf16", (), {"backend": "eigen", "math": "strict", "type": "bf16"}),
                 ("cudnn:tf32+measured+graph", ("--device", "cuda:2"),
-                 {"backend": "cudnn", "math": "tf32", "measure": True, "graph": True, "device": 2}),
+                 {"backend": "cudnn", "math": "tf32", "type": "f32", "measure": True, "graph": True, "device": 2}),
                 (f"cudnn={self.folder}", ("--device", "cuda"), {"backend": f"cudnn:{self.folder}", "graph": False})):
             variant, given = self.variant(word, *words)
             program, command, config = variant.command("networks", "vgg16", 4, given, None)
@@ -115,17 +116,15 @@ class Options(unittest.TestCase):
                 ("--peers torhc", "'torhc'", "mean torch"),
                 ("--ours eigen+foo", "eigen has no flag 'foo'; valid names: measured"),
                 ("--peers torch+jit", "torch has no flag 'jit'; valid names: compiled,"),
-                ("--peers torch@hwcn", "torch has no layout 'hwcn'"),
-                ("--peers torch:f64", "torch has no precision 'f64'"),
+                ("--peers torch@hwcn", "no layout 'hwcn'"), ("--peers torch:f64", "torch has no precision 'f64'"),
                 ("--peers torch+", "torch has no flag ''"), ("--peers torch@", "ENGINE[:PRECISION]"),
-                ("--peers torch,torch", "duplicate 'torch'"),
-                ("--peers torch+compiled+compiled", "duplicate flag"),
+                ("--peers torch,torch", "duplicate 'torch'"), ("--peers torch+compiled+compiled", "duplicate flag"),
                 ("--peers torch+frozen", "add compiled"), ("--peers torch+compiled+max-autotune", "leave out one"),
-                ("--device cuda --peers torch+graph", "add compiled"),
-                ("--device cuda --peers torch+max-autotune+graph", "add compiled"),
-                ("--peers torch+compiled+graph", "--device cuda"),
+                *((f"--device cuda --peers torch{flags}+graph", "add compiled") for flags in ("", "+max-autotune")),
+                ("--peers torch+compiled+graph", "--device cuda"), ("--ours eigen:tf32", "no precision 'tf32'"),
                 ("--device cuda --peers torch+hugepages", "on the processor"),
                 ("--what trainings --peers torch+frozen+compiled", "frozen"),
+                ("--what trainings --peers torch:bf16", "torch:bf16: trainings race in f32 alone"),
                 ("--peers onnxruntime", "training", "--modes"), ("--peers onednn", "onednn races layers on cpu"),
                 ("--device cuda --peers openvino --modes inference", "openvino races networks on cpu"),
                 ("--ours torch", "--ours", "--peers"),

@@ -16,6 +16,8 @@ PATIENCE = "240"  # seconds: PyTorch's first import reads gigabytes from a cold 
 RACES = {  # of passes beside PyTorch: (seconds, ours, peers); a rehearsal has f32 alone
     "f32": (45, ("cuda", "cuda+graph", "cudnn", "cudnn+graph"), ("torch+benchmark",)),
     "TF32": (45, ("cudnn:tf32", "cudnn:tf32+graph"), ("torch:tf32+benchmark", "torch:tf32+benchmark@nhwc")),
+    "bf16": (45, ("cuda:bf16", "cudnn:bf16", "cudnn:bf16@nhwc", "cudnn:bf16+graph@nhwc"),
+             ("torch:bf16+benchmark", "torch:bf16+benchmark@nhwc")),
     "compiled": (240, ("cudnn:tf32", "cudnn:tf32+graph"), ("torch:tf32+compiled+benchmark@nhwc",)),
 }
 
@@ -140,7 +142,7 @@ class Plan:
         """Part B. Fast? The other races and lamina_bench alone. In between plans and trainings once more, on cudnn."""
         yield from self.races(self.nets[1:5], "f32")
         yield from self.suites(self.library, *(() if self.rehearse else PLANS))
-        yield from self.races(self.nets[1:5], "TF32")
+        yield from itertools.chain(self.races(self.nets[1:5], "TF32"), self.races(self.nets[:5], "bf16"))
         for training in TRAININGS[1:2] if self.rehearse else TRAININGS:
             share = "0.0043" if self.rehearse else "0.0512"  # whole batches
             yield self.race(f"train/{training} beside PyTorch", 60, (training, "--what", "trainings", "--share", share),

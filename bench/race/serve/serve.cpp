@@ -73,16 +73,7 @@ T one_of(const char* what, const std::string& name, const std::array<T, n>& know
   throw UsageError(fmt::format("no {} '{}'; there are {}", what, name, fmt::join(names, ", ")));
 }
 
-void check_keys(const json& config) {
-  constexpr std::array known = {"net",   "batch",    "threads", "backend", "device", "math", "measure",
-                                "graph", "training", "share",   "epochs",  "files",  "onnx"};
-  for (const auto& [key, value] : config.items())
-    if (std::find(known.begin(), known.end(), key) == known.end())
-      throw UsageError(fmt::format("no key '{}'; there are {}", key, fmt::join(known, ", ")));
-}
-
 void serve_config(const json& config) {
-  check_keys(config);
   const std::string net = config.value("net", std::string()), name = config.value("backend", std::string("eigen"));
   const bool record = config.value("graph", false);
   const int threads = config.value("threads", 0);
@@ -92,6 +83,8 @@ void serve_config(const json& config) {
   common.choice.measure = config.value("measure", false);
   common.choice.math =
       one_of("math", config.value("math", std::string("strict")), std::array{Math::strict, Math::tf32});
+  common.dtype =
+      one_of("type", config.value("type", std::string("f32")), std::array{DType::f32, DType::f16, DType::bf16});
   const json greeting = {{"commit", build::commit},
                          {"backend", backend->describe()},
                          {"device", backend->device().describe()},

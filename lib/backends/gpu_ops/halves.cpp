@@ -1,5 +1,9 @@
 // Halves beside numbers of f32: conversions, and what a library of products in halves leaves to us.
 
+#include <cstdint>
+#include <limits>
+#include <string>
+
 #include "gpu_ops.h"
 #include "kernels/bias.h"
 #include "kernels/moves/copy.h"
@@ -11,8 +15,10 @@ namespace {
 template <class T>
 View<T> rows(const Tensor& tensor) {
   if (tensor.layout == Layout::nchw) return view<T>(tensor);
-  const auto pixels = static_cast<int>(tensor.shape.n * tensor.shape.plane());
-  return {tensor.as<T>(), pixels, tensor.shape.c, 1, 1, tensor.pitch};
+  const std::int64_t pixels = tensor.shape.n * tensor.shape.plane();
+  if (pixels > std::numeric_limits<int>::max())
+    throw LaunchError("halves in nhwc have " + std::to_string(pixels) + " pixels, more than 2^31 - 1; use nchw");
+  return {tensor.as<T>(), static_cast<int>(pixels), tensor.shape.c, 1, 1, tensor.pitch};
 }
 
 template <class Function>

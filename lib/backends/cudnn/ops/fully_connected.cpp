@@ -128,6 +128,7 @@ Lowered lower(const FullyConnected& op, const Spec& spec, const Choice& choice, 
         {pass}, "gemm", [problem, pass](const Args& args) { problem->run(pass, args); },
         problem->workspace_bytes(pass));
     made.math = choice.math;
+    check_workspace("cudnn: " + to_string(Op(op)), choice, made);
     return made;
   });
   if (!is_half(spec.y.dtype)) return unit;
