@@ -64,6 +64,7 @@ class Inference {
     const Shape& x = only_input();
     in_range("epsilon", op.epsilon > 0 && op.epsilon <= largest_float, "positive and finite");
     in_range("momentum", op.momentum >= 0 && op.momentum <= 1, "between 0 and 1");
+    at_least("ranks", op.ranks, 1);
     const Shape per_channel{1, x.c, 1, 1};
     return result(x, {per_channel, per_channel}, {per_channel, per_channel});
   }

@@ -89,6 +89,15 @@ struct Plan::Body {
     return {running, "another thread runs this plan; wait until its pass ends, or make a plan for each thread"};
   }
 
+  /// Without its sums over the ranks a batch norm would compute another function.
+  void check_sums(std::size_t first, std::size_t last, const std::function<void(std::size_t)>* before) const {
+    for (std::size_t i = first; before == nullptr && i < last; ++i)
+      if (calls.described[i].joint_sums > 0)
+        throw UsageError("Options::norm_ranks: node " + graph.nodes()[calls.described[i].nodes.front()].name +
+                         " needs sums over the ranks; give forward() and backward() a function that adds them up "
+                         "(Declared::joint_sums)");
+  }
+
   void run(std::size_t first, std::size_t last, const std::function<void(std::size_t)>* before) {
     for (std::size_t i = first; i < last; ++i) {
       if (before != nullptr) (*before)(i);
@@ -99,6 +108,7 @@ struct Plan::Body {
 
   void forward(const std::function<void(std::size_t)>* before) {
     const BusyGuard mine = turn();
+    check_sums(0, calls.forward, before);
     ready_for_backward = false;  // and stays so if a call throws
     run(0, calls.forward, before);
     ready_for_backward = true;
@@ -109,6 +119,7 @@ struct Plan::Body {
       throw UsageError("backward() of a plan in inference mode; make it with Mode::training");
     const BusyGuard mine = turn();
     if (!ready_for_backward) throw UsageError("backward() needs a forward() before it, one for each backward()");
+    check_sums(calls.forward, calls.bound.size(), before);
     ready_for_backward = false;
     run(calls.forward, calls.bound.size(), before);
     has_gradients = true;

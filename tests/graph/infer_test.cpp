@@ -224,13 +224,14 @@ TEST_CASE("numbers out of range are refused by name") {
       MaxPool{.window = 0, .stride = 1}, MaxPool{.window = 1, .stride = 0}, MaxPool{.window = -1, .stride = 1},
       MaxPool{.window = 1, .stride = 1, .pad = -1}, AveragePool{.window = 2, .stride = {1, 0}}, FullyConnected{0},
       FullyConnected{-1}, BatchNorm{.epsilon = 0}, BatchNorm{.epsilon = not_a_number}, BatchNorm{.epsilon = infinity},
-      BatchNorm{.momentum = -0.1}, BatchNorm{.momentum = 1.1}, BatchNorm{.momentum = not_a_number}, Lrn{.size = 0},
-      Lrn{.alpha = not_a_number}, Lrn{.alpha = -1}, Lrn{.beta = infinity}, Lrn{.k = 0}, Dropout{.rate = 1},
-      Dropout{.rate = -0.5}, Dropout{.rate = not_a_number}, Slice{.first = -1, .channels = 1},
-      Slice{.first = 0, .channels = 0}, Clip{.low = 1, .high = 0}, Clip{.low = not_a_number, .high = 0},
-      Clip{.low = 0, .high = not_a_number}, Clip{.low = -1e300, .high = 0}, HardSigmoid{.alpha = infinity},
-      HardSigmoid{.beta = not_a_number}, Pad{.before = -1, .after = 1}, Pad{.before = 0, .after = {0, -1}},
-      Pad{.before = 0, .after = 1, .value = not_a_number}, ChannelShuffle{0}, ChannelShuffle{-2});
+      BatchNorm{.momentum = -0.1}, BatchNorm{.momentum = 1.1}, BatchNorm{.momentum = not_a_number},
+      BatchNorm{.ranks = 0}, Lrn{.size = 0}, Lrn{.alpha = not_a_number}, Lrn{.alpha = -1}, Lrn{.beta = infinity},
+      Lrn{.k = 0}, Dropout{.rate = 1}, Dropout{.rate = -0.5}, Dropout{.rate = not_a_number},
+      Slice{.first = -1, .channels = 1}, Slice{.first = 0, .channels = 0}, Clip{.low = 1, .high = 0},
+      Clip{.low = not_a_number, .high = 0}, Clip{.low = 0, .high = not_a_number}, Clip{.low = -1e300, .high = 0},
+      HardSigmoid{.alpha = infinity}, HardSigmoid{.beta = not_a_number}, Pad{.before = -1, .after = 1},
+      Pad{.before = 0, .after = {0, -1}}, Pad{.before = 0, .after = 1, .value = not_a_number}, ChannelShuffle{0},
+      ChannelShuffle{-2});
   CAPTURE(to_string(op));
   CHECK_THROWS_AS(infer(op, x), ShapeError);
 }

@@ -122,7 +122,15 @@ TEST_CASE("statistics of several ranks are sums between two calls on eigen, and 
     CHECK_THROWS_WITH(Plan(graph, backend(), options), Catch::Matchers::ContainsSubstring("batch_norm(over 2 ranks)"));
     return;
   }
-  const Plan plan(graph, backend(), options);
+  Plan plan(graph, backend(), options);
   REQUIRE(plan.calls().size() == 4);
   for (const std::size_t call : {0, 1, 2, 3}) CHECK(plan.calls()[call].joint_sums == (call % 2 == 0 ? 6 : 0));
+  CHECK_THROWS_AS(plan.forward(), UsageError);  // nobody would add up
+  plan.forward([](std::size_t) {});
+  CHECK_THROWS_WITH(plan.backward(), Catch::Matchers::ContainsSubstring("node bn needs sums over the ranks"));
+  plan.backward([](std::size_t) {});
+  for (const int ranks : {0, -1}) {
+    options.norm_ranks = ranks;
+    CHECK_THROWS_AS(Plan(graph, backend(), options), UsageError);
+  }
 }

@@ -89,12 +89,12 @@ struct GlobalAveragePool {
 /// where the running variance uses the unbiased one (count / (count - 1)). Inference: mean and variance are the
 /// running ones. Parameters: scale, shift (weight and bias by name). State: running_mean, running_var.
 /// ShapeError: in training (when a plan is made) fewer than two values per channel; epsilon not positive; momentum
-/// outside 0 to 1.
+/// outside 0 to 1; ranks below 1.
 /// Ioffe, Szegedy: Batch Normalization, 2015, algorithm 1.
 struct BatchNorm {
   double epsilon = 1e-5;
   double momentum = 0.1;
-  int ranks = 1;  ///< in training: the statistics are those of so many batches of this size (Declared::joint_sums)
+  int ranks = 1;  ///< a plan sets it (Options::norm_ranks): in training, statistics of so many batches of this size
   bool operator==(const BatchNorm&) const = default;
 };
 

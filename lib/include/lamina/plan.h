@@ -38,8 +38,8 @@ struct Options {
   std::uint64_t seed = 0;              ///< of the numbers that the constructor draws
   /// Of this batch, in the one that several ranks share: dropout's mask is that of the whole batch.
   std::int64_t first_image = 0;
-  /// In training batch norm takes the statistics of the batches of so many ranks. The caller adds up sums over the
-  /// ranks between calls (Declared::joint_sums).
+  /// In training batch norm takes the statistics of the batches of so many ranks. Above 1, the caller adds up sums over
+  /// the ranks between calls (Declared::joint_sums): a pass without a function is a UsageError.
   int norm_ranks = 1;
   std::optional<Optimiser> optimiser{};  ///< in training: what update() does
   double clip_norm = 0;  ///< above 0: update() scales all gradients together, so that their norm is at most this
