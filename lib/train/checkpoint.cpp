@@ -99,7 +99,8 @@ void save_checkpoint(const std::filesystem::path& path, const Plan& plan, const 
   TensorFile file = save_weights(plan);
   for (const auto& [name, tensor] : file)
     if (!std::ranges::all_of(tensor.values, [](double value) { return std::isfinite(value); }))
-      throw UsageError(name + " has numbers that are not finite; " + path.string() + " is left as it was");
+      throw Error(name + " has numbers that are not finite; " + path.string() +
+                  " is left as it was; begin anew, with another file and a lower learning_rate or a clip_norm");
   file[prefix + "description"] = numbers({run.description.begin(), run.description.end()});
   file[prefix + "counters"] =
       numbers({static_cast<double>(run.epoch), static_cast<double>(run.batch), static_cast<double>(plan.updates())});

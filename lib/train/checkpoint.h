@@ -20,7 +20,8 @@ struct RunState {
   std::vector<EpochResult> complete;  ///< the epochs before it
 };
 
-/// Writes the file as a whole or not at all. Waits for the device. Throws FileError.
+/// Writes the file as a whole or not at all. Waits for the device. Throws FileError, and Error if a parameter
+/// or a running statistic is not finite.
 void save_checkpoint(const std::filesystem::path&, const Plan&, const RunState&);
 
 /// Throws FileError for a file that is no checkpoint of this plan, UsageError if its description is another one. The

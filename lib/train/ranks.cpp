@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <exception>
 #include <map>
 #include <span>
 #include <string>
@@ -54,7 +55,7 @@ void Ranks::forward(Plan& plan) {
 }
 
 void Ranks::backward(Plan& plan, bool sums) {
-  statistics_differ_ = size() > 1;
+  statistics_differ_ = size() > 1 && plan.options().norm_ranks == 1;
   if (size() == 1) return plan.backward();
   Device& device = plan.backend().device();
   auto next = sums ? buckets_.begin() : buckets_.end();
@@ -98,14 +99,18 @@ void Ranks::average_statistics(Plan& plan) {
 }
 
 void Ranks::write_once(const std::function<void()>& write) const {
-  std::string error;
+  std::exception_ptr thrown;
+  std::string error;  // its kind and what it says
   try {
     if (rank() == 0) write();
-  } catch (const FileError& unwritten) {
-    error = unwritten.what();
+  } catch (const Error& unwritten) {
+    thrown = std::current_exception();
+    error = (dynamic_cast<const FileError*>(&unwritten) != nullptr ? "f" : "e") + std::string(unwritten.what());
   }
   error = broadcast_text(*all_, error);
-  if (!error.empty()) throw FileError(error);
+  if (thrown) std::rethrow_exception(thrown);
+  if (error.starts_with('f')) throw FileError(error.substr(1));
+  if (!error.empty()) throw Error(error.substr(1));
 }
 
 }  // namespace lamina::training

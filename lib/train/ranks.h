@@ -36,7 +36,7 @@ class Ranks {
   /// does not matter when.
   void average_statistics(Plan&);
 
-  /// Rank 0 writes. If it cannot, every rank throws its FileError.
+  /// Rank 0 writes. If it cannot, every rank throws: a FileError if its error is one, else an Error with its text.
   void write_once(const std::function<void()>& write) const;
 
  private:

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -188,15 +189,25 @@ struct Trainer::Body {
                                          std::to_string(run.batch) + " of epoch " + std::to_string(run.epoch));
   }
 
+  static constexpr const char* cures =
+      "give a lower learning_rate, set clip_norm, or look in the data for such a number, or for a label that is no "
+      "class";
+
   /// Throws if a loss of this rank is no number, or infinite: neither would be any that follows, nor the parameters.
-  /// With loss scaling a loss may overflow.
+  /// With loss scaling a loss may overflow; there it is lost if that goes on when the scale cannot become less.
   void check_losses(std::int64_t batches) {
-    if (plan.options().loss_scale > 0) return;
+    if (plan.options().loss_scale > 0) return check_loss_scale();
     for (const Score& score : scores.read(backend.device(), sound, batches))
       if (++sound; !std::isfinite(score.loss))
-        throw UsageError("the loss of batch " + std::to_string(sound) + " of epoch " + std::to_string(run.epoch + 1) +
-                         " is " + shortest(score.loss) +
-                         "; give a lower learning_rate, set clip_norm, or look for such a number in the data");
+        throw Error("the loss of batch " + std::to_string(sound) + " of epoch " + std::to_string(run.epoch + 1) +
+                    " is " + shortest(score.loss) + "; " + cures);
+  }
+
+  void check_loss_scale() const {
+    if (const LossScale now = plan.loss_scale(); now.skips == 1 && now.scale <= std::numeric_limits<float>::min())
+      throw Error("before batch " + std::to_string(run.batch + 1) + " of epoch " + std::to_string(run.epoch + 1) +
+                  " every update is skipped: the loss scale is " + shortest(now.scale) +
+                  ", and gradients are not finite; " + cures);
   }
 
   /// Of all ranks, the epoch's first so many batches.

@@ -256,6 +256,22 @@ TEST_CASE("a checkpoint that rank 0 cannot write is an error of every rank, and 
   ranks().barrier();
 }
 
+TEST_CASE("a checkpoint of numbers that are not finite is an error of every rank") {
+  const Folder own;
+  const auto source = digits(16, 1);
+  const auto backend = make_backend("eigen", {.threads = 1});
+  TrainerOptions options = together({.seed = 1});
+  options.checkpoint = std::filesystem::path(broadcast_text(ranks(), own.path().string())) / "run";
+  Plan* plan = nullptr;
+  options.after_batch = [&](const Progress& at) {  // of the epoch's last batch: no loss shows it
+    if (at.batch == at.batches) write(backend->device(), plan->parameter("fc.bias"), Values(10, NAN));
+  };
+  Trainer trainer(small_network(batch / ranks().size()), *backend, *source, options);
+  plan = &trainer.plan();
+  CHECK_THROWS_WITH(trainer.train(1), Catch::Matchers::StartsWith("fc.bias has numbers that are not finite"));
+  ranks().barrier();
+}
+
 TEST_CASE("ranks whose runs differ are refused before the first pass") {
   if (ranks().size() == 1) return;
   const auto source = digits(16, 1);

@@ -184,6 +184,22 @@ TEST_CASE("a trainer scales losses in f16 alone, and goes on over a batch that o
   }
 }
 
+TEST_CASE("a training in f16 that skips every update ends once its loss scale is the least") {
+  const auto source = digits(64, 1);
+  TrainerOptions options{.seed = 3};
+  options.plan.dtype = DType::f16;
+  Plan* plan = nullptr;
+  options.after_batch = [&](const Progress& at) {
+    if (at.epoch == 1 && at.batch == 1) write(backend().device(), plan->parameter("fc.bias"), Values(10, NAN));
+  };
+  Trainer trainer(small_network(8), backend(), *source, options);
+  plan = &trainer.plan();
+  CHECK(std::isfinite(trainer.train(1)[0].training.loss));
+  CHECK_THROWS_WITH(trainer.train(100), ContainsSubstring("every update is skipped"));
+  CHECK(plan->loss_scale().scale == 0x1p-126F);
+  CHECK(trainer.epochs().size() < 30);  // 142 updates of 8 an epoch; a GPU looks when one ends
+}
+
 TEST_CASE("a loss scale that cannot be is refused, naming it") {
   const auto refuses = [](const Graph& graph, const Options& options, const char* what) {
     CHECK_THROWS_AS(predict_memory(graph, backend(), options), UsageError);

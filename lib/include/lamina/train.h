@@ -118,6 +118,8 @@ class LAMINA_API Trainer {
 
   /// Trains until so many epochs are complete, those before a checkpoint included, and gives all. Throws what device,
   /// sources, callbacks and checkpoints throw, the last after the callback. Unless it was the device, train() goes on.
+  /// Error, of no kind: the training is lost. A loss is not finite (in f16: not one gradient at the least loss scale),
+  /// or a parameter is not when a checkpoint is written.
   const std::vector<EpochResult>& train(int epochs);
 
   const std::vector<EpochResult>& epochs() const;  ///< complete ones
