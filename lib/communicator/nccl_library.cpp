@@ -12,8 +12,9 @@ NcclTable open_nccl(const std::string& folder) {
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* const why = dlerror();
-    throw LoadError("no NCCL could be opened; install libnccl2, or give nccl_folder\ntried:\n  " +
-                    (why == nullptr ? path : std::string(why)));
+    throw LoadError(
+        "no NCCL could be opened; install NCCL (Debian and Ubuntu: libnccl2), or give nccl_folder\ntried:\n  " +
+        (why == nullptr ? path : std::string(why)));
   }
   NcclTable table;
   const auto resolve = [&]<class Function>(const char* name, Function*& entry) {

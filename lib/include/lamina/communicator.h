@@ -21,7 +21,7 @@
 namespace lamina {
 
 struct CommunicatorOptions {
-  double limit_seconds = 60;  ///< who waits longer for other ranks throws
+  double limit_seconds = 60;  ///< who waits longer for other ranks throws; ncclCommInitRank has no limit
   std::string nccl_folder{};  ///< of libnccl.so.2; empty: where the loader finds it
 };
 
@@ -53,10 +53,10 @@ class LAMINA_API Communicator {
 };
 
 /// "self": one rank, which is alone. "mpi": the processes that mpirun started, or one without it; one at a time, and
-/// MPI allows no second one after it. "nccl": the same processes, each with a GPU of its own, whose memory NCCL sums;
-/// all else goes over MPI. Throws UsageError for an unknown name, a second "mpi", a limit that is not above 0, or ranks
-/// of a launcher other than MPI's; Unsupported for "mpi" in a build without it, with how to get it; LoadError without
-/// an NCCL that can be used.
+/// MPI allows no second one after it. "nccl": the same processes, each with one Device on a GPU of its own, whose
+/// memory NCCL sums; all else goes over MPI. Throws UsageError for an unknown name, a second "mpi", a limit that is not
+/// above 0, or ranks of a launcher other than MPI's; Unsupported for "mpi" in a build without it, with how to get it;
+/// LoadError without an NCCL that can be used.
 LAMINA_API std::unique_ptr<Communicator> make_communicator(const std::string& name, const CommunicatorOptions& = {});
 
 /// Every name that make_communicator accepts, built or not.
