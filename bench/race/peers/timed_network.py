@@ -41,8 +41,8 @@ class TimedNetwork:
         """What it makes of x, as an array: as its passes run, or, where not `trained`, in inference."""
         self.net.train(self.training and trained)
         self.input = self.x.detach().copy_(x).requires_grad_(self.wants_dx)
-        with torch.set_grad_enabled(self.training and trained):
-            y = self.call(self.input).detach().numpy()
+        with torch.set_grad_enabled(self.training and trained), self.variant.context():
+            y = self.call(self.input).detach().float().numpy()
         self.net.train(self.training)
         self.forget()
         return y
