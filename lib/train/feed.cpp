@@ -3,6 +3,7 @@
 #include "feed.h"
 
 #include <algorithm>
+#include <array>
 #include <span>
 
 #include "lamina/error.h"
@@ -80,11 +81,22 @@ void Scores::keep(Backend& backend, const Tensor& output, std::int64_t batch) {
   backend.update(scaled_pair(row(batch), output.data, dtype_, 1));  // two zeros stay those of clear()
 }
 
-std::vector<Score> Scores::read(Device& device, std::int64_t first, std::int64_t end) const {
-  if (first >= end) return {};
-  std::vector<double> values(static_cast<std::size_t>(2 * (end - first)));
-  download(device, std::span<double>(values),
-           {row(first), {static_cast<int>(end - first), 2, 1, 1}, dtype_, Layout::nchw, 2});
+Tensor Scores::rows(std::int64_t first, std::int64_t count) const {
+  return {row(first), {static_cast<int>(count), 2, 1, 1}, dtype_, Layout::nchw, 2};
+}
+
+Score Scores::read_one(Device& device, std::int64_t batch) const {
+  const auto of_type = [&]<class T>(std::array<T, 2> values) -> Score {
+    download(device, std::span<T>(values), rows(batch, 1));
+    return {static_cast<double>(values[0]), static_cast<double>(values[1])};
+  };
+  return dtype_ == DType::f64 ? of_type(std::array<double, 2>()) : of_type(std::array<float, 2>());
+}
+
+std::vector<Score> Scores::read(Device& device, std::int64_t batches) const {
+  if (batches == 0) return {};
+  std::vector<double> values(static_cast<std::size_t>(2 * batches));
+  download(device, std::span<double>(values), rows(0, batches));
   std::vector<Score> scores;
   for (std::size_t i = 0; i < values.size(); i += 2) scores.push_back({values[i], values[i + 1]});
   return scores;

@@ -38,12 +38,14 @@ class Feed {
 class Scores {
  public:
   Scores(Device&, DType, std::int64_t batches);
-  void clear(Device&);                                                           ///< enqueues
-  void keep(Backend&, const Tensor& output, std::int64_t batch);                 ///< enqueues
-  std::vector<Score> read(Device&, std::int64_t first, std::int64_t end) const;  ///< of these batches; waits
+  void clear(Device&);                                            ///< enqueues
+  void keep(Backend&, const Tensor& output, std::int64_t batch);  ///< enqueues
+  Score read_one(Device&, std::int64_t batch) const;              ///< allocates nothing; waits
+  std::vector<Score> read(Device&, std::int64_t batches) const;   ///< the first so many; waits
 
  private:
   void* row(std::int64_t batch) const;
+  Tensor rows(std::int64_t first, std::int64_t count) const;
   DType dtype_;
   Buffer rows_;  // loss and accuracy of each batch
 };

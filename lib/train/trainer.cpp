@@ -197,9 +197,9 @@ struct Trainer::Body {
   /// With loss scaling a loss may overflow; there it is lost if that goes on when the scale cannot become less.
   void check_losses(std::int64_t batches) {
     if (plan.options().loss_scale > 0) return check_loss_scale();
-    for (const Score& score : scores.read(backend.device(), sound, batches))
-      if (++sound; !std::isfinite(score.loss))
-        throw Error("the loss of batch " + std::to_string(sound) + " of epoch " + std::to_string(run.epoch + 1) +
+    for (; sound < batches; ++sound)
+      if (const Score score = scores.read_one(backend.device(), sound); !std::isfinite(score.loss))
+        throw Error("the loss of batch " + std::to_string(sound + 1) + " of epoch " + std::to_string(run.epoch + 1) +
                     " is " + shortest(score.loss) + "; " + cures);
   }
 
@@ -212,7 +212,7 @@ struct Trainer::Body {
 
   /// Of all ranks, the epoch's first so many batches.
   std::vector<Score> scores_so_far(std::int64_t batches) const {
-    std::vector<Score> all = ranks.joined(scores.read(backend.device(), 0, batches), loader.samples(), feed.batch());
+    std::vector<Score> all = ranks.joined(scores.read(backend.device(), batches), loader.samples(), feed.batch());
     std::copy_n(resumed_scores.begin(), std::min(resumed_scores.size(), all.size()), all.begin());
     return all;
   }
@@ -311,7 +311,7 @@ struct Trainer::Body {
       on.scores.keep(backend, with.plan.output(), batch->number);
     }
     const std::int64_t samples = on.loader.samples();
-    return mean(ranks.joined(on.scores.read(backend.device(), 0, on.loader.batches()), samples, feed.batch()), samples,
+    return mean(ranks.joined(on.scores.read(backend.device(), on.loader.batches()), samples, feed.batch()), samples,
                 batch());
   }
 
