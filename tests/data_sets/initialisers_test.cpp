@@ -8,6 +8,7 @@
 #include "lamina/initialisers.h"
 #include "lamina/random.h"
 #include "tests/support/catch.h"
+#include "tests/support/numbers/larger.h"
 
 using namespace lamina;
 using Catch::Matchers::ContainsSubstring;
@@ -81,7 +82,7 @@ TEST_CASE("an orthogonal matrix has orthonormal rows, or columns where there are
     for (std::size_t i = 0; i < count; ++i) {
       for (std::size_t j = 0; j <= i; ++j) {
         const double p = wide ? product(w, i, j, length, 1, length) : product(w, i, j, 1, count, length);
-        worst = std::max(worst, std::abs(p - (i == j ? 1 : 0)));
+        worst = test::larger(worst, std::abs(p - (i == j ? 1 : 0)));
       }
     }
     // Each product is a sum of `length` terms whose absolute values sum to at most 1, of vectors that are off by as

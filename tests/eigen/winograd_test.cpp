@@ -15,6 +15,7 @@
 #include "tests/support/backend.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
+#include "tests/support/numbers/larger.h"
 #include "tests/support/numbers/winograd_bounds.h"
 
 using namespace lamina;
@@ -255,7 +256,7 @@ TEST_CASE("networks by Winograd have the logits of f64 to 1e-4 of the largest") 
       double largest = 0, error = 0;
       for (std::size_t i = 0; i < want.size(); ++i) {
         largest = std::max(largest, std::abs(want[i]));
-        error = std::max(error, std::abs(got[i] - want[i]));
+        error = larger(error, std::abs(got[i] - want[i]));
       }
       CHECK(error <= 1e-4 * largest);
     }

@@ -20,6 +20,7 @@
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 #include "tests/support/guarded.h"
+#include "tests/support/numbers/larger.h"
 #include "tests/support/skip.h"
 #include "tests/support/wrapped_backend.h"
 
@@ -84,6 +85,14 @@ TEST_CASE("guards detect one byte written before, after and in the gaps of a ten
     CHECK(guarded.damage() != "");
     CHECK(guarded.get() == Values{1, 2, 3, 4, 5, 6});
   }
+}
+
+TEST_CASE("the largest of several numbers is NaN where one of them is") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK(larger(1, 2) == 2);
+  CHECK(larger(2, 1) == 2);
+  CHECK(std::isnan(larger(1, nan)));
+  CHECK(std::isnan(larger(nan, 1)));
 }
 
 TEST_CASE("a guarded tensor that was not set is NaN everywhere") {

@@ -10,6 +10,7 @@
 #include "lamina/weights.h"
 #include "tests/support/backend.h"
 #include "tests/support/catch.h"
+#include "tests/support/numbers/larger.h"
 #include "tests/support/numbers/values.h"
 #include "tests/train/backends.h"
 
@@ -83,7 +84,7 @@ TEST_CASE("100 steps under every optimiser have PyTorch's losses to 1e-9") {
         write(device, plan.input("x"), part(x, batch * 12));
         write(device, plan.input("labels"), part(labels, batch));
         plan.forward();
-        worst = std::max(worst, std::abs(read(device, plan.output())[0] - wanted[step]));
+        worst = larger(worst, std::abs(read(device, plan.output())[0] - wanted[step]));
         plan.backward();
         plan.update(c.rate(step));
       }

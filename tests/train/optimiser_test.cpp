@@ -12,6 +12,7 @@
 #include "lamina/plan.h"
 #include "tests/support/backend.h"
 #include "tests/support/catch.h"
+#include "tests/support/numbers/larger.h"
 #include "tests/support/numbers/values.h"
 #include "tests/train/backends.h"
 
@@ -155,7 +156,7 @@ TEST_CASE("an update follows the optimiser's formula, in f64 and f32, at rates t
         for (const auto& [p, elements] : wanted) {
           const Values got = read(device, plan.parameter(p));
           double worst = 0;
-          for (std::size_t i = 0; i < got.size(); ++i) worst = std::max(worst, std::abs(got[i] - elements[i].p));
+          for (std::size_t i = 0; i < got.size(); ++i) worst = larger(worst, std::abs(got[i] - elements[i].p));
           INFO(p);
           CHECK(worst < bound);
           for (std::size_t s = 0; s < parts.size(); ++s) {
@@ -163,7 +164,7 @@ TEST_CASE("an update follows the optimiser's formula, in f64 and f32, at rates t
             double difference = 0;
             const bool negated = std::holds_alternative<KerasSgd>(optimiser);  // v is stored with the other sign
             for (std::size_t i = 0; i < state.size(); ++i)
-              difference = std::max(
+              difference = larger(
                   difference, std::abs((negated ? -state[i] : state[i]) - (s == 0 ? elements[i].a : elements[i].b)));
             CHECK(difference < bound);
           }
@@ -187,8 +188,8 @@ TEST_CASE("gradients are clipped by the norm of all of them, and only above the 
         const Values after = read(backend->device(), plan.parameter("second.weight"));
         double worst = 0;
         for (std::size_t i = 0; i < after.size(); ++i)
-          worst = std::max(worst,
-                           std::abs(after[i] - (before[i] - 0.1 * factor * scale * gradients.at("second.weight")[i])));
+          worst =
+              larger(worst, std::abs(after[i] - (before[i] - 0.1 * factor * scale * gradients.at("second.weight")[i])));
         INFO(name << ", " << to_string(dtype) << ", scale " << scale << ", limit " << limit);
         CHECK((limit > 1e5) == (factor == 1));
         CHECK(worst < (dtype == DType::f64 ? 1e-14 : 5e-6));  // some 40 roundings of numbers around 1
@@ -255,7 +256,7 @@ TEST_CASE("two batches that are added up and scaled by half are one update with 
   added.update(1, 0.5);
   const Values after = read(backend->device(), added.parameter("second.weight"));
   double worst = 0;
-  for (std::size_t i = 0; i < sum.size(); ++i) worst = std::max(worst, std::abs(before[i] - after[i] - sum[i] / 2));
+  for (std::size_t i = 0; i < sum.size(); ++i) worst = larger(worst, std::abs(before[i] - after[i] - sum[i] / 2));
   CHECK(worst < 1e-13);
 }
 

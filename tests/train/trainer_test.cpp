@@ -11,6 +11,7 @@
 #include "tests/io/files.h"
 #include "tests/support/backend.h"
 #include "tests/support/catch.h"
+#include "tests/support/numbers/larger.h"
 #include "tests/support/numbers/values.h"
 #include "tests/train/backends.h"
 #include "tests/train/networks.h"
@@ -114,7 +115,7 @@ TEST_CASE("batches that are added up are one update with the mean over their sam
   const Values a = read(backend->device(), whole.plan().parameter("fc.weight"));
   const Values b = read(backend->device(), added.plan().parameter("fc.weight"));
   double worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
+  for (std::size_t i = 0; i < a.size(); ++i) worst = larger(worst, std::abs(a[i] - b[i]));
   CHECK(worst < 1e-13);
   CHECK(std::abs(whole.epochs()[1].training.loss - added.epochs()[1].training.loss) < 1e-13);
 }

@@ -9,6 +9,7 @@
 #include "pair_units.h"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <variant>
@@ -64,14 +65,16 @@ void make_pairs(float* to, const From* from, const Along& along, const std::uint
         return data == nullptr ? nullptr : data + in.at(group, e + second) + start * step;
       };
       const std::int64_t have_second = neighbours ? along.extent / 2 - start : e + 1 < along.extent ? count : 0;
-      pair(to + row * length + start,
-           {.first = place(from, along, 0),
-            .second = place(from, along, 1),
-            .second_count = std::clamp<std::int64_t>(have_second, 0, count),
-            .step = step,
-            .first_mask = place(mask, like, 0),
-            .second_mask = place(mask, like, 1)},
-           count);
+      PairSource<From> source{.first = place(from, along, 0),
+                              .second = nullptr,
+                              .second_count = std::clamp<std::int64_t>(have_second, 0, count),
+                              .step = step,
+                              .first_mask = place(mask, like, 0)};
+      if (source.second_count > 0) {
+        source.second = place(from, along, 1);
+        source.second_mask = place(mask, like, 1);
+      }
+      pair(to + row * length + start, source, count);
     }
   });
 }
@@ -239,7 +242,8 @@ class PairKernel final : public Kernel {
         double sum = adds_dw_ ? static_cast<double>(db[filter]) : 0.0;
         for (std::int64_t n = 0; n < args.dy.shape.n; ++n) {
           const auto* const dy = args.dy.as<const std::uint16_t>() + n * args.dy.pitch + filter * plane;
-          const auto* const y = args.y.as<const std::uint16_t>() + n * args.y.pitch + filter * plane;
+          const auto* const y =
+              masked_ ? args.y.as<const std::uint16_t>() + n * args.y.pitch + filter * plane : nullptr;
           for (std::int64_t i = 0; i < plane; ++i)
             sum += masked_ && !(widen<DType::bf16>(y[i]) > 0) ? 0.0 : static_cast<double>(widen<DType::bf16>(dy[i]));
         }
@@ -325,20 +329,28 @@ bool PairUnits::is_better(const Spec& spec, Pass pass, const Lowered::Step& than
   const std::int64_t summed = pass == Pass::forward           ? extents.channels
                               : pass == Pass::backward_params ? Chunks(spec, false, halves_, 2).extent
                                                               : extents.filters;
-  return summed > 1 && than.algorithm == product_name(spec) && pairs_are_faster(context_.set);
+  return summed > 1 && than.algorithm == product_name(spec);
 }
 
 Lowered PairUnits::lower(const Spec& spec, const Choice& choice) {
-  Choice others = choice;
+  // A product of f32 stands in for a pass that is to be bf16_gemm. The limits do not hold for it.
+  Choice stand_in = choice, others = choice;
+  bool stands_in = false;
   for (std::size_t pass = 0; pass < choice.algorithm.size(); ++pass) {
     if (choice.algorithm[pass] != bf16_gemm_name) continue;
     if (!takes(spec))
       throw Unsupported("eigen: " + to_string(spec.op) + ", " + std::string(to_string(static_cast<Pass>(pass))) +
                         ": bf16_gemm is for bf16 and needs the instruction set x86-64-v4-bf16, not " +
                         context_.set.name);
-    others.algorithm[pass] = product_name(spec);
+    others.algorithm[pass].clear();
+    stand_in.algorithm[pass] = product_name(spec);
+    stands_in |= wants(spec, static_cast<Pass>(pass));
   }
-  Lowered lowered = lower_halves(spec, others, halves_);
+  if (stands_in) {
+    stand_in.max_error = no_bound;
+    stand_in.workspace_limit = std::numeric_limits<std::size_t>::max();
+  }
+  Lowered lowered = lower_halves(spec, stand_in, halves_);
   if (!takes(spec)) return lowered;
   for (Lowered::Step& step : lowered.steps) {
     const Pass pass = step.passes.front();
@@ -347,9 +359,13 @@ Lowered PairUnits::lower(const Spec& spec, const Choice& choice) {
       continue;
     }
     const std::string& named = choice.algorithm[static_cast<std::size_t>(pass)];
+    if (named != bf16_gemm_name && stands_in) {
+      const Lowered limited = lower_halves(spec, others, halves_);
+      step = *find_step(limited, pass);
+    }
     if (named.empty() ? !is_better(spec, pass, step) : named != bf16_gemm_name) continue;
     const Lowered::Step pairs = this->step(spec, pass), other = step;
-    const char* const reason = "the processor multiplies pairs of bf16 faster";
+    const char* const reason = "the processor multiplies pairs of bf16";
     step = pick("eigen: " + to_string(spec.op), pass, choice,
                 {{bf16_gemm_name, pairs.max_error, [&] { return pairs; }, reason},
                  {other.algorithm, other.max_error, [&] { return other; }}});

@@ -18,7 +18,7 @@ class PairUnits {
   bool takes(const Spec&) const;
 
   /// Lowers a unit with halves. By rule bf16_gemm replaces other products, but not Winograd's algorithms, where the
-  /// instruction set multiplies pairs faster.
+  /// instruction set has products of pairs. That is not timed: every process and rank takes the same.
   Lowered lower(const Spec&, const Choice&);
 
  private:

@@ -44,14 +44,24 @@ struct Pairs {
     sum = (Vector)_mm512_fmadd_ps(a.lower, b.lower, half);
   }
 };
-/// While it lives the processor takes denormal numbers for 0, and makes none.
+/// While it lives the processor takes denormal numbers for 0, and makes none. A compiler may move arithmetic across
+/// _mm_setcsr, but not loads and stores across the barriers. So what is computed from numbers loaded meanwhile, and
+/// stored meanwhile, stays inside.
 class Flushing {
  public:
-  Flushing() : before_(_mm_getcsr()) { _mm_setcsr(before_ | flush_results | flush_operands); }
-  ~Flushing() { _mm_setcsr(before_); }
+  Flushing() : before_(_mm_getcsr()) {
+    _mm_setcsr(before_ | flush_results | flush_operands);
+    barrier();
+  }
+  ~Flushing() {
+    barrier();
+    _mm_setcsr(before_);
+  }
   Flushing(const Flushing&) = delete;
 
  private:
+  static void barrier() { asm volatile("" ::: "memory"); }
+
   static constexpr unsigned flush_results = 0x8000, flush_operands = 0x40;
   unsigned before_;
 };

@@ -82,9 +82,9 @@ bool has(unsigned leaf, unsigned bits) {
 [[maybe_unused]] bool runs_bf16() { return runs_v4() && __builtin_cpu_supports("avx512bf16"); }
 #endif
 
-/// The time of an element of the depth in one register tile, which is one of those of `kernels`, over a panel that
-/// stays in the first-level cache.
-double seconds_of(void (*function)(const Tile<float>&), const MicroKernels<float>& kernels) {
+/// In one register tile, over a panel that stays in the first-level cache.
+double seconds_per_multiply_add(const InstructionSet& set) {
+  const MicroKernels<float>& kernels = set.f32;
   constexpr std::int64_t depth = 128;
   constexpr int calls = 50;
   std::vector<float> a(static_cast<std::size_t>(kernels.rows * depth), 1.0F);
@@ -100,16 +100,12 @@ double seconds_of(void (*function)(const Tile<float>&), const MicroKernels<float
                          .ldc = kernels.width(),
                          .epilogue = {}};
   const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < calls; ++i) function(tile);
+  for (int i = 0; i < calls; ++i) kernels.tile[0][kernels.vectors - 1](tile);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   return seconds.count() / static_cast<double>(calls * depth * kernels.rows * kernels.width());
 }
 
 int vector_bytes(const InstructionSet& set) { return set.f32.lanes * static_cast<int>(sizeof(float)); }
-
-double seconds_per_multiply_add(const InstructionSet& set) {
-  return seconds_of(set.f32.tile[0][set.f32.vectors - 1], set.f32);
-}
 
 /// The sets that may be the fastest here, widest first. Those of the narrowest vectors never are if there are wider
 /// ones, nor is one that has the f32 kernels of another before it.
@@ -179,23 +175,6 @@ const InstructionSet& fastest_instruction_set() {
     return *all[winner(rounds, worth_narrowing)];
   }();
   return fastest;
-}
-
-bool pairs_are_faster(const InstructionSet& set) {
-  if (set.pairs == nullptr) return false;
-#if defined(LAMINA_WITH_X86_64_V4)
-  if (set.pairs == &pair_kernels_plain) return true;
-#endif
-  static const bool faster = [&] {
-    const MicroKernels<float>& kernels = set.f32;
-    const std::size_t widest = static_cast<std::size_t>(kernels.vectors) - 1;
-    const std::vector<Raced> times = race(2, [&](std::size_t i) {
-      return i == 0 ? seconds_of(kernels.tile[0][widest], kernels)
-                    : seconds_of(set.pairs->tile[0][widest], kernels) / 2;  // two multiply-adds
-    });
-    return beats(times[1].rounds, times[0].rounds, worth_narrowing);
-  }();
-  return faster;
 }
 
 InstructionSetKey instruction_set_key() {

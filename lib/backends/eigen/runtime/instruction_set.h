@@ -82,10 +82,6 @@ const InstructionSet& instruction_set(const std::string& name);
 /// millisecond, if there are several sets to time.
 const InstructionSet& fastest_instruction_set();
 
-/// Whether the set multiplies pairs of bf16 faster than numbers of f32, by a tenth or more. Timed once in a process.
-/// The twin counts as faster, so that tests take what a processor with the instruction takes.
-bool pairs_are_faster(const InstructionSet&);
-
 /// What the result of the timing depends on. With fewer than two sets nothing is timed.
 InstructionSetKey instruction_set_key();
 
