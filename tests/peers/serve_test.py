@@ -83,7 +83,7 @@ class Serve(unittest.TestCase):
             self.assertTrue(answers[-1]["refused"])
 
     def test_an_invalid_request_ends_the_child_with_what_was_wrong(self):
-        for config, lines, near in (({"backend": "nosuch"}, (), "nosuch"), ({"fast": True}, (), "fast"),
+        for config, lines, near in (({"backend": "nosuch"}, (), "nosuch"), ({"type": "f64"}, (), "f64"),
                                     ({"math": "f16"}, (), "f16"),
                                     ({"net": "nosuch"}, ("pass training nchw",), "nosuch"),
                                     ({"net": "mnist_mlp"}, ("pass learning nchw",), "learning"),
