@@ -2,6 +2,7 @@
 
 #include "tests/cudnn/fakes/fake.h"
 
+#include <cstring>
 #include <sstream>
 #include <type_traits>
 
@@ -141,11 +142,14 @@ std::string Fake::text(T value) const {
   return out.str();
 }
 
+/// A factor, or the first number of a block that has no name, wherever it lies.
 double Fake::number(const void* value) const {
   if (value_type_ == "f64") return *static_cast<const double*>(value);
   if (value_type_ == "f16" || value_type_ == "bf16")
     return widen(value_type_ == "f16" ? DType::f16 : DType::bf16, *static_cast<const std::uint16_t*>(value));
-  return static_cast<double>(*static_cast<const float*>(value));
+  float single = 0;
+  std::memcpy(&single, value, sizeof(single));
+  return static_cast<double>(single);
 }
 
 template <class... P>
