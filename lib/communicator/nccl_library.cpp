@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include "lamina/error.h"
+#include "lib/support/shared_library.h"
 #include "nccl_communicator.h"
 
 namespace lamina::communicator {
@@ -17,17 +18,17 @@ NcclTable open_nccl(const std::string& folder) {
         (why == nullptr ? path : std::string(why)));
   }
   NcclTable table;
-  const auto resolve = [&]<class Function>(const char* name, Function*& entry) {
-    entry = reinterpret_cast<Function*>(dlsym(library, name));
+  const auto needs = [&](const char* name, auto*& entry) {
+    resolve(library, name, entry);
     if (entry == nullptr) throw LoadError(path + " cannot be used as NCCL: it lacks " + name);
   };
-  resolve("ncclGetUniqueId", table.ncclGetUniqueId);
-  resolve("ncclCommInitRank", table.ncclCommInitRank);
-  resolve("ncclCommDestroy", table.ncclCommDestroy);
-  resolve("ncclCommAbort", table.ncclCommAbort);
-  resolve("ncclCommGetAsyncError", table.ncclCommGetAsyncError);
-  resolve("ncclAllReduce", table.ncclAllReduce);
-  resolve("ncclGetErrorString", table.ncclGetErrorString);
+  needs("ncclGetUniqueId", table.ncclGetUniqueId);
+  needs("ncclCommInitRank", table.ncclCommInitRank);
+  needs("ncclCommDestroy", table.ncclCommDestroy);
+  needs("ncclCommAbort", table.ncclCommAbort);
+  needs("ncclCommGetAsyncError", table.ncclCommGetAsyncError);
+  needs("ncclAllReduce", table.ncclAllReduce);
+  needs("ncclGetErrorString", table.ncclGetErrorString);
   return table;
 }
 

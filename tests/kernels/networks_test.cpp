@@ -15,6 +15,7 @@
 #include "tests/support/cases/plans.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
+#include "tests/support/numbers/larger.h"
 
 using namespace lamina;
 using namespace lamina::test;
@@ -44,10 +45,7 @@ void check_equal(const std::string& what, const std::vector<double>& got, const 
                  double largest_gradient = 0) {
   REQUIRE(got.size() == want.size());
   double difference = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    const double d = std::abs(got[i] - want[i]);
-    difference = d <= difference ? difference : d;  // a NaN stays
-  }
+  for (std::size_t i = 0; i < got.size(); ++i) difference = larger(difference, std::abs(got[i] - want[i]));
   INFO(what << ": " << difference << " of " << largest_of(want));
   CHECK(difference <= bound * largest_of(want) + noise * largest_gradient);
 }

@@ -86,10 +86,9 @@ void check_pitch(const Spec& spec) {
 /// Whether the library computes the unit on halves: all values are of one type, and the op is one of its own. Dropout
 /// has our mask, and LSTM is computed in f32.
 bool library_takes_halves(const Spec& spec) {
-  const auto is_of_y = [&](const TensorSpec& x) { return x.dtype == spec.y.dtype; };
   const bool of_library =
       std::visit([]<class T>(const T&) { return !OpOfOurKernels<T> && !OneOf<T, Dropout, Lstm>; }, spec.op);
-  return of_library && std::all_of(spec.x.begin(), spec.x.end(), is_of_y);
+  return of_library && has_one_type(spec);
 }
 
 /// Lowers a unit whose values have one type, which the library or our kernels take.

@@ -284,25 +284,24 @@ PairUnits::PairUnits(const Context& context, HalfUnits& halves)
     : context_(context),
       halves_(halves),
       products_(products_of(context.set)),
-      set_{context.set.name,
-           products_,
-           context.set.f64,
-           products_,
-           context.set.f64_6x2,
-           context.set.sums_f32,
-           context.set.sums_f64,
-           context.set.lower,
-           context.set.algorithms,
-           context.set.update,
-           context.set.check_overflow,
-           context.set.convert},
+      set_{.name = context.set.name,
+           .f32 = products_,
+           .f64 = context.set.f64,
+           .f32_6x2 = products_,
+           .f64_6x2 = context.set.f64_6x2,
+           .sums_f32 = context.set.sums_f32,
+           .sums_f64 = context.set.sums_f64,
+           .lower = context.set.lower,
+           .algorithms = context.set.algorithms,
+           .update = context.set.update,
+           .check_overflow = context.set.check_overflow,
+           .convert = context.set.convert},
       on_pairs_{context.pool, set_} {}
 
 bool PairUnits::takes(const Spec& spec) const {
-  const auto is_bf16 = [](const TensorSpec& tensor) { return tensor.dtype == DType::bf16; };
   return context_.set.pairs != nullptr &&
          (std::holds_alternative<Conv>(spec.op) || std::holds_alternative<FullyConnected>(spec.op)) &&
-         is_bf16(spec.y) && std::all_of(spec.x.begin(), spec.x.end(), is_bf16);
+         spec.y.dtype == DType::bf16 && has_one_type(spec);
 }
 
 Lowered::Step PairUnits::step(const Spec& spec, Pass pass) {

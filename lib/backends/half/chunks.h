@@ -11,11 +11,6 @@
 
 namespace lamina {
 
-/// What a widened tensor takes of workspace.
-inline std::size_t wide_bytes(const Shape& shape) {
-  return aligned(static_cast<std::size_t>(shape.count()) * sizeof(float));
-}
-
 /// The parts that a unit is computed in: each has `extent` images, a multiple of `grain` where the batch is one.
 struct Chunks {
   int count = 1, extent = 0;

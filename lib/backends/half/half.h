@@ -27,6 +27,9 @@ class HalfUnits {
 /// Whether any value of the unit is of f16 or bf16.
 bool has_halves(const Spec&);
 
+/// Whether all values of the unit have one type.
+bool has_one_type(const Spec&);
+
 /// The half type of the unit's values. It has some.
 DType half_type(const Spec&);
 

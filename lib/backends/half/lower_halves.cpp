@@ -27,9 +27,8 @@
 namespace lamina {
 namespace {
 
-bool has_one_type(const Spec& spec) {
-  return std::all_of(spec.x.begin(), spec.x.end(), [&](const TensorSpec& x) { return x.dtype == spec.y.dtype; });
-}
+/// What a widened tensor takes of workspace.
+std::size_t wide_bytes(const Shape& shape) { return aligned(static_cast<std::size_t>(shape.count()) * sizeof(float)); }
 
 /// Whether backward compares y with numbers at which it rounds to the other side: then it makes y again from x instead.
 bool makes_y_again(const Op& op, DType values) {
@@ -206,7 +205,6 @@ Lowered lower_later(Spec part, const Lowered& first, Choice choice, HalfUnits& u
 
 }  // namespace
 
-/// The f32 unit of one chunk.
 Spec spec_of_chunk(const Spec& spec, const Chunks& chunks) {
   Spec part = spec;
   const auto cut = [&](TensorSpec& tensor) { tensor.shape = chunks.shape(tensor.shape); };
@@ -218,6 +216,10 @@ Spec spec_of_chunk(const Spec& spec, const Chunks& chunks) {
 double half_error(double error, const Lowered::Step& step, DType values, int chunks) {
   if (!step.covers(Pass::backward_params)) return error + (1 + error) * unit_roundoff(values);
   return error + (1 + error) * (chunks - 1) * unit_roundoff(DType::f32) * 1.01;  // 1.01: the higher powers
+}
+
+bool has_one_type(const Spec& spec) {
+  return std::all_of(spec.x.begin(), spec.x.end(), [&](const TensorSpec& x) { return x.dtype == spec.y.dtype; });
 }
 
 DType half_type(const Spec& spec) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "lamina/error.h"
+#include "lib/support/shared_library.h"
 
 namespace lamina {
 namespace {
@@ -72,11 +73,6 @@ void* open_anywhere(const std::string& directory, const std::vector<int>& majors
     for (const int major : majors)
       if (void* const opened = open_in(folder, major, tried)) return opened;
   return nullptr;
-}
-
-template <class Function>
-void resolve(void* library, const char* name, Function*& entry) {
-  entry = reinterpret_cast<Function*>(dlsym(library, name));
 }
 
 /// Fills the table; returns the names of missing entry points that are needed.

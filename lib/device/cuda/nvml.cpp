@@ -8,16 +8,12 @@
 #include <utility>
 
 #include "lamina/error.h"
+#include "lib/support/shared_library.h"
 
 namespace lamina {
 namespace {
 
 constexpr int success = 0, sm_clock = 1, gpu_sensor = 0;
-
-template <class Function>
-void resolve(void* library, const char* name, Function*& entry) {
-  entry = reinterpret_cast<Function*>(dlsym(library, name));
-}
 
 void add(std::string& list, const std::string& more) { list += (list.empty() ? "" : "; ") + more; }
 

@@ -19,6 +19,7 @@
 #include "tests/io/files.h"
 #include "tests/onnx/model.h"
 #include "tests/support/catch.h"
+#include "tests/support/numbers/larger.h"
 
 using namespace lamina;
 using namespace lamina::bench;
@@ -86,7 +87,7 @@ TEST_CASE("the network of an ONNX file goes on training from its weights, on syn
     REQUIRE(found != after.end());
     double most = 0;
     for (std::size_t i = 0; i < tensor.values.size(); ++i)
-      most = std::max(most, std::abs(tensor.values[i] - found->second.values[i]));
+      most = test::larger(most, std::abs(tensor.values[i] - found->second.values[i]));
     CHECK(most < 1e-7);
   }
 

@@ -25,7 +25,7 @@ int data_type_of(DType dtype) {
     case DType::f32: return data_type::f32;
     case DType::f16: return data_type::f16;
     case DType::bf16: return data_type::bf16;
-    default: throw Unsupported("cudnn: no " + std::string(to_string(dtype)) + "; it computes in f32 and f64");
+    default: throw Unsupported("cudnn: no " + std::string(to_string(dtype)) + "; its values are f64, f32, f16 or bf16");
   }
 }
 

@@ -82,11 +82,11 @@ bool has(unsigned leaf, unsigned bits) {
 [[maybe_unused]] bool runs_bf16() { return runs_v4() && __builtin_cpu_supports("avx512bf16"); }
 #endif
 
-/// In one register tile, over a panel that stays in the first-level cache.
+/// The time of a multiply-add in one register tile, over a panel that stays in the first-level cache.
 double seconds_per_multiply_add(const InstructionSet& set) {
-  const MicroKernels<float>& kernels = set.f32;
   constexpr std::int64_t depth = 128;
   constexpr int calls = 50;
+  const MicroKernels<float>& kernels = set.f32;
   std::vector<float> a(static_cast<std::size_t>(kernels.rows * depth), 1.0F);
   std::vector<float> b(static_cast<std::size_t>(kernels.width() * depth), 1.0F);
   std::vector<float> c(static_cast<std::size_t>(kernels.rows * kernels.width()));
