@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 CUDNN = ("libcudnn.so.9", "libcudnn.so.8")
+NCCL = ("libnccl.so.2",)
 SYSTEM = ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/local/lib")
 USUAL = (sys.executable, "python3", "/usr/bin/python3")
 ENVIRONMENTS = ("/opt/*", "/opt/*/*", "/*", "/srv/*", "/usr/local/*", "~/*", "~/.*")  # where virtual ones may be
@@ -90,7 +91,8 @@ class Machine:
         for folder in options.cudnn:
             if not holding([folder], CUDNN):
                 raise NotThere(f"--cudnn: '{folder}' has none of {', '.join(CUDNN)}")
-        self.cudnn = holding(options.cudnn or [*wheels, *given, *dict.fromkeys(loader), *kits, *SYSTEM], CUDNN)
+        places = [*wheels, *given, *dict.fromkeys(loader), *kits, *SYSTEM]
+        self.cudnn, self.nccl = holding(options.cudnn or places, CUDNN), holding(places, NCCL)
         # cuBLAS, and NVRTC, which cuDNN opens by its name. The wheel of cuDNN itself is named to what uses it.
         self.libraries = [folder for folder in dict.fromkeys([*wheels, *given, *kits])
                           if os.path.isdir(folder) and not folder.endswith("nvidia/cudnn/lib")]
@@ -103,6 +105,8 @@ class Machine:
         if need in ("cudnn", "two cudnn"):
             found = len(self.cudnn) >= (2 if need == "two cudnn" else 1)
             return "" if found else f"{len(self.cudnn)} folders with cuDNN were found; name them with --cudnn"
+        if need == "nccl":
+            return "" if self.nccl else "no libnccl.so.2 was found"
         return "" if self.tools[need] else f"no {need} on the path or in a CUDA toolkit"
 
     def facts(self):

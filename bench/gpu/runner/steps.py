@@ -126,6 +126,7 @@ class Plan:
         if not self.rehearse:
             yield Step("nvidia-smi", 5, (self.machine.tools["nvidia-smi"], "-q"), ("nvidia-smi",))
             yield self.tests("device and cuBLAS", files("cuda_device cublas_numbers"), self.cuda, 10)
+            yield self.tests("NCCL itself", files("nccl_device"), (*self.cuda[:3], ("nccl",)), 10)
             yield self.tests("cuDNN itself", files("installed"), self.library, 5,
                              (("LAMINA_TEST_CUDNN", self.cudnn),))
             yield Step("PyTorch's first import", 60, (self.torch, "-c", CONV_ON_TORCH), ("torch",), limit=240)
