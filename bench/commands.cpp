@@ -53,7 +53,7 @@ Action ledger(CLI::App& app) {
   auto options = with_networks<LedgerOptions>(app);
   add_plan(app, *options);
   add_inference(app, options->plan);
-  add_choices(app, options->plan);
+  add_measure(app, options->plan);
   add_passes(app, options->passes);
   add_out(app, options->out);
   app.add_option("--trace", options->trace, "File of the calls in time, for ui.perfetto.dev or chrome://tracing")
@@ -76,7 +76,6 @@ Action measure_algorithms(CLI::App& app, const std::shared_ptr<FrontierOptions>&
     for (const Layer& layer : options->net.layers) options->networks.push_back(layer.name);
     check_once("the list of layers", options->networks);
     check(*options);
-    check_choice_file("--choices_out", options->choices_out);
     Session session(*options, make);
     const bool any_ran = frontiers(session, *options, print_now);
     return interrupted() == 0 && !any_ran ? 1 : status_of_interrupt();
@@ -87,8 +86,6 @@ Action frontier(CLI::App& app) {
   auto options = with_networks<FrontierOptions>(app);
   add_plan(app, *options, every_backend, &options->max_measured_error);
   add_inference(app, options->plan);
-  app.add_option("--choices_out", options->choices_out, "File that the picks are added to, for --choices")
-      ->type_name("FILE");
   return measure_algorithms(app, options);
 }
 
@@ -157,8 +154,6 @@ Action sweep(CLI::App& app) {
       ->check(CLI::Range(1, most_backend_threads));
   add_list(app, "--images", options->images, "Rows and columns of the input; default: that of --image", what)
       ->check(CLI::Range(1, 65536));
-  add_list(app, "--algorithms", options->algorithms,
-           "Algorithms, each taken by all layers that have it; default: by rule", what);
   add_inference(app, options->plan)->group(what);
   app.add_option("--longest_pass", options->longest_pass,
                  "Longest pass in seconds: larger batches are left out; default: 20")
@@ -169,7 +164,6 @@ Action sweep(CLI::App& app) {
     check(*options);
     check_once("--thread_counts", options->thread_counts);
     check_once("--images", options->images);
-    check_once("--algorithms", options->algorithms);
     return sweep(*options, make, print_now);
   };
 }
@@ -177,7 +171,7 @@ Action sweep(CLI::App& app) {
 Action memory(CLI::App& app) {
   auto options = with_networks<MemoryOptions>(app);
   add_plan(app, *options);
-  add_choices(app, options->plan);
+  add_measure(app, options->plan);
   add_optimiser(app, options->optimiser,
                 "Optimiser of the training, by its name in `train`: its state counts as memory; default: none")
       ->excludes(add_inference(app, options->plan));
@@ -193,8 +187,8 @@ Action describe(CLI::App& app) {
   auto options = with_networks<DescribeOptions>(app);
   add_plan(app, *options, "Backends whose algorithms to print; without it the layers are printed");
   add_inference(app, options->plan);
-  add_choices(app, options->plan);
-  for (const char* of_plans : {"--inference", "--measure", "--choices", "--keep", "--unfused"})
+  add_measure(app, options->plan);
+  for (const char* of_plans : {"--inference", "--measure", "--keep", "--unfused"})
     app.get_option(of_plans)->needs("--backend");
   return [options](const MakeBackend& make) {
     check(*options);
@@ -209,7 +203,7 @@ Action check_gradients_of(CLI::App& app) {
   options->configs = {.batches = {2}, .dtypes = {DType::f64}};
   add_networks(app, options->networks, options->net);
   add_plan(app, *options);
-  add_choices(app, options->plan);
+  add_measure(app, options->plan);
   app.get_option("--batch")->description("Images of a pass; default: 2");
   app.get_option("--dtype")->description("Element type; default: f64");
   constexpr const char* what = "What is compared";
@@ -290,7 +284,7 @@ constexpr Command all[] = {
      "Gradients of networks or ONNX files against differences: which are wrong and where; exit status 1 if one is",
      check_gradients_of},
     {"sweep",
-     "Batches until out of memory, threads, sizes, types, backends, algorithms in one run that can go on; answers in "
+     "Batches until out of memory, threads, sizes, types, backends in one run that can go on; answers in "
      "words",
      sweep},
     {"memory", "What training and inference take at a batch, by kind; the largest batch within --memory_limit", memory},

@@ -26,8 +26,7 @@ constexpr const char* names_help =
     "  setup/<net>/<device|graph|plan|first_pass>/<backend>/<type>/<layout>/batch:<n>\n"
     "After these, where it is not the default: /image:<n> /instruction_set:<name> /width_divisor:<n>\n"
     "/onnx_extents:<name=n,...> /onnx_output:<name> /graph /cold /recompute /unfused /softmax:<0|1>\n"
-    "/input_gradient:<0|1> /accumulate:<0|1> /deterministic /max_error:<e> /workspace_limit:<bytes> /measured "
-    "/choices\n\n"
+    "/input_gradient:<0|1> /accumulate:<0|1> /deterministic /max_error:<e> /workspace_limit:<bytes> /measured\n\n"
     "Google Benchmark's other flags do what they do there: --benchmark_report_aggregates_only,\n"
     "--benchmark_display_aggregates_only, --benchmark_enable_random_interleaving, --benchmark_counters_tabular,\n"
     "--benchmark_color, --benchmark_context=KEY=VALUE,..., --benchmark_perf_counters, --v, and where the version has\n"
@@ -83,7 +82,7 @@ Action run_command(CLI::App& app) {
       ->group(rows);
 
   add_plan(app, *options);
-  add_choices(app, options->plan);
+  add_measure(app, options->plan);
   auto* passes = add_passes(app, options->passes);
   add_share(
       app, "--noise", [options](double share) { options->noise = share; },
@@ -100,9 +99,6 @@ Action run_command(CLI::App& app) {
                "Rows net/...: forward and backward each recorded as a CUDA graph, and its launch timed")
       ->group(what);
   app.add_flag("--cold", options->cold, "Rows layer/...: each pass begins with empty caches")->group(what);
-  app.add_option("--weights", options->weights, "A safetensors file to load; default: random numbers")
-      ->check(CLI::ExistingFile)
-      ->group(what);
 
   return [options, &app](const MakeBackend& make) {
     if (!options->list) catch_interrupts();

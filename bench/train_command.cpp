@@ -53,9 +53,6 @@ Action train_command(CLI::App& app) {
       ->check(CLI::Range(1, 1 << 30))
       ->needs(checkpoint)
       ->group(run);
-  app.add_option("--out", options->out,
-                 "File for epoch,elapsed,loss,acc,val_loss,val_acc, written anew after every epoch")
-      ->group(run);
   app.add_option("--benchmark_out,--json", options->json, "File for the epochs as rows (docs/training.md)")->group(run);
   constexpr const char* zoo = "Networks other than the six workloads";
   app.add_option("--batch", options->batch, "Images per update, of all ranks; default: 32")

@@ -36,7 +36,7 @@ bool same_layer(const ComparedRow& a, const ComparedRow& b) {
 Json setting(const Json& key) {
   Json found = key.value("differs", Json::object());
   for (const char* of_networks :
-       {"graph", "recompute", "unfused", "measured", "choices", "softmax", "input_gradient", "accumulate"})
+       {"graph", "recompute", "unfused", "measured", "softmax", "input_gradient", "accumulate"})
     found.erase(of_networks);
   for (const char* name : {"network", "backend", "type", "layout", "batch"}) found[name] = key.value(name, Json());
   return found;

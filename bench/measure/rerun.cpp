@@ -53,7 +53,6 @@ void add_plan(Words& words, const PlanSettings& plan) {
   if (plan.choice.workspace_limit != usual.workspace_limit)
     words.push_back(fmt::format("--workspace_limit={}", plan.choice.workspace_limit));
   if (plan.choice.measure) words.emplace_back("--measure");
-  if (!plan.choices.empty()) words.push_back("--choices=" + plan.choices.string());
 }
 
 /// `first`: the words before the flags, without the network's name.

@@ -68,7 +68,6 @@ void add_variants(RowKey& key, const PlanningSettings& settings) {
   if (trains) flag("accumulate", settings.plan.accumulate, published.accumulate);
   add_limits(key, settings.plan.choice);
   if (settings.plan.choice.measure) key.differs.emplace_back("measured", "");
-  if (!settings.plan.choices.empty()) key.differs.emplace_back("choices", "");
 }
 
 RowKey plan_key(const char* what, const Config& c, std::string_view part, const PlanningSettings& settings) {

@@ -11,7 +11,7 @@ namespace lamina::bench {
 
 struct Session {
   explicit Session(const PlanningSettings& settings = {}, MakeBackend make = make_backend)
-      : backends(settings.backends, std::move(make)), plans(settings.net, settings.plan, backends), peaks(backends) {}
+      : backends(settings.backends, std::move(make)), plans(settings.net, settings.plan), peaks(backends) {}
   Session(const Session&) = delete;  // plans and peaks point to the backends
 
   Backends backends;

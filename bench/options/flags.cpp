@@ -203,13 +203,10 @@ void add_plan(CLI::App& app, PlanningSettings& settings, const char* of_backends
                "Add to parameter gradients; default: as published");
 }
 
-void add_choices(CLI::App& app, PlanSettings& plan) {
-  auto* measure = app.add_flag("--measure", plan.choice.measure,
-                               "Pick those of whole networks by timing them when a plan is made, not by rule");
-  auto* choices =
-      app.add_option("--choices", plan.choices, "A file that `frontier --choices_out` wrote: algorithms by layer");
-  measure->group(algorithms)->excludes(choices);
-  choices->check(CLI::ExistingFile)->group(algorithms);
+void add_measure(CLI::App& app, PlanSettings& plan) {
+  app.add_flag("--measure", plan.choice.measure,
+               "Pick those of whole networks by timing them when a plan is made, not by rule")
+      ->group(algorithms);
 }
 
 CLI::Option* add_optimiser(CLI::App& app, std::string& optimiser, const char* text) {
@@ -219,15 +216,6 @@ CLI::Option* add_optimiser(CLI::App& app, std::string& optimiser, const char* te
 void check_once(const char* flag, const std::vector<std::string>& values) { check_once(flag, values, as_it_is); }
 
 void check_once(const char* flag, const std::vector<int>& values) { check_once(flag, values, as_it_is); }
-
-void check_choice_file(const char* flag, const std::filesystem::path& file) {
-  if (file.empty()) return;
-  try {
-    ChoiceCache{file};
-  } catch (const FileError& error) {
-    throw FileError(fmt::format("{}={}", flag, error.what()));
-  }
-}
 
 void check(const BackendSettings& backends, bool measures) {
   check_once("--backend", backends.names);
@@ -248,7 +236,12 @@ void check(const BackendSettings& backends, bool measures) {
   if (!folder.empty() && !std::filesystem::is_directory(folder))
     throw UsageError(fmt::format("--choice_cache={}: there is no folder {}; make it first",
                                  backends.choice_cache.string(), folder.string()));
-  check_choice_file("--choice_cache", backends.choice_cache);
+  if (backends.choice_cache.empty()) return;
+  try {
+    ChoiceCache{backends.choice_cache};
+  } catch (const FileError& error) {
+    throw FileError(fmt::format("--choice_cache={}", error.what()));
+  }
 }
 
 void check(const PlanningSettings& settings) {
@@ -257,7 +250,6 @@ void check(const PlanningSettings& settings) {
   check_once("--dtype", settings.configs.dtypes, by_name);
   check_once("--layout", settings.configs.layouts, by_name);
   check_onnx_extents(settings.net.onnx, settings.net.onnx_settings);
-  check_choice_file("--choices", settings.plan.choices);
 }
 
 }  // namespace lamina::bench

@@ -85,8 +85,8 @@ void add_place(CLI::App&, PlanningSettings&, const char* backends = every_backen
 void add_plan(CLI::App&, PlanningSettings&, const char* backends = every_backend, double* measured_error = nullptr);
 /// --optimiser, a name of optimiser_names().
 CLI::Option* add_optimiser(CLI::App&, std::string& optimiser, const char* text);
-/// --measure and --choices, which exclude each other.
-void add_choices(CLI::App&, PlanSettings&);
+/// --measure.
+void add_measure(CLI::App&, PlanSettings&);
 
 /// Throws UsageError for what the list of a flag names twice: the same thing would be done twice, under one name.
 void check_once(const char* flag, const std::vector<std::string>&);
@@ -98,6 +98,5 @@ void check(const PlanningSettings&);
 /// Throws UsageError for an extent that no file leaves open by its name, with those that each leaves open, and what
 /// onnx_open_extents throws.
 void check_onnx_extents(const std::vector<std::filesystem::path>& files, const OnnxSettings&);
-void check_choice_file(const char* flag, const std::filesystem::path&);
 
 }  // namespace lamina::bench

@@ -66,8 +66,7 @@ struct PlanSettings {
   Keep keep = Keep::all;
   bool fuse = true;
   std::optional<bool> input_gradient{}, accumulate{};  ///< unset: as the published tables did
-  Choice choice{};                  ///< math and limits of the algorithms, and whether to measure; names none
-  std::filesystem::path choices{};  ///< file of choices to take; empty: none
+  Choice choice{};  ///< math and limits of the algorithms, and whether to measure; names none
 };
 
 /// The settings of subcommands that plan networks on backends.

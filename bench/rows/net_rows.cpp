@@ -11,16 +11,11 @@
 namespace lamina::bench {
 namespace {
 
-/// The weights of --weights, else those of the network's own file, else none.
-TensorFile weights_of(const Session& session, const RunOptions& options, const Config& c) {
-  return options.weights.empty() ? session.plans.weights(c) : read_safetensors(options.weights);
-}
-
 class NetGroupRun final : public GroupRun {
  public:
   NetGroupRun(Session& session, const RunOptions& options, const Config& c, Mode mode)
       : run_(session.plans.graph(c), session.backends.usable(c.backend), session.plans.options(c, mode),
-             options.cuda_graph, weights_of(session, options, c)),
+             options.cuda_graph, session.plans.weights(c)),
         on_gpu_(runs_on_gpu(c.backend)) {
     Device& device = run_.plan().backend().device();
     warm_up(device, [this] { run_.untimed(); });

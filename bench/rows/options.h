@@ -19,12 +19,11 @@ struct RunOptions : PlanningSettings {
   std::optional<std::string> filter{};
   std::filesystem::path out{};  ///< of the rows as JSON; empty: none
   Screen out_format = Screen::json, screen = Screen::console;
-  std::string time_unit{};          ///< of all rows; empty: by the kind of the row
-  std::filesystem::path weights{};  ///< of networks; empty: random ones
-  bool cuda_graph = false;          ///< a network's passes recorded once and launched whole
-  bool cold = false;                ///< layers begin with empty caches
-  bool table = false;               ///< print the table of the published form
-  bool quick = false;               ///< only three networks
+  std::string time_unit{};  ///< of all rows; empty: by the kind of the row
+  bool cuda_graph = false;  ///< a network's passes recorded once and launched whole
+  bool cold = false;        ///< layers begin with empty caches
+  bool table = false;       ///< print the table of the published form
+  bool quick = false;       ///< only three networks
 };
 
 }  // namespace lamina::bench

@@ -27,15 +27,10 @@ std::vector<Row> rows_of(Group group, const std::function<RowKey(std::string_vie
 }
 
 std::string rerun_of(const Row& row, const RunOptions& options) {
-  PlanningSettings settings = options;
   std::vector<std::string> more = passes_flag(options.passes);
-  if (row.key.what == "layer") settings.plan.choices.clear();
   if (row.key.what == "layer" && options.cold) more.emplace_back("--cold");
-  if (row.key.what == "net") {
-    if (options.cuda_graph) more.emplace_back("--cuda_graph");
-    if (!options.weights.empty()) more.push_back("--weights=" + options.weights.string());
-  }
-  return rerun_row(row.name, row.group->config, settings, more);
+  if (row.key.what == "net" && options.cuda_graph) more.emplace_back("--cuda_graph");
+  return rerun_row(row.name, row.group->config, options, more);
 }
 
 std::vector<Row> all_rows(Session& session, const RunOptions& options, std::string* left_out) {
@@ -87,16 +82,4 @@ std::vector<Row> all_rows(Session& session, const RunOptions& options, std::stri
     *left_out = fmt::format("Left out at this --image and --batch: {}", fmt::join(reasons, ", "));
   return rows;
 }
-
-void check_files_are_used(const std::vector<Row>& rows, const RunOptions& options) {
-  const auto any = [&](std::string_view kind) {
-    return std::any_of(rows.begin(), rows.end(), [&](const Row& row) { return row.key.what == kind; });
-  };
-  if (!options.weights.empty() && !any("net"))
-    throw UsageError(
-        "--weights applies to rows net/..., and none is picked: rows layer/... and setup/... draw their numbers");
-  if (!options.plan.choices.empty() && !any("net") && !any("setup"))
-    throw UsageError("--choices is of whole networks, and no such row is picked: rows layer/... name their algorithms");
-}
-
 }  // namespace lamina::bench

@@ -86,9 +86,6 @@ std::vector<Row> all_rows(Session&, const RunOptions&, std::string* left_out = n
 /// The command that measures the row again.
 std::string rerun_of(const Row&, const RunOptions&);
 
-/// Throws UsageError for a file, of weights or of choices, that none of the rows would look at.
-void check_files_are_used(const std::vector<Row>&, const RunOptions&);
-
 std::vector<Row> net_rows(Session&, const RunOptions&, const Config&);
 std::vector<Row> layer_rows(Session&, const RunOptions&, const Config&);
 std::vector<Row> setup_rows(Session&, const RunOptions&, const Config&);

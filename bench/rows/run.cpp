@@ -22,7 +22,6 @@
 #include "bench/io/step_line.h"
 #include "bench/rows/report/progress.h"
 #include "bench/rows/report/report.h"
-#include "lamina/weights.h"
 #include "runner.h"
 
 namespace lamina::bench {
@@ -76,9 +75,6 @@ int measure_rows(Session& session, const RunOptions& options) {
   if (!out.empty()) check_writable(out), claim(out);
 
   std::vector<Row> rows = picked(session, options);
-  check_files_are_used(rows, options);
-  if (!options.weights.empty())
-    read_safetensors(options.weights);  // a file that cannot be read fails before anything is measured
   Progress progress(session.peaks, rows, options.passes);
   Runner runner(session, std::move(rows), options, progress);
   announce(progress, runner, session, options);

@@ -19,7 +19,6 @@
 #include "bench/io/interrupt.h"
 #include "bench/io/quantities.h"
 #include "bench/io/step_line.h"
-#include "bench/measure/layers.h"
 #include "bench/measure/rerun.h"
 #include "bench/rows/report/entries.h"
 #include "bench/rows/runner.h"
@@ -60,9 +59,8 @@ std::size_t free_memory() {
 }  // namespace
 
 std::string to_string(const Series& series) {
-  return fmt::format("{} on {}, {} {}{}{}", series.network, series.backend, to_string(series.dtype),
-                     to_string(series.layout), series.image > 0 ? fmt::format(", image {}", series.image) : "",
-                     series.algorithm.empty() ? "" : ", " + series.algorithm);
+  return fmt::format("{} on {}, {} {}{}", series.network, series.backend, to_string(series.dtype),
+                     to_string(series.layout), series.image > 0 ? fmt::format(", image {}", series.image) : "");
 }
 
 SweepRunner::SweepRunner(const SweepOptions& options, const MakeBackend& make)
@@ -75,7 +73,7 @@ SweepRunner::SweepRunner(const SweepOptions& options, const MakeBackend& make)
   if (again) before = read_run_file(options.out, true);
   if (again && !limit_by_user()) limit_ = before.context.value("sweep_memory_limit", limit_);
   check_writable(options.out);
-  base_ = &setting_for(options.backends.threads, options.net.image, "", false);
+  base_ = &setting_for(options.backends.threads, options.net.image, false);
   Json& context = file_.document["context"];
   context = start_context(base_->session.backends);
   context["sweep"] = settings();
@@ -83,8 +81,8 @@ SweepRunner::SweepRunner(const SweepOptions& options, const MakeBackend& make)
   if (again) go_on(before);
 }
 
-SweepRunner::Setting& SweepRunner::setting_for(int threads, int image, const std::string& algorithm, bool gpu) {
-  std::unique_ptr<Setting>& made = settings_[{threads, image, algorithm, gpu}];
+SweepRunner::Setting& SweepRunner::setting_for(int threads, int image, bool gpu) {
+  std::unique_ptr<Setting>& made = settings_[{threads, image, gpu}];
   if (made == nullptr) {
     RunOptions its = options_;
     its.backends.threads = threads;
@@ -128,30 +126,7 @@ void SweepRunner::go_on(const RunFile& before) {
 }
 
 SweepRunner::Setting& SweepRunner::setting_of(const Series& series, int threads) {
-  return setting_for(threads > 0 ? threads : options_.backends.threads, series.image, series.algorithm,
-                     runs_on_gpu(series.backend));
-}
-
-void SweepRunner::name_algorithm(const Series& series, int batch, int threads) {
-  if (series.algorithm.empty()) return;
-  const Config c = series.config(batch);
-  Setting& its = setting_of(series, threads);
-  const Graph graph = its.session.plans.graph(c);
-  Algorithms names;
-  bool any = false;
-  for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data})
-    for (const DistinctLayer& layer : distinct_layers(graph))
-      for (const NamedAlgorithm& one : algorithms_of(its.session.backends, c, graph, layer.first(), pass))
-        if (one.listed && one.name == series.algorithm) {
-          any = true;
-          names[static_cast<std::size_t>(pass)] = series.algorithm;
-        }
-  its.session.plans.set_algorithms(names);
-  if (!any)
-    throw UsageError(
-        fmt::format("no layer of {} on {} has the algorithm {}; lamina_bench describe {} --backend={} "
-                    "lists them",
-                    c.network, c.backend, series.algorithm, c.network, c.backend));
+  return setting_for(threads > 0 ? threads : options_.backends.threads, series.image, runs_on_gpu(series.backend));
 }
 
 std::vector<Row> SweepRunner::rows_of(Setting& its, const Series& series, int batch, int threads) {
@@ -159,7 +134,6 @@ std::vector<Row> SweepRunner::rows_of(Setting& its, const Series& series, int ba
   std::erase_if(
       rows, [&](const Row& row) { return (row.key.part == "inference") != (options_.plan.mode == Mode::inference); });
   for (Row& row : rows) {
-    if (!series.algorithm.empty()) row.key.differs.emplace_back("algorithm", series.algorithm);
     row.rerun = rerun_of_point(series, row, threads);
     if (threads > 0) row.key.differs.emplace_back("threads", fmt::format("{}", threads));
     row.name = to_string(row.key);
@@ -171,16 +145,12 @@ std::string SweepRunner::rerun_of(const Series& series, const std::vector<std::s
   PlanningSettings settings = options_;
   settings.net.image = series.image;
   std::vector<std::string> flags = passes_flag(options_.passes);
-  if (!series.algorithm.empty()) flags.push_back("--algorithms=" + series.algorithm);
   flags.insert(flags.end(), more.begin(), more.end());
   flags.emplace_back("--benchmark_out=sweep.json");
   return rerun("sweep", series.config(0), settings, flags);
 }
 
 std::string SweepRunner::rerun_of_point(const Series& series, const Row& row, int threads) const {
-  if (!series.algorithm.empty())
-    return rerun_of(series, {fmt::format("--batch={}", row.key.batch),
-                             fmt::format("--thread_counts={}", threads > 0 ? threads : all_threads())});
   PlanningSettings settings = options_;
   settings.net.image = series.image;
   settings.plan.mode = Mode::training;  // `run` takes rows by their names
@@ -207,7 +177,6 @@ void SweepRunner::plan(const Series& series, const std::vector<SweepPoint>& poin
 SweepPoint SweepRunner::point(const Series& series, int batch, int threads) {
   const Config c = series.config(batch);
   Setting& its = setting_of(series, threads);
-  name_algorithm(series, batch, threads);
   const std::vector<Row> rows = rows_of(its, series, batch, threads);
   const int passes = passes_on(c.backend, options_.passes);
   const std::string& name = rows.back().name;  // of the whole pass

@@ -26,7 +26,6 @@ struct Series {
   DType dtype;
   Layout layout;
   int image;
-  std::string algorithm;
 
   Config config(int batch) const { return {network, backend, dtype, layout, batch}; }
 };
@@ -46,7 +45,7 @@ class SweepRunner {
   /// The options and what makes backends must outlive it.
   SweepRunner(const SweepOptions&, const MakeBackend&);
 
-  /// A session with one number of threads, size and algorithm: rows point to it.
+  /// A session with one number of threads and size: rows point to it.
   struct Setting {
     Setting(const RunOptions& its, const MakeBackend& make) : options(its), session(options, make) {}
     RunOptions options;
@@ -58,8 +57,6 @@ class SweepRunner {
   /// The limit of plans on the processor, in bytes.
   std::size_t memory_limit() const { return limit_; }
 
-  /// Has the series' plans take its algorithm, if it names one. Throws UsageError if no layer has it.
-  void name_algorithm(const Series&, int batch, int threads = 0);
   /// Says that a point will be asked for, so that the progress knows the time left. `threads` 0: as the options have
   /// them.
   void plan(const Series&, const std::vector<SweepPoint>&);
@@ -67,7 +64,7 @@ class SweepRunner {
   SweepPoint point(const Series&, int batch, int threads);
 
   /// The command that sweeps the series again, with `more` flags.
-  std::string rerun_of(const Series&, const std::vector<std::string>& more = {}) const;
+  std::string rerun_of(const Series&, const std::vector<std::string>& more) const;
 
   /// Keeps in the file that a series has no points, and why.
   void leave_out(nlohmann::ordered_json entry);
@@ -78,7 +75,7 @@ class SweepRunner {
   void finish(const nlohmann::ordered_json& answers);
 
  private:
-  Setting& setting_for(int threads, int image, const std::string& algorithm, bool gpu);
+  Setting& setting_for(int threads, int image, bool gpu);
   bool limit_by_user() const;
   std::string settings() const;  ///< on what a file must agree to be gone on with
   void go_on(const RunFile& before);
@@ -92,7 +89,7 @@ class SweepRunner {
   const MakeBackend& make_;
   bool measured_ = false;
   ResultFile file_;
-  std::map<std::tuple<int, int, std::string, bool>, std::unique_ptr<Setting>> settings_;
+  std::map<std::tuple<int, int, bool>, std::unique_ptr<Setting>> settings_;
   Setting* base_ = nullptr;
   std::map<std::string, RunRow> known_;  ///< rows of the file, by name
   std::vector<SweptPoint> table_;

@@ -86,15 +86,12 @@ class Sweep {
   std::vector<Series> all_series() {
     std::vector<Series> all;
     const std::vector<int> images = options_.images.empty() ? std::vector<int>{options_.net.image} : options_.images;
-    const std::vector<std::string> algorithms =
-        options_.algorithms.empty() ? std::vector<std::string>{""} : options_.algorithms;
     for (const std::string& network : options_.networks)
       for (const std::string& backend : points_.backends())
         for (const DType dtype : options_.configs.dtypes)
           for (const Layout layout : options_.configs.layouts)
             for (const int image : images)
-              for (const std::string& algorithm : algorithms)
-                all.push_back({bench::network(network, options_.net).name, backend, dtype, layout, image, algorithm});
+              all.push_back({bench::network(network, options_.net).name, backend, dtype, layout, image});
     return all;
   }
 
@@ -109,7 +106,6 @@ class Sweep {
   /// named here and in the file, and left out.
   void plan_points(const Series& series) {
     try {
-      points_.name_algorithm(series, thread_batch());
       points_.plan(series, points_of(series));
     } catch (const UsageError&) {
       throw;  // before anything is measured
@@ -249,7 +245,6 @@ class Sweep {
     its.net.image = series.image;
     Json key = fields_of(plan_key("net", series.config(0), mode() == Mode::inference ? "inference" : "total", its));
     key.erase("batch");
-    if (!series.algorithm.empty()) key["differs"]["algorithm"] = series.algorithm;
     return key;
   }
 

@@ -1,6 +1,6 @@
 #pragma once
-// The subcommand `sweep`: networks at many batches, numbers of threads, image sizes, types, layouts, backends and
-// algorithms, as rows of one file that a later call with the same flags completes.
+// The subcommand `sweep`: networks at many batches, numbers of threads, image sizes, types, layouts and backends,
+// as rows of one file that a later call with the same flags completes.
 
 #include <string>
 #include <vector>
@@ -14,10 +14,9 @@ namespace lamina::bench {
 struct SweepOptions : RunOptions {
   SweepOptions() { configs.batches.clear(); }  // unset: doubled until out of memory
 
-  std::vector<int> thread_counts{};       ///< empty: doubled, up to all
-  std::vector<int> images{};              ///< empty: the one of --image
-  std::vector<std::string> algorithms{};  ///< empty: by rule
-  double longest_pass = 20;               ///< seconds: batches that would take longer are left out, and named
+  std::vector<int> thread_counts{};  ///< empty: doubled, up to all
+  std::vector<int> images{};         ///< empty: the one of --image
+  double longest_pass = 20;          ///< seconds: batches that would take longer are left out, and named
 };
 
 /// Runs what the file does not have yet, prints the points and the answers, and gives the exit status. What cannot be

@@ -16,14 +16,13 @@ struct Line {
 };
 
 /// As a plan would lower the network; no plan is made.
-std::vector<Line> lowered(Session& session, const Config& c, const std::string& choices) {
+std::vector<Line> lowered(Session& session, const Config& c) {
   const Graph graph = session.plans.graph(c);
   Backend& backend = session.backends.at(c.backend);
   std::vector<Line> lines;
   for (const PlannedUnit& unit : planned_units(graph, backend, session.plans.options(c)))
     for (const Lowered::Step& step : backend.lower(unit.spec, unit.choice).steps) {
       std::string reason = step.reason.empty() ? only_one : step.reason;
-      if (reason == "named" && !choices.empty()) reason += " by " + choices;
       lines.push_back({layers_text(graph, unit.nodes), passes_text(step.passes), step.algorithm, std::move(reason)});
     }
   return lines;
@@ -50,7 +49,7 @@ std::string describe_algorithms(Session& session, const DescribeOptions& options
   std::string all;
   for (const Config& c : configs(session.backends, options.configs, options.net, options.networks)) {
     const bool measures = options.plan.choice.measure;
-    for (const Line& line : measures ? measured(session, c) : lowered(session, c, options.plan.choices.string()))
+    for (const Line& line : measures ? measured(session, c) : lowered(session, c))
       tables.add({c.network, c.backend, fmt::format("{}", c.batch)},
                  {line.layers, line.passes, line.algorithm, line.reason});
     if (options.format == Format::text)

@@ -21,7 +21,6 @@ struct FrontierOptions : PlanningSettings {
   Format format = Format::text;
   double max_measured_error = no_bound;  ///< of a pick
   int passes = 0;                        ///< samples of each algorithm; 0: as the tuner does
-  std::filesystem::path choices_out{};   ///< of the picks; empty: none
   std::filesystem::path out{};           ///< of the frontiers as JSON; empty: none
 };
 
@@ -80,17 +79,13 @@ struct WholeNet {
 };
 WholeNet time_whole(Session&, const Config&, const std::map<std::string, Choice>& choices, int samples);
 
-/// Adds the picks to a file that --choices reads, and returns the number of layers with picks. The layer at which
-/// measuring was interrupted has none. Without any picks the file is not changed. Throws FileError.
-std::size_t save_choices(Session&, const Frontier&, const FastestNet&, const std::filesystem::path& file);
-
 /// A frontier as an entry of a result file, with every algorithm tried.
 nlohmann::ordered_json frontier_json(const RowKey&, const Frontier&, const FastestNet&, const Limits&);
 
 /// Prints the frontiers of all networks, backends and batches that the options name, as text or CSV, each when it is
-/// measured, and then adds its choices to --choices_out. Of layers it prints every algorithm, those of all backends in
-/// one table. Interrupted, prints what there is. Beside CSV, standard error says where there is no fastest network, or
-/// none that can be planned. Gives whether any algorithm ran.
+/// measured. Of layers it prints every algorithm, those of all backends in one table. Interrupted, prints what there
+/// is. Beside CSV, standard error says where there is no fastest network, or none that can be planned. Gives whether
+/// any algorithm ran.
 bool frontiers(Session&, const FrontierOptions&, const Print&);
 
 }  // namespace lamina::bench

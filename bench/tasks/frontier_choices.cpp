@@ -1,4 +1,4 @@
-// The fastest choices under limits, and what becomes of them: the whole network timed with them, and a file.
+// The fastest choices under limits, and the whole network timed with them.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,20 +16,6 @@
 #include "lamina/error.h"
 
 namespace lamina::bench {
-namespace {
-
-/// By first node of a layer that is measured in all its passes, the algorithms picked for them.
-std::map<std::string, Algorithms> algorithms_by_layer(const Frontier& frontier, const FastestNet& net) {
-  std::map<std::string, Algorithms> by_layer;
-  for (std::size_t i = 0; i < frontier.lines.size(); ++i) {
-    const FrontierLine& line = frontier.lines[i];
-    if (!net.picks[i].best || line.node == frontier.cut_layer) continue;
-    by_layer[line.node][static_cast<std::size_t>(line.pass())] = line.tuning.candidates[*net.picks[i].best].algorithm;
-  }
-  return by_layer;
-}
-
-}  // namespace
 
 FastestNet fastest_net(const Frontier& frontier, const Limits& limits) {
   FastestNet net;
@@ -57,7 +43,12 @@ FastestNet fastest_net(const Frontier& frontier, const Limits& limits) {
 
 std::map<std::string, Choice> choices_of(Session& session, const Frontier& frontier, const FastestNet& net) {
   const Graph graph = session.plans.graph(frontier.config);
-  std::map<std::string, Algorithms> by_layer = algorithms_by_layer(frontier, net);
+  std::map<std::string, Algorithms> by_layer;
+  for (std::size_t i = 0; i < frontier.lines.size(); ++i) {
+    const FrontierLine& line = frontier.lines[i];
+    if (!net.picks[i].best) continue;
+    by_layer[line.node][static_cast<std::size_t>(line.pass())] = line.tuning.candidates[*net.picks[i].best].algorithm;
+  }
   std::map<std::string, Choice> choices;
   for (const DistinctLayer& layer : distinct_layers(graph)) {
     const auto found = by_layer.find(layer.first().name);
@@ -103,8 +94,7 @@ std::string why_not_planned(Session& session, const Config& c, const std::map<st
 
 WholeNet time_whole(Session& session, const Config& c, const std::map<std::string, Choice>& choices, int samples) {
   Backend& backend = session.backends.at(c.backend);
-  Options by_rule = session.plans.options(c);
-  by_rule.choice_of.clear();
+  const Options by_rule = session.plans.options(c);
   Options picked = by_rule;
   picked.choice_of = choices;
   Plan plans[] = {Plan(session.plans.graph(c), backend, by_rule), Plan(session.plans.graph(c), backend, picked)};
@@ -125,22 +115,6 @@ WholeNet time_whole(Session& session, const Config& c, const std::map<std::strin
   }
   const auto& [ruled, its] = rounds;
   return {median_interval(its), median_interval(ruled), ratio_interval(ruled, its), its.size()};
-}
-
-std::size_t save_choices(Session& session, const Frontier& frontier, const FastestNet& net,
-                         const std::filesystem::path& file) {
-  const Config& c = frontier.config;
-  const Graph graph = session.plans.graph(c);
-  const std::map<std::string, Algorithms> by_layer = algorithms_by_layer(frontier, net);
-  if (by_layer.empty()) return 0;
-  ChoiceCache cache(file);
-  for (const auto& [node, algorithms] : by_layer) {
-    Backend& backend = session.backends.at(c.backend);
-    const Spec spec = spec_of(backend, graph, graph.node(node), c, true);
-    cache.remember(choice_key(backend, spec, session.plans.choice()), algorithms);
-  }
-  cache.save();
-  return by_layer.size();
 }
 
 }  // namespace lamina::bench

@@ -177,15 +177,7 @@ std::string summary(const Frontier& frontier, const FastestNet& net, const Limit
   return text + ".\n";
 }
 
-void save_and_tell(Session& session, const Frontier& frontier, const FastestNet& net, bool planned,
-                   const std::string& file) {
-  const std::size_t layers = save_choices(session, frontier, net, file);
-  fmt::print(stderr, "{} choice{} of {} added to {}{}{}\n", layers, layers == 1 ? "" : "s", to_string(frontier.config),
-             file, layers == 0 ? ", which stays as it was" : "",
-             planned ? "" : "; this network cannot be planned with them");
-}
-
-/// What is said of a whole network below or beside its table, and the file of its choices.
+/// What is said of a whole network below or beside its table.
 void finish_network(Session& session, const FrontierOptions& options, const Frontier& frontier, const FastestNet& net,
                     const Limits& limits, const Print& print) {
   const bool text = options.format == Format::text;
@@ -197,7 +189,6 @@ void finish_network(Session& session, const FrontierOptions& options, const Fron
   const std::string why = whole ? why_not_planned(session, frontier.config, choices) : "";
   if (!why.empty())
     say(fmt::format("But {} cannot be planned with these limits: {}.\n", to_string(frontier.config), why));
-  if (!options.choices_out.empty()) save_and_tell(session, frontier, net, why.empty(), options.choices_out.string());
   if (text && whole && why.empty()) print(whole_text(session, frontier, options.passes, net, choices));
 }
 
@@ -207,7 +198,6 @@ bool frontiers(Session& session, const FrontierOptions& options, const Print& pr
   const bool text = options.format == Format::text, of_layers = !options.net.layers.empty();
   const Choice& demands = options.plan.choice;
   const Limits limits{demands.workspace_limit, options.max_measured_error, demands.deterministic};
-  if (!options.choices_out.empty()) check_writable(options.choices_out);
   Results results(session.backends, options.out, "frontiers");
   std::vector<TextTable::Column> of = {{"network"}, {"backend"}, {"batch", true}};
   if (of_layers) of = {{"layer"}};

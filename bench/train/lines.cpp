@@ -26,15 +26,6 @@ double seconds_to(const std::vector<EpochResult>& epochs, double target_accuracy
   return -1;
 }
 
-std::string run_csv(const std::vector<EpochResult>& epochs) {
-  std::string text = "epoch,elapsed,loss,acc,val_loss,val_acc\n";
-  const auto optional = [](double value) { return std::isnan(value) ? std::string() : fmt::format("{}", value); };
-  for (const EpochResult& e : epochs)
-    text += fmt::format("{},{},{},{},{},{}\n", e.epoch, e.seconds, e.training.loss, e.training.accuracy,
-                        optional(e.validation.loss), optional(e.validation.accuracy));
-  return text;
-}
-
 std::string epoch_line(const EpochResult& e, int epochs, const std::string& data_note) {
   std::string line = fmt::format("epoch {}/{}  {:.2f} s  loss {:.4f}  accuracy {:.4f}", e.epoch + 1, epochs, e.seconds,
                                  e.training.loss, e.training.accuracy);

@@ -20,7 +20,6 @@ std::string cost_text(double seconds, double usd_per_hour);
 double seconds_to(const std::vector<EpochResult>&, double target_accuracy);
 
 /// The columns of the posts' logs: epoch,elapsed,loss,acc,val_loss,val_acc. Empty where there is no validation.
-std::string run_csv(const std::vector<EpochResult>&);
 
 /// A training that ended, or was interrupted.
 struct Trained {

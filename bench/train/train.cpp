@@ -67,12 +67,8 @@ void check_name(const std::string& name, const TrainOptions& options) {
 }
 
 void check_files(const TrainOptions& options) {
-  const std::pair<std::string_view, const std::filesystem::path&> files[] = {
-      {"--checkpoint", options.checkpoint}, {"--json", options.json}, {"--out", options.out}};
-  for (const auto& [flag, file] : files)
-    for (const auto& [other_flag, other] : files)
-      if (flag < other_flag && !file.empty() && file.lexically_normal() == other.lexically_normal())
-        throw UsageError(fmt::format("{} and {} name one file, {}; give two", flag, other_flag, file.string()));
+  if (!options.json.empty() && options.json.lexically_normal() == options.checkpoint.lexically_normal())
+    throw UsageError(fmt::format("--checkpoint and --json name one file, {}; give two", options.json.string()));
 }
 
 /// One rank's part of a batch.
@@ -99,8 +95,8 @@ void check(const TrainOptions& options) {
   std::ranges::sort(names);
   if (const auto twice = std::ranges::adjacent_find(names); twice != names.end())
     throw UsageError(fmt::format("train names {} twice; --seeds trains it several times", *twice));
-  if ((options.names.size() > 1 || options.seeds > 1) && !(options.out.empty() && options.checkpoint.empty()))
-    throw UsageError("--out and --checkpoint are of one training; --json takes several");
+  if ((options.names.size() > 1 || options.seeds > 1) && !options.checkpoint.empty())
+    throw UsageError("--checkpoint is of one training; leave it out, or train one by one");
   check_files(options);
   if (!(options.target >= 0 && options.target <= 1))
     throw UsageError(fmt::format("--target {}: an accuracy is a share, from 0 to 1{}", options.target,
@@ -153,14 +149,8 @@ struct Run {
   Backend& backend;
   Record& record;
   const Print& print;
-  RetryingWriter &out, &checkpoint;
+  RetryingWriter& checkpoint;
 };
-
-/// Writes the file of --out.
-void keep_csv(const Run& run, const std::vector<EpochResult>& epochs) {
-  if (run.options.out.empty() || epochs.empty()) return;
-  run.out.attempt([&] { replace_file(run.options.out, run_csv(epochs)); });
-}
 
 /// Trains until an interrupt comes. An epoch whose checkpoint cannot be written is complete.
 void train_epochs(Trainer& trainer, std::size_t epochs, const Run& run) {
@@ -192,14 +182,11 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
     screen->batch_done(at);
     if (interrupted() != 0) throw TrainingInterrupted();
   };
-  std::vector<EpochResult> done;
   how.after_epoch = [&](const EpochResult& e) {
     const double cpu_of_epoch = cpu_seconds() - cpu;
     const auto quiet = screen->quiet();
     clear_step();
     run.record.epoch_done(e, cpu_of_epoch);
-    done.push_back(e);
-    keep_csv(run, done);
     print(epoch_line(e, epochs, data_note));
     cpu = cpu_seconds();
   };
@@ -211,12 +198,12 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
                     run.backend.describe(), data_note));
   if (!weights.empty() && !trainer.resumed()) load_weights(trainer.plan(), weights);
   if (trainer.resumed()) {
-    done = trainer.epochs();
+    const std::vector<EpochResult>& done = trainer.epochs();
     print(static_cast<int>(done.size()) < epochs
               ? fmt::format("goes on after {} of {} epochs{}\n", done.size(), epochs, data_note)
               : fmt::format("{} has {} epochs already{}\n", how.checkpoint.string(), done.size(), data_note));
   }
-  run.record.begin(name, file_of(name, options), ready, options, seed, epochs, done);
+  run.record.begin(name, file_of(name, options), ready, options, seed, epochs, trainer.epochs());
   cpu = cpu_seconds();
   screen.emplace(
       static_cast<std::uint64_t>(epochs), std::chrono::milliseconds(on_terminal() ? 200 : 10'000),
@@ -246,7 +233,7 @@ int train_as_rank(const TrainOptions& options, Communicator& ranks, const MakeBa
   check_same(ranks, fmt::format("lamina {} of commit {}, the backend {}, trainings {}, {} seeds, {} epochs",
                                 build::lamina_version, build::commit, options.backend, fmt::join(options.names, " "),
                                 options.seeds, options.epochs));
-  for (const std::filesystem::path& file : {options.out, options.json, options.checkpoint})
+  for (const std::filesystem::path& file : {options.json, options.checkpoint})
     if (!file.empty()) check_writable(file);
   BackendSettings settings = options.backends;
   settings.names = {options.backend};
@@ -254,18 +241,15 @@ int train_as_rank(const TrainOptions& options, Communicator& ranks, const MakeBa
   Backends backends(settings, make);
   Backend& backend = backends.usable(options.backend);
   Record record(options, backends);
-  RetryingWriter out, checkpoint{.prints = ranks.rank() == 0};
-  const Run run{options, ranks, backend, record, print, out, checkpoint};
+  RetryingWriter checkpoint{.prints = ranks.rank() == 0};
+  const Run run{options, ranks, backend, record, print, checkpoint};
   std::vector<Trained> all;
   for (const std::string& name : options.names)
-    for (int i = 0; i < options.seeds && interrupted() == 0; ++i) {
+    for (int i = 0; i < options.seeds && interrupted() == 0; ++i)
       all.push_back(train_once(name, options.seed + static_cast<std::uint64_t>(i), run));
-      keep_csv(run, all.back().epochs);
-    }
   if (all.size() > 1) print("\n" + trained_table(all).text());
   record.end();
-  for (const RetryingWriter* left : {&out, &checkpoint})
-    if (!left->why.empty()) throw FileError(left->why);
+  if (!checkpoint.why.empty()) throw FileError(checkpoint.why);
   return interrupted() != 0 ? 128 + interrupted() : 0;
 }
 
@@ -276,7 +260,7 @@ int train_all(const TrainOptions& given, const MakeBackend& make, const Print& p
   const auto ranks = make_communicator(launched_by_mpi() ? "mpi" : "self");
   TrainOptions options = given;
   options.ranks = ranks->size();
-  if (ranks->rank() != 0) options.out = options.json = "";
+  if (ranks->rank() != 0) options.json = "";
   try {
     return train_as_rank(
         options, *ranks, make, ranks->rank() == 0 ? print : [](const std::string&) {});

@@ -30,7 +30,6 @@ struct TrainOptions {
   double learning_rate = 0;  ///< of a network that is no workload; 0: the optimiser's own
   TableUpdates table_updates = TableUpdates::dense;
   int loader_threads = 1;
-  std::filesystem::path out{};          ///< of the run as CSV; empty: none
   std::filesystem::path json{};         ///< of the epochs as rows; empty: none
   std::filesystem::path checkpoint{};   ///< empty: none
   std::int64_t checkpoint_updates = 0;  ///< between two checkpoints, besides those after epochs; 0: none

@@ -184,22 +184,6 @@ TEST_CASE("a memory limit below need is a failed row beside others") {
   REQUIRE(measured == std::map<std::string, int>{{"net/mnist_mlp/inference/eigen/f32/nchw/batch:2", 2}});
 }
 
-TEST_CASE("weights come from a file, and must fit") {
-  using namespace lamina;
-  const Folder folder;
-  const std::string file = folder.file("mlp.safetensors");
-  const auto backend = make_backend("eigen");
-  const Plan plan(nets::build("mnist_mlp", {.batch = 2, .width_divisor = 8}), *backend);
-  write_safetensors(file, save_weights(plan));
-  const std::string flags = " --batch=2 --passes=1 --weights=" + file;
-  const Ended fits = run_bench("--benchmark_filter=net/mnist_mlp/ --width_divisor=8" + flags);
-  CAPTURE(fits.said);
-  REQUIRE(fits.status == 0);
-  const Ended too_small = run_bench("--benchmark_filter=net/mnist_mlp/total" + flags);
-  REQUIRE(too_small.status == 1);
-  REQUIRE_THAT(too_small.said, ContainsSubstring("FileError: ") && ContainsSubstring("dense_1"));
-}
-
 TEST_CASE("the table has a line for each network, and the rows are in a file") {
   const Folder folder;
   const std::string out = folder.file("rows.json");

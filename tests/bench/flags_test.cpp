@@ -4,7 +4,6 @@
 #include <map>
 
 #include "ended.h"
-#include "lamina/choice_cache.h"
 #include "tests/onnx/model.h"
 #include "tests/support/catch.h"
 
@@ -28,12 +27,11 @@ std::string means() {
                    .outputs = {value("y", {})}});
 }
 
-/// Lets a shell run each line in a folder that has choices.json, means.onnx twice, junk.onnx, and is else empty at
+/// Lets a shell run each line in a folder that has means.onnx twice, junk.onnx, and is else empty at
 /// first. $bench is the program, $rows are flags for two quick rows. `once` runs a command, and ends with status 99
 /// where it says more than a line, as it began something, or leaves a file `out`. nested prints JSON that is too deep.
 void check_lines(const std::vector<Line>& lines) {
   const Folder folder;
-  lamina::ChoiceCache(folder / "choices.json").save();
   std::filesystem::create_directory(folder / "other");
   for (const char* name : {"means.onnx", "other/means.onnx"}) lamina::test::write(folder / name, means());
   lamina::test::write(folder / "junk.onnx", "junk");
@@ -69,12 +67,10 @@ TEST_CASE("wrong use ends with status 2, and words on what is wrong and what is 
        "accepted by: run, ledger, frontier, check, sweep, memory, describe, train"},
       {"$bench devices --image=64", 2, "devices: unknown option --image"},
       {"$bench memory alexnet --passes=3", 2, "accepted by: run, ledger, frontier, sweep"},
-      {"$bench frontier alexnet --choices=/dev/null", 2, "accepted by: run, ledger, check, memory, describe"},
       {"$bench --format=csv", 2, "accepted by: ledger, frontier, compare, memory, describe, networks, devices, conv"},
       {"$bench --device=h200", 2, "accepted by: engines"},
       {"$bench frontier alexnet --measure", 2, "accepted by: run, ledger, check, memory, describe"},
       {"$bench frontier alexnet --max_error=1e-6", 2, "accepted by: run, ledger, check, sweep, memory, describe"},
-      {"$bench --choices_out=c.json", 2, "accepted by: frontier"},
       {"$bench ledger alexnet --pases=3", 2, "--passes"},
       {"$bench conv --input=1x8x5x5 --channels=8 --kernel=3x", 2, "rows and columns as 1x7, not \"3x\""},
       {"$bench ledger alexnet --dtype=f32,f64", 2, "one --dtype and one --layout"},
@@ -82,7 +78,6 @@ TEST_CASE("wrong use ends with status 2, and words on what is wrong and what is 
       {"$bench compare --paired=rows.json --any_load", 2, "--paired excludes --any_load"},
       {"$bench --quick", 2, "--table"},
       {"$bench --table --quick --benchmark_filter=alexnet", 2, "--quick"},
-      {"$bench --measure --choices=/dev/null", 2, "--choices"},
       {"$bench --choice_cache=c.json --instruction_set=generic", 2, "--measure"},
       {"$bench --backend=cuda-host --instruction_set=x86-64-v3", 2,
        "--instruction_set applies to eigen, which --backend does not"},
@@ -103,7 +98,6 @@ TEST_CASE("wrong use ends with status 2, and words on what is wrong and what is 
       {"$bench check mnist_mlp --dtype=bf16", 2, "check_gradients: values are rounded to bf16"},
       {"$bench networks --format=xml", 2, "text,csv"},
       {"$bench --math=fast", 2, "strict"},
-      {"$bench --choices=none.json", 2, "none.json"},
       {"$bench --cudnn=no_such_place", 2, "--cudnn=no_such_place: there is no such directory"},
       {"$bench --cudnn=.,..", 2, "bench/race/versions"},
       {"$bench --backend=eigen,eigen", 2, "--backend names eigen twice"},
@@ -113,15 +107,12 @@ TEST_CASE("wrong use ends with status 2, and words on what is wrong and what is 
       {"$bench describe alexnet,alexnet", 2, "alexnet twice"},
       {"$bench sweep mnist_mlp --benchmark_out=/dev/null --thread_counts=1,2,1", 2, "--thread_counts names 1 twice"},
       {"$bench sweep mnist_mlp --benchmark_out=/dev/null --images=28,28", 2, "--images names 28 twice"},
-      {"$bench sweep mnist_mlp --benchmark_out=/dev/null --algorithms=gemm,direct,gemm", 2,
-       "--algorithms names gemm twice"},
       {"$bench --image=5 --benchmark_filter=net/vgg16/total", 2, "vgg16 (32 or more)"},
       {"$bench vgg16 --image=1", 2, "vgg16 (32 or more)"},
       {"$bench resnet18 --image=100000", 2, "graph \"resnet18\", node \"input\""},
       {"$bench --benchmark_filter=net/resnet18/ --image=100000", 2, "resnet18 (graph \"resnet18\", node \"input\""},
       {"$bench resnet18 --image=1 --batch=1", 2, "resnet18: node bn1: batch_norm of 1x64x1x1 has one value"},
       {"$bench ledger mnist_mlp --benchmark_filter=mlp", 2, "accepted by: run"},
-      {"$bench networks --weights=/dev/null", 2, "accepted by: run"},
       {"$bench frontir alexnet", 2, "frontier"},
       {"$bench resnet5", 2, "did you mean \"resnet50\""},
       {"$bench run resnet5", 2, "did you mean \"resnet50\""},
@@ -129,7 +120,6 @@ TEST_CASE("wrong use ends with status 2, and words on what is wrong and what is 
       {"$bench run resnet18 --table --quick", 2, "--quick"},
       {"$bench --benchmark_out= --passes=2", 2, "--benchmark_out= has no value"},
       {"$bench --benchmark_filter= ", 2, "--benchmark_filter= has no value"},
-      {"$bench train mnist_mlp --out= --epochs=1", 2, "--out= has no value"},
       {"$bench --benchmark_out \"\"", 2, "an empty word has no value"},
       {"$bench --passes=1000000000", 2, "--passes"},
       {"$bench --noise=2", 2, "takes a share above 0, as 3%"},
@@ -177,13 +167,12 @@ TEST_CASE("wrong use ends with status 2, and words on what is wrong and what is 
       {"once $bench train resnet5", 2, "resnet50"},
       {"once $bench train resnet50", 2, "give --data"},
       {"once $bench train mnist_mlp,mnist_mlp", 2, "train names mnist_mlp twice"},
-      {"once $bench train mnist_mlp,mnist_cnn --out=out", 2, "--out and --checkpoint are of one training"},
-      {"once $bench train mnist_mlp --seeds=2 --checkpoint=out", 2, "--out and --checkpoint are of one training"},
+      {"once $bench train mnist_mlp --seeds=2 --checkpoint=out", 2, "--checkpoint is of one training"},
       {"once $bench train mnist_mlp --batch=8", 2, "mnist_mlp has its published ones"},
       {"once $bench train mnist_mlp --target=98", 2, "for per cent say 0.98"},
       {"once $bench train mnist_mlp --target=-0.5", 2, "--target"},
       {"once $bench train mnist_mlp --target=nan", 2, "--target"},
-      {"once $bench train mnist_mlp --out=out --json=./out", 2, "name one file"},
+      {"once $bench train mnist_mlp --checkpoint=out --json=./out", 2, "name one file"},
       {"once $bench train mnist_mlp --json=out --checkpoint=out", 2, "name one file"},
       {"once $bench train mnist_mlp --data=. --share=0.5", 2,
        "--share is for synthetic sets; leave it out with --data"},
@@ -203,7 +192,6 @@ TEST_CASE("wrong use ends with status 2, and words on what is wrong and what is 
        "with a batch of 4: leave that name"},
       {"once $bench sweep --benchmark_out=out --images=64 --onnx=means.onnx", 2, "and --softmax are of"},
       {"once $bench sweep cifar10_cnn --benchmark_out=out --images=4", 1, "needs images of at least 10x10, not 4x4"},
-      {"once $bench sweep cifar10_cnn --benchmark_out=out --algorithms=gemm,nonsense", 2, "nonsense"},
       {"once $bench run --onnx=means.onnx,other/means.onnx", 2, "other/means.onnx are both called means; rename one"},
       {"once $bench describe --onnx=means.onnx,other/means.onnx", 2, "are both called means; rename one"},
       {"once $bench train --onnx=means.onnx,other/means.onnx", 2, "are both called means; rename one"},
@@ -249,21 +237,16 @@ TEST_CASE("outputs that cannot be written, and files that cannot be read, end wi
       {"$bench alexnet,resnet18 --image=1 --batch=2 --width_divisor=8 --passes=1", 0, "alexnet (39 or more)"},
       {R"(echo '{"context":{"processor":'$(nested)'},"benchmarks":[]}' >d.json; $bench compare d.json d.json)", 1,
        "d.json holds no row with its passes"},
-      {R"(echo '{"format":"lamina choices","format_version":'$(nested)'}' >d.json; $bench $rows --choices=d.json)", 1,
-       "this library reads"},
+      {R"(echo '{"format":"lamina choices","format_version":'$(nested)'}' >d.json; $bench $rows --choice_cache=d.json)",
+       1, "this library reads"},
       {"$bench ${rows/=1 /=100000 } --benchmark_out=e.json >none 2>&1 & until grep -q warming none; do sleep 0.1; "
        "done\n"
        "$bench $rows --benchmark_out=e.json; s=$?; kill $!; wait; exit $s",
        1, "another lamina_bench writes this file now"},
       {"ulimit -v 1500000; $bench --benchmark_filter=net/vgg16/total --batch=64 --backend=eigen --threads=1", 1,
        "bytes of address space (ulimit -v)"},
-      {"echo '{' >f.json; $bench frontier resnet50 --choices_out=f.json", 1, "--choices_out=f.json: "},
-      {"echo '{' >f.json; $bench --benchmark_filter=net/resnet50/ --choices=f.json", 1, "--choices=f.json: "},
       {"echo '{' >f.json; $bench resnet50 --measure --choice_cache=f.json", 1, "--choice_cache=f.json: "},
       {"$bench resnet50 --choice_cache=none/c.json", 2, ": there is no folder none; make it first"},
-      {"echo no >w; $bench --benchmark_filter=^layer/mnist_mlp/ --weights=w", 2, "rows layer/... and setup/... draw"},
-      {"echo no >w; $bench --benchmark_filter=^setup/mnist_mlp/ --weights=w", 2, "rows layer/... and setup/... draw"},
-      {"$bench --benchmark_filter=^layer/mnist_mlp/ --choices=choices.json", 2, "rows layer/... name their algorithms"},
       {"$bench --onnx=means.onnx --batch=1,3 --benchmark_list_tests", 0, "net/means/forward/eigen/f32/nchw/batch:3\n"},
       {"$bench --onnx=means.onnx --batch=1,3 --benchmark_list_tests | grep -vc /means/", 1, "0\n"},
       {"ulimit -t 2; $bench memory resnet18 --backend=eigen --batch=1000000000 --memory_limit=1048576TiB", 0,
@@ -275,7 +258,7 @@ TEST_CASE("outputs that cannot be written, and files that cannot be read, end wi
       {"$bench $rows --benchmark_list_tests --workspace_limit=2MB", 0, "/workspace_limit:2000000\n"},
       {"$bench $rows --benchmark_list_tests --workspace_limit=1.5GiB", 0, "/workspace_limit:1610612736\n"},
       {"$bench $rows --benchmark_list_tests --workspace_limit=4GiB", 0, "/workspace_limit:4294967296\n"},
-      {"touch plain; once $bench train mnist_mlp --out=plain/run", 1, "plain"},
+      {"touch plain; once $bench train mnist_mlp --json=plain/run", 1, "plain"},
       {"once $bench train mnist_mlp --json=plain/run", 1, "plain"},
       {"once $bench train mnist_mlp --checkpoint=plain/run", 1, "plain"},
       {"once $bench train mnist_mlp --onnx=junk.onnx --json=out", 1, "junk.onnx"},
@@ -284,7 +267,6 @@ TEST_CASE("outputs that cannot be written, and files that cannot be read, end wi
       {"once $bench sweep --benchmark_out=out --onnx=junk.onnx", 1, "junk.onnx"},
       {"once $bench sweep --benchmark_out=out --batch=1 --onnx=junk.onnx", 1, "junk.onnx"},
       {"once $bench sweep mnist_mlp --benchmark_out=other", 1, "not a regular file"},
-      {"echo no >w; $bench $rows --weights=w | grep -v measurement; exit ${PIPESTATUS[0]}", 1, "w: "},
   });
 }
 
@@ -309,30 +291,4 @@ TEST_CASE("without a subcommand it is run, and each has its own help") {
   const std::string named = run_bench("mnist_mlp --benchmark_list_tests").said;
   CHECK(named == run_bench("run mnist_mlp --benchmark_list_tests").said);
   CHECK_THAT(named, ContainsSubstring("net/mnist_mlp/total/") && !ContainsSubstring("net/mnist_cnn/"));
-}
-
-TEST_CASE("standard error says how many choices of a file hold for a network, and without any its rows fail") {
-  const Folder folder;
-  const std::string file = folder.file("c.json");
-  const std::string small = " --backend=eigen --batch=2 --width_divisor=8 --passes=1";
-  REQUIRE(run_bench("frontier mnist_mlp --choices_out=" + file + small).status == 0);
-  const std::size_t its = lamina::ChoiceCache(file).entries().size();
-  REQUIRE(run_bench("frontier mnist_cnn --choices_out=" + file + small).status == 0);
-  const Ended some = run_bench("--benchmark_filter=net/mnist_mlp/inference --choices=" + file + small);
-  CAPTURE(some.said);
-  CHECK(some.status == 0);
-  const std::size_t all = lamina::ChoiceCache(file).entries().size();
-  REQUIRE(its < all);
-  CHECK_THAT(some.said, ContainsSubstring(" " + std::to_string(its) + " of its " + std::to_string(all) +
-                                          " choices hold for mnist_mlp on eigen, batch 2\n"));
-  const Ended none =
-      run_bench("--benchmark_filter=net/mnist_mlp/inference --backend=eigen --batch=3 --choices=" + file);
-  CAPTURE(none.said);
-  CHECK(none.status == 1);
-  CHECK_THAT(none.said, ContainsSubstring("has no choice for mnist_mlp on eigen here"));
-  const Ended ledger = run_bench("ledger mnist_mlp --backend=eigen --batch=3 --choices=" + file);
-  CAPTURE(ledger.said);
-  CHECK(ledger.status == 2);
-  CHECK_THAT(ledger.said,
-             ContainsSubstring("has no choice for mnist_mlp on eigen here") && !ContainsSubstring("Measuring"));
 }

@@ -129,15 +129,14 @@ TEST_CASE("a filter that matches nothing is an error that names the nearest rows
   REQUIRE_THROWS_WITH(pick(names, "conv5_4.*vgg19.*winogard"), ContainsSubstring("nearest"));
 }
 
-TEST_CASE("names have the limits, math and choices that are not the default") {
+TEST_CASE("names have the limits and math that are not the default") {
   RunOptions options;
   options.plan.choice.deterministic = true;
   options.plan.choice.max_error = 1e-6;
   options.plan.choice.workspace_limit = 1 << 20;
   options.plan.choice.math = Math::tf32;
-  options.plan.choices = "c.json";
   CHECK(net_name(options) ==
-        "net/resnet50/total/eigen/tf32/nchw/batch:16/deterministic/max_error:1e-06/workspace_limit:1048576/choices");
+        "net/resnet50/total/eigen/tf32/nchw/batch:16/deterministic/max_error:1e-06/workspace_limit:1048576");
   CHECK(layer_name(options) ==
         "layer/resnet50/conv1/forward/eigen/direct/tf32/nchw/batch:16/deterministic/max_error:1e-06/"
         "workspace_limit:1048576");

@@ -27,7 +27,7 @@ LISTS = (  # a subcommand, the lists of its file, and of each how many entries a
      {"frontiers": 1}),
     ("memory mnist_mlp --backend=eigen --optimiser=adam --memory_limit=1GiB", {"memories": 1}),
     ("train mnist_mlp --share=0.002 --epochs=1 --seed=3", {"trainings": 1}),
-    (f"sweep cifar10_cnn {SMALL} --images=4,16 --batch=1,2 --thread_counts=1 --algorithms=im2col_gemm",
+    (f"sweep cifar10_cnn {SMALL} --images=4,16 --batch=1,2 --thread_counts=1",
      {"benchmarks": 1, "not_planned": 0, "answers": 0}),
 )
 

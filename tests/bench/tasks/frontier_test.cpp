@@ -9,7 +9,6 @@
 
 #include "bench/measure/layer_run.h"
 #include "bench/rows/rows.h"
-#include "lamina/choice_cache.h"
 #include "lamina/error.h"
 #include "tests/bench/doubles/odd_backend.h"
 #include "tests/bench/ended.h"
@@ -314,36 +313,23 @@ TEST_CASE("an algorithm whose results change is not picked where determinism is 
   CHECK_FALSE(within(odd.measured, {.deterministic = true}));
 }
 
-TEST_CASE("a network is planned and timed with its picks, and with saved ones only under the same demands") {
-  const test::Folder folder;
-  PlanningSettings options;
-  options.plan.choices = folder / "choices.json";
+TEST_CASE("a network is planned and timed with its picks") {
   Shop shop;
   const Frontier frontier = shop.frontier();
   FastestNet net = fastest_net(frontier, {});
   for (std::size_t i = 0; i < frontier.lines.size(); ++i)  // whatever was fastest: direct
     for (std::size_t t = 0; t < frontier.lines[i].tuning.candidates.size(); ++t)
       if (frontier.lines[i].tuning.candidates[t].algorithm == "direct") net.picks[i].best = t;
-  save_choices(shop.session, frontier, net, options.plan.choices);
   const auto choices = choices_of(shop.session, frontier, net);
   CHECK(why_not_planned(shop.session, frontier.config, choices).empty());
   const WholeNet whole = time_whole(shop.session, Shop::config(), choices, 2);
   CHECK(whole.picked.middle > 0);
   CHECK(whole.by_rule.middle > 0);
 
-  Shop same(options);
-  const Options planned = same.session.plans.options(Shop::config(), Mode::training);
-  CHECK(planned.choice_of == choices);
-  const Plan plan(same.session.plans.graph(Shop::config()), *same.odd, planned);
+  Options planned = shop.session.plans.options(Shop::config(), Mode::training);
+  planned.choice_of = choices;
+  const Plan plan(shop.session.plans.graph(Shop::config()), *shop.odd, planned);
   for (const Call& call : plan.calls()) CHECK(call.algorithm == "direct");
-
-  options.plan.choice.workspace_limit = 5;
-  Shop other(options);
-  CHECK_THROWS_WITH(other.session.plans.options(Shop::config(), Mode::training),
-                    ContainsSubstring("no choice for cifar10_cnn") && ContainsSubstring("lamina_bench frontier"));
-  test::write(options.plan.choices, "{");
-  Shop corrupt(options);
-  CHECK_THROWS_AS(corrupt.session.plans.options(Shop::config(), Mode::training), FileError);
 }
 
 TEST_CASE("a layer that fails with any workspace is reported with the reason, and the next network is measured") {
@@ -373,23 +359,16 @@ TEST_CASE("a layer that fails with any workspace is reported with the reason, an
                               ContainsSubstring(". Failed with any workspace: max_pooling2d_1"));
 }
 
-TEST_CASE("with CSV, standard error says that a network's choices are kept although it cannot be planned with them") {
-  const test::Folder folder;
-  const std::string file = folder.file("choices.json");
+TEST_CASE("with CSV, standard error says that a network cannot be planned with its picks, and what others need") {
   const std::string arguments =
-      "frontier cifar10_cnn --backend=eigen --batch=2 --width_divisor=8 --passes=1 "
-      "--workspace_limit=0 --format=csv --choices_out=" +
-      file;
+      "frontier cifar10_cnn --backend=eigen --batch=2 --width_divisor=8 --passes=1 --workspace_limit=0 --format=csv";
   const test::Ended ended = test::run_bench(arguments);
   CAPTURE(ended.said);
   CHECK(ended.status == 0);
-  const std::string choices = std::to_string(ChoiceCache(file).entries().size());
   CHECK_THAT(
       ended.said,
       ContainsSubstring("\nBut cifar10_cnn on eigen, batch 2 cannot be planned with these limits: ") &&
           ContainsSubstring("node max_pooling2d_1: ") &&
-          ContainsSubstring(" bytes of workspace, the limit is 0. Layers without a choice need: max_pooling2d_1 ") &&
-          ContainsSubstring("\n" + choices + " choices of cifar10_cnn on eigen, batch 2 added to " + file +
-                            "; this network cannot be planned with them\n"));
+          ContainsSubstring(" bytes of workspace, the limit is 0. Layers without a choice need: max_pooling2d_1 "));
   CHECK_THAT(test::run_bench(arguments, test::Outputs::standard).said, !ContainsSubstring("cannot be planned"));
 }

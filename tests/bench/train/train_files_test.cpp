@@ -1,12 +1,8 @@
 // What a training writes while it runs, and what is refused before it begins.
 
-#include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
 #include "bench/train/train.h"
 #include "tests/bench/ended.h"
@@ -17,41 +13,12 @@ using namespace lamina;
 using namespace lamina::bench;
 using Catch::Matchers::ContainsSubstring;
 
-TEST_CASE("a run's file has every epoch as soon as it is done, and keeps an earlier run's until there is one") {
-  const test::Folder folder;
-  TrainOptions options{.names = {"mnist_mlp"}, .epochs = 3, .share = 0.002, .out = folder / "run.csv"};
-  const auto lines = [&] {
-    std::ifstream file(options.out);
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
-    return std::count(text.begin(), text.end(), '\n');
-  };
-  std::vector<std::ptrdiff_t> before;  // lines of the file when an epoch is printed
-  const auto print = [&](const std::string& text) {
-    if (text.starts_with("epoch ")) before.push_back(lines());
-  };
-  CHECK(train_all(options, make_backend, print) == 0);
-  CHECK(before == std::vector<std::ptrdiff_t>{2, 3, 4});
-  CHECK(lines() == 4);
-
-  const auto ended = test::run_program("timeout --preserve-status --signal=TERM 0.5 " LAMINA_BENCH,
-                                       "train imdb_bilstm --share=1 --epochs=1 --out=" + folder.file("run.csv"));
-  INFO(ended.said);
-  CHECK(ended.status == 143);
-  CHECK(lines() == 4);
-}
-
-TEST_CASE("a checkpoint or a log that cannot be written costs no epoch, and is an error unless a later one could") {
-  const auto field = GENERATE(&TrainOptions::checkpoint, &TrainOptions::out);
+TEST_CASE("a checkpoint that cannot be written costs no epoch, and is an error unless a later one could") {
   for (const bool comes_back : {true, false}) {
     const test::Folder folder;
     const auto runs = folder / "runs";
-    TrainOptions options{.names = {"mnist_mlp"},
-                         .epochs = 3,
-                         .share = 0.002,
-                         .out = folder / "run.csv",
-                         .json = folder / "run.json",
-                         .checkpoint = folder / "run.safetensors"};
-    options.*field = runs / "run";
+    const TrainOptions options{
+        .names = {"mnist_mlp"}, .epochs = 3, .share = 0.002, .json = folder / "run.json", .checkpoint = runs / "run"};
     std::string printed;
     const auto print = [&](const std::string& text) {
       printed += text;
@@ -62,14 +29,11 @@ TEST_CASE("a checkpoint or a log that cannot be written costs no epoch, and is a
       CHECK(train_all(options, make_backend, print) == 0);
     else
       CHECK_THROWS_WITH(train_all(options, make_backend, print), ContainsSubstring("make the folder " + runs.string()));
-    CHECK(std::filesystem::exists(options.*field) == comes_back);
+    CHECK(std::filesystem::exists(options.checkpoint) == comes_back);
     CHECK_THAT(printed, ContainsSubstring("epoch 3/3") && ContainsSubstring("3 epochs: "));
     const nlohmann::json file = test::read(options.json.string());
     CHECK(file["benchmarks"].size() == 3);
     CHECK(file["context"]["interrupted"] == false);
-    if (!std::filesystem::exists(options.out)) continue;
-    const std::string csv = test::contents(options.out);
-    CHECK(std::count(csv.begin(), csv.end(), '\n') == 4);
   }
 }
 

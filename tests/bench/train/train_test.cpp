@@ -152,8 +152,3 @@ TEST_CASE("a target is reached at the end of the first epoch that has it") {
   CHECK(seconds_to(epochs, .91) < 0);
   CHECK(seconds_to({epoch(0, 3, 1, .5, none), epoch(1, 2, 1, .6, none)}, .6) == 5);
 }
-
-TEST_CASE("a run's file has the columns of the posts' logs, and nothing for what was not validated") {
-  CHECK(run_csv({epoch(0, 3.5, .25, .5, .75), epoch(1, 2, .125, .625, none)}) ==
-        "epoch,elapsed,loss,acc,val_loss,val_acc\n0,3.5,0.25,0.5,1.25,0.75\n1,2,0.125,0.625,,\n");
-}
