@@ -49,17 +49,24 @@ void check_whole_batch(const std::string& backend, const BatchNorm& op) {
     throw Unsupported(backend + ": " + to_string(op) + ": no statistics of several ranks; they train so on eigen");
 }
 
-void check_strict_nchw(const std::string& backend, const Spec& spec, const Choice& choice) {
+void check_strict(const std::string& backend, const Choice& choice) {
   if (choice.math != Math::strict)
     throw Unsupported(backend + ": no " + std::string(to_string(choice.math)) +
                       " products; it computes in strict math");
-  const auto check = [&](const TensorSpec& tensor) {
-    if (tensor.layout != Layout::nchw)
-      throw Unsupported(backend + ": no " + std::string(to_string(tensor.layout)) + " layout; it takes nchw");
-  };
-  for (const TensorSpec& x : spec.x) check(x);
-  for (const TensorSpec& w : spec.w) check(w);
-  check(spec.y);
+}
+
+void check_nchw(const std::string& backend, const Spec& spec) {
+  if (spec.y.layout != Layout::nchw)
+    throw Unsupported(backend + ": no " + std::string(to_string(spec.y.layout)) + " layout in " +
+                      std::string(to_string(spec.y.dtype)) + "; it takes nchw");
+  check_one_layout(backend, spec);
+}
+
+void check_one_layout(const std::string& backend, const Spec& spec) {
+  for (const std::vector<TensorSpec>* const all : {&spec.x, &spec.w})
+    for (const TensorSpec& tensor : *all)
+      if (tensor.layout != spec.y.layout)
+        throw Unsupported(backend + ": one unit has tensors of both layouts; it takes one");
 }
 
 bool usual_join(const Op& op, const std::vector<Op>& tail, std::size_t count, const Op& next, Mode mode) {

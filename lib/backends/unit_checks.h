@@ -22,8 +22,11 @@ void check_types(const std::string& backend, const Spec&, Halves);
 void check_whole_batch(const std::string& backend, const Dropout&);
 void check_whole_batch(const std::string& backend, const BatchNorm&);
 
-/// Throws Unsupported unless products are strict and every tensor of the unit is nchw. `backend` starts the messages.
-void check_strict_nchw(const std::string& backend, const Spec&, const Choice&);
+// Each throws Unsupported, and `backend` starts the message: unless products are strict, every tensor of the unit is
+// nchw, all are of one layout.
+void check_strict(const std::string& backend, const Choice&);
+void check_nchw(const std::string& backend, const Spec&);
+void check_one_layout(const std::string& backend, const Spec&);
 
 /// Whether `next` may follow an op and the first `count` ops of its tail: an Add and a ReLU after a batch norm, a ReLU
 /// after products and sums, and in inference what conv_tail.h has.

@@ -1,6 +1,7 @@
 // Plans in f16 and bf16: which tensors keep f32, that memory is shared without harm, and how far results are from f64.
 
 #include <cmath>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -238,6 +239,36 @@ TEST_CASE("plans of random graphs in half precision have the same bits whatever 
       CHECK(predict_memory(graph, backend(), options).total() == plan.memory().total());
       // A step that runs again may need a large workspace, as cuBLAS's, while more is alive.
       if (options.keep == Keep::all || backend().name() == "eigen") CHECK(plan.memory().arena <= plain.memory().arena);
+    }
+}
+
+TEST_CASE("plans in half precision have the same bits in nhwc, where the same kernels compute on copies in nchw") {
+  if (!backend().name().starts_with("cuda")) return;  // eigen refuses nhwc, and a library has other kernels for it
+  Graph maps("maps");
+  Value x = relu(conv(maps.input({3, 4, 9, 10}), "conv", {.channels = 6, .kernel = 3, .pad = 1}));
+  x = concat({max_pool(x, "max", {.window = 3, .stride = 1, .pad = 1}),
+              average_pool(x, "mean", {.window = 3, .stride = 1, .pad = 1}),
+              slice(x, "part", {.first = 1, .channels = 2})});
+  x = dropout(lrn(batch_norm(x, "bn"), "lrn"), "drop");
+  fully_connected(global_average_pool(hard_sigmoid(x)), "fc", {.outputs = 3});
+  const Graph deep = residual();
+  for (const Graph& graph : {std::cref(maps), std::cref(deep)})
+    for (const DType dtype : half_types()) {
+      INFO(graph.name() << " in " << to_string(dtype));
+      Options options = in(dtype, 5);
+      Plan planes(graph, backend(), options);
+      options.layout = Layout::nhwc;
+      Plan pixels(graph, backend(), options);
+      Device& device = backend().device();
+      for (const std::string& name : planes.parameter_names())
+        write(device, pixels.parameter(name), read(device, planes.parameter(name)));
+      write(device, pixels.input(), read(device, planes.input()));
+      write(device, pixels.output_gradient(), read(device, planes.output_gradient()));
+      const Outcome got = run(pixels), want = run(planes);
+      CHECK(got.output == want.output);
+      CHECK(got.gradients == want.gradients);
+      CHECK(got.state == want.state);
+      CHECK(predict_memory(graph, backend(), options).total() == pixels.memory().total());
     }
 }
 

@@ -41,10 +41,6 @@ bool is_own_with_pitch(const Op& op) {
          holds<ScaleShift>(op) || holds<Pad>(op) || holds<ChannelShuffle>(op);
 }
 
-void check_layout(const Spec& spec, const TensorSpec& tensor) {
-  if (tensor.layout != spec.y.layout) throw Unsupported("cudnn: one unit has tensors of both layouts; it takes one");
-}
-
 /// Whether `next` may follow a convolution and the first `count` of its tail. A batch norm in inference: it is folded
 /// into filter and bias. If there is a bias then, but in f64: a ReLU and, in inference, an Add before it. In f32 the
 /// library may compute them in one call with the convolution, on halves our kernel the ReLU with the bias.
@@ -59,8 +55,7 @@ bool joins(const Spec& spec, std::size_t count, const Op& next) {
 
 void check_spec(const Spec& spec) {
   check_types("cudnn", spec, Halves::taken);
-  for (const TensorSpec& x : spec.x) check_layout(spec, x);
-  for (const TensorSpec& w : spec.w) check_layout(spec, w);
+  check_one_layout("cudnn", spec);
   if (spec.y.layout == Layout::nhwc && !takes_nhwc(spec))
     refuse(spec.op, "no nhwc layout in " + std::string(to_string(spec.y.dtype)) + "; it takes nchw");
   for (std::size_t i = 0; i < spec.tail.size(); ++i)

@@ -146,7 +146,7 @@ class PairKernel final : public Kernel {
  public:
   PairKernel(const Spec& spec, Pass pass, const Chunks& chunks, std::shared_ptr<Kernel> first,
              std::shared_ptr<Kernel> later, HalfUnits& halves, const Context& context)
-      : part_spec_(spec_of_chunk(spec, chunks)),
+      : part_spec_(in_f32(spec_of_chunk(spec, chunks))),
         pass_(pass),
         extents_(part_spec_),
         chunks_(chunks),
@@ -305,8 +305,8 @@ bool PairUnits::takes(const Spec& spec) const {
 }
 
 Lowered::Step PairUnits::step(const Spec& spec, Pass pass) {
-  const Chunks chunks(spec, false, halves_, pass == Pass::backward_params ? 2 : 1);
-  Spec paired = on_pairs(spec_of_chunk(spec, chunks), pass);
+  const Chunks chunks(spec, true, halves_, pass == Pass::backward_params ? 2 : 1);
+  Spec paired = on_pairs(in_f32(spec_of_chunk(spec, chunks)), pass);
   const char* const product = product_name(spec);
   const auto lower = [&] {
     const Lowered lowered = set_.lower(paired, {.algorithm = {product, product, product}}, on_pairs_);
@@ -326,7 +326,7 @@ Lowered::Step PairUnits::step(const Spec& spec, Pass pass) {
 bool PairUnits::is_better(const Spec& spec, Pass pass, const Lowered::Step& than) const {
   const Extents extents(spec);
   const std::int64_t summed = pass == Pass::forward           ? extents.channels
-                              : pass == Pass::backward_params ? Chunks(spec, false, halves_, 2).extent
+                              : pass == Pass::backward_params ? Chunks(spec, true, halves_, 2).extent
                                                               : extents.filters;
   return summed > 1 && than.algorithm == product_name(spec);
 }

@@ -115,7 +115,8 @@ Lowered lower_gpu_op(const Spec&, const Launcher&);
 /// cache, which also holds the halves and what kernels read besides.
 constexpr std::int64_t gpu_chunk_elements = std::int64_t{1} << 22;
 
-/// to = from, or to += from: between halves and f32, of one shape and any pitches.
+/// to = from: between two tensors of one half type or f32, of one shape and any pitches and layouts; of one layout also
+/// to += from.
 void convert(const Tensor& to, const Tensor& from, bool adds, const Launcher&);
 
 // A bias of f32, a number for each channel, of values of halves: y += bias, and with `relu` max(y, 0); db = the sum of

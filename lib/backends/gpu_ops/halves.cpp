@@ -7,6 +7,7 @@
 #include "gpu_ops.h"
 #include "kernels/bias.h"
 #include "kernels/moves/copy.h"
+#include "kernels/moves/transpose.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
@@ -29,13 +30,31 @@ void with_half(DType dtype, Function&& function) {
 
 bool is_rows(const Shape& shape, Layout layout) { return layout == Layout::nhwc || shape.plane() == 1; }
 
+/// Rows are channels in nchw, and pixels in nhwc.
+template <class T>
+Matrices<T> matrices(const Tensor& tensor) {
+  const auto pixels = static_cast<int>(tensor.shape.plane());
+  if (tensor.layout == Layout::nchw)
+    return {tensor.as<T>(), tensor.shape.n, tensor.shape.c, pixels, pixels, tensor.pitch};
+  return {tensor.as<T>(), tensor.shape.n, pixels, tensor.shape.c, tensor.pitch, pixels * tensor.pitch};
+}
+
+template <class From, class To>
+void convert(Stream stream, const Tensor& to, const Tensor& from, bool adds) {
+  if (to.layout != from.layout && to.shape.plane() > 1)
+    return transpose(stream, matrices<const From>(from), matrices<To>(to));
+  copy(stream, rows<const From>(from), rows<To>(to), adds);
+}
+
 }  // namespace
 
 void convert(const Tensor& to, const Tensor& from, bool adds, const Launcher& on) {
-  with_half(is_half(to.dtype) ? to.dtype : from.dtype, [&]<class Half>() {
-    on.launch([&](Stream stream) {
-      if (is_half(to.dtype)) return copy(stream, rows<const float>(from), rows<Half>(to), adds);
-      copy(stream, rows<const Half>(from), rows<float>(to), adds);
+  on.launch([&](Stream stream) {
+    if (!is_half(to.dtype) && !is_half(from.dtype)) return convert<float, float>(stream, to, from, adds);
+    with_half(is_half(to.dtype) ? to.dtype : from.dtype, [&]<class Half>() {
+      if (!is_half(from.dtype)) return convert<float, Half>(stream, to, from, adds);
+      if (!is_half(to.dtype)) return convert<Half, float>(stream, to, from, adds);
+      convert<Half, Half>(stream, to, from, adds);
     });
   });
 }

@@ -15,8 +15,9 @@ namespace lamina {
 struct Chunks {
   int count = 1, extent = 0;
 
-  Chunks(const Spec& spec, bool takes_halves, const HalfUnits& units, int grain = 1) : extent(spec.y.shape.n) {
-    if (takes_halves || std::visit(NeedsAllImages{}, spec.op)) return;
+  /// `copies`: values are copied, and not read where they are.
+  Chunks(const Spec& spec, bool copies, const HalfUnits& units, int grain = 1) : extent(spec.y.shape.n) {
+    if (!copies || std::visit(NeedsAllImages{}, spec.op)) return;
     std::int64_t elements = 0;
     for (const TensorSpec& x : spec.x) elements += is_half(x.dtype) ? x.shape.count() : 0;
     elements += is_half(spec.y.dtype) ? spec.y.shape.count() : 0;
@@ -56,8 +57,8 @@ struct Chunks {
   };
 };
 
-/// The f32 unit of one chunk.
-Spec spec_of_chunk(const Spec&, const Chunks&);
+/// The unit of one chunk.
+Spec spec_of_chunk(Spec, const Chunks&);
 
 /// The bound of a step on halves, from that of its kernel. All bounds are relative to the sum of |terms|.
 ///

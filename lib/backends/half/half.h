@@ -17,10 +17,14 @@ class HalfUnits {
   virtual std::int64_t chunk_elements() const = 0;
   /// Whether kernels of the backend read and write the unit's halves themselves. All its values have one type.
   virtual bool takes_halves(const Spec&) const = 0;
-  /// Lowers a unit of f32, or one that takes halves. Error bounds are those of its arithmetic in f32.
+  /// Whether they take the unit in nhwc. Else it is computed on copies in nchw.
+  virtual bool takes_nhwc(const Spec&) const { return true; }
+  /// Lowers a unit of f32, or one that takes halves, in a layout that it takes. Error bounds are those of its
+  /// arithmetic in f32.
   virtual Lowered lower(const Spec&, const Choice&) = 0;
   /// Copies a tensor of halves to one of f32, or one of f32 to halves, on the device's queue. They have one shape and
-  /// any pitches. Rounds to the nearest, ties to even; infinities and NaNs are kept.
+  /// any pitches. Rounds to the nearest, ties to even; infinities and NaNs are kept. Where a unit is not taken in nhwc,
+  /// also between layouts, and then between tensors of one type.
   virtual void convert(const Tensor& to, const Tensor& from) = 0;
 };
 
@@ -35,6 +39,9 @@ DType half_type(const Spec&);
 
 /// The unit as it is computed: its values dense, and in f32.
 Spec in_f32(Spec);
+
+/// The unit on dense tensors of nchw.
+Spec in_nchw(Spec);
 
 /// Lowers a unit with halves (lower_halves.cpp says how).
 Lowered lower_halves(const Spec&, const Choice&, HalfUnits&);

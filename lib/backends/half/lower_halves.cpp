@@ -5,6 +5,8 @@
 // That is done chunk by chunk, so that a chunk's copies stay in cache and workspace is small: some images at a time.
 // Ops whose result needs all images are one chunk. Kernels that read and write halves themselves (takes_halves) run as
 // they are.
+//
+// What a backend does not take in nhwc is copied to nchw in the same way, parameters too where their order differs.
 
 #include <algorithm>
 #include <cmath>
@@ -27,8 +29,30 @@
 namespace lamina {
 namespace {
 
-/// What a widened tensor takes of workspace.
-std::size_t wide_bytes(const Shape& shape) { return aligned(static_cast<std::size_t>(shape.count()) * sizeof(float)); }
+std::size_t copy_bytes(const Shape& shape, DType dtype) {
+  return aligned(static_cast<std::size_t>(shape.count()) * size_of(dtype));
+}
+
+/// Whether dense memory of nhwc has another order than that of nchw.
+bool is_permuted(const Shape& shape, Layout layout) {
+  return layout == Layout::nhwc && shape.c > 1 && shape.plane() > 1;
+}
+
+/// How the kernels of a backend take a unit with halves.
+struct Form {
+  bool halves = false;  ///< they read and write halves
+  bool nchw = false;    ///< they compute on nchw what is nhwc
+  /// A fully connected op takes pixels and weights in any order that is the same in both.
+  bool keeps_order = false;
+
+  bool copies() const { return !halves || nchw; }
+  DType type(DType dtype) const { return is_half(dtype) && !halves ? DType::f32 : dtype; }
+  bool permutes(const Shape& shape, Layout layout) const { return nchw && !keeps_order && is_permuted(shape, layout); }
+  Spec of(Spec spec) const {
+    if (!halves) spec = in_f32(std::move(spec));
+    return nchw ? in_nchw(std::move(spec)) : spec;
+  }
+};
 
 /// Whether backward compares y with numbers at which it rounds to the other side: then it makes y again from x instead.
 bool makes_y_again(const Op& op, DType values) {
@@ -74,26 +98,29 @@ struct Traffic {
   }
 };
 
-/// Runs a kernel of f32 on halves.
+/// Runs a kernel on copies of what it does not take as it is.
 class HalfKernel final : public Kernel {
  public:
   /// `part` is the unit of a chunk. Its step `first` computes the first chunk; `later`, which adds to the parameters'
   /// gradients, the others.
   HalfKernel(const Spec& spec, const Lowered& part, const Lowered::Step& first, const Lowered::Step& later,
-             const Chunks& chunks, HalfUnits& units)
+             const Chunks& chunks, const Form& form, HalfUnits& units)
       : units_(units),
         first_(first.kernel),
         later_(later.kernel),
         forward_(find_step(part, Pass::forward)->kernel),
         traffic_(spec, part, first),
         chunks_(chunks),
+        form_(form),
         runs_(first.covers(Pass::prepare) ? 1 : chunks.count),
+        writes_dw_(first.covers(Pass::backward_params)),
+        adds_dw_(spec.adds_dw),
         saved_bytes_(part.saved_bytes),
         scratch_bytes_(part.scratch_bytes),
         kernel_bytes_(aligned(std::max(first_->workspace_bytes(), later_->workspace_bytes()))),
         bytes_(kernel_bytes_) {
     const auto count = [&](const TensorSpec& tensor, bool wanted) {
-      if (wanted && is_half(tensor.dtype)) bytes_ += wide_bytes(chunks.shape(tensor.shape));
+      if (wanted && copied(tensor)) bytes_ += copy_bytes(chunks.shape(tensor.shape), form.type(tensor.dtype));
     };
     for (std::size_t i = 0; i < spec.x.size(); ++i) {
       count(spec.x[i], traffic_.reads_x[i]);
@@ -101,6 +128,8 @@ class HalfKernel final : public Kernel {
     }
     count(spec.y, traffic_.reads_y || traffic_.makes_y || (traffic_.writes_y && traffic_.y_in_x < 0));
     count(spec.y, traffic_.reads_dy);
+    for (const TensorSpec& w : spec.w)
+      if (form.permutes(w.shape, w.layout)) bytes_ += (writes_dw_ ? 2 : 1) * copy_bytes(w.shape, w.dtype);
     part_.x.resize(spec.x.size());
     part_.dx.resize(spec.x.size());
     part_.w.resize(spec.w.size());
@@ -115,10 +144,11 @@ class HalfKernel final : public Kernel {
       take(args, k);
       if (traffic_.makes_y) forward_->run(part_);
       (k == 0 ? first_ : later_)->run(part_);
-      if (traffic_.writes_y) write(args.y, part_.y, k);
+      if (traffic_.writes_y) write(chunks_.part(args.y, k), part_.y);
       for (std::size_t i = 0; i < args.dx.size(); ++i)
-        if (traffic_.writes_dx[i] && first_of(args.dx, i) == i) write(args.dx[i], part_.dx[i], k);
+        if (traffic_.writes_dx[i] && first_of(args.dx, i) == i) write(chunks_.part(args.dx[i], k), part_.dx[i]);
     }
+    for (std::size_t i = 0; writes_dw_ && i < args.dw.size(); ++i) write(args.dw[i], part_.dw[i]);
   }
 
  private:
@@ -129,55 +159,82 @@ class HalfKernel final : public Kernel {
     return i;
   }
 
+  template <class T>  // Tensor or TensorSpec
+  bool copied(const T& tensor) const {
+    const bool with_gaps = tensor.pitch != dense_pitch(tensor.shape, tensor.layout);
+    return (is_half(tensor.dtype) && form_.copies()) || form_.permutes(tensor.shape, tensor.layout) ||
+           (form_.nchw && with_gaps);
+  }
+
+  /// Dense memory in the form that the kernels take.
+  Tensor formed(const Tensor& like, void* data) const {
+    const Layout layout = form_.nchw ? Layout::nchw : like.layout;
+    return {data, like.shape, form_.type(like.dtype), layout, dense_pitch(like.shape, layout)};
+  }
+
+  /// Copies between a tensor of the unit and its form, in either direction.
+  void copy(Tensor to, Tensor from) const {
+    if (form_.keeps_order)
+      for (Tensor* const tensor : {&to, &from})
+        if (std::exchange(tensor->layout, Layout::nhwc) == Layout::nchw) tensor->pitch = tensor->shape.c;
+    units_.convert(to, from);
+  }
+
   /// Binds `part_` to chunk k.
   void take(const Args& args, int k) {
     ScratchAllocator memory(args.workspace, block_alignment);
     part_.workspace = memory.take<std::byte>(static_cast<std::int64_t>(kernel_bytes_));
-    const auto wide = [&](const Tensor& all, bool reads, bool writes) {
-      const Tensor half = chunks_.part(all, k);
-      if (!is_half(half.dtype)) return half;
-      Tensor tensor{nullptr, half.shape, DType::f32, half.layout, dense_pitch(half.shape, half.layout)};
-      if (!half || !(reads || writes)) return tensor;
-      tensor.data = memory.take<float>(half.shape.count());
-      if (reads) units_.convert(tensor, half);
-      return tensor;
+    const auto form = [&](const Tensor& tensor, bool reads, bool writes) {
+      if (!copied(tensor)) return form_.nchw ? formed(tensor, tensor.data) : tensor;
+      Tensor copied = formed(tensor, nullptr);
+      if (!tensor || !(reads || writes)) return copied;
+      copied.data = memory.take<std::byte>(tensor.shape.count() * static_cast<std::int64_t>(size_of(copied.dtype)));
+      if (reads) copy(copied, tensor);
+      return copied;
     };
-    for (std::size_t i = 0; i < args.x.size(); ++i) part_.x[i] = wide(args.x[i], traffic_.reads_x[i], false);
-    part_.y = wide(args.y, traffic_.reads_y, traffic_.makes_y || (traffic_.writes_y && traffic_.y_in_x < 0));
+    for (std::size_t i = 0; i < args.w.size(); ++i) part_.w[i] = form(args.w[i], k == 0, true);
+    for (std::size_t i = 0; i < args.dw.size(); ++i)
+      part_.dw[i] = form(args.dw[i], k == 0 && adds_dw_ && writes_dw_, writes_dw_);
+    const auto of_chunk = [&](const Tensor& all, bool reads, bool writes) {
+      return form(chunks_.part(all, k), reads, writes);
+    };
+    for (std::size_t i = 0; i < args.x.size(); ++i) part_.x[i] = of_chunk(args.x[i], traffic_.reads_x[i], false);
+    part_.y = of_chunk(args.y, traffic_.reads_y, traffic_.makes_y || (traffic_.writes_y && traffic_.y_in_x < 0));
     if (traffic_.y_in_x >= 0) part_.y.data = part_.x[static_cast<std::size_t>(traffic_.y_in_x)].data;
-    part_.dy = wide(args.dy, traffic_.reads_dy, false);
+    part_.dy = of_chunk(args.dy, traffic_.reads_dy, false);
     for (std::size_t i = 0; i < args.dx.size(); ++i) {
       const bool on_dy = traffic_.dx_in_dy == static_cast<int>(i) && args.dx[i];
       const std::size_t first = first_of(args.dx, i);
-      part_.dx[i] = wide(args.dx[i], traffic_.reads_dx[i] && first == i, traffic_.writes_dx[i] && first == i && !on_dy);
+      part_.dx[i] =
+          of_chunk(args.dx[i], traffic_.reads_dx[i] && first == i, traffic_.writes_dx[i] && first == i && !on_dy);
       if (first != i) part_.dx[i].data = part_.dx[first].data;
       if (on_dy) part_.dx[i].data = part_.dy.data;
     }
-    part_.w = args.w;
-    part_.dw = args.dw;
     part_.state = args.state;
     part_.saved = Chunks::block(args.saved, saved_bytes_, k);
     part_.scratch = Chunks::block(args.scratch, scratch_bytes_, k);
     part_.prepared = args.prepared;
   }
 
-  void write(const Tensor& all, const Tensor& from, int k) const {
-    const Tensor to = chunks_.part(all, k);
-    if (to && is_half(to.dtype)) units_.convert(to, from);
+  void write(const Tensor& to, const Tensor& from) const {
+    if (to && copied(to)) copy(to, from);
   }
 
   HalfUnits& units_;
   std::shared_ptr<Kernel> first_, later_, forward_;
   Traffic traffic_;
   Chunks chunks_;
+  Form form_;
   int runs_;
+  bool writes_dw_, adds_dw_;
   std::size_t saved_bytes_, scratch_bytes_;  // of a chunk
   std::size_t kernel_bytes_, bytes_;
   Args part_;  // of the chunk that runs: a pass allocates nothing
 };
 
 /// What a choice for a unit with halves leaves to the kernels of f32.
-Choice choice_in_f32(const std::string& unit, const Spec& spec, const Spec& part, const Choice& choice) {
+Choice choice_in_form(const std::string& unit, const Spec& spec, const Spec& part, const Form& form,
+                      const Choice& choice) {
   Choice left = choice;
   const DType values = half_type(spec);
   const double u = unit_roundoff(values);
@@ -186,10 +243,12 @@ Choice choice_in_f32(const std::string& unit, const Spec& spec, const Spec& part
                       " are rounded by a relative error of up to " + shortest(u) + ", not " +
                       shortest(choice.max_error));
   left.max_error = (choice.max_error - u) / (1 + u);
-  std::size_t wide = ends_in_relu(spec) ? wide_bytes(part.y.shape) : 0;
-  for (const TensorSpec& x : part.x) wide += wide_bytes(x.shape);
-  wide += wide_bytes(part.y.shape);
-  left.workspace_limit -= std::min(wide, left.workspace_limit);
+  if (!form.copies()) return left;
+  std::size_t copies = (ends_in_relu(spec) ? 2 : 1) * copy_bytes(part.y.shape, part.y.dtype);
+  for (const TensorSpec& x : part.x) copies += copy_bytes(x.shape, x.dtype);
+  for (const TensorSpec& w : spec.w)
+    if (form.permutes(w.shape, w.layout)) copies += 2 * copy_bytes(w.shape, w.dtype);
+  left.workspace_limit -= std::min(copies, left.workspace_limit);
   return left;
 }
 
@@ -205,12 +264,11 @@ Lowered lower_later(Spec part, const Lowered& first, Choice choice, HalfUnits& u
 
 }  // namespace
 
-Spec spec_of_chunk(const Spec& spec, const Chunks& chunks) {
-  Spec part = spec;
+Spec spec_of_chunk(Spec spec, const Chunks& chunks) {
   const auto cut = [&](TensorSpec& tensor) { tensor.shape = chunks.shape(tensor.shape); };
-  std::for_each(part.x.begin(), part.x.end(), cut);
-  cut(part.y);
-  return in_f32(std::move(part));
+  std::for_each(spec.x.begin(), spec.x.end(), cut);
+  cut(spec.y);
+  return spec;
 }
 
 double half_error(double error, const Lowered::Step& step, DType values, int chunks) {
@@ -244,13 +302,27 @@ Spec in_f32(Spec spec) {
   return spec;
 }
 
+Spec in_nchw(Spec spec) {
+  const auto order = [](TensorSpec& tensor) {
+    tensor.layout = Layout::nchw;
+    tensor.pitch = tensor.gradient_pitch = dense_pitch(tensor.shape, tensor.layout);
+  };
+  for (std::vector<TensorSpec>* const all : {&spec.x, &spec.w, &spec.state})
+    std::for_each(all->begin(), all->end(), order);
+  order(spec.y);
+  return spec;
+}
+
 Lowered lower_halves(const Spec& spec, const Choice& choice, HalfUnits& units) {
   const std::string unit = std::string(units.backend()) + ": " + to_string(spec.op);
-  const bool takes_halves = has_one_type(spec) && units.takes_halves(spec) && !makes_y_again(spec.op, spec.y.dtype);
-  const Chunks chunks(spec, takes_halves, units);
-  const Spec part_spec = spec_of_chunk(spec, chunks);
-  const Choice left = choice_in_f32(unit, spec, part_spec, choice);
-  const Lowered part = units.lower(takes_halves ? spec : part_spec, left);
+  Form form;
+  form.halves = has_one_type(spec) && units.takes_halves(spec) && !makes_y_again(spec.op, spec.y.dtype);
+  form.nchw = spec.y.layout == Layout::nhwc && !units.takes_nhwc(spec);
+  form.keeps_order = form.nchw && std::holds_alternative<FullyConnected>(spec.op);
+  const Chunks chunks(spec, form.copies(), units);
+  const Spec part_spec = form.of(spec_of_chunk(spec, chunks));
+  const Choice left = choice_in_form(unit, spec, part_spec, form, choice);
+  const Lowered part = units.lower(part_spec, left);
   const bool adds_up = chunks.count > 1 && wants(spec, Pass::backward_params);
   const Lowered later = adds_up ? lower_later(part_spec, part, left, units) : part;
 
@@ -259,7 +331,8 @@ Lowered lower_halves(const Spec& spec, const Choice& choice, HalfUnits& units) {
   for (std::size_t i = 0; i < part.steps.size(); ++i) {
     Lowered::Step step = part.steps[i];
     step.max_error = half_error(step.max_error, step, half_type(spec), chunks.count);
-    if (!takes_halves) step.kernel = std::make_shared<HalfKernel>(spec, part, step, later.steps[i], chunks, units);
+    if (form.copies())
+      step.kernel = std::make_shared<HalfKernel>(spec, part, step, later.steps[i], chunks, form, units);
     check_workspace(unit, choice, step);
     lowered.steps.push_back(std::move(step));
   }

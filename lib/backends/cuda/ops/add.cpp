@@ -12,33 +12,33 @@ namespace {
 
 template <class T>
 void forward(Stream stream, const Args& args, bool relu) {
-  const View<T> y = view<T>(args.y);
+  const View<T> y = elements<T>(args.y);
   Operands<const T> x;
   for (const Tensor& tensor : args.x) {
     if (x.count == most_addends) {
       add_forward(stream, x, y, false);
-      x.views[0] = view<const T>(args.y);
+      x.views[0] = elements<const T>(args.y);
       x.count = 1;
     }
-    x.views[x.count++] = view<const T>(tensor);
+    x.views[x.count++] = elements<const T>(tensor);
   }
   add_forward(stream, x, y, relu);
 }
 
 template <class T>
 void backward(Stream stream, const Args& args, const std::vector<bool>& adds, bool relu) {
-  const View<const T> y = relu ? view<const T>(args.y) : View<const T>();
+  const View<const T> y = relu ? elements<const T>(args.y) : View<const T>();
   Operands<T> dx;
   for (std::size_t i = 0; i < args.dx.size(); ++i) {
     if (!args.dx[i] || (!relu && !adds[i] && same_place(args.dx[i], args.dy))) continue;
     if (dx.count == most_addends) {
-      add_backward(stream, view<const T>(args.dy), y, dx);
+      add_backward(stream, elements<const T>(args.dy), y, dx);
       dx.count = 0;
     }
     dx.adds[dx.count] = adds[i];
-    dx.views[dx.count++] = view<T>(args.dx[i]);
+    dx.views[dx.count++] = elements<T>(args.dx[i]);
   }
-  if (dx.count > 0) add_backward(stream, view<const T>(args.dy), y, dx);
+  if (dx.count > 0) add_backward(stream, elements<const T>(args.dy), y, dx);
 }
 
 }  // namespace

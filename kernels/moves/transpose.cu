@@ -1,0 +1,48 @@
+// A block moves tiles of 32 x 32 elements through shared memory, so that rows of both matrices are read and written
+// along their elements. A row of the tile is one element longer than 32: its columns lie in different banks.
+// Per element: one read and one write.
+
+#include "transpose.h"
+
+#include "kernels/common/divide_up.h"
+#include "kernels/common/halves.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+namespace {
+
+constexpr int side = 32, rows_at_once = 8;
+
+template <class From, class To>
+__global__ void transpose_kernel(Matrices<const From> from, Matrices<To> to) {
+  LAMINA_SHARED(Computed<To>[side][side + 1], tile);
+  const int lane = static_cast<int>(threadIdx.x) % side, first = static_cast<int>(threadIdx.x) / side;
+  const int across = divide_up(from.columns, side), tiles = across * divide_up(from.rows, side);
+  const int matrix = static_cast<int>(blockIdx.x) / tiles, place = static_cast<int>(blockIdx.x) % tiles;
+  const int row = place / across * side, column = place % across * side;
+  for (int i = first; i < side; i += rows_at_once)
+    if (row + i < from.rows && column + lane < from.columns)
+      tile[i][lane] = load(from.data[matrix * from.apart + (row + i) * from.pitch + column + lane]);
+  __syncthreads();
+  for (int i = first; i < side; i += rows_at_once)
+    if (column + i < from.columns && row + lane < from.rows)
+      store(to.data[matrix * to.apart + (column + i) * to.pitch + row + lane], tile[lane][i]);
+}
+
+}  // namespace
+
+template <class From, class To>
+void transpose(Stream stream, Matrices<const From> from, Matrices<To> to) {
+  const std::int64_t blocks = std::int64_t{from.count} * divide_up(from.columns, side) * divide_up(from.rows, side);
+  launch(LAMINA_KERNEL(transpose_kernel<From, To>), dim3(static_cast<unsigned>(blocks)), dim3(side * rows_at_once), 0,
+         stream, from, to);
+}
+
+template void transpose(Stream, Matrices<const float>, Matrices<float>);
+template void transpose(Stream, Matrices<const F16>, Matrices<F16>);
+template void transpose(Stream, Matrices<const BF16>, Matrices<BF16>);
+template void transpose(Stream, Matrices<const F16>, Matrices<float>);
+template void transpose(Stream, Matrices<const float>, Matrices<F16>);
+template void transpose(Stream, Matrices<const BF16>, Matrices<float>);
+template void transpose(Stream, Matrices<const float>, Matrices<BF16>);
+
+}  // namespace lamina::LAMINA_CUDA_SPACE
