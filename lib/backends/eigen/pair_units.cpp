@@ -11,11 +11,11 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <utility>
 #include <variant>
 
 #include "lib/backends/half/chunks.h"
-#include "lib/support/float16.h"
 #include "lib/support/units/spec_passes.h"
 #include "lib/support/units/unit_memory.h"
 
@@ -233,21 +233,31 @@ class PairKernel final : public Kernel {
     if (pass_ != Pass::backward_params) halves_.convert(out, wide);
   }
 
-  /// The gradient of the bias: sums of dy in double.
+  /// The gradient of the bias: sums of dy in double, each of many side by side.
   void sum_bias(const Args& args) const {
-    auto* const db = args.dw[1].as<float>();
+    constexpr std::int64_t room = 512;
     const std::int64_t plane = extents_.y_plane;
-    pool_.split(args.dy.shape.c, 1, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t filter = first; filter < last; ++filter) {
-        double sum = adds_dw_ ? static_cast<double>(db[filter]) : 0.0;
-        for (std::int64_t n = 0; n < args.dy.shape.n; ++n) {
-          const auto* const dy = args.dy.as<const std::uint16_t>() + n * args.dy.pitch + filter * plane;
-          const auto* const y =
-              masked_ ? args.y.as<const std::uint16_t>() + n * args.y.pitch + filter * plane : nullptr;
-          for (std::int64_t i = 0; i < plane; ++i)
-            sum += masked_ && !(widen<DType::bf16>(y[i]) > 0) ? 0.0 : static_cast<double>(widen<DType::bf16>(dy[i]));
+    const auto add = [&](double* sums, std::int64_t n, std::int64_t at, std::int64_t count) {
+      const auto row = [&](const Tensor& t) { return t.as<const std::uint16_t>() + n * t.pitch + at; };
+      pairs_.add(sums, row(args.dy), masked_ ? row(args.y) : nullptr, count);
+    };
+    const auto put = [&](std::int64_t filter, double sum) {
+      float& db = args.dw[1].as<float>()[filter];
+      db = static_cast<float>(adds_dw_ ? static_cast<double>(db) + sum : sum);
+    };
+    const std::int64_t together = plane == 1 ? room : 1;  // filters
+    pool_.split(args.dy.shape.c, together, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t filter = first; filter < last; filter += together) {
+        const std::int64_t filters = std::min(together, last - filter), elements = filters * plane;
+        double sums[room] = {};
+        for (std::int64_t n = 0; n < args.dy.shape.n; ++n)
+          for (std::int64_t i = 0; i < elements; i += room)
+            add(sums, n, filter * plane + i, std::min(room, elements - i));
+        if (plane > 1) {
+          put(filter, std::accumulate(sums, sums + room, 0.0));
+        } else {
+          for (std::int64_t i = 0; i < filters; ++i) put(filter + i, sums[i]);
         }
-        db[filter] = static_cast<float>(sum);
       }
     });
   }

@@ -78,27 +78,49 @@ std::uint32_t bits_of(std::uint16_t word) { return word; }
 std::uint32_t bits_of(float value) { return lamina::narrow<DType::bf16>(value); }
 
 /// The number i, or 0 where it is masked: where the mask is 0, below it, or NaN.
-template <class From>
-std::uint32_t masked(const From* from, const std::uint16_t* mask, std::int64_t i) {
-  const bool counts = mask == nullptr || static_cast<std::uint16_t>(mask[i] - 1) < 0x7f80;
-  return counts ? bits_of(from[i]) : 0;
+template <bool Masked, class From>
+std::uint32_t number(const From* from, const std::uint16_t* mask, std::int64_t i) {
+  const std::uint32_t bits = bits_of(from[i]);
+  if constexpr (Masked) return static_cast<std::uint16_t>(mask[i] - 1) < 0x7f80 ? bits : 0;
+  return bits;
 }
 
-template <class From, bool Masked>
-void pair_run(float* to, const PairSource<From>& s, std::int64_t step, std::int64_t count) {
-  const std::uint16_t* const first_mask = Masked ? s.first_mask : nullptr;
-  const std::uint16_t* const second_mask = Masked ? s.second_mask : nullptr;
-  const std::int64_t both = s.second_count;
-  for (std::int64_t i = 0; i < both; ++i)
-    to[i] = std::bit_cast<float>(masked(s.first, first_mask, i * step) | masked(s.second, second_mask, i * step) << 16);
-  for (std::int64_t i = both; i < count; ++i) to[i] = std::bit_cast<float>(masked(s.first, first_mask, i * step));
+template <bool Masked, class From>
+void pair_run(float* to, const PairSource<From>& source, std::int64_t step, std::int64_t count) {
+  const PairSource<From> s = source;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < s.second_count; ++i)
+    to[i] = std::bit_cast<float>(number<Masked>(s.first, s.first_mask, i * step) |
+                                 number<Masked>(s.second, s.second_mask, i * step) << 16);
+#pragma GCC ivdep
+  for (std::int64_t i = s.second_count; i < count; ++i)
+    to[i] = std::bit_cast<float>(number<Masked>(s.first, s.first_mask, i * step));
+}
+
+/// A compiler makes vectors of those loops alone whose step it knows.
+template <bool Masked, class From>
+void pair_by_step(float* to, const PairSource<From>& source, std::int64_t count) {
+  if (source.step == 1) return pair_run<Masked>(to, source, 1, count);
+  if (source.step == 2) return pair_run<Masked>(to, source, 2, count);
+  pair_run<Masked>(to, source, source.step, count);
 }
 
 template <class From>
 void pair(float* to, const PairSource<From>& source, std::int64_t count) {
-  if (source.first_mask != nullptr) return pair_run<From, true>(to, source, source.step, count);
-  if (source.step == 1) return pair_run<From, false>(to, source, 1, count);
-  pair_run<From, false>(to, source, source.step, count);
+  if (source.first_mask != nullptr) return pair_by_step<true>(to, source, count);
+  pair_by_step<false>(to, source, count);
+}
+
+template <bool Masked>
+void add_run(double* sums, const std::uint16_t* from, const std::uint16_t* mask, std::int64_t count) {
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < count; ++i)
+    sums[i] += static_cast<double>(std::bit_cast<float>(number<Masked>(from, mask, i) << 16));
+}
+
+void add(double* sums, const std::uint16_t* from, const std::uint16_t* mask, std::int64_t count) {
+  if (mask != nullptr) return add_run<true>(sums, from, mask, count);
+  add_run<false>(sums, from, nullptr, count);
 }
 
 constexpr int sums = 24;  // as many as registers hold besides a and b
@@ -133,6 +155,7 @@ const PairKernels LAMINA_PAIRS = {
                            pair_tile<tile_rows / 2, 3, true>}},
     .pair = pair<std::uint16_t>,
     .pair_rounded = pair<float>,
+    .add = add,
     .sums = {2 * sums * Simd<float>::lanes, total}};
 
 }  // namespace lamina::eigen

@@ -31,6 +31,8 @@ struct PairKernels {
   void (*non_temporal_tile[2][MicroKernels<float>::max_vectors])(const Tile<float>&);
   void (*pair)(float* to, const PairSource<std::uint16_t>&, std::int64_t count);
   void (*pair_rounded)(float* to, const PairSource<float>&, std::int64_t count);  ///< of f32, rounded to bf16
+  /// sums[i] += from[i], but for those at which the mask, if there is one, is not above 0.
+  void (*add)(double* sums, const std::uint16_t* from, const std::uint16_t* mask, std::int64_t count);
   /// With a and b of bf16: each sum grows by 2 a b in a step, and counts twice.
   RegisterSums<float> sums;
 };
