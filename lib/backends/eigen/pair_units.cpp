@@ -314,6 +314,34 @@ bool PairUnits::takes(const Spec& spec) const {
          spec.y.dtype == DType::bf16 && has_one_type(spec);
 }
 
+/// What has no products of pairs. Winograd's algorithms read and write bf16 themselves: they need no copies, and run in
+/// one go.
+Lowered PairUnits::lower_others(const Spec& spec, const Choice& choice) const {
+  Lowered lowered = lower_halves(spec, choice, halves_);
+  if (!std::holds_alternative<Conv>(spec.op) || spec.y.dtype != DType::bf16 || !has_one_type(spec)) return lowered;
+  const auto is_winograd = [](const Lowered::Step& step) { return step.algorithm.starts_with("winograd"); };
+  if (std::none_of(lowered.steps.begin(), lowered.steps.end(), is_winograd)) return lowered;
+  Choice same;
+  for (const Lowered::Step& step : lowered.steps)
+    if (const auto pass = static_cast<std::size_t>(step.passes.front()); pass < same.algorithm.size())
+      same.algorithm[pass] = step.algorithm;
+  same.workspace_limit = std::numeric_limits<std::size_t>::max();
+  const Lowered at_once = context_.set.lower(in_f32(spec), same, context_);
+  bool forward_at_once = false;
+  for (Lowered::Step& step : lowered.steps) {
+    if (!is_winograd(step) || step.covers(Pass::prepare)) continue;
+    const std::shared_ptr<Kernel>& kernel = find_step(at_once, step.passes.front())->kernel;
+    if (kernel->workspace_bytes() > choice.workspace_limit) continue;
+    step.kernel = kernel;
+    forward_at_once |= step.covers(Pass::forward);
+  }
+  if (!forward_at_once) return lowered;
+  std::erase_if(lowered.steps, [](const Lowered::Step& step) { return step.covers(Pass::prepare); });
+  if (const Lowered::Step* const prepare = find_step(at_once, Pass::prepare)) lowered.steps.push_back(*prepare);
+  lowered.prepared_bytes = at_once.prepared_bytes;
+  return lowered;
+}
+
 Lowered::Step PairUnits::step(const Spec& spec, Pass pass) {
   const Chunks chunks(spec, true, halves_, pass == Pass::backward_params ? 2 : 1);
   Spec paired = on_pairs(in_f32(spec_of_chunk(spec, chunks)), pass);
@@ -359,7 +387,7 @@ Lowered PairUnits::lower(const Spec& spec, const Choice& choice) {
     stand_in.max_error = no_bound;
     stand_in.workspace_limit = std::numeric_limits<std::size_t>::max();
   }
-  Lowered lowered = lower_halves(spec, stand_in, halves_);
+  Lowered lowered = lower_others(spec, stand_in);
   if (!takes(spec)) return lowered;
   for (Lowered::Step& step : lowered.steps) {
     const Pass pass = step.passes.front();
@@ -369,7 +397,7 @@ Lowered PairUnits::lower(const Spec& spec, const Choice& choice) {
     }
     const std::string& named = choice.algorithm[static_cast<std::size_t>(pass)];
     if (named != bf16_gemm_name && stands_in) {
-      const Lowered limited = lower_halves(spec, others, halves_);
+      const Lowered limited = lower_others(spec, others);
       step = *find_step(limited, pass);
     }
     if (named.empty() ? !is_better(spec, pass, step) : named != bf16_gemm_name) continue;

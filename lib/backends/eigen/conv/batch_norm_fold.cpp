@@ -38,11 +38,10 @@ std::size_t fold_bytes(const ConvProblem& c, DType dtype) {
 
 void place_addend(const ConvProblem& c, const Args& args, Pool& pool) {
   if (!c.add_y || same_place(args.x[1], args.y)) return;
-  with_type(args.y.dtype, [&]<class T>() {
-    split_images(pool, c.y, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
-      std::memcpy(image<T>(args.y, n) + first, image<const T>(args.x[1], n) + first,
-                  static_cast<std::size_t>(last - first) * sizeof(T));
-    });
+  const auto size = static_cast<std::int64_t>(size_of(args.y.dtype));
+  split_images(pool, c.y, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
+    const auto place = [&](const Tensor& t) { return t.as<std::byte>() + (n * t.pitch + first) * size; };
+    std::memcpy(place(args.y), place(args.x[1]), static_cast<std::size_t>((last - first) * size));
   });
 }
 

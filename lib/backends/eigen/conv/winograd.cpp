@@ -44,6 +44,16 @@ WinogradExtents data_extents(const ConvProblem& c) {
           .taps = c.op.kernel.h};
 }
 
+/// dy through the mask of a fused ReLU.
+Planes gradient_planes(const ConvProblem& c, const Args& args) {
+  Planes dy(args.dy);
+  if (c.relu) {
+    dy.mask = args.y.data;
+    dy.mask_pitch = args.y.pitch;
+  }
+  return dy;
+}
+
 template <class T>
 WinogradProduct<T> product_of(const ConvProblem& c, int tile, Pass pass, int threads, const MicroKernels<T>& kernels) {
   const bool data = pass == Pass::backward_data;
@@ -85,9 +95,8 @@ Lowered::Step product_step(const ConvProblem& c, int tile, Pass pass, bool infer
         product.run(pool,
                     {.w = args.w[0].as<T>(),
                      .prepared = prepared ? static_cast<const T*>(args.prepared) + 2 * fold_room<T>(c) : nullptr,
-                     .source = data ? gradient_source<T>(c, args) : Source<T>{args.x[0].as<T>(), args.x[0].pitch},
-                     .to = to.as<T>(),
-                     .pitch = to.pitch,
+                     .source = data ? gradient_planes(c, args) : Planes(args.x[0]),
+                     .to = Planes(to),
                      .epilogue = data ? Epilogue<T>{.add = c.add_dx} : filters_of<T>(c, args).epilogue},
                     args.workspace);
       },
@@ -96,8 +105,20 @@ Lowered::Step product_step(const ConvProblem& c, int tile, Pass pass, bool infer
 
 template <class T>
 Lowered::Step params_step(const ConvProblem& c, int tile, Pool& pool, const MicroKernels<T>& kernels) {
-  return weight_gradient_step<T>(c, name_of(tile),
-                                 WinogradWeightGradient<T>(forward_extents(c), tile, pool.threads(), kernels), pool);
+  WinogradWeightGradient<T> gradient(forward_extents(c), tile, pool.threads(), kernels);
+  const std::size_t bytes = gradient.workspace_bytes();
+  return step(
+      {Pass::backward_params}, name_of(tile),
+      [c, &pool, gradient = std::move(gradient)](const Args& args) {
+        gradient.run(pool,
+                     {.x = Planes(args.x[0]),
+                      .dy = gradient_planes(c, args),
+                      .dw = args.dw.empty() ? nullptr : args.dw[0].as<T>(),
+                      .db = args.dw.size() < 2 ? nullptr : args.dw[1].as<T>(),
+                      .add = c.add_dw},
+                     args.workspace);
+      },
+      bytes);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 
 namespace lamina::eigen {
 
-/// A window onto planes of one image, for as many channels as a vector has lanes. It may reach beyond the planes.
+/// A window onto planes of T of one image, for as many channels as a vector has lanes. It may reach beyond the planes.
 template <class T>
 struct PixelWindow {
   T* data;             ///< row 0, column 0 of the first channel's plane; only read by stage()
@@ -60,6 +60,9 @@ struct WinogradKernels {
   void (*stage)(T* pixels, const PixelWindow<T>&);  ///< pixels from planes, zeros beyond them
   /// Planes from pixels (+ the old content), then max(., 0) if relu; touches nothing beyond the planes.
   void (*unstage)(const T* pixels, const PixelWindow<T>&, bool add, bool relu);
+  /// The same on planes of bf16. Null where T is not float.
+  void (*stage_bf16)(T* pixels, const PixelWindow<std::uint16_t>&);
+  void (*unstage_bf16)(const T* pixels, const PixelWindow<std::uint16_t>&, bool add, bool relu);
   WinogradTransforms<T> f2x2_3x3, f4x4_3x3, f2x2_5x5;
 };
 

@@ -138,24 +138,25 @@ template <class T>
 void WinogradProduct<T>::transform_inputs(IndexRange block, IndexRange spans, const Group& group, T* pixels,
                                           T* points) const {
   const int lanes = kernels_->lanes;
-  const Source<T> source = group.operands->source.further(group.index * e_.inputs * e_.in_plane());
-  std::int64_t tile = spans_.tiles(block.first, spans.first);
-  for (std::int64_t i = spans.first; i < spans.last; ++i) {
-    const TileSpan span = spans_[i];
-    const std::int64_t cols = transforms_->patch_cols(span.tiles);
-    for (std::int64_t channel = 0; channel < e_.inputs; channel += lanes) {
-      PixelWindow<T> window = window_of(source, span.image, channel, e_.inputs, lanes, e_.in_h, e_.in_w,
-                                        span.h - e_.pad_h, span.w - e_.pad_w, transforms_->patch, cols);
-      window.prefetch = to_next_window(spans_, i, source, channel, 0, e_.inputs, lanes, e_.in_h, e_.in_w);
-      kernels_->winograd.stage(pixels, window);
-      transforms_->patches({.at = points + tile * point_ld_ + channel,
-                            .position = point_position_,
-                            .tile = point_ld_,
-                            .tiles = span.tiles},
-                           pixels, cols);
+  group.operands->source.further(group.index * e_.inputs * e_.in_plane()).template visit<T>([&](const auto& source) {
+    std::int64_t tile = spans_.tiles(block.first, spans.first);
+    for (std::int64_t i = spans.first; i < spans.last; ++i) {
+      const TileSpan span = spans_[i];
+      const std::int64_t cols = transforms_->patch_cols(span.tiles);
+      for (std::int64_t channel = 0; channel < e_.inputs; channel += lanes) {
+        auto window = window_of(source, span.image, channel, e_.inputs, lanes, e_.in_h, e_.in_w, span.h - e_.pad_h,
+                                span.w - e_.pad_w, transforms_->patch, cols);
+        window.prefetch = to_next_window(spans_, i, source, channel, 0, e_.inputs, lanes, e_.in_h, e_.in_w);
+        stage(kernels_->winograd, pixels, window);
+        transforms_->patches({.at = points + tile * point_ld_ + channel,
+                              .position = point_position_,
+                              .tile = point_ld_,
+                              .tiles = span.tiles},
+                             pixels, cols);
+      }
+      tile += span.tiles;
     }
-    tile += span.tiles;
-  }
+  });
 }
 
 template <class T>
@@ -163,29 +164,30 @@ void WinogradProduct<T>::transform_outputs(IndexRange spans, IndexRange outputs,
                                            const T* products) const {
   const int lanes = kernels_->lanes;
   const Operands& operands = *group.operands;
-  const Source<T> to{operands.to + group.index * e_.outputs * e_.out_plane(), operands.pitch};
   const Epilogue<T> epilogue = operands.epilogue.from(group.index * e_.outputs);
-  std::int64_t tile = 0;
-  for (std::int64_t i = spans.first; i < spans.last; ++i) {
-    const TileSpan span = spans_[i];
-    const std::int64_t cols = span.tiles * transforms_->tile;
-    for (std::int64_t k = outputs.first; k < outputs.last; k += lanes) {
-      alignas(64) T bias[64 / sizeof(T)] = {};
-      if (epilogue.bias != nullptr)
-        std::copy(epilogue.bias + k, epilogue.bias + std::min(k + lanes, outputs.last), bias);
-      transforms_->outputs(pixels, cols,
-                           {.at = const_cast<T*>(products) + tile * product_ld_ + k - outputs.first,
-                            .position = product_position_,
-                            .tile = product_ld_,
-                            .tiles = span.tiles},
-                           bias);
-      PixelWindow<T> window =
-          window_of(to, span.image, k, e_.outputs, lanes, e_.out_h, e_.out_w, span.h, span.w, transforms_->tile, cols);
-      window.prefetch = to_next_window(spans_, i, to, k, outputs.first, outputs.last, lanes, e_.out_h, e_.out_w);
-      kernels_->winograd.unstage(pixels, window, epilogue.add, epilogue.relu);
+  operands.to.further(group.index * e_.outputs * e_.out_plane()).template visit<T>([&](const auto& to) {
+    std::int64_t tile = 0;
+    for (std::int64_t i = spans.first; i < spans.last; ++i) {
+      const TileSpan span = spans_[i];
+      const std::int64_t cols = span.tiles * transforms_->tile;
+      for (std::int64_t k = outputs.first; k < outputs.last; k += lanes) {
+        alignas(64) T bias[64 / sizeof(T)] = {};
+        if (epilogue.bias != nullptr)
+          std::copy(epilogue.bias + k, epilogue.bias + std::min(k + lanes, outputs.last), bias);
+        transforms_->outputs(pixels, cols,
+                             {.at = const_cast<T*>(products) + tile * product_ld_ + k - outputs.first,
+                              .position = product_position_,
+                              .tile = product_ld_,
+                              .tiles = span.tiles},
+                             bias);
+        auto window = window_of(to, span.image, k, e_.outputs, lanes, e_.out_h, e_.out_w, span.h, span.w,
+                                transforms_->tile, cols);
+        window.prefetch = to_next_window(spans_, i, to, k, outputs.first, outputs.last, lanes, e_.out_h, e_.out_w);
+        unstage(kernels_->winograd, pixels, window, epilogue.add, epilogue.relu);
+      }
+      tile += span.tiles;
     }
-    tile += span.tiles;
-  }
+  });
 }
 
 template <class T>

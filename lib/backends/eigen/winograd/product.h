@@ -30,9 +30,7 @@ class WinogradProduct {
   struct Operands {
     const T* w;         ///< filters as they are, of all groups; or
     const T* prepared;  ///< what prepare() made of them and the epilogue's scale
-    Source<T> source;
-    T* to;
-    std::int64_t pitch;
+    Planes source, to;
     Epilogue<T> epilogue;  ///< its scale multiplies the filters
   };
   std::size_t workspace_bytes(bool prepared) const;

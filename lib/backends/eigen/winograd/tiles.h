@@ -3,9 +3,12 @@
 // forward pass, a data gradient and a weight gradient share, and how tiles are divided into spans.
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
+#include "lamina/shape.h"
 #include "lib/backends/eigen/gemm/columns.h"
 #include "lib/backends/eigen/gemm/gemm.h"
 #include "lib/backends/eigen/micro_kernels/micro_kernels.h"
@@ -116,6 +119,58 @@ void multiply_panels(const MicroKernels<T>& kernels, Tile<T> tile, std::int64_t 
       functions[panel.vectors - 1](tile);
       tile.prefetch.a = 0;
     }
+  }
+}
+
+/// Planes that filtering reads or writes: of T or, where T is float, of bf16.
+struct Planes {
+  const void* data;
+  std::int64_t pitch;
+  const void* mask = nullptr;  ///< as that of a Source
+  std::int64_t mask_pitch = 0;
+  DType dtype;
+
+  explicit Planes(const Tensor& tensor) : data(tensor.data), pitch(tensor.pitch), dtype(tensor.dtype) {}
+
+  /// What is so many elements further in each image.
+  Planes further(std::int64_t elements) const {
+    Planes moved = *this;
+    const std::int64_t bytes = elements * static_cast<std::int64_t>(size_of(dtype));
+    moved.data = static_cast<const std::byte*>(data) + bytes;
+    if (mask != nullptr) moved.mask = static_cast<const std::byte*>(mask) + bytes;
+    return moved;
+  }
+
+  /// Calls work(source) with the Source that they are.
+  template <class T, class Work>
+  void visit(Work&& work) const {
+    if constexpr (std::is_same_v<T, float>)
+      if (dtype == DType::bf16) return work(as<std::uint16_t>());
+    work(as<T>());
+  }
+
+ private:
+  template <class E>
+  Source<E> as() const {
+    return {static_cast<const E*>(data), pitch, static_cast<const E*>(mask), mask_pitch};
+  }
+};
+
+/// Pixels from planes, and planes from pixels.
+template <class T, class E>
+void stage(const WinogradKernels<T>& kernels, T* pixels, const PixelWindow<E>& window) {
+  if constexpr (std::is_same_v<T, E>) {
+    kernels.stage(pixels, window);
+  } else {
+    kernels.stage_bf16(pixels, window);
+  }
+}
+template <class T, class E>
+void unstage(const WinogradKernels<T>& kernels, const T* pixels, const PixelWindow<E>& window, bool add, bool relu) {
+  if constexpr (std::is_same_v<T, E>) {
+    kernels.unstage(pixels, window, add, relu);
+  } else {
+    kernels.unstage_bf16(pixels, window, add, relu);
   }
 }
 

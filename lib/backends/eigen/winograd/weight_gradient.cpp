@@ -78,7 +78,8 @@ ChannelPanels WinogradWeightGradient<T>::panels_of(IndexRange inputs) const {
 }
 
 template <class T>
-void WinogradWeightGradient<T>::transform_x(IndexRange spans, std::int64_t tile, IndexRange inputs, const Source<T>& x,
+template <class E>
+void WinogradWeightGradient<T>::transform_x(IndexRange spans, std::int64_t tile, IndexRange inputs, const Source<E>& x,
                                             T* pixels, const Buffers& buffers) const {
   const int lanes = kernels_->lanes;
   const ChannelPanels panels = panels_of(inputs);
@@ -86,10 +87,10 @@ void WinogradWeightGradient<T>::transform_x(IndexRange spans, std::int64_t tile,
     const TileSpan span = spans_[i];
     const std::int64_t cols = transforms_->patch_cols(span.tiles);
     for (std::int64_t channel = inputs.first; channel < inputs.last; channel += lanes) {
-      PixelWindow<T> window = window_of(x, span.image, channel, e_.inputs, lanes, e_.in_h, e_.in_w, span.h - e_.pad_h,
+      PixelWindow<E> window = window_of(x, span.image, channel, e_.inputs, lanes, e_.in_h, e_.in_w, span.h - e_.pad_h,
                                         span.w - e_.pad_w, transforms_->patch, cols);
       window.prefetch = to_next_window(spans_, i, x, channel, inputs.first, inputs.last, lanes, e_.in_h, e_.in_w);
-      kernels_->winograd.stage(pixels, window);
+      stage(kernels_->winograd, pixels, window);
       transforms_->patches({.at = buffers.x_points + panels.at((channel - inputs.first) / lanes) + tile * width_,
                             .position = x_position_,
                             .tile = width_,
@@ -101,18 +102,19 @@ void WinogradWeightGradient<T>::transform_x(IndexRange spans, std::int64_t tile,
 }
 
 template <class T>
+template <class E>
 void WinogradWeightGradient<T>::transform_dy(IndexRange spans, std::int64_t tile, IndexRange outputs,
-                                             const Source<T>& dy, T* pixels, double* bias_sums,
+                                             const Source<E>& dy, T* pixels, double* bias_sums,
                                              const Buffers& buffers) const {
   const int lanes = kernels_->lanes;
   for (std::int64_t i = spans.first; i < spans.last; ++i) {
     const TileSpan span = spans_[i];
     const std::int64_t cols = span.tiles * transforms_->tile;
     for (std::int64_t k = outputs.first; k < outputs.last; k += lanes) {
-      PixelWindow<T> window =
+      PixelWindow<E> window =
           window_of(dy, span.image, k, e_.outputs, lanes, e_.out_h, e_.out_w, span.h, span.w, transforms_->tile, cols);
       window.prefetch = to_next_window(spans_, i, dy, k, outputs.first, outputs.last, lanes, e_.out_h, e_.out_w);
-      kernels_->winograd.stage(pixels, window);
+      stage(kernels_->winograd, pixels, window);
       alignas(64) T sums[64 / sizeof(T)] = {};
       transforms_->tiles({.at = buffers.dy_points + tile * dy_ld_ + k - outputs.first,
                           .position = dy_position_,
@@ -135,9 +137,13 @@ void WinogradWeightGradient<T>::add_block(Pool& pool, const Cut& cut, const Oper
     const IndexRange mine{cut.spans.first + share.first, cut.spans.first + share.last};
     const std::int64_t tile = spans_.tiles(cut.spans.first, mine.first);
     T* const pixels = buffers.pixels + part * pixels_size_;
-    if (!x_stays) transform_x(mine, tile, cut.inputs, operands.x, pixels, buffers);
+    if (!x_stays) {
+      operands.x.template visit<T>([&](const auto& x) { transform_x(mine, tile, cut.inputs, x, pixels, buffers); });
+    }
     double* const bias_sums = buffers.bias_sums + part * round_up(e_.outputs, kernels_->lanes);
-    transform_dy(mine, tile, cut.outputs, operands.dy, pixels, cut.inputs.first == 0 ? bias_sums : nullptr, buffers);
+    operands.dy.template visit<T>([&](const auto& dy) {
+      transform_dy(mine, tile, cut.outputs, dy, pixels, cut.inputs.first == 0 ? bias_sums : nullptr, buffers);
+    });
   });
   const std::int64_t tiles = spans_.tiles(cut.spans.first, cut.spans.last);
   const std::span<const Panel<T>> list = panels_of(cut.inputs).list(buffers.x_points, buffers.sums, buffers.list);

@@ -21,7 +21,12 @@ class WinogradWeightGradient {
   WinogradWeightGradient(const WinogradExtents&, int tile, int threads, const MicroKernels<T>& kernels);
   std::size_t workspace_bytes() const { return workspace_bytes_; }
 
-  using Operands = WeightGradientOperands<T>;
+  struct Operands {
+    Planes x, dy;  ///< the mask of dy is honoured
+    T* dw;         ///< null: not wanted
+    T* db;         ///< null: not wanted
+    bool add;      ///< to what dw and db hold
+  };
   void run(Pool&, const Operands&, void* workspace) const;
 
  private:
@@ -35,9 +40,11 @@ class WinogradWeightGradient {
   };
   Buffers allocate(ScratchAllocator&) const;
   ChannelPanels panels_of(IndexRange inputs) const;
-  void transform_x(IndexRange spans, std::int64_t tile, IndexRange inputs, const Source<T>&, T* pixels,
+  template <class E>
+  void transform_x(IndexRange spans, std::int64_t tile, IndexRange inputs, const Source<E>&, T* pixels,
                    const Buffers&) const;
-  void transform_dy(IndexRange spans, std::int64_t tile, IndexRange outputs, const Source<T>&, T* pixels,
+  template <class E>
+  void transform_dy(IndexRange spans, std::int64_t tile, IndexRange outputs, const Source<E>&, T* pixels,
                     double* bias_sums, const Buffers&) const;
   void run_group(Pool&, const Operands&, const Buffers&) const;
   void add_block(Pool&, const Cut&, const Operands&, const Buffers&) const;
