@@ -187,6 +187,9 @@ TEST_CASE(
     CHECK(taken(*eigen, one, {}) == Names{"bf16_gemm", "bf16_gemm", "bf16_gemm"});
     CHECK(eigen->lower(*make_spec(*eigen, one, {.dtype = DType::bf16}), {}).steps[0].reason ==
           "rule: the processor multiplies pairs of bf16");
+    const auto product = [](int images) { return Case{"", FullyConnected{.outputs = 64}, {{images, 64, 1, 1}}}; };
+    CHECK(taken(*eigen, product(31), {}) == Names{"gemm", "bf16_gemm", "bf16_gemm"});
+    CHECK(taken(*eigen, product(32), {}) == Names{"bf16_gemm", "bf16_gemm", "bf16_gemm"});
     CHECK(taken(*eigen, three, {}) == Names{"winograd_4x4", "winograd_4x4", "winograd_4x4"});
     CHECK(taken(*eigen, single, {}) == Names{"bf16_gemm", "im2col_gemm", "bf16_gemm"});  // no image to pair with
     CHECK(taken(*eigen, one, {.max_error = 0.005}) == Names{"im2col_gemm", "bf16_gemm", "im2col_gemm"});

@@ -363,6 +363,9 @@ Lowered::Step PairUnits::step(const Spec& spec, Pass pass) {
 /// Whether the rule has products of pairs for a pass rather than this step.
 bool PairUnits::is_better(const Spec& spec, Pass pass, const Lowered::Step& than) const {
   const Extents extents(spec);
+  // A weight is multiplied once for each image. For few of them rounding it costs more than the product saves.
+  const bool few_uses = std::holds_alternative<FullyConnected>(spec.op) && extents.images < 32;
+  if (pass == Pass::forward && few_uses) return false;
   const std::int64_t summed = pass == Pass::forward           ? extents.channels
                               : pass == Pass::backward_params ? Chunks(spec, true, halves_, 2).extent
                                                               : extents.filters;
