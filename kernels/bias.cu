@@ -4,12 +4,14 @@
 // channel has several slices, a warp for a channel. Per element: one read of dy, and of y if it masks dy.
 //
 // Of rows of channels a block sums a slice of the rows, for as many channels as a warp has lanes: a warp reads a row.
+// A thread adds the bias of a pack of channels, which it reads once, to that pack of many rows.
 
 #include "bias.h"
 
 #include "kernels/common/channel_sums.h"
 #include "kernels/common/cut_at_zero.h"
 #include "kernels/common/elements.h"
+#include "kernels/common/packs.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
@@ -23,6 +25,22 @@ __global__ void add_bias_kernel(const Computed<T>* bias, View<T> y, bool relu) {
     if (bias != nullptr) value += bias[static_cast<unsigned>(i) / plane];
     store(place, relu ? cut_at_zero(value) : value);
   });
+}
+
+template <class T, int width>
+__global__ void add_bias_rows_kernel(const float* bias, View<T> y, int threads_of_row, bool relu) {
+  const auto thread = static_cast<int>(threadIdx.x);
+  const int k = (static_cast<int>(blockIdx.y) * threads_of_row + thread % threads_of_row) * width;
+  if (k >= y.c) return;
+  Loaded<T, width> added;
+  for (int j = 0; j < width; ++j) added.v[j] = bias[k + j];
+  const int rows = pack_threads / threads_of_row;  // that a block has at once
+  for (std::int64_t n = std::int64_t{blockIdx.x} * rows + thread / threads_of_row; n < y.n;
+       n += std::int64_t{gridDim.x} * rows) {
+    Loaded<T, width> sum = load_pack<width>(static_cast<const T*>(y.data + n * y.pitch + k));
+    for (int j = 0; j < width; ++j) sum.v[j] = relu ? cut_at_zero(sum.v[j] + added.v[j]) : sum.v[j] + added.v[j];
+    store_pack(y.data + n * y.pitch + k, sum);
+  }
 }
 
 template <class T>
@@ -94,6 +112,24 @@ void add_bias(Stream stream, const Computed<T>* bias, View<T> y, bool relu) {
   launch(LAMINA_KERNEL(add_bias_kernel<T>), grid_of_elements(y), elements_per_block, 0, stream, bias, y, relu);
 }
 
+template <class T>
+void add_bias_to_rows(Stream stream, const float* bias, View<T> y, bool relu) {
+  with_packs<T>(
+      false,
+      [&](auto w, Extent) {
+        constexpr int width = decltype(w)::value;
+        const int packs = y.c / width;
+        int threads_of_row = 1;
+        while (threads_of_row < std::min(packs, pack_threads)) threads_of_row *= 2;
+        constexpr std::int64_t most = 16 * large_device;
+        const auto blocks = std::min<std::int64_t>(divide_up(y.n, pack_threads / threads_of_row), most);
+        const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(divide_up(packs, threads_of_row)));
+        launch(LAMINA_KERNEL(add_bias_rows_kernel<T, width>), grid, pack_threads, 0, stream, bias, y, threads_of_row,
+               relu);
+      },
+      y);
+}
+
 std::size_t bias_gradient_bytes(int channels, std::int64_t count) {
   const int slices = slices_of(channels, count);
   return slices == 1 ? 0 : static_cast<std::size_t>(channels) * static_cast<std::size_t>(slices) * sizeof(double);
@@ -136,6 +172,8 @@ template void add_bias(Stream, const float*, View<F16>, bool);
 template void add_bias(Stream, const float*, View<BF16>, bool);
 template void bias_gradient(Stream, const Masked<F16>&, float*, bool, void*);
 template void bias_gradient(Stream, const Masked<BF16>&, float*, bool, void*);
+template void add_bias_to_rows(Stream, const float*, View<F16>, bool);
+template void add_bias_to_rows(Stream, const float*, View<BF16>, bool);
 template void bias_gradient_of_rows(Stream, View<const F16>, float*, bool, void*);
 template void bias_gradient_of_rows(Stream, View<const BF16>, float*, bool, void*);
 

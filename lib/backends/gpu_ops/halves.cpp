@@ -61,7 +61,11 @@ void convert(const Tensor& to, const Tensor& from, bool adds, const Launcher& on
 
 void add_bias_to_halves(const void* bias, const Tensor& y, bool relu, const Launcher& on) {
   with_half(y.dtype, [&]<class Half>() {
-    on.launch([&](Stream stream) { add_bias(stream, static_cast<const float*>(bias), rows<Half>(y), relu); });
+    on.launch([&](Stream stream) {
+      const auto* const from = static_cast<const float*>(bias);
+      if (is_rows(y.shape, y.layout)) return add_bias_to_rows(stream, from, rows<Half>(y), relu);
+      add_bias(stream, from, rows<Half>(y), relu);
+    });
   });
 }
 
