@@ -1,10 +1,9 @@
 // Dropout: y[i] = x[i] * (word i mod 4 of Philox(key, (i / 4, step)) < threshold ? 0 : scale), i over the whole batch.
 // The gradient is the same function of dy.
 //
-// A thread draws one counter and computes its four elements: in packs of 16 bytes if the four are contiguous in one
-// image and aligned, else one by one. A separate launch advances the step, so that all blocks of the next launch
-// read the same one.
-// Per element: one read, one write; a quarter of ten Philox rounds.
+// A thread draws one counter and computes its four elements, of halves two counters: in packs of 16 bytes if they are
+// contiguous in one image and aligned, else one by one. A separate launch advances the step, so that all blocks of the
+// next launch read the same one. Per element: one read, one write; a quarter of ten Philox rounds.
 
 #include "dropout.h"
 
@@ -24,26 +23,26 @@ __global__ void dropout_advance_kernel(std::uint64_t* next, std::uint64_t* now) 
   *next = *now + 1;
 }
 
-template <class T>
-__device__ T factor_of(const DropoutMask& mask, std::uint32_t word) {
-  return word < mask.threshold ? T(0) : static_cast<T>(mask.scale);
-}
-
 template <class T, int width>
 __global__ void dropout_kernel(Extent extent, DropoutMask mask, const std::uint64_t* step, Images<const T> from,
                                Images<T> to, bool adds) {
+  constexpr int counters = width > words ? width / words : 1, drawn = counters * words;
   const std::int64_t count = extent.images * extent.size;
   const std::int64_t stride = std::int64_t{gridDim.x} * blockDim.x;
   const std::uint64_t high = *step;
-  for (std::int64_t low = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; low < divide_up(count, words);
-       low += stride) {
-    const PhiloxWords drawn = philox_words(mask.key, static_cast<std::uint64_t>(low), high);
-    for (int k = 0; k < words; k += width) {
-      const std::int64_t element = low * words + k;
+  const auto scale = static_cast<Computed<T>>(mask.scale);
+  for (std::int64_t place = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; place < divide_up(count, drawn);
+       place += stride) {
+    PhiloxWords random[counters];
+    for (int i = 0; i < counters; ++i)
+      random[i] = philox_words(mask.key, static_cast<std::uint64_t>(place * counters + i), high);
+    for (int k = 0; k < drawn; k += width) {
+      const std::int64_t element = place * drawn + k;
       if (element >= count) break;
       const std::int64_t n = extent.images == 1 ? 0 : element / extent.size, i = element - n * extent.size;
-      Pack<T, width> pack = load_pack<width>(from.at(static_cast<int>(n)) + i);
-      for (int j = 0; j < width; ++j) pack.v[j] *= factor_of<T>(mask, drawn.word[k + j]);
+      Loaded<T, width> pack = load_pack<width>(from.at(static_cast<int>(n)) + i);
+      for (int j = 0; j < width; ++j)
+        pack.v[j] *= random[(k + j) / words].word[(k + j) % words] < mask.threshold ? Computed<T>(0) : scale;
       put_pack(to.at(static_cast<int>(n)) + i, pack, adds);
     }
   }
@@ -62,7 +61,7 @@ void dropout_apply(Stream stream, const DropoutMask& mask, const std::uint64_t* 
       true,
       [&](auto w, Extent extent) {
         constexpr int width = decltype(w)::value;
-        const unsigned blocks = blocks_for(divide_up(to.count(), words), pack_threads);
+        const unsigned blocks = blocks_for(divide_up(to.count(), std::max(words, width)), pack_threads);
         launch(LAMINA_KERNEL(dropout_kernel<T, width>), blocks, pack_threads, 0, stream, extent, mask, step, from, to,
                adds);
       },
@@ -71,5 +70,7 @@ void dropout_apply(Stream stream, const DropoutMask& mask, const std::uint64_t* 
 
 template void dropout_apply(Stream, const DropoutMask&, const std::uint64_t*, View<const float>, View<float>, bool);
 template void dropout_apply(Stream, const DropoutMask&, const std::uint64_t*, View<const double>, View<double>, bool);
+template void dropout_apply(Stream, const DropoutMask&, const std::uint64_t*, View<const F16>, View<F16>, bool);
+template void dropout_apply(Stream, const DropoutMask&, const std::uint64_t*, View<const BF16>, View<BF16>, bool);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

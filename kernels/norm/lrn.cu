@@ -48,20 +48,24 @@ __device__ T negative_power(T scale, T beta) {
 }
 
 /// One pixel's channels; those out of range are 0.
-template <class T>
+template <class Stored>
 struct Column {
-  const T* data;
+  const Stored* data;
   std::int64_t plane;
   int channels;
 
-  __device__ T operator[](int c) const { return c < 0 || c >= channels ? T(0) : data[c * plane]; }
+  __device__ Computed<Stored> operator[](int c) const {
+    return c < 0 || c >= channels ? Computed<Stored>(0) : load(data[c * plane]);
+  }
 };
 
 /// scale of channel c. Calls come for consecutive channels.
-template <class T, int size>
+template <class Stored, int size>
 class Scale {
+  using T = Computed<Stored>;
+
  public:
-  __device__ Scale(const Numbers<T>& numbers, const Column<T>& x, int first) : numbers_(numbers), x_(x) {
+  __device__ Scale(const Numbers<T>& numbers, const Column<Stored>& x, int first) : numbers_(numbers), x_(x) {
     for (int i = 1; i < size; ++i) squares_[i] = square(first - 1 - size / 2 + i);
   }
 
@@ -79,15 +83,17 @@ class Scale {
     return value * value;
   }
   const Numbers<T>& numbers_;
-  const Column<T>& x_;
+  const Column<Stored>& x_;
   T squares_[size];
 };
 
 /// Any size.
-template <class T>
-class Scale<T, 0> {
+template <class Stored>
+class Scale<Stored, 0> {
+  using T = Computed<Stored>;
+
  public:
-  __device__ Scale(const Numbers<T>& numbers, const Column<T>& x, int) : numbers_(numbers), x_(x) {}
+  __device__ Scale(const Numbers<T>& numbers, const Column<Stored>& x, int) : numbers_(numbers), x_(x) {}
   __device__ T at(int c) {
     T sum = 0;
     for (int i = c - numbers_.below; i <= c + numbers_.above; ++i) sum += x_[i] * x_[i];
@@ -96,7 +102,7 @@ class Scale<T, 0> {
 
  private:
   const Numbers<T>& numbers_;
-  const Column<T>& x_;
+  const Column<Stored>& x_;
 };
 
 /// dy[c] scale[c]^-beta and that times x[c] / scale[c].
@@ -105,9 +111,9 @@ struct Terms {
   T direct, ratio;
 };
 
-template <class T, int size>
-__device__ Terms<T> terms(const Numbers<T>& numbers, const Column<T>& x, const Column<T>& dy, Scale<T, size>& scale,
-                          int c) {
+template <class Stored, int size, class T = Computed<Stored>>
+__device__ Terms<T> terms(const Numbers<T>& numbers, const Column<Stored>& x, const Column<Stored>& dy,
+                          Scale<Stored, size>& scale, int c) {
   const T at = scale.at(c), direct = dy[c] * negative_power(at, numbers.beta);
   return {direct, direct * x[c] / at};
 }
@@ -124,29 +130,30 @@ __device__ void for_each_run(const View<T>& view, Body body) {
 }
 
 template <class T, int size>
-__global__ void lrn_forward_kernel(Numbers<T> numbers, View<const T> x, View<T> y) {
+__global__ void lrn_forward_kernel(Numbers<Computed<T>> numbers, View<const T> x, View<T> y) {
   for_each_run(y, [&](int n, std::int64_t place, int first, int last) {
     const Column<T> column = {x.at(n, 0) + place, x.plane(), x.c};
     Scale<T, size> scale(numbers, column, first);
-    for (int c = first; c < last; ++c) y.at(n, c)[place] = column[c] * negative_power(scale.at(c), numbers.beta);
+    for (int c = first; c < last; ++c) store(y.at(n, c)[place], column[c] * negative_power(scale.at(c), numbers.beta));
   });
 }
 
 /// Sizes held in registers.
 template <class T, int size>
-__global__ void lrn_backward_kernel(Numbers<T> numbers, View<const T> x, View<const T> dy, View<T> dx, bool adds) {
+__global__ void lrn_backward_kernel(Numbers<Computed<T>> numbers, View<const T> x, View<const T> dy, View<T> dx,
+                                    bool adds) {
   constexpr int below = size / 2, above = size - 1 - below;
-  const T factor = 2 * numbers.beta * numbers.alpha_per_cell;
+  const Computed<T> factor = 2 * numbers.beta * numbers.alpha_per_cell;
   for_each_run(dx, [&](int n, std::int64_t place, int first, int last) {
     const Column<T> values = {x.at(n, 0) + place, x.plane(), x.c}, gradients = {dy.at(n, 0) + place, dy.plane(), dy.c};
     // Channel c is in the windows of c - above to c + below: terms are computed `below` channels ahead.
     Scale<T, size> scale(numbers, values, first - above);
-    Terms<T> window[size];
+    Terms<Computed<T>> window[size];
     for (int i = 1; i < size; ++i) window[i] = terms(numbers, values, gradients, scale, first - 1 - above + i);
     for (int c = first; c < last; ++c) {
       for (int i = 1; i < size; ++i) window[i - 1] = window[i];
       window[size - 1] = terms(numbers, values, gradients, scale, c + below);
-      T sum = window[0].ratio;
+      Computed<T> sum = window[0].ratio;
       for (int i = 1; i < size; ++i) sum += window[i].ratio;
       put(dx.at(n, c)[place], window[above].direct - factor * values[c] * sum, adds);
     }
@@ -155,17 +162,18 @@ __global__ void lrn_backward_kernel(Numbers<T> numbers, View<const T> x, View<co
 
 /// Any size: every window again from x and dy.
 template <class T>
-__global__ void lrn_backward_any_kernel(Numbers<T> numbers, View<const T> x, View<const T> dy, View<T> dx, bool adds) {
-  const T factor = 2 * numbers.beta * numbers.alpha_per_cell;
+__global__ void lrn_backward_any_kernel(Numbers<Computed<T>> numbers, View<const T> x, View<const T> dy, View<T> dx,
+                                        bool adds) {
+  const Computed<T> factor = 2 * numbers.beta * numbers.alpha_per_cell;
   for_each_run(dx, [&](int n, std::int64_t place, int first, int last) {
     const Column<T> values = {x.at(n, 0) + place, x.plane(), x.c}, gradients = {dy.at(n, 0) + place, dy.plane(), dy.c};
     Scale<T, 0> scale(numbers, values, first);
     for (int c = first; c < last; ++c) {
       const int begin = c - numbers.above < 0 ? 0 : c - numbers.above;
       const int end = c + numbers.below < x.c ? c + numbers.below + 1 : x.c;
-      T sum = 0, direct = 0;
+      Computed<T> sum = 0, direct = 0;
       for (int i = begin; i < end; ++i) {
-        const Terms<T> of = terms(numbers, values, gradients, scale, i);
+        const Terms<Computed<T>> of = terms(numbers, values, gradients, scale, i);
         sum += of.ratio;
         if (i == c) direct = of.direct;
       }
@@ -187,7 +195,7 @@ dim3 grid_of_runs(const View<T>& view) {
 template <class T>
 void lrn_forward(Stream stream, const LrnNumbers& op, View<const T> x, View<T> y) {
   const auto run_kernel = [&](auto kernel, const char* name) {
-    launch(kernel, name, grid_of_runs(y), threads, 0, stream, Numbers<T>(op), x, y);
+    launch(kernel, name, grid_of_runs(y), threads, 0, stream, Numbers<Computed<T>>(op), x, y);
   };
   if (op.size == 5) return run_kernel(LAMINA_KERNEL(lrn_forward_kernel<T, 5>));
   run_kernel(LAMINA_KERNEL(lrn_forward_kernel<T, 0>));
@@ -196,7 +204,7 @@ void lrn_forward(Stream stream, const LrnNumbers& op, View<const T> x, View<T> y
 template <class T>
 void lrn_backward(Stream stream, const LrnNumbers& op, View<const T> x, View<const T> dy, View<T> dx, bool adds) {
   const auto run_kernel = [&](auto kernel, const char* name) {
-    launch(kernel, name, grid_of_runs(dx), threads, 0, stream, Numbers<T>(op), x, dy, dx, adds);
+    launch(kernel, name, grid_of_runs(dx), threads, 0, stream, Numbers<Computed<T>>(op), x, dy, dx, adds);
   };
   if (op.size == 5) return run_kernel(LAMINA_KERNEL(lrn_backward_kernel<T, 5>));
   run_kernel(LAMINA_KERNEL(lrn_backward_any_kernel<T>));
@@ -204,7 +212,11 @@ void lrn_backward(Stream stream, const LrnNumbers& op, View<const T> x, View<con
 
 template void lrn_forward(Stream, const LrnNumbers&, View<const float>, View<float>);
 template void lrn_forward(Stream, const LrnNumbers&, View<const double>, View<double>);
+template void lrn_forward(Stream, const LrnNumbers&, View<const F16>, View<F16>);
+template void lrn_forward(Stream, const LrnNumbers&, View<const BF16>, View<BF16>);
 template void lrn_backward(Stream, const LrnNumbers&, View<const float>, View<const float>, View<float>, bool);
 template void lrn_backward(Stream, const LrnNumbers&, View<const double>, View<const double>, View<double>, bool);
+template void lrn_backward(Stream, const LrnNumbers&, View<const F16>, View<const F16>, View<F16>, bool);
+template void lrn_backward(Stream, const LrnNumbers&, View<const BF16>, View<const BF16>, View<BF16>, bool);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

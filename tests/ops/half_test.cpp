@@ -117,6 +117,8 @@ TEST_CASE("kernels of cuda that read and write halves themselves need no workspa
                         {"", AveragePool{.window = 2, .stride = 2}, {x}},
                         {"", GlobalAveragePool{}, {x}},
                         {"", BatchNorm{}, {x}, {{Relu{}}}},
+                        {"", Lrn{}, {x}},
+                        {"", Dropout{}, {x}},
                         {"", Add{}, {x, x}, {{Relu{}}}},
                         {"", Concat{}, {x, x}},
                         {"", Slice{.first = 1, .channels = 2}, {x}}};

@@ -54,7 +54,7 @@ class CudaHalves final : public HalfUnits {
   bool takes_halves(const Spec& spec) const override {
     if (holds<Add>(spec.op)) return spec.x.size() <= most_addends;  // more are added up in y, which would round
     return gpu_op_takes_halves(spec.op) ||
-           holds_any<MaxPool, AveragePool, GlobalAveragePool, BatchNorm, Concat, Slice>(spec.op);
+           holds_any<MaxPool, AveragePool, GlobalAveragePool, BatchNorm, Lrn, Dropout, Concat, Slice>(spec.op);
   }
   bool takes_nhwc(const Spec& spec) const override { return is_pointwise(spec.op); }
   Lowered lower(const Spec& spec, const Choice& choice) override { return lower_in_one_type(spec, choice, machine_); }

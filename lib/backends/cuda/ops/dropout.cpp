@@ -18,7 +18,7 @@ Lowered lower(const Dropout& op, const Spec& spec, const Choice&, Machine& machi
   const auto emit = [&](Pass pass, auto function) {
     unit.steps.push_back(launches(machine, {pass}, "direct", function));
   };
-  with_type(spec.y.dtype, [&]<class T>() {
+  with_storage(spec.y.dtype, [&]<class T>() {
     if (spec.mode == Mode::inference) {
       emit(Pass::forward, [](Stream stream, const Args& args) {
         if (!same_place(args.y, args.x[0])) copy(stream, view<const T>(args.x[0]), view<T>(args.y), false);
