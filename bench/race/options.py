@@ -75,10 +75,8 @@ def parser_of(description):
                         help="of networks: whether peaks of memory are measured; only: and no times (default: "
                              "%(default)s)")
     parser.add_argument("--python", action="append", default=[], metavar="EXE",
-                        help="an interpreter with a peer; may be given more than once (default: that of "
-                             "bench/get-peers, else the first of python3 and /usr/bin/python3)")
-    parser.add_argument("--peers_folder", default=variants.FOLDER,
-                        help="where bench/get-peers has put the peers (default: %(default)s)")
+                        help="an interpreter with a peer; may be given more than once (default: the first of "
+                             "python3 and /usr/bin/python3 that has it)")
     parser.add_argument("--program", default=networks.BENCH,
                         help="the lamina_bench that is Lamina's side, and that judges (default: %(default)s)")
     parser.add_argument("--patience", type=positive, default=600.0, metavar="S",

@@ -27,20 +27,13 @@ def version(python, engine):
     return done.stdout.strip().split("+")[0]
 
 
-def installed(folder, engine):
-    """The interpreter that bench/get-peers has written for an engine, in a list; empty: there is none."""
-    path = os.path.join(folder, engine, "python")
-    return [path] if os.access(path, os.X_OK) else []
-
-
-def find(engine, modules, named=(), folder=""):
-    """The named interpreters that can import the modules, else the one in the folder, else the first usual one. Throws
-    NoPython."""
-    found = [python for python in named if can_import(python, modules)] or installed(folder, engine)
+def find(modules, named=()):
+    """The named interpreters that can import the modules, else the first usual one. Throws NoPython."""
+    found = [python for python in named if can_import(python, modules)]
     found = found or [python for python in USUAL if can_import(python, modules)][:1]
     if not found:
         tried = f"none of {', '.join((*named, *USUAL))} can import {modules}"
-        raise NoPython(f"{tried}. bench/get-peers installs {engine}; --python names an interpreter that has it")
+        raise NoPython(f"{tried}. docs/peers.md says how to install them; --python names an interpreter that has them")
     return found
 
 

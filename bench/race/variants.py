@@ -12,7 +12,6 @@ import re
 import pythons
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-FOLDER = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "lamina", "peers")
 WHATS = ("networks", "layers", "trainings")
 MODES = ("training", "inference")
 PRECISIONS = ("f32", "tf32", "f16", "bf16")
@@ -204,9 +203,9 @@ def read(text, what, device):
     return [parse(word, what, device) for word in words]
 
 
-def with_pythons(variants, named, folder):
+def with_pythons(variants, named):
     """The variants with their interpreters; one of PyTorch for each that has it. `named`: those of --python. An engine
-    without a named one has that of bench/get-peers in `folder`, else the first usual one. Throws NoPython."""
+    without a named one has the first usual one. Throws NoPython."""
     found, pythons_of = [], {}
     wanted = {ENGINES[variant.engine].modules for variant in variants}
     for python in named:
@@ -218,7 +217,7 @@ def with_pythons(variants, named, folder):
             found.append(variant)
             continue
         if variant.engine not in pythons_of:
-            pythons_of[variant.engine] = pythons.find(variant.engine, modules, named, folder)
+            pythons_of[variant.engine] = pythons.find(modules, named)
         several = len(pythons_of[variant.engine]) > 1
         versions = []
         for python in pythons_of[variant.engine]:

@@ -1,5 +1,5 @@
 """Speaks for any worker of a race, and for the judge, without computing anything. It stands for the program whose name
-its file has: lamina_bench, onednn_worker or python.
+its file has: lamina_bench, onednn_worker, python or python3.
 
 The environment's FAKE names a file of JSON, which has "log", a file to which it writes what it was started with and
 asked for; "judge", a status; "convolutions", by network; and for each worker by its name, as torch:tf32+compiled, what
@@ -38,9 +38,9 @@ def who():
     return "+".join([engine + f":{precision}" * (precision != "f32"), *config["flags"]]), config["net"]
 
 
-if words[:1] == ["-c"]:  # whether it can import a peer, and in which version
+if words[:1] == ["-c"]:  # whether it can import a peer, which is any but openvino, and in which version
     print("9.9")
-    sys.exit()
+    sys.exit("openvino" in words[1])
 if words[:1] == ["compare"]:
     log("judge", words)
     print("judged")
@@ -82,7 +82,7 @@ def answer(command, line):
     return {"check": {"difference": its.get("difference", 1e-6)}, "rounding": {"rounding": its.get("rounding", 0.0)},
             "facts": {"plan_bytes": 5 << 20, "batch": 32, "samples": 320, "data": "synthetic nothing"},
             "state": {"sm_mhz": 1980},
-            "open": {"implementation": f"{name}'s", "plan_bytes": 5 << 20} if program != "python" else
+            "open": {"implementation": f"{name}'s", "plan_bytes": 5 << 20} if not program.startswith("python") else
                     {"peak_bytes": 10 << 20}}.get(command, {})
 
 

@@ -35,7 +35,7 @@ CONVOLUTIONS = {
     "vgg16": [{"name": "stem", "conv": FIRST, "backward_data": True}],
     "mnist_mlp": [],
 }
-PROGRAMS = ("lamina_bench", "onednn_worker", "python", "torch/python", "onnxruntime/python")
+PROGRAMS = ("lamina_bench", "onednn_worker", "python", "python3")
 
 
 def default_signals():
@@ -55,7 +55,6 @@ class Fakes(unittest.TestCase):
             text = f"#!{sys.executable} -IS\n{file.read()}"  # without what it does not need, it starts at once
         for name in PROGRAMS:
             path = os.path.join(self.folder, name)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "w", opener=lambda name, how: os.open(name, how, 0o755)) as file:
                 file.write(text)
 
@@ -66,12 +65,12 @@ class Fakes(unittest.TestCase):
             json.dump({"log": self.log, "convolutions": CONVOLUTIONS} | told, file)
         if os.path.exists(self.log):
             os.remove(self.log)
-        return os.environ | {"FAKE": path, "TMPDIR": self.folder}
+        return os.environ | {"FAKE": path, "TMPDIR": self.folder, "PATH": f"{self.folder}:{os.environ['PATH']}"}
 
     def command(self, *words):
         return [sys.executable, "-B", os.path.join(RACE, "race"), "--program",
                 os.path.join(self.folder, "lamina_bench"),
-                "--peers_folder", self.folder, "--rounds", "2", "--retries", "0", "--benchmark_out", self.out, *words]
+                "--rounds", "2", "--retries", "0", "--benchmark_out", self.out, *words]
 
     def race(self, *words, status=0, memory="no", told=(), environment=()):
         """What a race of vgg16, unless the words name others, has said, and its file."""
@@ -220,14 +219,14 @@ class Networks(Fakes):
 
     def test_several_pythons_of_torch_are_variants_by_their_versions(self):
         python = os.path.join(self.folder, "python")
-        _, result = self.race("--python", python, "--python", os.path.join(self.folder, "torch/python"))
+        _, result = self.race("--python", python, "--python", os.path.join(self.folder, "python3"))
         self.assertEqual({row["variant"] for row in result["benchmarks"]},
                          {"eigen", "torch-9.9", "torch-9.9@nhwc", "torch-9.9#2", "torch-9.9#2@nhwc"})
 
     def test_a_peer_that_is_not_here_is_named_with_what_installs_it(self):
         for words, status in (((), 77), (("--python", "/bin/false"), 1)):
             done, result = self.race("--peers", "openvino", "--modes", "inference", *words, status=status)
-            text = "'/bin/false' can import nothing" if words else "--python names an interpreter that has it"
+            text = "'/bin/false' can import nothing" if words else "--python names an interpreter that has them"
             self.assertIn(text, done.stderr)
             self.assertEqual((result, self.asked()), (None, []))
 

@@ -1,4 +1,4 @@
-"""bench/get-cudnn, bench/get-cuda and bench/get-peers with a package index of small wheels on this machine: trees side by
+"""bench/get-cudnn and bench/get-cuda with a package index of small wheels on this machine: trees side by
 side, what is here already, versions that are not there, an index that cannot be reached."""
 
 import base64
@@ -146,21 +146,6 @@ class WheelsTest(unittest.TestCase):
         for name in ("bin/nvcc", "nvvm/bin/cicc", "include/crt/host_config.h", "lib/libcublas.so.13"):
             self.assertTrue(os.path.exists(os.path.join(toolkit, name)), name)
         self.assertTrue(os.path.exists(os.path.join(flag.removeprefix("--cudnn="), "libcudnn.so.9")))
-
-    def test_a_peer_comes_in_its_newest_version_with_what_it_needs_and_a_python_that_finds_it(self):
-        self.add("numpy", "2.4.6", {"numpy/__init__.py": "", "numpy-2.4.6.data/scripts/f2py": "#!python\n"})
-        for version in ("1.9.0", "1.32.0"):
-            self.add("onnxruntime", version, {"onnxruntime.py": f"version = '{version}'\n"}, needs=("numpy>=2",))
-        done = self.run_it("onnxruntime", script="get-peers")
-        self.assertEqual((done.returncode, done.stdout), (0, f"--peers_folder={self.folder}\n"), done.stderr)
-        python = os.path.join(self.folder, "onnxruntime/python")
-        found = subprocess.run([python, "-c", "import numpy, onnxruntime; print(onnxruntime.version)"],
-                               capture_output=True, text=True, check=True)
-        self.assertEqual(found.stdout, "1.32.0\n")
-        self.assertIn("here already", self.run_it("onnxruntime", script="get-peers").stderr)
-        done = self.run_it("tensorflow", script="get-peers")
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("'tensorflow'", done.stderr)
 
     def test_a_driver_too_old_for_the_toolkit_is_refused_with_both_versions(self):
         get_cuda = script("get-cuda")
