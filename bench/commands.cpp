@@ -271,7 +271,7 @@ Action serve(CLI::App& app) {
 }
 
 constexpr Command all[] = {
-    {"run", "Time rows of networks, layers and set-up (what is done without a subcommand)", run_command},
+    {"run", "Time rows of networks, layers and set-up (what is done without a subcommand)", run_command, true},
     {"ledger", "Time per layer and pass, biggest first, and their sum against the whole", ledger},
     {"frontier",
      "Per layer and pass, the algorithms that none beats in time, workspace and error, and the fastest network of them "
@@ -298,7 +298,7 @@ constexpr Command all[] = {
      engines},
     {"train",
      "Train known networks, any on a folder of images, or an ONNX file: seconds, dollars, loss and accuracy by epoch",
-     train_command},
+     train_command, true},
     {"conv",
      "One convolution: every algorithm of every backend, in all passes: time, workspace, error, determinism, and what "
      "is picked, and why",

@@ -19,6 +19,7 @@ struct Command {
   const char* name;
   const char* about;
   Action (*add)(CLI::App&);  ///< adds the flags
+  bool takes_ranks = false;  ///< several processes of mpirun do it together
 };
 
 std::span<const Command> commands();

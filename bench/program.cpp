@@ -16,6 +16,7 @@
 
 #include "bench/context/build.h"
 #include "commands.h"
+#include "lamina/communicator.h"
 #include "lamina/error.h"
 #include "lamina/nets.h"
 #include "lib/support/address_limit.h"
@@ -84,6 +85,16 @@ std::vector<std::string> words_of(int argc, const char* const* argv) {
   return words;
 }
 
+/// Whether this is one process; rank 0 of several says that they are refused.
+bool is_alone(const std::string& subcommand) {
+  if (!launched_by_mpi()) return true;
+  const auto ranks = make_communicator("mpi");
+  if (ranks->size() > 1 && ranks->rank() == 0)
+    fmt::print(stderr, "lamina_bench: {} is for one process, and mpirun started {}; run and train take several\n",
+               subcommand, ranks->size());
+  return ranks->size() == 1;
+}
+
 /// What the subcommand that the user named does with its options.
 std::function<int()> parse(CLI::App& app, int argc, const char* const* argv, const MakeBackend& make) {
   std::function<int()> chosen;
@@ -93,9 +104,9 @@ std::function<int()> parse(CLI::App& app, int argc, const char* const* argv, con
                                                 build::lamina_version, build::commit, build::benchmark_version));
   for (const Command& command : commands()) {
     CLI::App& subcommand = *app.add_subcommand(command.name, command.about);
-    subcommand.allow_extras()->callback([&app, &subcommand, &chosen, &make, action = command.add(subcommand)] {
+    subcommand.allow_extras()->callback([&, action = command.add(subcommand)] {
       check_extras(app, subcommand);
-      chosen = [&make, action] { return action(make); };
+      chosen = [&, action] { return command.takes_ranks || is_alone(command.name) ? action(make) : 2; };
     });
   }
   app.parse(words_of(argc, argv));

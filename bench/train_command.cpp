@@ -43,6 +43,9 @@ Action train_command(CLI::App& app) {
              {{"dense", TableUpdates::dense}, {"lazy", TableUpdates::lazy}},
              "Updates of embeddings: dense, as published, or lazy: only rows with a gradient; default: dense")
       ->group(run);
+  app.add_flag("--synchronised_batch_norm", options->synchronised_batch_norm,
+               "Statistics of the whole batch where mpirun started several ranks; default: of each rank's part")
+      ->group(run);
   app.add_option("--loader_threads", options->loader_threads, "Threads that prepare batches; default: 1")
       ->check(CLI::Range(0, 256))
       ->group(run);

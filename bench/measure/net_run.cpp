@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "bench/machine/ranks.h"
 #include "lamina/lamina.h"
 
 namespace lamina::bench {
@@ -27,8 +28,10 @@ void draw(Device& device, const Tensor& tensor, std::uint64_t key) {
 
 }  // namespace
 
-NetRun::NetRun(const Graph& graph, Backend& backend, const Options& options, bool recorded, const TensorFile& weights)
-    : plan_(graph, backend, options), stopwatch_(plan_.backend().device()) {
+NetRun::NetRun(const Graph& graph, Backend& backend, const Options& options, bool recorded, const TensorFile& weights,
+               Communicator* ranks)
+    : plan_(graph, backend, options), ranks_(ranks), stopwatch_(plan_.backend().device()) {
+  if (training()) ranks_.make_buckets(plan_, TrainerOptions().bucket_bytes);
   if (!weights.empty()) load_weights(plan_, weights);
   pass();
   if (recorded) record();
@@ -42,17 +45,21 @@ std::vector<Sample> NetRun::pass(bool warm) {
   if (training()) draw(device, plan_.output_gradient(), hash("dy " + number));
   if (warm) untimed();
   std::vector<Sample> samples = {timed([this] { forward(); })};
-  if (training()) samples.push_back(timed([this] { backward(); }));
+  if (training()) {
+    samples.push_back(timed([this] { backward(true); }));
+    samples.back().sums = last_sums(ranks_.communicator());
+  }
   return samples;
 }
 
 void NetRun::untimed() {
   forward();
-  if (training()) backward();
+  if (training()) backward(false);
 }
 
 Sample NetRun::timed(const std::function<void()>& work) {
-  Sample sample = stopwatch_.time(work);
+  ranks_.communicator().barrier();
+  Sample sample = joined(ranks_.communicator(), stopwatch_.time(work));
   if (forward_) sample.launches = Launches::replayed;
   return sample;
 }

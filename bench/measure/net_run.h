@@ -8,6 +8,7 @@
 #include "bench/timing/stopwatch.h"
 #include "lamina/plan.h"
 #include "lamina/weights.h"
+#include "lib/train/ranks.h"
 
 namespace lamina::bench {
 
@@ -15,22 +16,25 @@ class NetRun {
  public:
   /// Makes the plan, with the weights if there are any, and runs it once to warm up: memory touched, threads
   /// started, libraries loaded. `record`: from then on passes are replayed; throws Unsupported where the device cannot.
-  NetRun(const Graph&, Backend&, const Options&, bool record, const TensorFile& weights = {});
+  /// Of several ranks each has the graph of its part, and makes the same calls; backward adds up their gradients, as a
+  /// training does. They begin each half of a timed pass together.
+  NetRun(const Graph&, Backend&, const Options&, bool record, const TensorFile& weights = {}, Communicator* = nullptr);
 
   /// Draws new numbers and times forward and backward in training, else the inference alone. `warm`: an
   /// untimed pass comes right before the timed one.
   std::vector<Sample> pass(bool warm = false);
-  void untimed();  ///< a pass on the numbers that are there
+  void untimed();  ///< a pass on the numbers that are there; it adds nothing up: ranks may do it not equally often
   const Plan& plan() const { return plan_; }
 
  private:
   bool training() const { return plan_.options().mode == Mode::training; }
-  void forward() { forward_ ? forward_->launch() : plan_.forward(); }
-  void backward() { backward_ ? backward_->launch() : plan_.backward(); }
+  void forward() { forward_ ? forward_->launch() : ranks_.forward(plan_); }
+  void backward(bool sums) { backward_ ? backward_->launch() : ranks_.backward(plan_, sums); }
   Sample timed(const std::function<void()>& work);
   void record();
 
   Plan plan_;
+  training::Ranks ranks_;
   Stopwatch stopwatch_;
   std::unique_ptr<Captured> forward_, backward_;  ///< null: the plan's own calls
   int drawn_ = 0;

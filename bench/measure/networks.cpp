@@ -10,6 +10,7 @@
 #include <set>
 #include <string_view>
 
+#include "bench/machine/ranks.h"
 #include "lamina/error.h"
 
 namespace lamina::bench {
@@ -116,7 +117,9 @@ bool leave_out_refused(NetSettings& settings, int batch) {
   return settings.onnx.size() < named;
 }
 
-Graph graph_of(const Config& c, const NetSettings& settings) {
+Graph graph_of(const Config& of_all, const NetSettings& settings) {
+  Config c = of_all;
+  c.batch = part_of(c.batch, settings.ranks);
   const Network its = network(c.network, settings);
   if (its.layer != nullptr) return its.layer->graph();
   return its.file ? read_network_file(*its.file, c.batch, settings.onnx_settings).graph : zoo_graph(c, its, settings);

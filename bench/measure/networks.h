@@ -38,7 +38,8 @@ bool leave_out_refused(NetSettings&, int batch);
 /// Throws what read_onnx throws, its texts with the flags, and UsageError for an extent that gives another batch.
 OnnxModel read_network_file(const std::filesystem::path& onnx, int batch, const OnnxSettings&);
 
-/// A network's graph. In the zoo with the softmax of its protocol, unless the settings have another.
+/// A network's graph, of one rank's part of the batch. In the zoo with the softmax of its protocol, unless the settings
+/// have another. Throws UsageError where the ranks do not share the batch out evenly.
 Graph graph_of(const Config&, const NetSettings&);
 
 /// A network's graph for one image, whatever --batch gives.

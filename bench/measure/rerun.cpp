@@ -75,7 +75,7 @@ std::string command(Words first, bool with_network, const Config& c, const Plann
   add_backends(first, settings.backends);
   add_plan(first, settings.plan);
   first.insert(first.end(), more.begin(), more.end());
-  return shell_line(first);
+  return (settings.net.ranks > 1 ? fmt::format("mpirun -n {} ", settings.net.ranks) : "") + shell_line(first);
 }
 
 /// The expression that picks this row alone.

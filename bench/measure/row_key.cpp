@@ -42,6 +42,7 @@ RowKey key_of(const char* what, const Config& c, std::string_view part, const Pl
     key.differs.emplace_back("instruction_set", settings.backends.instruction_set);
   if (settings.net.width_divisor != 1)
     key.differs.emplace_back("width_divisor", fmt::format("{}", settings.net.width_divisor));
+  if (settings.net.ranks > 1) key.differs.emplace_back("ranks", std::to_string(settings.net.ranks));
   if (std::ranges::find(settings.net.onnx, c.network, network_name) != settings.net.onnx.end())
     add_onnx_settings(key, settings.net.onnx_settings);
   return key;

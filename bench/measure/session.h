@@ -5,6 +5,7 @@
 
 #include "bench/machine/backends.h"
 #include "bench/machine/peaks.h"
+#include "lamina/communicator.h"
 #include "plans.h"
 
 namespace lamina::bench {
@@ -17,6 +18,7 @@ struct Session {
   Backends backends;
   Plans plans;
   Peaks peaks;
+  Communicator* ranks = nullptr;  ///< null: one, which is alone
 };
 
 }  // namespace lamina::bench

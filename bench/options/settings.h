@@ -51,6 +51,7 @@ struct NetSettings {
   std::vector<std::filesystem::path> onnx{};  ///< files of further networks, which are called by their names
   OnnxSettings onnx_settings{};
   std::vector<Layer> layers{};
+  int ranks = 1;  ///< processes that share out each batch
 };
 
 /// What is done for each network and backend: once for every combination.

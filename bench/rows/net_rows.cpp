@@ -15,7 +15,8 @@ class NetGroupRun final : public GroupRun {
  public:
   NetGroupRun(Session& session, const RunOptions& options, const Config& c, Mode mode)
       : run_(session.plans.graph(c), session.backends.usable(c.backend), session.plans.options(c, mode),
-             options.cuda_graph, session.plans.weights(c)),
+             options.cuda_graph, session.plans.weights(c), session.ranks),
+        ranks_(options.net.ranks),
         on_gpu_(runs_on_gpu(c.backend)) {
     Device& device = run_.plan().backend().device();
     warm_up(device, [this] { run_.untimed(); });
@@ -36,11 +37,13 @@ class NetGroupRun final : public GroupRun {
   std::vector<double> bytes() const override {
     const GraphCost moved = plan_cost(run_.plan());
     if (run_.plan().options().mode == Mode::inference) return {moved.forward.bytes};
-    return {moved.forward.bytes, moved.backward.bytes, moved.forward.bytes + moved.backward.bytes};
+    return {ranks_ * moved.forward.bytes, ranks_ * moved.backward.bytes,
+            ranks_ * (moved.forward.bytes + moved.backward.bytes)};
   }
 
  private:
   NetRun run_;
+  int ranks_;
   bool on_gpu_;  ///< whose clock falls while the host draws numbers: an untimed pass comes right before each timed one
 };
 
@@ -49,11 +52,13 @@ std::vector<Row> rows_of_mode(Session& session, const RunOptions& options, const
   const bool training = mode == Mode::training;
   const GraphCost cost = graph_cost(graph, c.dtype, session.plans.protocol(c.network).input_gradient);
   const double images = c.batch;
-  const Work forward = {images, cost.forward.flops}, backward = {images, cost.backward.flops};
+  const int ranks = options.net.ranks;  // the graph is of one's part
+  const Work forward = {images, ranks * cost.forward.flops}, backward = {images, ranks * cost.backward.flops};
 
   Group group;
   group.title = fmt::format("{} on {}{}", c.network, c.backend, training ? "" : ", inference");
   group.config = c;
+  group.ranks = ranks;
   if (training) {
     group.parts = {"forward", "backward", "total"};
     group.work = {forward, backward, {images, forward.flops + backward.flops}};
@@ -61,7 +66,7 @@ std::vector<Row> rows_of_mode(Session& session, const RunOptions& options, const
     group.parts = {"inference"};
     group.work = {forward};
   }
-  group.flops_per_pass = group.work.back().flops;
+  group.flops_per_pass = group.work.back().flops / ranks;
   group.open = [&session, &options, c, mode] {
     if (options.cuda_graph) session.backends.usable(c.backend).device().capture([] {});  // or refuses, before any work
     return std::make_unique<NetGroupRun>(session, options, c, mode);
@@ -74,6 +79,7 @@ std::vector<Row> rows_of_mode(Session& session, const RunOptions& options, const
 std::vector<Row> net_rows(Session& session, const RunOptions& options, const Config& c) {
   const Graph graph = session.plans.graph(c);
   std::vector<Row> rows = rows_of_mode(session, options, c, Mode::training, graph);
+  if (options.net.ranks > 1) return rows;
   for (Row& row : rows_of_mode(session, options, c, Mode::inference, graph)) rows.push_back(std::move(row));
   return rows;
 }

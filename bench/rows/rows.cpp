@@ -75,11 +75,15 @@ std::vector<Row> all_rows(Session& session, const RunOptions& options, std::stri
                 leave_out(info.name, error);
               }
   };
-  for_each_config(setup_rows);  // before anything else has opened a library or warmed it up
+  const bool alone = options.net.ranks == 1;
+  if (alone) for_each_config(setup_rows);  // before anything else has opened a library or warmed it up
   for_each_config(net_rows);
-  for_each_config(layer_rows);
+  if (alone) for_each_config(layer_rows);
   if (left_out != nullptr && !reasons.empty())
     *left_out = fmt::format("Left out at this --image and --batch: {}", fmt::join(reasons, ", "));
+  if (left_out != nullptr && !alone)
+    left_out->append(left_out->empty() ? "" : "; ")
+        .append("several ranks run rows net/.../forward, backward and total; start others without mpirun");
   return rows;
 }
 }  // namespace lamina::bench

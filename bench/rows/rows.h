@@ -39,8 +39,9 @@ struct Group {
   std::string title;  ///< of its rows, for people: "resnet50 on eigen"
   Config config;
   std::vector<std::string> parts;
-  std::vector<Work> work;     ///< by part
-  double flops_per_pass = 0;  ///< of the whole pass, for the time it will take
+  std::vector<Work> work;     ///< by part, of all ranks
+  double flops_per_pass = 0;  ///< of the whole pass of one rank, for the time it will take
+  int ranks = 1;              ///< whose rate of units is beside each sample
   bool first_calls = false;   ///< of a process: nothing may run before that is not such a group
   int layers = 0;             ///< how many layers of the network have this spec; 0: not a layer
   std::function<std::unique_ptr<GroupRun>()> open;
@@ -80,7 +81,8 @@ using Outcomes = std::map<const Group*, Outcome>;
 
 /// Every row of every network on every backend, batch, type and layout that the options name, those of first calls
 /// before the others; touches no device. Needs session and options alive while rows run. `left_out` gets the networks
-/// that --image is too small or too large for. Throws what a network that the options name does.
+/// that --image is too small or too large for, and that several ranks have no other rows than those of a training.
+/// Throws what a network that the options name does.
 std::vector<Row> all_rows(Session&, const RunOptions&, std::string* left_out = nullptr);
 
 /// The command that measures the row again.

@@ -15,13 +15,16 @@
 #include <sstream>
 #include <utility>
 
+#include "bench/context/build.h"
 #include "bench/context/results.h"
 #include "bench/io/interrupt.h"
 #include "bench/io/quantities.h"
 #include "bench/io/result_file.h"
 #include "bench/io/step_line.h"
+#include "bench/machine/ranks.h"
 #include "bench/rows/report/progress.h"
 #include "bench/rows/report/report.h"
+#include "lamina/error.h"
 #include "runner.h"
 
 namespace lamina::bench {
@@ -41,6 +44,12 @@ std::vector<Row> picked(Session& session, const RunOptions& options) {
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (chosen[i]) kept.push_back(std::move(rows[i]));
   return kept;
+}
+
+void check_same_rows(Communicator& ranks, const std::vector<Row>& rows) {
+  std::string text = fmt::format("lamina {} of commit {}", build::lamina_version, build::commit);
+  for (const Row& row : rows) text += ", " + row.name;
+  check_same(ranks, text);
 }
 
 int list_rows(Session& session, const RunOptions& options) {
@@ -75,6 +84,7 @@ int measure_rows(Session& session, const RunOptions& options) {
   if (!out.empty()) check_writable(out), claim(out);
 
   std::vector<Row> rows = picked(session, options);
+  check_same_rows(*session.ranks, rows);
   Progress progress(session.peaks, rows, options.passes);
   Runner runner(session, std::move(rows), options, progress);
   announce(progress, runner, session, options);
@@ -109,14 +119,36 @@ int measure_rows(Session& session, const RunOptions& options) {
   return runner.any_measured() && !runner.any_failed() ? 0 : 1;
 }
 
+/// Refuses what several ranks do not do, and gives each its threads.
+void settle_ranks(RunOptions& options, const Communicator& ranks) {
+  const std::pair<const char*, bool> of_one[] = {{"--cuda_graph", options.cuda_graph},
+                                                 {"--noise", options.noise > 0},
+                                                 {"--benchmark_min_time", options.min_time > 0},
+                                                 {"--backend with several names", options.backends.names.size() > 1}};
+  for (const auto& [flag, given] : of_one)
+    if (given) throw UsageError(fmt::format("{} is for one process; leave it out, or start without mpirun", flag));
+  if (options.backends.names.empty()) options.backends.names = {"eigen"};
+  if (options.backends.threads == 0) options.backends.threads = ranks.threads();
+  if (ranks.rank() != 0) options.out.clear();
+}
+
+int run_as_rank(const RunOptions& options, const MakeBackend& make, Communicator& ranks) {
+  RunOptions readable = options;
+  readable.net.ranks = ranks.size();
+  if (ranks.size() > 1) settle_ranks(readable, ranks);
+  const bool refused = options.net.onnx.size() > 1 && leave_out_refused(readable.net, options.configs.batches.front());
+  Session session(readable, make);
+  session.ranks = &ranks;
+  const int status = readable.list ? list_rows(session, readable) : measure_rows(session, readable);
+  return refused && status == 0 ? 1 : status;
+}
+
 }  // namespace
 
 int run_rows(const RunOptions& options, const MakeBackend& make) {
-  RunOptions readable = options;
-  const bool refused = options.net.onnx.size() > 1 && leave_out_refused(readable.net, options.configs.batches.front());
-  Session session(readable, make);
-  const int status = readable.list ? list_rows(session, readable) : measure_rows(session, readable);
-  return refused && status == 0 ? 1 : status;
+  const std::vector<std::string>& backends = options.backends.names;
+  return with_ranks(backends.size() == 1 ? backends[0] : "eigen",
+                    [&](Communicator& ranks) { return run_as_rank(options, make, ranks); });
 }
 
 }  // namespace lamina::bench

@@ -141,6 +141,12 @@ void Runner::iterate(const Row& row, std::size_t& next, benchmark::State& state)
   state.counters[cpu_counter] = mean.cpu_seconds;
 }
 
+bool Runner::stops() const {
+  int signal = interrupted();
+  if (session_->ranks != nullptr) session_->ranks->broadcast(&signal, sizeof signal);
+  return signal != 0;
+}
+
 bool Runner::measure(const Row& row, std::size_t index) {
   const Group& group = *row.group;
   Outcome& outcome = outcomes_.at(&group);
@@ -148,7 +154,7 @@ bool Runner::measure(const Row& row, std::size_t index) {
   const bool counted = options_->noise == 0 && options_->min_time == 0;
   const int passes = counted ? passes_on(backend, options_->passes) : 0;
   if (outcome.samples[row.part].size() > index) return true;
-  if (!outcome.failure.empty() || interrupted() != 0) return false;
+  if (!outcome.failure.empty() || stops()) return false;
   try {
     if (const auto lost = lost_.find(backend); lost != lost_.end())
       throw DeviceError(fmt::format("the device of {} failed before: {}", backend, lost->second));
@@ -157,7 +163,7 @@ bool Runner::measure(const Row& row, std::size_t index) {
       open_.reset();  // two plans at once may not fit
       open_.emplace(*session_, group, outcome, watch_, !group.first_calls);
       progress_->pass_done(group);
-      if (interrupted() != 0) return false;
+      if (stops()) return false;
     }
     progress_->show(row, static_cast<int>(index) + 1, passes);
     open_->pass();
@@ -165,6 +171,7 @@ bool Runner::measure(const Row& row, std::size_t index) {
     return true;
   } catch (const std::exception& error) {
     set_failure(outcome, error);
+    if (group.ranks > 1 && outcome.kind != Failure::unsupported) throw;  // the others wait for this one
     open_.reset();
     progress_->group_failed(group, passes + 1 - static_cast<int>(index));
     if (index > 0) fmt::print(stderr, "lamina_bench: {}: {}\n", group.title, outcome.failure);

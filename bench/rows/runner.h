@@ -55,6 +55,7 @@ class Runner {
   int settle(std::span<const Row>);
   /// One run of a row, by the passes from `next` on.
   void iterate(const Row&, std::size_t& next, benchmark::State&);
+  bool stops() const;  ///< whether to take no further pass: an interrupt, of rank 0 where there are several
   /// Makes sure that the group has sample `index`, unless it fails or is interrupted. Gives whether it has.
   bool measure(const Row&, std::size_t index);
 

@@ -18,6 +18,12 @@ enum class Launches : std::uint8_t {
 };
 const char* to_string(Launches);  ///< "included", ...; "" for none
 
+/// The sums over ranks that a backward pass began, as one rank sees them; none: it is not known.
+struct SumsOverRanks {
+  double bytes = 0, seconds = 0;  ///< how long one or more were under way
+  double hidden_seconds = 0;      ///< of these, while the pass computed
+};
+
 /// One timed piece of work.
 struct Sample {
   double seconds = 0;
@@ -25,6 +31,7 @@ struct Sample {
   Launches launches = Launches::none;
   DeviceState state{};                              ///< of the device, read when the work had ended
   double peak_flops_per_second = 0, clock_mhz = 0;  ///< of the processor's units beside it; 0: not measured
+  SumsOverRanks sums{};
 };
 
 double mean(const std::vector<double>&);

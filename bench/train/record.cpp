@@ -16,6 +16,7 @@ using Json = nlohmann::ordered_json;
 PlanningSettings settings_of(const TrainOptions& options) {
   PlanningSettings settings;
   settings.backends = options.backends;
+  settings.net.ranks = options.ranks;
   settings.net.onnx = options.onnx;
   settings.net.onnx_settings = options.onnx_settings;
   return settings;
@@ -32,7 +33,7 @@ RowKey training_key(const std::string& name, const PreparedWorkload& ready, cons
   if (options.table_updates == TableUpdates::lazy) key.differs.emplace_back("table_updates", "lazy");
   if (!options.optimiser.empty()) key.differs.emplace_back("optimiser", options.optimiser);
   if (options.learning_rate > 0) key.differs.emplace_back("learning_rate", fmt::format("{}", options.learning_rate));
-  if (options.ranks > 1) key.differs.emplace_back("ranks", std::to_string(options.ranks));
+  if (options.synchronised_batch_norm) key.differs.emplace_back("synchronised_batch_norm", "");
   if (seed != 0) key.differs.emplace_back("seed", fmt::format("{}", seed));
   return key;
 }
@@ -49,14 +50,13 @@ std::string rerun_of(const std::string& name, const TrainOptions& options, std::
   add("share", options.share, usual.share);
   add("seed", seed, usual.seed);
   if (options.table_updates != usual.table_updates) more.emplace_back("--table_updates=lazy");
+  if (options.synchronised_batch_norm) more.emplace_back("--synchronised_batch_norm");
   add("batch", options.batch, usual.batch);
   add("optimiser", options.optimiser, "");
   add("learning_rate", options.learning_rate, usual.learning_rate);
   add("loader_threads", options.loader_threads, usual.loader_threads);
   constexpr int as_added = 0;
-  const std::string start = options.ranks > 1 ? fmt::format("mpirun -n {} ", options.ranks) : "";
-  return start +
-         rerun("train", {name, options.backend, options.dtype, Layout::nchw, as_added}, settings_of(options), more);
+  return rerun("train", {name, options.backend, options.dtype, Layout::nchw, as_added}, settings_of(options), more);
 }
 
 }  // namespace

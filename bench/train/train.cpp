@@ -16,9 +16,9 @@
 #include "bench/io/interrupt.h"
 #include "bench/io/result_file.h"
 #include "bench/io/step_line.h"
+#include "bench/machine/ranks.h"
 #include "bench/measure/networks.h"
 #include "bench/timing/stopwatch.h"
-#include "lamina/communicator.h"
 #include "lamina/error.h"
 #include "lamina/nets.h"
 #include "lamina/workloads.h"
@@ -71,17 +71,10 @@ void check_files(const TrainOptions& options) {
     throw UsageError(fmt::format("--checkpoint and --json name one file, {}; give two", options.json.string()));
 }
 
-/// One rank's part of a batch.
-int part_of(int batch, const TrainOptions& options) {
-  if (batch % options.ranks == 0) return batch / options.ranks;
-  throw UsageError(
-      fmt::format("{} ranks do not share out a batch of {} evenly; start another number", options.ranks, batch));
-}
-
 /// The options of a network that is no workload.
 NetworkOptions network_options(const TrainOptions& options, std::uint64_t seed) {
   return {.data = options.data,
-          .batch = part_of(options.batch > 0 ? options.batch : 32, options),
+          .batch = part_of(options.batch > 0 ? options.batch : 32, options.ranks),
           .share = options.share,
           .optimiser = options.optimiser.empty() ? "adam" : options.optimiser,
           .learning_rate = options.learning_rate,
@@ -116,10 +109,11 @@ void check(const TrainOptions& options) {
 /// With the weights that it starts from, if not from initial ones.
 PreparedFile prepared(const std::string& name, const TrainOptions& options, std::uint64_t seed) {
   if (const Workload* known = workload_of(name, options))
-    return {
-        prepare(*known,
-                {.data = options.data, .share = options.share, .batch = part_of(known->batch, options), .seed = seed}),
-        {}};
+    return {prepare(*known, {.data = options.data,
+                             .share = options.share,
+                             .batch = part_of(known->batch, options.ranks),
+                             .seed = seed}),
+            {}};
   const NetworkOptions its = network_options(options, seed);
   if (const std::filesystem::path* file = file_of(name, options)) return prepare_file(*file, its);
   return {prepare_network(name, its), {}};
@@ -127,7 +121,6 @@ PreparedFile prepared(const std::string& name, const TrainOptions& options, std:
 
 /// Why a file could not be written: the training goes on, the next epoch tries again, and what is left is an error.
 struct RetryingWriter {
-  bool prints = true;
   std::string why{};
 
   template <class Write>
@@ -136,7 +129,7 @@ struct RetryingWriter {
       write();
       why.clear();
     } catch (const FileError& error) {
-      if (prints && why.empty()) fmt::print(stderr, "lamina_bench: {}; going on, and trying again\n", error.what());
+      if (why.empty()) fmt::print(stderr, "lamina_bench: {}; going on, and trying again\n", error.what());
       why = error.what();
     }
   }
@@ -174,6 +167,7 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
   TrainerOptions& how = ready.options;
   how.plan.dtype = options.dtype;
   how.plan.table_updates = options.table_updates;
+  how.synchronised_batch_norm = options.synchronised_batch_norm;
   how.checkpoint = options.checkpoint;
   how.checkpoint_updates = options.checkpoint_updates;
   how.threads = options.loader_threads;
@@ -205,9 +199,8 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
   }
   run.record.begin(name, file_of(name, options), ready, options, seed, epochs, trainer.epochs());
   cpu = cpu_seconds();
-  screen.emplace(
-      static_cast<std::uint64_t>(epochs), std::chrono::milliseconds(on_terminal() ? 200 : 10'000),
-      run.ranks.rank() == 0 ? Print(show_step) : [](const std::string&) {});
+  screen.emplace(static_cast<std::uint64_t>(epochs), std::chrono::milliseconds(on_terminal() ? 200 : 10'000),
+                 show_step);
   try {
     train_epochs(trainer, static_cast<std::size_t>(epochs), run);
   } catch (const TrainingInterrupted&) {
@@ -241,7 +234,7 @@ int train_as_rank(const TrainOptions& options, Communicator& ranks, const MakeBa
   Backends backends(settings, make);
   Backend& backend = backends.usable(options.backend);
   Record record(options, backends);
-  RetryingWriter checkpoint{.prints = ranks.rank() == 0};
+  RetryingWriter checkpoint;
   const Run run{options, ranks, backend, record, print, checkpoint};
   std::vector<Trained> all;
   for (const std::string& name : options.names)
@@ -257,19 +250,12 @@ int train_as_rank(const TrainOptions& options, Communicator& ranks, const MakeBa
 
 int train_all(const TrainOptions& given, const MakeBackend& make, const Print& print) {
   check(given);
-  const auto ranks = make_communicator(launched_by_mpi() ? "mpi" : "self");
-  TrainOptions options = given;
-  options.ranks = ranks->size();
-  if (ranks->rank() != 0) options.json = "";
-  try {
-    return train_as_rank(
-        options, *ranks, make, ranks->rank() == 0 ? print : [](const std::string&) {});
-  } catch (const std::exception& error) {
-    if (ranks->size() > 1)
-      fmt::print(stderr, "lamina_bench: rank {} of {}: {}\n", ranks->rank(), ranks->size(), error.what());
-    ranks->abort(dynamic_cast<const UsageError*>(&error) != nullptr ? 2 : 1);
-    throw;
-  }
+  return with_ranks(given.backend, [&](Communicator& ranks) {
+    TrainOptions options = given;
+    options.ranks = ranks.size();
+    if (ranks.rank() != 0) options.json = "";
+    return train_as_rank(options, ranks, make, print);
+  });
 }
 
 }  // namespace lamina::bench

@@ -29,6 +29,7 @@ struct TrainOptions {
   std::string optimiser{};   ///< of a network that is no workload; empty: adam
   double learning_rate = 0;  ///< of a network that is no workload; 0: the optimiser's own
   TableUpdates table_updates = TableUpdates::dense;
+  bool synchronised_batch_norm = false;
   int loader_threads = 1;
   std::filesystem::path json{};         ///< of the epochs as rows; empty: none
   std::filesystem::path checkpoint{};   ///< empty: none

@@ -31,6 +31,8 @@ constexpr auto pause = std::chrono::microseconds(20);
 constexpr int most = std::numeric_limits<int>::max();  // numbers or bytes of one call
 constexpr std::int64_t piece = 1 << 18;  // of a long sum: some pieces are added while others are on their way
 
+double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
 int of_one_call(std::size_t count) {
   if (count <= most) return static_cast<int>(count);
   throw UsageError("communicator mpi: " + std::to_string(count) + " numbers or bytes at once; give at most " +
@@ -60,18 +62,28 @@ class Mpi final : public Communicator {
       throw Unsupported("communicator mpi sums memory of the host, and not of " + device.describe() +
                         "; train on the backend eigen");
     device.synchronize();
+    if (std::exchange(finished_, false)) sums_.clear();
     for (auto* at = static_cast<std::byte*>(data); count > 0;) {
       const int part = static_cast<int>(std::min(count, piece));
-      start("a sum of " + std::to_string(part) + " numbers", [at, part, dtype](MPI_Request* request) {
+      const std::size_t bytes = static_cast<std::size_t>(part) * size_of(dtype);
+      const auto begin = [at, part, dtype](MPI_Request* request) {
         return MPI_Iallreduce(MPI_IN_PLACE, at, part, dtype == DType::f32 ? MPI_FLOAT : MPI_DOUBLE, MPI_SUM,
                               MPI_COMM_WORLD, request);
-      });
-      at += static_cast<std::size_t>(part) * size_of(dtype);
+      };
+      start("a sum of " + std::to_string(part) + " numbers", begin, static_cast<std::int64_t>(bytes));
+      at += bytes;
       count -= part;
     }
   }
 
-  void finish(Device&) override { wait(); }
+  void finish(Device&) override {
+    const double now = seconds();
+    wait();
+    if (std::exchange(finished_, true)) return;
+    for (SumTimes& each : sums_) each.waited = now;
+  }
+
+  std::span<const SumTimes> last_sums() const override { return sums_; }
 
   void sum(std::span<double> numbers) override {
     const int count = of_one_call(numbers.size());
@@ -102,15 +114,16 @@ class Mpi final : public Communicator {
   struct Job {
     std::string what;
     Begin begin;
+    SumTimes times;
     MPI_Request request = MPI_REQUEST_NULL;
     bool begun = false, done = false;
   };
   enum class Ending { none, finalize, abort };
 
-  void start(std::string what, Begin begin) {
+  void start(std::string what, Begin begin, std::int64_t bytes = 0) {
     {
       const std::lock_guard lock(mutex_);
-      jobs_.push_back({std::move(what), std::move(begin)});
+      jobs_.push_back({std::move(what), std::move(begin), {.bytes = bytes}});
     }
     called_.notify_one();
   }
@@ -149,16 +162,22 @@ class Mpi final : public Communicator {
       }
       bool any_done = false;
       for (Job* const job : begun) {
-        if (!std::exchange(job->begun, true)) check(job->begin(&job->request), job->what);
+        if (!std::exchange(job->begun, true)) {
+          job->times.begin = seconds();
+          check(job->begin(&job->request), job->what);
+        }
         int done = 0;
         check(MPI_Test(&job->request, &done, MPI_STATUS_IGNORE), job->what);
         any_done |= job->done = done != 0;
+        job->times.end = seconds();
       }
       if (!any_done) {
         std::this_thread::sleep_for(pause);
         continue;
       }
       const std::lock_guard lock(mutex_);
+      for (const Job& job : jobs_)
+        if (job.done && job.times.bytes > 0) sums_.push_back(job.times);
       jobs_.remove_if([](const Job& job) { return job.done; });
       changed_.notify_all();
     }
@@ -205,11 +224,12 @@ class Mpi final : public Communicator {
   const double limit_;
   const int exceptions_ = std::uncaught_exceptions();
   int rank_ = 0, size_ = 0, threads_ = 1;
-  bool failed_ = false;
+  bool failed_ = false, finished_ = false;
 
   std::mutex mutex_;
   std::condition_variable called_, changed_;
   std::list<Job> jobs_;
+  std::vector<SumTimes> sums_;  // that ended, since the first after a finish()
   std::string error_;
   Ending ending_ = Ending::none;
   int status_ = 0;

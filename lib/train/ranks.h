@@ -11,7 +11,7 @@
 
 namespace lamina::training {
 
-class Ranks {
+class LAMINA_API Ranks {
  public:
   explicit Ranks(Communicator*);  ///< null: one rank, which is alone
 

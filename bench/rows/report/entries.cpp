@@ -93,9 +93,14 @@ std::map<std::string, double> counters_of(const Row& row, const Outcome& outcome
   rate("flops_per_second", work.flops);
   rate("bytes_per_second", outcome.bytes.empty() ? work.bytes : outcome.bytes[row.part]);
   const double beside = sample.peak_flops_per_second, peak = beside > 0 ? beside : outcome.peak_flops_per_second;
-  if (peak > 0) rate("share_of_peak", work.flops / peak);
+  if (peak > 0) rate("share_of_peak", work.flops / row.group->ranks / peak);
   if (sample.peak_flops_per_second > 0) counters["peak_flops_per_second"] = sample.peak_flops_per_second;
   if (sample.clock_mhz > 0) counters["core_mhz"] = sample.clock_mhz;
+  if (sample.sums.seconds > 0) {
+    counters["summed_bytes"] = sample.sums.bytes;
+    counters["summed_bytes_per_second"] = sample.sums.bytes / sample.sums.seconds;
+    counters["hidden_share"] = sample.sums.hidden_seconds / sample.sums.seconds;
+  }
   const auto mebibytes = [&](const char* name, std::size_t bytes) {
     counters[name] = static_cast<double>(bytes) / mebibyte;
   };

@@ -25,6 +25,13 @@ struct CommunicatorOptions {
   std::string nccl_folder{};  ///< of libnccl.so.2; empty: where the loader finds it
 };
 
+/// One sum, or a piece of it. Seconds are of a clock of this process, std::chrono::steady_clock.
+struct SumTimes {
+  std::int64_t bytes = 0;
+  double begin = 0, end = 0;
+  double waited = 0;  ///< when finish() was called, which waited for it
+};
+
 /// What waits throws DeviceError if a call of MPI or NCCL failed, or if the other ranks did not come within
 /// limit_seconds; the message names what was waited for. Then only abort() and the destructor are left to call.
 class LAMINA_API Communicator {
@@ -43,6 +50,8 @@ class LAMINA_API Communicator {
   virtual void start_sum(Device&, void* data, std::int64_t count, DType) = 0;
   /// What is enqueued from now on comes after all sums that were begun. The host may have to wait for it.
   virtual void finish(Device&) = 0;
+  /// The sums that the last finish() waited for, where it is known when they ran: by "mpi". Valid until the next sum.
+  virtual std::span<const SumTimes> last_sums() const { return {}; }
 
   virtual void sum(std::span<double>) = 0;                                       ///< over all ranks, in place; waits
   virtual void broadcast(void* data, std::size_t bytes, int from_rank = 0) = 0;  ///< waits

@@ -1,0 +1,63 @@
+// The processes that mpirun started, as ranks of one run.
+
+#include "ranks.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <vector>
+
+#include "backends.h"
+#include "lamina/error.h"
+
+namespace lamina::bench {
+
+int with_ranks(const std::string& backend, const std::function<int(Communicator&)>& work) {
+  const auto ranks = make_communicator(!launched_by_mpi() ? "self" : runs_on_gpu(backend) ? "nccl" : "mpi");
+  if (ranks->rank() != 0) {
+    (void)std::freopen("/dev/null", "w", stdout);
+    stderr = std::fopen("/dev/null", "w");
+  }
+  try {
+    return work(*ranks);
+  } catch (const std::exception& error) {
+    if (ranks->size() == 1) throw;
+    ::dprintf(STDERR_FILENO, "lamina_bench: rank %d of %d: %s\n", ranks->rank(), ranks->size(), error.what());
+    ranks->abort(dynamic_cast<const UsageError*>(&error) != nullptr ? 2 : 1);
+    throw;
+  }
+}
+
+int part_of(int batch, int ranks) {
+  if (batch % ranks == 0) return batch / ranks;
+  throw UsageError(fmt::format("{} ranks do not share out a batch of {} evenly; start another number", ranks, batch));
+}
+
+Sample joined(Communicator& ranks, Sample sample) {
+  std::vector<double> seconds(static_cast<std::size_t>(ranks.size()));
+  seconds[static_cast<std::size_t>(ranks.rank())] = sample.seconds;
+  ranks.sum(seconds);
+  ranks.sum({&sample.cpu_seconds, 1});
+  sample.seconds = std::ranges::max(seconds);
+  return sample;
+}
+
+SumsOverRanks last_sums(const Communicator& ranks) {
+  std::vector<SumTimes> sums(ranks.last_sums().begin(), ranks.last_sums().end());
+  std::ranges::sort(sums, {}, &SumTimes::begin);
+  SumsOverRanks all;
+  double until = 0;  // some overlap
+  for (const SumTimes& each : sums) {
+    const double begin = std::max(each.begin, until), end = std::max(each.end, begin);
+    all.bytes += static_cast<double>(each.bytes);
+    all.seconds += end - begin;
+    all.hidden_seconds += std::max(0.0, std::min(end, each.waited) - begin);
+    until = end;
+  }
+  return all;
+}
+
+}  // namespace lamina::bench

@@ -1,0 +1,26 @@
+#pragma once
+// The processes that mpirun started, as ranks of one run.
+
+#include <functional>
+#include <string>
+
+#include "bench/timing/samples.h"
+#include "lamina/communicator.h"
+
+namespace lamina::bench {
+
+/// Does the work as one of the ranks, which has this backend; without mpirun as the only one. Rank 0 alone prints. What
+/// is thrown in one of several is printed with its number, and ends all. Gives what the work gives. Throws what
+/// make_communicator throws.
+int with_ranks(const std::string& backend, const std::function<int(Communicator&)>& work);
+
+/// One rank's part of a batch. Throws UsageError where it is not whole.
+int part_of(int batch, int ranks);
+
+/// The time of the rank that took longest, and the processor's time of all. Every rank calls it.
+Sample joined(Communicator&, Sample);
+
+/// Those that the last finish() waited for.
+SumsOverRanks last_sums(const Communicator&);
+
+}  // namespace lamina::bench

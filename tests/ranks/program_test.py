@@ -1,0 +1,120 @@
+"""lamina_bench under mpirun: rank 0 prints and writes rows of all ranks, and what ranks cannot do is refused in a line.
+
+usage: program_test.py LAMINA_BENCH MPIEXEC
+"""
+
+import csv
+import io
+import json
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+BENCH, MPIEXEC = sys.argv[1:3]
+NET = ["--benchmark_filter=^net/alexnet/", "--backend=eigen", "--threads=1", "--width_divisor=16", "--image=67"]
+
+
+def start(ranks, *words):
+    return subprocess.Popen([MPIEXEC, "-n", str(ranks), BENCH, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            text=True)
+
+
+def run(ranks, *words, status=0):
+    """What it wrote to both streams."""
+    process = start(ranks, *words)
+    said, errors = process.communicate(timeout=60)
+    if process.returncode != status:
+        sys.exit(f"{words}: status {process.returncode}, not {status}\n{said}{errors}")
+    return said, errors
+
+
+def wants(true, *what):
+    if not true:
+        sys.exit("\n".join(map(str, what)))
+
+
+def rows_of(file):
+    """The first pass of each."""
+    rows = json.loads(file.read_text())["benchmarks"]
+    return {row["key"]["part"]: row for row in rows if row.get("repetition_index") == 0}
+
+
+def rows(folder):
+    """Two ranks measure what one measures, each half of it."""
+    files = {ranks: folder / f"{ranks}.json" for ranks in (1, 2)}
+    for ranks, file in files.items():
+        said, errors = run(ranks, *NET, "--batch=4", "--passes=3", f"--benchmark_out={file}")
+        wants(said.count("UserCounters...") == 1 and errors.count("after one pass to warm up") == 1, said, errors)
+    one, two = rows_of(files[1]), rows_of(files[2])
+    wants(set(one) == {"forward", "backward", "total", "inference"} and set(two) == set(one) - {"inference"}, one, two)
+    for part, row in two.items():
+        wants(row["name"] == f"net/alexnet/{part}/eigen/f32/nchw/batch:4/image:67/width_divisor:16/ranks:2", row)
+        wants(row["key"]["differs"]["ranks"] == "2" and row["rerun"].startswith("mpirun -n 2 lamina_bench run "), row)
+        seconds = 1e-3 * row["real_time"]
+        for rate in ("images_per_second", "flops_per_second"):
+            work, of_one = row[rate] * seconds, one[part][rate] * 1e-3 * one[part]["real_time"]
+            wants(abs(work / of_one - 1) < 0.01, part, rate, work, of_one)
+    table, _ = run(1, "describe", "alexnet", "--width_divisor=16", "--image=67", "--format=csv")
+    parameters = sum(int(line["parameters"]) for line in csv.DictReader(io.StringIO(table)) if line["op"])
+    for part in ("backward", "total"):
+        row = two[part]
+        wants(1 <= row["summed_bytes"] / (4 * parameters) < 1.1, row["summed_bytes"], parameters)
+        wants(row["summed_bytes_per_second"] > 0 and 0 <= row["hidden_share"] <= 1, row)
+    wants("summed_bytes" not in two["forward"] and "summed_bytes" not in one["total"], two, one)
+
+
+def refusals():
+    for words, pattern in (
+            ([*NET, "--batch=3"], "2 ranks do not share out a batch of 3 evenly"),
+            ([*NET, "--noise=3%"], "--noise is for one process"),
+            ([*NET, "--benchmark_min_time=1"], "--benchmark_min_time is for one process"),
+            ([*NET, "--cuda_graph"], "--cuda_graph is for one process"),
+            (["alexnet", "--backend=eigen,cuda-host"], "--backend with several names is for one process"),
+            (["--benchmark_filter=^layer/alexnet/"], "several ranks run rows net/"),
+            (["ledger", "alexnet"], "ledger is for one process, and mpirun started 2; run and train take several")):
+        said, errors = run(2, *words, status=2)
+        wants(re.search(pattern, errors) and not said, words, said, errors)
+    _, errors = run(2, *NET, "--batch=4", "--memory_limit=4KiB", status=1)  # no row: the others would wait
+    wants(re.search(r"rank \d of 2: .*bytes", errors), errors)
+
+
+def pids(mpiexec, ranks):
+    """Of the ranks, in their order, once all catch signals."""
+    while True:
+        time.sleep(0.05)
+        found = {}
+        for folder in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                status = (folder / "status").read_text()
+                rank = re.search(rb"OMPI_COMM_WORLD_RANK=(\d+)", (folder / "environ").read_bytes())
+                caught = int(re.search(r"SigCgt:\s*(\w+)", status)[1], 16) >> (signal.SIGTERM - 1) & 1
+                if rank and caught and re.search(rf"PPid:\s*{mpiexec}\n", status):
+                    found[int(rank[1])] = int(folder.name)
+            except (OSError, TypeError):
+                continue
+        if len(found) == ranks:
+            return [found[rank] for rank in range(ranks)]
+
+
+def interrupt(folder):
+    """Rank 0 alone gets the signal; all end after the same pass, and its rows are in the file."""
+    file = folder / "interrupted.json"
+    process = start(2, *NET, "--batch=2", "--passes=100000", f"--benchmark_out={file}")
+    rank0 = pids(process.pid, 2)[0]
+    time.sleep(3)
+    subprocess.run(["kill", "-TERM", str(rank0)], check=True)
+    begun = time.monotonic()
+    said, errors = process.communicate(timeout=30)
+    wants(process.returncode == 143 and time.monotonic() - begun < 10, process.returncode, said, errors)
+    wants("waited" not in errors and json.loads(file.read_text())["context"]["interrupted"], errors)
+
+
+with tempfile.TemporaryDirectory() as name:
+    rows(pathlib.Path(name))
+    refusals()
+    interrupt(pathlib.Path(name))
+print("rows of two ranks, refusals and an interrupt are as they should be")
