@@ -54,6 +54,7 @@ void OpenGroup::pass() {
   outcome_->algorithm = run_->algorithm();
   watch_->look();
   outcome_->conditions = watch_->conditions();
+  if (group_->ranks > 1) outcome_->conditions.others.reset();  // others are the other ranks, too
 }
 
 Runner::Runner(Session& session, std::vector<Row> rows, const RunOptions& options, Progress& progress)

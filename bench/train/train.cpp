@@ -119,22 +119,6 @@ PreparedFile prepared(const std::string& name, const TrainOptions& options, std:
   return {prepare_network(name, its), {}};
 }
 
-/// Why a file could not be written: the training goes on, the next epoch tries again, and what is left is an error.
-struct RetryingWriter {
-  std::string why{};
-
-  template <class Write>
-  void attempt(Write&& write) {
-    try {
-      write();
-      why.clear();
-    } catch (const FileError& error) {
-      if (why.empty()) fmt::print(stderr, "lamina_bench: {}; going on, and trying again\n", error.what());
-      why = error.what();
-    }
-  }
-};
-
 /// What every training has.
 struct Run {
   const TrainOptions& options;
@@ -142,14 +126,20 @@ struct Run {
   Backend& backend;
   Record& record;
   const Print& print;
-  RetryingWriter& checkpoint;
+  std::string& unwritten;  ///< why the last checkpoint could not be written; empty: it was
 };
 
-/// Trains until an interrupt comes. An epoch whose checkpoint cannot be written is complete.
+/// Trains until an interrupt comes. An epoch whose checkpoint cannot be written is complete; the next one tries again.
 void train_epochs(Trainer& trainer, std::size_t epochs, const Run& run) {
   for (std::size_t done = trainer.epochs().size(); done < epochs && interrupted() == 0;) {
-    run.checkpoint.attempt([&] { trainer.train(static_cast<int>(done) + 1); });
-    if (trainer.epochs().size() == done) throw FileError(run.checkpoint.why);
+    try {
+      trainer.train(static_cast<int>(done) + 1);
+      run.unwritten.clear();
+    } catch (const FileError& error) {
+      if (trainer.epochs().size() == done) throw;
+      if (run.unwritten.empty()) fmt::print(stderr, "lamina_bench: {}; going on, and trying again\n", error.what());
+      run.unwritten = error.what();
+    }
     done = trainer.epochs().size();
   }
 }
@@ -234,15 +224,15 @@ int train_as_rank(const TrainOptions& options, Communicator& ranks, const MakeBa
   Backends backends(settings, make);
   Backend& backend = backends.usable(options.backend);
   Record record(options, backends);
-  RetryingWriter checkpoint;
-  const Run run{options, ranks, backend, record, print, checkpoint};
+  std::string unwritten;
+  const Run run{options, ranks, backend, record, print, unwritten};
   std::vector<Trained> all;
   for (const std::string& name : options.names)
     for (int i = 0; i < options.seeds && interrupted() == 0; ++i)
       all.push_back(train_once(name, options.seed + static_cast<std::uint64_t>(i), run));
   if (all.size() > 1) print("\n" + trained_table(all).text());
   record.end();
-  if (!checkpoint.why.empty()) throw FileError(checkpoint.why);
+  if (!unwritten.empty()) throw FileError(unwritten);
   return interrupted() != 0 ? 128 + interrupted() : 0;
 }
 

@@ -106,6 +106,15 @@ class Sweeps(unittest.TestCase):
         self.assertEqual(drawn, {1: (100, 100, 1), 2: (160, 200, 0.8), 4: (200, 400, 0.5)})
         self.assertEqual(its["folded"][0]["rows"][0]["cells"][1]["note"], "4 threads are the fastest.")
 
+    def test_the_ideal_line_of_ranks_is_that_of_one_with_as_many_threads(self):
+        times = {"1": 160, "2": 100, "4": 80}
+        ranks = {count: {"ranks": count} if count != "1" else {} for count in times}
+        rows = [row for count, ms in times.items() for row in made.row(made.key(differs=ranks[count]), ms, EXACT)]
+        drawn = points(make("threads", document(rows, {"threads": "1"})))
+        self.assertEqual({one["ranks"]: (one["rate"], one["of_ideal"]) for one in drawn},
+                         {1: (100, 1), 2: (160, 0.8), 4: (200, 0.5)})
+        self.assertEqual({one["series"] for one in drawn}, {"Test CPU, Lamina eigen, 1 threads each"})
+
     def test_a_line_of_threads_is_of_one_machine_and_one_commit_in_files_of_their_own(self):
         commits = {"1": "0123456789", "2": "0123456789", "4": "fedcba9876", "8": "fedcba9876"}
         files = [document(made.network(), {"threads": count, "commit": its}) for count, its in commits.items()]

@@ -1,4 +1,4 @@
-"""Threads: images per second against their number, beside the ideal straight line."""
+"""Threads and ranks: images per second against their number, beside the ideal straight line."""
 
 import collections
 
@@ -6,57 +6,62 @@ from page import charts
 from page.parts import section
 from page.sections import batches
 
-LEAD = "Images per second against the number of threads; the dashed line is that of one thread, times their number."
+LEAD = "Images per second against the number of threads, or of ranks; the dashed line is that of one times the number."
 
 
 def make(model):
-    swept = series(model)
+    swept = {by: series(model, by) for by in ("threads", "ranks")}
     answers = batches.answers_of(model, {"best_threads": "Which number of threads is the fastest?"})
-    fill = "" if swept or answers[0]["rows"] else batches.FILL
-    return section("threads", "Threads", "Threads", LEAD, fill, folded=answers, folded_title=batches.ANSWERS,
-                   charts=[chart(swept)] if swept else [])
+    fill = "" if any(swept.values()) or answers[0]["rows"] else batches.FILL
+    return section("threads", "Threads and ranks", "Threads", LEAD, fill, folded=answers, folded_title=batches.ANSWERS,
+                   charts=[chart(by, its) for by, its in swept.items() if its])
 
 
-def threads_of(one):
-    """The threads of the row, or of its run; 0 where that is not known."""
-    text = one.differs.get("threads") or one.run.context.get("threads", "")
+def count_of(one, by):
+    """The number of the row, or of its run; 0 where that is not known."""
+    text = one.differs.get(by) or one.run.context.get(by, "1" if by == "ranks" else "")
     return int(text) if text.isdecimal() else 0
 
 
-def series(model):
-    """{(what, who): {threads: its row}} of those with several numbers. Runs of one machine with different threads are
+def machine(one, by):
+    who = " ".join([f"{one.machine}, {one.run.program(one.key['backend'])}", *one.settings("threads", by)])
+    return who if by == "threads" else f"{who}, {count_of(one, 'threads') or 'all'} threads each"
+
+
+def series(model, by):
+    """{(what, who): {number: its row}} of those with several numbers. Runs of one machine with different numbers are
     often different files; a line is of one commit."""
     rows = [one for one in model.rows_of("net")
-            if one.key["part"] in ("total", "inference") and one.run.is_ours and threads_of(one) and one.seconds]
-    machine = lambda one: " ".join([f"{one.machine}, {one.run.program(one.key['backend'])}", *one.settings("threads")])
+            if one.key["part"] in ("total", "inference") and one.run.is_ours and count_of(one, by) and one.seconds]
     commits = collections.defaultdict(set)
     for one in rows:
-        commits[machine(one)].add(one.run.commit)
+        commits[machine(one, by)].add(one.run.commit)
     found = collections.defaultdict(dict)
     for one in rows:
-        who = machine(one) + (f" ({one.run.commit or 'no commit'})" if len(commits[machine(one)]) > 1 else "")
-        found[f"{one.key['network']}, {one.key['part']}, batch {one.batch}", who][threads_of(one)] = one
+        who = machine(one, by)
+        who += f" ({one.run.commit or 'no commit'})" if len(commits[who]) > 1 else ""
+        found[f"{one.key['network']}, {one.key['part']}, batch {one.batch}", who][count_of(one, by)] = one
     return {key: dict(sorted(its.items())) for key, its in found.items() if len(its) > 1}
 
 
-def chart(swept):
+def chart(by, swept):
     points = []
     for (what, who), its in swept.items():
         first = its[min(its)]
         single = first.batch / first.median / min(its)
-        for threads, one in its.items():
+        for count, one in its.items():
             high, rate, low = (one.batch / end for end in (one.quartiles[0], one.median, one.quartiles[1]))
-            point = {"what": what, "series": who, "threads": threads, "rate": rate, "low": low, "high": high}
-            points.append(point | {"ideal": single * threads, "of_ideal": rate / (single * threads), "run": one.rerun})
-    axis = {"values": sorted({one["threads"] for one in points}), "format": "d"}
-    x = charts.number("threads", "threads", axis, zero=False, padding=12)
+            point = {"what": what, "series": who, by: count, "rate": rate, "low": low, "high": high}
+            points.append(point | {"ideal": single * count, "of_ideal": rate / (single * count), "run": one.rerun})
+    axis = {"values": sorted({one[by] for one in points}), "format": "d"}
+    x = charts.number(by, by, axis, zero=False, padding=12)
     y = charts.number("rate", "images/s", zero=True)
-    names, share = {"series": "machine", "threads": "threads"}, ("of the ideal", ".0%")
+    names, share = {"series": "machine", by: by}, ("of the ideal", ".0%")
     tip = charts.tips(names, rate="images/s", low="middle half from", high="to", of_ideal=share)
-    color = {"color": charts.name("series"), "opacity": charts.lit("threads_lit")}
+    color = {"color": charts.name("series"), "opacity": charts.lit(f"{by}_lit")}
     layers = [
         charts.layer(points, charts.LINE | {"strokeDash": [5, 4]}, x=x, y=charts.number("ideal"), **color),
-        *charts.ranged(points, "threads_lit", x, y, tip),
+        *charts.ranged(points, f"{by}_lit", x, y, tip),
     ]
     says = "Bars span the middle half of the passes."
-    return charts.chart("threads", "Images per second by threads", says, layers, ("Network", "what"))
+    return charts.chart(by, f"Images per second by {by}", says, layers, ("Network", "what"))
