@@ -67,6 +67,34 @@ class Networks(unittest.TestCase):
         self.assertEqual(sum(titan), 10)
 
 
+class Types(unittest.TestCase):
+    def table(self, *files):
+        its = make("types", *files)
+        return (its["tables"][0]["head"][4:], its["tables"][0]["rows"]) if its["tables"] else (its["fill"], [])
+
+    def test_a_pass_in_several_types_is_a_line_with_a_column_for_each(self):
+        types = (({}, 100), ({"type": "bf16"}, 50), ({"layout": "nhwc"}, 80))
+        rows = [row for of, ms in types for row in made.row(made.key(**of), ms, EXACT, grade="A")]
+        columns, lines = self.table(document(rows + made.row(made.key(batch=8), 1, EXACT)))  # which is in f32 alone
+        self.assertEqual(columns, ["f32", "f32 nhwc", "bf16"])
+        self.assertEqual(texts({"rows": lines}),
+                         [["resnet50", "total", "batch 16", "Test CPU, Lamina eigen", "100", "80.0", "50.0"]])
+        self.assertEqual([one.get("note") for one in lines[0]["cells"][4:]], [None, "0.80", "0.50"])
+
+    def test_variants_that_took_turns_have_their_types_in_their_names(self):
+        names = {"eigen": 100, "eigen:bf16": 60, "torch@nhwc": 150, "torch:bf16+compiled@nhwc": 90, "torch": 200}
+        variants = [{"variant": name, "engine": "torch" if "torch" in name else "lamina", "context": {"torch": "2.15"}}
+                    for name in names]
+        rows = made.race({name: [ms] for name, ms in names.items()})
+        columns, lines = self.table(document(rows, {"variants": variants}))
+        self.assertEqual(columns, ["f32", "f32 nhwc", "bf16"])
+        self.assertEqual([line[3:] for line in texts({"rows": lines})],
+                         [["Test CPU, Lamina eigen", "100", "", "60.0"], ["Test CPU, PyTorch 2.15", "200", "150", ""]])
+
+    def test_files_of_one_type_have_a_command_in_place_of_the_table(self):
+        self.assertRegex(self.table(document(made.network()))[0], "^lamina_bench .*--dtype=f32,bf16")
+
+
 class Sweeps(unittest.TestCase):
     def section(self, **lists):
         times = ((1, 10), (2, 16), (4, 24), (8, 47))
