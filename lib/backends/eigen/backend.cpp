@@ -57,10 +57,10 @@ const InstructionSet& set_of(const BackendOptions& options, MeasuredChoices& cho
 
 std::int64_t EigenHalves::chunk_elements() const { return context_.pool.threads() * (std::int64_t{1} << 20); }
 
-bool EigenHalves::takes_halves(const Spec& spec) const { return holds<BatchNorm>(spec.op); }
+bool EigenHalves::takes_halves(const Spec& spec) const { return holds<BatchNorm>(spec.op) || holds<MaxPool>(spec.op); }
 
 Lowered EigenHalves::lower(const Spec& spec, const Choice& choice) {
-  return context_.set.lower(in_f32(spec), choice, context_);
+  return context_.set.lower(holds<MaxPool>(spec.op) ? spec : in_f32(spec), choice, context_);
 }
 
 EigenBackend::EigenBackend(const BackendOptions& options)

@@ -1,6 +1,7 @@
 #pragma once
 // Elements of a tensor for a kernel that computes in T: they are of T, or, where T is float, halves.
 
+#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
@@ -32,6 +33,20 @@ const T* load(const Tensor& tensor, std::int64_t at, std::int64_t count, Room<T>
   const T* const from = tensor.as<const T>() + at;
   if (ahead) prefetch_ahead(from, count);
   return from;
+}
+
+/// Copies elements of a tensor, from `at` on, to numbers of T, or back; halves are widened, or rounded.
+template <class T>
+void take_numbers(T* to, const Tensor& from, std::int64_t at, std::int64_t count) {
+  if constexpr (std::is_same_v<T, float>)
+    if (is_half(from.dtype)) return widen(to, from.as<const std::uint16_t>() + at, count, from.dtype);
+  std::copy_n(from.as<const T>() + at, count, to);
+}
+template <class T>
+void put_numbers(const Tensor& to, std::int64_t at, const T* from, std::int64_t count) {
+  if constexpr (std::is_same_v<T, float>)
+    if (is_half(to.dtype)) return narrow(to.as<std::uint16_t>() + at, from, count, to.dtype);
+  std::copy_n(from, count, to.as<T>() + at);
 }
 
 /// Whether a tensor is large enough for non-temporal stores.

@@ -1,9 +1,11 @@
 // The largest cell of each window. Each input row is reduced along its columns once and kept for all windows that hold
-// it; windows then reduce those along the rows. In training the first maximum's place in its window is saved.
+// it; windows then reduce those along the rows. In training the first maximum's place in its window is saved. Halves
+// are widened, and rounded, plane by plane.
 
 #include <limits>
 #include <utility>
 
+#include "lib/backends/eigen/half/elements.h"
 #include "lib/backends/eigen/runtime/elements.h"
 #include "lib/support/rounding.h"
 #include "window.h"
@@ -210,18 +212,37 @@ void backward_plane(const Windows& g, const std::int64_t* steps, const T* dy, co
   }
 }
 
+/// Planes of halves that a thread widens, of x or its gradient and of y or its gradient, at the end of its workspace.
+template <class T>
+struct WidePlanes {
+  T *x, *y;
+
+  static std::size_t bytes(const Windows& g, DType dtype) {
+    return is_half(dtype) ? static_cast<std::size_t>(g.H * g.W + g.P * g.Q) * sizeof(T) : 0;
+  }
+  WidePlanes(void* first, int part, const Windows& g)
+      : x(static_cast<T*>(first) + part * (g.H * g.W + g.P * g.Q)), y(x + g.H * g.W) {}
+};
+
 template <class T, class Winner, bool Places>
 void forward(Pool& pool, const Args& args, const Windows& g) {
+  const bool widens = is_half(args.y.dtype);
   const Shape& shape = args.y.shape;
   const std::int64_t planes = std::int64_t{shape.n} * shape.c;
   pool.run([&](int part) {
     const Rows<T> rows(args.workspace, part, g);
+    void* const after =
+        static_cast<char*>(args.workspace) + static_cast<std::size_t>(pool.threads()) * Rows<T>::bytes(g);
+    const WidePlanes<T> wide(after, part, g);
     const std::int64_t last = planes * (part + 1) / pool.threads();
     for (std::int64_t i = planes * part / pool.threads(); i < last; ++i) {
       const std::int64_t n = i / shape.c, c = i % shape.c;
       Winner* winners = Places ? static_cast<Winner*>(args.saved) + i * g.P * g.Q : nullptr;
-      forward_plane<T, Winner, Places>(g, image<const T>(args.x[0], n) + c * g.H * g.W,
-                                       image<T>(args.y, n) + c * g.P * g.Q, winners, rows);
+      const std::int64_t x_at = n * args.x[0].pitch + c * g.H * g.W, y_at = n * args.y.pitch + c * g.P * g.Q;
+      if (widens) take_numbers(wide.x, args.x[0], x_at, g.H * g.W);
+      forward_plane<T, Winner, Places>(g, widens ? wide.x : args.x[0].as<const T>() + x_at,
+                                       widens ? wide.y : args.y.as<T>() + y_at, winners, rows);
+      if (widens) put_numbers(args.y, y_at, wide.y, g.P * g.Q);
     }
   });
 }
@@ -232,17 +253,28 @@ void backward(Pool& pool, const Args& args, const Windows& g, bool adds) {
   const Shape& shape = args.dy.shape;
   auto* const steps = static_cast<std::int64_t*>(args.workspace);
   for (std::int64_t i = 0; i < g.R * g.S; ++i) steps[i] = i / g.S * g.W + i % g.S;
-  split_planes(pool, shape, [&](std::int64_t n, std::int64_t c) {
-    T* dx = image<T>(args.dx[0], n) + c * g.H * g.W;
-    if (!adds) std::fill_n(dx, g.H * g.W, T(0));
-    backward_plane(g, steps, image<const T>(args.dy, n) + c * g.P * g.Q,
-                   static_cast<const Winner*>(args.saved) + (n * shape.c + c) * g.P * g.Q, dx);
+  const bool widens = is_half(args.dy.dtype);
+  pool.split_parts(std::int64_t{shape.n} * shape.c, 1, [&](int part, std::int64_t from, std::int64_t to) {
+    const WidePlanes<T> wide(steps + g.R * g.S, part, g);
+    for (std::int64_t i = from; i < to; ++i) {
+      const std::int64_t n = i / shape.c, c = i % shape.c;
+      const std::int64_t dx_at = n * args.dx[0].pitch + c * g.H * g.W, dy_at = n * args.dy.pitch + c * g.P * g.Q;
+      T* const dx = widens ? wide.x : args.dx[0].as<T>() + dx_at;
+      if (widens) take_numbers(wide.y, args.dy, dy_at, g.P * g.Q);
+      if (widens && adds) take_numbers(wide.x, args.dx[0], dx_at, g.H * g.W);
+      if (!adds) std::fill_n(dx, g.H * g.W, T(0));
+      backward_plane(g, steps, widens ? wide.y : args.dy.as<const T>() + dy_at,
+                     static_cast<const Winner*>(args.saved) + i * g.P * g.Q, dx);
+      if (widens) put_numbers(args.dx[0], dx_at, wide.x, g.H * g.W);
+    }
   });
 }
 
 template <class T, class Winner>
 void emit_steps(Lowered& unit, const Spec& spec, const Windows& g, Pool& pool) {
-  const std::size_t workspace = Rows<T>::bytes(g) * static_cast<std::size_t>(pool.threads());
+  const auto threads = static_cast<std::size_t>(pool.threads());
+  const std::size_t wide = WidePlanes<T>::bytes(g, spec.y.dtype) * threads;
+  const std::size_t workspace = Rows<T>::bytes(g) * threads + wide;
   const auto without_places = [&pool, g](const Args& args) { forward<T, Winner, false>(pool, args, g); };
   if (spec.mode == Mode::inference) {
     unit.steps.push_back(step({Pass::forward}, "direct", without_places, workspace));
@@ -255,7 +287,7 @@ void emit_steps(Lowered& unit, const Spec& spec, const Windows& g, Pool& pool) {
   unit.steps.push_back(step(
       {Pass::backward_data}, "direct",
       [&pool, g, adds = adds_dx(spec, 0)](const Args& args) { backward<T, Winner>(pool, args, g, adds); },
-      static_cast<std::size_t>(g.R * g.S) * sizeof(std::int64_t)));
+      static_cast<std::size_t>(g.R * g.S) * sizeof(std::int64_t) + wide));
 }
 
 }  // namespace
@@ -264,7 +296,7 @@ Lowered lower(const MaxPool& op, const Spec& spec, const Choice&, const Context&
   Lowered unit = empty_unit(spec);
   unit.recompute_reads_x[0] = true;
   const Windows windows(op, spec.x[0].shape, spec.y.shape);
-  with_type(spec.y.dtype, [&]<class T>() {
+  with_type(is_half(spec.y.dtype) ? DType::f32 : spec.y.dtype, [&]<class T>() {
     if (windows.R * windows.S <= 255) {
       emit_steps<T, std::uint8_t>(unit, spec, windows, context.pool);
     } else {
