@@ -57,10 +57,12 @@ void make_pairs(float* to, const From* from, const Along& along, const std::uint
   const std::int64_t length = neighbours ? along.pairs() : along.inner, rows = along.outer * along.groups * pairs;
   const std::int64_t blocks = divide_up(length, run_elements);
   pool.split(rows * blocks, 1, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t i = first; i < last; ++i) {
+    for (std::int64_t i = first, together = 1; i < last; i += together) {
       const std::int64_t row = i / blocks, start = i % blocks * run_elements;
       const std::int64_t count = std::min(run_elements, length - start);
       const std::int64_t group = row / pairs, e = row % pairs * 2;
+      const bool one_step = !neighbours && blocks == 1 && (mask == nullptr || along.stride == like.stride);
+      together = one_step ? std::clamp<std::int64_t>((along.extent - e) / 2, 1, last - i) : 1;  // short rows
       const auto place = [&](const auto* data, const Along& in, std::int64_t second) {
         return data == nullptr ? nullptr : data + in.at(group, e + second) + start * step;
       };
@@ -69,7 +71,9 @@ void make_pairs(float* to, const From* from, const Along& along, const std::uint
                               .second = nullptr,
                               .second_count = std::clamp<std::int64_t>(have_second, 0, count),
                               .step = step,
-                              .first_mask = place(mask, like, 0)};
+                              .first_mask = place(mask, like, 0),
+                              .rows = together,
+                              .row_step = 2 * along.stride};
       if (source.second_count > 0) {
         source.second = place(from, along, 1);
         source.second_mask = place(mask, like, 1);

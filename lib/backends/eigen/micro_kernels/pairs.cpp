@@ -87,14 +87,21 @@ std::uint32_t number(const From* from, const std::uint16_t* mask, std::int64_t i
 
 template <bool Masked, class From>
 void pair_run(float* to, const PairSource<From>& source, std::int64_t step, std::int64_t count) {
-  const PairSource<From> s = source;
+  PairSource<From> s = source;
+  for (std::int64_t row = 0; row < s.rows; ++row, to += count) {
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < s.second_count; ++i)
-    to[i] = std::bit_cast<float>(number<Masked>(s.first, s.first_mask, i * step) |
-                                 number<Masked>(s.second, s.second_mask, i * step) << 16);
+    for (std::int64_t i = 0; i < s.second_count; ++i)
+      to[i] = std::bit_cast<float>(number<Masked>(s.first, s.first_mask, i * step) |
+                                   number<Masked>(s.second, s.second_mask, i * step) << 16);
 #pragma GCC ivdep
-  for (std::int64_t i = s.second_count; i < count; ++i)
-    to[i] = std::bit_cast<float>(number<Masked>(s.first, s.first_mask, i * step));
+    for (std::int64_t i = s.second_count; i < count; ++i)
+      to[i] = std::bit_cast<float>(number<Masked>(s.first, s.first_mask, i * step));
+    s.first += s.row_step;
+    s.second += s.row_step;
+    if (!Masked) continue;
+    s.first_mask += s.row_step;
+    s.second_mask += s.row_step;
+  }
 }
 
 /// A compiler makes vectors of those loops alone whose step it knows.

@@ -12,7 +12,8 @@
 namespace lamina::eigen {
 
 /// Where the numbers of pairs are: those of pair i at first[i * step] and second[i * step]. From pair `second_count` on
-/// the second is 0. So is each at which its mask, if there is one, is not above 0.
+/// the second is 0. So is each at which its mask, if there is one, is not above 0. That for each of `rows` rows of
+/// pairs, which are dense in what is written.
 template <class From>
 struct PairSource {
   const From* first;
@@ -21,6 +22,7 @@ struct PairSource {
   std::int64_t step;
   const std::uint16_t* first_mask = nullptr;  ///< of bf16, in steps too
   const std::uint16_t* second_mask = nullptr;
+  std::int64_t rows = 1, row_step = 0;  ///< elements from row to row, of numbers and masks
 };
 
 /// What products of pairs have of their own. Everything else is as in the MicroKernels of the instruction set.
@@ -29,6 +31,7 @@ struct PairKernels {
   /// the nearest, ties to even. Denormal numbers count as 0, and results that would be denormal are 0.
   void (*tile[2][MicroKernels<float>::max_vectors])(const Tile<float>&);
   void (*non_temporal_tile[2][MicroKernels<float>::max_vectors])(const Tile<float>&);
+  /// `count` pairs of each row.
   void (*pair)(float* to, const PairSource<std::uint16_t>&, std::int64_t count);
   void (*pair_rounded)(float* to, const PairSource<float>&, std::int64_t count);  ///< of f32, rounded to bf16
   /// sums[i] += from[i], but for those at which the mask, if there is one, is not above 0.
