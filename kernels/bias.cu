@@ -3,8 +3,8 @@
 // And db[k] = sum over n,p,q of dy, in double: a block for a slice of a channel (channel_sums.h), then, if a
 // channel has several slices, a warp for a channel. Per element: one read of dy, and of y if it masks dy.
 //
-// Of rows of channels a block sums a slice of the rows, for as many channels as a warp has lanes: a warp reads a row.
-// A thread adds the bias of a pack of channels, which it reads once, to that pack of many rows.
+// Where rows have channels, a block sums a slice of the rows, for as many channels as a warp has lanes: a warp reads a
+// row. A thread reads the bias of a pack of channels once, and adds it to that pack of many rows.
 
 #include "bias.h"
 

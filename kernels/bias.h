@@ -19,7 +19,7 @@ void bias_gradient(Stream, const Masked<T>& dy, Computed<T>* db, bool adds, void
 /// For channels of `count` values.
 std::size_t bias_gradient_bytes(int channels, std::int64_t count);
 
-// The same for images of one pixel, as nhwc has them, whose channels are read together; of halves only.
+// The same for halves of images of one pixel, as nhwc has them, whose channels are read together. The bias is not null.
 template <class T>
 void add_bias_to_rows(Stream, const float* bias, View<T> y, bool relu);
 template <class T>

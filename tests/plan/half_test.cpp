@@ -242,7 +242,7 @@ TEST_CASE("plans of random graphs in half precision have the same bits whatever 
     }
 }
 
-TEST_CASE("plans in half precision have the same bits in nhwc, where the same kernels compute on copies in nchw") {
+TEST_CASE("plans on kernels of cuda have the same bits in nhwc, in f32 and in half precision") {
   if (!backend().name().starts_with("cuda")) return;  // eigen refuses nhwc, and a library has other kernels for it
   Graph maps("maps");
   Value x = relu(conv(maps.input({3, 4, 9, 10}), "conv", {.channels = 6, .kernel = 3, .pad = 1}));
@@ -252,8 +252,12 @@ TEST_CASE("plans in half precision have the same bits in nhwc, where the same ke
   x = dropout(lrn(batch_norm(x, "bn"), "lrn"), "drop");
   fully_connected(global_average_pool(hard_sigmoid(x)), "fc", {.outputs = 3});
   const Graph deep = residual();
-  for (const Graph& graph : {std::cref(maps), std::cref(deep)})
-    for (const DType dtype : half_types()) {
+  Graph losses("losses");  // a value of f32 of its own
+  const Value labels = losses.input({2, 1, 1, 1}, "labels");
+  const Value scores = fully_connected(losses.input({2, 2, 3, 1}, "x"), "fc", {.outputs = 5});
+  add(softmax_cross_entropy(scores, labels, "one"), softmax_cross_entropy(relu(scores), labels, "other"), "sum");
+  for (const Graph& graph : {std::cref(maps), std::cref(deep), std::cref(losses)})
+    for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
       INFO(graph.name() << " in " << to_string(dtype));
       Options options = in(dtype, 5);
       Plan planes(graph, backend(), options);
@@ -262,7 +266,9 @@ TEST_CASE("plans in half precision have the same bits in nhwc, where the same ke
       Device& device = backend().device();
       for (const std::string& name : planes.parameter_names())
         write(device, pixels.parameter(name), read(device, planes.parameter(name)));
-      write(device, pixels.input(), read(device, planes.input()));
+      for (const Node& node : graph.nodes())
+        if (std::holds_alternative<Input>(node.op))
+          write(device, pixels.input(node.name), read(device, planes.input(node.name)));
       write(device, pixels.output_gradient(), read(device, planes.output_gradient()));
       const Outcome got = run(pixels), want = run(planes);
       CHECK(got.output == want.output);

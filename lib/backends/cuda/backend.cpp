@@ -25,12 +25,12 @@ void check_spec(const Spec& spec, const Choice& choice) {
   check_enumerators(spec, choice);
   check_types(self, spec, Halves::taken);
   check_strict(self, choice);
-  has_halves(spec) ? check_one_layout(self, spec) : check_nchw(self, spec);
+  if (spec.y.dtype == DType::f64)
+    check_nchw(self, spec);
+  else
+    check_one_layout(self, spec);
   check_tail(self, spec, usual_join);
 }
-
-/// Ops of kernels that take elements in any order, without gaps.
-bool is_pointwise(const Op& op) { return holds<Add>(op) || holds<HardSigmoid>(op) || gpu_op_takes_halves(op); }
 
 bool has_algorithms(const Op& op) { return holds<Conv>(op) || holds<FullyConnected>(op) || holds<Lstm>(op); }
 
@@ -56,7 +56,7 @@ class CudaHalves final : public HalfUnits {
     return gpu_op_takes_halves(spec.op) ||
            holds_any<MaxPool, AveragePool, GlobalAveragePool, BatchNorm, Lrn, Dropout, Concat, Slice>(spec.op);
   }
-  bool takes_nhwc(const Spec& spec) const override { return is_pointwise(spec.op); }
+  bool takes_nhwc(const Spec& spec) const override { return takes_any_order(spec.op); }
   Lowered lower(const Spec& spec, const Choice& choice) override { return lower_in_one_type(spec, choice, machine_); }
   void convert(const Tensor& to, const Tensor& from) override { LAMINA_CUDA_SPACE::convert(to, from, false, on_); }
 
@@ -73,7 +73,9 @@ class CudaBackend final : public Backend {
   std::string available() const override { return machine_.unavailable(); }
   std::string describe() override { return machine_.describe(); }
   Device& device() override { return machine_.device(); }
-  bool takes_pitch(const Spec& spec) const override { return spec.y.layout == Layout::nchw || !is_pointwise(spec.op); }
+  bool takes_pitch(const Spec& spec) const override {
+    return spec.y.layout == Layout::nchw || !takes_any_order(spec.op);
+  }
 
   std::vector<std::string> algorithms(const Spec& spec, Pass pass) const override {
     if (const auto* conv = std::get_if<Conv>(&spec.op)) return conv_algorithms(*conv, in_nchw(in_f32(spec)), pass);
@@ -90,8 +92,8 @@ class CudaBackend final : public Backend {
 
   Lowered lower(const Spec& spec, const Choice& choice) override {
     check_spec(spec, choice);
-    Lowered lowered =
-        has_halves(spec) ? lower_halves(spec, choice, halves_) : lower_in_one_type(spec, choice, machine_);
+    const bool copies = has_halves(spec) || spec.y.layout == Layout::nhwc;
+    Lowered lowered = copies ? lower_halves(spec, choice, halves_) : lower_in_one_type(spec, choice, machine_);
     if (!has_algorithms(spec.op)) check_direct(self, spec, choice, lowered);
     return lowered;
   }

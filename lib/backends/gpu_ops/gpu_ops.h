@@ -105,6 +105,11 @@ Lowered lower(const SoftmaxCrossEntropy&, const Spec&, const Launcher&);
 Lowered lower(const SigmoidCrossEntropy&, const Spec&, const Launcher&);
 Lowered lower(const Embedding&, const Spec&, const Launcher&);
 
+/// Ops of kernels that take elements(): in nhwc as in nchw, without gaps.
+inline bool takes_any_order(const Op& op) {
+  return holds_any<Relu, Sigmoid, Tanh, Clip, HardSigmoid, HardSwish, Silu, Add>(op);
+}
+
 /// Whether kernels of this op, one of those above, read and write halves themselves.
 inline bool gpu_op_takes_halves(const Op& op) { return holds_any<Relu, Sigmoid, Tanh, Clip, HardSwish, Silu>(op); }
 

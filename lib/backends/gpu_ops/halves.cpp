@@ -8,6 +8,7 @@
 #include "kernels/bias.h"
 #include "kernels/moves/copy.h"
 #include "kernels/moves/transpose.h"
+#include "lib/backends/half/half.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
@@ -30,6 +31,12 @@ void with_half(DType dtype, Function&& function) {
 
 bool is_rows(const Shape& shape, Layout layout) { return layout == Layout::nhwc || shape.plane() == 1; }
 
+/// All of a dense tensor as one image.
+template <class T>
+View<T> row(const Tensor& tensor) {
+  return {tensor.as<T>(), 1, tensor.shape.n, tensor.shape.h, tensor.shape.w, tensor.shape.count()};
+}
+
 /// Rows are channels in nchw, and pixels in nhwc.
 template <class T>
 Matrices<T> matrices(const Tensor& tensor) {
@@ -41,9 +48,12 @@ Matrices<T> matrices(const Tensor& tensor) {
 
 template <class From, class To>
 void convert(Stream stream, const Tensor& to, const Tensor& from, bool adds) {
-  if (to.layout != from.layout && to.shape.plane() > 1)
-    return transpose(stream, matrices<const From>(from), matrices<To>(to));
-  copy(stream, rows<const From>(from), rows<To>(to), adds);
+  if (to.layout == from.layout || to.shape.plane() == 1)
+    return copy(stream, rows<const From>(from), rows<To>(to), adds);
+  if (adds) throw LaunchError("a copy between layouts cannot add");
+  if (!is_permuted(to.shape) && to.dense() && from.dense())
+    return copy(stream, row<const From>(from), row<To>(to), false);
+  transpose(stream, matrices<const From>(from), matrices<To>(to));
 }
 
 }  // namespace

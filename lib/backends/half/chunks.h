@@ -1,6 +1,7 @@
 #pragma once
 // How a unit with halves is computed: in chunks of images, so that what is converted of a chunk stays in cache.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <variant>
@@ -19,8 +20,11 @@ struct Chunks {
   Chunks(const Spec& spec, bool copies, const HalfUnits& units, int grain = 1) : extent(spec.y.shape.n) {
     if (!copies || std::visit(NeedsAllImages{}, spec.op)) return;
     std::int64_t elements = 0;
-    for (const TensorSpec& x : spec.x) elements += is_half(x.dtype) ? x.shape.count() : 0;
-    elements += is_half(spec.y.dtype) ? spec.y.shape.count() : 0;
+    const auto add = [&](const TensorSpec& value) {
+      if (is_half(value.dtype) || value.layout == Layout::nhwc) elements += value.shape.count();
+    };
+    std::for_each(spec.x.begin(), spec.x.end(), add);
+    add(spec.y);
     const int all = extent, least = all % grain == 0 ? grain : 1;
     const auto divides = [&] { return all % extent == 0 && extent % least == 0; };
     while (extent > least && (!divides() || elements / all * extent > units.chunk_elements())) --extent;

@@ -1,5 +1,6 @@
 #pragma once
-// Units whose values are of half precision, on a backend whose kernels compute in f32.
+// Units whose values are of half precision, on a backend whose kernels compute in f32; and units in nhwc on one whose
+// kernels take nchw.
 
 #include <cstdint>
 #include <string_view>
@@ -22,9 +23,9 @@ class HalfUnits {
   /// Lowers a unit of f32, or one that takes halves, in a layout that it takes. Error bounds are those of its
   /// arithmetic in f32.
   virtual Lowered lower(const Spec&, const Choice&) = 0;
-  /// Copies a tensor of halves to one of f32, or one of f32 to halves, on the device's queue. They have one shape and
-  /// any pitches. Rounds to the nearest, ties to even; infinities and NaNs are kept. Where a unit is not taken in nhwc,
-  /// also between layouts, and then between tensors of one type.
+  /// Copies between tensors of one shape and any pitches, on the device's queue: halves to f32, f32 to halves. Rounds
+  /// to the nearest, ties to even; infinities and NaNs are kept. Where units are not taken in nhwc, the layouts may
+  /// differ and the types may be one, a half or f32.
   virtual void convert(const Tensor& to, const Tensor& from) = 0;
 };
 
@@ -34,7 +35,7 @@ bool has_halves(const Spec&);
 /// Whether all values of the unit have one type.
 bool has_one_type(const Spec&);
 
-/// The half type of the unit's values. It has some.
+/// The half type of the unit's values. It has some; else the type of y.
 DType half_type(const Spec&);
 
 /// The unit as it is computed: its values dense, and in f32.
@@ -43,7 +44,10 @@ Spec in_f32(Spec);
 /// The unit on dense tensors of nchw.
 Spec in_nchw(Spec);
 
-/// Lowers a unit with halves (lower_halves.cpp says how).
+/// Whether dense memory of nhwc has another order than that of nchw.
+bool is_permuted(const Shape&);
+
+/// Lowers a unit with halves, or one of f32 in nhwc (lower_halves.cpp says how).
 Lowered lower_halves(const Spec&, const Choice&, HalfUnits&);
 
 }  // namespace lamina

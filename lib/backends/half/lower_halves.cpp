@@ -1,4 +1,5 @@
-// A unit whose values are of half precision runs the kernels of f32. Around each kernel what it reads is widened into
+// A unit whose values are of half precision, or in a layout that the backend's kernels do not take, runs these kernels
+// on copies. A unit with halves runs the kernels of f32. Around each kernel what it reads is widened into
 // workspace, and what it wrote there is rounded to the nearest half: one rounding for each value and each gradient,
 // whatever the unit holds. Parameters, their gradients, state, labels, ids and losses are of f32 and are not copied.
 //
@@ -6,7 +7,8 @@
 // Ops whose result needs all images are one chunk. Kernels that read and write halves themselves (takes_halves) run as
 // they are.
 //
-// What a backend does not take in nhwc is copied to nchw in the same way, parameters too where their order differs.
+// What a backend does not take in nhwc is copied to nchw in the same way, also in f32, and parameters where their order
+// differs.
 
 #include <algorithm>
 #include <cmath>
@@ -33,23 +35,22 @@ std::size_t copy_bytes(const Shape& shape, DType dtype) {
   return aligned(static_cast<std::size_t>(shape.count()) * size_of(dtype));
 }
 
-/// Whether dense memory of nhwc has another order than that of nchw.
-bool is_permuted(const Shape& shape, Layout layout) {
-  return layout == Layout::nhwc && shape.c > 1 && shape.plane() > 1;
-}
-
-/// How the kernels of a backend take a unit with halves.
+/// How the kernels of a backend take a unit.
 struct Form {
-  bool halves = false;  ///< they read and write halves
-  bool nchw = false;    ///< they compute on nchw what is nhwc
-  /// A fully connected op takes pixels and weights in any order that is the same in both.
+  bool types = false;  ///< its types as they are; else in f32
+  bool nchw = false;   ///< in nchw what is nhwc
+  /// x and w keep the order of nhwc. A fully connected op may do so, since both have it.
   bool keeps_order = false;
 
-  bool copies() const { return !halves || nchw; }
-  DType type(DType dtype) const { return is_half(dtype) && !halves ? DType::f32 : dtype; }
-  bool permutes(const Shape& shape, Layout layout) const { return nchw && !keeps_order && is_permuted(shape, layout); }
+  bool copies() const { return !types || nchw; }
+  DType type(DType dtype) const { return is_half(dtype) && !types ? DType::f32 : dtype; }
+  bool copies(const TensorSpec& tensor, std::int64_t pitch) const {
+    const Tensor like{nullptr, tensor.shape, tensor.dtype, tensor.layout, pitch};
+    return (is_half(tensor.dtype) && copies()) ||
+           (nchw && (!like.dense() || (!keeps_order && is_permuted(tensor.shape))));
+  }
   Spec of(Spec spec) const {
-    if (!halves) spec = in_f32(std::move(spec));
+    if (!types) spec = in_f32(std::move(spec));
     return nchw ? in_nchw(std::move(spec)) : spec;
   }
 };
@@ -67,31 +68,37 @@ bool makes_y_again(const Op& op, DType values) {
 /// What a kernel reads and writes of a unit's values and gradients.
 struct Traffic {
   std::vector<bool> reads_x, reads_dx, writes_dx;
+  std::size_t reads_w = 0;  ///< the first so many
   bool reads_y = false, writes_y = false, makes_y = false, reads_dy = false;
   int y_in_x = -1, dx_in_dy = -1;  ///< the widened tensors that may be one
 
-  Traffic(const Spec& spec, const Lowered& lowered, const Lowered::Step& step)
+  Traffic(const Spec& spec, const Lowered& lowered, const Lowered::Step& step, const Form& form)
       : reads_x(spec.x.size()), reads_dx(spec.x.size()), writes_dx(spec.x.size()) {
-    const auto in_place = [&](const std::vector<bool>& allowed, std::size_t i) {
-      return allowed[i] && spec.x[i].dtype == spec.y.dtype && spec.x[i].shape == spec.y.shape;
+    // A kernel works in place on a copy of x or dy, and never on the tensor itself.
+    const auto in_place = [&](const std::vector<bool>& allowed, std::size_t i, std::int64_t pitch) {
+      return allowed[i] && spec.x[i].dtype == spec.y.dtype && spec.x[i].shape == spec.y.shape &&
+             form.copies(spec.x[i], pitch);
     };
     if (step.covers(Pass::forward) || step.covers(Pass::recompute)) {
       reads_x.assign(spec.x.size(), true);
       writes_y = true;
       for (std::size_t i = spec.x.size(); i-- > 0;)
-        if (in_place(lowered.y_may_alias_x, i)) y_in_x = static_cast<int>(i);
+        if (in_place(lowered.y_may_alias_x, i, spec.x[i].pitch)) y_in_x = static_cast<int>(i);
     }
+    for (const Pass pass : step.passes)
+      reads_w = std::max(
+          reads_w, pass == Pass::prepare ? spec.w.size() : static_cast<std::size_t>(op_reads(spec.op, pass).params));
     const bool params = step.covers(Pass::backward_params), data = step.covers(Pass::backward_data);
     if (!params && !data) return;
     reads_dy = true;
-    makes_y = makes_y_again(spec.op, spec.y.dtype);
+    makes_y = has_halves(spec) && makes_y_again(spec.op, spec.y.dtype);
     reads_y = lowered.backward_reads_y && !makes_y;
     const bool reads_inputs = params || op_reads(spec.op, Pass::backward_data).x != OpReads::Inputs::none;
     for (std::size_t i = 0; i < spec.x.size(); ++i) {
       reads_x[i] = makes_y || (reads_inputs && lowered.backward_reads_x[i]);
       writes_dx[i] = data && spec.wants_dx[i];
       reads_dx[i] = writes_dx[i] && adds_dx(spec, i);
-      if (writes_dx[i] && in_place(lowered.dx_may_alias_dy, i)) dx_in_dy = static_cast<int>(i);
+      if (writes_dx[i] && in_place(lowered.dx_may_alias_dy, i, spec.y.gradient_pitch)) dx_in_dy = static_cast<int>(i);
     }
     // A kernel that adds to a gradient still needs dy then: it may be that of the same value, given twice.
     if (std::find(reads_dx.begin(), reads_dx.end(), true) != reads_dx.end()) dx_in_dy = -1;
@@ -109,7 +116,7 @@ class HalfKernel final : public Kernel {
         first_(first.kernel),
         later_(later.kernel),
         forward_(find_step(part, Pass::forward)->kernel),
-        traffic_(spec, part, first),
+        traffic_(spec, part, first, form),
         chunks_(chunks),
         form_(form),
         runs_(first.covers(Pass::prepare) ? 1 : chunks.count),
@@ -119,17 +126,20 @@ class HalfKernel final : public Kernel {
         scratch_bytes_(part.scratch_bytes),
         kernel_bytes_(aligned(std::max(first_->workspace_bytes(), later_->workspace_bytes()))),
         bytes_(kernel_bytes_) {
-    const auto count = [&](const TensorSpec& tensor, bool wanted) {
-      if (wanted && copied(tensor)) bytes_ += copy_bytes(chunks.shape(tensor.shape), form.type(tensor.dtype));
+    const auto count = [&](const TensorSpec& tensor, std::int64_t pitch, bool wanted) {
+      if (wanted && form.copies(tensor, pitch))
+        bytes_ += copy_bytes(chunks.shape(tensor.shape), form.type(tensor.dtype));
     };
     for (std::size_t i = 0; i < spec.x.size(); ++i) {
-      count(spec.x[i], traffic_.reads_x[i]);
-      count(spec.x[i], traffic_.writes_dx[i] && traffic_.dx_in_dy != static_cast<int>(i));
+      count(spec.x[i], spec.x[i].pitch, traffic_.reads_x[i]);
+      count(spec.x[i], spec.x[i].gradient_pitch, traffic_.writes_dx[i] && traffic_.dx_in_dy != static_cast<int>(i));
     }
-    count(spec.y, traffic_.reads_y || traffic_.makes_y || (traffic_.writes_y && traffic_.y_in_x < 0));
-    count(spec.y, traffic_.reads_dy);
-    for (const TensorSpec& w : spec.w)
-      if (form.permutes(w.shape, w.layout)) bytes_ += (writes_dw_ ? 2 : 1) * copy_bytes(w.shape, w.dtype);
+    count(spec.y, spec.y.pitch, traffic_.reads_y || traffic_.makes_y || (traffic_.writes_y && traffic_.y_in_x < 0));
+    count(spec.y, spec.y.gradient_pitch, traffic_.reads_dy);
+    for (std::size_t i = 0; i < spec.w.size(); ++i)
+      if (form.copies(spec.w[i], spec.w[i].pitch))
+        bytes_ +=
+            ((i < traffic_.reads_w ? 1 : 0) + (writes_dw_ ? 1 : 0)) * copy_bytes(spec.w[i].shape, spec.w[i].dtype);
     part_.x.resize(spec.x.size());
     part_.dx.resize(spec.x.size());
     part_.w.resize(spec.w.size());
@@ -159,11 +169,8 @@ class HalfKernel final : public Kernel {
     return i;
   }
 
-  template <class T>  // Tensor or TensorSpec
-  bool copied(const T& tensor) const {
-    const bool with_gaps = tensor.pitch != dense_pitch(tensor.shape, tensor.layout);
-    return (is_half(tensor.dtype) && form_.copies()) || form_.permutes(tensor.shape, tensor.layout) ||
-           (form_.nchw && with_gaps);
+  bool copied(const Tensor& tensor) const {
+    return form_.copies({tensor.shape, tensor.dtype, tensor.layout, tensor.pitch, tensor.pitch}, tensor.pitch);
   }
 
   /// Dense memory in the form that the kernels take.
@@ -184,19 +191,20 @@ class HalfKernel final : public Kernel {
   void take(const Args& args, int k) {
     ScratchAllocator memory(args.workspace, block_alignment);
     part_.workspace = memory.take<std::byte>(static_cast<std::int64_t>(kernel_bytes_));
-    const auto form = [&](const Tensor& tensor, bool reads, bool writes) {
+    const auto in_form = [&](const Tensor& tensor, bool reads, bool writes) {
       if (!copied(tensor)) return form_.nchw ? formed(tensor, tensor.data) : tensor;
-      Tensor copied = formed(tensor, nullptr);
-      if (!tensor || !(reads || writes)) return copied;
-      copied.data = memory.take<std::byte>(tensor.shape.count() * static_cast<std::int64_t>(size_of(copied.dtype)));
-      if (reads) copy(copied, tensor);
-      return copied;
+      Tensor other = formed(tensor, nullptr);
+      if (!tensor || !(reads || writes)) return other;
+      other.data = memory.take<std::byte>(tensor.shape.count() * static_cast<std::int64_t>(size_of(other.dtype)));
+      if (reads) copy(other, tensor);
+      return other;
     };
-    for (std::size_t i = 0; i < args.w.size(); ++i) part_.w[i] = form(args.w[i], k == 0, true);
+    for (std::size_t i = 0; i < args.w.size(); ++i)
+      part_.w[i] = in_form(args.w[i], k == 0 && i < traffic_.reads_w, i < traffic_.reads_w);
     for (std::size_t i = 0; i < args.dw.size(); ++i)
-      part_.dw[i] = form(args.dw[i], k == 0 && adds_dw_ && writes_dw_, writes_dw_);
+      part_.dw[i] = in_form(args.dw[i], k == 0 && adds_dw_ && writes_dw_, writes_dw_);
     const auto of_chunk = [&](const Tensor& all, bool reads, bool writes) {
-      return form(chunks_.part(all, k), reads, writes);
+      return in_form(chunks_.part(all, k), reads, writes);
     };
     for (std::size_t i = 0; i < args.x.size(); ++i) part_.x[i] = of_chunk(args.x[i], traffic_.reads_x[i], false);
     part_.y = of_chunk(args.y, traffic_.reads_y, traffic_.makes_y || (traffic_.writes_y && traffic_.y_in_x < 0));
@@ -237,7 +245,7 @@ Choice choice_in_form(const std::string& unit, const Spec& spec, const Spec& par
                       const Choice& choice) {
   Choice left = choice;
   const DType values = half_type(spec);
-  const double u = unit_roundoff(values);
+  const double u = is_half(values) ? unit_roundoff(values) : 0;
   if (choice.max_error < u)
     throw Unsupported(unit + ": values of " + std::string(to_string(values)) +
                       " are rounded by a relative error of up to " + shortest(u) + ", not " +
@@ -247,7 +255,7 @@ Choice choice_in_form(const std::string& unit, const Spec& spec, const Spec& par
   std::size_t copies = (ends_in_relu(spec) ? 2 : 1) * copy_bytes(part.y.shape, part.y.dtype);
   for (const TensorSpec& x : part.x) copies += copy_bytes(x.shape, x.dtype);
   for (const TensorSpec& w : spec.w)
-    if (form.permutes(w.shape, w.layout)) copies += 2 * copy_bytes(w.shape, w.dtype);
+    if (form.copies(w, w.pitch)) copies += 2 * copy_bytes(w.shape, w.dtype);
   left.workspace_limit -= std::min(copies, left.workspace_limit);
   return left;
 }
@@ -272,9 +280,11 @@ Spec spec_of_chunk(Spec spec, const Chunks& chunks) {
 }
 
 double half_error(double error, const Lowered::Step& step, DType values, int chunks) {
-  if (!step.covers(Pass::backward_params)) return error + (1 + error) * unit_roundoff(values);
+  if (!step.covers(Pass::backward_params)) return error + (is_half(values) ? (1 + error) * unit_roundoff(values) : 0);
   return error + (1 + error) * (chunks - 1) * unit_roundoff(DType::f32) * 1.01;  // 1.01: the higher powers
 }
+
+bool is_permuted(const Shape& shape) { return shape.c > 1 && shape.plane() > 1; }
 
 bool has_one_type(const Spec& spec) {
   return std::all_of(spec.x.begin(), spec.x.end(), [&](const TensorSpec& x) { return x.dtype == spec.y.dtype; });
@@ -316,7 +326,8 @@ Spec in_nchw(Spec spec) {
 Lowered lower_halves(const Spec& spec, const Choice& choice, HalfUnits& units) {
   const std::string unit = std::string(units.backend()) + ": " + to_string(spec.op);
   Form form;
-  form.halves = has_one_type(spec) && units.takes_halves(spec) && !makes_y_again(spec.op, spec.y.dtype);
+  form.types =
+      !has_halves(spec) || (has_one_type(spec) && units.takes_halves(spec) && !makes_y_again(spec.op, spec.y.dtype));
   form.nchw = spec.y.layout == Layout::nhwc && !units.takes_nhwc(spec);
   form.keeps_order = form.nchw && std::holds_alternative<FullyConnected>(spec.op);
   const Chunks chunks(spec, form.copies(), units);
@@ -344,7 +355,7 @@ Lowered lower_halves(const Spec& spec, const Choice& choice, HalfUnits& units) {
     lowered.dx_may_alias_dy[i] = part.dx_may_alias_dy[i] && same_type && same_gradient_pitch(spec, i);
     lowered.dx_is_dy[i] = part.dx_is_dy[i] && same_type;
   }
-  if (makes_y_again(spec.op, spec.y.dtype) && spec.mode == Mode::training) {
+  if (has_halves(spec) && makes_y_again(spec.op, spec.y.dtype) && spec.mode == Mode::training) {
     lowered.backward_reads_y = false;
     lowered.backward_reads_x[0] = true;
   }

@@ -1,0 +1,68 @@
+// Transposition against plain indexing: several tiles both ways, gaps that nobody may touch, and every pair of types.
+
+#include "kernels/moves/transpose.h"
+
+#include <cstdint>
+#include <vector>
+
+#include "lib/support/float16.h"
+#include "tests/support/catch.h"
+
+using namespace lamina::cuda_host;
+using lamina::DType;
+
+namespace {
+
+void set(float& to, float value) { to = value; }
+void set(F16& to, float value) { to.bits = lamina::narrow<DType::f16>(value); }
+void set(BF16& to, float value) { to.bits = lamina::narrow<DType::bf16>(value); }
+
+bool same(float a, float b) { return a == b; }
+template <class Half>
+bool same(Half a, Half b) {
+  return a.bits == b.bits;
+}
+
+/// Rounded to To, as the kernel does it.
+template <class From, class To>
+void check(int count, int rows, int columns, int gap) {
+  INFO(count << " of " << rows << " x " << columns << ", gap " << gap);
+  const std::int64_t pitch = columns + gap, to_pitch = rows + gap;
+  std::vector<From> from(static_cast<std::size_t>(count * rows * pitch));
+  std::vector<To> got(static_cast<std::size_t>(count * columns * to_pitch)), want(got.size());
+  for (std::size_t i = 0; i < got.size(); ++i) set(got[i], -1), set(want[i], -1);
+  const auto number = [&](std::int64_t i) { return static_cast<float>(i * 7 % 251); };  // exact in every type
+  for (std::size_t i = 0; i < from.size(); ++i) set(from[i], number(static_cast<std::int64_t>(i)));
+  for (int n = 0; n < count; ++n)
+    for (int r = 0; r < rows; ++r)
+      for (int c = 0; c < columns; ++c)
+        set(want[static_cast<std::size_t>((std::int64_t{n} * columns + c) * to_pitch + r)],
+            number((std::int64_t{n} * rows + r) * pitch + c));
+  transpose<From, To>(nullptr, {from.data(), count, rows, columns, pitch, rows * pitch},
+                      {got.data(), count, columns, rows, to_pitch, columns * to_pitch});
+  int different = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) different += !same(got[i], want[i]);
+  CHECK(different == 0);
+}
+
+template <class From, class To>
+void check_all() {
+  for (const int gap : {0, 3}) {
+    check<From, To>(1, 1, 1, gap);
+    check<From, To>(3, 70, 45, gap);
+    check<From, To>(2, 32, 64, gap);
+    check<From, To>(4, 5, 33, gap);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("columns become rows, in every pair of types") {
+  check_all<float, float>();
+  check_all<F16, F16>();
+  check_all<BF16, BF16>();
+  check_all<F16, float>();
+  check_all<float, F16>();
+  check_all<BF16, float>();
+  check_all<float, BF16>();
+}
