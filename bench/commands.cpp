@@ -271,7 +271,7 @@ Action serve(CLI::App& app) {
 }
 
 constexpr Command all[] = {
-    {"run", "Time rows of networks, layers and set-up (what is done without a subcommand)", run_command, true},
+    {"run", "Time rows of networks and layers (what is done without a subcommand)", run_command, true},
     {"ledger", "Time per layer and pass, biggest first, and their sum against the whole", ledger},
     {"frontier",
      "Per layer and pass, the algorithms that none beats in time, workspace and error, and the fastest network of them "

@@ -1,4 +1,4 @@
-// lamina_bench: times networks, layers and set-up under Google Benchmark, or describes networks.
+// lamina_bench: times networks and layers under Google Benchmark, or describes networks.
 
 #include "program.h"
 

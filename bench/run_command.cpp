@@ -23,7 +23,6 @@ constexpr const char* names_help =
     "Names of rows, which --benchmark_filter (a regular expression) picks from:\n"
     "  net/<net>/<forward|backward|total|inference>/<backend>/<type>/<layout>/batch:<n>\n"
     "  layer/<net>/<node>/<forward|backward_data|backward_params>/<backend>/<algorithm>/<type>/<layout>/batch:<n>\n"
-    "  setup/<net>/<device|graph|plan|first_pass>/<backend>/<type>/<layout>/batch:<n>\n"
     "After these, where it is not the default: /image:<n> /instruction_set:<name> /width_divisor:<n> /ranks:<n>\n"
     "/onnx_extents:<name=n,...> /onnx_output:<name> /graph /cold /recompute /unfused /softmax:<0|1>\n"
     "/input_gradient:<0|1> /accumulate:<0|1> /deterministic /max_error:<e> /workspace_limit:<bytes> /measured\n\n"

@@ -54,18 +54,18 @@ struct ComparedRow {
   std::string grades{};  ///< the worst of each side: "A B"
   std::string
       reason{};  ///< what the verdict rests on, where that is not the interval, and the figures of an explanation
-  std::string regression{};       ///< what explains a slowdown: "pick", "kernel", "memory", "first call", "layers"
-  double first_MiB = 0, MiB = 0;  ///< memory of the plan; 0: not known
-  std::string first_algorithm{}, algorithm{};                   ///< what the backend picked
-  std::string failure_kind{};                                   ///< of a row that fails
-  std::string rerun{};                                          ///< the command that measures the second's row again
+  std::string regression{};                    ///< what explains a slowdown: "pick", "kernel", "memory", "layers"
+  double first_MiB = 0, MiB = 0;               ///< memory of the plan; 0: not known
+  std::string first_algorithm{}, algorithm{};  ///< what the backend picked
+  std::string failure_kind{};                  ///< of a row that fails
+  std::string rerun{};                         ///< the command that measures the second's row again
   std::vector<std::pair<std::int64_t, double>> round_ratios{};  ///< of variants: each round that both have
 
   bool beyond_gate = false;  ///< the ratio is above the gate's limit, and the gate's stricter interval is above 1
 
   std::size_t missing_processes() const;  ///< of each side, that an interval needs
   bool is_undecided() const { return verdict == Verdict::inconclusive && missing_processes() > 0; }
-  bool is_whole() const;  ///< of a whole network: no layer, no set-up
+  bool is_whole() const;  ///< of a whole network: no layer
   bool is_layer() const { return key.contains("layer"); }
 };
 

@@ -1,4 +1,4 @@
-// What explains a slowdown: another algorithm was picked, the kernel itself, more memory, the first call, or layers.
+// What explains a slowdown: another algorithm was picked, the kernel itself, more memory, or layers.
 
 #include <fmt/format.h>
 
@@ -97,7 +97,7 @@ void explain(ComparedRow& row, const Rows& layers) {
   if (row.verdict == Verdict::slower) {
     row.reason += fmt::format("{}{:.3f} -> {:.3f} ms", row.reason.empty() ? "" : "; ", 1e3 * row.first_seconds,
                               1e3 * row.seconds);
-    row.regression = row.is_layer() || row.is_whole() ? "kernel" : field(row, "what") == "setup" ? "first call" : "";
+    row.regression = row.is_layer() || row.is_whole() ? "kernel" : "";
     if (row.is_layer()) explain_layer(row, layers);
     if (row.is_whole()) explain_whole(row, layers);
   }

@@ -50,7 +50,6 @@ void add_entry(std::map<std::string, RunRow>& rows, const Json& entry, bool pair
   }
   row.plan_MiB = entry.value("plan_MiB", row.plan_MiB);
   row.algorithm = entry.value("algorithm", row.algorithm);
-  const bool first_alone = row.key.value("what", "") == std::string("setup") && !paired;
   const double unit = seconds_per(entry.at("time_unit"));
   const bool several = entry.contains("real_times");
   using Numbers = std::vector<double>;
@@ -63,7 +62,6 @@ void add_entry(std::map<std::string, RunRow>& rows, const Json& entry, bool pair
   if (times.empty() || cpu_times.size() != times.size() || rounds.size() != times.size())
     throw Wrong{name + " has no real_times, or not as many cpu_times or rounds"};
   for (std::size_t i = 0; i < times.size(); ++i) {
-    if (first_alone && rounds[i] != 0) continue;
     if (!(times[i] > 0) || !std::isfinite(times[i])) throw Wrong{fmt::format("{} has the time {}", name, times[i])};
     if (std::ranges::find(row.rounds, rounds[i]) != row.rounds.end())
       throw Wrong{fmt::format("{} has {} {} twice", name, paired ? "round" : "pass", rounds[i])};

@@ -17,8 +17,7 @@ namespace lamina::bench {
 /// One row of a file.
 struct RunRow {
   nlohmann::ordered_json key{};
-  std::vector<double>
-      seconds{};  ///< by pass; a row of set-up has the first alone, which is the first call of a process
+  std::vector<double> seconds{};       ///< by pass
   std::vector<double> cpu_seconds{};   ///< by pass, of all threads; empty: the file has none
   std::vector<std::int64_t> rounds{};  ///< the number of each pass, or of each round where variants took turns
   std::string failure{};               ///< why there are no further passes, kind first

@@ -4,12 +4,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/Version.hpp>
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
@@ -61,19 +59,11 @@ void add_versions(Facts& facts) {
   facts.emplace_back("compiler", build::compiler);
   facts.emplace_back("build_type", build::type);
   facts.emplace_back("compiler_flags", build::flags);
-  // Libraries that exist as headers only run as what they were built from.
   facts.emplace_back("google_benchmark", fmt::format("built against {}", build::benchmark_version));
-  facts.emplace_back("fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100));
-  facts.emplace_back("cli11", CLI11_VERSION);
-  facts.emplace_back("nlohmann_json", fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
-                                                  NLOHMANN_JSON_VERSION_PATCH));
 #if defined(__GLIBC__)
   char glibc[64] = "not known";
   confstr(_CS_GNU_LIBC_VERSION, glibc, sizeof glibc);
   facts.emplace_back("libc", fmt::format("{}, built against glibc {}.{}", glibc, __GLIBC__, __GLIBC_MINOR__));
-#endif
-#if defined(__GLIBCXX__)
-  facts.emplace_back("libstdcxx", fmt::format("built against {}", __GLIBCXX__));
 #endif
   facts.emplace_back("shared_libraries", shared_libraries());
 }
@@ -118,11 +108,6 @@ Facts static_context(Backends& backends) {
   for (Fact& fact : device_facts()) facts.push_back(std::move(fact));
   add_versions(facts);
   for (const std::string& name : backends.names()) {
-    try {
-      backends.opened(name);  // timed, before a description opens the library
-    } catch (const Error&) {
-      // Said below.
-    }
     const auto add = [&](const char* kind, auto&& describe) {
       try {
         facts.emplace_back(kind + name, describe(backends.at(name)));
@@ -136,16 +121,6 @@ Facts static_context(Backends& backends) {
   }
   if (!backends.left_out().empty())
     facts.emplace_back("left_out", fmt::format("{}", fmt::join(backends.left_out(), "; ")));
-  facts.emplace_back("launches",
-                     "of a GPU's rows: hidden (layers: the queue is held until all is enqueued, and that is checked), "
-                     "included (networks, as a user sees them; a layer whose launches could not be hidden) or replayed "
-                     "(networks as a recorded graph, one launch)");
-  facts.emplace_back(
-      "protocol",
-      "one pass to warm up, on a GPU as many as its clock needs to settle; x and dy drawn anew for each "
-      "pass of a network, outside of what "
-      "is timed; no weight update; caches as the pass before left them; trainings (train): epochs of one "
-      "run with their updates and validation");
   return facts;
 }
 

@@ -6,27 +6,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
-#include "bench/timing/stopwatch.h"
 #include "lamina/error.h"
 
 namespace lamina::bench {
-namespace {
-
-/// By the processor's clock: there is no device yet with a timer.
-template <class Work>
-void add_time(Sample& sum, Work&& work) {
-  const auto start = std::chrono::steady_clock::now();
-  const double cpu_start = cpu_seconds();
-  work();
-  sum.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  sum.cpu_seconds += cpu_seconds() - cpu_start;
-}
-
-}  // namespace
-
 Backends::Backends(BackendSettings settings, MakeBackend make)
     : settings_(std::move(settings)), make_(std::move(make)) {}
 
@@ -41,7 +25,7 @@ const std::vector<std::string>& Backends::names() {
   for (const std::string& name : known) {
     if (name == "cuda-host") continue;
     try {
-      if (const std::string reason = available(name); !reason.empty())
+      if (const std::string reason = at(name).available(); !reason.empty())
         left_out_.push_back(reason);
       else
         names_.push_back(name);
@@ -69,27 +53,9 @@ Backend& Backends::at(const std::string& name) {
 }
 
 Backend& Backends::usable(const std::string& name) {
-  if (const std::string reason = available(name); !reason.empty()) throw Unsupported(reason);
-  return at(name);
-}
-
-/// The first time is part of opening the backend: it may load the library.
-std::string Backends::available(const std::string& name) {
   Backend& made = at(name);
-  Opening& opening = openings_[name];
-  if (opening.asked) return made.available();
-  std::string reason;
-  add_time(opening.sum, [&] { reason = made.available(); });
-  opening.asked = true;
-  return reason;
-}
-
-Sample Backends::opened(const std::string& name) {
-  Backend& made = usable(name);
-  Opening& opening = openings_[name];
-  if (!opening.device) add_time(opening.sum, [&] { made.device().synchronize(); });
-  opening.device = true;
-  return opening.sum;
+  if (const std::string reason = made.available(); !reason.empty()) throw Unsupported(reason);
+  return made;
 }
 
 void Backends::put(const std::string& name, std::shared_ptr<Backend> backend) { backends_[name] = std::move(backend); }

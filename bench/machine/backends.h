@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "bench/options/settings.h"
-#include "bench/timing/samples.h"
 #include "lamina/backend.h"
 
 namespace lamina::bench {
@@ -31,24 +30,13 @@ class Backends {
   /// Throws what make_backend throws.
   Backend& at(const std::string& name);
   Backend& usable(const std::string& name);  ///< throws Unsupported where it cannot run here, with the reason
-  /// Time from nothing to a backend's device with its library and handle, which is opened now or was before: always the
-  /// one time that it was. Throws what usable() and device() throw.
-  Sample opened(const std::string& name);
   /// Takes a backend in place of the one that the name stands for.
   void put(const std::string& name, std::shared_ptr<Backend>);
 
  private:
-  struct Opening {
-    Sample sum;
-    bool asked = false, device = false;  ///< what is in the sum
-  };
-
-  std::string available(const std::string& name);
-
   BackendSettings settings_;
   MakeBackend make_;
   std::map<std::string, std::shared_ptr<Backend>> backends_;
-  std::map<std::string, Opening> openings_;
   std::vector<std::string> names_, left_out_;
 };
 

@@ -14,10 +14,10 @@ namespace lamina::bench {
 
 /// A row's name is printed from this, and it is in the JSON beside the name, so that nothing needs to read a name.
 struct RowKey {
-  std::string what;     ///< "net", "layer", "setup", "train"; of other results "ledger", "frontier", "memory"
+  std::string what;     ///< "net", "layer", "train"; of other results "ledger", "frontier", "memory"
   std::string network;  ///< of "train": the workload
   std::string layer{};  ///< of "layer": the node
-  std::string part;     ///< the pass, or the step of the set-up
+  std::string part;     ///< the pass, or "epoch"
   std::string backend;
   std::string algorithm{};  ///< of "layer", as asked for: a name, or "default"
   std::string type, layout;

@@ -76,7 +76,6 @@ std::vector<Row> all_rows(Session& session, const RunOptions& options, std::stri
               }
   };
   const bool alone = options.net.ranks == 1;
-  if (alone) for_each_config(setup_rows);  // before anything else has opened a library or warmed it up
   for_each_config(net_rows);
   if (alone) for_each_config(layer_rows);
   if (left_out != nullptr && !reasons.empty())

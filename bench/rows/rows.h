@@ -42,7 +42,6 @@ struct Group {
   std::vector<Work> work;     ///< by part, of all ranks
   double flops_per_pass = 0;  ///< of the whole pass of one rank, for the time it will take
   int ranks = 1;              ///< whose rate of units is beside each sample
-  bool first_calls = false;   ///< of a process: nothing may run before that is not such a group
   int layers = 0;             ///< how many layers of the network have this spec; 0: not a layer
   std::function<std::unique_ptr<GroupRun>()> open;
 };
@@ -90,7 +89,6 @@ std::string rerun_of(const Row&, const RunOptions&);
 
 std::vector<Row> net_rows(Session&, const RunOptions&, const Config&);
 std::vector<Row> layer_rows(Session&, const RunOptions&, const Config&);
-std::vector<Row> setup_rows(Session&, const RunOptions&, const Config&);
 
 /// Makes a row of each part.
 std::vector<Row> rows_of(Group, const std::function<RowKey(std::string_view part)>& key);

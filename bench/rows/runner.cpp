@@ -41,12 +41,12 @@ OpenGroup::OpenGroup(Session& session, const Group& group, Outcome& outcome, Mac
   outcome.bytes = run_->bytes();
   if (with_peak)
     outcome.peak_flops_per_second = session.peaks.of(group.config.backend, group.config.dtype).flops_per_second;
-  if (!group.first_calls) beside_.begin();
+  beside_.begin();
 }
 
 void OpenGroup::pass() {
   std::vector<Sample> samples = run_->pass();
-  if (!group_->first_calls) set_moment(samples, beside_.end());
+  set_moment(samples, beside_.end());
   for (std::size_t part = 0; part < samples.size(); ++part) outcome_->samples[part].push_back(samples[part]);
   outcome_->memory = run_->memory();
   outcome_->counters = run_->counters();
@@ -162,7 +162,7 @@ bool Runner::measure(const Row& row, std::size_t index) {
     if (!open_ || !open_->is_of(group)) {
       progress_->show(row, 0, passes);
       open_.reset();  // two plans at once may not fit
-      open_.emplace(*session_, group, outcome, watch_, !group.first_calls);
+      open_.emplace(*session_, group, outcome, watch_, true);
       progress_->pass_done(group);
       if (stops()) return false;
     }

@@ -193,8 +193,6 @@ TEST_CASE("the JSON of a row has its launches and the device's readings, and the
   CHECK(nets > 3);
   CHECK(layers > 3);
   const auto& context = result.at("context");
-  for (const char* word : {"hidden", "included", "replayed"})
-    CHECK_THAT(context.at("launches").get<std::string>(), Catch::Matchers::ContainsSubstring(word));
   CHECK_THAT(context.at("readings_eigen").get<std::string>(),
              Catch::Matchers::ContainsSubstring("temperature: Not Supported"));
 

@@ -21,8 +21,6 @@ std::string net_name(const RunOptions& options, const Config& c = resnet50) {
   return to_string(net_key(c, "total", options));
 }
 
-std::string setup_name(const RunOptions& options) { return to_string(plan_key("setup", resnet50, "plan", options)); }
-
 std::string layer_name(const RunOptions& options) {
   return to_string(layer_key(resnet50, "conv1", "forward", "direct", options));
 }
@@ -40,7 +38,6 @@ TEST_CASE("a row's name leaves out the defaults") {
   const RunOptions options;
   REQUIRE(net_name(options) == "net/resnet50/total/eigen/f32/nchw/batch:16");
   REQUIRE(layer_name(options) == "layer/resnet50/conv1/forward/eigen/direct/f32/nchw/batch:16");
-  REQUIRE(setup_name(options) == "setup/resnet50/plan/eigen/f32/nchw/batch:16");
 }
 
 TEST_CASE("what differs from the default is in the name") {
@@ -67,7 +64,6 @@ TEST_CASE("a forced instruction set is in the names of eigen's rows only") {
   options.net.width_divisor = 8;
   const std::string forced = "/f32/nchw/batch:16/instruction_set:x86-64-v3/width_divisor:8";
   CHECK(net_name(options) == "net/resnet50/total/eigen" + forced);
-  CHECK(setup_name(options) == "setup/resnet50/plan/eigen" + forced);
   CHECK(layer_name(options) == "layer/resnet50/conv1/forward/eigen/direct" + forced);
   CHECK(net_name(options, {"resnet50", "cuda-host"}) ==
         "net/resnet50/total/cuda-host/f32/nchw/batch:16/width_divisor:8");
@@ -78,7 +74,6 @@ TEST_CASE("the name of a network's row says that its algorithms were measured") 
   options.plan.choice.measure = true;
   options.plan.choice.deterministic = true;
   REQUIRE(net_name(options) == "net/resnet50/total/eigen/f32/nchw/batch:16/deterministic/measured");
-  REQUIRE(setup_name(options) == "setup/resnet50/plan/eigen/f32/nchw/batch:16/deterministic/measured");
   REQUIRE(layer_name(options) == "layer/resnet50/conv1/forward/eigen/direct/f32/nchw/batch:16/deterministic");
 }
 

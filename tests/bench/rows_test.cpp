@@ -3,12 +3,10 @@
 #include "bench/rows/rows.h"
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <map>
 #include <numeric>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include "bench/context/context.h"
@@ -151,47 +149,6 @@ TEST_CASE("the calls of a pass sum to the pass") {
 
 namespace {
 
-constexpr auto opening_time = std::chrono::milliseconds(60);
-
-/// A backend whose library takes a while to open, and its device another one; both only once.
-class SlowToOpen final : public test::WrappedBackend {
- public:
-  SlowToOpen() : WrappedBackend(test::oracle()) {}
-  std::string available() const override {
-    if (!std::exchange(asked_, true)) std::this_thread::sleep_for(opening_time);
-    return {};
-  }
-  Device& device() override {
-    if (!std::exchange(opened_, true)) std::this_thread::sleep_for(opening_time);
-    return WrappedBackend::device();
-  }
-
- private:
-  mutable bool asked_ = false;
-  bool opened_ = false;
-};
-
-}  // namespace
-
-TEST_CASE("rows of first calls come before all others, and no peak is measured before they ran") {
-  RunOptions options;
-  options.backends.names = {"eigen"};
-  options.configs.batches = {1};
-  Session session(options);
-  std::vector<Row> rows = all_rows(session, options);
-  const auto is_setup = [](const Row& row) { return row.key.what == "setup"; };
-  CHECK(std::is_partitioned(rows.begin(), rows.end(), is_setup));
-  CHECK(rows.front().name == "setup/alexnet/device/eigen/f32/nchw/batch:1");
-  std::erase_if(rows, [](const Row& row) { return row.key.network != "mnist_mlp"; });
-  const bench::Progress progress(session.peaks, rows, 0);
-  CHECK(session.peaks.known().empty());
-  std::erase_if(rows, is_setup);
-  const bench::Progress later(session.peaks, rows, 0);
-  CHECK(session.peaks.known().size() == 1);
-}
-
-namespace {
-
 /// A backend that says what its units reach.
 class Rated final : public test::WrappedBackend {
  public:
@@ -273,22 +230,6 @@ TEST_CASE("the first guess of the time is the work of each backend's rows at hal
     if (row.part == 0 && row.group->config.backend == "eigen") flops += 4 * row.group->flops_per_pass;
   CHECK(guess(1e4, 1e12) == Approx(flops / 5e3).epsilon(0.01));
   CHECK(guess(1e4, 2e4) == Approx(1.5 * flops / 5e3).epsilon(0.01));
-}
-
-TEST_CASE("setup: opening library and device is timed once, whoever opens them, and reported by every pass") {
-  RunOptions options;
-  options.backends.names = {"eigen"};
-  options.configs.batches = {1};
-  Session session(options, [](const std::string&, const BackendOptions&) { return std::make_unique<SlowToOpen>(); });
-  const std::vector<Row> rows = setup_rows(session, options, {"mnist_mlp", "eigen", DType::f32, Layout::nchw, 1});
-  CHECK(rows.front().group->parts == std::vector<std::string>{"device", "graph", "plan", "first_pass"});
-  const double both = 2 * std::chrono::duration<double>(opening_time).count();
-  if (GENERATE(false, true)) static_context(session.backends);  // which describe what is open
-  const std::unique_ptr<GroupRun> measurement = rows.front().group->open();
-  const std::vector<Sample> first = measurement->pass(), second = measurement->pass();
-  REQUIRE(first.size() == 4);
-  CHECK(first[0].seconds >= both);
-  CHECK(second[0].seconds == first[0].seconds);
 }
 
 TEST_CASE("bytes and seconds are written for people") {

@@ -19,7 +19,7 @@ jsonschema = packages.need("jsonschema")
 BENCH = os.path.abspath(sys.argv.pop(1))
 SMALL = "--backend=eigen --passes=2 --width_divisor=8"
 LISTS = (  # a subcommand, the lists of its file, and of each how many entries are run again
-    (f"run {SMALL} --benchmark_filter=^setup/mnist_mlp/plan/", {"benchmarks": 1}),
+    (f"run {SMALL} --benchmark_filter=^net/mnist_mlp/inference/", {"benchmarks": 1}),
     (f"run {SMALL} --benchmark_filter=^layer/mnist_mlp/dense_1/forward/ --max_error=1e-3", {"benchmarks": 1}),
     (f"ledger mnist_mlp {SMALL} --unfused", {"ledgers": 1}),
     (f"frontier mnist_mlp {SMALL} --max_measured_error=1e-3", {"frontiers": 1}),

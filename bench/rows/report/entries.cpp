@@ -129,9 +129,7 @@ Json entry_of(const Run& run, const Row& row, const Outcome& outcome, const std:
   if (const std::string reasons = throttled_of(samples); !reasons.empty()) entry["throttled"] = reasons;
   const std::vector<Sample>& all = outcome.samples[row.part];
   if (all.empty()) return entry;
-  const bool once = row.key.what == "setup" && row.key.part == "device";  // each pass repeats its one sample
-  const std::vector<Sample> measured(all.begin(), once ? all.begin() + 1 : all.end());
-  const Grade its = grade(seconds_of(measured), conditions_of(measured, outcome.conditions));
+  const Grade its = grade(seconds_of(all), conditions_of(all, outcome.conditions));
   if (outcome.conditions.others) entry["others_share"] = *outcome.conditions.others;
   entry["grade"] = std::string(1, its.letter);
   entry["grade_reasons"] = its.reasons;

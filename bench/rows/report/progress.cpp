@@ -20,14 +20,12 @@ constexpr double guessed_share_of_peak = 0.5;  // until there are times of our o
 Progress::Progress(Peaks& peaks, const std::vector<Row>& rows, int passes) {
   double seconds = 0;
   std::set<const Group*> seen;
-  const bool first_calls = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.group->first_calls; });
   for (const Row& row : rows) {
     const Group& group = *row.group;
     if (!seen.insert(&group).second) continue;
     const std::string& backend = group.config.backend;
     const double flops = group.flops_per_pass * (1 + passes_on(backend, passes));  // one pass warms up
     total_ += flops;
-    if (first_calls) continue;  // which measuring a peak would be
     const double peak = peaks.of(backend, group.config.dtype).flops_per_second;
     if (peak > 0) seconds += flops / (guessed_share_of_peak * peak);
   }

@@ -156,7 +156,7 @@ TEST_CASE("a gate of variants fails rows that fail, are missing, or whose ratio 
   CHECK(judged(1.04, 0.01, 0.03) == std::pair(Verdict::slower, false));
 }
 
-TEST_CASE("a slowdown is explained by the pick, the kernel, memory, the first call, or the layers") {
+TEST_CASE("a slowdown is explained by the pick, the kernel, memory, or the layers") {
   Variant old{"old", {}}, now{"new", {}};
   const auto add = [&](const std::string& name, const ordered_json& key, double before, double after) {
     old.rows[name] = timed(key, before);
@@ -166,12 +166,9 @@ TEST_CASE("a slowdown is explained by the pick, the kernel, memory, the first ca
     old.rows[name].algorithm = before;
     now.rows[name].algorithm = after;
   };
-  ordered_json setup = net("a", "plan");
-  setup["what"] = "setup";
   add("net", net("a"), 1, 1.4);
   add("inference", net("a", "inference"), 1, 1.4);
   add("other", net("b"), 1, 1.4);
-  add("first", setup, 1, 2);
   add("picked", layer("picked", "default"), 0.1, 0.2);
   pick("picked", "gemm", "direct");
   add("picked gemm", layer("picked", "gemm"), 0.1, 0.1);
@@ -197,7 +194,6 @@ TEST_CASE("a slowdown is explained by the pick, the kernel, memory, the first ca
   CHECK(regression("picked direct").empty());
   CHECK(regression("kernel") == "kernel");
   CHECK(regression("both") == "kernel");  // another pick, and the fastest got slower
-  CHECK(regression("first") == "first call");
   CHECK(regression("other") == "kernel, memory");
   CHECK_THAT(row_of(all, "other").reason, ContainsSubstring("no row of its layers") && ContainsSubstring("120.0 MiB"));
   CHECK(regression("net") == "layers");
