@@ -128,6 +128,36 @@ TEST_CASE("weights go through a file into another plan unchanged") {
   }
 }
 
+TEST_CASE("a file of halves goes through a plan on f32 and back with the same bytes") {
+  const DType half = GENERATE(DType::bf16, DType::f16);
+  INFO(to_string(half));
+  const auto backend = make_backend("eigen");
+  Plan plan(tiny_net(), *backend, {.mode = Mode::inference});
+  TensorFile given = save_weights(plan);
+  int number = 0;  // seven bits after the point, as bf16 has, and powers of two that f16 has, too
+  for (auto& [name, host] : given) {
+    host.dtype = half;
+    for (double& value : host.values) {
+      ++number;
+      value = std::ldexp(number % 3 == 0 ? -1 - number % 128 / 128.0 : 1 + number % 128 / 128.0, number % 25 - 10);
+    }
+  }
+  const Folder folder;
+  write_safetensors(folder / "given", given);
+  load_weights(plan, read_safetensors(folder / "given"));
+  TensorFile back = save_weights(plan);
+  for (auto& [name, host] : back) {
+    CHECK(host.dtype == DType::f32);
+    CHECK(host.values == given.at(name).values);
+    host.dtype = half;
+  }
+  write_safetensors(folder / "back", back);
+  CHECK(contents(folder / "back") == contents(folder / "given"));
+
+  back.at("fc1.weight").values[3] = 0x1p128;  // more than either type and f32 have
+  CHECK_THROWS_WITH(write_safetensors(folder / "back", back), ContainsSubstring("'fc1.weight'"));
+}
+
 TEST_CASE("loading renews the prepared forms of parameters") {
   const auto backend = make_backend("eigen");
   WrappedBackend wrapped(*backend);
