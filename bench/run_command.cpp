@@ -72,6 +72,8 @@ Action run_command(CLI::App& app) {
                  "Unit of all times; default: us of layers, ms of networks")
       ->check(CLI::IsMember({"ns", "us", "ms", "s"}))
       ->group(rows);
+  app.add_option("--trace", options->trace, "File of the passes, and of sums over ranks, in time, for ui.perfetto.dev")
+      ->group(rows);
   auto* table = app.add_flag("--table", options->table, "Print the table of the published form");
   table->group(rows);
   app.add_flag("--quick", options->quick, "resnet18, resnet50 and alexnet only")

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
-#include <vector>
 
 #include "backends.h"
 #include "lamina/error.h"
@@ -45,19 +44,18 @@ Sample joined(Communicator& ranks, Sample sample) {
   return sample;
 }
 
-SumsOverRanks last_sums(const Communicator& ranks) {
-  std::vector<SumTimes> sums(ranks.last_sums().begin(), ranks.last_sums().end());
+std::vector<SumTimes> last_sums(const Communicator& ranks) {
+  std::vector<SumTimes> sums(ranks.last_sums().begin(), ranks.last_sums().end()), joined;
   std::ranges::sort(sums, {}, &SumTimes::begin);
-  SumsOverRanks all;
-  double until = 0;  // some overlap
   for (const SumTimes& each : sums) {
-    const double begin = std::max(each.begin, until), end = std::max(each.end, begin);
-    all.bytes += static_cast<double>(each.bytes);
-    all.seconds += end - begin;
-    all.hidden_seconds += std::max(0.0, std::min(end, each.waited) - begin);
-    until = end;
+    if (!joined.empty() && each.begin <= joined.back().end) {
+      joined.back().bytes += each.bytes;
+      joined.back().end = std::max(joined.back().end, each.end);
+    } else {
+      joined.push_back(each);
+    }
   }
-  return all;
+  return joined;
 }
 
 }  // namespace lamina::bench

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "bench/timing/samples.h"
 #include "lamina/communicator.h"
@@ -20,7 +21,7 @@ int part_of(int batch, int ranks);
 /// The time of the rank that took longest, and the processor's time of all. Every rank calls it.
 Sample joined(Communicator&, Sample);
 
-/// Those that the last finish() waited for.
-SumsOverRanks last_sums(const Communicator&);
+/// Those that the last finish() waited for; sums that overlap are joined.
+std::vector<SumTimes> last_sums(const Communicator&);
 
 }  // namespace lamina::bench

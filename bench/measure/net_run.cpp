@@ -2,6 +2,10 @@
 
 #include "net_run.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -44,10 +48,11 @@ std::vector<Sample> NetRun::pass(bool warm) {
   // Before forward, so that a GPU is not idle, and its clock does not fall, between the two passes.
   if (training()) draw(device, plan_.output_gradient(), hash("dy " + number));
   if (warm) untimed();
-  std::vector<Sample> samples = {timed([this] { forward(); })};
+  spans_.clear();
+  std::vector<Sample> samples = {timed("forward", [this] { forward(); })};
   if (training()) {
-    samples.push_back(timed([this] { backward(true); }));
-    samples.back().sums = last_sums(ranks_.communicator());
+    samples.push_back(timed("backward", [this] { backward(true); }));
+    add_sums(samples.back());
   }
   return samples;
 }
@@ -57,11 +62,24 @@ void NetRun::untimed() {
   if (training()) backward(false);
 }
 
-Sample NetRun::timed(const std::function<void()>& work) {
+Sample NetRun::timed(const char* what, const std::function<void()>& work) {
   ranks_.communicator().barrier();
-  Sample sample = joined(ranks_.communicator(), stopwatch_.time(work));
+  Sample sample = stopwatch_.time(work);
+  const double end = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  spans_.push_back({what, end - sample.seconds, end});
+  sample = joined(ranks_.communicator(), sample);
   if (forward_) sample.launches = Launches::replayed;
   return sample;
+}
+
+void NetRun::add_sums(Sample& backward) {
+  for (const SumTimes& each : last_sums(ranks_.communicator())) {
+    if (backward.sums.bytes == 0) spans_.push_back({"waits for sums", each.waited, spans_.back().end});
+    backward.sums.bytes += static_cast<double>(each.bytes);
+    backward.sums.seconds += each.end - each.begin;
+    backward.sums.hidden_seconds += std::clamp(each.waited - each.begin, 0.0, each.end - each.begin);
+    spans_.push_back({fmt::format("{} bytes", each.bytes), each.begin, each.end, true});
+  }
 }
 
 /// The first launch is to warm up as well.

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "bench/timing/stopwatch.h"
@@ -11,6 +12,13 @@
 #include "lib/train/ranks.h"
 
 namespace lamina::bench {
+
+/// By std::chrono::steady_clock, in seconds.
+struct Span {
+  std::string what;
+  double begin, end;
+  bool is_sum = false;
+};
 
 class NetRun {
  public:
@@ -25,12 +33,14 @@ class NetRun {
   std::vector<Sample> pass(bool warm = false);
   void untimed();  ///< a pass on the numbers that are there; it adds nothing up: ranks may do it not equally often
   const Plan& plan() const { return plan_; }
+  const std::vector<Span>& spans() const { return spans_; }  ///< of this rank's last timed pass
 
  private:
   bool training() const { return plan_.options().mode == Mode::training; }
   void forward() { forward_ ? forward_->launch() : ranks_.forward(plan_); }
   void backward(bool sums) { backward_ ? backward_->launch() : ranks_.backward(plan_, sums); }
-  Sample timed(const std::function<void()>& work);
+  Sample timed(const char* what, const std::function<void()>& work);
+  void add_sums(Sample& backward);
   void record();
 
   Plan plan_;
@@ -38,6 +48,7 @@ class NetRun {
   Stopwatch stopwatch_;
   std::unique_ptr<Captured> forward_, backward_;  ///< null: the plan's own calls
   int drawn_ = 0;
+  std::vector<Span> spans_;
 };
 
 }  // namespace lamina::bench

@@ -32,6 +32,7 @@ class NetGroupRun final : public GroupRun {
     return samples;
   }
 
+  std::vector<Span> spans() const override { return run_.spans(); }
   MemoryReport memory() const override { return run_.plan().memory(); }
 
   std::vector<double> bytes() const override {

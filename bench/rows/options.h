@@ -17,7 +17,8 @@ struct RunOptions : PlanningSettings {
   double min_time = 0;                  ///< seconds of a run, or with `noise` the most of a measurement; 0: not given
   bool list = false;                    ///< print the names of the rows only
   std::optional<std::string> filter{};
-  std::filesystem::path out{};  ///< of the rows as JSON; empty: none
+  std::filesystem::path out{};    ///< of the rows as JSON; empty: none
+  std::filesystem::path trace{};  ///< of the passes in time; empty: none
   Screen out_format = Screen::json, screen = Screen::console;
   std::string time_unit{};  ///< of all rows; empty: by the kind of the row
   bool cuda_graph = false;  ///< a network's passes recorded once and launched whole

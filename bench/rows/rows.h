@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/measure/net_run.h"
 #include "bench/measure/session.h"
 #include "bench/timing/machine_watch.h"
 #include "bench/timing/samples.h"
@@ -30,6 +31,7 @@ class GroupRun {
   virtual MemoryReport memory() const = 0;
   virtual std::vector<double> bytes() const { return {}; }               ///< by part, where the plan's calls have them
   virtual std::map<std::string, double> counters() const { return {}; }  ///< beside the time; in place of others' names
+  virtual std::vector<Span> spans() const { return {}; }                 ///< of the last pass of a network
   virtual std::string note() const { return {}; }                        ///< what the rows have to say of themselves
   virtual std::string algorithm() const { return {}; }                   ///< that was taken, where there is one
 };

@@ -46,12 +46,6 @@ std::vector<Row> picked(Session& session, const RunOptions& options) {
   return kept;
 }
 
-void check_same_rows(Communicator& ranks, const std::vector<Row>& rows) {
-  std::string text = fmt::format("lamina {} of commit {}", build::lamina_version, build::commit);
-  for (const Row& row : rows) text += ", " + row.name;
-  check_same(ranks, text);
-}
-
 int list_rows(Session& session, const RunOptions& options) {
   for (const Row& row : picked(session, options)) fmt::print("{}\n", row.name);
   return 0;
@@ -82,9 +76,12 @@ void announce(const Progress& progress, const Runner& runner, Session& session, 
 int measure_rows(Session& session, const RunOptions& options) {
   const std::filesystem::path& out = options.out;
   if (!out.empty()) check_writable(out), claim(out);
+  if (!options.trace.empty()) check_writable(options.trace);
 
   std::vector<Row> rows = picked(session, options);
-  check_same_rows(*session.ranks, rows);
+  std::string same = fmt::format("lamina {} of commit {}", build::lamina_version, build::commit);
+  for (const Row& row : rows) same += ", " + row.name;
+  check_same(*session.ranks, same);
   Progress progress(session.peaks, rows, options.passes);
   Runner runner(session, std::move(rows), options, progress);
   announce(progress, runner, session, options);
@@ -110,6 +107,7 @@ int measure_rows(Session& session, const RunOptions& options) {
   for (ResultFile& document : documents) end_context(document.document["context"], session.peaks);
   if (options.screen == Screen::json) std::cout << documents[1].document.dump(2) << "\n";
   documents[0].save();
+  if (!options.trace.empty() && session.ranks->rank() == 0) runner.lanes().save(options.trace, session.backends);
   if (!out.empty() && !to_json) replace_file(out, text.str());
   if (options.table && !out.empty()) fmt::print(stderr, "Rows: {}\n", out.string());
 

@@ -168,6 +168,7 @@ bool Runner::measure(const Row& row, std::size_t index) {
     }
     progress_->show(row, static_cast<int>(index) + 1, passes);
     open_->pass();
+    if (!options_->trace.empty()) lanes_.add(*session_->ranks, to_string(group.config), open_->spans());
     progress_->pass_done(group);
     return true;
   } catch (const std::exception& error) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "bench/rows/report/progress.h"
+#include "lanes.h"
 #include "rows.h"
 
 namespace lamina::bench {
@@ -23,6 +24,7 @@ class OpenGroup {
   /// its backend, unless that is known. Throws what opening throws.
   OpenGroup(Session&, const Group&, Outcome&, MachineWatch&, bool with_peak);
   void pass();  ///< throws what the pass throws
+  std::vector<Span> spans() const { return run_->spans(); }
   bool is_of(const Group& group) const { return group_ == &group; }
 
  private:
@@ -41,8 +43,9 @@ class Runner {
 
   const std::vector<Row>& rows() const { return rows_; }
   const Outcomes& outcomes() const { return outcomes_; }
-  bool any_failed() const;    ///< a row other than by a refusal
-  bool any_measured() const;  ///< a row with at least one sample
+  const Lanes& lanes() const { return lanes_; }  ///< of the passes, where the options ask for a trace
+  bool any_failed() const;                       ///< a row other than by a refusal
+  bool any_measured() const;                     ///< a row with at least one sample
 
   const Row& row_of(const benchmark::BenchmarkReporter::Run&) const;  ///< as the library reports it
 
@@ -64,6 +67,7 @@ class Runner {
   const RunOptions* options_;
   Progress* progress_;
   Outcomes outcomes_;
+  Lanes lanes_;
   std::size_t first_ = 0;  ///< of the rows that are registered
   std::optional<OpenGroup> open_;
   MachineWatch watch_;

@@ -55,8 +55,7 @@ std::string rerun_of(const std::string& name, const TrainOptions& options, std::
   add("optimiser", options.optimiser, "");
   add("learning_rate", options.learning_rate, usual.learning_rate);
   add("loader_threads", options.loader_threads, usual.loader_threads);
-  constexpr int as_added = 0;
-  return rerun("train", {name, options.backend, options.dtype, Layout::nchw, as_added}, settings_of(options), more);
+  return rerun("train", {name, options.backend, options.dtype, Layout::nchw, 0}, settings_of(options), more);
 }
 
 }  // namespace

@@ -67,6 +67,24 @@ def rows(folder):
     wants("summed_bytes" not in two["forward"] and "summed_bytes" not in one["total"], two, one)
 
 
+def trace(folder):
+    """Of each rank: its two passes, one after another, and sums that begin within a backward pass."""
+    file = folder / "trace.json"
+    run(2, *NET, "--batch=8", "--passes=2", f"--trace={file}")
+    events = json.loads(file.read_text())["traceEvents"]
+    names = {one["tid"]: one["args"]["name"] for one in events if one["name"] == "thread_name"}
+    wants(names == {0: "rank 0", 1: "rank 0: sums", 2: "rank 1", 3: "rank 1: sums"}, names)
+    for lane in 0, 2:
+        mine = [one for one in events if one["ph"] == "X" and one["tid"] == lane]
+        spans = [(one["name"], one["ts"], one["ts"] + one["dur"]) for one in mine if "waits" not in one["name"]]
+        wants([span[0] for span in spans] == 2 * ["forward", "backward"], spans)
+        wants(all(a[2] <= b[1] for a, b in zip(spans, spans[1:])), spans)
+        sums = [one for one in events if one["ph"] == "X" and one["tid"] == lane + 1]
+        wants(len(sums) >= 2 and all(re.fullmatch(r"\d+ bytes", one["name"]) for one in sums), sums)
+        for one in sums:
+            wants(any(name == "backward" and begin <= one["ts"] <= end for name, begin, end in spans), one, spans)
+
+
 def refusals():
     for words, pattern in (
             ([*NET, "--batch=3"], "2 ranks do not share out a batch of 3 evenly"),
@@ -115,6 +133,7 @@ def interrupt(folder):
 
 with tempfile.TemporaryDirectory() as name:
     rows(pathlib.Path(name))
+    trace(pathlib.Path(name))
     refusals()
     interrupt(pathlib.Path(name))
 print("rows of two ranks, refusals and an interrupt are as they should be")
