@@ -45,6 +45,27 @@ TEST_CASE("a sum has the same bits on every rank and on every run") {
   }
 }
 
+TEST_CASE("after finish() it is known when its sums ran, and nothing else is among them") {
+  HostDevice device(1);
+  std::vector<double> numbers(300000);
+  for (const std::int64_t count : {std::int64_t{300000}, std::int64_t{7}}) {
+    ranks().start_sum(device, numbers.data(), count, DType::f64);
+    std::vector<double> ones(3, 1);
+    ranks().sum(ones);
+    ranks().finish(device);
+    ranks().finish(device);  // which waits for none, and changes nothing
+    std::int64_t bytes = 0;
+    for (const SumTimes& each : ranks().last_sums()) {
+      bytes += each.bytes;
+      CHECK(0 < each.begin);
+      CHECK(each.begin <= each.end);
+      CHECK(each.end <= each.waited);  // sum() had waited for it
+    }
+    CHECK(bytes == 8 * count);
+  }
+  CHECK(make_communicator("self")->last_sums().empty());
+}
+
 TEST_CASE("numbers and texts of any rank reach all") {
   for (int from = 0; from < ranks().size(); ++from) {
     int value = ranks().rank();
