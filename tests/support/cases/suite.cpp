@@ -212,6 +212,7 @@ void check_in(const Case& c, const Feed& feed, const std::vector<DType>& types) 
       for (const bool pitched : {false, true})
         for (const bool adds : {false, true}) {
           if (adds && c.mode == Mode::inference) continue;
+          if (layout == Layout::nhwc && pitched != adds && c.mode == Mode::training) continue;
           const Conditions conditions{dtype, layout, pitched, adds, {}};
           const auto made = make_spec(backend(), c, conditions);
           if (!made) continue;
