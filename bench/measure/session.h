@@ -13,7 +13,7 @@ namespace lamina::bench {
 struct Session {
   explicit Session(const PlanningSettings& settings = {}, MakeBackend make = make_backend)
       : backends(settings.backends, std::move(make)), plans(settings.net, settings.plan), peaks(backends) {}
-  Session(const Session&) = delete;  // plans and peaks point to the backends
+  Session(const Session&) = delete;  // peaks point to the backends
 
   Backends backends;
   Plans plans;

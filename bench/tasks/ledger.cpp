@@ -204,10 +204,7 @@ void ledgers(Session& session, const LedgerOptions& options, const Print& print)
   Trace trace;
   if (!options.trace.empty()) check_writable(options.trace);
   const std::vector<Config> all = configs(session.backends, options.configs, options.net, options.networks);
-  for (const Config& c : all) {  // what cannot be read fails before seconds are measured
-    session.plans.graph(c);
-    session.plans.options(c);
-  }
+  for (const Config& c : all) session.plans.graph(c);  // what cannot be read fails before seconds are measured
   fmt::print(stderr, "Measuring what the backends reach here\n");
   for (const Config& c : all) rates_of(session.peaks, c, text);
   for (const Config& c : all) {
