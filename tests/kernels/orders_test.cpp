@@ -19,6 +19,7 @@
 #include "kernels/bias.h"
 #include "kernels/host/grid.h"
 #include "kernels/lstm/lstm.h"
+#include "kernels/moves/transpose.h"
 #include "kernels/timing/delay.h"
 #include "kernels/timing/peak.h"
 #include "lamina/error.h"
@@ -129,7 +130,7 @@ std::vector<double> biases(host::Order order) {
   host::set_thread_order(order, 7);
   std::vector<Half> values(600);
   for (std::size_t i = 0; i < values.size(); ++i) values[i].bits = static_cast<std::uint16_t>(0x3c00 + i % 97);
-  const std::array bias = {1.0F, -2.0F, 0.5F};
+  const std::array bias = {1.0F, -2.0F, 0.5F, 0.25F, -1.0F, 2.0F, -0.5F, 4.0F};
   std::vector<double> found, partial(3);
   std::array<float, 3> sums{};
   const auto take = [&] { found.insert(found.end(), sums.begin(), sums.end()); };
@@ -139,6 +140,8 @@ std::vector<double> biases(host::Order order) {
     cuda_host::bias_gradient(nullptr, cuda_host::Masked<Half>{y, {}}, sums.data(), false, partial.data());
     take();
   }
+  for (const int channels : {8, 3})
+    cuda_host::add_bias_to_rows<Half>(nullptr, bias.data(), {values.data(), 75, channels, 1, 1, channels}, true);
   cuda_host::bias_gradient_of_rows<Half>(nullptr, {values.data(), 200, 3, 1, 1, 3}, sums.data(), false, partial.data());
   take();
   return found;
@@ -151,10 +154,34 @@ void check_bias_orders() {
   CHECK(biases<Half>(host::Order::shuffled) == ascending);
 }
 
-/// Kernels of the backend cudnn alone, and of none.
+template <class From, class To>
+void check_transpose_orders() {
+  const auto transposed = [](host::Order order) {
+    host::set_thread_order(order, 7);
+    std::vector<unsigned char> from(40 * 35 * sizeof(From)), to(40 * 35 * sizeof(To));
+    for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<unsigned char>(i % 59);
+    cuda_host::transpose<From, To>(nullptr, {reinterpret_cast<const From*>(from.data()), 1, 40, 35, 35, 1400},
+                                   {reinterpret_cast<To*>(to.data()), 1, 35, 40, 40, 1400});
+    return to;
+  };
+  const auto ascending = transposed(host::Order::ascending);
+  CHECK(transposed(host::Order::descending) == ascending);
+  CHECK(transposed(host::Order::shuffled) == ascending);
+}
+
+template <class Half>
+void check_orders_of_halves() {
+  check_bias_orders<Half>();
+  check_transpose_orders<Half, Half>();
+  check_transpose_orders<Half, float>();
+  check_transpose_orders<float, Half>();
+}
+
+/// Kernels of the backend cudnn alone, of nhwc alone, and of none.
 void check_other_orders() {
-  check_bias_orders<cuda_host::F16>();
-  check_bias_orders<cuda_host::BF16>();
+  check_orders_of_halves<cuda_host::F16>();
+  check_orders_of_halves<cuda_host::BF16>();
+  check_transpose_orders<float, float>();
   const auto rows = [](auto zero, host::Order order) {
     using T = decltype(zero);
     const std::vector<T> ids = {0, 2, 1, 1, 0, 2};
