@@ -64,9 +64,9 @@ std::unique_ptr<Communicator> make_communicator(const std::string& name, const C
 }
 
 bool launched_by_mpi() {
-  const auto is_set = [](const char* variable) { return std::getenv(variable) != nullptr; };
-  constexpr const char* variables[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"};
-  return std::ranges::any_of(variables, is_set);
+  for (const char* const variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
+    if (const char* const size = std::getenv(variable); size != nullptr) return std::string(size) != "1";
+  return std::getenv("PMIX_RANK") != nullptr;  // PMIx alone does not say how many there are
 }
 
 std::string broadcast_text(Communicator& ranks, std::string text, int from_rank) {

@@ -8,6 +8,7 @@
 #include "lib/device/host/host_device.h"
 #include "lib/support/difference.h"
 #include "tests/support/catch.h"
+#include "tests/support/environment.h"
 #include "tests/train/networks.h"
 
 using namespace lamina;
@@ -29,6 +30,13 @@ TEST_CASE("one rank alone sums and broadcasts what it has") {
   CHECK_NOTHROW(check_same(*self, "seed 1"));
   self->barrier();
   self->abort();  // there is nobody else
+}
+
+TEST_CASE("a process that a launcher started alone is no rank of several") {
+  const Variable other("OMPI_COMM_WORLD_SIZE", nullptr), rank("PMIX_RANK", "0"), size("PMI_SIZE", "1");
+  CHECK_FALSE(launched_by_mpi());
+  const Variable two("PMI_SIZE", "2");
+  CHECK(launched_by_mpi());
 }
 
 TEST_CASE("a communicator that is not there is an error that says what is") {

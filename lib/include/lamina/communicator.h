@@ -71,7 +71,7 @@ LAMINA_API std::unique_ptr<Communicator> make_communicator(const std::string& na
 /// Every name that make_communicator accepts, built or not.
 LAMINA_API std::vector<std::string> communicator_names();
 
-/// Whether a launcher of MPI started this process, by the variables that it sets.
+/// Whether this is one of several processes that a launcher of MPI started, by the variables that it sets.
 LAMINA_API bool launched_by_mpi();
 
 /// The text of rank `from_rank`, on every rank. Waits.
