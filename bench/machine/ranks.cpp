@@ -45,17 +45,17 @@ Sample joined(Communicator& ranks, Sample sample) {
 }
 
 std::vector<SumTimes> last_sums(const Communicator& ranks) {
-  std::vector<SumTimes> sums(ranks.last_sums().begin(), ranks.last_sums().end()), joined;
+  std::vector<SumTimes> sums(ranks.last_sums().begin(), ranks.last_sums().end()), together;
   std::ranges::sort(sums, {}, &SumTimes::begin);
   for (const SumTimes& each : sums) {
-    if (!joined.empty() && each.begin <= joined.back().end) {
-      joined.back().bytes += each.bytes;
-      joined.back().end = std::max(joined.back().end, each.end);
+    if (!together.empty() && each.begin <= together.back().end) {
+      together.back().bytes += each.bytes;
+      together.back().end = std::max(together.back().end, each.end);
     } else {
-      joined.push_back(each);
+      together.push_back(each);
     }
   }
-  return joined;
+  return together;
 }
 
 }  // namespace lamina::bench

@@ -21,7 +21,8 @@ struct LargestBatch {
 class MemoryPredictor {
  public:
   /// `optimiser`: of training, whose state is counted; none: parameters are not updated.
-  MemoryPredictor(Plans& plans, Backends& backends, Config config, Mode mode, std::optional<Optimiser> optimiser = {})
+  MemoryPredictor(const Plans& plans, Backends& backends, Config config, Mode mode,
+                  std::optional<Optimiser> optimiser = {})
       : plans_(&plans), backends_(&backends), config_(std::move(config)), mode_(mode), optimiser_(optimiser) {}
 
   /// Throws what predict_memory throws.
@@ -31,7 +32,7 @@ class MemoryPredictor {
   Options options(int batch);
 
  private:
-  Plans* plans_;
+  const Plans* plans_;
   Backends* backends_;
   Config config_;
   Mode mode_;

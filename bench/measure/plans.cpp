@@ -16,7 +16,7 @@ nets::Protocol Plans::protocol(const std::string& network) const {
   return protocol;
 }
 
-Options Plans::options(const Config& c, Mode mode) {
+Options Plans::options(const Config& c, Mode mode) const {
   Options plan;
   plan.mode = mode;
   plan.dtype = c.dtype;

@@ -21,8 +21,8 @@ class Plans {
   Graph graph(const Config& config) const { return graph_of(config, net_); }
   /// The weights of a network that is read from a file; empty for the zoo's.
   TensorFile weights(const Config& config) const { return stored_weights(config, net_); }
-  Options options(const Config&, Mode);
-  Options options(const Config& c) { return options(c, settings_.mode); }
+  Options options(const Config&, Mode) const;
+  Options options(const Config& c) const { return options(c, settings_.mode); }
   bool trains() const { return settings_.mode == Mode::training; }
   const Choice& choice() const { return settings_.choice; }
 

@@ -15,6 +15,7 @@
 #include <utility>
 #include <variant>
 
+#include "bf16_winograd.h"
 #include "lib/backends/half/chunks.h"
 #include "lib/support/units/spec_passes.h"
 #include "lib/support/units/unit_memory.h"
@@ -314,36 +315,7 @@ PairUnits::PairUnits(const Context& context, HalfUnits& halves)
 
 bool PairUnits::takes(const Spec& spec) const {
   return context_.set.pairs != nullptr &&
-         (std::holds_alternative<Conv>(spec.op) || std::holds_alternative<FullyConnected>(spec.op)) &&
-         spec.y.dtype == DType::bf16 && has_one_type(spec);
-}
-
-/// What has no products of pairs. Winograd's algorithms read and write bf16 themselves: they need no copies, and run in
-/// one go.
-Lowered PairUnits::lower_others(const Spec& spec, const Choice& choice) const {
-  Lowered lowered = lower_halves(spec, choice, halves_);
-  if (!std::holds_alternative<Conv>(spec.op) || spec.y.dtype != DType::bf16 || !has_one_type(spec)) return lowered;
-  const auto is_winograd = [](const Lowered::Step& step) { return step.algorithm.starts_with("winograd"); };
-  if (std::none_of(lowered.steps.begin(), lowered.steps.end(), is_winograd)) return lowered;
-  Choice same;
-  for (const Lowered::Step& step : lowered.steps)
-    if (const auto pass = static_cast<std::size_t>(step.passes.front()); pass < same.algorithm.size())
-      same.algorithm[pass] = step.algorithm;
-  same.workspace_limit = std::numeric_limits<std::size_t>::max();
-  const Lowered at_once = context_.set.lower(in_f32(spec), same, context_);
-  bool forward_at_once = false;
-  for (Lowered::Step& step : lowered.steps) {
-    if (!is_winograd(step) || step.covers(Pass::prepare)) continue;
-    const std::shared_ptr<Kernel>& kernel = find_step(at_once, step.passes.front())->kernel;
-    if (kernel->workspace_bytes() > choice.workspace_limit) continue;
-    step.kernel = kernel;
-    forward_at_once |= step.covers(Pass::forward);
-  }
-  if (!forward_at_once) return lowered;
-  std::erase_if(lowered.steps, [](const Lowered::Step& step) { return step.covers(Pass::prepare); });
-  if (const Lowered::Step* const prepare = find_step(at_once, Pass::prepare)) lowered.steps.push_back(*prepare);
-  lowered.prepared_bytes = at_once.prepared_bytes;
-  return lowered;
+         (std::holds_alternative<Conv>(spec.op) || std::holds_alternative<FullyConnected>(spec.op)) && is_of_bf16(spec);
 }
 
 Lowered::Step PairUnits::step(const Spec& spec, Pass pass) {
@@ -394,7 +366,7 @@ Lowered PairUnits::lower(const Spec& spec, const Choice& choice) {
     stand_in.max_error = no_bound;
     stand_in.workspace_limit = std::numeric_limits<std::size_t>::max();
   }
-  Lowered lowered = lower_others(spec, stand_in);
+  Lowered lowered = lower_with_bf16_winograd(spec, stand_in, halves_, context_);
   if (!takes(spec)) return lowered;
   for (Lowered::Step& step : lowered.steps) {
     const Pass pass = step.passes.front();
@@ -404,7 +376,7 @@ Lowered PairUnits::lower(const Spec& spec, const Choice& choice) {
     }
     const std::string& named = choice.algorithm[static_cast<std::size_t>(pass)];
     if (named != bf16_gemm_name && stands_in) {
-      const Lowered limited = lower_others(spec, others);
+      const Lowered limited = lower_with_bf16_winograd(spec, others, halves_, context_);
       step = *find_step(limited, pass);
     }
     if (named.empty() ? !is_better(spec, pass, step) : named != bf16_gemm_name) continue;

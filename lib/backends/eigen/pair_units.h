@@ -18,12 +18,10 @@ class PairUnits {
   bool takes(const Spec&) const;
 
   /// Lowers a unit with halves. By rule bf16_gemm replaces other products, but not Winograd's algorithms, where the
-  /// instruction set has products of pairs. Those read and write bf16 with any instruction set. Nothing is timed: every
-  /// process and rank takes the same.
+  /// instruction set has products of pairs. Nothing is timed: every process and rank takes the same.
   Lowered lower(const Spec&, const Choice&);
 
  private:
-  Lowered lower_others(const Spec&, const Choice&) const;
   Lowered::Step step(const Spec&, Pass);
   bool is_better(const Spec&, Pass, const Lowered::Step& than) const;
 

@@ -34,23 +34,6 @@ Source<T> gradient_source(const ConvProblem& c, const Args& args) {
   return {args.dy.as<T>(), args.dy.pitch, args.y.as<T>(), args.y.pitch};
 }
 
-/// The weight gradient by an algorithm of which `gradient` is the product.
-template <class T, class Gradient>
-Lowered::Step weight_gradient_step(const ConvProblem& c, const char* algorithm, Gradient gradient, Pool& pool) {
-  const std::size_t bytes = gradient.workspace_bytes();
-  return step(
-      {Pass::backward_params}, algorithm,
-      [c, &pool, gradient = std::move(gradient)](const Args& args) {
-        const WeightGradientOperands<T> operands{.x = {args.x[0].as<T>(), args.x[0].pitch},
-                                                 .dy = gradient_source<T>(c, args),
-                                                 .dw = args.dw.empty() ? nullptr : args.dw[0].as<T>(),
-                                                 .db = args.dw.size() < 2 ? nullptr : args.dw[1].as<T>(),
-                                                 .add = c.add_dw};
-        gradient.run(pool, operands, args.workspace);
-      },
-      bytes);
-}
-
 /// The gradient of the bias by its definition, where it is wanted.
 template <class T>
 void bias_gradient(const ConvProblem&, const Args&, Pool&);

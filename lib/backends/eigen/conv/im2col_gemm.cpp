@@ -82,8 +82,20 @@ Lowered::Step backward_data_step(const ConvProblem& c, Pool& pool, const MicroKe
 
 template <class T>
 Lowered::Step backward_params_step(const ConvProblem& c, Pool& pool, const MicroKernels<T>& kernels) {
-  return weight_gradient_step<T>(c, "im2col_gemm",
-                                 WeightGradientProduct<T>(c, forward_columns(c), pool.threads(), kernels), pool);
+  WeightGradientProduct<T> gradient(c, forward_columns(c), pool.threads(), kernels);
+  const std::size_t bytes = gradient.workspace_bytes();
+  return step(
+      {Pass::backward_params}, "im2col_gemm",
+      [c, &pool, gradient = std::move(gradient)](const Args& args) {
+        gradient.run(pool,
+                     {.x = {args.x[0].as<T>(), args.x[0].pitch},
+                      .dy = gradient_source<T>(c, args),
+                      .dw = args.dw.empty() ? nullptr : args.dw[0].as<T>(),
+                      .db = args.dw.size() < 2 ? nullptr : args.dw[1].as<T>(),
+                      .add = c.add_dw},
+                     args.workspace);
+      },
+      bytes);
 }
 
 // ---- errors ----
