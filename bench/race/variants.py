@@ -53,7 +53,8 @@ ENGINES = {
                     layouts=("nchw", "nhwc"), precisions=PRECISIONS, modules="torch, numpy"),
     "onnxruntime": Engine(**RUNTIME, modules="onnxruntime, numpy"),
     "openvino": Engine(**RUNTIME, modules="openvino, numpy"),
-    "onednn": Engine(("cpu",), ("layers",), layouts=("any", "winograd", "nchw")),
+    "onednn": Engine(("cpu",), ("layers",), layouts=("any", "winograd", "nchw"),
+                     precisions=("f32", "bf16")),
 }
 OURS = tuple(name for name, engine in ENGINES.items() if engine.ours)
 PEERS = tuple(name for name, engine in ENGINES.items() if not engine.ours)
@@ -104,7 +105,7 @@ class Variant:
         if self.ours:
             return self.our_command(what, net, batch, options)
         if self.engine == "onednn":
-            return [onednn_worker(options.program), str(options.threads)]
+            return [onednn_worker(options.program), str(options.threads), self.precision]
         kind = "training" if what == "trainings" else "worker" if self.engine == "torch" else ""
         script = f"{self.engine}_{kind}.py" if kind else "runtimes.py"
         config = {"engine": self.engine, "net": net, "batch": batch, "threads": options.threads, "files": folder,
@@ -115,10 +116,11 @@ class Variant:
     def our_command(self, what, net, batch, options):
         config = {"backend": f"{self.engine}:{self.path}" if self.path else self.engine, "threads": options.threads,
                   "measure": "measured" in self.flags}
-        if what == "networks":
-            config |= {"net": net, "batch": batch, "graph": "graph" in self.flags,
-                       "math": "tf32" if self.precision == "tf32" else "strict",
+        if what != "trainings":
+            config |= {"math": "tf32" if self.precision == "tf32" else "strict",
                        "type": "f32" if self.precision == "tf32" else self.precision}
+        if what == "networks":
+            config |= {"net": net, "batch": batch, "graph": "graph" in self.flags}
         if what == "trainings":
             config |= {"training": net, "share": options.share}
         if options.device_number:
@@ -160,8 +162,8 @@ def parse(word, what, device):
                          f"{what} on {device}")
     check_known("precision", precision, engine.precisions, name)
     check_known("layout", layout, engine.layouts, name)
-    if what != "networks" and precision != "f32":
-        raise BadVariant(f"{word}: {what} race in f32 alone")
+    if what == "trainings" and precision != "f32":
+        raise BadVariant(f"{word}: trainings race in f32 alone")
     for flag in flags:
         check_known("flag", flag, engine.flags, name)
     check_flags(word, name, flags, what, device)

@@ -25,10 +25,11 @@ def log(*what):
 def who():
     """The worker's name, and its network."""
     if program == "onednn_worker":
-        return "onednn", ""
+        return "onednn" + f":{words[1]}" * (words[1] != "f32"), ""
     config = json.loads(words[1])
     if program == "lamina_bench":
-        flags = ":tf32" * (config.get("math") == "tf32") + "+graph" * config.get("graph", False)
+        precision = "tf32" if config.get("math") == "tf32" else config.get("type", "f32")
+        flags = f":{precision}" * (precision != "f32") + "+graph" * config.get("graph", False)
         flags += "+measured" * config.get("measure", False)
         return config.get("backend", "writer") + flags, config.get("net") or config.get("training", "")
     engine, precision = config["engine"], config["precision"]

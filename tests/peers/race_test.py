@@ -165,13 +165,15 @@ class Networks(Fakes):
                 ("training", {"torch": (9e-4, 1e-3, 1e-3), "torch+compiled": (1.8e-3, 1e-3, 2e-3),
                               "torch+passive": (1.8e-3, 8e-4, None), "torch+hugepages": (1.8e-3, 1e-6, None),
                               "torch+passive+hugepages": (6e-3, 1.0, None), "torch:bf16": (7e-2, 1.0, 8e-2),
-                              "torch:bf16+passive": (9e-2, 1.0, None), "torch:f16": (2e-2, 1.0, None)})):
+                              "torch:bf16+passive": (0.15, 0.1, 0.2), "torch:bf16+hugepages": (0.5, 1.0, None),
+                              "torch:f16": (2e-2, 8e-3, None)})):
             _, result = self.race("--peers", ",".join(cases), "--modes", mode, status=1,
                                   told={name: {"difference": difference, "rounding": rounding}
                                         for name, (difference, rounding, _) in cases.items()})
             for name, (difference, _, bound) in cases.items():
                 commands = [command for who, command, *_ in self.asked() if who == name]
-                self.assertEqual("rounding" in commands, mode == "training" and difference > 1e-3 and ":" not in name, name)
+                least = 8e-2 if "bf16" in name else 1e-2 if "f16" in name else 1e-3
+                self.assertEqual("rounding" in commands, mode == "training" and difference > least, name)
                 self.assertEqual("pass" in commands, bound is not None, name)
                 bounds = [row["check"]["bound"] for row in result["benchmarks"] if row["variant"] == name]
                 self.assertEqual(set(bounds), {bound} if bound else set(), name)
@@ -298,6 +300,19 @@ class Layers(Fakes):
                          {("eigen", "eigen's"), ("onednn@any", "onednn's"), ("onednn@nchw", "onednn's")})
         self.assertEqual(result["failures"], [])  # oneDNN has no Winograd here, which is no fault
         self.assertIn(["onednn", "pass", ["forward", "any", *FIRST.split()]], self.asked("pass"))
+
+    def test_layers_race_within_their_type(self):
+        _, result = self.race("alexnet", "--what", "layers", "--ours", "eigen,eigen:bf16", "--peers",
+                              "onednn@any,onednn:bf16@any,onednn:bf16@winograd")
+        self.assertEqual({(row["key"]["type"], row["variant"]) for row in result["benchmarks"]},
+                         {("f32", "eigen"), ("f32", "onednn@any"), ("bf16", "eigen:bf16"), ("bf16", "onednn:bf16@any")})
+
+    def test_a_type_that_a_processor_lacks_is_left_out_with_the_reason(self):
+        _, result = self.race("alexnet", "--what", "layers", "--ours", "eigen:bf16", "--peers", "onednn:bf16@any",
+                              status=1, told={"onednn:bf16": {"fault": "refuse:open"}})
+        self.assertEqual({(one["variant"], one["stage"], one["reason"], one["refused"]) for one in result["failures"]},
+                         {("onednn:bf16@any", f"open {what}", "no such thing here", True)
+                          for what in runner.LAYER_PASSES})
 
     def test_a_network_without_convolutions_ends_the_race(self):
         done, result = self.race("mnist_mlp", "--what", "layers", status=1)

@@ -126,7 +126,8 @@ class Worker(unittest.TestCase):
         engines = [name for name in ("onnxruntime", "openvino") if importlib.util.find_spec(name)]
         workers = [("torch_worker.py", {"flags": flags}) for flags in ("", "compiled frozen")]
         workers += [("runtimes.py", {"engine": name}) for name in engines]
-        half, differences = self.ask("check inference nchw", net="mnist_cnn", files=folder, precision="bf16")[0], []
+        half, differences = self.ask("check inference nchw", "rounding inference nchw", net="mnist_cnn", files=folder,
+                                     precision="bf16")[0], []
         for damaged in (False, True):
             for name in ("network.onnx", "weights.safetensors") if damaged else ():
                 path = os.path.join(folder, name)
@@ -135,7 +136,8 @@ class Worker(unittest.TestCase):
                     file.write(b"\0" * 4096)
             differences.append([self.ask("check inference nchw", script=script, net="mnist_cnn", files=folder,
                                          **more)[0][-1]["difference"] for script, more in workers])
-        self.assertTrue(all(0 < each < 1e-5 for each in differences[0]) and half[-1]["difference"] > 1e-4, differences)
+        self.assertTrue(all(0 < each < 1e-5 for each in differences[0]) and half[-2]["difference"] > 1e-4, differences)
+        self.assertAlmostEqual(half[-1]["rounding"], half[-2]["difference"], delta=1e-4)
         self.assertTrue(all(each > 1e-4 for each in differences[1]), differences)
 
     def test_a_training_learns_on_the_batches_that_lamina_wrote(self):

@@ -1,7 +1,8 @@
-// The worker of a race of layers for single convolutions by oneDNN's own primitives, f32; see server.h for the
-// requests. Its variants: "any" (the direct algorithm in whatever layouts oneDNN likes best), "winograd"
-// (likewise, by its Winograd algorithm) and "nchw" (the direct one on plain tensors). Reorders are outside the timing.
-// usage: onednn_worker THREADS, with OMP_NUM_THREADS set to the same
+// The worker of a race of layers for single convolutions by oneDNN's own primitives; see server.h for the requests. Its
+// variants: "any" (the direct algorithm in whatever layouts oneDNN likes best), "winograd" (likewise, by its Winograd
+// algorithm) and "nchw" (the direct one on plain tensors). Reorders are outside the timing. In bf16 x, w, y and their
+// gradients are of that type, as in our plans, and w's gradient and both of the bias are of f32.
+// usage: onednn_worker THREADS f32|bf16, with OMP_NUM_THREADS set to the same
 
 #include <oneapi/dnnl/dnnl.hpp>
 
@@ -23,27 +24,28 @@ namespace {
 using dnnl::memory;
 using nlohmann::json;
 using Tag = memory::format_tag;
+using Type = memory::data_type;
 
 /// The descriptors of a convolution's tensors, all in one style of layout.
 struct Tensors {
   memory::desc x, w, bias, y;
 };
 
-memory::desc describe(const memory::dims& extents, Tag tag) { return {extents, memory::data_type::f32, tag}; }
-
 memory::dims both(const Size& size) { return {size.h, size.w}; }
 
-Tensors tensors(const RacedConvolution& conv, bool plain) {
+/// Those of a pass, of which the values have a type.
+Tensors tensors(const RacedConvolution& conv, bool plain, Type type, Pass pass) {
   const Shape& x = conv.x;
   const Conv& op = conv.op;
   const Shape y = infer(op, {x}).y;
   const auto tag = [&](Tag of_plain) { return plain ? of_plain : Tag::any; };
+  const Type weights = pass == Pass::backward_params ? Type::f32 : type;
   const int g = op.groups;
-  return {describe({x.n, x.c, x.h, x.w}, tag(Tag::nchw)),
-          g == 1 ? describe({op.channels, x.c, op.kernel.h, op.kernel.w}, tag(Tag::oihw))
-                 : describe({g, op.channels / g, x.c / g, op.kernel.h, op.kernel.w}, tag(Tag::goihw)),
-          op.bias ? describe({op.channels}, tag(Tag::x)) : memory::desc(),
-          describe({y.n, y.c, y.h, y.w}, tag(Tag::nchw))};
+  return {{{x.n, x.c, x.h, x.w}, type, tag(Tag::nchw)},
+          g == 1 ? memory::desc({op.channels, x.c, op.kernel.h, op.kernel.w}, weights, tag(Tag::oihw))
+                 : memory::desc({g, op.channels / g, x.c / g, op.kernel.h, op.kernel.w}, weights, tag(Tag::goihw)),
+          op.bias ? memory::desc({op.channels}, Type::f32, tag(Tag::x)) : memory::desc(),
+          {{y.n, y.c, y.h, y.w}, type, tag(Tag::nchw)}};
 }
 
 /// The primitive's descriptor: in version 3 made at once, in version 2 of the operation's descriptor.
@@ -64,18 +66,20 @@ typename Primitive::primitive_desc make(const dnnl::engine& engine, const std::t
 
 class TimedPrimitive final : public ServedConvolution {
  public:
-  TimedPrimitive(const dnnl::engine& engine, const RacedConvolution& conv, Pass pass, const std::string& variant)
-      : ServedConvolution(pass), engine_(engine), stream_(engine), plain_(tensors(conv, true)) {
+  TimedPrimitive(const dnnl::engine& engine, const RacedConvolution& conv, Pass pass, const std::string& variant,
+                 Type type)
+      : ServedConvolution(pass), engine_(engine), stream_(engine), plain_(tensors(conv, true, Type::f32, pass)) {
     const auto algorithm =
         variant == "winograd" ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct;
-    const Tensors wanted = tensors(conv, variant == "nchw");
+    const Tensors wanted = tensors(conv, variant == "nchw", type, pass);
+    const Tensors hinted = tensors(conv, variant == "nchw", type, Pass::forward);
     const memory::dims stride = both(conv.op.stride), pad = both(conv.op.pad);
     const memory::dims dilation = {conv.op.dilation.h - 1, conv.op.dilation.w - 1};  // oneDNN counts from 0
 
     // A weights gradient takes its bias from the bias's gradient; the data gradient knows none.
     const auto forward =
-        make<dnnl::convolution_forward>(engine, std::tuple(), dnnl::prop_kind::forward_training, algorithm, wanted.x,
-                                        wanted.w, wanted.bias, wanted.y, stride, dilation, pad, pad);
+        make<dnnl::convolution_forward>(engine, std::tuple(), dnnl::prop_kind::forward_training, algorithm, hinted.x,
+                                        hinted.w, hinted.bias, hinted.y, stride, dilation, pad, pad);
     if (pass == Pass::forward) {
       take<dnnl::convolution_forward>(forward);
       give(DNNL_ARG_SRC, forward.src_desc(), plain_.x, "x");
@@ -154,27 +158,28 @@ class TimedPrimitive final : public ServedConvolution {
 };
 
 std::unique_ptr<Served> open(const dnnl::engine& engine, const RacedConvolution& conv, Pass pass,
-                             const std::string& variant) {
+                             const std::string& variant, Type type) {
   if (variant != "any" && variant != "winograd" && variant != "nchw")
     throw UsageError("no variant '" + variant + "'; there are any, winograd and nchw");
   try {
-    return std::make_unique<TimedPrimitive>(engine, conv, pass, variant);
+    return std::make_unique<TimedPrimitive>(engine, conv, pass, variant, type);
   } catch (const dnnl::error& error) {
     if (error.status == dnnl_unimplemented) throw Unsupported("oneDNN has none such");
     throw;
   }
 }
 
-int serve_onednn(int threads) {
+int serve_onednn(int threads, const std::string& type) {
   try {
+    if (type != "f32" && type != "bf16") throw UsageError("no type '" + type + "'; there are f32 and bf16");
     const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
     const dnnl_version_t& version = *dnnl_version();
     const std::string text =
         std::to_string(version.major) + '.' + std::to_string(version.minor) + '.' + std::to_string(version.patch);
-    serve({{"onednn", text}, {"threads", threads}},
-          [&](const std::string& pass, const std::string& variant, const std::string& numbers) {
-            return open(engine, read_convolution(numbers), pass_of(pass), variant);
-          });
+    serve({{"onednn", text}, {"threads", threads}}, [&](const std::string& pass, const std::string& variant,
+                                                        const std::string& numbers) {
+      return open(engine, read_convolution(numbers), pass_of(pass), variant, type == "bf16" ? Type::bf16 : Type::f32);
+    });
   } catch (const std::exception& error) {
     std::cout << json{{"error", error.what()}}.dump() << std::endl;
     return 1;
@@ -186,7 +191,7 @@ int serve_onednn(int threads) {
 }  // namespace lamina::bench
 
 int main(int argc, char** argv) {
-  if (argc == 2) return lamina::bench::serve_onednn(std::stoi(argv[1]));
-  std::cerr << "usage: onednn_worker THREADS\n";
+  if (argc == 3) return lamina::bench::serve_onednn(std::stoi(argv[1]), argv[2]);
+  std::cerr << "usage: onednn_worker THREADS f32|bf16\n";
   return 2;
 }

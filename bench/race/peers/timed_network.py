@@ -48,12 +48,13 @@ class TimedNetwork:
         return y
 
     def rounding(self, x, trained):
-        """How far its f32 is from f64 on x, both eager, whatever the variant: two f32 programs cannot be asked to agree
+        """How far its precision is from f64 on x, both eager, whatever the variant: two programs cannot be asked to agree
         better with each other than each agrees with the exact result."""
         net = copy.deepcopy(self.net).train(self.training and trained)
         with torch.no_grad():
-            single = net(self.x.detach().copy_(x)).numpy()
-            return child.difference(single, net.double()(x.double()).numpy())
+            with self.variant.context():
+                rounded = net(self.x.detach().copy_(x)).float().numpy()
+            return child.difference(rounded, net.double()(x.double()).numpy())
 
     def draw_input(self):
         self.input = self.x.detach().normal_().requires_grad_(self.wants_dx)

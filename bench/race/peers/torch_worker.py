@@ -75,7 +75,7 @@ class Server:
         return {"difference": child.difference(self.network(mode, layout).computed(x, trained), y)}
 
     def rounding(self, mode, layout):
-        """How far PyTorch's eager f32 is from its f64."""
+        """How far PyTorch's eager numbers in this precision are from its f64."""
         x, _, trained = self.numbers(mode)
         return {"rounding": self.network(mode, layout).rounding(x, trained)}
 
