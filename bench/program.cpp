@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "bench/context/build.h"
+#include "bench/machine/ranks.h"
 #include "commands.h"
 #include "lamina/communicator.h"
 #include "lamina/error.h"
@@ -116,6 +117,7 @@ std::function<int()> parse(CLI::App& app, int argc, const char* const* argv, con
 int run_arguments(int argc, char** argv, const MakeBackend& make) {
   CLI::App app{about, "lamina_bench"};
   const auto ended = [](const std::string& why, int status) {
+    if (status == 2) let_rank_0_speak();
     fmt::print(stderr, "lamina_bench: {}\n", why);
     return status;
   };

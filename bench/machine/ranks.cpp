@@ -6,8 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <thread>
 
 #include "backends.h"
 #include "lamina/error.h"
@@ -24,10 +28,20 @@ int with_ranks(const std::string& backend, const std::function<int(Communicator&
     return work(*ranks);
   } catch (const std::exception& error) {
     if (ranks->size() == 1) throw;
+    const bool misused = dynamic_cast<const UsageError*>(&error) != nullptr;
+    if (misused) let_rank_0_speak();
     ::dprintf(STDERR_FILENO, "lamina_bench: rank %d of %d: %s\n", ranks->rank(), ranks->size(), error.what());
-    ranks->abort(dynamic_cast<const UsageError*>(&error) != nullptr ? 2 : 1);
+    ranks->abort(misused ? 2 : 1);
     throw;
   }
+}
+
+void let_rank_0_speak() {
+  for (const char* const variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"})
+    if (const char* const rank = std::getenv(variable); rank != nullptr && std::string(rank) != "0") {
+      std::signal(SIGTERM, SIG_DFL);
+      return std::this_thread::sleep_for(std::chrono::seconds(2));
+    }
 }
 
 int part_of(int batch, int ranks) {

@@ -15,6 +15,9 @@ namespace lamina::bench {
 /// make_communicator throws.
 int with_ranks(const std::string& backend, const std::function<int(Communicator&)>& work);
 
+/// What is wrong with the words is wrong for every rank: rank 0 says so and ends all while the others wait here.
+void let_rank_0_speak();
+
 /// One rank's part of a batch. Throws UsageError where it is not whole.
 int part_of(int batch, int ranks);
 

@@ -93,9 +93,12 @@ def refusals():
             ([*NET, "--cuda_graph"], "--cuda_graph is for one process"),
             (["alexnet", "--backend=eigen,cuda-host"], "--backend with several names is for one process"),
             (["--benchmark_filter=^layer/alexnet/"], "several ranks run rows net/"),
+            (["run", "--nosuch"], "unknown option --nosuch"),
             (["ledger", "alexnet"], "ledger is for one process, and mpirun started 2; run and train take several")):
         said, errors = run(2, *words, status=2)
         wants(re.search(pattern, errors) and not said, words, said, errors)
+        spoken = re.findall("lamina_bench: (?!interrupted)", errors)  # by the signal with which mpirun ends a slow one
+        wants(len(spoken) == 1, "more than one rank speaks", errors)
     _, errors = run(2, *NET, "--batch=4", "--memory_limit=4KiB", status=1)  # no row: the others would wait
     wants(re.search(r"rank \d of 2: .*bytes", errors), errors)
 
