@@ -12,10 +12,12 @@ namespace lamina::bench {
 namespace {
 
 std::atomic<int> caught = 0;
+std::atomic<bool> hushed = false;
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may take no lock");
 
 extern "C" void remember(int signal) {
   caught = signal;
+  if (hushed) return;
   constexpr char text[] = "\nlamina_bench: interrupted; finishing the pass that runs, then keeping what there is\n";
   [[maybe_unused]] const auto written = write(STDERR_FILENO, text, sizeof text - 1);
 }
@@ -28,6 +30,8 @@ void catch_interrupts() {
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
 }
+
+void hush_interrupts() { hushed = true; }
 
 int interrupted() { return caught; }
 

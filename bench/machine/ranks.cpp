@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "backends.h"
+#include "bench/io/interrupt.h"
 #include "lamina/error.h"
 
 namespace lamina::bench {
@@ -21,6 +22,7 @@ namespace lamina::bench {
 int with_ranks(const std::string& backend, const std::function<int(Communicator&)>& work) {
   const auto ranks = make_communicator(!launched_by_mpi() ? "self" : runs_on_gpu(backend) ? "nccl" : "mpi");
   if (ranks->rank() != 0) {
+    hush_interrupts();
     (void)std::freopen("/dev/null", "w", stdout);
     stderr = std::fopen("/dev/null", "w");
   }

@@ -43,7 +43,7 @@ OnnxModel read_network_file(const std::filesystem::path& onnx, int batch, const 
 Graph graph_of(const Config&, const NetSettings&);
 
 /// A network's graph for one image, whatever --batch gives.
-Graph graph_of_one_image(const std::string& network, const NetSettings&);
+Graph graph_of_one_image(const std::string& name, const NetSettings&);
 
 /// The weights of a network that is read; empty for the zoo's.
 TensorFile stored_weights(const Config&, const NetSettings&);

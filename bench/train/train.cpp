@@ -176,10 +176,11 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
   };
   Trainer trainer(ready.graph, run.backend, *ready.training, how);
   const bool lazy = options.table_updates == TableUpdates::lazy;
-  print(fmt::format("{}: {} parameters, {}{}, batch {}, {} samples, seed {}, on {} ({}){}\n", name,
+  print(fmt::format("{}: {} parameters, {}{}, batch {}, {} samples, seed {}, on {} ({}){}{}\n", name,
                     ready.graph.parameter_count(), to_string(how.optimiser), lazy ? " with lazy updates of tables" : "",
                     options.ranks * ready.graph.node("labels").shape.n, ready.training->count(), seed, options.backend,
-                    run.backend.describe(), data_note));
+                    run.backend.describe(), options.ranks > 1 ? fmt::format(", {} ranks", options.ranks) : "",
+                    data_note));
   if (!weights.empty() && !trainer.resumed()) load_weights(trainer.plan(), weights);
   if (trainer.resumed()) {
     const std::vector<EpochResult>& done = trainer.epochs();

@@ -85,6 +85,11 @@ def trace(folder):
             wants(any(name == "backward" and begin <= one["ts"] <= end for name, begin, end in spans), one, spans)
 
 
+def training():
+    said, _ = run(2, "train", "mnist_mlp", "--epochs=1", "--share=0.01")
+    wants(said.count(", 2 ranks  (") == 1 and said.count("epoch 1/1") == 1, said)
+
+
 def refusals():
     for words, pattern in (
             ([*NET, "--batch=3"], "2 ranks do not share out a batch of 3 evenly"),
@@ -122,21 +127,26 @@ def pids(mpiexec, ranks):
 
 
 def interrupt(folder):
-    """Rank 0 alone gets the signal; all end after the same pass, and its rows are in the file."""
+    """All end after the same pass, and the rows are in the file. Rank 0 alone says so."""
     file = folder / "interrupted.json"
     process = start(2, *NET, "--batch=2", "--passes=100000", f"--benchmark_out={file}")
-    rank0 = pids(process.pid, 2)[0]
+    rank0, rank1 = pids(process.pid, 2)
     time.sleep(3)
+    subprocess.run(["kill", "-TERM", str(rank1)], check=True)
+    time.sleep(1)
+    wants(process.poll() is None, "a signal of rank 1 ended rank 0")
     subprocess.run(["kill", "-TERM", str(rank0)], check=True)
     begun = time.monotonic()
     said, errors = process.communicate(timeout=30)
     wants(process.returncode == 143 and time.monotonic() - begun < 10, process.returncode, said, errors)
-    wants("waited" not in errors and json.loads(file.read_text())["context"]["interrupted"], errors)
+    wants("waited" not in errors and errors.count("interrupted; finishing") == 1, errors)
+    wants(json.loads(file.read_text())["context"]["interrupted"], errors)
 
 
 with tempfile.TemporaryDirectory() as name:
     rows(pathlib.Path(name))
     trace(pathlib.Path(name))
+    training()
     refusals()
     interrupt(pathlib.Path(name))
 print("rows of two ranks, refusals and an interrupt are as they should be")

@@ -380,7 +380,7 @@ Lowered PairUnits::lower(const Spec& spec, const Choice& choice) {
       step = *find_step(limited, pass);
     }
     if (named.empty() ? !is_better(spec, pass, step) : named != bf16_gemm_name) continue;
-    const Lowered::Step pairs = this->step(spec, pass), other = step;
+    Lowered::Step pairs = this->step(spec, pass), other = step;
     const char* const reason = "the processor multiplies pairs of bf16";
     step = pick("eigen: " + to_string(spec.op), pass, choice,
                 {{bf16_gemm_name, pairs.max_error, [&] { return pairs; }, reason},
