@@ -217,12 +217,16 @@ void make_copy(const fs::path& root, const fs::path& copy, const std::vector<Mut
   const fs::path header = fs::absolute(copy) / "mutants.h";
   std::set<fs::path> written = {"mutants.h"};
   write(header, switch_header(mutants));
+  std::set<fs::path> with_fragments;  // folders with sources that include a seeded one within a namespace
+  for (const auto& [file, its] : spans)
+    if (file.ends_with(".inc")) with_fragments.insert(fs::path(file).parent_path());
   for (const fs::path& file : project_files(root)) {
     std::string text = contents(root / file);
     const auto found = spans.find(file.generic_string());
-    if (found != spans.end()) {
-      text = "#include \"" + header.string() + "\"\n#line 1\n" + seeded(text, found->second);
-    }
+    if (found != spans.end()) text = seeded(text, found->second);
+    if (file.extension() == ".cpp" ? with_fragments.contains(file.parent_path()) || found != spans.end()
+                                   : file.extension() != ".inc" && found != spans.end())
+      text = "#include \"" + header.string() + "\"\n#line 1\n" + text;
     write(copy / file, text);
     written.insert(file);
   }
