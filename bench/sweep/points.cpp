@@ -155,7 +155,7 @@ std::string SweepRunner::rerun_of_point(const Series& series, const Row& row, in
   settings.net.image = series.image;
   settings.plan.mode = Mode::training;  // `run` takes rows by their names
   if (threads > 0) settings.backends.threads = threads;
-  std::vector<std::string> flags = passes_flag(options_.passes);
+  const std::vector<std::string> flags = passes_flag(options_.passes);
   return rerun_row(row.name, row.group->config, settings, flags);
 }
 

@@ -46,8 +46,8 @@ std::map<std::string, Choice> choices_of(Session& session, const Frontier& front
   std::map<std::string, Algorithms> by_layer;
   for (std::size_t i = 0; i < frontier.lines.size(); ++i) {
     const FrontierLine& line = frontier.lines[i];
-    if (!net.picks[i].best) continue;
-    by_layer[line.node][static_cast<std::size_t>(line.pass())] = line.tuning.candidates[*net.picks[i].best].algorithm;
+    if (const auto& best = net.picks[i].best)
+      by_layer[line.node][static_cast<std::size_t>(line.pass())] = line.tuning.candidates[*best].algorithm;
   }
   std::map<std::string, Choice> choices;
   for (const DistinctLayer& layer : distinct_layers(graph)) {

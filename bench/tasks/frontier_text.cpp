@@ -34,7 +34,7 @@ std::string remark(const FrontierLine& line, std::size_t i, const LayerTuning::P
   const bool is_tied = std::find(picked.ties.begin(), picked.ties.end(), i) != picked.ties.end();
   if (alone) parts.emplace_back("the only algorithm");
   if (picked.best == i && !alone) parts.emplace_back(picked.ties.empty() ? "picked" : "picked, tied");
-  if (is_tied) parts.push_back("tied with " + tuning.candidates[*picked.best].algorithm);
+  if (picked.best && is_tied) parts.push_back("tied with " + tuning.candidates[*picked.best].algorithm);
   if (!stays) parts.emplace_back("beaten");
   if (!within(one.measured, limits)) parts.emplace_back("beyond the limits");
   if (one.by_rule && !alone) parts.push_back("by " + (with_reason && !line.reason.empty() ? line.reason : "rule"));
