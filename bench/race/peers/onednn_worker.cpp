@@ -1,7 +1,7 @@
 // The worker of a race of layers for single convolutions by oneDNN's own primitives; see server.h for the requests. Its
 // variants: "any" (the direct algorithm in whatever layouts oneDNN likes best), "winograd" (likewise, by its Winograd
-// algorithm) and "nchw" (the direct one on plain tensors). Reorders are outside the timing. In bf16 x, w, y and their
-// gradients are of that type, as in our plans, and w's gradient and both of the bias are of f32.
+// algorithm) and "nchw" (the direct one on plain tensors). Reorders are outside the timing. In bf16 x, w, y and the
+// gradients of x and y are of that type. The bias and the gradients of parameters are of f32, as in our plans.
 // usage: onednn_worker THREADS f32|bf16, with OMP_NUM_THREADS set to the same
 
 #include <oneapi/dnnl/dnnl.hpp>
