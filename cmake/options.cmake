@@ -16,14 +16,14 @@ set(LAMINA_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them: addre
 if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
-if(LAMINA_BUILD_TESTS AND BUILD_SHARED_LIBS)
-  message(FATAL_ERROR "Tests reach into the library's own files, which a shared one hides. "
-                      "Set LAMINA_BUILD_TESTS=OFF or BUILD_SHARED_LIBS=OFF.")
-endif()
 
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_UNITY_BUILD ${LAMINA_GROUPS})
-set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+if(LAMINA_BUILD_TESTS AND BUILD_SHARED_LIBS)  # tests reach into the library's own files
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fno-semantic-interposition>)
+else()
+  set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+endif()
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
@@ -31,8 +31,8 @@ if(LAMINA_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(LAMINA_CCACHE_PROGRAM ccache)
   mark_as_advanced(LAMINA_CCACHE_PROGRAM)
   if(LAMINA_CCACHE_PROGRAM)
-    # Without these it does not keep what is compiled with precompiled headers.
+    # Without the first it does not keep what is compiled with precompiled headers. The others serve clones in all places.
     set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
-                                    ${LAMINA_CCACHE_PROGRAM})
+                                    CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${LAMINA_CCACHE_PROGRAM})
   endif()
 endif()

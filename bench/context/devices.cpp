@@ -34,11 +34,10 @@ MeasuredDevice measured(const DeviceInfo& device, Backends& backends, Peaks& pea
       if (const Peak& peak = peaks.of("eigen", DType::f32); peak.in_registers) {
         result.units_flops_per_second = peak.flops_per_second;
         result.units_most = peak.most;
-        notes +=
-            fmt::format("Units of {}: {}, {}\n", title(device), backends.at("eigen").describe(), peak.description());
+        notes += fmt::format("Units of {}: {}, {}\n", title(device), backends.at("eigen").describe(), peak.description);
       }
       rates.matrix_flops_per_second = peaks.product_flops_per_second("eigen", DType::f32);
-      rates.matrix_by = fmt::format("backend eigen, {}", Peaks::product_description());
+      rates.matrix_by = fmt::format("backend eigen, {}", Peaks::product_description("eigen"));
     }
     if (!rates.matrix_by.empty()) notes += fmt::format("Matrix rate of {}: {}\n", title(device), rates.matrix_by);
   } catch (const Error& error) {

@@ -63,7 +63,7 @@ void add_peaks(Json& context, const Peaks& peaks) {
     const std::string key = name(of);
     context["peak_GFLOPs_" + key] = fmt::format("{:.1f}", 1e-9 * peak.flops_per_second);
     if (peak.most > peak.flops_per_second) context["peak_most_GFLOPs_" + key] = fmt::format("{:.1f}", 1e-9 * peak.most);
-    context["peak_is_" + key] = peak.description();
+    context["peak_is_" + key] = peak.description;
   }
   for (const auto& [of, flops] : peaks.known_products())
     if (flops > 0) context["product_GFLOPs_" + name(of)] = fmt::format("{:.1f}", 1e-9 * flops);

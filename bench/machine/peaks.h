@@ -17,7 +17,7 @@ struct Peak {
   double flops_per_second = 0;  ///< of a processor the median of several; 0: could not be measured
   double most = 0;              ///< the greatest of them
   bool in_registers = false;    ///< the units' own, by multiply-adds in registers; else a large product's
-  std::string description() const;
+  std::string description;
 };
 
 /// What a processor's clock allows now. It changes within seconds, so the peak of another moment does not apply.
@@ -38,10 +38,10 @@ class Peaks {
   /// That of this moment, in some milliseconds. Nothing for a GPU, whose clock its rows have, nor for a backend without
   /// a rate of units.
   Moment now(const std::string& backend, DType);
-  /// Operations per second of the fastest of several forward passes of one large product, a 1x1 convolution. 0 where it
-  /// cannot be measured.
+  /// Operations per second of the fastest of several forward passes of one large product. 0 where it cannot be
+  /// measured.
   double product_flops_per_second(const std::string& backend, DType);
-  static std::string product_description();
+  static std::string product_description(const std::string& backend);
   /// Bytes per second that the memory of the backend's device reaches, the better of its measured rates. 0 where it
   /// cannot be measured, or was interrupted.
   double bytes_per_second(const std::string& backend);

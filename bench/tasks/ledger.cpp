@@ -157,7 +157,7 @@ Json ledger_json(const RowKey& key, const Ledger& ledger, const Rates& rates, in
     json["backward_seconds"] = ledger.backward_seconds;
     json["backward_samples"] = ledger.backward_samples;
   }
-  if (rates.units.flops_per_second > 0) json["peak_is"] = rates.units.description();
+  if (rates.units.flops_per_second > 0) json["peak_is"] = rates.units.description;
   set_known(json, "peak_flops_per_second", rates.units.flops_per_second);
   for (const Moment& moment : ledger.moments) {
     json["peak_samples"].push_back(moment.flops_per_second);
@@ -251,11 +251,11 @@ void ledgers(Session& session, const LedgerOptions& options, const Print& print)
       continue;
     }
     std::string reached =
-        fmt::format("Peak: {:.1f} GFLOP/s, {}{}.\n", 1e-9 * peak, rates.units.description(),
+        fmt::format("Peak: {:.1f} GFLOP/s, {}{}.\n", 1e-9 * peak, rates.units.description,
                     ledger.moments.empty() ? "" : "; measured beside each pass, the median; shares are of each pass'");
     if (rates.units.in_registers)
       reached += fmt::format("A large product reaches {:.1f} GFLOP/s: {}.\n", 1e-9 * rates.product_flops_per_second,
-                             Peaks::product_description());
+                             Peaks::product_description(c.backend));
     print(fmt::format(
         "{}{}, {}, {}, {}\n\n{}\nThe whole, timed without stamps: forward {:.3f} ms"
         "{}. The calls, each timed alone, sum to {:.1f} % of that.\n{}"

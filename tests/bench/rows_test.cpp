@@ -175,12 +175,12 @@ TEST_CASE("the peak is what a backend measures of its units, or a large product'
   CHECK(f32.in_registers);
   CHECK(f32.flops_per_second == 7e9);
   CHECK(f64.flops_per_second == 21e9);
-  CHECK_THAT(f32.description(), ContainsSubstring("registers"));
+  CHECK_THAT(f32.description, ContainsSubstring("registers"));
   const double product = session.peaks.product_flops_per_second("unrated", DType::f32);
   CHECK(product > 0);
   CHECK(session.peaks.of("unrated", DType::f32).flops_per_second == product);  // measured once
   CHECK_FALSE(session.peaks.of("unrated", DType::f32).in_registers);
-  CHECK(session.peaks.known().at({"unrated", DType::f32}).description() == Peaks::product_description());
+  CHECK(session.peaks.known().at({"unrated", DType::f32}).description == Peaks::product_description("unrated"));
   CHECK(session.peaks.of("unrated", DType::u64).flops_per_second == 0);
 }
 

@@ -8,6 +8,7 @@
 #include "lamina/devices.h"
 #include "lamina/error.h"
 #include "tests/support/catch.h"
+#include "tests/support/data.h"
 
 using Catch::Matchers::ContainsSubstring;
 
@@ -15,7 +16,7 @@ namespace lamina {
 namespace {
 
 TEST_CASE("a folder without cuBLAS is an error that names every file that was tried") {
-  const std::string folder = LAMINA_TEST_DATA;
+  const std::string folder = test::data("goldens");
   CHECK_THROWS_AS(open_blas(folder), LoadError);
   CHECK_THROWS_WITH(open_blas(folder), ContainsSubstring(folder + "/libcublas.so.13: no such file") &&
                                            ContainsSubstring(folder + "/libcublas.so.11: no such file"));

@@ -13,6 +13,7 @@
 #include "lamina/error.h"
 #include "lamina/weights.h"
 #include "tests/support/catch.h"
+#include "tests/support/data.h"
 
 using namespace lamina;
 using namespace lamina::test;
@@ -191,7 +192,7 @@ TEST_CASE("unusual but valid files are read") {
 
 TEST_CASE("a file truncated anywhere, or with an extra byte, is a FileError") {
   const Folder folder;
-  const std::string whole = contents(LAMINA_TEST_DATA "/tiny.safetensors");
+  const std::string whole = contents(test::data("tiny.safetensors"));
   for (std::size_t length = 0; length < whole.size(); ++length) {
     write(folder / "cut", whole.substr(0, length));
     INFO(length << " bytes");
@@ -220,7 +221,7 @@ TEST_CASE("what is not a readable file is a FileError that says so") {
 
 TEST_CASE("random damage gives a FileError or tensors that fit their extents") {
   const Folder folder;
-  const std::string whole = contents(LAMINA_TEST_DATA "/tiny.safetensors");
+  const std::string whole = contents(test::data("tiny.safetensors"));
   const std::string_view spice = "{}[]\",:0123456789-.eE\\ntf \xFF\x80";
   std::mt19937 random(20240607);
   const auto below = [&](std::size_t bound) { return random() % bound; };

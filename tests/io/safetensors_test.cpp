@@ -18,6 +18,7 @@
 #include "lamina/weights.h"
 #include "lib/support/new_file.h"
 #include "tests/support/catch.h"
+#include "tests/support/data.h"
 
 using namespace lamina;
 using namespace lamina::test;
@@ -75,7 +76,7 @@ std::vector<std::uint16_t> written_words(const Folder& folder, DType dtype, cons
 }  // namespace
 
 TEST_CASE("a file written with PyTorch is read with the same numbers") {
-  const TensorFile file = read_safetensors(LAMINA_TEST_DATA "/tiny.safetensors");
+  const TensorFile file = read_safetensors(test::data("tiny.safetensors"));
   CHECK(file.size() == 10);
   CHECK_FALSE(file.contains("bn1.num_batches_tracked"));
   CHECK_FALSE(file.contains("__metadata__"));

@@ -5,6 +5,7 @@
 
 #include "lamina/nets.h"
 #include "tests/support/catch.h"
+#include "tests/support/data.h"
 
 using namespace lamina;
 
@@ -24,7 +25,7 @@ std::vector<std::string> cells(const std::string& line) {
 }  // namespace
 
 TEST_CASE("the table in docs/networks.md says what the networks are") {
-  std::ifstream page(LAMINA_TEST_DATA "/../../docs/networks.md");
+  std::ifstream page(test::data("../../docs/networks.md"));
   REQUIRE(page);
   std::vector<std::vector<std::string>> table;
   for (std::string line; std::getline(page, line);) {

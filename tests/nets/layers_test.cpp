@@ -9,6 +9,7 @@
 #include "lamina/nets.h"
 #include "tests/support/catch.h"
 #include "tests/support/csv.h"
+#include "tests/support/data.h"
 
 using namespace lamina;
 using test::CsvRow;
@@ -160,7 +161,7 @@ std::vector<std::string> without(const std::multiset<std::string>& a, const std:
 
 TEST_CASE("every network has the layers of its table, and no others") {
   std::map<std::string, std::vector<CsvRow>> table;
-  for (const CsvRow& row : test::read_csv(LAMINA_TEST_DATA "/network_layers.csv")) {
+  for (const CsvRow& row : test::read_csv(test::data("network_layers.csv"))) {
     table[row.at("network")].push_back(row);
   }
   CHECK(table.size() == nets::list().size() + neighbours.size());
@@ -179,7 +180,7 @@ TEST_CASE("every network has the layers of its table, and no others") {
 
 TEST_CASE("every network has the parameters, multiply-adds and extents of its table") {
   std::size_t found = 0;
-  for (const CsvRow& row : test::read_csv(LAMINA_TEST_DATA "/networks.csv")) {
+  for (const CsvRow& row : test::read_csv(test::data("networks.csv"))) {
     const std::string name = row.at("name");
     if (neighbours.contains(name)) continue;
     CAPTURE(name);

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <map>
 
 #include "lamina/weights.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
+#include "tests/support/data.h"
 
 using namespace lamina;
 using namespace lamina::test;
@@ -96,18 +96,12 @@ const std::vector<Golden>& goldens() {
   return all;
 }
 
-/// Where the goldens are: in the source tree, or in the folder that LAMINA_TEST_DATA names, on a machine without one.
-std::string data_folder() {
-  const char* const named = std::getenv("LAMINA_TEST_DATA");
-  return named == nullptr ? LAMINA_TEST_DATA : named;
-}
-
 /// The tensors of one case and element type, by the last part of their names.
 class Tensors {
  public:
   Tensors(const Golden& golden, DType dtype) : prefix_(golden.name + "." + std::string(to_string(dtype)) + ".") {
     const std::string op(op_name(golden.op));
-    for (const auto& [name, tensor] : read_safetensors(data_folder() + "/goldens/" + op + ".safetensors"))
+    for (const auto& [name, tensor] : read_safetensors(test::data("goldens/" + op + ".safetensors")))
       if (name.rfind(prefix_, 0) == 0) tensors_.emplace(name.substr(prefix_.size()), tensor);
   }
 

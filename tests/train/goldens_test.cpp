@@ -10,6 +10,7 @@
 #include "lamina/weights.h"
 #include "tests/support/backend.h"
 #include "tests/support/catch.h"
+#include "tests/support/data.h"
 #include "tests/support/numbers/larger.h"
 #include "tests/support/numbers/values.h"
 #include "tests/train/backends.h"
@@ -52,7 +53,7 @@ std::vector<Case> cases() {
 }  // namespace
 
 TEST_CASE("100 steps under every optimiser have PyTorch's losses to 1e-9") {
-  const TensorFile golden = read_safetensors(std::string(LAMINA_TEST_DATA) + "/goldens/training.safetensors");
+  const TensorFile golden = read_safetensors(test::data("goldens/training.safetensors"));
   const Values &x = golden.at("x").values, &labels = golden.at("labels").values;
   constexpr std::size_t steps = 100, batches = 10, batch = 8;
   Graph graph("two layers");
@@ -96,7 +97,7 @@ TEST_CASE("100 steps under every optimiser have PyTorch's losses to 1e-9") {
 }
 
 TEST_CASE("a network with constants that PyTorch exported trains as there: the parameters after 100 steps to 1e-9") {
-  const std::string folder = std::string(LAMINA_TEST_DATA) + "/goldens/";
+  const std::string folder = test::data("goldens/");
   const TensorFile golden = read_safetensors(folder + "onnx_training.safetensors");
   const Values& labels = golden.at("labels").values;
   for (const char* exporter : {"torchscript", "dynamo"}) {

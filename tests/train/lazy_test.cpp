@@ -10,6 +10,7 @@
 #include "tests/io/files.h"
 #include "tests/support/backend.h"
 #include "tests/support/catch.h"
+#include "tests/support/data.h"
 #include "tests/support/numbers/larger.h"
 #include "tests/support/numbers/values.h"
 #include "tests/train/backends.h"
@@ -127,7 +128,7 @@ TEST_CASE("a gradient that is NaN updates its row lazily too, and added gradient
 }
 
 TEST_CASE("100 steps with lazy updates have the losses of PyTorch's SparseAdam, sparse SGD and Adagrad to 1e-9") {
-  const TensorFile golden = read_safetensors(std::string(LAMINA_TEST_DATA) + "/goldens/lazy_training.safetensors");
+  const TensorFile golden = read_safetensors(test::data("goldens/lazy_training.safetensors"));
   const Values &ids = golden.at("ids").values, &labels = golden.at("labels").values;
   constexpr std::size_t steps = 100, batches = 10, batch = 8, words = 6;
   Graph graph("words");

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "tests/support/catch.h"
+#include "tests/support/data.h"
 
 using namespace lamina;
 using Catch::Matchers::WithinULP;
@@ -15,7 +16,7 @@ using Catch::Matchers::WithinULP;
 namespace {
 
 nlohmann::json table() {
-  std::ifstream file(LAMINA_TEST_DATA "/intervals.json");
+  std::ifstream file(test::data("intervals.json"));
   return nlohmann::json::parse(file);
 }
 

@@ -42,7 +42,7 @@ class TimedNetwork:
         self.net.train(self.training and trained)
         self.input = self.x.detach().copy_(x).requires_grad_(self.wants_dx)
         with torch.set_grad_enabled(self.training and trained), self.variant.context():
-            y = self.call(self.input).detach().float().numpy()
+            y = self.call(self.input).detach().float().cpu().numpy()
         self.net.train(self.training)
         self.forget()
         return y
@@ -53,8 +53,8 @@ class TimedNetwork:
         net = copy.deepcopy(self.net).train(self.training and trained)
         with torch.no_grad():
             with self.variant.context():
-                rounded = net(self.x.detach().copy_(x)).float().numpy()
-            return child.difference(rounded, net.double()(x.double()).numpy())
+                rounded = net(self.x.detach().copy_(x)).float().cpu().numpy()
+            return child.difference(rounded, net.double()(x.to(self.x.device).double()).cpu().numpy())
 
     def draw_input(self):
         self.input = self.x.detach().normal_().requires_grad_(self.wants_dx)

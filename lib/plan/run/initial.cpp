@@ -5,32 +5,55 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <thread>
 #include <vector>
 
 #include "lamina/initialisers.h"
 #include "lamina/random.h"
+#include "lib/support/usable_threads.h"
 
 namespace lamina::planner {
 namespace {
 
+/// The images first, first + 1, ... of a tensor.
+Tensor images_of(const Tensor& tensor, int first, int count) {
+  Tensor part = tensor;
+  part.shape.n = count;
+  const std::int64_t between_images =
+      tensor.layout == Layout::nchw ? tensor.pitch : tensor.pitch * tensor.shape.plane();
+  part.data =
+      static_cast<std::byte*>(tensor.data) + static_cast<std::size_t>(first * between_images) * size_of(tensor.dtype);
+  return part;
+}
+
 /// Sets every element of a tensor, in slices of about a MiB, so that little memory is needed besides the plan.
-/// `numbers(out, first)` gives elements first, first + 1, ... in the order n, c, h, w.
+/// `numbers(out, first)` gives elements first, first + 1, ... in the order n, c, h, w; threads draw a slice each, and
+/// this thread copies them to the device.
 template <class Numbers>
 void fill(Device& device, const Tensor& tensor, Numbers&& numbers) {
   const std::int64_t image = tensor.shape.image();
   const std::int64_t slice_elements = std::int64_t{1} << 17;
   const auto images_at_once = static_cast<int>(std::clamp<std::int64_t>(slice_elements / image, 1, tensor.shape.n));
-  std::vector<double> values(static_cast<std::size_t>(images_at_once * image));
-  for (int n = 0; n < tensor.shape.n; n += images_at_once) {
-    Tensor slice = tensor;
-    slice.shape.n = std::min(images_at_once, tensor.shape.n - n);
-    const std::int64_t between_images =
-        tensor.layout == Layout::nchw ? tensor.pitch : tensor.pitch * tensor.shape.plane();
-    slice.data =
-        static_cast<std::byte*>(tensor.data) + static_cast<std::size_t>(n * between_images) * size_of(tensor.dtype);
-    const std::span<double> part(values.data(), static_cast<std::size_t>(slice.shape.count()));
-    numbers(part, static_cast<std::uint64_t>(n * image));
-    upload(device, slice, std::span<const double>(part));
+  const int slices = (tensor.shape.n - 1) / images_at_once + 1;
+  std::vector<std::vector<double>> drawn(static_cast<std::size_t>(std::min(slices, usable_threads())));
+  for (int n = 0; n < tensor.shape.n;) {
+    std::vector<Tensor> parts;
+    std::vector<std::jthread> threads;
+    for (std::vector<double>& values : drawn) {
+      if (n >= tensor.shape.n) break;
+      parts.push_back(images_of(tensor, n, std::min(images_at_once, tensor.shape.n - n)));
+      values.resize(static_cast<std::size_t>(parts.back().shape.count()));
+      const auto draw = [&numbers, &values, first = static_cast<std::uint64_t>(n * image)] {
+        numbers(std::span<double>(values), first);
+      };
+      n += parts.back().shape.n;
+      if (drawn.size() == 1)
+        draw();
+      else
+        threads.emplace_back(draw);
+    }
+    threads.clear();
+    for (std::size_t i = 0; i < parts.size(); ++i) upload(device, parts[i], std::span<const double>(drawn[i]));
   }
 }
 

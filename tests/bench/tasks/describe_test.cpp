@@ -9,6 +9,7 @@
 #include "bench/io/quantities.h"
 #include "tests/support/catch.h"
 #include "tests/support/csv.h"
+#include "tests/support/data.h"
 
 using namespace lamina;
 using namespace lamina::bench;
@@ -61,7 +62,7 @@ MemoryReport predicted(Session& session, int batch, Mode mode) {
 }  // namespace
 
 TEST_CASE("described layers equal the tables of layers, for every network, and the total is their sum") {
-  const std::vector<CsvRow> table = test::read_csv(LAMINA_TEST_DATA "/network_layers.csv");
+  const std::vector<CsvRow> table = test::read_csv(test::data("network_layers.csv"));
   for (const nets::Info& info : nets::list()) {
     const std::string network(info.name);
     CAPTURE(network);

@@ -2,12 +2,10 @@
 nothing."""
 
 import json
-import os
 import re
 
-from . import text
+import text
 
-WAITING = ("left out", "interrupted", "killed")
 WHOLE = re.compile("/(total|inference|epoch)/")  # in the name of a row that the page shows
 MOST_NAMED = 8  # steps that are named where one reason holds for all
 
@@ -43,45 +41,48 @@ def numbers(path):
 
 
 def facts(data):
-    machine = data["machine"]
-    shown = ("gpu ", "driver:", "CUDA runtime:", "cuBLAS:", "cuDNN:", "Matrix rate of gpu")
-    return [f"Lamina {data['identity']['commit']}"
-            + ("; a rehearsal: no device took part" if data["identity"]["rehearsal"] else ""),
+    """What is known of the machine of the last call."""
+    machine = data["machines"][-1] if data["machines"] else {}
+    shown = ("gpu ", "driver:", "CUDA runtime:", "cuBLAS:", "cuDNN:", "Matrix rate of gpu", "lamina_bench")
+    return [*(["a rehearsal: no device took part"] if data["rehearsal"] else []),
             *(line for line in machine.get("devices", "").splitlines() if line.startswith(shown)),
-            *(f"{key}: {value}" for key, value in machine.items() if key != "devices" and value)]
+            *(f"{key}: {value}" for key, value in machine.items() if key != "devices" and value),
+            f"calls: {len(data['machines'])}"]
 
 
-def page(steps, data, folder):
+def page(names, data):
     """The lines of the summary."""
-    records = {step.name: data["steps"].get(step.name, {"state": "left out", "line": ""}) for step in steps}
+    records = {name: data["steps"].get(name, {"state": "left out", "line": ""}) for name in names}
     states = [record["state"] for record in records.values()]
+    cards = {record["card"] for record in records.values() if record.get("card")}
     lines = ["# Lamina on a GPU: the summary", "", *("- " + text.one_line(fact) for fact in facts(data)), "",
              ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states)) + "."]
 
-    def listing(title, wanted):
-        found = [(name, record["line"]) for name, record in records.items() if record["state"] in wanted]
-        by_reason = {}
-        for name, line in found:
-            by_reason.setdefault(line, []).append(name)
-        if found:
-            lines.extend(["", f"## {title}", ""])
-        for line, names in by_reason.items():
-            more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-            lines.append(f"- {'; '.join(names[:MOST_NAMED])}{more}" + (f": {line}" if line else ""))
+    def on(record):
+        return f" on {record['card']}" if len(cards) > 1 else ""
 
-    listing("Failed", ("failed", "crashed"))
-    compared = [row for record in records.values() for row in record.get("comparisons", [])]
+    def listing(title, wanted):
+        by_reason = {}
+        for name, record in records.items():
+            if record["state"] == wanted:
+                by_reason.setdefault(record["line"], []).append(name + on(record))
+        if by_reason:
+            lines.extend(["", f"## {title}", ""])
+        for line, found in by_reason.items():
+            more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+            lines.append(f"- {'; '.join(found[:MOST_NAMED])}{more}" + (f": {line}" if line else ""))
+
+    listing("Failed", "failed")
+    compared = [[row[0] + on(record), *row[1:]] for record in records.values() for row in record.get("comparisons", [])]
     if compared:
         lines += ["", "## Comparisons", "",
                   "Time of the second / time of the first (95 % interval); below 1 the second is faster.", "",
                   *table(["row", "first", "second", "ratio", "the second is"], compared)]
-    medians = [[name.rpartition(", ")[2], *row]
+    medians = [[name.removeprefix("passes, ") + on(record), *row]
                for name, record in records.items() for row in record.get("medians", [])]
     if medians:
-        lines += ["", "## Passes by lamina_bench", "", *table(["backend", "row", "median"], medians)]
-    listing("Passed", ("passed",))
-    listing("Not available here", ("not available",))
-    listing("Left for the next call: the same command runs these, and only these", WAITING)
-    there = [name for name in ("results.json", "results.tar") if os.path.exists(os.path.join(folder, name))]
-    return lines + ["", f"Files in {folder}: {', '.join(there)}, summary.md. The tar has what each step printed and "
-                        "measured."]
+        lines += ["", "## Passes by lamina_bench", "", *table(["step", "row", "median"], medians)]
+    listing("Passed", "passed")
+    listing("Not available here", "not available")
+    listing("Left for the next call: the same command runs these, and only these", "left out")
+    return lines + ["", "results.tar.gz beside this page has what each step printed and measured."]

@@ -1,0 +1,75 @@
+"""What is known of every step, in a folder of two files: summary.md, the page, and results.tar.gz with steps.json, which
+has a record for each step, and what the steps printed and measured. Both are replaced whole after each step, so a kill
+loses the steps that run, and nothing else."""
+
+import io
+import json
+import os
+import tarfile
+
+import atomic
+import summary
+
+FORMAT = 3
+
+
+class ResultsError(Exception):
+    """The message says which file is wrong, and what to do."""
+
+
+class Results:
+    def __init__(self, folder, names, rehearsal, fresh):
+        """Takes up what the folder has, or starts anew. `names`: of all steps. Throws ResultsError."""
+        self.folder, self.names, self.path = folder, names, os.path.join(folder, "results.tar.gz")
+        self.data = {"format": FORMAT, "rehearsal": rehearsal, "machines": [], "steps": {}}
+        self.files = {}  # of steps: {name in the tar: bytes}
+        try:
+            os.makedirs(folder, exist_ok=True)
+            if not fresh and os.path.exists(self.path):
+                self._read(rehearsal)
+            self.save()
+        except OSError as error:
+            raise ResultsError(f"cannot write in {folder}: {error.strerror}; name another folder with --out") from error
+
+    def _read(self, rehearsal):
+        try:
+            with tarfile.open(self.path, "r:gz") as tar:
+                self.files = {one.name: tar.extractfile(one).read() for one in tar}
+            self.data = json.loads(self.files.pop("steps.json"))
+            if (self.data["format"], self.data["rehearsal"]) != (FORMAT, rehearsal):
+                raise ValueError("it is of another version, or of a rehearsal and this is none, or the other way round")
+        except (tarfile.TarError, EOFError, KeyError, TypeError, ValueError) as error:
+            raise ResultsError(f"{self.path} cannot be continued: {error}; start anew with --fresh, which removes what is "
+                               "there, or name another folder with --out") from error
+
+    def save(self):
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=3) as tar:
+            for name, content in {"steps.json": json.dumps(self.data, indent=1).encode(), **self.files}.items():
+                member = tarfile.TarInfo(name)
+                member.size = len(content)
+                tar.addfile(member, io.BytesIO(content))
+        atomic.write(self.path, packed.getvalue())
+        atomic.write(os.path.join(self.folder, "summary.md"), self.page())
+
+    def page(self):
+        return "\n".join(summary.page(self.names, self.data)) + "\n"
+
+    def of(self, step):
+        return self.data["steps"].get(getattr(step, "name", step), {})
+
+    def state(self, step):
+        return self.of(step).get("state", "")
+
+    def machine(self, facts):
+        """Of each call: the cards may differ."""
+        self.data["machines"].append(facts)
+        self.save()
+
+    def put(self, step, files, **record):
+        """Sets what is known of a step, and its files by their endings."""
+        self.data["steps"][step.name] = record
+        for ending, content in dict(files).items():
+            if content:
+                self.files[f"{step.file()}.{ending}"] = content
+        self.save()

@@ -1,0 +1,83 @@
+"""Runs the test cases of a pattern. Where they fail, the cases from the failing one on are tried again, each in a process
+of its own, because a device error stays with a process and fails all cases after the guilty one.
+
+usage: suite.py LIMIT PROGRAM PATTERN    LIMIT: seconds for all of them together"""
+
+import concurrent.futures
+import re
+import subprocess
+import sys
+import threading
+import time
+
+import text
+
+ALONE_SECONDS, AT_ONCE = 30, 4  # of the cases that are tried again
+
+
+def run(command, seconds):
+    """(status, what it prints, which is shown as it comes); a status of None: it was ended after the seconds."""
+    printed = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
+                          errors="replace") as child:
+        late = threading.Timer(seconds, child.kill)
+        late.start()
+        for line in child.stdout:
+            print(line, end="", flush=True)
+            printed.append(line)
+        status = child.wait()
+        ended, _ = late.finished.is_set(), late.cancel()
+    return None if ended else status, "".join(printed)
+
+
+def listed(program, pattern):
+    """The names of the cases, as Catch2 2 or 3 lists them."""
+    for flags in (["--list-test-names-only"], ["--list-tests", "--verbosity", "quiet"]):
+        done = subprocess.run([program, "-#", pattern, *flags], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              encoding="utf-8", errors="replace", timeout=20, check=False)
+        names = [line.strip() for line in done.stdout.splitlines() if line.strip()]
+        if names and "unrecognised" not in done.stdout.lower():
+            return names
+    return []
+
+
+def from_the_failing_one(names, printed):
+    """Those that had not ended when the first check failed."""
+    ended = set(re.findall(r"^\d+\.\d+ s: (.*)$", re.split(r"^\S+:\d+: FAILED", printed, maxsplit=1, flags=re.M)[0], re.M))
+    return [name for name in names if name not in ended]
+
+
+def alone(program, names):
+    """The line of a suite whose cases are tried one by one."""
+    deadline, bad, untried = time.monotonic() + ALONE_SECONDS, [], []
+
+    def attempt(name):
+        left = deadline - time.monotonic()
+        if left < 0.5:
+            return untried.append(name)
+        try:
+            done = subprocess.run([program, re.sub(r"([\\,\[])", r"\\\1", name)], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, timeout=left, check=False)
+            if done.returncode != 0:
+                bad.append(f"{name}: {text.ended(done.returncode)}: {text.first_error(done.stdout.decode(errors='replace'))}")
+        except subprocess.TimeoutExpired:
+            bad.append(f"{name}: it had not ended after {left:.0f} s")
+
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        list(pool.map(attempt, names))
+    more = f"; {len(untried)} were not tried in {ALONE_SECONDS} s" if untried else ""
+    return f"{len(bad)} of {len(names) - len(untried)} cases fail alone{more}" + "".join("\n  " + line for line in bad)
+
+
+def main(limit, program, pattern):
+    status, printed = run([program, "-d", "yes", "-#", pattern], float(limit))
+    if "No tests ran" in printed:
+        return 1
+    if status != 0:
+        print(f"\nsuite: {text.ended(status) if status is not None else 'not ended after ' + limit + ' s'}, "
+              + alone(program, from_the_failing_one(listed(program, pattern), printed)), flush=True)
+    return 0 if status == 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

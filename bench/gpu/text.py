@@ -1,0 +1,40 @@
+"""Reads what programs print: the line that says what went wrong."""
+
+import os
+import re
+import signal
+
+LINE = 300  # characters of a line of the summary
+WRONG = re.compile(r"\berror\b|\bfail(s|ed|ure)?\b|exception|terminate called|\bcannot\b|not found|^lamina_bench: |^race: |"
+                   r"^skipped: |Unsupported|No tests? ran|^=+ Invalid", re.IGNORECASE)
+
+
+def one_line(text):
+    """Text with single spaces, cut to the length of a line."""
+    text = " ".join(text.split())
+    return text if len(text) <= LINE else text[:LINE - 3] + "..."
+
+
+def ended(status):
+    return f"exit status {status}" if status >= 0 else f"ended by {signal.Signals(-status).name}"
+
+
+def read_end(path, most):
+    """The last bytes of a file. A missing file is empty."""
+    if not os.path.exists(path):
+        return b""
+    with open(path, "rb") as file:
+        file.seek(max(0, os.path.getsize(path) - most))
+        return file.read()
+
+
+def first_error(log):
+    """What a suite says of its failed cases; or the first lines of a log that say what went wrong, a failed assertion
+    with its expansion. Where none looks like that, the last."""
+    if "\nsuite: " in log:
+        return one_line(log.rpartition("\nsuite: ")[2])
+    if failed := re.search(r"^\S+:\d+: FAILED(.*\n)*?\n", log, re.MULTILINE):
+        return one_line(failed[0])
+    lines = [line for line in log.splitlines() if line.strip()]
+    return one_line(next(filter(WRONG.search, (line for line in lines if " 0 fail" not in line and not line.startswith("0 "))),
+                         lines[-1] if lines else ""))
