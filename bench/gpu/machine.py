@@ -7,14 +7,9 @@ import shutil
 import subprocess
 import sys
 
-CUDNN, NCCL = ("libcudnn.so.9", "libcudnn.so.8"), ("libnccl.so.2",)
-PYTHONS = (sys.executable, "/usr/bin/python3", "/opt/*/bin/python3", "/opt/*/.venv/bin/python3", "/*/bin/python3",
+PYTHONS = (sys.executable, shutil.which("python3") or "", "/usr/bin/python3", "/opt/*/bin/python3", "/opt/*/.venv/bin/python3", "/*/bin/python3",
            "~/*/bin/python3", "~/.*/bin/python3")
 ASK_TORCH = "import sys, importlib.util as u; print('\\n'.join(sys.path) if u.find_spec('torch') else '')"
-
-
-class NotThere(Exception):
-    """What an option names does not exist; the message says which."""
 
 
 def ask(*command):
@@ -27,40 +22,26 @@ def ask(*command):
         return ""
 
 
-def find_torch(named):
-    """(interpreter with PyTorch, folders that it imports from), or ("", []). Throws NotThere."""
-    for pattern in [named] if named else PYTHONS:
+def find_torch():
+    """(interpreter with PyTorch, folders that it imports from), or ("", [])."""
+    for pattern in PYTHONS:
         for python in sorted(glob.glob(os.path.expanduser(pattern))):
             if folders := ask(python, "-c", ASK_TORCH).splitlines():
                 return python, folders
-    if named:
-        raise NotThere(f"--python: '{named}' is no Python that has PyTorch")
     return "", []
 
 
-def holding(folders, names):
-    """Those of the folders that have one of the files."""
-    return [folder for folder in dict.fromkeys(folders)
-            if any(os.path.exists(os.path.join(folder, name)) for name in names)]
-
-
 class Machine:
-    """Throws NotThere where an option names what does not exist."""
-
-    def __init__(self, options):
-        self.rehearses = options.rehearse
-        self.torch, folders = find_torch(options.python)
-        if options.cudnn and not holding([options.cudnn], CUDNN):
-            raise NotThere(f"--cudnn: '{options.cudnn}' has none of {', '.join(CUDNN)}")
+    def __init__(self, rehearses):
+        self.rehearses, (self.torch, folders) = rehearses, find_torch()
         homes = [*filter(None, map(os.environ.get, ("CUDA_HOME", "CUDA_PATH"))),
                  *sorted(glob.glob("/usr/local/cuda*"), reverse=True)]
         wheels = [folder for path in folders for folder in sorted(glob.glob(os.path.join(path, "nvidia/*/lib")))]
         given = [folder for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":") if folder]
         kits = [os.path.join(home, "lib64") for home in homes]
         loader = re.findall(r"=> (/\S+)/", ask("ldconfig", "-p") or ask("/sbin/ldconfig", "-p"))
-        places = [*wheels, *given, *loader, *kits]
-        self.cudnn = options.cudnn or next(iter(holding(places, CUDNN)), "")
-        self.nccl = next(iter(holding(places, NCCL)), "")
+        self.cudnn = next((folder for folder in [*wheels, *given, *loader, *kits]
+                           if glob.glob(os.path.join(folder, "libcudnn.so.[89]"))), "")
         # cuBLAS, and NVRTC, which cuDNN opens by its name. The wheel of cuDNN itself is named to what uses it.
         self.libraries = [folder for folder in dict.fromkeys([*wheels, *given, *kits])
                           if os.path.isdir(folder) and not folder.endswith("nvidia/cudnn/lib")]
@@ -70,11 +51,11 @@ class Machine:
 
     def lacks(self, need):
         """Why a step cannot have what it needs; empty: it can."""
-        has = {"gpu": not self.rehearses, "torch": self.torch, "cudnn": self.cudnn or self.rehearses, "nccl": self.nccl}
-        why = {"gpu": "a rehearsal has no GPU", "torch": "no Python with PyTorch was found; name one with --python",
-               "cudnn": "no folder with cuDNN was found; name it with --cudnn", "nccl": "no libnccl.so.2 was found"}
-        return "" if has.get(need, self.tools.get(need)) else why.get(need, f"no {need} on the path or in a CUDA toolkit")
+        if {"gpu": not self.rehearses, "torch": self.torch, "cudnn": self.cudnn or self.rehearses, **self.tools}[need]:
+            return ""
+        return {"gpu": "a rehearsal has no GPU", "torch": "no Python with PyTorch was found; put it first on the path",
+                "cudnn": "no folder with cuDNN was found; put it into LD_LIBRARY_PATH"}.get(
+                    need, f"no {need} on the path or in a CUDA toolkit")
 
     def facts(self):
-        return {"torch": self.torch or "no Python with PyTorch", "cudnn": self.cudnn, "libraries": self.libraries,
-                "system": " ".join(os.uname()[:3]), "cores": len(os.sched_getaffinity(0)), **self.tools}
+        return {"torch": self.torch, "cudnn": self.cudnn, "system": " ".join(os.uname()[:3]), "cores": os.cpu_count()}

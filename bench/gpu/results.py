@@ -10,37 +10,29 @@ import tarfile
 import atomic
 import summary
 
-FORMAT = 3
-
 
 class ResultsError(Exception):
     """The message says which file is wrong, and what to do."""
 
 
 class Results:
-    def __init__(self, folder, names, rehearsal, fresh):
+    def __init__(self, folder, names, rehearsal):
         """Takes up what the folder has, or starts anew. `names`: of all steps. Throws ResultsError."""
         self.folder, self.names, self.path = folder, names, os.path.join(folder, "results.tar.gz")
-        self.data = {"format": FORMAT, "rehearsal": rehearsal, "machines": [], "steps": {}}
+        self.data = {"rehearsal": rehearsal, "machines": [], "steps": {}}
         self.files = {}  # of steps: {name in the tar: bytes}
         try:
             os.makedirs(folder, exist_ok=True)
-            if not fresh and os.path.exists(self.path):
-                self._read(rehearsal)
+            if os.path.exists(self.path):
+                with tarfile.open(self.path, "r:gz") as tar:
+                    self.files = {one.name: tar.extractfile(one).read() for one in tar}
+                self.data = json.loads(self.files.pop("steps.json"))
+                if self.data["rehearsal"] != rehearsal:
+                    raise ValueError("of it and of this, one is a rehearsal")
             self.save()
-        except OSError as error:
-            raise ResultsError(f"cannot write in {folder}: {error.strerror}; name another folder with --out") from error
-
-    def _read(self, rehearsal):
-        try:
-            with tarfile.open(self.path, "r:gz") as tar:
-                self.files = {one.name: tar.extractfile(one).read() for one in tar}
-            self.data = json.loads(self.files.pop("steps.json"))
-            if (self.data["format"], self.data["rehearsal"]) != (FORMAT, rehearsal):
-                raise ValueError("it is of another version, or of a rehearsal and this is none, or the other way round")
-        except (tarfile.TarError, EOFError, KeyError, TypeError, ValueError) as error:
-            raise ResultsError(f"{self.path} cannot be continued: {error}; start anew with --fresh, which removes what is "
-                               "there, or name another folder with --out") from error
+        except (OSError, tarfile.TarError, EOFError, KeyError, TypeError, ValueError) as error:
+            raise ResultsError(f"{self.path} cannot be continued: {error}; remove it, or name another folder with --out"
+                               ) from error
 
     def save(self):
         packed = io.BytesIO()
@@ -55,11 +47,8 @@ class Results:
     def page(self):
         return "\n".join(summary.page(self.names, self.data)) + "\n"
 
-    def of(self, step):
-        return self.data["steps"].get(getattr(step, "name", step), {})
-
-    def state(self, step):
-        return self.of(step).get("state", "")
+    def of(self, name):
+        return self.data["steps"].get(name, {"state": ""})
 
     def machine(self, facts):
         """Of each call: the cards may differ."""

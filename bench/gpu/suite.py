@@ -7,27 +7,23 @@ import concurrent.futures
 import re
 import subprocess
 import sys
-import threading
 import time
 
 import text
 
 ALONE_SECONDS, AT_ONCE = 30, 4  # of the cases that are tried again
+TIMED_OUT = 124                 # the status of timeout
 
 
-def run(command, seconds):
-    """(status, what it prints, which is shown as it comes); a status of None: it was ended after the seconds."""
+def run(command):
+    """(status, what it prints, which is shown as it comes)."""
     printed = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
                           errors="replace") as child:
-        late = threading.Timer(seconds, child.kill)
-        late.start()
         for line in child.stdout:
             print(line, end="", flush=True)
             printed.append(line)
-        status = child.wait()
-        ended, _ = late.finished.is_set(), late.cancel()
-    return None if ended else status, "".join(printed)
+    return child.returncode, "".join(printed)
 
 
 def listed(program, pattern):
@@ -70,13 +66,11 @@ def alone(program, names):
 
 
 def main(limit, program, pattern):
-    status, printed = run([program, "-d", "yes", "-#", pattern], float(limit))
-    if "No tests ran" in printed:
-        return 1
-    if status != 0:
-        print(f"\nsuite: {text.ended(status) if status is not None else 'not ended after ' + limit + ' s'}, "
+    status, printed = run(["timeout", "--foreground", limit, program, "-d", "yes", "-#", pattern])
+    if status != 0 and "No tests ran" not in printed:
+        print(f"\nsuite: {'not ended after ' + limit + ' s' if status == TIMED_OUT else text.ended(status)}, "
               + alone(program, from_the_failing_one(listed(program, pattern), printed)), flush=True)
-    return 0 if status == 0 else 1
+    return status
 
 
 if __name__ == "__main__":

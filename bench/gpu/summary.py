@@ -7,22 +7,18 @@ import re
 import text
 
 WHOLE = re.compile("/(total|inference|epoch)/")  # in the name of a row that the page shows
-MOST_NAMED = 8  # steps that are named where one reason holds for all
 
 
 def table(head, rows):
     """A Markdown table with even columns."""
-    widths = [max(len(str(row[i])) for row in [head, *rows]) for i in range(len(head))]
-    lines = ["| " + " | ".join(str(cell).ljust(width) for cell, width in zip(row, widths)) + " |"
-             for row in [head, *rows]]
-    return [lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]]
+    widths = [max(map(len, column)) for column in zip(head, *rows)]
+    return ["| " + " | ".join(map(str.ljust, row, widths)) + " |" for row in [head, ["-" * width for width in widths], *rows]]
 
 
-def numbers(path):
+def numbers(rows):
     """The numbers of a step's result file that the page shows: comparisons, and medians of whole passes."""
     try:
-        with open(path, encoding="utf-8") as file:
-            document = json.load(file)
+        document = json.loads(rows)
         compared = document.get("comparisons", [])
         several = any(one["first"] == "fastest" for one in compared)
         return {
@@ -34,7 +30,7 @@ def numbers(path):
             "medians": [[row["run_name"], f"{row['real_time']:.3f} {row['time_unit']}"]
                         for row in document.get("benchmarks", []) if row.get("aggregate_name") == "median"
                         and row["key"].get("what") == "net" and WHOLE.search(row["name"]) and "variant" not in row]}
-    except (OSError, ValueError):
+    except ValueError:
         return {}
     except (KeyError, TypeError, AttributeError) as error:
         return {"line": f"its results have another form: {type(error).__name__}: {error}"}
@@ -43,11 +39,9 @@ def numbers(path):
 def facts(data):
     """What is known of the machine of the last call."""
     machine = data["machines"][-1] if data["machines"] else {}
-    shown = ("gpu ", "driver:", "CUDA runtime:", "cuBLAS:", "cuDNN:", "Matrix rate of gpu", "lamina_bench")
-    return [*(["a rehearsal: no device took part"] if data["rehearsal"] else []),
-            *(line for line in machine.get("devices", "").splitlines() if line.startswith(shown)),
-            *(f"{key}: {value}" for key, value in machine.items() if key != "devices" and value),
-            f"calls: {len(data['machines'])}"]
+    return [*(["a rehearsal: no device took part"] if data["rehearsal"] else []), f"calls: {len(data['machines'])}",
+            *filter(None, machine.get("devices", "").splitlines()),
+            *(f"{key}: {value}" for key, value in machine.items() if key != "devices" and value)]
 
 
 def page(names, data):
@@ -69,8 +63,7 @@ def page(names, data):
         if by_reason:
             lines.extend(["", f"## {title}", ""])
         for line, found in by_reason.items():
-            more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-            lines.append(f"- {'; '.join(found[:MOST_NAMED])}{more}" + (f": {line}" if line else ""))
+            lines.append(f"- {'; '.join(found)}" + (f": {line}" if line else ""))
 
     listing("Failed", "failed")
     compared = [[row[0] + on(record), *row[1:]] for record in records.values() for row in record.get("comparisons", [])]

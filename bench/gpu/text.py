@@ -1,6 +1,5 @@
 """Reads what programs print: the line that says what went wrong."""
 
-import os
 import re
 import signal
 
@@ -17,15 +16,6 @@ def one_line(text):
 
 def ended(status):
     return f"exit status {status}" if status >= 0 else f"ended by {signal.Signals(-status).name}"
-
-
-def read_end(path, most):
-    """The last bytes of a file. A missing file is empty."""
-    if not os.path.exists(path):
-        return b""
-    with open(path, "rb") as file:
-        file.seek(max(0, os.path.getsize(path) - most))
-        return file.read()
 
 
 def first_error(log):
