@@ -7,9 +7,9 @@ import shutil
 import subprocess
 import sys
 
-PYTHONS = (sys.executable, shutil.which("python3") or "", "/usr/bin/python3", "/opt/*/bin/python3", "/opt/*/.venv/bin/python3", "/*/bin/python3",
-           "~/*/bin/python3", "~/.*/bin/python3")
-ASK_TORCH = "import sys, importlib.util as u; print('\\n'.join(sys.path) if u.find_spec('torch') else '')"
+PYTHONS = (sys.executable, shutil.which("python3") or "", "/usr/bin/python3", "/opt/*/bin/python3",
+           "/opt/*/.venv/bin/python3", "/*/bin/python3", "~/*/bin/python3", "~/.*/bin/python3")
+ASK_TORCH = "import sys, importlib.util as u; u.find_spec('torch') and print('\\n'.join(filter(None, sys.path)))"
 
 
 def ask(*command):
@@ -45,7 +45,7 @@ class Machine:
         # cuBLAS, and NVRTC, which cuDNN opens by its name. The wheel of cuDNN itself is named to what uses it.
         self.libraries = [folder for folder in dict.fromkeys([*wheels, *given, *kits])
                           if os.path.isdir(folder) and not folder.endswith("nvidia/cudnn/lib")]
-        self.read_ahead = [*self.libraries, *filter(None, [self.cudnn]), *(os.path.join(path, "torch/lib") for path in folders)]
+        self.read_ahead = [*self.libraries, self.cudnn or "/no", *(path + "/torch/lib" for path in folders)]
         path = os.pathsep.join([os.environ.get("PATH", ""), *(os.path.join(home, "bin") for home in homes)])
         self.tools = {name: shutil.which(name, path=path) or "" for name in ("nvidia-smi", "compute-sanitizer", "ncu")}
 

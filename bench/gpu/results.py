@@ -1,7 +1,8 @@
-"""What is known of every step, in a folder of two files: summary.md, the page, and results.tar.gz with steps.json, which
-has a record for each step, and what the steps printed and measured. Both are replaced whole after each step, so a kill
+"""What is known of every step, in a folder of two files: summary.md, the page, and results.tar.gz with steps.json, that
+is a record for each step, and what the steps printed and measured. Both are replaced whole after each step, so a kill
 loses the steps that run, and nothing else."""
 
+import glob
 import io
 import json
 import os
@@ -23,6 +24,8 @@ class Results:
         self.files = {}  # of steps: {name in the tar: bytes}
         try:
             os.makedirs(folder, exist_ok=True)
+            for left in glob.glob(os.path.join(glob.escape(folder), "*.part")):  # by a kill
+                os.remove(left)
             if os.path.exists(self.path):
                 with tarfile.open(self.path, "r:gz") as tar:
                     self.files = {one.name: tar.extractfile(one).read() for one in tar}
@@ -59,6 +62,5 @@ class Results:
         """Sets what is known of a step, and its files by their endings."""
         self.data["steps"][step.name] = record
         for ending, content in dict(files).items():
-            if content:
-                self.files[f"{step.file()}.{ending}"] = content
+            self.files[f"{step.file()}.{ending}"] = content
         self.save()

@@ -16,18 +16,19 @@ def files(names):
 
 SMOKE = "'[#relu_test],conv\\, by hand*,fully connected*'"
 CONV = files("conv")
-OPS = files("batch_norm dropout embedding fully_connected goldens join kernels lrn lstm moves multiply pointwise pool random "
-            "relu scale_shift sigmoid_cross_entropy smooth softmax softmax_cross_entropy")
+OPS = files("batch_norm dropout embedding fully_connected goldens join kernels lrn lstm moves multiply pointwise pool "
+            "random relu scale_shift sigmoid_cross_entropy smooth softmax softmax_cross_entropy")
 PLANS = files("call_cost choices enumerators half labels large live_memory measured ownership pack plan prepared "
               "random_graph tiny_nets")
 TRAINING = files("checkpoint lazy loss_scale optimiser share trainer uploads workloads")
+NETWORKS = "'every network agrees*'"
 NETS = "alexnet|inception_v1|resnet101|resnet152|resnet18|resnet200|resnet34|resnet50|vgg16|vgg19"
 
 # The beginnings of commands.
 ON_CUDA = "env LAMINA_TEST_BACKEND=cuda {libraries} {suite} {tests} "
 ON_CUDNN = "env LAMINA_TEST_BACKEND=cudnn:{cudnn} {libraries} {suite} {tests} "
 RACE = ("{torch} -B {root}/race/race --device cuda --program {root}/bin/lamina_bench.sh --python {torch} --retries 1 "
-        f"--memory no --patience 240 --benchmark_out {ROWS} ")
+        f"--memory no --patience 60 --benchmark_out {ROWS} ")
 BENCH = "{libraries} {root}/bin/lamina_bench "
 PASSES = BENCH + f"run --batch=16 --benchmark_filter='^net/({NETS})/' --benchmark_out={ROWS} "
 LAYERS = BENCH + f"run --batch=16 --benchmark_filter=^layer/resnet50/ --benchmark_out={ROWS} "
@@ -38,10 +39,10 @@ SANITIZER = "env LAMINA_TEST_BACKEND=cuda {libraries} {compute-sanitizer} --erro
 # Name; lane of what is not timed, and runs beside other lanes, or "" of what runs alone; seconds; what it needs: tools,
 # libraries, and the step that has to pass before it; command.
 # The seconds, by their reasons:
-# - suites: their time on one core here (10 to 30 s, kernels emulated); on a device their reference on the processor stays.
+# - suites: their time on one core here (10 to 30 s, kernels emulated); their reference runs on the processor.
 # - a race: PyTorch's start of 8 s warm, all variants at once; cudnn.benchmark 10 s a layout; 0.1 s a pass and variant.
 # - PyTorch's import: 1.5 GB from a cold disk, which are read ahead; a cold disk gave up to 60 s.
-# - passes: ten networks, of which VGG and AlexNet draw 340 million numbers in 1 s on 16 cores; loading kernels; 12 passes.
+# - passes: ten networks, of which VGG and AlexNet draw 340 million numbers in 1 s; loading kernels; 12 passes.
 # - ledgers: one network's kernels, 40 calls of 10 repetitions. A sanitizer: 8 times the suite. ncu: 0.2 s a launch.
 STEPS = (
     ("the card by its driver", "", 2, ("nvidia-smi",), "{nvidia-smi} -q"),
@@ -53,65 +54,66 @@ STEPS = (
     ("other ops, cuda", "cuda", 20, ("smoke test, cuda",), ON_CUDA + OPS),
 
     ("cuDNN itself", "cudnn", 5, ("gpu", "cudnn"), "env LAMINA_TEST_CUDNN={cudnn} " + ON_CUDNN + files("installed")),
-    ("smoke test, cudnn", "cudnn", 8, ("cudnn",), ON_CUDNN + SMOKE),
+    ("smoke test, cudnn", "cudnn", 8, ("cudnn", "cuDNN itself"), ON_CUDNN + SMOKE),
     ("convolution, cudnn", "cudnn", 12, ("cudnn", "smoke test, cudnn"), ON_CUDNN + CONV),
     ("other ops, cudnn", "cudnn", 20, ("cudnn", "smoke test, cudnn"), ON_CUDNN + OPS),
     ("plans, cudnn", "cudnn", 12, ("cudnn", "smoke test, cudnn"), ON_CUDNN + PLANS),
     ("training, cudnn", "cudnn", 18, ("cudnn", "smoke test, cudnn"), ON_CUDNN + TRAINING),
 
     ("plans, cuda", "plans", 18, (), ON_CUDA + PLANS),
-    ("training, cuda", "plans", 25, (), ON_CUDA + TRAINING),
-    ("networks against eigen, cuda", "plans", 15, (), ON_CUDA + "'every network agrees*'"),
-    ("networks against eigen, cudnn", "plans", 15, ("cudnn",), ON_CUDNN + "'every network agrees*'"),
+    ("training, cuda", "plans", 25, ("smoke test, cuda",), ON_CUDA + TRAINING),
+    ("networks against eigen, cuda", "plans", 15, ("smoke test, cuda",), ON_CUDA + NETWORKS),
+    ("networks against eigen, cudnn", "plans", 15, ("cudnn", "smoke test, cudnn"), ON_CUDNN + NETWORKS),
 
     ("PyTorch's import and numbers, resnet50", "torch", 55, ("torch",),
-     RACE + "resnet50 --modes inference --rounds 2 --ours cuda --peers torch"),
+     RACE + "resnet50 --modes inference --rounds 2 --ours cuda --peers torch --patience 100"),
     ("memcheck of the smoke test", "torch", 20, ("gpu", "compute-sanitizer", "smoke test, cuda"),
      SANITIZER + "memcheck {tests} -# " + SMOKE),
 
-    ("resnet50 beside PyTorch, f32 and TF32", "", 70, ("torch", "cudnn"),
-     RACE + "resnet50 --modes training,inference --rounds 5 --ours cuda,cuda+graph,cudnn={cudnn},cudnn:tf32+graph={cudnn} "
-            "--peers torch+benchmark,torch:tf32+benchmark@nhwc"),
+    ("resnet50 beside PyTorch, f32 and TF32", "", 65, ("torch", "cudnn"),
+     RACE + "resnet50 --modes training,inference --rounds 6 --ours cuda,cuda+graph,cudnn={cudnn},"
+            "cudnn:tf32+graph={cudnn} --peers torch+benchmark,torch:tf32+benchmark@nhwc"),
     ("resnet50 beside PyTorch, bf16", "", 45, ("torch", "cudnn"),
-     RACE + "resnet50 --modes training,inference --rounds 5 --ours "
+     RACE + "resnet50 --modes training,inference --rounds 6 --ours "
             "cuda:bf16,cudnn:bf16@nhwc={cudnn},cudnn:bf16+graph@nhwc={cudnn} --peers torch:bf16+benchmark@nhwc"),
-    ("passes, cudnn bf16 nhwc", "", 33, ("cudnn",), PASSES + CUDNN + " --dtype=bf16 --layout=nhwc"),
-    ("passes, cuda f32", "", 33, (), PASSES + CUDA),
-    ("passes, cudnn f32", "", 33, ("cudnn",), PASSES + CUDNN),
-    ("passes, cudnn TF32", "", 33, ("cudnn",), PASSES + CUDNN + " --math=tf32"),
-    ("alexnet and vgg16 beside PyTorch", "", 45, ("torch", "cudnn"),
-     RACE + "alexnet vgg16 --rounds 5 --ours cudnn:tf32+graph={cudnn},cudnn:bf16+graph@nhwc={cudnn} "
+    ("passes, cudnn bf16 nhwc", "", 30, ("cudnn", "smoke test, cudnn"), PASSES + CUDNN + " --dtype=bf16 --layout=nhwc"),
+    ("passes, cuda f32", "", 30, ("smoke test, cuda",), PASSES + CUDA),
+    ("passes, cudnn f32", "", 30, ("cudnn", "smoke test, cudnn"), PASSES + CUDNN),
+    ("passes, cudnn TF32", "", 30, ("cudnn", "smoke test, cudnn"), PASSES + CUDNN + " --math=tf32"),
+    ("alexnet and vgg16 beside PyTorch", "", 40, ("torch", "cudnn"),
+     RACE + "alexnet vgg16 --rounds 6 --ours cudnn:tf32+graph={cudnn},cudnn:bf16+graph@nhwc={cudnn} "
             "--peers torch:tf32+benchmark@nhwc,torch:bf16+benchmark@nhwc"),
-    ("ledger of resnet50, cuda", "", 6, (), LEDGER + CUDA),
-    ("ledger of resnet50, cudnn", "", 6, ("cudnn",), LEDGER + CUDNN),
+    ("ledger of resnet50, cuda", "", 6, ("smoke test, cuda",), LEDGER + CUDA),
+    ("ledger of resnet50, cudnn", "", 6, ("cudnn", "smoke test, cudnn"), LEDGER + CUDNN),
     ("kernels of resnet50 by Nsight Compute", "", 25, ("gpu", "ncu"),
-     "{libraries} {ncu} --print-summary per-kernel --clock-control none --launch-count 100 --section SpeedOfLight "
-     "--section LaunchStats --section Occupancy --section WarpStateStats {root}/bin/lamina_bench run --batch=16 "
-     f"--benchmark_filter=^net/resnet50/total --passes=1 {CUDA}"),
+     "{libraries} {ncu} --print-summary per-kernel --kill yes --clock-control none --launch-count 100 "
+     "--section SpeedOfLight --section LaunchStats --section Occupancy --section WarpStateStats {root}/bin/lamina_bench run "
+     f"--batch=16 --benchmark_filter=^net/resnet50/total --passes=1 {CUDA}"),
 )
 # What a second call has room for, and later ones.
 LATER = (
     ("racecheck of convolutions", "", 80, ("gpu", "compute-sanitizer", "smoke test, cuda"),
      SANITIZER + "racecheck {tests} -# " + CONV),
     ("inception_v1 and resnet18 beside PyTorch", "", 60, ("torch", "cudnn"),
-     RACE + "inception_v1 resnet18 --rounds 5 --ours cuda,cudnn={cudnn},cudnn:tf32+graph={cudnn} "
+     RACE + "inception_v1 resnet18 --rounds 6 --ours cuda,cudnn={cudnn},cudnn:tf32+graph={cudnn} "
             "--peers torch+benchmark,torch:tf32+benchmark@nhwc"),
-    ("layers of resnet50, cuda", "", 40, (), LAYERS + CUDA),
-    ("layers of resnet50, cudnn", "", 40, ("cudnn",), LAYERS + CUDNN),
+    ("layers of resnet50, cuda", "", 40, ("smoke test, cuda",), LAYERS + CUDA),
+    ("layers of resnet50, cudnn", "", 40, ("cudnn", "smoke test, cudnn"), LAYERS + CUDNN),
     ("resnet50 beside PyTorch, compiled", "", 100, ("torch", "cudnn"),
-     RACE + "resnet50 --rounds 5 --ours cudnn:tf32+graph={cudnn},cudnn:bf16+graph@nhwc={cudnn} "
+     RACE + "resnet50 --rounds 6 --ours cudnn:tf32+graph={cudnn},cudnn:bf16+graph@nhwc={cudnn} "
             "--peers torch:tf32+compiled+benchmark@nhwc,torch:bf16+compiled+benchmark@nhwc"),
     ("trainings beside PyTorch", "", 120, ("torch", "cudnn"),
      RACE + "--what trainings --share 0.0512 --ours cuda,cudnn={cudnn} --peers torch"),
 )
-# What a rehearsal runs in their place: our kernels as the host runs them, eigen for cudnn, small networks and few cases.
+# What a rehearsal runs instead: our kernels as the host runs them, eigen for cudnn, small networks and few cases.
 REHEARSED = (
-    (r"(tests\}) '.*'$", rf"\1 {SMOKE}".replace("\\,", "\\\\,")), (r"(alexnet|inception_v1|resnet\d+|vgg\d+)(.(alexnet|inception|resnet|vgg)\w*)*", "mnist_cnn"),
+    (r"(tests\}) '.*'$", rf"\1 {SMOKE}".replace("\\,", "\\\\,")),
+    (r"(alexnet|inception_v1|resnet\d+|vgg\d+)(.(alexnet|inception|resnet|vgg)\w*)*", "mnist_cnn"),
     ("--what trainings", "mnist_cnn --what trainings"),
-    (r"--ours \S+", "--ours cuda-host"), (r"--peers \S+", "--peers torch"), ("--rounds 5", "--rounds 2"),
+    (r"--ours \S+", "--ours cuda-host"), (r"--peers \S+", "--peers torch"), ("--rounds 6", "--rounds 2"),
     ("--share 0.0512", "--share 0.0043"), ("--device cuda", "--device rehearsal --batch 2 --threads 1"),
-    (re.escape(CUDNN), "--backend=eigen"), ("=cudnn:.cudnn.", "=eigen"), (r"=cuda\b", "=cuda-host"), (" (--math=tf32|--layout=nhwc)", ""),
-    ("--batch=16", "--batch=2 --passes=2 --threads=1"))
+    (re.escape(CUDNN), "--backend=eigen"), ("=cudnn:.cudnn.", "=eigen"), (r"=cuda\b", "=cuda-host"),
+    (" (--math=tf32|--layout=nhwc)", ""), ("--batch=16", "--batch=2 --passes=2 --threads=1"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,7 +134,7 @@ class Step:
 
 
 def suite_limit(seconds):
-    return 2 * seconds + 20
+    return seconds + 15
 
 
 def every(root, machine, rehearse):
@@ -147,4 +149,4 @@ def every(root, machine, rehearse):
             text = re.sub(pattern, instead, text)
         return tuple(shlex.split(text.format_map(
             {**known, "suite": f"python3 -B {known['root']}/suite.py {suite_limit(seconds)}"})))
-    return [Step(name, lane, seconds, needs, command(text, seconds)) for name, lane, seconds, needs, text in STEPS + LATER]
+    return [Step(*facts, command(text, facts[2])) for *facts, text in STEPS + LATER]

@@ -1,5 +1,5 @@
-"""Runs the test cases of a pattern. Where they fail, the cases from the failing one on are tried again, each in a process
-of its own, because a device error stays with a process and fails all cases after the guilty one.
+"""Runs the test cases of a pattern. Where they fail, those from the failing one on are tried again, each in a process of
+its own, because a device error stays with a process and fails all cases after the guilty one.
 
 usage: suite.py LIMIT PROGRAM PATTERN    LIMIT: seconds for all of them together"""
 
@@ -12,7 +12,7 @@ import time
 import text
 
 ALONE_SECONDS, AT_ONCE = 30, 4  # of the cases that are tried again
-TIMED_OUT = 124                 # the status of timeout
+TIMED_OUT = (124, 137, -9)      # the status of timeout
 
 
 def run(command):
@@ -39,7 +39,8 @@ def listed(program, pattern):
 
 def from_the_failing_one(names, printed):
     """Those that had not ended when the first check failed."""
-    ended = set(re.findall(r"^\d+\.\d+ s: (.*)$", re.split(r"^\S+:\d+: FAILED", printed, maxsplit=1, flags=re.M)[0], re.M))
+    until = re.split(r"^\S+:\d+: FAILED", printed, maxsplit=1, flags=re.MULTILINE)[0]
+    ended = set(re.findall(r"^\d+\.\d+ s: (.*)$", until, re.MULTILINE))
     return [name for name in names if name not in ended]
 
 
@@ -55,7 +56,8 @@ def alone(program, names):
             done = subprocess.run([program, re.sub(r"([\\,\[])", r"\\\1", name)], stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, timeout=left, check=False)
             if done.returncode != 0:
-                bad.append(f"{name}: {text.ended(done.returncode)}: {text.first_error(done.stdout.decode(errors='replace'))}")
+                said = text.first_error(done.stdout.decode(errors="replace"))
+                bad.append(f"{name}: {text.ended(done.returncode)}: {said}")
         except subprocess.TimeoutExpired:
             bad.append(f"{name}: it had not ended after {left:.0f} s")
 
@@ -66,10 +68,11 @@ def alone(program, names):
 
 
 def main(limit, program, pattern):
-    status, printed = run(["timeout", "--foreground", limit, program, "-d", "yes", "-#", pattern])
+    status, printed = run(["timeout", "--foreground", "-k", "2", limit, program, "-d", "yes", "-#", pattern])
     if status != 0 and "No tests ran" not in printed:
-        print(f"\nsuite: {'not ended after ' + limit + ' s' if status == TIMED_OUT else text.ended(status)}, "
-              + alone(program, from_the_failing_one(listed(program, pattern), printed)), flush=True)
+        how = f"not ended after {limit} s" if status in TIMED_OUT else text.ended(status)
+        tried = alone(program, from_the_failing_one(listed(program, pattern), printed))
+        print(f"\nsuite: {how}, {tried}\n{text.first_error(printed)}", flush=True)
     return status
 
 

@@ -12,7 +12,8 @@ WHOLE = re.compile("/(total|inference|epoch)/")  # in the name of a row that the
 def table(head, rows):
     """A Markdown table with even columns."""
     widths = [max(map(len, column)) for column in zip(head, *rows)]
-    return ["| " + " | ".join(map(str.ljust, row, widths)) + " |" for row in [head, ["-" * width for width in widths], *rows]]
+    rows = [head, ["-" * width for width in widths], *rows]
+    return ["| " + " | ".join(map(str.ljust, row, widths)) + " |" for row in rows]
 
 
 def numbers(rows):

@@ -4,8 +4,8 @@ import re
 import signal
 
 LINE = 300  # characters of a line of the summary
-WRONG = re.compile(r"\berror\b|\bfail(s|ed|ure)?\b|exception|terminate called|\bcannot\b|not found|^lamina_bench: |^race: |"
-                   r"^skipped: |Unsupported|No tests? ran|^=+ Invalid", re.IGNORECASE)
+WRONG = re.compile(r"\berror\b|\bfail(s|ed|ure)?\b|exception|terminate called|\bcannot\b|not found|^lamina_bench: |"
+                   r"^race: |^skipped: |Unsupported|No tests? ran|^=+ Invalid", re.IGNORECASE)
 
 
 def one_line(text):
@@ -26,5 +26,5 @@ def first_error(log):
     if failed := re.search(r"^\S+:\d+: FAILED(.*\n)*?\n", log, re.MULTILINE):
         return one_line(failed[0])
     lines = [line for line in log.splitlines() if line.strip()]
-    return one_line(next(filter(WRONG.search, (line for line in lines if " 0 fail" not in line and not line.startswith("0 "))),
-                         lines[-1] if lines else ""))
+    wrong = [line for line in lines if WRONG.search(line) and not re.search(r"\b0 (errors|failed)", line)]
+    return one_line((wrong or lines[-1:] or [""])[0])

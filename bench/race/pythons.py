@@ -1,5 +1,6 @@
 """Finds interpreters that can import a peer's modules; the scripts themselves need only the standard library."""
 
+import functools
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ class NoPython(Exception):
     """No interpreter has the modules; the message says which were tried and how to get them."""
 
 
+@functools.lru_cache
 def can_import(python, modules):
     try:
         done = subprocess.run([python, "-c", f"import {modules}"], capture_output=True, check=False)

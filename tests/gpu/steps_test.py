@@ -32,21 +32,23 @@ class Steps(unittest.TestCase):
         for step in found:
             lanes[step.lane] = lanes.get(step.lane, 0) + step.seconds
         alone = lanes.pop("")
-        self.assertLessEqual(alone + max(lanes.values()), 420)  # 7 minutes; 20 s are for probing and the page
+        self.assertLessEqual(15 + alone + max(lanes.values()), 420)  # 7 minutes; 15 s are for finding the machine
         for item in ("tiles", "convolution, cudnn", "plans, cudnn", "training, cuda", "import and numbers", "memcheck",
                      "f32 and TF32", "resnet50 beside PyTorch, bf16", "passes, cudnn bf16 nhwc", "passes, cuda f32",
                      "passes, cudnn f32", "passes, cudnn TF32", "vgg16 beside", "ledger of resnet50, cudnn", "Nsight"):
             self.assertIn(item, "\n".join(step.name for step in found))
         # What is timed begins after all that is not, in the order of its value.
         last = max(i for i, step in enumerate(found) if step.lane)
-        self.assertRegex(str([step.name for step in found[last + 1:]]), r"^..resnet50.*resnet50.*passes.*alexnet.*ledger")
+        self.assertRegex(str([step.name for step in found[last + 1:]]), "resnet50.*resnet50.*passes.*alexnet.*ledger")
 
     def test_the_race_takes_its_commands_and_they_name_the_cudnn_that_was_found(self):
         for step in every():
             if "/pack/race/race" in step.command:
                 words = [word.replace("=/a", "=/").replace("/pack/bin/lamina_bench.sh", sys.executable)
                          for word in step.command[3:]]
-                self.assertEqual(options.parse("", words).patience, 240)
+                given = options.parse("", words)
+                self.assertLessEqual(given.patience, step.limit())
+                self.assertTrue(given.rounds >= options.FEWEST_ROUNDS or "numbers" in step.name)
         found = {step.name: step for step in every()}
         self.assertIn("--cudnn=/a", found["passes, cudnn f32"].command)
         self.assertIn("LAMINA_TEST_BACKEND=cudnn:/a", found["convolution, cudnn"].command)
@@ -83,7 +85,8 @@ class Machines(unittest.TestCase):
         for name in ("torch/__init__.py", "nvidia/cudnn/lib/libcudnn.so.9", "nvidia/cu13/lib/libcublas.so.13"):
             self.file(os.path.join(site, name))
         tool, kit = self.file("cuda/bin/ncu"), os.path.dirname(self.file("cuda/lib64/libcudnn.so.9"))
-        with mock.patch.object(machine, "PYTHONS", ("/no/such/python", "/bin/true", self.root + "/*/bin/python3")), \
+        without = self.file("none/bin/python3", f"#!/bin/sh\nexec {sys.executable} -S -I \"$@\"\n")  # PyTorch
+        with mock.patch.object(machine, "PYTHONS", ("/no/such/python", "/bin/true", without, self.root + "/*/bin/python3")), \
                 mock.patch.dict(os.environ, {"CUDA_HOME": os.path.join(self.root, "cuda"), "PATH": "/no/such"}):
             found = machine.Machine(False)
         self.assertEqual((found.torch, found.cudnn, found.tools["ncu"]), (python, site + "/nvidia/cudnn/lib", tool))
