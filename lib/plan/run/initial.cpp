@@ -26,9 +26,9 @@ Tensor images_of(const Tensor& tensor, int first, int count) {
   return part;
 }
 
-/// Sets every element of a tensor, in slices of about a MiB, one for each thread, so that little memory is needed besides
-/// the plan. `numbers(out, first)` gives elements first, first + 1, ... in the order n, c, h, w. The threads draw, and
-/// this thread copies to the device.
+/// Sets every element of a tensor, in slices of about a MiB, one for each thread, so that little memory is needed
+/// besides the plan. `numbers(out, first)` gives elements first, first + 1, ... in the order n, c, h, w. The threads
+/// draw, and this thread copies to the device.
 template <class Numbers>
 void fill(Device& device, const Tensor& tensor, Numbers&& numbers) {
   const std::int64_t image = tensor.shape.image();
