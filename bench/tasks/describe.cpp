@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -46,15 +47,18 @@ std::string describe(const DescribeOptions& options) {
     };
     std::int64_t bytes = 0;
     for (const Node& node : graph.nodes()) {
-      std::int64_t parameters = 0, products = 0, moved = 0;
-      for (const Shape& shape : node.params) parameters += shape.count();
+      std::int64_t products = 0, moved = 0;
       if (!node.inputs.empty()) {
         const std::vector<Shape> x = input_shapes(graph, node);
         products = multiply_adds(node.op, x);
         moved = static_cast<std::int64_t>(cost(node.op, x, Pass::forward, options.configs.dtypes.front()).bytes);
       }
       bytes += moved;
-      add(node.name, std::string(op_name(node.op)), geometry(node.op), node.shape, parameters, products, moved);
+      std::string what = geometry(node.op);
+      int owner = -1;
+      for (const Slot& of : node.params_of) owner = std::max(owner, of.node);
+      if (owner >= 0) what += (what.empty() ? "of " : ", of ") + graph.nodes()[static_cast<std::size_t>(owner)].name;
+      add(node.name, std::string(op_name(node.op)), std::move(what), node.shape, own_parameters(node), products, moved);
     }
     add("total", "", fmt::format("{} layers", graph.nodes().size() - 1), graph.nodes().back().shape,
         graph.parameter_count(), graph.multiply_adds(), bytes);

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 #include <utility>
 
 #include "bench/measure/networks.h"
@@ -71,15 +70,7 @@ PreparedWorkload with_loss(Graph graph, Images images, const NetworkOptions& opt
 /// The same graph, but for a softmax at its end.
 Graph without_softmax(Graph graph) {
   if (!std::holds_alternative<Softmax>(graph.nodes().back().op)) return graph;
-  Graph logits(graph.name());
-  std::vector<Value> values;
-  for (const Node& node : std::span(graph.nodes()).first(graph.nodes().size() - 1)) {
-    std::vector<Value> inputs;
-    for (const int input : node.inputs) inputs.push_back(values[static_cast<std::size_t>(input)]);
-    values.push_back(std::holds_alternative<Input>(node.op) ? logits.input(node.shape, node.name)
-                                                            : apply(node.op, inputs, node.name));
-  }
-  return logits;
+  return graph.first(graph.nodes().size() - 1);
 }
 
 /// A network of images to logits.

@@ -9,6 +9,7 @@
 
 #include "lamina/error.h"
 #include "lib/support/near.h"
+#include "share.h"
 
 namespace lamina {
 
@@ -25,8 +26,9 @@ struct Value::Body {
     std::string unique = unique_name(std::move(wanted_name), op, !shapes.params.empty());
 
     const int id = static_cast<int>(nodes.size());
-    nodes.push_back(
-        {unique, std::move(op), std::move(inputs), shapes.y, std::move(shapes.params), std::move(shapes.state)});
+    std::vector<Slot> params_of(shapes.params.size()), state_of(shapes.state.size());
+    nodes.push_back({unique, std::move(op), std::move(inputs), shapes.y, std::move(shapes.params),
+                     std::move(shapes.state), std::move(params_of), std::move(state_of)});
     try {
       index.emplace(std::move(unique), id);
     } catch (...) {
@@ -80,6 +82,13 @@ Graph Graph::clone() const {
   return copy;
 }
 
+Graph Graph::first(std::size_t count) const {
+  Graph copy = clone();
+  std::vector<Node>& nodes = copy.body_->nodes;
+  for (; nodes.size() > count; nodes.pop_back()) copy.body_->index.erase(nodes.back().name);
+  return copy;
+}
+
 Value::Body& Graph::body() const {
   if (body_ == nullptr) throw UsageError("this graph was moved from; use the one it was moved to");
   return *body_;
@@ -121,11 +130,25 @@ std::int64_t exact_sum(std::int64_t a, std::int64_t b, const std::string& graph,
 
 }  // namespace
 
+void Graph::share(std::string_view tensor, std::string_view with) { graph::share(name(), body().nodes, tensor, with); }
+
+void Graph::share_all(std::string_view node_name, std::string_view with) {
+  const auto of = [&](std::string_view its) { return static_cast<int>(&node(its) - nodes().data()); };
+  graph::share_all(name(), body().nodes, of(node_name), of(with));
+}
+
+std::vector<Stored> Graph::parameters() const { return graph::stored(nodes(), graph::parameter_slots); }
+std::vector<Stored> Graph::states() const { return graph::stored(nodes(), graph::state_slots); }
+
 std::int64_t Graph::parameter_count() const {
   std::int64_t sum = 0;
-  for (const Node& node : nodes()) {
-    for (const Shape& shape : node.params) sum = exact_sum(sum, shape.count(), name(), "parameters");
-  }
+  for (const Stored& parameter : parameters()) sum = exact_sum(sum, parameter.shape.count(), name(), "parameters");
+  return sum;
+}
+
+std::int64_t own_parameters(const Node& node) {
+  std::int64_t sum = 0;
+  for (std::size_t k = 0; k < node.params.size(); ++k) sum += node.params_of[k].node < 0 ? node.params[k].count() : 0;
   return sum;
 }
 

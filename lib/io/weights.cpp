@@ -14,17 +14,24 @@ namespace lamina {
 namespace {
 
 /// Every tensor of a plan that belongs in a file. Counters (a dropout's step) do not.
-std::vector<std::pair<std::string, Tensor>> tensors_of(const Plan& plan) {
-  std::vector<std::pair<std::string, Tensor>> tensors;
-  for (std::string& name : plan.parameter_names()) {
-    const Tensor tensor = plan.parameter(name);
-    tensors.emplace_back(std::move(name), tensor);
+std::vector<std::pair<Stored, Tensor>> tensors_of(const Plan& plan) {
+  std::vector<std::pair<Stored, Tensor>> tensors;
+  for (Stored& its : plan.graph().parameters()) {
+    const Tensor tensor = plan.parameter(its.name);
+    tensors.emplace_back(std::move(its), tensor);
   }
-  for (std::string& name : plan.state_names()) {
-    const Tensor tensor = plan.state(name);
-    if (tensor.dtype != DType::u64) tensors.emplace_back(std::move(name), tensor);
+  for (Stored& its : plan.graph().states()) {
+    const Tensor tensor = plan.state(its.name);
+    if (tensor.dtype != DType::u64) tensors.emplace_back(std::move(its), tensor);
   }
   return tensors;
+}
+
+/// The first name of a tensor that a file has, or else its own.
+std::string name_in(const TensorFile& file, const Stored& its) {
+  const auto has = [&](const std::string& name) { return file.contains(name); };
+  const auto alias = std::ranges::find_if(its.aliases, has);
+  return has(its.name) || alias == its.aliases.end() ? its.name : *alias;
 }
 
 std::string text_of(const std::vector<std::int64_t>& extents) {
@@ -73,12 +80,18 @@ void load_weights(Plan& plan, const TensorFile& file, const std::string& file_na
   const auto tensors = tensors_of(plan);
   std::vector<std::string> problems;
   std::set<std::string> known;
-  for (const auto& [name, tensor] : tensors) {
-    known.insert(name);
+  for (const auto& [its, tensor] : tensors) {
+    const std::string name = name_in(file, its);
+    known.insert(its.name);
+    known.insert(its.aliases.begin(), its.aliases.end());
     const auto host = file.find(name);
     const std::string problem =
         host == file.end() ? "is missing, or not of a floating point type" : objection(host->second, tensor);
     if (!problem.empty()) problems.push_back("'" + name + "' " + problem);
+    for (const std::string& alias : its.aliases)
+      if (const auto other = file.find(alias);
+          other != file.end() && other != host && other->second.values != host->second.values)
+        problems.push_back("'" + alias + "' has other numbers than '" + name + "', and is the same in the plan");
   }
   for (const auto& [name, host] : file) {
     if (!known.contains(name) && !ignored(name)) {
@@ -94,18 +107,18 @@ void load_weights(Plan& plan, const TensorFile& file, const std::string& file_na
     throw FileError(message);
   }
 
-  for (const auto& [name, tensor] : tensors) {
-    upload(plan.backend().device(), tensor, std::span<const double>(file.at(name).values));
+  for (const auto& [its, tensor] : tensors) {
+    upload(plan.backend().device(), tensor, std::span<const double>(file.at(name_in(file, its)).values));
   }
   plan.parameters_changed();
 }
 
 TensorFile save_weights(const Plan& plan) {
   TensorFile file;
-  for (const auto& [name, tensor] : tensors_of(plan)) {
-    HostTensor& host = file[name];
+  for (const auto& [its, tensor] : tensors_of(plan)) {
+    HostTensor& host = file[its.name];
     host.dtype = tensor.dtype;
-    host.extents = extents_of(plan, name, tensor.shape);
+    host.extents = extents_of(plan, its.name, tensor.shape);
     host.values.resize(static_cast<std::size_t>(tensor.shape.count()));
     download(plan.backend().device(), std::span<double>(host.values), tensor);
   }

@@ -226,11 +226,26 @@ void Importer::fold_constants() {
                                             [&](std::int64_t count) { consume_budget(count, attributes.where()); });
       if (!folded) continue;
       values_[node.outputs.front()] = {std::make_shared<const Constant>(std::move(*folded))};
+      set_origin(node);
       done_[i] = 1;
     } catch (const Refusal&) {
       // Reported with the others, in order.
     }
   }
+}
+
+/// Its first floating point operand's.
+void Importer::set_origin(const NodeMessage& folded) {
+  for (const std::string_view input : folded.inputs)
+    if (const Constant* constant = constant_of(input); constant != nullptr && is_floating(constant->type)) {
+      origins_[folded.outputs.front()] = origin(input);
+      return;
+    }
+}
+
+std::string_view Importer::origin(std::string_view constant) const {
+  const auto found = origins_.find(constant);
+  return found == origins_.end() ? constant : found->second;
 }
 
 void Importer::add_inputs() {

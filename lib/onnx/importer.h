@@ -19,6 +19,7 @@
 #include "constant.h"
 #include "lamina/onnx.h"
 #include "messages.h"
+#include "shared.h"
 #include "view.h"
 
 namespace lamina::onnx {
@@ -82,8 +83,9 @@ class NodeContext {
 
   /// Appends a node of the graph under a name that is free.
   Value append(const Op&, const std::vector<Value>&, const std::string& name);
-  /// Numbers of a parameter of the node that makes the value.
-  void weights(Value, std::string_view parameter, Extents, std::vector<double>, ElementType);
+  /// Numbers of a parameter of the node that makes the value. An earlier node's, if they are one parameter.
+  void weights(Value, std::string_view parameter, Extents, std::vector<double>, ElementType, const WeightSource&);
+  std::string_view input_name(std::size_t input) const { return attributes_.node().inputs[input]; }
   /// Numbers for `weights`: counted, as the file need not hold them.
   std::vector<double> numbers(const Constant&) const;
   void consume_budget(std::int64_t computed) const;
@@ -98,8 +100,8 @@ class NodeContext {
   std::optional<Arithmetic> next_arithmetic() const;
   void fuse_next();  ///< that reader is done then, with this node's result
   /// The bias of a product: what an Add right after it adds, one number for each element of the axis `channels` of the
-  /// result. The Add is done then. Empty: there is no such Add.
-  std::vector<double> fuse_bias(const Extents& result, std::size_t channels);
+  /// result. The Add is done then, and `source` is what it adds. Empty: there is no such Add.
+  std::vector<double> fuse_bias(const Extents& result, std::size_t channels, WeightSource& source);
   /// Whether only a Mul reads the result, and multiplies it by this node's input: it is done then, with this one's
   /// result, and its name is that of the result.
   bool fuse_product();
@@ -162,6 +164,8 @@ class Importer {
   void consume_budget(std::int64_t computed, const std::string& what);
   std::string in_file(std::string_view value) const;
   const std::vector<std::size_t>& readers(std::string_view value) const;
+  void set_origin(const NodeMessage& folded);
+  std::string_view origin(std::string_view constant) const;
 
   const ModelMessage& model_;
   const GraphMessage& file_;
@@ -181,6 +185,8 @@ class Importer {
   std::unordered_set<std::string_view> unsure_;  ///< values that stand in for others, and those that follow from them
   std::vector<std::string> refusals_, unsure_refusals_;
   std::unordered_map<std::string, int> repeats_;  ///< a number for each name: every lower one is taken
+  std::unordered_map<std::string_view, std::string_view> origins_;  ///< of constants that were folded
+  SharedWeights shared_;
   std::int64_t computed_ = 0;
   std::int64_t fixed_batch_ = 0;  ///< in the file, where the options replace it; 0 if it is open
   OnnxModel result_;

@@ -49,8 +49,8 @@ std::size_t count(Reader reader, std::initializer_list<std::uint32_t> fields) {
   return found;
 }
 
-/// One entry of external_data: a key and its value.
-void external_entry(Reader entry, TensorMessage& tensor) {
+/// An entry of external_data or metadata_props: a key and its value.
+std::pair<std::string_view, std::string_view> entry_of(Reader entry) {
   std::string_view key, value;
   while (entry.next()) {
     switch (entry.tag_and_type()) {
@@ -59,6 +59,11 @@ void external_entry(Reader entry, TensorMessage& tensor) {
       default: entry.skip();
     }
   }
+  return {key, value};
+}
+
+void external_entry(Reader entry, TensorMessage& tensor) {
+  const auto [key, value] = entry_of(entry);
   if (key == "location") tensor.location = value;
   if (key == "offset") tensor.offset = value;
   if (key == "length") tensor.length = value;
@@ -124,6 +129,10 @@ class Decoder {
         case bytes(4): node.op_type = view(reader); break;
         case bytes(5): node.attributes.push_back(attribute_of(view(reader))); break;
         case bytes(7): node.domain = view(reader); break;
+        case bytes(9):
+          if (const auto [key, value] = entry_of(reader.get_message()); key == "pkg.torch.onnx.fx_node")
+            node.traced = value;
+          break;
         default: reader.skip();
       }
     }

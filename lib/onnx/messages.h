@@ -51,6 +51,7 @@ struct NodeMessage {
   std::string_view name, op_type, domain;
   std::vector<std::string_view> inputs, outputs;  ///< an empty name is an absent one
   std::vector<AttributeMessage> attributes;
+  std::string_view traced;  ///< metadata of PyTorch's new exporter: the call that it comes from
 };
 
 /// A dimension of a value: a number, or a name that stands for one, or neither.

@@ -116,6 +116,7 @@ void NodeContext::fold() {
   if (!folded) throw Refusal{"its inputs are constants: compute its result before the export"};
   for (const Constant* input : inputs) folded->of_extents |= input != nullptr && input->of_extents;
   result(std::move(*folded));
+  importer_->set_origin(attributes_.node());
 }
 
 Value NodeContext::append(const Op& op, const std::vector<Value>& inputs, const std::string& name) {
@@ -133,14 +134,28 @@ std::vector<double> NodeContext::numbers(const Constant& constant) const {
 }
 
 void NodeContext::weights(Value value, std::string_view parameter, Extents extents, std::vector<double> values,
-                          ElementType type) {
-  const Node& node = importer_->result_.graph.nodes()[static_cast<std::size_t>(value.id())];
+                          ElementType type, const WeightSource& source) {
+  OnnxModel& model = importer_->result_;
+  const Node& node = model.graph.nodes()[static_cast<std::size_t>(value.id())];
   DType dtype = DType::f32;
   if (type == ElementType::f64) dtype = DType::f64;
   if (type == ElementType::f16) dtype = DType::f16;
   if (type == ElementType::bf16) dtype = DType::bf16;
-  importer_->result_.weights[node.name + "." + std::string(parameter)] = {
-      .dtype = dtype, .extents = std::move(extents), .values = std::move(values)};
+  const std::string name = node.name + "." + std::string(parameter);
+  model.weights[name] = {.dtype = dtype, .extents = std::move(extents), .values = std::move(values)};
+  if (source.value.empty()) return;
+  const auto names = parameter_names(node.op);
+  const auto k = static_cast<std::size_t>(std::ranges::find(names, parameter) - names.begin());
+  const std::string earlier = importer_->shared_.add({.name = name,
+                                                      .parameter = parameter,
+                                                      .shape = k < names.size() ? node.params[k] : node.state.front(),
+                                                      .source = source,
+                                                      .origin = importer_->origin(source.value),
+                                                      .traced = attributes_.node().traced},
+                                                     model.weights);
+  if (earlier.empty()) return;
+  model.graph.share(name, earlier);
+  model.weights.erase(name);
 }
 
 std::optional<NodeContext::Arithmetic> NodeContext::next_arithmetic() const {
@@ -164,7 +179,7 @@ void NodeContext::fuse_next() {
   importer_->done_[output_of_] = 1;
 }
 
-std::vector<double> NodeContext::fuse_bias(const Extents& result, std::size_t channels) {
+std::vector<double> NodeContext::fuse_bias(const Extents& result, std::size_t channels, WeightSource& source) {
   const std::optional<Arithmetic> next = next_arithmetic();
   if (!next || next->node.node().op_type != "Add" || next->constant->extents.size() > result.size()) return {};
   const Extents its = aligned(next->node, opset(), next->constant->extents, result.size());
@@ -172,6 +187,7 @@ std::vector<double> NodeContext::fuse_bias(const Extents& result, std::size_t ch
   if (channels < missing || its[channels - missing] != result[channels]) return {};
   if (next->constant->count() != result[channels]) return {};
   fuse_next();
+  source.value = next->node.node().inputs[next->at];
   return numbers(*next->constant);
 }
 

@@ -32,13 +32,14 @@ using planner::UnitId;
 struct Plan::Body {
   /// All parameters, or all state: the node and number of each.
   struct Named {
-    std::vector<std::string> names;  // in order of the graph
-    std::unordered_map<std::string, std::pair<NodeId, std::size_t>> places;
+    std::vector<std::string> names;                                          // in order of the graph
+    std::unordered_map<std::string, std::pair<NodeId, std::size_t>> places;  // also by aliases
 
-    void add(NodeId id, const std::string& node, const std::vector<std::string_view>& parts, std::size_t count) {
-      for (std::size_t k = 0; k < count; ++k) {
-        names.push_back(node + "." + std::string(parts[k]));
-        places[names.back()] = {id, k};
+    explicit Named(std::vector<Stored> all) {
+      for (Stored& one : all) {
+        names.push_back(one.name);
+        one.aliases.push_back(std::move(one.name));
+        for (std::string& name : one.aliases) places[std::move(name)] = {NodeId{one.first.node}, one.first.index};
       }
     }
   };
@@ -66,12 +67,9 @@ struct Plan::Body {
         options(o),
         layout(planner::make_measured_layout(graph, b, o)),
         memory(b.device(), layout, nodes, o, o.share != nullptr ? &o.share->body().memory : nullptr),
-        calls(planner::bind(layout, memory, nodes, o.mode)) {
-    for (const NodeId id : nodes.ids()) {
-      const Node& node = nodes[id];
-      parameters.add(id, node.name, lamina::parameter_names(node.op), node.params.size());
-      state.add(id, node.name, lamina::state_names(node.op), node.state.size());
-    }
+        calls(planner::bind(layout, memory, nodes, o.mode)),
+        parameters(graph.parameters()),
+        state(graph.states()) {
     for (const std::string& name : parameters.names)
       for (const std::string_view part : optimiser_parts()) optimiser_names.push_back(name + "." + std::string(part));
     if (o.optimiser) update_rows = memory.update_rows(o.table_updates);
@@ -121,6 +119,10 @@ struct Plan::Body {
     if (!ready_for_backward) throw UsageError("backward() needs a forward() before it, one for each backward()");
     check_sums(calls.forward, calls.bound.size(), before);
     ready_for_backward = false;
+    for (const Slot& slot : layout.units.cleared) {
+      const Tensor dw = memory.parameter_gradient(NodeId{slot.node}, slot.index);
+      backend->device().fill(dw.data, 0, static_cast<std::size_t>(dw.shape.count()) * size_of(dw.dtype));
+    }
     run(calls.forward, calls.bound.size(), before);
     has_gradients = true;
   }

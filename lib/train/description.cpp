@@ -48,6 +48,9 @@ std::string describe_run(const Plan& plan, const TrainerOptions& options, const 
     const std::string op = std::holds_alternative<Input>(node.op) ? "input" : to_string(node.op);
     nodes += node.name + ' ' + op + ' ' + to_string(image);
     for (const int input : node.inputs) nodes += ' ' + std::to_string(input);
+    for (const auto* slots : {&node.params_of, &node.state_of})
+      for (const Slot& of : *slots)
+        if (of.node >= 0) nodes += " shares " + std::to_string(of.node) + '.' + std::to_string(of.index);
     nodes += '\n';
   }
   std::ostringstream text;

@@ -45,19 +45,16 @@ void fill_parameters(Plan& plan, const TrainerOptions& options) {
   for (const auto& [name, initialiser] : options.initialiser_of)
     if (std::ranges::find(known, name) == known.end())
       throw UsageError("initialiser_of: no parameter " + name + "; " + near_names(name, known));
-  for (const Node& node : plan.graph().nodes()) {
-    const auto parts = parameter_names(node.op);
-    for (std::size_t k = 0; k < node.params.size(); ++k) {
-      const std::string name = node.name + "." + std::string(parts[k]);
-      const auto chosen = options.initialiser_of.find(name);
-      const Shape& shape = node.params[k];
-      std::vector<double> values(static_cast<std::size_t>(shape.count()));
-      initialise(
-          values,
-          chosen != options.initialiser_of.end() ? chosen->second : usual(node.op, parts[k], options.initialiser),
-          shape, fans_of(node.op, shape), hash(name) ^ philox(options.seed, 1, 0)[0]);
-      upload(plan.backend().device(), plan.parameter(name), std::span<const double>(values));
-    }
+  for (const Stored& its : plan.graph().parameters()) {
+    const Op& op = plan.graph().nodes()[static_cast<std::size_t>(its.first.node)].op;
+    const auto chosen = options.initialiser_of.find(its.name);
+    std::vector<double> values(static_cast<std::size_t>(its.shape.count()));
+    initialise(values,
+               chosen != options.initialiser_of.end()
+                   ? chosen->second
+                   : usual(op, parameter_names(op)[its.first.index], options.initialiser),
+               its.shape, fans_of(op, its.shape), hash(its.name) ^ philox(options.seed, 1, 0)[0]);
+    upload(plan.backend().device(), plan.parameter(its.name), std::span<const double>(values));
   }
   set_dropout(plan, options.seed);
   plan.parameters_changed();

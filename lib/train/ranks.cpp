@@ -85,16 +85,15 @@ std::vector<Score> Ranks::joined(std::vector<Score> scores, std::int64_t samples
 void Ranks::average_statistics(Plan& plan) {
   if (!std::exchange(statistics_differ_, false)) return;
   Device& device = plan.backend().device();
-  for (const Node& node : plan.graph().nodes()) {
-    if (!std::holds_alternative<BatchNorm>(node.op)) continue;
-    for (const std::string_view name : state_names(node.op)) {
-      const Tensor state = plan.state(node.name + "." + std::string(name));
-      std::vector<double> values(static_cast<std::size_t>(state.shape.count()));
-      download(device, std::span<double>(values), state);
-      all_->sum(values);
-      for (double& value : values) value /= size();
-      upload(device, state, std::span<const double>(values));
-    }
+  for (const Stored& its : plan.graph().states()) {
+    const Op& op = plan.graph().nodes()[static_cast<std::size_t>(its.first.node)].op;
+    if (!std::holds_alternative<BatchNorm>(op)) continue;
+    const Tensor state = plan.state(its.name);
+    std::vector<double> values(static_cast<std::size_t>(state.shape.count()));
+    download(device, std::span<double>(values), state);
+    all_->sum(values);
+    for (double& value : values) value /= size();
+    upload(device, state, std::span<const double>(values));
   }
 }
 

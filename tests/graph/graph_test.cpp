@@ -208,3 +208,55 @@ TEST_CASE("a clone has the nodes of its graph, and what is built on it is its ow
   CHECK(relu(y).id() == 3);
   CHECK(graph.nodes().size() == 4);
 }
+
+TEST_CASE("parameters that are shared are one of the graph, by the name of the first node that uses it") {
+  Graph graph("shared");
+  Value x = graph.input({1, 4, 3, 3});
+  for (const char* name : {"a", "b", "c"}) x = conv(x, name, {.channels = 4, .kernel = 3, .pad = 1});
+  batch_norm(batch_norm(x, "norm1"), "norm2");
+  CHECK(graph.parameter_count() == 3 * 148 + 16);
+  graph.share("c.weight", "b.weight");
+  graph.share("a.weight", "c.weight");  // in any order
+  graph.share_all("norm2", "norm1");
+  graph.share_all("norm2", "norm1");
+  CHECK(graph.parameter_count() == 144 + 3 * 4 + 8);
+  CHECK(own_parameters(graph.node("b")) == 4);
+  const Stored weight = graph.parameters().front(), mean = graph.states().front();
+  CHECK(weight.name == "a.weight");
+  CHECK(weight.aliases == std::vector<std::string>{"b.weight", "c.weight"});
+  CHECK(graph.node("c").params_of[0] == Slot{1, 0});
+  CHECK(mean.aliases == std::vector<std::string>{"norm2.running_mean"});
+  CHECK(graph.states().size() == 2);
+  CHECK(graph.clone().parameter_count() == graph.parameter_count());
+  const Graph start = graph.first(3);
+  CHECK(start.nodes().size() == 3);
+  CHECK(start.find("c") == -1);
+  CHECK(start.parameter_count() == 144 + 2 * 4);
+}
+
+TEST_CASE("what cannot be shared is refused by name, and the graph stays as it was") {
+  Graph graph("shared");
+  Value x = graph.input({1, 4, 3, 3});
+  x = batch_norm(conv(x, "conv", {.channels = 4, .kernel = 1}), "norm1");
+  x = batch_norm(dropout(scale_shift(x, "fixed"), "drop"), "norm2");
+  fully_connected(x, "fc", {.outputs = 4});
+  CHECK_THROWS_WITH(graph.share("fc.weigth", "conv.weight"),
+                    Catch::Matchers::ContainsSubstring("did you mean \"fc.weight\""));
+  CHECK_THROWS_WITH(graph.share("fc.weight", "conv.weight"),
+                    Catch::Matchers::ContainsSubstring("it is 4x4x3x3, and not 4x4x1x1"));
+  CHECK_THROWS_AS(graph.share("fc.weight", "conv.weight"), ShapeError);
+  CHECK_THROWS_WITH(graph.share("norm1.weight", "norm1.bias"),
+                    Catch::Matchers::ContainsSubstring("node norm1 would use it twice"));
+  graph.share("norm2.weight", "norm1.bias");
+  CHECK_THROWS_WITH(graph.share_all("norm2", "norm1"), Catch::Matchers::ContainsSubstring("would use it twice"));
+  CHECK_THROWS_WITH(graph.share("norm1.weight", "norm2.running_mean"),
+                    Catch::Matchers::ContainsSubstring("one is a parameter"));
+  CHECK_THROWS_WITH(graph.share("fixed.scale", "norm2.running_mean"),
+                    Catch::Matchers::ContainsSubstring("no parameter or running"));
+  CHECK_THROWS_WITH(graph.share_all("drop", "drop"),
+                    Catch::Matchers::ContainsSubstring("have no parameters in common"));
+  CHECK_THROWS_WITH(graph.share_all("conv", "norm1"),
+                    Catch::Matchers::ContainsSubstring("have no parameters in common"));
+  CHECK(graph.parameters().size() == 7);
+  CHECK(graph.states().size() == 7);
+}

@@ -257,3 +257,31 @@ TEST_CASE("a layer loaded from Keras' order gives Keras' result") {
   upload(backend->device(), plan.input(), std::span<const double>(x));
   CHECK(output(plan) == y);
 }
+
+TEST_CASE("a shared parameter is saved once, and loaded by any of its names, or by several with equal numbers") {
+  Graph graph("shared");
+  Value x = graph.input({2, 3, 4, 4});
+  for (const char* name : {"a", "b"})
+    x = batch_norm(conv(x, name, {.channels = 3, .kernel = 1}), name + std::string("n"));
+  graph.share_all("b", "a");
+  graph.share_all("bn", "an");
+  const auto backend = make_backend("eigen");
+  Plan plan(graph, *backend), other(graph, *backend);
+  TensorFile file = unlike_initial(plan);
+  std::vector<std::string> names;
+  for (const auto& [name, host] : file) names.push_back(name);
+  CHECK(names ==
+        std::vector<std::string>{"a.bias", "a.weight", "an.bias", "an.running_mean", "an.running_var", "an.weight"});
+  file["b.weight"] = file["a.weight"];  // as PyTorch's state_dict has them
+  file["bn.running_var"] = file["an.running_var"];
+  file["b.bias"] = file["a.bias"];
+  file.erase("a.bias");
+  load_weights(other, file);
+  CHECK(values(other, other.parameter("a.bias")) == file["b.bias"].values);
+  CHECK(values(other, other.parameter("b.weight")) == file["a.weight"].values);
+  file["b.weight"].values[3] += 1;
+  CHECK_THROWS_WITH(load_weights(plan, file, "f"), ContainsSubstring("'b.weight' has other numbers than 'a.weight'"));
+  file.erase("b.weight");
+  file.erase("b.bias");
+  CHECK_THROWS_WITH(load_weights(plan, file, "f"), ContainsSubstring("'a.bias' is missing"));
+}

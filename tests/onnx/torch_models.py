@@ -39,12 +39,32 @@ TORCHVISION = {"resnet50": "resnet50", "mobilenet_v2": "mobilenet_v2", "mobilene
                "densenet121": "densenet121", "inception_v3": "inception_v3", "efficientnet_b0": "efficientnet_b0",
                "squeezenet": "squeezenet1_1", "shufflenet_v2": "shufflenet_v2_x1_0"}
 ZOO = ("alexnet", "inception_v1", "vgg16")
-WITH_GRADIENTS = ("resnet50", "mobilenet_v2", "efficientnet_b0", "shufflenet_v2")
+WITH_GRADIENTS = ("resnet50", "mobilenet_v2", "efficientnet_b0", "shufflenet_v2", "shared")
 LOGITS, EXACT, GRADIENTS = 1e-4, 1e-9, 1e-8
 
 
+def shared():
+    """Two views of an image through one tower, in which a convolution is applied twice."""
+    class Shared(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.stem = torch.nn.Conv2d(3, 8, 5, stride=2, bias=False)
+            self.again = torch.nn.Conv2d(8, 8, 3, padding=1)
+            self.norm = torch.nn.BatchNorm2d(8)
+            self.head = torch.nn.Linear(16, 1000)
+
+        def forward(self, x):
+            pools = torch.nn.functional.max_pool2d, torch.nn.functional.avg_pool2d
+            towers = [self.norm(self.again(self.again(self.stem(pool(x, 2))).relu())) for pool in pools]
+            return self.head(torch.cat(towers, 1).relu().mean((2, 3)))
+
+    return Shared()
+
+
 def network(name):
-    if name in ZOO:
+    if name == "shared":
+        net = shared()
+    elif name in ZOO:
         net = torch_nets.build(name, softmax=False)
     else:
         more = {"aux_logits": False, "init_weights": False} if name == "inception_v3" else {}
@@ -94,11 +114,12 @@ def check_logits(name, exporter, program, folder):
 
 
 def parameters_by_node(model):
-    """Our names of parameters, with those of the file."""
+    """Our names of parameters, with those of the file; one that several nodes read has the name of the first."""
     names = {}
     for node in onnx.load(model).graph.node:
         if node.op_type in ("Conv", "Gemm", "BatchNormalization"):
-            names |= {f"{node.name}.{ours}": its for ours, its in zip(("weight", "bias"), node.input[1:3])}
+            names |= {f"{node.name}.{ours}": its for ours, its in zip(("weight", "bias"), node.input[1:3])
+                      if its not in names.values()}
     return names
 
 
@@ -150,7 +171,7 @@ def check(name, options):
 def main():
     parser = comparison.parser(__doc__, "onnx_cases")
     parser.add_argument("--dump", help="torch_dump: also gradients")
-    parser.add_argument("--nets", default=",".join([*TORCHVISION, *ZOO]), help="joined by commas")
+    parser.add_argument("--nets", default=",".join([*TORCHVISION, *ZOO, "shared"]), help="joined by commas")
     options = comparison.parse(parser, MODULES, there=torch is not None)
     os.environ["TORCH_LOGS"] = "-all"
     print(f"torch {torch.__version__}, onnxruntime {onnxruntime.__version__}", flush=True)

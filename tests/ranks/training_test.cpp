@@ -99,6 +99,15 @@ TEST_CASE("batches that are added up, clipping and validation are those of the w
                   .validation = unseen.get()}));
 }
 
+TEST_CASE("parameters and statistics that nodes share are added up once by several ranks, when all uses are done") {
+  const auto source = digits(4 * batch, 1);
+  for (const int accumulate : {1, 2}) {
+    TrainerOptions options = in_f64({.optimiser = Sgd{.momentum = 0.9}, .accumulate = accumulate, .seed = 6});
+    options.synchronised_batch_norm = true;
+    compare(shared_network, *source, options);
+  }
+}
+
 TEST_CASE("synchronised batch norm is that of the whole batch, with an add and a ReLU after it and without") {
   const auto source = digits(3 * batch, 1);
   const auto two_norms = [](int n) {

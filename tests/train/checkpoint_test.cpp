@@ -21,15 +21,18 @@ using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("a run that stops anywhere goes on from its checkpoint, and ends with the same bits") {
   for (const std::string& name : training_backends())
-    for (const auto& [with_batch_norm, dtype] : {std::pair{false, DType::f32}, std::pair{true, DType::f32},
-                                                 std::pair{true, DType::bf16}, std::pair{false, DType::f16}}) {
+    for (const auto& [network, dtype] :
+         {std::pair{"plain", DType::f32}, std::pair{"normalised", DType::f32}, std::pair{"normalised", DType::bf16},
+          std::pair{"plain", DType::f16}, std::pair{"shared", DType::f64}}) {
+      const Graph graph =
+          network == std::string("shared") ? shared_network(8) : small_network(8, network == std::string("normalised"));
       if (is_half(dtype) && name != "eigen") continue;
       const auto backend = make_or_skip(name);
       const auto source = digits(40, 1), unseen = digits(10, 2);
       const Folder folder;
       TrainerOptions options{.optimiser = Adam{}, .accumulate = 2, .seed = 9, .validation = unseen.get()};
       options.plan.dtype = dtype;
-      Trainer straight(small_network(8, with_batch_norm), *backend, *source, options);
+      Trainer straight(graph, *backend, *source, options);
       straight.train(3);
 
       options.checkpoint = folder.path() / "run.safetensors";
@@ -39,7 +42,7 @@ TEST_CASE("a run that stops anywhere goes on from its checkpoint, and ends with 
         options.after_batch = [&](const Progress&) {
           if (stop-- == 0) throw Interrupted("stopped");
         };
-        Trainer trainer(small_network(8, with_batch_norm), *backend, *source, options);
+        Trainer trainer(graph, *backend, *source, options);
         resumed += trainer.resumed() ? 1 : 0;
         try {
           trainer.train(3);
@@ -59,7 +62,7 @@ TEST_CASE("a run that stops anywhere goes on from its checkpoint, and ends with 
       }
       // A run that is complete goes on with nothing to do.
       options.after_batch = nullptr;
-      Trainer complete(small_network(8, with_batch_norm), *backend, *source, options);
+      Trainer complete(graph, *backend, *source, options);
       CHECK(complete.train(3).size() == 3);
       CHECK(everything(complete.plan()) == everything(straight.plan()));
     }

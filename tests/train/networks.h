@@ -21,6 +21,30 @@ inline Graph small_network(int batch, bool with_batch_norm = false, double dropp
   return graph;
 }
 
+/// Two views of an image through one tower with one set of statistics, in which a convolution is applied twice; then
+/// one matrix with two biases.
+inline Graph shared_network(int batch) {
+  Graph graph("shared network");
+  const Value labels = graph.input({batch, 1, 1, 1}, "labels"), images = graph.input({batch, 1, 28, 28}, "images");
+  std::vector<Value> towers;
+  for (const std::string use : {"a", "b"}) {
+    Value x = use == "a" ? max_pool(images, "pool.a", {.window = 4, .stride = 4})
+                         : average_pool(images, "pool.b", {.window = 4, .stride = 4});
+    x = conv(x, "stem." + use, {.channels = 4, .kernel = 3, .bias = false});
+    for (const std::string again : {"1.", "2."}) x = relu(conv(x, again + use, {.channels = 4, .kernel = 3, .pad = 1}));
+    towers.push_back(batch_norm(x, "norm." + use));
+    if (use == "b") {
+      for (const std::string name : {"stem.", "1.", "norm."}) graph.share_all(name + "b", name + "a");
+    }
+    graph.share_all("2." + use, "1." + use);
+  }
+  Value x = global_average_pool(concat(towers));
+  for (const std::string use : {"a", "b"}) x = fully_connected(x, "square." + use, {.outputs = 8});
+  graph.share("square.b.weight", "square.a.weight");
+  softmax_cross_entropy(fully_connected(x, "fc", {.outputs = 10}), labels, "loss");
+  return graph;
+}
+
 inline std::unique_ptr<Source> digits(std::int64_t count, std::uint64_t seed) {
   return image_source(Glyphs(Glyphs::mnist()).draw(count, seed));
 }

@@ -12,6 +12,13 @@
 
 namespace lamina {
 
+/// A parameter, or a state, of a node: which of them. Node -1: none.
+struct Slot {
+  int node = -1;
+  std::size_t index = 0;
+  auto operator<=>(const Slot&) const = default;
+};
+
 /// One op, applied once. Node i of a graph makes value i; its inputs are earlier values.
 struct Node {
   std::string name;  ///< unique; as in PyTorch's state_dict: "layer1.0.conv1"
@@ -20,6 +27,19 @@ struct Node {
   Shape shape;                ///< of the value it makes
   std::vector<Shape> params;  ///< weights first, then bias (BatchNorm: scale, shift)
   std::vector<Shape> state;   ///< BatchNorm: running mean, running variance; ScaleShift: scale, shift; Dropout: step
+  /// By parameter and by state: that of an earlier node whose memory it uses (Graph::share), which has its own.
+  std::vector<Slot> params_of{}, state_of{};
+};
+
+/// Elements of the parameters that are the node's own, and not an earlier one's.
+LAMINA_API std::int64_t own_parameters(const Node&);
+
+/// A parameter or state of a graph: once, however many nodes use it.
+struct Stored {
+  Slot first;        ///< of the first node that uses it
+  std::string name;  ///< by that node: "layer1.0.conv1.weight"
+  Shape shape;
+  std::vector<std::string> aliases{};  ///< by the others
 };
 
 class Graph;
@@ -61,7 +81,20 @@ class LAMINA_API Graph {
   Value value(std::string_view node);             ///< to build on; throws UsageError with near names
   int find(std::string_view name) const;          ///< index of the node, or -1
 
-  /// Elements of all parameters (state is not counted). Throws ShapeError beyond 2^63 - 1.
+  /// Makes one parameter of two: share("decoder.weight", "encoder.weight"). Both nodes read it, their gradients add up,
+  /// and it has the name of the earlier node; the other is its alias. Running statistics of batch norms, too: each node
+  /// updates them, in order. Throws UsageError (unknown names with near ones, a state that is no statistic, a parameter
+  /// with a state, two of one node), ShapeError (other extents); the graph is then unchanged.
+  void share(std::string_view name, std::string_view with);
+  /// The same of all parameters and statistics of a node: a module that is applied twice. Throws as above, and
+  /// UsageError for nodes that have others, or none.
+  void share_all(std::string_view node, std::string_view with);
+  std::vector<Stored> parameters() const;  ///< in order of the nodes
+  std::vector<Stored> states() const;
+
+  Graph first(std::size_t count) const;  ///< a copy of its first so many nodes
+
+  /// Elements of all parameters, each once (state is not counted). Throws ShapeError beyond 2^63 - 1.
   std::int64_t parameter_count() const;
   /// Multiply-adds of one forward pass over the whole batch, as lamina::multiply_adds counts. Throws as above.
   std::int64_t multiply_adds() const;

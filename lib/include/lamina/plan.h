@@ -148,10 +148,10 @@ class LAMINA_API Plan {
   Tensor output_gradient() const;
   Tensor value(std::string_view node) const;      ///< valid until a later step reuses its bytes; see keep_values
   Tensor gradient(std::string_view node) const;   ///< valid as long as the value is; null if not wanted
-  Tensor parameter(std::string_view name) const;  ///< "layer1.0.conv1.weight"
+  Tensor parameter(std::string_view name) const;  ///< "layer1.0.conv1.weight"; of a shared one any of its names
   Tensor parameter_gradient(std::string_view name) const;
   Tensor state(std::string_view name) const;         ///< "layer1.0.bn1.running_mean", "drop6.step"
-  std::vector<std::string> parameter_names() const;  ///< in order of the graph
+  std::vector<std::string> parameter_names() const;  ///< in order of the graph; of a shared one the first name alone
   std::vector<std::string> state_names() const;
   Tensor optimiser_state(std::string_view name) const;  ///< "conv1.weight.velocity"
   std::vector<std::string> optimiser_state_names() const;

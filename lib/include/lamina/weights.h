@@ -36,14 +36,15 @@ LAMINA_API TensorFile read_safetensors(const std::filesystem::path&);
 LAMINA_API void write_safetensors(const std::filesystem::path&, const TensorFile&);
 
 /// Loads every parameter and running statistic of the plan. Strict: a missing, unknown or misshapen tensor is a
-/// FileError that names it (a few at once, and how many more). `num_batches_tracked` is ignored, and so is a plan's
-/// dropout step. A vector {k} fits 1 x k x 1 x 1; a matrix {k, j} fits k x c x h x w with c h w = j. Rounds to the
-/// plan's element type; a finite number out of its range is a FileError. After an error the plan is unchanged.
+/// FileError that names it (a few at once, and how many more). A parameter that several nodes share is loaded by any of
+/// its names; where the file has several, their numbers must be equal. `num_batches_tracked` is ignored, and so is a
+/// plan's dropout step. A vector {k} fits 1 x k x 1 x 1; a matrix {k, j} fits k x c x h x w with c h w = j. Rounds to
+/// the plan's element type; a finite number out of its range is a FileError. After an error the plan is unchanged.
 LAMINA_API void load_weights(Plan&, const TensorFile&, const std::string& file_name = "weights");
 
-/// Every parameter and running statistic of the plan, in PyTorch's extents (filters {k, c, h, w}, other weights
-/// matrices, those of fully connected ops {k, c h w}, everything else a vector), of the plan's element type. Waits for
-/// the device.
+/// Every parameter and running statistic of the plan, once and by its first name, in PyTorch's extents (filters {k, c,
+/// h, w}, other weights matrices, those of fully connected ops {k, c h w}, everything else a vector), of the plan's
+/// element type. Waits for the device.
 LAMINA_API TensorFile save_weights(const Plan&);
 
 /// Converts a fully connected weight {k, h w c}, whose columns flatten an image in the order h, w, c, as in Keras, to

@@ -28,7 +28,9 @@ void import_conv(NodeContext& context) {
   for (const Windows::Along& a : windows.along) narrow(context, a.begin, 0, "pad");
 
   std::vector<double> bias;
+  WeightSource bias_source;
   if (context.has(2)) {
+    bias_source.value = context.input_name(2);
     const Constant& b = context.constant(2, "its bias");
     if (b.count() != channels)
       node.invalid("has a bias of " + text(b.extents) + " for " + std::to_string(channels) + " channels");
@@ -38,7 +40,7 @@ void import_conv(NodeContext& context) {
   result[1] = channels;
   result[2] = windows[0].count;
   if (rank > 3) result[3] = windows[1].count;
-  if (bias.empty()) bias = context.fuse_bias(result, 1);
+  if (bias.empty()) bias = context.fuse_bias(result, 1, bias_source);
 
   const Value y = context.append(Conv{.channels = channels,
                                       .kernel = windows.kernel(),
@@ -49,8 +51,8 @@ void import_conv(NodeContext& context) {
                                       .bias = !bias.empty()},
                                  {image}, context.name());
   context.weights(y, "weight", {channels, w.extents[1], windows[0].kernel, windows[1].kernel}, context.numbers(w),
-                  w.type);
-  if (!bias.empty()) context.weights(y, "bias", {channels}, std::move(bias), w.type);
+                  w.type, {context.input_name(1)});
+  if (!bias.empty()) context.weights(y, "bias", {channels}, std::move(bias), w.type, bias_source);
   context.result({.value = y, .view = layout_of(result, usual_labels(result.size())).view, .type = x.type});
 }
 

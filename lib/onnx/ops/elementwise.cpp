@@ -241,8 +241,8 @@ void import_arithmetic(NodeContext& context) {
   }
   const auto count = static_cast<std::int64_t>(numbers.scale.size());
   const Value y = context.append(ScaleShift{.by_channel = count > 1}, {x.value}, context.name());
-  context.weights(y, "scale", {count}, std::move(numbers.scale), constant.type);
-  context.weights(y, "shift", {count}, std::move(numbers.shift), constant.type);
+  context.weights(y, "scale", {count}, std::move(numbers.scale), constant.type, {});
+  context.weights(y, "shift", {count}, std::move(numbers.shift), constant.type, {});
   context.result({.value = y, .view = x.view, .type = x.type});
 }
 

@@ -11,6 +11,7 @@ struct Product {
   const Constant& w;
   std::int64_t inputs, outputs;
   std::int64_t input_stride, output_stride;  ///< in w
+  std::string_view name;                     ///< of w in the file
   double scale = 1;
   bool fuses = true;  ///< whether the result has these axes, so that an addition after it can be the bias
 };
@@ -51,7 +52,7 @@ std::vector<double> weights_of(const NodeContext& context, const Product& produc
 }
 
 DynamicValue append_product(NodeContext& context, const DynamicValue& x, const Product& product,
-                            std::vector<double> bias, const std::string& named = {}) {
+                            std::vector<double> bias, WeightSource bias_source, const std::string& named = {}) {
   const Shape shape = x.value.shape();
   const std::size_t last = x.view.size() - 1;
   Extents result = extents(x.view);
@@ -61,7 +62,8 @@ DynamicValue append_product(NodeContext& context, const DynamicValue& x, const P
   result[last] = product.outputs;
   const int outputs = narrow(context, product.outputs, 1, "number of outputs");
   context.consume_budget(product.inputs);  // where each is in the image
-  if (bias.empty() && product.fuses) bias = context.fuse_bias(result, last);
+  if (bias.empty() && product.fuses) bias = context.fuse_bias(result, last, bias_source);
+  const WeightSource source{.value = product.name, .transposed = product.input_stride != 1};
 
   const bool rows_are_images = x.view.size() == 2 && x.view[0] == axis(shape.n, shape.image()) &&
                                product.inputs == shape.image() && within_image(x.view[1], shape);
@@ -69,8 +71,8 @@ DynamicValue append_product(NodeContext& context, const DynamicValue& x, const P
     const Value y = context.append(FullyConnected{.outputs = outputs, .bias = !bias.empty()}, {x.value},
                                    named.empty() ? context.name() : named);
     context.weights(y, "weight", {product.outputs, product.inputs}, weights_of(context, product, offsets(x.view[1])),
-                    product.w.type);
-    if (!bias.empty()) context.weights(y, "bias", {product.outputs}, std::move(bias), product.w.type);
+                    product.w.type, source);
+    if (!bias.empty()) context.weights(y, "bias", {product.outputs}, std::move(bias), product.w.type, bias_source);
     return {.value = y, .view = layout_of(result, "nc").view, .type = x.type};
   }
   if (x.view[last] != axis(shape.c, shape.plane()) || product.inputs != shape.c) {
@@ -82,8 +84,8 @@ DynamicValue append_product(NodeContext& context, const DynamicValue& x, const P
   const Value y = context.append(Conv{.channels = outputs, .kernel = 1, .bias = !bias.empty()}, {x.value},
                                  named.empty() ? context.name() : named);
   context.weights(y, "weight", {product.outputs, product.inputs, 1, 1}, weights_of(context, product, channels),
-                  product.w.type);
-  if (!bias.empty()) context.weights(y, "bias", {product.outputs}, std::move(bias), product.w.type);
+                  product.w.type, source);
+  if (!bias.empty()) context.weights(y, "bias", {product.outputs}, std::move(bias), product.w.type, bias_source);
   DynamicValue product_of_rows{.value = y, .view = with_channels(x.view, shape, y.shape()), .type = x.type};
   product_of_rows.view[last] = axis(product.outputs, y.shape().plane());  // a view does not show one channel
   return product_of_rows;
@@ -105,8 +107,10 @@ void import_gemm(NodeContext& context) {
                   .outputs = w.extents[transposed ? 0 : 1],
                   .input_stride = transposed ? 1 : w.extents[1],
                   .output_stride = transposed ? w.extents[1] : 1,
+                  .name = context.input_name(1),
                   .scale = node.number("alpha", 1)};
   std::vector<double> bias;
+  WeightSource bias_source;
   const bool adds_running = context.has(2) && !context.is_constant(2);
   if (context.has(2) && !adds_running) {
     const Constant& c = context.constant(2, "what it adds");
@@ -116,16 +120,17 @@ void import_gemm(NodeContext& context) {
                     ": only one number for each column is read, as nn.Linear's bias"};
     }
     context.consume_budget(product.outputs);
+    bias_source.value = context.input_name(2);
     for (std::int64_t k = 0; k < product.outputs; ++k) {
       bias.push_back(node.number("beta", 1) * c.at(c.count() == 1 ? 0 : k));
     }
   }
-  if (!adds_running) return context.result(append_product(context, x, product, std::move(bias)));
+  if (!adds_running) return context.result(append_product(context, x, product, std::move(bias), bias_source));
   product.fuses = false;
   if (node.number("beta", 1) != 1) throw Refusal{"it scales what it adds: use torch.addmm with beta=1"};
   const DynamicValue& added = context.dynamic(2);
   const std::string name = context.name();
-  DynamicValue y = append_product(context, x, product, {}, name + ".product");
+  DynamicValue y = append_product(context, x, product, {}, {}, name + ".product");
   if (added.view != y.view || added.value.shape() != y.value.shape()) {
     throw Refusal{"it adds " + text(extents(added.view)) + " to " + text(extents(y.view)) +
                   ": only values of the same extents and order are added"};
@@ -145,9 +150,13 @@ void import_matmul(NodeContext& context) {
                   " is not supported: use nn.Linear, which multiplies rows by one matrix of parameters"};
   }
   const std::int64_t outputs = w.extents[1];
-  const Product product{
-      .w = w, .inputs = w.extents[0], .outputs = outputs, .input_stride = outputs, .output_stride = 1};
-  context.result(append_product(context, x, product, {}));
+  const Product product{.w = w,
+                        .inputs = w.extents[0],
+                        .outputs = outputs,
+                        .input_stride = outputs,
+                        .output_stride = 1,
+                        .name = context.input_name(1)};
+  context.result(append_product(context, x, product, {}, {}));
 }
 
 }  // namespace lamina::onnx

@@ -55,7 +55,8 @@ void import_batch_norm(NodeContext& context) {
   const Value y = context.append(BatchNorm{.epsilon = node.number("epsilon", 1e-5), .momentum = momentum}, {x.value},
                                  context.name());
   constexpr const char* parts[] = {"weight", "bias", "running_mean", "running_var"};
-  for (std::size_t i = 0; i < 4; ++i) context.weights(y, parts[i], {channels}, std::move(numbers[i]), type);
+  for (std::size_t i = 0; i < 4; ++i)
+    context.weights(y, parts[i], {channels}, std::move(numbers[i]), type, {context.input_name(i + 1)});
   context.result({.value = y, .view = x.view, .type = x.type});
 }
 

@@ -116,10 +116,13 @@ void import_lstm(NodeContext& context) {
                                         .gates = gates[static_cast<std::size_t>(d)],
                                         .reverse = reverse},
                                    {x.value}, name);
+    const auto source = [&](std::size_t input) {
+      return WeightSource{.value = context.input_name(input), .part = static_cast<int>(d)};
+    };
     context.weights(h, "weight_ih_l0", {4 * hidden, own[2]},
-                    reordered(context, w, d * 4 * hidden * own[2], hidden, own[2]), w.type);
+                    reordered(context, w, d * 4 * hidden * own[2], hidden, own[2]), w.type, source(1));
     context.weights(h, "weight_hh_l0", {4 * hidden, hidden},
-                    reordered(context, r, d * 4 * hidden * hidden, hidden, hidden), r.type);
+                    reordered(context, r, d * 4 * hidden * hidden, hidden, hidden), r.type, source(2));
     std::vector<double> bias(static_cast<std::size_t>(4 * hidden), 0);
     if (context.has(3)) {
       const Constant& b = context.constant(3, "its bias");
@@ -128,7 +131,7 @@ void import_lstm(NodeContext& context) {
       const std::vector<double> recurrent = reordered(context, b, d * 8 * hidden + 4 * hidden, hidden, 1);
       for (std::size_t i = 0; i < bias.size(); ++i) bias[i] += recurrent[i];
     }
-    context.weights(h, "bias_l0", {4 * hidden}, std::move(bias), w.type);
+    context.weights(h, "bias_l0", {4 * hidden}, std::move(bias), w.type, context.has(3) ? source(3) : WeightSource{});
     values.push_back(h);
   }
   const Value y = directions == 1 ? values.front() : context.append(Concat{}, values, context.name());
@@ -167,7 +170,7 @@ void import_gather(NodeContext& context) {
   const Value y = context.append(Embedding{.vocabulary = narrow(context, rows, 1, "number of rows"),
                                            .features = narrow(context, features, 1, "number of features")},
                                  {ids.value}, context.name());
-  context.weights(y, "weight", {rows, features}, context.numbers(table), table.type);
+  context.weights(y, "weight", {rows, features}, context.numbers(table), table.type, {context.input_name(0)});
   View view = with_channels(ids.view, shape, y.shape());
   std::int64_t stride = y.shape().image();
   for (std::size_t i = 1; i < table.extents.size(); ++i) {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <protozero/pbf_writer.hpp>
 #include <span>
+#include <unordered_map>
 #include <unordered_set>
 #include <variant>
 
@@ -29,6 +30,9 @@ class Exporter {
   Exporter(std::string file, const Graph& graph, const TensorFile& weights)
       : file_(std::move(file)), graph_(graph), weights_(weights), matrix_(graph.nodes().size(), false), out_(message_) {
     for (const Node& node : graph.nodes()) taken_.insert(node.name);
+    for (const auto& all : {graph.parameters(), graph.states()})
+      for (const Stored& its : all)
+        for (const std::string& alias : its.aliases) first_[alias] = its.name;
   }
 
   std::string message() {
@@ -215,9 +219,12 @@ class Exporter {
         .integer("ceil_mode", op.rounding == Rounding::up ? 1 : 0);
   }
 
-  /// Adds a parameter as an initializer, and gives its name.
+  /// Adds a parameter as an initializer, unless another node has added it, and gives its name.
   std::string parameter(const char* part, const std::vector<std::int64_t>& extents) {
-    const std::string name = node_->name + "." + part;
+    const auto first = first_.find(node_->name + "." + part);
+    const std::string name = first == first_.end() ? node_->name + "." + part : first->second;
+    const auto written = written_.find(name);
+    if (written != written_.end()) return shared(part, extents, written->second);
     const auto found = weights_.find(name);
     std::int64_t count = 1;
     for (const std::int64_t extent : extents) count *= extent;
@@ -228,7 +235,22 @@ class Exporter {
     }
     const std::string initializer = beside("." + std::string(part));
     add_numbers(initializer, extents, found->second.values);
+    written_[name] = {initializer, extents};
     return initializer;
+  }
+
+  struct Written {
+    std::string initializer;
+    std::vector<std::int64_t> extents;
+  };
+
+  /// A parameter that another node has, in this one's extents.
+  std::string shared(const char* part, const std::vector<std::int64_t>& extents, const Written& written) {
+    if (extents == written.extents) return written.initializer;
+    const std::string reshaped = beside("." + std::string(part));
+    emit(NodeOut("Reshape", reshaped, {written.initializer, add_integers("." + std::string(part) + ".shape", extents)},
+                 reshaped));
+    return reshaped;
   }
 
   /// A name for what belongs to the node: its own and a suffix, and more where another value has that.
@@ -299,8 +321,10 @@ class Exporter {
   std::string file_;
   const Graph& graph_;
   const TensorFile& weights_;
-  std::unordered_set<std::string> taken_;  ///< names of values of the file
-  std::vector<bool> matrix_;               ///< by node: whether its value is a matrix in the file
+  std::unordered_set<std::string> taken_;               ///< names of values of the file
+  std::unordered_map<std::string, std::string> first_;  ///< of the aliases of shared parameters
+  std::unordered_map<std::string, Written> written_;    ///< parameters by their first names
+  std::vector<bool> matrix_;                            ///< by node: whether its value is a matrix in the file
   std::string message_, refused_;
   Writer out_;
   std::size_t id_ = 0;

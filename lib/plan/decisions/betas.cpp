@@ -1,17 +1,34 @@
 // Which unit writes each gradient first.
 
+#include <set>
+
 #include "decisions.h"
 
 namespace lamina::planner {
 
-void set_betas(Units& units) {
+void set_betas(Units& units, const Nodes& nodes) {
   EachNode<bool> written(units.producer.size(), false);
-  for (Unit& unit : units.list | std::views::reverse)  // as backward runs
+  std::set<Slot> written_params;
+  for (Unit& unit : units.list | std::views::reverse) {  // as backward runs
     for (std::size_t j = 0; j < unit.x.size(); ++j) {
       if (!unit.spec.wants_dx[j]) continue;
       unit.spec.adds_dx[j] = written[unit.x[j]];
       written[unit.x[j]] = true;
     }
+    if (!unit.backward || unit.spec.adds_dw) continue;
+    std::vector<Slot> unwritten;
+    for (const NodeId node : unit.nodes)
+      for (std::size_t k = 0; k < nodes[node].params.size(); ++k) {
+        const Slot& of = nodes[node].params_of[k];
+        const Slot its = of.node < 0 ? Slot{static_cast<int>(node), k} : of;
+        if (written_params.contains(its))
+          unit.spec.adds_dw = true;
+        else
+          unwritten.push_back(its);
+      }
+    written_params.insert(unwritten.begin(), unwritten.end());
+    if (unit.spec.adds_dw) units.cleared.insert(units.cleared.end(), unwritten.begin(), unwritten.end());
+  }
 }
 
 }  // namespace lamina::planner

@@ -94,18 +94,16 @@ void check_shared(const Nodes& nodes, const Backend& backend, const Options& opt
   const auto same = [&](const std::string& name, const Tensor& there, const Shape& here) {
     if (there.shape != here) fail(name + " is " + to_string(there.shape) + " there and " + to_string(here) + " here");
   };
-  for (const NodeId id : nodes.ids()) {
-    const Node& node = nodes[id];
-    const auto parts = parameter_names(node.op), states = state_names(node.op);
-    for (std::size_t k = 0; k < node.params.size(); ++k) {
-      const std::string name = node.name + "." + std::string(parts[k]);
-      same(name, other.parameter(name), node.params[k]);
+  const auto check_all = [&](const std::vector<Stored>& all, Tensor (Plan::*get)(std::string_view) const) {
+    for (const Stored& one : all) {
+      same(one.name, (other.*get)(one.name), one.shape);
+      for (const std::string& alias : one.aliases)
+        if ((other.*get)(alias).data != (other.*get)(one.name).data)
+          fail(alias + " is " + one.name + " here, and has its own numbers there");
     }
-    for (std::size_t k = 0; k < node.state.size(); ++k) {
-      const std::string name = node.name + "." + std::string(states[k]);
-      same(name, other.state(name), node.state[k]);
-    }
-  }
+  };
+  check_all(nodes.graph().parameters(), &Plan::parameter);
+  check_all(nodes.graph().states(), &Plan::state);
 }
 
 void check_readers(const Nodes& nodes) {
@@ -130,10 +128,8 @@ void check_gradients_exist(const Nodes& nodes) {
 /// Sizes are summed in 64 bits: what passes here is far below their limit, and what fails is too large for any machine.
 void check_bytes(const Nodes& nodes, const Options& options) {
   double elements = 0;
-  for (const NodeId node : nodes.ids()) {
-    elements += static_cast<double>(nodes[node].shape.count());
-    for (const Shape& w : nodes[node].params) elements += static_cast<double>(w.count());
-  }
+  for (const NodeId node : nodes.ids()) elements += static_cast<double>(nodes[node].shape.count());
+  for (const Stored& parameter : nodes.graph().parameters()) elements += static_cast<double>(parameter.shape.count());
   if (elements * static_cast<double>(size_of(parameter_dtype(options.dtype))) > 0x1p58)
     throw ShapeError("graph " + nodes.graph().name() + ": its values and parameters take more than 2^58 bytes");
 }

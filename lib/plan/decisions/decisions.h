@@ -12,8 +12,9 @@ void check(const Nodes&, const Backend&, const Options&);
 /// which gradients are wanted.
 Units fuse(const Nodes&, const Backend&, const Options&);
 
-/// betas: the first writer of each gradient overwrites it; the others add to it.
-void set_betas(Units&);
+/// betas: the first writer of each gradient overwrites it; the others add to it. A unit adds to all gradients of its
+/// parameters or to none: where it is the first writer of some alone, these are zeroed before.
+void set_betas(Units&, const Nodes&);
 
 /// views: which values and gradients are parts of others (Concat, Slice). A value is a part of at most one other; every
 /// unit that touches it takes a pitch.

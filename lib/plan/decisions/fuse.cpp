@@ -16,6 +16,19 @@ EachNode<std::vector<NodeId>> node_readers(const Nodes& nodes) {
   return readers;
 }
 
+/// By node: the next one that updates the same running statistics; none: there is none.
+EachNode<NodeId> next_updates(const Nodes& nodes) {
+  EachNode<NodeId> next(nodes.size(), none<NodeId>), last(nodes.size(), none<NodeId>);
+  for (const NodeId node : nodes.ids())
+    for (std::size_t k = 0; k < nodes[node].state.size(); ++k) {
+      const Slot& of = nodes[node].state_of[k];
+      NodeId& before = last[of.node < 0 ? node : NodeId{of.node}];
+      if (of.node >= 0 && before != node) next[before] = node;
+      before = node;
+    }
+  return next;
+}
+
 /// Builds units, node by node.
 class Fuser {
  public:
@@ -26,7 +39,8 @@ class Fuser {
         dtype_(units.dtype),
         backend_(backend),
         options_(options),
-        readers_(node_readers(nodes)) {}
+        readers_(node_readers(nodes)),
+        next_update_(next_updates(nodes)) {}
 
   /// The chain that starts at `head`, as far as the backend takes it.
   Unit chain(NodeId head) const {
@@ -53,6 +67,11 @@ class Fuser {
     const auto inputs = nodes_.inputs(next);
     // A join belongs to the chain whose value is made last: the other operands exist by then.
     if (std::ranges::max(inputs) != unit.y()) return false;
+    // In training statistics are updated in the order of the nodes, and a unit runs where its last node is.
+    const auto follows_update = [&](NodeId node) {
+      return next_update_[node] != none<NodeId> && next_update_[node] < next;
+    };
+    if (options_.mode == Mode::training && std::ranges::any_of(unit.nodes, follows_update)) return false;
     // One unit does not read a value twice through different ops: one kernel would have to add their gradients.
     const auto known = [&](NodeId x) { return std::ranges::find(unit.x, x) != unit.x.end(); };
     if (std::ranges::any_of(inputs, known)) return false;
@@ -104,6 +123,7 @@ class Fuser {
   const Backend& backend_;
   const Options& options_;
   EachNode<std::vector<NodeId>> readers_;
+  EachNode<NodeId> next_update_;
 };
 
 }  // namespace

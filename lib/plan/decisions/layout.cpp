@@ -9,7 +9,7 @@ namespace lamina::planner {
 Units make_units(const Nodes& nodes, const Backend& backend, const Options& options) {
   check(nodes, backend, options);
   Units units = fuse(nodes, backend, options);
-  set_betas(units);
+  set_betas(units, nodes);
   set_views(units, nodes, backend, options);
   set_pitches(units, nodes, options);
   set_choices(units, nodes, backend, options);

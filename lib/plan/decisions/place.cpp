@@ -71,13 +71,17 @@ void place_parameters(PlanLayout& layout, const Nodes& nodes, const Options& opt
   const DType dtype = parameter_dtype(options.dtype);
   for (const NodeId node : nodes.ids()) {
     if (options.share != nullptr) continue;
-    for (const Shape& w : nodes[node].params) {
-      const std::size_t bytes = bytes_of(w, dtype);
-      layout.parameter[node].push_back(parameters.take(bytes));
-      if (options.mode == Mode::training) layout.parameter_gradient[node].push_back(gradients.take(bytes));
+    const auto add = [&](EachNode<std::vector<Location>>& places, const Slot& of, Row& row, const Shape& shape,
+                         DType its) {
+      places[node].push_back(of.node < 0 ? row.take(bytes_of(shape, its)) : places[NodeId{of.node}][of.index]);
+    };
+    const Node& n = nodes[node];
+    for (std::size_t k = 0; k < n.params.size(); ++k) {
+      add(layout.parameter, n.params_of[k], parameters, n.params[k], dtype);
+      if (options.mode == Mode::training) add(layout.parameter_gradient, n.params_of[k], gradients, n.params[k], dtype);
     }
-    for (const Shape& s : nodes[node].state)
-      layout.state[node].push_back(state.take(bytes_of(s, state_dtype(nodes[node].op, options.dtype))));
+    for (std::size_t k = 0; k < n.state.size(); ++k)
+      add(layout.state, n.state_of[k], state, n.state[k], state_dtype(n.op, options.dtype));
   }
   layout.parameter_bytes = parameters.bytes();
   layout.memory.parameters = parameters.bytes() + gradients.bytes();

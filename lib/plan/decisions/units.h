@@ -36,6 +36,7 @@ struct Units {
   EachNode<bool> wanted;                  ///< whether the value's gradient is
   EachNode<DType> dtype;                  ///< of the value and of its gradient
   EachNode<View> value_view, gradient_view;
+  std::vector<Slot> cleared;  ///< parameters whose gradient is zeroed before backward: all who write it add
 
   Step forward_step(UnitId unit) const { return Step{static_cast<int>(unit)}; }
   Step backward_step(UnitId unit) const { return Step{static_cast<int>(index(end())) - 1 - static_cast<int>(unit)}; }

@@ -76,33 +76,31 @@ std::uint64_t key(const Plan& plan, const std::string& name) {
   return hash(name) ^ philox(plan.options().seed, 0, 0)[0];
 }
 
-void fill_parameters(const Plan& plan, const Node& node) {
+void fill_parameters(const Plan& plan) {
   Device& device = plan.backend().device();
-  const auto parts = parameter_names(node.op);
-  for (std::size_t k = 0; k < node.params.size(); ++k) {
-    const std::string name = node.name + "." + std::string(parts[k]);
-    const Tensor w = plan.parameter(name);
-    const bool vector = w.shape == Shape{1, w.shape.c, 1, 1} && k > 0;
-    if (std::holds_alternative<BatchNorm>(node.op))
-      fill_constant(device, w, k == 0 ? 1 : 0);
+  for (const Stored& parameter : plan.graph().parameters()) {
+    const Op& op = plan.graph().nodes()[static_cast<std::size_t>(parameter.first.node)].op;
+    const Tensor w = plan.parameter(parameter.name);
+    const bool vector = w.shape == Shape{1, w.shape.c, 1, 1} && parameter.first.index > 0;
+    if (std::holds_alternative<BatchNorm>(op))
+      fill_constant(device, w, parameter.first.index == 0 ? 1 : 0);
     else if (vector)
       fill_constant(device, w, 0);
     else
       fill(device, w, [&](std::span<double> out, std::uint64_t first) {
-        fill_he_normal(out, conv_fans(w.shape), key(plan, name), first);
+        fill_he_normal(out, conv_fans(w.shape), key(plan, parameter.name), first);
       });
   }
 }
 
-void fill_state(const Plan& plan, const Node& node) {
+void fill_state(const Plan& plan) {
   Device& device = plan.backend().device();
-  const auto states = state_names(node.op);
-  for (std::size_t k = 0; k < node.state.size(); ++k) {
-    const Tensor state = plan.state(node.name + "." + std::string(states[k]));
+  for (const Stored& its : plan.graph().states()) {
+    const Tensor state = plan.state(its.name);
     if (state.dtype == DType::u64) {
       device.fill(state.data, 0, static_cast<std::size_t>(state.shape.count()) * size_of(state.dtype));
     } else {
-      fill_constant(device, state, states[k] == "running_var" || states[k] == "scale" ? 1 : 0);
+      fill_constant(device, state, its.name.ends_with(".running_var") || its.name.ends_with(".scale") ? 1 : 0);
     }
   }
 }
@@ -124,9 +122,10 @@ void fill_initial(const Plan& plan, bool shares) {
     const Node& node = nodes[i];
     if (std::holds_alternative<Input>(node.op))
       fill_input(device, plan.input(node.name), numbers[i], key(plan, node.name));
-    if (shares) continue;
-    fill_parameters(plan, node);
-    fill_state(plan, node);
+  }
+  if (!shares) {
+    fill_parameters(plan);
+    fill_state(plan);
   }
   const Node& last = nodes.back();
   if (plan.options().mode == Mode::training && plan.gradient(last.name))

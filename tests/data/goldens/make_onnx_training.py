@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""A network with constants as both exporters of PyTorch write it, onnx_training_{torchscript,dynamo}.onnx beside this
-script, and what 100 steps of SGD make of it in f64, onnx_training.safetensors.
+"""A network with constants, and four that use parameters more than once, as both exporters of PyTorch write them,
+{onnx,siamese,recursive,tied,tied_rows}_training_{torchscript,dynamo}.onnx beside this script, and what 100 steps of SGD make of
+them in f64, onnx_training.safetensors and so on.
 
 usage: make_onnx_training.py        (needs onnx and onnxscript)
 """
@@ -34,34 +35,95 @@ class Constants(torch.nn.Module):
         return self.head((1 - x * self.gains).unsqueeze(1)).squeeze(1)  # a product of rows, and a sum with the bias
 
 
-def export(network, x, name, dynamo):
-    path = HERE / f"onnx_training_{name}.onnx"
-    torch.onnx.export(network, (x,), path, dynamo=dynamo, external_data=False)
+class Siamese(torch.nn.Module):
+    """Two images through one tower, whose batch norm keeps one set of statistics, and one batch norm more."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = torch.nn.Conv2d(3, 5, 3)
+        self.norm = torch.nn.BatchNorm2d(5)
+        self.other = torch.nn.BatchNorm2d(10)
+        self.head = torch.nn.Linear(10, 4)
+
+    def forward(self, x, second):
+        x = torch.cat([self.norm(self.conv(each).relu()) for each in (x, second)], 1)
+        return self.head(self.other(x).relu().mean((2, 3)))
+
+
+class Recursive(torch.nn.Module):
+    """A convolution that is applied three times."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = torch.nn.Conv2d(3, 5, 3)
+        self.again = torch.nn.Conv2d(5, 5, 3, padding=1)
+        self.head = torch.nn.Linear(5, 4)
+
+    def forward(self, x):
+        x = self.stem(x).relu()
+        for _ in range(3):
+            x = self.again(x).relu()
+        return self.head(x.mean((2, 3)))
+
+
+class Tied(torch.nn.Module):
+    """A table of embeddings that is also the matrix of the output; `rows`: of every word, and not of their largest."""
+
+    def __init__(self, rows):
+        super().__init__()
+        self.rows = rows
+        self.table = torch.nn.Embedding(9, 5)
+        self.conv = torch.nn.Conv1d(5, 5, 3, padding=1)
+        self.head = torch.nn.Linear(5, 9)
+        self.head.weight = self.table.weight
+
+    def forward(self, ids):
+        x = self.conv(self.table(ids).transpose(1, 2)).relu()
+        return self.head(x.transpose(1, 2)) if self.rows else self.head(x.amax(2))
+
+
+def export(network, inputs, name, dynamo):
+    path = HERE / f"{name}.onnx"
+    torch.onnx.export(network, inputs, path, dynamo=dynamo, external_data=False)
     model = onnx.load(path)
     for part in [model, model.graph, *model.graph.node, *model.graph.value_info, *model.graph.input]:
         part.doc_string = ""
+        kept = [entry for entry in part.metadata_props if entry.key == "pkg.torch.onnx.fx_node"]
         del part.metadata_props[:]
+        part.metadata_props.extend(kept)
     del model.graph.value_info[:]
     onnx.save(model, path)
 
 
-def main():
-    torch.manual_seed(1)
-    network = Constants().double()
-    x, labels = torch.randn(6, 3, 9, 8, dtype=torch.float64), torch.tensor([0, 1, 2, 3, 0, 1])
-    for name, dynamo in (("torchscript", False), ("dynamo", True)):
-        export(network.eval(), x, name, dynamo)
+def make(name, network, inputs, labels):
+    network = network.double()
+    for exporter, dynamo in (("torchscript", False), ("dynamo", True)):
+        export(network.eval(), inputs, f"{name}_training_{exporter}", dynamo)
     network.train()
     optimiser = torch.optim.SGD(network.parameters(), lr=0.05, momentum=0.9, weight_decay=0.01)
-    tensors = {"x": x, "labels": labels.double()}
+    tensors = {"x": inputs[0].double(), "labels": labels.double()} | {"second": x for x in inputs[1:]}
     for _ in range(STEPS):
         optimiser.zero_grad()
-        functional.cross_entropy(network(x), labels).backward()
+        logits = network(*inputs)
+        functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), labels).backward()
         optimiser.step()
     for i, parameter in enumerate(network.parameters()):
         tensors[f"parameter{i}"] = parameter.detach()
-    tensors["running_mean"], tensors["running_var"] = network.norm.running_mean, network.norm.running_var
-    write(HERE / "onnx_training.safetensors", tensors)
+    statistics = [buffer for buffer_name, buffer in network.named_buffers() if "running" in buffer_name]
+    tensors |= {f"state{i}": buffer for i, buffer in enumerate(statistics)}
+    write(HERE / f"{name}_training.safetensors", tensors)
+
+
+def main():
+    torch.manual_seed(1)
+    network = Constants()
+    x, labels = torch.randn(6, 3, 9, 8, dtype=torch.float64), torch.tensor([0, 1, 2, 3, 0, 1])
+    make("onnx", network, (x,), labels)
+    make("siamese", Siamese(), (x, torch.randn_like(x)), labels)
+    make("recursive", Recursive(), (x,), labels)
+    ids = torch.randint(9, (6, 7))
+    make("tied", Tied(False), (ids,), labels)
+    make("tied_rows", Tied(True), (ids,), torch.randint(9, (42,)))
 
 
 if __name__ == "__main__":
