@@ -154,8 +154,8 @@ class Importer {
   void import_node(std::size_t index);
   void inline_graph(std::size_t index, GraphMessage);
   void stand_in(const NodeMessage&);
-  Extents stated_extents(std::string_view value);
-  Extents ruled_extents(const Attributes&);
+  Extents stated_extents(std::string_view value, ElementType&);
+  Extents ruled_extents(const Attributes&, ElementType&);
   bool is_unsure(const NodeMessage&) const;  ///< whether it reads what stands in for something, or follows from it
   std::set<std::string_view> reads(const NodeMessage&, int depth = 0) const;
   [[noreturn]] void refuse() const;
@@ -191,7 +191,7 @@ class Importer {
   std::vector<char> live_, done_;
   std::unordered_set<std::string_view> unsure_;  ///< values that stand in for others, and those that follow from them
   Refusals refusals_;
-  std::unordered_map<std::string_view, const ValueMessage*> stated_;  ///< what the file says of values
+  std::vector<const ValueMessage*> stated_;       ///< what the file says of values, by their names
   std::unordered_map<std::string, int> repeats_;  ///< a number for each name: every lower one is taken
   std::int64_t computed_ = 0;                     ///< less those that the file has
   std::unordered_map<std::string_view, std::uint64_t> external_bytes_;  ///< that were read, by location

@@ -63,7 +63,7 @@ std::string Refusals::text(std::int64_t opset) const {
   if (!others.empty()) text += "\nnor, for other reasons: " + listed(others);
   if (!unjudged.empty()) text += "\nnot judged, as they are behind these: " + listed(unjudged);
   text += "\ndocs/onnx.md lists what is supported";
-  return things > lines ? text + "; a line for each node is given by OnnxOptions::all_refusals" : text;
+  return things > lines ? text + "; all_refusals gives a line for each node" : text;
 }
 
 }  // namespace lamina::onnx

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
-#include <set>
+#include <string>
 
 #include "fold.h"
 #include "importer.h"
@@ -15,42 +15,18 @@ namespace {
 
 /// Operators whose result has the extents of their first operand, and that are not folded.
 bool keeps_extents(std::string_view op) {
-  static const std::set<std::string_view> all = {"BatchNormalization",
-                                                 "Celu",
-                                                 "Clip",
-                                                 "CumSum",
-                                                 "Elu",
-                                                 "Erf",
-                                                 "Exp",
-                                                 "Gelu",
-                                                 "GroupNormalization",
-                                                 "HardSigmoid",
-                                                 "HardSwish",
-                                                 "InstanceNormalization",
-                                                 "LRN",
-                                                 "LayerNormalization",
-                                                 "LeakyRelu",
-                                                 "Log",
-                                                 "LogSoftmax",
-                                                 "Mish",
-                                                 "PRelu",
-                                                 "Relu",
-                                                 "Selu",
-                                                 "Sigmoid",
-                                                 "Softmax",
-                                                 "Softplus",
-                                                 "Softsign",
-                                                 "Swish",
-                                                 "Tanh"};
-  return all.contains(op);
+  constexpr std::string_view all =
+      " BatchNormalization Celu Clip CumSum Elu Erf Exp Gelu GroupNormalization HardSigmoid HardSwish LRN LeakyRelu "
+      "InstanceNormalization LayerNormalization Log LogSoftmax Mish PRelu Relu Selu Sigmoid Softmax Softplus Swish "
+      "Tanh ";
+  return all.find(" " + std::string(op) + " ") != all.npos;
 }
 
 /// Of operators that change rows and columns. Empty: the attributes are others than PyTorch writes.
 Extents scaled(const Attributes& node, const std::vector<const Constant*>& operands) {
   Extents all = operands[0]->extents;
-  const std::string_view op = node.node().op_type;
-  const Constant* last = operands.back();
-  if (op != "ConvTranspose") {  // sizes are the fourth operand of a Resize; else there are scales
+  if (node.node().op_type != "ConvTranspose") {  // sizes are the fourth operand of a Resize; else there are scales
+    const Constant* last = operands.back();
     if (last == nullptr || last->count() != static_cast<std::int64_t>(all.size())) return {};
     for (std::size_t i = 0; i < all.size(); ++i) {
       const double number = last->at(static_cast<std::int64_t>(i));
@@ -58,33 +34,33 @@ Extents scaled(const Attributes& node, const std::vector<const Constant*>& opera
     }
     return all;
   }
-  const auto list = [&](const char* name, std::int64_t otherwise, std::size_t size) {
-    Extents its = node.integers(name).value_or(Extents(size, otherwise));
-    its.resize(size, otherwise);
-    return its;
-  };
   const Extents& w = operands.at(1)->extents;
   if (w.size() != all.size() || all.size() < 3 || node.has("output_shape") || node.has("auto_pad")) return {};
-  const std::size_t axes = all.size() - 2;
-  const Extents stride = list("strides", 1, axes), dilation = list("dilations", 1, axes),
-                pads = list("pads", 0, 2 * axes), more = list("output_padding", 0, axes);
+  const auto at = [&](const char* name, std::size_t i, std::int64_t otherwise) {
+    const Extents its = node.integers(name).value_or(Extents{});
+    return i < its.size() ? its[i] : otherwise;
+  };
   all[1] = w[1] * node.integer("group", 1);
-  for (std::size_t i = 0; i < axes; ++i)
-    all[i + 2] = stride[i] * (all[i + 2] - 1) + more[i] + (w[i + 2] - 1) * dilation[i] + 1 - pads[i] - pads[axes + i];
+  for (std::size_t i = 0; i + 2 < all.size(); ++i)
+    all[i + 2] = at("strides", i, 1) * (all[i + 2] - 1) + at("output_padding", i, 0) +
+                 (w[i + 2] - 1) * at("dilations", i, 1) + 1 - at("pads", i, 0) - at("pads", all.size() - 2 + i, 0);
   return all;
 }
 
 }  // namespace
 
 /// The extents of a value by the file, where each is a number or the name of an axis of an input.
-Extents Importer::stated_extents(std::string_view value) {
-  if (stated_.empty())
+Extents Importer::stated_extents(std::string_view value, ElementType& type) {
+  if (stated_.empty()) {
     for (const auto* all : {&file_.values, &file_.outputs})
-      for (const ValueMessage& each : *all) stated_.emplace(each.name, &each);
-  const auto found = stated_.find(value);
+      for (const ValueMessage& each : *all) stated_.push_back(&each);
+    std::ranges::stable_sort(stated_, {}, &ValueMessage::name);
+  }
+  const auto found = std::ranges::lower_bound(stated_, value, {}, &ValueMessage::name);
   Extents extents;
-  if (found == stated_.end() || !found->second->shape) return extents;
-  for (const DimMessage& dim : *found->second->shape) {
+  if (found == stated_.end() || (*found)->name != value || !(*found)->shape) return extents;
+  type = (*found)->type;
+  for (const DimMessage& dim : *(*found)->shape) {
     extents.push_back(dim.value.value_or(0));
     for (const OnnxValue& input : result_.inputs) {
       const std::vector<DimMessage>& its = *inputs_.at(input.name)->shape;
@@ -96,7 +72,7 @@ Extents Importer::stated_extents(std::string_view value) {
 }
 
 /// The extents of the first result by the operator, as of equal numbers.
-Extents Importer::ruled_extents(const Attributes& node) {
+Extents Importer::ruled_extents(const Attributes& node, ElementType& type) {
   std::deque<Constant> made;
   std::vector<const Constant*> operands;
   for (const std::string_view input : node.node().inputs) {
@@ -110,6 +86,7 @@ Extents Importer::ruled_extents(const Attributes& node) {
   }
   const std::string_view op = node.node().op_type;
   if (operands.empty() || operands[0] == nullptr) return {};
+  type = operands[0]->type;
   if (keeps_extents(op)) return operands[0]->extents;
   if (op == "Resize" || op == "Upsample" || op == "ConvTranspose") return scaled(node, operands);
   if (op == "MatMul") {
@@ -121,9 +98,12 @@ Extents Importer::ruled_extents(const Attributes& node) {
     a[a.size() - 2] = rows, a.back() = columns;
     return a;
   }
-  const std::optional<Constant> folded =
-      fold(node, opset_, operands, path_, [&](std::int64_t count) { consume_budget(count, node.where()); });
-  return folded ? folded->extents : Extents{};
+  const std::optional<Constant> folded = fold(node, opset_, operands, path_, [&](std::int64_t count) {
+    if (count > options_.most_computed_numbers - computed_) throw Refusal{};
+  });
+  if (!folded) return {};
+  type = folded->type;
+  return folded->extents;
 }
 
 void Importer::stand_in(const NodeMessage& node) {
@@ -141,18 +121,13 @@ void Importer::stand_in(const NodeMessage& node) {
     values_[output] = {Unseen{}};
     unsure_.insert(output);
     try {
-      Extents its = stated_extents(output);
-      if (its.empty() && output == node.outputs.front()) its = ruled_extents(Attributes(node, name_));
+      ElementType type = ElementType::f32;
+      Extents its = stated_extents(output, type);
+      if (its.empty() && output == node.outputs.front()) its = ruled_extents(Attributes(node, name_), type);
       if (its.empty() || element_count(its).value_or(0) == 0) continue;
       const GraphLayout layout = layout_of(its, labels_of(output, its.size(), 0));
-      const auto stated = stated_.find(output);
-      const Known* first = known(node.inputs.front());
-      const auto* like = first == nullptr ? nullptr : std::get_if<DynamicValue>(&first->is);
-      values_[output] = {DynamicValue{.value = result_.graph.input(layout.shape, free_name(std::string(output))),
-                                      .view = layout.view,
-                                      .type = stated != stated_.end() ? stated->second->type
-                                              : like != nullptr       ? like->type
-                                                                      : ElementType::f32}};
+      const Value value = result_.graph.input(layout.shape, free_name(std::string(output)));
+      values_[output] = {DynamicValue{.value = value, .view = layout.view, .type = type}};
     } catch (const Error&) {  // no extents, or some beyond int
     } catch (const Refusal&) {
     }

@@ -76,63 +76,52 @@ TEST_CASE("what depends on the order in which an unknown value would be kept is 
                 node("Flatten", {"s"}, {"f"}), node("Conv", {"a", "w"}, {"c"}), node("Sum", {"f", "c"}, {"y"})},
                {1, 2, 3, 4}, {tensor("w", {1, 2, 1, 1}, {1, 2})});
   const std::string text = refusal(with_values(model, {value("a", {1, 2, 3, 4}), value("c", {1, 1, 3, 4})}));
-  CHECK_THAT(text,
-             ContainsSubstring("it adds 1x24 and 1x1x3x4") && ContainsSubstring("behind these: 1 Conv, first 'c'"));
+  CHECK_THAT(text, ContainsSubstring("it adds 1x24 and 1x1x3x4") && ContainsSubstring("behind these: 1 Conv, first"));
 }
 
 TEST_CASE("behind a constant that is not computed both factors of a product are still computed values") {
-  const Model model =
-      of_nodes({node("BitShift", {"five", "three"}, {"two"}), node("Reshape", {"x", "two"}, {"r"}),
-                node("MatMul", {"r", "r"}, {"m"}), node("Softmax", {"m"}, {"s"}), node("Gather", {"s", "zero"}, {"y"})},
-               {1, 4}, {integers("five", {5}), integers("three", {3}), integers("zero", {0})});
-  const std::string text = refusal(model);
-  CHECK_THAT(text, ContainsSubstring("'two' (BitShift, opset 17)") &&
-                       ContainsSubstring("'m' (MatMul, opset 17): both its factors are computed") &&
-                       ContainsSubstring("'y' (Gather, opset 17): it takes a part of a computed value by an index") &&
-                       ContainsSubstring("behind these: 1 Reshape, first 'r'; 1 Softmax, first 's'"));
+  const Model model = of_nodes({node("BitShift", {"five", "three"}, {"two"}), node("Reshape", {"x", "two"}, {"r"}),
+                                node("MatMul", {"r", "r"}, {"m"}), node("Softmax", {"m"}, {"y"})},
+                               {1, 4}, {integers("five", {5}), integers("three", {3})});
+  CHECK_THAT(refusal(model), ContainsSubstring("'two' (BitShift, opset 17)") &&
+                                 ContainsSubstring("'m' (MatMul, opset 17): both its factors are computed") &&
+                                 ContainsSubstring("behind these: 1 Reshape, first 'r'; 1 Softmax, first 'y'"));
 }
 
 TEST_CASE("nodes of one operator are told by their number and the first one's name, in ten lines at most") {
   Model model = of_nodes({}, {1, 4});
-  std::string last = "x";
   for (int i = 0; i < 40; ++i) {
-    const std::string next = i == 39 ? "y" : "v" + std::to_string(i);
-    model.nodes.push_back(
-        node(i % 2 == 0 ? "Mish" : "Odd" + std::to_string(i % 20), {last}, {next}, {}, "node " + std::to_string(i)));
-    last = next;
+    const std::string from = i == 0 ? "x" : "v" + std::to_string(i), to = i == 39 ? "y" : "v" + std::to_string(i + 1);
+    const std::string op = i % 2 == 0 ? "Mish" : "Odd" + std::to_string(i % 20);
+    model.nodes.push_back(node(op, {from}, {to}, {}, "node " + std::to_string(i)));
   }
-  const std::string text = refusal(model);
+  const std::string text = refusal(model), all = refusal(model, {.all_refusals = true});
   CHECK(std::ranges::count(text, '\n') == 8);
   CHECK_THAT(text, ContainsSubstring("40 things are not supported") &&
                        ContainsSubstring("\n  20 Mish, first 'node 0' (opset 17): this operator") &&
                        ContainsSubstring("2 Odd11, first 'node 11'; 2 Odd13"));
-  for (int i = 1; i < 20; i += 2) CHECK_THAT(text, ContainsSubstring("2 Odd" + std::to_string(i) + ", first"));
-  const std::string all = refusal(model, {.all_refusals = true});
   CHECK(std::ranges::count(all, '\n') == 41);
-  for (int i = 0; i < 40; ++i) CHECK_THAT(all, ContainsSubstring("'node " + std::to_string(i) + "' ("));
+  for (int i = 0; i < 40; ++i) {
+    CHECK_THAT(all, ContainsSubstring("'node " + std::to_string(i) + "' ("));
+    if (i % 2 == 1) CHECK_THAT(text, ContainsSubstring("2 Odd" + std::to_string(i % 20) + ", first"));
+  }
 }
 
 TEST_CASE("advice is what the reader can do, or there is none") {
-  const auto says = [](std::vector<std::string> nodes, const Extents& x, const std::string& why,
-                       std::vector<std::string> weights = {}) {
-    const std::string text = refusal(of_nodes(std::move(nodes), x, std::move(weights)));
-    CHECK_THAT(text, ContainsSubstring(why));
-    CHECK_THAT(text, !ContainsSubstring("before the export") && !ContainsSubstring("without the permute"));
+  const auto says = [](std::vector<std::string> nodes, const Extents& x, const std::string& why) {
+    const std::string text = refusal(of_nodes(std::move(nodes), x, {tensor("w", {4, 5}, std::vector<float>(20, 1))}));
+    CHECK_THAT(text, ContainsSubstring(why) && !ContainsSubstring("before the export"));
   };
-  const std::string zeros = tensor("zeros", {1, 1, 2, 2}, {0, 0, 0, 0}),
-                    w = tensor("w", {4, 5}, std::vector<float>(20, 1));
-  says({node("Concat", {"x", "zeros"}, {"y"}, {{"axis", std::int64_t{1}}})}, {1, 1, 2, 2},
-       "its input 'zeros' is a constant: only a computed one is read", {zeros});
-  says({node("MatMul", {"w", "x"}, {"y"})}, {1, 5, 7}, "its first factor is a constant", {w});
-  says({node("LRN", {"w"}, {"r"}), node("MatMul", {"x", "r"}, {"y"})}, {1, 4},
-       "its inputs are constants, of which it is not computed: let onnxruntime do it before", {w});
-  says({node("Flatten", {"x"}, {"a"}), node("Concat", {"a", "a"}, {"y"}, {{"axis", std::int64_t{1}}})}, {2, 2, 3, 3},
+  const Attribute channels("axis", std::int64_t{1});
+  says({node("Concat", {"x", "w"}, {"y"}, {channels})}, {4, 5}, "its input 'w' is a constant: only a computed one");
+  says({node("MatMul", {"w", "x"}, {"y"})}, {1, 5, 7}, "its first factor is a constant");
+  says({node("LRN", {"w"}, {"r"}), node("MatMul", {"x", "r"}, {"y"})}, {1, 4}, "let onnxruntime do it before");
+  says({node("Flatten", {"x"}, {"a"}), node("Concat", {"a", "a"}, {"y"}, {channels})}, {2, 2, 3, 3},
        "axis 1 of 2x18 is not the channels of the 2x2x3x3 that it is kept as");
-  says({node("Relu", {"x"}, {"r"}), node("Max", {"x", "r"}, {"y"})}, {1, 2},
-       "computed when the network runs: only a parameter or a constant is read");
-  // What is advised is read.
-  CHECK(output_of(read(
-            of_nodes({node("Transpose", {"x"}, {"t"}, {{"perm", Extents{0, 2, 1}}}), node("MatMul", {"t", "w"}, {"p"}),
-                      node("Transpose", {"p"}, {"y"}, {{"perm", Extents{0, 2, 1}}})},
-                     {1, 2, 3}, {tensor("w", {2, 1}, {1, 10})}))) == std::vector<double>{30, 41, 52});
+  says({node("Relu", {"x"}, {"r"}), node("Max", {"x", "r"}, {"y"})}, {1, 2}, "only a parameter or a constant is read");
+  // What is advised for the product is read.
+  const Attribute exchanged("perm", Extents{0, 2, 1});
+  CHECK(output_of(read(of_nodes({node("Transpose", {"x"}, {"t"}, {exchanged}), node("MatMul", {"t", "w"}, {"p"}),
+                                 node("Transpose", {"p"}, {"y"}, {exchanged})},
+                                {1, 2, 3}, {tensor("w", {2, 1}, {1, 10})}))) == std::vector<double>{30, 41, 52});
 }
