@@ -2,6 +2,8 @@
 
 #include "input_file.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <system_error>
 
 #include "lamina/error.h"
@@ -20,6 +22,26 @@ InputFile::InputFile(const fs::path& path) : name_(path.string()) {
   if (error) throw FileError(name_ + ": " + error.message());
   stream_.open(path, std::ios::binary);
   if (!stream_) throw FileError(name_ + ": cannot be opened for reading");
+  std::string start(static_cast<std::size_t>(std::min<std::uintmax_t>(bytes_, 256)), '\0');
+  read(std::as_writable_bytes(std::span(start)));
+  refuse_stand_in(start);
+  stream_.seekg(0);
+}
+
+/// What a download may leave in place of the file, by its first bytes.
+void InputFile::refuse_stand_in(std::string start) const {
+  if (start.starts_with("version https://git-lfs.github.com/spec/")) {
+    const std::size_t size = start.find("\nsize ");
+    throw FileError(name_ + ": a Git LFS pointer in place of the file" +
+                    (size == start.npos ? "" : " of " + std::to_string(std::atoll(&start[size + 6])) + " bytes") +
+                    ": fetch that by git lfs pull");
+  }
+  start.erase(0, start.find_first_not_of("\xef\xbb\xbf \t\r\n"));
+  std::ranges::transform(start, start.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  for (const char* page : {"<!doctype html", "<html", "<?xml"})
+    if (start.starts_with(page))
+      throw FileError(name_ + ": a page of HTML or XML in place of the file: look at it, and fetch the file again");
 }
 
 void InputFile::read(std::span<std::byte> to) {

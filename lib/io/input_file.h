@@ -12,7 +12,8 @@ namespace lamina {
 
 class InputFile {
  public:
-  explicit InputFile(const std::filesystem::path&);  ///< regular files only: a pipe could wait for a writer
+  /// Regular files only: a pipe could wait for a writer. A Git LFS pointer or a page of HTML is named as such.
+  explicit InputFile(const std::filesystem::path&);
 
   const std::string& name() const { return name_; }
   std::uint64_t bytes() const { return bytes_; }
@@ -21,6 +22,8 @@ class InputFile {
   void skip(std::uint64_t bytes);
 
  private:
+  void refuse_stand_in(std::string start) const;
+
   std::string name_;
   std::uint64_t bytes_ = 0;
   std::ifstream stream_;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "lamina/error.h"
+#include "lib/support/utf8.h"
 
 namespace lamina {
 namespace {
@@ -253,7 +254,7 @@ std::string in_quotes(std::string_view text) {
       out += c;
     }
   }
-  return out + (text.size() > longest ? "...'" : "'");
+  return to_utf8(out) + (text.size() > longest ? "...'" : "'");
 }
 
 }  // namespace lamina

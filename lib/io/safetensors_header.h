@@ -21,7 +21,7 @@ struct HeaderEntry {
 /// entry's bytes match its extents, and the entries cover `data_bytes` bytes without gap or overlap.
 std::vector<HeaderEntry> parse_header(std::string_view header, std::uint64_t data_bytes, const std::string& file);
 
-/// The text in quotes for a message: control characters escaped, shortened when long.
+/// The text in quotes for a message, as UTF-8: control characters escaped, shortened when long.
 std::string in_quotes(std::string_view text);
 
 }  // namespace lamina

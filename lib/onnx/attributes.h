@@ -15,6 +15,7 @@ namespace lamina::onnx {
 /// Why a valid node cannot be expressed, and what would be needed. Collected, and reported for all nodes at once.
 struct Refusal {
   std::string why;
+  bool of_order = false;  ///< because of the order in which the graph keeps the value, not of its extents
 };
 
 class Attributes {

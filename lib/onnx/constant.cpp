@@ -22,28 +22,6 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t most_elements = std::int64_t{1} << 62;
 
-/// Bytes of an element, 0 for types without numbers.
-std::int64_t element_bytes(ElementType type) {
-  switch (type) {
-    case ElementType::u8:
-    case ElementType::i8:
-    case ElementType::boolean: return 1;
-    case ElementType::u16:
-    case ElementType::i16:
-    case ElementType::f16:
-    case ElementType::bf16: return 2;
-    case ElementType::f32:
-    case ElementType::i32:
-    case ElementType::u32: return 4;
-    case ElementType::f64:
-    case ElementType::i64:
-    case ElementType::u64: return 8;
-    case ElementType::none:
-    case ElementType::text: break;
-  }
-  return 0;
-}
-
 std::optional<DType> floating(ElementType type) {
   switch (type) {
     case ElementType::f32: return DType::f32;
@@ -85,37 +63,38 @@ std::uint64_t number_of(std::string_view digits, const std::string& what) {
   return number;
 }
 
-/// The file of external data: below the model's folder, also after symbolic links.
-fs::path external_path(std::string_view location, const fs::path& folder, const std::string& what) {
+/// The file of external data: in the folder of the model as it was named or, where that is a link, in the folder of the
+/// file itself, also after symbolic links of the data. Caches have both as links into one folder.
+fs::path external_path(std::string_view location, const fs::path& model, const std::string& what) {
   const fs::path relative(location);
   const bool leaves = std::find(relative.begin(), relative.end(), "..") != relative.end();
   if (location.empty() || location.find('\0') != std::string_view::npos || relative.is_absolute() || leaves) {
     throw FileError(what + " has external data in " + in_quotes(location) + ", which is not in the model's folder");
   }
   std::error_code error;
-  const fs::path root = fs::weakly_canonical(folder.empty() ? fs::path(".") : folder, error);
-  const fs::path path = error ? fs::path() : fs::weakly_canonical(root / relative, error);
+  const fs::path named = fs::absolute(model).parent_path(), own = fs::weakly_canonical(model).parent_path();
+  const fs::path beside = fs::exists(named / relative, error) ? named : own;
+  const fs::path path = fs::weakly_canonical(beside / relative, error);
   if (error) throw FileError(what + " has external data in " + in_quotes(location) + ": " + error.message());
-  const auto [of_root, of_path] = std::mismatch(root.begin(), root.end(), path.begin(), path.end());
-  if (of_root != root.end()) {
-    throw FileError(what + " has external data in " + in_quotes(location) + ", a link out of the model's folder");
-  }
-  return path;
+  for (const fs::path& root : {fs::weakly_canonical(named), own})
+    if (std::mismatch(root.begin(), root.end(), path.begin(), path.end()).first == root.end()) return path;
+  throw FileError(what + " has external data in " + in_quotes(location) +
+                  ", a link out of the folder of the model: put the file itself there");
 }
 
-std::vector<std::byte> external_bytes(const TensorMessage& tensor, std::uint64_t wanted, const fs::path& folder,
+std::vector<std::byte> external_bytes(const TensorMessage& tensor, std::uint64_t wanted, const fs::path& model,
                                       const std::string& what) {
-  InputFile file(external_path(tensor.location, folder, what));
+  InputFile file(external_path(tensor.location, model, what));
   const std::uint64_t offset = tensor.offset.empty() ? 0 : number_of(tensor.offset, what);
-  const std::uint64_t rest = offset <= file.bytes() ? file.bytes() - offset : 0;
-  const std::uint64_t length = tensor.length.empty() ? rest : number_of(tensor.length, what);
-  if (offset > file.bytes() || length > rest) {
-    throw FileError(what + " has external data at byte " + std::to_string(offset) + ", " + std::to_string(length) +
-                    " bytes, but " + in_quotes(tensor.location) + " has " + std::to_string(file.bytes()));
-  }
+  const std::uint64_t length = tensor.length.empty() ? wanted : number_of(tensor.length, what);
   if (length != wanted) {
     throw FileError(what + " needs " + std::to_string(wanted) + " bytes by its extents, and has " +
                     std::to_string(length) + " of external data");
+  }
+  if (offset > file.bytes() || length > file.bytes() - offset) {
+    throw FileError(what + " needs " + std::to_string(length) + " bytes of external data at byte " +
+                    std::to_string(offset) + ", but " + in_quotes(tensor.location) + " has " +
+                    std::to_string(file.bytes()));
   }
   std::vector<std::byte> bytes(static_cast<std::size_t>(length));
   file.skip(offset);
@@ -149,6 +128,27 @@ std::string text(const Extents& extents) {
   return all.empty() ? "a scalar" : all;
 }
 
+std::int64_t element_bytes(ElementType type) {
+  switch (type) {
+    case ElementType::u8:
+    case ElementType::i8:
+    case ElementType::boolean: return 1;
+    case ElementType::u16:
+    case ElementType::i16:
+    case ElementType::f16:
+    case ElementType::bf16: return 2;
+    case ElementType::f32:
+    case ElementType::i32:
+    case ElementType::u32: return 4;
+    case ElementType::f64:
+    case ElementType::i64:
+    case ElementType::u64: return 8;
+    case ElementType::none:
+    case ElementType::text: break;
+  }
+  return 0;
+}
+
 bool is_floating(ElementType type) { return floating(type).has_value(); }
 
 std::string text(ElementType type) {
@@ -177,7 +177,15 @@ std::int64_t to_integer(double value) {
   return static_cast<std::int64_t>(std::clamp(std::nearbyint(value), -0x1p62, 0x1p62));
 }
 
-Constant read_constant(const TensorMessage& tensor, const fs::path& folder, const std::string& what) {
+std::int64_t stored_numbers(const TensorMessage& tensor, const fs::path& model, std::uint64_t& external_bytes) {
+  const std::int64_t count = *element_count(tensor.dims);
+  if (!is_floating(tensor.type) || !(tensor.raw || tensor.external)) return 0;
+  if (!tensor.external) return count;
+  external_bytes += static_cast<std::uint64_t>(count * element_bytes(tensor.type));
+  return external_bytes > InputFile(external_path(tensor.location, model, "")).bytes() ? 0 : count;
+}
+
+Constant read_constant(const TensorMessage& tensor, const fs::path& model, const std::string& what) {
   const std::int64_t size = element_bytes(tensor.type);
   if (size == 0) throw FileError(what + " is of " + text(tensor.type) + ", which has no numbers");
   const std::optional<std::int64_t> count = element_count(tensor.dims);
@@ -187,7 +195,7 @@ Constant read_constant(const TensorMessage& tensor, const fs::path& folder, cons
   const auto wanted = static_cast<std::uint64_t>(*count * size);
   Constant constant{.type = tensor.type, .extents = tensor.dims, .values = {}, .uniform = false};
   if (tensor.external) {
-    constant.values = decoded(tensor.type, external_bytes(tensor, wanted, folder, what));
+    constant.values = decoded(tensor.type, external_bytes(tensor, wanted, model, what));
   } else if (tensor.raw) {
     if (tensor.raw->size() != wanted) {
       throw FileError(what + " needs " + std::to_string(wanted) + " bytes by its extents, and has " +

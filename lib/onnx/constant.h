@@ -33,15 +33,20 @@ std::optional<std::int64_t> element_count(const Extents&);
 std::string text(const Extents&);
 
 bool is_floating(ElementType);
+std::int64_t element_bytes(ElementType);  ///< 0 for types without numbers
 /// "f32", "i64": short names, and the number where there is none.
 std::string text(ElementType);
 
 /// The nearest whole number, limited to +-2^62; 0 for a NaN.
 std::int64_t to_integer(double);
 
-/// The numbers of a tensor of the file. External data is looked for in `folder` and nowhere else. `what` begins the
-/// messages. Throws FileError: a type without numbers, extents that do not match the data, data outside its file,
-/// a location outside the folder. Memory is in proportion to the data that is there.
-Constant read_constant(const TensorMessage&, const std::filesystem::path& folder, const std::string& what);
+/// The numbers of a tensor of the file `model`. External data is looked for beside it alone. `what` begins the
+/// messages. Throws FileError: a type without numbers, extents that do not match the data, data outside its file, a
+/// location outside the folder. Memory is in proportion to the data that is there.
+Constant read_constant(const TensorMessage&, const std::filesystem::path& model, const std::string& what);
+
+/// How many numbers of a tensor that was read its file holds itself, in about the memory that they take here: none
+/// where `external_bytes`, to which those of the tensor are added, surpass the file.
+std::int64_t stored_numbers(const TensorMessage&, const std::filesystem::path& model, std::uint64_t& external_bytes);
 
 }  // namespace lamina::onnx

@@ -9,6 +9,7 @@
 
 #include "aligned.h"
 #include "lamina/error.h"
+#include "lib/support/float16.h"
 #include "view.h"
 
 namespace lamina::onnx {
@@ -18,7 +19,7 @@ struct Folding {
   const Attributes& node;
   std::int64_t opset;
   const std::vector<const Constant*>& inputs;
-  const std::filesystem::path& folder;
+  const std::filesystem::path& model;
   const std::function<void(std::int64_t)>& consume_budget;
 
   bool has(std::size_t i) const { return i < inputs.size() && inputs[i] != nullptr; }
@@ -112,7 +113,10 @@ Constant constant(const Folding& f) {
         .type = type, .extents = scalar ? Extents{} : Extents{count}, .values = std::move(values), .uniform = false};
   };
   if (const std::optional<TensorMessage> tensor = f.node.tensor("value")) {
-    return read_constant(*tensor, f.folder, f.node.where());
+    Constant read = read_constant(*tensor, f.model, f.node.where());
+    std::uint64_t external_bytes = 0;
+    if (!tensor->external) f.consume_budget(-stored_numbers(*tensor, f.model, external_bytes));
+    return read;
   }
   if (f.node.has("value_float")) return list(ElementType::f32, {f.node.number("value_float", 0)}, true);
   if (f.node.has("value_floats")) return list(ElementType::f32, f.node.numbers("value_floats"), false);
@@ -128,7 +132,7 @@ Constant constant(const Folding& f) {
 Constant constant_of_shape(const Folding& f) {
   Constant value{.type = ElementType::f32, .extents = {1}, .values = {0}, .uniform = false};
   if (const std::optional<TensorMessage> tensor = f.node.tensor("value")) {
-    value = read_constant(*tensor, f.folder, f.node.where());
+    value = read_constant(*tensor, f.model, f.node.where());
     if (value.values.size() != 1) f.node.invalid("has a value of " + text(value.extents) + " instead of one number");
   }
   value.extents = f.node.list(f.in(0));
@@ -247,19 +251,32 @@ Constant concat(const Folding& f) {
   return y;
 }
 
+/// A number in another type: floating ones round to nearest; a whole one keeps its low bits, and one that was floating
+/// is cut to whole and then to the range of the type. ONNX leaves that range open.
+double converted(double value, ElementType from, ElementType to) {
+  switch (to) {
+    case ElementType::f64: return value;
+    case ElementType::f32: return static_cast<float>(value);
+    case ElementType::f16: return widen(DType::f16, narrow(DType::f16, value));
+    case ElementType::bf16: return widen(DType::bf16, narrow(DType::bf16, value));
+    case ElementType::boolean: return value != 0;
+    default: break;
+  }
+  const bool is_signed =
+      to == ElementType::i8 || to == ElementType::i16 || to == ElementType::i32 || to == ElementType::i64;
+  const auto bits = static_cast<int>(8 * element_bytes(to));
+  const double high = std::ldexp(1, is_signed ? bits - 1 : bits), low = is_signed ? -high : 0;
+  if (!is_floating(from)) return value - std::ldexp(1, bits) * std::floor((value - low) / std::ldexp(1, bits));
+  const double last = bits == 64 ? std::nextafter(high, 0) : high - 1;
+  return std::isnan(value) ? 0 : std::clamp(std::trunc(value), low, last);
+}
+
 Constant cast(const Folding& f) {
   Constant y = with_extents(f, f.in(0), f.in(0).extents);
+  const ElementType from = y.type;
   y.type = static_cast<ElementType>(f.node.integer("to", 0));
-  const bool boolean = y.type == ElementType::boolean;
-  for (double& value : y.values) {
-    if (boolean) {
-      value = value != 0;
-    } else if (y.type == ElementType::f32 || y.type == ElementType::f16 || y.type == ElementType::bf16) {
-      value = static_cast<float>(value);
-    } else if (!is_floating(y.type)) {
-      value = std::trunc(value);
-    }
-  }
+  if (element_bytes(y.type) == 0) throw Refusal{"it converts to " + text(y.type) + ", which is not read"};
+  for (double& value : y.values) value = converted(value, from, y.type);
   return y;
 }
 
@@ -278,8 +295,7 @@ Constant elementwise(const Folding& f, double (*of)(double)) {
   return y;
 }
 
-Constant pairwise(const Folding& f, double (*of)(double, double)) {
-  const Constant &a = f.in(0), &b = f.in(1);
+Constant pairwise(const Folding& f, const Constant& a, const Constant& b, double (*of)(double, double)) {
   const Extents of_b = aligned(f.node, f.opset, b.extents, a.extents.size());
   const Extents extents = broadcast(f.node, a.extents, of_b);
   counted(f, extents);
@@ -300,6 +316,15 @@ Constant pairwise(const Folding& f, double (*of)(double, double)) {
   for (std::size_t i = 0; i < y.values.size(); ++i) {
     y.values[i] = result(y.values[i], other.at(static_cast<std::int64_t>(i)));
   }
+  return y;
+}
+
+Constant pairwise(const Folding& f, double (*of)(double, double)) { return pairwise(f, f.in(0), f.in(1), of); }
+
+/// Of any number of operands.
+Constant joined(const Folding& f, double (*of)(double, double)) {
+  Constant y = identity(f);
+  for (std::size_t i = 1; i < f.inputs.size(); ++i) y = pairwise(f, y, f.in(i), of);
   return y;
 }
 
@@ -371,8 +396,11 @@ const std::map<std::string_view, Function>& functions() {
       {"Mul", [](const Folding& f) { return pairwise(f, [](double a, double b) { return a * b; }); }},
       {"Div", [](const Folding& f) { return pairwise(f, [](double a, double b) { return a / b; }); }},
       {"Pow", [](const Folding& f) { return pairwise(f, [](double a, double b) { return std::pow(a, b); }); }},
-      {"Max", [](const Folding& f) { return pairwise(f, [](double a, double b) { return std::max(a, b); }); }},
-      {"Min", [](const Folding& f) { return pairwise(f, [](double a, double b) { return std::min(a, b); }); }},
+      {"Max",
+       [](const Folding& f) { return joined(f, [](double a, double b) { return a >= b || std::isnan(a) ? a : b; }); }},
+      {"Min",
+       [](const Folding& f) { return joined(f, [](double a, double b) { return a <= b || std::isnan(a) ? a : b; }); }},
+      {"Sum", [](const Folding& f) { return joined(f, [](double a, double b) { return a + b; }); }},
       {"ReduceL2",
        [](const Folding& f) {
          return reduce(
@@ -405,11 +433,11 @@ Constant shape_constant(const Attributes& node, const Extents& all) {
 }
 
 std::optional<Constant> fold(const Attributes& node, std::int64_t opset, const std::vector<const Constant*>& inputs,
-                             const std::filesystem::path& folder,
+                             const std::filesystem::path& model,
                              const std::function<void(std::int64_t)>& consume_budget) {
   const auto found = functions().find(node.node().op_type);
   if (found == functions().end()) return std::nullopt;
-  return found->second({node, opset, inputs, folder, consume_budget});
+  return found->second({node, opset, inputs, model, consume_budget});
 }
 
 }  // namespace lamina::onnx

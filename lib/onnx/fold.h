@@ -13,10 +13,10 @@ namespace lamina::onnx {
 
 /// The result of a node on constants, or nothing if its operator is not among those that are folded. A null input is an
 /// absent one. `consume_budget` is called with the numbers that the result has, before there is memory for them.
-/// Tensors of attributes are read in `folder`. Throws FileError for operands that do not fit, Refusal for what is not
-/// folded.
+/// Tensors of attributes may have their data beside `model`. Throws FileError for operands that do not fit, Refusal for
+/// what is not folded.
 std::optional<Constant> fold(const Attributes&, std::int64_t opset, const std::vector<const Constant*>& inputs,
-                             const std::filesystem::path& folder,
+                             const std::filesystem::path& model,
                              const std::function<void(std::int64_t)>& consume_budget);
 
 /// What Shape makes of a value of those extents.

@@ -8,6 +8,7 @@
 #include "fold.h"
 #include "lamina/error.h"
 #include "lib/io/safetensors_header.h"
+#include "lib/support/utf8.h"
 
 namespace lamina::onnx {
 namespace {
@@ -22,11 +23,12 @@ Importer::Importer(const ModelMessage& model, const OnnxOptions& options, const 
     : model_(model),
       file_(*model.graph),
       options_(options),
-      folder_(path.parent_path()),
+      path_(path),
       name_(path.string()),
       live_(file_.nodes.size(), 0),
       done_(file_.nodes.size(), 0),
-      result_{.graph = Graph(path.stem().string()), .weights = {}, .inputs = {}, .output = {}, .opset = 0} {
+      refusals_(options.all_refusals),
+      result_{.graph = Graph(to_utf8(path.stem().string())), .weights = {}, .inputs = {}, .output = {}, .opset = 0} {
   nodes_.reserve(file_.nodes.size());
   for (const NodeMessage& node : file_.nodes) nodes_.push_back(&node);
   if (!model.opset) throw FileError(name_ + ": the file does not say its opset");
@@ -40,7 +42,7 @@ Importer::Importer(const ModelMessage& model, const OnnxOptions& options, const 
 OnnxModel Importer::run() {
   auto result = run_or_fold();
   if (auto* model = std::get_if<OnnxModel>(&result)) return std::move(*model);
-  refusals_.push_back("its output " + in_quotes(output_) + " is a constant: there is nothing to compute");
+  refusals_.add("", "", "its output " + in_quotes(output_) + " is a constant: there is nothing to compute");
   refuse();
 }
 
@@ -59,14 +61,14 @@ std::variant<OnnxModel, Constant> Importer::run_or_fold() {
     try {
       materialise(*dynamic, true);
     } catch (const Refusal& refusal) {
-      refusals_.push_back("its output " + in_quotes(output_) + ": " + refusal.why);
+      refusals_.add("", "", "its output " + in_quotes(output_) + ": " + refusal.why);
     } catch (const ShapeError& error) {
-      refusals_.push_back("its output " + in_quotes(output_) + ": " + error.what());
+      refusals_.add("", "", "its output " + in_quotes(output_) + ": " + error.what());
     }
   }
   if (refusals_.empty() && dynamic == nullptr) {
     if (const Constant* constant = constant_of(output_)) return *constant;
-    refusals_.push_back("its output " + in_quotes(output_) + " is not made by any node that is read");
+    refusals_.add("", "", "its output " + in_quotes(output_) + " is not made by any node that is read");
   }
   if (!refusals_.empty()) refuse();
   const std::string node = result_.graph.nodes()[static_cast<std::size_t>(dynamic->value.id())].name;
@@ -77,12 +79,12 @@ std::variant<OnnxModel, Constant> Importer::run_or_fold() {
 }
 
 void Importer::refuse() const {
-  std::string message = name_ + ": " + std::to_string(refusals_.size()) +
-                        (refusals_.size() == 1 ? " thing is" : " things are") + " not supported:";
-  for (const std::string& refusal : refusals_) message += "\n  " + refusal;
-  if (!unsure_refusals_.empty()) message += "\nbehind them, as far as can be seen, also:";
-  for (const std::string& refusal : unsure_refusals_) message += "\n  " + refusal;
-  throw Unsupported(message + "\ndocs/onnx.md lists what is: change these nodes and export the network again");
+  if (fixed_batch_ > 0) {  // what the file says of extents is for its own batch
+    OnnxOptions own = options_;
+    own.batch = 0;
+    Importer(model_, own, path_).run();
+  }
+  throw Unsupported(name_ + ": " + refusals_.text(opset_));
 }
 
 std::string Importer::in_file(std::string_view value) const { return name_ + ": " + in_quotes(value); }
@@ -106,7 +108,7 @@ void Importer::choose_output() {
 
 /// Initializers, constants of the options, and what is left: inputs.
 void Importer::read_inputs() {
-  if (file_.sparse) refusals_.push_back("sparse initializers: store them as dense ones");
+  if (file_.sparse) refusals_.add("", "", "sparse initializers: store them as dense ones");
   for (const TensorMessage& tensor : file_.initializers) {
     if (!values_.emplace(tensor.name, Known{&tensor}).second) {
       throw FileError(in_file(tensor.name) + " is a duplicate initializer");
@@ -184,7 +186,9 @@ const Constant* Importer::constant_of(std::string_view value) {
   if (found == nullptr) return nullptr;
   if (const auto* tensor = std::get_if<const TensorMessage*>(&found->is)) {
     const TensorMessage& message = **tensor;
-    found->is = std::make_shared<const Constant>(read_constant(message, folder_, in_file(value)));
+    Constant read = read_constant(message, path_, in_file(value));
+    computed_ -= stored_numbers(message, path_, external_bytes_[message.location]);
+    found->is = std::make_shared<const Constant>(std::move(read));
   }
   const auto* constant = std::get_if<std::shared_ptr<const Constant>>(&found->is);
   return constant == nullptr ? nullptr : constant->get();
@@ -222,7 +226,7 @@ void Importer::fold_constants() {
     try {
       std::vector<const Constant*> inputs;
       for (const std::string_view input : node.inputs) inputs.push_back(input.empty() ? nullptr : constant_of(input));
-      std::optional<Constant> folded = fold(attributes, opset_, inputs, folder_,
+      std::optional<Constant> folded = fold(attributes, opset_, inputs, path_,
                                             [&](std::int64_t count) { consume_budget(count, attributes.where()); });
       if (!folded) continue;
       values_[node.outputs.front()] = {std::make_shared<const Constant>(std::move(*folded))};
@@ -267,7 +271,8 @@ void Importer::add_inputs() {
   }
 }
 
-std::string Importer::free_name(const std::string& name) {
+std::string Importer::free_name(const std::string& its) {
+  const std::string name = to_utf8(its);
   std::string free = name;
   int& number = repeats_[name];
   while (result_.graph.find(free) >= 0) free = name + "#" + std::to_string(++number + 1);
@@ -283,54 +288,35 @@ void Importer::import_nodes() {
 
 void Importer::import_node(std::size_t index) {
   const NodeMessage& node = *nodes_[index];
-  const Attributes attributes(node, name_);
-  const Operator import = default_domain(node.domain) ? find_operator(node.op_type) : nullptr;
-  const bool unsure = import != nullptr && is_unsure(node);
-  const auto report = [&](const std::string& why) {
-    (unsure ? unsure_refusals_ : refusals_)
-        .push_back(in_quotes(attributes.name()) + " (" + std::string(node.op_type.substr(0, 40)) + ", opset " +
-                   std::to_string(opset_) + "): " + why);
+  NodeContext context(*this, index);
+  const bool unsure = is_unsure(node);
+  const auto report = [&](const std::string& why, bool is_certain) {
+    const std::string name = context.attributes().name();
+    refusals_.add(node.op_type, name, is_certain ? why : "");
   };
-  const bool lacks = std::any_of(node.inputs.begin(), node.inputs.end(),
-                                 [&](std::string_view input) { return !input.empty() && known(input) == nullptr; });
-  if (import != nullptr && lacks) return;  // what reads something of which nothing is known is not judged
   try {
     if (!default_domain(node.domain))
       throw Refusal{"the operators of the domain " + in_quotes(node.domain) + " are unknown here: use ONNX's own"};
+    const Operator import = find_operator(node.op_type);
     if (import == nullptr) throw Refusal{"this operator is not supported"};
-    NodeContext context(*this, index);
-    return import(context);
+    return context.all_constant() && node.op_type != "If" ? context.fold() : import(context);
   } catch (const Refusal& refusal) {
-    report(refusal.why);
+    report(refusal.why, !unsure || !refusal.of_order);
   } catch (const ShapeError& error) {
-    if (!unsure) report(error.what());
-  } catch (const FileError&) {
+    report(error.what(), !unsure);
+  } catch (const FileError& error) {
     if (!unsure) throw;
+    report(error.what(), false);
+  } catch (const Unknown&) {
+    if (!context.all_constant()) report("", false);
   }
   stand_in(node);
+  if (context.last() != index) stand_in(*nodes_[context.last()]);  // it was to be done with this one
 }
 
 bool Importer::is_unsure(const NodeMessage& node) const {
   return std::any_of(node.inputs.begin(), node.inputs.end(),
                      [&](std::string_view input) { return unsure_.contains(input); });
-}
-
-/// The outputs of a node that is not read go on like its first computed input, so that the nodes behind it are judged,
-/// too. They are those of most functions of one value.
-void Importer::stand_in(const NodeMessage& node) {
-  for (const std::string_view input : node.inputs) {
-    const Known* found = known(input);
-    const auto* value = found == nullptr ? nullptr : std::get_if<DynamicValue>(&found->is);
-    if (value == nullptr) continue;
-    DynamicValue like{.value = value->value, .view = value->view, .type = value->type};
-    for (const std::string_view output : node.outputs) {
-      if (output.empty() || known(output) != nullptr) continue;
-      like.value = result_.graph.input(like.value.shape(), free_name(std::string(output)));
-      values_[output] = {like};
-      unsure_.insert(output);
-    }
-    return;
-  }
 }
 
 }  // namespace lamina::onnx

@@ -19,6 +19,7 @@
 #include "constant.h"
 #include "lamina/onnx.h"
 #include "messages.h"
+#include "refusals.h"
 #include "shared.h"
 #include "view.h"
 
@@ -51,6 +52,12 @@ struct DynamicValue {
   std::optional<Squares> squares{};  ///< what no node of the graph has computed from the value; never with a padding
 };
 
+/// What is computed when the network runs, of extents that nobody knows: it is behind a node that is not read.
+struct Unseen {};
+
+/// What a node asks of a value of which nothing is known.
+struct Unknown {};
+
 class Importer;
 
 /// One node of the file, as the functions of the operators see it.
@@ -66,10 +73,12 @@ class NodeContext {
   std::size_t inputs() const;         ///< with absent ones in between, without those at the end
   bool has(std::size_t input) const;  ///< whether it is present
   bool is_constant(std::size_t input) const;
+  bool all_constant() const;
   const Constant& constant(std::size_t input, std::string_view what) const;  ///< Refusal if it is dynamic
   const DynamicValue& dynamic(std::size_t input) const;                      ///< Refusal if it is a constant
   const DynamicValue& padded(std::size_t input) const;   ///< as dynamic(), perhaps with a padding that is no op yet
   const DynamicValue& pending(std::size_t input) const;  ///< as padded(), perhaps with squares
+  std::size_t last() const { return output_of_; }        ///< the node whose output is this one's
   Extents extents(std::size_t input) const;
 
   bool wanted(std::size_t output) const;             ///< whether anything reads it
@@ -133,8 +142,8 @@ class Importer {
 
  private:
   friend class NodeContext;
-  struct Known {
-    std::variant<std::monostate, const TensorMessage*, std::shared_ptr<const Constant>, DynamicValue> is;
+  struct Known {  ///< monostate: of a constant nothing but that it is one
+    std::variant<std::monostate, const TensorMessage*, std::shared_ptr<const Constant>, DynamicValue, Unseen> is;
   };
 
   void choose_output();
@@ -147,6 +156,8 @@ class Importer {
   void import_node(std::size_t index);
   void inline_graph(std::size_t index, GraphMessage);
   void stand_in(const NodeMessage&);
+  Extents stated_extents(std::string_view value, ElementType&);
+  Extents ruled_extents(const Attributes&, ElementType&);
   bool is_unsure(const NodeMessage&) const;  ///< whether it reads what stands in for something, or follows from it
   std::set<std::string_view> reads(const NodeMessage&, int depth = 0) const;
   [[noreturn]] void refuse() const;
@@ -171,7 +182,7 @@ class Importer {
   const GraphMessage& file_;
   std::vector<const NodeMessage*> nodes_;  ///< those of the file, then those of inlined graphs
   const OnnxOptions& options_;
-  std::filesystem::path folder_;
+  std::filesystem::path path_;
   std::string name_;  ///< the file's name
   std::int64_t opset_ = 0;
   std::string_view output_;
@@ -183,11 +194,13 @@ class Importer {
   std::deque<GraphMessage> graphs_;     ///< these graphs
   std::vector<char> live_, done_;
   std::unordered_set<std::string_view> unsure_;  ///< values that stand in for others, and those that follow from them
-  std::vector<std::string> refusals_, unsure_refusals_;
+  Refusals refusals_;
+  std::vector<const ValueMessage*> stated_;       ///< what the file says of values, by their names
   std::unordered_map<std::string, int> repeats_;  ///< a number for each name: every lower one is taken
   std::unordered_map<std::string_view, std::string_view> origins_;  ///< of constants that were folded
   SharedWeights shared_;
-  std::int64_t computed_ = 0;
+  std::int64_t computed_ = 0;                     ///< less those that the file has
+  std::unordered_map<std::string_view, std::uint64_t> external_bytes_;  ///< that were read, by location
   std::int64_t fixed_batch_ = 0;  ///< in the file, where the options replace it; 0 if it is open
   OnnxModel result_;
 };

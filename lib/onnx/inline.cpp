@@ -75,6 +75,7 @@ void Importer::inline_graph(std::size_t index, GraphMessage graph) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const Known* found = known(own.outputs[i].name);
     if (found != nullptr && !outputs[i].empty()) values_[outputs[i]] = Known(*found);
+    if (unsure_.contains(own.outputs[i].name)) unsure_.insert(outputs[i]);
   }
 }
 

@@ -200,12 +200,14 @@ class Decoder {
     reserve(graph.initializers, count(reader, {bytes(5)}));
     reserve(graph.inputs, count(reader, {bytes(11)}));
     reserve(graph.outputs, count(reader, {bytes(12)}));
+    reserve(graph.values, count(reader, {bytes(13)}));
     while (reader.next()) {
       switch (reader.tag_and_type()) {
         case bytes(1): graph.nodes.push_back(node_of(reader.get_message())); break;
         case bytes(5): graph.initializers.push_back(tensor_of(reader.get_message())); break;
         case bytes(11): graph.inputs.push_back(value_of(reader.get_message())); break;
         case bytes(12): graph.outputs.push_back(value_of(reader.get_message())); break;
+        case bytes(13): graph.values.push_back(value_of(reader.get_message())); break;
         case bytes(15): graph.sparse = true, reader.skip(); break;
         default: reader.skip();
       }

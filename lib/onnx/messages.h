@@ -71,8 +71,8 @@ struct ValueMessage {
 struct GraphMessage {
   std::vector<NodeMessage> nodes;
   std::vector<TensorMessage> initializers;
-  std::vector<ValueMessage> inputs, outputs;
-  bool sparse = false;  ///< has sparse initializers
+  std::vector<ValueMessage> inputs, outputs, values;  ///< values: value_info
+  bool sparse = false;                                ///< has sparse initializers
 };
 
 /// ModelProto.

@@ -36,16 +36,22 @@ bool NodeContext::has(std::size_t input) const { return input < inputs() && !att
 
 bool NodeContext::is_constant(std::size_t input) const {
   const Importer::Known* found = has(input) ? importer_->known(attributes_.node().inputs[input]) : nullptr;
-  return found != nullptr && !std::holds_alternative<DynamicValue>(found->is);
+  return found != nullptr && !std::holds_alternative<DynamicValue>(found->is) &&
+         !std::holds_alternative<Unseen>(found->is);
+}
+
+bool NodeContext::all_constant() const {
+  for (std::size_t i = 0; i < inputs(); ++i)
+    if (has(i) && !is_constant(i)) return false;
+  return true;
 }
 
 const Constant& NodeContext::constant(std::size_t input, std::string_view what) const {
   if (!has(input)) attributes_.invalid("lacks its input " + std::to_string(input) + ", " + std::string(what));
   const Constant* constant = importer_->constant_of(attributes_.node().inputs[input]);
-  if (constant == nullptr) {
-    throw Refusal{std::string(what) +
-                  " is computed when the network runs: it needs to be a parameter or a constant of the model"};
-  }
+  if (constant == nullptr && is_constant(input)) throw Unknown{};
+  if (constant == nullptr)
+    throw Refusal{std::string(what) + " is computed when the network runs: only a parameter or a constant is read"};
   return *constant;
 }
 
@@ -54,9 +60,8 @@ DynamicValue& NodeContext::held(std::size_t input) const {
   const std::string_view name = attributes_.node().inputs[input];
   Importer::Known* found = importer_->known(name);
   auto* value = found == nullptr ? nullptr : std::get_if<DynamicValue>(&found->is);
-  if (value == nullptr) {
-    throw Refusal{"its input " + in_quotes(name) + " is a constant: compute its result before the export"};
-  }
+  if (is_constant(input)) throw Refusal{"its input " + in_quotes(name) + " is a constant: only a computed one is read"};
+  if (value == nullptr) throw Unknown{};
   return *value;
 }
 
@@ -112,8 +117,9 @@ void NodeContext::fold() {
     inputs.push_back(has(i) ? &constant(i, "its input") : nullptr);
   }
   std::optional<Constant> folded =
-      onnx::fold(attributes_, opset(), inputs, importer_->folder_, [&](std::int64_t count) { consume_budget(count); });
-  if (!folded) throw Refusal{"its inputs are constants: compute its result before the export"};
+      onnx::fold(attributes_, opset(), inputs, importer_->path_, [&](std::int64_t count) { consume_budget(count); });
+  if (!folded)
+    throw Refusal{"its inputs are constants, of which it is not computed: let onnxruntime do it before (docs/onnx.md)"};
   for (const Constant* input : inputs) folded->of_extents |= input != nullptr && input->of_extents;
   result(std::move(*folded));
   importer_->set_origin(attributes_.node());
@@ -212,7 +218,7 @@ bool NodeContext::fuse_product() {
 void Importer::materialise(DynamicValue& x, bool also_padding) {
   if (x.squares) {
     const Squares& s = *x.squares;
-    if (s.before + s.after + s.size > 0) throw Refusal{"it works on a part of nn.LocalResponseNorm: use the whole"};
+    if (s.before + s.after + s.size > 0) throw Refusal{"it works on a part of nn.LocalResponseNorm"};
     x.value = apply(Multiply{}, {x.value, x.value}, free_name(s.name));
     x.squares.reset();
   }

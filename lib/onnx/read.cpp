@@ -72,7 +72,7 @@ std::vector<OnnxOpenExtent> onnx_open_extents(const fs::path& path) {
 HostTensor read_onnx_tensor(const fs::path& path) {
   const std::string bytes = bytes_of(path);
   const onnx::TensorMessage message = onnx::decode_tensor(bytes, path.string());
-  onnx::Constant constant = onnx::read_constant(message, path.parent_path(), path.string() + ": the tensor");
+  onnx::Constant constant = onnx::read_constant(message, path, path.string() + ": the tensor");
   const bool single = constant.type == onnx::ElementType::f32;
   return {.dtype = single ? DType::f32 : DType::f64,
           .extents = std::move(constant.extents),

@@ -14,7 +14,9 @@
 #include <span>
 
 #include "files.h"
+#include "lamina/data.h"
 #include "lamina/error.h"
+#include "lamina/onnx.h"
 #include "lamina/weights.h"
 #include "lib/support/new_file.h"
 #include "tests/support/catch.h"
@@ -289,4 +291,23 @@ TEST_CASE("a link stays a link, and permissions stay") {
   CHECK(fs::is_symlink(folder / "link"));
   CHECK(read_safetensors(folder / "real").size() == 1);
   CHECK(fs::status(folder / "real").permissions() == (fs::perms::owner_read | fs::perms::owner_write));
+}
+
+TEST_CASE("what a download leaves in place of a file is named") {
+  const Folder folder;
+  const auto says = [&](const char* contents, const char* why) {
+    write(folder / "file", contents);
+    const auto named = ContainsSubstring(folder.file("file") + ": " + why);
+    CHECK_THROWS_WITH(read_safetensors(folder / "file"), named);
+    CHECK_THROWS_WITH(read_onnx(folder / "file"), named);
+    const std::filesystem::path files[] = {folder / "file"};
+    CHECK_THROWS_WITH(read_cifar10(files), named);
+    CHECK_THROWS_WITH(read_mnist(folder / "file", folder / "file"), named);
+  };
+  says("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 102530333\n",
+       "a Git LFS pointer in place of the file of 102530333 bytes: fetch that by git lfs pull");
+  says("version https://git-lfs.github.com/spec/v1\n", "a Git LFS pointer in place of the file: ");
+  says("\n<!DOCTYPE html>\n<html>", "a page of HTML or XML in place of the file");
+  says("\xEF\xBB\xBF<HTML lang=en>", "a page of HTML or XML in place of the file");
+  says("<?xml version='1.0'?><Error>", "a page of HTML or XML in place of the file");
 }

@@ -1,7 +1,8 @@
 // ONNX's own test cases through read_onnx and the backend eigen. Arguments: a folder with model.onnx and
 // test_data_set_0, or a .onnx file with STEM_output_0.pb beside it, whose input is counted up to 1. Prints a JSON line
 // for each: {"case", "result": "passed" | "refused" | "failed", "difference", "why"}. The difference is the largest, of
-// the largest number. After --logits, cases pass by it, at 1e-4, and their batch is that of the input.
+// the largest number. After --logits, cases pass by it, at 1e-4, and their batch is that of the input. After --refusal
+// files are only read, after --refusals with a line for each node that is not.
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -90,8 +92,9 @@ std::vector<double> run(OnnxModel& model, const std::map<std::string, HostTensor
   return from_graph(model.output, output);
 }
 
-bool logits = false;          ///< after --logits
-double worst_difference = 0;  ///< the case's
+bool logits = false;                 ///< after --logits
+std::optional<OnnxOptions> refusal;  ///< after --refusal
+double worst_difference = 0;         ///< the case's
 
 /// Throws std::runtime_error where a number differs.
 void compare(const std::vector<double>& got, const HostTensor& wanted) {
@@ -174,10 +177,14 @@ int main(int count, char** arguments) {
       logits = true;
       continue;
     }
+    if (argument.starts_with("--refusal")) {
+      refusal = OnnxOptions{.all_refusals = argument.ends_with("s")};
+      continue;
+    }
     worst_difference = 0;
     nlohmann::json line = {{"case", fs::path(argument).stem().string()}, {"result", "passed"}, {"why", ""}};
     try {
-      check(case_of(argument));
+      refusal ? void(read_onnx(argument, *refusal)) : check(case_of(argument));
     } catch (const Unsupported& refused) {
       line["result"] = "refused", line["why"] = refused.what();
     } catch (const std::exception& failed) {

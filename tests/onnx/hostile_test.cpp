@@ -114,6 +114,8 @@ std::vector<Hostile> hostile_files() {
        "'four.bin' has 4"},
       {"data at no number", bytes_of(conv(external("w", {1, 1, 1, 1}, "four.bin", "-4", "4"))), "'-4'"},
       {"data of another length", bytes_of(conv(external("w", {1, 1, 2, 2}, "four.bin"))), "needs 16 bytes"},
+      {"data of another length by the file", bytes_of(conv(external("w", {1, 1, 1, 1}, "four.bin", "0", "2"))),
+       "needs 4 bytes by its extents, and has 2"},
       {"data behind a link", bytes_of(conv(external("w", {1, 1, 1, 1}, "link.bin"))), "link"},
       {"a folder as data", bytes_of(conv(external("w", {1, 1, 1, 1}, "."))), "not a regular file"},
   };

@@ -54,16 +54,14 @@ TEST_CASE("constants of arithmetic are fixed numbers, one for all or one for eac
   CHECK(swish.weights.at("a.shift").values == std::vector<double>{3});
   CHECK(swish.weights.at("y.scale").values == std::vector<double>{1.0 / 6});
   CHECK(output_of(swish)[1] == Approx(4.0 / 6));
-  // ((1 - (x - mean) / deviation) * 0.1: of each channel, and as it was written
-  const OnnxModel image = read(of_nodes({node("Sub", {"x", "mean"}, {"m"}), node("Div", {"m", "deviation"}, {"d"}),
-                                         node("Sub", {"one", "d"}, {"o"}), node("Mul", {"o", "tenth"}, {"y"})},
-                                        {1, 2, 1, 1},
-                                        {tensor("mean", {2, 1, 1}, {1, 2}), tensor("deviation", {2, 1, 1}, {2, 4}),
-                                         tensor("one", {}, {1}), tensor("tenth", {}, {0.1F})}));
+  // 1 - x / deviation * 0.1: of each channel, and as it was written
+  const OnnxModel image = read(of_nodes(
+      {node("Div", {"x", "deviation"}, {"d"}), node("Mul", {"d", "tenth"}, {"m"}), node("Sub", {"one", "m"}, {"y"})},
+      {1, 2, 1, 1}, {tensor("deviation", {2, 1, 1}, {3, 4}), tensor("one", {}, {1}), tensor("tenth", {}, {0.1F})}));
   REQUIRE(image.graph.nodes().size() == 2);
-  CHECK(image.graph.node("m").op == Op(ScaleShift{}));
-  CHECK(image.weights.at("m.scale").values == std::vector<double>{-0.5 * 0.1, -0.25 * 0.1});
-  CHECK(image.weights.at("m.shift").values == std::vector<double>{1.5 * 0.1, 1.5 * 0.1});
+  CHECK(image.graph.node("d").op == Op(ScaleShift{}));
+  CHECK(image.weights.at("d.scale").values == std::vector<double>{-1.0 / 3 * 0.1, -0.25 * 0.1});
+  CHECK(image.weights.at("d.shift").values == std::vector<double>{1, 1});
 }
 
 TEST_CASE("what is added right after a product, one number for each of its results, is its bias and trains") {

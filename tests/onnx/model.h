@@ -114,6 +114,7 @@ inline Attribute branch(std::string_view name, const std::vector<std::string>& n
 struct Model {
   std::vector<std::string> nodes, initializers, inputs, outputs;
   std::int64_t opset = 17;
+  std::vector<std::string> values{};  ///< value_info
 };
 
 inline std::string bytes_of(const Model& model) {
@@ -123,6 +124,7 @@ inline std::string bytes_of(const Model& model) {
   for (const std::string& its : model.initializers) writer.add_message(5, its);
   for (const std::string& its : model.inputs) writer.add_message(11, its);
   for (const std::string& its : model.outputs) writer.add_message(12, its);
+  for (const std::string& its : model.values) writer.add_message(13, its);
   protozero::pbf_writer(opset).add_string(1, "");
   protozero::pbf_writer(opset).add_int64(2, model.opset);
   protozero::pbf_writer file(bytes);

@@ -23,9 +23,9 @@ inline OnnxModel read(const Model& model, const OnnxOptions& options = {}) {
 }
 
 /// The output in the file's order, for an input that counts from 0.
-inline std::vector<double> output_of(const OnnxModel& model) {
+inline std::vector<double> output_of(const OnnxModel& model, DType dtype = DType::f64) {
   const auto backend = make_backend("eigen");
-  Plan plan(model.graph, *backend, {.mode = Mode::inference, .dtype = DType::f64});
+  Plan plan(model.graph, *backend, {.mode = Mode::inference, .dtype = dtype});
   load_weights(plan, model.weights);
   std::vector<double> x(static_cast<std::size_t>(plan.input().shape.count()));
   std::vector<double> y(static_cast<std::size_t>(plan.output().shape.count()));

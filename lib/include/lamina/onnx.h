@@ -29,6 +29,8 @@ struct OnnxOptions {
   /// Also reads a BatchNormalization that normalises by the batch and a Dropout that drops wherever the file runs, as a
   /// model that was exported for training has them: as BatchNorm and Dropout, which do so in training alone.
   bool training = false;
+  /// The error that refuses a file has a line for each node, not for each kind of them.
+  bool all_refusals = false;
 };
 
 /// Part of an axis in the file: so many steps of so many elements, in the n, c, h, w order of the graph's value.
@@ -65,7 +67,7 @@ struct OnnxModel {
 /// Throws FileError for an invalid file: wrong lengths, nodes that read a value that no earlier node makes,
 /// extents that do not match, external data outside the file's folder. Memory is in proportion to the file and its
 /// external data, and to `most_computed_numbers`. Throws Unsupported for a valid file that the ops of this library do
-/// not express. Its message has a line for each such node, all of them: name, operator, opset and what would be needed.
+/// not express. Its message names every such operator in ten lines: how many nodes, the first one's name, the reason.
 /// Throws UsageError for options that do not fit the file.
 LAMINA_API OnnxModel read_onnx(const std::filesystem::path&, const OnnxOptions& = {});
 

@@ -23,8 +23,9 @@ View along_channels(const DynamicValue& x, std::size_t along, const Shape& after
 
 void demand_channels(const DynamicValue& x, std::size_t along) {
   if (x.view[along] != axis(x.value.shape().c, x.value.shape().plane())) {
-    throw Refusal{"axis " + std::to_string(along) + " of " + text(extents(x.view)) + " is not the channel axis of " +
-                  to_string(x.value.shape()) + ": cat, split and slices are read along the channels (dim=1) alone"};
+    throw Refusal{"axis " + std::to_string(along) + " of " + text(extents(x.view)) + " is not the channels of the " +
+                      to_string(x.value.shape()) + " that it is kept as: only channels are joined, split or cut",
+                  true};
   }
 }
 
@@ -47,7 +48,7 @@ void import_concat(NodeContext& context) {
       Extents others = extents(x.view), firsts = extents(first.view);
       others[along] = firsts[along] = 0;
       if (others != firsts) node.invalid("joins " + text(extents(first.view)) + " and " + text(extents(x.view)));
-      throw Refusal{std::string("its operands have their axes in different orders: ") + keep_order};
+      throw Refusal{std::string("its operands have their axes in different orders: ") + keep_order, true};
     }
     operands.push_back(x.value);
   }
@@ -107,8 +108,7 @@ void import_slice(NodeContext& context) {
   std::optional<std::size_t> along;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     if (ranges[i].first == 0 && ranges[i].count == own[i] && ranges[i].step == 1) continue;
-    if (along || ranges[i].step != 1)
-      throw Refusal{"it takes more than a run of channels, x[:, a:b]: cut images before they go into the network"};
+    if (along || ranges[i].step != 1) throw Refusal{"it takes other than a run of channels, x[:, a:b]"};
     if (ranges[i].count == 0) throw Refusal{"it takes nothing: leave this slice out of the model"};
     along = i;
   }

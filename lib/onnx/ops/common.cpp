@@ -13,8 +13,9 @@ Value as_image(const DynamicValue& x) {
                     x.view[0] == axis(s.n, s.image()) && x.view[1] == axis(s.c, s.plane()) &&
                     x.view[2] == axis(s.h, s.w) && (own.size() == 3 || x.view[3] == axis(s.w, 1));
   if (!fits) {
-    throw Refusal{"its input of " + text(own) + " is kept as " + to_string(s) +
-                  ", in another order or grouping: " + keep_order};
+    throw Refusal{
+        "its input of " + text(own) + " is kept as " + to_string(s) + ", in another order or grouping: " + keep_order,
+        true};
   }
   return x.value;
 }
@@ -31,7 +32,7 @@ View with_channels(const View& view, const Shape& before, const Shape& after) {
       } else if (factor == OnnxFactor{before.c, before.plane()}) {
         if (after.c != 1) changed.push_back({after.c, after.plane()});
       } else {
-        throw Refusal{std::string("its channels are joined with other axes: ") + keep_order};
+        throw Refusal{std::string("its channels are joined with other axes: ") + keep_order, true};
       }
     }
     axis = changed;

@@ -24,10 +24,10 @@ void add_all(NodeContext& context) {
     const DynamicValue& x = context.dynamic(i);
     if (extents(x.view) != extents(first.view)) {
       throw Refusal{"it adds " + text(extents(first.view)) + " and " + text(extents(x.view)) +
-                    ": both need the same extents; one number for each channel can be a constant of the model"};
+                    ": computed values need the same extents"};
     }
     if (x.view != first.view || x.value.shape() != first.value.shape()) {
-      throw Refusal{std::string("its operands have their axes in different orders: ") + keep_order};
+      throw Refusal{std::string("its operands have their axes in different orders: ") + keep_order, true};
     }
     operands.push_back(x.value);
   }
@@ -48,8 +48,14 @@ void multiply(NodeContext& context) {
   const DynamicValue &x = second ? a : b, &factor = second ? b : a;
   const Shape &whole = x.value.shape(), &planes = factor.value.shape();
   if (x.view.size() != factor.view.size() || planes != Shape{whole.n, whole.c, 1, 1}) {
-    throw Refusal{"it multiplies " + text(extents(a.view)) + " by " + text(extents(b.view)) +
-                  ": the extents need to be equal, or one factor n x c x 1 x 1, as in x * s.view(n, c, 1, 1)"};
+    const Extents its = extents(a.view), others = extents(b.view);
+    const auto of_planes = [](const Extents& all, const Extents& one) {
+      return one.size() > 2 && one.size() == all.size() && element_count(one) == one[0] * one[1] && one[0] == all[0] &&
+             one[1] == all[1];
+    };
+    throw Refusal{"it multiplies " + text(its) + " by " + text(others) +
+                      ": the extents need to be equal, or one factor n x c x 1 x 1, as in x * s.view(n, c, 1, 1)",
+                  its == others || of_planes(its, others) || of_planes(others, its)};
   }
   const Value y = context.append(Multiply{}, {as_image(x), as_image(factor)}, context.name());
   context.result({.value = y, .view = x.view, .type = x.type});
@@ -90,7 +96,13 @@ std::optional<Extents> elements_by_channel(const NodeContext& context, const Dyn
   return at;
 }
 
-/// What a node with a constant does to the numbers so far. False, and nothing done, where no scale and shift does it.
+bool is_power_of_2(double number) {
+  int exponent = 0;
+  return std::abs(std::frexp(number, &exponent)) == 0.5;
+}
+
+/// What a node with a constant does to the numbers so far. False, and nothing done, where no scale and shift does it,
+/// or does it with digits lost: (x - mean) / deviation is not x / deviation - mean / deviation.
 bool take(const NodeContext& context, const DynamicValue& x, const NodeContext::Arithmetic& next, Numbers& numbers) {
   const std::string_view op = next.node.node().op_type;
   const Constant& constant = *next.constant;
@@ -102,20 +114,29 @@ bool take(const NodeContext& context, const DynamicValue& x, const NodeContext::
     if (!found) return false;
     elements = *found;
   }
+  const auto number_of = [&](std::size_t c) {
+    const double number = constant.at(elements[elements.size() == 1 ? 0 : c]);
+    return constant.extents.empty() ? text_number(number) : number;
+  };
+  const bool is_factor = op == "Mul" || op == "Div";
+  for (std::size_t c = 0; c < std::max(elements.size(), numbers.shift.size()); ++c) {
+    const bool is_shifted = numbers.shift[numbers.shift.size() == 1 ? 0 : c] != 0;
+    if (is_shifted && !(is_factor && is_power_of_2(number_of(c)))) return false;
+  }
   if (elements.size() > numbers.scale.size()) {
     context.consume_budget(2 * x.value.shape().c);
     numbers.scale.resize(elements.size(), numbers.scale[0]);
     numbers.shift.resize(elements.size(), numbers.shift[0]);
   }
   for (std::size_t c = 0; c < numbers.scale.size(); ++c) {
-    double number = constant.at(elements[elements.size() == 1 ? 0 : c]);
-    if (constant.extents.empty()) number = text_number(number);
+    const double number = number_of(c);
     double &scale = numbers.scale[c], &shift = numbers.shift[c];
     if (op == "Add") shift += number;
     if (op == "Sub") shift -= number;
     if (op == "Sub" && next.at == 0) scale = -scale, shift = -shift;
-    if (op == "Mul") scale *= number, shift *= number;
-    if (op == "Div") scale /= number, shift /= number;
+    if (op == "Mul") scale *= number;
+    if (op == "Div") scale /= number;
+    if (is_factor && shift != 0) shift = op == "Mul" ? shift * number : shift / number;  // 0 stays 0, also over 0
   }
   return true;
 }
@@ -194,7 +215,6 @@ void import_limit(NodeContext& context) {
       limit = is_max ? std::max(limit, number) : std::min(limit, number);
     }
   }
-  if (!operand) return fold_or_refuse(context);
   is_max ? clip(context, *operand, limit, infinity) : clip(context, *operand, -infinity, limit);
 }
 
@@ -233,7 +253,8 @@ void import_arithmetic(NodeContext& context) {
   Numbers numbers;
   if (!take(context, x, {node, &constant, at}, numbers)) {
     throw Refusal{"its constant of " + text(constant.extents) + " is not one number, or one for each channel, of " +
-                  text(extents(x.view)) + ": give it the extents (c, 1, 1)"};
+                      text(extents(x.view)),
+                  true};
   }
   for (auto next = context.next_arithmetic(); next && is_floating(x.type); next = context.next_arithmetic()) {
     if (!take(context, x, *next, numbers)) break;
@@ -249,7 +270,7 @@ void import_arithmetic(NodeContext& context) {
 void import_pow(NodeContext& context) {
   if (context.is_constant(0)) return fold_or_refuse(context);
   if (!context.is_constant(1) || !squares_and_number(context, 1)) {
-    throw Refusal{"powers are read in nn.LocalResponseNorm alone: write x * x for a square"};
+    throw Refusal{"powers are read in nn.LocalResponseNorm alone; x * x is read"};
   }
 }
 

@@ -77,7 +77,8 @@ DynamicValue append_product(NodeContext& context, const DynamicValue& x, const P
   }
   if (x.view[last] != axis(shape.c, shape.plane()) || product.inputs != shape.c) {
     throw Refusal{"its input of " + text(extents(x.view)) + " is kept as " + to_string(shape) +
-                  ", whose channels are not its last axis: " + keep_order};
+                      ", whose channels are not its last axis: " + keep_order,
+                  true};
   }
   Extents channels;
   for (std::int64_t c = 0; c < product.inputs; ++c) channels.push_back(c);
@@ -133,13 +134,17 @@ void import_gemm(NodeContext& context) {
   DynamicValue y = append_product(context, x, product, {}, {}, name + ".product");
   if (added.view != y.view || added.value.shape() != y.value.shape()) {
     throw Refusal{"it adds " + text(extents(added.view)) + " to " + text(extents(y.view)) +
-                  ": only values of the same extents and order are added"};
+                      ": only values of the same extents and order are added",
+                  extents(added.view) == extents(y.view)};
   }
   y.value = context.append(Add{}, {y.value, added.value}, name);
   context.result(std::move(y));
 }
 
 void import_matmul(NodeContext& context) {
+  if (context.is_constant(0))
+    throw Refusal{"its first factor is a constant: only a second one is read; write w @ x as (x.mT @ w.mT).mT"};
+  if (!context.is_constant(1)) throw Refusal{"both its factors are computed: only a constant second one is read"};
   const DynamicValue& x = context.dynamic(0);
   const Constant& w = context.constant(1, "its second factor");
   if (x.view.empty() || w.extents.empty() || w.count() == 0) {
@@ -147,7 +152,7 @@ void import_matmul(NodeContext& context) {
   }
   if (x.view.size() < 2 || w.extents.size() != 2) {
     throw Refusal{"a product of " + text(extents(x.view)) + " and " + text(w.extents) +
-                  " is not supported: use nn.Linear, which multiplies rows by one matrix of parameters"};
+                  " is not supported: only rows by one constant matrix are"};
   }
   const std::int64_t outputs = w.extents[1];
   const Product product{.w = w,

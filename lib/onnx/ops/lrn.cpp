@@ -9,7 +9,7 @@ namespace lamina::onnx {
 namespace {
 
 [[noreturn]] void refuse() {
-  throw Refusal{"it works on the square of a value in other ways than nn.LocalResponseNorm does: use that"};
+  throw Refusal{"it works on the square of a value in other ways than nn.LocalResponseNorm does"};
 }
 
 void append_lrn(NodeContext& context, const DynamicValue& x, const Lrn& op) {

@@ -28,7 +28,8 @@ void import_batch_norm(NodeContext& context) {
   const Shape shape = x.value.shape();
   if (x.view.size() < 2 || x.view[1] != axis(shape.c, shape.plane())) {
     throw Refusal{"the second axis of its input of " + text(extents(x.view)) + " is not the channel axis of " +
-                  to_string(shape) + ": " + keep_order};
+                      to_string(shape) + ": " + keep_order,
+                  true};
   }
   if (is_by_batch(context) && !context.for_training()) {
     throw Refusal{
@@ -78,7 +79,8 @@ void import_softmax(NodeContext& context) {
   }
   if (over.size() != 1 || over.front() != axis(shape.c, shape.plane())) {
     throw Refusal{"its axis of " + text(all) + " is not the channel axis of " + to_string(shape) +
-                  ": take the softmax over the channels, and " + keep_order};
+                      ", as which it is kept: only the softmax over channels is read",
+                  true};
   }
   const Value y = context.append(Softmax{}, {x.value}, context.name());
   context.result({.value = y, .view = x.view, .type = x.type});

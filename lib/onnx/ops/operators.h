@@ -66,8 +66,8 @@ void fold_or_refuse(NodeContext&);
 void import_lstm(NodeContext&);
 void import_gather(NodeContext&);
 
-/// What the owner of a model can do where axes are not in the order that an op takes.
-constexpr const char* keep_order = "export the model without the permute, transpose or view that comes before it";
+/// Why axes are not in the order that an op takes.
+constexpr const char* keep_order = "a permute or view before it would have to move numbers";
 
 /// The value if its axes in the file are the graph's n, c, h, w (or n, c, h with w 1); else a Refusal.
 Value as_image(const DynamicValue&);

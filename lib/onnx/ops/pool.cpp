@@ -141,7 +141,8 @@ void global_pool(NodeContext& context, bool maximum, bool keeps_axes) {
   const Shape shape = x.value.shape();
   if (rank < 3 || x.view[0] != axis(shape.n, shape.image()) || x.view[1] != axis(shape.c, shape.plane())) {
     throw Refusal{"its input of " + text(extents(x.view)) + " is kept as " + to_string(shape) +
-                  ", in another order: " + keep_order};
+                      ", in another order: " + keep_order,
+                  rank > 2};
   }
   Op op = GlobalAveragePool{};
   if (maximum) op = MaxPool{.window = {shape.h, shape.w}, .stride = {shape.h, shape.w}};

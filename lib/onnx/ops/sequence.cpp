@@ -15,6 +15,7 @@ std::vector<double> reordered(const NodeContext& context, const Constant& from, 
                               std::int64_t columns) {
   context.consume_budget(4 * hidden * columns);
   std::vector<double> to;
+  to.reserve(static_cast<std::size_t>(4 * hidden * columns));
   for (const std::int64_t gate : gate_in_file) {
     const std::int64_t begin = first + gate * hidden * columns;
     for (std::int64_t i = 0; i < hidden * columns; ++i) to.push_back(from.at(begin + i));
@@ -72,8 +73,8 @@ void import_lstm(NodeContext& context) {
   if (own.size() != 3) node.invalid("has an input of " + text(own));
   if (own[images] != shape.n || own[steps] != shape.h || own[2] != shape.c || shape.w != 1 ||
       x.view[images] != placed[0] || x.view[steps] != placed[1] || x.view[2] != placed[2]) {
-    throw Refusal{"its input of " + text(own) + " is kept as " + to_string(shape) +
-                  ", in another order: " + keep_order};
+    throw Refusal{"its input of " + text(own) + " is kept as " + to_string(shape) + ", in another order: " + keep_order,
+                  true};
   }
   const std::string direction = node.text("direction", "forward");
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional") {
@@ -149,9 +150,7 @@ void import_lstm(NodeContext& context) {
 
 void import_gather(NodeContext& context) {
   if (!context.is_constant(0)) {
-    throw Refusal{
-        "it takes a part of a computed value by an index: export h.squeeze(0) for the h[-1] of an nn.LSTM, and "
-        "x[:, i:i + 1] for a channel"};
+    throw Refusal{"it takes a part of a computed value by an index"};
   }
   if (context.is_constant(1)) return fold_or_refuse(context);
   const Attributes& node = context.attributes();
@@ -159,8 +158,9 @@ void import_gather(NodeContext& context) {
   const DynamicValue ids = context.dynamic(1);
   const Shape shape = ids.value.shape();
   if (table.extents.empty() || shape.c != 1 || table.count() == 0) {
-    throw Refusal{"it takes from " + text(table.extents) +
-                  " by ids of several axes: nn.Embedding is read for ids of n x steps"};
+    throw Refusal{
+        "it takes from " + text(table.extents) + " by ids of several axes: nn.Embedding is read for ids of n x steps",
+        true};
   }
   const std::size_t along = axis_of(node, node.integer("axis", 0), table.extents.size());
   if (along != 0) {

@@ -42,8 +42,8 @@ void result_as(NodeContext& context, const Extents& wanted) {
   DynamicValue x = context.pending(0).squares ? context.pending(0) : context.dynamic(0);
   const std::optional<View> view = reshaped(x.view, wanted);
   if (!view) {
-    throw Refusal{"it groups axes of " + text(extents(x.view)) +
-                  " that do not follow each other in memory: " + keep_order};
+    throw Refusal{
+        "it groups axes of " + text(extents(x.view)) + " that do not follow each other in memory: " + keep_order, true};
   }
   x.view = *view;
   if (!x.squares) shuffle_channels(context, x);
@@ -189,10 +189,8 @@ void import_pad(NodeContext& context) {
   for (std::size_t i = 0; i < rank; ++i) {
     if (before[i] == 0 && after[i] == 0) continue;
     any = true;
-    if (before[i] < 0 || after[i] < 0)
-      throw Refusal{"its pads are negative: cut images before they go into the network"};
-    if (i < 2 || rank > 4)
-      throw Refusal{"it pads other axes than rows and columns: use F.pad with four numbers, on images"};
+    if (before[i] < 0 || after[i] < 0) throw Refusal{"its pads are negative: it cuts"};
+    if (i < 2 || rank > 4) throw Refusal{"it pads other axes than rows and columns"};
     (i == 2 ? padding.top : padding.left) = before[i];
     (i == 2 ? padding.bottom : padding.right) = after[i];
   }

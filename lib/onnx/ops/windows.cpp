@@ -30,9 +30,7 @@ bool has_equal_pads(const Windows::Along& a) { return a.count_with(a.begin, Roun
 }  // namespace
 
 void demand_planes(std::size_t rank) {
-  if (rank > 4)
-    throw Refusal{std::to_string(rank - 2) +
-                  " axes of space are not supported: use images or rows, as nn.Conv2d and nn.Conv1d do"};
+  if (rank > 4) throw Refusal{std::to_string(rank - 2) + " axes of space are not supported: one or two are"};
 }
 
 std::int64_t Windows::Along::count_with(std::int64_t pad, Rounding how) const {
