@@ -94,7 +94,7 @@ class Runner:
     Who fails is left out, with an entry in the document; who refuses is left out of that case."""
 
     def __init__(self, network, raced, options, document, folder):
-        """`folder`: for the numbers of the network, which are written where it is empty."""
+        """`folder`: of the numbers of the network, which Lamina writes unless they are there."""
         self.network, self.options, self.document, self.folder = network, options, document, folder
         self.what, self.batch, self.facts = options.what, options.batch, {}
         self.workers, self.written = {}, self.what != "layers"
