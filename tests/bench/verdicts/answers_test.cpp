@@ -27,7 +27,7 @@ SweepPoint point(int batch, double seconds) {
 /// Of whole sweeps and small ones: gains that stop, go on, or are unsure; batches between the doublings, points that
 /// failed, passes that drift, odd batches that pay on one side, several even ones, threads that are as good.
 TEST_CASE("answers are those of the table") {
-  std::ifstream file(test::data("sweep_answers.json"));
+  std::ifstream file(lamina::test::data("sweep_answers.json"));
   for (const nlohmann::json& each : nlohmann::json::parse(file).at("cases")) {
     std::vector<SweepPoint> points;
     for (const nlohmann::json& its : each.at("points"))
