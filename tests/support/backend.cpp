@@ -33,7 +33,11 @@ std::shared_ptr<Backend> make_named(const std::string& name, const BackendOption
   if (name == "eigen-pairs") {
     BackendOptions twin = options;
     twin.instruction_set = "x86-64-v4-bf16-twin";
-    return make_backend("eigen", twin);
+    try {
+      return make_backend("eigen", twin);
+    } catch (const UsageError& error) {  // a build for a machine without AVX-512 does not have it
+      throw Unsupported(error.what());
+    }
   }
   if (name != "cuda-host-closed") return make_backend(name, options);
   auto inner = make_backend("cuda-host", options);
