@@ -33,7 +33,7 @@ std::string command_line() {
     if (line.empty()) word.erase(0, word.rfind('/') + 1);
     line.push_back(std::move(word));
   }
-  return shell_line(line);
+  return to_utf8(shell_line(line));
 }
 
 /// Some of it only the library knows.

@@ -29,14 +29,13 @@ void replace_file(const std::filesystem::path& path, const std::string& contents
 
 std::string file_text(const nlohmann::ordered_json& document) {
   using Json = nlohmann::ordered_json;
-  const auto name_of = [](const Json& within, const std::string& name) {
-    return within.is_object() ? Json(name).dump() + ": " : std::string();
-  };
+  const auto text_of = [](const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); };
+  const auto name_of = [&](const Json& in, const auto& name) { return (in.is_object() ? text_of(name) + ": " : ""); };
   const auto lines = [&](const Json& value) {
-    if (!value.is_structured() || value.empty()) return value.dump();
+    if (!value.is_structured() || value.empty()) return text_of(value);
     std::string text;
     for (const auto& [name, each] : value.items())
-      text += (text.empty() ? "\n" : ",\n") + name_of(value, name) + each.dump();
+      text += (text.empty() ? "\n" : ",\n") + name_of(value, name) + text_of(each);
     return value.is_array() ? "[" + text + "\n]" : "{" + text + "\n}";
   };
   std::string text;

@@ -54,8 +54,9 @@ std::map<std::string, std::int64_t> extents_of(const std::filesystem::path& onnx
 OnnxModel read_file(const std::filesystem::path& onnx, int batch, const OnnxSettings& settings,
                     std::string_view what_to_do) {
   try {
-    OnnxModel model = read_onnx(
-        onnx, {.batch = batch, .extents = extents_of(onnx, settings), .output = settings.output, .training = true});
+    OnnxSettings its = settings;
+    its.batch = batch, its.training = true, its.extents = extents_of(onnx, settings);
+    OnnxModel model = read_onnx(onnx, its);
     for (const OnnxValue& input : model.inputs)
       if (!input.extents.empty() && input.extents.front() != batch)
         throw UsageError(fmt::format("--onnx_extents gives {} a batch of {}, and {}", onnx.string(),

@@ -59,7 +59,7 @@ void add_networks(CLI::App&, std::vector<std::string>& networks, NetSettings&);
 void add_format(CLI::App&, Format&);
 /// --benchmark_out.
 void add_out(CLI::App&, std::filesystem::path& file);
-/// --onnx, with `text`, and how the files are read: --onnx_extents, --onnx_output.
+/// --onnx, with `text`, and how the files are read: --onnx_extents, --onnx_output, --all_refusals.
 void add_onnx(CLI::App&, std::vector<std::filesystem::path>& files, OnnxSettings&, const char* text);
 /// The above, --image, --width_divisor, --softmax.
 void add_size(CLI::App&, NetSettings&);

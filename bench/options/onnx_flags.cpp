@@ -68,6 +68,7 @@ void add_onnx(CLI::App& app, std::vector<std::filesystem::path>& files, OnnxSett
       ->type_name("NAME=EXTENT[,...]")
       ->needs(onnx)
       ->group(group);
+  app.add_flag("--all_refusals", settings.all_refusals, "Every node that is not read")->needs(onnx)->group(group);
   app.add_option("--onnx_output", settings.output, "Output of these files that becomes the network's, of several")
       ->type_name("NAME")
       ->needs(onnx)

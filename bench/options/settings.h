@@ -5,12 +5,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "lamina/onnx.h"
 #include "lamina/plan.h"
+#include "lib/support/utf8.h"
 
 namespace lamina::bench {
 
@@ -25,13 +26,10 @@ struct BackendSettings {
 };
 
 /// What the network of an ONNX file is called: the file's name without its folder and ending.
-inline std::string network_name(const std::filesystem::path& onnx) { return onnx.stem().string(); }
+inline std::string network_name(const std::filesystem::path& onnx) { return to_utf8(onnx.stem().string()); }
 
-/// How ONNX files of networks are read.
-struct OnnxSettings {
-  std::map<std::string, std::int64_t> extents{};  ///< of axes that the files leave open, by their names there
-  std::string output{};                           ///< that becomes the network's; empty: the only one
-};
+/// How ONNX files of networks are read, but for the batch. Each file takes the extents whose names it has.
+using OnnxSettings = OnnxOptions;
 
 /// A layer that was given by the fields of its op: a network of one layer.
 struct Layer {

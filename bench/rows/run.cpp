@@ -105,7 +105,8 @@ int measure_rows(Session& session, const RunOptions& options) {
   clear_step();
 
   for (ResultFile& document : documents) end_context(document.document["context"], session.peaks);
-  if (options.screen == Screen::json) std::cout << documents[1].document.dump(2) << "\n";
+  if (options.screen == Screen::json)
+    std::cout << documents[1].document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   documents[0].save();
   if (!options.trace.empty() && session.ranks->rank() == 0) runner.lanes().save(options.trace, session.backends);
   if (!out.empty() && !to_json) replace_file(out, text.str());

@@ -104,7 +104,7 @@ std::string SweepRunner::settings() const {
   return fmt::format("{} passes, {}{}{}, deterministic {}, max_error {}, workspace {}, measured {}{}{}",
                      options_.passes, mode_name(options_.plan.mode), options_.plan.fuse ? "" : ", unfused",
                      options_.plan.keep == Keep::cheap ? ", recompute" : "", choice.deterministic, choice.max_error,
-                     choice.workspace_limit, choice.measure, limit, files_text(options_.net.onnx));
+                     choice.workspace_limit, choice.measure, limit, to_utf8(files_text(options_.net.onnx)));
 }
 
 void SweepRunner::go_on(const RunFile& before) {

@@ -55,7 +55,7 @@ Json json_of(Run run) {
   benchmark::JSONReporter json;
   json.SetOutputStream(&text);
   json.ReportRuns({run});
-  return Json::parse(text.str());
+  return Json::parse(to_utf8(text.str()));  // an error may have the name of a file
 }
 
 /// A run that the library did not make.
