@@ -88,6 +88,7 @@ std::variant<OnnxModel, Constant> Importer::run_or_fold() {
   const std::string node = result_.graph.nodes()[static_cast<std::size_t>(dynamic->value.id())].name;
   result_.replaced_batch = fixed_batch_;
   result_.notes = notes_on(result_.graph);
+  for (const std::string& note : shared_.notes()) result_.notes.push_back(note);
   result_.output = {
       .name = std::string(output_), .extents = extents(dynamic->view), .node = node, .axes = dynamic->view};
   return std::move(result_);
