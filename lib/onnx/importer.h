@@ -199,7 +199,7 @@ class Importer {
   std::unordered_map<std::string, int> repeats_;  ///< a number for each name: every lower one is taken
   std::unordered_map<std::string_view, std::string_view> origins_;  ///< of constants that were folded
   SharedWeights shared_;
-  std::int64_t computed_ = 0;                     ///< less those that the file has
+  std::int64_t computed_ = 0;                                           ///< less those that the file has
   std::unordered_map<std::string_view, std::uint64_t> external_bytes_;  ///< that were read, by location
   std::int64_t fixed_batch_ = 0;  ///< in the file, where the options replace it; 0 if it is open
   OnnxModel result_;

@@ -152,13 +152,15 @@ void NodeContext::weights(Value value, std::string_view parameter, Extents exten
   if (source.value.empty()) return;
   const auto names = parameter_names(node.op);
   const auto k = static_cast<std::size_t>(std::ranges::find(names, parameter) - names.begin());
-  const std::string earlier = importer_->shared_.add({.name = name,
-                                                      .parameter = parameter,
-                                                      .shape = k < names.size() ? node.params[k] : node.state.front(),
-                                                      .source = source,
-                                                      .origin = importer_->origin(source.value),
-                                                      .traced = attributes_.node().traced},
-                                                     model.weights);
+  const std::string earlier =
+      importer_->shared_.add({.name = name,
+                              .parameter = parameter,
+                              .shape = k < names.size() ? node.params[k] : node.state.front(),
+                              .source = source,
+                              .origin = importer_->origin(source.value),
+                              .traced = attributes_.node().traced,
+                              .whole = importer_->constant_of(importer_->origin(source.value))->count()},
+                             model.weights);
   if (earlier.empty()) return;
   model.graph.share(name, earlier);
   model.weights.erase(name);

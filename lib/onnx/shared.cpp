@@ -40,12 +40,22 @@ bool SharedWeights::are_one(const Known& a, const Known& b) {
   return !a.alike || a.use.source.value == b.use.source.value;
 }
 
+void SharedWeights::note_apart(const Known& known, const TensorFile& weights) {
+  const std::vector<double>& values = weights.at(known.use.name).values;
+  if (known.alike || static_cast<std::int64_t>(values.size()) != known.use.whole) return;
+  const auto [first, is_new] = of_all_.try_emplace(known.use.origin, known.use.name);
+  if (is_new || weights.at(first->second).values == values) return;
+  notes_.push_back(first->second + " and " + known.use.name + " are the parameter \"" + std::string(known.use.origin) +
+                   "\" in different orders or scales: here they train as two");
+}
+
 std::string SharedWeights::add(const WeightUse& use, const TensorFile& weights) {
   const std::vector<double>& values = weights.at(use.name).values;
   std::vector<Known>& others = uses_[{use.parameter, hash_of(values)}];
   Known known{use, operands(use.traced), all_alike(values)};
   for (const Known& other : others)
     if (are_one(other, known) && weights.at(other.use.name).values == values) return other.use.name;
+  note_apart(known, weights);
   others.push_back(std::move(known));
   return {};
 }

@@ -26,6 +26,7 @@ struct WeightUse {
   WeightSource source;
   std::string_view origin;  ///< the value of the file that the source was computed from, without its axes' order
   std::string_view traced;  ///< PyTorch's new exporter: the call that the file's node comes from, with its operands
+  std::int64_t whole;       ///< numbers of the origin
 };
 
 /// The uses so far. A file does not say which are of one parameter:
@@ -38,6 +39,8 @@ class SharedWeights {
  public:
   /// The name of an earlier use of the same parameter, whose numbers are in `weights`; empty: this is the first.
   std::string add(const WeightUse&, const TensorFile& weights);
+  /// Uses of all of a parameter that cannot be one here, as its transpose beside it: a sentence each.
+  const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   struct Known {
@@ -46,8 +49,11 @@ class SharedWeights {
     bool alike;                              ///< whether its numbers all are
   };
   static bool are_one(const Known&, const Known&);
+  void note_apart(const Known&, const TensorFile& weights);
 
   std::map<std::pair<std::string_view, std::size_t>, std::vector<Known>> uses_;  ///< by parameter, hash of numbers
+  std::map<std::string_view, std::string> of_all_;  ///< by origin: the name of a use of all its numbers
+  std::vector<std::string> notes_;
 };
 
 }  // namespace lamina::onnx

@@ -83,6 +83,19 @@ TEST_CASE(
   CHECK(tied({node("Add", {"table", "table"}, {"double"}), gemm("double")}) == two);
 }
 
+TEST_CASE("a matrix whose transpose is used as well is two parameters, which is said") {
+  const auto notes = [](std::vector<std::string> nodes) {
+    return read(of_nodes(std::move(nodes), {1, 2}, {tensor("w", {2, 2}, {1, 2, 3, 4})})).notes;
+  };
+  const std::string encoder = node("Gemm", {"x", "w"}, {"h"}, {}, "in");
+  const std::vector<std::string> said =
+      notes({encoder, node("Gemm", {"h", "w"}, {"y"}, {{"transB", std::int64_t{1}}}, "out")});
+  REQUIRE(said.size() == 1);
+  CHECK(said[0] ==
+        "in.weight and out.weight are the parameter \"w\" in different orders or scales: here they train as two");
+  CHECK(notes({encoder, node("Gemm", {"h", "w"}, {"y"}, {}, "out")}).empty());
+}
+
 TEST_CASE(
     "numbers that are all alike are one parameter where the file has one value, and no calls that say otherwise") {
   const Names shared = {"first.weight second.weight", "first.bias second.bias"};

@@ -191,8 +191,10 @@ TEST_CASE("networks that PyTorch exported train as there, and so in C++: the par
       const OnnxModel model = read_onnx(folder + network + "_training_" + exporter + ".onnx");
       for (const std::string& name : training_backends()) {
         CAPTURE(network, exporter, name);
+        const bool in_full = name == "eigen";  // the slower kernels run three of one exporter
+        if (!in_full && (exporter == "dynamo" || network == "recursive" || network == "tied_rows")) continue;
         check_training(model, model.graph, golden, *make_or_skip(name));
-        if (exporter == "torchscript" && in_cpp.contains(network))
+        if (in_full && exporter == "torchscript" && in_cpp.contains(network))
           check_training(model, in_cpp.at(network)(), golden, *make_or_skip(name));
       }
     }
