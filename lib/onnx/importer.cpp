@@ -16,6 +16,20 @@ constexpr std::int64_t oldest_opset = 6, newest_opset = 27;
 
 bool default_domain(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
 
+std::vector<std::string> notes_on(const Graph& graph) {
+  const std::vector<Node>& nodes = graph.nodes();
+  const auto is_norm = [](const Node& node) { return std::holds_alternative<BatchNorm>(node.op); };
+  const auto has_bias = [](const Node& node) {
+    const auto* conv = std::get_if<Conv>(&node.op);
+    return conv != nullptr && conv->bias;
+  };
+  const auto biases = std::count_if(nodes.begin(), nodes.end(), has_bias);
+  if (biases == 0 || std::any_of(nodes.begin(), nodes.end(), is_norm)) return {};
+  return {"no batch norm, but " + std::to_string(biases) + (biases == 1 ? " convolution" : " convolutions") +
+          " with bias: if the model has batch norms, the exporter folded them, and they neither train nor take time; "
+          "docs/onnx.md shows the export that keeps them"};
+}
+
 }  // namespace
 
 Importer::Importer(const ModelMessage& model, const OnnxOptions& options, const std::filesystem::path& path)
@@ -71,6 +85,7 @@ std::variant<OnnxModel, Constant> Importer::run_or_fold() {
   if (!refusals_.empty()) refuse();
   const std::string node = result_.graph.nodes()[static_cast<std::size_t>(dynamic->value.id())].name;
   result_.replaced_batch = fixed_batch_;
+  result_.notes = notes_on(result_.graph);
   result_.output = {
       .name = std::string(output_), .extents = extents(dynamic->view), .node = node, .axes = dynamic->view};
   return std::move(result_);

@@ -54,6 +54,9 @@ struct OnnxModel {
   OnnxValue output;
   std::int64_t opset = 0;
   std::int64_t replaced_batch = 0;  ///< of the file, where the options have another; 0: none
+  /// What the owner of the file should know before training or timing it, a sentence each, without a full stop: batch
+  /// norms that the exporter has folded.
+  std::vector<std::string> notes{};
 };
 
 /// Reads a model of opset 6 to 27 and makes a graph of what its output needs. docs/onnx.md lists the operators.
