@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <string>
@@ -16,6 +18,7 @@
 
 #include "bench/context/build.h"
 #include "bench/machine/ranks.h"
+#include "bench/measure/networks.h"
 #include "commands.h"
 #include "lamina/communicator.h"
 #include "lamina/error.h"
@@ -63,10 +66,36 @@ void check_extras(const CLI::App& app, const CLI::App& subcommand) {
       subcommand.get_name()));
 }
 
+/// Adds the flags of Google Benchmark that the environment gives and no word does: BENCHMARK_FILTER is
+/// --benchmark_filter. Those that `run` does not define are read by the library itself.
+void add_environment(std::vector<std::string>& words, const CLI::App& run) {
+  const std::vector<std::string> typed = words;
+  for (const CLI::Option* option : run.get_options()) {
+    const auto is_its = [&](const std::string& word) {
+      return word.starts_with("--") && option->check_lname(word.substr(2, word.find('=') - 2));
+    };
+    if (std::ranges::any_of(typed, is_its)) continue;
+    for (std::string name : option->get_lnames()) {
+      const std::string flag = "--" + name + "=";
+      for (char& letter : name) letter = static_cast<char>(std::toupper(letter));
+      const char* const value = name.starts_with("BENCHMARK_") ? std::getenv(name.c_str()) : nullptr;
+      if (value != nullptr && *value != '\0') words.push_back(flag + value);
+    }
+  }
+}
+
+/// For an error that may come of what nobody typed.
+std::string environment_text() {
+  std::string text;
+  for (char** entry = environ; *entry != nullptr; ++entry)
+    if (const std::string its = *entry; its.starts_with("BENCHMARK_")) text += "; the environment has " + its;
+  return text;
+}
+
 /// The words in the order that CLI11 wants, last first; `run` where no subcommand is named. Throws UsageError for a
 /// first word that is neither a subcommand nor a network, and for a flag with an empty value, as which CLI11 takes the
 /// next word.
-std::vector<std::string> words_of(int argc, const char* const* argv) {
+std::vector<std::string> words_of(int argc, const char* const* argv, const CLI::App& run) {
   std::vector<std::string> words(argv + 1, argv + argc), known;
   for (const std::string& word : words)
     if (word.empty() || (word.starts_with("--") && word.find('=') == word.size() - 1))
@@ -77,11 +106,14 @@ std::vector<std::string> words_of(int argc, const char* const* argv) {
   const bool is_command = !words.empty() && std::ranges::find(known, words[0]) != known.end();
   if (!words.empty() && !words[0].starts_with('-') && !is_command) {
     for (const nets::Info& network : nets::list()) known.emplace_back(network.name);
-    for (const std::string& name : CLI::detail::split(words[0], ','))
-      if (std::ranges::find(known, name) == known.end())
-        throw UsageError(fmt::format("no subcommand or network \"{}\": {}; see --help", name, near_names(name, known)));
+    for (const std::string& name : CLI::detail::split(words[0], ',')) {
+      if (std::ranges::find(known, name) != known.end()) continue;
+      check_no_path(name);
+      throw UsageError(fmt::format("no subcommand or network \"{}\": {}; see --help", name, near_names(name, known)));
+    }
   }
   if (!about_all && !is_command) words.insert(words.begin(), "run");
+  if (!about_all && words[0] == "run") add_environment(words, run);
   std::reverse(words.begin(), words.end());
   return words;
 }
@@ -110,7 +142,7 @@ std::function<int()> parse(CLI::App& app, int argc, const char* const* argv, con
       chosen = [&, action] { return command.takes_ranks || is_alone(command.name) ? action(make) : 2; };
     });
   }
-  app.parse(words_of(argc, argv));
+  app.parse(words_of(argc, argv, *app.get_subcommand("run")));
   return chosen;
 }
 
@@ -118,7 +150,7 @@ int run_arguments(int argc, char** argv, const MakeBackend& make) {
   CLI::App app{about, "lamina_bench"};
   const auto ended = [](const std::string& why, int status) {
     if (status == 2) let_rank_0_speak();
-    fmt::print(stderr, "lamina_bench: {}\n", why);
+    fmt::print(stderr, "lamina_bench: {}{}\n", why, status == 2 ? environment_text() : "");
     return status;
   };
   try {

@@ -29,14 +29,17 @@ constexpr const char* names_help =
     "Google Benchmark's other flags do what they do there: --benchmark_report_aggregates_only,\n"
     "--benchmark_display_aggregates_only, --benchmark_enable_random_interleaving, --benchmark_counters_tabular,\n"
     "--benchmark_color, --benchmark_context=KEY=VALUE,..., --benchmark_perf_counters, --v, and where the version has\n"
-    "them --benchmark_min_warmup_time and --benchmark_dry_run";
+    "them --benchmark_min_warmup_time and --benchmark_dry_run. As there, what no flag gives is taken from the\n"
+    "environment: BENCHMARK_FILTER, BENCHMARK_OUT, ...";
 
 /// Lets the library read what it wants of the flags that no option took: those of its own. Throws UsageError for
 /// others.
 void give_to_library(const RunOptions& options, const CLI::App& app) {
-  static char program[] = "lamina_bench";                          // the library keeps the pointer
-  std::vector<std::string> words = {"--benchmark_out=/dev/null"};  // without it, it writes no file
-  if (options.screen == Screen::csv) words.emplace_back("--benchmark_format=csv");
+  static char program[] = "lamina_bench";  // the library keeps the pointer
+  // It writes no file without one. What the environment says of these is in the options, or was typed otherwise.
+  std::vector<std::string> words = {
+      "--benchmark_out=/dev/null", "--benchmark_out_format=json", "--benchmark_list_tests=false",
+      options.screen == Screen::csv ? "--benchmark_format=csv" : "--benchmark_format=console"};
   if (!options.time_unit.empty()) words.push_back("--benchmark_time_unit=" + options.time_unit);
   for (const std::string& word : app.remaining()) words.push_back(word);
   std::vector<char*> pointers = {program};

@@ -71,15 +71,15 @@ __global__ void multiply_planes_backward_kernel(View<const T> a, View<const T> b
     const T* const from = dy.at(n, c);
     const bool wants_a = gradients.da.data != nullptr, wants_b = gradients.db.data != nullptr;
     const T factor = wants_a ? *b.at(n, c) : T(0);
-    T sum = 0;
+    LongSum<T> of_lane;
     for (std::int64_t at = lane; at < plane; at += lanes) {
       const T d = from[at];
-      if (wants_b) sum += d * a.at(n, c)[at];
+      if (wants_b) of_lane.add(d * a.at(n, c)[at]);
       if (wants_a) put(gradients.da.at(n, c)[at], d * factor, gradients.adds_a);
     }
     if (!wants_b) continue;
-    sum = reduce_warp(sum, Plus());
-    if (lane == 0) put(*gradients.db.at(n, c), sum, gradients.adds_b);
+    const double sum = reduce_warp(of_lane.sum(), Plus());
+    if (lane == 0) put(*gradients.db.at(n, c), static_cast<T>(sum), gradients.adds_b);
   }
 }
 

@@ -12,7 +12,7 @@ namespace lamina::bench {
 namespace {
 
 std::atomic<int> caught = 0;
-std::atomic<bool> hushed = false;
+std::atomic<bool> hushed = false, ends_planning = false;
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may take no lock");
 
 extern "C" void remember(int signal) {
@@ -34,5 +34,12 @@ void catch_interrupts() {
 void hush_interrupts() { hushed = true; }
 
 int interrupted() { return caught; }
+
+EndsPlanning::EndsPlanning(bool ends) { ends_planning = ends; }
+EndsPlanning::~EndsPlanning() { ends_planning = false; }
+
+void while_planning() {
+  if (ends_planning && caught != 0) throw Interrupted();
+}
 
 }  // namespace lamina::bench

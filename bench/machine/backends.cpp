@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "bench/io/interrupt.h"
 #include "lamina/error.h"
 
 namespace lamina::bench {
@@ -48,6 +49,7 @@ Backend& Backends::at(const std::string& name) {
     // The directory is no part of a name, so that rows of two versions have equal ones.
     const bool own_cudnn = name == "cudnn" && !settings_.cudnn.empty();
     made = make_(own_cudnn ? "cudnn:" + settings_.cudnn : name, options);
+    made->while_planning = while_planning;
   }
   return *made;
 }

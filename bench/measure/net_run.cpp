@@ -6,31 +6,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
-#include <span>
-#include <string>
 
 #include "bench/machine/ranks.h"
 #include "lamina/lamina.h"
 
 namespace lamina::bench {
-namespace {
-
-/// Fills a tensor with standard normal numbers of the sequence of `key`, on the host, and uploads them: image by image,
-/// so that they take little memory.
-void draw(Device& device, const Tensor& tensor, std::uint64_t key) {
-  std::vector<double> numbers(static_cast<std::size_t>(tensor.shape.image()));
-  Tensor image = tensor;
-  image.shape.n = 1;
-  const std::int64_t between = tensor.layout == Layout::nchw ? tensor.pitch : tensor.pitch * tensor.shape.plane();
-  for (std::int64_t n = 0; n < tensor.shape.n; ++n) {
-    image.data = tensor.as<char>() + n * between * static_cast<std::int64_t>(size_of(tensor.dtype));
-    fill_normal(numbers, key, static_cast<std::uint64_t>(n * tensor.shape.image()));
-    upload(device, image, std::span<const double>(numbers));
-  }
-}
-
-}  // namespace
 
 NetRun::NetRun(const Graph& graph, Backend& backend, const Options& options, bool recorded, const TensorFile& weights,
                Communicator* ranks)
@@ -42,11 +22,9 @@ NetRun::NetRun(const Graph& graph, Backend& backend, const Options& options, boo
 }
 
 std::vector<Sample> NetRun::pass(bool warm) {
-  Device& device = plan_.backend().device();
-  const std::string number = std::to_string(++drawn_);
-  draw(device, plan_.input(), hash("x " + number));
-  // Before forward, so that a GPU is not idle, and its clock does not fall, between the two passes.
-  if (training()) draw(device, plan_.output_gradient(), hash("dy " + number));
+  if (training()) plan_.output_gradient();  // or throws, where backward has nothing to do
+  // Also of the output's gradient: a GPU is then not idle, and its clock does not fall, between the two passes.
+  draw_inputs(plan_, ++drawn_);
   if (warm) untimed();
   spans_.clear();
   std::vector<Sample> samples = {timed("forward", [this] { forward(); })};

@@ -47,7 +47,7 @@ class NetRun {
   training::Ranks ranks_;
   Stopwatch stopwatch_;
   std::unique_ptr<Captured> forward_, backward_;  ///< null: the plan's own calls
-  int drawn_ = 0;
+  std::uint64_t drawn_ = 0;                       ///< numbers of passes so far
   std::vector<Span> spans_;
 };
 

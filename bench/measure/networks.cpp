@@ -65,6 +65,8 @@ OnnxModel read_file(const std::filesystem::path& onnx, int batch, const OnnxSett
     if (model.replaced_batch > 0 && said.insert(onnx.string()).second)
       fmt::print(stderr, "{} was exported with a batch of {}; it is taken with --batch={}\n", onnx.string(),
                  model.replaced_batch, batch);
+    for (const std::string& note : model.notes)
+      if (said.insert(onnx.string() + note).second) fmt::print(stderr, "{}: {}\n", onnx.string(), note);
     return model;
   } catch (const UsageError& error) {
     throw UsageError(by_flags(error.what()));
@@ -80,12 +82,18 @@ Graph zoo_graph(const Config& c, const Network& its, const NetSettings& settings
 
 }  // namespace
 
+void check_no_path(const std::string& name) {
+  if (name.ends_with(".onnx") || name.find('/') != std::string::npos)
+    throw UsageError(fmt::format("{} is no name of a network; a file is given by --onnx={}", name, name));
+}
+
 Network network(const std::string& name, const NetSettings& settings) {
   for (const std::filesystem::path& file : settings.onnx)
     if (network_name(file) == name) return of_file(file, settings);
   for (const Layer& layer : settings.layers)
     if (layer.name == name)
       return {.name = name, .source = "one layer", .protocol = {.input_gradient = true}, .layer = &layer};
+  check_no_path(name);
   return of_zoo(nets::info(name));
 }
 

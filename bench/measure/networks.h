@@ -24,6 +24,9 @@ struct Network {
   const Layer* layer = nullptr;                 ///< in the settings, of a network that is one layer
 };
 
+/// Throws UsageError for a path in place of a network's name, with the flag that takes it.
+void check_no_path(const std::string& name);
+
 /// Throws UsageError with near names, and for settings that a file has no use for.
 Network network(const std::string& name, const NetSettings&);
 

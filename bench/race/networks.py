@@ -35,6 +35,11 @@ def table(program):
             for row in csv.DictReader(done.stdout.splitlines())}
 
 
+def name_of(network):
+    """What rows call a network: that of a file is called by the file's name."""
+    return os.path.basename(network).removesuffix(".onnx")
+
+
 def protocol_of(name):
     """How a network is timed."""
     return table(os.environ.get(ASKED, BENCH))[name]

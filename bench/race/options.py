@@ -43,7 +43,7 @@ def parser_of(description):
     parser = argparse.ArgumentParser(prog="race", description=description, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("networks", nargs="*", metavar="NET",
-                        help=f"networks, or trainings (default: {', '.join(networks.PUBLISHED)}; of trainings "
+                        help=f"networks, also ONNX files, or trainings (default: {', '.join(networks.PUBLISHED)}; of trainings "
                              f"{', '.join(networks.WORKLOADS)})")
     parser.add_argument("--what", choices=variants.WHATS, default="networks",
                         help="passes of whole networks, of each distinct convolution, or epochs (default: %(default)s)")
@@ -130,6 +130,12 @@ def parse(description, words=None):
     known = networks.WORKLOADS if given.what == "trainings" else networks.NAMES
     given.networks = given.networks or list(networks.WORKLOADS if given.what == "trainings" else networks.PUBLISHED)
     for name in given.networks:
+        if name.endswith(".onnx") and given.what == "networks":
+            if not os.path.isfile(name):
+                parser.error(f"there is no file {name}")
+            if any(variant.engine == "torch" for variant in given.peers_variants):
+                parser.error(f"--peers: torch cannot read {name}; onnxruntime and openvino can, with --modes inference")
+            continue
         try:
             variants.check_known("training" if given.what == "trainings" else "network", name, known)
         except variants.BadVariant as error:

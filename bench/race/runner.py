@@ -8,6 +8,7 @@ import shlex
 import statistics
 import time
 
+import networks
 import results
 import variants
 from worker import NoMemoryReport, Worker, WorkerError, close_all
@@ -96,6 +97,7 @@ class Runner:
     def __init__(self, network, raced, options, document, folder):
         """`folder`: of the numbers of the network, which Lamina writes unless they are there."""
         self.network, self.options, self.document, self.folder = network, options, document, folder
+        self.name = networks.name_of(network)
         self.what, self.batch, self.facts = options.what, options.batch, {}
         self.workers, self.written = {}, self.what != "layers"
         try:
@@ -146,7 +148,7 @@ class Runner:
             return True
         except WorkerError as error:
             if not (error.refused and variant.layout == "winograd"):  # oneDNN has none for most windows
-                self.document.add_failure(self.network, variant, stage, error)
+                self.document.add_failure(self.name, variant, stage, error)
             if not error.refused:
                 self.leave(variant)
             return False
@@ -158,7 +160,7 @@ class Runner:
     def cases(self):
         """What is raced. Throws WorkerError where a network has no convolutions."""
         first = next((variant for variant in self.workers if variant.ours), None)
-        key = {"network": self.network, "type": next(iter(self.workers)).precision if self.workers else "f32",
+        key = {"network": self.name, "type": next(iter(self.workers)).precision if self.workers else "f32",
                "batch": self.batch}
         if first is not None:
             key |= {"backend": first.engine, "layout": first.layout}
@@ -238,7 +240,7 @@ class Runner:
     def measure_memory(self, variant, case, facts):
         """On a GPU: what PyTorch's allocator counted and what Lamina's plan holds. On the processor: the growth of a
         separate process over two passes, as what another layout left in this one would be counted, or used again."""
-        entry = {"net": self.network, "mode": case.request, "variant": variant.name}
+        entry = {"net": self.name, "mode": case.request, "variant": variant.name}
         if self.options.device == "cpu":
             with self.new_worker(variant) as worker:
                 line = request_of(variant, case)

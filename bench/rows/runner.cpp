@@ -36,7 +36,10 @@ OpenGroup::OpenGroup(Session& session, const Group& group, Outcome& outcome, Mac
       watch_(&watch),
       beside_(session.peaks, group.config.backend, group.config.dtype) {
   watch.begin();
-  run_ = group.open();
+  run_ = [&] {
+    const EndsPlanning ends(group.ranks == 1);  // of several, each waits for the others
+    return group.open();
+  }();
   outcome.memory = run_->memory();
   outcome.bytes = run_->bytes();
   if (with_peak)
@@ -171,6 +174,8 @@ bool Runner::measure(const Row& row, std::size_t index) {
     if (!options_->trace.empty()) lanes_.add(*session_->ranks, to_string(group.config), open_->spans());
     progress_->pass_done(group);
     return true;
+  } catch (const Interrupted&) {
+    return false;
   } catch (const std::exception& error) {
     set_failure(outcome, error);
     if (group.ranks > 1 && outcome.kind != Failure::unsupported) throw;  // the others wait for this one

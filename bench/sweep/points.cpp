@@ -215,6 +215,8 @@ void SweepRunner::measure(const std::vector<Row>& rows, Setting& its, int passes
       show(rows.front(), threads, pass + 1, passes);
       open.pass();
     }
+  } catch (const Interrupted&) {
+    return;
   } catch (const std::exception& error) {
     set_failure(outcome, error);
   }

@@ -15,8 +15,6 @@
 namespace lamina::bench {
 namespace {
 
-struct Interrupted {};
-
 /// Under which everything is measured: limits decide only between what was.
 Choice demands_of(const Choice& limits) {
   Choice demands;

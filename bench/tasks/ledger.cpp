@@ -87,7 +87,10 @@ std::vector<const LedgerEntry*> Ledger::in_order() const {
 }
 
 Ledger make_ledger(Session& session, const Config& c, int passes) {
-  Plan plan(session.plans.graph(c), session.backends.usable(c.backend), session.plans.options(c));
+  Plan plan = [&] {
+    const EndsPlanning ends;
+    return Plan(session.plans.graph(c), session.backends.usable(c.backend), session.plans.options(c));
+  }();
   if (const TensorFile weights = session.plans.weights(c); !weights.empty()) load_weights(plan, weights);
   Stopwatch whole(plan.backend().device());
   CallStopwatch by_call(plan);
@@ -212,10 +215,12 @@ void ledgers(Session& session, const LedgerOptions& options, const Print& print)
     Rates rates = rates_of(session.peaks, c, text);
     const double memory = rates.memory;
     Ledger ledger;
-    if (interrupted() == 0) {
-      fmt::print(stderr, "[{}/{}] {}\n", &c - all.data() + 1, all.size(), to_string(c));
-      ledger = make_ledger(session, c, passes);
-    }
+    if (interrupted() == 0) try {
+        fmt::print(stderr, "[{}/{}] {}\n", &c - all.data() + 1, all.size(), to_string(c));
+        ledger = make_ledger(session, c, passes);
+      } catch (const Interrupted&) {
+        // It has no passes.
+      }
     if (ledger.passes < passes)
       fmt::print(stderr, "Interrupted: {} is {}\n", to_string(c),
                  ledger.passes == 0 ? "not measured" : fmt::format("of {} passes, not {}", ledger.passes, passes));

@@ -31,9 +31,6 @@
 namespace lamina::bench {
 namespace {
 
-/// Ends a training from within; it goes on from its checkpoint.
-struct TrainingInterrupted {};
-
 /// Null for a network that no file has.
 const std::filesystem::path* file_of(const std::string& name, const TrainOptions& options) {
   const auto found = std::ranges::find(options.onnx, name, network_name);
@@ -57,6 +54,7 @@ void check_share(const TrainOptions& options) {
 
 /// Refuses a name that is neither a workload nor a network.
 void check_name(const std::string& name, const TrainOptions& options) {
+  check_no_path(name);
   std::vector<std::string> names;
   for (const Workload& each : workloads()) names.emplace_back(each.name);
   for (const nets::Info& each : nets::list())
@@ -164,7 +162,7 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
   how.communicator = &run.ranks;
   how.after_batch = [&](const lamina::Progress& at) {
     screen->batch_done(at);
-    if (interrupted() != 0) throw TrainingInterrupted();
+    if (interrupted() != 0) throw Interrupted();
   };
   how.after_epoch = [&](const EpochResult& e) {
     const double cpu_of_epoch = cpu_seconds() - cpu;
@@ -174,7 +172,9 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
     print(epoch_line(e, epochs, data_note));
     cpu = cpu_seconds();
   };
+  std::optional<EndsPlanning> ends(std::in_place, options.ranks == 1);  // of several, each waits for the others
   Trainer trainer(ready.graph, run.backend, *ready.training, how);
+  ends.reset();
   const bool lazy = options.table_updates == TableUpdates::lazy;
   print(fmt::format("{}: {} parameters, {}{}, batch {}, {} samples, seed {}, on {} ({}){}{}\n", name,
                     ready.graph.parameter_count(), to_string(how.optimiser), lazy ? " with lazy updates of tables" : "",
@@ -194,7 +194,7 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
                  show_step);
   try {
     train_epochs(trainer, static_cast<std::size_t>(epochs), run);
-  } catch (const TrainingInterrupted&) {
+  } catch (const Interrupted&) {
     // What it had done is printed.
   }
   screen.reset();
@@ -229,8 +229,11 @@ int train_as_rank(const TrainOptions& options, Communicator& ranks, const MakeBa
   const Run run{options, ranks, backend, record, print, unwritten};
   std::vector<Trained> all;
   for (const std::string& name : options.names)
-    for (int i = 0; i < options.seeds && interrupted() == 0; ++i)
-      all.push_back(train_once(name, options.seed + static_cast<std::uint64_t>(i), run));
+    for (int i = 0; i < options.seeds && interrupted() == 0; ++i) try {
+        all.push_back(train_once(name, options.seed + static_cast<std::uint64_t>(i), run));
+      } catch (const Interrupted&) {
+        fmt::print(stderr, "{} was not begun\n", name);
+      }
   if (all.size() > 1) print("\n" + trained_table(all).text());
   record.end();
   if (!unwritten.empty()) throw FileError(unwritten);

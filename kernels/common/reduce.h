@@ -22,6 +22,26 @@ struct Larger {
   }
 };
 
+/// A sum of any number of terms: in double after some of them, so that its error does not grow with their number.
+template <class Number>
+class LongSum {
+ public:
+  __device__ void add(Number term) {
+    constexpr int some = 256;
+    part_ += term;
+    if (++terms_ < some) return;
+    all_ += static_cast<double>(part_);
+    part_ = 0;
+    terms_ = 0;
+  }
+  __device__ double sum() const { return all_ + static_cast<double>(part_); }
+
+ private:
+  Number part_ = 0;
+  double all_ = 0;
+  int terms_ = 0;
+};
+
 /// In every lane; the operation must be commutative. Every thread of the warp calls it.
 template <class Operation, class T>
 __device__ T reduce_warp(T value, Operation operation) {

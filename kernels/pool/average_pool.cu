@@ -8,6 +8,7 @@
 #include "average_pool.h"
 
 #include "kernels/common/planes.h"
+#include "kernels/common/reduce.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
@@ -27,10 +28,11 @@ __global__ void average_pool_forward_kernel(Rows rows, Columns columns, bool cou
   for_each_pixel(y, [&](int n, int c, int p, int q, std::int64_t i) {
     const T* plane = x.at(n, c);
     const Span h = rows.pixels(p), w = columns.pixels(q);
-    Computed<T> sum = 0;
+    LongSum<Computed<T>> cells;
     for (int row = h.first; row < h.last; ++row)
-      for (int column = w.first; column < w.last; ++column) sum += load(plane[std::int64_t{row} * x.w + column]);
+      for (int column = w.first; column < w.last; ++column) cells.add(load(plane[std::int64_t{row} * x.w + column]));
     const int down = cells_that_count(rows, p, count_padding), across = cells_that_count(columns, q, count_padding);
+    const auto sum = static_cast<Computed<T>>(cells.sum());
     store(y.at(n, 0)[i], sum / (static_cast<Computed<T>>(down) * static_cast<Computed<T>>(across)));
   });
 }
@@ -41,15 +43,15 @@ __global__ void average_pool_backward_kernel(Rows rows, Columns columns, bool co
   for_each_pixel(dx, [&](int n, int c, int h, int w, std::int64_t i) {
     const T* gradients = dy.at(n, c);
     const Span p_range = rows.windows(h), q_range = columns.windows(w);
-    Computed<T> sum = 0;
+    LongSum<Computed<T>> sum;
     for (int p = p_range.first; p < p_range.last; ++p) {
       const auto down = static_cast<Computed<T>>(cells_that_count(rows, p, count_padding));
       for (int q = q_range.first; q < q_range.last; ++q) {
         const auto across = static_cast<Computed<T>>(cells_that_count(columns, q, count_padding));
-        sum += load(gradients[std::int64_t{p} * dy.w + q]) / (down * across);
+        sum.add(load(gradients[std::int64_t{p} * dy.w + q]) / (down * across));
       }
     }
-    put(dx.at(n, 0)[i], sum, adds);
+    put(dx.at(n, 0)[i], static_cast<Computed<T>>(sum.sum()), adds);
   });
 }
 

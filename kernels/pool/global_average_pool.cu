@@ -22,10 +22,10 @@ __global__ void global_average_pool_forward_kernel(View<const T> x, View<T> y) {
   for (std::int64_t i = first; i < planes; i += std::int64_t{gridDim.x} * warps) {
     const int n = static_cast<int>(i / x.c), c = static_cast<int>(i - std::int64_t{n} * x.c);
     const T* from = x.at(n, c);
-    Computed<T> sum = 0;
-    for (std::int64_t at = lane; at < plane; at += lanes) sum += load(from[at]);
-    sum = reduce_warp(sum, Plus());
-    if (lane == 0) store(*y.at(n, c), sum / static_cast<Computed<T>>(plane));
+    LongSum<Computed<T>> of_lane;
+    for (std::int64_t at = lane; at < plane; at += lanes) of_lane.add(load(from[at]));
+    const double sum = reduce_warp(of_lane.sum(), Plus());
+    if (lane == 0) store(*y.at(n, c), static_cast<Computed<T>>(sum / static_cast<double>(plane)));
   }
 }
 

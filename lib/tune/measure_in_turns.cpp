@@ -49,6 +49,7 @@ MeasuredChoice measure_in_turns(Backend& backend, const Spec& spec, const Choice
     if (!name.empty() || rule == nullptr) continue;
     TuningRules with;
     with.rule = rule->algorithm;
+    with.before_run = backend.while_planning;
     LayerTuning tuning = tune(backend, spec, pass, others, buffer, buffer_bytes, with);
     if (!tuning.picked.best) {
       const std::string why = unit + std::string(to_string(pass)) + ": nothing could be measured: " + reasons(tuning);

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 BENCH = os.path.abspath(sys.argv.pop(1))
 ROWS = ["mnist_mlp", "--backend=eigen", "--batch=2"]
@@ -99,6 +100,14 @@ class Google(unittest.TestCase):
             self.assertNotIn(shown, screen("--passes=1", "--v=1"))
         names = screen("--benchmark_list_tests=true", "--benchmark_filter=-net").splitlines()
         self.assertTrue(names and all(name.startswith("layer/") for name in names))
+        with unittest.mock.patch.dict(os.environ, BENCHMARK_FILTER="total", BENCHMARK_REPETITIONS="2",
+                                      BENCHMARK_FORMAT="csv", BENCHMARK_TIME_UNIT="us", BENCHMARK_CONTEXT="who=me",
+                                      BENCHMARK_LIST_TESTS="true"):
+            self.assertEqual(screen(), "net/mnist_mlp/total/eigen/f32/nchw/batch:2\n")
+            shown, file = measured("--benchmark_list_tests=false", "--benchmark_format=console")
+            self.assertIn("Benchmark", shown)
+            self.assertEqual([one["time_unit"] for one in file["benchmarks"] if one["run_type"] == "iteration"], ["us", "us"])
+            self.assertEqual(file["context"]["who"], "me")
         _, file = measured("--noise=900%")
         self.assertGreaterEqual(min(one["repetitions"] for one in file["benchmarks"]), 6)
 

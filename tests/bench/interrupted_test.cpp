@@ -117,6 +117,24 @@ TEST_CASE("a ledger that is interrupted while it measures peaks ends within a se
   CHECK_THAT(ended.said, ContainsSubstring("mnist_mlp on eigen, batch 16 is not measured\n"));
 }
 
+TEST_CASE("a signal while a plan is made or measured ends that") {
+  const Folder folder;
+  const std::string out = folder.file("rows.json"), of_vgg = " vgg16 --backend=eigen --threads=1 --batch=1";
+  for (const std::string measure : {"", " --measure"}) {
+    const Interrupted run = run_interrupted(
+        "run" + of_vgg + measure + " --benchmark_filter=inference --benchmark_out=" + out, "warming up", 0.5, SIGTERM);
+    CAPTURE(run.said, measure);
+    CHECK(run.status == 143);
+    CHECK(run.seconds_after < 1);
+    CHECK(read(out)["context"]["interrupted"] == true);
+  }
+  const Interrupted ledger = run_interrupted("ledger" + of_vgg, "[1/1]", 0.5, SIGINT);
+  CAPTURE(ledger.said);
+  CHECK(ledger.status == 130);
+  CHECK(ledger.seconds_after < 1);
+  CHECK_THAT(ledger.said, ContainsSubstring("vgg16 on eigen, batch 1 is not measured\n"));
+}
+
 TEST_CASE("a signal before the first row, ledger or frontier counts as a later one does") {
   const Folder folder;
   const std::string out = folder.file("rows.json");

@@ -32,6 +32,7 @@ const std::vector<Case>& conv_cases() {
       {"3x3, stride 2", Conv{.channels = 3, .kernel = 3, .stride = 2, .pad = 1}, {{2, 3, 7, 8}}},
       {"3x3, last rows unread", Conv{.channels = 2, .kernel = 3, .stride = 3}, {{2, 2, 8, 10}}},
       {"stride beyond kernel", Conv{.channels = 3, .kernel = 2, .stride = 4, .pad = 1}, {{1, 2, 9, 11}}},
+      {"any stride, of one window", Conv{.channels = 3, .kernel = 2, .stride = 1 << 20, .pad = 1}, {{1, 2, 9, 11}}},
       {"stride 2x1", Conv{.channels = 3, .kernel = {3, 2}, .stride = {2, 1}, .pad = {1, 0}}, {{2, 2, 6, 5}}},
       {"1x7", Conv{.channels = 3, .kernel = {1, 7}, .pad = {0, 3}}, {{1, 2, 4, 9}}},
       {"7x1", Conv{.channels = 3, .kernel = {7, 1}, .pad = {3, 0}, .bias = false}, {{1, 2, 9, 4}}},

@@ -36,6 +36,7 @@ const std::vector<Geometry>& geometries() {
       {"a last window beyond the image is dropped", 2, 3, 1, Rounding::up, {1, 2, 4, 7}},
       {"rectangular", {3, 2}, {1, 3}, {1, 0}, Rounding::up, {2, 2, 5, 7}},
       {"stride beyond window", {1, 2}, {2, 3}, 0, Rounding::down, {1, 3, 6, 8}},
+      {"any stride, of one window", 2, 1 << 28, 1, Rounding::down, {1, 2, 3, 4}},
       {"the whole map", {4, 5}, 1, 0, Rounding::down, {3, 2, 4, 5}},
       {"a window of more than 256 cells", {16, 17}, {2, 3}, 0, Rounding::down, {1, 1, 19, 21}},
       {"1x1", 1, 1, 0, Rounding::down, {2, 2, 3, 3}},
@@ -157,6 +158,23 @@ TEST_CASE("average pool, by hand: cells beyond the padding never count") {
 TEST_CASE("global average pool, by hand") {
   check_example({"", GlobalAveragePool{}, {{1, 2, 1, 2}}}, {{{1, 3, 10, 20}}, {}, {}, {4, 6}, {}, {}},
                 {{2, 15}, {{2, 2, 3, 3}}, {}, {}});
+}
+
+TEST_CASE("a mean of millions of cells is as exact as one of a few thousand") {
+  if (decided_by_library()) return;
+  const Shape x{1, 1, 2048, 2048};  // 0.1 added up one by one in f32 drifts by up to a per cent
+  const Values tenths(static_cast<std::size_t>(x.count()), 0.1);
+  constexpr double most = 520 * 0x1p-24;  // terms of a sum in f32: 512, and those of its lanes
+  for (const Op& op : {Op(GlobalAveragePool{}), Op(AveragePool{.window = 2048, .stride = 1})}) {
+    const Case c{"", op, {x}, {}, Mode::inference};
+    const Result got =
+        run_unit(backend(), *make_spec(backend(), c, {.dtype = DType::f32}), {}, {{tenths}, {}, {}, {}, {}, {}});
+    CHECK(std::abs(got.y.at(0) - 0.1) <= 0.1 * most);
+  }
+  const Case c{"", Multiply{}, {x, {1, 1, 1, 1}}};
+  const Result got = run_unit(backend(), *make_spec(backend(), c, {.dtype = DType::f32}), {},
+                              {{tenths, {1}}, {}, {}, Values(tenths.size(), 1), {}, {}});
+  CHECK(std::abs(got.dx.at(1).at(0) / static_cast<double>(x.count()) - 0.1) <= 0.1 * most);
 }
 
 TEST_CASE("max pool agrees with the oracle") {

@@ -111,6 +111,7 @@ class Options(unittest.TestCase):
                 *((f"{flag}={text}", flag, f"'{text}'") for flag in ("--share", "--patience")
                   for text in ("0", "-1", "nan", "much")), ("--share 1.5", "--share"),
                 ("mnist_cnn nosuch", "'nosuch'", "alexnet, "), ("VGG-16", "'VGG-16'", "mean vgg16"),
+                ("nosuch.onnx", "no file nosuch.onnx"), ("--what trainings nosuch.onnx", "'nosuch.onnx'"),
                 ("resnet50 --what trainings", "'resnet50'"),
                 ("--modes train", "'train'", "mean training"), ("--what nets", "--what"),
                 *((f"--device {device}", f"'{device}'", "cuda:N") for device in ("gpu", "cuda:", "cuda:-1", "cuda:x")),

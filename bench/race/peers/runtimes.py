@@ -22,17 +22,17 @@ class Onnxruntime:
         self.library, self.passive = onnxruntime, passive
         self.facts = {"onnxruntime": onnxruntime.__version__, "spinning": not passive}
 
-    def load(self, path, shape, threads):
+    def load(self, path, shapes, threads):
         options = self.library.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-        options.add_free_dimension_override_by_name("batch", shape[0])
+        options.add_free_dimension_override_by_name("batch", shapes[0][0])
         if self.passive:
             options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         session = self.library.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         if session.get_providers() != ["CPUExecutionProvider"]:
             raise RuntimeError(f"it runs on {session.get_providers()}, and not on the processor alone")
-        name = session.get_inputs()[0].name
-        return lambda x: session.run(None, {name: x})[0]
+        names = [one.name for one in session.get_inputs()]
+        return lambda inputs: session.run(None, dict(zip(names, inputs)))[0]
 
 
 class Openvino:
@@ -44,10 +44,10 @@ class Openvino:
         self.library = openvino
         self.facts = {"openvino": openvino.__version__, "passive": "as it comes, by TBB" if passive else False}
 
-    def load(self, path, shape, threads):
+    def load(self, path, shapes, threads):
         core = self.library.Core()
         model = core.read_model(path)
-        model.reshape(list(shape))
+        model.reshape({i: list(shape) for i, shape in enumerate(shapes)})
         compiled = core.compile_model(model, "CPU", {
             "INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1,
             "PERFORMANCE_HINT": "LATENCY"})
@@ -55,7 +55,7 @@ class Openvino:
         if precision != self.library.Type.f32:
             raise RuntimeError(f"its precision is {precision}, where f32 was set")
         request = compiled.create_infer_request()
-        return lambda x: request.infer(x, share_inputs=True, share_outputs=True)[0]
+        return lambda inputs: request.infer(inputs, share_inputs=True, share_outputs=True)[0]
 
 
 RUNTIMES = {"onnxruntime": Onnxruntime, "openvino": Openvino}
@@ -69,23 +69,24 @@ class Server:
         self.folder, self.threads = config["files"], config["threads"]
         self.greeting = self.runtime.facts | {"python": sys.version.split()[0], "threads": self.threads}
         self.timer, self.random = WallTimer(), numpy.random.default_rng(1)
-        self.numbers = safetensors_file.read(os.path.join(self.folder, "check.safetensors"))
+        numbers = safetensors_file.read(os.path.join(self.folder, "check.safetensors"))
+        self.y = numbers["y"]
+        self.inputs = [numpy.ascontiguousarray(numbers[name]) for name in sorted(numbers, key=len) if name[0] == "x"]
 
     def made(self):
         if self.run is None:
-            path, shape = os.path.join(self.folder, "network.onnx"), self.numbers["x"].shape
-            self.run = self.runtime.load(path, shape, self.threads)
+            path = os.path.join(self.folder, "network.onnx")
+            self.run = self.runtime.load(path, [x.shape for x in self.inputs], self.threads)
         return self.run
 
     def timed_pass(self):
-        run, x = self.made(), self.random.standard_normal(self.numbers["x"].shape, numpy.float32)
-        return self.timer.time("inference", lambda: run(x))[1]
+        run, inputs = self.made(), [self.random.standard_normal(x.shape, numpy.float32) for x in self.inputs]
+        return self.timer.time("inference", lambda: run(inputs))[1]
 
     def answer(self, line):
         command = line.split()[0]
         if command == "check":
-            x = numpy.ascontiguousarray(self.numbers["x"])
-            return {"difference": child.difference(self.made()(x), self.numbers["y"])}
+            return {"difference": child.difference(self.made()(self.inputs), self.y)}
         if command == "pass":
             return self.timed_pass()
         if command == "open":

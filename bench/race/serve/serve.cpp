@@ -13,9 +13,9 @@
 
 #include "bench/context/build.h"
 #include "bench/measure/net_run.h"
+#include "bench/measure/networks.h"
 #include "convolution.h"
 #include "lamina/lamina.h"
-#include "lamina/nets.h"
 #include "lib/support/depth_limit.h"
 #include "network_files.h"
 #include "training.h"
@@ -28,16 +28,27 @@ using nlohmann::json;
 /// The passes of `open`; torch_worker.py has as many.
 int warm_up_passes(bool on_gpu) { return on_gpu ? 5 : 1; }
 
-Graph graph_of(const std::string& net, int batch) {
-  return nets::build(net, {.batch = batch, .softmax = nets::info(net).protocol.softmax});
-}
+/// A network by its name, or of an ONNX file.
+struct Asked {
+  NetSettings settings{};
+  Config config;
+
+  Asked(const std::string& net, const std::string& backend, int batch)
+      : config{.network = net, .backend = backend, .batch = batch} {
+    if (!net.ends_with(".onnx")) return;
+    settings.onnx = {net};
+    config.network = network_name(net);
+  }
+  Graph graph() const { return graph_of(config, settings); }
+  TensorFile weights() const { return stored_weights(config, settings); }
+};
 
 /// A network in one mode and layout, as the published tables timed it. Every backend but eigen counts as a GPU's: each
 /// of its timed passes comes after one untimed, so that clocks and caches are as passes back to back leave them.
 class ServedNet final : public Served {
  public:
-  ServedNet(Graph graph, Backend& backend, const Options& options, bool record, bool on_gpu)
-      : run_(graph, backend, options, record), on_gpu_(on_gpu) {}
+  ServedNet(const Asked& net, Backend& backend, const Options& options, bool record)
+      : run_(net.graph(), backend, options, record, net.weights()), on_gpu_(net.config.backend != "eigen") {}
 
   void warm_up() override {
     for (int i = 0; i < warm_up_passes(on_gpu_); ++i) pass();
@@ -95,8 +106,9 @@ void serve_config(const json& config) {
   const ServedTrainingOptions epochs{config.value("training", std::string()), config.value("share", 1.0),
                                      config.value("epochs", 1), config.value("files", std::string())};
   if (!epochs.workload.empty() && !epochs.files.empty()) write_batches(epochs, *backend);
+  const Asked asked(net, name, config.value("batch", 16));
   if (!net.empty() && !epochs.files.empty())
-    write_network_files(graph_of(net, config.value("batch", 16)), *backend, epochs.files, config.value("onnx", false));
+    write_network_files(asked.graph(), asked.weights(), *backend, epochs.files, config.value("onnx", false));
   const Open open = [&](const std::string& what, const std::string& variant,
                         const std::string& numbers) -> std::unique_ptr<Served> {
     if (!epochs.workload.empty()) return serve_training(epochs, *backend);
@@ -111,10 +123,10 @@ void serve_config(const json& config) {
       throw UsageError("no mode '" + what + "'; there are training and inference");
     const bool training = what == "training";
     options.mode = training ? Mode::training : Mode::inference;
-    options.input_gradient = training && nets::info(net).protocol.input_gradient;
-    options.accumulate_parameters = training && nets::info(net).protocol.accumulate;
-    return std::make_unique<ServedNet>(graph_of(net, config.value("batch", 16)), *backend, options, record,
-                                       name != "eigen");
+    const nets::Protocol protocol = network(asked.config.network, asked.settings).protocol;
+    options.input_gradient = training && protocol.input_gradient;
+    options.accumulate_parameters = training && protocol.accumulate;
+    return std::make_unique<ServedNet>(asked, *backend, options, record);
   };
   serve(greeting, open, &backend->device());
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -229,6 +230,10 @@ class LAMINA_API Backend : public std::enable_shared_from_this<Backend> {
   /// Times the candidates that `choice` leaves open, in memory that the plan lends, and names the fastest.
   /// Default: throws Unsupported.
   virtual MeasuredChoice measure(const Spec&, const Choice&, void* buffer, std::size_t buffer_bytes);
+
+  /// Called while a plan is made, or its inputs are drawn: before each unit that is lowered, each run that measure()
+  /// times, and each part of the numbers. It may throw, which ends that.
+  std::function<void()> while_planning{};
 
   /// Updates parameters. Enqueues; does not wait, does not allocate. The same bits on every run.
   /// Default: throws Unsupported.

@@ -177,6 +177,10 @@ class LAMINA_API Plan {
   std::unique_ptr<Body> body_;
 };
 
+/// Fills every input and, in training, the output's gradient with new numbers, as the constructor does with
+/// Options::seed.
+LAMINA_API void draw_inputs(const Plan&, std::uint64_t seed);
+
 /// A block of memory and the steps between which it is needed, both included.
 struct Lifetime {
   std::size_t bytes;

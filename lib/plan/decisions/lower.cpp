@@ -17,6 +17,7 @@ void lower(Units& units, const Nodes& nodes, Backend& backend) {
       unit.lowered = (*same)->lowered;
       continue;
     }
+    if (backend.while_planning) backend.while_planning();
     Choice by_rule = unit.choice;
     by_rule.measure = false;  // measured choices already have names, or are measured later
     const auto at_node = [&](const Error& error) { return "node " + nodes[unit.nodes[0]].name + ": " + error.what(); };

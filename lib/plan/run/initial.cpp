@@ -30,13 +30,14 @@ Tensor images_of(const Tensor& tensor, int first, int count) {
 /// besides the plan. `numbers(out, first)` gives elements first, first + 1, ... in the order n, c, h, w. The threads
 /// draw, and this thread copies to the device.
 template <class Numbers>
-void fill(Device& device, const Tensor& tensor, Numbers&& numbers) {
+void fill(Backend& backend, const Tensor& tensor, Numbers&& numbers) {
   const std::int64_t image = tensor.shape.image();
   const std::int64_t slice_elements = std::int64_t{1} << 17;
   const auto images_at_once = static_cast<int>(std::clamp<std::int64_t>(slice_elements / image, 1, tensor.shape.n));
   const int slices = (tensor.shape.n - 1) / images_at_once + 1;
   std::vector<std::vector<double>> drawn(static_cast<std::size_t>(std::min(slices, usable_threads())));
   for (int n = 0; n < tensor.shape.n;) {
+    if (backend.while_planning) backend.while_planning();
     std::vector<Tensor> parts;
     std::vector<std::jthread> threads;
     for (std::vector<double>& values : drawn) {
@@ -53,54 +54,54 @@ void fill(Device& device, const Tensor& tensor, Numbers&& numbers) {
         threads.emplace_back(draw);
     }
     threads.clear();
-    for (std::size_t i = 0; i < parts.size(); ++i) upload(device, parts[i], std::span<const double>(drawn[i]));
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      upload(backend.device(), parts[i], std::span<const double>(drawn[i]));
   }
 }
 
-void fill_constant(Device& device, const Tensor& tensor, double value) {
-  fill(device, tensor, [&](std::span<double> out, std::uint64_t) { std::fill(out.begin(), out.end(), value); });
+void fill_constant(Backend& backend, const Tensor& tensor, double value) {
+  fill(backend, tensor, [&](std::span<double> out, std::uint64_t) { std::fill(out.begin(), out.end(), value); });
 }
 
-void fill_random(Device& device, const Tensor& tensor, std::uint64_t key) {
-  fill(device, tensor, [&](std::span<double> out, std::uint64_t first) { fill_normal(out, key, first); });
+void fill_random(Backend& backend, const Tensor& tensor, std::uint64_t key) {
+  fill(backend, tensor, [&](std::span<double> out, std::uint64_t first) { fill_normal(out, key, first); });
 }
 
 /// Whole numbers below `count`; 0: normal numbers.
-void fill_input(Device& device, const Tensor& tensor, std::int64_t count, std::uint64_t key) {
-  if (count == 0) return fill_random(device, tensor, key);
-  fill(device, tensor, [&](std::span<double> out, std::uint64_t first) { fill_whole_numbers(out, count, key, first); });
+void fill_input(Backend& backend, const Tensor& tensor, std::int64_t count, std::uint64_t key) {
+  if (count == 0) return fill_random(backend, tensor, key);
+  fill(backend, tensor,
+       [&](std::span<double> out, std::uint64_t first) { fill_whole_numbers(out, count, key, first); });
 }
 
 /// The key of what has this name.
-std::uint64_t key(const Plan& plan, const std::string& name) {
-  return hash(name) ^ philox(plan.options().seed, 0, 0)[0];
-}
+std::uint64_t key(std::uint64_t seed, const std::string& name) { return hash(name) ^ philox(seed, 0, 0)[0]; }
 
 void fill_parameters(const Plan& plan) {
-  Device& device = plan.backend().device();
+  Backend& backend = plan.backend();
   for (const Stored& parameter : plan.graph().parameters()) {
     const Op& op = plan.graph().nodes()[static_cast<std::size_t>(parameter.first.node)].op;
     const Tensor w = plan.parameter(parameter.name);
     const bool vector = w.shape == Shape{1, w.shape.c, 1, 1} && parameter.first.index > 0;
     if (std::holds_alternative<BatchNorm>(op))
-      fill_constant(device, w, parameter.first.index == 0 ? 1 : 0);
+      fill_constant(backend, w, parameter.first.index == 0 ? 1 : 0);
     else if (vector)
-      fill_constant(device, w, 0);
+      fill_constant(backend, w, 0);
     else
-      fill(device, w, [&](std::span<double> out, std::uint64_t first) {
-        fill_he_normal(out, conv_fans(w.shape), key(plan, parameter.name), first);
+      fill(backend, w, [&](std::span<double> out, std::uint64_t first) {
+        fill_he_normal(out, conv_fans(w.shape), key(plan.options().seed, parameter.name), first);
       });
   }
 }
 
 void fill_state(const Plan& plan) {
-  Device& device = plan.backend().device();
+  Backend& backend = plan.backend();
   for (const Stored& its : plan.graph().states()) {
     const Tensor state = plan.state(its.name);
     if (state.dtype == DType::u64) {
-      device.fill(state.data, 0, static_cast<std::size_t>(state.shape.count()) * size_of(state.dtype));
+      backend.device().fill(state.data, 0, static_cast<std::size_t>(state.shape.count()) * size_of(state.dtype));
     } else {
-      fill_constant(device, state, its.name.ends_with(".running_var") || its.name.ends_with(".scale") ? 1 : 0);
+      fill_constant(backend, state, its.name.ends_with(".running_var") || its.name.ends_with(".scale") ? 1 : 0);
     }
   }
 }
@@ -115,21 +116,27 @@ void fill_whole_numbers(std::span<double> out, std::int64_t count, std::uint64_t
 }
 
 void fill_initial(const Plan& plan, bool shares) {
-  Device& device = plan.backend().device();
-  const auto& nodes = plan.graph().nodes();
-  const std::vector<std::int64_t> numbers = whole_numbers(plan.graph());
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const Node& node = nodes[i];
-    if (std::holds_alternative<Input>(node.op))
-      fill_input(device, plan.input(node.name), numbers[i], key(plan, node.name));
-  }
+  draw_inputs(plan, plan.options().seed);
   if (!shares) {
     fill_parameters(plan);
     fill_state(plan);
   }
-  const Node& last = nodes.back();
-  if (plan.options().mode == Mode::training && plan.gradient(last.name))
-    fill_random(device, plan.output_gradient(), key(plan, last.name + ".gradient"));
 }
 
 }  // namespace lamina::planner
+
+namespace lamina {
+
+void draw_inputs(const Plan& plan, std::uint64_t seed) {
+  Backend& backend = plan.backend();
+  const auto& nodes = plan.graph().nodes();
+  const std::vector<std::int64_t> numbers = whole_numbers(plan.graph());
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    if (std::holds_alternative<Input>(nodes[i].op))
+      planner::fill_input(backend, plan.input(nodes[i].name), numbers[i], planner::key(seed, nodes[i].name));
+  const std::string& last = nodes.back().name;
+  if (plan.options().mode == Mode::training && plan.gradient(last))
+    planner::fill_random(backend, plan.output_gradient(), planner::key(seed, last + ".gradient"));
+}
+
+}  // namespace lamina

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 
 #include "bench/measure/net_run.h"
 #include "bench/measure/networks.h"
@@ -81,6 +82,81 @@ TEST_CASE("a network of a file has the weights of the file") {
   NetRun run(session.plans.graph(c), session.backends.usable("eigen"), session.plans.options(c, Mode::inference), false,
              weights);
   CHECK(save_weights(run.plan()).at("conv1.weight").values.at(17) == 17);
+}
+
+TEST_CASE("every input of a network is drawn for each pass, ids as ids") {
+  Graph graph("two");
+  const Value x = graph.input({64, 4, 1, 1}, "x"), ids = graph.input({64, 1, 1, 1}, "ids");
+  fully_connected(add(x, embedding(ids, "table", {.vocabulary = 5, .features = 4})), "fc", {.outputs = 2});
+  const auto backend = make_backend("eigen");
+  NetRun run(graph, *backend, {}, false);
+  const auto read = [&](const char* input) {
+    const Tensor tensor = run.plan().input(input);
+    std::vector<double> values(static_cast<std::size_t>(tensor.shape.count()));
+    download(backend->device(), std::span<double>(values), tensor);
+    return values;
+  };
+  const auto first_x = read("x"), first_ids = read("ids");
+  CHECK(run.pass().size() == 2);
+  CHECK(read("x") != first_x);
+  CHECK(read("ids") != first_ids);
+  CHECK(
+      std::ranges::all_of(read("ids"), [](double id) { return id == 0 || id == 1 || id == 2 || id == 3 || id == 4; }));
+}
+
+TEST_CASE("a file of two inputs is timed") {
+  const test::Folder folder;
+  const test::Model model{
+      .nodes = {test::node("Conv", {"x", "w"}, {"a"}, {}, "image"), test::node("Conv", {"z", "v"}, {"b"}, {}, "mask"),
+                test::node("Add", {"a", "b"}, {"y"})},
+      .initializers = {test::tensor("w", {2, 1, 3, 3}, std::vector<float>(18, 1)),
+                       test::tensor("v", {2, 1, 3, 3}, std::vector<float>(18, 2))},
+      .inputs = {test::value("x", {0, 1, 8, 8}), test::value("z", {0, 1, 8, 8})},
+      .outputs = {test::value("y", {})}};
+  test::write(folder / "two.onnx", test::bytes_of(model));
+  const std::string file = " --backend=eigen --batch=2 --passes=1 --onnx=" + folder.file("two.onnx");
+  const test::Ended rows = test::run_bench("run" + file);
+  CAPTURE(rows.said);
+  CHECK(rows.status == 0);
+  for (const char* pass : {"forward", "backward", "total", "inference"})
+    CHECK_THAT(rows.said, ContainsSubstring(std::string("net/two/") + pass + "/eigen/f32/nchw/batch:2"));
+  CHECK(test::run_bench("sweep" + file + " --thread_counts=1 --benchmark_out=" + folder.file("rows.json")).status == 0);
+  const test::Ended train = test::run_bench("train --onnx=" + folder.file("two.onnx"));
+  CHECK(train.status == 2);
+  CHECK_THAT(train.said, ContainsSubstring("has 2 inputs; a training takes one of images"));
+  const std::string race = R"({"net":")" + folder.file("two.onnx") + R"(","batch":2,"onnx":true,"files":")" +
+                           folder.path().string() + R"("})";
+  const test::Ended served = test::run_bench("serve '" + race + "' < /dev/null");
+  CAPTURE(served.said);
+  CHECK(served.status == 0);
+  const TensorFile check = read_safetensors(folder / "check.safetensors");
+  CHECK(check.at("x").extents == std::vector<std::int64_t>{2, 1, 8, 8});
+  CHECK(check.at("x").values != check.at("x1").values);
+  CHECK(check.at("y").extents == std::vector<std::int64_t>{2, 2, 6, 6});
+  CHECK(read_onnx(folder / "network.onnx").inputs.size() == 2);
+}
+
+TEST_CASE("what a reader notes of a file is said once, before it is described, timed or trained") {
+  const test::Folder folder;
+  const test::Model model{
+      .nodes = {test::node("Conv", {"x", "w", "b"}, {"c"}), test::node("GlobalAveragePool", {"c"}, {"m"}),
+                test::node("Flatten", {"m"}, {"y"})},
+      .initializers = {test::tensor("w", {2, 3, 1, 1}, std::vector<float>(6, 1)), test::tensor("b", {2}, {0, 1})},
+      .inputs = {test::value("x", {0, 3, 32, 32})},
+      .outputs = {test::value("y", {})}};
+  test::write(folder / "folded.onnx", test::bytes_of(model));
+  for (const auto& [command, first] :
+       {std::pair("describe", "\nfolded: from"), std::pair("run --backend=eigen --passes=1 --batch=1", "net/folded/"),
+        std::pair("train --epochs=1 --share=0.01", "\nfolded: 8 parameters")}) {
+    const std::string said = test::run_bench(command + (" --onnx=" + folder.file("folded.onnx"))).said;
+    CAPTURE(said);
+    const std::size_t note = said.find("folded.onnx: no batch norm, but 1 convolution with bias"),
+                      after = said.find(first);
+    CHECK(note != std::string::npos);
+    CHECK(after != std::string::npos);
+    CHECK(note < after);
+    CHECK(note == said.rfind("folded.onnx: no batch norm"));
+  }
 }
 
 TEST_CASE("open extents of a file and one of its outputs are given, and rows are named with them") {

@@ -3,6 +3,7 @@
 #include "strided_data_gradient.h"
 
 #include <algorithm>
+#include <map>
 #include <span>
 
 #include "lib/backends/eigen/runtime/elements.h"
@@ -14,13 +15,22 @@ namespace {
 struct AxisTap {
   int index, offset;
 };
-std::vector<AxisTap> meeting_taps(int residue, int kernel, int stride, int pad, int dilation) {
-  std::vector<AxisTap> taps;
+
+/// Those of each residue below `extent` that a tap reaches.
+std::map<int, std::vector<AxisTap>> taps_of_residues(int extent, int kernel, int stride, int pad, int dilation) {
+  std::map<int, std::vector<AxisTap>> taps;
   for (int i = 0; i < kernel; ++i) {
-    const int above = residue + pad - i * dilation;
-    if (above % stride == 0) taps.push_back({i, above / stride});
+    const int first = i * dilation - pad, residue = first % stride + (first % stride < 0 ? stride : 0);
+    if (residue < extent) taps[residue].push_back({i, (residue - first) / stride});
   }
   return taps;
+}
+
+/// By row and by column.
+auto taps_of_residues(const ConvProblem& c) {
+  const Conv& op = c.op;
+  return std::pair(taps_of_residues(c.x.h, op.kernel.h, op.stride.h, op.pad.h, op.dilation.h),
+                   taps_of_residues(c.x.w, op.kernel.w, op.stride.w, op.pad.w, op.dilation.w));
 }
 
 constexpr std::int64_t filters_at_once = 32;  // whose runs are lines of memory
@@ -64,19 +74,19 @@ StridedDataGradient<T>::StridedDataGradient(const ConvProblem& problem, int thre
     : c_(problem), kernels_(&kernels) {
   const Conv& op = c_.op;
   std::vector<Columns> columns;  // of each residue
-  for (int h = 0; h < std::min(op.stride.h, c_.x.h); ++h) {
-    for (int w = 0; w < std::min(op.stride.w, c_.x.w); ++w) {
+  const auto [by_row, by_column] = taps_of_residues(c_);
+  for (int h = 0; h < std::min(op.stride.h, c_.x.h); ++h) reached_rows_.push_back(by_row.contains(h));
+  for (int w = 0; w < std::min(op.stride.w, c_.x.w); ++w)
+    if (!by_column.contains(w)) gap_columns_.push_back(w);
+  for (const auto& [h, rs] : by_row) {
+    for (const auto& [w, ss] : by_column) {
       std::vector<Tap> taps;
       std::vector<int> indices;
-      for (const AxisTap& r : meeting_taps(h, op.kernel.h, op.stride.h, op.pad.h, op.dilation.h)) {
-        for (const AxisTap& s : meeting_taps(w, op.kernel.w, op.stride.w, op.pad.w, op.dilation.w)) {
+      for (const AxisTap& r : rs) {
+        for (const AxisTap& s : ss) {
           taps.push_back({r.offset, s.offset});
           indices.push_back(r.index * op.kernel.w + s.index);
         }
-      }
-      if (taps.empty()) {
-        untouched_.emplace_back(h, w);
-        continue;
       }
       // Channels that are multiples of a quarter page apart would share few sets of a cache.
       constexpr std::int64_t quarter_page = 1024 / static_cast<std::int64_t>(sizeof(T));
@@ -87,6 +97,7 @@ StridedDataGradient<T>::StridedDataGradient(const ConvProblem& problem, int thre
       columns.emplace_back(Shape{c_.y.n, c_.group_filters(), c_.y.h, c_.y.w}, rows(h), cols(w), 1, taps, c_.relu);
     }
   }
+  has_gaps_ = !gap_columns_.empty() || by_row.size() < reached_rows_.size();
   for (std::size_t i = 0; i < residues_.size(); ++i) {
     const Residue& here = residues_[i];
     const std::size_t first = i;
@@ -160,12 +171,17 @@ void StridedDataGradient<T>::transpose_weights(const T* w, T* to, std::int64_t f
 }
 
 template <class T>
-void StridedDataGradient<T>::zero_untouched(const Tensor& dx, std::int64_t first_plane, std::int64_t last_plane) const {
+void StridedDataGradient<T>::zero_gaps(const Tensor& dx, std::int64_t first_plane, std::int64_t last_plane) const {
   for (std::int64_t plane = first_plane; plane < last_plane; ++plane) {
     T* const to = dx.as<T>() + plane / c_.x.c * dx.pitch + plane % c_.x.c * c_.x.plane();
-    for (const auto& [h0, w0] : untouched_) {
-      for (int h = h0; h < c_.x.h; h += c_.op.stride.h) {
-        for (int w = w0; w < c_.x.w; w += c_.op.stride.w) to[std::int64_t{h} * c_.x.w + w] = T{0};
+    for (std::int64_t h = 0; h < c_.x.h; ++h) {
+      T* const row = to + h * c_.x.w;
+      if (!reached_rows_[static_cast<std::size_t>(h % c_.op.stride.h)]) {
+        std::fill_n(row, c_.x.w, T{0});
+        continue;
+      }
+      for (const std::int64_t first : gap_columns_) {
+        for (std::int64_t w = first; w < c_.x.w; w += c_.op.stride.w) row[w] = T{0};
       }
     }
   }
@@ -182,9 +198,9 @@ void StridedDataGradient<T>::run(const Args& args, Pool& pool) const {
       transpose_weights(w, weights + g * group_weights_, first, last);
     }
   });
-  if (!untouched_.empty() && !c_.add_dx && !fills()) {
+  if (has_gaps_ && !c_.add_dx && !fills()) {
     pool.split(std::int64_t{c_.x.n} * c_.x.c, 1,
-               [&](std::int64_t first, std::int64_t last) { zero_untouched(dx, first, last); });
+               [&](std::int64_t first, std::int64_t last) { zero_gaps(dx, first, last); });
   }
   pool.run([&](int part) {
     void* const workspace =
@@ -227,19 +243,12 @@ void StridedDataGradient<T>::run_group(int part, int group, const T* weights, co
 
 template <class T>
 auto StridedDataGradient<T>::depth(const ConvProblem& c) -> Depth {
-  const Conv& op = c.op;
-  Depth most{0, 0};
-  for (int h = 0; h < op.stride.h; ++h) {
-    for (int w = 0; w < op.stride.w; ++w) {
-      const auto taps =
-          static_cast<std::int64_t>(meeting_taps(h, op.kernel.h, op.stride.h, op.pad.h, op.dilation.h).size() *
-                                    meeting_taps(w, op.kernel.w, op.stride.w, op.pad.w, op.dilation.w).size());
-      if (taps == 0) continue;
-      most.roundings = std::max(most.roundings, ColumnProduct<T>::roundings(c.group_filters(), taps));
-      most.taps = std::max(most.taps, taps);
-    }
-  }
-  return most;
+  const auto [by_row, by_column] = taps_of_residues(c);
+  std::size_t rows = 0, columns = 0;  // the most taps along each axis
+  for (const auto& [h, taps] : by_row) rows = std::max(rows, taps.size());
+  for (const auto& [w, taps] : by_column) columns = std::max(columns, taps.size());
+  const auto most = static_cast<std::int64_t>(rows * columns);
+  return {most == 0 ? 0 : ColumnProduct<T>::roundings(c.group_filters(), most), most};
 }
 
 template class StridedDataGradient<float>;

@@ -41,21 +41,21 @@ class StridedDataGradient {
     std::variant<ColumnProduct<T>, InterleavedProduct<T>> product;
   };
 
-  int rows(int h) const { return (c_.x.h - h + c_.op.stride.h - 1) / c_.op.stride.h; }
-  int cols(int w) const { return (c_.x.w - w + c_.op.stride.w - 1) / c_.op.stride.w; }
+  int rows(int h) const { return (c_.x.h - h - 1) / c_.op.stride.h + 1; }
+  int cols(int w) const { return (c_.x.w - w - 1) / c_.op.stride.w + 1; }
   /// Whether zeros are between the columns of the only product, which then writes them.
-  bool fills() const {
-    return !untouched_.empty() && residues_.size() == 1 && residues_[0].h == 0 && residues_[0].w == 0;
-  }
+  bool fills() const { return has_gaps_ && residues_.size() == 1 && residues_[0].h == 0 && residues_[0].w == 0; }
   void transpose_weights(const T* w, T* to, std::int64_t first, std::int64_t last) const;
-  void zero_untouched(const Tensor& dx, std::int64_t first_plane, std::int64_t last_plane) const;
+  void zero_gaps(const Tensor& dx, std::int64_t first_plane, std::int64_t last_plane) const;
   void run_group(int part, int group, const T* weights, const Args&, void* workspace) const;
 
   ConvProblem c_;
   const MicroKernels<T>* kernels_;
   std::vector<Residue> residues_;
   std::vector<Product> products_;
-  std::vector<std::pair<int, int>> untouched_;  // residues that no tap reaches
+  std::vector<bool> reached_rows_;  // by residue
+  std::vector<int> gap_columns_;    // residues that no tap reaches
+  bool has_gaps_ = false;           // elements of dx that no tap reaches
   std::int64_t group_weights_ = 0;
   std::size_t weight_bytes_ = 0, part_bytes_ = 0;
   int parts_ = 0;

@@ -3,6 +3,8 @@
 #include "columns.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "gemm.h"
 #include "strided.h"
@@ -39,13 +41,14 @@ Columns::Columns(const Shape& source, int rows, int cols, Size step, const std::
     first_h_ = std::min(first_h_, tap.dh);
     first_w_ = std::min(first_w_, tap.dw);
   }
+  std::map<std::pair<int, int>, std::ptrdiff_t> known;  // index of each phase
   for (const Tap& tap : taps) {
     const int h = tap.dh - first_h_, w = tap.dw - first_w_;
     const Tap phase{h % step.h, w % step.w};
-    const auto found = std::find_if(phases_.begin(), phases_.end(),
-                                    [&](const Tap& other) { return other.dh == phase.dh && other.dw == phase.dw; });
-    taps_.push_back({found - phases_.begin(), h / step.h, w / step.w});
-    if (found == phases_.end()) phases_.push_back(phase);
+    const auto [found, is_new] =
+        known.emplace(std::pair(phase.dh, phase.dw), static_cast<std::ptrdiff_t>(known.size()));
+    taps_.push_back({found->second, h / step.h, w / step.w});
+    if (is_new) phases_.push_back(phase);
     reach_h_ = std::max(reach_h_, h / step.h);
     reach_w_ = std::max(reach_w_, w / step.w);
   }

@@ -60,7 +60,7 @@ void gradients_of_planes(Pool& pool, const Args& args, const bool (&adds)[2]) {
     const T* const dy = image<const T>(args.dy, n) + c * plane;
     if (wanted(args, 1)) {
       const T* const x = image<const T>(args.x[0], n) + c * plane;
-      const T sum = interleaved_sum<T>(plane, [&](std::int64_t i) { return dy[i] * x[i]; });
+      const auto sum = static_cast<T>(interleaved_sum<T>(plane, [&](std::int64_t i) { return dy[i] * x[i]; }));
       T& to = image<T>(args.dx[1], n)[c];
       to = adds[1] ? to + sum : sum;
     }

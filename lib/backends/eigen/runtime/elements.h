@@ -84,19 +84,25 @@ void put(T* to, const T* from, std::int64_t count, bool adds) {
   });
 }
 
+constexpr std::int64_t terms_at_once = 1 << 14;  // that are summed in their own type, and any number of these in double
+
 /// The sum of term(i) for i below `count`, in 32 interleaved sums, so that the additions run side by side and their
 /// errors stay small.
 template <class T, class Term>
-T interleaved_sum(std::int64_t count, Term&& term) {
+double interleaved_sum(std::int64_t count, Term&& term) {
   constexpr std::int64_t lanes = 32;
-  T sums[lanes] = {};
-  std::int64_t i = 0;
-  for (; i + lanes <= count; i += lanes)
-    for (std::int64_t lane = 0; lane < lanes; ++lane) sums[lane] += term(i + lane);
-  for (std::int64_t lane = 0; i < count; ++i, ++lane) sums[lane] += term(i);
-  for (std::int64_t half = lanes / 2; half > 0; half /= 2)
-    for (std::int64_t lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
-  return sums[0];
+  double all = 0;
+  for (std::int64_t i = 0; i < count;) {
+    const std::int64_t last = std::min(count, i + terms_at_once);
+    T sums[lanes] = {};
+    for (; i + lanes <= last; i += lanes)
+      for (std::int64_t lane = 0; lane < lanes; ++lane) sums[lane] += term(i + lane);
+    for (std::int64_t lane = 0; i < last; ++i, ++lane) sums[lane] += term(i);
+    for (std::int64_t half = lanes / 2; half > 0; half /= 2)
+      for (std::int64_t lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
+    all += static_cast<double>(sums[0]);
+  }
+  return all;
 }
 
 /// Prefetches elements that will soon be read, or written; the addresses may be out of bounds. A processor whose own

@@ -1,4 +1,5 @@
-// The mean of each window: columns first, summed over the window's rows as vectors, then along the row.
+// The mean of each window: columns first, summed over the window's rows as vectors, then along the row. Sums of large
+// windows are in double.
 
 #include "lib/backends/eigen/runtime/elements.h"
 #include "lib/support/rounding.h"
@@ -15,19 +16,22 @@ std::int64_t cells_that_count(std::int64_t first, std::int64_t window, std::int6
   return to - from;
 }
 
-/// One thread's row of column sums between its paddings, and one over the cells along each window of a row.
+/// One thread's row of column sums between its paddings, and for each window of a row its cells along the row and its
+/// sum.
 template <class T>
 struct Rows {
   T* columns;
   T* cells;
+  T* sums;
 
   static std::size_t bytes(const Windows& g) {
-    return static_cast<std::size_t>(round_up(g.row_cells() + g.Q, 16)) * sizeof(T);
+    return static_cast<std::size_t>(round_up(g.row_cells() + 2 * g.Q, 16)) * sizeof(T);
   }
 
   Rows(void* workspace, int part, const Windows& g, bool count_padding)
       : columns(reinterpret_cast<T*>(static_cast<char*>(workspace) + static_cast<std::size_t>(part) * bytes(g))),
-        cells(columns + g.row_cells()) {
+        cells(columns + g.row_cells()),
+        sums(cells + g.Q) {
     for (std::int64_t q = 0; q < g.Q; ++q)
       cells[q] = static_cast<T>(cells_that_count(g.first_column(q), g.S, g.W, g.pad_w, count_padding));
   }
@@ -41,26 +45,26 @@ RowRange rows_of(const Windows& g, std::int64_t p) {
   return {std::max<std::int64_t>(0, g.first_row(p)), std::min(g.H, g.first_row(p) + g.R)};
 }
 
-template <class T>
-void forward_plane(const Windows& g, bool count_padding, const T* x, T* y, const Rows<T>& rows) {
+template <class T, class Sum>
+void forward_plane(const Windows& g, bool count_padding, const T* x, T* y, const Rows<Sum>& rows) {
   for (std::int64_t p = 0; p < g.P; ++p) {
     const RowRange range = rows_of(g, p);
-    std::fill_n(rows.columns, g.row_cells(), T(0));
-    T* inside = rows.columns + g.pad_w;
+    std::fill_n(rows.columns, g.row_cells(), Sum(0));
+    Sum* inside = rows.columns + g.pad_w;
     const std::int64_t columns = g.columns_used();
     for (std::int64_t h = range.from; h < range.to; ++h) {
       const T* row = x + h * g.W;
       LAMINA_INDEPENDENT
-      for (std::int64_t w = 0; w < columns; ++w) inside[w] += row[w];
+      for (std::int64_t w = 0; w < columns; ++w) inside[w] += static_cast<Sum>(row[w]);
     }
-    T* to = y + p * g.Q;
-    std::fill_n(to, g.Q, T(0));
+    Sum* sums = rows.sums;
+    std::fill_n(sums, g.Q, Sum(0));
     for (std::int64_t s = 0; s < g.S; ++s) {
       LAMINA_INDEPENDENT
-      for (std::int64_t q = 0; q < g.Q; ++q) to[q] += rows.columns[q * g.stride_w + s];
+      for (std::int64_t q = 0; q < g.Q; ++q) sums[q] += rows.columns[q * g.stride_w + s];
     }
-    const auto row_cells = static_cast<T>(cells_that_count(g.first_row(p), g.R, g.H, g.pad_h, count_padding));
-    for (std::int64_t q = 0; q < g.Q; ++q) to[q] /= row_cells * rows.cells[q];
+    const auto row_cells = static_cast<Sum>(cells_that_count(g.first_row(p), g.R, g.H, g.pad_h, count_padding));
+    for (std::int64_t q = 0; q < g.Q; ++q) y[p * g.Q + q] = static_cast<T>(sums[q] / (row_cells * rows.cells[q]));
   }
 }
 
@@ -96,13 +100,13 @@ void split_with_rows(Pool& pool, const Args& args, const Windows& g, bool count_
   });
 }
 
-template <class T>
+template <class T, class Sum>
 void forward(Pool& pool, const Args& args, const Windows& g, bool count_padding) {
-  split_with_rows<T>(pool, args, g, count_padding, args.y.shape,
-                     [&](std::int64_t n, std::int64_t c, const Rows<T>& rows) {
-                       forward_plane(g, count_padding, image<const T>(args.x[0], n) + c * g.H * g.W,
-                                     image<T>(args.y, n) + c * g.P * g.Q, rows);
-                     });
+  split_with_rows<Sum>(pool, args, g, count_padding, args.y.shape,
+                       [&](std::int64_t n, std::int64_t c, const Rows<Sum>& rows) {
+                         forward_plane(g, count_padding, image<const T>(args.x[0], n) + c * g.H * g.W,
+                                       image<T>(args.y, n) + c * g.P * g.Q, rows);
+                       });
 }
 
 template <class T>
@@ -124,13 +128,17 @@ Lowered lower(const AveragePool& op, const Spec& spec, const Choice&, const Cont
   const Windows g(op, spec.x[0].shape, spec.y.shape);
   with_type(spec.y.dtype, [&]<class T>() {
     Pool& pool = context.pool;
-    const std::size_t workspace = Rows<T>::bytes(g) * static_cast<std::size_t>(pool.threads());
+    const bool large = g.R * g.S > terms_at_once;
+    const auto workspace_of = [&](std::size_t bytes) { return bytes * static_cast<std::size_t>(pool.threads()); };
     add_steps(
-        unit, spec, [&pool, g, counts = op.count_padding](const Args& args) { forward<T>(pool, args, g, counts); },
+        unit, spec,
+        [&pool, g, counts = op.count_padding, large](const Args& args) {
+          large ? forward<T, double>(pool, args, g, counts) : forward<T, T>(pool, args, g, counts);
+        },
         [&pool, g, counts = op.count_padding, adds = adds_dx(spec, 0)](const Args& args) {
           backward<T>(pool, args, g, counts, adds);
         },
-        workspace, workspace);
+        workspace_of(large ? Rows<double>::bytes(g) : Rows<T>::bytes(g)), workspace_of(Rows<T>::bytes(g)));
   });
   return unit;
 }

@@ -11,7 +11,8 @@ void forward(Pool& pool, const Args& args) {
   const std::int64_t plane = shape.plane();
   split_planes(pool, shape, [&](std::int64_t n, std::int64_t c) {
     const T* const x = image<const T>(args.x[0], n) + c * plane;
-    image<T>(args.y, n)[c] = interleaved_sum<T>(plane, [x](std::int64_t i) { return x[i]; }) / static_cast<T>(plane);
+    const double sum = interleaved_sum<T>(plane, [x](std::int64_t i) { return x[i]; });
+    image<T>(args.y, n)[c] = static_cast<T>(sum / static_cast<double>(plane));
   });
 }
 

@@ -23,8 +23,8 @@ struct Windows {
         Q(y.w),
         R(op.window.h),
         S(op.window.w),
-        stride_h(op.stride.h),
-        stride_w(op.stride.w),
+        stride_h(y.h > 1 ? op.stride.h : 1),  // with one window any stride means the same, and room is for all of it
+        stride_w(y.w > 1 ? op.stride.w : 1),
         pad_h(op.pad.h),
         pad_w(op.pad.w) {}
 
