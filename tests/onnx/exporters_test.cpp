@@ -127,3 +127,18 @@ TEST_CASE("a shape that is computed from the running network has the batch alrea
                     .outputs = {value("y", {2, 12})}};
   CHECK(read(model, {.batch = 4}).output.extents == Extents{4, 12});
 }
+
+TEST_CASE("a file without batch norms, but with biased convolutions, says so") {
+  Model model{.nodes = {node("Conv", {"x", "w", "b"}, {"c"}), node("Relu", {"c"}, {"r"}),
+                        node("Conv", {"r", "w", "b"}, {"y"}, {}, "last")},
+              .initializers = {tensor("w", {2, 2, 1, 1}, {1, 2, 3, 4}), tensor("b", {2}, {0, 1})},
+              .inputs = {value("x", {0, 2, 3, 3})},
+              .outputs = {value("y", {0, 2, 3, 3})}};
+  const std::vector<std::string> notes = read(model).notes;
+  REQUIRE(notes.size() == 1);
+  CHECK(notes[0].starts_with("no batch norm, but 2 convolutions with bias"));
+  model.nodes[1] = node("BatchNormalization", {"c", "b", "b", "b", "b"}, {"r"});
+  CHECK(read(model).notes.empty());
+  model.nodes = {node("Conv", {"x", "w"}, {"y"})};
+  CHECK(read(model).notes.empty());
+}
