@@ -121,7 +121,7 @@ bool take(const NodeContext& context, const DynamicValue& x, const NodeContext::
   }
   const auto number_of = [&](std::size_t c) {
     const double number = constant.at(elements[elements.size() == 1 ? 0 : c]);
-    return constant.extents.empty() ? text_number(number) : number;
+    return constant.extents.empty() && constant.origin != Origin::parameter ? text_number(number) : number;
   };
   const bool is_factor = op == "Mul" || op == "Div";
   for (std::size_t c = 0; c < std::max(elements.size(), numbers.shift.size()); ++c) {
