@@ -42,8 +42,9 @@ TEST_CASE("weights that a file computes by layers are folded") {
                {shape, tensor("zero", {}, {0}), tensor("five", {}, {5})}) == Values{1, 3, 0, 5});
   CHECK(folded({node("MatMul", {"v", "m"}, {"f"}), flat}, {shape, tensor("m", {2, 2}, {1, 10, 2, 20})}) ==
         Values{7, 70, 10, 100});
-  CHECK(folded({node("MatMul", {"v", "m"}, {"f"}), node("Reshape", {"f", "shape"}, {"k"})},
-               {integers("shape", {2, 1, 1, 1}), tensor("m", {2}, {1, -1})}) == Values{-2, -8});
+  const OnnxModel rows = read(of_nodes({node("MatMul", {"v", "m"}, {"k"}), node("Add", {"x", "k"}, {"y"})}, {1, 2},
+                                       {tensor("v", {2, 2}, {1, 3, -2, 6}), tensor("m", {2}, {1, -1})}));
+  CHECK(rows.weights.at("y.shift").values == Values{-2, -8});
   CHECK(folded({node("ReduceProd", {"v"}, {"k"})}, {}) == Values{-36});
   CHECK(folded({node("Mod", {"v", "three"}, {"f"}, {{"fmod", one}}), flat}, {shape, tensor("three", {}, {4})}) ==
         Values{1, 3, -2, 2});
