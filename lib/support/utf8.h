@@ -6,7 +6,7 @@
 
 namespace lamina {
 
-/// The text with U+FFFD in place of bytes that are not UTF-8.
+/// The text with U+FFFD in place of each byte that is not of UTF-8.
 std::string to_utf8(std::string_view text);
 
 }  // namespace lamina

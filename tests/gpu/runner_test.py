@@ -155,15 +155,16 @@ class Runner(unittest.TestCase):
         planned = [shell(name, f"echo {name} >> {self.root}/ran; "
                                f"until [ -e {self.root}/go-{name} ]; do sleep 0.05; done", lane, 60)
                    for name, lane in (("first", ""), ("left", "a"), ("right", "b"))]
-        for ran, then, passed in ((["first"], "first", {}), (["first", "left", "right"], "left", {"first": "passed"}),
-                                  (["left", "right"], "right", {"first": "passed"})):
+        for ran, then, passed in ((["first"], ["first"], {}),
+                                  (["first", "left", "right"], ["left", "right"], {"first": "passed"})):
             self.write("ran", "")
             child = self.start(planned)
             self.wait_for(len(ran))
             child.kill()
             child.wait()
             self.assertEqual((sorted(self.ran()), self.states()), (ran, passed))
-            self.write(f"go-{then}", "")
+            for name in then:
+                self.write(f"go-{name}", "")
         self.run_steps(planned)
         self.assertEqual(self.states(), {name: "passed" for name in ("first", "left", "right")})
 
