@@ -78,6 +78,7 @@ AxisLabels Importer::labels_for_operand(const NodeMessage& node, std::size_t ope
   if (op == "Transpose") {
     const std::vector<std::size_t> order = permutation(attributes, rank);
     const AxisLabels after = labels_of(result, rank, depth + 1);
+    guesses_labels_ = guesses_labels_ || after.empty();
     const AxisLabels wanted = after.empty() ? usual_labels(rank) : after;
     AxisLabels labels(rank, ' ');
     for (std::size_t i = 0; i < rank; ++i) labels[order[i]] = wanted[i];

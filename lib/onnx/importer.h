@@ -222,6 +222,7 @@ class Importer {
   std::int64_t computed_ = 0;                                           ///< less those that the file has
   std::unordered_map<std::string_view, std::uint64_t> external_bytes_;  ///< that were read, by location
   std::int64_t fixed_batch_ = 0;  ///< in the file, where the options replace it; 0 if it is open
+  bool guesses_labels_ = false;   ///< whether labels_of() had no operator to go by, behind a Transpose
   Origins kinds_;
   std::vector<char> has_parameters_{};                         ///< by node of the graph, as far as was asked
   std::set<std::string_view> learned_{}, left_as_they_are_{};  ///< initializers, for notes

@@ -33,7 +33,9 @@ std::optional<std::size_t> Importer::batch_axis(const ValueMessage& input) {
     return static_cast<std::size_t>(given->second);
   }
   if (rank == 1) return 0;
+  guesses_labels_ = false;
   const std::size_t at = labels_of(input.name, rank, 0).find('n');
+  if (guesses_labels_) return 0;
   return at == AxisLabels::npos ? std::nullopt : std::optional(at);
 }
 

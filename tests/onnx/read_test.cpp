@@ -70,7 +70,7 @@ TEST_CASE("which axis is the batch follows from the operators, and is said where
   CHECK(read_for_4.inputs[0].extents == Extents{7, 4, 3});
   CHECK(read_for_4.graph.nodes()[0].shape == Shape{4, 3, 7, 1});
   CHECK(read_for_4.replaced_batch == 2);
-  CHECK(read_for_4.notes == std::vector<std::string>{"\"x\" has its batch at axis 1"});
+  CHECK(read_for_4.notes == std::vector<std::string>{"'x' has its batch at axis 1"});
   time_first.inputs = {value("x", {0, 0, 3}, {"steps", "batch"})};
   CHECK(read(time_first, {.batch = 4, .extents = {{"steps", 9}}}).inputs[0].extents == Extents{9, 4, 3});
   const Model ids = of_nodes({node("Gather", {"table", "x"}, {"s"}), lstm}, {7, 2}, weights);
@@ -86,7 +86,7 @@ TEST_CASE("which axis is the batch follows from the operators, and is said where
   };
   const OnnxModel one = read(image(0, {1, 3, 1, 1}));
   CHECK(one.graph.nodes()[0].shape == Shape{1, 3, 5, 6});
-  CHECK(one.notes[0] == "\"x\" is one image: it has no batch");
+  CHECK(one.notes[0] == "'x' is one image: it has no batch");
   CHECK_THROWS_AS(read(image(0, {1, 3, 1, 1}), {.batch = 2}), UsageError);
   CHECK(read(image(1, {3, 1, 1, 1}), {.batch = 4}).graph.nodes()[0].shape == Shape{4, 1, 5, 6});
   const Model plain = of_nodes({node("Relu", {"x"}, {"y"})}, {2, 3});
