@@ -83,8 +83,8 @@ TEST_CASE("what trains is what PyTorch trains, as both of its exporters write it
     return behind({node("GlobalAveragePool", {"c"}, {"p"}), node("Flatten", {"p"}, {"f"}), product}, {matrix});
   };
   const std::string gemm = node("Gemm", {"f", "m"}, {"y"});
-  const auto batch_norm = [](const char* weight, const char* bias) {
-    return node("BatchNormalization", {"c", weight, bias, "mean", "mean"}, {"y"});
+  const auto batch_norm = [](const char* scale_name, const char* bias) {
+    return node("BatchNormalization", {"c", scale_name, bias, "mean", "mean"}, {"y"});
   };
   const std::string mean = tensor("mean", {4}, different);
   const std::vector<Kind> kinds = {
