@@ -39,7 +39,7 @@ constexpr const char* ten = "alexnet,inception_v1,vgg16,vgg19,resnet18,resnet34,
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr double most_seconds = 60;  // of a program under a sanitizer
 #else
-constexpr double most_seconds = 10;
+constexpr double most_seconds = 30;
 #endif
 
 }  // namespace
