@@ -99,9 +99,9 @@ class Runner:
         self.network, self.options, self.document, self.folder = network, options, document, folder
         self.name = networks.name_of(network)
         self.what, self.batch, self.facts = options.what, options.batch, {}
-        self.workers, self.written = {}, self.what != "layers"
+        self.workers = {}
         try:
-            if self.what == "trainings" or self.written and not os.listdir(folder):
+            if self.what == "trainings" or self.what == "networks" and not os.listdir(folder):
                 self.write_numbers()
             self.start(raced)
         except BaseException as fault:
@@ -124,7 +124,7 @@ class Runner:
 
     def new_worker(self, variant):
         command = variant.command(self.what, self.network, self.batch, self.options,
-                                  self.folder if self.written else None)
+                                  self.folder if self.what != "layers" else None)
         return Worker(variant.name, command, self.options.threads, self.options.patience, variant.environment)
 
     def start(self, raced):

@@ -35,7 +35,8 @@ void fill(Backend& backend, const Tensor& tensor, Numbers&& numbers) {
   const std::int64_t slice_elements = std::int64_t{1} << 17;
   const auto images_at_once = static_cast<int>(std::clamp<std::int64_t>(slice_elements / image, 1, tensor.shape.n));
   const int slices = (tensor.shape.n - 1) / images_at_once + 1;
-  std::vector<std::vector<double>> drawn(static_cast<std::size_t>(std::min(slices, usable_threads())));
+  const int threads_at_once = slices == 1 ? 1 : std::min(slices, usable_threads());  // which reads files
+  std::vector<std::vector<double>> drawn(static_cast<std::size_t>(threads_at_once));
   for (int n = 0; n < tensor.shape.n;) {
     if (backend.while_planning) backend.while_planning();
     std::vector<Tensor> parts;
