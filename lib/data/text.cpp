@@ -7,32 +7,10 @@
 #include "byte_source.h"
 #include "lamina/data.h"
 #include "lamina/error.h"
+#include "lib/support/utf8.h"
 
 namespace lamina {
 namespace {
-
-struct Decoded {
-  char32_t character = 0;
-  std::size_t bytes = 0;  // 0: invalid
-};
-
-/// The character at the start of some bytes, by RFC 3629: the shortest form, no surrogates, up to U+10FFFF.
-Decoded decode(std::string_view bytes) {
-  const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(bytes[i]); };
-  const std::uint8_t lead = byte(0);
-  if (lead < 0x80) return {lead, 1};
-  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || bytes.size() < length) return {};
-  char32_t character = lead & (0x7FU >> length);
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return {};
-    character = character << 6 | (byte(i) & 0x3FU);
-  }
-  constexpr char32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-  const bool surrogate = character >= 0xD800 && character <= 0xDFFF;
-  if (character < least[length] || character > 0x10FFFF || surrogate) return {};
-  return {character, length};
-}
 
 char32_t small(char32_t c) {
   const bool ascii = c >= U'A' && c <= U'Z';
