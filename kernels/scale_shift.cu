@@ -1,9 +1,13 @@
 // ScaleShift: y = scale x + shift, and its gradient dx = scale dy, which is the same without a shift.
 //
 // A thread computes one pack of 16 bytes, image by image along the grid's y. Per element: one read and one write.
+//
+// The gradients of learned numbers are two sums, in double: a block for a slice of a channel (channel_sums.h), then a
+// warp for a channel, or one for all. Per element: two reads.
 
 #include "scale_shift.h"
 
+#include "kernels/common/channel_sums.h"
 #include "kernels/common/packs.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
@@ -22,6 +26,29 @@ __global__ void scale_shift_kernel(Extent extent, ScaleAndShift<T> by, Images<co
   });
 }
 
+template <class T, int width>
+__global__ void scale_shift_sums_kernel(View<const T> x, View<const T> dy, Sums* partial) {
+  const int c = static_cast<int>(blockIdx.x);
+  Sums sums;
+  for_each_pack_of_slice<width>(dy.n, dy.plane(), [&](int n, std::int64_t i) {
+    const auto of_x = load_pack<width>(x.at(n, c) + i), of_dy = load_pack<width>(dy.at(n, c) + i);
+    for (int k = 0; k < width; ++k) {
+      sums.first += static_cast<double>(of_dy.v[k]) * static_cast<double>(of_x.v[k]);
+      sums.second += static_cast<double>(of_dy.v[k]);
+    }
+  });
+  leave_partial(sums, partial);
+}
+
+template <class T>
+__global__ void scale_shift_gradient_kernel(const Sums* partial, int slices, T* dscale, T* dshift, bool adds) {
+  const int k = static_cast<int>(blockIdx.x);
+  const Sums sums = take_partial(partial, k, slices);
+  if (threadIdx.x != 0) return;
+  dscale[k] = static_cast<T>(adds ? sums.first + static_cast<double>(dscale[k]) : sums.first);
+  dshift[k] = static_cast<T>(adds ? sums.second + static_cast<double>(dshift[k]) : sums.second);
+}
+
 }  // namespace
 
 template <class T>
@@ -36,6 +63,26 @@ void scale_shift(Stream stream, const ScaleAndShift<T>& by, View<const T> x, Vie
       y, x);
 }
 
+std::size_t scale_shift_gradient_bytes(int channels, std::int64_t count) { return channel_sums_bytes(channels, count); }
+
+template <class T>
+void scale_shift_gradient(Stream stream, View<const T> x, View<const T> dy, T* dscale, T* dshift, bool by_channel,
+                          bool adds, void* partial) {
+  auto* const sums = static_cast<Sums*>(partial);
+  const std::int64_t count = dy.n * dy.plane();
+  const int slices = slices_of(dy.c, count);
+  if (packs_of_planes(x) == 1 || packs_of_planes(dy) == 1)
+    launch(LAMINA_KERNEL(scale_shift_sums_kernel<T, 1>), grid_of_slices(dy.c, count), sum_threads, 0, stream, x, dy,
+           sums);
+  else
+    launch(LAMINA_KERNEL(scale_shift_sums_kernel<T, widest<T>>), grid_of_slices(dy.c, count), sum_threads, 0, stream, x,
+           dy, sums);
+  launch(LAMINA_KERNEL(scale_shift_gradient_kernel<T>), static_cast<unsigned>(by_channel ? dy.c : 1), lanes, 0, stream,
+         sums, by_channel ? slices : dy.c * slices, dscale, dshift, adds);
+}
+
+template void scale_shift_gradient(Stream, View<const float>, View<const float>, float*, float*, bool, bool, void*);
+template void scale_shift_gradient(Stream, View<const double>, View<const double>, double*, double*, bool, bool, void*);
 template void scale_shift(Stream, const ScaleAndShift<float>&, View<const float>, View<float>, bool);
 template void scale_shift(Stream, const ScaleAndShift<double>&, View<const double>, View<double>, bool);
 

@@ -1,6 +1,7 @@
 #pragma once
-// y = scale x + shift by numbers of each channel, or by one pair for all.
+// y = scale x + shift by numbers of each channel, or by one pair for all, and the gradients of the numbers.
 
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/common/stream.h"
@@ -17,5 +18,14 @@ struct ScaleAndShift {
 /// y, or y += with `adds`; y may alias x.
 template <class T>
 void scale_shift(Stream, const ScaleAndShift<T> &, View<const T> x, View<T> y, bool adds);
+
+/// dscale = the sum of dy x and dshift = that of dy, over each channel or over all, or += these with `adds`; `partial`
+/// has scale_shift_gradient_bytes bytes.
+template <class T>
+void scale_shift_gradient(Stream, View<const T> x, View<const T> dy, T *dscale, T *dshift, bool by_channel, bool adds,
+                          void *partial);
+
+/// For channels of `count` values.
+std::size_t scale_shift_gradient_bytes(int channels, std::int64_t count);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -75,11 +75,11 @@ Products products(const Op& op, const std::vector<Shape>& x, const Inferred& sha
   const auto* lstm = std::get_if<Lstm>(&op);
   if (lstm == nullptr) return {0, 0, 0};
   const std::int64_t inputs = lstm->vocabulary == 0 ? shapes.params.front().c : 0;
-  return {std::int64_t{x[0].n} * x[0].h, 4 * std::int64_t{lstm->hidden}, inputs + lstm->hidden};
+  return {x[0].n * x[0].plane(), 4 * std::int64_t{lstm->hidden}, inputs + lstm->hidden};
 }
 
 /// Hidden values of all steps of an LSTM.
-double hidden_values(const Lstm& op, const Shape& x) { return static_cast<double>(x.n) * x.h * op.hidden; }
+double hidden_values(const Lstm& op, const Shape& x) { return static_cast<double>(x.n * x.plane()) * op.hidden; }
 
 /// The arithmetic of a pass, derived beside each number.
 struct Forward {
@@ -140,6 +140,7 @@ struct BackwardParams {
   double operator()(const BatchNorm&) const {
     return 4 * count(x[0]);  // shift: 1; x - mean and a product added to scale: 3
   }
+  double operator()(const ScaleShift& op) const { return op.learned ? 3 * count(x[0]) : 0; }  // dy x added, dy added
   double operator()(const auto& /*without_parameters*/) const { return 0; }
 };
 

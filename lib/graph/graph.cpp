@@ -27,8 +27,9 @@ struct Value::Body {
 
     const int id = static_cast<int>(nodes.size());
     std::vector<Slot> params_of(shapes.params.size()), state_of(shapes.state.size());
+    std::vector<bool> fixed(shapes.params.size(), false);
     nodes.push_back({unique, std::move(op), std::move(inputs), shapes.y, std::move(shapes.params),
-                     std::move(shapes.state), std::move(params_of), std::move(state_of)});
+                     std::move(shapes.state), std::move(params_of), std::move(state_of), std::move(fixed)});
     try {
       index.emplace(std::move(unique), id);
     } catch (...) {
@@ -137,8 +138,20 @@ void Graph::share_all(std::string_view node_name, std::string_view with) {
   graph::share_all(name(), body().nodes, of(node_name), of(with));
 }
 
-std::vector<Stored> Graph::parameters() const { return graph::stored(nodes(), graph::parameter_slots); }
-std::vector<Stored> Graph::states() const { return graph::stored(nodes(), graph::state_slots); }
+void Graph::fix(std::string_view parameter) { graph::fix(name(), body().nodes, parameter); }
+
+std::vector<Stored> Graph::parameters() const {
+  std::vector<Stored> all = graph::stored(nodes(), graph::parameter_slots);
+  std::erase_if(all, [](const Stored& its) { return its.fixed; });
+  return all;
+}
+
+std::vector<Stored> Graph::states() const {
+  std::vector<Stored> all = graph::stored(nodes(), graph::state_slots);
+  for (Stored& its : graph::stored(nodes(), graph::parameter_slots))
+    if (its.fixed) all.push_back(std::move(its));
+  return all;
+}
 
 std::int64_t Graph::parameter_count() const {
   std::int64_t sum = 0;
@@ -148,7 +161,8 @@ std::int64_t Graph::parameter_count() const {
 
 std::int64_t own_parameters(const Node& node) {
   std::int64_t sum = 0;
-  for (std::size_t k = 0; k < node.params.size(); ++k) sum += node.params_of[k].node < 0 ? node.params[k].count() : 0;
+  for (std::size_t k = 0; k < node.params.size(); ++k)
+    sum += node.params_of[k].node < 0 && !node.fixed[k] ? node.params[k].count() : 0;
   return sum;
 }
 

@@ -140,10 +140,10 @@ class Inference {
     check_enumerator(op.gates, Gates::hard_sigmoid, to_string(op_) + ": gates");
     at_least("hidden", op.hidden, 1);
     if (op.hidden > largest / 4) fail("more than 2^31 - 1 rows of weights");
-    if (x.w != 1) fail("the steps of a sequence are rows, so there must be one column");
+    if (x.w != 1 && x.h != 1) fail("the steps of a sequence are rows, or columns: there must be one of the other");
     if (op.vocabulary != 0) check_ids(x, op.vocabulary);
     const int channels = op.vocabulary != 0 ? op.vocabulary : x.c, rows = 4 * op.hidden;
-    return result({x.n, op.hidden, op.steps == Steps::last ? 1 : x.h, 1},
+    return result({x.n, op.hidden, op.steps == Steps::last ? 1 : static_cast<int>(x.plane()), 1},
                   {{rows, channels, 1, 1}, {rows, op.hidden, 1, 1}, {1, rows, 1, 1}});
   }
 
@@ -166,7 +166,8 @@ class Inference {
   Inferred operator()(const ScaleShift& op) const {
     const Shape& x = only_input();
     const Shape numbers{1, op.by_channel ? x.c : 1, 1, 1};
-    return result(x, {}, {numbers, numbers});
+    const std::vector<Shape> both = {numbers, numbers};
+    return op.learned ? result(x, both) : result(x, {}, both);
   }
 
   Inferred operator()(const Pad& op) const {

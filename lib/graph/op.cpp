@@ -112,7 +112,9 @@ struct Numbers {
     phrase.unless_default(op.alpha == HardSigmoid{}.alpha, "alpha " + shortest(op.alpha))
         .unless_default(op.beta == HardSigmoid{}.beta, "beta " + shortest(op.beta));
   }
-  void operator()(const ScaleShift& op) const { phrase.unless_default(op.by_channel, "one for all channels"); }
+  void operator()(const ScaleShift& op) const {
+    phrase.unless_default(op.by_channel, "one for all channels").unless_default(!op.learned, "learned");
+  }
   void operator()(const Pad& op) const {
     phrase.always("before " + text(op.before))
         .always("after " + text(op.after))
@@ -173,12 +175,13 @@ std::vector<std::string_view> parameter_names(const Op& op) {
   if (std::holds_alternative<BatchNorm>(op)) return weight_and(true);
   if (std::holds_alternative<Embedding>(op)) return weight_and(false);
   if (std::holds_alternative<Lstm>(op)) return {"weight_ih_l0", "weight_hh_l0", "bias_l0"};
+  if (const auto* it = std::get_if<ScaleShift>(&op); it != nullptr && it->learned) return {"scale", "shift"};
   return {};
 }
 
 std::vector<std::string_view> state_names(const Op& op) {
   if (std::holds_alternative<BatchNorm>(op)) return {"running_mean", "running_var"};
-  if (std::holds_alternative<ScaleShift>(op)) return {"scale", "shift"};
+  if (const auto* it = std::get_if<ScaleShift>(&op); it != nullptr && !it->learned) return {"scale", "shift"};
   if (std::holds_alternative<Dropout>(op)) return {"step"};
   return {};
 }

@@ -66,12 +66,27 @@ std::pair<Slot, Slot> checked(const std::string& graph, const std::vector<Node>&
   return both;
 }
 
+bool is_parameter(const Slots& slots) { return slots.of == parameter_slots.of; }
+
+bool fixed(const std::vector<Node>& nodes, const Slot& slot) {
+  return nodes[static_cast<std::size_t>(slot.node)].fixed[slot.index];
+}
+
+/// Every use of a parameter.
+void fix_all(std::vector<Node>& nodes, const Slot& its) {
+  each(nodes, parameter_slots, [&](const Slot& slot) {
+    if (home(nodes, parameter_slots, slot) == its) nodes[static_cast<std::size_t>(slot.node)].fixed[slot.index] = true;
+  });
+}
+
 void join(std::vector<Node>& nodes, const Slots& slots, const std::pair<Slot, Slot>& both) {
   if (both.first == both.second) return;
+  const bool is_fixed = is_parameter(slots) && (fixed(nodes, both.first) || fixed(nodes, both.second));
   each(nodes, slots, [&](const Slot& slot) {
     if (home(nodes, slots, slot) == both.second)
       (nodes[static_cast<std::size_t>(slot.node)].*slots.of)[slot.index] = both.first;
   });
+  if (is_fixed) fix_all(nodes, both.first);
 }
 
 }  // namespace
@@ -85,6 +100,7 @@ std::vector<Stored> stored(const std::vector<Node>& nodes, const Slots& slots) {
       at[static_cast<std::size_t>(slot.node)].push_back(all.size());
       all.push_back(
           {slot, name_of(nodes, slots, slot), (nodes[static_cast<std::size_t>(slot.node)].*slots.shapes)[slot.index]});
+      all.back().fixed = is_parameter(slots) && fixed(nodes, slot);
     } else {
       at[static_cast<std::size_t>(slot.node)].push_back(at[static_cast<std::size_t>(its.node)][its.index]);
       all[at[static_cast<std::size_t>(slot.node)].back()].aliases.push_back(name_of(nodes, slots, slot));
@@ -109,6 +125,15 @@ void share(const std::string& graph, std::vector<Node>& nodes, std::string_view 
                        near_names(name, known));
   throw UsageError(what + "of " + std::string(tensor) + " and " + std::string(with) +
                    " one is a parameter and the other a running statistic");
+}
+
+void fix(const std::string& graph, std::vector<Node>& nodes, std::string_view parameter) {
+  const Slot slot = find(nodes, parameter_slots, parameter);
+  if (slot.node >= 0) return fix_all(nodes, home(nodes, parameter_slots, slot));
+  std::vector<std::string> known;
+  each(nodes, parameter_slots, [&](const Slot& its) { known.push_back(name_of(nodes, parameter_slots, its)); });
+  throw UsageError("graph \"" + graph + "\" has no parameter " + std::string(parameter) + "; " +
+                   near_names(parameter, known));
 }
 
 void share_all(const std::string& graph, std::vector<Node>& nodes, int node, int with) {

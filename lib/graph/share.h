@@ -25,4 +25,7 @@ std::vector<Stored> stored(const std::vector<Node>&, const Slots&);
 void share(const std::string& graph, std::vector<Node>&, std::string_view tensor, std::string_view with);
 void share_all(const std::string& graph, std::vector<Node>&, int node, int with);
 
+/// Graph::fix, which has what is thrown.
+void fix(const std::string& graph, std::vector<Node>&, std::string_view parameter);
+
 }  // namespace lamina::graph

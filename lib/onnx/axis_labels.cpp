@@ -9,7 +9,7 @@
 
 namespace lamina::onnx {
 
-AxisLabels Importer::labels_of(std::string_view value, std::size_t rank, int depth) const {
+AxisLabels Importer::labels_of(std::string_view value, std::size_t rank, int depth) {
   constexpr int deepest = 16;
   if (depth < deepest) {
     for (const std::size_t reader : readers(value)) {
@@ -41,8 +41,7 @@ AxisLabels labels_around(std::size_t axis, std::size_t channels, std::size_t ran
 }  // namespace
 
 /// The labels are empty where this reader takes any.
-AxisLabels Importer::labels_for_operand(const NodeMessage& node, std::size_t operand, std::size_t rank,
-                                        int depth) const {
+AxisLabels Importer::labels_for_operand(const NodeMessage& node, std::size_t operand, std::size_t rank, int depth) {
   const Attributes attributes(node, name_);
   const std::string_view op = node.op_type;
   if (rank == 0) return "";
@@ -59,10 +58,27 @@ AxisLabels Importer::labels_for_operand(const NodeMessage& node, std::size_t ope
   if (op == "Gemm" && operand == 0 && attributes.integer("transA", 0) != 0 && rank == 2) return "cn";
   if (op == "MatMul" && operand == 0 && rank > 2) return std::string(rank - 2, 'n') + "hc";
   if (op == "LSTM" && operand == 0 && rank == 3) return attributes.integer("layout", 0) != 0 ? "nhc" : "hnc";
-  if (op == "Gather" && operand == 1) return rank == 1 ? "n" : labels_around(1, 0, rank);
+  const std::string_view result = node.outputs.empty() ? "" : node.outputs.front();
+  if (op == "Gather" && operand == 1) {  // the features of a table come last
+    const AxisLabels after = labels_of(result, rank + 1, depth + 1);
+    if (after.size() == rank + 1 && after.back() == 'c' && after.find('c') == rank) return after.substr(0, rank);
+    return rank == 1 ? "n" : labels_around(1, 0, rank);
+  }
+  if (op == "Unsqueeze" && operand == 0) {
+    std::optional<Extents> axes = attributes.integers("axes");
+    const Constant* list = node.inputs.size() > 1 ? constant_of(node.inputs[1]) : nullptr;
+    if (!axes && list != nullptr) axes = attributes.list(*list);
+    if (!axes || axes->size() > 4) return "";
+    AxisLabels labels = labels_of(result, rank + axes->size(), depth + 1);
+    if (labels.empty()) return "";
+    for (const std::int64_t at : *axes) labels[axis_of(attributes, at, labels.size())] = ' ';
+    std::erase(labels, ' ');
+    return labels.size() == rank ? labels : "";
+  }
   if (op == "Transpose") {
     const std::vector<std::size_t> order = permutation(attributes, rank);
-    const AxisLabels after = labels_of(node.outputs.empty() ? "" : node.outputs.front(), rank, depth + 1);
+    const AxisLabels after = labels_of(result, rank, depth + 1);
+    guesses_labels_ = guesses_labels_ || after.empty();
     const AxisLabels wanted = after.empty() ? usual_labels(rank) : after;
     AxisLabels labels(rank, ' ');
     for (std::size_t i = 0; i < rank; ++i) labels[order[i]] = wanted[i];
@@ -83,7 +99,7 @@ AxisLabels Importer::labels_for_operand(const NodeMessage& node, std::size_t ope
   const bool elementwise = op == "Identity" || op == "Relu" || op == "Sigmoid" || op == "Tanh" || op == "Dropout" ||
                            op == "Add" || op == "Sum" || op == "Cast" || op == "Clip" || op == "HardSigmoid" ||
                            op == "HardSwish";
-  if (elementwise && !node.outputs.empty()) return labels_of(node.outputs.front(), rank, depth + 1);
+  if (elementwise) return labels_of(result, rank, depth + 1);
   const bool as_usual = op == "Conv" || op == "MaxPool" || op == "AveragePool" || op == "BatchNormalization";
   return as_usual ? usual_labels(rank) : "";
 }

@@ -54,4 +54,23 @@ Extents NodeContext::with_batch(const DynamicValue& x, const Extents& wanted) co
   return wanted;
 }
 
+Constant NodeContext::one_image(const Constant& x, const Extents& wanted) const {
+  const std::int64_t own = importer_->fixed_batch_, batch = importer_->options_.batch;
+  std::int64_t inner = 1;  // numbers of an element of the axis
+  for (std::size_t i = x.extents.size(); own > 1 && i-- > 0; inner *= x.extents[i]) {
+    const std::size_t from_end = x.extents.size() - i;
+    if (from_end > wanted.size() || x.extents[i] != own || wanted[wanted.size() - from_end] != batch) continue;
+    Constant image = x;
+    image.extents[i] = 1;
+    if (!x.uniform) image.values.clear();
+    for (std::int64_t k = 0; !x.uniform && k < x.count(); ++k) {
+      const std::int64_t first = k - k / inner % own * inner;  // of the first image
+      if (x.at(k) != x.at(first)) return x;
+      if (k == first) image.values.push_back(x.at(k));
+    }
+    return image;
+  }
+  return x;
+}
+
 }  // namespace lamina::onnx

@@ -14,6 +14,10 @@ namespace lamina::onnx {
 
 using Extents = std::vector<std::int64_t>;
 
+/// What a tensor is in the model. number: it does not train. tensor: it trains where an operator has it as weights.
+/// parameter: it trains also where the model multiplies by it or adds it.
+enum class Origin : std::uint8_t { number, tensor, parameter };
+
 /// Numbers of any of the format's types as doubles: exact but for whole numbers beyond 2^53.
 struct Constant {
   ElementType type = ElementType::f32;
@@ -21,6 +25,8 @@ struct Constant {
   std::vector<double> values;
   bool uniform = false;     ///< all elements equal the single one in `values`: takes no memory, however many there are
   bool of_extents = false;  ///< computed from extents of dynamic values, and so with the graph's batch
+
+  Origin origin = Origin::number;  ///< the most of what it is computed from
 
   double at(std::int64_t i) const { return values[uniform ? 0 : static_cast<std::size_t>(i)]; }
   std::int64_t count() const;

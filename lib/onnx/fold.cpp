@@ -1,6 +1,6 @@
 // The operators that are folded on constants. A uniform constant stays one where its numbers do not matter.
 
-#include "fold.h"
+#include "folding.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,40 +8,12 @@
 #include <numeric>
 
 #include "aligned.h"
+#include "fold.h"
 #include "lamina/error.h"
 #include "lib/support/float16.h"
 #include "view.h"
 
 namespace lamina::onnx {
-namespace {
-
-struct Folding {
-  const Attributes& node;
-  std::int64_t opset;
-  const std::vector<const Constant*>& inputs;
-  const std::filesystem::path& model;
-  const std::function<void(std::int64_t)>& consume_budget;
-
-  bool has(std::size_t i) const { return i < inputs.size() && inputs[i] != nullptr; }
-  const Constant& in(std::size_t i) const {
-    if (!has(i)) node.invalid("lacks its input " + std::to_string(i));
-    return *inputs[i];
-  }
-  double scalar(std::size_t i) const {
-    if (in(i).count() != 1) node.invalid("has " + text(in(i).extents) + " where it takes one number");
-    return in(i).at(0);
-  }
-  std::optional<Extents> whole(std::size_t i) const {
-    return has(i) ? std::optional(node.list(*inputs[i])) : std::nullopt;
-  }
-  /// An attribute up to some opset, an input from then on.
-  std::optional<Extents> attribute_or_input(const char* name, std::size_t i) const {
-    std::optional<Extents> found = node.integers(name);
-    return found ? found : whole(i);
-  }
-};
-
-using Function = Constant (*)(const Folding&);
 
 std::int64_t counted(const Folding& f, const Extents& extents) {
   const std::optional<std::int64_t> count = element_count(extents);
@@ -49,7 +21,6 @@ std::int64_t counted(const Folding& f, const Extents& extents) {
   return *count;
 }
 
-/// A result of those extents, with memory for its numbers.
 Constant blank(const Folding& f, ElementType type, Extents extents) {
   const std::int64_t count = counted(f, extents);
   f.consume_budget(count);
@@ -58,6 +29,8 @@ Constant blank(const Folding& f, ElementType type, Extents extents) {
           .values = std::vector<double>(static_cast<std::size_t>(count)),
           .uniform = false};
 }
+
+namespace {
 
 /// The same numbers in order under other extents.
 Constant with_extents(const Folding& f, const Constant& x, Extents extents) {
@@ -328,8 +301,8 @@ Constant joined(const Folding& f, double (*of)(double, double)) {
   return y;
 }
 
-/// Over the axes that are given, or all: finish(the sum of term(element), the number of elements).
-Constant reduce(const Folding& f, double (*term)(double), double (*finish)(double, double)) {
+/// Over the axes that are given, or all: from `start` on join(result so far, element), then finish(result, elements).
+Constant reduce(const Folding& f, double start, double (*join)(double, double), double (*finish)(double, double)) {
   const Constant& x = f.in(0);
   const std::optional<Extents> axes = f.attribute_or_input("axes", 1);
   if (f.node.integer("noop_with_empty_axes", 0) != 0 && (!axes || axes->empty())) return identity(f);
@@ -343,8 +316,11 @@ Constant reduce(const Folding& f, double (*term)(double), double (*finish)(doubl
   Constant place = blank(f, ElementType::i64, kept), y = blank(f, x.type, result);
   std::iota(place.values.begin(), place.values.end(), 0.0);
   place = stepped(f, place, x.extents, broadcast_strides(kept, x.extents), 0);
-  for (std::size_t i = 0; i < place.values.size(); ++i)
-    y.values[static_cast<std::size_t>(place.values[i])] += term(x.at(static_cast<std::int64_t>(i)));
+  std::fill(y.values.begin(), y.values.end(), start);
+  for (std::size_t i = 0; i < place.values.size(); ++i) {
+    double& joined_so_far = y.values[static_cast<std::size_t>(place.values[i])];
+    joined_so_far = join(joined_so_far, x.at(static_cast<std::int64_t>(i)));
+  }
   const auto sums = static_cast<double>(y.values.size());
   for (double& value : y.values) value = finish(value, static_cast<double>(x.count()) / sums);
   return y;
@@ -401,20 +377,38 @@ const std::map<std::string_view, Function>& functions() {
       {"Min",
        [](const Folding& f) { return joined(f, [](double a, double b) { return a <= b || std::isnan(a) ? a : b; }); }},
       {"Sum", [](const Folding& f) { return joined(f, [](double a, double b) { return a + b; }); }},
+      {"Exp", [](const Folding& f) { return elementwise(f, [](double a) { return std::exp(a); }); }},
+      {"Sigmoid", [](const Folding& f) { return elementwise(f, [](double a) { return 1 / (1 + std::exp(-a)); }); }},
+      {"Relu", [](const Folding& f) { return elementwise(f, [](double a) { return a < 0 ? 0.0 : a; }); }},
+      {"Tanh", [](const Folding& f) { return elementwise(f, [](double a) { return std::tanh(a); }); }},
+      {"Mod",
+       [](const Folding& f) {
+         if (f.node.integer("fmod", 0) != 0) return pairwise(f, [](double a, double b) { return std::fmod(a, b); });
+         return pairwise(f, [](double a, double b) { return a - std::floor(a / b) * b; });  // of the sign of b
+       }},
+      {"BatchNormalization", fold_batch_norm},
+      {"Clip", fold_clip},
+      {"MatMul", fold_matmul},
       {"ReduceL2",
        [](const Folding& f) {
          return reduce(
-             f, [](double a) { return a * a; }, [](double sum, double) { return std::sqrt(sum); });
+             f, 0, [](double sum, double a) { return sum + a * a; }, [](double sum, double) { return std::sqrt(sum); });
        }},
       {"ReduceMean",
        [](const Folding& f) {
          return reduce(
-             f, [](double a) { return a; }, [](double sum, double count) { return sum / count; });
+             f, 0, [](double sum, double a) { return sum + a; }, [](double sum, double count) { return sum / count; });
        }},
       {"ReduceSum",
        [](const Folding& f) {
          return reduce(
-             f, [](double a) { return a; }, [](double sum, double) { return sum; });
+             f, 0, [](double sum, double a) { return sum + a; }, [](double sum, double) { return sum; });
+       }},
+      {"ReduceProd",
+       [](const Folding& f) {
+         return reduce(
+             f, 1, [](double product, double a) { return product * a; },
+             [](double product, double) { return product; });
        }},
       {"Equal", [](const Folding& f) { return pairwise(f, [](double a, double b) { return a == b ? 1.0 : 0.0; }); }}};
   return all;
@@ -437,7 +431,13 @@ std::optional<Constant> fold(const Attributes& node, std::int64_t opset, const s
                              const std::function<void(std::int64_t)>& consume_budget) {
   const auto found = functions().find(node.node().op_type);
   if (found == functions().end()) return std::nullopt;
-  return found->second({node, opset, inputs, model, consume_budget});
+  Constant folded = found->second({node, opset, inputs, model, consume_budget});
+  const std::string_view op = node.node().op_type;
+  folded.origin = Origin::number;
+  if (op != "Shape" && op != "Size" && op != "ConstantOfShape")
+    for (const Constant* input : inputs)
+      if (input != nullptr) folded.origin = std::max(folded.origin, input->origin);
+  return folded;
 }
 
 }  // namespace lamina::onnx

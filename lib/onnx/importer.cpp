@@ -8,6 +8,7 @@
 #include "fold.h"
 #include "lamina/error.h"
 #include "lib/io/safetensors_header.h"
+#include "lib/onnx/ops/operators.h"
 #include "lib/support/utf8.h"
 
 namespace lamina::onnx {
@@ -42,6 +43,7 @@ Importer::Importer(const ModelMessage& model, const OnnxOptions& options, const 
       live_(file_.nodes.size(), 0),
       done_(file_.nodes.size(), 0),
       refusals_(options.all_refusals),
+      kinds_(model, options, name_),
       result_{.graph = Graph(to_utf8(path.stem().string())), .weights = {}, .inputs = {}, .output = {}, .opset = 0} {
   nodes_.reserve(file_.nodes.size());
   for (const NodeMessage& node : file_.nodes) nodes_.push_back(&node);
@@ -87,8 +89,17 @@ std::variant<OnnxModel, Constant> Importer::run_or_fold() {
   if (!refusals_.empty()) refuse();
   const std::string node = result_.graph.nodes()[static_cast<std::size_t>(dynamic->value.id())].name;
   result_.replaced_batch = fixed_batch_;
-  result_.notes = notes_on(result_.graph);
+  for (std::string& note : notes_on(result_.graph)) result_.notes.push_back(std::move(note));
   for (const std::string& note : shared_.notes()) result_.notes.push_back(note);
+  const auto note = [&](const std::set<std::string_view>& names, const char* one, const char* several) {
+    if (names.empty()) return;
+    const std::string others = names.size() > 1 ? " and " + std::to_string(names.size() - 1) + " more" : "";
+    result_.notes.push_back(in_quotes(*names.begin()) + others + (names.size() > 1 ? several : one));
+  };
+  note(learned_, " trains: the file does not say whether it is a parameter; OnnxOptions::trains does",
+       " train: the file does not say whether they are parameters; OnnxOptions::trains does");
+  note(left_as_they_are_, " may be a parameter, and does not train: docs/onnx.md says when",
+       " may be parameters, and do not train: docs/onnx.md says when");
   result_.output = {
       .name = std::string(output_), .extents = extents(dynamic->view), .node = node, .axes = dynamic->view};
   return std::move(result_);
@@ -135,8 +146,11 @@ void Importer::read_inputs() {
     const auto given = options_.constants.find(std::string(input.name));
     if (given != options_.constants.end()) {
       used.insert(given->first);
-      Constant constant{
-          .type = input.type, .extents = given->second.extents, .values = given->second.values, .uniform = false};
+      Constant constant{.type = input.type,
+                        .extents = given->second.extents,
+                        .values = given->second.values,
+                        .uniform = false,
+                        .origin = Origin::tensor};
       if (element_count(constant.extents) != static_cast<std::int64_t>(constant.values.size())) {
         throw UsageError("the constant " + in_quotes(input.name) + " has " + std::to_string(constant.values.size()) +
                          " values, but its shape is " + text(constant.extents));
@@ -204,6 +218,7 @@ const Constant* Importer::constant_of(std::string_view value) {
     const TensorMessage& message = **tensor;
     Constant read = read_constant(message, path_, in_file(value));
     computed_ -= stored_numbers(message, path_, external_bytes_[message.location]);
+    read.origin = kinds_.of(value);
     found->is = std::make_shared<const Constant>(std::move(read));
   }
   const auto* constant = std::get_if<std::shared_ptr<const Constant>>(&found->is);
@@ -232,7 +247,10 @@ void Importer::consume_budget(std::int64_t computed, const std::string& what) {
 void Importer::fold_constants() {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const NodeMessage& node = *nodes_[i];
-    if (!live_[i] || !default_domain(node.domain) || node.outputs.size() != 1) continue;
+    const auto unread = [&](std::string_view output) { return readers(output).empty() && output != output_; };
+    if (!live_[i] || !default_domain(node.domain) || node.outputs.empty() ||
+        !std::all_of(node.outputs.begin() + 1, node.outputs.end(), unread))
+      continue;
     const auto is_constant = [&](std::string_view input) {
       const Known* found = input.empty() ? nullptr : known(input);
       return input.empty() || (found != nullptr && !std::holds_alternative<std::monostate>(found->is));
@@ -270,8 +288,10 @@ std::string_view Importer::origin(std::string_view constant) const {
 
 void Importer::add_inputs() {
   check_extents();
+  bool has_batch = options_.batch <= 1;
   for (const ValueMessage& input : file_.inputs) {
     if (!is_read(input)) continue;
+    has_batch = has_batch || batch_axis(input);
     const Extents extents = extents_of(input);
     const GraphLayout layout = layout_of(extents, labels_of(input.name, extents.size(), 0));
     try {
@@ -285,6 +305,20 @@ void Importer::add_inputs() {
       throw FileError(in_file(input.name) + " is an input of " + text(extents) + ": " + error.what());
     }
   }
+  if (!has_batch)
+    throw UsageError(name_ +
+                     " has no batch of which OnnxOptions::batch could be the extent; an axis that is one all the " +
+                     "same is given by OnnxOptions::batch_axes");
+}
+
+bool Importer::has_parameters(int node) {
+  const std::vector<Node>& nodes = result_.graph.nodes();
+  for (std::size_t i = has_parameters_.size(); i < nodes.size(); ++i) {
+    const auto has = [&](int input) { return has_parameters_[static_cast<std::size_t>(input)] != 0; };
+    has_parameters_.push_back(!nodes[i].params.empty() ||
+                              std::any_of(nodes[i].inputs.begin(), nodes[i].inputs.end(), has));
+  }
+  return has_parameters_[static_cast<std::size_t>(node)] != 0;
 }
 
 std::string Importer::free_name(const std::string& its) {
@@ -315,7 +349,8 @@ void Importer::import_node(std::size_t index) {
       throw Refusal{"the operators of the domain " + in_quotes(node.domain) + " are unknown here: use ONNX's own"};
     const Operator import = find_operator(node.op_type);
     if (import == nullptr) throw Refusal{"this operator is not supported"};
-    return context.all_constant() && node.op_type != "If" ? context.fold() : import(context);
+    const bool folds = context.all_constant() && node.op_type != "If" && import != import_random;
+    return folds ? context.fold() : import(context);
   } catch (const Refusal& refusal) {
     report(refusal.why, !unsure || !refusal.of_order);
   } catch (const ShapeError& error) {

@@ -19,6 +19,7 @@
 #include "constant.h"
 #include "lamina/onnx.h"
 #include "messages.h"
+#include "origins.h"
 #include "refusals.h"
 #include "shared.h"
 #include "view.h"
@@ -89,12 +90,25 @@ class NodeContext {
   void inline_graph(std::string_view attribute);  ///< the results from the nodes of a graph without inputs
   /// The extents that a Reshape asks for: numbers of the file stand for its batch, where the options give another.
   Extents with_batch(const DynamicValue&, const Extents& wanted) const;
+  /// What an Expand to extents of running values expands: of a constant with the file's batch, whose images are equal,
+  /// one image.
+  Constant one_image(const Constant&, const Extents& wanted) const;
 
   /// Appends a node of the graph under a name that is free.
   Value append(const Op&, const std::vector<Value>&, const std::string& name);
-  /// Numbers of a parameter of the node that makes the value. An earlier node's, if they are one parameter.
+  /// The same for an op of one input without parameters and state; the node of an equal op, if that input has one.
+  Value append_once(const Op&, Value, const std::string& name);
+  /// Numbers of a parameter of the node that makes the value. An earlier node's, if they are one parameter. Fixed, if
+  /// there is no source, or if it does not train.
   void weights(Value, std::string_view parameter, Extents, std::vector<double>, ElementType, const WeightSource&);
   std::string_view input_name(std::size_t input) const { return attributes_.node().inputs[input]; }
+  /// Whether the constant of a node's arithmetic trains: where the file does not say what parameters are, one of
+  /// PyTorch's that is behind other parameters.
+  bool learns(const Constant&, const DynamicValue& x) const;
+  /// For a note: an initializer that is taken for a parameter without the file saying so, or that may be one and is not
+  /// trained.
+  void note(std::string_view initializer, bool trains);
+  bool origins_are_stated() const;
   /// Numbers for `weights`: counted, as the file need not hold them.
   std::vector<double> numbers(const Constant&) const;
   void consume_budget(std::int64_t computed) const;
@@ -136,6 +150,8 @@ class Importer {
  public:
   Importer(const ModelMessage&, const OnnxOptions&, const std::filesystem::path&);
   OnnxModel run();
+  /// What onnx_open_extents gives.
+  std::vector<OnnxOpenExtent> open_extents_of_all();
   /// What run() gives, or the output if it is a constant.
   std::variant<OnnxModel, Constant> run_or_fold();
   void materialise_padding(DynamicValue&);  ///< makes an op of it
@@ -163,13 +179,16 @@ class Importer {
   [[noreturn]] void refuse() const;
 
   bool is_read(const ValueMessage& input) const;
-  void check_extents() const;
+  void check_extents();
+  std::optional<std::size_t> batch_axis(const ValueMessage& input);
+  std::vector<OnnxOpenExtent> open_extents();
   Extents extents_of(const ValueMessage&);
-  AxisLabels labels_of(std::string_view value, std::size_t rank, int depth) const;
-  AxisLabels labels_for_operand(const NodeMessage&, std::size_t operand, std::size_t rank, int depth) const;
+  AxisLabels labels_of(std::string_view value, std::size_t rank, int depth);
+  AxisLabels labels_for_operand(const NodeMessage&, std::size_t operand, std::size_t rank, int depth);
   Known* known(std::string_view value);
   void materialise(DynamicValue&, bool also_padding);   ///< makes ops of what is pending
   const Constant* constant_of(std::string_view value);  ///< null if it is none
+  bool has_parameters(int node);                        ///< of the graph: it, or what it follows from
   std::optional<Extents> constant_extents(std::string_view value) const;
   std::string free_name(const std::string&);
   void consume_budget(std::int64_t computed, const std::string& what);
@@ -195,18 +214,19 @@ class Importer {
   std::vector<char> live_, done_;
   std::unordered_set<std::string_view> unsure_;  ///< values that stand in for others, and those that follow from them
   Refusals refusals_;
-  std::vector<const ValueMessage*> stated_;       ///< what the file says of values, by their names
-  std::unordered_map<std::string, int> repeats_;  ///< a number for each name: every lower one is taken
+  std::vector<const ValueMessage*> stated_;           ///< what the file says of values, by their names
+  std::unordered_map<int, std::vector<Value>> once_;  ///< by input: what append_once() made of it
+  std::unordered_map<std::string, int> repeats_;      ///< a number for each name: every lower one is taken
   std::unordered_map<std::string_view, std::string_view> origins_;  ///< of constants that were folded
   SharedWeights shared_;
   std::int64_t computed_ = 0;                                           ///< less those that the file has
   std::unordered_map<std::string_view, std::uint64_t> external_bytes_;  ///< that were read, by location
   std::int64_t fixed_batch_ = 0;  ///< in the file, where the options replace it; 0 if it is open
+  bool guesses_labels_ = false;   ///< whether labels_of() had no operator to go by, behind a Transpose
+  Origins kinds_;
+  std::vector<char> has_parameters_{};                         ///< by node of the graph, as far as was asked
+  std::set<std::string_view> learned_{}, left_as_they_are_{};  ///< initializers, for notes
   OnnxModel result_;
 };
-
-/// The extents that inputs leave open, but for initialized inputs and those among the constants: each name once, in the
-/// file's order.
-std::vector<OnnxOpenExtent> open_extents(const GraphMessage&, const TensorFile& constants);
 
 }  // namespace lamina::onnx

@@ -188,10 +188,24 @@ class Decoder {
             }
           }
           break;
+        case bytes(4): metadata(reader.get_message(), "pkg.onnxscript.optimizer.folded_from", value.folded_from); break;
         default: reader.skip();
       }
     }
     return value;
+  }
+
+  /// Takes the entry of that key.
+  static void metadata(Reader reader, std::string_view key, std::string_view& value) {
+    std::string_view its_key, its_value;
+    while (reader.next()) {
+      switch (reader.tag_and_type()) {
+        case bytes(1): its_key = view(reader); break;
+        case bytes(2): its_value = view(reader); break;
+        default: reader.skip();
+      }
+    }
+    if (its_key == key) value = its_value;
   }
 
   GraphMessage graph_of(Reader reader) {
@@ -209,6 +223,9 @@ class Decoder {
         case bytes(12): graph.outputs.push_back(value_of(reader.get_message())); break;
         case bytes(13): graph.values.push_back(value_of(reader.get_message())); break;
         case bytes(15): graph.sparse = true, reader.skip(); break;
+        case bytes(16):
+          metadata(reader.get_message(), "pkg.torch.export.ExportedProgram.graph_signature", graph.signature);
+          break;
         default: reader.skip();
       }
     }
@@ -232,6 +249,7 @@ class Decoder {
     ModelMessage model;
     while (reader.next()) {
       switch (reader.tag_and_type()) {
+        case bytes(2): model.producer = view(reader); break;
         case bytes(7): model.graph = graph_of(reader.get_message()); break;
         case bytes(8): opset_import(reader.get_message(), model); break;
         default: reader.skip();

@@ -65,6 +65,7 @@ struct ValueMessage {
   std::string_view name;
   ElementType type = ElementType::none;  ///< none: not a tensor
   std::optional<std::vector<DimMessage>> shape;
+  std::string_view folded_from;  ///< by PyTorch: of an initializer, what it was computed from: names, as text
 };
 
 /// GraphProto.
@@ -73,11 +74,13 @@ struct GraphMessage {
   std::vector<TensorMessage> initializers;
   std::vector<ValueMessage> inputs, outputs, values;  ///< values: value_info
   bool sparse = false;                                ///< has sparse initializers
+  std::string_view signature;  ///< by PyTorch: which tensors are parameters and buffers, a line each
 };
 
 /// ModelProto.
 struct ModelMessage {
   std::optional<std::int64_t> opset;  ///< the default domain's
+  std::string_view producer;          ///< the program that wrote the file
   std::optional<GraphMessage> graph;
 };
 

@@ -116,6 +116,11 @@ void NodeContext::fold() {
   for (std::size_t i = 0; i < attributes_.node().inputs.size(); ++i) {
     inputs.push_back(has(i) ? &constant(i, "its input") : nullptr);
   }
+  std::optional<Constant> image;
+  if (attributes_.node().op_type == "Expand" && inputs.size() == 2 && inputs[1] != nullptr && inputs[1]->of_extents) {
+    image = one_image(constant(0, "its input"), attributes_.list(*inputs[1]));
+    inputs[0] = &*image;
+  }
   std::optional<Constant> folded =
       onnx::fold(attributes_, opset(), inputs, importer_->path_, [&](std::int64_t count) { consume_budget(count); });
   if (!folded)
@@ -127,6 +132,16 @@ void NodeContext::fold() {
 
 Value NodeContext::append(const Op& op, const std::vector<Value>& inputs, const std::string& name) {
   return apply(op, inputs, importer_->free_name(name));
+}
+
+Value NodeContext::append_once(const Op& op, Value x, const std::string& name) {
+  constexpr std::size_t most = 16;  // a hostile file has as many as it has nodes
+  std::vector<Value>& made = importer_->once_[x.id()];
+  for (const Value y : made)
+    if (importer_->result_.graph.nodes()[static_cast<std::size_t>(y.id())].op == op) return y;
+  const Value y = append(op, {x}, name);
+  if (made.size() < most) made.push_back(y);
+  return y;
 }
 
 void NodeContext::consume_budget(std::int64_t computed) const {
@@ -149,9 +164,12 @@ void NodeContext::weights(Value value, std::string_view parameter, Extents exten
   if (type == ElementType::bf16) dtype = DType::bf16;
   const std::string name = node.name + "." + std::string(parameter);
   model.weights[name] = {.dtype = dtype, .extents = std::move(extents), .values = std::move(values)};
-  if (source.value.empty()) return;
   const auto names = parameter_names(node.op);
   const auto k = static_cast<std::size_t>(std::ranges::find(names, parameter) - names.begin());
+  const Constant* const constant = source.value.empty() ? nullptr : importer_->constant_of(source.value);
+  const bool trains = constant != nullptr && constant->origin != Origin::number;
+  if (k < names.size() && !trains) return model.graph.fix(name);
+  if (source.value.empty()) return;
   const std::string earlier =
       importer_->shared_.add({.name = name,
                               .parameter = parameter,
@@ -165,6 +183,17 @@ void NodeContext::weights(Value value, std::string_view parameter, Extents exten
   model.graph.share(name, earlier);
   model.weights.erase(name);
 }
+
+bool NodeContext::learns(const Constant& constant, const DynamicValue& x) const {
+  return constant.origin == Origin::parameter && is_floating(x.type) &&
+         (origins_are_stated() || importer_->has_parameters(x.value.id()));
+}
+
+void NodeContext::note(std::string_view initializer, bool trains) {
+  (trains ? importer_->learned_ : importer_->left_as_they_are_).insert(initializer);
+}
+
+bool NodeContext::origins_are_stated() const { return importer_->kinds_.are_stated(); }
 
 std::optional<NodeContext::Arithmetic> NodeContext::next_arithmetic() const {
   if (attributes_.node().outputs.empty()) return std::nullopt;

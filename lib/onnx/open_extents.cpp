@@ -4,7 +4,6 @@
 #include <limits>
 #include <set>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "importer.h"
 #include "lamina/error.h"
@@ -24,19 +23,43 @@ std::string names_text(const std::vector<OnnxOpenExtent>& open) {
 
 }  // namespace
 
-std::vector<OnnxOpenExtent> open_extents(const GraphMessage& graph, const TensorFile& constants) {
-  std::unordered_set<std::string_view> initialized;
-  for (const TensorMessage& tensor : graph.initializers) initialized.insert(tensor.name);
+/// The axis that counts images: the first with that label. Nothing if the operators take the input as one image.
+std::optional<std::size_t> Importer::batch_axis(const ValueMessage& input) {
+  const std::size_t rank = input.shape ? input.shape->size() : 0;
+  if (const auto given = options_.batch_axes.find(std::string(input.name)); given != options_.batch_axes.end()) {
+    if (given->second < 0 || static_cast<std::size_t>(given->second) >= rank)
+      throw UsageError(in_file(input.name) + " has no axis " + std::to_string(given->second) +
+                       ", which OnnxOptions::batch_axes has for it");
+    return static_cast<std::size_t>(given->second);
+  }
+  if (rank == 1) return 0;
+  guesses_labels_ = false;
+  const std::size_t at = labels_of(input.name, rank, 0).find('n');
+  if (guesses_labels_) return 0;
+  return at == AxisLabels::npos ? std::nullopt : std::optional(at);
+}
+
+std::vector<OnnxOpenExtent> Importer::open_extents_of_all() {
+  read_inputs();
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    for (const std::string_view input : reads(*nodes_[i])) readers_[input].push_back(i);
+  return open_extents();
+}
+
+/// The extents that inputs leave open, but for initialized inputs and those among the constants: each name once, in the
+/// file's order.
+std::vector<OnnxOpenExtent> Importer::open_extents() {
   std::vector<OnnxOpenExtent> open;
   std::unordered_map<std::string_view, std::size_t> places;
-  for (const ValueMessage& input : graph.inputs) {
-    if (!input.shape || initialized.contains(input.name) || constants.contains(std::string(input.name))) continue;
+  for (const ValueMessage& input : file_.inputs) {
+    if (!input.shape || !inputs_.contains(input.name)) continue;
+    const std::optional<std::size_t> batch = batch_axis(input);
     for (std::size_t axis = 0; axis < input.shape->size(); ++axis) {
       const DimMessage& dim = (*input.shape)[axis];
       if (dim.value || dim.param.empty()) continue;
       const auto [place, is_new] = places.emplace(dim.param, open.size());
       if (is_new) open.push_back({.name = std::string(dim.param), .batch = true});
-      if (axis > 0) open[place->second].batch = false;
+      if (axis != batch) open[place->second].batch = false;
     }
   }
   return open;
@@ -48,9 +71,9 @@ bool Importer::is_read(const ValueMessage& input) const {
 
 /// All that does not fit in one error: an extent of the options that the file does not leave open, or the open ones
 /// that have none.
-void Importer::check_extents() const {
+void Importer::check_extents() {
   if (!options_.extents.empty()) {
-    const std::vector<OnnxOpenExtent> open = open_extents(file_, options_.constants);
+    const std::vector<OnnxOpenExtent> open = open_extents();
     for (const auto& [name, extent] : options_.extents)
       if (std::ranges::find(open, name, &OnnxOpenExtent::name) == open.end())
         throw UsageError(name_ + ": " + in_quotes(name) + " of OnnxOptions::extents names no open axis; " +
@@ -60,9 +83,11 @@ void Importer::check_extents() const {
   std::string all;
   for (const ValueMessage& input : file_.inputs) {
     if (!is_read(input) || !input.shape) continue;
-    for (std::size_t axis = 1; axis < input.shape->size() && missing.size() < most_named; ++axis) {
+    const std::optional<std::size_t> batch = batch_axis(input);
+    for (std::size_t axis = 0; axis < input.shape->size() && missing.size() < most_named; ++axis) {
       const DimMessage& dim = (*input.shape)[axis];
-      if (dim.value || dim.param.empty() || options_.extents.contains(std::string(dim.param))) continue;
+      if (axis == batch || dim.value || dim.param.empty() || options_.extents.contains(std::string(dim.param)))
+        continue;
       if (!missing.insert(dim.param).second) continue;
       all += (all.empty() ? "" : ", ") + in_quotes(dim.param) + " (axis " + std::to_string(axis) + " of " +
              in_quotes(input.name) + ")";
@@ -77,13 +102,17 @@ Extents Importer::extents_of(const ValueMessage& input) {
   if (!input.shape) {
     throw Unsupported(in_file(input.name) + " is an input without extents, or not a tensor: its shape is needed");
   }
+  const std::optional<std::size_t> batch = batch_axis(input);
+  if (batch != 0 && !input.shape->empty())
+    result_.notes.push_back(in_quotes(input.name) + (batch ? " has its batch at axis " + std::to_string(*batch)
+                                                           : std::string(" is one image: it has no batch")));
   Extents extents;
   for (std::size_t i = 0; i < input.shape->size(); ++i) {
     const DimMessage& dim = (*input.shape)[i];
     const auto given = options_.extents.find(std::string(dim.param));
     if (!dim.value && !dim.param.empty() && given != options_.extents.end()) {
       extents.push_back(given->second);
-    } else if (i == 0 && (options_.batch > 0 || !dim.value)) {
+    } else if (i == batch && (options_.batch > 0 || !dim.value)) {
       extents.push_back(std::max(options_.batch, 1));
       const bool number = dim.value && *dim.value > 0 && *dim.value <= std::numeric_limits<int>::max();
       if (number && *dim.value != options_.batch) fixed_batch_ = *dim.value;

@@ -66,7 +66,8 @@ OnnxModel read_onnx(const fs::path& path, const OnnxOptions& options) {
 
 std::vector<OnnxOpenExtent> onnx_open_extents(const fs::path& path) {
   const std::string bytes = bytes_of(path);
-  return onnx::open_extents(*model_of(bytes, path).graph, {});
+  const onnx::ModelMessage model = model_of(bytes, path);
+  return onnx::Importer(model, {}, path).open_extents_of_all();
 }
 
 HostTensor read_onnx_tensor(const fs::path& path) {

@@ -32,14 +32,17 @@ using planner::UnitId;
 struct Plan::Body {
   /// All parameters, or all state: the node and number of each.
   struct Named {
-    std::vector<std::string> names;                                          // in order of the graph
-    std::unordered_map<std::string, std::pair<NodeId, std::size_t>> places;  // also by aliases
+    std::vector<std::string> names;  // in order of the graph
+    // Also by aliases; a node's fixed parameters are counted after its state.
+    std::unordered_map<std::string, std::pair<NodeId, std::size_t>> places;
 
-    explicit Named(std::vector<Stored> all) {
+    Named(std::vector<Stored> all, const Nodes& nodes) {
       for (Stored& one : all) {
+        const NodeId node{one.first.node};
+        const std::size_t index = one.first.index + (one.fixed ? nodes[node].state.size() : 0);
         names.push_back(one.name);
         one.aliases.push_back(std::move(one.name));
-        for (std::string& name : one.aliases) places[std::move(name)] = {NodeId{one.first.node}, one.first.index};
+        for (std::string& name : one.aliases) places[std::move(name)] = {node, index};
       }
     }
   };
@@ -68,8 +71,8 @@ struct Plan::Body {
         layout(planner::make_measured_layout(graph, b, o)),
         memory(b.device(), layout, nodes, o, o.share != nullptr ? &o.share->body().memory : nullptr),
         calls(planner::bind(layout, memory, nodes, o.mode)),
-        parameters(graph.parameters()),
-        state(graph.states()) {
+        parameters(graph.parameters(), nodes),
+        state(graph.states(), nodes) {
     for (const std::string& name : parameters.names)
       for (const std::string_view part : optimiser_parts()) optimiser_names.push_back(name + "." + std::string(part));
     if (o.optimiser) update_rows = memory.update_rows(o.table_updates);

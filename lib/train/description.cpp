@@ -51,6 +51,8 @@ std::string describe_run(const Plan& plan, const TrainerOptions& options, const 
     for (const auto* slots : {&node.params_of, &node.state_of})
       for (const Slot& of : *slots)
         if (of.node >= 0) nodes += " shares " + std::to_string(of.node) + '.' + std::to_string(of.index);
+    for (std::size_t k = 0; k < node.fixed.size(); ++k)
+      if (node.fixed[k]) nodes += " fixed " + std::to_string(k);
     nodes += '\n';
   }
   std::ostringstream text;

@@ -17,6 +17,7 @@ namespace {
 /// The initialiser of Keras for a parameter, `weights` for those of convolutions and fully connected ops.
 std::string usual(const Op& op, std::string_view part, const std::string& weights) {
   if (std::holds_alternative<BatchNorm>(op)) return part == "weight" ? "ones" : "zeros";
+  if (std::holds_alternative<ScaleShift>(op)) return part == "scale" ? "ones" : "zeros";
   if (std::holds_alternative<Embedding>(op)) return "uniform";
   if (std::holds_alternative<Lstm>(op)) {
     if (part.starts_with("bias")) return "unit_forget_bias";

@@ -87,7 +87,7 @@ void Ranks::average_statistics(Plan& plan) {
   Device& device = plan.backend().device();
   for (const Stored& its : plan.graph().states()) {
     const Op& op = plan.graph().nodes()[static_cast<std::size_t>(its.first.node)].op;
-    if (!std::holds_alternative<BatchNorm>(op)) continue;
+    if (!std::holds_alternative<BatchNorm>(op) || its.fixed) continue;
     const Tensor state = plan.state(its.name);
     std::vector<double> values(static_cast<std::size_t>(state.shape.count()));
     download(device, std::span<double>(values), state);

@@ -101,6 +101,7 @@ TEST_CASE("parameters and state are named as PyTorch names them") {
   CHECK(parameter_names(Relu{}).empty());
   CHECK(state_names(BatchNorm{}) == Names{"running_mean", "running_var"});
   CHECK(state_names(ScaleShift{}) == Names{"scale", "shift"});
+  CHECK(parameter_names(ScaleShift{.learned = true}) == Names{"scale", "shift"});
   CHECK(state_names(Dropout{}) == Names{"step"});
   CHECK(state_names(Conv{.channels = 1, .kernel = 1}).empty());
 }

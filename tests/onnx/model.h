@@ -114,7 +114,8 @@ inline Attribute branch(std::string_view name, const std::vector<std::string>& n
 struct Model {
   std::vector<std::string> nodes, initializers, inputs, outputs;
   std::int64_t opset = 17;
-  std::vector<std::string> values{};  ///< value_info
+  std::vector<std::string> values{};    ///< value_info
+  std::string producer{}, signature{};  ///< of PyTorch's exporters
 };
 
 inline std::string bytes_of(const Model& model) {
@@ -125,10 +126,17 @@ inline std::string bytes_of(const Model& model) {
   for (const std::string& its : model.inputs) writer.add_message(11, its);
   for (const std::string& its : model.outputs) writer.add_message(12, its);
   for (const std::string& its : model.values) writer.add_message(13, its);
+  if (!model.signature.empty()) {
+    std::string entry;
+    protozero::pbf_writer(entry).add_string(1, "pkg.torch.export.ExportedProgram.graph_signature");
+    protozero::pbf_writer(entry).add_string(2, model.signature);
+    writer.add_message(16, entry);
+  }
   protozero::pbf_writer(opset).add_string(1, "");
   protozero::pbf_writer(opset).add_int64(2, model.opset);
   protozero::pbf_writer file(bytes);
   file.add_int64(1, 8);
+  file.add_string(2, model.producer);
   file.add_message(7, graph);
   file.add_message(8, opset);
   return bytes;

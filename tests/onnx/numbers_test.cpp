@@ -16,10 +16,11 @@ namespace {
 constexpr double endless = std::numeric_limits<double>::infinity();
 constexpr float no_number = std::numeric_limits<float>::quiet_NaN();
 
-/// What the nodes make of 1: y = x + k.
+/// The k that the nodes make: y = x + k of the x 0.
 double computed(std::vector<std::string> nodes, std::vector<std::string> initializers) {
-  nodes.push_back(node("Add", {"x", "k"}, {"y"}));
-  return read(of_nodes(std::move(nodes), {1, 1}, std::move(initializers))).weights.at("y.shift").values.at(0);
+  nodes.push_back(node("Relu", {"x"}, {"r"}));
+  nodes.push_back(node("Add", {"r", "k"}, {"y"}));
+  return output_of(read(of_nodes(std::move(nodes), {1, 1}, std::move(initializers)))).at(0);
 }
 
 }  // namespace

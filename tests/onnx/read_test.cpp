@@ -60,6 +60,40 @@ TEST_CASE("an open batch is 1, a given one replaces that of the file") {
   CHECK(read(fixed, {.batch = 3}).output.extents == Extents{3, 3});
 }
 
+TEST_CASE("which axis is the batch follows from the operators, and is said where it is not the first") {
+  const std::vector<std::string> weights = {tensor("w", {1, 8, 3}, std::vector<float>(24)),
+                                            tensor("r", {1, 8, 2}, std::vector<float>(16)),
+                                            tensor("table", {5, 3}, std::vector<float>(15))};
+  const auto lstm = node("LSTM", {"s", "w", "r"}, {"y"}, {{"hidden_size", std::int64_t{2}}});
+  Model time_first = of_nodes({node("Identity", {"x"}, {"s"}), lstm}, {7, 2, 3}, weights);
+  const OnnxModel read_for_4 = read(time_first, {.batch = 4});
+  CHECK(read_for_4.inputs[0].extents == Extents{7, 4, 3});
+  CHECK(read_for_4.graph.nodes()[0].shape == Shape{4, 3, 7, 1});
+  CHECK(read_for_4.replaced_batch == 2);
+  CHECK(read_for_4.notes == std::vector<std::string>{"'x' has its batch at axis 1"});
+  time_first.inputs = {value("x", {0, 0, 3}, {"steps", "batch"})};
+  CHECK(read(time_first, {.batch = 4, .extents = {{"steps", 9}}}).inputs[0].extents == Extents{9, 4, 3});
+  const Model ids = of_nodes({node("Gather", {"table", "x"}, {"s"}), lstm}, {7, 2}, weights);
+  CHECK(read(ids, {.batch = 4}).inputs[0].extents == Extents{7, 4});
+  const Model batch_first =
+      of_nodes({node("Transpose", {"x"}, {"s"}, {{"perm", Extents{1, 0, 2}}}), lstm}, {2, 7, 3}, weights);
+  CHECK(read(batch_first, {.batch = 4}).inputs[0].extents == Extents{4, 7, 3});
+  CHECK(read(batch_first, {.batch = 4}).notes.empty());
+
+  const auto image = [](std::int64_t axis, const Extents& filter) {
+    return of_nodes({node("Unsqueeze", {"x"}, {"i"}, {{"axes", Extents{axis}}}), node("Conv", {"i", "f"}, {"y"})},
+                    {3, 5, 6}, {tensor("f", filter, std::vector<float>(3))}, 12);
+  };
+  const OnnxModel one = read(image(0, {1, 3, 1, 1}));
+  CHECK(one.graph.nodes()[0].shape == Shape{1, 3, 5, 6});
+  CHECK(one.notes[0] == "'x' is one image: it has no batch");
+  CHECK_THROWS_AS(read(image(0, {1, 3, 1, 1}), {.batch = 2}), UsageError);
+  CHECK(read(image(1, {3, 1, 1, 1}), {.batch = 4}).graph.nodes()[0].shape == Shape{4, 1, 5, 6});
+  const Model plain = of_nodes({node("Relu", {"x"}, {"y"})}, {2, 3});
+  CHECK(read(plain, {.batch = 4, .batch_axes = {{"x", 1}}}).inputs[0].extents == Extents{2, 4});
+  CHECK_THROWS_AS(read(plain, {.batch_axes = {{"x", 2}}}), UsageError);
+}
+
 TEST_CASE("an axis that the file leaves open needs an extent by its name") {
   Model model{.nodes = {node("Relu", {"x"}, {"y"})},
               .initializers = {},

@@ -1,4 +1,4 @@
-// A tensor times fixed numbers, plus others: of each channel, or one pair for all.
+// A tensor times fixed or learned numbers, plus others: of each channel, or one pair for all.
 
 #include "lamina/op.h"
 #include "lamina/plan.h"
@@ -20,6 +20,13 @@ const std::vector<Case>& scale_shift_cases() {
       {"odd planes", ScaleShift{}, {{2, 5, 3, 7}}},
       {"large planes", ScaleShift{}, {{1, 2, 97, 89}}},
       {"in inference", ScaleShift{}, {{2, 3, 4, 4}}, {}, Mode::inference},
+      {"learned", ScaleShift{.learned = true}, {{2, 3, 4, 5}}},
+      {"one learned", ScaleShift{.by_channel = false, .learned = true}, {{2, 3, 4, 5}}},
+      {"learned vectors", ScaleShift{.learned = true}, {{3, 37, 1, 1}}},
+      {"learned, odd planes", ScaleShift{.learned = true}, {{2, 5, 3, 7}}},
+      {"learned, large planes", ScaleShift{.learned = true}, {{3, 2, 97, 89}}},
+      {"one learned, large planes", ScaleShift{.by_channel = false, .learned = true}, {{3, 2, 96, 88}}},
+      {"learned, in inference", ScaleShift{.learned = true}, {{2, 3, 4, 4}}, {}, Mode::inference},
       {"one in inference", ScaleShift{.by_channel = false}, {{3, 11, 1, 2}}, {}, Mode::inference},
   };
   return all;
@@ -36,6 +43,15 @@ TEST_CASE("scale and shift, by hand: one pair for all channels") {
   check_example({"", ScaleShift{.by_channel = false}, {{1, 2, 1, 2}}},
                 {{{1, 2, 3, 4}}, {}, {{0.5}, {-1}}, {1, 2, 3, 4}, {}, {}},
                 {{-0.5, 0, 0.5, 1}, {{0.5, 1, 1.5, 2}}, {}, {}});
+}
+
+TEST_CASE("scale and shift, by hand: learned ones have the sums of dy x and of dy as gradients") {
+  check_example({"", ScaleShift{.learned = true}, {{1, 2, 1, 2}}},
+                {{{1, 2, 3, 4}}, {{10, -1}, {5, 7}}, {}, {1, 2, 3, 4}, {}, {}},
+                {{15, 25, 4, 3}, {{10, 20, -3, -4}}, {{5, 25}, {3, 7}}, {}});
+  check_example({"", ScaleShift{.by_channel = false, .learned = true}, {{1, 2, 1, 2}}},
+                {{{1, 2, 3, 4}}, {{0.5}, {-1}}, {}, {1, 2, 3, 4}, {}, {}},
+                {{-0.5, 0, 0.5, 1}, {{0.5, 1, 1.5, 2}}, {{30}, {10}}, {}});
 }
 
 TEST_CASE("scale and shift start as 1 and 0, and no training changes them") {

@@ -188,7 +188,9 @@ TEST_CASE("networks that PyTorch exported train as there, and so in C++: the par
   for (const std::string network : {"onnx", "siamese", "recursive", "tied", "tied_rows"})
     for (const std::string exporter : {"torchscript", "dynamo"}) {
       const TensorFile golden = read_safetensors(folder + network + "_training.safetensors");
-      const OnnxModel model = read_onnx(folder + network + "_training_" + exporter + ".onnx");
+      OnnxOptions options;
+      if (network == "onnx" && exporter == "torchscript") options.trains["gains"] = false;  // a buffer: no file says it
+      const OnnxModel model = read_onnx(folder + network + "_training_" + exporter + ".onnx", options);
       for (const std::string& name : training_backends()) {
         CAPTURE(network, exporter, name);
         const bool in_full = name == "eigen";  // the slower kernels run three of one exporter

@@ -29,7 +29,8 @@ bool takes_nhwc(const Spec& spec) {
   if (holds<Dropout>(op) || holds<Lrn>(op) || holds<Lstm>(op) || holds<Pad>(op) || spec.y.dtype == DType::f64)
     return false;
   const auto* const scale = std::get_if<ScaleShift>(&op);
-  const bool of_planes = (holds<Multiply>(op) && spec.x[0].shape != spec.x[1].shape) || (scale && scale->by_channel);
+  const bool of_planes =
+      (holds<Multiply>(op) && spec.x[0].shape != spec.x[1].shape) || (scale && (scale->by_channel || scale->learned));
   const bool only_without_pixels =
       holds<Softmax>(op) || holds<Embedding>(op) || holds<ChannelShuffle>(op) || is_loss(op) || of_planes;
   return !only_without_pixels || spec.x[0].shape.plane() == 1;

@@ -29,9 +29,10 @@ struct Node {
   std::vector<Shape> state;   ///< BatchNorm: running mean, running variance; ScaleShift: scale, shift; Dropout: step
   /// By parameter and by state: that of an earlier node whose memory it uses (Graph::share), which has its own.
   std::vector<Slot> params_of{}, state_of{};
+  std::vector<bool> fixed{};  ///< by parameter: whether training leaves it as it is (Graph::fix)
 };
 
-/// Elements of the parameters that are the node's own, and not an earlier one's.
+/// Elements of the parameters that are the node's own, and not an earlier one's or fixed.
 LAMINA_API std::int64_t own_parameters(const Node&);
 
 /// A parameter or state of a graph: once, however many nodes use it.
@@ -40,6 +41,7 @@ struct Stored {
   std::string name;  ///< by that node: "layer1.0.conv1.weight"
   Shape shape;
   std::vector<std::string> aliases{};  ///< by the others
+  bool fixed = false;                  ///< whether it is a fixed parameter: state, with a parameter's slot
 };
 
 class Graph;
@@ -89,8 +91,11 @@ class LAMINA_API Graph {
   /// The same of all parameters and statistics of a node: a module that is applied twice. Throws as above, and
   /// UsageError for nodes that have others, or none.
   void share_all(std::string_view node, std::string_view with);
-  std::vector<Stored> parameters() const;  ///< in order of the nodes
-  std::vector<Stored> states() const;
+  /// Makes state of a parameter: no pass computes its gradient and no update changes it, as of PyTorch's buffers, and
+  /// of parameters without requires_grad. Throws UsageError for an unknown name, with near ones.
+  void fix(std::string_view parameter);
+  std::vector<Stored> parameters() const;  ///< in order of the nodes, without those that are fixed
+  std::vector<Stored> states() const;      ///< in order of the nodes, then the fixed parameters
 
   Graph first(std::size_t count) const;  ///< a copy of its first so many nodes
 

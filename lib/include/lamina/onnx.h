@@ -15,8 +15,11 @@
 namespace lamina {
 
 struct OnnxOptions {
-  /// The first extent of every input of the network. 0: as in the file, and 1 where the file leaves it open.
+  /// The extent of the batch axis of every input that has one. 0: as in the file, and 1 where the file leaves it open.
+  /// The operators say which axis that is, as a rule the first; of an LSTM's input with time first it is the second.
   int batch = 0;
+  /// The batch axis of inputs, by their names, where it is another than the operators say.
+  std::map<std::string, int> batch_axes{};
   /// Extents that the file leaves open, by the names that onnx_open_extents lists. Those of the batch, and of inputs
   /// that the output does not need, can be left out.
   std::map<std::string, std::int64_t> extents{};
@@ -29,6 +32,9 @@ struct OnnxOptions {
   /// Also reads a BatchNormalization that normalises by the batch and a Dropout that drops wherever the file runs, as a
   /// model that was exported for training has them: as BatchNorm and Dropout, which do so in training alone.
   bool training = false;
+  /// Whether initializers train, by their names in the file, or by how these end ("*.scale"). Those that are not here
+  /// train as docs/onnx.md says.
+  std::map<std::string, bool> trains{};
   /// The error that refuses a file has a line for each node, not for each kind of them.
   bool all_refusals = false;
 };
@@ -77,7 +83,7 @@ LAMINA_API OnnxModel read_onnx(const std::filesystem::path&, const OnnxOptions& 
 /// An extent of inputs that a file leaves open.
 struct OnnxOpenExtent {
   std::string name;    ///< that the file has for it
-  bool batch = false;  ///< only first axes have it: OnnxOptions::batch gives it
+  bool batch = false;  ///< only batch axes have it: OnnxOptions::batch gives it
 };
 
 /// The names that OnnxOptions::extents can have for a file: each once, in the file's order. Throws FileError for an

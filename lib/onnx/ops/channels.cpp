@@ -1,4 +1,4 @@
-// Concat, Split and Slice along the channels.
+// Concat, Split and Slice along the channels, and Gather where it takes a run of them, or everything in order.
 
 #include "lib/onnx/fold.h"
 #include "operators.h"
@@ -115,6 +115,41 @@ void import_slice(NodeContext& context) {
   if (!along) return context.result(x);
   demand_channels(x, *along);
   context.result(channels_of(context, x, ranges[*along].first, ranges[*along].count, context.name()));
+}
+
+/// Of a computed value: an index of an axis of one element, everything in order under other extents (as_strided), or a
+/// run of channels.
+void import_gather_part(NodeContext& context) {
+  const Attributes& node = context.attributes();
+  const DynamicValue x = context.dynamic(0);
+  const Constant& at = context.constant(1, "its indices");
+  const std::size_t along = axis_of(node, node.integer("axis", 0), x.view.size());
+  const std::int64_t whole = extent(x.view[along]);
+  const auto index = [&](std::int64_t i) {
+    const std::int64_t its = to_integer(at.at(i));
+    return its < 0 ? its + whole : its;
+  };
+  bool in_order = at.count() > 0;
+  for (std::int64_t i = 1; in_order && i < at.count(); ++i) in_order = index(i) == index(0) + i;
+  DynamicValue y = x;
+  if (in_order && x.view.size() == 1 && index(0) == 0 && at.extents.size() > 0) {
+    const Extents wanted = context.with_batch(x, at.extents);
+    const std::optional<View> view = element_count(wanted) == whole ? reshaped(x.view, wanted) : std::nullopt;
+    if (view) {
+      y.view = *view;
+      return context.result(std::move(y));
+    }
+  }
+  if (!in_order || at.extents.size() > 1) {
+    throw Refusal{"it takes a part of a computed value by indices that are no run of channels: use x[:, a:b]"};
+  }
+  if (index(0) < 0 || index(0) + at.count() > whole) node.invalid("takes indices beyond " + std::to_string(whole));
+  if (at.count() < whole) {
+    demand_channels(x, along);
+    y = channels_of(context, x, index(0), at.count(), context.name());
+  }
+  if (at.extents.empty()) y.view.erase(y.view.begin() + static_cast<std::ptrdiff_t>(along));
+  context.result(std::move(y));
 }
 
 }  // namespace lamina::onnx

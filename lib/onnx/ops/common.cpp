@@ -1,5 +1,6 @@
 // What the operators share: how a value must be kept, and numbers in range.
 
+#include <algorithm>
 #include <limits>
 
 #include "operators.h"
@@ -18,6 +19,12 @@ Value as_image(const DynamicValue& x) {
         true};
   }
   return x.value;
+}
+
+void drop_zeros(const NodeContext& context, std::vector<double>& bias, std::size_t input) {
+  const auto is_zero = [](double number) { return number == 0; };
+  const bool trains = context.constant(input, "its bias").origin != Origin::number;
+  if (!trains && std::all_of(bias.begin(), bias.end(), is_zero)) bias.clear();
 }
 
 View with_channels(const View& view, const Shape& before, const Shape& after) {

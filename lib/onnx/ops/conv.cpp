@@ -3,6 +3,21 @@
 #include "windows.h"
 
 namespace lamina::onnx {
+namespace {
+
+/// Whether a filter is a buffer by all signs, where the file does not say it: it is the same for every channel, alone
+/// in its group, and has another name than a module's weight.
+bool is_blur(const NodeContext& context, const Constant& w, int groups) {
+  if (context.origins_are_stated() || groups < 2 || w.extents[0] != groups || w.extents[1] != 1) return false;
+  const std::string_view name = context.input_name(1);
+  const std::int64_t cells = w.count() / groups;
+  if (name == "weight" || name.ends_with(".weight")) return false;
+  for (std::int64_t i = cells; i < w.count() && !w.uniform; ++i)
+    if (w.at(i) != w.at(i % cells)) return false;
+  return true;
+}
+
+}  // namespace
 
 void import_conv(NodeContext& context) {
   const Attributes& node = context.attributes();
@@ -35,6 +50,7 @@ void import_conv(NodeContext& context) {
     if (b.count() != channels)
       node.invalid("has a bias of " + text(b.extents) + " for " + std::to_string(channels) + " channels");
     bias = context.numbers(b);
+    drop_zeros(context, bias, 2);
   }
   Extents result = extents(x.view);
   result[1] = channels;
@@ -42,6 +58,8 @@ void import_conv(NodeContext& context) {
   if (rank > 3) result[3] = windows[1].count;
   if (bias.empty()) bias = context.fuse_bias(result, 1, bias_source);
 
+  const bool blurs = is_blur(context, w, groups);
+  if (blurs) context.note(context.input_name(1), false);
   const Value y = context.append(Conv{.channels = channels,
                                       .kernel = windows.kernel(),
                                       .stride = windows.stride(),
@@ -51,7 +69,7 @@ void import_conv(NodeContext& context) {
                                       .bias = !bias.empty()},
                                  {image}, context.name());
   context.weights(y, "weight", {channels, w.extents[1], windows[0].kernel, windows[1].kernel}, context.numbers(w),
-                  w.type, {context.input_name(1)});
+                  w.type, blurs ? WeightSource{} : WeightSource{context.input_name(1)});
   if (!bias.empty()) context.weights(y, "bias", {channels}, std::move(bias), w.type, bias_source);
   context.result({.value = y, .view = layout_of(result, usual_labels(result.size())).view, .type = x.type});
 }

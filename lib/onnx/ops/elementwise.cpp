@@ -16,8 +16,8 @@ void unary(NodeContext& context, const Op& op) {
   context.result({.value = y, .view = x.view, .type = x.type});
 }
 
-/// The addition of values that are all computed.
-void add_all(NodeContext& context) {
+/// The addition of values that are all computed; a subtraction is the addition of -1 times the second.
+void add_all(NodeContext& context, bool subtracts = false) {
   std::vector<Value> operands;
   const DynamicValue& first = context.dynamic(0);
   for (std::size_t i = 0; i < context.inputs(); ++i) {
@@ -30,6 +30,11 @@ void add_all(NodeContext& context) {
       throw Refusal{std::string("its operands have their axes in different orders: ") + keep_order, true};
     }
     operands.push_back(x.value);
+  }
+  if (subtracts) {
+    operands[1] = context.append(ScaleShift{.by_channel = false}, {operands[1]}, context.name() + ".minus");
+    context.weights(operands[1], "scale", {1}, {-1}, first.type, {});
+    context.weights(operands[1], "shift", {1}, {0}, first.type, {});
   }
   const Value y = operands.size() == 1 ? operands.front() : context.append(Add{}, operands, context.name());
   context.result({.value = y, .view = first.view, .type = first.type});
@@ -116,7 +121,7 @@ bool take(const NodeContext& context, const DynamicValue& x, const NodeContext::
   }
   const auto number_of = [&](std::size_t c) {
     const double number = constant.at(elements[elements.size() == 1 ? 0 : c]);
-    return constant.extents.empty() ? text_number(number) : number;
+    return constant.extents.empty() && constant.origin != Origin::parameter ? text_number(number) : number;
   };
   const bool is_factor = op == "Mul" || op == "Div";
   for (std::size_t c = 0; c < std::max(elements.size(), numbers.shift.size()); ++c) {
@@ -138,6 +143,42 @@ bool take(const NodeContext& context, const DynamicValue& x, const NodeContext::
     if (op == "Div") scale /= number;
     if (is_factor && shift != 0) shift = op == "Mul" ? shift * number : shift / number;  // 0 stays 0, also over 0
   }
+  return true;
+}
+
+/// Whether a constant has one number for all channels, or exactly one for each.
+bool is_one_for_each(const NodeContext& context, const DynamicValue& x, const NodeContext::Arithmetic& next) {
+  const std::int64_t count = next.constant->count();
+  return count == 1 ||
+         (count == x.value.shape().c && next.constant->extents.size() <= x.view.size() &&
+          elements_by_channel(context, x, aligned(next.node, context.opset(), next.constant->extents, x.view.size())));
+}
+
+/// A scale, a shift, or a scale and then a shift that train: parameters of one op. False, and nothing done, where no op
+/// trains them.
+bool learned(NodeContext& context, const DynamicValue& x, const NodeContext::Arithmetic& node) {
+  const bool scales = node.node.node().op_type == "Mul";
+  const std::string_view name = node.node.node().inputs[node.at];
+  if (!context.learns(*node.constant, x)) return false;
+  Numbers numbers;
+  if (node.node.node().op_type == "Div" || !is_one_for_each(context, x, node) || !take(context, x, node, numbers)) {
+    context.note(name, false);
+    return false;
+  }
+  if (!context.origins_are_stated()) context.note(name, true);
+  std::string_view shift = scales ? std::string_view{} : name;
+  const auto next = context.next_arithmetic();
+  if (scales && next && next->node.node().op_type == "Add" && next->constant->count() == node.constant->count() &&
+      context.learns(*next->constant, x) && is_one_for_each(context, x, *next) && take(context, x, *next, numbers)) {
+    shift = next->node.node().inputs[next->at];
+    if (!context.origins_are_stated()) context.note(shift, true);
+    context.fuse_next();
+  }
+  const auto count = static_cast<std::int64_t>(numbers.scale.size());
+  const Value y = context.append(ScaleShift{.by_channel = count > 1, .learned = true}, {x.value}, context.name());
+  context.weights(y, "scale", {count}, std::move(numbers.scale), x.type, scales ? WeightSource{name} : WeightSource{});
+  context.weights(y, "shift", {count}, std::move(numbers.shift), x.type, WeightSource{shift});
+  context.result({.value = y, .view = x.view, .type = x.type});
   return true;
 }
 
@@ -241,8 +282,8 @@ void import_arithmetic(NodeContext& context) {
   if (context.is_constant(at) && squares_and_number(context, at)) return;
   if (!context.is_constant(at) && op == "Mul") return multiply(context);
   if (!context.is_constant(at)) {
-    throw Refusal{op == "Sub" ? "both operands are computed: write a - b as a + b * (-1)"
-                              : "both operands are computed: only division by a constant is read"};
+    if (op == "Sub") return add_all(context, true);
+    throw Refusal{"both operands are computed: only division by a constant is read"};
   }
   const DynamicValue& x = context.dynamic(1 - at);
   if (op == "Div" && !is_floating(x.type))
@@ -250,6 +291,9 @@ void import_arithmetic(NodeContext& context) {
   const Constant& constant = context.constant(at, "its operand");
   if (at == 0 && op == "Div")
     throw Refusal{"it divides a constant by a computed value: only division by a constant is read"};
+  if (learned(context, x, {node, &constant, at})) return;
+  if (constant.origin == Origin::parameter && !context.origins_are_stated())
+    context.note(node.node().inputs[at], false);
   Numbers numbers;
   if (!take(context, x, {node, &constant, at}, numbers)) {
     throw Refusal{"its constant of " + text(constant.extents) + " is not one number, or one for each channel, of " +
@@ -257,9 +301,13 @@ void import_arithmetic(NodeContext& context) {
                   true};
   }
   for (auto next = context.next_arithmetic(); next && is_floating(x.type); next = context.next_arithmetic()) {
-    if (!take(context, x, *next, numbers)) break;
+    if (context.learns(*next->constant, x) || !take(context, x, *next, numbers)) break;
     context.fuse_next();
   }
+  const auto all = [](const std::vector<double>& list, double number) {
+    return std::all_of(list.begin(), list.end(), [&](double each) { return each == number; });
+  };
+  if (all(numbers.scale, 1) && all(numbers.shift, 0)) return context.result(DynamicValue(x));
   const auto count = static_cast<std::int64_t>(numbers.scale.size());
   const Value y = context.append(ScaleShift{.by_channel = count > 1}, {x.value}, context.name());
   context.weights(y, "scale", {count}, std::move(numbers.scale), constant.type, {});
@@ -269,18 +317,35 @@ void import_arithmetic(NodeContext& context) {
 
 void import_pow(NodeContext& context) {
   if (context.is_constant(0)) return fold_or_refuse(context);
-  if (!context.is_constant(1) || !squares_and_number(context, 1)) {
-    throw Refusal{"powers are read in nn.LocalResponseNorm alone; x * x is read"};
-  }
+  if (context.is_constant(1) && squares_and_number(context, 1)) return;
+  const DynamicValue& x = context.dynamic(0);
+  if (!context.is_constant(1) || limit_of(context, 1, "its exponent") != 2)
+    throw Refusal{"powers other than a square are read in nn.LocalResponseNorm alone"};
+  const Value y = context.append(Multiply{}, {x.value, x.value}, context.name());
+  context.result({.value = y, .view = x.view, .type = x.type});
+}
+
+void import_random(NodeContext&) {
+  throw Refusal{
+      "it draws random numbers, as stochastic depth in training: set its p to 0 before the export, or export "
+      "net.eval()"};
 }
 
 void import_cast(NodeContext& context) {
+  const bool like = context.attributes().node().op_type == "CastLike";
+  if (context.is_constant(0) && !like) return fold_or_refuse(context);
   if (context.is_constant(0)) {
-    fold_or_refuse(context);
-    return;
+    Constant y = context.constant(0, "its input");
+    y.type = context.pending(1).type;
+    if (y.type != ElementType::f32 && y.type != ElementType::f64)
+      throw Refusal{"it converts a constant to " + text(y.type) + ", which is not read"};
+    for (double& value : y.values) value = y.type == ElementType::f32 ? static_cast<float>(value) : value;
+    return context.result(std::move(y));
   }
   DynamicValue x = context.padded(0);
-  const auto to = static_cast<ElementType>(context.attributes().integer("to", 0));
+  const ElementType to = !like                    ? static_cast<ElementType>(context.attributes().integer("to", 0))
+                         : context.is_constant(1) ? context.constant(1, "its type").type
+                                                  : context.pending(1).type;
   const auto is_whole = [](ElementType type) { return type == ElementType::i32 || type == ElementType::i64; };
   if ((is_floating(to) && is_floating(x.type)) || (is_whole(to) && is_whole(x.type)) || to == x.type) {
     x.type = to;

@@ -125,6 +125,7 @@ void import_gemm(NodeContext& context) {
     for (std::int64_t k = 0; k < product.outputs; ++k) {
       bias.push_back(node.number("beta", 1) * c.at(c.count() == 1 ? 0 : k));
     }
+    drop_zeros(context, bias, 2);
   }
   if (!adds_running) return context.result(append_product(context, x, product, std::move(bias), bias_source));
   product.fuses = false;

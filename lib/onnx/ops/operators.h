@@ -44,11 +44,13 @@ void import_add(NodeContext&);
 void import_sum(NodeContext&);
 void import_arithmetic(NodeContext&);  ///< Sub, Mul, Div
 void import_pow(NodeContext&);
-void import_cast(NodeContext&);
+void import_cast(NodeContext&);  ///< also CastLike
+[[noreturn]] void import_random(NodeContext&);
 // channels.cpp
 void import_concat(NodeContext&);
 void import_split(NodeContext&);
 void import_slice(NodeContext&);
+void import_gather_part(NodeContext&);  ///< Gather from a computed value
 // shape.cpp
 void import_identity(NodeContext&);
 void import_shape(NodeContext&);
@@ -71,6 +73,9 @@ constexpr const char* keep_order = "a permute or view before it would have to mo
 
 /// The value if its axes in the file are the graph's n, c, h, w (or n, c, h with w 1); else a Refusal.
 Value as_image(const DynamicValue&);
+
+/// A bias of zeros that does not train is none.
+void drop_zeros(const NodeContext&, std::vector<double>& bias, std::size_t input);
 
 /// The view of an equal value with other channels; Refusal if its channels are joined with something.
 View with_channels(const View&, const Shape& before, const Shape& after);

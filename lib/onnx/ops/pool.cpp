@@ -60,6 +60,13 @@ void append_pad(NodeContext& context, Pool& pool, double number, bool counted) {
 /// result of a Pad they are.
 bool takes_over_pads(const Attributes& node) { return !pads_itself(node) && node.integer("ceil_mode", 0) == 0; }
 
+/// Whether the pool gives its input.
+bool is_identity(const Windows& windows) {
+  return std::all_of(windows.along.begin(), windows.along.end(), [](const Windows::Along& a) {
+    return a.kernel == 1 && a.stride == 1 && a.begin == 0 && a.count == a.input;
+  });
+}
+
 /// A single window that reaches beyond the image has the mean of one that ends with it.
 void shorten_single(Windows::Along& a) {
   if (a.count != 1 || a.begin >= a.kernel) return;
@@ -82,11 +89,12 @@ void import_max_pool(NodeContext& context) {
     append_pad(context, pool, lowest, false);
     rounding = equal_pads(pool.windows);  // always found: without pads, rounding down gives these windows
   }
-  const Value y = context.append(MaxPool{.window = pool.windows.kernel(),
-                                         .stride = pool.windows.stride(),
-                                         .pad = pool.windows.begin(),
-                                         .rounding = *rounding},
-                                 {pool.image}, context.name());
+  const Value y = is_identity(pool.windows) ? pool.image
+                                            : context.append_once(MaxPool{.window = pool.windows.kernel(),
+                                                                          .stride = pool.windows.stride(),
+                                                                          .pad = pool.windows.begin(),
+                                                                          .rounding = *rounding},
+                                                                  pool.image, context.name());
   context.result({.value = y, .view = pool.view, .type = x.type});
 }
 
@@ -123,57 +131,99 @@ void import_average_pool(NodeContext& context) {
         "pads that do not count, and differ at the two ends or are above half of a window, are not supported: use "
         "count_include_pad=True, or pad both ends alike"};
   }
-  const Value y = context.append(AveragePool{.window = pool.windows.kernel(),
-                                             .stride = pool.windows.stride(),
-                                             .pad = pool.windows.begin(),
-                                             .rounding = *rounding,
-                                             .count_padding = counted},
-                                 {pool.image}, context.name());
+  const Value y = is_identity(pool.windows) ? pool.image
+                                            : context.append_once(AveragePool{.window = pool.windows.kernel(),
+                                                                              .stride = pool.windows.stride(),
+                                                                              .pad = pool.windows.begin(),
+                                                                              .rounding = *rounding,
+                                                                              .count_padding = counted},
+                                                                  pool.image, context.name());
   context.result({.value = y, .view = pool.view, .type = x.type});
 }
 
 namespace {
 
-/// One window over all pixels, in whatever order: the result has axes of extent 1 for them, or none.
-void global_pool(NodeContext& context, bool maximum, bool keeps_axes) {
-  const DynamicValue& x = context.dynamic(0);
-  const std::size_t rank = x.view.size();
-  const Shape shape = x.value.shape();
-  if (rank < 3 || x.view[0] != axis(shape.n, shape.image()) || x.view[1] != axis(shape.c, shape.plane())) {
-    throw Refusal{"its input of " + text(extents(x.view)) + " is kept as " + to_string(shape) +
-                      ", in another order: " + keep_order,
-                  rank > 2};
+/// A window over all rows, all columns or both, which the axes `over` are, in whatever order: the result has axes of
+/// extent 1 for them, or none. False, and nothing done, where they are something else.
+bool pool_over(NodeContext& context, const std::vector<char>& over, bool maximum, bool keeps_axes) {
+  const DynamicValue x = context.dynamic(0);
+  const Shape s = x.value.shape();
+  const OnnxFactor pixels{s.plane(), 1};  // as one axis
+  std::int64_t rows = 1, columns = 1;
+  for (std::size_t i = 0; i < over.size(); ++i) {
+    for (const OnnxFactor& factor : x.view[i]) {
+      if (!over[i]) continue;
+      if (factor.stride >= s.plane()) return false;
+      if (factor == pixels) {
+        rows *= s.h, columns *= s.w;
+      } else if (factor.stride >= s.w) {
+        rows *= factor.extent;
+      } else {
+        columns *= factor.extent;
+      }
+    }
   }
-  Op op = GlobalAveragePool{};
-  if (maximum) op = MaxPool{.window = {shape.h, shape.w}, .stride = {shape.h, shape.w}};
-  const Value y = context.append(op, {x.value}, context.name());
-  Extents result = {shape.n, shape.c};
-  result.resize(keeps_axes ? rank : 2, 1);
-  context.result({.value = y, .view = layout_of(result, usual_labels(result.size())).view, .type = x.type});
+  if ((rows != 1 && rows != s.h) || (columns != 1 && columns != s.w)) return false;
+  const std::int64_t row = s.w / columns, plane = s.plane() / (rows * columns);  // elements of the result's
+  View view;
+  for (std::size_t i = 0; i < over.size(); ++i) {
+    if (over[i] && keeps_axes) view.emplace_back();
+    if (over[i]) continue;
+    view.push_back(x.view[i]);
+    for (OnnxFactor& factor : view.back()) {
+      if (factor.stride >= s.plane()) {
+        factor.stride = factor.stride / s.plane() * plane;
+      } else if (rows * columns == 1) {
+        continue;
+      } else if (factor.extent * factor.stride > s.plane() || factor == pixels) {
+        return false;
+      } else if (factor.stride >= s.w) {
+        factor.stride = factor.stride / s.w * row;
+      }
+    }
+  }
+  Value y = x.value;
+  const Size window{static_cast<int>(rows), static_cast<int>(columns)};
+  if (maximum && rows * columns > 1) {
+    y = context.append_once(MaxPool{.window = window, .stride = window}, y, context.name());
+  } else if (rows * columns == s.plane() && rows * columns > 1) {
+    y = context.append_once(GlobalAveragePool{}, y, context.name());
+  } else if (rows * columns > 1) {
+    y = context.append_once(AveragePool{.window = window, .stride = window}, y, context.name());
+  }
+  context.result({.value = y, .view = std::move(view), .type = x.type});
+  return true;
+}
+
+void global_pool(NodeContext& context, bool maximum) {
+  std::vector<char> over(context.dynamic(0).view.size(), 1);
+  if (over.size() < 3) context.attributes().invalid("has an input of " + text(context.extents(0)));
+  over[0] = over[1] = 0;
+  if (pool_over(context, over, maximum, true)) return;
+  throw Refusal{"its input of " + text(context.extents(0)) + " is kept as " +
+                    to_string(context.dynamic(0).value.shape()) + ", in another order: " + keep_order,
+                true};
 }
 
 }  // namespace
 
-void import_global_average_pool(NodeContext& context) { global_pool(context, false, true); }
-void import_global_max_pool(NodeContext& context) { global_pool(context, true, true); }
+void import_global_average_pool(NodeContext& context) { global_pool(context, false); }
+void import_global_max_pool(NodeContext& context) { global_pool(context, true); }
 
-/// ReduceMean and ReduceMax over all pixels.
+/// ReduceMean and ReduceMax over pixels, or over the steps of a sequence.
 void import_reduce(NodeContext& context) {
   if (context.is_constant(0)) return fold_or_refuse(context);
   const Attributes& node = context.attributes();
-  const DynamicValue& x = context.dynamic(0);
   std::optional<Extents> axes = node.integers("axes");
   if (!axes && context.has(1)) axes = node.list(context.constant(1, "its axes"));
-  std::vector<char> over(x.view.size(), 0);
+  std::vector<char> over(context.dynamic(0).view.size(), !axes || axes->empty());
   for (const std::int64_t axis : axes.value_or(Extents{})) over[axis_of(node, axis, over.size())] = 1;
-  bool pixels = over.size() > 2 && !over[0] && !over[1];
-  for (std::size_t i = 2; i < over.size(); ++i) pixels = pixels && over[i];
   const bool maximum = node.node().op_type == "ReduceMax";
-  if (!pixels)
-    throw Refusal{std::string("it takes the ") + (maximum ? "maximum" : "mean") +
-                  " over other axes than all rows and columns: only x." + (maximum ? "amax" : "mean") +
-                  "((2, 3)) of an image is read"};
-  global_pool(context, maximum, node.integer("keepdims", 1) != 0);
+  if (pool_over(context, over, maximum, node.integer("keepdims", 1) != 0)) return;
+  throw Refusal{std::string("it takes the ") + (maximum ? "maximum" : "mean") +
+                    " over other axes than all rows, all columns, or all steps of a sequence: only such as x." +
+                    (maximum ? "amax" : "mean") + "((2, 3)) of an image are read",
+                true};
 }
 
 }  // namespace lamina::onnx

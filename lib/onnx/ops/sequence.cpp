@@ -68,10 +68,11 @@ void import_lstm(NodeContext& context) {
   const bool images_first = node.integer("layout", 0) != 0;
   const Shape shape = x.value.shape();
   const Extents own = extents(x.view);
-  const View placed = {axis(shape.n, shape.image()), axis(shape.h, shape.w), axis(shape.c, shape.plane())};
+  // The steps are rows, or the columns of one row.
+  const View placed = {axis(shape.n, shape.image()), axis(shape.plane(), 1), axis(shape.c, shape.plane())};
   const std::size_t images = images_first ? 0 : 1, steps = images_first ? 1 : 0;
   if (own.size() != 3) node.invalid("has an input of " + text(own));
-  if (own[images] != shape.n || own[steps] != shape.h || own[2] != shape.c || shape.w != 1 ||
+  if (own[images] != shape.n || own[steps] != shape.plane() || own[2] != shape.c || (shape.w != 1 && shape.h != 1) ||
       x.view[images] != placed[0] || x.view[steps] != placed[1] || x.view[2] != placed[2]) {
     throw Refusal{"its input of " + text(own) + " is kept as " + to_string(shape) + ", in another order: " + keep_order,
                   true};
@@ -149,9 +150,7 @@ void import_lstm(NodeContext& context) {
 }
 
 void import_gather(NodeContext& context) {
-  if (!context.is_constant(0)) {
-    throw Refusal{"it takes a part of a computed value by an index"};
-  }
+  if (!context.is_constant(0)) return import_gather_part(context);
   if (context.is_constant(1)) return fold_or_refuse(context);
   const Attributes& node = context.attributes();
   const Constant& table = context.constant(0, "its table");

@@ -14,7 +14,9 @@ const std::map<std::string_view, Operator>& table() {
         {"Add", import_add},
         {"AveragePool", import_average_pool},
         {"BatchNormalization", import_batch_norm},
+        {"Bernoulli", import_random},
         {"Cast", import_cast},
+        {"CastLike", import_cast},
         {"Clip", import_clip},
         {"Concat", import_concat},
         {"Conv", import_conv},
@@ -38,6 +40,10 @@ const std::map<std::string_view, Operator>& table() {
         {"Mul", import_arithmetic},
         {"Pad", import_pad},
         {"Pow", import_pow},
+        {"RandomNormal", import_random},
+        {"RandomNormalLike", import_random},
+        {"RandomUniform", import_random},
+        {"RandomUniformLike", import_random},
         {"ReduceMax", import_reduce},
         {"ReduceMean", import_reduce},
         {"Relu", import_relu},
@@ -55,8 +61,9 @@ const std::map<std::string_view, Operator>& table() {
         {"Transpose", import_transpose},
         {"Unsqueeze", import_unsqueeze},
     };
-    for (const char* folded : {"Abs", "Ceil", "Constant", "ConstantOfShape", "Equal", "Expand", "Floor", "Neg", "Not",
-                               "Range", "Reciprocal", "ReduceL2", "ReduceSum", "Sqrt", "Where"}) {
+    for (const char* folded :
+         {"Abs", "Ceil", "Constant", "ConstantOfShape", "Equal", "Exp", "Expand", "Floor", "Mod", "Neg", "Not", "Range",
+          "Reciprocal", "ReduceL2", "ReduceProd", "ReduceSum", "Sqrt", "Where"}) {
       named.emplace(folded, fold_or_refuse);
     }
     return named;

@@ -19,6 +19,7 @@ void set_betas(Units& units, const Nodes& nodes) {
     std::vector<Slot> unwritten;
     for (const NodeId node : unit.nodes)
       for (std::size_t k = 0; k < nodes[node].params.size(); ++k) {
+        if (nodes[node].fixed[k]) continue;
         const Slot& of = nodes[node].params_of[k];
         const Slot its = of.node < 0 ? Slot{static_cast<int>(node), k} : of;
         if (written_params.contains(its))

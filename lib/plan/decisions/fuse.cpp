@@ -65,6 +65,11 @@ class Fuser {
  private:
   bool joins(const Unit& unit, NodeId next) const {
     const auto inputs = nodes_.inputs(next);
+    // A unit computes the gradients of all its parameters, or of none.
+    const auto has_fixed = [&](NodeId node) {
+      return std::ranges::find(nodes_[node].fixed, true) != nodes_[node].fixed.end();
+    };
+    if (options_.mode == Mode::training && (has_fixed(unit.nodes.front()) || has_fixed(next))) return false;
     // A join belongs to the chain whose value is made last: the other operands exist by then.
     if (std::ranges::max(inputs) != unit.y()) return false;
     // In training statistics are updated in the order of the nodes, and a unit runs where its last node is.
@@ -87,7 +92,9 @@ class Fuser {
       const NodeId value{nodes_[node].inputs[i]};
       if (node != unit.nodes.front() && value == unit.y()) continue;
       unit.x.push_back(value);
-      unit.spec.x.push_back(dense(shapes[i], dtype_[value]));
+      Shape shape = shapes[i];  // a sequence of columns has its numbers where one of rows has them
+      if (std::holds_alternative<Lstm>(nodes_[node].op)) shape = {shape.n, shape.c, shape.h * shape.w, 1};
+      unit.spec.x.push_back(dense(shape, dtype_[value]));
       unit.spec.wants_dx.push_back(wanted_[value] && whole_numbers(nodes_[node].op, shapes, i) == 0);
       unit.spec.adds_dx.push_back(false);
     }

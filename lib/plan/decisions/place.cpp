@@ -77,12 +77,21 @@ void place_parameters(PlanLayout& layout, const Nodes& nodes, const Options& opt
     };
     const Node& n = nodes[node];
     for (std::size_t k = 0; k < n.params.size(); ++k) {
-      add(layout.parameter, n.params_of[k], parameters, n.params[k], dtype);
-      if (options.mode == Mode::training) add(layout.parameter_gradient, n.params_of[k], gradients, n.params[k], dtype);
+      add(layout.parameter, n.params_of[k], n.fixed[k] ? state : parameters, n.params[k], dtype);
+      if (options.mode != Mode::training) continue;
+      if (n.fixed[k])
+        layout.parameter_gradient[node].emplace_back();
+      else
+        add(layout.parameter_gradient, n.params_of[k], gradients, n.params[k], dtype);
     }
     for (std::size_t k = 0; k < n.state.size(); ++k)
       add(layout.state, n.state_of[k], state, n.state[k], state_dtype(n.op, options.dtype));
   }
+  // Behind the row of an update: what kernels compute of fixed parameters together with other gradients.
+  for (const NodeId node : nodes.ids())
+    for (std::size_t k = 0; k < layout.parameter_gradient[node].size(); ++k)
+      if (nodes[node].fixed[k] && computes_gradients(nodes[node]))
+        layout.parameter_gradient[node][k] = gradients.take(bytes_of(nodes[node].params[k], dtype));
   layout.parameter_bytes = parameters.bytes();
   layout.memory.parameters = parameters.bytes() + gradients.bytes();
   layout.memory.state = state.bytes();

@@ -2,6 +2,7 @@
 
 #include "units.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "decisions.h"
@@ -28,6 +29,11 @@ std::vector<NodeId> differentiable_inputs(const Nodes& nodes, NodeId node) {
   return inputs;
 }
 
+bool computes_gradients(const Node& node) {
+  const bool trains = std::ranges::find(node.fixed, false) != node.fixed.end();
+  return trains || std::holds_alternative<BatchNorm>(node.op) || std::holds_alternative<Lstm>(node.op);
+}
+
 EachNode<bool> reached_by_gradients(const Nodes& nodes) {
   EachNode<bool> reached(nodes.size(), false);
   reached[nodes.output()] = true;
@@ -41,13 +47,19 @@ EachNode<bool> reached_by_gradients(const Nodes& nodes) {
 
 namespace lamina {
 
+namespace {
+
+bool has_trained(const Node& node) { return std::ranges::find(node.fixed, false) != node.fixed.end(); }
+
+}  // namespace
+
 std::vector<bool> wanted_gradients(const Graph& graph, const Options& options) {
   const planner::Nodes nodes(graph);
   std::vector<bool> wanted(nodes.size(), false);
   if (options.mode == Mode::inference) return wanted;
   const planner::EachNode<bool> reached = planner::reached_by_gradients(nodes);
   for (const planner::NodeId node : nodes.ids()) {
-    wanted[index(node)] = nodes.is_input(node) ? options.input_gradient : !nodes[node].params.empty();
+    wanted[index(node)] = nodes.is_input(node) ? options.input_gradient : has_trained(nodes[node]);
     for (const planner::NodeId x : planner::differentiable_inputs(nodes, node))
       wanted[index(node)] = wanted[index(node)] || wanted[index(x)];
     wanted[index(node)] = wanted[index(node)] && reached[node];

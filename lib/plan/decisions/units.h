@@ -49,6 +49,9 @@ struct Units {
 /// The inputs of a node that may have a gradient: not labels and ids.
 std::vector<NodeId> differentiable_inputs(const Nodes&, NodeId);
 
+/// Whether a pass computes gradients of the node's parameters: not where all are fixed, unless dx needs them.
+bool computes_gradients(const Node&);
+
 /// By node: whether the output's gradient reaches it, so that its own is defined: not where it is read as labels or ids
 /// alone.
 EachNode<bool> reached_by_gradients(const Nodes&);

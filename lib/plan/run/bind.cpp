@@ -25,11 +25,15 @@ class UnitInPass {
     }
   }
 
-  Tensor tensor(Operand operand, std::size_t i, const TensorSpec&, std::int64_t) const {
+  Tensor tensor(Operand operand, std::size_t i, const TensorSpec& spec, std::int64_t) const {
+    const auto as_specified = [&](Tensor x) {
+      x.shape = spec.shape;
+      return x;
+    };
     const auto value = [&](NodeId id) { return pass_ == Pass::forward ? memory_.value(id) : memory_.kept_value(id); };
     const bool gradients = is_backward(pass_);
     switch (operand) {
-      case Operand::x: return value(unit_.x[i]);
+      case Operand::x: return as_specified(value(unit_.x[i]));
       case Operand::y: return value(unit_.y());
       case Operand::w: return memory_.parameter(parameters_[i].first, parameters_[i].second);
       case Operand::state: return memory_.state(states_[i].first, states_[i].second);
@@ -37,7 +41,7 @@ class UnitInPass {
         return gradients ? memory_.parameter_gradient(parameters_[i].first, parameters_[i].second) : Tensor{};
       case Operand::dy: return gradients ? memory_.gradient(unit_.y()) : Tensor{};
       case Operand::dx:
-        return gradients && !layout_.aliases.dx_shared[id_][i] ? memory_.gradient(unit_.x[i]) : Tensor{};
+        return gradients && !layout_.aliases.dx_shared[id_][i] ? as_specified(memory_.gradient(unit_.x[i])) : Tensor{};
     }
     return {};
   }
@@ -95,8 +99,9 @@ class Binder {
     bool wants_data = false;
     for (std::size_t j = 0; j < unit(id).x.size(); ++j)
       wants_data = wants_data || (unit(id).spec.wants_dx[j] && !shared[j]);
+    const bool params = std::ranges::any_of(unit(id).nodes, [&](NodeId i) { return computes_gradients(nodes_[i]); });
     for (const Lowered::Step& step : unit(id).lowered->steps)
-      if (step.covers(Pass::backward_params)) call(id, step, Pass::backward_params);
+      if (step.covers(Pass::backward_params) && params) call(id, step, Pass::backward_params);
     for (const Lowered::Step& step : unit(id).lowered->steps)
       if (step.covers(Pass::backward_data) && !step.covers(Pass::backward_params) && wants_data)
         call(id, step, Pass::backward_data);

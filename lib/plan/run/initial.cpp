@@ -80,11 +80,14 @@ std::uint64_t key(std::uint64_t seed, const std::string& name) { return hash(nam
 
 void fill_parameters(const Plan& plan) {
   Backend& backend = plan.backend();
-  for (const Stored& parameter : plan.graph().parameters()) {
+  std::vector<Stored> all = plan.graph().parameters();
+  for (Stored& its : plan.graph().states())
+    if (its.fixed) all.push_back(std::move(its));
+  for (const Stored& parameter : all) {
     const Op& op = plan.graph().nodes()[static_cast<std::size_t>(parameter.first.node)].op;
-    const Tensor w = plan.parameter(parameter.name);
+    const Tensor w = parameter.fixed ? plan.state(parameter.name) : plan.parameter(parameter.name);
     const bool vector = w.shape == Shape{1, w.shape.c, 1, 1} && parameter.first.index > 0;
-    if (std::holds_alternative<BatchNorm>(op))
+    if (std::holds_alternative<BatchNorm>(op) || std::holds_alternative<ScaleShift>(op))
       fill_constant(backend, w, parameter.first.index == 0 ? 1 : 0);
     else if (vector)
       fill_constant(backend, w, 0);
@@ -98,6 +101,7 @@ void fill_parameters(const Plan& plan) {
 void fill_state(const Plan& plan) {
   Backend& backend = plan.backend();
   for (const Stored& its : plan.graph().states()) {
+    if (its.fixed) continue;
     const Tensor state = plan.state(its.name);
     if (state.dtype == DType::u64) {
       backend.device().fill(state.data, 0, static_cast<std::size_t>(state.shape.count()) * size_of(state.dtype));

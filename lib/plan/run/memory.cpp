@@ -40,7 +40,9 @@ Memory::Memory(Device& device, const PlanLayout& layout, const Nodes& nodes, con
     const Node& node = nodes[id];
     const auto parts = parameter_names(node.op), states = state_names(node.op);
     for (std::size_t k = 0; k < node.params.size(); ++k)
-      shared_parameter_[id].push_back(options.share->parameter(node.name + "." + std::string(parts[k])));
+      shared_parameter_[id].push_back(node.fixed[k]
+                                          ? options.share->state(node.name + "." + std::string(parts[k]))
+                                          : options.share->parameter(node.name + "." + std::string(parts[k])));
     for (std::size_t k = 0; k < node.state.size(); ++k)
       shared_state_[id].push_back(options.share->state(node.name + "." + std::string(states[k])));
   }
@@ -91,6 +93,7 @@ Tensor Memory::parameter_gradient(NodeId i, std::size_t k) const {
 }
 
 Tensor Memory::state(NodeId i, std::size_t k) const {
+  if (k >= nodes_[i].state.size()) return parameter(i, k - nodes_[i].state.size());
   if (shared_state_.size() > 0) return shared_state_[i][k];
   return dense(layout_->state[i][k], nodes_[i].state[k], state_dtype(nodes_[i].op, parameter_dtype_));
 }
@@ -131,7 +134,7 @@ std::vector<UpdateTensors> Memory::update_rows(TableUpdates tables) const {
   };
   std::map<std::int64_t, const Shape*> by_offset;  // elements
   for (const NodeId i : nodes_.ids())
-    if (std::holds_alternative<Embedding>(nodes_[i].op))
+    if (std::holds_alternative<Embedding>(nodes_[i].op) && !nodes_[i].fixed[0])
       by_offset[static_cast<std::int64_t>(layout_->parameter[i][0].offset_bytes / size_of(parameter_dtype_))] =
           &nodes_[i].params[0];
   std::vector<UpdateTensors> parts;

@@ -23,6 +23,7 @@ class Memory {
   Tensor gradient(NodeId) const;    ///< null if it is not wanted
   Tensor parameter(NodeId, std::size_t k) const;
   Tensor parameter_gradient(NodeId, std::size_t k) const;  ///< null in inference
+  /// State k of the node, or after these a parameter.
   Tensor state(NodeId, std::size_t k) const;
   Tensor optimiser_state(NodeId, std::size_t k, std::size_t which) const;  ///< of parameter k
 

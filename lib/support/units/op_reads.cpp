@@ -24,7 +24,8 @@ struct DataGradientReads {
   OpReads operator()(const OneOf<SoftmaxCrossEntropy, SigmoidCrossEntropy> auto&) const { return {.x = Inputs::all}; }
   OpReads operator()(const Multiply&) const { return {.x = Inputs::others}; }
   /// The mask of a Dropout follows from its step.
-  OpReads operator()(const OneOf<Dropout, ScaleShift> auto&) const { return {.state = true}; }
+  OpReads operator()(const Dropout&) const { return {.state = true}; }
+  OpReads operator()(const ScaleShift& op) const { return {.params = op.learned ? 1 : 0, .state = !op.learned}; }
   /// dy alone; the positions of max pooling's maxima are saved.
   OpReads operator()(const OneOf<MaxPool, AveragePool, GlobalAveragePool, Add, Pad, ChannelShuffle, Concat, Slice,
                                  Embedding, Input> auto&) const {
@@ -39,7 +40,9 @@ OpReads op_reads(const Op& op, Pass pass) {
     case Pass::forward: return {.x = Inputs::all, .params = every, .state = true};
     case Pass::recompute:
       return {.x = Inputs::all,
-              .params = std::holds_alternative<Embedding>(op) ? 1 : 0,
+              .params = std::holds_alternative<Embedding>(op)    ? 1
+                        : std::holds_alternative<ScaleShift>(op) ? 2
+                                                                 : 0,
               .state = std::holds_alternative<ScaleShift>(op)};
     case Pass::backward_params: return {.x = Inputs::all};
     case Pass::backward_data: return std::visit(DataGradientReads{}, op);

@@ -86,12 +86,17 @@ def export(network, inputs, name, dynamo):
     path = HERE / f"{name}.onnx"
     torch.onnx.export(network, inputs, path, dynamo=dynamo, external_data=False)
     model = onnx.load(path)
+    # What is read: the names of modules, which tensors are parameters, and of which others were computed.
+    keys = ("pkg.torch.onnx.fx_node", "pkg.torch.export.ExportedProgram.graph_signature",
+            "pkg.onnxscript.optimizer.folded_from")
     for part in [model, model.graph, *model.graph.node, *model.graph.value_info, *model.graph.input]:
         part.doc_string = ""
-        kept = [entry for entry in part.metadata_props if entry.key == "pkg.torch.onnx.fx_node"]
+        kept = [entry for entry in part.metadata_props if entry.key in keys]
         del part.metadata_props[:]
         part.metadata_props.extend(kept)
+    computed = [value for value in model.graph.value_info if value.metadata_props]
     del model.graph.value_info[:]
+    model.graph.value_info.extend(computed)
     onnx.save(model, path)
 
 

@@ -55,7 +55,9 @@ std::vector<Case> kernel_cases() {
     all.push_back({"by element", BatchNorm{}, {shape}, {add, relu}});
     all.push_back({"by element", Multiply{}, {shape, shape}});
     all.push_back({"by element", Multiply{}, {shape, {shape.n, shape.c, 1, 1}}});
-    all.push_back({"by element", ScaleShift{}, {shape}});
+    for (const bool by_channel : {true, false})
+      for (const bool learned : {false, true})
+        all.push_back({"by element", ScaleShift{.by_channel = by_channel, .learned = learned}, {shape}});
     all.push_back({"by element", Add{}, {shape, shape}});
     all.push_back({"by element", Add{}, {shape, shape, shape}});
   }

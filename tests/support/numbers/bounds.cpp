@@ -256,6 +256,7 @@ struct OpBounds {
 
   Bounds operator()(const Multiply&) const { return linear(c, feed, 1, static_cast<double>(x.plane()), 0); }
   Bounds operator()(const ScaleShift& op) const {
+    if (op.learned) return linear(c, feed, 2, 1, static_cast<double>(x.n * x.plane() * (op.by_channel ? 1 : x.c)));
     const auto number = [&](std::size_t which, std::size_t i) {
       const std::size_t channel = i / static_cast<std::size_t>(x.plane()) % static_cast<std::size_t>(x.c);
       return std::abs(feed.state[which][op.by_channel ? channel : 0]);

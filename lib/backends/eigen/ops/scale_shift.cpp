@@ -1,6 +1,7 @@
-// y = scale x + shift by fixed numbers: of each channel, or one pair for all.
+// y = scale x + shift by fixed or learned numbers: of each channel, or one pair for all.
 
 #include "lib/backends/eigen/runtime/elements.h"
+#include "lib/backends/eigen/runtime/lanes.h"
 
 namespace lamina::eigen {
 namespace {
@@ -27,22 +28,70 @@ void put_scaled(Pool& pool, const Tensor& to, const Tensor& from, const T* scale
   });
 }
 
+/// The sums of dy x and of dy of a channel, in double, in an order that no number of threads changes.
+struct Sums {
+  double scale, shift;
+};
+
+template <class T>
+void sum_gradients(Pool& pool, const Args& args, bool by_channel, bool adds) {
+  const Shape& shape = args.dy.shape;
+  auto* const sums = static_cast<Sums*>(args.workspace);
+  pool.split(shape.c, 1, [&](std::int64_t from, std::int64_t to) {
+    for (std::int64_t c = from; c < to; ++c) {
+      TwoSums all;
+      for (int n = 0; n < shape.n; ++n) {
+        const T* const dy = image<const T>(args.dy, n) + c * shape.plane();
+        const T* const x = image<const T>(args.x[0], n) + c * shape.plane();
+        const auto add = [&](auto load) {
+          return [&, load](std::int64_t i, auto& scale, auto& shift) {
+            const auto d = load(dy + i);
+            scale += d * load(x + i);
+            shift += d;
+          };
+        };
+        all.add(shape.plane(), add([](const T* at) { return load4(at); }),
+                add([](const T* at) { return static_cast<double>(*at); }));
+      }
+      sums[c] = {all.first(), all.second()};
+    }
+  });
+  if (!by_channel)
+    for (int c = 1; c < shape.c; ++c) sums[0].scale += sums[c].scale, sums[0].shift += sums[c].shift;
+  for (std::int64_t k = 0; k < args.dw[0].shape.count(); ++k) {
+    const auto put = [&](T& to, double sum) { to = static_cast<T>(adds ? sum + static_cast<double>(to) : sum); };
+    put(args.dw[0].as<T>()[k], sums[k].scale);
+    put(args.dw[1].as<T>()[k], sums[k].shift);
+  }
+}
+
 }  // namespace
 
 Lowered lower(const ScaleShift& op, const Spec& spec, const Choice&, const Context& context) {
   Lowered unit = in_place_unit(spec);
   unit.backward_reads_y = false;
   const std::int64_t run = op.by_channel ? spec.y.shape.plane() : spec.y.shape.image();
+  unit.backward_reads_x[0] = op.learned;
   with_type(spec.y.dtype, [&]<class T>() {
+    const auto number = [learned = op.learned](const Args& args, std::size_t k) {
+      return (learned ? args.w : args.state)[k].as<const T>();
+    };
     add_steps(
         unit, spec,
-        [&pool = context.pool, run](const Args& args) {
-          put_scaled(pool, args.y, args.x[0], args.state[0].as<const T>(), args.state[1].as<const T>(), run, false);
+        [&pool = context.pool, run, number](const Args& args) {
+          put_scaled(pool, args.y, args.x[0], number(args, 0), number(args, 1), run, false);
         },
-        [&pool = context.pool, run, adds = adds_dx(spec, 0)](const Args& args) {
+        [&pool = context.pool, run, number, adds = adds_dx(spec, 0)](const Args& args) {
           if (!wanted(args, 0)) return;
-          put_scaled<T>(pool, args.dx[0], args.dy, args.state[0].as<const T>(), nullptr, run, adds);
+          put_scaled<T>(pool, args.dx[0], args.dy, number(args, 0), nullptr, run, adds);
         });
+    if (!op.learned || spec.mode == Mode::inference) return;
+    unit.steps.push_back(step(
+        {Pass::backward_params}, "direct",
+        [&pool = context.pool, by_channel = op.by_channel, adds = spec.adds_dw](const Args& args) {
+          sum_gradients<T>(pool, args, by_channel, adds);
+        },
+        static_cast<std::size_t>(spec.y.shape.c) * sizeof(Sums)));
   });
   return unit;
 }

@@ -1,0 +1,86 @@
+// Layers on constants: how exporters write weights that are standardised or divided by a norm, and pads by extents.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "folding.h"
+
+namespace lamina::onnx {
+namespace {
+
+/// The mean and the biased variance of each channel of x.
+void measure(const Constant& x, std::int64_t channels, std::int64_t plane, std::vector<double>& mean,
+             std::vector<double>& variance) {
+  const std::int64_t images = x.count() / (channels * plane);
+  for (std::int64_t c = 0; c < channels; ++c) {
+    const auto sum = [&](auto term) {
+      double all = 0;
+      for (std::int64_t n = 0; n < images; ++n)
+        for (std::int64_t i = 0; i < plane; ++i) all += term(x.at((n * channels + c) * plane + i));
+      return all / static_cast<double>(images * plane);
+    };
+    const double middle = sum([](double a) { return a; });
+    mean.push_back(middle);
+    variance.push_back(sum([&](double a) { return (a - middle) * (a - middle); }));
+  }
+}
+
+}  // namespace
+
+Constant fold_batch_norm(const Folding& f) {
+  const Constant& x = f.in(0);
+  const std::int64_t channels = x.extents.size() < 2 ? 0 : x.extents[1];
+  for (std::size_t i = 1; i < 5; ++i)
+    if (f.in(i).count() != channels || x.count() == 0)
+      f.node.invalid("has " + text(f.in(i).extents) + " for the channels of " + text(x.extents));
+  const std::int64_t plane = *element_count({x.extents.begin() + 2, x.extents.end()});
+  std::vector<double> mean, variance;
+  if (f.node.integer("training_mode", 0) != 0) {
+    measure(x, channels, plane, mean, variance);
+  } else {
+    for (std::int64_t c = 0; c < channels; ++c) mean.push_back(f.in(3).at(c)), variance.push_back(f.in(4).at(c));
+  }
+  const double epsilon = f.node.number("epsilon", 1e-5);
+  Constant y = blank(f, x.type, x.extents);
+  for (std::size_t i = 0; i < y.values.size(); ++i) {
+    const std::int64_t c = static_cast<std::int64_t>(i) / plane % channels;
+    const auto k = static_cast<std::size_t>(c);
+    y.values[i] = (x.at(static_cast<std::int64_t>(i)) - mean[k]) / std::sqrt(variance[k] + epsilon) * f.in(1).at(c) +
+                  f.in(2).at(c);
+  }
+  return y;
+}
+
+Constant fold_clip(const Folding& f) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const bool attributes = f.opset < 11;
+  const double low = attributes ? f.node.number("min", -infinity) : f.has(1) ? f.scalar(1) : -infinity;
+  const double high = attributes ? f.node.number("max", infinity) : f.has(2) ? f.scalar(2) : infinity;
+  Constant y = blank(f, f.in(0).type, f.in(0).extents);
+  for (std::size_t i = 0; i < y.values.size(); ++i)
+    y.values[i] = std::min(std::max(f.in(0).at(static_cast<std::int64_t>(i)), low), high);
+  return y;
+}
+
+/// A product of rows by one matrix; a list of numbers is one row, or one column.
+Constant fold_matmul(const Folding& f) {
+  const Constant &a = f.in(0), &b = f.in(1);
+  if (b.extents.size() > 2)
+    throw Refusal{"it multiplies by constants of more than two axes: multiply before the export"};
+  if (a.extents.empty() || b.extents.empty() || a.extents.back() != b.extents.front() || b.count() == 0)
+    f.node.invalid("multiplies " + text(a.extents) + " by " + text(b.extents));
+  const std::int64_t inner = b.extents[0], columns = b.count() / inner;
+  Extents extents(a.extents.begin(), a.extents.end() - 1);
+  if (b.extents.size() == 2) extents.push_back(columns);
+  Constant y = blank(f, a.type, std::move(extents));
+  f.consume_budget(element_count({y.count(), inner}).value_or(std::numeric_limits<std::int64_t>::max()));
+  for (std::int64_t i = 0; i < y.count(); ++i) {
+    double sum = 0;
+    for (std::int64_t k = 0; k < inner; ++k) sum += a.at(i / columns * inner + k) * b.at(k * columns + i % columns);
+    y.values[static_cast<std::size_t>(i)] = sum;
+  }
+  return y;
+}
+
+}  // namespace lamina::onnx
