@@ -23,8 +23,8 @@
 #include "lamina/communicator.h"
 #include "lamina/error.h"
 #include "lamina/nets.h"
-#include "lib/support/address_limit.h"
-#include "lib/support/near.h"
+#include "lib/core/system/address_limit.h"
+#include "lib/core/text/near.h"
 
 namespace lamina::bench {
 

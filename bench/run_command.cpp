@@ -13,7 +13,7 @@
 #include "bench/rows/run.h"
 #include "commands.h"
 #include "lamina/error.h"
-#include "lib/support/near.h"
+#include "lib/core/text/near.h"
 
 namespace lamina::bench {
 namespace {

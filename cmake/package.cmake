@@ -2,20 +2,34 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set_target_properties(lamina PROPERTIES
-  EXPORT_NAME lamina
-  VERSION ${PROJECT_VERSION}
-  SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
-  DEFINE_SYMBOL "")
+set(package_targets lamina)
+set(package_components "")  # for pkg-config: what needs others before them
+foreach(component IN ITEMS training communicators nets onnx safetensors tuning core)
+  if(NOT component IN_LIST LAMINA_COMPONENTS)
+    continue()
+  endif()
+  list(APPEND package_targets lamina_${component})
+  string(APPEND package_components "-llamina_${component} ")
+  set_target_properties(lamina_${component} PROPERTIES
+    EXPORT_NAME ${component}
+    VERSION ${PROJECT_VERSION}
+    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+    DEFINE_SYMBOL "")
+endforeach()
 
 # Before 1.0 a minor version may break what stood before it.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/lamina-config-version.cmake COMPATIBILITY SameMinorVersion)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/lamina)
-if(NOT BUILD_SHARED_LIBS)
-  set(package_dependencies "find_dependency(ZLIB)\n")
+set(package_dependencies "")
+if("training" IN_LIST LAMINA_COMPONENTS)
+  set(package_zlib "-lz ")
+  if(NOT BUILD_SHARED_LIBS)
+    set(package_dependencies "if(\"training\" IN_LIST needed)\n  find_dependency(ZLIB)\nendif()\n")
+  endif()
 endif()
 if(LAMINA_WITH_MPI AND NOT BUILD_SHARED_LIBS)
-  string(APPEND package_dependencies "set(MPI_CXX_SKIP_MPICXX ON)\nfind_dependency(MPI COMPONENTS CXX)\n")
+  string(APPEND package_dependencies "if(\"communicators\" IN_LIST needed)\n  set(MPI_CXX_SKIP_MPICXX ON)\n"
+                                     "  find_dependency(MPI COMPONENTS CXX)\nendif()\n")
   list(TRANSFORM MPI_CXX_LIBRARIES APPEND " " OUTPUT_VARIABLE package_mpi_libs)
   list(JOIN package_mpi_libs "" package_mpi_libs)
 endif()
@@ -25,20 +39,20 @@ if(LAMINA_WITH_CUDA AND NOT BUILD_SHARED_LIBS)
 endif()
 configure_package_config_file(cmake/config.cmake.in ${PROJECT_BINARY_DIR}/lamina-config.cmake
                               INSTALL_DESTINATION ${package_folder})
-export(TARGETS lamina NAMESPACE lamina:: FILE ${PROJECT_BINARY_DIR}/lamina-targets.cmake)
+export(TARGETS ${package_targets} NAMESPACE lamina:: FILE ${PROJECT_BINARY_DIR}/lamina-targets.cmake)
 
 if(LAMINA_INSTALL)
   # Relative to itself, so that the installed tree can be moved.
   cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
              OUTPUT_VARIABLE package_to_prefix)
   if(BUILD_SHARED_LIBS)
-    set(package_private_libs "-lz -pthread")
+    set(package_private_libs "${package_zlib}-pthread")
   else()
-    set(package_libs "${package_cuda_libs}${package_mpi_libs}-lz -pthread")
+    set(package_libs "${package_cuda_libs}${package_mpi_libs}${package_zlib}-pthread")
   endif()
   configure_file(cmake/lamina.pc.in ${PROJECT_BINARY_DIR}/lamina.pc @ONLY)
 
-  install(TARGETS lamina EXPORT lamina-targets FILE_SET HEADERS)
+  install(TARGETS ${package_targets} EXPORT lamina-targets FILE_SET HEADERS)
   install(EXPORT lamina-targets NAMESPACE lamina:: DESTINATION ${package_folder})
   install(FILES ${PROJECT_BINARY_DIR}/lamina-config.cmake ${PROJECT_BINARY_DIR}/lamina-config-version.cmake
           DESTINATION ${package_folder})

@@ -2,7 +2,7 @@
 
 #include "builders.h"
 
-#include "lib/support/rounding.h"
+#include "lib/core/numbers/rounding.h"
 
 namespace lamina::nets {
 

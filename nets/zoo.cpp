@@ -4,7 +4,7 @@
 
 #include "builders.h"
 #include "lamina/error.h"
-#include "lib/support/near.h"
+#include "lib/core/text/near.h"
 
 namespace lamina::nets {
 namespace {

@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "lamina/error.h"
-#include "lib/tune/unpaired.h"
+#include "lib/tuning/unpaired.h"
 
 namespace lamina::bench {
 namespace {

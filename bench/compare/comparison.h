@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/tune/statistics.h"
+#include "lib/tuning/statistics.h"
 #include "run_file.h"
 
 namespace lamina::bench {

@@ -16,7 +16,7 @@
 #include "build.h"
 #include "devices.h"
 #include "lamina/error.h"
-#include "lib/support/system_file.h"
+#include "lib/core/files/system_file.h"
 
 namespace lamina::bench {
 namespace {

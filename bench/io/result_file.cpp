@@ -17,7 +17,7 @@
 
 #include "lamina/error.h"
 #include "lamina/random.h"
-#include "lib/support/new_file.h"
+#include "lib/core/files/new_file.h"
 
 namespace lamina::bench {
 

@@ -44,7 +44,6 @@ Backend& Backends::at(const std::string& name) {
     BackendOptions options;
     options.threads = settings_.threads;
     options.memory_limit = settings_.memory_limit;
-    options.choice_cache = settings_.choice_cache.string();
     options.instruction_set = settings_.instruction_set;
     // The directory is no part of a name, so that rows of two versions have equal ones.
     const bool own_cudnn = name == "cudnn" && !settings_.cudnn.empty();

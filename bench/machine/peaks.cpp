@@ -10,7 +10,7 @@
 #include "bench/timing/core_clock.h"
 #include "bench/timing/stopwatch.h"
 #include "lamina/lamina.h"
-#include "lib/tune/statistics.h"
+#include "lib/tuning/statistics.h"
 
 namespace lamina::bench {
 namespace {

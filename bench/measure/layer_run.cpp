@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "lamina/error.h"
-#include "lib/tune/tune.h"
+#include "lib/tuning/tune.h"
 
 namespace lamina::bench {
 

@@ -9,7 +9,7 @@
 #include "bench/timing/stopwatch.h"
 #include "lamina/plan.h"
 #include "lamina/weights.h"
-#include "lib/train/ranks.h"
+#include "lib/training/ranks.h"
 
 namespace lamina::bench {
 

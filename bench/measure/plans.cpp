@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "lamina/tuning.h"
+
 namespace lamina::bench {
 
 Plans::Plans(NetSettings net, PlanSettings settings) : net_(std::move(net)), settings_(std::move(settings)) {}
@@ -23,6 +25,7 @@ Options Plans::options(const Config& c, Mode mode) const {
   plan.layout = c.layout;
   plan.fuse = settings_.fuse;
   plan.choice = settings_.choice;
+  if (plan.choice.measure) plan.tuner = make_tuner(settings_.choice_cache);
   if (mode == Mode::training) {
     const nets::Protocol its = protocol(c.network);
     plan.keep = settings_.keep;

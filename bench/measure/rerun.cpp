@@ -34,7 +34,6 @@ void add_network(Words& words, const NetSettings& net) {
 void add_backends(Words& words, const BackendSettings& backends) {
   if (backends.threads != 0) words.push_back(fmt::format("--threads={}", backends.threads));
   if (!backends.instruction_set.empty()) words.push_back("--instruction_set=" + backends.instruction_set);
-  if (!backends.choice_cache.empty()) words.push_back("--choice_cache=" + backends.choice_cache.string());
   if (!backends.cudnn.empty()) words.push_back("--cudnn=" + backends.cudnn);
   if (backends.memory_limit != std::numeric_limits<std::size_t>::max())
     words.push_back(fmt::format("--memory_limit={}", backends.memory_limit));
@@ -53,6 +52,7 @@ void add_plan(Words& words, const PlanSettings& plan) {
   if (plan.choice.workspace_limit != usual.workspace_limit)
     words.push_back(fmt::format("--workspace_limit={}", plan.choice.workspace_limit));
   if (plan.choice.measure) words.emplace_back("--measure");
+  if (!plan.choice_cache.empty()) words.push_back("--choice_cache=" + plan.choice_cache.string());
 }
 
 /// `first`: the words before the flags, without the network's name.

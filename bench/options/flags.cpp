@@ -152,13 +152,9 @@ void add_processor(CLI::App& app, BackendSettings& backends) {
   app.add_option("--threads", backends.threads, "Threads of the processor's backends; default: 0, all")
       ->check(CLI::Range(0, most_backend_threads))
       ->group(what);
-  app.add_option("--instruction_set", backends.instruction_set,
-                 "Instruction set of eigen: generic, x86-64-v3, x86-64-v4, x86-64-v4-bf16; default: the fastest")
-      ->group(what);
-  app.add_option("--choice_cache", backends.choice_cache,
-                 "File that measured choices are kept in and taken from: the instruction set of eigen and, with "
-                 "--measure, algorithms")
-      ->type_name("FILE")
+  app.add_option(
+         "--instruction_set", backends.instruction_set,
+         "Instruction set of eigen: generic, x86-64-v3, x86-64-v4, x86-64-v4-bf16; default: the widest that runs")
       ->group(what);
 }
 
@@ -207,6 +203,9 @@ void add_measure(CLI::App& app, PlanSettings& plan) {
   app.add_flag("--measure", plan.choice.measure,
                "Pick those of whole networks by timing them when a plan is made, not by rule")
       ->group(algorithms);
+  app.add_option("--choice_cache", plan.choice_cache, "File that the choices of --measure are kept in and taken from")
+      ->type_name("FILE")
+      ->group(what);
 }
 
 CLI::Option* add_optimiser(CLI::App& app, std::string& optimiser, const char* text) {
@@ -217,7 +216,7 @@ void check_once(const char* flag, const std::vector<std::string>& values) { chec
 
 void check_once(const char* flag, const std::vector<int>& values) { check_once(flag, values, as_it_is); }
 
-void check(const BackendSettings& backends, bool measures) {
+void check(const BackendSettings& backends) {
   check_once("--backend", backends.names);
   if (backends.cudnn.find(',') != std::string::npos)
     throw UsageError("--cudnn takes one directory, as a process loads one cuDNN; bench/race/versions compares several");
@@ -228,24 +227,26 @@ void check(const BackendSettings& backends, bool measures) {
       std::find(names.begin(), names.end(), "eigen") == names.end())
     throw UsageError(
         "--instruction_set applies to eigen, which --backend does not name; name it too, or leave out the set");
-  if (!backends.choice_cache.empty() && !backends.instruction_set.empty() && !measures)
-    throw UsageError(
-        "--choice_cache keeps what is measured, and --instruction_set leaves nothing to measure: give --measure too, or"
-        " leave out one of them");
-  const std::filesystem::path folder = backends.choice_cache.parent_path();
+}
+
+void check(const PlanSettings& plan) {
+  if (!plan.choice_cache.empty() && !plan.choice.measure)
+    throw UsageError("--choice_cache keeps what is measured: give --measure too, or leave it out");
+  const std::filesystem::path folder = plan.choice_cache.parent_path();
   if (!folder.empty() && !std::filesystem::is_directory(folder))
-    throw UsageError(fmt::format("--choice_cache={}: there is no folder {}; make it first",
-                                 backends.choice_cache.string(), folder.string()));
-  if (backends.choice_cache.empty()) return;
+    throw UsageError(fmt::format("--choice_cache={}: there is no folder {}; make it first", plan.choice_cache.string(),
+                                 folder.string()));
+  if (plan.choice_cache.empty()) return;
   try {
-    ChoiceCache{backends.choice_cache};
+    ChoiceCache{plan.choice_cache};
   } catch (const FileError& error) {
     throw FileError(fmt::format("--choice_cache={}", error.what()));
   }
 }
 
 void check(const PlanningSettings& settings) {
-  check(settings.backends, settings.plan.choice.measure);
+  check(settings.backends);
+  check(settings.plan);
   check_once("--batch", settings.configs.batches);
   check_once("--dtype", settings.configs.dtypes, by_name);
   check_once("--layout", settings.configs.layouts, by_name);

@@ -76,7 +76,7 @@ void add_layers(CLI::App&, std::vector<Layer>&);
 void add_layer_file(CLI::App&, std::vector<Layer>&);
 /// --cudnn.
 void add_cudnn(CLI::App&, std::string& directory);
-/// --threads, --instruction_set, --choice_cache.
+/// --threads, --instruction_set.
 void add_processor(CLI::App&, BackendSettings&);
 /// What single layers run on: --backend, --dtype, --layout, --cudnn, --threads, limits of memory and algorithms.
 /// `backends` says what --backend means. With `measured_error` there is --max_measured_error in place of --max_error.
@@ -85,7 +85,7 @@ void add_place(CLI::App&, PlanningSettings&, const char* backends = every_backen
 void add_plan(CLI::App&, PlanningSettings&, const char* backends = every_backend, double* measured_error = nullptr);
 /// --optimiser, a name of optimiser_names().
 CLI::Option* add_optimiser(CLI::App&, std::string& optimiser, const char* text);
-/// --measure.
+/// --measure, --choice_cache.
 void add_measure(CLI::App&, PlanSettings&);
 
 /// Throws UsageError for what the list of a flag names twice: the same thing would be done twice, under one name.
@@ -93,7 +93,8 @@ void check_once(const char* flag, const std::vector<std::string>&);
 void check_once(const char* flag, const std::vector<int>&);
 /// Throws UsageError for flags of which each is right, and not together, for what a list names twice, and for a folder
 /// that is not there. Throws FileError for a file of choices that cannot be read: before anything is measured.
-void check(const BackendSettings&, bool measures = false);
+void check(const BackendSettings&);
+void check(const PlanSettings&);
 void check(const PlanningSettings&);
 /// Throws UsageError for an extent that no file leaves open by its name, with those that each leaves open, and what
 /// onnx_open_extents throws.

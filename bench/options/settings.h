@@ -11,7 +11,7 @@
 
 #include "lamina/onnx.h"
 #include "lamina/plan.h"
-#include "lib/support/utf8.h"
+#include "lib/core/text/utf8.h"
 
 namespace lamina::bench {
 
@@ -22,7 +22,6 @@ struct BackendSettings {
   int threads = 0;
   std::string instruction_set{};
   std::size_t memory_limit = std::numeric_limits<std::size_t>::max();
-  std::filesystem::path choice_cache{};  ///< file of measured choices; empty: none
 };
 
 /// What the network of an ONNX file is called: the file's name without its folder and ending.
@@ -65,7 +64,8 @@ struct PlanSettings {
   Keep keep = Keep::all;
   bool fuse = true;
   std::optional<bool> input_gradient{}, accumulate{};  ///< unset: as the published tables did
-  Choice choice{};  ///< math and limits of the algorithms, and whether to measure; names none
+  Choice choice{};                       ///< math and limits of the algorithms, and whether to measure; names none
+  std::filesystem::path choice_cache{};  ///< file of measured choices; empty: none
 };
 
 /// The settings of subcommands that plan networks on backends.

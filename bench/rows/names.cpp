@@ -8,7 +8,7 @@
 #include <regex>
 
 #include "lamina/error.h"
-#include "lib/support/near.h"
+#include "lib/core/text/near.h"
 
 namespace lamina::bench {
 namespace {

@@ -13,7 +13,7 @@
 #include "bench/io/step_line.h"
 #include "bench/rows/report/entries.h"
 #include "lamina/error.h"
-#include "lib/tune/statistics.h"
+#include "lib/tuning/statistics.h"
 
 namespace lamina::bench {
 namespace {

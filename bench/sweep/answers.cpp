@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "bench/compare/comparison.h"
-#include "lib/tune/unpaired.h"
+#include "lib/tuning/unpaired.h"
 
 namespace lamina::bench {
 namespace {

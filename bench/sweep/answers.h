@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/tune/statistics.h"
+#include "lib/tuning/statistics.h"
 
 namespace lamina::bench {
 

@@ -25,7 +25,7 @@
 #include "lamina/devices.h"
 #include "lamina/error.h"
 #include "lamina/random.h"
-#include "lib/support/depth_limit.h"
+#include "lib/core/text/depth_limit.h"
 
 namespace lamina::bench {
 namespace {

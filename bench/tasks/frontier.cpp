@@ -10,7 +10,7 @@
 #include "bench/measure/layers.h"
 #include "bench/numbers/results.h"
 #include "lamina/error.h"
-#include "lib/support/units/unit_memory.h"
+#include "lib/core/units/unit_memory.h"
 
 namespace lamina::bench {
 namespace {

@@ -16,7 +16,7 @@
 #include "bench/measure/rerun.h"
 #include "bench/timing/stopwatch.h"
 #include "lamina/live_memory.h"
-#include "lib/tune/statistics.h"
+#include "lib/tuning/statistics.h"
 #include "trace.h"
 
 namespace lamina::bench {

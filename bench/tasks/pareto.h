@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "lib/tune/tune.h"
+#include "lib/tuning/tune.h"
 
 namespace lamina::bench {
 

@@ -9,7 +9,7 @@
 #include <array>
 #include <optional>
 
-#include "lib/tune/statistics.h"
+#include "lib/tuning/statistics.h"
 
 namespace lamina::bench {
 namespace {

@@ -13,7 +13,7 @@
 #include <system_error>
 #include <utility>
 
-#include "lib/support/system_file.h"
+#include "lib/core/files/system_file.h"
 #include "stopwatch.h"
 
 namespace lamina::bench {

@@ -22,7 +22,7 @@
 #include "lamina/error.h"
 #include "lamina/nets.h"
 #include "lamina/workloads.h"
-#include "lib/support/near.h"
+#include "lib/core/text/near.h"
 #include "lines.h"
 #include "network.h"
 #include "record.h"

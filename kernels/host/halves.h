@@ -2,7 +2,7 @@
 // Conversions of halves on the host, as the library does them.
 
 #include "kernels/common/stream.h"
-#include "lib/support/float16.h"
+#include "lib/core/numbers/float16.h"
 
 namespace lamina::cuda_host {
 

@@ -10,7 +10,7 @@
 #include "lib/backends/cuda/backend.h"
 #include "lib/backends/cudnn/backend.h"
 #include "lib/backends/eigen/backend.h"
-#include "lib/support/near.h"
+#include "lib/core/text/near.h"
 
 namespace lamina {
 namespace {

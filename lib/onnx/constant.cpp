@@ -10,10 +10,10 @@
 #include <system_error>
 
 #include "lamina/error.h"
-#include "lib/io/elements.h"
-#include "lib/io/input_file.h"
-#include "lib/io/safetensors_header.h"
-#include "lib/support/float16.h"
+#include "lib/core/files/input_file.h"
+#include "lib/core/numbers/elements.h"
+#include "lib/core/numbers/float16.h"
+#include "lib/core/text/quoted.h"
 
 namespace lamina::onnx {
 namespace {

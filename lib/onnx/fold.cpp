@@ -10,7 +10,7 @@
 #include "aligned.h"
 #include "fold.h"
 #include "lamina/error.h"
-#include "lib/support/float16.h"
+#include "lib/core/numbers/float16.h"
 #include "view.h"
 
 namespace lamina::onnx {

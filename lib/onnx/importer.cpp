@@ -7,9 +7,9 @@
 
 #include "fold.h"
 #include "lamina/error.h"
-#include "lib/io/safetensors_header.h"
+#include "lib/core/text/quoted.h"
+#include "lib/core/text/utf8.h"
 #include "lib/onnx/ops/operators.h"
-#include "lib/support/utf8.h"
 
 namespace lamina::onnx {
 namespace {

@@ -8,7 +8,7 @@
 #include "fold.h"
 #include "importer.h"
 #include "lamina/error.h"
-#include "lib/io/safetensors_header.h"
+#include "lib/core/text/quoted.h"
 #include "lib/onnx/ops/operators.h"
 
 namespace lamina::onnx {

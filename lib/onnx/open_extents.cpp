@@ -7,7 +7,7 @@
 
 #include "importer.h"
 #include "lamina/error.h"
-#include "lib/io/safetensors_header.h"
+#include "lib/core/text/quoted.h"
 
 namespace lamina::onnx {
 namespace {

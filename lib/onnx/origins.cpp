@@ -6,7 +6,7 @@
 #include <cctype>
 
 #include "lamina/error.h"
-#include "lib/io/safetensors_header.h"
+#include "lib/core/text/quoted.h"
 
 namespace lamina::onnx {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "importer.h"
 #include "lamina/error.h"
-#include "lib/io/input_file.h"
+#include "lib/core/files/input_file.h"
 
 namespace lamina {
 namespace {

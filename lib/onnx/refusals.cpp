@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "lib/io/safetensors_header.h"
+#include "lib/core/text/quoted.h"
 
 namespace lamina::onnx {
 namespace {

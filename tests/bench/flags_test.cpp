@@ -243,7 +243,7 @@ TEST_CASE("outputs that cannot be written, and files that cannot be read, end wi
       {"$bench alexnet,resnet18 --image=1 --batch=2 --width_divisor=8 --passes=1", 0, "alexnet (39 or more)"},
       {R"(echo '{"context":{"processor":'$(nested)'},"benchmarks":[]}' >d.json; $bench compare d.json d.json)", 1,
        "d.json holds no row with its passes"},
-      {R"(echo '{"format":"lamina choices","format_version":'$(nested)'}' >d.json; $bench $rows --choice_cache=d.json)",
+      {R"(echo '{"format":"lamina choices","format_version":'$(nested)'}' >d.json; $bench $rows --measure --choice_cache=d.json)",
        1, "this library reads"},
       {"$bench ${rows/=1 /=100000 } --benchmark_out=e.json >none 2>&1 & until grep -q warming none; do sleep 0.1; "
        "done\n"
@@ -252,7 +252,7 @@ TEST_CASE("outputs that cannot be written, and files that cannot be read, end wi
       {"ulimit -v 1500000; $bench --benchmark_filter=net/vgg16/total --batch=64 --backend=eigen --threads=1", 1,
        "bytes of address space (ulimit -v)"},
       {"echo '{' >f.json; $bench resnet50 --measure --choice_cache=f.json", 1, "--choice_cache=f.json: "},
-      {"$bench resnet50 --choice_cache=none/c.json", 2, ": there is no folder none; make it first"},
+      {"$bench resnet50 --measure --choice_cache=none/c.json", 2, ": there is no folder none; make it first"},
       {"$bench --onnx=means.onnx --batch=1,3 --benchmark_list_tests", 0, "net/means/forward/eigen/f32/nchw/batch:3\n"},
       {"$bench --onnx=means.onnx --batch=1,3 --benchmark_list_tests | grep -vc /means/", 1, "0\n"},
       {"ulimit -t 2; $bench memory resnet18 --backend=eigen --batch=1000000000 --memory_limit=1048576TiB", 0,

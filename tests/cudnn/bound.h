@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/support/units/unit_memory.h"
+#include "lib/core/units/unit_memory.h"
 #include "tests/cudnn/fakes/host_machine.h"
 #include "tests/support/cases/unit.h"
 

@@ -1,6 +1,6 @@
 // cuBLAS, opened at run time: invalid files, fake ones, and the real one if it is installed.
 
-#include "lib/device/blas/blas_library.h"
+#include "lib/core/device/blas/blas_library.h"
 
 #include <filesystem>
 #include <string>

@@ -1,6 +1,6 @@
 // Matrix products by cuBLAS's interface: the host's substitute against plain sums, and the arguments of library calls.
 
-#include "lib/device/blas/blas.h"
+#include "lib/core/device/blas/blas.h"
 
 #include <cmath>
 #include <cstddef>
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "lamina/error.h"
-#include "lib/device/blas/host_blas.h"
-#include "lib/support/float16.h"
+#include "lib/core/device/blas/host_blas.h"
+#include "lib/core/numbers/float16.h"
 #include "tests/support/catch.h"
 
 using Catch::Matchers::ContainsSubstring;

@@ -2,7 +2,7 @@
 
 #include <cublas_v2.h>
 
-#include "lib/device/blas/blas.h"
+#include "lib/core/device/blas/blas.h"
 #include "tests/support/catch.h"
 
 namespace lamina {

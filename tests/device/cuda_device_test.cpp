@@ -1,6 +1,6 @@
 // A GPU as a device: its answers without a GPU, and its work with one.
 
-#include "lib/device/cuda/cuda_device.h"
+#include "lib/core/device/cuda/cuda_device.h"
 
 #include <algorithm>
 #include <cstring>
@@ -9,8 +9,8 @@
 
 #include "lamina/error.h"
 #include "lamina/lamina.h"
-#include "lib/device/cuda/cuda_peak.h"
-#include "lib/support/held_launches.h"
+#include "lib/core/device/cuda/cuda_peak.h"
+#include "lib/core/timing/held_launches.h"
 #include "tests/support/catch.h"
 #include "tests/support/skip.h"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "lamina/error.h"
-#include "lib/device/host/host_device.h"
+#include "lib/core/device/host/host_device.h"
 #include "tests/support/catch.h"
 
 using namespace lamina;

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "lib/device/gpu.h"
+#include "lib/core/device/gpu.h"
 #include "tests/support/catch.h"
 
 namespace lamina {

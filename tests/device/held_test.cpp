@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "lamina/error.h"
-#include "lib/device/peak_rate.h"
-#include "lib/support/held_launches.h"
-#include "lib/support/warm_up.h"
+#include "lib/core/device/peak_rate.h"
+#include "lib/core/timing/held_launches.h"
+#include "lib/core/timing/warm_up.h"
 #include "tests/support/catch.h"
 #include "tests/support/queued_device.h"
 

@@ -1,6 +1,6 @@
 // Environment variables that change a library's products.
 
-#include "lib/device/math_environment.h"
+#include "lib/core/device/math_environment.h"
 
 #include "lamina/error.h"
 #include "tests/support/catch.h"

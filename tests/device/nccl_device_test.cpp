@@ -13,8 +13,8 @@
 
 #include "lamina/error.h"
 #include "lamina/lamina.h"
-#include "lib/communicator/nccl_communicator.h"
-#include "lib/device/cuda/cuda_device.h"
+#include "lib/communicators/nccl_communicator.h"
+#include "lib/core/device/cuda/cuda_device.h"
 #include "tests/support/catch.h"
 #include "tests/support/skip.h"
 

@@ -1,6 +1,6 @@
 // Clock, temperature and power of a GPU, from fake libraries: complete, old, incomplete, and missing.
 
-#include "lib/device/cuda/nvml.h"
+#include "lib/core/device/cuda/nvml.h"
 
 #include <string>
 

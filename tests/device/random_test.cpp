@@ -11,7 +11,7 @@
 #include <numeric>
 #include <vector>
 
-#include "lib/device/philox_words.h"
+#include "lib/core/numbers/philox_words.h"
 #include "tests/support/catch.h"
 
 using namespace lamina;

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cmath>
 
-#include "lib/support/float16.h"
+#include "lib/core/numbers/float16.h"
 #include "tests/eigen/sets.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/suite.h"

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "lamina/choice_cache.h"
 #include "lamina/error.h"
 #include "lamina/gradient_check.h"
 #include "lamina/plan.h"
@@ -89,14 +88,14 @@ TEST_CASE("an instruction set runs where the system names its instructions") {
 #endif
 }
 
-TEST_CASE("the instruction set is the fastest here, or the one that is asked for") {
-  const std::string fastest = eigen::fastest_instruction_set().name;
-  CHECK(eigen::runs_here(eigen::fastest_instruction_set()));
-  CHECK_THAT(make_backend("eigen")->describe(), ContainsSubstring("instruction set " + fastest + ","));
+TEST_CASE("the instruction set is the widest that runs here, or the one that is asked for") {
+  const std::string widest = eigen::widest_instruction_set().name;
+  CHECK_THAT(make_backend("eigen")->describe(), ContainsSubstring("instruction set " + widest + ","));
   std::string known;
   for (const eigen::InstructionSet* set : eigen::instruction_sets()) {
     known += (known.empty() ? "" : ", ") + std::string(set->name);
     if (eigen::runs_here(*set)) {
+      CHECK(set->f32.lanes <= eigen::widest_instruction_set().f32.lanes);
       CHECK_THAT(make_backend("eigen", {.instruction_set = set->name})->describe(),
                  ContainsSubstring("instruction set " + std::string(set->name) + ","));
     } else {
@@ -106,60 +105,6 @@ TEST_CASE("the instruction set is the fastest here, or the one that is asked for
   CHECK_THROWS_AS(make_backend("eigen", {.instruction_set = "mmx"}), UsageError);
   CHECK_THROWS_WITH(make_backend("eigen", {.instruction_set = "mmx"}),
                     ContainsSubstring("'mmx'") && ContainsSubstring("there are " + known));
-}
-
-TEST_CASE("a choice cache keeps the instruction set that was timed, and is asked first") {
-  const Folder folder;
-  const std::string file = (folder / "choices.json").string();
-  const std::string fastest = eigen::fastest_instruction_set().name;
-  const InstructionSetKey here = eigen::instruction_set_key();
-  const auto taken = [&](const std::string& forced = {}) {
-    const std::string text = make_backend("eigen", {.choice_cache = file, .instruction_set = forced})->describe();
-    const std::string before = "instruction set ";
-    const std::size_t first = text.find(before) + before.size();
-    return text.substr(first, text.find(',', first) - first);
-  };
-  const auto keep = [&](const InstructionSetKey& key, const std::string& set) {
-    ChoiceCache cache(file);
-    cache.remember(key, set);
-    cache.save();
-  };
-  CHECK(taken("generic") == "generic");
-  CHECK_FALSE(std::filesystem::exists(file));  // what is forced was not timed
-  CHECK(taken() == fastest);
-  if (here.sets.size() < 2) {
-    CHECK_FALSE(std::filesystem::exists(file));
-    return;
-  }
-  CHECK(ChoiceCache(file).find(here) == fastest);
-  for (const std::string& set : here.sets) {
-    keep(here, set);
-    const std::string before = contents(file);
-    CHECK(taken() == set);
-    CHECK(taken("generic") == "generic");
-    CHECK(contents(file) == before);
-  }
-  for (const char* impossible : {"x86-64-v9", "generic", ""}) {
-    keep(here, impossible);
-    CHECK(taken() == fastest);
-    CHECK(ChoiceCache(file).find(here) == fastest);
-  }
-  const std::string nowhere = (folder / "none/choices.json").string();
-  CHECK_THROWS_AS(make_backend("eigen", {.choice_cache = nowhere}), FileError);
-  CHECK_THROWS_WITH(make_backend("eigen", {.choice_cache = nowhere}), ContainsSubstring(nowhere));
-  const std::string other = here.sets[fastest == here.sets[0] ? 1 : 0];
-  for (const int part : {0, 1, 2}) {
-    INFO("part " << part << " of the key");
-    std::filesystem::remove(file);
-    InstructionSetKey elsewhere = here;
-    if (part == 0) elsewhere.processor += " II";
-    if (part == 1) elsewhere.version += ".1";
-    if (part == 2) elsewhere.sets.pop_back();
-    keep(elsewhere, other);
-    CHECK(taken() == fastest);
-    CHECK(ChoiceCache(file).find(here) == fastest);
-    CHECK(ChoiceCache(file).find(elsewhere) == other);
-  }
 }
 
 TEST_CASE("every op is right on every instruction set") {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "lamina/error.h"
-#include "lib/support/float16.h"
-#include "lib/support/units/unit_memory.h"
+#include "lib/core/numbers/float16.h"
+#include "lib/core/units/unit_memory.h"
 #include "tests/eigen/sets.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/suite.h"

@@ -272,5 +272,4 @@ TEST_CASE("eigen refuses a unit whose tail it would not have fused") {
 TEST_CASE("eigen refuses options that it does not have, instead of ignoring them") {
   CHECK_THROWS_AS(make_backend("eigen", {.device = 1}), UsageError);
   CHECK_THROWS_WITH(make_backend("eigen", {.device = 1}), ContainsSubstring("no device 1"));
-  CHECK_THROWS_AS(make_backend("eigen", {.choice_cache = "/"}), FileError);  // a folder
 }

@@ -1,7 +1,7 @@
 // The thread pool: every part once, the same shares every time, errors brought home.
 
 #include "lib/backends/eigen/runtime/pool.h"
-#include "lib/support/usable_threads.h"
+#include "lib/core/system/usable_threads.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,6 +1,6 @@
 // Suggestions for mistyped names.
 
-#include "lib/support/near.h"
+#include "lib/core/text/near.h"
 
 #include "tests/support/catch.h"
 

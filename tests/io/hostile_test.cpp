@@ -11,7 +11,7 @@
 #include "allocations.h"
 #include "files.h"
 #include "lamina/error.h"
-#include "lamina/weights.h"
+#include "lamina/safetensors.h"
 #include "tests/support/catch.h"
 #include "tests/support/data.h"
 

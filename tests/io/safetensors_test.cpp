@@ -17,8 +17,8 @@
 #include "lamina/data.h"
 #include "lamina/error.h"
 #include "lamina/onnx.h"
-#include "lamina/weights.h"
-#include "lib/support/new_file.h"
+#include "lamina/safetensors.h"
+#include "lib/core/files/new_file.h"
 #include "tests/support/catch.h"
 #include "tests/support/data.h"
 

@@ -1,6 +1,6 @@
 // Weights in and out of plans: names and extents as PyTorch's, strict loading, Keras' order of flattening.
 
-#include "lamina/weights.h"
+#include "lamina/safetensors.h"
 
 #include <cmath>
 #include <cstdint>

@@ -10,11 +10,11 @@
 #include "kernels/common/stream.h"
 #include "tests/support/catch.h"
 #if defined(LAMINA_CUDA_ON_HOST)
-#include "lib/device/host/host_device.h"
+#include "lib/core/device/host/host_device.h"
 /// A test that runs on both.
 #define KERNEL_TEST(name) TEST_CASE(name)
 #else
-#include "lib/device/cuda/cuda_device.h"
+#include "lib/core/device/cuda/cuda_device.h"
 #include "tests/support/skip.h"
 #define KERNEL_TEST(name) TEST_CASE(name " on a GPU", "[.cuda]")
 #endif

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "lib/support/float16.h"
+#include "lib/core/numbers/float16.h"
 #include "tests/support/catch.h"
 
 using namespace lamina::cuda_host;

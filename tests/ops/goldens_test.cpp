@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "lamina/weights.h"
+#include "lamina/safetensors.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"

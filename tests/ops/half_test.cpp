@@ -3,8 +3,8 @@
 #include <bit>
 #include <cmath>
 
-#include "lib/support/float16.h"
-#include "lib/support/units/unit_memory.h"
+#include "lib/core/numbers/float16.h"
+#include "lib/core/units/unit_memory.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/cases/unit.h"

@@ -1,6 +1,6 @@
 // What calls cost at least: bytes counted by hand, and against the costs of single ops.
 
-#include "lib/plan/run/call_cost.h"
+#include "lib/core/plan/run/call_cost.h"
 
 #include <algorithm>
 #include <string>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lamina/nets.h"
-#include "lib/plan/decisions/decisions.h"
+#include "lib/core/plan/decisions/decisions.h"
 #include "tests/support/backend.h"
 #include "tests/support/catch.h"
 

@@ -8,7 +8,7 @@
 #include "lamina/error.h"
 #include "lamina/nets.h"
 #include "lamina/plan.h"
-#include "lib/support/float16.h"
+#include "lib/core/numbers/float16.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/cases/random_graph.h"

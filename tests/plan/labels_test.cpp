@@ -9,7 +9,7 @@
 #include "lamina/error.h"
 #include "lamina/gradient_check.h"
 #include "lamina/plan.h"
-#include "lib/support/units/spec_passes.h"
+#include "lib/core/units/spec_passes.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/catch.h"

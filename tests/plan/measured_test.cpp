@@ -6,6 +6,7 @@
 
 #include "lamina/choice_cache.h"
 #include "lamina/error.h"
+#include "lamina/tuning.h"
 #include "tests/io/files.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/plans.h"
@@ -41,10 +42,11 @@ Graph measured_net() {
   return graph;
 }
 
-Options measured(Mode mode) {
+Options measured(Mode mode, const std::string& file = {}) {
   Options options;
   options.mode = mode;
   options.choice.measure = true;
+  options.tuner = make_tuner(file);
   return options;
 }
 
@@ -95,10 +97,10 @@ TEST_CASE("a measured plan stores its choices in the file, and another plan read
     INFO(name);
     const Folder folder;
     const std::string file = (folder / "choices.json").string();
-    const std::shared_ptr<Backend> backend = make(name, {.choice_cache = file});
+    const std::shared_ptr<Backend> backend = make(name);
     if (!backend) continue;
     const Graph graph = measured_net();
-    const Plan first(graph, *backend, measured(Mode::training));
+    const Plan first(graph, *backend, measured(Mode::training, file));
     const ChoiceCache cache(file);
     // Both convolutions and, where it has a choice, the product.
     const Spec product =
@@ -122,9 +124,9 @@ TEST_CASE("a measured plan stores its choices in the file, and another plan read
       edited.remember(entry.key, other);
     }
     edited.save();
-    const std::shared_ptr<Backend> later = make(name, {.choice_cache = file});
+    const std::shared_ptr<Backend> later = make(name);
     const std::string before = contents(file);
-    const Plan second(graph, *later, measured(Mode::training));
+    const Plan second(graph, *later, measured(Mode::training, file));
     for (const Call& call : second.calls()) {
       const Op& op = second.graph().nodes()[static_cast<std::size_t>(call.nodes.front())].op;
       const auto pass = static_cast<std::size_t>(call.passes.front());
@@ -138,8 +140,8 @@ TEST_CASE("eigen measures anew for another number of threads") {
   const Folder folder;
   const std::string file = (folder / "choices.json").string();
   for (const int threads : {1, 2, 1}) {
-    const auto backend = make_backend("eigen", {.threads = threads, .choice_cache = file});
-    Plan(measured_net(), *backend, measured(Mode::inference));
+    const auto backend = make_backend("eigen", {.threads = threads});
+    Plan(measured_net(), *backend, measured(Mode::inference, file));
   }
   CHECK(ChoiceCache(file).entries().size() == 6);
 }

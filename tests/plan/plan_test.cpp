@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "lamina/error.h"
-#include "lib/support/units/spec_passes.h"
+#include "lib/core/units/spec_passes.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/catch.h"

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "lamina/error.h"
-#include "lib/communicator/nccl_communicator.h"
+#include "lib/communicators/nccl_communicator.h"
 #include "tests/support/catch.h"
 #include "tests/support/environment.h"
 #include "tests/support/queued_device.h"

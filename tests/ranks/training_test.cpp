@@ -7,7 +7,7 @@
 #include "lamina/error.h"
 #include "lamina/optimiser.h"
 #include "lamina/workloads.h"
-#include "lib/backends/lowering.h"
+#include "lib/backends/common/lowering.h"
 #include "tests/io/files.h"
 #include "tests/ranks/ranks.h"
 #include "tests/support/backend.h"

@@ -42,7 +42,7 @@ std::shared_ptr<Backend> make_named(const std::string& name, const BackendOption
   if (name != "cuda-host-closed") return make_backend(name, options);
   auto inner = make_backend("cuda-host", options);
 #if defined(LAMINA_TEST_CLOSED)
-  return std::make_shared<ClosedBackend>(std::move(inner), options.choice_cache);
+  return std::make_shared<ClosedBackend>(std::move(inner));
 #else
   return inner;  // not reached: a build without cuda-host refused to make it
 #endif

@@ -14,7 +14,7 @@
 
 #include "kernels/host/device_memory.h"
 #include "lamina/error.h"
-#include "lib/device/host/host_device.h"
+#include "lib/core/device/host/host_device.h"
 
 namespace lamina::test {
 namespace {
@@ -123,11 +123,7 @@ std::unique_ptr<Staging> ClosedDevice::staging(std::size_t bytes) {
   return std::make_unique<ClosedStaging>(*this, bytes);
 }
 
-ClosedBackend::ClosedBackend(std::shared_ptr<Backend> inner, const std::string& choice_cache)
-    : inner_(std::move(inner)), device_(inner_->device().describe()), choices_(choice_cache) {}
-
-MeasuredChoice ClosedBackend::measure(const Spec& spec, const Choice& choice, void* buffer, std::size_t buffer_bytes) {
-  return choices_.measure(*this, spec, choice, buffer, buffer_bytes);
-}
+ClosedBackend::ClosedBackend(std::shared_ptr<Backend> inner)
+    : inner_(std::move(inner)), device_(inner_->device().describe()) {}
 
 }  // namespace lamina::test

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "lamina/backend.h"
-#include "lib/tune/measured_choices.h"
 
 namespace lamina::test {
 
@@ -36,7 +35,7 @@ class ClosedDevice final : public Device {
 /// A backend on a closed device, for a backend whose kernels run on the host and need no device of their own.
 class ClosedBackend final : public Backend {
  public:
-  explicit ClosedBackend(std::shared_ptr<Backend> inner, const std::string& choice_cache = {});
+  explicit ClosedBackend(std::shared_ptr<Backend> inner);
 
   std::string_view name() const override { return inner_->name(); }
   std::string available() const override { return inner_->available(); }
@@ -50,14 +49,12 @@ class ClosedBackend final : public Backend {
   }
   bool takes_pitch(const Spec& spec) const override { return inner_->takes_pitch(spec); }
   Lowered lower(const Spec& spec, const Choice& choice) override { return inner_->lower(spec, choice); }
-  MeasuredChoice measure(const Spec&, const Choice&, void* buffer, std::size_t buffer_bytes) override;
   void update(const Update& update) override { inner_->update(update); }
   double peak_flops_per_second(DType dtype) override { return inner_->peak_flops_per_second(dtype); }
 
  private:
   std::shared_ptr<Backend> inner_;
   ClosedDevice device_;
-  MeasuredChoices choices_;
 };
 
 }  // namespace lamina::test

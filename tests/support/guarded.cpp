@@ -6,7 +6,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "lib/support/float16.h"
+#include "lib/core/numbers/float16.h"
 
 namespace lamina::test {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/device/host/host_device.h"
+#include "lib/core/device/host/host_device.h"
 
 namespace lamina::test {
 

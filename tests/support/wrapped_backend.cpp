@@ -70,16 +70,4 @@ Lowered WrappedBackend::lower(const Spec& spec, const Choice& choice) {
   return lowered;
 }
 
-MeasuredChoice WrappedBackend::measure(const Spec& spec, const Choice& choice, void* buffer, std::size_t buffer_bytes) {
-  ++measurements;
-  if (buffer == nullptr || buffer_bytes == 0) faults.emplace_back("there is no buffer to measure in");
-  Choice picked = choice;
-  for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data}) {
-    const auto known = inner_.algorithms(spec, pass);
-    if (std::find(known.begin(), known.end(), measured) != known.end())
-      picked.algorithm[static_cast<std::size_t>(pass)] = measured;
-  }
-  return {picked};
-}
-
 }  // namespace lamina::test

@@ -1,6 +1,6 @@
 #pragma once
 // A backend around another one, which adds what the other lacks, so that a plan's part of the contract can be
-// tested: prepared parameters, measured choices.
+// tested: prepared parameters.
 
 #include <functional>
 #include <memory>
@@ -24,10 +24,9 @@ class WrappedBackend : public Backend {
   explicit WrappedBackend(Backend& inner) : inner_(inner) {}
 
   bool prepare = false;       ///< every unit with parameters copies them in `prepare`, and compares in every other pass
-  std::string measured;       ///< measure() answers this algorithm for every pass
   bool refuse_pitch = false;  ///< takes no pitch
 
-  int prepared = 0, prepared_compared = 0, measurements = 0;
+  int prepared = 0, prepared_compared = 0;
   std::vector<std::string> faults;  ///< the checks that failed
 
   std::string_view name() const override { return inner_.name(); }
@@ -42,7 +41,6 @@ class WrappedBackend : public Backend {
   }
   bool takes_pitch(const Spec& spec) const override { return !refuse_pitch && inner_.takes_pitch(spec); }
   Lowered lower(const Spec&, const Choice&) override;
-  MeasuredChoice measure(const Spec&, const Choice&, void* buffer, std::size_t buffer_bytes) override;
   void update(const Update& update) override { inner_.update(update); }
   double peak_flops_per_second(DType dtype) override { return inner_.peak_flops_per_second(dtype); }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "lamina/error.h"
-#include "lamina/weights.h"
+#include "lamina/safetensors.h"
 #include "tests/io/files.h"
 #include "tests/support/backend.h"
 #include "tests/support/catch.h"

@@ -8,7 +8,7 @@
 
 #include "lamina/onnx.h"
 #include "lamina/plan.h"
-#include "lamina/weights.h"
+#include "lamina/safetensors.h"
 #include "tests/support/backend.h"
 #include "tests/support/catch.h"
 #include "tests/support/data.h"

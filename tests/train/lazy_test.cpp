@@ -5,7 +5,7 @@
 
 #include "lamina/error.h"
 #include "lamina/plan.h"
-#include "lamina/weights.h"
+#include "lamina/safetensors.h"
 #include "lamina/workloads.h"
 #include "tests/io/files.h"
 #include "tests/support/backend.h"

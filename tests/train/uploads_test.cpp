@@ -1,14 +1,14 @@
 // Batches on their way to a device that copies late: the host waits before it overwrites what is still to be copied,
 // and for nothing else.
 
-#include "lib/train/uploads.h"
+#include "lib/training/uploads.h"
 
 #include <cstring>
 #include <deque>
 #include <functional>
 
 #include "lamina/error.h"
-#include "lib/device/host/host_device.h"
+#include "lib/core/device/host/host_device.h"
 #include "tests/support/catch.h"
 
 using namespace lamina;

@@ -43,23 +43,13 @@ std::vector<ChoiceKey> keys() {
   return all;
 }
 
-/// Keys of instruction sets that differ in every part.
-std::vector<InstructionSetKey> set_keys() {
-  return {{.processor = "p", .version = "v", .sets = {"wide", "narrow"}},
-          {.processor = "other", .version = "v", .sets = {"wide", "narrow"}},
-          {.processor = "p", .version = "v2", .sets = {"wide", "narrow"}},
-          {.processor = "p", .version = "v", .sets = {"wide"}},
-          {.processor = "p", .version = "v", .sets = {"wide narrow"}},
-          {.processor = "p", .version = "v", .sets = {"narrow", "wide"}}};
-}
-
 Algorithms algorithms(int i) { return {"forward_" + std::to_string(i), "", "data_" + std::to_string(i)}; }
 
 Spec conv_spec(const Case& c = {"", Conv{.channels = 4, .kernel = 3}, {{2, 3, 8, 8}}}) {
   return *make_spec(oracle(), c, {});
 }
 
-std::string document(const std::string& choices, const std::string& head = R"("format_version":1)") {
+std::string document(const std::string& choices, const std::string& head = R"("format_version":2)") {
   return R"({"format":"lamina choices",)" + head + R"(,"choices":[)" + choices + "]}";
 }
 
@@ -138,7 +128,7 @@ TEST_CASE("choices come back from their file, each under its own key") {
 
 TEST_CASE("a file of an earlier version has no choices, and is replaced by what is measured") {
   const Folder folder;
-  write(folder / "c.json", R"({"format":"lamina choices","format_version":0,"picks":{}})");
+  write(folder / "c.json", R"({"format":"lamina choices","format_version":1,"picks":{}})");
   ChoiceCache cache(folder / "c.json");
   CHECK(cache.entries().empty());
   cache.remember(keys()[0], algorithms(0));
@@ -148,10 +138,12 @@ TEST_CASE("a file of an earlier version has no choices, and is replaced by what 
 
 TEST_CASE("a read-only file is read, and what it lacks is measured and kept in memory") {
   const Folder folder;
-  const InstructionSetKey known = set_keys()[0], unknown = set_keys()[1];
-  ChoiceCache made(folder / "c.json");
-  made.remember(known, "wide");
-  made.save();
+  const Spec spec = conv_spec();
+  const Choice known, unknown{.deterministic = true};
+  const auto measured = [](const char* name) {
+    return [name] { return MeasuredChoice{{.algorithm = {name, "", ""}}}; };
+  };
+  ChoiceCache(folder / "c.json").find_or_measure(oracle(), spec, known, measured("direct"));
   const std::string before = contents(folder / "c.json");
   const bool whole_folder = GENERATE(false, true);
   std::filesystem::permissions(folder.path(), std::filesystem::perms(whole_folder ? 0555 : 0777));
@@ -161,9 +153,11 @@ TEST_CASE("a read-only file is read, and what it lacks is measured and kept in m
     if (geteuid() == 0 && seteuid(65534) != 0) _exit(77);
     try {
       ChoiceCache cache(folder / "c.json");
-      const bool held = cache.find_or_measure(known, [] { return std::string("narrow"); }) == "wide" &&
-                        cache.find_or_measure(unknown, [] { return std::string("narrow"); }) == "narrow" &&
-                        cache.find(unknown) == "narrow";
+      const auto ask = [&](const Choice& asked, const char* name) {
+        return cache.find_or_measure(oracle(), spec, asked, measured(name)).choice.algorithm[0];
+      };
+      const bool held = ask(known, "im2col_gemm") == "direct" && ask(unknown, "im2col_gemm") == "im2col_gemm" &&
+                        ask(unknown, "direct") == "im2col_gemm";
       _exit(held ? 0 : 1);
     } catch (...) {
       _exit(2);
@@ -204,29 +198,6 @@ TEST_CASE("saving removes what a writer left that was killed, and no other file"
   CHECK(ChoiceCache(folder / "c.json").find(keys()[0]) == algorithms(0));
 }
 
-TEST_CASE("instruction sets come back from the file of choices, each under its own key") {
-  const Folder folder;
-  const auto all = set_keys();
-  {
-    ChoiceCache one(folder / "c.json"), other(folder / "c.json");
-    for (std::size_t i = 0; i < all.size(); ++i) one.remember(all[i], "set " + std::to_string(i));
-    one.save();
-    other.remember(keys()[0], algorithms(0));
-    other.remember(all[1], "another");
-    other.save();
-  }
-  const ChoiceCache cache(folder / "c.json");
-  CHECK(cache.entries().size() == 1);
-  CHECK(cache.find(keys()[0]) == algorithms(0));
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    CAPTURE(i);
-    CHECK(cache.find(all[i]) == (i == 1 ? "another" : "set " + std::to_string(i)));
-  }
-  InstructionSetKey unknown = all[0];
-  unknown.processor += " ";
-  CHECK_FALSE(cache.find(unknown).has_value());
-}
-
 TEST_CASE("writers at the same time lose nothing") {
   const Folder folder;
   const auto all = keys();
@@ -253,10 +224,6 @@ TEST_CASE("a file that is not a file of choices is an error that names it and wh
     const char* says;
   };
   const std::string good = entry("", "");
-  const std::string set = R"({"processor":"p","version":"v","sets":["wide"],"taken":"wide"})";
-  const auto instruction_sets = [&](const std::string& value) {
-    return document(good, R"("format_version":1,"instruction_sets":)" + value);
-  };
   const std::vector<Bad> files = {
       {"empty", "", "empty"},
       {"truncated", document(good).substr(0, 100), "not JSON"},
@@ -264,10 +231,10 @@ TEST_CASE("a file that is not a file of choices is an error that names it and wh
       {"a list", "[]", "not a file of choices"},
       {"another format", R"({"format":"weights"})", "not a file of choices"},
       {"no format", R"({"choices":[]})", "no \"format\""},
-      {"a later version", document(good, R"("format_version":2)"), "this library reads 1"},
-      {"a version in words", document(good, R"("format_version":"1")"), "this library reads 1"},
+      {"a later version", document(good, R"("format_version":3)"), "this library reads 2"},
+      {"a version in words", document(good, R"("format_version":"2")"), "this library reads 2"},
       {"no version", R"({"format":"lamina choices","choices":[]})", "no \"format_version\""},
-      {"no list", R"({"format":"lamina choices","format_version":1,"choices":{}})", "\"choices\""},
+      {"no list", R"({"format":"lamina choices","format_version":2,"choices":{}})", "\"choices\""},
       {"an entry that is a number", document("7"), "choice 1: not an object"},
       {"the same key twice", document(good + "," + good), "choice 2: its key occurs twice"},
       {"no backend", document(entry("backend", "")), "choice 1: no \"backend\""},
@@ -278,15 +245,6 @@ TEST_CASE("a file that is not a file of choices is an error that names it and wh
       {"an error in words", document(entry("max_error", R"("low")")), "\"max_error\""},
       {"a negative limit", document(entry("workspace_limit", "-1")), "\"workspace_limit\""},
       {"one algorithm for all", document(entry("algorithm", R"("direct")")), "\"algorithm\""},
-      {"instruction sets by name", instruction_sets(R"({"wide":1})"), "\"instruction_sets\""},
-      {"an instruction set that is a name", instruction_sets(R"(["wide"])"), "instruction set 1: not an object"},
-      {"an instruction set twice", instruction_sets("[" + set + "," + set + "]"),
-       "instruction set 2: its key occurs twice"},
-      {"no processor", instruction_sets(R"([{"version":"v","sets":[],"taken":"w"}])"), "no \"processor\""},
-      {"a set for sets", instruction_sets(R"([{"processor":"p","version":"v","sets":"w","taken":"w"}])"), "\"sets\""},
-      {"a number for a set", instruction_sets(R"([{"processor":"p","version":"v","sets":["w",4],"taken":"w"}])"),
-       "\"sets\""},
-      {"no set taken", instruction_sets(R"([{"processor":"p","version":"v","sets":["w"]}])"), "no \"taken\""},
       {"a pass too few", document(entry("algorithm", R"({"forward":"a","backward_data":"b"})")),
        "no \"backward_params\""},
   };
@@ -299,8 +257,6 @@ TEST_CASE("a file that is not a file of choices is an error that names it and wh
   }
   write(folder / "good.json", document(good));
   CHECK(ChoiceCache(folder / "good.json").entries().size() == 1);
-  write(folder / "good.json", instruction_sets("[" + set + "]"));
-  CHECK(ChoiceCache(folder / "good.json").find(InstructionSetKey{"p", "v", {"wide"}}) == "wide");
 }
 
 TEST_CASE("a file that was damaged is not replaced") {
@@ -341,30 +297,6 @@ TEST_CASE("what was measured once is not measured again, unless the algorithm is
   frugal.workspace_limit = 0;
   CHECK(ask(frugal, "gone")[0] == "gone");
   CHECK(ask(frugal, "direct")[0] == "direct");
-  CHECK(measurements == 3);
-}
-
-TEST_CASE("instruction sets that were timed once are not timed again, unless the one taken is unknown") {
-  const Folder folder;
-  const auto all = set_keys();
-  int measurements = 0;
-  const auto ask = [&](const InstructionSetKey& key, const char* name) {
-    ChoiceCache cache(folder / "c.json");
-    return cache.find_or_measure(key, [&] {
-      ++measurements;
-      return name;
-    });
-  };
-  CHECK(ask(all[0], "narrow") == "narrow");
-  CHECK(ask(all[0], "wide") == "narrow");
-  CHECK(measurements == 1);
-  CHECK(ask(all[1], "wide") == "wide");  // another processor
-  CHECK(measurements == 2);
-  ChoiceCache cache(folder / "c.json");
-  cache.remember(all[0], "widest");
-  cache.save();
-  CHECK(ask(all[0], "wide") == "wide");
-  CHECK(ask(all[0], "narrow") == "wide");
   CHECK(measurements == 3);
 }
 

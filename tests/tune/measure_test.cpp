@@ -1,6 +1,6 @@
 // Choices by timing, on algorithms that take a given time.
 
-#include "lib/tune/measure_in_turns.h"
+#include "lib/tuning/measure_in_turns.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 #include "lamina/error.h"
 #include "lamina/plan.h"
-#include "lib/tune/measured_choices.h"
+#include "lamina/tuning.h"
 #include "tests/io/files.h"
 #include "tests/support/cases/unit.h"
 #include "tests/support/catch.h"
@@ -135,6 +135,7 @@ TEST_CASE("what the pick did not beat is reported as tied, in the answer and in 
     RaceBackend another(ways);
     Options options;
     options.choice.measure = measured;
+    options.tuner = make_tuner();
     const Plan plan(graph, another, options);
     REQUIRE_FALSE(plan.calls().empty());
     for (const Call& call : plan.calls()) {
@@ -294,7 +295,7 @@ TEST_CASE("what was measured is kept in a file, and not measured again") {
   RaceBackend backend(ways);
   const Spec spec = spec_of(backend, plain);
   const auto measure = [&](RaceBackend& on, const Choice& choice) {
-    return MeasuredChoices(file).measure(on, spec, choice, buffer.data, buffer.bytes).choice;
+    return make_tuner(file)->measure(on, spec, choice, buffer.data, buffer.bytes).choice;
   };
   CHECK(measure(backend, {.measure = true}).algorithm == all("fast"));
   CHECK(backend.runs() > 0);
@@ -309,7 +310,7 @@ TEST_CASE("what was measured is kept in a file, and not measured again") {
   CHECK(again.runs() > 0);
   CHECK(ChoiceCache(file).entries().size() == 2);
 
-  MeasuredChoices(file).measure(again, spec_of(again, {"", Relu{}, {{1, 2, 3, 3}}}), {.measure = true}, nullptr, 0);
+  make_tuner(file)->measure(again, spec_of(again, {"", Relu{}, {{1, 2, 3, 3}}}), {.measure = true}, nullptr, 0);
   CHECK(ChoiceCache(file).entries().size() == 2);
 }
 
@@ -317,8 +318,7 @@ TEST_CASE("a file of choices that cannot be read is an error before anything is 
   const Folder folder;
   const std::string file = (folder / "choices.json").string();
   write(file, "{\"choices\": [");
-  CHECK_THROWS_AS(MeasuredChoices(file), FileError);
-  CHECK_THROWS_WITH(MeasuredChoices(file), ContainsSubstring(file));
-  CHECK_THROWS_AS(make_backend("eigen", {.choice_cache = file}), FileError);
+  CHECK_THROWS_AS(make_tuner(file), FileError);
+  CHECK_THROWS_WITH(make_tuner(file), ContainsSubstring(file));
   CHECK(contents(file) == "{\"choices\": [");
 }

@@ -5,8 +5,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "lib/tune/measure_in_turns.h"
-
 namespace lamina::test {
 namespace {
 
@@ -69,10 +67,6 @@ Lowered RaceBackend::lower(const Spec& spec, const Choice& choice) {
         step({Pass::prepare}, way.name, [way](const Args& args) { leave_name(way, args.prepared); }));
   }
   return lowered;
-}
-
-MeasuredChoice RaceBackend::measure(const Spec& spec, const Choice& choice, void* buffer, std::size_t buffer_bytes) {
-  return measure_in_turns(*this, spec, choice, buffer, buffer_bytes);
 }
 
 }  // namespace lamina::test

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/backends/lowering.h"
+#include "lib/backends/common/lowering.h"
 #include "tests/support/queued_device.h"
 
 namespace lamina::test {
@@ -33,7 +33,6 @@ class RaceBackend final : public Backend {
   QueuedDevice& device() override { return device_; }
   std::vector<std::string> algorithms(const Spec&, Pass) const override;
   Lowered lower(const Spec&, const Choice&) override;
-  MeasuredChoice measure(const Spec&, const Choice&, void* buffer, std::size_t buffer_bytes) override;
 
   int runs() const { return static_cast<int>(log.size()); }
 

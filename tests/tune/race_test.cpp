@@ -1,6 +1,6 @@
 // Races of candidates whose times are known.
 
-#include "lib/tune/race.h"
+#include "lib/tuning/race.h"
 
 #include <algorithm>
 

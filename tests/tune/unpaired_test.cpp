@@ -1,6 +1,6 @@
 // The statistic of two runs that took no turns: against published critical values, and how often it holds.
 
-#include "lib/tune/unpaired.h"
+#include "lib/tuning/unpaired.h"
 
 #include <algorithm>
 #include <cmath>

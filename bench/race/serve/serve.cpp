@@ -16,7 +16,7 @@
 #include "bench/measure/networks.h"
 #include "convolution.h"
 #include "lamina/lamina.h"
-#include "lib/support/depth_limit.h"
+#include "lib/core/text/depth_limit.h"
 #include "network_files.h"
 #include "training.h"
 
@@ -92,6 +92,7 @@ void serve_config(const json& config) {
   if (const std::string reason = backend->available(); !reason.empty()) throw Unsupported(reason);
   Options common;
   common.choice.measure = config.value("measure", false);
+  if (common.choice.measure) common.tuner = make_tuner();
   common.choice.math =
       one_of("math", config.value("math", std::string("strict")), std::array{Math::strict, Math::tf32});
   common.dtype =

@@ -12,8 +12,8 @@
 #include "bench/io/quantities.h"
 #include "bench/timing/grade.h"
 #include "lamina/error.h"
-#include "lib/support/address_limit.h"
-#include "lib/tune/statistics.h"
+#include "lib/core/system/address_limit.h"
+#include "lib/tuning/statistics.h"
 
 namespace lamina::bench {
 namespace {

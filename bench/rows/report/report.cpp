@@ -13,7 +13,7 @@
 
 #include "bench/io/step_line.h"
 #include "entries.h"
-#include "lib/tune/statistics.h"
+#include "lib/tuning/statistics.h"
 #include "table.h"
 
 namespace lamina::bench {

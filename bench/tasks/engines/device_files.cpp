@@ -9,7 +9,7 @@
 
 #include "device_sets.h"
 #include "lamina/error.h"
-#include "lib/support/depth_limit.h"
+#include "lib/core/text/depth_limit.h"
 
 namespace lamina::bench {
 

@@ -6,10 +6,9 @@
 
 #include "common.h"
 #include "kernels/add.h"
+#include "lib/backends/common/lowering.h"
+#include "lib/backends/common/unit_checks.h"
 #include "lib/backends/half/half.h"
-#include "lib/backends/lowering.h"
-#include "lib/backends/unit_checks.h"
-#include "lib/tune/measured_choices.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
@@ -67,7 +66,7 @@ class CudaHalves final : public HalfUnits {
 
 class CudaBackend final : public Backend {
  public:
-  explicit CudaBackend(const BackendOptions& options) : machine_(options), choices_(options.choice_cache) {}
+  explicit CudaBackend(const BackendOptions& options) : machine_(options) {}
 
   std::string_view name() const override { return Machine::backend_name(); }
   std::string available() const override { return machine_.unavailable(); }
@@ -98,10 +97,6 @@ class CudaBackend final : public Backend {
     return lowered;
   }
 
-  MeasuredChoice measure(const Spec& spec, const Choice& choice, void* buffer, std::size_t buffer_bytes) override {
-    return choices_.measure(*this, spec, choice, buffer, buffer_bytes);
-  }
-
   void update(const Update& update) override { run_update(update, launcher_of(machine_)); }
   void check_overflow(const UpdateTensors& all) override { run_check_overflow(all, launcher_of(machine_)); }
   double peak_flops_per_second(DType dtype) override { return machine_.peak_flops_per_second(dtype); }
@@ -109,7 +104,6 @@ class CudaBackend final : public Backend {
  private:
   Machine machine_;
   CudaHalves halves_{machine_};
-  MeasuredChoices choices_;
 };
 
 }  // namespace

@@ -9,8 +9,8 @@
 
 #include "lamina/backend.h"
 #include "lamina/error.h"
+#include "lib/backends/common/lowering.h"
 #include "lib/backends/gpu_ops/gpu_ops.h"
-#include "lib/backends/lowering.h"
 #include "machine.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {

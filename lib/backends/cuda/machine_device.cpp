@@ -3,11 +3,11 @@
 #include <optional>
 
 #include "lamina/error.h"
-#include "lib/device/blas/blas_library.h"
-#include "lib/device/cuda/cuda_device.h"
-#include "lib/device/cuda/cuda_peak.h"
-#include "lib/device/gpu.h"
-#include "lib/device/math_environment.h"
+#include "lib/core/device/blas/blas_library.h"
+#include "lib/core/device/cuda/cuda_device.h"
+#include "lib/core/device/cuda/cuda_peak.h"
+#include "lib/core/device/gpu.h"
+#include "lib/core/device/math_environment.h"
 #include "machine.h"
 
 namespace lamina::cuda {

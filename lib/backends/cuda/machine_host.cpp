@@ -7,9 +7,9 @@
 
 #include "kernels/host/device_memory.h"
 #include "lamina/error.h"
-#include "lib/device/blas/host_blas.h"
-#include "lib/device/host/host_device.h"
-#include "lib/support/rounding.h"
+#include "lib/core/device/blas/host_blas.h"
+#include "lib/core/device/host/host_device.h"
+#include "lib/core/numbers/rounding.h"
 #include "machine.h"
 
 namespace lamina::cuda_host {

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <variant>
 
-#include "lib/backends/conv_tail.h"
+#include "lib/backends/common/conv_tail.h"
+#include "lib/backends/common/lowering.h"
+#include "lib/backends/common/unit_checks.h"
 #include "lib/backends/cudnn/conv/conv_algorithms.h"
 #include "lib/backends/gpu_ops/gpu_ops.h"
-#include "lib/backends/lowering.h"
-#include "lib/backends/unit_checks.h"
-#include "lib/device/math_environment.h"
+#include "lib/core/device/math_environment.h"
 
 namespace lamina::cudnn {
 namespace {
@@ -107,11 +107,8 @@ bool recomputes(const Op& op) { return !holds<BatchNorm>(op) && !has_algorithms(
 
 }  // namespace
 
-CudnnBackend::CudnnBackend(std::string name, std::unique_ptr<Machine> machine, Session::Open open,
-                           const std::string& choice_cache)
-    : name_(std::move(name)),
-      session_(std::make_unique<Session>(std::move(machine), std::move(open))),
-      choices_(choice_cache) {}
+CudnnBackend::CudnnBackend(std::string name, std::unique_ptr<Machine> machine, Session::Open open)
+    : name_(std::move(name)), session_(std::make_unique<Session>(std::move(machine), std::move(open))) {}
 
 std::string CudnnBackend::available() const {
   if (std::string reason = session_->machine().unavailable(); !reason.empty()) return reason;
@@ -178,13 +175,6 @@ Lowered CudnnBackend::lower(const Spec& spec, const Choice& choice) {
   if (choice.max_error < no_bound)
     refuse(spec.op, "no bound on the error of the library's calls on halves is documented; leave max_error out");
   return lower_in_one_type(spec, choice, *session_);
-}
-
-MeasuredChoice CudnnBackend::measure(const Spec& spec, const Choice& choice, void* buffer, std::size_t buffer_bytes) {
-  return choices_.measure(*this, spec, choice, [&] {
-    return measure_in_turns(*this, spec, choice, buffer, buffer_bytes,
-                            [this](LayerTuning seen) { measured_.push_back(std::move(seen)); });
-  });
 }
 
 void CudnnBackend::update(const Update& update) {

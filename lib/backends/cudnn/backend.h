@@ -7,8 +7,6 @@
 
 #include "lib/backends/cudnn/library/session.h"
 #include "lib/backends/half/half.h"
-#include "lib/tune/measure_in_turns.h"
-#include "lib/tune/measured_choices.h"
 
 namespace lamina::cudnn {
 
@@ -29,8 +27,7 @@ class CudnnHalves final : public HalfUnits {
 class CudnnBackend final : public Backend {
  public:
   /// `name` is "cudnn" or "cudnn:<directory>". Tests supply their own machine and library.
-  /// Throws FileError for a choice cache that cannot be read.
-  CudnnBackend(std::string name, std::unique_ptr<Machine>, Session::Open, const std::string& choice_cache = {});
+  CudnnBackend(std::string name, std::unique_ptr<Machine>, Session::Open);
 
   std::string_view name() const override { return name_; }
   std::string available() const override;
@@ -45,23 +42,14 @@ class CudnnBackend final : public Backend {
   /// without a device, the workspace is the choice's limit, and reported as not exact.
   Lowered lower(const Spec&, const Choice&) override;
 
-  /// Times every algorithm of a convolution that the choice leaves open, in turns, unless the choice cache has it.
-  /// Every other unit has one algorithm only.
-  MeasuredChoice measure(const Spec&, const Choice&, void* buffer, std::size_t buffer_bytes) override;
-
   void update(const Update&) override;
   void check_overflow(const UpdateTensors& all) override { session_->machine().check_overflow(all); }
   double peak_flops_per_second(DType) override;  ///< of the device, measured without the library
-
-  /// Everything that measure() found, ties and refusals included, in order.
-  const std::vector<LayerTuning>& measured() const { return measured_; }
 
  private:
   std::string name_;
   std::unique_ptr<Session> session_;
   CudnnHalves halves_{*session_};
-  std::vector<LayerTuning> measured_;
-  MeasuredChoices choices_;
 };
 
 /// The backend on the machine's GPU, with the cuDNN of `directory` or, if that is empty, the system's. Throws

@@ -11,9 +11,9 @@
 #include "kernels/lstm/lstm.h"
 #include "lamina/error.h"
 #include "lib/backends/gpu_ops/gpu_ops.h"
-#include "lib/device/blas/blas_library.h"
-#include "lib/device/cuda/cuda_device.h"
-#include "lib/device/cuda/cuda_peak.h"
+#include "lib/core/device/blas/blas_library.h"
+#include "lib/core/device/cuda/cuda_device.h"
+#include "lib/core/device/cuda/cuda_peak.h"
 #include "machine.h"
 
 namespace lamina::cudnn {

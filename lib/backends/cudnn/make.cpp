@@ -12,9 +12,8 @@ std::unique_ptr<Backend> make_backend(const std::string& name, const std::string
                      ": there is no directory after the colon; give cudnn:<directory>, or cudnn alone");
   std::unique_ptr<Machine> machine = make_cuda_machine(options);
   const auto claim = std::make_shared<const Claim>(directory);
-  return std::make_unique<CudnnBackend>(
-      name, std::move(machine), [directory, claim]() -> const Api& { return process_library(directory); },
-      options.choice_cache);
+  return std::make_unique<CudnnBackend>(name, std::move(machine),
+                                        [directory, claim]() -> const Api& { return process_library(directory); });
 }
 
 }  // namespace lamina::cudnn

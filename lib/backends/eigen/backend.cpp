@@ -7,10 +7,10 @@
 
 #include <variant>
 
+#include "lib/backends/common/lowering.h"
+#include "lib/backends/common/unit_checks.h"
 #include "lib/backends/eigen/runtime/instruction_set.h"
 #include "lib/backends/eigen/runtime/peak.h"
-#include "lib/backends/lowering.h"
-#include "lib/backends/unit_checks.h"
 
 namespace lamina::eigen {
 namespace {
@@ -44,13 +44,9 @@ const BackendOptions& on_the_host(const BackendOptions& options) {
   return options;
 }
 
-/// The set that the options name, or the fastest by the choice cache or a timing. A single set is neither timed nor
-/// stored.
-const InstructionSet& set_of(const BackendOptions& options, MeasuredChoices& choices) {
-  if (!options.instruction_set.empty()) return instruction_set(options.instruction_set);
-  const InstructionSetKey key = instruction_set_key();
-  if (key.sets.size() < 2) return fastest_instruction_set();
-  return instruction_set(choices.measure(key, [] { return fastest_instruction_set().name; }));
+/// The set that the options name, or the widest.
+const InstructionSet& set_of(const BackendOptions& options) {
+  return options.instruction_set.empty() ? widest_instruction_set() : instruction_set(options.instruction_set);
 }
 
 }  // namespace
@@ -64,9 +60,8 @@ Lowered EigenHalves::lower(const Spec& spec, const Choice& choice) {
 }
 
 EigenBackend::EigenBackend(const BackendOptions& options)
-    : choices_(on_the_host(options).choice_cache),
-      pool_(options.threads),
-      context_{pool_, set_of(options, choices_)},
+    : pool_(on_the_host(options).threads),
+      context_{pool_, set_of(options)},
       device_(pool_.threads(), options.memory_limit) {}
 
 std::string EigenBackend::describe() {
@@ -100,10 +95,6 @@ Lowered EigenBackend::lower(const Spec& spec, const Choice& choice) {
 
 double EigenBackend::peak_flops_per_second(DType dtype) {
   return eigen::peak_flops_per_second(pool_, context_.set, dtype);
-}
-
-MeasuredChoice EigenBackend::measure(const Spec& spec, const Choice& choice, void* buffer, std::size_t buffer_bytes) {
-  return choices_.measure(*this, spec, choice, buffer, buffer_bytes);
 }
 
 }  // namespace lamina::eigen

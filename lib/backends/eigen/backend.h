@@ -5,8 +5,7 @@
 #include "lib/backends/eigen/pair_units.h"
 #include "lib/backends/eigen/runtime/common.h"
 #include "lib/backends/half/half.h"
-#include "lib/device/host/host_device.h"
-#include "lib/tune/measured_choices.h"
+#include "lib/core/device/host/host_device.h"
 
 namespace lamina::eigen {
 
@@ -26,8 +25,7 @@ class EigenHalves final : public HalfUnits {
 class EigenBackend final : public Backend {
  public:
   /// Throws UsageError for a bad number of threads, for a device other than 0 and for an instruction set that this
-  /// build lacks; Unsupported for one that this processor lacks; FileError for a choice cache that cannot be read, or
-  /// that cannot be written after the instruction set was measured. Starts no thread: the first kernel does.
+  /// build lacks; Unsupported for one that this processor lacks. Starts no thread: the first kernel does.
   explicit EigenBackend(const BackendOptions&);
 
   std::string_view name() const override { return "eigen"; }
@@ -45,11 +43,7 @@ class EigenBackend final : public Backend {
   void update(const Update& update) override { context_.set.update(update, pool_); }
   void check_overflow(const UpdateTensors& all) override { context_.set.check_overflow(all, pool_); }
 
-  /// By a race, unless the choice cache has the answer. The result is added to the cache.
-  MeasuredChoice measure(const Spec&, const Choice&, void* buffer, std::size_t buffer_bytes) override;
-
  private:
-  MeasuredChoices choices_;
   Pool pool_;
   Context context_;
   EigenHalves halves_{context_};

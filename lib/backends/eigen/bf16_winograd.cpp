@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "lib/backends/lowering.h"
-#include "lib/support/units/unit_memory.h"
+#include "lib/backends/common/lowering.h"
+#include "lib/core/units/unit_memory.h"
 
 namespace lamina::eigen {
 

@@ -17,8 +17,8 @@
 
 #include "bf16_winograd.h"
 #include "lib/backends/half/chunks.h"
-#include "lib/support/units/spec_passes.h"
-#include "lib/support/units/unit_memory.h"
+#include "lib/core/units/spec_passes.h"
+#include "lib/core/units/unit_memory.h"
 
 namespace lamina::eigen {
 namespace {

@@ -9,7 +9,7 @@
 #include "kernels/common/stream.h"
 #include "lamina/backend.h"
 #include "lamina/error.h"
-#include "lib/backends/lowering.h"
+#include "lib/backends/common/lowering.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

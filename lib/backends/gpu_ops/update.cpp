@@ -6,7 +6,7 @@
 
 #include "gpu_ops.h"
 #include "kernels/overflow.h"
-#include "lib/backends/update_numbers.h"
+#include "lib/backends/common/update_numbers.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -7,8 +7,8 @@
 #include <variant>
 
 #include "half.h"
-#include "lib/support/one_of.h"
-#include "lib/support/scratch_allocator.h"
+#include "lib/core/text/one_of.h"
+#include "lib/core/units/scratch_allocator.h"
 
 namespace lamina {
 

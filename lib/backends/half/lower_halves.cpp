@@ -19,14 +19,14 @@
 
 #include "chunks.h"
 #include "lamina/error.h"
-#include "lib/backends/lowering.h"
-#include "lib/support/float16.h"
-#include "lib/support/rounding.h"
-#include "lib/support/scratch_allocator.h"
-#include "lib/support/shortest.h"
-#include "lib/support/units/op_reads.h"
-#include "lib/support/units/spec_passes.h"
-#include "lib/support/units/unit_memory.h"
+#include "lib/backends/common/lowering.h"
+#include "lib/core/numbers/float16.h"
+#include "lib/core/numbers/rounding.h"
+#include "lib/core/text/shortest.h"
+#include "lib/core/units/op_reads.h"
+#include "lib/core/units/scratch_allocator.h"
+#include "lib/core/units/spec_passes.h"
+#include "lib/core/units/unit_memory.h"
 
 namespace lamina {
 namespace {

@@ -59,7 +59,7 @@ constexpr double no_bound = std::numeric_limits<double>::infinity();  ///< of an
 /// every other field. Rows and the choice cache record the algorithms that were picked.
 struct Choice {
   std::array<std::string, 3> algorithm{};  ///< forward, backward_params, backward_data
-  bool measure = false;                    ///< pick by timing rather than by rule
+  bool measure = false;                    ///< pick by timing, with Options::tuner, rather than by rule
   bool deterministic = false;              ///< only algorithms with the same bits on every run
   Math math = Math::strict;
   double max_error = no_bound;                         ///< relative, as documented for the algorithm
@@ -67,8 +67,8 @@ struct Choice {
   bool operator==(const Choice&) const = default;
 };
 
-/// The answer of Backend::measure: the choice with its algorithms named and, per pass, the algorithms tied with it
-/// within the noise. A choice cache does not remember ties.
+/// The answer of a Tuner: the choice with its algorithms named and, per pass, the algorithms tied with it within the
+/// noise. A choice cache does not remember ties.
 struct MeasuredChoice {
   Choice choice;
   std::array<std::vector<std::string>, 3> tied{};  ///< in the order of Choice::algorithm
@@ -198,8 +198,7 @@ struct BackendOptions {
   int threads = 0;  ///< 0: every core this process may use, limited by its quota of processor time
   int device = 0;   ///< which of the backend's devices, counted from 0
   std::size_t memory_limit = std::numeric_limits<std::size_t>::max();  ///< bytes; beyond it, OutOfMemory
-  std::string choice_cache{};     ///< file of measured choices, also of instruction sets; empty: none
-  std::string instruction_set{};  ///< eigen: docs/backends.md lists them; empty: the fastest here
+  std::string instruction_set{};  ///< eigen: docs/backends.md lists them; empty: the widest that runs here
 };
 
 /// Translates units into kernels for one device. The constructor touches no device and opens no library; the first call
@@ -227,11 +226,7 @@ class LAMINA_API Backend : public std::enable_shared_from_this<Backend> {
   /// algorithm, a workspace limit below need) and UsageError (an unknown algorithm, with the known ones).
   virtual Lowered lower(const Spec&, const Choice&) = 0;
 
-  /// Times the candidates that `choice` leaves open, in memory that the plan lends, and names the fastest.
-  /// Default: throws Unsupported.
-  virtual MeasuredChoice measure(const Spec&, const Choice&, void* buffer, std::size_t buffer_bytes);
-
-  /// Called while a plan is made, or its inputs are drawn: before each unit that is lowered, each run that measure()
+  /// Called while a plan is made, or its inputs are drawn: before each unit that is lowered, each run that a Tuner
   /// times, and each part of the numbers. It may throw, which ends that.
   std::function<void()> while_planning{};
 
@@ -249,10 +244,17 @@ class LAMINA_API Backend : public std::enable_shared_from_this<Backend> {
   virtual double peak_flops_per_second(DType);
 };
 
+/// Picks algorithms for plans whose choices ask for measurement (Choice::measure). lamina/tuning.h makes one.
+class LAMINA_API Tuner {
+ public:
+  virtual ~Tuner() = default;
+  /// Times the candidates that `choice` leaves open, in memory that the plan lends, and names the fastest.
+  virtual MeasuredChoice measure(Backend&, const Spec&, const Choice&, void* buffer, std::size_t buffer_bytes) = 0;
+};
+
 /// "eigen", "cuda", "cuda-host", "cudnn" or "cudnn:<directory>". Touches no device.
 /// Throws UsageError for an unknown name or bad options, Unsupported for a backend that was not built, with how to get
-/// it, LoadError if this process already uses the cuDNN of another directory, FileError for a choice cache that
-/// cannot be read, or cannot be written after the instruction set was measured.
+/// it, LoadError if this process already uses the cuDNN of another directory.
 LAMINA_API std::shared_ptr<Backend> make_backend(const std::string& name, const BackendOptions& = {});
 
 /// Every name that make_backend accepts, built or not.

@@ -1,5 +1,5 @@
 #pragma once
-// Measured choices of algorithms and of instruction sets, kept in a JSON file. The key of a choice is what the
+// Measured choices of algorithms, kept in a JSON file. The key of a choice is what the
 // measurement depended on.
 
 #include <array>
@@ -39,17 +39,6 @@ LAMINA_API std::string to_string(const ChoiceKey&);
 /// The algorithms chosen: forward, backward_params, backward_data; empty for a pass that was not measured.
 using Algorithms = std::array<std::string, 3>;
 
-/// What a measured choice among instruction sets of "eigen" is valid for. Equal keys have equal choices.
-struct InstructionSetKey {
-  std::string processor;          ///< its name, as the system reports it
-  std::string version;            ///< of this library, and of the compiler that built it
-  std::vector<std::string> sets;  ///< those that were timed, widest first
-  bool operator==(const InstructionSetKey&) const = default;
-};
-
-/// One line; equal for equal keys only.
-LAMINA_API std::string to_string(const InstructionSetKey&);
-
 /// A file of measured choices, in memory. Several processes may share the file: saving keeps what others saved
 /// meanwhile, under a lock of the folder, and replaces the file atomically. Not thread-safe.
 class LAMINA_API ChoiceCache {
@@ -57,10 +46,6 @@ class LAMINA_API ChoiceCache {
   struct Entry {
     ChoiceKey key;
     Algorithms algorithms;
-  };
-  struct InstructionSetEntry {
-    InstructionSetKey key;
-    std::string taken;
   };
 
   /// Reads the file. A missing file is an empty cache, and so is one of an earlier version of the format, which the
@@ -70,8 +55,6 @@ class LAMINA_API ChoiceCache {
 
   std::optional<Algorithms> find(const ChoiceKey&) const;
   void remember(const ChoiceKey&, const Algorithms&);  ///< in memory; replaces an older entry
-  std::optional<std::string> find(const InstructionSetKey&) const;
-  void remember(const InstructionSetKey&, const std::string& taken);  ///< in memory, too
 
   /// Throws FileError as the constructor does, and if the file cannot be written; the file is then unchanged.
   void save() const;
@@ -82,10 +65,6 @@ class LAMINA_API ChoiceCache {
   MeasuredChoice find_or_measure(Backend&, const Spec&, const Choice& asked,
                                  const std::function<MeasuredChoice()>& measure);
 
-  /// The instruction set in the file, or else the answer of `measure`, which is remembered and saved
-  /// as above. An entry that names a set outside the key is measured again.
-  std::string find_or_measure(const InstructionSetKey&, const std::function<std::string()>& measure);
-
   /// Algorithms by the text of their keys.
   const std::map<std::string, Entry>& entries() const { return entries_; }
   const std::filesystem::path& file() const { return file_; }
@@ -95,9 +74,7 @@ class LAMINA_API ChoiceCache {
 
   std::filesystem::path file_;
   std::map<std::string, Entry> entries_;
-  std::map<std::string, InstructionSetEntry> instruction_sets_;
   std::map<std::string, Entry> fresh_;  ///< the entries that `remember` added
-  std::map<std::string, InstructionSetEntry> fresh_instruction_sets_;
 };
 
 }  // namespace lamina

@@ -371,7 +371,7 @@ struct Cost {
 
 /// Arithmetic on shapes, for the op alone; throws what `infer` throws. For a convolution or a fully connected
 /// op each of the three passes costs 2 flops per multiply-add of forward; for other ops see the table at the head of
-/// lib/graph/cost.cpp. Of an embedding's table only as many rows are read as there are ids. `recompute` costs what
+/// lib/core/graph/cost.cpp. Of an embedding's table only as many rows are read as there are ids. `recompute` costs what
 /// `forward` does, without parameters (but an embedding's rows) and state; `prepare` costs nothing.
 LAMINA_API Cost cost(const Op&, const std::vector<Shape>& x, Pass, DType = DType::f32);
 

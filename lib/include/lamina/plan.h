@@ -30,6 +30,7 @@ struct Options {
   Choice choice{};  ///< a named algorithm applies to the units that have it, the others pick; it is a
                     ///< UsageError if no unit has it
   std::map<std::string, Choice> choice_of{};  ///< by node name, if it differs; an unknown name is a UsageError
+  std::shared_ptr<Tuner> tuner{};             ///< of choices with `measure`: make_tuner() of lamina/tuning.h
   bool fuse = true;
   Keep keep = Keep::all;
   bool keep_values = false;     ///< for tests: no packing and no aliasing, so that every value can be read afterwards

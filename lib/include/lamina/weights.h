@@ -1,8 +1,7 @@
 #pragma once
-// Reading and writing safetensors files, and copying their tensors into and out of plans.
+// Tensors on the host, copied into and out of plans.
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -13,7 +12,7 @@
 
 namespace lamina {
 
-/// A tensor of a file, on the host: its extents as stored, outermost first, and its numbers.
+/// A tensor on the host, as a file has it: its extents as stored, outermost first, and its numbers.
 struct HostTensor {
   DType dtype = DType::f32;           ///< as stored: f64, f32, f16, bf16
   std::vector<std::int64_t> extents;  ///< {} for a scalar
@@ -22,18 +21,6 @@ struct HostTensor {
 
 /// By name, in alphabetical order.
 using TensorFile = std::map<std::string, HostTensor>;
-
-/// Throws FileError, naming file and tensor: unreadable or not a regular file, truncated, trailing bytes, a header that
-/// is too long, not JSON, not of the form or with a key twice, unknown element types, offsets that overlap, leave gaps,
-/// or do not match the extents. Memory use is proportional to the file's length, whatever its header claims. Integer
-/// tensors (I64 and the like, as PyTorch's num_batches_tracked) are checked and skipped, and so is metadata.
-LAMINA_API TensorFile read_safetensors(const std::filesystem::path&);
-
-/// Writes to a temporary file beside it, waits for the disk and renames, so that a failure leaves only the old file.
-/// Rounds to nearest, ties to even; infinities and NaNs are kept. Throws FileError for a finite number that would round
-/// to an infinity, for values that do not fill the extents, for a name that is not UTF-8, and where the file cannot be
-/// written, for instance on a full disk.
-LAMINA_API void write_safetensors(const std::filesystem::path&, const TensorFile&);
 
 /// Loads every parameter and running statistic of the plan. Strict: a missing, unknown or misshapen tensor is a
 /// FileError that names it (a few at once, and how many more). A parameter that several nodes share is loaded by any of

@@ -11,9 +11,9 @@
 
 #include "lamina/error.h"
 #include "lamina/onnx.h"
-#include "lib/io/elements.h"
+#include "lib/core/files/new_file.h"
+#include "lib/core/numbers/elements.h"
 #include "lib/onnx/messages.h"
-#include "lib/support/new_file.h"
 #include "node_out.h"
 
 namespace lamina {

@@ -11,6 +11,7 @@
 #include "bench/rows/rows.h"
 #include "bench/tasks/describe.h"
 #include "lamina/error.h"
+#include "lamina/safetensors.h"
 #include "tests/bench/ended.h"
 #include "tests/io/files.h"
 #include "tests/onnx/model.h"

@@ -14,7 +14,7 @@
 #include "lamina/error.h"
 #include "lamina/onnx.h"
 #include "lamina/plan.h"
-#include "lamina/weights.h"
+#include "lamina/safetensors.h"
 #include "lamina/workloads.h"
 #include "tests/io/files.h"
 #include "tests/onnx/model.h"

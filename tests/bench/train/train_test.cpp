@@ -16,7 +16,7 @@
 #include "bench/train/screen.h"
 #include "bench/train/train.h"
 #include "lamina/error.h"
-#include "lamina/weights.h"
+#include "lamina/safetensors.h"
 #include "lamina/workloads.h"
 #include "tests/io/files.h"
 #include "tests/support/catch.h"

@@ -6,7 +6,7 @@
 #include <sstream>
 #include <type_traits>
 
-#include "lib/support/float16.h"
+#include "lib/core/numbers/float16.h"
 #include "tests/cudnn/fakes/types.h"
 
 namespace lamina::test {

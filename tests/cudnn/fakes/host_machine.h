@@ -8,9 +8,9 @@
 
 #include "lamina/error.h"
 #include "lib/backends/cudnn/backend.h"
-#include "lib/device/blas/blas.h"
-#include "lib/device/blas/host_blas.h"
-#include "lib/device/host/host_device.h"
+#include "lib/core/device/blas/blas.h"
+#include "lib/core/device/blas/host_blas.h"
+#include "lib/core/device/host/host_device.h"
 #include "tests/cudnn/fakes/fake.h"
 
 namespace lamina::test {
@@ -70,10 +70,8 @@ std::unique_ptr<cudnn::Machine> make_host_machine(MachineLog&);
 
 /// A backend on a fake and the host.
 struct FakeBackend {
-  explicit FakeBackend(std::size_t version = 91900, const std::string& choice_cache = {})
-      : fake(version),
-        backend(
-            "cudnn", make_host_machine(log), [this]() -> const cudnn::Api& { return fake.api; }, choice_cache) {}
+  explicit FakeBackend(std::size_t version = 91900)
+      : fake(version), backend("cudnn", make_host_machine(log), [this]() -> const cudnn::Api& { return fake.api; }) {}
 
   Fake fake;
   MachineLog log;

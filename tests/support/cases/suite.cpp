@@ -10,8 +10,8 @@
 #include <sstream>
 
 #include "lamina/error.h"
+#include "lib/backends/common/lowering.h"
 #include "lib/backends/half/half.h"
-#include "lib/backends/lowering.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/chain.h"
 #include "tests/support/cases/plans.h"

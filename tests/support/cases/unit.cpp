@@ -9,7 +9,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "lib/support/units/unit_memory.h"
+#include "lib/core/units/unit_memory.h"
 #include "tests/support/catch.h"
 #include "tests/support/guarded.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "lamina/random.h"
-#include "lib/support/float16.h"
+#include "lib/core/numbers/float16.h"
 
 namespace lamina::test {
 

@@ -3,8 +3,8 @@
 #include "conv_forward.h"
 
 #include "kernels/moves/copy.h"
-#include "lib/backends/conv_tail.h"
-#include "lib/support/rounding.h"
+#include "lib/backends/common/conv_tail.h"
+#include "lib/core/numbers/rounding.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

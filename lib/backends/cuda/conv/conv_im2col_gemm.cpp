@@ -15,8 +15,8 @@
 #include "kernels/bias.h"
 #include "kernels/gemm/im2col.h"
 #include "kernels/pointwise.h"
-#include "lib/device/blas/blas.h"
-#include "lib/support/rounding.h"
+#include "lib/core/device/blas/blas.h"
+#include "lib/core/numbers/rounding.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

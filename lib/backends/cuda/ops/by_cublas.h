@@ -5,7 +5,7 @@
 
 #include "kernels/gemm/gemm.h"
 #include "lib/backends/cuda/common.h"
-#include "lib/device/blas/blas.h"
+#include "lib/core/device/blas/blas.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

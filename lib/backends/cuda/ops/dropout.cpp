@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "kernels/moves/copy.h"
+#include "lib/backends/common/unit_checks.h"
 #include "lib/backends/cuda/common.h"
-#include "lib/backends/unit_checks.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -11,7 +11,7 @@
 #include "by_cublas.h"
 #include "kernels/bias.h"
 #include "kernels/pointwise.h"
-#include "lib/support/rounding.h"
+#include "lib/core/numbers/rounding.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "by_cublas.h"
 #include "kernels/bias.h"
-#include "lib/support/scratch_allocator.h"
+#include "lib/core/units/scratch_allocator.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "conv_algorithms.h"
 #include "half_conv.h"
-#include "lib/backends/conv_tail.h"
+#include "lib/backends/common/conv_tail.h"
 #include "lib/backends/cudnn/library/status.h"
-#include "lib/support/rounding.h"
+#include "lib/core/numbers/rounding.h"
 
 namespace lamina::cudnn {
 namespace {

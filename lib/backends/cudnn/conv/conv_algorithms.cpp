@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "lib/backends/conv_tail.h"
+#include "lib/backends/common/conv_tail.h"
 #include "lib/backends/cudnn/library/status.h"
-#include "lib/device/math_environment.h"
+#include "lib/core/device/math_environment.h"
 
 namespace lamina::cudnn {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "lib/backends/cudnn/library/common.h"
-#include "lib/support/rounding.h"
+#include "lib/core/numbers/rounding.h"
 
 namespace lamina::cudnn {
 

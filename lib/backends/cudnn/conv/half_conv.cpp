@@ -2,7 +2,7 @@
 
 #include "half_conv.h"
 
-#include "lib/support/rounding.h"
+#include "lib/core/numbers/rounding.h"
 
 namespace lamina::cudnn {
 namespace {

@@ -10,8 +10,8 @@
 #include "call.h"
 #include "lamina/backend.h"
 #include "lamina/error.h"
-#include "lib/backends/lowering.h"
-#include "lib/support/one_of.h"
+#include "lib/backends/common/lowering.h"
+#include "lib/core/text/one_of.h"
 #include "session.h"
 
 namespace lamina::cudnn {

@@ -1,9 +1,9 @@
 // Batch normalisation over the images and pixels of each channel, in the library's mode SPATIAL: the persistent mode
 // bounds the range of values. Its running variance is the unbiased one, as ours.
 
+#include "lib/backends/common/unit_checks.h"
 #include "lib/backends/cudnn/library/common.h"
-#include "lib/backends/unit_checks.h"
-#include "lib/support/rounding.h"
+#include "lib/core/numbers/rounding.h"
 
 namespace lamina::cudnn {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "lib/backends/common/unit_checks.h"
 #include "lib/backends/cudnn/library/common.h"
-#include "lib/backends/unit_checks.h"
 
 namespace lamina::cudnn {
 

@@ -3,8 +3,8 @@
 #include <optional>
 
 #include "lib/backends/cudnn/library/common.h"
-#include "lib/device/blas/blas.h"
-#include "lib/device/math_environment.h"
+#include "lib/core/device/blas/blas.h"
+#include "lib/core/device/math_environment.h"
 
 namespace lamina::cudnn {
 namespace {

@@ -15,8 +15,8 @@
 #include <array>
 
 #include "lib/backends/cudnn/library/common.h"
-#include "lib/device/math_environment.h"
-#include "lib/support/scratch_allocator.h"
+#include "lib/core/device/math_environment.h"
+#include "lib/core/units/scratch_allocator.h"
 
 namespace lamina::cudnn {
 namespace {

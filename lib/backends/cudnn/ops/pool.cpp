@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "lib/backends/cudnn/library/status.h"
-#include "lib/support/rounding.h"
+#include "lib/core/numbers/rounding.h"
 
 namespace lamina::cudnn {
 namespace {

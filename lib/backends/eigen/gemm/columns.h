@@ -16,7 +16,7 @@
 
 #include "lamina/op.h"
 #include "lib/backends/eigen/micro_kernels/micro_kernels.h"
-#include "lib/support/rounding.h"
+#include "lib/core/numbers/rounding.h"
 
 namespace lamina::eigen {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "lib/support/scratch_allocator.h"
+#include "lib/core/units/scratch_allocator.h"
 
 namespace lamina::eigen {
 

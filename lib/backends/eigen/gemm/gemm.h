@@ -13,8 +13,8 @@
 
 #include "lib/backends/eigen/micro_kernels/micro_kernels.h"
 #include "lib/backends/eigen/runtime/non_temporal.h"
-#include "lib/support/rounding.h"
-#include "lib/support/scratch_allocator.h"
+#include "lib/core/numbers/rounding.h"
+#include "lib/core/units/scratch_allocator.h"
 
 namespace lamina::eigen {
 

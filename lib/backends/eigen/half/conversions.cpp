@@ -4,7 +4,7 @@
 #include "conversions.h"
 
 #include "lib/backends/eigen/runtime/elements.h"
-#include "lib/support/float16.h"
+#include "lib/core/numbers/float16.h"
 
 #if defined(__F16C__)
 #include <immintrin.h>

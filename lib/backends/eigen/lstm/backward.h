@@ -10,7 +10,7 @@
 
 #include "forward.h"
 #include "lib/backends/eigen/runtime/pool.h"
-#include "lib/support/scratch_allocator.h"
+#include "lib/core/units/scratch_allocator.h"
 #include "problem.h"
 #include "weights.h"
 

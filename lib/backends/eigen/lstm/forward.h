@@ -8,7 +8,7 @@
 #include <cstddef>
 
 #include "lib/backends/eigen/runtime/pool.h"
-#include "lib/support/scratch_allocator.h"
+#include "lib/core/units/scratch_allocator.h"
 #include "problem.h"
 #include "weights.h"
 

@@ -2,7 +2,7 @@
 // The weights of an LSTM as its products read them: packed once per pass, or once for all in inference.
 
 #include "lib/backends/eigen/runtime/pool.h"
-#include "lib/support/scratch_allocator.h"
+#include "lib/core/units/scratch_allocator.h"
 #include "problem.h"
 
 namespace lamina::eigen {

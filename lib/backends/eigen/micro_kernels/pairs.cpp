@@ -7,7 +7,7 @@
 
 #include <bit>
 
-#include "lib/support/float16.h"
+#include "lib/core/numbers/float16.h"
 
 #define LAMINA_VECTOR_BYTES 64
 #define LAMINA_TILE_ROWS 8

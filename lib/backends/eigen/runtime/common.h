@@ -7,7 +7,7 @@
 #include "instruction_set.h"
 #include "lamina/backend.h"
 #include "lamina/error.h"
-#include "lib/backends/lowering.h"
+#include "lib/backends/common/lowering.h"
 #include "pool.h"
 
 namespace lamina::eigen {

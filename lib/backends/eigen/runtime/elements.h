@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "common.h"
-#include "lib/support/rounding.h"
+#include "lib/core/numbers/rounding.h"
 
 /// Before a loop whose iterations are independent; operands may still be the same memory, index by
 /// index.

@@ -11,10 +11,6 @@
 #include "lib/backends/eigen/micro_kernels/pairs.h"
 #include "lib/backends/eigen/micro_kernels/register_sums.h"
 
-namespace lamina {
-struct InstructionSetKey;
-}
-
 namespace lamina::eigen {
 
 struct Context;
@@ -77,12 +73,7 @@ bool runs_here(const InstructionSet&);
 /// UsageError for one that this build lacks and Unsupported for one that does not run here.
 const InstructionSet& instruction_set(const std::string& name);
 
-/// The widest set that this processor runs, or a narrower one that multiplies faster by a tenth or more: some
-/// processors lower their clock for wide vectors, or split each into two. Timed once in a process, in about a
-/// millisecond, if there are several sets to time.
-const InstructionSet& fastest_instruction_set();
-
-/// What the result of the timing depends on. With fewer than two sets nothing is timed.
-InstructionSetKey instruction_set_key();
+/// The widest set that this processor runs.
+const InstructionSet& widest_instruction_set();
 
 }  // namespace lamina::eigen

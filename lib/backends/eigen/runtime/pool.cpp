@@ -17,8 +17,8 @@
 #include "cpu_affinity.h"
 #include "lamina/backend.h"
 #include "lamina/error.h"
-#include "lib/support/busy_guard.h"
-#include "lib/support/usable_threads.h"
+#include "lib/core/system/busy_guard.h"
+#include "lib/core/system/usable_threads.h"
 
 namespace lamina::eigen {
 namespace {

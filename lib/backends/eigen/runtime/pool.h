@@ -6,7 +6,7 @@
 #include <memory>
 #include <type_traits>
 
-#include "lib/support/rounding.h"
+#include "lib/core/numbers/rounding.h"
 
 namespace lamina::eigen {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "lib/device/philox_words.h"
+#include "lib/core/numbers/philox_words.h"
 
 #if defined(__AVX2__) && !defined(__AVX512F__)
 #include <immintrin.h>

@@ -2,7 +2,7 @@
 // windows are in double.
 
 #include "lib/backends/eigen/runtime/elements.h"
-#include "lib/support/rounding.h"
+#include "lib/core/numbers/rounding.h"
 #include "window.h"
 
 namespace lamina::eigen {

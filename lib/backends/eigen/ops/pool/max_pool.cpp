@@ -7,7 +7,7 @@
 
 #include "lib/backends/eigen/half/elements.h"
 #include "lib/backends/eigen/runtime/elements.h"
-#include "lib/support/rounding.h"
+#include "lib/core/numbers/rounding.h"
 #include "window.h"
 
 namespace lamina::eigen {

@@ -1,0 +1,18 @@
+// GPUs in a build without CUDA: always none.
+
+#include "lamina/error.h"
+#include "lib/core/device/gpu.h"
+
+namespace lamina {
+namespace {
+constexpr const char* why = "this build has no CUDA in it; a build where CMake finds nvcc of CUDA 12 or later has";
+}
+
+std::string why_no_cuda() { return why; }
+std::vector<DeviceInfo> cuda_devices() { return {}; }
+DeviceInfo cuda_device_info(int) { throw DeviceError(why); }
+std::vector<LibraryVersion> cuda_versions() { return {}; }
+std::string cuda_bus_id(int) { throw DeviceError(why); }
+DeviceRates measure_cuda(int) { throw DeviceError(why); }
+
+}  // namespace lamina

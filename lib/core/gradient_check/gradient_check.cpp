@@ -1,0 +1,447 @@
+// Compares gradients with central differences that stay away from kinks.
+
+#include "lamina/gradient_check.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "kinks.h"
+#include "lamina/error.h"
+#include "lamina/random.h"
+#include "lib/core/plan/run/initial.h"
+
+namespace lamina {
+namespace {
+
+using planner::Kinks;
+using Values = std::vector<double>;
+
+constexpr int most_halvings = 10;
+constexpr int most_draws = 16;
+
+Values read(Device& device, const Tensor& tensor) {
+  Values values(static_cast<std::size_t>(tensor.shape.count()));
+  download(device, std::span<double>(values), tensor);
+  return values;
+}
+
+Values normal(std::int64_t count, std::uint64_t key) {
+  Values values(static_cast<std::size_t>(count));
+  fill_normal(values, key);
+  return values;
+}
+
+/// The plan under test. If it does not keep its values, a second plan shows the values before every kink.
+class Subject {
+ public:
+  Subject(const Graph& graph, Backend& backend, const Options& options, const GradientCheck& how)
+      : device_(backend.device()), plan_(graph, backend, options) {
+    if (how.start) how.start(plan_);
+    if (!options.fuse && options.keep_values && options.keep == Keep::all) return;
+    Options plain = options;
+    plain.fuse = false;
+    plain.keep_values = true;
+    plain.keep = Keep::all;
+    plain.input_gradient = false;
+    twin_ = std::make_unique<Plan>(graph, backend, plain);
+    if (how.start) how.start(*twin_);
+  }
+
+  Plan& plan() { return plan_; }
+
+  /// Stores the current state: every later run starts from it.
+  void keep_state() {
+    for (const std::string& name : plan_.state_names()) {
+      const Tensor tensor = plan_.state(name);
+      std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.shape.count()) * size_of(tensor.dtype));
+      device_.download(bytes.data(), tensor.data, bytes.size());
+      state_.emplace_back(name, std::move(bytes));
+    }
+  }
+
+  void set_parameter(const std::string& name, const Values& values) {
+    upload(device_, plan_.parameter(name), std::span<const double>(values));
+    if (twin_) upload(device_, twin_->parameter(name), std::span<const double>(values));
+  }
+
+  void set_input(const std::string& name, const Values& values) {
+    upload(device_, plan_.input(name), std::span<const double>(values));
+    if (twin_) upload(device_, twin_->input(name), std::span<const double>(values));
+  }
+
+  void forward() { run(plan_); }
+
+  Kinks kinks() {
+    Plan& plan = twin_ ? *twin_ : plan_;
+    run(plan);
+    Kinks kinks;
+    if (plan.output().dtype == DType::f32) kinks.tie = 4e-6;
+    const std::vector<Node>& nodes = plan_.graph().nodes();
+    for (const Node& node : nodes) {
+      const auto source = [&](std::size_t input) -> const Node& {
+        return nodes[static_cast<std::size_t>(node.inputs[input])];
+      };
+      std::vector<Shape> x;
+      for (std::size_t input = 0; input < node.inputs.size(); ++input) x.push_back(source(input).shape);
+      kinks.add(node.op, x, node.shape, [&](std::size_t input) {
+        const Node& from = source(input);
+        return read(device_, std::holds_alternative<Input>(from.op) ? plan.input(from.name) : plan.value(from.name));
+      });
+    }
+    return kinks;
+  }
+
+  Values output() { return read(device_, plan_.output()); }
+
+ private:
+  void run(Plan& plan) {
+    for (const auto& [name, bytes] : state_) device_.upload(plan.state(name).data, bytes.data(), bytes.size());
+    plan.parameters_changed();
+    plan.forward();
+  }
+
+  Device& device_;
+  Plan plan_;
+  std::unique_ptr<Plan> twin_;
+  std::vector<std::pair<std::string, std::vector<std::byte>>> state_;
+};
+
+/// L = <y, r>, with more digits than y has, so that the sum adds no error to the differences.
+long double dot(const Values& a, const Values& b) {
+  long double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += static_cast<long double>(a[i]) * b[i];
+  return sum;
+}
+
+double norm_of_products(const Values& a, const Values& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i] * (a[i] * b[i]);
+  return std::sqrt(sum);
+}
+
+/// A tensor of the net that L depends on.
+struct Variable {
+  std::string name;
+  bool is_input;
+  Shape shape;
+  Values base;
+  Values gradient;
+};
+
+/// A derivative along one direction.
+struct Probe {
+  std::int64_t place = -1;  ///< of the only coordinate that moves; -1: several do
+  double gradient = 0, difference = 0;
+  double curvature = 0;  ///< bounds what curvature does to the difference
+  double step = 0;       ///< 0: a kink at every step
+};
+
+class Check {
+ public:
+  Check(const Graph& graph, Backend& backend, const Options& options, const GradientCheck& how)
+      : how_(how),
+        options_(options),
+        unit_(options.dtype == DType::f64 ? 0x1p-53 : 0x1p-24),
+        device_(backend.device()),
+        subject_(graph, backend, options, how) {
+    if (how_.step == 0) how_.step = std::pow(unit_, 0.25);
+    Plan& plan = subject_.plan();
+    subject_.keep_state();
+    const std::vector<std::int64_t> numbers = whole_numbers(plan.graph());
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const Node& node = plan.graph().nodes()[i];
+      if (!std::holds_alternative<Input>(node.op)) continue;
+      if (numbers[i] == 0)
+        variables_.push_back({node.name, true, node.shape, {}, {}});
+      else
+        set_whole_numbers(node, numbers[i]);
+    }
+    for (const std::string& name : plan.parameter_names())
+      variables_.push_back({name, false, plan.parameter(name).shape, read(device_, plan.parameter(name)), {}});
+    leave_special_points();
+    say("drawing inputs that are away from kinks");
+    keep_away_from_kinks();
+    run_backward();
+    say("measuring how much roundoff there is");
+    measure_roundoff();
+  }
+
+  GradientReport report() {
+    std::vector<std::vector<Probe>> probes;
+    for (const Variable& variable : variables_) {
+      say("[" + std::to_string(probes.size() + 1) + "/" + std::to_string(variables_.size()) + "] " + variable.name);
+      probes.push_back(probes_of(variable));
+    }
+    GradientReport report;
+    for (std::size_t v = 0; v < variables_.size(); ++v) {
+      GradientError& found = report.tensors.emplace_back(worst_of(variables_[v], probes[v]));
+      if (found.passed() || found.probes == 0 || !found.place.empty()) continue;
+      // It is wrong along a direction. Single coordinates may say where.
+      const GradientError at = worst_of(variables_[v], probes_of_coordinates(variables_[v]));
+      if (at.probes > 0 && !at.passed()) found = at;
+    }
+    return report;
+  }
+
+ private:
+  void say(const std::string& next) const {
+    if (how_.progress) how_.progress(next);
+  }
+
+  void set(const Variable& variable, const Values& values) {
+    if (variable.is_input)
+      subject_.set_input(variable.name, values);
+    else
+      subject_.set_parameter(variable.name, values);
+  }
+
+  /// The numbers as the type holds them.
+  Values typed(Values values) const {
+    if (options_.dtype != DType::f64)
+      for (double& value : values) value = static_cast<double>(static_cast<float>(value));
+    return values;
+  }
+
+  /// Sets it so far from where it was, as near as the type can.
+  Values move(const Variable& variable, Values direction, double distance) {
+    for (std::size_t i = 0; i < direction.size(); ++i) direction[i] = variable.base[i] + distance * direction[i];
+    direction = typed(direction);
+    set(variable, direction);
+    return direction;
+  }
+
+  /// Labels and ids have no gradient, and stay as they are drawn here.
+  void set_whole_numbers(const Node& input, std::int64_t count) {
+    Values values(static_cast<std::size_t>(input.shape.count()));
+    planner::fill_whole_numbers(values, count, key(input.name, "input"));
+    subject_.set_input(input.name, values);
+  }
+
+  std::uint64_t key(const std::string& name, std::string_view purpose) const {
+    return how_.seed * 0x9E3779B97F4A7C15U ^ hash(name) ^ hash(purpose) * 3;
+  }
+
+  /// The constructor's biases of 0 and scales of 1 would hide a missing factor or term.
+  void leave_special_points() {
+    for (Variable& variable : variables_) {
+      if (variable.is_input) continue;
+      const Shape& shape = variable.shape;
+      if (shape.n != 1 || shape.plane() != 1) continue;
+      const Values noise = normal(shape.count(), key(variable.name, "noise"));
+      for (std::size_t i = 0; i < noise.size(); ++i) variable.base[i] += 0.1 * noise[i];
+      variable.base = typed(variable.base);
+      set(variable, variable.base);
+    }
+  }
+
+  /// Draws the inputs a few times and takes the draw whose nearest kink is farthest away.
+  void keep_away_from_kinks() {
+    int best = 0;
+    double margin = -1;
+    for (int draw = 0; draw < most_draws && margin < 32 * how_.step; ++draw) {
+      draw_inputs(draw);
+      const double found = subject_.kinks().margin;
+      if (found > margin) {
+        margin = found;
+        best = draw;
+      }
+    }
+    draw_inputs(best);
+    base_ = subject_.kinks();
+  }
+
+  void draw_inputs(int draw) {
+    for (Variable& variable : variables_) {
+      if (!variable.is_input) continue;
+      variable.base =
+          typed(normal(variable.shape.count(), key(variable.name, "input") + static_cast<std::uint64_t>(draw)));
+      set(variable, variable.base);
+    }
+  }
+
+  /// Parameter gradients start as NaN where they are overwritten, as random numbers where they are added to.
+  void run_backward() {
+    Plan& plan = subject_.plan();
+    const Tensor upstream = plan.output_gradient();
+    r_ = typed(normal(upstream.shape.count(), key("", "upstream")));
+    upload(device_, upstream, std::span<const double>(r_));
+    std::vector<Values> before;
+    for (const Variable& variable : variables_) {
+      before.emplace_back(variable.base.size(), 0.0);
+      if (variable.is_input) continue;
+      if (options_.accumulate_parameters)
+        before.back() = typed(normal(variable.shape.count(), key(variable.name, "before")));
+      Values target = before.back();
+      if (!options_.accumulate_parameters)
+        std::fill(target.begin(), target.end(), std::numeric_limits<double>::quiet_NaN());
+      upload(device_, plan.parameter_gradient(variable.name), std::span<const double>(target));
+    }
+    loss_ = loss();
+    plan.backward();
+    for (std::size_t v = 0; v < variables_.size(); ++v) {
+      Variable& variable = variables_[v];
+      const std::string& name = variable.name;
+      variable.gradient = read(device_, variable.is_input ? plan.input_gradient(name) : plan.parameter_gradient(name));
+      for (std::size_t i = 0; i < variable.gradient.size(); ++i) variable.gradient[i] -= before[v][i];
+    }
+  }
+
+  long double loss() {
+    subject_.forward();
+    return dot(subject_.output(), r_);
+  }
+
+  /// Fourth differences of L while everything moves a little: what is smooth in L has none so near.
+  void measure_roundoff() {
+    constexpr std::uint64_t samples = 8;
+    roundoff_ = unit_ * norm_of_products(subject_.output(), r_);
+    std::size_t count = 0;
+    for (const Variable& variable : variables_) count += variable.base.size();
+    for (std::uint64_t sample = 0; sample < samples; ++sample) {
+      long double spread = 0;
+      bool crossed = true;
+      for (int halvings = 0; halvings <= most_halvings && crossed; ++halvings) {
+        const double step = std::ldexp(how_.step / 64, -halvings) / std::sqrt(static_cast<double>(count));
+        crossed = false;
+        spread = 6 * loss_;
+        for (const auto& [steps, weight] : {std::pair(2, 1), std::pair(-2, 1), std::pair(1, -4), std::pair(-1, -4)}) {
+          for (const Variable& variable : variables_)
+            move(variable, normal(variable.shape.count(), key(variable.name, "roundoff") + sample), steps * step);
+          crossed = crossed || subject_.kinks().sides != base_.sides;
+          spread += weight * loss();
+        }
+      }
+      roundoff_ = std::max(roundoff_, std::abs(static_cast<double>(spread)) / std::sqrt(70.0));
+    }
+    for (const Variable& variable : variables_) set(variable, variable.base);
+  }
+
+  /// What L does along the direction beyond what the gradient predicts for the points that were reached: the type
+  /// rounds them, and a wrong step would be a wrong derivative.
+  Probe probe(const Variable& variable, const Values& direction) {
+    Probe probe;
+    probe.gradient = static_cast<double>(dot(variable.gradient, direction));
+    for (int halvings = 0; halvings <= most_halvings && probe.step == 0; ++halvings) {
+      const double step = std::ldexp(how_.step, -halvings);
+      std::array<long double, 5> rest{};  // at -2, -1, 0, 1, 2 steps
+      bool crossed = false;
+      for (const int steps : {2, -2, 1, -1}) {
+        const Values moved = move(variable, direction, steps * step);
+        crossed = subject_.kinks().sides != base_.sides;
+        if (crossed) break;
+        long double& its = rest[static_cast<std::size_t>(steps + 2)] = loss() - loss_;
+        for (std::size_t i = 0; i < moved.size(); ++i)
+          if (moved[i] != variable.base[i])
+            its -= static_cast<long double>(variable.gradient[i]) * (moved[i] - variable.base[i]);
+      }
+      set(variable, variable.base);
+      if (crossed) continue;
+      const auto fourth = static_cast<double>((rest[0] - rest[4] + 8 * (rest[3] - rest[1])) / (12 * step));
+      const auto second = static_cast<double>((rest[3] - rest[1]) / (2 * step));
+      probe.difference = probe.gradient + fourth;
+      probe.curvature = std::abs(fourth - second);
+      probe.step = step;
+    }
+    return probe;
+  }
+
+  Probe probe_of_coordinate(const Variable& variable, std::size_t place) {
+    Values direction(variable.base.size(), 0.0);
+    direction[place] = 1;
+    Probe found = probe(variable, direction);
+    found.place = static_cast<std::int64_t>(place);
+    return found;
+  }
+
+  /// All of them, or as many as are drawn.
+  std::vector<Probe> probes_of_coordinates(const Variable& variable) {
+    const std::size_t count = variable.base.size(), most = static_cast<std::size_t>(std::max(how_.coordinates, 0));
+    std::vector<Probe> probes;
+    for (std::size_t i = 0; i < std::min(count, most); ++i)
+      probes.push_back(
+          probe_of_coordinate(variable, count <= most ? i : philox(key(variable.name, "coordinate"), i, 0)[0] % count));
+    return probes;
+  }
+
+  std::vector<Probe> probes_of(const Variable& variable) {
+    const std::size_t count = variable.base.size();
+    if (options_.dtype == DType::f64 && count <= static_cast<std::size_t>(std::max(how_.coordinates, 0)))
+      return probes_of_coordinates(variable);
+    std::vector<Probe> probes;
+    for (int i = 0; i < how_.directions; ++i) {
+      Values direction = variable.gradient;
+      double length = std::sqrt(static_cast<double>(dot(direction, direction)));
+      if (i > 0 || !(length > 0) || !std::isfinite(length)) {
+        direction =
+            normal(static_cast<std::int64_t>(count), key(variable.name, "direction") + static_cast<std::uint64_t>(i));
+        length = std::sqrt(static_cast<double>(dot(direction, direction)));
+      }
+      for (double& d : direction) d /= length;
+      probes.push_back(probe(variable, direction));
+    }
+    return probes;
+  }
+
+  GradientError worst_of(const Variable& variable, const std::vector<Probe>& probes) const {
+    GradientError worst{variable.name};
+    bool seen = false;
+    int compared = 0;
+    for (const Probe& probe : probes) {
+      if (probe.step == 0) continue;
+      GradientError one{variable.name, place_text(variable.shape, probe.place), probe.gradient, probe.difference};
+      one.tolerance = probe.curvature + 6 * roundoff_ / probe.step;
+      one.step = probe.step;
+      seen = seen || std::abs(probe.difference) > one.tolerance;
+      one.probes = ++compared;
+      if (compared == 1 || one.times() > worst.times()) worst = one;
+    }
+    worst.probes = compared;
+    worst.skipped = static_cast<int>(probes.size()) - compared;
+    worst.seen = seen;
+    return worst;
+  }
+
+  static std::string place_text(const Shape& shape, std::int64_t place) {
+    if (place < 0) return {};
+    std::string text = "]";
+    for (const int extent : {shape.w, shape.h, shape.c}) {
+      text = "," + std::to_string(place % extent) + text;
+      place /= extent;
+    }
+    return "[" + std::to_string(place) + text;
+  }
+
+  GradientCheck how_;
+  Options options_;
+  double unit_;  ///< the type's unit roundoff
+  Device& device_;
+  Subject subject_;
+  std::vector<Variable> variables_;
+  Values r_;
+  Kinks base_;
+  long double loss_ = 0;
+  double roundoff_ = 0;  ///< of L
+};
+
+}  // namespace
+
+GradientReport check_gradients(const Graph& graph, Backend& backend, const Options& options, const GradientCheck& how) {
+  if (options.mode == Mode::inference)
+    throw UsageError("check_gradients: there are no gradients in inference mode; use Mode::training");
+  if (is_half(options.dtype))
+    throw UsageError("check_gradients: values are rounded to " + std::string(to_string(options.dtype)) +
+                     ", so their differences say nothing; use f64 or f32");
+  if (!(how.step >= 0) || how.directions < 1)
+    throw UsageError("check_gradients: step must not be negative and directions at least 1");
+  Options with_inputs = options;
+  with_inputs.input_gradient = true;
+  return Check(graph, backend, with_inputs, how).report();
+}
+
+}  // namespace lamina

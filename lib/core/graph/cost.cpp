@@ -1,0 +1,262 @@
+// Lower bounds on the cost of a pass: arithmetic and bytes, from shapes alone.
+//
+// flops      forward and recompute                  backward_params        backward_data
+// conv, fc   2 per product                          2 per product          2 per product
+// pools      window cells per y                     -                      window cells per y (max: 1)
+// batch norm 6 per x: sum, centred square, scaling  4 per x                4 per x
+// lrn        size + 5 per x                         -                      size + 6 per x
+// softmax    5 per x                                -                      4 per x
+// relu, dropout   1 per x                           -                      1 per x
+// sigmoid    3 per x                                -                      3 per x
+// tanh       1 per x                                -                      3 per x
+// clip       2 per x                                -                      2 per x
+// hard sigmoid   4 per x                            -                      2 per x
+// hard swish 5 per x                                -                      4 per x
+// silu       4 per x                                -                      8 per x
+// softmax cross entropy   4 per logit               -                      4 per logit
+// sigmoid cross entropy   8 per logit               -                      5 per logit
+// embedding  0                                      1 per y                -
+// lstm       2 per product, 15 per h of each step   2 per product, 21 per h of each step   2 per product
+// add        inputs - 1 per y                       -                      0
+// multiply   1 per y                                -                      2 per y; of a factor per plane 3
+// pad        0                                      -                      0; other than by value 1 per border cell
+// input, channel shuffle, concat, slice   0         -                      0
+//
+// Biases do not count, as in the published figures; an exponential, a power, a logarithm or a tanh counts as one. Of
+// the LSTM's backward products those of weights count in backward_params, those of x and h in backward_data. With ids
+// as input its input product is a choice of rows and counts nothing. Each line is derived beside its number. Bytes are
+// those of an op alone, by what it reads (support/units/op_reads.h); a plan that fuses or aliases needs fewer.
+
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "lamina/error.h"
+#include "lamina/op.h"
+#include "lib/core/units/op_reads.h"
+
+namespace lamina {
+namespace {
+
+/// A product of positive factors, or a ShapeError if it exceeds 64 bits.
+class ExactProduct {
+ public:
+  ExactProduct& times(std::int64_t factor) {
+    if (value_ > std::numeric_limits<std::int64_t>::max() / factor) {
+      throw ShapeError("more than 2^63 - 1 multiply-adds in one pass");
+    }
+    value_ *= factor;
+    return *this;
+  }
+  std::int64_t value() const { return value_; }
+
+ private:
+  std::int64_t value_ = 1;
+};
+
+double count(const Shape& shape) { return static_cast<double>(shape.count()); }
+
+double count(const std::vector<Shape>& shapes) {
+  double sum = 0;
+  for (const Shape& shape : shapes) sum += count(shape);
+  return sum;
+}
+
+/// Sums of products, and how many products each has: per element of y, for an LSTM per gate of each step. Their number
+/// may exceed 64 bits, each of the factors does not.
+struct Products {
+  std::int64_t first, second, terms;
+  double count() const { return static_cast<double>(first) * static_cast<double>(second) * static_cast<double>(terms); }
+};
+
+Products products(const Op& op, const std::vector<Shape>& x, const Inferred& shapes) {
+  if (std::holds_alternative<Conv>(op) || std::holds_alternative<FullyConnected>(op))
+    return {shapes.y.count(), 1, shapes.params.front().image()};
+  const auto* lstm = std::get_if<Lstm>(&op);
+  if (lstm == nullptr) return {0, 0, 0};
+  const std::int64_t inputs = lstm->vocabulary == 0 ? shapes.params.front().c : 0;
+  return {x[0].n * x[0].plane(), 4 * std::int64_t{lstm->hidden}, inputs + lstm->hidden};
+}
+
+/// Hidden values of all steps of an LSTM.
+double hidden_values(const Lstm& op, const Shape& x) { return static_cast<double>(x.n * x.plane()) * op.hidden; }
+
+/// The arithmetic of a pass, derived beside each number.
+struct Forward {
+  const std::vector<Shape>& x;
+  const Inferred& shapes;
+
+  double flops(const Conv& op) const { return 2 * products(op, x, shapes).count(); }
+  double flops(const FullyConnected& op) const { return 2 * products(op, x, shapes).count(); }
+  double flops(const MaxPool& op) const { return cells(op.window) * count(shapes.y); }
+  double flops(const AveragePool& op) const { return cells(op.window) * count(shapes.y); }
+  double flops(const GlobalAveragePool&) const { return count(x[0]); }
+  double flops(const BatchNorm&) const { return 6 * count(x[0]); }  // sum 1; x - mean, square, add 3; scale, shift 2
+  double flops(const Lrn& op) const {
+    return (op.size + 5.0) * count(x[0]);
+  }  // square, window, k + alpha/size, power, x
+  double flops(const Relu&) const { return count(x[0]); }
+  double flops(const Dropout&) const { return count(x[0]); }
+  double flops(const Softmax&) const { return 5 * count(x[0]); }  // max, subtract, exponential, sum, divide
+  double flops(const Sigmoid&) const { return 3 * count(x[0]); }  // exponential, add, divide
+  double flops(const Tanh&) const { return count(x[0]); }
+  double flops(const Clip&) const { return 2 * count(x[0]); }
+  double flops(const HardSigmoid&) const { return 4 * count(x[0]); }          // alpha x + beta 2, limits 2
+  double flops(const HardSwish&) const { return 5 * count(x[0]); }            // a hard sigmoid, and times x
+  double flops(const Silu&) const { return 4 * count(x[0]); }                 // a sigmoid, and times x
+  double flops(const SoftmaxCrossEntropy&) const { return 4 * count(x[0]); }  // max, subtract, exponential, sum
+  double flops(const SigmoidCrossEntropy&) const {
+    return 8 * count(x[0]);  // max, product, subtract, exponential, add, logarithm, add, sum
+  }
+  double flops(const Embedding&) const { return 0; }
+  double flops(const Lstm& op) const {  // three gates 9, tanh 2, c 3, h 1
+    return 2 * products(op, x, shapes).count() + 15 * hidden_values(op, x[0]);
+  }
+  double flops(const Add&) const { return static_cast<double>(x.size() - 1) * count(shapes.y); }
+  double flops(const Multiply&) const { return count(shapes.y); }
+  double flops(const ScaleShift&) const { return 2 * count(x[0]); }
+  double flops(const Pad&) const { return 0; }
+  double flops(const ChannelShuffle&) const { return 0; }
+  double flops(const Concat&) const { return 0; }
+  double flops(const Slice&) const { return 0; }
+
+  static double cells(Size window) { return static_cast<double>(window.h) * window.w; }
+
+  double operator()(const auto& op) const { return flops(op); }
+
+ private:
+  double flops(const Input&) const { return 0; }
+};
+
+struct BackwardParams {
+  const std::vector<Shape>& x;
+  const Inferred& shapes;
+
+  double operator()(const Conv& op) const { return 2 * products(op, x, shapes).count(); }
+  double operator()(const FullyConnected& op) const { return 2 * products(op, x, shapes).count(); }
+  double operator()(const Embedding&) const { return count(shapes.y); }
+  /// Per hidden value: do 1, dc 4, di, df, dg and the next dc 4; through three gates 9 and a tanh 3.
+  double operator()(const Lstm& op) const { return 2 * products(op, x, shapes).count() + 21 * hidden_values(op, x[0]); }
+  double operator()(const BatchNorm&) const {
+    return 4 * count(x[0]);  // shift: 1; x - mean and a product added to scale: 3
+  }
+  double operator()(const ScaleShift& op) const { return op.learned ? 3 * count(x[0]) : 0; }  // dy x added, dy added
+  double operator()(const auto& /*without_parameters*/) const { return 0; }
+};
+
+struct BackwardData {
+  const std::vector<Shape>& x;
+  const Inferred& shapes;
+
+  double operator()(const Input&) const { return 0; }
+  double operator()(const Conv& op) const { return 2 * products(op, x, shapes).count(); }
+  double operator()(const FullyConnected& op) const { return 2 * products(op, x, shapes).count(); }
+  double operator()(const Embedding&) const { return 0; }
+  double operator()(const Lstm& op) const { return 2 * products(op, x, shapes).count(); }
+  double operator()(const MaxPool&) const { return count(shapes.y); }
+  double operator()(const AveragePool& op) const { return Forward::cells(op.window) * count(shapes.y); }
+  double operator()(const GlobalAveragePool&) const { return count(x[0]); }
+  double operator()(const BatchNorm&) const { return 4 * count(x[0]); }  // dx = a dy + b x + c per channel
+  /// dy y / scale 2, window, times x 1, dy power - sum 3; the scale follows from x.
+  double operator()(const Lrn& op) const { return (op.size + 6.0) * count(x[0]); }
+  double operator()(const Relu&) const { return count(x[0]); }
+  double operator()(const Dropout&) const { return count(x[0]); }
+  double operator()(const Softmax&) const { return 4 * count(x[0]); }  // sum of y dy 2, y (dy - sum) 2
+  double operator()(const Sigmoid&) const { return 3 * count(x[0]); }  // dy y (1 - y)
+  double operator()(const Tanh&) const { return 3 * count(x[0]); }     // dy (1 - y y)
+  double operator()(const Clip&) const { return 2 * count(x[0]); }
+  double operator()(const HardSigmoid&) const { return 2 * count(x[0]); }
+  double operator()(const HardSwish&) const { return 4 * count(x[0]); }  // two comparisons, x / 3 + 1/2, times dy
+  double operator()(const Silu&) const { return 8 * count(x[0]); }       // s 3, 1 - s, times x, 1 +, times s, times dy
+  /// dy x for each input, and the sum over planes.
+  double operator()(const Multiply&) const { return (x[0] == x[1] ? 2 : 3) * count(shapes.y); }
+  /// Subtract, exponential, divide, scale.
+  double operator()(const SoftmaxCrossEntropy&) const { return 4 * count(x[0]); }
+  /// Exponential, add, divide, subtract, scale.
+  double operator()(const SigmoidCrossEntropy&) const { return 5 * count(x[0]); }
+  double operator()(const Add&) const { return 0; }
+  double operator()(const ScaleShift&) const { return count(x[0]); }
+  double operator()(const Pad& op) const {  // what the border shows is added
+    return op.by == PadBy::value ? 0 : count(shapes.y) - count(x[0]);
+  }
+  double operator()(const ChannelShuffle&) const { return 0; }
+  double operator()(const Concat&) const { return 0; }
+  double operator()(const Slice&) const { return 0; }
+};
+
+/// Whether the op has an input with a gradient.
+bool has_data_gradient(const Op& op, const std::vector<Shape>& x) {
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (whole_numbers(op, x, i) == 0) return true;
+  return false;
+}
+
+double flops_of(const Op& op, const std::vector<Shape>& x, const Inferred& shapes, Pass pass) {
+  switch (pass) {
+    case Pass::forward:
+    case Pass::recompute: return std::visit(Forward{x, shapes}, op);
+    case Pass::backward_params: return std::visit(BackwardParams{x, shapes}, op);
+    case Pass::backward_data: return has_data_gradient(op, x) ? std::visit(BackwardData{x, shapes}, op) : 0;
+    case Pass::prepare: return 0;
+  }
+  throw UsageError("no such pass: " + std::to_string(static_cast<int>(pass)));
+}
+
+/// The bytes of an op's tensors where values have type `dtype`.
+struct Bytes {
+  const Op& op;
+  const std::vector<Shape>& x;
+  const Inferred& shapes;
+  DType dtype;
+
+  static double of(double elements, DType type) { return elements * static_cast<double>(size_of(type)); }
+  double of_x(std::size_t i, const Shape& extent) const { return of(count(extent), input_dtype(op, x, i, dtype)); }
+  double of_y(const Shape& extent) const { return of(count(extent), output_dtype(op, dtype)); }
+  double of_parameter(const Shape& extent) const { return of(count(extent), parameter_dtype(dtype)); }
+
+  /// What a pass writes, and of dy what it reads.
+  double written_and_dy(Pass pass) const {
+    if (pass != Pass::backward_params && pass != Pass::backward_data) return of_y(shapes.y);
+    double bytes = of_y(pass == Pass::backward_data ? backward_reads_dy(op, x[0], shapes.y) : shapes.y);
+    if (pass == Pass::backward_params)
+      for (const Shape& parameter : shapes.params) bytes += of_parameter(parameter);
+    for (std::size_t i = 0; pass == Pass::backward_data && i < x.size(); ++i)
+      if (whole_numbers(op, x, i) == 0) bytes += of_x(i, x[i]);
+    return bytes;
+  }
+
+  double read(const OpReads& reads) const {
+    double bytes = reads.y ? of_y(shapes.y) : 0;
+    for (std::size_t i = 0; i < x.size(); ++i)
+      if (reads.x != OpReads::Inputs::none && (i == 0 || reads.x != OpReads::Inputs::first))
+        bytes += of_x(i, forward_reads(op, x[i], shapes.y));
+    for (std::size_t k = 0; k < shapes.params.size() && static_cast<int>(k) < reads.params; ++k)
+      bytes += of_parameter(forward_reads_parameter(op, x, shapes.params[k]));
+    return bytes;
+  }
+};
+
+double bytes_of(const Op& op, const std::vector<Shape>& x, const Inferred& shapes, Pass pass, DType dtype) {
+  if (x.empty() || pass == Pass::prepare) return 0;
+  if (pass == Pass::backward_params && shapes.params.empty()) return 0;
+  if (pass == Pass::backward_data && !has_data_gradient(op, x)) return 0;
+  const OpReads reads = op_reads(op, pass);
+  const Bytes bytes{op, x, shapes, dtype};
+  const double state = reads.state ? Bytes::of(count(shapes.state), state_dtype(op, dtype)) : 0;
+  return bytes.read(reads) + bytes.written_and_dy(pass) + state;
+}
+
+}  // namespace
+
+Cost cost(const Op& op, const std::vector<Shape>& x, Pass pass, DType dtype) {
+  const Inferred shapes = infer(op, x);
+  return {flops_of(op, x, shapes, pass), bytes_of(op, x, shapes, pass, dtype)};
+}
+
+std::int64_t multiply_adds(const Op& op, const std::vector<Shape>& x) {
+  const Inferred shapes = infer(op, x);
+  const Products all = products(op, x, shapes);
+  return all.terms == 0 ? 0 : ExactProduct().times(all.first).times(all.second).times(all.terms).value();
+}
+
+}  // namespace lamina

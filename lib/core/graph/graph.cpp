@@ -1,0 +1,256 @@
+// Graph: nodes in the order of their creation, found by name.
+
+#include "lamina/graph.h"
+
+#include <algorithm>
+#include <limits>
+#include <unordered_map>
+#include <utility>
+
+#include "lamina/error.h"
+#include "lib/core/text/near.h"
+#include "share.h"
+
+namespace lamina {
+
+struct Value::Body {
+  std::string name;
+  std::vector<Node> nodes;
+  std::unordered_map<std::string, int> index;
+  std::unordered_map<std::string, int> repeats;  // of a name: every lower number is taken
+
+  /// Everything that can throw comes before the first change.
+  int append(Op op, std::vector<int> inputs, std::string wanted_name) {
+    if (wanted_name.empty()) wanted_name = op_name(op);
+    Inferred shapes = inferred(op, inputs, wanted_name);
+    std::string unique = unique_name(std::move(wanted_name), op, !shapes.params.empty());
+
+    const int id = static_cast<int>(nodes.size());
+    std::vector<Slot> params_of(shapes.params.size()), state_of(shapes.state.size());
+    std::vector<bool> fixed(shapes.params.size(), false);
+    nodes.push_back({unique, std::move(op), std::move(inputs), shapes.y, std::move(shapes.params),
+                     std::move(shapes.state), std::move(params_of), std::move(state_of), std::move(fixed)});
+    try {
+      index.emplace(std::move(unique), id);
+    } catch (...) {
+      nodes.pop_back();
+      throw;
+    }
+    return id;
+  }
+
+  std::vector<Shape> shapes_of(const std::vector<int>& inputs) const {
+    std::vector<Shape> shapes;
+    for (const int input : inputs) shapes.push_back(nodes[static_cast<std::size_t>(input)].shape);
+    return shapes;
+  }
+
+ private:
+  Inferred inferred(const Op& op, const std::vector<int>& inputs, const std::string& node_name) const {
+    try {
+      return infer(op, shapes_of(inputs));
+    } catch (const ShapeError& error) {
+      throw ShapeError("graph \"" + name + "\", node \"" + node_name + "\": " + error.what());
+    }
+  }
+
+  std::string unique_name(std::string wanted_name, const Op& op, bool has_params) {
+    const auto taken = index.find(wanted_name);
+    if (taken == index.end()) return wanted_name;
+    if (has_params) {
+      throw UsageError("graph \"" + name + "\" already has a node \"" + wanted_name +
+                       "\": " + to_string(nodes[static_cast<std::size_t>(taken->second)].op) + "; give " +
+                       to_string(op) + " another name, as parameters are identified by it");
+    }
+    int& repeat = repeats.emplace(wanted_name, 2).first->second;
+    for (;; ++repeat) {
+      std::string candidate = wanted_name + '#' + std::to_string(repeat);
+      if (!index.contains(candidate)) return candidate;
+    }
+  }
+};
+
+const Shape& Value::shape() const { return body_->nodes[static_cast<std::size_t>(id_)].shape; }
+
+Graph::Graph(std::string name) : body_(std::make_unique<Value::Body>()) { body_->name = std::move(name); }
+Graph::~Graph() = default;
+Graph::Graph(Graph&&) noexcept = default;
+Graph& Graph::operator=(Graph&&) noexcept = default;
+
+Graph Graph::clone() const {
+  Graph copy(name());
+  *copy.body_ = body();
+  return copy;
+}
+
+Graph Graph::first(std::size_t count) const {
+  Graph copy = clone();
+  std::vector<Node>& nodes = copy.body_->nodes;
+  for (; nodes.size() > count; nodes.pop_back()) copy.body_->index.erase(nodes.back().name);
+  return copy;
+}
+
+Value::Body& Graph::body() const {
+  if (body_ == nullptr) throw UsageError("this graph was moved from; use the one it was moved to");
+  return *body_;
+}
+
+const std::string& Graph::name() const { return body().name; }
+const std::vector<Node>& Graph::nodes() const { return body().nodes; }
+
+Value Graph::input(Shape shape, std::string name) {
+  return {&body(), body().append(Input{shape}, {}, std::move(name))};
+}
+
+int Graph::find(std::string_view name) const {
+  const auto found = body().index.find(std::string(name));
+  return found == body().index.end() ? -1 : found->second;
+}
+
+const Node& Graph::node(std::string_view name) const {
+  const int id = find(name);
+  if (id >= 0) return nodes()[static_cast<std::size_t>(id)];
+  std::vector<std::string> names;
+  for (const Node& node : nodes()) names.push_back(node.name);
+  throw UsageError("graph \"" + body().name + "\" has no node \"" + std::string(name) + "\"; " +
+                   near_names(name, names));
+}
+
+Value Graph::value(std::string_view node_name) {
+  return {&body(), static_cast<int>(&node(node_name) - nodes().data())};
+}
+
+namespace {
+
+std::int64_t exact_sum(std::int64_t a, std::int64_t b, const std::string& graph, const char* of_what) {
+  if (a > std::numeric_limits<std::int64_t>::max() - b) {
+    throw ShapeError("graph \"" + graph + "\": more than 2^63 - 1 " + of_what);
+  }
+  return a + b;
+}
+
+}  // namespace
+
+void Graph::share(std::string_view tensor, std::string_view with) { graph::share(name(), body().nodes, tensor, with); }
+
+void Graph::share_all(std::string_view node_name, std::string_view with) {
+  const auto of = [&](std::string_view its) { return static_cast<int>(&node(its) - nodes().data()); };
+  graph::share_all(name(), body().nodes, of(node_name), of(with));
+}
+
+void Graph::fix(std::string_view parameter) { graph::fix(name(), body().nodes, parameter); }
+
+std::vector<Stored> Graph::parameters() const {
+  std::vector<Stored> all = graph::stored(nodes(), graph::parameter_slots);
+  std::erase_if(all, [](const Stored& its) { return its.fixed; });
+  return all;
+}
+
+std::vector<Stored> Graph::states() const {
+  std::vector<Stored> all = graph::stored(nodes(), graph::state_slots);
+  for (Stored& its : graph::stored(nodes(), graph::parameter_slots))
+    if (its.fixed) all.push_back(std::move(its));
+  return all;
+}
+
+std::int64_t Graph::parameter_count() const {
+  std::int64_t sum = 0;
+  for (const Stored& parameter : parameters()) sum = exact_sum(sum, parameter.shape.count(), name(), "parameters");
+  return sum;
+}
+
+std::int64_t own_parameters(const Node& node) {
+  std::int64_t sum = 0;
+  for (std::size_t k = 0; k < node.params.size(); ++k)
+    sum += node.params_of[k].node < 0 && !node.fixed[k] ? node.params[k].count() : 0;
+  return sum;
+}
+
+std::int64_t Graph::multiply_adds() const {
+  std::int64_t sum = 0;
+  for (const Node& node : nodes()) {
+    const std::int64_t products = lamina::multiply_adds(node.op, body().shapes_of(node.inputs));
+    sum = exact_sum(sum, products, name(), "multiply-adds");
+  }
+  return sum;
+}
+
+Value apply(Op op, const std::vector<Value>& inputs, std::string name) {
+  const std::string what = name.empty() ? to_string(op) : '"' + name + "\", " + to_string(op);
+  if (inputs.empty()) throw UsageError(what + ": no inputs; the first value of a graph comes from Graph::input");
+  Value::Body* body = inputs.front().body_;
+  std::vector<int> ids;
+  for (const Value& value : inputs) {
+    if (value.body_ != body) {
+      throw UsageError(what + ": an input belongs to graph \"" + value.body_->name + "\", another to \"" + body->name +
+                       "\"; values of different graphs cannot be joined");
+    }
+    ids.push_back(value.id_);
+  }
+  return {body, body->append(std::move(op), std::move(ids), std::move(name))};
+}
+
+Value conv(Value x, std::string name, Conv op) { return apply(op, {x}, std::move(name)); }
+Value max_pool(Value x, std::string name, MaxPool op) { return apply(op, {x}, std::move(name)); }
+Value average_pool(Value x, std::string name, AveragePool op) { return apply(op, {x}, std::move(name)); }
+Value global_average_pool(Value x, std::string name) { return apply(GlobalAveragePool{}, {x}, std::move(name)); }
+Value batch_norm(Value x, std::string name, BatchNorm op) { return apply(op, {x}, std::move(name)); }
+Value lrn(Value x, std::string name, Lrn op) { return apply(op, {x}, std::move(name)); }
+Value relu(Value x, std::string name) { return apply(Relu{}, {x}, std::move(name)); }
+Value fully_connected(Value x, std::string name, FullyConnected op) { return apply(op, {x}, std::move(name)); }
+Value dropout(Value x, std::string name, Dropout op) { return apply(op, {x}, std::move(name)); }
+Value softmax(Value x, std::string name) { return apply(Softmax{}, {x}, std::move(name)); }
+Value sigmoid(Value x, std::string name) { return apply(Sigmoid{}, {x}, std::move(name)); }
+Value tanh(Value x, std::string name) { return apply(Tanh{}, {x}, std::move(name)); }
+Value clip(Value x, std::string name, Clip op) { return apply(op, {x}, std::move(name)); }
+Value hard_sigmoid(Value x, std::string name, HardSigmoid op) { return apply(op, {x}, std::move(name)); }
+Value hard_swish(Value x, std::string name) { return apply(HardSwish{}, {x}, std::move(name)); }
+Value silu(Value x, std::string name) { return apply(Silu{}, {x}, std::move(name)); }
+Value softmax_cross_entropy(Value logits, Value labels, std::string name, SoftmaxCrossEntropy op) {
+  return apply(op, {logits, labels}, std::move(name));
+}
+Value sigmoid_cross_entropy(Value logits, Value labels, std::string name, SigmoidCrossEntropy op) {
+  return apply(op, {logits, labels}, std::move(name));
+}
+Value embedding(Value ids, std::string name, Embedding op) { return apply(op, {ids}, std::move(name)); }
+Value lstm(Value x, std::string name, Lstm op) { return apply(op, {x}, std::move(name)); }
+Value add(Value a, Value b, std::string name) { return apply(Add{}, {a, b}, std::move(name)); }
+Value multiply(Value a, Value b, std::string name) { return apply(Multiply{}, {a, b}, std::move(name)); }
+Value scale_shift(Value x, std::string name, ScaleShift op) { return apply(op, {x}, std::move(name)); }
+Value pad(Value x, std::string name, Pad op) { return apply(op, {x}, std::move(name)); }
+Value channel_shuffle(Value x, std::string name, ChannelShuffle op) { return apply(op, {x}, std::move(name)); }
+Value concat(const std::vector<Value>& x, std::string name) { return apply(Concat{}, x, std::move(name)); }
+Value slice(Value x, std::string name, Slice op) { return apply(op, {x}, std::move(name)); }
+
+std::vector<std::int64_t> whole_numbers(const Graph& graph) {
+  const std::vector<Node>& nodes = graph.nodes();
+  std::vector<std::int64_t> numbers(nodes.size(), 0);
+  for (std::size_t reader = nodes.size(); reader-- > 0;) {
+    const Node& node = nodes[reader];
+    std::vector<Shape> x;
+    for (const int input : node.inputs) x.push_back(nodes[static_cast<std::size_t>(input)].shape);
+    const bool moves = std::holds_alternative<Slice>(node.op) || std::holds_alternative<Concat>(node.op);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const std::int64_t count = moves ? numbers[reader] : whole_numbers(node.op, x, i);
+      std::int64_t& least = numbers[static_cast<std::size_t>(node.inputs[i])];
+      if (count > 0) least = least == 0 ? count : std::min(least, count);
+    }
+  }
+  return numbers;
+}
+
+std::vector<DType> value_dtypes(const Graph& graph, DType dtype) {
+  const std::vector<Node>& nodes = graph.nodes();
+  const std::vector<std::int64_t> numbers = whole_numbers(graph);
+  std::vector<bool> of_loss;
+  std::vector<DType> types;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    of_loss.push_back(is_loss(nodes[i].op) || std::ranges::any_of(nodes[i].inputs, [&](int input) {
+                        return of_loss[static_cast<std::size_t>(input)];
+                      }));
+    types.push_back(numbers[i] > 0 || of_loss[i] ? parameter_dtype(dtype) : dtype);
+  }
+  return types;
+}
+
+}  // namespace lamina

@@ -1,0 +1,345 @@
+// Shapes that follow from an op and its inputs. All arithmetic is in 64 bits on checked numbers,
+// so no input can overflow it.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "lamina/error.h"
+#include "lamina/op.h"
+#include "lib/core/text/enumerators.h"
+
+namespace lamina {
+namespace {
+
+constexpr std::int64_t largest = std::numeric_limits<int>::max();
+
+/// a / b for a positive b, rounded towards minus infinity.
+constexpr std::int64_t floor_divide(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
+
+/// Whether a x b x c, all of them positive ints, is at most `largest`.
+constexpr bool product_fits(std::int64_t a, std::int64_t b, std::int64_t c) {
+  return a * b <= largest && a * b * c <= largest;
+}
+
+class Inference {
+ public:
+  Inference(const Op& op, const std::vector<Shape>& x) : op_(op), x_(x) {
+    for (const Shape& shape : x) check_extent("an input", shape);
+  }
+
+  Inferred operator()(const Input& op) const {
+    takes(0, 0);
+    return result(op.shape);
+  }
+
+  Inferred operator()(const Conv& op) const {
+    const Shape& x = only_input();
+    at_least("channels", op.channels, 1);
+    at_least("groups", op.groups, 1);
+    if (x.c % op.groups != 0) fail(std::to_string(x.c) + " input channels do not divide by groups");
+    if (op.channels % op.groups != 0) fail("channels do not divide by groups");
+    check_geometry("kernel", op.kernel, op.stride, op.pad);
+    at_least("dilation", op.dilation, 1);
+    const Shape y{x.n, op.channels,  //
+                  windows("rows", x.h, {op.kernel.h, op.stride.h, op.pad.h, op.dilation.h}, Rounding::down),
+                  windows("columns", x.w, {op.kernel.w, op.stride.w, op.pad.w, op.dilation.w}, Rounding::down)};
+    const int fan_in_channels = x.c / op.groups;
+    if (!product_fits(fan_in_channels, op.kernel.h, op.kernel.w)) fail("more than 2^31 - 1 products make one element");
+    return result(y, weights({op.channels, fan_in_channels, op.kernel.h, op.kernel.w}, op.bias));
+  }
+
+  Inferred operator()(const MaxPool& op) const { return pool(op); }
+  Inferred operator()(const AveragePool& op) const { return pool(op); }
+
+  Inferred operator()(const GlobalAveragePool&) const {
+    const Shape& x = only_input();
+    return result({x.n, x.c, 1, 1});
+  }
+
+  Inferred operator()(const BatchNorm& op) const {
+    const Shape& x = only_input();
+    in_range("epsilon", op.epsilon > 0 && op.epsilon <= largest_float, "positive and finite");
+    in_range("momentum", op.momentum >= 0 && op.momentum <= 1, "between 0 and 1");
+    at_least("ranks", op.ranks, 1);
+    const Shape per_channel{1, x.c, 1, 1};
+    return result(x, {per_channel, per_channel}, {per_channel, per_channel});
+  }
+
+  Inferred operator()(const Lrn& op) const {
+    const Shape& x = only_input();
+    at_least("size", op.size, 1);
+    in_range("alpha", op.alpha >= 0 && op.alpha <= largest_float, "finite and not negative");
+    in_range("beta", op.beta >= 0 && op.beta <= largest_float, "finite and not negative");
+    in_range("k", op.k > 0 && op.k <= largest_float, "positive and finite");
+    return result(x);
+  }
+
+  Inferred operator()(const Relu&) const { return result(only_input()); }
+
+  Inferred operator()(const FullyConnected& op) const {
+    const Shape& x = only_input();
+    at_least("outputs", op.outputs, 1);
+    return result({x.n, op.outputs, 1, 1}, weights({op.outputs, x.c, x.h, x.w}, op.bias));
+  }
+
+  Inferred operator()(const Dropout& op) const {
+    const Shape& x = only_input();
+    in_range("rate", op.rate >= 0 && op.rate < 1, "at least 0 and below 1");
+    return result(x, {}, {Shape{}});
+  }
+
+  Inferred operator()(const Softmax&) const { return result(only_input()); }
+
+  Inferred operator()(const Sigmoid&) const { return result(only_input()); }
+  Inferred operator()(const Tanh&) const { return result(only_input()); }
+
+  Inferred operator()(const Clip& op) const {
+    const Shape& x = only_input();
+    in_range("low", fits_or_infinite(op.low), "a number that fits f32, or infinite");
+    in_range("high", fits_or_infinite(op.high), "a number that fits f32, or infinite");
+    in_range("low", op.low <= op.high, "at most high");
+    return result(x);
+  }
+
+  Inferred operator()(const HardSigmoid& op) const {
+    const Shape& x = only_input();
+    in_range("alpha", std::abs(op.alpha) <= largest_float, "finite in f32");
+    in_range("beta", std::abs(op.beta) <= largest_float, "finite in f32");
+    return result(x);
+  }
+
+  Inferred operator()(const HardSwish&) const { return result(only_input()); }
+  Inferred operator()(const Silu&) const { return result(only_input()); }
+
+  Inferred operator()(const SoftmaxCrossEntropy& op) const {
+    const Shape& logits = logits_of(op);
+    if (x_[1] != Shape{logits.n, 1, logits.h, logits.w})
+      fail("the labels do not have one channel and the logits' rows");
+    return result(loss_and_accuracy);
+  }
+
+  Inferred operator()(const SigmoidCrossEntropy& op) const {
+    if (logits_of(op) != x_[1]) fail("logits and labels differ in shape");
+    return result(loss_and_accuracy);
+  }
+
+  Inferred operator()(const Embedding& op) const {
+    const Shape& x = only_input();
+    check_ids(x, op.vocabulary);
+    at_least("features", op.features, 1);
+    return result({x.n, op.features, x.h, x.w}, {{op.vocabulary, op.features, 1, 1}});
+  }
+
+  Inferred operator()(const Lstm& op) const {
+    const Shape& x = only_input();
+    check_enumerator(op.steps, Steps::last, to_string(op_) + ": steps");
+    check_enumerator(op.gates, Gates::hard_sigmoid, to_string(op_) + ": gates");
+    at_least("hidden", op.hidden, 1);
+    if (op.hidden > largest / 4) fail("more than 2^31 - 1 rows of weights");
+    if (x.w != 1 && x.h != 1) fail("the steps of a sequence are rows, or columns: there must be one of the other");
+    if (op.vocabulary != 0) check_ids(x, op.vocabulary);
+    const int channels = op.vocabulary != 0 ? op.vocabulary : x.c, rows = 4 * op.hidden;
+    return result({x.n, op.hidden, op.steps == Steps::last ? 1 : static_cast<int>(x.plane()), 1},
+                  {{rows, channels, 1, 1}, {rows, op.hidden, 1, 1}, {1, rows, 1, 1}});
+  }
+
+  Inferred operator()(const Add&) const {
+    takes(2, largest);
+    for (const Shape& x : x_) {
+      if (x != x_.front()) fail("the inputs differ in shape");
+    }
+    return result(x_.front());
+  }
+
+  Inferred operator()(const Multiply&) const {
+    takes(2, 2);
+    const Shape& x = x_[0];
+    if (x_[1] != x && x_[1] != Shape{x.n, x.c, 1, 1})
+      fail("the second input has neither the shape of the first nor one number for each of its planes");
+    return result(x);
+  }
+
+  Inferred operator()(const ScaleShift& op) const {
+    const Shape& x = only_input();
+    const Shape numbers{1, op.by_channel ? x.c : 1, 1, 1};
+    const std::vector<Shape> both = {numbers, numbers};
+    return op.learned ? result(x, both) : result(x, {}, both);
+  }
+
+  Inferred operator()(const Pad& op) const {
+    const Shape& x = only_input();
+    at_least("before", op.before, 0);
+    at_least("after", op.after, 0);
+    in_range("value", fits_or_infinite(op.value), "a number that fits f32, or infinite");
+    check_enumerator(op.by, PadBy::wrap, to_string(op_) + ": by");
+    const Size most = op.by == PadBy::reflect ? Size{x.h - 1, x.w - 1} : Size{x.h, x.w};
+    const bool reaches = op.by == PadBy::value || op.by == PadBy::edge ||
+                         (std::max(op.before.h, op.after.h) <= most.h && std::max(op.before.w, op.after.w) <= most.w);
+    if (!reaches) fail("a side is longer than the image has other cells to show");
+    return result(
+        {x.n, x.c, padded("rows", op.before.h, x.h, op.after.h), padded("columns", op.before.w, x.w, op.after.w)});
+  }
+
+  Inferred operator()(const ChannelShuffle& op) const {
+    const Shape& x = only_input();
+    at_least("groups", op.groups, 1);
+    if (x.c % op.groups != 0) fail(std::to_string(x.c) + " channels do not divide by groups");
+    return result(x);
+  }
+
+  Inferred operator()(const Concat&) const {
+    takes(1, largest);
+    Shape y = x_.front();
+    std::int64_t channels = 0;
+    for (const Shape& x : x_) {
+      if (x.n != y.n || x.h != y.h || x.w != y.w) fail("the inputs differ in more than their channels");
+      channels += x.c;
+      if (channels > largest) fail("more than 2^31 - 1 channels");
+    }
+    y.c = static_cast<int>(channels);
+    return result(y);
+  }
+
+  Inferred operator()(const Slice& op) const {
+    const Shape& x = only_input();
+    at_least("first", op.first, 0);
+    at_least("channels", op.channels, 1);
+    if (std::int64_t{op.first} + op.channels > x.c) fail("the input has only " + std::to_string(x.c) + " channels");
+    return result({x.n, op.channels, x.h, x.w});
+  }
+
+ private:
+  static constexpr Shape loss_and_accuracy{1, 2, 1, 1};
+  static constexpr double largest_float = std::numeric_limits<float>::max();
+
+  static bool fits_or_infinite(double number) { return std::abs(number) <= largest_float || std::isinf(number); }
+
+  [[noreturn]] void fail(const std::string& what) const {
+    std::string message = to_string(op_) + ": " + what;
+    for (std::size_t i = 0; i < x_.size(); ++i) message += (i == 0 ? "; x: " : ", ") + to_string(x_[i]);
+    throw ShapeError(message);
+  }
+
+  void takes(std::int64_t fewest, std::int64_t most) const {
+    const auto given = static_cast<std::int64_t>(x_.size());
+    if (given >= fewest && given <= most) return;
+    const std::string more = most > fewest ? " or more" : "";
+    fail("takes " + std::to_string(fewest) + more + (fewest == 1 && more.empty() ? " input, not " : " inputs, not ") +
+         std::to_string(given));
+  }
+
+  const Shape& only_input() const {
+    takes(1, 1);
+    return x_.front();
+  }
+
+  template <class Loss>
+  const Shape& logits_of(const Loss& op) const {
+    takes(2, 2);
+    in_range("clip", op.clip >= 0 && op.clip < 0.5, "at least 0 and below 0.5");
+    return x_.front();
+  }
+
+  void check_ids(const Shape& x, int vocabulary) const {
+    at_least("vocabulary", vocabulary, 1);
+    if (vocabulary > 1 << 24) fail("vocabulary is above 2^24; larger ids are not exact in f32");
+    if (x.c != 1) fail("ids have one channel, not " + std::to_string(x.c));
+  }
+
+  void at_least(const char* what, int number, int smallest) const {
+    if (number >= smallest) return;
+    fail(std::string(what) + " is " + std::to_string(number) + ", but must be at least " + std::to_string(smallest));
+  }
+  void at_least(const char* what, Size number, int smallest) const {
+    at_least(what, std::min(number.h, number.w), smallest);
+  }
+  void in_range(const char* what, bool holds, const char* range) const {
+    if (!holds) fail(std::string(what) + " must be " + range);
+  }
+
+  void check_extent(const char* what, const Shape& shape) const {
+    if (std::min({shape.n, shape.c, shape.h, shape.w}) < 1) {
+      fail(std::string(what) + " is empty: " + to_string(shape) + ", but every extent must be at least 1");
+    }
+    if (!product_fits(shape.c, shape.h, shape.w)) {
+      fail(std::string(what) + " has more than 2^31 - 1 elements per image: " + to_string(shape));
+    }
+  }
+
+  void check_geometry(const char* window_name, Size window, Size stride, Size pad) const {
+    at_least(window_name, window, 1);
+    at_least("stride", stride, 1);
+    at_least("pad", pad, 0);
+  }
+
+  int padded(const char* axis, int before, int extent, int after) const {
+    const std::int64_t sum = std::int64_t{before} + extent + after;
+    if (sum > largest) fail("more than 2^31 - 1 " + std::string(axis));
+    return static_cast<int>(sum);
+  }
+
+  /// Windows along one axis, with the same padding at both ends.
+  struct Windows {
+    int size, stride, pad, dilation = 1;
+  };
+
+  /// The number of windows along an axis. Also keeps every index that a window reaches within an int.
+  int windows(const char* axis, int extent, const Windows& its, Rounding rounding) const {
+    const std::int64_t stride = its.stride, padded = std::int64_t{extent} + 2 * std::int64_t{its.pad};
+    const std::int64_t reach = its.dilation * (std::int64_t{its.size} - 1) + 1;
+    if (padded > largest) fail("with its padding the input has more than 2^31 - 1 " + std::string(axis));
+
+    const std::int64_t rounded_up_by = rounding == Rounding::up ? stride - 1 : 0;
+    std::int64_t count = floor_divide(padded - reach + rounded_up_by, stride) + 1;
+    if (rounding == Rounding::up && (count - 1) * stride >= std::int64_t{extent} + its.pad) --count;
+    if (count < 1) {
+      fail("a window of " + std::to_string(reach) + ' ' + axis + " does not fit into " + std::to_string(padded) +
+           (its.pad > 0 ? " with padding" : ""));
+    }
+    if ((count - 1) * stride + reach > largest) fail("a window ends beyond 2^31 - 1 " + std::string(axis));
+    return static_cast<int>(count);
+  }
+
+  template <class Pool>
+  Inferred pool(const Pool& op) const {
+    const Shape& x = only_input();
+    check_geometry("window", op.window, op.stride, op.pad);
+    check_enumerator(op.rounding, Rounding::up, to_string(op_) + ": rounding");
+    if (2 * std::int64_t{op.pad.h} > op.window.h || 2 * std::int64_t{op.pad.w} > op.window.w) {
+      fail("pad is more than half the window, so that a window could be outside the image");
+    }
+    return result({x.n, x.c, windows("rows", x.h, {op.window.h, op.stride.h, op.pad.h}, op.rounding),
+                   windows("columns", x.w, {op.window.w, op.stride.w, op.pad.w}, op.rounding)});
+  }
+
+  static std::vector<Shape> weights(const Shape& weight, bool bias) {
+    if (!bias) return {weight};
+    return {weight, {1, weight.n, 1, 1}};
+  }
+
+  Inferred result(const Shape& y, std::vector<Shape> params = {}, std::vector<Shape> state = {}) const {
+    check_extent("the result", y);
+    return {y, std::move(params), std::move(state)};
+  }
+
+  const Op& op_;
+  const std::vector<Shape>& x_;
+};
+
+}  // namespace
+
+Inferred infer(const Op& op, const std::vector<Shape>& x) { return std::visit(Inference(op, x), op); }
+
+std::int64_t whole_numbers(const Op& op, const std::vector<Shape>& x, std::size_t i) {
+  if (const auto* it = std::get_if<Embedding>(&op)) return it->vocabulary;
+  if (const auto* it = std::get_if<Lstm>(&op)) return it->vocabulary;
+  if (i != 1) return 0;
+  if (std::holds_alternative<SoftmaxCrossEntropy>(op)) return x.front().c;
+  return std::holds_alternative<SigmoidCrossEntropy>(op) ? 2 : 0;
+}
+
+}  // namespace lamina

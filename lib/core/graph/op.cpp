@@ -1,0 +1,216 @@
+// Ops as text: their names, their numbers, and the names of their parameters and state.
+
+#include "lamina/op.h"
+
+#include "lamina/error.h"
+#include "lib/core/text/shortest.h"
+
+namespace lamina {
+namespace {
+
+std::string text(Size size) { return std::to_string(size.h) + 'x' + std::to_string(size.w); }
+
+/// Collects the numbers of an op into "name(a, b, c)".
+class Phrase {
+ public:
+  explicit Phrase(std::string_view name) : text_(name) {}
+
+  Phrase& always(const std::string& number) {
+    text_ += (empty_ ? "(" : ", ") + number;
+    empty_ = false;
+    return *this;
+  }
+  Phrase& unless_default(bool is_default, const std::string& number) { return is_default ? *this : always(number); }
+  std::string str() const { return empty_ ? text_ : text_ + ')'; }
+
+ private:
+  std::string text_;
+  bool empty_ = true;
+};
+
+struct Name {
+  std::string_view operator()(const Input&) const { return "input"; }
+  std::string_view operator()(const Conv&) const { return "conv"; }
+  std::string_view operator()(const MaxPool&) const { return "max_pool"; }
+  std::string_view operator()(const AveragePool&) const { return "average_pool"; }
+  std::string_view operator()(const GlobalAveragePool&) const { return "global_average_pool"; }
+  std::string_view operator()(const BatchNorm&) const { return "batch_norm"; }
+  std::string_view operator()(const Lrn&) const { return "lrn"; }
+  std::string_view operator()(const Relu&) const { return "relu"; }
+  std::string_view operator()(const FullyConnected&) const { return "fully_connected"; }
+  std::string_view operator()(const Dropout&) const { return "dropout"; }
+  std::string_view operator()(const Softmax&) const { return "softmax"; }
+  std::string_view operator()(const Sigmoid&) const { return "sigmoid"; }
+  std::string_view operator()(const Tanh&) const { return "tanh"; }
+  std::string_view operator()(const Clip&) const { return "clip"; }
+  std::string_view operator()(const HardSigmoid&) const { return "hard_sigmoid"; }
+  std::string_view operator()(const HardSwish&) const { return "hard_swish"; }
+  std::string_view operator()(const Silu&) const { return "silu"; }
+  std::string_view operator()(const SoftmaxCrossEntropy&) const { return "softmax_cross_entropy"; }
+  std::string_view operator()(const SigmoidCrossEntropy&) const { return "sigmoid_cross_entropy"; }
+  std::string_view operator()(const Embedding&) const { return "embedding"; }
+  std::string_view operator()(const Lstm&) const { return "lstm"; }
+  std::string_view operator()(const Add&) const { return "add"; }
+  std::string_view operator()(const Multiply&) const { return "multiply"; }
+  std::string_view operator()(const ScaleShift&) const { return "scale_shift"; }
+  std::string_view operator()(const Pad&) const { return "pad"; }
+  std::string_view operator()(const ChannelShuffle&) const { return "channel_shuffle"; }
+  std::string_view operator()(const Concat&) const { return "concat"; }
+  std::string_view operator()(const Slice&) const { return "slice"; }
+};
+
+/// The numbers of one op, after its name; empty for ops without numbers.
+struct Numbers {
+  Phrase& phrase;
+
+  void operator()(const Input& op) const { phrase.always(to_string(op.shape)); }
+  void operator()(const Conv& op) const {
+    phrase.always(std::to_string(op.channels))
+        .always(text(op.kernel))
+        .unless_default(op.stride == 1, "stride " + text(op.stride))
+        .unless_default(op.pad == 0, "pad " + text(op.pad))
+        .unless_default(op.dilation == 1, "dilation " + text(op.dilation))
+        .unless_default(op.groups == 1, "groups " + std::to_string(op.groups))
+        .unless_default(op.bias, "no bias");
+  }
+  template <class Pool>
+  void pool(const Pool& op) const {
+    phrase.always(text(op.window))
+        .always("stride " + text(op.stride))
+        .unless_default(op.pad == 0, "pad " + text(op.pad))
+        .unless_default(op.rounding == Rounding::down, "rounded up");
+  }
+  void operator()(const MaxPool& op) const { pool(op); }
+  void operator()(const AveragePool& op) const {
+    pool(op);
+    phrase.unless_default(!op.count_padding, "padding counted");
+  }
+  void operator()(const BatchNorm& op) const {
+    phrase.unless_default(op.epsilon == BatchNorm{}.epsilon, "epsilon " + shortest(op.epsilon))
+        .unless_default(op.momentum == BatchNorm{}.momentum, "momentum " + shortest(op.momentum))
+        .unless_default(op.ranks == 1, "over " + std::to_string(op.ranks) + " ranks");
+  }
+  void operator()(const Lrn& op) const {
+    phrase.unless_default(op.size == Lrn{}.size, "size " + std::to_string(op.size))
+        .unless_default(op.alpha == Lrn{}.alpha, "alpha " + shortest(op.alpha))
+        .unless_default(op.beta == Lrn{}.beta, "beta " + shortest(op.beta))
+        .unless_default(op.k == Lrn{}.k, "k " + shortest(op.k));
+  }
+  void operator()(const FullyConnected& op) const {
+    phrase.always(std::to_string(op.outputs)).unless_default(op.bias, "no bias");
+  }
+  void operator()(const Dropout& op) const {
+    phrase.unless_default(op.rate == Dropout{}.rate, "rate " + shortest(op.rate))
+        .unless_default(op.seed == Dropout{}.seed, "seed " + std::to_string(op.seed))
+        .unless_default(op.first_image == 0, "from image " + std::to_string(op.first_image));
+  }
+  void operator()(const Slice& op) const {
+    phrase.always("first " + std::to_string(op.first)).always("channels " + std::to_string(op.channels));
+  }
+  void operator()(const Clip& op) const { phrase.always(shortest(op.low)).always(shortest(op.high)); }
+  void operator()(const HardSigmoid& op) const {
+    phrase.unless_default(op.alpha == HardSigmoid{}.alpha, "alpha " + shortest(op.alpha))
+        .unless_default(op.beta == HardSigmoid{}.beta, "beta " + shortest(op.beta));
+  }
+  void operator()(const ScaleShift& op) const {
+    phrase.unless_default(op.by_channel, "one for all channels").unless_default(!op.learned, "learned");
+  }
+  void operator()(const Pad& op) const {
+    phrase.always("before " + text(op.before))
+        .always("after " + text(op.after))
+        .unless_default(op.value == 0, "value " + shortest(op.value));
+    if (op.by == PadBy::edge) phrase.always("by edge");
+    if (op.by == PadBy::reflect) phrase.always("by reflect");
+    if (op.by == PadBy::wrap) phrase.always("by wrap");
+  }
+  void operator()(const ChannelShuffle& op) const { phrase.always("groups " + std::to_string(op.groups)); }
+  void operator()(const SoftmaxCrossEntropy& op) const { clip(op); }
+  void operator()(const SigmoidCrossEntropy& op) const { clip(op); }
+  void operator()(const Embedding& op) const {
+    phrase.always(std::to_string(op.vocabulary)).always(std::to_string(op.features));
+  }
+  void operator()(const Lstm& op) const {
+    phrase.always(std::to_string(op.hidden))
+        .unless_default(op.steps == Steps::all, "last step")
+        .unless_default(op.gates == Gates::logistic, "hard sigmoid")
+        .unless_default(!op.reverse, "reverse")
+        .unless_default(op.vocabulary == 0, "vocabulary " + std::to_string(op.vocabulary));
+  }
+  void operator()(const GlobalAveragePool&) const {}
+  void operator()(const Relu&) const {}
+  void operator()(const Softmax&) const {}
+  void operator()(const Sigmoid&) const {}
+  void operator()(const Tanh&) const {}
+  void operator()(const HardSwish&) const {}
+  void operator()(const Silu&) const {}
+  void operator()(const Add&) const {}
+  void operator()(const Multiply&) const {}
+  void operator()(const Concat&) const {}
+
+ private:
+  template <class Loss>
+  void clip(const Loss& op) const {
+    phrase.unless_default(op.clip == 0, "clip " + shortest(op.clip));
+  }
+};
+
+std::vector<std::string_view> weight_and(bool bias) {
+  if (bias) return {"weight", "bias"};
+  return {"weight"};
+}
+
+}  // namespace
+
+std::string_view op_name(const Op& op) { return std::visit(Name{}, op); }
+
+std::string to_string(const Op& op) {
+  Phrase phrase(op_name(op));
+  std::visit(Numbers{phrase}, op);
+  return phrase.str();
+}
+
+std::vector<std::string_view> parameter_names(const Op& op) {
+  if (const auto* it = std::get_if<Conv>(&op)) return weight_and(it->bias);
+  if (const auto* it = std::get_if<FullyConnected>(&op)) return weight_and(it->bias);
+  if (std::holds_alternative<BatchNorm>(op)) return weight_and(true);
+  if (std::holds_alternative<Embedding>(op)) return weight_and(false);
+  if (std::holds_alternative<Lstm>(op)) return {"weight_ih_l0", "weight_hh_l0", "bias_l0"};
+  if (const auto* it = std::get_if<ScaleShift>(&op); it != nullptr && it->learned) return {"scale", "shift"};
+  return {};
+}
+
+std::vector<std::string_view> state_names(const Op& op) {
+  if (std::holds_alternative<BatchNorm>(op)) return {"running_mean", "running_var"};
+  if (const auto* it = std::get_if<ScaleShift>(&op); it != nullptr && !it->learned) return {"scale", "shift"};
+  if (std::holds_alternative<Dropout>(op)) return {"step"};
+  return {};
+}
+
+bool is_loss(const Op& op) {
+  return std::holds_alternative<SoftmaxCrossEntropy>(op) || std::holds_alternative<SigmoidCrossEntropy>(op);
+}
+
+DType parameter_dtype(DType dtype) { return is_half(dtype) ? DType::f32 : dtype; }
+
+DType state_dtype(const Op& op, DType dtype) {
+  return std::holds_alternative<Dropout>(op) ? DType::u64 : parameter_dtype(dtype);
+}
+
+DType input_dtype(const Op& op, const std::vector<Shape>& x, std::size_t i, DType dtype) {
+  return whole_numbers(op, x, i) > 0 ? parameter_dtype(dtype) : dtype;
+}
+
+DType output_dtype(const Op& op, DType dtype) { return is_loss(op) ? parameter_dtype(dtype) : dtype; }
+
+std::string_view to_string(Pass pass) {
+  switch (pass) {
+    case Pass::forward: return "forward";
+    case Pass::backward_params: return "backward_params";
+    case Pass::backward_data: return "backward_data";
+    case Pass::prepare: return "prepare";
+    case Pass::recompute: return "recompute";
+  }
+  throw UsageError("no such pass: " + std::to_string(static_cast<int>(pass)));
+}
+
+}  // namespace lamina

@@ -1,0 +1,31 @@
+// 16-bit floating point numbers to and from double.
+
+#include "lib/core/numbers/float16.h"
+
+#include <cmath>
+
+namespace lamina {
+namespace {
+
+/// The number itself, or its neighbour in f32 whose last bit is 1. Rounded once more to a shorter type it gives what
+/// rounding `value` at once gives: the bit says that something was cut off, and so there is no false tie.
+float round_to_odd(double value) {
+  const auto nearest = static_cast<float>(value);
+  if (std::isnan(value) || static_cast<double>(nearest) == value) return nearest;
+  auto bits = std::bit_cast<std::uint32_t>(nearest);
+  if (std::abs(static_cast<double>(nearest)) > std::abs(value)) --bits;
+  return std::bit_cast<float>(bits | 1);
+}
+
+}  // namespace
+
+double widen(DType dtype, std::uint16_t word) {
+  return static_cast<double>(dtype == DType::f16 ? widen<DType::f16>(word) : widen<DType::bf16>(word));
+}
+
+std::uint16_t narrow(DType dtype, double value) {
+  const float odd = round_to_odd(value);
+  return dtype == DType::f16 ? narrow<DType::f16>(odd) : narrow<DType::bf16>(odd);
+}
+
+}  // namespace lamina

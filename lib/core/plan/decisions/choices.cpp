@@ -1,0 +1,67 @@
+// The algorithms that the caller asks for, by unit. Without one the backend picks (pick(),
+// lib/backends/common/lowering.cpp).
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "decisions.h"
+#include "lamina/error.h"
+#include "lib/core/text/near.h"
+#include "lib/core/units/spec_passes.h"
+
+namespace lamina::planner {
+namespace {
+
+constexpr Pass passes[] = {Pass::forward, Pass::backward_params, Pass::backward_data};
+
+/// The choice that names one of the unit's nodes; the last node's has precedence. Null: there is none.
+const Choice* by_name(const Unit& unit, const Nodes& nodes, const Options& options) {
+  for (auto node = unit.nodes.rbegin(); node != unit.nodes.rend(); ++node)
+    if (const auto named = options.choice_of.find(nodes[*node].name); named != options.choice_of.end())
+      return &named->second;
+  return nullptr;
+}
+
+/// Throws UsageError for an unknown algorithm that was named for a pass that is not lowered. No backend is asked for
+/// such a pass, so none would report it.
+void check_unlowered(const Unit& unit, const Nodes& nodes, const Backend& backend) {
+  for (std::size_t p = 0; p < std::size(passes); ++p) {
+    const std::string& wanted = unit.choice.algorithm[p];
+    if (wanted.empty() || wants(unit.spec, passes[p])) continue;
+    const std::vector<std::string> known = backend.algorithms(unit.spec, passes[p]);
+    if (known.empty() || std::find(known.begin(), known.end(), wanted) != known.end()) continue;
+    throw UsageError("node " + nodes[unit.nodes.front()].name + " has no algorithm " + wanted + " for pass " +
+                     std::string(to_string(passes[p])) + "; " + near_names(wanted, known));
+  }
+}
+
+}  // namespace
+
+void set_choices(Units& units, const Nodes& nodes, const Backend& backend, const Options& options) {
+  for (std::size_t p = 0; p < std::size(passes); ++p) {
+    const std::string& wanted = options.choice.algorithm[p];
+    std::set<std::string> known;
+    bool asked = false;
+    for (Unit& unit : units.list) {
+      if (p == 0) unit.choice = options.choice;
+      if (const Choice* named = by_name(unit, nodes, options)) {
+        if (p == 0) {
+          unit.choice = *named;
+          check_unlowered(unit, nodes, backend);
+        }
+        continue;
+      }
+      if (wanted.empty()) continue;
+      asked = true;
+      const auto algorithms = backend.algorithms(unit.spec, passes[p]);
+      known.insert(algorithms.begin(), algorithms.end());
+      if (std::find(algorithms.begin(), algorithms.end(), wanted) == algorithms.end()) unit.choice.algorithm[p].clear();
+    }
+    if (!asked || known.contains(wanted)) continue;
+    throw UsageError("no node has an algorithm " + wanted + " for pass " + std::string(to_string(passes[p])) + "; " +
+                     near_names(wanted, {known.begin(), known.end()}));
+  }
+}
+
+}  // namespace lamina::planner

@@ -1,0 +1,64 @@
+// The layout of a plan whose choices ask for measurement.
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "lamina/error.h"
+#include "lib/core/plan/decisions/layout.h"
+#include "lib/core/units/unit_memory.h"
+
+namespace lamina::planner {
+namespace {
+
+/// Memory to measure in: as much as the plan will take, or more if a unit with the largest workspace that its choice
+/// allows needs more. If there is not enough memory for that, it has room for smaller workspaces only.
+Buffer scratch_buffer(Device& device, const PlanLayout& layout) {
+  std::size_t least = layout.memory.arena + layout.memory.workspace, most = least;
+  for (const Unit& unit : layout.units.list) {
+    if (!unit.choice.measure) continue;
+    const std::size_t alone = bind_in_buffer(unit.spec, *unit.lowered, nullptr).bytes;
+    least = std::max(least, alone + layout.memory.workspace);
+    most = std::max(most, alone + unit.choice.workspace_limit);
+  }
+  try {
+    return {device, std::max(least, most)};
+  } catch (const OutOfMemory&) {
+    return {device, least};
+  }
+}
+
+}  // namespace
+
+PlanLayout make_measured_layout(const Graph& graph, Backend& backend, const Options& options) {
+  PlanLayout layout = make_layout(graph, backend, options);
+  const auto& units = layout.units.list;
+  if (std::ranges::none_of(units, [](const Unit& unit) { return unit.choice.measure; })) return layout;
+  if (!options.tuner)
+    throw UsageError(
+        "Choice::measure asks for Options::tuner, which measures: make_tuner() of lamina/tuning.h makes one");
+
+  const Buffer buffer = scratch_buffer(backend.device(), layout);
+  std::vector<std::pair<const Unit*, MeasuredChoice>> measured;
+  EachUnit<decltype(MeasuredChoice::tied)> tied;
+  Options settled = options;
+  settled.choice_of.clear();
+  for (const Unit& unit : units) {
+    const auto same = std::ranges::find_if(
+        measured, [&](const auto& m) { return m.first->spec == unit.spec && m.first->choice == unit.choice; });
+    MeasuredChoice taken{unit.choice};
+    if (same != measured.end())
+      taken = same->second;
+    else if (unit.choice.measure)
+      taken = options.tuner->measure(backend, unit.spec, unit.choice, buffer.data(), buffer.size_bytes());
+    if (same == measured.end()) measured.emplace_back(&unit, taken);
+    tied.push_back(taken.tied);
+    taken.choice.measure = false;
+    settled.choice_of[Nodes(graph)[unit.y()].name] = taken.choice;
+  }
+  layout = make_layout(graph, backend, settled);  // of the same units: choices change no spec
+  layout.tied = std::move(tied);
+  return layout;
+}
+
+}  // namespace lamina::planner

@@ -1,0 +1,25 @@
+#pragma once
+// The calls of a plan: kernels with their tensors, in running order.
+
+#include <vector>
+
+#include "lib/core/plan/decisions/layout.h"
+#include "memory.h"
+
+namespace lamina::planner {
+
+struct BoundCall {
+  Kernel* kernel;  ///< owned by the layout
+  Args args;
+};
+
+struct Calls {
+  std::vector<BoundCall> bound;    ///< forward's, then backward's
+  std::vector<Call> described;     ///< the same, for the caller
+  std::size_t forward = 0;         ///< how many of them are forward's
+  std::vector<BoundCall> prepare;  ///< in inference: run when parameters change
+};
+
+Calls bind(const PlanLayout&, const Memory&, const Nodes&, Mode);
+
+}  // namespace lamina::planner

@@ -1,0 +1,15 @@
+#pragma once
+// The least cost of a call of a plan.
+
+#include <vector>
+
+#include "lib/core/plan/decisions/units.h"
+
+namespace lamina::planner {
+
+/// Call::cost of one call that covers `passes`. Of `units` it reads what is known of each value. `dx_shared`, per x of
+/// the unit: its gradient is dy and is not copied.
+Cost call_cost(const Unit&, const std::vector<Pass>& passes, const Nodes&, const Units& units,
+               const std::vector<bool>& dx_shared);
+
+}  // namespace lamina::planner

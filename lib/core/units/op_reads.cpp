@@ -1,0 +1,67 @@
+// What each pass of an op reads at least, besides dy.
+
+#include "op_reads.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "lib/core/text/one_of.h"
+
+namespace lamina {
+namespace {
+
+using Inputs = OpReads::Inputs;
+
+constexpr int every = std::numeric_limits<int>::max();
+
+/// An op without a line here does not compile.
+struct DataGradientReads {
+  OpReads operator()(const OneOf<Conv, FullyConnected> auto&) const { return {.params = 1}; }
+  OpReads operator()(const Lstm&) const { return {.params = 2}; }
+  OpReads operator()(const BatchNorm&) const { return {.x = Inputs::first, .params = 2}; }
+  OpReads operator()(const OneOf<Lrn, HardSwish, Silu> auto&) const { return {.x = Inputs::first}; }
+  OpReads operator()(const OneOf<Relu, Softmax, Sigmoid, Tanh, Clip, HardSigmoid> auto&) const { return {.y = true}; }
+  OpReads operator()(const OneOf<SoftmaxCrossEntropy, SigmoidCrossEntropy> auto&) const { return {.x = Inputs::all}; }
+  OpReads operator()(const Multiply&) const { return {.x = Inputs::others}; }
+  /// The mask of a Dropout follows from its step.
+  OpReads operator()(const Dropout&) const { return {.state = true}; }
+  OpReads operator()(const ScaleShift& op) const { return {.params = op.learned ? 1 : 0, .state = !op.learned}; }
+  /// dy alone; the positions of max pooling's maxima are saved.
+  OpReads operator()(const OneOf<MaxPool, AveragePool, GlobalAveragePool, Add, Pad, ChannelShuffle, Concat, Slice,
+                                 Embedding, Input> auto&) const {
+    return {};
+  }
+};
+
+}  // namespace
+
+OpReads op_reads(const Op& op, Pass pass) {
+  switch (pass) {
+    case Pass::forward: return {.x = Inputs::all, .params = every, .state = true};
+    case Pass::recompute:
+      return {.x = Inputs::all,
+              .params = std::holds_alternative<Embedding>(op)    ? 1
+                        : std::holds_alternative<ScaleShift>(op) ? 2
+                                                                 : 0,
+              .state = std::holds_alternative<ScaleShift>(op)};
+    case Pass::backward_params: return {.x = Inputs::all};
+    case Pass::backward_data: return std::visit(DataGradientReads{}, op);
+    case Pass::prepare: break;
+  }
+  return {};
+}
+
+Shape forward_reads(const Op& op, const Shape& x, const Shape& y) { return std::holds_alternative<Slice>(op) ? y : x; }
+
+Shape forward_reads_parameter(const Op& op, const std::vector<Shape>& x, Shape parameter) {
+  if (std::holds_alternative<Embedding>(op))
+    parameter.n = static_cast<int>(std::min<std::int64_t>(parameter.n, x[0].count()));
+  return parameter;
+}
+
+Shape backward_reads_dy(const Op& op, const Shape& x, const Shape& y) {
+  const auto* const pad = std::get_if<Pad>(&op);
+  return pad != nullptr && pad->by == PadBy::value ? x : y;
+}
+
+}  // namespace lamina

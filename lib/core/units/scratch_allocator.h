@@ -1,0 +1,31 @@
+#pragma once
+// Parts of one block of memory, allocated from its start.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "lib/core/numbers/rounding.h"
+
+namespace lamina {
+
+/// Allocates consecutive parts of one block of memory, each with the alignment, in bytes, if the block has it. Without
+/// memory it only counts.
+class ScratchAllocator {
+ public:
+  explicit ScratchAllocator(void* memory = nullptr, std::size_t alignment = 64)
+      : base_(static_cast<std::byte*>(memory)), alignment_(alignment) {}
+  template <class T>
+  T* take(std::int64_t count) {
+    T* const at = base_ == nullptr ? nullptr : reinterpret_cast<T*>(base_ + used_);
+    used_ += aligned(static_cast<std::size_t>(count) * sizeof(T), alignment_);
+    return at;
+  }
+  std::size_t used_bytes() const { return used_; }
+
+ private:
+  std::byte* base_;
+  std::size_t alignment_;
+  std::size_t used_ = 0;
+};
+
+}  // namespace lamina

@@ -1,0 +1,18 @@
+#pragma once
+// Every header of the component core but one, which is included separately: lamina/cudnn_engines.h.
+
+#include "lamina/api.h"
+#include "lamina/backend.h"
+#include "lamina/device.h"
+#include "lamina/devices.h"
+#include "lamina/error.h"
+#include "lamina/gradient_check.h"
+#include "lamina/graph.h"
+#include "lamina/initialisers.h"
+#include "lamina/live_memory.h"
+#include "lamina/op.h"
+#include "lamina/optimiser.h"
+#include "lamina/plan.h"
+#include "lamina/random.h"
+#include "lamina/shape.h"
+#include "lamina/weights.h"

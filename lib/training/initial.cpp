@@ -1,0 +1,64 @@
+// The parameters that a training starts with.
+
+#include "initial.h"
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+
+#include "lamina/error.h"
+#include "lamina/initialisers.h"
+#include "lamina/random.h"
+#include "lib/core/text/near.h"
+
+namespace lamina::training {
+namespace {
+
+/// The initialiser of Keras for a parameter, `weights` for those of convolutions and fully connected ops.
+std::string usual(const Op& op, std::string_view part, const std::string& weights) {
+  if (std::holds_alternative<BatchNorm>(op)) return part == "weight" ? "ones" : "zeros";
+  if (std::holds_alternative<ScaleShift>(op)) return part == "scale" ? "ones" : "zeros";
+  if (std::holds_alternative<Embedding>(op)) return "uniform";
+  if (std::holds_alternative<Lstm>(op)) {
+    if (part.starts_with("bias")) return "unit_forget_bias";
+    return part.starts_with("weight_hh") ? "orthogonal" : "glorot_uniform";
+  }
+  return part == "bias" ? "zeros" : weights;
+}
+
+Fans fans_of(const Op& op, const Shape& shape) {
+  return std::holds_alternative<Conv>(op) ? conv_fans(shape) : dense_fans(shape);
+}
+
+/// Runs with different seeds have different masks: a mask depends on the step, which is counted from here.
+void set_dropout(Plan& plan, std::uint64_t seed) {
+  const std::uint64_t first_step = seed << 32;
+  for (const std::string& name : plan.state_names()) {
+    const Tensor state = plan.state(name);
+    if (state.dtype == DType::u64) plan.backend().device().upload(state.data, &first_step, sizeof first_step);
+  }
+}
+
+}  // namespace
+
+void fill_parameters(Plan& plan, const TrainerOptions& options) {
+  const auto known = plan.parameter_names();
+  for (const auto& [name, initialiser] : options.initialiser_of)
+    if (std::ranges::find(known, name) == known.end())
+      throw UsageError("initialiser_of: no parameter " + name + "; " + near_names(name, known));
+  for (const Stored& its : plan.graph().parameters()) {
+    const Op& op = plan.graph().nodes()[static_cast<std::size_t>(its.first.node)].op;
+    const auto chosen = options.initialiser_of.find(its.name);
+    std::vector<double> values(static_cast<std::size_t>(its.shape.count()));
+    initialise(values,
+               chosen != options.initialiser_of.end()
+                   ? chosen->second
+                   : usual(op, parameter_names(op)[its.first.index], options.initialiser),
+               its.shape, fans_of(op, its.shape), hash(its.name) ^ philox(options.seed, 1, 0)[0]);
+    upload(plan.backend().device(), plan.parameter(its.name), std::span<const double>(values));
+  }
+  set_dropout(plan, options.seed);
+  plan.parameters_changed();
+}
+
+}  // namespace lamina::training

@@ -1,0 +1,22 @@
+#pragma once
+// What Tuner::measure answers: an algorithm for each pass of a unit, from one race per pass.
+
+#include <cstddef>
+#include <functional>
+
+#include "tune.h"
+
+namespace lamina {
+
+/// Tuner::measure, for every pass of the unit that `choice` leaves open.
+///
+/// The answer names an algorithm for each pass that the unit has. If no open pass has a choice, the answer comes at
+/// once and without names. Throws Unsupported if the rule's pick does not fit into `buffer`, or if no algorithm can
+/// run. `seen` receives the measurements of each open pass.
+MeasuredChoice measure_in_turns(Backend&, const Spec&, const Choice&, void* buffer, std::size_t buffer_bytes,
+                                const std::function<void(LayerTuning)>& seen = {});
+
+/// Whether `choice` leaves a pass open for which the backend knows more than one algorithm.
+bool leaves_open(const Backend&, const Spec&, const Choice&);
+
+}  // namespace lamina
