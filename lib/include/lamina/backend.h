@@ -40,8 +40,8 @@ struct Spec {
   Op op;                             ///< a Dropout's seed already holds the hash of its node's name
   std::vector<Op> tail;              ///< taken in by fuses(), in order
   std::vector<TensorSpec> x;         ///< inputs of op, then the further inputs of each op of the tail
-  TensorSpec y;                      ///< of the last op
-  std::vector<TensorSpec> w, state;  ///< of op, then of the tail; always dense
+  TensorSpec y;                      ///< the last op's value
+  std::vector<TensorSpec> w, state;  ///< those of op, then of the tail; always dense
   std::vector<bool> wants_dx;        ///< per x: is its gradient wanted
   std::vector<bool> adds_dx;         ///< per x: added to the old contents (beta 1) or overwritten (beta 0); for a
                                      ///< value given twice (only within one op), the second is added to the first
@@ -53,7 +53,7 @@ struct Spec {
 /// One line that differs where operator== does: "conv(64, 3x3, pad 1x1) + relu, x 16x64x56x56 f32 nchw, ...".
 LAMINA_API std::string to_string(const Spec&);
 
-constexpr double no_bound = std::numeric_limits<double>::infinity();  ///< of an error
+constexpr double no_bound = std::numeric_limits<double>::infinity();  ///< no bound on an error
 
 /// Which algorithm to run, per pass. An empty name leaves the pick to the backend, among the algorithms that respect
 /// every other field. Rows and the choice cache record the algorithms that were picked.
@@ -99,8 +99,8 @@ struct Declared {
   std::vector<Pass> passes;  ///< covered passes; a call that computes dx and dw together lists both
   std::string algorithm;
   bool deterministic = true;    ///< the same bits on every run
-  Math math = Math::strict;     ///< of its products
-  std::int64_t joint_sums = 0;  ///< so many f64 that the caller adds up over all ranks after this call and before the
+  Math math = Math::strict;     ///< math of its products
+  std::int64_t joint_sums = 0;  ///< number of f64 that the caller adds up over all ranks after this call and before the
                                 ///< next; they begin what is saved or, in a backward pass, the scratch block
   double max_error = no_bound;  ///< bound on |computed - exact| over the sum of |terms|; no_bound: none is guaranteed
   bool covers(Pass pass) const { return std::find(passes.begin(), passes.end(), pass) != passes.end(); }
@@ -152,14 +152,14 @@ struct UpdateFactors {
 LAMINA_API UpdateFactors corrected(UpdateFactors, std::uint64_t number);
 
 /// Dynamic loss scaling. It lives on the device and is decided there: the host waits for nothing. The gradient of a
-/// loss is `scale`, and so every gradient is as many times too large, which lifts small ones above the underflow of
+/// loss is `scale`, and every gradient is too large by that factor, which lifts small ones above the underflow of
 /// f16. An update divides by it. If a gradient overflowed, the update is skipped: parameters and the optimiser's state
 /// keep every bit, the update does not count, and the scale is halved. After `growth` updates in a row it is doubled.
 struct LossScale {
   float scale = 0x1p16F, zero = 0;  ///< the gradient of a loss and its score: {scale, 0}
-  double inverse = 1;               ///< of the scale that the present update's gradients have
+  double inverse = 1;               ///< 1 / the scale of the present update's gradients
   std::uint64_t updates = 0;        ///< that were not skipped: the number in Adam's correction
-  std::uint32_t good = 0;           ///< of them in a row since the scale changed
+  std::uint32_t good = 0;           ///< updates in a row that were not skipped, since the scale changed
   std::uint32_t skips = 0;          ///< 1: the present update is skipped
 
   static constexpr std::uint32_t growth = 2000;
@@ -170,7 +170,7 @@ struct LossScale {
 
 /// What is updated: `count` parameters in a row, their gradients and their state.
 struct UpdateTensors {
-  /// Above 0, a lazy update: the numbers are rows of so many, and a row whose gradients are all 0 keeps its parameters
+  /// Numbers in a row of a lazy update; 0: not lazy. A row whose gradients are all 0 keeps its parameters
   /// and state.
   std::int64_t lazy_row = 0;
 

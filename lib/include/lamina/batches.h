@@ -26,7 +26,7 @@ namespace lamina {
 /// Some samples, ready for upload(): host memory, dense n, c, h, w.
 struct Batch {
   std::int64_t number = 0;    ///< in its epoch, from 0
-  Shape shape;                ///< of x; n is the number of samples in this batch
+  Shape shape;                ///< shape of x; n is the number of samples in this batch
   std::vector<float> x;       ///< ids are stored as exact whole numbers: they are below 2^24
   std::vector<float> labels;  ///< the class of each sample, a whole number
 };
@@ -41,7 +41,7 @@ class LAMINA_API Source {
  public:
   virtual ~Source() = default;
   virtual std::int64_t count() const = 0;
-  virtual Shape shape() const = 0;  ///< of one sample: n is 1
+  virtual Shape shape() const = 0;  ///< shape of one sample: n is 1
   virtual int classes() const = 0;  ///< labels are below it
 
   /// Writes all of x, shape().count() elements in the order c, h, w, and the label. Depends on its arguments alone;

@@ -19,7 +19,7 @@ namespace lamina {
 struct ChoiceKey {
   std::string backend;                 ///< Backend::name()
   std::string device;                  ///< Device::describe()
-  std::string version;                 ///< of this library, and Backend::describe()
+  std::string version;                 ///< version of this library, and Backend::describe()
   std::string unit;                    ///< to_string(Spec): op, shapes, layouts, element types, betas
   std::array<std::string, 3> named{};  ///< names given by the caller; empty where open; the rest as in Choice
   Math math = Math::strict;

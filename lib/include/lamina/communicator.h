@@ -22,7 +22,7 @@ namespace lamina {
 
 struct CommunicatorOptions {
   double limit_seconds = 60;  ///< who waits longer for other ranks throws; ncclCommInitRank has no limit
-  std::string nccl_folder{};  ///< of libnccl.so.2; empty: where the loader finds it
+  std::string nccl_folder{};  ///< folder of libnccl.so.2; empty: where the loader finds it
 };
 
 /// One sum, or a piece of it. Seconds are of a clock of this process, std::chrono::steady_clock.
@@ -45,7 +45,7 @@ class LAMINA_API Communicator {
   virtual int threads() const = 0;  ///< for BackendOptions: those of this machine, shared out among its ranks
 
   /// Begins to replace each of `count` numbers of the device's memory by its sum over all ranks, after what was
-  /// enqueued. Does not wait for other ranks. The same bits on every rank, and on every run with as many ranks.
+  /// enqueued. Does not wait for other ranks. The same bits on every rank, and on every run with this number of ranks.
   /// f32 or f64, else a UsageError. Unsupported: memory that is not the host's.
   virtual void start_sum(Device&, void* data, std::int64_t count, DType) = 0;
   /// What is enqueued from now on comes after all sums that were begun. The host may have to wait for it.

@@ -23,7 +23,7 @@ struct CudnnEngine {
     bool operator==(const Knob&) const = default;
   };
 
-  std::int64_t index;              ///< of the engine: stable within one version of cuDNN only
+  std::int64_t index;              ///< number of the engine: stable within one version of cuDNN only
   bool fallback;                   ///< from the fallback list, which promises to work but not to be fast
   std::vector<std::string> notes;  ///< "tensor_core", "nondeterministic", ...: see cudnn_note_names()
   std::vector<Knob> knobs;

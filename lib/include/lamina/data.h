@@ -15,7 +15,7 @@ namespace lamina {
 
 /// Images as bytes, each with its class.
 struct ImageSet {
-  Shape image;                       ///< of one: n is 1
+  Shape image;                       ///< shape of one image: n is 1
   int classes = 10;                  ///< labels are below it
   std::vector<std::uint8_t> pixels;  ///< in the order n, c, h, w
   std::vector<std::uint8_t> labels;  ///< one for each image

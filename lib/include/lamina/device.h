@@ -31,7 +31,7 @@ class LAMINA_API Timer {
 struct DeviceState {
   std::optional<double> sm_mhz, temperature_c, power_w;  ///< clock of the multiprocessors, of the die, of the board
   std::string throttled{};  ///< what limits the clock: "power cap, thermal slowdown"; empty: nothing known
-  std::string missing{};    ///< of a GPU: which readings fail, and why; empty: none fail, or it is no GPU
+  std::string missing{};    ///< readings of a GPU that fail, and why; empty: none, or it is no GPU
 };
 
 /// Work recorded once, to be launched again at little cost (a CUDA graph).
@@ -90,7 +90,7 @@ class LAMINA_API Device {
   /// Longest time for which hold() keeps the queue busy. 0: work runs while it is enqueued, so there is nothing to
   /// hold.
   virtual double longest_hold() const { return 0; }
-  /// Keeps the queue busy for about so many seconds, at most longest_hold(), so that marks and work enqueued
+  /// Keeps the queue busy for about `seconds`, at most longest_hold(), so that marks and work enqueued
   /// meanwhile begin without waiting for the host. It ends on time, whatever the host does. Enqueues; does not wait.
   virtual void hold(double seconds);
 

@@ -16,11 +16,11 @@ struct DeviceInfo {
   enum class Kind : std::uint8_t { processor, gpu };
 
   Kind kind = Kind::processor;
-  int number = 0;            ///< of a GPU: BackendOptions::device
+  int number = 0;            ///< number of a GPU: BackendOptions::device
   std::string name;          ///< "NVIDIA H200"
   std::string architecture;  ///< "sm_90"; of a processor, the system's word for its instruction set: "x86_64"
   std::size_t memory_bytes = 0;
-  int multiprocessors = 0;  ///< of a GPU
+  int multiprocessors = 0;  ///< number of a GPU's multiprocessors
   int cores = 0;            ///< CUDA cores (fp32 units), or the processor's cores that this process may use
 
   // Theoretical peaks from a GPU's clocks, units and bus, for dense operands. Operations and bytes
@@ -48,11 +48,11 @@ LAMINA_API std::vector<LibraryVersion> device_libraries(bool loaded);
 
 /// Measured peaks of a device; 0: not measured.
 struct DeviceRates {
-  double copy_bytes_per_second = 0;         ///< copying a large block within its memory, bytes read plus bytes written
-  double triad_bytes_per_second = 0;        ///< of a processor: a[i] = b[i] + s c[i], on every core, 24 bytes per i
-  double units_flops_per_second = 0;        ///< of a GPU: fp32 multiply-adds in registers, operations per second
-  double matrix_flops_per_second = 0;       ///< of a large fp32 matrix product in strict math, operations per second
-  double tf32_matrix_flops_per_second = 0;  ///< of a GPU: of the same product, its factors rounded to tf32
+  double copy_bytes_per_second = 0;    ///< copying a large block within its memory, bytes read plus bytes written
+  double triad_bytes_per_second = 0;   ///< rate of a processor for a[i] = b[i] + s c[i], on every core, 24 bytes per i
+  double units_flops_per_second = 0;   ///< rate of a GPU for fp32 multiply-adds in registers, operations per second
+  double matrix_flops_per_second = 0;  ///< rate of a large fp32 matrix product in strict math, operations per second
+  double tf32_matrix_flops_per_second = 0;  ///< rate of a GPU for the same product, its factors rounded to tf32
   std::string matrix_by;                    ///< "cuBLAS 13.1.0, 4096 cubed", or why it was not measured
 };
 

@@ -12,11 +12,11 @@
 namespace lamina {
 
 struct GradientCheck {
-  int coordinates = 64;  ///< in f64 tensors of at most so many elements are checked one by one, all others along
+  int coordinates = 64;  ///< most elements of an f64 tensor that are checked one by one, all others along
                          ///< directions
   int directions = 4;    ///< per tensor: that of its gradient, and random ones
-  double step = 0;  ///< of the differences; halved near a kink (ReLU, max pooling). 0: the fourth root of the type's
-                    ///< unit roundoff, which is 1e-4 in f64 and 1.6e-2 in f32
+  double step = 0;       ///< step of the differences; halved near a kink (ReLU, max pooling). 0: the fourth root of the
+                    ///< type's unit roundoff, which is 1e-4 in f64 and 1.6e-2 in f32
   std::uint64_t seed = 1;
   std::function<void(Plan&)> start{};                  ///< sets parameters; without it they are as a plan draws them
   std::function<void(const std::string&)> progress{};  ///< gets what is done next: "[3/62] conv1.weight"
@@ -28,7 +28,7 @@ struct LAMINA_API GradientError {
   std::string place{};                  ///< "[3,0,1,2]"; empty: along a direction
   double gradient = 0, difference = 0;  ///< the derivative there, by the gradient and by differences
   double tolerance = 0;                 ///< how wrong the differences may be
-  double step = 0;                      ///< of the differences
+  double step = 0;                      ///< step of the differences
   int probes = 0;     ///< coordinates or directions that were compared; 0: each has a kink at every step
   int skipped = 0;    ///< those that have one
   bool seen = false;  ///< a derivative is above its tolerance; where none is, a gradient of 0 would pass, too

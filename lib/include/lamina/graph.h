@@ -24,7 +24,7 @@ struct Node {
   std::string name;  ///< unique; as in PyTorch's state_dict: "layer1.0.conv1"
   Op op;
   std::vector<int> inputs;
-  Shape shape;                ///< of the value it makes
+  Shape shape;                ///< shape of the value it makes
   std::vector<Shape> params;  ///< weights first, then bias (BatchNorm: scale, shift)
   std::vector<Shape> state;   ///< BatchNorm: running mean, running variance; ScaleShift: scale, shift; Dropout: step
   /// By parameter and by state: that of an earlier node whose memory it uses (Graph::share), which has its own.
@@ -37,7 +37,7 @@ LAMINA_API std::int64_t own_parameters(const Node&);
 
 /// A parameter or state of a graph: once, however many nodes use it.
 struct Stored {
-  Slot first;        ///< of the first node that uses it
+  Slot first;        ///< its place in the first node that uses it
   std::string name;  ///< by that node: "layer1.0.conv1.weight"
   Shape shape;
   std::vector<std::string> aliases{};  ///< by the others
@@ -97,7 +97,7 @@ class LAMINA_API Graph {
   std::vector<Stored> parameters() const;  ///< in order of the nodes, without those that are fixed
   std::vector<Stored> states() const;      ///< in order of the nodes, then the fixed parameters
 
-  Graph first(std::size_t count) const;  ///< a copy of its first so many nodes
+  Graph first(std::size_t count) const;  ///< a copy of its first `count` nodes
 
   /// Elements of all parameters, each once (state is not counted). Throws ShapeError beyond 2^63 - 1.
   std::int64_t parameter_count() const;

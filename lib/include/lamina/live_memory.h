@@ -12,7 +12,7 @@ namespace lamina {
 /// Bytes in use while one unit runs, by kind. Parameters, state, inputs and prepared forms are outside the arena and
 /// there all the time: MemoryReport has them.
 struct LiveMemory {
-  std::vector<int> nodes;  ///< of the unit, in order
+  std::vector<int> nodes;  ///< nodes of the unit, in order
   bool backward = false;
   std::size_t values = 0, gradients = 0, saved = 0, scratch = 0, workspace = 0;
   std::size_t total() const { return values + gradients + saved + scratch + workspace; }

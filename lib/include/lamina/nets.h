@@ -32,7 +32,7 @@ struct Info {
   std::string_view source;  ///< one line of provenance
   int image;                ///< rows and columns of its original input
   int smallest_image;       ///< below it, build throws ShapeError
-  int channels;             ///< of the image
+  int channels;             ///< channels of the image
   int classes;
   Protocol protocol;
 };

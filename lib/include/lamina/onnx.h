@@ -39,7 +39,7 @@ struct OnnxOptions {
   bool all_refusals = false;
 };
 
-/// Part of an axis in the file: so many steps of so many elements, in the n, c, h, w order of the graph's value.
+/// Part of an axis in the file: `extent` steps of `stride` elements, in the n, c, h, w order of the graph's value.
 struct OnnxFactor {
   std::int64_t extent;
   std::int64_t stride;
@@ -61,7 +61,7 @@ struct OnnxModel {
   std::vector<OnnxValue> inputs;
   OnnxValue output;
   std::int64_t opset = 0;
-  std::int64_t replaced_batch = 0;  ///< of the file, where the options have another; 0: none
+  std::int64_t replaced_batch = 0;  ///< batch of the file, where the options have another; 0: none
   /// What the owner of the file should know before training or timing it, a sentence each, without a full stop: batch
   /// norms that the exporter has folded.
   std::vector<std::string> notes{};
@@ -103,7 +103,7 @@ LAMINA_API void write_onnx(const std::filesystem::path&, const Graph&, const Ten
 LAMINA_API HostTensor read_onnx_tensor(const std::filesystem::path&);
 
 /// to_graph: numbers in the file's order as dense n, c, h, w, for `upload`. from_graph: those of `download` in the
-/// file's order. Both throw UsageError unless there are as many numbers as the extents say.
+/// file's order. Both throw UsageError unless the number of numbers is that of the extents.
 LAMINA_API std::vector<double> to_graph(const OnnxValue&, std::span<const double>);
 LAMINA_API std::vector<double> from_graph(const OnnxValue&, std::span<const double>);
 

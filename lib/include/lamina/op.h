@@ -94,7 +94,7 @@ struct GlobalAveragePool {
 struct BatchNorm {
   double epsilon = 1e-5;
   double momentum = 0.1;
-  int ranks = 1;  ///< a plan sets it (Options::norm_ranks): in training, statistics of so many batches of this size
+  int ranks = 1;  ///< number of batches whose statistics are taken together in training (Options::norm_ranks)
   bool operator==(const BatchNorm&) const = default;
 };
 
@@ -131,7 +131,7 @@ struct FullyConnected {
 struct Dropout {
   double rate = 0.5;
   std::uint64_t seed = 0;
-  std::int64_t first_image = 0;  ///< of this batch, in the one that several ranks share: i counts from there
+  std::int64_t first_image = 0;  ///< index of this batch's first image in the batch that several ranks share
   bool operator==(const Dropout&) const = default;
 };
 
@@ -347,13 +347,13 @@ LAMINA_API bool is_loss(const Op&);
 // spoil: parameters, which move by less than a half resolves; running statistics; losses; labels and ids, which bf16
 // holds exactly only up to 256.
 
-/// Of parameters, their gradients and the optimiser's state: f32 for f16 and bf16, else `dtype`.
+/// Element type of parameters, their gradients and the optimiser's state: f32 for f16 and bf16, else `dtype`.
 LAMINA_API DType parameter_dtype(DType dtype);
-/// Of an op's state: that of parameters for running statistics, u64 for a step.
+/// Element type of an op's state: that of parameters for running statistics, u64 for a step.
 LAMINA_API DType state_dtype(const Op&, DType dtype);
-/// Of an op's input i, and of its gradient: that of parameters for labels and ids, else `dtype`.
+/// Element type of an op's input i, and of its gradient: that of parameters for labels and ids, else `dtype`.
 LAMINA_API DType input_dtype(const Op&, const std::vector<Shape>& x, std::size_t i, DType dtype);
-/// Of y and of its gradient: that of parameters for a loss, else `dtype`.
+/// Element type of y and of its gradient: that of parameters for a loss, else `dtype`.
 LAMINA_API DType output_dtype(const Op&, DType dtype);
 
 /// The parts of the work of a unit. `backward_params` runs before `backward_data`.
@@ -371,7 +371,7 @@ struct Cost {
 
 /// Arithmetic on shapes, for the op alone; throws what `infer` throws. For a convolution or a fully connected
 /// op each of the three passes costs 2 flops per multiply-add of forward; for other ops see the table at the head of
-/// lib/core/graph/cost.cpp. Of an embedding's table only as many rows are read as there are ids. `recompute` costs what
+/// lib/core/graph/cost.cpp. An embedding reads one row of its table for each id. `recompute` costs what
 /// `forward` does, without parameters (but an embedding's rows) and state; `prepare` costs nothing.
 LAMINA_API Cost cost(const Op&, const std::vector<Shape>& x, Pass, DType = DType::f32);
 

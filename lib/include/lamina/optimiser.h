@@ -132,9 +132,9 @@ LAMINA_API Schedule constant_rate(double rate);
 LAMINA_API Schedule inverse_time(double rate, double decay);
 /// rate x factor^floor(updates / every): PyTorch's StepLR. Throws UsageError for every below 1.
 LAMINA_API Schedule step_decay(double rate, double factor, std::uint64_t every);
-/// From `rate` to `last` along half a cosine over so many updates, then `last`: PyTorch's CosineAnnealingLR.
+/// From `rate` to `last` along half a cosine over `over` updates, then `last`: PyTorch's CosineAnnealingLR.
 LAMINA_API Schedule cosine(double rate, double last, std::uint64_t over);
-/// Rises linearly to `then` over so many updates: update u has (u + 1) / (over + 1) of then(u); from `over` on it is
+/// Rises linearly to `then` over `over` updates: update u has (u + 1) / (over + 1) of then(u); from `over` on it is
 /// then(u).
 LAMINA_API Schedule warm_up(std::uint64_t over, Schedule then);
 

@@ -25,21 +25,22 @@ enum class Keep : std::uint8_t { all, cheap };
 
 struct Options {
   Mode mode = Mode::training;
-  DType dtype = DType::f32;  ///< of values and their gradients; value_dtypes() and parameter_dtype() say what differs
+  DType dtype =
+      DType::f32;  ///< type of values and their gradients; value_dtypes() and parameter_dtype() say what differs
   Layout layout = Layout::nchw;
   Choice choice{};  ///< a named algorithm applies to the units that have it, the others pick; it is a
                     ///< UsageError if no unit has it
   std::map<std::string, Choice> choice_of{};  ///< by node name, if it differs; an unknown name is a UsageError
-  std::shared_ptr<Tuner> tuner{};             ///< of choices with `measure`: make_tuner() of lamina/tuning.h
+  std::shared_ptr<Tuner> tuner{};             ///< tuner of choices with `measure`: make_tuner() of lamina/tuning.h
   bool fuse = true;
   Keep keep = Keep::all;
   bool keep_values = false;     ///< for tests: no packing and no aliasing, so that every value can be read afterwards
-  bool input_gradient = false;  ///< of every input but labels and ids
+  bool input_gradient = false;  ///< compute the gradient of every input but labels and ids
   bool accumulate_parameters = false;  ///< backward adds to parameter gradients instead of overwriting them
-  std::uint64_t seed = 0;              ///< of the numbers that the constructor draws
-  /// Of this batch, in the one that several ranks share: dropout's mask is that of the whole batch.
+  std::uint64_t seed = 0;              ///< seed of the numbers that the constructor draws
+  /// Index of this batch's first image in the batch that several ranks share; dropout's mask is of the whole batch.
   std::int64_t first_image = 0;
-  /// In training batch norm takes the statistics of the batches of so many ranks. Above 1, the caller adds up sums over
+  /// Number of ranks whose batches a batch norm takes together in training. Above 1, the caller adds up sums over
   /// the ranks between calls (Declared::joint_sums): a pass without a function is a UsageError.
   int norm_ranks = 1;
   std::optional<Optimiser> optimiser{};  ///< in training: what update() does
@@ -47,7 +48,7 @@ struct Options {
   /// Above 0, in f32 or half precision, for a graph that ends in a loss: dynamic loss scaling (LossScale), from this
   /// scale on. Gradients are then those of a loss that was multiplied by it, until update() divides by it.
   double loss_scale = 0;
-  TableUpdates table_updates = TableUpdates::dense;  ///< of the graph's embeddings; lazy excludes clip_norm
+  TableUpdates table_updates = TableUpdates::dense;  ///< updates of the graph's embeddings; lazy excludes clip_norm
   /// In inference: a plan on the same backend whose parameters and state this plan uses, by name, in place of its own.
   /// They live as long as either plan. After they change, parameters_changed() of this plan makes its prepared forms.
   const Plan* share = nullptr;
@@ -88,8 +89,8 @@ LAMINA_API std::vector<PlannedUnit> planned_units(const Graph&, const Backend&, 
 
 /// One bound call of a plan, with what its step declares.
 struct Call : Declared {
-  std::vector<int> nodes;            ///< of the unit, in order
-  std::shared_ptr<const Spec> spec;  ///< of the unit; its calls share it
+  std::vector<int> nodes;            ///< nodes of the unit, in order
+  std::shared_ptr<const Spec> spec;  ///< spec of the unit; its calls share it
   /// Lower bounds. Flops are those of `cost`, summed over the unit's nodes and the call's passes, without unwanted
   /// gradients. Bytes are those of every tensor outside the unit that the call reads or writes, each once. A value
   /// between two nodes of a unit is never stored and counts nothing; nor does a gradient that shares the memory of dy.

@@ -25,11 +25,11 @@ struct Optimum {
 // ---- Images ---------------------------------------------------------------------------------------------------------
 
 struct GlyphOptions {
-  Shape image{1, 1, 28, 28};  ///< of one channel, or of three
+  Shape image{1, 1, 28, 28};  ///< shape of an image: one channel, or three
   int classes = 10;           ///< 2 to 10
   /// false: digits. true: letters that are their own mirror images, for training with flips.
   bool symmetric = false;
-  int shift = 1;               ///< the glyph is shifted by up to so many rows and columns, all shifts equally likely
+  int shift = 1;               ///< most rows and columns that a glyph is shifted by, all shifts equally likely
   double noise = 16;           ///< standard deviation of the normal noise on each byte, in grey levels; at least 8
   double wrong_labels = 0.05;  ///< probability that a label is replaced by another class, all equally likely; below 1
 };
@@ -73,7 +73,7 @@ struct ReviewOptions {
   std::uint32_t vocabulary = 500;   ///< ids: 0 padding, 1 start, 2 unknown, words from 3
   int shortest = 20, longest = 79;  ///< words of a review, all counts equally likely; the start mark comes first
   double tilt = 0.1;                ///< how far the two classes' words differ: standard deviation of t
-  std::uint64_t words_seed = 1;     ///< of t: it selects the two distributions, not the reviews
+  std::uint64_t words_seed = 1;     ///< seed of t: it selects the two distributions, not the reviews
 };
 
 /// Lists of words drawn independently from one of two distributions, chosen with probability 1/2:
@@ -108,7 +108,7 @@ struct MarkovOptions {
   int characters = 8;            ///< 2 to 32: the first of " abcdefghijklmnopqrstuvwxyz.,;'-"
   int order = 2;                 ///< characters that the next one depends on: 1 or more, characters^order <= 1024
   double contrast = 2;           ///< how unequal the probabilities are
-  std::uint64_t chain_seed = 1;  ///< of the probabilities, not of the text
+  std::uint64_t chain_seed = 1;  ///< seed of the probabilities, not of the text
 };
 
 /// A text whose next character depends only on the `order` characters before it:

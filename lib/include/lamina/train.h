@@ -50,7 +50,7 @@ struct EpochResult {
 struct Progress {
   std::uint64_t epoch = 0;
   std::int64_t batch = 0, batches = 0;  ///< done; in all
-  std::int64_t samples = 0;             ///< of the batch just done, on all ranks
+  std::int64_t samples = 0;             ///< samples of the batch just done, on all ranks
   std::uint64_t updates = 0;            ///< since the run began
 };
 
@@ -59,7 +59,7 @@ struct TrainerOptions {
   Schedule learning_rate = constant_rate(1e-3);
   double clip_norm = 0;    ///< as Options::clip_norm
   int accumulate = 1;      ///< batches that are added up for an update; at the end of an epoch it may be fewer
-  std::uint64_t seed = 0;  ///< of initial parameters, order, augmentation and dropout
+  std::uint64_t seed = 0;  ///< seed of initial parameters, order, augmentation and dropout
   /// The first scale of the loss in f16, whose small gradients would be 0: it adapts (LossScale). Other types have
   /// none.
   double loss_scale = 0x1p16;
@@ -116,7 +116,7 @@ class LAMINA_API Trainer {
   Trainer(Trainer&&) noexcept;
   Trainer& operator=(Trainer&&) noexcept;
 
-  /// Trains until so many epochs are complete, those before a checkpoint included, and gives all. Throws what device,
+  /// Trains until `epochs` are complete, those before a checkpoint included, and gives all. Throws what device,
   /// sources, callbacks and checkpoints throw, the last after the callback. Unless it was the device, train() goes on.
   /// Error, of no kind: the training is lost. A loss is not finite (in f16: not one gradient at the least loss scale),
   /// or a parameter is not when a checkpoint is written.
@@ -132,7 +132,7 @@ class LAMINA_API Trainer {
   /// since. Waits for the device.
   std::vector<Score> batch_scores() const;
 
-  Plan& plan();  ///< of training; its parameters are the present ones
+  Plan& plan();  ///< plan of the training; its parameters are the present ones
 
  private:
   struct Body;

@@ -23,8 +23,8 @@ struct Workload {
   std::string_view source;  ///< one line of provenance
   int batch, epochs;
   std::int64_t samples;         ///< for training, in the published set
-  std::string_view optimiser;   ///< of named_optimiser
-  double learning_rate, decay;  ///< of inverse_time
+  std::string_view optimiser;   ///< name for named_optimiser
+  double learning_rate, decay;  ///< numbers of inverse_time
   bool drop_last;
 };
 
@@ -35,7 +35,7 @@ struct WorkloadOptions {
   /// Folder of the real files (docs/data.md): MNIST's, CIFAR-10's, imdb-train.ids and imdb-test.ids,
   /// imdb-bigrams-train.ids and imdb-bigrams-test.ids, or nietzsche.txt. Empty: a synthetic set in the same format.
   std::filesystem::path data{};
-  double share = 1;       ///< of a synthetic set: samples for each published one, from above 0 to 16; above 1 for
+  double share = 1;       ///< share of a synthetic set: samples for each published one, from above 0 to 16; above 1 for
                           ///< training only
   int width_divisor = 1;  ///< divides every hidden width (rounded up): narrow versions for tests
   int batch = 0;          ///< 0: the workload's
