@@ -16,7 +16,7 @@ struct GradientCheck {
                          ///< directions
   int directions = 4;    ///< per tensor: that of its gradient, and random ones
   double step = 0;       ///< step of the differences; halved near a kink (ReLU, max pooling). 0: the fourth root of the
-                    ///< type's unit roundoff, which is 1e-4 in f64 and 1.6e-2 in f32
+                         ///< type's unit roundoff, which is 1e-4 in f64 and 1.6e-2 in f32
   std::uint64_t seed = 1;
   std::function<void(Plan&)> start{};                  ///< sets parameters; without it they are as a plan draws them
   std::function<void(const std::string&)> progress{};  ///< gets what is done next: "[3/62] conv1.weight"
