@@ -14,6 +14,14 @@ using namespace lamina::test;
 namespace {
 
 const Case measured_case = {"", Conv{.channels = 4, .kernel = 3}, {{1, 2, 5, 5}}};
+const Case in_inference = {"", measured_case.op, measured_case.x, {}, Mode::inference};
+
+/// What measuring a unit takes, in so much memory that is lent.
+Choice measured(FakeBackend& on, const Spec& spec, const Choice& choice = {.measure = true},
+                std::size_t bytes = 1 << 20) {
+  std::vector<char> buffer(bytes);
+  return on.backend.measure(spec, choice, buffer.data(), buffer.size()).choice;
+}
 
 /// Seconds of one algorithm in the rounds 0, which warms up, to 9.
 using Told = std::function<double(int round)>;
@@ -63,8 +71,7 @@ TEST_CASE("cudnn: measuring names the fastest of each pass, in the memory that i
   tell(on.log, one_fast(7, 4));                      // forward: the fifth that runs is fft_tiling
   tell(on.log, one_fast(5, 1));                      // params: algo_1
   tell(on.log, std::vector<Told>(5, always(3e-3)));  // data: all tied, the rule's algo_0 stays
-  std::vector<char> buffer(1 << 20);
-  const Choice taken = on.backend.measure(spec, {.measure = true}, buffer.data(), buffer.size()).choice;
+  const Choice taken = measured(on, spec);
   CHECK(taken.algorithm == std::array<std::string, 3>{"fft_tiling", "algo_1", "algo_0"});
   CHECK_FALSE(taken.measure);
   CHECK(on.log.device.seconds.empty());
@@ -76,7 +83,7 @@ TEST_CASE("cudnn: measuring names the fastest of each pass, in the memory that i
                                                    "fft", "fft_tiling taken", "winograd", "winograd_nonfused"});
   CHECK(forward.candidates[5].measured.seconds == Rounds(RaceRules().rounds, 2e-3));
   CHECK(forward.candidates[5].measured.workspace_bytes == 600);
-  CHECK_THAT(forward.candidates[2].refused, Catch::Matchers::ContainsSubstring("NOT_SUPPORTED"));
+  CHECK_THAT(forward.candidates[2].refused, ContainsSubstring("NOT_SUPPORTED"));
   CHECK(words(on.backend.measured()[2]) == std::vector<std::string>{"algo_0 taken", "algo_1 tied", "fft refused",
                                                                     "fft_tiling tied", "winograd tied",
                                                                     "winograd_nonfused tied"});
@@ -93,11 +100,7 @@ TEST_CASE("cudnn: one slow round of the fastest algorithm does not lose it the r
   for (int other = 2; other < 8; ++other) on.fake.workspace_status[other] = 3000;
   on.fake.workspace = {{0, 0}, {1, 1000}};
   tell(on.log, {always(4.8e-3), [](int round) { return round == 4 ? 5e-3 : 1e-3; }});
-  std::vector<char> buffer(1 << 20);
-  Case inference = measured_case;
-  inference.mode = Mode::inference;
-  const Choice taken =
-      on.backend.measure(spec_of(on, inference), {.measure = true}, buffer.data(), buffer.size()).choice;
+  const Choice taken = measured(on, spec_of(on, in_inference));
   CHECK(taken.algorithm[0] == "implicit_precomp_gemm");
   CHECK(on.backend.measured().at(0).picked.ties.empty());
 }
@@ -108,23 +111,19 @@ TEST_CASE("cudnn: an algorithm that refuses or fails while it runs is out, be it
     on.fake.fail_status = status;
     on.fake.fail_call_of = "ConvolutionForward";
     on.fake.fail_algorithm = 0;  // the rule's
-    Case inference = measured_case;
-    inference.mode = Mode::inference;
-    const Spec spec = spec_of(on, inference);
-    std::vector<char> buffer(1 << 20);
-    const Choice taken = on.backend.measure(spec, {.measure = true}, buffer.data(), buffer.size()).choice;
+    const Spec spec = spec_of(on, in_inference);
+    const Choice taken = measured(on, spec);
     CHECK(taken.algorithm[0] == "implicit_precomp_gemm");
     const LayerTuning& seen = on.backend.measured().at(0);
     CHECK(seen.candidates.front().by_rule);
-    CHECK_THAT(refusal(seen, "implicit_gemm"), Catch::Matchers::ContainsSubstring(std::to_string(status)));
+    CHECK_THAT(refusal(seen, "implicit_gemm"), ContainsSubstring(std::to_string(status)));
 
     on.fake.status["ConvolutionForward"] = status;  // of all
+    const Says said("nothing could be measured: implicit_gemm: ");
     if (status == 5000)
-      CHECK_THROWS_AS(on.backend.measure(spec, {.measure = true}, buffer.data(), buffer.size()), DeviceError);
+      CHECK_THROWS_MATCHES(measured(on, spec), DeviceError, said);
     else
-      CHECK_THROWS_AS(on.backend.measure(spec, {.measure = true}, buffer.data(), buffer.size()), Unsupported);
-    CHECK_THROWS_WITH(on.backend.measure(spec, {.measure = true}, buffer.data(), buffer.size()),
-                      Catch::Matchers::ContainsSubstring("nothing could be measured: implicit_gemm: "));
+      CHECK_THROWS_MATCHES(measured(on, spec), Unsupported, said);
   }
 }
 
@@ -134,12 +133,9 @@ TEST_CASE("cudnn: an algorithm that fails with the device ends the race") {
   on.fake.fail_call_of = "ConvolutionForward";
   on.fake.fail_algorithm = 3;
   const Spec spec = spec_of(on, measured_case);
-  std::vector<char> buffer(1 << 20);
-  CHECK_NOTHROW(on.backend.measure(spec, {.measure = true}, buffer.data(), buffer.size()));
+  CHECK_NOTHROW(measured(on, spec));
   on.log.device.lost = true;
-  CHECK_THROWS_AS(on.backend.measure(spec, {.measure = true}, buffer.data(), buffer.size()), DeviceError);
-  CHECK_THROWS_WITH(on.backend.measure(spec, {.measure = true}, buffer.data(), buffer.size()),
-                    Catch::Matchers::ContainsSubstring("the device is lost"));
+  CHECK_THROWS_MATCHES(measured(on, spec), DeviceError, Says("the device is lost"));
 }
 
 TEST_CASE("cudnn: the later passes run a forward algorithm that can") {
@@ -147,60 +143,41 @@ TEST_CASE("cudnn: the later passes run a forward algorithm that can") {
   on.fake.fail_status = 4004;
   on.fake.fail_call_of = "ConvolutionForward";
   on.fake.fail_algorithm = 0;  // the rule's
-  std::vector<char> buffer(1 << 20);
-  const Choice taken =
-      on.backend.measure(spec_of(on, measured_case), {.measure = true}, buffer.data(), buffer.size()).choice;
+  const Choice taken = measured(on, spec_of(on, measured_case));
   CHECK(taken.algorithm == std::array<std::string, 3>{"implicit_precomp_gemm", "algo_0", "algo_0"});
 }
 
 TEST_CASE("cudnn: an algorithm whose lowering finds no room takes no part") {
   FakeBackend on;
   on.fake.workspace_status[3] = 4004;  // direct
-  Case inference = measured_case;
-  inference.mode = Mode::inference;
-  std::vector<char> buffer(1 << 20);
-  on.backend.measure(spec_of(on, inference), {.measure = true}, buffer.data(), buffer.size());
+  measured(on, spec_of(on, in_inference));
   CHECK_FALSE(refusal(on.backend.measured().at(0), "direct").empty());
 }
 
 TEST_CASE("cudnn: what is named, not wanted or of one way only is not measured") {
   FakeBackend on;
-  std::vector<char> buffer(1 << 20);
   const Choice named = {.algorithm = {"gemm", "", ""}, .measure = true};
-  const Choice taken = on.backend
-                           .measure(spec_of(on, measured_case, {.dtype = DType::f32, .wants = {false}}), named,
-                                    buffer.data(), buffer.size())
-                           .choice;
+  const Choice taken = measured(on, spec_of(on, measured_case, {.dtype = DType::f32, .wants = {false}}), named);
   CHECK(taken.algorithm[0] == "gemm");
   CHECK_FALSE(taken.algorithm[1].empty());
   CHECK(taken.algorithm[2].empty());
   CHECK(on.backend.measured().size() == 1);
-  Case inference = measured_case;
-  inference.mode = Mode::inference;
-  CHECK_FALSE(on.backend.measure(spec_of(on, inference), {.measure = true}, buffer.data(), buffer.size())
-                  .choice.algorithm[0]
-                  .empty());
+  CHECK_FALSE(measured(on, spec_of(on, in_inference)).algorithm[0].empty());
   CHECK(on.backend.measured().size() == 2);
-  const Choice none =
-      on.backend.measure(spec_of(on, {"", Relu{}, {{1, 1, 1, 1}}}), {.measure = true}, nullptr, 0).choice;
-  CHECK_FALSE(none.measure);
+  CHECK_FALSE(
+      on.backend.measure(spec_of(on, {"", Relu{}, {{1, 1, 1, 1}}}), {.measure = true}, nullptr, 0).choice.measure);
   CHECK(on.backend.measured().size() == 2);
 }
 
 TEST_CASE("cudnn: where nothing fits the lent memory, that is said, with both sizes") {
   FakeBackend on;
-  std::vector<char> buffer(256);
-  const Spec spec = spec_of(on, measured_case);
-  CHECK_THROWS_AS(on.backend.measure(spec, {.measure = true}, buffer.data(), buffer.size()), Unsupported);
-  CHECK_THROWS_WITH(on.backend.measure(spec, {.measure = true}, buffer.data(), buffer.size()),
-                    Catch::Matchers::ContainsSubstring("256"));
+  CHECK_THROWS_MATCHES(measured(on, spec_of(on, measured_case), {.measure = true}, 256), Unsupported, Says("256"));
 }
 
 TEST_CASE("cudnn: a plan that asks for measurement takes what was measured") {
   Graph graph("one");
   relu(conv(graph.input({1, 3, 8, 8}), "conv", {.channels = 4, .kernel = 3}));
-  Options options;
-  options.choice.measure = true;
+  const Options options{.choice = {.measure = true}};
   for (const auto& [fast, name] : {std::pair{6, "winograd"}, {9, "implicit_precomp_gemm+fused"}}) {
     FakeBackend on;
     tell(on.log, one_fast(16, static_cast<std::size_t>(fast)));  // each by three calls, then each by one
@@ -213,12 +190,9 @@ TEST_CASE("cudnn: where the library refuses every fused call, the race is among 
   for (const cudnn::Status status : {2000, 3000}) {
     FakeBackend on;
     on.fake.status["ConvolutionBiasActivationForward"] = status;
-    Case inference = measured_case;
-    inference.tail = {{Relu{}}};
-    inference.mode = Mode::inference;
-    std::vector<char> buffer(1 << 20);
-    const Choice taken =
-        on.backend.measure(spec_of(on, inference), {.measure = true}, buffer.data(), buffer.size()).choice;
+    Case with_relu = in_inference;
+    with_relu.tail = {{Relu{}}};
+    const Choice taken = measured(on, spec_of(on, with_relu));
     CHECK(taken.algorithm[0] == "implicit_gemm");
     const std::vector<std::string> seen = words(on.backend.measured().at(0));
     REQUIRE(seen.size() == 16);
@@ -229,20 +203,17 @@ TEST_CASE("cudnn: where the library refuses every fused call, the race is among 
 TEST_CASE("cudnn: what was measured is kept in the choice cache, and measured no more by the same version") {
   const Folder folder;
   const std::string file = (folder / "choices.json").string();
-  std::vector<char> buffer(1 << 20);
-  const auto measured = [&](FakeBackend& on) {
-    return on.backend.measure(spec_of(on, measured_case), {.measure = true}, buffer.data(), buffer.size()).choice;
-  };
+  const auto of_case = [](FakeBackend& on) { return measured(on, spec_of(on, measured_case)); };
   FakeBackend on(91900, file);
   tell(on.log, one_fast(8, 6));
-  const Choice first = measured(on);
+  const Choice first = of_case(on);
   CHECK(first.algorithm[0] == "winograd");
   FakeBackend again(91900, file);
-  const Choice second = measured(again);
+  const Choice second = of_case(again);
   CHECK(second.algorithm == first.algorithm);
   CHECK_FALSE(second.measure);
   CHECK(again.backend.measured().empty());
   FakeBackend other(90100, file);
-  measured(other);
+  of_case(other);
   CHECK_FALSE(other.backend.measured().empty());
 }

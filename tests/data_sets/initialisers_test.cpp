@@ -11,7 +11,6 @@
 #include "tests/support/numbers/larger.h"
 
 using namespace lamina;
-using Catch::Matchers::ContainsSubstring;
 
 namespace {
 

@@ -6,8 +6,6 @@
 
 #include "tests/support/catch.h"
 
-using Catch::Matchers::ContainsSubstring;
-
 namespace lamina {
 namespace {
 

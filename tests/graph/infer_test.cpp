@@ -15,12 +15,7 @@ namespace {
 Shape y(const Op& op, const Shapes& x) { return infer(op, x).y; }
 
 std::string complaint(const Op& op, const Shapes& x) {
-  try {
-    infer(op, x);
-  } catch (const ShapeError& error) {
-    return error.what();
-  }
-  return "no complaint";
+  return test::said_by<ShapeError>([&] { infer(op, x); });
 }
 
 constexpr int huge = INT_MAX;

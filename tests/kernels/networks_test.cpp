@@ -58,9 +58,7 @@ Graph small(const nets::Info& info) {
 void compare(const nets::Info& info) {
   INFO(info.name);
   const Graph graph = small(info);
-  Options options;
-  options.dtype = DType::f64;
-  options.input_gradient = true;
+  const Options options{.dtype = DType::f64, .input_gradient = true};
   const auto eigen = make_backend("eigen"), host = kernels_backend();
   Plan want(graph, *eigen, options), got(graph, *host, options);
   for (Plan* plan : {&want, &got}) {
@@ -107,11 +105,7 @@ Values rounded(std::vector<double> values) {
 void check_ops(const nets::Info& info, std::set<std::string>& seen) {
   const Graph graph = small(info);
   const auto host = kernels_backend();
-  Options options;
-  options.dtype = DType::f64;
-  options.input_gradient = true;
-  options.keep_values = true;
-  options.fuse = false;
+  const Options options{.dtype = DType::f64, .fuse = false, .keep_values = true, .input_gradient = true};
   Plan plan(graph, oracle(), options);
   plan.forward();
   plan.backward();

@@ -103,10 +103,7 @@ void check_update_orders(const std::shared_ptr<Backend>& backend, DType dtype, d
   const Value scores =
       fully_connected(layer.input({1, 7, 1, 1}), "fc", {.outputs = 333});  // several slices of the norm
   softmax_cross_entropy(scores, layer.input({1, 1, 1, 1}, "labels"), "loss");
-  Options options;
-  options.dtype = dtype;
-  options.loss_scale = loss_scale;
-  options.clip_norm = 0.5;
+  Options options{.dtype = dtype, .clip_norm = 0.5, .loss_scale = loss_scale};
   for (const Optimiser& optimiser :
        std::vector<Optimiser>{Sgd{}, Sgd{.momentum = 0.9}, RmsProp{}, Adadelta{}, Adam{}}) {
     options.optimiser = optimiser;

@@ -29,8 +29,7 @@ Graph net() {
 /// Throws a UsageError that names the number.
 void check_refused(const std::string& what, const std::function<void()>& call) {
   CAPTURE(what);
-  CHECK_THROWS_AS(call(), UsageError);
-  CHECK_THROWS_WITH(call(), Catch::Matchers::ContainsSubstring("77"));
+  CHECK_THROWS_MATCHES(call(), UsageError, Says("77"));
 }
 
 }  // namespace

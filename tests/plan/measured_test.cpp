@@ -41,12 +41,7 @@ Graph measured_net() {
   return graph;
 }
 
-Options measured(Mode mode) {
-  Options options;
-  options.mode = mode;
-  options.choice.measure = true;
-  return options;
-}
+Options measured(Mode mode) { return {.mode = mode, .choice = {.measure = true}}; }
 
 /// For every pass of such a convolution, the last algorithm that the backend takes of those it lists.
 Algorithms last_of_convolutions(Backend& backend) {
@@ -81,8 +76,7 @@ TEST_CASE("a measured plan computes what the plan by rule computes") {
     const std::shared_ptr<Backend> backend = make(name);
     if (!backend) continue;
     for (const Mode mode : {Mode::training, Mode::inference}) {
-      Options by_rule;
-      by_rule.mode = mode;
+      const Options by_rule{.mode = mode};
       const Graph graph = measured_net();
       Plan measured_plan(graph, *backend, measured(mode)), rule_plan(graph, *backend, by_rule);
       check_same(run(measured_plan), run(rule_plan), tolerance(measured_plan));

@@ -17,7 +17,6 @@ using communicator::NcclTable;
 
 namespace {
 
-using Catch::Matchers::ContainsSubstring;
 using Log = std::vector<std::string>;
 
 /// What the fake is asked for, and how it answers.

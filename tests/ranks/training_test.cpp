@@ -162,7 +162,7 @@ TEST_CASE("a device whose memory cannot be summed is refused when the trainer is
   Elsewhere backend(*eigen);
   const auto source = digits(batch, 1);
   CHECK_THROWS_WITH(Trainer(small_network(batch / ranks().size()), backend, *source, together({})),
-                    Catch::Matchers::ContainsSubstring("not of modelled device"));
+                    ContainsSubstring("not of modelled device"));
 }
 
 TEST_CASE("one bucket and many give the same bits") {
@@ -185,8 +185,7 @@ TEST_CASE("running statistics are the mean of those of all ranks when an epoch e
 
   Values mean;
   for (int rank = 0; rank < ranks().size(); ++rank) {
-    Options how;
-    how.dtype = DType::f64;
+    const Options how{.dtype = DType::f64};
     Plan plan(graph, *backend, how);
     for (const std::string& name : plan.parameter_names())
       write(device, plan.parameter(name), read(device, trainer.plan().parameter(name)));
@@ -290,7 +289,7 @@ TEST_CASE("ranks whose runs differ are refused before the first pass") {
   };
   const bool odd = ranks().rank() == 1;
   const int part = batch / ranks().size();
-  const auto names = [](const char* text) { return Catch::Matchers::ContainsSubstring(text); };
+  const auto names = [](const char* text) { return ContainsSubstring(text); };
   CHECK_THROWS_WITH(make(small_network(part), {.seed = odd ? 2U : 1U}), names("rank 1 seed 2"));
   CHECK_THROWS_WITH(make(small_network(part, odd), {}), names("rank 0 has a network of"));
   CHECK_THROWS_WITH(make(small_network(odd ? 2 * part : part), {}), names("batch"));

@@ -219,12 +219,11 @@ TEST_CASE("differences begin with the parameters that they are given, in every p
 }
 
 TEST_CASE("differences refuse inference and a step that is negative") {
-  Options options;
-  options.mode = Mode::inference;
+  const Options options{.mode = Mode::inference};
   CHECK_THROWS_AS(check_gradients(small_net(), oracle(), options), UsageError);
   CHECK_THROWS_AS(check_gradients(small_net(), oracle(), {}, {.step = -1}), UsageError);
   CHECK_THROWS_WITH(check_gradients(small_net(), oracle(), {.dtype = DType::bf16}),
-                    Catch::Matchers::ContainsSubstring("values are rounded to bf16"));
+                    ContainsSubstring("values are rounded to bf16"));
 }
 
 TEST_CASE("differences agree in nets with nothing but kinks, for every seed", "[random]") {
@@ -236,8 +235,7 @@ TEST_CASE("differences agree in nets with nothing but kinks, for every seed", "[
     x = max_pool(x, name + ".pool", {.window = 3, .stride = 1, .pad = 1});
   }
   fully_connected(x, "fc", {.outputs = 3});
-  Options options;
-  options.dtype = DType::f64;
+  Options options{.dtype = DType::f64};
   for (std::uint64_t key = seed() * 10; key < seed() * 10 + 10; ++key) {
     options.seed = key;
     GradientCheck how{.coordinates = 8, .directions = 2};

@@ -17,7 +17,6 @@
 
 using namespace lamina;
 using namespace lamina::test;
-using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("a run that stops anywhere goes on from its checkpoint, and ends with the same bits") {
   for (const std::string& name : training_backends())

@@ -30,10 +30,7 @@ Graph small_graph(int outputs = 4) {
 }
 
 Options training(const Optimiser& optimiser, DType dtype = DType::f64) {
-  Options options;
-  options.optimiser = optimiser;
-  options.dtype = dtype;
-  return options;
+  return {.dtype = dtype, .optimiser = optimiser};
 }
 
 /// One element of a parameter, and its state.

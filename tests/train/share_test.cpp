@@ -25,13 +25,7 @@ Graph graph_of(int batch, int outputs = 3) {
   return graph;
 }
 
-Options sharing(const Plan& plan) {
-  Options options;
-  options.mode = Mode::inference;
-  options.dtype = plan.options().dtype;
-  options.share = &plan;
-  return options;
-}
+Options sharing(const Plan& plan) { return {.mode = Mode::inference, .dtype = plan.options().dtype, .share = &plan}; }
 
 /// A few passes and updates, so that parameters and statistics are not those of the start.
 void train(Plan& plan) {
@@ -48,9 +42,7 @@ TEST_CASE("an inference plan computes with the parameters and statistics of the 
   for (const std::string& name : training_backends()) {
     const auto backend = make_or_skip(name);
     Device& device = backend->device();
-    Options options;
-    options.dtype = DType::f64;
-    options.optimiser = Sgd{.momentum = 0.9};
+    const Options options{.dtype = DType::f64, .optimiser = Sgd{.momentum = 0.9}};
     Plan plan(graph_of(4), *backend, options);
     Plan evaluation(graph_of(5), *backend, sharing(plan));
     CHECK(evaluation.memory().parameters == 0);
@@ -61,9 +53,7 @@ TEST_CASE("an inference plan computes with the parameters and statistics of the 
 
     for (int round = 0; round < 2; ++round) {
       train(plan);
-      Options own;
-      own.mode = Mode::inference;
-      own.dtype = DType::f64;
+      const Options own{.mode = Mode::inference, .dtype = DType::f64};
       Plan copy(graph_of(5), *backend, own);
       for (const std::string& p : plan.parameter_names())
         write(device, copy.parameter(p), read(device, plan.parameter(p)));
@@ -97,8 +87,7 @@ TEST_CASE("shared parameters are left as they are, and outlive the plan that the
 TEST_CASE("what cannot be shared is an error that names it") {
   const auto backend = make_backend("eigen"), other = make_backend("eigen");
   Plan plan(graph_of(2), *backend);
-  CHECK_THROWS_WITH(predict_memory(graph_of(2, 7), *backend, sharing(plan)),
-                    Catch::Matchers::ContainsSubstring("fc.weight"));
+  CHECK_THROWS_WITH(predict_memory(graph_of(2, 7), *backend, sharing(plan)), ContainsSubstring("fc.weight"));
   CHECK_THROWS_AS(predict_memory(graph_of(2), *other, sharing(plan)), UsageError);
   Options f64 = sharing(plan);
   f64.dtype = DType::f64;

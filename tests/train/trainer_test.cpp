@@ -31,9 +31,7 @@ TEST_CASE("an epoch is its batches by hand: forward, backward, an update, the sh
                      .seed = 3,
                      .plan = {.dtype = DType::f64},
                      .validation = unseen.get()});
-    Options options;
-    options.dtype = DType::f64;
-    options.optimiser = KerasAdam{};
+    Options options{.dtype = DType::f64, .optimiser = KerasAdam{}};
     Plan plan(small_network(8), *backend, options);
     // As the trainer starts.
     for (const std::string& p : plan.parameter_names())

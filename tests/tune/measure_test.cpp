@@ -16,7 +16,6 @@
 
 using namespace lamina;
 using namespace lamina::test;
-using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -133,8 +132,7 @@ TEST_CASE("what the pick did not beat is reported as tied, in the answer and in 
   conv(graph.input({1, 2, 5, 5}), "conv", {.channels = 4, .kernel = 3});
   for (const bool measured : {false, true}) {
     RaceBackend another(ways);
-    Options options;
-    options.choice.measure = measured;
+    const Options options{.choice = {.measure = measured}};
     const Plan plan(graph, another, options);
     REQUIRE_FALSE(plan.calls().empty());
     for (const Call& call : plan.calls()) {
@@ -217,10 +215,8 @@ TEST_CASE(
   CHECK(taken_by(backend, {.measure = true}, plain_bytes + 1000) == all("large"));
   CHECK(taken_by(backend, {.measure = true}, plain_bytes + 999) == all("rule"));
   CHECK(taken_by(backend, {.measure = true}, plain_bytes) == all("rule"));
-  CHECK_THROWS_AS(taken_by(backend, {.measure = true}, plain_bytes - 1), Unsupported);
-  CHECK_THROWS_WITH(taken_by(backend, {.measure = true}, plain_bytes - 1),
-                    ContainsSubstring("race: conv") && ContainsSubstring(std::to_string(plain_bytes)) &&
-                        ContainsSubstring(std::to_string(plain_bytes - 1)));
+  CHECK_THROWS_MATCHES(taken_by(backend, {.measure = true}, plain_bytes - 1), Unsupported,
+                       Says("race: conv", std::to_string(plain_bytes), std::to_string(plain_bytes - 1)));
 }
 
 TEST_CASE("each algorithm reads the parameters that it prepared") {
@@ -317,8 +313,7 @@ TEST_CASE("a file of choices that cannot be read is an error before anything is 
   const Folder folder;
   const std::string file = (folder / "choices.json").string();
   write(file, "{\"choices\": [");
-  CHECK_THROWS_AS(MeasuredChoices(file), FileError);
-  CHECK_THROWS_WITH(MeasuredChoices(file), ContainsSubstring(file));
+  CHECK_THROWS_MATCHES(MeasuredChoices(file), FileError, Says(file));
   CHECK_THROWS_AS(make_backend("eigen", {.choice_cache = file}), FileError);
   CHECK(contents(file) == "{\"choices\": [");
 }
