@@ -1,11 +1,6 @@
 // A pass allocates nothing: whatever it needs was planned.
 
-#include <algorithm>
-#include <set>
-#include <string>
-#include <string_view>
 #include <variant>
-#include <vector>
 
 #include "counter.h"
 #include "lamina/nets.h"

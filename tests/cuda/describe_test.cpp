@@ -2,9 +2,6 @@
 
 #include <dlfcn.h>
 
-#include <memory>
-#include <string>
-
 #include "lamina/backend.h"
 #include "lamina/error.h"
 #include "lamina/plan.h"

@@ -5,7 +5,6 @@
 #include "tests/cudnn/bound.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 TEST_CASE("cudnn: making the backend opens nothing, and it is available where device and library are") {

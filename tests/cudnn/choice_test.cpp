@@ -5,7 +5,6 @@
 #include "tests/support/catch.h"
 #include "tests/support/environment.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

@@ -1,10 +1,7 @@
 // lamina_bench engines: tables, files, errors, and that ten networks take seconds.
 
-#include <algorithm>
 #include <cstdio>
-#include <limits>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "bench/tasks/engines/engines.h"
 #include "tests/bench/ended.h"

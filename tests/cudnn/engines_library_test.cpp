@@ -1,11 +1,8 @@
 // Queries to the installed cuDNN. Exit status 77 if there is none: ctest then reports "skipped".
 
-#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <set>
 
 #include "lamina/cudnn_engines.h"
 #include "lamina/error.h"

@@ -5,11 +5,6 @@
 
 #include <dlfcn.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <functional>
-#include <set>
-
 #include "lamina/error.h"
 #include "tests/cudnn/fakes/fake_graph.h"
 #include "tests/support/catch.h"

@@ -3,9 +3,6 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <filesystem>
 #include <fstream>
 
 #include "lamina/error.h"

@@ -1,14 +1,9 @@
 // LSTM on a fake: the calls of each pass, the algorithm of the descriptor, what is refused.
 
-#include <algorithm>
-#include <cstring>
-#include <numeric>
-
 #include "lamina/error.h"
 #include "tests/cudnn/bound.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 using Calls = std::vector<std::string>;
 

@@ -1,14 +1,11 @@
 // Algorithms measured on a fake, with a clock that the test sets.
 
-#include <functional>
-
 #include "lamina/error.h"
 #include "lamina/plan.h"
 #include "tests/cudnn/bound.h"
 #include "tests/io/files.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

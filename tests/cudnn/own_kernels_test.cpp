@@ -1,14 +1,11 @@
 // Ops that cuDNN lacks, on a fake: the kernels of the backend cuda compute them, here on the host.
 
-#include <cmath>
-
 #include "lamina/error.h"
 #include "lamina/plan.h"
 #include "lamina/workloads.h"
 #include "tests/cudnn/bound.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 #if defined(LAMINA_CUDA_ON_HOST)

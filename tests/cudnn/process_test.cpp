@@ -1,8 +1,5 @@
 // The one cuDNN of a process: who claims it, and that a second one is refused.
 
-#include <filesystem>
-#include <memory>
-
 #include "lamina/backend.h"
 #include "lamina/cudnn_engines.h"
 #include "lamina/error.h"

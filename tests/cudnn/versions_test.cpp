@@ -1,11 +1,7 @@
 // Two real versions of cuDNN: never both in one process. They are the directories in
 // LAMINA_TEST_CUDNN_VERSIONS=DIR1,DIR2, or two that bench/get-cudnn has fetched; otherwise all is skipped.
 
-#include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 #include <sstream>
-#include <vector>
 
 #include "lamina/lamina.h"
 #include "tests/support/catch.h"

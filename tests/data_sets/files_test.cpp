@@ -1,17 +1,11 @@
 // Files of data sets: what is in them is what is read, plain and packed, and what is written is read back.
 
-#include <cstdint>
-#include <filesystem>
-#include <string>
-#include <vector>
-
+#include "tests/io/files.h"
 #include "bytes.h"
 #include "lamina/data.h"
 #include "lamina/error.h"
-#include "tests/io/files.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 namespace fs = std::filesystem;
 

@@ -2,11 +2,7 @@
 
 #include <sys/stat.h>
 
-#include <algorithm>
-#include <functional>
 #include <random>
-#include <string>
-#include <vector>
 
 #include "bytes.h"
 #include "lamina/data.h"
@@ -15,7 +11,6 @@
 #include "tests/io/files.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

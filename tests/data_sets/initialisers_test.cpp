@@ -1,11 +1,7 @@
 // Initialisers: their bounds, moments and products, and their names.
 
-#include <algorithm>
-#include <cmath>
-#include <vector>
-
-#include "lamina/error.h"
 #include "lamina/initialisers.h"
+#include "lamina/error.h"
 #include "lamina/random.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers/larger.h"

@@ -2,9 +2,6 @@
 
 #include "lib/device/blas/blas_library.h"
 
-#include <filesystem>
-#include <string>
-
 #include "lamina/devices.h"
 #include "lamina/error.h"
 #include "tests/support/catch.h"

@@ -2,12 +2,6 @@
 
 #include "lib/device/blas/blas.h"
 
-#include <cmath>
-#include <cstddef>
-#include <limits>
-#include <string>
-#include <vector>
-
 #include "lamina/error.h"
 #include "lib/device/blas/host_blas.h"
 #include "lib/support/float16.h"

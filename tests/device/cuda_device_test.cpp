@@ -2,11 +2,6 @@
 
 #include "lib/device/cuda/cuda_device.h"
 
-#include <algorithm>
-#include <cstring>
-#include <numeric>
-#include <vector>
-
 #include "lamina/error.h"
 #include "lamina/lamina.h"
 #include "lib/device/cuda/cuda_peak.h"

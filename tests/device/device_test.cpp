@@ -3,14 +3,7 @@
 #include "lamina/device.h"
 
 #include <chrono>
-#include <cmath>
-#include <cstdint>
-#include <cstring>
-#include <limits>
-#include <numeric>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "lamina/error.h"
 #include "lib/device/host/host_device.h"

@@ -2,8 +2,6 @@
 
 #include "lamina/devices.h"
 
-#include <string>
-
 #include "lib/device/gpu.h"
 #include "tests/support/catch.h"
 

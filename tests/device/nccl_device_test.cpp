@@ -2,14 +2,7 @@
 
 #include <barrier>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <exception>
-#include <memory>
-#include <span>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "lamina/error.h"
 #include "lamina/lamina.h"

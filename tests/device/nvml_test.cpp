@@ -2,8 +2,6 @@
 
 #include "lib/device/cuda/nvml.h"
 
-#include <string>
-
 #include "tests/support/catch.h"
 
 namespace lamina {

@@ -1,12 +1,8 @@
 // The instruction sets of the backend "eigen": which there are, which one is taken, and that all of them are right.
 
-#include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <set>
 #include <sstream>
-#include <string>
-#include <vector>
 
 #include "lamina/choice_cache.h"
 #include "lamina/error.h"
@@ -17,7 +13,6 @@
 #include "tests/support/cases/plans.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

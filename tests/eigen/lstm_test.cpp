@@ -1,18 +1,12 @@
 // LSTM of the backend "eigen" from inside: its functions, and every instruction set over widths chosen for the edges of
 // vectors.
 
-#include <cmath>
-#include <limits>
-#include <string>
-#include <vector>
-
 #include "tests/eigen/sets.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers/lstm_bounds.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

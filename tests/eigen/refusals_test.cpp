@@ -1,12 +1,6 @@
 // What the eigen backend refuses, by which kind of error, and with which words.
 
-#include <algorithm>
-#include <cstddef>
-#include <limits>
-#include <string>
-#include <utility>
 #include <variant>
-#include <vector>
 
 #include "lamina/error.h"
 #include "lamina/plan.h"
@@ -14,7 +8,6 @@
 #include "tests/support/cases/unit.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

@@ -1,13 +1,6 @@
 // Winograd's algorithms of the backend "eigen" from inside: their matrices, and every instruction set over shapes
 // chosen for the edges of tiles, strips, blocks and vectors.
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "lamina/lamina.h"
 #include "lamina/nets.h"
 #include "lib/backends/eigen/micro_kernels/micro_kernels.h"
@@ -18,7 +11,6 @@
 #include "tests/support/numbers/larger.h"
 #include "tests/support/numbers/winograd_bounds.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

@@ -1,7 +1,6 @@
 // Shapes that follow from ops, and what is said where none can.
 
 #include <climits>
-#include <limits>
 
 #include "lamina/error.h"
 #include "lamina/op.h"

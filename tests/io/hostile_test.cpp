@@ -4,8 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdint>
-#include <filesystem>
 #include <random>
 
 #include "allocations.h"
@@ -15,7 +13,6 @@
 #include "tests/support/catch.h"
 #include "tests/support/data.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

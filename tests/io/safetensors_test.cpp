@@ -6,12 +6,7 @@
 #include <unistd.h>
 
 #include <bit>
-#include <cmath>
 #include <csignal>
-#include <cstdint>
-#include <cstring>
-#include <limits>
-#include <span>
 
 #include "files.h"
 #include "lamina/data.h"
@@ -22,7 +17,6 @@
 #include "tests/support/catch.h"
 #include "tests/support/data.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

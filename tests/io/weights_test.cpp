@@ -2,12 +2,6 @@
 
 #include "lamina/weights.h"
 
-#include <cmath>
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "files.h"
 #include "lamina/device.h"
 #include "lamina/error.h"
@@ -15,7 +9,6 @@
 #include "tests/support/catch.h"
 #include "tests/support/wrapped_backend.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

@@ -3,11 +3,6 @@
 
 #include "kernels/conv/conv_1x1.h"
 
-#include <cstddef>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "conv_problem.h"
 #include "kernels/conv/conv_direct.h"
 #include "lamina/error.h"

@@ -1,11 +1,5 @@
 // Winograd's F(4x4, 3x3) on the host: its matrices, and its launchers against the oracle at the edges of blocks.
 
-#include <array>
-#include <cmath>
-#include <cstddef>
-#include <string>
-#include <vector>
-
 #include "kernels/winograd/conv_winograd_4x4.h"
 #include "kernels/winograd/winograd_4x4.h"
 #include "lamina/error.h"
@@ -14,7 +8,6 @@
 #include "tests/support/catch.h"
 #include "tests/support/numbers/winograd_bounds.h"
 
-using namespace lamina;
 using namespace lamina::test;
 using namespace lamina::cuda_host;
 

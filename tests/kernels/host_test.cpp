@@ -1,13 +1,7 @@
 // The emulator that runs CUDA kernels on the host: correct kernels are exact in every order of blocks and threads, and
 // misuse is an error that names the kernel, the block and the thread.
 
-#include <algorithm>
-#include <cmath>
-#include <cstdlib>
-#include <numeric>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "emulator_kernels.h"
 #include "tests/support/catch.h"

@@ -1,18 +1,11 @@
 // Columns of a convolution on the host: the kernels against their definition, and the algorithm under limits of
 // workspace that split the batch into chunks, in whole numbers, equal in every bit.
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <string>
-#include <vector>
-
 #include "kernels/gemm/im2col.h"
 #include "lamina/error.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 using namespace lamina::cuda_host;
 

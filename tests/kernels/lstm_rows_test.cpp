@@ -1,8 +1,5 @@
 // Sequences as rows: ids become one-hot rows; more rows than a grid has are refused.
 
-#include <cmath>
-#include <vector>
-
 #include "kernels/lstm/lstm.h"
 #include "lamina/error.h"
 #include "lamina/plan.h"

@@ -1,14 +1,6 @@
 // Whole networks on cuda-host, or on the backend that LAMINA_TEST_BACKEND names, narrow and small: in f64 forward and
 // backward against eigen, in f32 op by op, each with its inputs from the f64 run.
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <memory>
-#include <set>
-#include <string>
-#include <vector>
-
 #include "lamina/lamina.h"
 #include "lamina/nets.h"
 #include "tests/support/backend.h"
@@ -17,7 +9,6 @@
 #include "tests/support/catch.h"
 #include "tests/support/numbers/larger.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

@@ -3,18 +3,8 @@
 
 #include <link.h>
 
-#include <array>
-#include <cstdint>
 #include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <map>
-#include <memory>
 #include <regex>
-#include <set>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "kernels/bias.h"
 #include "kernels/host/grid.h"
@@ -30,7 +20,6 @@
 #include "tests/support/catch.h"
 #include "tiles.h"
 
-using namespace lamina;
 using namespace lamina::test;
 namespace host = lamina::cuda_host::host;
 

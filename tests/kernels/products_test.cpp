@@ -1,12 +1,6 @@
 // The tiled products, every tile, range and orientation, at the edges of blocks: in whole numbers, equal
 // in every bit to the definition.
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "conv_problem.h"
 #include "kernels/conv/conv_direct.h"
 #include "kernels/conv/conv_implicit_gemm.h"

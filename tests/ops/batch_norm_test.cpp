@@ -1,8 +1,5 @@
 // Batch normalisation, alone and as the head of a fused chain.
 
-#include <cmath>
-#include <limits>
-
 #include "lamina/error.h"
 #include "lamina/op.h"
 #include "tests/support/backend.h"
@@ -10,7 +7,6 @@
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

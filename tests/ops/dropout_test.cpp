@@ -1,8 +1,5 @@
 // Dropout by its properties, and by the mask that its documentation defines.
 
-#include <cmath>
-#include <cstring>
-
 #include "lamina/op.h"
 #include "lamina/plan.h"
 #include "lamina/random.h"
@@ -12,7 +9,6 @@
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

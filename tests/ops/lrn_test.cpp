@@ -1,13 +1,10 @@
 // Local response normalisation across channels.
 
-#include <cmath>
-
 #include "lamina/op.h"
 #include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

@@ -1,8 +1,5 @@
 // LSTM: by hand, by its definition, against the oracle and by differences.
 
-#include <cmath>
-#include <limits>
-
 #include "lamina/op.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/example.h"
@@ -10,7 +7,6 @@
 #include "tests/support/catch.h"
 #include "tests/support/numbers/lstm_bounds.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

@@ -1,7 +1,5 @@
 // Products of two tensors, and of a tensor with one factor for each plane.
 
-#include <limits>
-
 #include "lamina/op.h"
 #include "lamina/plan.h"
 #include "tests/support/backend.h"
@@ -9,7 +7,6 @@
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

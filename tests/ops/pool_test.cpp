@@ -1,17 +1,11 @@
 // Max, average and global average pooling.
 
-#include <array>
-#include <cmath>
-#include <limits>
-#include <utility>
-
 #include "lamina/op.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

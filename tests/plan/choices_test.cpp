@@ -1,11 +1,5 @@
 // Which algorithm a plan runs: by name, for all nodes or for one, and as a backend measured it.
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <string>
-#include <utility>
-
 #include "lamina/error.h"
 #include "lamina/plan.h"
 #include "tests/support/backend.h"

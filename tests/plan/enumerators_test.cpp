@@ -1,10 +1,5 @@
 // Enumerators out of range, in everything public that takes one.
 
-#include <functional>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "lamina/error.h"
 #include "lamina/lamina.h"
 #include "tests/support/backend.h"

@@ -1,10 +1,5 @@
 // Plans in f16 and bf16: which tensors keep f32, that memory is shared without harm, and how far results are from f64.
 
-#include <cmath>
-#include <functional>
-#include <string>
-#include <vector>
-
 #include "lamina/error.h"
 #include "lamina/nets.h"
 #include "lamina/plan.h"
@@ -15,7 +10,6 @@
 #include "tests/support/catch.h"
 #include "tests/support/wrapped_backend.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

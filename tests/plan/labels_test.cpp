@@ -1,11 +1,5 @@
 // Labels and ids in plans: they have no gradient, though they come from inputs.
 
-#include <cmath>
-#include <set>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "lamina/error.h"
 #include "lamina/gradient_check.h"
 #include "lamina/plan.h"
@@ -14,7 +8,6 @@
 #include "tests/support/cases/plans.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

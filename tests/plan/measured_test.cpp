@@ -1,9 +1,6 @@
 // Plans whose algorithms are measured, on the tested backend or, where none is named, on every one that runs
 // everywhere.
 
-#include <algorithm>
-#include <memory>
-
 #include "lamina/choice_cache.h"
 #include "lamina/error.h"
 #include "tests/io/files.h"
@@ -12,7 +9,6 @@
 #include "tests/support/cases/unit.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

@@ -3,11 +3,7 @@
 
 #include "lamina/plan.h"
 
-#include <algorithm>
 #include <climits>
-#include <cmath>
-#include <stdexcept>
-#include <string>
 #include <thread>
 
 #include "lamina/error.h"

@@ -1,15 +1,12 @@
 // Whole tiny nets through plans: gradients by differences in every mode, modes against each other, and against a
 // composition by hand.
 
-#include <functional>
-
 #include "lamina/gradient_check.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/cases/random_graph.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

@@ -1,7 +1,5 @@
 // Communicators by their names; the one that is alone; parts of batches.
 
-#include <cmath>
-
 #include "lamina/batches.h"
 #include "lamina/communicator.h"
 #include "lamina/error.h"
@@ -11,7 +9,6 @@
 #include "tests/support/environment.h"
 #include "tests/train/networks.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 TEST_CASE("one rank alone sums and broadcasts what it has") {

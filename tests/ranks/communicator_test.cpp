@@ -2,14 +2,11 @@
 
 #include "lamina/communicator.h"
 
-#include <numeric>
-
 #include "lamina/error.h"
 #include "tests/ranks/ranks.h"
 #include "tests/support/catch.h"
 #include "tests/support/queued_device.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 TEST_CASE("sums that were begun one after another are over all ranks, in both types, on every rank") {

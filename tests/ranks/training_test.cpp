@@ -1,9 +1,6 @@
 // Trainings by several ranks against those of one rank with the whole batch. Every rank runs every case, and trains
 // alone what it compares with.
 
-#include <functional>
-#include <utility>
-
 #include "lamina/error.h"
 #include "lamina/optimiser.h"
 #include "lamina/workloads.h"
@@ -17,7 +14,6 @@
 #include "tests/train/networks.h"
 #include "tests/train/runs.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

@@ -1,9 +1,28 @@
 #pragma once
-// Catch2, in either of its two generations, under the names of the newer one; and what an error has to say.
+// What every test includes: Catch2, in either of its two generations, under the names of the newer one; the parts of
+// the standard library that most tests use; what an error has to say.
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <exception>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <span>
+#include <stdexcept>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #if __has_include(<catch2/catch_all.hpp>)
@@ -39,6 +58,8 @@ class Says final : public Catch::Matchers::MatcherBase<std::exception> {
 };
 
 namespace test {
+
+using namespace lamina;  // a test that uses this namespace has the library's names, too
 
 /// What the error says that a call throws; another kind of error is not caught.
 template <class Error, class Call>

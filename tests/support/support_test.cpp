@@ -3,15 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cmath>
 #include <csignal>
-#include <cstdlib>
-#include <limits>
-#include <memory>
-#include <span>
-#include <string>
-#include <utility>
 
 #include "lamina/error.h"
 #include "lamina/gradient_check.h"
@@ -24,7 +16,6 @@
 #include "tests/support/skip.h"
 #include "tests/support/wrapped_backend.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

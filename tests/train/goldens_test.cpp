@@ -1,11 +1,6 @@
 // Trainings of 100 steps against PyTorch's: the losses under every optimiser (data/goldens/make_training.py), and the
 // parameters of a network that was exported with its constants (make_onnx_training.py).
 
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <set>
-
 #include "lamina/onnx.h"
 #include "lamina/plan.h"
 #include "lamina/weights.h"
@@ -16,7 +11,6 @@
 #include "tests/train/backends.h"
 #include "tests/train/runs.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

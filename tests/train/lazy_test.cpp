@@ -1,8 +1,5 @@
 // Lazy updates of an embedding's table: which rows change, by which formula, PyTorch's losses, and what is refused.
 
-#include <cmath>
-#include <limits>
-
 #include "lamina/error.h"
 #include "lamina/plan.h"
 #include "lamina/weights.h"
@@ -15,7 +12,6 @@
 #include "tests/train/backends.h"
 #include "tests/train/runs.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

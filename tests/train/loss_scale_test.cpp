@@ -1,10 +1,5 @@
 // Loss scaling: what it does not change, what a step with an overflow leaves, how the scale moves, what is refused.
 
-#include <cmath>
-#include <limits>
-#include <string>
-#include <vector>
-
 #include "lamina/error.h"
 #include "lamina/train.h"
 #include "tests/support/backend.h"
@@ -13,7 +8,6 @@
 #include "tests/train/networks.h"
 #include "tests/train/runs.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

@@ -2,12 +2,6 @@
 
 #include "lamina/optimiser.h"
 
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <map>
-
 #include "lamina/error.h"
 #include "lamina/plan.h"
 #include "tests/support/backend.h"
@@ -16,7 +10,6 @@
 #include "tests/support/numbers/values.h"
 #include "tests/train/backends.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

@@ -1,8 +1,5 @@
 // Plans that share the parameters and state of another.
 
-#include <memory>
-#include <optional>
-
 #include "lamina/error.h"
 #include "lamina/plan.h"
 #include "tests/support/backend.h"
@@ -10,7 +7,6 @@
 #include "tests/support/numbers/values.h"
 #include "tests/train/backends.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

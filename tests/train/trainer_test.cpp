@@ -2,11 +2,6 @@
 
 #include "lamina/train.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <utility>
-
 #include "lamina/error.h"
 #include "tests/io/files.h"
 #include "tests/support/backend.h"
@@ -17,7 +12,6 @@
 #include "tests/train/networks.h"
 #include "tests/train/runs.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 TEST_CASE("an epoch is its batches by hand: forward, backward, an update, the short last batch with its own mean") {

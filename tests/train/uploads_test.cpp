@@ -3,9 +3,7 @@
 
 #include "lib/train/uploads.h"
 
-#include <cstring>
 #include <deque>
-#include <functional>
 
 #include "lamina/error.h"
 #include "lib/device/host/host_device.h"

@@ -2,8 +2,6 @@
 
 #include "lamina/workloads.h"
 
-#include <cmath>
-
 #include "lamina/data.h"
 #include "lamina/error.h"
 #include "lamina/weights.h"
@@ -12,7 +10,6 @@
 #include "tests/support/catch.h"
 #include "tests/support/numbers/values.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 TEST_CASE("the workloads' networks have the published parameters") {

@@ -2,10 +2,6 @@
 
 #include "lib/tune/measure_in_turns.h"
 
-#include <algorithm>
-#include <cmath>
-#include <utility>
-
 #include "lamina/error.h"
 #include "lamina/plan.h"
 #include "lib/tune/measured_choices.h"
@@ -14,7 +10,6 @@
 #include "tests/support/catch.h"
 #include "tests/tune/race_backend.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

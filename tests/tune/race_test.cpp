@@ -2,8 +2,6 @@
 
 #include "lib/tune/race.h"
 
-#include <algorithm>
-
 #include "tests/support/catch.h"
 
 using namespace lamina;

@@ -2,7 +2,6 @@
 
 #include "lib/tune/statistics.h"
 
-#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>

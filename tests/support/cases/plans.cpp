@@ -2,9 +2,6 @@
 
 #include "tests/support/cases/plans.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "lamina/random.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/suite.h"

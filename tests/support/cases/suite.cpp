@@ -2,11 +2,6 @@
 
 #include "tests/support/cases/suite.h"
 
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <map>
 #include <sstream>
 
 #include "lamina/error.h"
