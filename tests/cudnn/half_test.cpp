@@ -324,8 +324,7 @@ TEST_CASE("cudnn: a scaled loss is checked for overflow by our kernel, before th
   const Value x = fully_connected(graph.input({2, 3, 1, 1}), "fc", {.outputs = 3});
   softmax_cross_entropy(x, graph.input({2, 1, 1, 1}, "labels"));
   FakeBackend on;
-  const Options options{.dtype = DType::f16, .optimiser = Sgd{}, .loss_scale = 1024};
-  Plan plan(graph, on.backend, options);
+  Plan plan(graph, on.backend, {.dtype = DType::f16, .optimiser = Sgd{}, .loss_scale = 1024});
   plan.forward();
   plan.scale_loss();
   plan.backward();

@@ -134,8 +134,7 @@ TEST_CASE("cudnn: each of the six workloads can be planned, run and updated, in 
       INFO(each.name << " in " << to_string(dtype));
       const PreparedWorkload ready = prepare(each, {.share = 0.0005, .width_divisor = 16, .batch = 2});
       FakeBackend on;
-      const Options options{.dtype = dtype, .optimiser = ready.options.optimiser};
-      Plan plan(ready.graph, on.backend, options);
+      Plan plan(ready.graph, on.backend, {.dtype = dtype, .optimiser = ready.options.optimiser});
       const int made = on.fake.made, allocations = on.log.device.allocations;
       plan.forward();
       plan.backward();

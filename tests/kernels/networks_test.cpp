@@ -96,8 +96,7 @@ Values rounded(std::vector<double> values) {
 void check_ops(const nets::Info& info, std::set<std::string>& seen) {
   const Graph graph = small(info);
   const auto host = kernels_backend();
-  const Options options{.dtype = DType::f64, .fuse = false, .keep_values = true, .input_gradient = true};
-  Plan plan(graph, oracle(), options);
+  Plan plan(graph, oracle(), {.dtype = DType::f64, .fuse = false, .keep_values = true, .input_gradient = true});
   plan.forward();
   plan.backward();
   Device& device = oracle().device();

@@ -57,13 +57,11 @@ TEST_CASE("a plan's peak of resident memory is within 1 % of what was predicted"
   }
   SECTION("in training, with the state of an optimiser") {
     const Graph graph = nets::build("alexnet", {.batch = 4});
-    const Options options{.optimiser = Adam{}, .clip_norm = 1};
-    check(growth_of(graph, *backend, options));
+    check(growth_of(graph, *backend, {.optimiser = Adam{}, .clip_norm = 1}));
   }
   SECTION("in training, keeping only what is dear") {
     const Graph graph = nets::build("resnet18", {.batch = 16, .image = 224});
-    const Options options{.keep = Keep::cheap};
-    check(growth_of(graph, *backend, options));
+    check(growth_of(graph, *backend, {.keep = Keep::cheap}));
   }
   SECTION("in training, with a large table of an embedding") {
     Graph graph("words");
@@ -82,13 +80,11 @@ TEST_CASE("a plan's peak of resident memory is within 1 % of what was predicted"
     const Value backward = lstm(x, "backward", {.hidden = 192, .steps = Steps::last, .reverse = true});
     const Value logits = fully_connected(concat({forward, backward}), "fc", {.outputs = 1});
     sigmoid_cross_entropy(logits, graph.input({240, 1, 1, 1}, "labels"));
-    const Options options{.optimiser = Adam{}};
-    check(growth_of(graph, *backend, options));
+    check(growth_of(graph, *backend, {.optimiser = Adam{}}));
   }
   SECTION("in training, of a workload with its loss and its optimiser") {
     const PreparedWorkload ready = prepare(workload("mnist_cnn"), {.share = 0.01, .batch = 640});
-    const Options options{.optimiser = ready.options.optimiser};
-    check(growth_of(ready.graph, *backend, options));
+    check(growth_of(ready.graph, *backend, {.optimiser = ready.options.optimiser}));
   }
   SECTION("in inference") {
     const Graph graph = nets::build("resnet18", {.batch = 64, .image = 224});

@@ -50,8 +50,7 @@ TEST_CASE("a measured choice is what runs, and equal units are measured once") {
   Graph graph("twins");
   Value x = graph.input({1, 4, 5, 5});
   for (const char* name : {"a", "b", "c"}) x = conv(x, name, {.channels = 4, .kernel = 3, .pad = 1});
-  const Options options{.choice = {.measure = true}, .input_gradient = true};
-  Plan plan(graph, wrapped, options);
+  Plan plan(graph, wrapped, {.choice = {.measure = true}, .input_gradient = true});
   // b and c add nothing and want dx alike; a differs in nothing either, since the gradient of the input is wanted too.
   CHECK(wrapped.measurements == 1);
   CHECK(wrapped.faults == std::vector<std::string>{});

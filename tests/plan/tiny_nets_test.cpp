@@ -137,8 +137,7 @@ void check_without_input_gradient(const Graph& graph) {
   Plan plain(graph, backend(), options);
   const Outcome want = run(plain);
   for (const bool fuse : {false, true}) {
-    const Options without{.dtype = DType::f64, .fuse = fuse};
-    Plan plan(graph, backend(), without);
+    Plan plan(graph, backend(), {.dtype = DType::f64, .fuse = fuse});
     check_same(run(plan), want, 1e-12);
   }
 }
@@ -147,8 +146,7 @@ void check_composition(const Graph& graph) {
   for (const Mode mode : {Mode::training, Mode::inference})
     for (const bool fuse : {false, true}) {
       INFO(graph.name() << (mode == Mode::training ? " training" : " inference") << (fuse ? " fused" : " unfused"));
-      const Options options{.mode = mode, .dtype = DType::f64, .fuse = fuse};
-      Plan plan(graph, backend(), options);
+      Plan plan(graph, backend(), {.mode = mode, .dtype = DType::f64, .fuse = fuse});
       set_statistics(plan);
       const Values want = compose(plan);
       plan.forward();
@@ -197,8 +195,7 @@ TEST_CASE("tiny nets: outputs in f32 are those in f64 within 1e-4") {
     INFO(graph.name());
     Outcome got, want;
     for (const DType dtype : element_types()) {
-      const Options options{.dtype = dtype};
-      Plan plan(graph, backend(), options);
+      Plan plan(graph, backend(), {.dtype = dtype});
       plan.forward();
       (dtype == DType::f64 ? want : got).output = read(backend().device(), plan.output());
     }

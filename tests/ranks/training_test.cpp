@@ -181,8 +181,7 @@ TEST_CASE("running statistics are the mean of those of all ranks when an epoch e
 
   Values mean;
   for (int rank = 0; rank < ranks().size(); ++rank) {
-    const Options how{.dtype = DType::f64};
-    Plan plan(graph, *backend, how);
+    Plan plan(graph, *backend, {.dtype = DType::f64});
     for (const std::string& name : plan.parameter_names())
       write(device, plan.parameter(name), read(device, trainer.plan().parameter(name)));
     Loader loader(*source, {.batch = batch, .seed = 4, .threads = 0, .rank = rank, .ranks = ranks().size()});

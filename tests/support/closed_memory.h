@@ -7,8 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "lamina/backend.h"
+#include "lamina/device.h"
 #include "lib/tune/measured_choices.h"
+#include "tests/support/wrapped_backend.h"
 
 namespace lamina::test {
 
@@ -34,25 +35,12 @@ class ClosedDevice final : public Device {
 };
 
 /// A backend on a closed device, for a backend whose kernels run on the host and need no device of their own.
-class ClosedBackend final : public Backend {
+class ClosedBackend final : public WrappedBackend {
  public:
-  explicit ClosedBackend(std::shared_ptr<Backend> inner, const std::string& choice_cache = {});
-
-  std::string_view name() const override { return inner_->name(); }
-  std::string available() const override { return inner_->available(); }
+  explicit ClosedBackend(const std::shared_ptr<Backend>& inner, const std::string& choice_cache = {});
   std::string describe() override { return inner_->describe() + ", memory closed to the host"; }
   Device& device() override { return device_; }
-  std::vector<std::string> algorithms(const Spec& spec, Pass pass) const override {
-    return inner_->algorithms(spec, pass);
-  }
-  bool fuses(const Spec& spec, const Node& next, int operand) const override {
-    return inner_->fuses(spec, next, operand);
-  }
-  bool takes_pitch(const Spec& spec) const override { return inner_->takes_pitch(spec); }
-  Lowered lower(const Spec& spec, const Choice& choice) override { return inner_->lower(spec, choice); }
   MeasuredChoice measure(const Spec&, const Choice&, void* buffer, std::size_t buffer_bytes) override;
-  void update(const Update& update) override { inner_->update(update); }
-  double peak_flops_per_second(DType dtype) override { return inner_->peak_flops_per_second(dtype); }
 
  private:
   std::shared_ptr<Backend> inner_;

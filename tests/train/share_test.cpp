@@ -38,8 +38,7 @@ TEST_CASE("an inference plan computes with the parameters and statistics of the 
   for (const std::string& name : training_backends()) {
     const auto backend = make_or_skip(name);
     Device& device = backend->device();
-    const Options options{.dtype = DType::f64, .optimiser = Sgd{.momentum = 0.9}};
-    Plan plan(graph_of(4), *backend, options);
+    Plan plan(graph_of(4), *backend, {.dtype = DType::f64, .optimiser = Sgd{.momentum = 0.9}});
     Plan evaluation(graph_of(5), *backend, sharing(plan));
     CHECK(evaluation.memory().parameters == 0);
     CHECK(evaluation.memory().state == 0);
@@ -49,8 +48,7 @@ TEST_CASE("an inference plan computes with the parameters and statistics of the 
 
     for (int round = 0; round < 2; ++round) {
       train(plan);
-      const Options own{.mode = Mode::inference, .dtype = DType::f64};
-      Plan copy(graph_of(5), *backend, own);
+      Plan copy(graph_of(5), *backend, {.mode = Mode::inference, .dtype = DType::f64});
       for (const std::string& p : plan.parameter_names())
         write(device, copy.parameter(p), read(device, plan.parameter(p)));
       for (const char* s : {"bn.running_mean", "bn.running_var"})

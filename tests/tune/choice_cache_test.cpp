@@ -367,8 +367,7 @@ TEST_CASE("the calls of a plan say what their algorithms declare") {
   Graph graph("one");
   const Value x = graph.input({1, 3, 8, 8});
   conv(x, "c", {.channels = 4, .kernel = 3});
-  const Options options{.choice = {.algorithm = {"im2col_gemm", "im2col_gemm", "im2col_gemm"}}};
-  const Plan plan(graph, oracle(), options);
+  const Plan plan(graph, oracle(), {.choice = {.algorithm = {"im2col_gemm", "im2col_gemm", "im2col_gemm"}}});
   std::size_t largest = 0;
   for (const Call& call : plan.calls()) {
     CHECK(call.deterministic);

@@ -127,8 +127,7 @@ TEST_CASE("what the pick did not beat is reported as tied, in the answer and in 
   conv(graph.input({1, 2, 5, 5}), "conv", {.channels = 4, .kernel = 3});
   for (const bool measured : {false, true}) {
     RaceBackend another(ways);
-    const Options options{.choice = {.measure = measured}};
-    const Plan plan(graph, another, options);
+    const Plan plan(graph, another, {.choice = {.measure = measured}});
     REQUIRE_FALSE(plan.calls().empty());
     for (const Call& call : plan.calls()) {
       CHECK(call.algorithm == (measured ? "first" : "slow"));
