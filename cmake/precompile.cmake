@@ -1,7 +1,7 @@
 # Precompiled headers: half of what compiling a file takes is reading the standard library's. They are no substitute for
-# an #include: every file still names what it needs, and -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON builds without them. Headers
-# of this project are not among them: ccache takes an edited comment for no change, and g++ no longer finds the `#pragma
-# once` of what was edited.
+# an #include: every file still names what it needs (a test, most of the standard library by tests/support/catch.h), and
+# -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON builds without them. Headers of this project are not among them: ccache takes an
+# edited comment for no change, and g++ no longer finds the `#pragma once` of what was edited.
 include_guard()
 set(lamina_standard_headers <algorithm> <array> <atomic> <cmath> <cstdint> <cstring> <functional> <limits> <map> <memory>
     <mutex> <numeric> <optional> <set> <span> <sstream> <stdexcept> <string> <string_view> <utility> <variant> <vector>)

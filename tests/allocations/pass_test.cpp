@@ -1,11 +1,6 @@
 // A pass allocates nothing: whatever it needs was planned.
 
-#include <algorithm>
-#include <set>
-#include <string>
-#include <string_view>
 #include <variant>
-#include <vector>
 
 #include "counter.h"
 #include "lamina/nets.h"
@@ -65,11 +60,10 @@ TEST_CASE("no pass and no update allocates, in training or inference, on one thr
       const auto backend = make_backend("eigen", {.threads = threads});
       for (const Mode mode : {Mode::training, Mode::inference})
         for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
-          Options options;
-          options.mode = mode;
-          options.dtype = dtype;
-          options.keep = threads == 1 ? Keep::all : Keep::cheap;
-          options.input_gradient = mode == Mode::training;
+          Options options{.mode = mode,
+                          .dtype = dtype,
+                          .keep = threads == 1 ? Keep::all : Keep::cheap,
+                          .input_gradient = mode == Mode::training};
           if (mode == Mode::training) {
             options.optimiser = Adam{};
             options.clip_norm = 1;
@@ -130,9 +124,7 @@ TEST_CASE("a training of each workload allocates in its first steps only, and it
       INFO(each.name << ", " << to_string(updates) << " updates");
       CHECK(last > warm + 20);
       CHECK(at_last == at_warm);
-      Options options;
-      options.optimiser = ready.options.optimiser;
-      options.table_updates = updates;
+      const Options options{.optimiser = ready.options.optimiser, .table_updates = updates};
       CHECK(predict_memory(ready.graph, *backend, options).total() == trainer.plan().memory().total());
     }
 }
@@ -144,10 +136,9 @@ TEST_CASE("no algorithm allocates in a pass, with any instruction set of this ma
       const auto backend = make_backend("eigen", {.threads = threads, .instruction_set = set->name});
       for (const std::string algorithm : {"", "im2col_gemm", "winograd_2x2", "winograd_4x4", "gemm", "direct"})
         for (const Mode mode : {Mode::training, Mode::inference}) {
-          Options options;
-          options.mode = mode;
-          options.input_gradient = mode == Mode::training;
-          options.choice.algorithm = {algorithm, algorithm, algorithm};
+          const Options options{.mode = mode,
+                                .choice = {.algorithm = {algorithm, algorithm, algorithm}},
+                                .input_gradient = mode == Mode::training};
           Plan plan(graph, *backend, options);
           INFO(set->name << ", " << threads << " threads, '" << algorithm << "', "
                          << (mode == Mode::training ? "training" : "inference"));
@@ -170,9 +161,7 @@ TEST_CASE("a bidirectional LSTM, of numbers or of ids, allocates nothing in a pa
     fully_connected(concat({forward, backward}), "fc", {.outputs = 3});
     for (const int threads : {1, 2})
       for (const Mode mode : {Mode::training, Mode::inference}) {
-        Options options;
-        options.mode = mode;
-        options.input_gradient = mode == Mode::training;
+        const Options options{.mode = mode, .input_gradient = mode == Mode::training};
         const auto backend = make_backend("eigen", {.threads = threads});
         Plan plan(graph, *backend, options);
         INFO(threads << " threads, " << (mode == Mode::training ? "training" : "inference") << ", ids below "

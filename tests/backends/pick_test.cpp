@@ -5,7 +5,6 @@
 #include "tests/support/catch.h"
 
 using namespace lamina;
-using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -51,9 +50,8 @@ TEST_CASE("a step says why its algorithm is taken, where there are several") {
 
 TEST_CASE("a named algorithm that breaks a demand is refused with the reason") {
   CHECK(taken({.algorithm = {"large", "", ""}}).algorithm == "large");
-  CHECK_THROWS_AS(taken({.algorithm = {"hasty", "", ""}, .deterministic = true}), Unsupported);
-  CHECK_THROWS_WITH(taken({.algorithm = {"hasty", "", ""}, .deterministic = true}),
-                    ContainsSubstring("hasty may give other bits"));
+  CHECK_THROWS_MATCHES(taken({.algorithm = {"hasty", "", ""}, .deterministic = true}), Unsupported,
+                       Says("hasty may give other bits"));
   CHECK_THROWS_WITH(taken({.algorithm = {"large", "", ""}, .workspace_limit = 1}), ContainsSubstring("1000 bytes"));
   CHECK_THROWS_WITH(taken({.algorithm = {"large", "", ""}, .max_error = 1e-6}), ContainsSubstring("large guarantees"));
   CHECK_THROWS_WITH(taken({.max_error = 1e-9}),
@@ -61,6 +59,5 @@ TEST_CASE("a named algorithm that breaks a demand is refused with the reason") {
 }
 
 TEST_CASE("an unknown name is wrong use, and the known ones are named") {
-  CHECK_THROWS_AS(taken({.algorithm = {"exakt", "", ""}}), UsageError);
-  CHECK_THROWS_WITH(taken({.algorithm = {"exakt", "", ""}}), ContainsSubstring("hasty, large, exact"));
+  CHECK_THROWS_MATCHES(taken({.algorithm = {"exakt", "", ""}}), UsageError, Says("hasty, large, exact"));
 }

@@ -2,8 +2,6 @@
 
 #include "tests/cudnn/bound.h"
 
-#include <algorithm>
-
 #include "tests/support/catch.h"
 
 namespace lamina::test {

@@ -1,18 +1,13 @@
 // lamina_bench engines: tables, files, errors, and that ten networks take seconds.
 
-#include <unistd.h>
-
-#include <algorithm>
 #include <cstdio>
-#include <limits>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "bench/tasks/engines/engines.h"
 #include "tests/bench/ended.h"
 #include "tests/support/catch.h"
+#include "tests/support/skip.h"
 
-using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
 using namespace lamina;
 using lamina::test::Ended;
@@ -26,11 +21,8 @@ namespace {
 Ended run_or_skip(const std::string& arguments) {
   Ended ended = run_bench(arguments);
   if (ended.status == 1 &&
-      (ended.said.find("finds no cuDNN") != std::string::npos || ended.said.find("is too old") != std::string::npos)) {
-    std::printf("skipped: %s\n", ended.said.c_str());
-    std::fflush(stdout);
-    ::_exit(77);
-  }
+      (ended.said.find("finds no cuDNN") != std::string::npos || ended.said.find("is too old") != std::string::npos))
+    test::skip(ended.said);
   return ended;
 }
 

@@ -1,25 +1,18 @@
 // Queries to the installed cuDNN. Exit status 77 if there is none: ctest then reports "skipped".
 
-#include <unistd.h>
-
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <set>
 
 #include "lamina/cudnn_engines.h"
 #include "lamina/error.h"
 #include "tests/support/catch.h"
+#include "tests/support/skip.h"
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/lsan_interface.h>
 #endif
 
 using namespace lamina;
-using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
 
 namespace {
@@ -41,9 +34,7 @@ void opened(std::optional<CudnnEngines>& cudnn, const std::string& device) {
   try {
     cudnn.emplace("", properties(device));
   } catch (const LoadError& error) {
-    std::printf("skipped: %s\n", error.what());
-    std::fflush(stdout);
-    ::_exit(77);
+    test::skip(error.what());
   }
 }
 

@@ -5,11 +5,6 @@
 
 #include <dlfcn.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <functional>
-#include <set>
-
 #include "lamina/error.h"
 #include "tests/cudnn/fakes/fake_graph.h"
 #include "tests/support/catch.h"
@@ -17,8 +12,8 @@
 using namespace lamina;
 using namespace lamina::cudnn;
 using namespace lamina::cudnn::graph;
-using Catch::Matchers::ContainsSubstring;
 using test::fake_graph;
+using test::said_by;
 using Numbers = std::vector<std::int64_t>;
 
 namespace {
@@ -29,16 +24,6 @@ const Shape input{16, 4, 20, 30};
 std::vector<CudnnEngine> ask(const Api& api, Layout layout = Layout::nchw, Pass pass = Pass::forward) {
   const Descriptor device = make_device(api, "{}");
   return cudnn::graph::list(api, device, grouped, input, layout, pass);
-}
-
-template <class Error>
-std::string said_by(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 }  // namespace

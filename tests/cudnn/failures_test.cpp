@@ -4,7 +4,6 @@
 #include "tests/cudnn/bound.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {
@@ -20,7 +19,7 @@ Kind run_kernels(FakeBackend& on, const Spec& spec) {
   } catch (const Unsupported&) {
     return Kind::unsupported;
   } catch (const OutOfMemory& error) {
-    CHECK_THAT(error.what(), Catch::Matchers::ContainsSubstring("cuDNN"));
+    CHECK_THAT(error.what(), ContainsSubstring("cuDNN"));
     return Kind::memory;
   } catch (const DeviceError&) {
     return Kind::device;
@@ -72,8 +71,7 @@ TEST_CASE("cudnn: a product for which cuBLAS finds no room is out of memory, as 
   BoundUnit unit(on, spec_of(on, {"", FullyConnected{.outputs = 2}, {{2, 3, 1, 1}}}));
   for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data}) {
     on.log.blas_status = cublas_number::alloc_failed;
-    CHECK_THROWS_AS(unit.run(pass), OutOfMemory);
-    CHECK_THROWS_WITH(unit.run(pass), Catch::Matchers::ContainsSubstring("CUBLAS_STATUS_ALLOC_FAILED (3)"));
+    CHECK_THROWS_MATCHES(unit.run(pass), OutOfMemory, Says("CUBLAS_STATUS_ALLOC_FAILED (3)"));
     on.log.blas_status = 0;
     CHECK_NOTHROW(unit.run(pass));
   }
@@ -93,7 +91,5 @@ TEST_CASE("cudnn: an entry point that the version lacks is named when it is need
   FakeBackend on;
   on.fake.api.SoftmaxForward = nullptr;
   BoundUnit unit(on, spec_of(on, {"", Softmax{}, {{2, 3, 1, 1}}}));
-  CHECK_THROWS_AS(unit.run(Pass::forward), LoadError);
-  CHECK_THROWS_WITH(unit.run(Pass::forward),
-                    Catch::Matchers::ContainsSubstring("cuDNN 9.19.0 has no entry point cudnnSoftmaxForward"));
+  CHECK_THROWS_MATCHES(unit.run(Pass::forward), LoadError, Says("cuDNN 9.19.0 has no entry point cudnnSoftmaxForward"));
 }

@@ -5,7 +5,6 @@
 #include "tests/cudnn/bound.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 using Calls = std::vector<std::string>;
 

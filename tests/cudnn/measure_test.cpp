@@ -1,7 +1,5 @@
 // Algorithms measured on a fake, with a clock that the test sets.
 
-#include <functional>
-
 #include "lamina/choice_cache.h"
 #include "lamina/error.h"
 #include "lamina/plan.h"
@@ -11,29 +9,32 @@
 #include "tests/io/files.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {
+
+const Case measured_case = {"", Conv{.channels = 4, .kernel = 3}, {{1, 2, 5, 5}}};
+const Case in_inference = {"", measured_case.op, measured_case.x, {}, Mode::inference};
 
 /// A fake whose measurements are kept.
 struct MeasuringBackend : FakeBackend {
   explicit MeasuringBackend(std::size_t version = 91900, const std::filesystem::path& file = {})
       : FakeBackend(version), cache(file.empty() ? std::nullopt : std::optional<ChoiceCache>(file)) {}
 
-  MeasuredChoice measure(const Spec& spec, const Choice& choice, void* buffer, std::size_t buffer_bytes) {
-    const auto race = [&] {
-      return measure_in_turns(backend, spec, choice, buffer, buffer_bytes,
-                              [this](LayerTuning its) { seen.push_back(std::move(its)); });
-    };
-    return cache ? cache->find_or_measure(backend, spec, choice, race) : race();
-  }
-
   std::optional<ChoiceCache> cache;
   std::vector<LayerTuning> seen;
 };
 
-const Case measured_case = {"", Conv{.channels = 4, .kernel = 3}, {{1, 2, 5, 5}}};
+/// What measuring a unit takes, in so many bytes that are lent.
+Choice measured(MeasuringBackend& on, const Spec& spec, const Choice& choice = {.measure = true},
+                std::size_t bytes = 1 << 20) {
+  std::vector<char> buffer(bytes);
+  const auto race = [&] {
+    return measure_in_turns(on.backend, spec, choice, buffer.data(), bytes,
+                            [&](LayerTuning its) { on.seen.push_back(std::move(its)); });
+  };
+  return (on.cache ? on.cache->find_or_measure(on.backend, spec, choice, race) : race()).choice;
+}
 
 /// Seconds of one algorithm in the rounds 0, which warms up, to 9.
 using Told = std::function<double(int round)>;
@@ -83,8 +84,7 @@ TEST_CASE("cudnn: measuring names the fastest of each pass, in the memory that i
   tell(on.log, one_fast(7, 4));                      // forward: the fifth that runs is fft_tiling
   tell(on.log, one_fast(5, 1));                      // params: algo_1
   tell(on.log, std::vector<Told>(5, always(3e-3)));  // data: all tied, the rule's algo_0 stays
-  std::vector<char> buffer(1 << 20);
-  const Choice taken = on.measure(spec, {.measure = true}, buffer.data(), buffer.size()).choice;
+  const Choice taken = measured(on, spec);
   CHECK(taken.algorithm == std::array<std::string, 3>{"fft_tiling", "algo_1", "algo_0"});
   CHECK_FALSE(taken.measure);
   CHECK(on.log.device.seconds.empty());
@@ -96,7 +96,7 @@ TEST_CASE("cudnn: measuring names the fastest of each pass, in the memory that i
                                                    "fft", "fft_tiling taken", "winograd", "winograd_nonfused"});
   CHECK(forward.candidates[5].measured.seconds == Rounds(RaceRules().rounds, 2e-3));
   CHECK(forward.candidates[5].measured.workspace_bytes == 600);
-  CHECK_THAT(forward.candidates[2].refused, Catch::Matchers::ContainsSubstring("NOT_SUPPORTED"));
+  CHECK_THAT(forward.candidates[2].refused, ContainsSubstring("NOT_SUPPORTED"));
   CHECK(words(on.seen[2]) == std::vector<std::string>{"algo_0 taken", "algo_1 tied", "fft refused", "fft_tiling tied",
                                                       "winograd tied", "winograd_nonfused tied"});
 
@@ -112,10 +112,7 @@ TEST_CASE("cudnn: one slow round of the fastest algorithm does not lose it the r
   for (int other = 2; other < 8; ++other) on.fake.workspace_status[other] = 3000;
   on.fake.workspace = {{0, 0}, {1, 1000}};
   tell(on.log, {always(4.8e-3), [](int round) { return round == 4 ? 5e-3 : 1e-3; }});
-  std::vector<char> buffer(1 << 20);
-  Case inference = measured_case;
-  inference.mode = Mode::inference;
-  const Choice taken = on.measure(spec_of(on, inference), {.measure = true}, buffer.data(), buffer.size()).choice;
+  const Choice taken = measured(on, spec_of(on, in_inference));
   CHECK(taken.algorithm[0] == "implicit_precomp_gemm");
   CHECK(on.seen.at(0).picked.ties.empty());
 }
@@ -126,23 +123,19 @@ TEST_CASE("cudnn: an algorithm that refuses or fails while it runs is out, be it
     on.fake.fail_status = status;
     on.fake.fail_call_of = "ConvolutionForward";
     on.fake.fail_algorithm = 0;  // the rule's
-    Case inference = measured_case;
-    inference.mode = Mode::inference;
-    const Spec spec = spec_of(on, inference);
-    std::vector<char> buffer(1 << 20);
-    const Choice taken = on.measure(spec, {.measure = true}, buffer.data(), buffer.size()).choice;
+    const Spec spec = spec_of(on, in_inference);
+    const Choice taken = measured(on, spec);
     CHECK(taken.algorithm[0] == "implicit_precomp_gemm");
     const LayerTuning& seen = on.seen.at(0);
     CHECK(seen.candidates.front().by_rule);
-    CHECK_THAT(refusal(seen, "implicit_gemm"), Catch::Matchers::ContainsSubstring(std::to_string(status)));
+    CHECK_THAT(refusal(seen, "implicit_gemm"), ContainsSubstring(std::to_string(status)));
 
     on.fake.status["ConvolutionForward"] = status;  // of all
+    const Says said("nothing could be measured: implicit_gemm: ");
     if (status == 5000)
-      CHECK_THROWS_AS(on.measure(spec, {.measure = true}, buffer.data(), buffer.size()), DeviceError);
+      CHECK_THROWS_MATCHES(measured(on, spec), DeviceError, said);
     else
-      CHECK_THROWS_AS(on.measure(spec, {.measure = true}, buffer.data(), buffer.size()), Unsupported);
-    CHECK_THROWS_WITH(on.measure(spec, {.measure = true}, buffer.data(), buffer.size()),
-                      Catch::Matchers::ContainsSubstring("nothing could be measured: implicit_gemm: "));
+      CHECK_THROWS_MATCHES(measured(on, spec), Unsupported, said);
   }
 }
 
@@ -152,12 +145,9 @@ TEST_CASE("cudnn: an algorithm that fails with the device ends the race") {
   on.fake.fail_call_of = "ConvolutionForward";
   on.fake.fail_algorithm = 3;
   const Spec spec = spec_of(on, measured_case);
-  std::vector<char> buffer(1 << 20);
-  CHECK_NOTHROW(on.measure(spec, {.measure = true}, buffer.data(), buffer.size()));
+  CHECK_NOTHROW(measured(on, spec));
   on.log.device.lost = true;
-  CHECK_THROWS_AS(on.measure(spec, {.measure = true}, buffer.data(), buffer.size()), DeviceError);
-  CHECK_THROWS_WITH(on.measure(spec, {.measure = true}, buffer.data(), buffer.size()),
-                    Catch::Matchers::ContainsSubstring("the device is lost"));
+  CHECK_THROWS_MATCHES(measured(on, spec), DeviceError, Says("the device is lost"));
 }
 
 TEST_CASE("cudnn: the later passes run a forward algorithm that can") {
@@ -165,57 +155,40 @@ TEST_CASE("cudnn: the later passes run a forward algorithm that can") {
   on.fake.fail_status = 4004;
   on.fake.fail_call_of = "ConvolutionForward";
   on.fake.fail_algorithm = 0;  // the rule's
-  std::vector<char> buffer(1 << 20);
-  const Choice taken = on.measure(spec_of(on, measured_case), {.measure = true}, buffer.data(), buffer.size()).choice;
+  const Choice taken = measured(on, spec_of(on, measured_case));
   CHECK(taken.algorithm == std::array<std::string, 3>{"implicit_precomp_gemm", "algo_0", "algo_0"});
 }
 
 TEST_CASE("cudnn: an algorithm whose lowering finds no room takes no part") {
   MeasuringBackend on;
   on.fake.workspace_status[3] = 4004;  // direct
-  Case inference = measured_case;
-  inference.mode = Mode::inference;
-  std::vector<char> buffer(1 << 20);
-  on.measure(spec_of(on, inference), {.measure = true}, buffer.data(), buffer.size());
+  measured(on, spec_of(on, in_inference));
   CHECK_FALSE(refusal(on.seen.at(0), "direct").empty());
 }
 
 TEST_CASE("cudnn: what is named, not wanted or of one way only is not measured") {
   MeasuringBackend on;
-  std::vector<char> buffer(1 << 20);
   const Choice named = {.algorithm = {"gemm", "", ""}, .measure = true};
-  const Choice taken = on.measure(spec_of(on, measured_case, {.dtype = DType::f32, .wants = {false}}), named,
-                                  buffer.data(), buffer.size())
-                           .choice;
+  const Choice taken = measured(on, spec_of(on, measured_case, {.dtype = DType::f32, .wants = {false}}), named);
   CHECK(taken.algorithm[0] == "gemm");
   CHECK_FALSE(taken.algorithm[1].empty());
   CHECK(taken.algorithm[2].empty());
   CHECK(on.seen.size() == 1);
-  Case inference = measured_case;
-  inference.mode = Mode::inference;
-  CHECK_FALSE(
-      on.measure(spec_of(on, inference), {.measure = true}, buffer.data(), buffer.size()).choice.algorithm[0].empty());
+  CHECK_FALSE(measured(on, spec_of(on, in_inference)).algorithm[0].empty());
   CHECK(on.seen.size() == 2);
-  const Choice none = on.measure(spec_of(on, {"", Relu{}, {{1, 1, 1, 1}}}), {.measure = true}, nullptr, 0).choice;
-  CHECK_FALSE(none.measure);
+  CHECK_FALSE(measured(on, spec_of(on, {"", Relu{}, {{1, 1, 1, 1}}}), {.measure = true}, 0).measure);
   CHECK(on.seen.size() == 2);
 }
 
 TEST_CASE("cudnn: where nothing fits the lent memory, that is said, with both sizes") {
   MeasuringBackend on;
-  std::vector<char> buffer(256);
-  const Spec spec = spec_of(on, measured_case);
-  CHECK_THROWS_AS(on.measure(spec, {.measure = true}, buffer.data(), buffer.size()), Unsupported);
-  CHECK_THROWS_WITH(on.measure(spec, {.measure = true}, buffer.data(), buffer.size()),
-                    Catch::Matchers::ContainsSubstring("256"));
+  CHECK_THROWS_MATCHES(measured(on, spec_of(on, measured_case), {.measure = true}, 256), Unsupported, Says("256"));
 }
 
 TEST_CASE("cudnn: a plan that asks for measurement takes what was measured") {
   Graph graph("one");
   relu(conv(graph.input({1, 3, 8, 8}), "conv", {.channels = 4, .kernel = 3}));
-  Options options;
-  options.choice.measure = true;
-  options.tuner = make_tuner();
+  const Options options{.choice = {.measure = true}, .tuner = make_tuner()};
   for (const auto& [fast, name] : {std::pair{6, "winograd"}, {9, "implicit_precomp_gemm+fused"}}) {
     MeasuringBackend on;
     tell(on.log, one_fast(16, static_cast<std::size_t>(fast)));  // each by three calls, then each by one
@@ -228,11 +201,9 @@ TEST_CASE("cudnn: where the library refuses every fused call, the race is among 
   for (const cudnn::Status status : {2000, 3000}) {
     MeasuringBackend on;
     on.fake.status["ConvolutionBiasActivationForward"] = status;
-    Case inference = measured_case;
-    inference.tail = {{Relu{}}};
-    inference.mode = Mode::inference;
-    std::vector<char> buffer(1 << 20);
-    const Choice taken = on.measure(spec_of(on, inference), {.measure = true}, buffer.data(), buffer.size()).choice;
+    Case with_relu = in_inference;
+    with_relu.tail = {{Relu{}}};
+    const Choice taken = measured(on, spec_of(on, with_relu));
     CHECK(taken.algorithm[0] == "implicit_gemm");
     const std::vector<std::string> seen = words(on.seen.at(0));
     REQUIRE(seen.size() == 16);
@@ -243,19 +214,16 @@ TEST_CASE("cudnn: where the library refuses every fused call, the race is among 
 TEST_CASE("cudnn: what was measured is kept in the choice cache, and measured no more by the same version") {
   const Folder folder;
   const std::string file = (folder / "choices.json").string();
-  std::vector<char> buffer(1 << 20);
-  const auto measured = [&](MeasuringBackend& on) {
-    return on.measure(spec_of(on, measured_case), {.measure = true}, buffer.data(), buffer.size()).choice;
-  };
+  const auto of_case = [](MeasuringBackend& on) { return measured(on, spec_of(on, measured_case)); };
   MeasuringBackend on(91900, file);
   tell(on.log, one_fast(8, 6));
-  const Choice first = measured(on);
+  const Choice first = of_case(on);
   CHECK(first.algorithm[0] == "winograd");
   MeasuringBackend again(91900, file);
-  const Choice second = measured(again);
+  const Choice second = of_case(again);
   CHECK(second.algorithm == first.algorithm);
   CHECK(again.seen.empty());
   MeasuringBackend other(90100, file);
-  measured(other);
+  of_case(other);
   CHECK_FALSE(other.seen.empty());
 }

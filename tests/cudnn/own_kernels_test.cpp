@@ -1,14 +1,11 @@
 // Ops that cuDNN lacks, on a fake: the kernels of the backend cuda compute them, here on the host.
 
-#include <cmath>
-
 #include "lamina/error.h"
 #include "lamina/plan.h"
 #include "lamina/workloads.h"
 #include "tests/cudnn/bound.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 #if defined(LAMINA_CUDA_ON_HOST)
@@ -137,10 +134,7 @@ TEST_CASE("cudnn: each of the six workloads can be planned, run and updated, in 
       INFO(each.name << " in " << to_string(dtype));
       const PreparedWorkload ready = prepare(each, {.share = 0.0005, .width_divisor = 16, .batch = 2});
       FakeBackend on;
-      Options options;
-      options.optimiser = ready.options.optimiser;
-      options.dtype = dtype;
-      Plan plan(ready.graph, on.backend, options);
+      Plan plan(ready.graph, on.backend, {.dtype = dtype, .optimiser = ready.options.optimiser});
       const int made = on.fake.made, allocations = on.log.device.allocations;
       plan.forward();
       plan.backward();

@@ -1,26 +1,15 @@
 // Two real versions of cuDNN: never both in one process. They are the directories in
 // LAMINA_TEST_CUDNN_VERSIONS=DIR1,DIR2, or two that bench/get-cudnn has fetched; otherwise all is skipped.
 
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <sstream>
-#include <vector>
 
 #include "lamina/lamina.h"
 #include "tests/support/catch.h"
+#include "tests/support/skip.h"
 
 using namespace lamina;
-using Catch::Matchers::ContainsSubstring;
 
 namespace {
-
-[[noreturn]] void skip(const char* reason) {
-  std::printf("skipped: %s\n", reason);
-  std::fflush(stdout);
-  std::_Exit(77);
-}
 
 /// The default folder of bench/get-cudnn.
 std::filesystem::path cache() {
@@ -49,10 +38,10 @@ std::pair<std::string, std::string> two_versions() {
   try {
     make_backend("cudnn");
   } catch (const Unsupported& error) {
-    skip(error.what());
+    test::skip(error.what());
   }
   const std::vector<std::string> all = directories();
-  if (all.size() < 2) skip("no two versions of cuDNN here; bench/get-cudnn brings some");
+  if (all.size() < 2) test::skip("no two versions of cuDNN here; bench/get-cudnn brings some");
   return {all.front(), all.back()};
 }
 
@@ -63,6 +52,5 @@ TEST_CASE("a second cuDNN in one process is refused with both directories") {
   const auto first = make_backend("cudnn:" + a);
   CHECK_THAT(first->describe(), ContainsSubstring(a));
   const auto describe_second = [&] { return make_backend("cudnn:" + b)->describe(); };
-  CHECK_THROWS_AS(describe_second(), LoadError);
-  CHECK_THROWS_WITH(describe_second(), ContainsSubstring(a) && ContainsSubstring(b));
+  CHECK_THROWS_MATCHES(describe_second(), LoadError, Says(a, b));
 }

@@ -2,11 +2,7 @@
 
 #include <sys/stat.h>
 
-#include <algorithm>
-#include <functional>
 #include <random>
-#include <string>
-#include <vector>
 
 #include "bytes.h"
 #include "lamina/data.h"
@@ -15,9 +11,7 @@
 #include "tests/io/files.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
-using Catch::Matchers::ContainsSubstring;
 
 namespace {
 

@@ -1,17 +1,12 @@
 // Initialisers: their bounds, moments and products, and their names.
 
-#include <algorithm>
-#include <cmath>
-#include <vector>
-
-#include "lamina/error.h"
 #include "lamina/initialisers.h"
+#include "lamina/error.h"
 #include "lamina/random.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers/larger.h"
 
 using namespace lamina;
-using Catch::Matchers::ContainsSubstring;
 
 namespace {
 

@@ -2,10 +2,7 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstdint>
-#include <stdexcept>
 #include <thread>
-#include <vector>
 
 #include "lamina/batches.h"
 #include "lamina/error.h"

@@ -1,12 +1,5 @@
 // Samples: bytes to f32, augmentation, padding, windows of a text, the order of an epoch.
 
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <numeric>
-#include <set>
-#include <vector>
-
 #include "lamina/batches.h"
 #include "lamina/error.h"
 #include "tests/support/catch.h"

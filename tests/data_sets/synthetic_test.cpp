@@ -1,19 +1,11 @@
 // Synthetic sets: that their best classifiers are right, by brute force, by their own promises and by closed forms.
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <numeric>
-#include <string>
-#include <vector>
-
+#include "lamina/synthetic.h"
 #include "lamina/batches.h"
 #include "lamina/error.h"
-#include "lamina/synthetic.h"
 #include "tests/io/files.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

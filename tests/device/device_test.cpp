@@ -3,14 +3,7 @@
 #include "lamina/device.h"
 
 #include <chrono>
-#include <cmath>
-#include <cstdint>
-#include <cstring>
-#include <limits>
-#include <numeric>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "lamina/error.h"
 #include "lib/core/device/host/host_device.h"
@@ -213,24 +206,17 @@ TEST_CASE("copies name what is wrong with their arguments") {
   HostDevice device(1);
   const Placed placed(device, {2, 3, 1, 1}, DType::f32, Layout::nchw, 3);
   std::vector<float> five(5), six(6);
-  const auto refusal = [](auto&& call) -> std::string {
-    try {
-      call();
-    } catch (const UsageError& error) {
-      return error.what();
-    }
-    return "nothing was thrown";
-  };
   using Catch::Matchers::EndsWith;
-  CHECK_THAT(refusal([&] { upload(device, placed.tensor, std::span<const float>(five)); }),
+  CHECK_THAT(test::said_by<UsageError>([&] { upload(device, placed.tensor, std::span<const float>(five)); }),
              EndsWith("5 host values for a tensor of 2x3x1x1, which has 6"));
-  CHECK_THAT(refusal([&] { download(device, std::span<float>(five), placed.tensor); }),
+  CHECK_THAT(test::said_by<UsageError>([&] { download(device, std::span<float>(five), placed.tensor); }),
              EndsWith("5 host values for a tensor of 2x3x1x1, which has 6"));
   Tensor none = placed.tensor;
   none.data = nullptr;
-  CHECK_THAT(refusal([&] { upload(device, none, std::span<const float>(six)); }), EndsWith("the tensor is null"));
+  CHECK_THAT(test::said_by<UsageError>([&] { upload(device, none, std::span<const float>(six)); }),
+             EndsWith("the tensor is null"));
   Tensor words = placed.tensor;
   words.dtype = DType::u64;
-  CHECK_THAT(refusal([&] { download(device, std::span<float>(six), words); }),
+  CHECK_THAT(test::said_by<UsageError>([&] { download(device, std::span<float>(six), words); }),
              EndsWith("u64 words; copy them with Device::download"));
 }

@@ -2,8 +2,6 @@
 
 #include "lamina/devices.h"
 
-#include <string>
-
 #include "lib/core/device/gpu.h"
 #include "tests/support/catch.h"
 

@@ -1,10 +1,7 @@
 // Timing without the host's launches, and warming up, on a model of a device.
 
-#include <algorithm>
 #include <chrono>
-#include <memory>
 #include <thread>
-#include <vector>
 
 #include "lamina/error.h"
 #include "lib/core/device/peak_rate.h"

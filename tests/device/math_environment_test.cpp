@@ -7,7 +7,6 @@
 #include "tests/support/environment.h"
 
 using namespace lamina;
-using Catch::Matchers::ContainsSubstring;
 using lamina::test::Variable;
 
 namespace {

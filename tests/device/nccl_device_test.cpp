@@ -2,14 +2,7 @@
 
 #include <barrier>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <exception>
-#include <memory>
-#include <span>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "lamina/error.h"
 #include "lamina/lamina.h"
@@ -83,9 +76,7 @@ TEST_CASE("the installed NCCL adds up the memory of all GPUs of this machine", "
   try {
     table = communicator::open_nccl("");
   } catch (const LoadError& missing) {
-    std::printf("skipped: %s\n", missing.what());
-    std::fflush(stdout);
-    std::_Exit(77);
+    test::skip(missing.what());
   }
   int gpus = 1;
   while (cuda_unavailable(gpus).empty()) ++gpus;

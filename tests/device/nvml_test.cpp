@@ -2,11 +2,7 @@
 
 #include "lib/core/device/cuda/nvml.h"
 
-#include <string>
-
 #include "tests/support/catch.h"
-
-using Catch::Matchers::ContainsSubstring;
 
 namespace lamina {
 namespace {

@@ -2,14 +2,7 @@
 
 #include "lamina/random.h"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <numbers>
-#include <numeric>
-#include <vector>
 
 #include "lib/core/numbers/philox_words.h"
 #include "tests/support/catch.h"

@@ -1,13 +1,7 @@
 // What the algorithms of the backend "eigen" guarantee of their errors: that sums come near it, that no layer of a
 // network breaks it, and what a limit of error then picks.
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <string>
-#include <utility>
 #include <variant>
-#include <vector>
 
 #include "lamina/nets.h"
 #include "lamina/plan.h"
@@ -19,7 +13,6 @@
 #include "tests/support/catch.h"
 #include "tests/support/numbers/winograd_bounds.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

@@ -1,13 +1,7 @@
 // The products of the backend "eigen" from inside: every instruction set, element type and algorithm over shapes chosen
 // for their edges, against sums in double taken from the definition.
 
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <map>
-#include <string>
 #include <tuple>
-#include <vector>
 
 #include "lamina/lamina.h"
 #include "lamina/random.h"

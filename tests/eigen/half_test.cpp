@@ -1,7 +1,6 @@
 // Half precision in eigen: conversions of every number, by every instruction set.
 
 #include <bit>
-#include <cmath>
 
 #include "lib/core/numbers/float16.h"
 #include "tests/eigen/sets.h"
@@ -10,7 +9,6 @@
 #include "tests/support/cases/unit.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

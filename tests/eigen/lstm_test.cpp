@@ -1,18 +1,12 @@
 // LSTM of the backend "eigen" from inside: its functions, and every instruction set over widths chosen for the edges of
 // vectors.
 
-#include <cmath>
-#include <limits>
-#include <string>
-#include <vector>
-
 #include "tests/eigen/sets.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers/lstm_bounds.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {
@@ -94,10 +88,7 @@ TEST_CASE("an LSTM is its definition by every instruction set, whatever the thre
           INFO(set->name << ", " << threads << " threads, " << to_string(dtype));
           const Spec spec = *make_spec(*backend, c, {.dtype = dtype});
           const Result got = run_unit(*backend, spec, {}, feed);
-          check_close("y", got.y, want.y, bounds.y, epsilon(dtype));
-          for (std::size_t i = 0; i < got.dw.size(); ++i)
-            check_close("dw", got.dw[i], want.dw[i], bounds.dw[i], epsilon(dtype));
-          if (spec.wants_dx[0]) check_close("dx", got.dx[0], want.dx[0], bounds.dx[0], epsilon(dtype));
+          check_result(got, want, bounds, dtype);
         }
       }
   }

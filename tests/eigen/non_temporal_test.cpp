@@ -1,16 +1,12 @@
 // Tensors that are large enough for non-temporal stores: the same bits as those of a smaller tensor, which is not,
 // where each channel is computed for itself.
 
-#include <string>
-#include <vector>
-
-#include "lamina/backend.h"
 #include "lib/backends/eigen/runtime/non_temporal.h"
+#include "lamina/backend.h"
 #include "sets.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

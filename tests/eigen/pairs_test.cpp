@@ -1,13 +1,8 @@
 // Products of pairs of bf16: that their instruction, and its plain twin, do what is documented, bit for bit; and that
 // units by them are within what they guarantee.
 
-#include <algorithm>
 #include <bit>
-#include <cmath>
-#include <cstdint>
-#include <limits>
 #include <random>
-#include <vector>
 
 #include "lamina/error.h"
 #include "lib/core/numbers/float16.h"
@@ -18,9 +13,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/numbers/larger.h"
 
-using namespace lamina;
 using namespace lamina::test;
-using Catch::Matchers::ContainsSubstring;
 
 namespace {
 

@@ -3,20 +3,15 @@
 
 #include "lib/backends/eigen/runtime/peak.h"
 
-#include <algorithm>
 #include <chrono>
 #include <mutex>
-#include <set>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "lamina/error.h"
 #include "lamina/plan.h"
 #include "tests/eigen/sets.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

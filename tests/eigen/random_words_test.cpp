@@ -3,11 +3,6 @@
 
 #include "lib/backends/eigen/runtime/random_words.h"
 
-#include <algorithm>
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "lamina/op.h"
 #include "lamina/random.h"
 #include "tests/eigen/random_words_avx2.h"
@@ -15,7 +10,6 @@
 #include "tests/support/cases/unit.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

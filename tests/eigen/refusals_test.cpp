@@ -1,12 +1,6 @@
 // What the eigen backend refuses, by which kind of error, and with which words.
 
-#include <algorithm>
-#include <cstddef>
-#include <limits>
-#include <string>
-#include <utility>
 #include <variant>
-#include <vector>
 
 #include "lamina/error.h"
 #include "lamina/plan.h"
@@ -14,9 +8,7 @@
 #include "tests/support/cases/unit.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
-using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -55,17 +47,13 @@ TEST_CASE("eigen refuses nhwc, naming it") {
   for (const Case& c : one_of_each()) {
     INFO(to_string(c));
     const Spec spec = *make_spec(oracle(), c, {.dtype = DType::f32, .layout = Layout::nhwc});
-    CHECK_THROWS_AS(oracle().lower(spec, {}), Unsupported);
-    CHECK_THROWS_WITH(oracle().lower(spec, {}),
-                      ContainsSubstring("eigen") && ContainsSubstring("nhwc") && ContainsSubstring("nchw"));
+    CHECK_THROWS_MATCHES(oracle().lower(spec, {}), Unsupported, Says("eigen", "nhwc", "nchw"));
   }
 }
 
 TEST_CASE("eigen refuses mixtures of types, naming op and types") {
   const auto refuses = [](Spec spec, const char* op, const char* type, const char* other) {
-    CHECK_THROWS_AS(oracle().lower(spec, {}), Unsupported);
-    CHECK_THROWS_WITH(oracle().lower(spec, {}), ContainsSubstring("eigen: ") && ContainsSubstring(op) &&
-                                                    ContainsSubstring(type) && ContainsSubstring(other));
+    CHECK_THROWS_MATCHES(oracle().lower(spec, {}), Unsupported, Says("eigen: ", op, type, other));
   };
   for (const Case& c : one_of_each())
     for (const DType dtype : {DType::f16, DType::bf16}) {
@@ -98,10 +86,9 @@ TEST_CASE("eigen refuses ids in a type that does not hold them exactly") {
     oracle().lower(spec, {});
   };
   CHECK_NOTHROW(lower(257, DType::bf16));
-  CHECK_THROWS_AS(lower(258, DType::bf16), Unsupported);
-  CHECK_THROWS_WITH(lower(258, DType::bf16),
-                    ContainsSubstring("eigen: embedding(258, 2): ids up to 257 in bf16, which holds whole numbers "
-                                      "exactly up to 256; give them in f32"));
+  CHECK_THROWS_MATCHES(lower(258, DType::bf16), Unsupported,
+                       Says("eigen: embedding(258, 2): ids up to 257 in bf16, which holds whole numbers "
+                            "exactly up to 256; give them in f32"));
   CHECK_NOTHROW(lower(1 << 24, DType::f32));
 }
 
@@ -111,16 +98,13 @@ TEST_CASE("eigen says that halves are rounded where a bound asks for more") {
     CHECK((step.max_error > 0x1p-8) == !step.covers(Pass::backward_params));
     CHECK(step.max_error < 0.004);
   }
-  CHECK_THROWS_AS(oracle().lower(spec, {.max_error = 0.0039}), Unsupported);
-  CHECK_THROWS_WITH(oracle().lower(spec, {.max_error = 0.0039}), ContainsSubstring("conv") &&
-                                                                     ContainsSubstring("bf16") &&
-                                                                     ContainsSubstring("0.00390625, not 0.0039"));
+  CHECK_THROWS_MATCHES(oracle().lower(spec, {.max_error = 0.0039}), Unsupported,
+                       Says("conv", "bf16", "0.00390625, not 0.0039"));
 }
 
 TEST_CASE("eigen refuses products that are not strict") {
   const Choice choice{.math = Math::tf32};
-  CHECK_THROWS_AS(oracle().lower(f32_spec(one_of_each()[0]), choice), Unsupported);
-  CHECK_THROWS_WITH(oracle().lower(f32_spec(one_of_each()[0]), choice), ContainsSubstring("tf32"));
+  CHECK_THROWS_MATCHES(oracle().lower(f32_spec(one_of_each()[0]), choice), Unsupported, Says("tf32"));
 }
 
 TEST_CASE("an unknown algorithm of any op of eigen is an error that lists the known ones") {
@@ -139,15 +123,12 @@ TEST_CASE("eigen names the algorithm that is its implicit product") {
   for (std::size_t pass = 0; pass < 3; ++pass) {
     Choice choice;
     choice.algorithm[pass] = "implicit_gemm";
-    CHECK_THROWS_AS(oracle().lower(spec, choice), UsageError);
-    CHECK_THROWS_WITH(oracle().lower(spec, choice),
-                      ContainsSubstring("implicit_gemm and im2col_gemm are one algorithm here") &&
-                          ContainsSubstring("name it im2col_gemm"));
+    CHECK_THROWS_MATCHES(oracle().lower(spec, choice), UsageError,
+                         Says("implicit_gemm and im2col_gemm are one algorithm here", "name it im2col_gemm"));
   }
   Graph graph("one");
   conv(graph.input({1, 2, 5, 5}), "first", {.channels = 2, .kernel = 3});
-  Options options;
-  options.choice.algorithm = {"implicit_gemm", "", ""};
+  Options options{.choice = {.algorithm = {"implicit_gemm", "", ""}}};
   CHECK_THROWS_WITH(Plan(graph, oracle(), options), ContainsSubstring("im2col_gemm"));
   options.choice_of["first"] = std::exchange(options.choice, {});
   CHECK_THROWS_WITH(Plan(graph, oracle(), options),
@@ -194,8 +175,7 @@ TEST_CASE("winograd_4x4 refuses 5x5 and names what it takes, and winograd_2x2 ta
       choice.algorithm[pass] = algorithm;
       oracle().lower(f32_spec({"", Conv{.channels = 2, .kernel = kernel}, {{1, 2, 7, 7}}}), choice);
     };
-    CHECK_THROWS_AS(by("winograd_4x4", 5), Unsupported);
-    CHECK_THROWS_WITH(by("winograd_4x4", 5), ContainsSubstring("winograd_4x4 takes 3x3 kernels, not 5x5"));
+    CHECK_THROWS_MATCHES(by("winograd_4x4", 5), Unsupported, Says("winograd_4x4 takes 3x3 kernels, not 5x5"));
     CHECK_THROWS_WITH(by("winograd_2x2", {5, 3}), ContainsSubstring("takes 3x3 and 5x5 kernels, not 5x3"));
     CHECK_NOTHROW(by("winograd_2x2", 5));
     CHECK_NOTHROW(by("winograd_2x2", 3));
@@ -205,20 +185,14 @@ TEST_CASE("winograd_4x4 refuses 5x5 and names what it takes, and winograd_2x2 ta
 TEST_CASE("a plan names the node that its backend refuses") {
   Graph graph("refused");
   conv(graph.input({1, 2, 4, 4}), "first", {.channels = 2, .kernel = 3});
-  CHECK_THROWS_AS(Plan(graph, oracle(), {.layout = Layout::nhwc}), Unsupported);
-  CHECK_THROWS_WITH(Plan(graph, oracle(), {.layout = Layout::nhwc}),
-                    ContainsSubstring("first") && ContainsSubstring("nhwc"));
+  CHECK_THROWS_MATCHES(Plan(graph, oracle(), {.layout = Layout::nhwc}), Unsupported, Says("first", "nhwc"));
   Options options;
   options.choice_of["first"] = {.algorithm = {"quick", "", ""}};
-  CHECK_THROWS_AS(Plan(graph, oracle(), options), UsageError);
-  CHECK_THROWS_WITH(Plan(graph, oracle(), options),
-                    ContainsSubstring("first") && ContainsSubstring("quick") && ContainsSubstring("direct"));
+  CHECK_THROWS_MATCHES(Plan(graph, oracle(), options), UsageError, Says("first", "quick", "direct"));
 }
 
 TEST_CASE("making a backend refuses unknown names with the known ones") {
-  CHECK_THROWS_AS(make_backend("eigenvalue"), UsageError);
-  CHECK_THROWS_WITH(make_backend("eigenvalue"),
-                    ContainsSubstring("eigenvalue") && ContainsSubstring("eigen") && ContainsSubstring("cudnn"));
+  CHECK_THROWS_MATCHES(make_backend("eigenvalue"), UsageError, Says("eigenvalue", "eigen", "cudnn"));
 }
 
 TEST_CASE("eigen refuses a workspace limit below the need of any op, naming both") {
@@ -238,9 +212,8 @@ TEST_CASE("eigen refuses a workspace limit below the need of any op, naming both
     choice.workspace_limit = most;
     CHECK_NOTHROW(oracle().lower(spec, choice));
     choice.workspace_limit = most - 1;
-    CHECK_THROWS_AS(oracle().lower(spec, choice), Unsupported);
-    CHECK_THROWS_WITH(oracle().lower(spec, choice),
-                      ContainsSubstring(std::to_string(most)) && ContainsSubstring(std::to_string(most - 1)));
+    CHECK_THROWS_MATCHES(oracle().lower(spec, choice), Unsupported,
+                         Says(std::to_string(most), std::to_string(most - 1)));
   }
   CHECK(with_workspace == 5);  // conv, both pools with windows, lrn, fully connected
 }
@@ -263,13 +236,10 @@ TEST_CASE("eigen refuses a unit whose tail it would not have fused") {
       INFO(to_string(c));
       Spec spec = f32_spec(c);
       spec.tail = tail;
-      CHECK_THROWS_AS(oracle().lower(spec, {}), Unsupported);
-      CHECK_THROWS_WITH(oracle().lower(spec, {}),
-                        ContainsSubstring("cannot be fused") && ContainsSubstring(std::string(op_name(c.op))));
+      CHECK_THROWS_MATCHES(oracle().lower(spec, {}), Unsupported, Says("cannot be fused", std::string(op_name(c.op))));
     }
 }
 
 TEST_CASE("eigen refuses options that it does not have, instead of ignoring them") {
-  CHECK_THROWS_AS(make_backend("eigen", {.device = 1}), UsageError);
-  CHECK_THROWS_WITH(make_backend("eigen", {.device = 1}), ContainsSubstring("no device 1"));
+  CHECK_THROWS_MATCHES(make_backend("eigen", {.device = 1}), UsageError, Says("no device 1"));
 }

@@ -1,10 +1,5 @@
 // How sums leave a product, on every instruction set: each to its place, and nothing beside it is touched.
 
-#include <algorithm>
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "lib/backends/eigen/micro_kernels/micro_kernels.h"
 #include "tests/eigen/sets.h"
 #include "tests/support/catch.h"

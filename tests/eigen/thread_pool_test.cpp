@@ -7,21 +7,12 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdint>
-#include <filesystem>
 #include <fstream>
-#include <functional>
 #include <future>
 #include <mutex>
-#include <set>
-#include <stdexcept>
-#include <string>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include "lamina/error.h"
 #include "lib/backends/eigen/runtime/cpu_affinity.h"

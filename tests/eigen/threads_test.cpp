@@ -1,17 +1,11 @@
 // What the number of threads may change: who does which share of an op, but no bit of what comes out; of convolutions
 // and fully connected ops, whose sums are cut by shares, none as long as the number is the same.
 
-#include <algorithm>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "lamina/nets.h"
 #include "lamina/plan.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

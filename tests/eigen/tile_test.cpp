@@ -1,9 +1,5 @@
 // Register tiles, on every instruction set: the sums of every number of terms, and nothing beside them is touched.
 
-#include <algorithm>
-#include <cstdint>
-#include <vector>
-
 #include "lib/backends/eigen/micro_kernels/micro_kernels.h"
 #include "tests/eigen/sets.h"
 #include "tests/support/catch.h"

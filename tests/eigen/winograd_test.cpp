@@ -1,13 +1,6 @@
 // Winograd's algorithms of the backend "eigen" from inside: their matrices, and every instruction set over shapes
 // chosen for the edges of tiles, strips, blocks and vectors.
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "lamina/lamina.h"
 #include "lamina/nets.h"
 #include "lib/backends/eigen/micro_kernels/micro_kernels.h"
@@ -18,7 +11,6 @@
 #include "tests/support/numbers/larger.h"
 #include "tests/support/numbers/winograd_bounds.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {
@@ -187,11 +179,7 @@ TEST_CASE("Winograd's algorithms are within their bounds on every instruction se
             const auto eigen = make_backend("eigen", {.threads = threads, .instruction_set = set->name});
             const Spec spec = *make_spec(*eigen, c, {.dtype = dtype});
             const Result got = run_unit(*eigen, spec, {.algorithm = algorithms}, feed);
-            check_close("y", got.y, want.y, bounds.y, epsilon(dtype));
-            if (c.mode == Mode::inference) continue;
-            check_close("dx", got.dx[0], want.dx[0], bounds.dx[0], epsilon(dtype));
-            for (std::size_t i = 0; i < got.dw.size(); ++i)
-              check_close("dw", got.dw[i], want.dw[i], bounds.dw[i], epsilon(dtype));
+            check_result(got, want, bounds, dtype);
           }
     }
   }
@@ -223,8 +211,7 @@ TEST_CASE("a limit on the error takes algorithms that guarantee it, and Winograd
   x = conv(x, "c", {.channels = 16, .kernel = 5, .pad = 2, .groups = 2});
   conv(x, "d", {.channels = 16, .kernel = 5, .pad = 1});
   const auto eigen = make_backend("eigen", {.threads = 1});
-  Options options;
-  options.input_gradient = true;
+  Options options{.input_gradient = true};
   const Plan by_rule(graph, *eigen, options);
   const std::string rule[] = {"", "winograd_4x4", "winograd_4x4", "im2col_gemm", "winograd_2x2"};
   for (const Call& call : by_rule.calls()) CHECK(call.algorithm == rule[call.nodes.front()]);

@@ -8,20 +8,7 @@
 #include "tests/support/catch.h"
 
 using namespace lamina;
-
-namespace {
-
-template <class Error, class Call>
-std::string complaint_of(Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no complaint";
-}
-
-}  // namespace
+using test::said_by;
 
 TEST_CASE("a graph holds its nodes in the order of their making") {
   Graph graph("tiny");
@@ -140,7 +127,7 @@ TEST_CASE("a number that is itself taken is passed over") {
 TEST_CASE("a name that is taken is an error where parameters would hang on it") {
   Graph graph("names");
   const Value x = conv(graph.input({1, 1, 2, 2}), "conv1", {.channels = 1, .kernel = 1});
-  const std::string said = complaint_of<UsageError>([&] { batch_norm(x, "conv1"); });
+  const std::string said = said_by<UsageError>([&] { batch_norm(x, "conv1"); });
   CHECK(said.find("graph \"names\" already has a node \"conv1\": conv(1, 1x1)") == 0);
   CHECK(said.find("give batch_norm another name") != std::string::npos);
   CHECK(graph.nodes().size() == 2);
@@ -149,14 +136,14 @@ TEST_CASE("a name that is taken is an error where parameters would hang on it") 
 TEST_CASE("an unknown node is an error with near names") {
   Graph graph("tiny");
   conv(graph.input({1, 1, 2, 2}), "conv1", {.channels = 1, .kernel = 1});
-  CHECK(complaint_of<UsageError>([&] { graph.node("conv2"); }) ==
+  CHECK(said_by<UsageError>([&] { graph.node("conv2"); }) ==
         "graph \"tiny\" has no node \"conv2\"; did you mean \"conv1\"?");
 }
 
 TEST_CASE("a shape error names graph, node, op and shapes, and leaves the graph as it was") {
   Graph graph("tiny");
   const Value x = graph.input({1, 3, 5, 5});
-  CHECK(complaint_of<ShapeError>([&] { conv(x, "conv1", {.channels = 8, .kernel = 7}); }) ==
+  CHECK(said_by<ShapeError>([&] { conv(x, "conv1", {.channels = 8, .kernel = 7}); }) ==
         "graph \"tiny\", node \"conv1\": conv(8, 7x7): a window of 7 rows does not fit into 5; x: 1x3x5x5");
   CHECK(graph.nodes().size() == 1);
   CHECK(graph.find("conv1") == -1);
@@ -175,14 +162,14 @@ TEST_CASE("values of different graphs cannot be joined") {
   Graph a("a"), b("b");
   const Value x = a.input({1, 1, 2, 2}), z = b.input({1, 1, 2, 2});
   CHECK(
-      complaint_of<UsageError>([&] { add(x, z, "join"); }) ==
+      said_by<UsageError>([&] { add(x, z, "join"); }) ==
       "\"join\", add: an input belongs to graph \"b\", another to \"a\"; values of different graphs cannot be joined");
   CHECK(a.nodes().size() == 1);
   CHECK(b.nodes().size() == 1);
 }
 
 TEST_CASE("an op without inputs is an error") {
-  CHECK(complaint_of<UsageError>([] { concat({}, "join"); }) ==
+  CHECK(said_by<UsageError>([] { concat({}, "join"); }) ==
         "\"join\", concat: no inputs; the first value of a graph comes from Graph::input");
 }
 
@@ -240,23 +227,16 @@ TEST_CASE("what cannot be shared is refused by name, and the graph stays as it w
   x = batch_norm(conv(x, "conv", {.channels = 4, .kernel = 1}), "norm1");
   x = batch_norm(dropout(scale_shift(x, "fixed"), "drop"), "norm2");
   fully_connected(x, "fc", {.outputs = 4});
-  CHECK_THROWS_WITH(graph.share("fc.weigth", "conv.weight"),
-                    Catch::Matchers::ContainsSubstring("did you mean \"fc.weight\""));
-  CHECK_THROWS_WITH(graph.share("fc.weight", "conv.weight"),
-                    Catch::Matchers::ContainsSubstring("it is 4x4x3x3, and not 4x4x1x1"));
+  CHECK_THROWS_WITH(graph.share("fc.weigth", "conv.weight"), ContainsSubstring("did you mean \"fc.weight\""));
+  CHECK_THROWS_WITH(graph.share("fc.weight", "conv.weight"), ContainsSubstring("it is 4x4x3x3, and not 4x4x1x1"));
   CHECK_THROWS_AS(graph.share("fc.weight", "conv.weight"), ShapeError);
-  CHECK_THROWS_WITH(graph.share("norm1.weight", "norm1.bias"),
-                    Catch::Matchers::ContainsSubstring("node norm1 would use it twice"));
+  CHECK_THROWS_WITH(graph.share("norm1.weight", "norm1.bias"), ContainsSubstring("node norm1 would use it twice"));
   graph.share("norm2.weight", "norm1.bias");
-  CHECK_THROWS_WITH(graph.share_all("norm2", "norm1"), Catch::Matchers::ContainsSubstring("would use it twice"));
-  CHECK_THROWS_WITH(graph.share("norm1.weight", "norm2.running_mean"),
-                    Catch::Matchers::ContainsSubstring("one is a parameter"));
-  CHECK_THROWS_WITH(graph.share("fixed.scale", "norm2.running_mean"),
-                    Catch::Matchers::ContainsSubstring("no parameter or running"));
-  CHECK_THROWS_WITH(graph.share_all("drop", "drop"),
-                    Catch::Matchers::ContainsSubstring("have no parameters in common"));
-  CHECK_THROWS_WITH(graph.share_all("conv", "norm1"),
-                    Catch::Matchers::ContainsSubstring("have no parameters in common"));
+  CHECK_THROWS_WITH(graph.share_all("norm2", "norm1"), ContainsSubstring("would use it twice"));
+  CHECK_THROWS_WITH(graph.share("norm1.weight", "norm2.running_mean"), ContainsSubstring("one is a parameter"));
+  CHECK_THROWS_WITH(graph.share("fixed.scale", "norm2.running_mean"), ContainsSubstring("no parameter or running"));
+  CHECK_THROWS_WITH(graph.share_all("drop", "drop"), ContainsSubstring("have no parameters in common"));
+  CHECK_THROWS_WITH(graph.share_all("conv", "norm1"), ContainsSubstring("have no parameters in common"));
   CHECK(graph.parameters().size() == 7);
   CHECK(graph.states().size() == 7);
 }

@@ -4,8 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdint>
-#include <filesystem>
 #include <random>
 
 #include "allocations.h"
@@ -15,9 +13,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/data.h"
 
-using namespace lamina;
 using namespace lamina::test;
-using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -160,12 +156,7 @@ TEST_CASE("a hostile file is a FileError that names file and tensor") {
     INFO(hostile.what);
     write(folder / "net.safetensors", hostile.bytes);
     largest_allocation_bytes = 0;
-    std::string message;
-    try {
-      read_safetensors(folder / "net.safetensors");
-    } catch (const FileError& error) {
-      message = error.what();
-    }
+    const std::string message = said_by<FileError>([&] { read_safetensors(folder / "net.safetensors"); });
     const std::size_t largest = largest_allocation_bytes;
     CHECK_THAT(message, ContainsSubstring("net.safetensors: ") && ContainsSubstring(hostile.says));
     CHECK(message.size() < 600);

@@ -2,12 +2,6 @@
 
 #include "lamina/safetensors.h"
 
-#include <cmath>
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "files.h"
 #include "lamina/device.h"
 #include "lamina/error.h"
@@ -15,9 +9,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/wrapped_backend.h"
 
-using namespace lamina;
 using namespace lamina::test;
-using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -60,12 +52,7 @@ TensorFile unlike_initial(const Plan& plan) {
 }
 
 std::string complaint(Plan& plan, const TensorFile& file) {
-  try {
-    load_weights(plan, file, "net.safetensors");
-  } catch (const FileError& error) {
-    return error.what();
-  }
-  return "loaded";
+  return said_by<FileError>([&] { load_weights(plan, file, "net.safetensors"); });
 }
 
 }  // namespace
@@ -177,7 +164,7 @@ TEST_CASE("PyTorch's batch counters and a dropout's step are not weights") {
   TensorFile file = save_weights(plan);
   CHECK_FALSE(file.contains("drop.step"));
   file["features.bn1.num_batches_tracked"] = {.dtype = DType::f32, .extents = {}, .values = {3}};
-  CHECK(complaint(plan, file) == "loaded");
+  CHECK_NOTHROW(load_weights(plan, file));
   file["drop.step"] = {.dtype = DType::f32, .extents = {1}, .values = {3}};
   CHECK_THAT(complaint(plan, file), ContainsSubstring("'drop.step' belongs to nothing in the plan of 'tiny'"));
 }
@@ -220,7 +207,7 @@ TEST_CASE("extents of 1 may be left out, and matrices flatten c, h, w") {
   file["conv2.weight"].extents = {3, 4};
   file["fc1.bias"].extents = {1, 6, 1, 1};
   file["features.bn1.weight"].extents = {1, 4};
-  REQUIRE(complaint(plan, file) == "loaded");
+  REQUIRE_NOTHROW(load_weights(plan, file));
   for (const auto& [name, host] : save_weights(plan)) CHECK(host.values == file.at(name).values);
 }
 
@@ -233,9 +220,7 @@ TEST_CASE("Keras' order of flattening becomes ours") {
   CHECK(ours.extents == Extents{2, 6});
   CHECK(ours.values == std::vector<double>{0.0, 0.1, 0.2, 1.0, 1.1, 1.2, 5.0, 5.1, 5.2, 6.0, 6.1, 6.2});
 
-  CHECK_THROWS_AS(hwc_to_chw(keras, {1, 2, 2, 2}), UsageError);
-  CHECK_THROWS_WITH(hwc_to_chw(keras, {1, 2, 2, 2}),
-                    ContainsSubstring("2x6") && ContainsSubstring("2x2x2") && ContainsSubstring("8 columns"));
+  CHECK_THROWS_MATCHES(hwc_to_chw(keras, {1, 2, 2, 2}), UsageError, Says("2x6", "2x2x2", "8 columns"));
   CHECK_THROWS_AS(hwc_to_chw({.extents = {6}, .values = std::vector<double>(6)}, {1, 6, 1, 1}), UsageError);
   CHECK_THROWS_AS(hwc_to_chw({.extents = {3, 6}, .values = std::vector<double>(6)}, {1, 6, 1, 1}), UsageError);
 }

@@ -3,11 +3,6 @@
 
 #include "kernels/bias.h"
 
-#include <array>
-#include <cmath>
-#include <cstdint>
-#include <vector>
-
 #include "lib/core/numbers/float16.h"
 #include "tests/support/catch.h"
 

@@ -1,12 +1,6 @@
 // A batch norm folded into a convolution on cuda-host: its formula by hand, the error bounds of the algorithms, and
 // when a plan folds.
 
-#include <array>
-#include <cmath>
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "kernels/conv/conv_fold.h"
 #include "kernels/host/grid.h"
 #include "lamina/nets.h"
@@ -16,7 +10,6 @@
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 using cuda_host::host::kernels_run;
 

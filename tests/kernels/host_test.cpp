@@ -1,13 +1,7 @@
 // The emulator that runs CUDA kernels on the host: correct kernels are exact in every order of blocks and threads, and
 // misuse is an error that names the kernel, the block and the thread.
 
-#include <algorithm>
-#include <cmath>
-#include <cstdlib>
-#include <numeric>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "emulator_kernels.h"
 #include "tests/support/catch.h"
@@ -29,12 +23,7 @@ void in_every_order(Body body) {
 
 /// What a launch of a kernel without parameters throws.
 std::string misuse(void (*kernel)(), const char* name, unsigned threads = 32) {
-  try {
-    launch(kernel, name, 1, threads, 0, nullptr);
-  } catch (const LaunchError& error) {
-    return error.what();
-  }
-  return "nothing thrown";
+  return lamina::test::said_by<LaunchError>([&] { launch(kernel, name, 1, threads, 0, nullptr); });
 }
 
 void check_says(const std::string& text, const std::vector<std::string>& parts) {
@@ -230,14 +219,10 @@ TEST_CASE("what a kernel throws ends its launch, and the next launch runs") {
 }
 
 TEST_CASE("launches that no GPU takes are refused with their shape") {
-  const auto refused = [](dim3 grid, dim3 block, std::size_t bytes) -> std::string {
+  const auto refused = [](dim3 grid, dim3 block, std::size_t bytes) {
     int place = 0;
-    try {
-      launch(LAMINA_KERNEL(places_kernel), grid, block, bytes, nullptr, &place);
-    } catch (const LaunchError& error) {
-      return error.what();
-    }
-    return "nothing thrown";
+    return lamina::test::said_by<LaunchError>(
+        [&] { launch(LAMINA_KERNEL(places_kernel), grid, block, bytes, nullptr, &place); });
   };
   check_says(refused(1, 1025, 0), {"places_kernel", "block 1025x1x1", "at most 1024 threads"});
   check_says(refused(1, 0, 0), {"nothing to run"});
@@ -264,12 +249,8 @@ TEST_CASE("kernels that ran are known by their names") {
 TEST_CASE("a write beyond dynamic shared memory is named") {
   std::vector<float> x(32);
   int clean = 0;
-  std::string text = "nothing thrown";
-  try {
-    launch(LAMINA_KERNEL(reverse_kernel), 1, 32, 32 * sizeof(float), nullptr, 1, x.data(), &clean);
-  } catch (const LaunchError& error) {
-    text = error.what();
-  }
+  const std::string text = lamina::test::said_by<LaunchError>(
+      [&] { launch(LAMINA_KERNEL(reverse_kernel), 1, 32, 32 * sizeof(float), nullptr, 1, x.data(), &clean); });
   check_says(text, {"reverse_kernel", "beyond its 128 bytes of dynamic shared memory"});
 }
 #endif

@@ -1,18 +1,11 @@
 // Columns of a convolution on the host: the kernels against their definition, and the algorithm under limits of
 // workspace that split the batch into chunks, in whole numbers, equal in every bit.
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <string>
-#include <vector>
-
 #include "kernels/gemm/im2col.h"
 #include "lamina/error.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 using namespace lamina::cuda_host;
 
@@ -171,9 +164,8 @@ TEST_CASE("im2col_gemm refuses a workspace that holds no image, and says what it
   const Spec spec = *make_spec(*backend, c, {.dtype = DType::f32});
   // 27 rows of 36 pixels of 4 bytes, rounded up to 256.
   Choice choice{.algorithm = {"im2col_gemm", "", ""}, .workspace_limit = 4095};
-  CHECK_THROWS_AS(backend->lower(spec, choice), Unsupported);
-  CHECK_THROWS_WITH(backend->lower(spec, choice),
-                    Catch::Matchers::ContainsSubstring("im2col_gemm needs 4096 bytes of workspace, the limit is 4095"));
+  CHECK_THROWS_MATCHES(backend->lower(spec, choice), Unsupported,
+                       Says("im2col_gemm needs 4096 bytes of workspace, the limit is 4095"));
   choice.workspace_limit = 4096;
   CHECK(workspace_of(backend->lower(spec, choice), Pass::forward) == 4096);
 }

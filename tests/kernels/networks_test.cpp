@@ -1,14 +1,6 @@
 // Whole networks on cuda-host, or on the backend that LAMINA_TEST_BACKEND names, narrow and small: in f64 forward and
 // backward against eigen, in f32 op by op, each with its inputs from the f64 run.
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <memory>
-#include <set>
-#include <string>
-#include <vector>
-
 #include "lamina/lamina.h"
 #include "lamina/nets.h"
 #include "tests/support/backend.h"
@@ -17,7 +9,6 @@
 #include "tests/support/catch.h"
 #include "tests/support/numbers/larger.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {
@@ -58,9 +49,7 @@ Graph small(const nets::Info& info) {
 void compare(const nets::Info& info) {
   INFO(info.name);
   const Graph graph = small(info);
-  Options options;
-  options.dtype = DType::f64;
-  options.input_gradient = true;
+  const Options options{.dtype = DType::f64, .input_gradient = true};
   const auto eigen = make_backend("eigen"), host = kernels_backend();
   Plan want(graph, *eigen, options), got(graph, *host, options);
   for (Plan* plan : {&want, &got}) {
@@ -107,12 +96,7 @@ Values rounded(std::vector<double> values) {
 void check_ops(const nets::Info& info, std::set<std::string>& seen) {
   const Graph graph = small(info);
   const auto host = kernels_backend();
-  Options options;
-  options.dtype = DType::f64;
-  options.input_gradient = true;
-  options.keep_values = true;
-  options.fuse = false;
-  Plan plan(graph, oracle(), options);
+  Plan plan(graph, oracle(), {.dtype = DType::f64, .fuse = false, .keep_values = true, .input_gradient = true});
   plan.forward();
   plan.backward();
   Device& device = oracle().device();

@@ -3,18 +3,8 @@
 
 #include <link.h>
 
-#include <array>
-#include <cstdint>
 #include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <map>
-#include <memory>
 #include <regex>
-#include <set>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "kernels/bias.h"
 #include "kernels/host/grid.h"
@@ -30,7 +20,6 @@
 #include "tests/support/catch.h"
 #include "tiles.h"
 
-using namespace lamina;
 using namespace lamina::test;
 namespace host = lamina::cuda_host::host;
 
@@ -103,10 +92,7 @@ void check_update_orders(const std::shared_ptr<Backend>& backend, DType dtype, d
   const Value scores =
       fully_connected(layer.input({1, 7, 1, 1}), "fc", {.outputs = 333});  // several slices of the norm
   softmax_cross_entropy(scores, layer.input({1, 1, 1, 1}, "labels"), "loss");
-  Options options;
-  options.dtype = dtype;
-  options.loss_scale = loss_scale;
-  options.clip_norm = 0.5;
+  Options options{.dtype = dtype, .clip_norm = 0.5, .loss_scale = loss_scale};
   for (const Optimiser& optimiser :
        std::vector<Optimiser>{Sgd{}, Sgd{.momentum = 0.9}, RmsProp{}, Adadelta{}, Adam{}}) {
     options.optimiser = optimiser;

@@ -2,8 +2,6 @@
 
 #include "kernels/common/packs.h"
 
-#include <vector>
-
 #include "tests/support/catch.h"
 
 using namespace lamina::cuda_host;

@@ -1,7 +1,6 @@
 // The kernels that time a device, on the host: the peak's multiply-adds bit by bit, and the delay.
 
 #include <chrono>
-#include <vector>
 
 #include "kernels/timing/delay.h"
 #include "kernels/timing/peak.h"

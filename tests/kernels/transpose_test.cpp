@@ -2,9 +2,6 @@
 
 #include "kernels/moves/transpose.h"
 
-#include <cstdint>
-#include <vector>
-
 #include "lib/core/numbers/float16.h"
 #include "tests/support/catch.h"
 

@@ -2,15 +2,13 @@
 
 #include <malloc.h>
 
-#include <cstdlib>
-#include <iostream>
-
 #include "lamina/nets.h"
 #include "lamina/plan.h"
 #include "lamina/workloads.h"
 #include "resident.h"
 #include "tests/support/backend.h"
 #include "tests/support/catch.h"
+#include "tests/support/skip.h"
 
 using namespace lamina;
 
@@ -50,10 +48,8 @@ void check(const Growth& growth) {
 }  // namespace
 
 TEST_CASE("a plan's peak of resident memory is within 1 % of what was predicted") {
-  if (!test::resident_bytes() || !test::peak_resident_bytes() || !test::reset_peak()) {
-    std::cout << "skipped: this system does not report a process's peak of resident memory\n";
-    std::exit(77);
-  }
+  if (!test::resident_bytes() || !test::peak_resident_bytes() || !test::reset_peak())
+    test::skip("this system does not report a process's peak of resident memory");
   const auto backend = make_backend("eigen", {.threads = 2});
   SECTION("in training") {
     const Graph graph = nets::build("resnet18", {.batch = 16, .image = 224});
@@ -61,24 +57,18 @@ TEST_CASE("a plan's peak of resident memory is within 1 % of what was predicted"
   }
   SECTION("in training, with the state of an optimiser") {
     const Graph graph = nets::build("alexnet", {.batch = 4});
-    Options options;
-    options.optimiser = Adam{};
-    options.clip_norm = 1;
-    check(growth_of(graph, *backend, options));
+    check(growth_of(graph, *backend, {.optimiser = Adam{}, .clip_norm = 1}));
   }
   SECTION("in training, keeping only what is dear") {
     const Graph graph = nets::build("resnet18", {.batch = 16, .image = 224});
-    Options options;
-    options.keep = Keep::cheap;
-    check(growth_of(graph, *backend, options));
+    check(growth_of(graph, *backend, {.keep = Keep::cheap}));
   }
   SECTION("in training, with a large table of an embedding") {
     Graph graph("words");
     const Value labels = graph.input({32, 1, 1, 1}, "labels");
     const Value words = embedding(graph.input({32, 1, 100, 1}, "ids"), "table", {.vocabulary = 500000, .features = 50});
     sigmoid_cross_entropy(fully_connected(global_average_pool(words), "fc", {.outputs = 1}), labels);
-    Options options;
-    options.optimiser = Adam{};
+    Options options{.optimiser = Adam{}};
     SECTION("and dense updates") {}
     SECTION("and lazy updates") { options.table_updates = TableUpdates::lazy; }
     check(growth_of(graph, *backend, options));
@@ -90,15 +80,11 @@ TEST_CASE("a plan's peak of resident memory is within 1 % of what was predicted"
     const Value backward = lstm(x, "backward", {.hidden = 192, .steps = Steps::last, .reverse = true});
     const Value logits = fully_connected(concat({forward, backward}), "fc", {.outputs = 1});
     sigmoid_cross_entropy(logits, graph.input({240, 1, 1, 1}, "labels"));
-    Options options;
-    options.optimiser = Adam{};
-    check(growth_of(graph, *backend, options));
+    check(growth_of(graph, *backend, {.optimiser = Adam{}}));
   }
   SECTION("in training, of a workload with its loss and its optimiser") {
     const PreparedWorkload ready = prepare(workload("mnist_cnn"), {.share = 0.01, .batch = 640});
-    Options options;
-    options.optimiser = ready.options.optimiser;
-    check(growth_of(ready.graph, *backend, options));
+    check(growth_of(ready.graph, *backend, {.optimiser = ready.options.optimiser}));
   }
   SECTION("in inference") {
     const Graph graph = nets::build("resnet18", {.batch = 64, .image = 224});

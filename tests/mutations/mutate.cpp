@@ -91,6 +91,10 @@ std::vector<Mutant> read_list(const fs::path& path) {
       fail(place + "neither of mutant, file, find, with, do, test: " + line);
     }
   }
+  for (std::size_t i = 1; i < mutants.size(); ++i) {
+    if (mutants[i].file.empty()) mutants[i].file = mutants[i - 1].file;
+    if (mutants[i].test.empty()) mutants[i].test = mutants[i - 1].test;
+  }
   for (const Mutant& mutant : mutants) {
     if (mutant.file.empty() || mutant.find.empty() || mutant.test.find(": ") == std::string::npos) {
       fail("mutant " + mutant.name + " lacks file, find, or a test of the form 'binary: name of the test'");

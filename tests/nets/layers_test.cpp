@@ -1,10 +1,7 @@
 // Every network against the tables of its layers, which were made by running its PyTorch twin (docs/networks.md).
 
-#include <algorithm>
 #include <charconv>
 #include <iterator>
-#include <map>
-#include <set>
 
 #include "lamina/nets.h"
 #include "tests/support/catch.h"

@@ -13,12 +13,7 @@ const Shape& shape(const Graph& graph, std::string_view node) { return graph.nod
 
 template <class Error>
 std::string refusal(std::string_view name, const nets::Options& options) {
-  try {
-    nets::build(name, options);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no complaint";
+  return test::said_by<Error>([&] { nets::build(name, options); });
 }
 
 }  // namespace

@@ -1,8 +1,5 @@
 // Batch normalisation, alone and as the head of a fused chain.
 
-#include <cmath>
-#include <limits>
-
 #include "lamina/error.h"
 #include "lamina/op.h"
 #include "tests/support/backend.h"
@@ -10,7 +7,6 @@
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {
@@ -68,23 +64,15 @@ TEST_CASE("batch norm, by hand: inference takes the running statistics and leave
                 {{2 * (3 - 1) / 4.0 + 1, 3 * (10 - 4) / 6.0 - 1}, {}, {}, {{1, 4}, {9, 29}}});
 }
 
-TEST_CASE("batch norm agrees with the oracle") {
-  for (const Case& c : batch_norm_cases()) CHECK(check_against_oracle(c));
-}
+TEST_CASE("batch norm agrees with the oracle") { check_all_against_oracle(batch_norm_cases()); }
 
-TEST_CASE("batch norm has the gradients of its differences") {
-  for (const Case& c : batch_norm_cases())
-    if (c.mode == Mode::training) check_differences(c);
-}
+TEST_CASE("batch norm has the gradients of its differences") { check_all_differences(batch_norm_cases()); }
 
 TEST_CASE("batch norm with its tail as one unit agrees with the single ops") {
   for (const Case& c : chains()) check_against_oracle(c);
 }
 
-TEST_CASE("batch norm with its tail has the gradients of its differences") {
-  for (const Case& c : chains())
-    if (c.mode == Mode::training) check_differences(c);
-}
+TEST_CASE("batch norm with its tail has the gradients of its differences") { check_all_differences(chains()); }
 
 TEST_CASE("eigen fuses batch norm, add and ReLU") {
   for (const Case& c : chains()) {
@@ -99,7 +87,7 @@ TEST_CASE("batch norm keeps its digits where the mean is far from 0") {
   Feed feed = make_feed(c, 3);
   for (double& value : feed.x[0]) value = static_cast<float>(value + 256);
   const Result want = reference(c, feed);
-  const Result got = run_unit(backend(), *make_spec(backend(), c, {.dtype = DType::f32}), {}, feed);
+  const Result got = run_case(c, feed, {.dtype = DType::f32});
   // x - mean is off by at most (count + 8) epsilon of the mean, and so is the normalised value.
   check_close("y", got.y, want.y, {Values(want.y.size(), 256 * 3), 32 + 8}, epsilon(DType::f32));
   check_close("running variance", got.state[1], want.state[1], {absolute(want.state[1]), 32 + 8}, epsilon(DType::f32));
@@ -108,18 +96,15 @@ TEST_CASE("batch norm keeps its digits where the mean is far from 0") {
 TEST_CASE("batch norm of one value per channel is refused when a plan is made") {
   Graph graph("single");
   batch_norm(graph.input({1, 3, 1, 1}), "bn");
-  CHECK_THROWS_AS(Plan(graph, backend()), ShapeError);
-  CHECK_THROWS_WITH(Plan(graph, backend()), Catch::Matchers::ContainsSubstring("bn"));
+  CHECK_THROWS_MATCHES(Plan(graph, backend()), ShapeError, Says("bn"));
 }
 
 TEST_CASE("statistics of several ranks are sums between two calls on eigen, and refused elsewhere") {
   Graph graph("ranks");
   batch_norm(graph.input({2, 3, 2, 2}), "bn");
-  Options options;
-  options.norm_ranks = 2;
-  options.input_gradient = true;
+  Options options{.input_gradient = true, .norm_ranks = 2};
   if (backend().name() != "eigen") {
-    CHECK_THROWS_WITH(Plan(graph, backend(), options), Catch::Matchers::ContainsSubstring("batch_norm(over 2 ranks)"));
+    CHECK_THROWS_WITH(Plan(graph, backend(), options), ContainsSubstring("batch_norm(over 2 ranks)"));
     return;
   }
   Plan plan(graph, backend(), options);
@@ -127,7 +112,7 @@ TEST_CASE("statistics of several ranks are sums between two calls on eigen, and 
   for (const std::size_t call : {0, 1, 2, 3}) CHECK(plan.calls()[call].joint_sums == (call % 2 == 0 ? 6 : 0));
   CHECK_THROWS_AS(plan.forward(), UsageError);  // nobody would add up
   plan.forward([](std::size_t) {});
-  CHECK_THROWS_WITH(plan.backward(), Catch::Matchers::ContainsSubstring("node bn needs sums over the ranks"));
+  CHECK_THROWS_WITH(plan.backward(), ContainsSubstring("node bn needs sums over the ranks"));
   plan.backward([](std::size_t) {});
   for (const int ranks : {0, -1}) {
     options.norm_ranks = ranks;

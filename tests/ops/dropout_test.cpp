@@ -1,27 +1,22 @@
 // Dropout by its properties, and by the mask that its documentation defines.
 
-#include <cmath>
-#include <cstring>
-
 #include "lamina/op.h"
 #include "lamina/plan.h"
 #include "lamina/random.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/example.h"
+#include "tests/support/cases/plans.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {
 
 Result drop(double rate, std::uint64_t dropout_seed, const Shape& shape, double step, DType dtype = DType::f32) {
   const Case c{"", Dropout{.rate = rate, .seed = dropout_seed}, {shape}};
-  const Values ones(static_cast<std::size_t>(shape.count()), 1.0);
-  Values twos = ones;
-  for (double& two : twos) two = 2;
-  return run_unit(backend(), *make_spec(backend(), c, {.dtype = dtype}), {}, {{ones}, {}, {{step}}, twos, {}, {}});
+  const auto count = static_cast<std::size_t>(shape.count());
+  return run_case(c, {{Values(count, 1)}, {}, {{step}}, Values(count, 2), {}, {}}, {.dtype = dtype});
 }
 
 }  // namespace
@@ -77,7 +72,7 @@ TEST_CASE("dropout is nothing in inference") {
   const Case c{"", Dropout{}, {{2, 3, 2, 2}}, {}, Mode::inference};
   Feed feed = make_feed(c, 1);
   for (const DType dtype : element_types()) {
-    const Result result = run_unit(backend(), *make_spec(backend(), c, {.dtype = dtype}), {}, feed);
+    const Result result = run_case(c, feed, {.dtype = dtype});
     CHECK(result.y == feed.x[0]);
     CHECK(result.state[0] == feed.state[0]);
   }
@@ -101,30 +96,20 @@ TEST_CASE("dropout in a plan advances its step, takes a step that is set, and it
   add(dropout(x, "one", {.rate = 0.5}), dropout(x, "two", {.rate = 0.5}));
   Plan plan(graph, backend(), {.dtype = DType::f64, .fuse = false, .keep_values = true});
   Device& device = backend().device();
-  const auto read = [&](const Tensor& tensor) {
-    Values values(static_cast<std::size_t>(tensor.shape.count()));
-    download(device, std::span<double>(values), tensor);
-    return values;
-  };
-  const auto step = [&] {
-    std::uint64_t value = 0;
-    device.download(&value, plan.state("one.step").data, sizeof value);
-    return value;
-  };
-  CHECK(step() == 0);
+  CHECK(read_state(plan, "one.step") == Values{0});
   plan.forward();
-  const Values first = read(plan.value("one"));
-  CHECK(step() == 1);
-  CHECK(first != read(plan.value("two")));
+  const Values first = read(device, plan.value("one"));
+  CHECK(read_state(plan, "one.step") == Values{1});
+  CHECK(first != read(device, plan.value("two")));
   plan.forward();
-  CHECK(step() == 2);
-  CHECK(first != read(plan.value("one")));
+  CHECK(read_state(plan, "one.step") == Values{2});
+  CHECK(first != read(device, plan.value("one")));
   const std::uint64_t zero = 0;
   device.upload(plan.state("one.step").data, &zero, sizeof zero);
   plan.forward();
-  CHECK(first == read(plan.value("one")));
+  CHECK(first == read(device, plan.value("one")));
 
-  const Values values = read(plan.input());
+  const Values values = read(device, plan.input());
   for (std::size_t i = 0; i < first.size(); ++i) {
     const bool dropped = philox(hash("one"), i / 4, 0)[i % 4] < 0x80000000U;
     CHECK(first[i] == (dropped ? 0 : 2 * values[i]));

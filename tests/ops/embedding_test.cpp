@@ -1,15 +1,11 @@
 // Ids as rows of a table.
 
-#include <cmath>
-#include <limits>
-
 #include "lamina/op.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {
@@ -33,10 +29,6 @@ const std::vector<Case>& embedding_cases() {
       {"mean in inference", table(7, 5), {{3, 1, 6, 1}}, {{GlobalAveragePool{}}}, Mode::inference},
   };
   return all;
-}
-
-Result run_embedding(const Case& c, const Feed& feed, const Conditions& conditions) {
-  return run_unit(backend(), *make_spec(backend(), c, conditions), {}, feed);
 }
 
 }  // namespace
@@ -67,7 +59,7 @@ TEST_CASE("an id out of range makes the mean of its image NaN, and no other") {
     for (const DType dtype : element_types()) {
       INFO("id " << id << " in " << to_string(dtype));
       const Feed feed{{{2, id, id, 0, 1, 1, 1, 1}}, {{1, 2, 3}}, {}, {8, 4}, {}, {}};
-      const Result result = run_embedding(c, feed, {.dtype = dtype});
+      const Result result = run_case(c, feed, {.dtype = dtype});
       CHECK(std::isnan(result.y[0]));
       CHECK(result.y[1] == 2);
       CHECK(result.dw[0] == Values{2, 4, 2});
@@ -81,7 +73,7 @@ TEST_CASE("an id out of range gives NaN, adds to no gradient and touches nothing
       for (const Shape& shape : {Shape{1, 1, 3, 1}, Shape{3, 1, 1, 1}}) {
         INFO("id " << id << " in " << to_string(dtype) << ", ids " << to_string(shape));
         const Feed feed{{{2, id, 0}}, {{1, 2, 3}}, {}, {10, 20, 40}, {}, {}};
-        const Result result = run_embedding({"", table(3, 1), {shape}}, feed, {.dtype = dtype});
+        const Result result = run_case({"", table(3, 1), {shape}}, feed, {.dtype = dtype});
         CHECK(result.y[0] == 3);
         CHECK(std::isnan(result.y[1]));
         CHECK(result.y[2] == 1);
@@ -92,8 +84,8 @@ TEST_CASE("an id out of range gives NaN, adds to no gradient and touches nothing
 TEST_CASE("a batch without a valid id has a gradient of zeros") {
   const Feed feed{{{-1, 9, 9}}, {{1, 2, 3}}, {}, {10, 20, 40}, {}, {{5, 6, 7}}};
   const Case c{"", table(3, 1), {{1, 1, 3, 1}}};
-  CHECK(run_embedding(c, feed, {}).dw[0] == Values{0, 0, 0});
-  CHECK(run_embedding(c, feed, {.adds = true}).dw[0] == Values{5, 6, 7});
+  CHECK(run_case(c, feed, {}).dw[0] == Values{0, 0, 0});
+  CHECK(run_case(c, feed, {.adds = true}).dw[0] == Values{5, 6, 7});
 }
 
 TEST_CASE("an id that fills most of a batch, as padding does, adds all its gradients") {
@@ -102,7 +94,7 @@ TEST_CASE("an id that fills most of a batch, as padding does, adds all its gradi
   for (std::size_t i = 0; i < feed.x[0].size(); ++i)
     if (i % 5 != 0) feed.x[0][i] = 0;
   const Result want = reference(c, feed);
-  for (const DType dtype : element_types()) CHECK(run_embedding(c, feed, {.dtype = dtype}).dw[0] == want.dw[0]);
+  for (const DType dtype : element_types()) CHECK(run_case(c, feed, {.dtype = dtype}).dw[0] == want.dw[0]);
 }
 
 TEST_CASE("embedding adds whole numbers exactly") {
@@ -114,7 +106,4 @@ TEST_CASE("embedding agrees with the oracle") {
   for (const Case& c : embedding_cases()) CHECK((check_against_oracle(c) || !c.tail.empty()));
 }
 
-TEST_CASE("embedding has the gradients of its differences") {
-  for (const Case& c : embedding_cases())
-    if (c.mode == Mode::training) check_differences(c);
-}
+TEST_CASE("embedding has the gradients of its differences") { check_all_differences(embedding_cases()); }

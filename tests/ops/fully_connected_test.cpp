@@ -5,7 +5,6 @@
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {
@@ -39,18 +38,11 @@ TEST_CASE("fully connected, by hand: a map is flattened channel by channel") {
                 {{1234}, {{2000, 200, 20, 2}}, {{2, 4, 6, 8}}, {}});
 }
 
-TEST_CASE("fully connected agrees with the oracle") {
-  for (const Case& c : fully_connected_cases()) CHECK(check_against_oracle(c));
-}
+TEST_CASE("fully connected agrees with the oracle") { check_all_against_oracle(fully_connected_cases()); }
 
-TEST_CASE("fully connected is exact in whole numbers") {
-  for (const Case& c : fully_connected_cases()) check_integers(c);
-}
+TEST_CASE("fully connected is exact in whole numbers") { check_all_integers(fully_connected_cases()); }
 
-TEST_CASE("fully connected has the gradients of its differences") {
-  for (const Case& c : fully_connected_cases())
-    if (c.mode == Mode::training) check_differences(c);
-}
+TEST_CASE("fully connected has the gradients of its differences") { check_all_differences(fully_connected_cases()); }
 
 TEST_CASE("fully connected + ReLU as one unit agrees with the two ops") {
   const Case c{"", FullyConnected{.outputs = 5}, {{3, 7, 1, 1}}, {{Relu{}}}};

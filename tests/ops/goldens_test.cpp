@@ -1,16 +1,11 @@
 // Every op against PyTorch's results and gradients, on the shapes and numbers of data/goldens/make_goldens.py.
 
-#include <algorithm>
-#include <cmath>
-#include <map>
-
 #include "lamina/safetensors.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 #include "tests/support/data.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

@@ -1,7 +1,6 @@
 // Half precision: conversions of every number, and units that are computed in chunks.
 
 #include <bit>
-#include <cmath>
 
 #include "lib/core/numbers/float16.h"
 #include "lib/core/units/unit_memory.h"
@@ -11,7 +10,6 @@
 #include "tests/support/catch.h"
 #include "tests/support/numbers/larger.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

@@ -5,7 +5,6 @@
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {
@@ -52,18 +51,11 @@ TEST_CASE("slice, by hand: the gradient of the channels left out is 0") {
                 {{2, 5}, {{0, 7, 0, 0, 8, 0}}, {}, {}});
 }
 
-TEST_CASE("add, concat and slice agree with the oracle") {
-  for (const Case& c : join_cases()) CHECK(check_against_oracle(c));
-}
+TEST_CASE("add, concat and slice agree with the oracle") { check_all_against_oracle(join_cases()); }
 
-TEST_CASE("add, concat and slice are exact in whole numbers") {
-  for (const Case& c : join_cases()) check_integers(c);
-}
+TEST_CASE("add, concat and slice are exact in whole numbers") { check_all_integers(join_cases()); }
 
-TEST_CASE("add, concat and slice have the gradients of their differences") {
-  for (const Case& c : join_cases())
-    if (c.mode == Mode::training) check_differences(c);
-}
+TEST_CASE("add, concat and slice have the gradients of their differences") { check_all_differences(join_cases()); }
 
 TEST_CASE("add + ReLU as one unit agrees with the two ops") {
   const Case c{"", Add{}, {{2, 3, 2, 5}, {2, 3, 2, 5}}, {{Relu{}}}};

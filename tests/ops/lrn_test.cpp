@@ -1,13 +1,10 @@
 // Local response normalisation across channels.
 
-#include <cmath>
-
 #include "lamina/op.h"
 #include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {
@@ -54,11 +51,6 @@ TEST_CASE("lrn, by hand: an even size reaches one further down than up, and divi
   check_example(c, {{{1, 2, 3}}, {}, {}, {}, {}, {}}, {{1 / 2.0, 2 / 6.0, 3 / 14.0}, {}, {}, {}});
 }
 
-TEST_CASE("lrn agrees with the oracle") {
-  for (const Case& c : lrn_cases()) CHECK(check_against_oracle(c));
-}
+TEST_CASE("lrn agrees with the oracle") { check_all_against_oracle(lrn_cases()); }
 
-TEST_CASE("lrn has the gradients of its differences") {
-  for (const Case& c : lrn_cases())
-    if (c.mode == Mode::training) check_differences(c);
-}
+TEST_CASE("lrn has the gradients of its differences") { check_all_differences(lrn_cases()); }

@@ -1,8 +1,5 @@
 // LSTM: by hand, by its definition, against the oracle and by differences.
 
-#include <cmath>
-#include <limits>
-
 #include "lamina/op.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/example.h"
@@ -10,7 +7,6 @@
 #include "tests/support/catch.h"
 #include "tests/support/numbers/lstm_bounds.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {
@@ -98,23 +94,13 @@ TEST_CASE("LSTM in f64 is what its definition says") {
     if (decided_by_library() && refused(*spec)) continue;
     const Feed feed = make_feed(c, 5);
     const Result want = lstm_by_definition(c, feed), got = run_unit(backend(), *spec, {}, feed);
-    const Bounds bounds = lstm_bounds(c, feed);
-    check_close("y", got.y, want.y, bounds.y, epsilon(DType::f64));
-    for (std::size_t i = 0; i < got.dw.size(); ++i)
-      check_close("dw", got.dw[i], want.dw[i], bounds.dw[i], epsilon(DType::f64));
-    for (std::size_t i = 0; i < got.dx.size(); ++i)
-      if (spec->wants_dx[i]) check_close("dx", got.dx[i], want.dx[i], bounds.dx[i], epsilon(DType::f64));
+    check_result(got, want, lstm_bounds(c, feed), DType::f64);
   }
 }
 
-TEST_CASE("LSTM agrees with the oracle") {
-  for (const Case& c : large_cases()) CHECK(check_against_oracle(c));
-}
+TEST_CASE("LSTM agrees with the oracle") { check_all_against_oracle(large_cases()); }
 
-TEST_CASE("LSTM has the gradients of its differences") {
-  for (const Case& c : lstm_cases())
-    if (c.mode == Mode::training) check_differences(c);
-}
+TEST_CASE("LSTM has the gradients of its differences") { check_all_differences(lstm_cases()); }
 
 TEST_CASE("an LSTM's id out of range makes its sequence NaN from its step on, and adds to no weight of the input") {
   const Case c{"", Lstm{.hidden = 2, .vocabulary = 3}, {{2, 1, 3, 1}}};

@@ -1,15 +1,11 @@
 // Ops that move elements and compute nothing: pad, channel shuffle.
 
-#include <cmath>
-#include <limits>
-
 #include "lamina/op.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {
@@ -65,21 +61,13 @@ TEST_CASE("pads of infinity and NaN's neighbours stay where they are") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const Case c{"", Pad{.before = {0, 1}, .after = {0, 1}, .value = -infinity}, {{1, 1, 1, 2}}, {}, Mode::inference};
   for (const DType dtype : element_types()) {
-    const Values y =
-        run_unit(backend(), *make_spec(backend(), c, {.dtype = dtype}), {}, {{{nan, 5}}, {}, {}, {}, {}, {}}).y;
+    const Values y = run_case(c, {{{nan, 5}}, {}, {}, {}, {}, {}}, {.dtype = dtype}).y;
     CHECK((y[0] == -infinity && std::isnan(y[1]) && y[2] == 5 && y[3] == -infinity));
   }
 }
 
-TEST_CASE("pad and channel shuffle agree with the oracle") {
-  for (const Case& c : moves_cases()) CHECK(check_against_oracle(c));
-}
+TEST_CASE("pad and channel shuffle agree with the oracle") { check_all_against_oracle(moves_cases()); }
 
-TEST_CASE("pad and channel shuffle are exact in whole numbers") {
-  for (const Case& c : moves_cases()) check_integers(c);
-}
+TEST_CASE("pad and channel shuffle are exact in whole numbers") { check_all_integers(moves_cases()); }
 
-TEST_CASE("pad and channel shuffle have the gradients of their differences") {
-  for (const Case& c : moves_cases())
-    if (c.mode == Mode::training) check_differences(c);
-}
+TEST_CASE("pad and channel shuffle have the gradients of their differences") { check_all_differences(moves_cases()); }

@@ -1,7 +1,5 @@
 // Products of two tensors, and of a tensor with one factor for each plane.
 
-#include <limits>
-
 #include "lamina/op.h"
 #include "lamina/plan.h"
 #include "tests/support/backend.h"
@@ -9,7 +7,6 @@
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {
@@ -57,15 +54,8 @@ TEST_CASE("a value times itself has twice its gradient") {
   }
 }
 
-TEST_CASE("multiply agrees with the oracle") {
-  for (const Case& c : multiply_cases()) CHECK(check_against_oracle(c));
-}
+TEST_CASE("multiply agrees with the oracle") { check_all_against_oracle(multiply_cases()); }
 
-TEST_CASE("multiply is exact in whole numbers") {
-  for (const Case& c : multiply_cases()) check_integers(c);
-}
+TEST_CASE("multiply is exact in whole numbers") { check_all_integers(multiply_cases()); }
 
-TEST_CASE("multiply has the gradients of its differences") {
-  for (const Case& c : multiply_cases())
-    if (c.mode == Mode::training) check_differences(c);
-}
+TEST_CASE("multiply has the gradients of its differences") { check_all_differences(multiply_cases()); }

@@ -1,15 +1,11 @@
 // Clip, hard sigmoid, hard swish and SiLU.
 
-#include <cmath>
-#include <limits>
-
 #include "lamina/op.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {
@@ -38,8 +34,7 @@ std::vector<Case> pointwise_cases(const Op& op) {
 
 Result run(const Op& op, const Values& x, DType dtype) {
   const Case c{"", op, {{1, static_cast<int>(x.size()), 1, 1}}};
-  return run_unit(backend(), *make_spec(backend(), c, {.dtype = dtype}), {},
-                  {{x}, {}, {}, Values(x.size(), 1), {}, {}});
+  return run_case(c, {{x}, {}, {}, Values(x.size(), 1), {}, {}}, {.dtype = dtype});
 }
 
 }  // namespace
@@ -65,7 +60,7 @@ TEST_CASE("silu, by hand") {
   // s = 1/2 and 3/4 at x = 0 and ln 3.
   const double x = std::log(3.0);
   const Case c{"", Silu{}, {{1, 2, 1, 1}}};
-  const Result result = run_unit(backend(), *make_spec(backend(), c, {}), {}, {{{0, x}}, {}, {}, {4, 16}, {}, {}});
+  const Result result = run_case(c, {{{0, x}}, {}, {}, {4, 16}, {}, {}});
   check_close("y", result.y, {0, 0.75 * x}, {{1, 1}, 8}, epsilon(DType::f64));
   check_close("dx", result.dx[0], {2, 12 + 3 * x}, {{2, 16}, 24}, epsilon(DType::f64));
 }
@@ -114,13 +109,10 @@ TEST_CASE("silu and its gradient are exact to a few roundings from tiny to huge 
 }
 
 TEST_CASE("pointwise ops agree with the oracle") {
-  for (const Op& op : ops())
-    for (const Case& c : pointwise_cases(op)) CHECK(check_against_oracle(c));
+  for (const Op& op : ops()) check_all_against_oracle(pointwise_cases(op));
 }
 
-TEST_CASE("clip is exact in whole numbers") {
-  for (const Case& c : pointwise_cases(Clip{.low = -2, .high = 3})) check_integers(c);
-}
+TEST_CASE("clip is exact in whole numbers") { check_all_integers(pointwise_cases(Clip{.low = -2, .high = 3})); }
 
 TEST_CASE("pointwise ops have the gradients of their differences") {
   for (const Op& op : ops())

@@ -1,17 +1,11 @@
 // Max, average and global average pooling.
 
-#include <array>
-#include <cmath>
-#include <limits>
-#include <utility>
-
 #include "lamina/op.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {
@@ -93,8 +87,7 @@ TEST_CASE("max pool, by hand: overlapping windows") {
 TEST_CASE("max pool passes the gradient to the first maximum only") {
   const Case c{"", MaxPool{.window = 2, .stride = 2}, {{1, 1, 2, 4}}};
   if (decided_by_library()) {  // which maximum it takes is its choice; that it takes one is not
-    const Result got = run_unit(backend(), *make_spec(backend(), c, {.dtype = DType::f32}), {},
-                                {{{3, 3, 1, 2, 3, 3, 2, 2}}, {}, {}, {5, 7}, {}, {}});
+    const Result got = run_case(c, {{{3, 3, 1, 2, 3, 3, 2, 2}}, {}, {}, {5, 7}, {}, {}}, {.dtype = DType::f32});
     CHECK(got.y == Values{3, 2});
     for (const auto& [cells, dy] : {std::pair{std::array{0, 1, 4, 5}, 5.0}, {std::array{2, 3, 6, 7}, 7.0}}) {
       int winners = 0;
@@ -129,7 +122,7 @@ TEST_CASE("max pool takes a NaN for the maximum") {
   Feed feed = make_feed(c, 1);
   feed.x[0] = {nan, 9, 1, 2, 5, 6, 3, 4, 3, nan, 7, 8};
   for (const DType dtype : element_types()) {
-    const Values y = run_unit(backend(), *make_spec(backend(), c, {.dtype = dtype}), {}, feed).y;
+    const Values y = run_case(c, feed, {.dtype = dtype}).y;
     REQUIRE(y.size() == 3);
     CHECK(std::isnan(y[0]));
     CHECK(std::isnan(y[1]));
@@ -167,31 +160,21 @@ TEST_CASE("a mean of millions of cells is as exact as one of a few thousand") {
   constexpr double most = 520 * 0x1p-24;  // terms of a sum in f32: 512, and those of its lanes
   for (const Op& op : {Op(GlobalAveragePool{}), Op(AveragePool{.window = 2048, .stride = 1})}) {
     const Case c{"", op, {x}, {}, Mode::inference};
-    const Result got =
-        run_unit(backend(), *make_spec(backend(), c, {.dtype = DType::f32}), {}, {{tenths}, {}, {}, {}, {}, {}});
+    const Result got = run_case(c, {{tenths}, {}, {}, {}, {}, {}}, {.dtype = DType::f32});
     CHECK(std::abs(got.y.at(0) - 0.1) <= 0.1 * most);
   }
   const Case c{"", Multiply{}, {x, {1, 1, 1, 1}}};
-  const Result got = run_unit(backend(), *make_spec(backend(), c, {.dtype = DType::f32}), {},
-                              {{tenths, {1}}, {}, {}, Values(tenths.size(), 1), {}, {}});
+  const Result got = run_case(c, {{tenths, {1}}, {}, {}, Values(tenths.size(), 1), {}, {}}, {.dtype = DType::f32});
   CHECK(std::abs(got.dx.at(1).at(0) / static_cast<double>(x.count()) - 0.1) <= 0.1 * most);
 }
 
-TEST_CASE("max pool agrees with the oracle") {
-  for (const Case& c : max_cases()) CHECK(check_against_oracle(c));
-}
+TEST_CASE("max pool agrees with the oracle") { check_all_against_oracle(max_cases()); }
 
-TEST_CASE("average pool agrees with the oracle") {
-  for (const Case& c : average_cases()) CHECK(check_against_oracle(c));
-}
+TEST_CASE("average pool agrees with the oracle") { check_all_against_oracle(average_cases()); }
 
-TEST_CASE("global average pool agrees with the oracle") {
-  for (const Case& c : global_cases()) CHECK(check_against_oracle(c));
-}
+TEST_CASE("global average pool agrees with the oracle") { check_all_against_oracle(global_cases()); }
 
-TEST_CASE("max pool is exact in whole numbers") {
-  for (const Case& c : max_cases()) check_integers(c);
-}
+TEST_CASE("max pool is exact in whole numbers") { check_all_integers(max_cases()); }
 
 TEST_CASE("pooling has the gradients of its differences") {
   for (const auto& cases : {max_cases(), average_cases(), global_cases()})

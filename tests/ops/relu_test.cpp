@@ -1,15 +1,11 @@
 // Rectified linear units.
 
-#include <cmath>
-#include <limits>
-
 #include "lamina/op.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {
@@ -38,16 +34,11 @@ TEST_CASE("relu lets a NaN through") {
   Feed feed = make_feed(c, 1);
   feed.x[0][3] = feed.x[0][17] = nan;
   for (const DType dtype : element_types()) {
-    const Values y = run_unit(backend(), *make_spec(backend(), c, {.dtype = dtype}), {}, feed).y;
+    const Values y = run_case(c, feed, {.dtype = dtype}).y;
     for (std::size_t i = 0; i < y.size(); ++i) CHECK(std::isnan(y[i]) == (i == 3 || i == 17));
   }
 }
 
-TEST_CASE("relu agrees with the oracle") {
-  for (const Case& c : relu_cases()) CHECK(check_against_oracle(c));
-}
+TEST_CASE("relu agrees with the oracle") { check_all_against_oracle(relu_cases()); }
 
-TEST_CASE("relu has the gradients of its differences") {
-  for (const Case& c : relu_cases())
-    if (c.mode == Mode::training) check_differences(c);
-}
+TEST_CASE("relu has the gradients of its differences") { check_all_differences(relu_cases()); }

@@ -7,7 +7,6 @@
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {
@@ -70,15 +69,8 @@ TEST_CASE("scale and shift start as 1 and 0, and no training changes them") {
   CHECK((numbers("fixed.scale") == Values{2, 3} && numbers("fixed.shift") == Values{0, 0}));
 }
 
-TEST_CASE("scale and shift agree with the oracle") {
-  for (const Case& c : scale_shift_cases()) CHECK(check_against_oracle(c));
-}
+TEST_CASE("scale and shift agree with the oracle") { check_all_against_oracle(scale_shift_cases()); }
 
-TEST_CASE("scale and shift are exact in whole numbers") {
-  for (const Case& c : scale_shift_cases()) check_integers(c);
-}
+TEST_CASE("scale and shift are exact in whole numbers") { check_all_integers(scale_shift_cases()); }
 
-TEST_CASE("scale and shift have the gradients of their differences") {
-  for (const Case& c : scale_shift_cases())
-    if (c.mode == Mode::training) check_differences(c);
-}
+TEST_CASE("scale and shift have the gradients of their differences") { check_all_differences(scale_shift_cases()); }

@@ -1,15 +1,11 @@
 // The loss of a sigmoid, from logits, and its accuracy.
 
-#include <cmath>
-#include <limits>
-
 #include "lamina/op.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {
@@ -33,10 +29,6 @@ const std::vector<Case>& sigmoid_cross_entropy_cases() {
     return some;
   }();
   return all;
-}
-
-Result run_case(const Case& c, const Feed& feed, DType dtype = DType::f64) {
-  return run_unit(backend(), *make_spec(backend(), c, {.dtype = dtype}), {}, feed);
 }
 
 }  // namespace
@@ -82,7 +74,7 @@ TEST_CASE("a label that is neither 0 nor 1 makes the loss and its own gradient N
     for (const DType dtype : element_types()) {
       INFO("label " << label << " in " << to_string(dtype));
       const Result result =
-          run_case(case_of("", {3, 1, 1, 1}), {{{1, 2, 3}, {1, label, 1}}, {}, {}, {3, 0}, {}, {}}, dtype);
+          run_case(case_of("", {3, 1, 1, 1}), {{{1, 2, 3}, {1, label, 1}}, {}, {}, {3, 0}, {}, {}}, {.dtype = dtype});
       CHECK(std::isnan(result.y[0]));
       CHECK(std::abs(result.y[1] - 2.0 / 3) < 1e-6);
       for (std::size_t i = 0; i < 3; ++i) CHECK(std::isnan(result.dx[0][i]) == (i == 1));
@@ -93,18 +85,16 @@ TEST_CASE("a logit that is NaN makes the loss and its own gradient NaN") {
   for (const DType dtype : element_types())
     for (const double clip : {0.0, 0.25}) {
       const Case c = case_of("", {3, 1, 1, 1}, clip);
-      const Result result = run_case(c, {{{0.5, not_a_number, -0.5}, {1, 0, 0}}, {}, {}, {3, 0}, {}, {}}, dtype);
+      const Result result =
+          run_case(c, {{{0.5, not_a_number, -0.5}, {1, 0, 0}}, {}, {}, {3, 0}, {}, {}}, {.dtype = dtype});
       CHECK(std::isnan(result.y[0]));
       CHECK(std::abs(result.y[1] - 2.0 / 3) < 1e-6);
       for (std::size_t i = 0; i < 3; ++i) CHECK(std::isnan(result.dx[0][i]) == (i == 1));
     }
 }
 
-TEST_CASE("sigmoid cross entropy agrees with the oracle") {
-  for (const Case& c : sigmoid_cross_entropy_cases()) CHECK(check_against_oracle(c));
-}
+TEST_CASE("sigmoid cross entropy agrees with the oracle") { check_all_against_oracle(sigmoid_cross_entropy_cases()); }
 
 TEST_CASE("sigmoid cross entropy has the gradients of its differences") {
-  for (const Case& c : sigmoid_cross_entropy_cases())
-    if (c.mode == Mode::training) check_differences(c);
+  check_all_differences(sigmoid_cross_entropy_cases());
 }

@@ -1,15 +1,11 @@
 // Sigmoid and tanh.
 
-#include <cmath>
-#include <limits>
-
 #include "lamina/op.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {
@@ -31,7 +27,7 @@ const std::vector<Case>& smooth_cases() {
 /// y for x, in inference.
 Values values(const Op& op, const Values& x, DType dtype) {
   const Case c{"", op, {{1, static_cast<int>(x.size()), 1, 1}}, {}, Mode::inference};
-  return run_unit(backend(), *make_spec(backend(), c, {.dtype = dtype}), {}, {{x}, {}, {}, {}, {}, {}}).y;
+  return run_case(c, {{x}, {}, {}, {}, {}, {}}, {.dtype = dtype}).y;
 }
 
 }  // namespace
@@ -39,8 +35,7 @@ Values values(const Op& op, const Values& x, DType dtype) {
 TEST_CASE("sigmoid, by hand") {
   // y = 1/2 and 3/4.
   const Case c{"", Sigmoid{}, {{1, 2, 1, 1}}};
-  const Result result =
-      run_unit(backend(), *make_spec(backend(), c, {}), {}, {{{0, std::log(3.0)}}, {}, {}, {4, 16}, {}, {}});
+  const Result result = run_case(c, {{{0, std::log(3.0)}}, {}, {}, {4, 16}, {}, {}});
   check_close("y", result.y, {0.5, 0.75}, {{1, 1}, 8}, epsilon(DType::f64));
   check_close("dx", result.dx[0], {1, 3}, {{1, 3}, 16}, epsilon(DType::f64));
 }
@@ -48,8 +43,7 @@ TEST_CASE("sigmoid, by hand") {
 TEST_CASE("tanh, by hand") {
   // tanh(ln 3) = (3 - 1/3) / (3 + 1/3) = 4/5.
   const Case c{"", Tanh{}, {{1, 2, 1, 1}}};
-  const Result result =
-      run_unit(backend(), *make_spec(backend(), c, {}), {}, {{{0, std::log(3.0)}}, {}, {}, {4, 25}, {}, {}});
+  const Result result = run_case(c, {{{0, std::log(3.0)}}, {}, {}, {4, 25}, {}, {}});
   check_close("y", result.y, {0, 0.8}, {{1, 1}, 8}, epsilon(DType::f64));
   check_close("dx", result.dx[0], {4, 9}, {{4, 9}, 32}, epsilon(DType::f64));
 }
@@ -88,11 +82,6 @@ TEST_CASE("sigmoid and tanh end at 0, -1 and 1, and keep NaN") {
   }
 }
 
-TEST_CASE("sigmoid and tanh agree with the oracle") {
-  for (const Case& c : smooth_cases()) CHECK(check_against_oracle(c));
-}
+TEST_CASE("sigmoid and tanh agree with the oracle") { check_all_against_oracle(smooth_cases()); }
 
-TEST_CASE("sigmoid and tanh have the gradients of their differences") {
-  for (const Case& c : smooth_cases())
-    if (c.mode == Mode::training) check_differences(c);
-}
+TEST_CASE("sigmoid and tanh have the gradients of their differences") { check_all_differences(smooth_cases()); }

@@ -1,15 +1,11 @@
 // The loss of a softmax, from logits, and its accuracy.
 
-#include <cmath>
-#include <limits>
-
 #include "lamina/op.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {
@@ -39,10 +35,6 @@ const std::vector<Case>& softmax_cross_entropy_cases() {
   return all;
 }
 
-Result run_loss(const Case& c, const Feed& feed, DType dtype = DType::f64) {
-  return run_unit(backend(), *make_spec(backend(), c, {.dtype = dtype}), {}, feed);
-}
-
 bool all_nan(const Values& values, std::size_t first, std::size_t count) {
   for (std::size_t i = first; i < first + count; ++i)
     if (!std::isnan(values[i])) return false;
@@ -54,12 +46,12 @@ bool all_nan(const Values& values, std::size_t first, std::size_t count) {
 TEST_CASE("softmax cross entropy, by hand") {
   // Probabilities 1/4, 3/4 and 1/2, 1/2: the loss is the mean of ln(4/3) and ln(2). Of equal logits the first wins.
   const Case c = loss_case("", {2, 2, 1, 1});
-  const Result result = run_loss(c, {{{0, std::log(3.0), 5, 5}, {1, 0}}, {}, {}, {2, 7}, {}, {}});
+  const Result result = run_case(c, {{{0, std::log(3.0), 5, 5}, {1, 0}}, {}, {}, {2, 7}, {}, {}});
   check_close("y", result.y, {(std::log(4.0 / 3) + std::log(2.0)) / 2, 1}, {{1, 1}, 16}, epsilon(DType::f64));
   check_close("dx", result.dx[0], {0.25, -0.25, -0.5, 0.5}, {{1, 1, 1, 1}, 16}, epsilon(DType::f64));
   CHECK(result.dx[1].empty());
   // The second of equal logits does not win, and the accuracy has no gradient.
-  const Result other = run_loss(c, {{{4, 1, 5, 5}, {0, 1}}, {}, {}, {0, 7}, {}, {}});
+  const Result other = run_case(c, {{{4, 1, 5, 5}, {0, 1}}, {}, {}, {0, 7}, {}, {}});
   CHECK(other.y[1] == 0.5);
   CHECK(other.dx[0] == Values{0, 0, 0, 0});
 }
@@ -68,7 +60,7 @@ TEST_CASE("softmax cross entropy, by hand: rows are pixels") {
   const double near = std::log1p(std::exp(-2.0)), far = near + 2;
   const Case c = loss_case("", {1, 2, 1, 2});
   const double p = 1 / (1 + std::exp(-2.0));
-  const Result result = run_loss(c, {{{3, 0, 1, 2}, {0, 0}}, {}, {}, {2, 0}, {}, {}});
+  const Result result = run_case(c, {{{3, 0, 1, 2}, {0, 0}}, {}, {}, {2, 0}, {}, {}});
   check_close("y", result.y, {(near + far) / 2, 0.5}, {{4, 1}, 16}, epsilon(DType::f64));
   check_close("dx", result.dx[0], {p - 1, -p, 1 - p, p}, {{1, 1, 1, 1}, 16}, epsilon(DType::f64));
 }
@@ -80,10 +72,10 @@ TEST_CASE("softmax cross entropy does not overflow") {
 
 TEST_CASE("a row with the label -1 gives no loss, no accuracy and no gradient") {
   const Case c = loss_case("", {3, 2, 1, 1});
-  const Result result = run_loss(c, {{{0, 0, 9, 1, not_a_label, 7}, {1, -1, -1}}, {}, {}, {4, 0}, {}, {}});
+  const Result result = run_case(c, {{{0, 0, 9, 1, not_a_label, 7}, {1, -1, -1}}, {}, {}, {4, 0}, {}, {}});
   check_close("y", result.y, {std::log(2.0), 0}, {{1, 1}, 16}, epsilon(DType::f64));
   check_close("dx", result.dx[0], {2, -2, 0, 0, 0, 0}, {{1, 1, 0, 0, 0, 0}, 16}, epsilon(DType::f64));
-  const Result none = run_loss(c, {{{0, 0, 9, 1, 3, 7}, {-1, -1, -1}}, {}, {}, {4, 0}, {}, {}});
+  const Result none = run_case(c, {{{0, 0, 9, 1, 3, 7}, {-1, -1, -1}}, {}, {}, {4, 0}, {}, {}});
   CHECK(none.y == Values{0, 0});
   CHECK(none.dx[0] == Values(6, 0));
 }
@@ -92,7 +84,7 @@ TEST_CASE("a clipped probability has the loss of the limit and no gradient") {
   // Probabilities of the labels: 1/5, 1/2 and 4/5; limits 1/4 and 3/4.
   const double ln4 = std::log(4.0);
   const Case c = loss_case("", {3, 2, 1, 1}, 0.25);
-  const Result result = run_loss(c, {{{ln4, 0, 0, 0, ln4, 0}, {1, 0, 0}}, {}, {}, {3, 0}, {}, {}});
+  const Result result = run_case(c, {{{ln4, 0, 0, 0, ln4, 0}, {1, 0, 0}}, {}, {}, {3, 0}, {}, {}});
   check_close("y", result.y, {(ln4 + std::log(2.0) + std::log(4.0 / 3)) / 3, 2.0 / 3}, {{1, 1}, 16},
               epsilon(DType::f64));
   check_close("dx", result.dx[0], {0, 0, -0.5, 0.5, 0, 0}, {{0, 0, 1, 1, 0, 0}, 16}, epsilon(DType::f64));
@@ -106,7 +98,7 @@ TEST_CASE("a label that names no class makes the loss and its row's gradient NaN
         const Case c = loss_case("", shape);
         Feed feed = make_feed(c, 1);
         feed.x[1] = {0, label, 3};
-        const Result result = run_loss(c, feed, dtype);
+        const Result result = run_case(c, feed, {.dtype = dtype});
         CHECK(std::isnan(result.y[0]));
         CHECK(result.y[1] <= 2.0 / 3 + 1e-6);
         for (std::size_t row = 0; row < 3; ++row)
@@ -121,7 +113,7 @@ TEST_CASE("a logit that is NaN makes the loss and its row's gradient NaN") {
       const Case c = loss_case("", {2, 3, 1, 1});
       Feed feed{{{1, 2, 3, 4, 5, 6}, {0, 1}}, {}, {}, {2, 0}, {}, {}};
       feed.x[0][3 + place] = not_a_label;
-      const Result result = run_loss(c, feed, dtype);
+      const Result result = run_case(c, feed, {.dtype = dtype});
       CHECK(std::isnan(result.y[0]));
       CHECK(result.y[1] == 0);
       CHECK(all_nan(result.dx[0], 3, 3));
@@ -129,11 +121,8 @@ TEST_CASE("a logit that is NaN makes the loss and its row's gradient NaN") {
     }
 }
 
-TEST_CASE("softmax cross entropy agrees with the oracle") {
-  for (const Case& c : softmax_cross_entropy_cases()) CHECK(check_against_oracle(c));
-}
+TEST_CASE("softmax cross entropy agrees with the oracle") { check_all_against_oracle(softmax_cross_entropy_cases()); }
 
 TEST_CASE("softmax cross entropy has the gradients of its differences") {
-  for (const Case& c : softmax_cross_entropy_cases())
-    if (c.mode == Mode::training) check_differences(c);
+  check_all_differences(softmax_cross_entropy_cases());
 }

@@ -1,14 +1,11 @@
 // Softmax over channels.
 
-#include <cmath>
-
 #include "lamina/op.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {
@@ -31,8 +28,7 @@ const std::vector<Case>& softmax_cases() {
 TEST_CASE("softmax, by hand") {
   // e^0 and e^ln(3): probabilities 1/4 and 3/4. dx = y (dy - sum of y dy), that sum being 1.
   const double ln3 = std::log(3.0);
-  const Result result = run_unit(backend(), *make_spec(backend(), {"", Softmax{}, {{1, 2, 1, 1}}}, {}), {},
-                                 {{{0, ln3}}, {}, {}, {4, 0}, {}, {}});
+  const Result result = run_case({"", Softmax{}, {{1, 2, 1, 1}}}, {{{0, ln3}}, {}, {}, {4, 0}, {}, {}});
   check_close("y", result.y, {0.25, 0.75}, {{1, 1}, 16}, epsilon(DType::f64));
   check_close("dx", result.dx[0], {0.75, -0.75}, {{1, 1}, 16}, epsilon(DType::f64));
   const Case equal{"", Softmax{}, {{1, 4, 1, 1}}};
@@ -51,11 +47,6 @@ TEST_CASE("softmax does not overflow") {
   check_example(c, {{{1000, 1000, -1000}}, {}, {}, {1, 0, 0}, {}, {}}, {{0.5, 0.5, 0}, {{0.25, -0.25, 0}}, {}, {}});
 }
 
-TEST_CASE("softmax agrees with the oracle") {
-  for (const Case& c : softmax_cases()) CHECK(check_against_oracle(c));
-}
+TEST_CASE("softmax agrees with the oracle") { check_all_against_oracle(softmax_cases()); }
 
-TEST_CASE("softmax has the gradients of its differences") {
-  for (const Case& c : softmax_cases())
-    if (c.mode == Mode::training) check_differences(c);
-}
+TEST_CASE("softmax has the gradients of its differences") { check_all_differences(softmax_cases()); }

@@ -2,11 +2,6 @@
 
 #include "lib/core/plan/run/call_cost.h"
 
-#include <algorithm>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "lamina/nets.h"
 #include "lib/core/plan/decisions/decisions.h"
 #include "tests/support/backend.h"

@@ -1,11 +1,5 @@
 // Which algorithm a plan runs: by name, for all nodes or for one, and as a backend measured it.
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <string>
-#include <utility>
-
 #include "lamina/error.h"
 #include "lamina/plan.h"
 #include "tests/support/backend.h"
@@ -14,7 +8,6 @@
 #include "tests/support/wrapped_backend.h"
 
 using namespace lamina;
-using Catch::Matchers::ContainsSubstring;
 using lamina::test::backend;
 using lamina::test::WrappedBackend;
 
@@ -76,12 +69,8 @@ TEST_CASE("a measured choice is what runs, and equal units are measured once") {
   Graph graph("twins");
   Value x = graph.input({1, 4, 5, 5});
   for (const char* name : {"a", "b", "c"}) x = conv(x, name, {.channels = 4, .kernel = 3, .pad = 1});
-  Options options;
-  options.choice.measure = true;
-  options.input_gradient = true;
-  CHECK_THROWS_WITH(Plan(graph, backend(), options), ContainsSubstring("make_tuner()"));
-  options.tuner = tuner;
-  Plan plan(graph, backend(), options);
+  CHECK_THROWS_MATCHES(Plan(graph, backend(), {.choice = {.measure = true}}), UsageError, Says("make_tuner()"));
+  Plan plan(graph, backend(), {.choice = {.measure = true}, .tuner = tuner, .input_gradient = true});
   // b and c add nothing and want dx alike; a differs in nothing either, since the gradient of the input is wanted too.
   CHECK(tuner->measurements == 1);
   CHECK(tuner->has_buffer);
@@ -105,24 +94,20 @@ TEST_CASE("a negative or NaN bound of the error is an error") {
   conv(graph.input({1, 1, 4, 4}), "c", {.channels = 1, .kernel = 3});
   for (const auto& [none, text] :
        {std::pair(-1.0, "-1;"), std::pair(-1e-9, "-1e-09;"), std::pair(std::nan(""), "nan;")}) {
-    Options options;
-    options.choice.max_error = none;
-    CHECK_THROWS_AS(Plan(graph, test::oracle(), options), UsageError);
-    CHECK_THROWS_WITH(Plan(graph, test::oracle(), options),
-                      ContainsSubstring(std::string("Options::choice.max_error is ") + text));
+    Options options{.choice = {.max_error = none}};
+    CHECK_THROWS_MATCHES(Plan(graph, test::oracle(), options), UsageError,
+                         Says(std::string("Options::choice.max_error is ") + text));
     options.choice.max_error = no_bound;
     options.choice_of["c"].max_error = none;
-    CHECK_THROWS_AS(Plan(graph, test::oracle(), options), UsageError);
-    CHECK_THROWS_WITH(Plan(graph, test::oracle(), options),
-                      ContainsSubstring(std::string("Options::choice_of[\"c\"].max_error is ") + text));
+    CHECK_THROWS_MATCHES(Plan(graph, test::oracle(), options), UsageError,
+                         Says(std::string("Options::choice_of[\"c\"].max_error is ") + text));
   }
 }
 
 TEST_CASE("an algorithm named for all is taken by the units that have it, and is an error if none has it") {
   const Choice last = of_convolutions(true);
   const std::string known = last.algorithm[2];
-  Options options;
-  options.choice = last;
+  Options options{.choice = last};
   const Graph graph = several_ops();
   Plan plan(graph, backend(), options);
   for (const Call& call : plan.calls()) {
@@ -130,8 +115,7 @@ TEST_CASE("an algorithm named for all is taken by the units that have it, and is
     if (std::holds_alternative<Conv>(op)) CHECK(call.algorithm == algorithm_of(last, call));
   }
   options.choice.algorithm[2] = known + "x";
-  CHECK_THROWS_AS(Plan(graph, backend(), options), UsageError);
-  CHECK_THROWS_WITH(Plan(graph, backend(), options), ContainsSubstring("backward_data") && ContainsSubstring(known));
+  CHECK_THROWS_MATCHES(Plan(graph, backend(), options), UsageError, Says("backward_data", known));
 }
 
 TEST_CASE("an algorithm that a node does not have is an error, even for a pass that the plan does not have") {
@@ -148,9 +132,8 @@ TEST_CASE("an algorithm that a node does not have is an error, even for a pass t
     std::array<std::string, 3> names;
     names[index] = known.algorithm[index] + "x";
     const Options options = named(mode, input_gradient, node, names);
-    CHECK_THROWS_AS(Plan(graph, backend(), options), UsageError);
-    CHECK_THROWS_WITH(Plan(graph, backend(), options),
-                      ContainsSubstring(std::string(to_string(pass))) && ContainsSubstring(known.algorithm[index]));
+    CHECK_THROWS_MATCHES(Plan(graph, backend(), options), UsageError,
+                         Says(std::string(to_string(pass)), known.algorithm[index]));
   };
   for (const char* const node : {"a", "b"}) {
     for (const Mode mode : {Mode::inference, Mode::training}) {

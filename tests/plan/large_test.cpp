@@ -1,12 +1,6 @@
 // Large graphs and large batches: planning takes time by the number of nodes, and none by the number of images.
 
-#include <cstddef>
-#include <cstdint>
 #include <ctime>
-#include <functional>
-#include <limits>
-#include <string>
-#include <utility>
 
 #include "lamina/error.h"
 #include "lamina/lamina.h"

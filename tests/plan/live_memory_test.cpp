@@ -2,8 +2,6 @@
 
 #include "lamina/live_memory.h"
 
-#include <algorithm>
-
 #include "lamina/lamina.h"
 #include "tests/support/backend.h"
 #include "tests/support/catch.h"

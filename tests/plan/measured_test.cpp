@@ -1,9 +1,6 @@
 // Plans whose algorithms are measured, on the tested backend or, where none is named, on every one that runs
 // everywhere.
 
-#include <algorithm>
-#include <memory>
-
 #include "lamina/choice_cache.h"
 #include "lamina/error.h"
 #include "lamina/tuning.h"
@@ -13,7 +10,6 @@
 #include "tests/support/cases/unit.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {
@@ -43,11 +39,7 @@ Graph measured_net() {
 }
 
 Options measured(Mode mode, const std::string& file = {}) {
-  Options options;
-  options.mode = mode;
-  options.choice.measure = true;
-  options.tuner = make_tuner(file);
-  return options;
+  return {.mode = mode, .choice = {.measure = true}, .tuner = make_tuner(file)};
 }
 
 /// For every pass of such a convolution, the last algorithm that the backend takes of those it lists.
@@ -83,8 +75,7 @@ TEST_CASE("a measured plan computes what the plan by rule computes") {
     const std::shared_ptr<Backend> backend = make(name);
     if (!backend) continue;
     for (const Mode mode : {Mode::training, Mode::inference}) {
-      Options by_rule;
-      by_rule.mode = mode;
+      const Options by_rule{.mode = mode};
       const Graph graph = measured_net();
       Plan measured_plan(graph, *backend, measured(mode)), rule_plan(graph, *backend, by_rule);
       check_same(run(measured_plan), run(rule_plan), tolerance(measured_plan));

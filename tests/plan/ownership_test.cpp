@@ -1,8 +1,5 @@
 // Who owns what: a plan shares its backend.
 
-#include <memory>
-#include <utility>
-
 #include "lamina/error.h"
 #include "lamina/plan.h"
 #include "tests/support/backend.h"

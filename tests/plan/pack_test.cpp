@@ -1,9 +1,5 @@
 // pack(): blocks that are alive together never overlap, whatever their lives.
 
-#include <algorithm>
-#include <cstdint>
-#include <vector>
-
 #include "lamina/error.h"
 #include "lamina/plan.h"
 #include "tests/support/catch.h"

@@ -3,11 +3,7 @@
 
 #include "lamina/plan.h"
 
-#include <algorithm>
 #include <climits>
-#include <cmath>
-#include <stdexcept>
-#include <string>
 #include <thread>
 
 #include "lamina/error.h"
@@ -18,7 +14,6 @@
 #include "tests/support/wrapped_backend.h"
 
 using namespace lamina;
-using Catch::Matchers::ContainsSubstring;
 using lamina::test::backend;
 using lamina::test::read;
 using lamina::test::Values;
@@ -69,11 +64,7 @@ void check_same_values(const Values& a, const Values& b) {
 }
 
 /// In f64, by algorithms that give the same bits on every run.
-Options repeatable() {
-  Options options{.dtype = DType::f64};
-  options.choice.deterministic = true;
-  return options;
-}
+Options repeatable() { return {.dtype = DType::f64, .choice = {.deterministic = true}}; }
 
 bool runs(const Plan& plan, std::string_view node) {
   return std::any_of(plan.calls().begin(), plan.calls().end(), [&](const Call& call) {
@@ -282,8 +273,7 @@ TEST_CASE("a plan refuses what cannot run, with words that help") {
     const Value x = graph.input({1, 1, 2, 2});
     relu(x, "unread");
     relu(x, "last");
-    CHECK_THROWS_AS(Plan(graph, backend()), UsageError);
-    CHECK_THROWS_WITH(Plan(graph, backend()), ContainsSubstring("unread"));
+    CHECK_THROWS_MATCHES(Plan(graph, backend()), UsageError, Says("unread"));
   }
   SECTION("a graph without an op") {
     Graph graph("empty");
@@ -360,8 +350,7 @@ TEST_CASE("a pass that is recorded does, at each launch, what a pass does") {
   Value x = relu(conv(graph.input({2, 3, 8, 8}), "conv", {.channels = 4, .kernel = 3, .pad = 1}), "relu");
   x = max_pool(relu(batch_norm(x, "bn"), "bn.relu"), "pool", {.window = 2, .stride = 2});
   fully_connected(x, "fc", {.outputs = 5});
-  Options options;
-  options.choice.deterministic = true;
+  const Options options{.choice = {.deterministic = true}};
   Plan recorded(graph, backend(), options), plain(graph, backend(), options);
   plain.forward();  // the first use of a library may do what cannot be recorded
   plain.backward();

@@ -1,10 +1,5 @@
 // What a backend prepares of parameters in inference: that passes read it, and that it follows the parameters.
 
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "lamina/plan.h"
 #include "lamina/weights.h"
 #include "tests/support/backend.h"
@@ -12,7 +7,6 @@
 #include "tests/support/catch.h"
 #include "tests/support/numbers/values.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

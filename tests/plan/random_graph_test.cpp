@@ -1,17 +1,11 @@
 // Whatever a plan fuses, shares, packs, drops and makes again: the numbers are those of a plan that does none of it.
 
-#include <algorithm>
-#include <cmath>
-#include <string>
-#include <vector>
-
+#include "tests/support/cases/random_graph.h"
 #include "lamina/plan.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/plans.h"
-#include "tests/support/cases/random_graph.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

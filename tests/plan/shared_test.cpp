@@ -1,8 +1,5 @@
 // Parameters that several nodes use: one memory, and one gradient, the sum of those that the uses would have alone.
 
-#include <map>
-#include <numeric>
-
 #include "lamina/error.h"
 #include "lamina/gradient_check.h"
 #include "lamina/plan.h"
@@ -12,9 +9,7 @@
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
-using Catch::Matchers::ContainsSubstring;
 
 namespace {
 

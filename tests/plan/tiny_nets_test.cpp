@@ -1,15 +1,12 @@
 // Whole tiny nets through plans: gradients by differences in every mode, modes against each other, and against a
 // composition by hand.
 
-#include <functional>
-
 #include "lamina/gradient_check.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/cases/random_graph.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {
@@ -99,13 +96,12 @@ std::vector<Options> modes() {
     for (const Keep keep : {Keep::all, Keep::cheap})
       for (const bool keep_values : {true, false})
         for (const bool accumulate : {false, true}) {
-          Options options;
-          options.dtype = DType::f64;
-          options.fuse = fuse;
-          options.keep = keep;
-          options.keep_values = keep_values;
-          options.accumulate_parameters = accumulate;
-          options.input_gradient = true;
+          const Options options{.dtype = DType::f64,
+                                .fuse = fuse,
+                                .keep = keep,
+                                .keep_values = keep_values,
+                                .input_gradient = true,
+                                .accumulate_parameters = accumulate};
           all.push_back(options);
         }
   return all;
@@ -141,10 +137,7 @@ void check_without_input_gradient(const Graph& graph) {
   Plan plain(graph, backend(), options);
   const Outcome want = run(plain);
   for (const bool fuse : {false, true}) {
-    Options without;
-    without.dtype = DType::f64;
-    without.fuse = fuse;
-    Plan plan(graph, backend(), without);
+    Plan plan(graph, backend(), {.dtype = DType::f64, .fuse = fuse});
     check_same(run(plan), want, 1e-12);
   }
 }
@@ -153,11 +146,7 @@ void check_composition(const Graph& graph) {
   for (const Mode mode : {Mode::training, Mode::inference})
     for (const bool fuse : {false, true}) {
       INFO(graph.name() << (mode == Mode::training ? " training" : " inference") << (fuse ? " fused" : " unfused"));
-      Options options;
-      options.mode = mode;
-      options.dtype = DType::f64;
-      options.fuse = fuse;
-      Plan plan(graph, backend(), options);
+      Plan plan(graph, backend(), {.mode = mode, .dtype = DType::f64, .fuse = fuse});
       set_statistics(plan);
       const Values want = compose(plan);
       plan.forward();
@@ -206,9 +195,7 @@ TEST_CASE("tiny nets: outputs in f32 are those in f64 within 1e-4") {
     INFO(graph.name());
     Outcome got, want;
     for (const DType dtype : element_types()) {
-      Options options;
-      options.dtype = dtype;
-      Plan plan(graph, backend(), options);
+      Plan plan(graph, backend(), {.dtype = dtype});
       plan.forward();
       (dtype == DType::f64 ? want : got).output = read(backend().device(), plan.output());
     }

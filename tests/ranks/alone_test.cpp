@@ -1,7 +1,5 @@
 // Communicators by their names; the one that is alone; parts of batches.
 
-#include <cmath>
-
 #include "lamina/batches.h"
 #include "lamina/communicator.h"
 #include "lamina/error.h"
@@ -11,7 +9,6 @@
 #include "tests/support/environment.h"
 #include "tests/train/networks.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 TEST_CASE("one rank alone sums and broadcasts what it has") {
@@ -40,7 +37,7 @@ TEST_CASE("a process that a launcher started alone is no rank of several") {
 }
 
 TEST_CASE("a communicator that is not there is an error that says what is") {
-  CHECK_THROWS_WITH(make_communicator("mpj"), Catch::Matchers::ContainsSubstring("did you mean \"mpi\""));
+  CHECK_THROWS_WITH(make_communicator("mpj"), ContainsSubstring("did you mean \"mpi\""));
   CHECK_THROWS_AS(make_communicator("self", {.limit_seconds = 0}), UsageError);
   CHECK_THROWS_AS(make_communicator("self", {.limit_seconds = NAN}), UsageError);
 }
@@ -82,7 +79,7 @@ TEST_CASE("loaders of several ranks give the rows of every batch in order, of a 
 
 TEST_CASE("ranks that do not share out a batch evenly, or are not there, are refused") {
   const auto source = digits(20, 1);
-  CHECK_THROWS_WITH(Loader(*source, {.batch = 10, .ranks = 4}), Catch::Matchers::ContainsSubstring("give a multiple"));
+  CHECK_THROWS_WITH(Loader(*source, {.batch = 10, .ranks = 4}), ContainsSubstring("give a multiple"));
   CHECK_THROWS_AS(Loader(*source, {.batch = 10, .ranks = 0}), UsageError);
   CHECK_THROWS_AS(Loader(*source, {.batch = 10, .rank = 2, .ranks = 2}), UsageError);
 }

@@ -1,23 +1,17 @@
 // The communicator nccl on a fake of NCCL's calls, which refuses what the library would, and of a device's queues.
 
-#include <algorithm>
-#include <cstring>
-#include <stdexcept>
-
 #include "lamina/error.h"
 #include "lib/communicators/nccl_communicator.h"
 #include "tests/support/catch.h"
 #include "tests/support/environment.h"
 #include "tests/support/queued_device.h"
 
-using namespace lamina;
 using namespace lamina::test;
 using communicator::NcclId;
 using communicator::NcclTable;
 
 namespace {
 
-using Catch::Matchers::ContainsSubstring;
 using Log = std::vector<std::string>;
 
 /// What the fake is asked for, and how it answers.

@@ -1,9 +1,6 @@
 // Trainings by several ranks against those of one rank with the whole batch. Every rank runs every case, and trains
 // alone what it compares with.
 
-#include <functional>
-#include <utility>
-
 #include "lamina/error.h"
 #include "lamina/optimiser.h"
 #include "lamina/workloads.h"
@@ -17,7 +14,6 @@
 #include "tests/train/networks.h"
 #include "tests/train/runs.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {
@@ -162,7 +158,7 @@ TEST_CASE("a device whose memory cannot be summed is refused when the trainer is
   Elsewhere backend(*eigen);
   const auto source = digits(batch, 1);
   CHECK_THROWS_WITH(Trainer(small_network(batch / ranks().size()), backend, *source, together({})),
-                    Catch::Matchers::ContainsSubstring("not of modelled device"));
+                    ContainsSubstring("not of modelled device"));
 }
 
 TEST_CASE("one bucket and many give the same bits") {
@@ -185,9 +181,7 @@ TEST_CASE("running statistics are the mean of those of all ranks when an epoch e
 
   Values mean;
   for (int rank = 0; rank < ranks().size(); ++rank) {
-    Options how;
-    how.dtype = DType::f64;
-    Plan plan(graph, *backend, how);
+    Plan plan(graph, *backend, {.dtype = DType::f64});
     for (const std::string& name : plan.parameter_names())
       write(device, plan.parameter(name), read(device, trainer.plan().parameter(name)));
     Loader loader(*source, {.batch = batch, .seed = 4, .threads = 0, .rank = rank, .ranks = ranks().size()});
@@ -290,7 +284,7 @@ TEST_CASE("ranks whose runs differ are refused before the first pass") {
   };
   const bool odd = ranks().rank() == 1;
   const int part = batch / ranks().size();
-  const auto names = [](const char* text) { return Catch::Matchers::ContainsSubstring(text); };
+  const auto names = [](const char* text) { return ContainsSubstring(text); };
   CHECK_THROWS_WITH(make(small_network(part), {.seed = odd ? 2U : 1U}), names("rank 1 seed 2"));
   CHECK_THROWS_WITH(make(small_network(part, odd), {}), names("rank 0 has a network of"));
   CHECK_THROWS_WITH(make(small_network(odd ? 2 * part : part), {}), names("batch"));

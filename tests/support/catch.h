@@ -1,5 +1,29 @@
 #pragma once
-// Catch2, in either of its two generations, under the names of the newer one.
+// What every test includes: Catch2, in either of its two generations, under the names of the newer one; the parts of
+// the standard library that most tests use; what an error has to say.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
@@ -9,5 +33,44 @@ using Catch::Approx;
 
 namespace Catch::Matchers {
 inline auto ContainsSubstring(const std::string& text) { return Contains(text); }
+template <class T>
+using MatcherBase = Catch::MatcherBase<T>;
 }  // namespace Catch::Matchers
 #endif
+
+namespace lamina {
+
+using Catch::Matchers::ContainsSubstring;
+
+/// Matches an error whose text has all of these parts: CHECK_THROWS_MATCHES(plan.run(), UsageError, Says("a", "b")).
+class Says final : public Catch::Matchers::MatcherBase<std::exception> {
+ public:
+  template <class... Part>
+  explicit Says(const Part&... parts) : parts_{std::string(parts)...} {}
+  bool match(const std::exception& error) const override {
+    const std::string text = error.what();
+    return std::ranges::all_of(parts_, [&](const std::string& part) { return text.find(part) != std::string::npos; });
+  }
+  std::string describe() const override { return "says " + Catch::Detail::stringify(parts_); }
+
+ private:
+  std::vector<std::string> parts_;
+};
+
+namespace test {
+
+using namespace lamina;  // a test that uses this namespace has the library's names, too
+
+/// What the error says that a call throws; another kind of error is not caught.
+template <class Error, class Call>
+std::string said_by(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+}  // namespace test
+}  // namespace lamina

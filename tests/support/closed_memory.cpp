@@ -123,7 +123,7 @@ std::unique_ptr<Staging> ClosedDevice::staging(std::size_t bytes) {
   return std::make_unique<ClosedStaging>(*this, bytes);
 }
 
-ClosedBackend::ClosedBackend(std::shared_ptr<Backend> inner)
-    : inner_(std::move(inner)), device_(inner_->device().describe()) {}
+ClosedBackend::ClosedBackend(const std::shared_ptr<Backend>& inner)
+    : WrappedBackend(*inner), inner_(inner), device_(inner_->device().describe()) {}
 
 }  // namespace lamina::test

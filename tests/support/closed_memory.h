@@ -7,7 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "lamina/backend.h"
+#include "lamina/device.h"
+#include "tests/support/wrapped_backend.h"
 
 namespace lamina::test {
 
@@ -33,24 +34,11 @@ class ClosedDevice final : public Device {
 };
 
 /// A backend on a closed device, for a backend whose kernels run on the host and need no device of their own.
-class ClosedBackend final : public Backend {
+class ClosedBackend final : public WrappedBackend {
  public:
-  explicit ClosedBackend(std::shared_ptr<Backend> inner);
-
-  std::string_view name() const override { return inner_->name(); }
-  std::string available() const override { return inner_->available(); }
+  explicit ClosedBackend(const std::shared_ptr<Backend>& inner);
   std::string describe() override { return inner_->describe() + ", memory closed to the host"; }
   Device& device() override { return device_; }
-  std::vector<std::string> algorithms(const Spec& spec, Pass pass) const override {
-    return inner_->algorithms(spec, pass);
-  }
-  bool fuses(const Spec& spec, const Node& next, int operand) const override {
-    return inner_->fuses(spec, next, operand);
-  }
-  bool takes_pitch(const Spec& spec) const override { return inner_->takes_pitch(spec); }
-  Lowered lower(const Spec& spec, const Choice& choice) override { return inner_->lower(spec, choice); }
-  void update(const Update& update) override { inner_->update(update); }
-  double peak_flops_per_second(DType dtype) override { return inner_->peak_flops_per_second(dtype); }
 
  private:
   std::shared_ptr<Backend> inner_;

@@ -5,13 +5,8 @@
 #define CATCH_CONFIG_EXTERNAL_INTERFACES  // for listeners, in the older generation
 #include "tests/support/catch.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <functional>
-#include <string>
-#include <utility>
-#include <vector>
 
 namespace {
 

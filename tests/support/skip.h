@@ -13,16 +13,17 @@ inline bool gpu_is_expected() {
   return expected != nullptr && std::string(expected) != "" && std::string(expected) != "0";
 }
 
-/// Ends the process for a test that needs a GPU or cuDNN: with status 77, ctest's SKIP_RETURN_CODE, or with
-/// status 1 if these are expected.
-[[noreturn]] inline void skip_without_gpu(const std::string& reason) {
-  constexpr int failed = 1, skipped = 77;
-  if (gpu_is_expected())
-    std::printf("failed: LAMINA_EXPECT_GPU is set, and this test cannot run: %s\n", reason.c_str());
-  else
-    std::printf("skipped: %s\n", reason.c_str());
+/// Ends the process with this status, by default ctest's SKIP_RETURN_CODE.
+[[noreturn]] inline void skip(const std::string& reason, const char* word = "skipped", int status = 77) {
+  std::printf("%s: %s\n", word, reason.c_str());
   std::fflush(stdout);
-  std::_Exit(gpu_is_expected() ? failed : skipped);
+  std::_Exit(status);
+}
+
+/// Ends the process for a test that needs a GPU or cuDNN: as skipped, or as failed if these are expected.
+[[noreturn]] inline void skip_without_gpu(const std::string& reason) {
+  if (gpu_is_expected()) skip("LAMINA_EXPECT_GPU is set, and this test cannot run: " + reason, "failed", 1);
+  skip(reason);
 }
 
 }  // namespace lamina::test

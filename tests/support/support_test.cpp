@@ -3,15 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cmath>
 #include <csignal>
-#include <cstdlib>
-#include <limits>
-#include <memory>
-#include <span>
-#include <string>
-#include <utility>
 
 #include "lamina/error.h"
 #include "lamina/gradient_check.h"
@@ -24,29 +16,12 @@
 #include "tests/support/skip.h"
 #include "tests/support/wrapped_backend.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {
 
-/// Eigen with one fault: after each step of a unit, `spoil` may change its tensors.
-class Lying final : public WrappedBackend {
- public:
-  using Spoil = void (*)(const std::vector<Pass>& covers, const Args&);
-  explicit Lying(Spoil spoil) : WrappedBackend(oracle()), spoil_(spoil) {}
-
-  Lowered lower(const Spec& spec, const Choice& choice) override {
-    Lowered lowered = oracle().lower(spec, choice);
-    for (Lowered::Step& step : lowered.steps)
-      step.kernel = around(
-          step.kernel, [](const Args&) {},
-          [spoil = spoil_, covers = step.passes](const Args& args) { spoil(covers, args); });
-    return lowered;
-  }
-
- private:
-  Spoil spoil_;
-};
+/// A fault: it may change the tensors of a step, after the step.
+using Spoil = void (*)(const std::vector<Pass>& covers, const Args&);
 
 bool is(const std::vector<Pass>& covers, Pass pass) { return covers.front() == pass; }
 
@@ -57,8 +32,11 @@ Graph small_net() {
   return graph;
 }
 
-GradientReport report_with(Lying::Spoil spoil, DType dtype = DType::f64, const GradientCheck& how = {}) {
-  Lying lying(spoil);
+GradientReport report_with(Spoil spoil, DType dtype = DType::f64, const GradientCheck& how = {}) {
+  WrappedBackend lying(oracle());
+  lying.after = [spoil](const Spec&, const Lowered::Step& step) {
+    return [spoil, covers = step.passes](const Args& args) { spoil(covers, args); };
+  };
   return check_gradients(small_net(), lying, {.dtype = dtype}, how);
 }
 
@@ -85,6 +63,14 @@ TEST_CASE("guards detect one byte written before, after and in the gaps of a ten
     CHECK(guarded.damage() != "");
     CHECK(guarded.get() == Values{1, 2, 3, 4, 5, 6});
   }
+}
+
+TEST_CASE("an error says what stands in its text, and nothing else") {
+  const UsageError error("one and two");
+  CHECK(Says("one", "two").match(error));
+  CHECK_FALSE(Says("one", "three").match(error));
+  CHECK(said_by<Error>([&] { throw error; }) == "one and two");
+  CHECK(said_by<Error>([] {}) == "nothing was thrown");
 }
 
 TEST_CASE("the largest of several numbers is NaN where one of them is") {
@@ -136,25 +122,25 @@ TEST_CASE("differences detect a gradient that is wrong by a millionth, and say w
 }
 
 TEST_CASE("differences detect a wrong sign, a missing factor and a transposed index, along directions, too") {
-  const Lying::Spoil spoils[] = {[](const std::vector<Pass>& covers, const Args& args) {
-                                   spoil_weight(covers, args, [](Values& dw) {
-                                     for (double& each : dw) each = -each;
-                                   });
-                                 },
-                                 [](const std::vector<Pass>& covers, const Args& args) {
-                                   spoil_weight(covers, args, [](Values& dw) {
-                                     for (double& each : dw) each /= 1.01;
-                                   });
-                                 },
-                                 [](const std::vector<Pass>& covers, const Args& args) {
-                                   spoil_weight(covers, args, [](Values& dw) {
-                                     for (std::size_t plane = 0; plane < dw.size(); plane += 9)
-                                       for (const std::size_t row : {0, 1, 2})
-                                         for (const std::size_t column : {0, 1, 2})
-                                           if (row < column)
-                                             std::swap(dw[plane + 3 * row + column], dw[plane + 3 * column + row]);
-                                   });
-                                 }};
+  const Spoil spoils[] = {[](const std::vector<Pass>& covers, const Args& args) {
+                            spoil_weight(covers, args, [](Values& dw) {
+                              for (double& each : dw) each = -each;
+                            });
+                          },
+                          [](const std::vector<Pass>& covers, const Args& args) {
+                            spoil_weight(covers, args, [](Values& dw) {
+                              for (double& each : dw) each /= 1.01;
+                            });
+                          },
+                          [](const std::vector<Pass>& covers, const Args& args) {
+                            spoil_weight(covers, args, [](Values& dw) {
+                              for (std::size_t plane = 0; plane < dw.size(); plane += 9)
+                                for (const std::size_t row : {0, 1, 2})
+                                  for (const std::size_t column : {0, 1, 2})
+                                    if (row < column)
+                                      std::swap(dw[plane + 3 * row + column], dw[plane + 3 * column + row]);
+                            });
+                          }};
   for (const auto& spoil : spoils)
     for (const int coordinates : {0, 20, 64}) {
       const GradientReport report = report_with(spoil, DType::f64, {.coordinates = coordinates});
@@ -219,12 +205,10 @@ TEST_CASE("differences begin with the parameters that they are given, in every p
 }
 
 TEST_CASE("differences refuse inference and a step that is negative") {
-  Options options;
-  options.mode = Mode::inference;
-  CHECK_THROWS_AS(check_gradients(small_net(), oracle(), options), UsageError);
+  CHECK_THROWS_AS(check_gradients(small_net(), oracle(), {.mode = Mode::inference}), UsageError);
   CHECK_THROWS_AS(check_gradients(small_net(), oracle(), {}, {.step = -1}), UsageError);
   CHECK_THROWS_WITH(check_gradients(small_net(), oracle(), {.dtype = DType::bf16}),
-                    Catch::Matchers::ContainsSubstring("values are rounded to bf16"));
+                    ContainsSubstring("values are rounded to bf16"));
 }
 
 TEST_CASE("differences agree in nets with nothing but kinks, for every seed", "[random]") {
@@ -236,8 +220,7 @@ TEST_CASE("differences agree in nets with nothing but kinks, for every seed", "[
     x = max_pool(x, name + ".pool", {.window = 3, .stride = 1, .pad = 1});
   }
   fully_connected(x, "fc", {.outputs = 3});
-  Options options;
-  options.dtype = DType::f64;
+  Options options{.dtype = DType::f64};
   for (std::uint64_t key = seed() * 10; key < seed() * 10 + 10; ++key) {
     options.seed = key;
     GradientCheck how{.coordinates = 8, .directions = 2};

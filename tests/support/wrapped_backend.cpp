@@ -47,6 +47,10 @@ std::shared_ptr<Kernel> around(std::shared_ptr<Kernel> inner, KernelHook before,
 
 Lowered WrappedBackend::lower(const Spec& spec, const Choice& choice) {
   Lowered lowered = inner_.lower(spec, choice);
+  for (Lowered::Step& step : lowered.steps)
+    if (const KernelHook hook = after ? after(spec, step) : KernelHook())
+      step.kernel = around(
+          step.kernel, [](const Args&) {}, hook);
   if (prepare && !spec.w.empty()) {
     const std::size_t bytes = static_cast<std::size_t>(spec.w[0].shape.count()) * size_of(spec.w[0].dtype);
     const std::size_t behind = (lowered.prepared_bytes + 63) / 64 * 64;  // the prepared form of the inner backend

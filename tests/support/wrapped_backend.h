@@ -25,6 +25,8 @@ class WrappedBackend : public Backend {
 
   bool prepare = false;       ///< every unit with parameters copies them in `prepare`, and compares in every other pass
   bool refuse_pitch = false;  ///< takes no pitch
+  /// What is done after a step of a unit; an empty hook is nothing.
+  std::function<KernelHook(const Spec&, const Lowered::Step&)> after;
 
   int prepared = 0, prepared_compared = 0;
   std::vector<std::string> faults;  ///< the checks that failed

@@ -5,9 +5,6 @@
 // makes a narrow network less certain than it should be: it is left out, but for one case of the published width.
 // docs/training.md has the numbers.
 
-#include <algorithm>
-#include <cmath>
-
 #include "lamina/workloads.h"
 #include "tests/support/backend.h"
 #include "tests/support/catch.h"

@@ -1,10 +1,6 @@
 // Checkpoints: runs that stop and go on; files that are of another run, damaged, or cannot be written.
 
-#include <filesystem>
 #include <fstream>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "lamina/error.h"
 #include "lamina/safetensors.h"
@@ -15,9 +11,7 @@
 #include "tests/train/networks.h"
 #include "tests/train/runs.h"
 
-using namespace lamina;
 using namespace lamina::test;
-using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("a run that stops anywhere goes on from its checkpoint, and ends with the same bits") {
   for (const std::string& name : training_backends())

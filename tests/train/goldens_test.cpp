@@ -1,22 +1,16 @@
 // Trainings of 100 steps against PyTorch's: the losses under every optimiser (data/goldens/make_training.py), and the
 // parameters of a network that was exported with its constants (make_onnx_training.py).
 
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <set>
-
 #include "lamina/onnx.h"
 #include "lamina/plan.h"
 #include "lamina/safetensors.h"
 #include "tests/support/backend.h"
 #include "tests/support/catch.h"
 #include "tests/support/data.h"
-#include "tests/support/numbers/larger.h"
 #include "tests/support/numbers/values.h"
 #include "tests/train/backends.h"
+#include "tests/train/runs.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {
@@ -55,44 +49,22 @@ std::vector<Case> cases() {
 
 TEST_CASE("100 steps under every optimiser have PyTorch's losses to 1e-9") {
   const TensorFile golden = read_safetensors(test::data("goldens/training.safetensors"));
-  const Values &x = golden.at("x").values, &labels = golden.at("labels").values;
-  constexpr std::size_t steps = 100, batches = 10, batch = 8;
   Graph graph("two layers");
-  const Value classes = graph.input({batch, 1, 1, 1}, "labels");
-  Value y = relu(fully_connected(graph.input({batch, 12, 1, 1}, "x"), "first", {.outputs = 16}));
+  const Value classes = graph.input({8, 1, 1, 1}, "labels");
+  Value y = relu(fully_connected(graph.input({8, 12, 1, 1}, "x"), "first", {.outputs = 16}));
   softmax_cross_entropy(fully_connected(y, "second", {.outputs = 5}), classes);
   for (const std::string& name : training_backends()) {
     const auto backend = make_or_skip(name);
-    Device& device = backend->device();
     for (const Case& c : cases()) {
       // The slower kernels run one case for each rule.
       if (name != "eigen" &&
           !std::set<std::string>{"nesterov", "rmsprop", "adagrad", "adadelta", "clipped"}.contains(c.name))
         continue;
-      Options options;
-      options.dtype = DType::f64;
-      options.optimiser = c.optimiser;
-      options.clip_norm = c.clip_norm;
-      Plan plan(graph, *backend, options);
-      for (const std::string& p : plan.parameter_names()) write(device, plan.parameter(p), golden.at(p).values);
-      write(device, plan.output_gradient(), {1, 0});
+      Plan plan(graph, *backend, {.dtype = DType::f64, .optimiser = c.optimiser, .clip_norm = c.clip_norm});
       const Values& wanted = golden.at("losses." + c.name).values;
-      double worst = 0;
-      for (std::size_t step = 0; step < steps; ++step) {
-        const auto part = [&](const Values& all, std::size_t length) {
-          const auto first = all.begin() + static_cast<std::ptrdiff_t>(step % batches * length);
-          return Values(first, first + static_cast<std::ptrdiff_t>(length));
-        };
-        write(device, plan.input("x"), part(x, batch * 12));
-        write(device, plan.input("labels"), part(labels, batch));
-        plan.forward();
-        worst = larger(worst, std::abs(read(device, plan.output())[0] - wanted[step]));
-        plan.backward();
-        plan.update(c.rate(step));
-      }
       INFO(name << ", " << c.name);
       CHECK(wanted.back() < wanted[9]);  // the same batch, ninety steps earlier
-      CHECK(worst < 1e-9);
+      CHECK(worst_loss(plan, golden, "x", wanted, c.rate) < 1e-9);
     }
   }
 }

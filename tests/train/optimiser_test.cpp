@@ -2,12 +2,6 @@
 
 #include "lamina/optimiser.h"
 
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <map>
-
 #include "lamina/error.h"
 #include "lamina/plan.h"
 #include "tests/support/backend.h"
@@ -16,7 +10,6 @@
 #include "tests/support/numbers/values.h"
 #include "tests/train/backends.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {
@@ -30,10 +23,7 @@ Graph small_graph(int outputs = 4) {
 }
 
 Options training(const Optimiser& optimiser, DType dtype = DType::f64) {
-  Options options;
-  options.optimiser = optimiser;
-  options.dtype = dtype;
-  return options;
+  return {.dtype = dtype, .optimiser = optimiser};
 }
 
 /// One element of a parameter, and its state.

@@ -1,12 +1,15 @@
 #pragma once
-// What a training changes, and comparing two.
+// What a training changes, comparing two, and steps beside those of PyTorch.
 
-#include <cstdint>
+#include <cmath>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "lamina/train.h"
+#include "lamina/weights.h"
+#include "tests/support/cases/plans.h"
+#include "tests/support/numbers/larger.h"
 #include "tests/support/numbers/values.h"
 
 namespace lamina::test {
@@ -17,15 +20,30 @@ inline std::vector<Values> everything(Plan& plan) {
   std::vector<Values> all;
   for (const std::string& name : plan.parameter_names()) all.push_back(read(device, plan.parameter(name)));
   for (const std::string& name : plan.optimiser_state_names()) all.push_back(read(device, plan.optimiser_state(name)));
-  for (const std::string& name : plan.state_names())
-    if (const Tensor state = plan.state(name); state.dtype != DType::u64) {
-      all.push_back(read(device, state));
-    } else {
-      std::uint64_t step = 0;
-      device.download(&step, state.data, sizeof step);
-      all.push_back({static_cast<double>(step)});
-    }
+  for (const std::string& name : plan.state_names()) all.push_back(read_state(plan, name));
   return all;
+}
+
+/// Trains a plan of a loss for 100 steps on the ten batches of a golden file, whose inputs are "labels" and `samples`,
+/// from its parameters. Returns the largest difference of a step's loss from that of PyTorch.
+inline double worst_loss(Plan& plan, const TensorFile& golden, const char* samples, const Values& wanted,
+                         const Schedule& rate) {
+  Device& device = plan.backend().device();
+  for (const std::string& name : plan.parameter_names()) write(device, plan.parameter(name), golden.at(name).values);
+  write(device, plan.output_gradient(), {1, 0});
+  double worst = 0;
+  for (std::uint64_t step = 0; step < 100; ++step) {
+    for (const char* name : {samples, "labels"}) {
+      const std::int64_t count = plan.input(name).shape.count();
+      const auto first = golden.at(name).values.begin() + static_cast<std::ptrdiff_t>(step % 10) * count;
+      write(device, plan.input(name), Values(first, first + count));
+    }
+    plan.forward();
+    worst = larger(worst, std::abs(read(device, plan.output())[0] - wanted.at(step)));
+    plan.backward();
+    plan.update(rate(step));
+  }
+  return worst;
 }
 
 inline bool same(const EpochResult& a, const EpochResult& b) {

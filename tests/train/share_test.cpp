@@ -1,8 +1,5 @@
 // Plans that share the parameters and state of another.
 
-#include <memory>
-#include <optional>
-
 #include "lamina/error.h"
 #include "lamina/plan.h"
 #include "tests/support/backend.h"
@@ -10,7 +7,6 @@
 #include "tests/support/numbers/values.h"
 #include "tests/train/backends.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {
@@ -25,13 +21,7 @@ Graph graph_of(int batch, int outputs = 3) {
   return graph;
 }
 
-Options sharing(const Plan& plan) {
-  Options options;
-  options.mode = Mode::inference;
-  options.dtype = plan.options().dtype;
-  options.share = &plan;
-  return options;
-}
+Options sharing(const Plan& plan) { return {.mode = Mode::inference, .dtype = plan.options().dtype, .share = &plan}; }
 
 /// A few passes and updates, so that parameters and statistics are not those of the start.
 void train(Plan& plan) {
@@ -48,10 +38,7 @@ TEST_CASE("an inference plan computes with the parameters and statistics of the 
   for (const std::string& name : training_backends()) {
     const auto backend = make_or_skip(name);
     Device& device = backend->device();
-    Options options;
-    options.dtype = DType::f64;
-    options.optimiser = Sgd{.momentum = 0.9};
-    Plan plan(graph_of(4), *backend, options);
+    Plan plan(graph_of(4), *backend, {.dtype = DType::f64, .optimiser = Sgd{.momentum = 0.9}});
     Plan evaluation(graph_of(5), *backend, sharing(plan));
     CHECK(evaluation.memory().parameters == 0);
     CHECK(evaluation.memory().state == 0);
@@ -61,10 +48,7 @@ TEST_CASE("an inference plan computes with the parameters and statistics of the 
 
     for (int round = 0; round < 2; ++round) {
       train(plan);
-      Options own;
-      own.mode = Mode::inference;
-      own.dtype = DType::f64;
-      Plan copy(graph_of(5), *backend, own);
+      Plan copy(graph_of(5), *backend, {.mode = Mode::inference, .dtype = DType::f64});
       for (const std::string& p : plan.parameter_names())
         write(device, copy.parameter(p), read(device, plan.parameter(p)));
       for (const char* s : {"bn.running_mean", "bn.running_var"})
@@ -97,8 +81,7 @@ TEST_CASE("shared parameters are left as they are, and outlive the plan that the
 TEST_CASE("what cannot be shared is an error that names it") {
   const auto backend = make_backend("eigen"), other = make_backend("eigen");
   Plan plan(graph_of(2), *backend);
-  CHECK_THROWS_WITH(predict_memory(graph_of(2, 7), *backend, sharing(plan)),
-                    Catch::Matchers::ContainsSubstring("fc.weight"));
+  CHECK_THROWS_WITH(predict_memory(graph_of(2, 7), *backend, sharing(plan)), ContainsSubstring("fc.weight"));
   CHECK_THROWS_AS(predict_memory(graph_of(2), *other, sharing(plan)), UsageError);
   Options f64 = sharing(plan);
   f64.dtype = DType::f64;

@@ -2,11 +2,6 @@
 
 #include "lamina/train.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <utility>
-
 #include "lamina/error.h"
 #include "tests/io/files.h"
 #include "tests/support/backend.h"
@@ -17,7 +12,6 @@
 #include "tests/train/networks.h"
 #include "tests/train/runs.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 TEST_CASE("an epoch is its batches by hand: forward, backward, an update, the short last batch with its own mean") {
@@ -31,9 +25,7 @@ TEST_CASE("an epoch is its batches by hand: forward, backward, an update, the sh
                      .seed = 3,
                      .plan = {.dtype = DType::f64},
                      .validation = unseen.get()});
-    Options options;
-    options.dtype = DType::f64;
-    options.optimiser = KerasAdam{};
+    Options options{.dtype = DType::f64, .optimiser = KerasAdam{}};
     Plan plan(small_network(8), *backend, options);
     // As the trainer starts.
     for (const std::string& p : plan.parameter_names())

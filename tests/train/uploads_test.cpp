@@ -3,9 +3,7 @@
 
 #include "lib/training/uploads.h"
 
-#include <cstring>
 #include <deque>
-#include <functional>
 
 #include "lamina/error.h"
 #include "lib/core/device/host/host_device.h"

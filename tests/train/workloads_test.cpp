@@ -2,8 +2,6 @@
 
 #include "lamina/workloads.h"
 
-#include <cmath>
-
 #include "lamina/data.h"
 #include "lamina/error.h"
 #include "lamina/weights.h"
@@ -12,7 +10,6 @@
 #include "tests/support/catch.h"
 #include "tests/support/numbers/values.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 TEST_CASE("the workloads' networks have the published parameters") {
@@ -35,8 +32,7 @@ TEST_CASE("a workload on real files takes its vocabulary and its samples from th
   for (std::uint32_t i = 0; i < 40; ++i) set.append(std::vector<std::uint32_t>{1, i + 4, 19999}, i % 2);
   write_ids(folder / "imdb-train.ids", set);
   write_ids(folder / "imdb-test.ids", set);
-  CHECK_THROWS_WITH(prepare(workload("imdb_fasttext"), {.data = folder.path()}),
-                    Catch::Matchers::ContainsSubstring("--bigrams"));
+  CHECK_THROWS_WITH(prepare(workload("imdb_fasttext"), {.data = folder.path()}), ContainsSubstring("--bigrams"));
   set.vocabulary = 30000;
   write_ids(folder / "imdb-bigrams-train.ids", set);
   write_ids(folder / "imdb-bigrams-test.ids", set);

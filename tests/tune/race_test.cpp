@@ -2,8 +2,6 @@
 
 #include "lib/tuning/race.h"
 
-#include <algorithm>
-
 #include "tests/support/catch.h"
 
 using namespace lamina;

@@ -2,7 +2,6 @@
 
 #include "lib/tuning/statistics.h"
 
-#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>

@@ -2,8 +2,6 @@
 
 #include "lib/tuning/unpaired.h"
 
-#include <algorithm>
-#include <cmath>
 #include <random>
 
 #include "tests/support/catch.h"

@@ -85,38 +85,7 @@ int answer(int count, int* answered, Result* results) {
   *answered = count;
   return 0;
 }
-int workspace(int algorithm, std::size_t* bytes) {
-  *bytes = 64 * static_cast<std::size_t>(algorithm);
-  return 0;
-}
 }  // namespace
-
-EXPORT int cudnnGetConvolutionForwardAlgorithmMaxCount(void*, int* count) { return *count = 8, 0; }
-EXPORT int cudnnGetConvolutionForwardAlgorithm_v7(void*, void*, void*, void*, void*, int n, int* m, Result* r) {
-  OPEN_WITH(query);
-  return answer(n, m, r);
-}
-EXPORT int cudnnGetConvolutionForwardWorkspaceSize(void*, void*, void*, void*, void*, int algorithm,
-                                                   std::size_t* bytes) {
-  return workspace(algorithm, bytes);
-}
-
-EXPORT int cudnnGetConvolutionBackwardFilterAlgorithmMaxCount(void*, int* count) { return *count = 7, 0; }
-EXPORT int cudnnGetConvolutionBackwardFilterAlgorithm_v7(void*, void*, void*, void*, void*, int n, int* m, Result* r) {
-  return answer(n, m, r);
-}
-EXPORT int cudnnGetConvolutionBackwardFilterWorkspaceSize(void*, void*, void*, void*, void*, int algorithm,
-                                                          std::size_t* bytes) {
-  return workspace(algorithm, bytes);
-}
-EXPORT int cudnnGetConvolutionBackwardDataAlgorithmMaxCount(void*, int* count) { return *count = 6, 0; }
-EXPORT int cudnnGetConvolutionBackwardDataAlgorithm_v7(void*, void*, void*, void*, void*, int n, int* m, Result* r) {
-  return answer(n, m, r);
-}
-EXPORT int cudnnGetConvolutionBackwardDataWorkspaceSize(void*, void*, void*, void*, void*, int algorithm,
-                                                        std::size_t* bytes) {
-  return workspace(algorithm, bytes);
-}
 
 namespace {
 int ran = 0;
@@ -124,24 +93,25 @@ int ran = 0;
 /// The last run: 100, 200 or 300 for forward, params and data, and the algorithm.
 EXPORT int fake_ran() { return ran; }
 
-EXPORT int cudnnConvolutionForward(void*, const void*, void*, const void*, void*, const void*, void*, int algorithm,
-                                   void*, std::size_t, const void*, void*, void*) {
-  OPEN_WITH(forward);
-  ran = 100 + algorithm;
-  return 0;
-}
-EXPORT int cudnnConvolutionBackwardFilter(void*, const void*, void*, const void*, void*, const void*, void*,
-                                          int algorithm, void*, std::size_t, const void*, void*, void*) {
-  OPEN_WITH(backward_params);
-  ran = 200 + algorithm;
-  return 0;
-}
-EXPORT int cudnnConvolutionBackwardData(void*, const void*, void*, const void*, void*, const void*, void*,
-                                        int algorithm, void*, std::size_t, const void*, void*, void*) {
-  OPEN_WITH(backward_data);
-  ran = 300 + algorithm;
-  return 0;
-}
+// What there is of each pass: answers to queries, workspace, and a run.
+#define PASS(Pass, opens, algorithms, number)                                                                         \
+  EXPORT int cudnnGetConvolution##Pass##AlgorithmMaxCount(void*, int* count) { return *count = algorithms, 0; }       \
+  EXPORT int cudnnGetConvolution##Pass##Algorithm_v7(void*, void*, void*, void*, void*, int n, int* m, Result* r) {   \
+    OPEN_WITH(query);                                                                                                 \
+    return answer(n, m, r);                                                                                           \
+  }                                                                                                                   \
+  EXPORT int cudnnGetConvolution##Pass##WorkspaceSize(void*, void*, void*, void*, void*, int algorithm,               \
+                                                      std::size_t* bytes) {                                           \
+    return *bytes = 64 * static_cast<std::size_t>(algorithm), 0;                                                      \
+  }                                                                                                                   \
+  EXPORT int cudnnConvolution##Pass(void*, const void*, void*, const void*, void*, const void*, void*, int algorithm, \
+                                    void*, std::size_t, const void*, void*, void*) {                                  \
+    OPEN_WITH(opens);                                                                                                 \
+    return ran = (number) + algorithm, 0;                                                                             \
+  }
+PASS(Forward, forward, 8, 100)
+PASS(BackwardFilter, backward_params, 7, 200)
+PASS(BackwardData, backward_data, 6, 300)
 
 #if FAKE_VERSION >= 90000
 EXPORT void cudnnGetLastErrorString(char* to, std::size_t size) {

@@ -15,42 +15,32 @@ namespace {
 
 MachineLog* counting = nullptr;
 
-/// The host's function for a member of the table; it records its name.
-template <class Tag, class Function>
-struct Counted;
-template <class Tag, class... P>
-struct Counted<Tag, int (*)(P...)> {
-  static int call(P... p) {
-    counting->calls.emplace_back(Tag::name);
-    return counting->blas_status != 0 ? counting->blas_status : (host_blas().*Tag::member)(p...);
-  }
-};
+/// The name of a member of the table.
+template <auto member>
+constexpr const char* entry = nullptr;
+template <>
+constexpr const char* entry<&BlasTable::cublasSetWorkspace_v2> = "cublasSetWorkspace_v2";
+template <>
+constexpr const char* entry<&BlasTable::cublasSetMathMode> = "cublasSetMathMode";
+template <>
+constexpr const char* entry<&BlasTable::cublasSgemm_v2> = "cublasSgemm_v2";
+template <>
+constexpr const char* entry<&BlasTable::cublasGemmEx> = "cublasGemmEx";
 
-struct SetWorkspace {
-  static constexpr const char* name = "cublasSetWorkspace_v2";
-  static constexpr auto member = &BlasTable::cublasSetWorkspace_v2;
-};
-struct SetMathMode {
-  static constexpr const char* name = "cublasSetMathMode";
-  static constexpr auto member = &BlasTable::cublasSetMathMode;
-};
-struct Sgemm {
-  static constexpr const char* name = "cublasSgemm_v2";
-  static constexpr auto member = &BlasTable::cublasSgemm_v2;
-};
-
-struct GemmEx {
-  static constexpr const char* name = "cublasGemmEx";
-  static constexpr auto member = &BlasTable::cublasGemmEx;
-};
+/// The host's function for it; it records its name.
+template <auto member, class... P>
+int counted(P... p) {
+  counting->calls.emplace_back(entry<member>);
+  return counting->blas_status != 0 ? counting->blas_status : (host_blas().*member)(p...);
+}
 
 /// The host's products; each call of a pass is recorded.
 BlasTable counted_blas() {
   BlasTable table = host_blas();
-  table.cublasSetWorkspace_v2 = &Counted<SetWorkspace, decltype(table.cublasSetWorkspace_v2)>::call;
-  table.cublasSetMathMode = &Counted<SetMathMode, decltype(table.cublasSetMathMode)>::call;
-  table.cublasSgemm_v2 = &Counted<Sgemm, decltype(table.cublasSgemm_v2)>::call;
-  table.cublasGemmEx = &Counted<GemmEx, decltype(table.cublasGemmEx)>::call;
+  table.cublasSetWorkspace_v2 = counted<&BlasTable::cublasSetWorkspace_v2>;
+  table.cublasSetMathMode = counted<&BlasTable::cublasSetMathMode>;
+  table.cublasSgemm_v2 = counted<&BlasTable::cublasSgemm_v2>;
+  table.cublasGemmEx = counted<&BlasTable::cublasGemmEx>;
   return table;
 }
 

@@ -2,9 +2,6 @@
 
 #include "tests/support/cases/chain.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "tests/support/backend.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"

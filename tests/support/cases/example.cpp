@@ -1,9 +1,6 @@
-// Examples worked out by hand.
+// Cases on the backend under test: examples worked out by hand, and single runs.
 
 #include "tests/support/cases/example.h"
-
-#include <algorithm>
-#include <cmath>
 
 #include "tests/support/backend.h"
 #include "tests/support/cases/suite.h"
@@ -40,6 +37,10 @@ void check_example(const Case& c, const Feed& feed, const Result& want) {
         check_equal("state " + std::to_string(i), got.state[i], want.state[i], epsilon(dtype));
     }
   }
+}
+
+Result run_case(const Case& c, const Feed& feed, const Conditions& conditions) {
+  return run_unit(backend(), *make_spec(backend(), c, conditions), {}, feed);
 }
 
 }  // namespace lamina::test

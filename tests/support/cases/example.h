@@ -1,5 +1,5 @@
 #pragma once
-// Examples worked out by hand: inputs and outputs as literals.
+// Cases on the backend under test: examples worked out by hand, with inputs and outputs as literals, and single runs.
 
 #include "tests/support/cases/unit.h"
 
@@ -9,5 +9,8 @@ namespace lamina::test {
 /// `want` that is not empty. The tolerance is 16 epsilon of the largest number in the tensor: examples have short sums.
 /// Old gradients are not added to; dy may be omitted if no gradient is wanted.
 void check_example(const Case&, const Feed&, const Result& want);
+
+/// As run_unit(), of a case that the backend under test takes, by the algorithms that it picks.
+Result run_case(const Case&, const Feed&, const Conditions& = {});
 
 }  // namespace lamina::test

@@ -2,9 +2,6 @@
 
 #include "tests/support/cases/plans.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "lamina/random.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/suite.h"
@@ -19,15 +16,15 @@ double largest_value(const Values& values) {
   return largest;
 }
 
-Values read_state(Plan& plan, const std::string& name) {
+}  // namespace
+
+Values read_state(const Plan& plan, const std::string& name) {
   const Tensor tensor = plan.state(name);
   if (tensor.dtype != DType::u64) return read(plan.backend().device(), tensor);
   std::uint64_t word = 0;
   plan.backend().device().download(&word, tensor.data, sizeof word);
   return {static_cast<double>(word)};
 }
-
-}  // namespace
 
 Graph classifier(int vocabulary) {
   Graph graph("classifier");

@@ -14,6 +14,9 @@ namespace lamina::test {
 /// Embeddings of 6 "ids" for each of 4 samples, their mean, 5 classes, and the loss against "labels".
 Graph classifier(int vocabulary);
 
+/// The elements of a state; of a step, its number.
+Values read_state(const Plan&, const std::string& name);
+
 /// Running statistics like those of a trained net, the same in every plan of the net.
 void set_statistics(Plan&);
 

@@ -2,11 +2,6 @@
 
 #include "tests/support/cases/suite.h"
 
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <map>
 #include <sstream>
 
 #include "lamina/error.h"
@@ -350,13 +345,32 @@ void check_differences(const Case& c, const GradientCheck& how) {
   const Graph graph = graph_of(c);
   for (const bool fuse : {true, false}) {
     if (!fuse && c.tail.empty()) continue;
-    Options options;
-    options.dtype = DType::f64;
-    options.fuse = fuse;
+    const Options options{.dtype = DType::f64, .fuse = fuse};
     if (decided_by_library() && refused(graph, options)) continue;
     INFO((fuse ? "fused" : "unfused"));
     check_passed(check_gradients(graph, one_thread(), options, how));
   }
+}
+
+void check_all_against_oracle(const std::vector<Case>& cases) {
+  for (const Case& c : cases) CHECK(check_against_oracle(c));
+}
+
+void check_all_integers(const std::vector<Case>& cases) {
+  for (const Case& c : cases) check_integers(c);
+}
+
+void check_all_differences(const std::vector<Case>& cases) {
+  for (const Case& c : cases)
+    if (c.mode == Mode::training) check_differences(c);
+}
+
+void check_result(const Result& got, const Result& want, const Bounds& bounds, DType dtype) {
+  check_close("y", got.y, want.y, bounds.y, epsilon(dtype));
+  for (std::size_t i = 0; i < got.dw.size(); ++i)
+    check_close("dw", got.dw[i], want.dw[i], bounds.dw[i], epsilon(dtype));
+  for (std::size_t i = 0; i < got.dx.size(); ++i)
+    if (!got.dx[i].empty()) check_close("dx", got.dx[i], want.dx[i], bounds.dx[i], epsilon(dtype));
 }
 
 }  // namespace lamina::test

@@ -35,13 +35,21 @@ double epsilon(DType);
 /// Returns false if the backend does not fuse the tail.
 bool check_against_oracle(const Case&, std::uint64_t key = 1);
 
+/// The same of all cases, each of which the backend has to take.
+void check_all_against_oracle(const std::vector<Case>&);
+
 /// Whole numbers through every algorithm that only adds and multiplies: equal to the oracle in every bit.
 void check_integers(const Case&, std::uint64_t key = 1);
+void check_all_integers(const std::vector<Case>&);
 
 /// A graph of the case: inputs x0, x1, ..., the op as "op", its tail as "tail0", ...
 Graph graph_of(const Case&);
 
 /// Gradients in f64 through Plan against central differences, fused and not.
 void check_differences(const Case&, const GradientCheck& = {});
+void check_all_differences(const std::vector<Case>&);  ///< of the cases in training
+
+/// Checks y and every gradient that was wanted, against f64 and bounds of a unit of `dtype`.
+void check_result(const Result& got, const Result& want, const Bounds&, DType dtype);
 
 }  // namespace lamina::test

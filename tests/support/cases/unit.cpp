@@ -2,11 +2,6 @@
 
 #include "tests/support/cases/unit.h"
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <memory>
-#include <numeric>
 #include <sstream>
 
 #include "lib/core/units/unit_memory.h"

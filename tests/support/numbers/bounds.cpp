@@ -2,9 +2,6 @@
 
 #include "tests/support/numbers/bounds.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "tests/support/backend.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers/lstm_bounds.h"
