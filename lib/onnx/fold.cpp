@@ -85,14 +85,17 @@ Constant constant(const Folding& f) {
     return Constant{
         .type = type, .extents = scalar ? Extents{} : Extents{count}, .values = std::move(values), .uniform = false};
   };
-  if (const std::optional<TensorMessage> tensor = f.node.tensor("value")) {
+  if (const std::optional<TensorMessage> tensor = f.node.value("value").tensor) {
     Constant read = read_constant(*tensor, f.model, f.node.where());
     std::uint64_t external_bytes = 0;
     if (!tensor->external) f.consume_budget(-stored_numbers(*tensor, f.model, external_bytes));
     return read;
   }
   if (f.node.has("value_float")) return list(ElementType::f32, {f.node.number("value_float", 0)}, true);
-  if (f.node.has("value_floats")) return list(ElementType::f32, f.node.numbers("value_floats"), false);
+  if (f.node.has("value_floats")) {
+    const std::vector<float> numbers = f.node.value("value_floats").numbers;
+    return list(ElementType::f32, {numbers.begin(), numbers.end()}, false);
+  }
   if (f.node.has("value_int")) {
     return list(ElementType::i64, {static_cast<double>(f.node.integer("value_int", 0))}, true);
   }
@@ -104,7 +107,7 @@ Constant constant(const Folding& f) {
 
 Constant constant_of_shape(const Folding& f) {
   Constant value{.type = ElementType::f32, .extents = {1}, .values = {0}, .uniform = false};
-  if (const std::optional<TensorMessage> tensor = f.node.tensor("value")) {
+  if (const std::optional<TensorMessage> tensor = f.node.value("value").tensor) {
     value = read_constant(*tensor, f.model, f.node.where());
     if (value.values.size() != 1) f.node.invalid("has a value of " + text(value.extents) + " instead of one number");
   }
@@ -227,18 +230,12 @@ Constant concat(const Folding& f) {
 /// A number in another type: floating ones round to nearest; a whole one keeps its low bits, and one that was floating
 /// is cut to whole and then to the range of the type. ONNX leaves that range open.
 double converted(double value, ElementType from, ElementType to) {
-  switch (to) {
-    case ElementType::f64: return value;
-    case ElementType::f32: return static_cast<float>(value);
-    case ElementType::f16: return widen(DType::f16, narrow(DType::f16, value));
-    case ElementType::bf16: return widen(DType::bf16, narrow(DType::bf16, value));
-    case ElementType::boolean: return value != 0;
-    default: break;
-  }
-  const bool is_signed =
-      to == ElementType::i8 || to == ElementType::i16 || to == ElementType::i32 || to == ElementType::i64;
+  if (to == ElementType::f64) return value;
+  if (to == ElementType::f32) return static_cast<float>(value);
+  if (to == ElementType::boolean) return value != 0;
+  if (is_floating(to)) return widen(*floating(to), narrow(*floating(to), value));
   const auto bits = static_cast<int>(8 * element_bytes(to));
-  const double high = std::ldexp(1, is_signed ? bits - 1 : bits), low = is_signed ? -high : 0;
+  const double high = std::ldexp(1, is_signed(to) ? bits - 1 : bits), low = is_signed(to) ? -high : 0;
   if (!is_floating(from)) return value - std::ldexp(1, bits) * std::floor((value - low) / std::ldexp(1, bits));
   const double last = bits == 64 ? std::nextafter(high, 0) : high - 1;
   return std::isnan(value) ? 0 : std::clamp(std::trunc(value), low, last);

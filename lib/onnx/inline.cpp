@@ -18,7 +18,7 @@ std::set<std::string_view> Importer::reads(const NodeMessage& node, int depth) c
       throw Unsupported(attributes.where() + " is an If within " + std::to_string(deepest) + " others");
     }
     for (const char* branch : {"then_branch", "else_branch"}) {
-      const std::optional<GraphMessage> graph = attributes.graph(branch);
+      const std::optional<GraphMessage> graph = attributes.value(branch).graph;
       if (!graph) continue;
       for (const NodeMessage& inner : graph->nodes) all.merge(reads(inner, depth + 1));
       for (const ValueMessage& output : graph->outputs) all.insert(output.name);
@@ -80,7 +80,7 @@ void Importer::inline_graph(std::size_t index, GraphMessage graph) {
 }
 
 void NodeContext::inline_graph(std::string_view attribute) {
-  std::optional<GraphMessage> graph = attributes_.graph(attribute);
+  std::optional<GraphMessage> graph = attributes_.value(attribute).graph;
   if (!graph) attributes_.invalid("lacks its " + std::string(attribute));
   importer_->inline_graph(index_, std::move(*graph));
 }

@@ -158,10 +158,7 @@ void NodeContext::weights(Value value, std::string_view parameter, Extents exten
                           ElementType type, const WeightSource& source) {
   OnnxModel& model = importer_->result_;
   const Node& node = model.graph.nodes()[static_cast<std::size_t>(value.id())];
-  DType dtype = DType::f32;
-  if (type == ElementType::f64) dtype = DType::f64;
-  if (type == ElementType::f16) dtype = DType::f16;
-  if (type == ElementType::bf16) dtype = DType::bf16;
+  const DType dtype = floating(type).value_or(DType::f32);
   const std::string name = node.name + "." + std::string(parameter);
   model.weights[name] = {.dtype = dtype, .extents = std::move(extents), .values = std::move(values)};
   const auto names = parameter_names(node.op);
