@@ -38,7 +38,7 @@ struct Folding {
   }
 };
 
-using Function = Constant (*)(const Folding&);
+using Function = std::function<Constant(const Folding&)>;
 
 /// FileError for extents that no memory can hold.
 std::int64_t counted(const Folding&, const Extents&);

@@ -40,9 +40,9 @@ std::optional<std::size_t> Importer::batch_axis(const ValueMessage& input) {
 }
 
 std::vector<OnnxOpenExtent> Importer::open_extents_of_all() {
-  read_inputs();
-  for (std::size_t i = 0; i < nodes_.size(); ++i)
-    for (const std::string_view input : reads(*nodes_[i])) readers_[input].push_back(i);
+  std::set<std::string_view> outputs;
+  for (const ValueMessage& output : file_.outputs) outputs.insert(output.name);
+  read_file(outputs);
   return open_extents();
 }
 

@@ -154,8 +154,12 @@ TEST_CASE("the owner of a file says what trains, and notes say what was decided 
     return std::count_if(read.notes.begin(), read.notes.end(),
                          [&](const std::string& note) { return note.find(what) != note.npos; });
   };
-  CHECK(notes_about(read(model), "and 1 more train: the file does not say") == 1);
-  CHECK(notes_about(read(stated(model, {"block.scale: PARAMETER", "block.mask: BUFFER"})), "the file does not say") ==
+  CHECK(
+      notes_about(
+          read(model),
+          "trains without being stated a parameter (OnnxOptions::trains can say otherwise): 'block.mask' and 1 more") ==
+      1);
+  CHECK(notes_about(read(stated(model, {"block.scale: PARAMETER", "block.mask: BUFFER"})), "without being stated") ==
         0);
   CHECK(notes_about(read(behind("k[4,1,1,1] = all 2; y = Conv<group=4>(c, k)")), "does not train") == 1);
 }

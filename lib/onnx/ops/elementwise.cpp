@@ -10,12 +10,6 @@
 namespace lamina::onnx {
 namespace {
 
-void unary(NodeContext& context, const Op& op) {
-  const DynamicValue& x = context.dynamic(0);
-  const Value y = context.append(op, {x.value}, context.name());
-  context.result({.value = y, .view = x.view, .type = x.type});
-}
-
 /// The addition of values that are all computed; a subtraction is the addition of -1 times the second.
 void add_all(NodeContext& context, bool subtracts = false) {
   std::vector<Value> operands;
@@ -184,15 +178,15 @@ bool learned(NodeContext& context, const DynamicValue& x, const NodeContext::Ari
 
 }  // namespace
 
-void import_relu(NodeContext& context) { unary(context, Relu{}); }
-void import_hard_swish(NodeContext& context) { unary(context, HardSwish{}); }
+void import_relu(NodeContext& context) { context.result_of(Relu{}, context.dynamic(0)); }
+void import_hard_swish(NodeContext& context) { context.result_of(HardSwish{}, context.dynamic(0)); }
 
 void import_sigmoid(NodeContext& context) {
   context.dynamic(0);  // before the Mul is marked as done
   if (context.fuse_product()) {
-    unary(context, Silu{});
+    context.result_of(Silu{}, context.dynamic(0));
   } else {
-    unary(context, Sigmoid{});
+    context.result_of(Sigmoid{}, context.dynamic(0));
   }
 }
 
@@ -203,12 +197,12 @@ void import_hard_sigmoid(NodeContext& context) {
   if (static_cast<float>(alpha) == static_cast<float>(sixth)) alpha = sixth;
   const double beta = context.attributes().number("beta", 0.5);
   if (alpha == sixth && beta == 0.5 && context.fuse_product()) {
-    unary(context, HardSwish{});
+    context.result_of(HardSwish{}, context.dynamic(0));
   } else {
-    unary(context, HardSigmoid{.alpha = alpha, .beta = beta});
+    context.result_of(HardSigmoid{.alpha = alpha, .beta = beta}, context.dynamic(0));
   }
 }
-void import_tanh(NodeContext& context) { unary(context, Tanh{}); }
+void import_tanh(NodeContext& context) { context.result_of(Tanh{}, context.dynamic(0)); }
 
 namespace {
 
@@ -229,8 +223,7 @@ void clip(NodeContext& context, std::size_t operand, double low, double high) {
   const DynamicValue& x = low == -infinity && high == infinity ? context.padded(operand) : context.dynamic(operand);
   if (low == -infinity && high == infinity) return context.result(DynamicValue(x));
   const Op op = low == 0 && high == infinity ? Op(Relu{}) : Op(Clip{.low = std::min(low, high), .high = high});
-  const Value y = context.append(op, {x.value}, context.name());
-  context.result({.value = y, .view = x.view, .type = x.type});
+  context.result_of(op, x);
 }
 
 }  // namespace
@@ -273,10 +266,6 @@ void import_sum(NodeContext& context) { add_all(context); }
 void import_arithmetic(NodeContext& context) {
   const Attributes& node = context.attributes();
   const std::string_view op = node.node().op_type;
-  if (context.is_constant(0) && context.is_constant(1)) {
-    fold_or_refuse(context);
-    return;
-  }
   const std::size_t at = context.is_constant(1) ? 1 : 0;
   if (!context.is_constant(at) && (squared(context) || divided_by_squares(context))) return;
   if (context.is_constant(at) && squares_and_number(context, at)) return;
@@ -316,7 +305,6 @@ void import_arithmetic(NodeContext& context) {
 }
 
 void import_pow(NodeContext& context) {
-  if (context.is_constant(0)) return fold_or_refuse(context);
   if (context.is_constant(1) && squares_and_number(context, 1)) return;
   const DynamicValue& x = context.dynamic(0);
   if (!context.is_constant(1) || limit_of(context, 1, "its exponent") != 2)
@@ -333,7 +321,6 @@ void import_random(NodeContext&) {
 
 void import_cast(NodeContext& context) {
   const bool like = context.attributes().node().op_type == "CastLike";
-  if (context.is_constant(0) && !like) return fold_or_refuse(context);
   if (context.is_constant(0)) {
     Constant y = context.constant(0, "its input");
     y.type = context.pending(1).type;

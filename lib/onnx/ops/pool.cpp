@@ -212,10 +212,8 @@ void import_global_max_pool(NodeContext& context) { global_pool(context, true); 
 
 /// ReduceMean and ReduceMax over pixels, or over the steps of a sequence.
 void import_reduce(NodeContext& context) {
-  if (context.is_constant(0)) return fold_or_refuse(context);
   const Attributes& node = context.attributes();
-  std::optional<Extents> axes = node.integers("axes");
-  if (!axes && context.has(1)) axes = node.list(context.constant(1, "its axes"));
+  const std::optional<Extents> axes = context.list("axes", 1);
   std::vector<char> over(context.dynamic(0).view.size(), !axes || axes->empty());
   for (const std::int64_t axis : axes.value_or(Extents{})) over[axis_of(node, axis, over.size())] = 1;
   const bool maximum = node.node().op_type == "ReduceMax";

@@ -150,7 +150,6 @@ void import_lstm(NodeContext& context) {
 
 void import_gather(NodeContext& context) {
   if (!context.is_constant(0)) return import_gather_part(context);
-  if (context.is_constant(1)) return fold_or_refuse(context);
   const Attributes& node = context.attributes();
   const Constant& table = context.constant(0, "its table");
   const DynamicValue ids = context.dynamic(1);
