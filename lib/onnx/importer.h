@@ -187,6 +187,8 @@ class Importer {
   bool is_read(const ValueMessage& input) const;
   void check_extents();
   std::optional<std::size_t> batch_axis(const ValueMessage& input);
+  template <class Visit>
+  void for_each_open(Visit);
   std::vector<OnnxOpenExtent> open_extents();
   Extents extents_of(const ValueMessage&);
   AxisLabels labels_of(std::string_view value, std::size_t rank, int depth);

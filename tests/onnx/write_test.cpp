@@ -41,6 +41,7 @@ OnnxModel check_written(const Graph& graph) {
     const Node &a = graph.nodes()[i], &b = back.graph.nodes()[i];
     CAPTURE(a.name, to_string(a.op), to_string(b.op));
     CHECK((a.name == b.name && in_f32(a.op) == in_f32(b.op) && a.inputs == b.inputs && a.shape == b.shape));
+    CHECK(a.fixed == b.fixed);
   }
   REQUIRE(back.weights.size() == weights.size());
   for (const auto& [name, tensor] : weights) CHECK(back.weights.at(name).values == tensor.values);
@@ -81,6 +82,16 @@ TEST_CASE("fixed numbers are read back as they were") {
   Graph graph("fixed");
   const Value x = scale_shift(graph.input({2, 3, 2, 2}, "x"), "image");
   scale_shift(fully_connected(x, "fc", {.outputs = 4, .bias = false}), "logits", {.by_channel = false});
+  check_written(graph);
+}
+
+TEST_CASE("what trains, and what is fixed, is read back as it was") {
+  Graph graph("trained 'in part'");
+  Value x = conv(graph.input({2, 3, 4, 4}, "x"), "blur", {.channels = 3, .kernel = 3, .groups = 3, .bias = false});
+  x = scale_shift(conv(x, "it's", {.channels = 5, .kernel = 1}), "learned", {.learned = true});
+  scale_shift(x, "fixed");
+  graph.fix("blur.weight");
+  graph.fix("it's.bias");
   check_written(graph);
 }
 
