@@ -10,7 +10,6 @@
 #include "aligned.h"
 #include "fold.h"
 #include "lamina/error.h"
-#include "lib/support/float16.h"
 #include "view.h"
 
 namespace lamina::onnx {
@@ -30,15 +29,14 @@ Constant blank(const Folding& f, ElementType type, Extents extents) {
           .uniform = false};
 }
 
-namespace {
-
-/// The same numbers in order under other extents.
 Constant with_extents(const Folding& f, const Constant& x, Extents extents) {
   if (!x.uniform) f.consume_budget(x.count());
   Constant y = x;
   y.extents = std::move(extents);
   return y;
 }
+
+namespace {
 
 /// The elements of x at offsets that each axis of the result steps by.
 Constant stepped(const Folding& f, const Constant& x, Extents extents, const Extents& strides, std::int64_t first) {
@@ -216,38 +214,6 @@ Constant concat(const Folding& f) {
   return y;
 }
 
-/// A number in another type: floating ones round to nearest; a whole one keeps its low bits, and one that was floating
-/// is cut to whole and then to the range of the type. ONNX leaves that range open.
-double converted(double value, ElementType from, ElementType to) {
-  if (to == ElementType::f64) return value;
-  if (to == ElementType::f32) return static_cast<float>(value);
-  if (to == ElementType::boolean) return value != 0;
-  if (is_floating(to)) return widen(*floating(to), narrow(*floating(to), value));
-  const auto bits = static_cast<int>(8 * element_bytes(to));
-  const double high = std::ldexp(1, is_signed(to) ? bits - 1 : bits), low = is_signed(to) ? -high : 0;
-  if (!is_floating(from)) return value - std::ldexp(1, bits) * std::floor((value - low) / std::ldexp(1, bits));
-  const double last = bits == 64 ? std::nextafter(high, 0) : high - 1;
-  return std::isnan(value) ? 0 : std::clamp(std::trunc(value), low, last);
-}
-
-Constant cast(const Folding& f) {
-  Constant y = with_extents(f, f.in(0), f.in(0).extents);
-  const ElementType from = y.type;
-  y.type = static_cast<ElementType>(f.node.integer("to", 0));
-  if (element_bytes(y.type) == 0) throw Refusal{"it converts to " + text(y.type) + ", which is not read"};
-  for (double& value : y.values) value = converted(value, from, y.type);
-  return y;
-}
-
-Constant range(const Folding& f) {
-  const double start = f.scalar(0), limit = f.scalar(1), step = f.scalar(2);
-  const double count = std::max(std::ceil((limit - start) / step), 0.0);
-  if (step == 0 || !(count <= 0x1p40)) f.node.invalid("has a range without end");
-  Constant y = blank(f, f.in(0).type, {static_cast<std::int64_t>(count)});
-  for (std::size_t i = 0; i < y.values.size(); ++i) y.values[i] = start + static_cast<double>(i) * step;
-  return y;
-}
-
 using OfOne = double (*)(double);
 using OfTwo = double (*)(double, double);
 
@@ -363,8 +329,8 @@ const std::map<std::string_view, Function>& functions() {
       {"Gather", gather},
       {"Slice", slice},
       {"Concat", concat},
-      {"Cast", cast},
-      {"Range", range},
+      {"Cast", fold_cast},
+      {"Range", fold_range},
       {"Where", where},
       {"BatchNormalization", fold_batch_norm},
       {"Clip", fold_clip},
