@@ -2,6 +2,7 @@
 
 #include "attributes.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -25,60 +26,31 @@ std::string Attributes::where() const {
 
 void Attributes::invalid(const std::string& what) const { throw FileError(where() + " " + what); }
 
-std::optional<AttributeValue> Attributes::find(std::string_view name) const {
-  for (const AttributeMessage& attribute : node_->attributes) {
-    if (attribute.name == name) return decode_attribute(attribute, where());
-  }
-  return std::nullopt;
+AttributeValue Attributes::value(std::string_view name) const {
+  const auto found = std::ranges::find(node_->attributes, name, &AttributeMessage::name);
+  return found == node_->attributes.end() ? AttributeValue{} : decode_attribute(*found, where());
 }
 
 bool Attributes::has(std::string_view name) const {
-  for (const AttributeMessage& attribute : node_->attributes) {
-    if (attribute.name == name) return true;
-  }
-  return false;
+  return std::ranges::find(node_->attributes, name, &AttributeMessage::name) != node_->attributes.end();
 }
 
+// Of an attribute that is there the format leaves out zeros.
+
 std::int64_t Attributes::integer(std::string_view name, std::int64_t otherwise) const {
-  const std::optional<AttributeValue> value = find(name);
-  return value ? value->integer.value_or(0) : otherwise;  // the format leaves out zeros
+  return has(name) ? value(name).integer.value_or(0) : otherwise;
 }
 
 double Attributes::number(std::string_view name, double otherwise) const {
-  const std::optional<AttributeValue> value = find(name);
-  return value ? as_written(value->number.value_or(0)) : otherwise;
+  return has(name) ? as_written(value(name).number.value_or(0)) : otherwise;
 }
 
 std::string Attributes::text(std::string_view name, std::string otherwise) const {
-  const std::optional<AttributeValue> value = find(name);
-  return value ? std::string(value->text.value_or("")) : otherwise;
+  return has(name) ? std::string(value(name).text.value_or("")) : otherwise;
 }
 
 std::optional<Extents> Attributes::integers(std::string_view name) const {
-  std::optional<AttributeValue> value = find(name);
-  if (!value) return std::nullopt;
-  return std::move(value->integers);
-}
-
-std::vector<double> Attributes::numbers(std::string_view name) const {
-  const std::optional<AttributeValue> value = find(name);
-  if (!value) return {};
-  return {value->numbers.begin(), value->numbers.end()};
-}
-
-std::vector<std::string_view> Attributes::texts(std::string_view name) const {
-  std::optional<AttributeValue> value = find(name);
-  return value ? std::move(value->texts) : std::vector<std::string_view>{};
-}
-
-std::optional<TensorMessage> Attributes::tensor(std::string_view name) const {
-  std::optional<AttributeValue> value = find(name);
-  return value ? std::move(value->tensor) : std::nullopt;
-}
-
-std::optional<GraphMessage> Attributes::graph(std::string_view name) const {
-  std::optional<AttributeValue> value = find(name);
-  return value ? std::move(value->graph) : std::nullopt;
+  return has(name) ? std::optional(value(name).integers) : std::nullopt;
 }
 
 Extents Attributes::list(const Constant& constant) const {

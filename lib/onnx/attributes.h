@@ -33,10 +33,8 @@ class Attributes {
   double number(std::string_view name, double otherwise) const;
   std::string text(std::string_view name, std::string otherwise) const;
   std::optional<Extents> integers(std::string_view name) const;
-  std::vector<double> numbers(std::string_view name) const;
-  std::vector<std::string_view> texts(std::string_view name) const;
-  std::optional<TensorMessage> tensor(std::string_view name) const;
-  std::optional<GraphMessage> graph(std::string_view name) const;
+  /// All that it has; nothing where it is absent.
+  AttributeValue value(std::string_view name) const;
   /// An operand that is a list by axis or by output, as whole numbers.
   Extents list(const Constant&) const;
 
@@ -44,8 +42,6 @@ class Attributes {
   [[noreturn]] void invalid(const std::string& what) const;
 
  private:
-  std::optional<AttributeValue> find(std::string_view name) const;
-
   const NodeMessage* node_;
   std::string file_;
 };

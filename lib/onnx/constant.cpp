@@ -22,14 +22,36 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t most_elements = std::int64_t{1} << 62;
 
-std::optional<DType> floating(ElementType type) {
-  switch (type) {
-    case ElementType::f32: return DType::f32;
-    case ElementType::f64: return DType::f64;
-    case ElementType::f16: return DType::f16;
-    case ElementType::bf16: return DType::bf16;
-    default: return std::nullopt;
-  }
+struct Kind {
+  ElementType type;
+  const char* name;
+  std::int64_t bytes;  ///< 0: it has no numbers
+  bool is_signed = false;
+  std::optional<DType> floating{};
+};
+
+/// The types that have names; another one is like the last.
+const Kind& kind_of(ElementType type) {
+  using enum ElementType;
+  static const std::vector<Kind> all = {
+      {f32, "f32", 4, true, DType::f32},
+      {f64, "f64", 8, true, DType::f64},
+      {f16, "f16", 2, true, DType::f16},
+      {bf16, "bf16", 2, true, DType::bf16},
+      {i8, "i8", 1, true},
+      {i16, "i16", 2, true},
+      {i32, "i32", 4, true},
+      {i64, "i64", 8, true},
+      {u8, "u8", 1},
+      {u16, "u16", 2},
+      {u32, "u32", 4},
+      {u64, "u64", 8},
+      {boolean, "bool", 1},
+      {ElementType::text, "text", 0},
+      {none, "no type", 0},
+  };
+  const auto found = std::ranges::find(all, type, &Kind::type);
+  return found == all.end() ? all.back() : *found;
 }
 
 /// A little-endian whole number.
@@ -48,9 +70,7 @@ std::vector<double> decoded(ElementType type, std::span<const std::byte> bytes) 
     decode(*dtype, bytes, values);
     return values;
   }
-  const bool is_signed =
-      type == ElementType::i8 || type == ElementType::i16 || type == ElementType::i32 || type == ElementType::i64;
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = whole(bytes.subspan(i * size, size), is_signed);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = whole(bytes.subspan(i * size, size), is_signed(type));
   return values;
 }
 
@@ -128,48 +148,14 @@ std::string text(const Extents& extents) {
   return all.empty() ? "a scalar" : all;
 }
 
-std::int64_t element_bytes(ElementType type) {
-  switch (type) {
-    case ElementType::u8:
-    case ElementType::i8:
-    case ElementType::boolean: return 1;
-    case ElementType::u16:
-    case ElementType::i16:
-    case ElementType::f16:
-    case ElementType::bf16: return 2;
-    case ElementType::f32:
-    case ElementType::i32:
-    case ElementType::u32: return 4;
-    case ElementType::f64:
-    case ElementType::i64:
-    case ElementType::u64: return 8;
-    case ElementType::none:
-    case ElementType::text: break;
-  }
-  return 0;
-}
-
+std::int64_t element_bytes(ElementType type) { return kind_of(type).bytes; }
+bool is_signed(ElementType type) { return kind_of(type).is_signed; }
+std::optional<DType> floating(ElementType type) { return kind_of(type).floating; }
 bool is_floating(ElementType type) { return floating(type).has_value(); }
 
 std::string text(ElementType type) {
-  switch (type) {
-    case ElementType::f32: return "f32";
-    case ElementType::u8: return "u8";
-    case ElementType::i8: return "i8";
-    case ElementType::u16: return "u16";
-    case ElementType::i16: return "i16";
-    case ElementType::i32: return "i32";
-    case ElementType::i64: return "i64";
-    case ElementType::text: return "text";
-    case ElementType::boolean: return "bool";
-    case ElementType::f16: return "f16";
-    case ElementType::f64: return "f64";
-    case ElementType::u32: return "u32";
-    case ElementType::u64: return "u64";
-    case ElementType::bf16: return "bf16";
-    case ElementType::none: return "no type";
-  }
-  return "type " + std::to_string(static_cast<int>(type));
+  const Kind& kind = kind_of(type);
+  return kind.type == type ? kind.name : "type " + std::to_string(static_cast<int>(type));
 }
 
 std::int64_t to_integer(double value) {

@@ -39,6 +39,8 @@ std::optional<std::int64_t> element_count(const Extents&);
 std::string text(const Extents&);
 
 bool is_floating(ElementType);
+bool is_signed(ElementType);
+std::optional<DType> floating(ElementType);
 std::int64_t element_bytes(ElementType);  ///< 0 for types without numbers
 /// "f32", "i64": short names, and the number where there is none.
 std::string text(ElementType);

@@ -28,7 +28,9 @@ Extents reshape_extents(const Attributes& node, const Extents& of, const Extents
   return result;
 }
 
-Extents flatten_extents(const Attributes& node, const Extents& of) {
+namespace {
+
+Extents flattened(const Attributes& node, const Extents& of) {
   const auto rank = static_cast<std::int64_t>(of.size());
   std::int64_t axis = node.integer("axis", 1);
   if (axis < -rank || axis > rank) node.invalid("flattens " + text(of) + " at axis " + std::to_string(axis));
@@ -37,7 +39,7 @@ Extents flatten_extents(const Attributes& node, const Extents& of) {
   return {*element_count({of.begin(), middle}), *element_count({middle, of.end()})};
 }
 
-Extents squeeze_extents(const Attributes& node, const Extents& of, const std::optional<Extents>& axes) {
+Extents squeezed(const Attributes& node, const Extents& of, const std::optional<Extents>& axes) {
   std::vector<char> drop(of.size(), 0);
   if (!axes) {
     for (std::size_t i = 0; i < of.size(); ++i) drop[i] = of[i] == 1;
@@ -52,7 +54,7 @@ Extents squeeze_extents(const Attributes& node, const Extents& of, const std::op
   return result;
 }
 
-Extents unsqueeze_extents(const Attributes& node, const Extents& of, const Extents& axes) {
+Extents unsqueezed(const Attributes& node, const Extents& of, const Extents& axes) {
   constexpr std::size_t most = 64;
   if (axes.size() > most) node.invalid("adds " + std::to_string(axes.size()) + " axes");
   std::vector<char> is_new(of.size() + axes.size(), 0);
@@ -65,6 +67,18 @@ Extents unsqueeze_extents(const Attributes& node, const Extents& of, const Exten
   std::size_t next = 0;
   for (const char added : is_new) result.push_back(added ? 1 : of[next++]);
   return result;
+}
+
+}  // namespace
+
+const char* list_name(const Attributes& node) { return node.node().op_type == "Reshape" ? "shape" : "axes"; }
+
+Extents regrouped(const Attributes& node, const Extents& of, const std::optional<Extents>& list) {
+  const std::string_view op = node.node().op_type;
+  if (op == "Flatten") return flattened(node, of);
+  if (op == "Squeeze") return squeezed(node, of, list);
+  const Extents all = list.value_or(Extents{});
+  return op == "Reshape" ? reshape_extents(node, of, all) : unsqueezed(node, of, all);
 }
 
 std::vector<std::size_t> permutation(const Attributes& node, std::size_t rank) {

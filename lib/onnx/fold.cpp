@@ -10,7 +10,6 @@
 #include "aligned.h"
 #include "fold.h"
 #include "lamina/error.h"
-#include "lib/core/numbers/float16.h"
 #include "view.h"
 
 namespace lamina::onnx {
@@ -30,15 +29,14 @@ Constant blank(const Folding& f, ElementType type, Extents extents) {
           .uniform = false};
 }
 
-namespace {
-
-/// The same numbers in order under other extents.
 Constant with_extents(const Folding& f, const Constant& x, Extents extents) {
   if (!x.uniform) f.consume_budget(x.count());
   Constant y = x;
   y.extents = std::move(extents);
   return y;
 }
+
+namespace {
 
 /// The elements of x at offsets that each axis of the result steps by.
 Constant stepped(const Folding& f, const Constant& x, Extents extents, const Extents& strides, std::int64_t first) {
@@ -85,14 +83,17 @@ Constant constant(const Folding& f) {
     return Constant{
         .type = type, .extents = scalar ? Extents{} : Extents{count}, .values = std::move(values), .uniform = false};
   };
-  if (const std::optional<TensorMessage> tensor = f.node.tensor("value")) {
+  if (const std::optional<TensorMessage> tensor = f.node.value("value").tensor) {
     Constant read = read_constant(*tensor, f.model, f.node.where());
     std::uint64_t external_bytes = 0;
     if (!tensor->external) f.consume_budget(-stored_numbers(*tensor, f.model, external_bytes));
     return read;
   }
   if (f.node.has("value_float")) return list(ElementType::f32, {f.node.number("value_float", 0)}, true);
-  if (f.node.has("value_floats")) return list(ElementType::f32, f.node.numbers("value_floats"), false);
+  if (f.node.has("value_floats")) {
+    const std::vector<float> numbers = f.node.value("value_floats").numbers;
+    return list(ElementType::f32, {numbers.begin(), numbers.end()}, false);
+  }
   if (f.node.has("value_int")) {
     return list(ElementType::i64, {static_cast<double>(f.node.integer("value_int", 0))}, true);
   }
@@ -104,7 +105,7 @@ Constant constant(const Folding& f) {
 
 Constant constant_of_shape(const Folding& f) {
   Constant value{.type = ElementType::f32, .extents = {1}, .values = {0}, .uniform = false};
-  if (const std::optional<TensorMessage> tensor = f.node.tensor("value")) {
+  if (const std::optional<TensorMessage> tensor = f.node.value("value").tensor) {
     value = read_constant(*tensor, f.model, f.node.where());
     if (value.values.size() != 1) f.node.invalid("has a value of " + text(value.extents) + " instead of one number");
   }
@@ -120,20 +121,9 @@ Constant size_of_all(const Folding& f) {
   return {.type = ElementType::i64, .extents = {}, .values = {static_cast<double>(f.in(0).count())}, .uniform = false};
 }
 
-Constant reshape(const Folding& f) {
-  const Extents wanted = f.attribute_or_input("shape", 1).value_or(Extents{});
-  return with_extents(f, f.in(0), reshape_extents(f.node, f.in(0).extents, wanted));
-}
-
-Constant flatten(const Folding& f) { return with_extents(f, f.in(0), flatten_extents(f.node, f.in(0).extents)); }
-
-Constant squeeze(const Folding& f) {
-  return with_extents(f, f.in(0), squeeze_extents(f.node, f.in(0).extents, f.attribute_or_input("axes", 1)));
-}
-
-Constant unsqueeze(const Folding& f) {
-  const Extents axes = f.attribute_or_input("axes", 1).value_or(Extents{});
-  return with_extents(f, f.in(0), unsqueeze_extents(f.node, f.in(0).extents, axes));
+Constant regroup(const Folding& f) {
+  const std::optional<Extents> list = f.attribute_or_input(list_name(f.node), 1);
+  return with_extents(f, f.in(0), regrouped(f.node, f.in(0).extents, list));
 }
 
 Constant transpose(const Folding& f) {
@@ -224,51 +214,19 @@ Constant concat(const Folding& f) {
   return y;
 }
 
-/// A number in another type: floating ones round to nearest; a whole one keeps its low bits, and one that was floating
-/// is cut to whole and then to the range of the type. ONNX leaves that range open.
-double converted(double value, ElementType from, ElementType to) {
-  switch (to) {
-    case ElementType::f64: return value;
-    case ElementType::f32: return static_cast<float>(value);
-    case ElementType::f16: return widen(DType::f16, narrow(DType::f16, value));
-    case ElementType::bf16: return widen(DType::bf16, narrow(DType::bf16, value));
-    case ElementType::boolean: return value != 0;
-    default: break;
-  }
-  const bool is_signed =
-      to == ElementType::i8 || to == ElementType::i16 || to == ElementType::i32 || to == ElementType::i64;
-  const auto bits = static_cast<int>(8 * element_bytes(to));
-  const double high = std::ldexp(1, is_signed ? bits - 1 : bits), low = is_signed ? -high : 0;
-  if (!is_floating(from)) return value - std::ldexp(1, bits) * std::floor((value - low) / std::ldexp(1, bits));
-  const double last = bits == 64 ? std::nextafter(high, 0) : high - 1;
-  return std::isnan(value) ? 0 : std::clamp(std::trunc(value), low, last);
+using OfOne = double (*)(double);
+using OfTwo = double (*)(double, double);
+
+/// The function of each element.
+Function each(OfOne of) {
+  return [of](const Folding& f) {
+    Constant y = with_extents(f, f.in(0), f.in(0).extents);
+    for (double& value : y.values) value = of(value);
+    return y;
+  };
 }
 
-Constant cast(const Folding& f) {
-  Constant y = with_extents(f, f.in(0), f.in(0).extents);
-  const ElementType from = y.type;
-  y.type = static_cast<ElementType>(f.node.integer("to", 0));
-  if (element_bytes(y.type) == 0) throw Refusal{"it converts to " + text(y.type) + ", which is not read"};
-  for (double& value : y.values) value = converted(value, from, y.type);
-  return y;
-}
-
-Constant range(const Folding& f) {
-  const double start = f.scalar(0), limit = f.scalar(1), step = f.scalar(2);
-  const double count = std::max(std::ceil((limit - start) / step), 0.0);
-  if (step == 0 || !(count <= 0x1p40)) f.node.invalid("has a range without end");
-  Constant y = blank(f, f.in(0).type, {static_cast<std::int64_t>(count)});
-  for (std::size_t i = 0; i < y.values.size(); ++i) y.values[i] = start + static_cast<double>(i) * step;
-  return y;
-}
-
-Constant elementwise(const Folding& f, double (*of)(double)) {
-  Constant y = with_extents(f, f.in(0), f.in(0).extents);
-  for (double& value : y.values) value = of(value);
-  return y;
-}
-
-Constant pairwise(const Folding& f, const Constant& a, const Constant& b, double (*of)(double, double)) {
+Constant pairwise(const Folding& f, const Constant& a, const Constant& b, OfTwo of) {
   const Extents of_b = aligned(f.node, f.opset, b.extents, a.extents.size());
   const Extents extents = broadcast(f.node, a.extents, of_b);
   counted(f, extents);
@@ -292,17 +250,18 @@ Constant pairwise(const Folding& f, const Constant& a, const Constant& b, double
   return y;
 }
 
-Constant pairwise(const Folding& f, double (*of)(double, double)) { return pairwise(f, f.in(0), f.in(1), of); }
-
-/// Of any number of operands.
-Constant joined(const Folding& f, double (*of)(double, double)) {
-  Constant y = identity(f);
-  for (std::size_t i = 1; i < f.inputs.size(); ++i) y = pairwise(f, y, f.in(i), of);
-  return y;
+/// The function of two operands, then of the result and the next one; with `least` 1, of one operand that operand.
+Function join(OfTwo of, std::size_t least = 2) {
+  return [of, least](const Folding& f) {
+    if (f.inputs.size() == 1 && least == 1) return identity(f);
+    Constant y = pairwise(f, f.in(0), f.in(1), of);
+    for (std::size_t i = 2; i < f.inputs.size(); ++i) y = pairwise(f, y, f.in(i), of);
+    return y;
+  };
 }
 
 /// Over the axes that are given, or all: from `start` on join(result so far, element), then finish(result, elements).
-Constant reduce(const Folding& f, double start, double (*join)(double, double), double (*finish)(double, double)) {
+Constant reduce(const Folding& f, double start, OfTwo join_one, OfTwo finish) {
   const Constant& x = f.in(0);
   const std::optional<Extents> axes = f.attribute_or_input("axes", 1);
   if (f.node.integer("noop_with_empty_axes", 0) != 0 && (!axes || axes->empty())) return identity(f);
@@ -319,7 +278,7 @@ Constant reduce(const Folding& f, double start, double (*join)(double, double), 
   std::fill(y.values.begin(), y.values.end(), start);
   for (std::size_t i = 0; i < place.values.size(); ++i) {
     double& joined_so_far = y.values[static_cast<std::size_t>(place.values[i])];
-    joined_so_far = join(joined_so_far, x.at(static_cast<std::int64_t>(i)));
+    joined_so_far = join_one(joined_so_far, x.at(static_cast<std::int64_t>(i)));
   }
   const auto sums = static_cast<double>(y.values.size());
   for (double& value : y.values) value = finish(value, static_cast<double>(x.count()) / sums);
@@ -340,6 +299,19 @@ Constant where(const Folding& f) {
   return y;
 }
 
+double sum_of(double a, double b) { return a + b; }
+double first_of(double a, double) { return a; }
+
+Function reduction(double start, OfTwo join_one, OfTwo finish) {
+  return [=](const Folding& f) { return reduce(f, start, join_one, finish); };
+}
+
+/// Of the sign of b, but with fmod of that of a.
+Constant modulo(const Folding& f) {
+  if (f.node.integer("fmod", 0) != 0) return join([](double a, double b) { return std::fmod(a, b); })(f);
+  return join([](double a, double b) { return a - std::floor(a / b) * b; })(f);
+}
+
 /// The function of each operator.
 const std::map<std::string_view, Function>& functions() {
   static const std::map<std::string_view, Function> all = {
@@ -348,69 +320,50 @@ const std::map<std::string_view, Function>& functions() {
       {"ConstantOfShape", constant_of_shape},
       {"Shape", shape_of},
       {"Size", size_of_all},
-      {"Reshape", reshape},
-      {"Flatten", flatten},
-      {"Squeeze", squeeze},
-      {"Unsqueeze", unsqueeze},
+      {"Reshape", regroup},
+      {"Flatten", regroup},
+      {"Squeeze", regroup},
+      {"Unsqueeze", regroup},
       {"Transpose", transpose},
       {"Expand", expand},
       {"Gather", gather},
       {"Slice", slice},
       {"Concat", concat},
-      {"Cast", cast},
-      {"Range", range},
+      {"Cast", fold_cast},
+      {"Range", fold_range},
       {"Where", where},
-      {"Neg", [](const Folding& f) { return elementwise(f, [](double a) { return -a; }); }},
-      {"Abs", [](const Folding& f) { return elementwise(f, [](double a) { return std::abs(a); }); }},
-      {"Sqrt", [](const Folding& f) { return elementwise(f, [](double a) { return std::sqrt(a); }); }},
-      {"Reciprocal", [](const Folding& f) { return elementwise(f, [](double a) { return 1 / a; }); }},
-      {"Floor", [](const Folding& f) { return elementwise(f, [](double a) { return std::floor(a); }); }},
-      {"Ceil", [](const Folding& f) { return elementwise(f, [](double a) { return std::ceil(a); }); }},
-      {"Not", [](const Folding& f) { return elementwise(f, [](double a) { return a == 0 ? 1.0 : 0.0; }); }},
-      {"Add", [](const Folding& f) { return pairwise(f, [](double a, double b) { return a + b; }); }},
-      {"Sub", [](const Folding& f) { return pairwise(f, [](double a, double b) { return a - b; }); }},
-      {"Mul", [](const Folding& f) { return pairwise(f, [](double a, double b) { return a * b; }); }},
-      {"Div", [](const Folding& f) { return pairwise(f, [](double a, double b) { return a / b; }); }},
-      {"Pow", [](const Folding& f) { return pairwise(f, [](double a, double b) { return std::pow(a, b); }); }},
-      {"Max",
-       [](const Folding& f) { return joined(f, [](double a, double b) { return a >= b || std::isnan(a) ? a : b; }); }},
-      {"Min",
-       [](const Folding& f) { return joined(f, [](double a, double b) { return a <= b || std::isnan(a) ? a : b; }); }},
-      {"Sum", [](const Folding& f) { return joined(f, [](double a, double b) { return a + b; }); }},
-      {"Exp", [](const Folding& f) { return elementwise(f, [](double a) { return std::exp(a); }); }},
-      {"Sigmoid", [](const Folding& f) { return elementwise(f, [](double a) { return 1 / (1 + std::exp(-a)); }); }},
-      {"Relu", [](const Folding& f) { return elementwise(f, [](double a) { return a < 0 ? 0.0 : a; }); }},
-      {"Tanh", [](const Folding& f) { return elementwise(f, [](double a) { return std::tanh(a); }); }},
-      {"Mod",
-       [](const Folding& f) {
-         if (f.node.integer("fmod", 0) != 0) return pairwise(f, [](double a, double b) { return std::fmod(a, b); });
-         return pairwise(f, [](double a, double b) { return a - std::floor(a / b) * b; });  // of the sign of b
-       }},
       {"BatchNormalization", fold_batch_norm},
       {"Clip", fold_clip},
       {"MatMul", fold_matmul},
+      {"Neg", each([](double a) { return -a; })},
+      {"Abs", each([](double a) { return std::abs(a); })},
+      {"Sqrt", each([](double a) { return std::sqrt(a); })},
+      {"Reciprocal", each([](double a) { return 1 / a; })},
+      {"Floor", each([](double a) { return std::floor(a); })},
+      {"Ceil", each([](double a) { return std::ceil(a); })},
+      {"Not", each([](double a) { return a == 0 ? 1.0 : 0.0; })},
+      {"Exp", each([](double a) { return std::exp(a); })},
+      {"Sigmoid", each([](double a) { return 1 / (1 + std::exp(-a)); })},
+      {"Relu", each([](double a) { return a < 0 ? 0.0 : a; })},
+      {"Tanh", each([](double a) { return std::tanh(a); })},
+      {"Add", join(sum_of)},
+      {"Sub", join([](double a, double b) { return a - b; })},
+      {"Mul", join([](double a, double b) { return a * b; })},
+      {"Div", join([](double a, double b) { return a / b; })},
+      {"Pow", join([](double a, double b) { return std::pow(a, b); })},
+      {"Mod", modulo},
+      {"Equal", join([](double a, double b) { return a == b ? 1.0 : 0.0; })},
+      {"Max", join([](double a, double b) { return a >= b || std::isnan(a) ? a : b; }, 1)},
+      {"Min", join([](double a, double b) { return a <= b || std::isnan(a) ? a : b; }, 1)},
+      {"Sum", join(sum_of, 1)},
       {"ReduceL2",
-       [](const Folding& f) {
-         return reduce(
-             f, 0, [](double sum, double a) { return sum + a * a; }, [](double sum, double) { return std::sqrt(sum); });
-       }},
-      {"ReduceMean",
-       [](const Folding& f) {
-         return reduce(
-             f, 0, [](double sum, double a) { return sum + a; }, [](double sum, double count) { return sum / count; });
-       }},
-      {"ReduceSum",
-       [](const Folding& f) {
-         return reduce(
-             f, 0, [](double sum, double a) { return sum + a; }, [](double sum, double) { return sum; });
-       }},
-      {"ReduceProd",
-       [](const Folding& f) {
-         return reduce(
-             f, 1, [](double product, double a) { return product * a; },
-             [](double product, double) { return product; });
-       }},
-      {"Equal", [](const Folding& f) { return pairwise(f, [](double a, double b) { return a == b ? 1.0 : 0.0; }); }}};
+       reduction(
+           0, [](double sum, double a) { return sum + a * a; }, [](double a, double) { return std::sqrt(a); })},
+      {"ReduceMean", reduction(0, sum_of, [](double sum, double count) { return sum / count; })},
+      {"ReduceSum", reduction(0, sum_of, first_of)},
+      {"ReduceProd", reduction(
+                         1, [](double a, double b) { return a * b; }, first_of)},
+  };
   return all;
 }
 
@@ -425,6 +378,8 @@ Constant shape_constant(const Attributes& node, const Extents& all) {
           .values = {all.begin() + first, all.begin() + end},
           .uniform = false};
 }
+
+bool is_folded(std::string_view op_type) { return functions().contains(op_type); }
 
 std::optional<Constant> fold(const Attributes& node, std::int64_t opset, const std::vector<const Constant*>& inputs,
                              const std::filesystem::path& model,

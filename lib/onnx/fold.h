@@ -19,15 +19,18 @@ std::optional<Constant> fold(const Attributes&, std::int64_t opset, const std::v
                              const std::filesystem::path& model,
                              const std::function<void(std::int64_t)>& consume_budget);
 
+/// Whether an operator is among those that are folded.
+bool is_folded(std::string_view op_type);
+
 /// What Shape makes of a value of those extents.
 Constant shape_constant(const Attributes&, const Extents&);
 
 /// What these do to the extents of any value, constant or dynamic: the extents of the result. FileError if they do not
 /// fit.
 Extents reshape_extents(const Attributes&, const Extents& of, const Extents& wanted);
-Extents flatten_extents(const Attributes&, const Extents& of);
-Extents squeeze_extents(const Attributes&, const Extents& of, const std::optional<Extents>& axes);
-Extents unsqueeze_extents(const Attributes&, const Extents& of, const Extents& axes);
+/// Reshape, Flatten, Squeeze, Unsqueeze: `list` is the attribute or operand of the name that list_name() gives.
+Extents regrouped(const Attributes&, const Extents& of, const std::optional<Extents>& list);
+const char* list_name(const Attributes&);
 std::vector<std::size_t> permutation(const Attributes&, std::size_t rank);
 
 /// Which part of an axis a Slice takes.

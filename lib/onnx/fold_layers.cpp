@@ -1,10 +1,12 @@
 // Layers on constants: how exporters write weights that are standardised or divided by a norm, and pads by extents.
+// Also casts and ranges.
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "folding.h"
+#include "lib/core/numbers/float16.h"
 
 namespace lamina::onnx {
 namespace {
@@ -24,6 +26,20 @@ void measure(const Constant& x, std::int64_t channels, std::int64_t plane, std::
     mean.push_back(middle);
     variance.push_back(sum([&](double a) { return (a - middle) * (a - middle); }));
   }
+}
+
+/// A number in another type: floating ones round to nearest; a whole one keeps its low bits, and one that was floating
+/// is cut to whole and then to the range of the type. ONNX leaves that range open.
+double converted(double value, ElementType from, ElementType to) {
+  if (to == ElementType::f64) return value;
+  if (to == ElementType::f32) return static_cast<float>(value);
+  if (to == ElementType::boolean) return value != 0;
+  if (is_floating(to)) return widen(*floating(to), narrow(*floating(to), value));
+  const auto bits = static_cast<int>(8 * element_bytes(to));
+  const double high = std::ldexp(1, is_signed(to) ? bits - 1 : bits), low = is_signed(to) ? -high : 0;
+  if (!is_floating(from)) return value - std::ldexp(1, bits) * std::floor((value - low) / std::ldexp(1, bits));
+  const double last = bits == 64 ? std::nextafter(high, 0) : high - 1;
+  return std::isnan(value) ? 0 : std::clamp(std::trunc(value), low, last);
 }
 
 }  // namespace
@@ -80,6 +96,24 @@ Constant fold_matmul(const Folding& f) {
     for (std::int64_t k = 0; k < inner; ++k) sum += a.at(i / columns * inner + k) * b.at(k * columns + i % columns);
     y.values[static_cast<std::size_t>(i)] = sum;
   }
+  return y;
+}
+
+Constant fold_cast(const Folding& f) {
+  Constant y = with_extents(f, f.in(0), f.in(0).extents);
+  const ElementType from = y.type;
+  y.type = static_cast<ElementType>(f.node.integer("to", 0));
+  if (element_bytes(y.type) == 0) throw Refusal{"it converts to " + text(y.type) + ", which is not read"};
+  for (double& value : y.values) value = converted(value, from, y.type);
+  return y;
+}
+
+Constant fold_range(const Folding& f) {
+  const double start = f.scalar(0), limit = f.scalar(1), step = f.scalar(2);
+  const double count = std::max(std::ceil((limit - start) / step), 0.0);
+  if (step == 0 || !(count <= 0x1p40)) f.node.invalid("has a range without end");
+  Constant y = blank(f, f.in(0).type, {static_cast<std::int64_t>(count)});
+  for (std::size_t i = 0; i < y.values.size(); ++i) y.values[i] = start + static_cast<double>(i) * step;
   return y;
 }
 

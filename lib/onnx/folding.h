@@ -38,7 +38,7 @@ struct Folding {
   }
 };
 
-using Function = Constant (*)(const Folding&);
+using Function = std::function<Constant(const Folding&)>;
 
 /// FileError for extents that no memory can hold.
 std::int64_t counted(const Folding&, const Extents&);
@@ -46,9 +46,14 @@ std::int64_t counted(const Folding&, const Extents&);
 /// A result of those extents, with memory for its numbers.
 Constant blank(const Folding&, ElementType, Extents);
 
+/// The same numbers in order under other extents.
+Constant with_extents(const Folding&, const Constant&, Extents);
+
 // fold_layers.cpp
 Constant fold_batch_norm(const Folding&);
 Constant fold_clip(const Folding&);
+Constant fold_cast(const Folding&);
+Constant fold_range(const Folding&);
 Constant fold_matmul(const Folding&);
 
 }  // namespace lamina::onnx

@@ -18,18 +18,25 @@ constexpr std::int64_t oldest_opset = 6, newest_opset = 27;
 
 bool default_domain(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
 
-std::vector<std::string> notes_on(const Graph& graph) {
-  const std::vector<Node>& nodes = graph.nodes();
+/// Nothing, or a note.
+std::vector<std::string> note_of_norms(const Graph& graph) {
   const auto is_norm = [](const Node& node) { return std::holds_alternative<BatchNorm>(node.op); };
   const auto has_bias = [](const Node& node) {
     const auto* conv = std::get_if<Conv>(&node.op);
     return conv != nullptr && conv->bias;
   };
-  const auto biases = std::count_if(nodes.begin(), nodes.end(), has_bias);
-  if (biases == 0 || std::any_of(nodes.begin(), nodes.end(), is_norm)) return {};
+  const auto biases = std::ranges::count_if(graph.nodes(), has_bias);
+  if (biases == 0 || std::ranges::any_of(graph.nodes(), is_norm)) return {};
   return {"no batch norm, but " + std::to_string(biases) + (biases == 1 ? " convolution" : " convolutions") +
           " with bias: if the model has batch norms, the exporter folded them, and they neither train nor take time; "
           "docs/onnx.md shows the export that keeps them"};
+}
+
+/// Nothing, or a note on these initializers.
+std::vector<std::string> note_of(const std::set<std::string_view>& names, const std::string& what) {
+  if (names.empty()) return {};
+  const std::string others = names.size() > 1 ? " and " + std::to_string(names.size() - 1) + " more" : "";
+  return {what + ": " + in_quotes(*names.begin()) + others};
 }
 
 }  // namespace
@@ -40,13 +47,9 @@ Importer::Importer(const ModelMessage& model, const OnnxOptions& options, const 
       options_(options),
       path_(path),
       name_(path.string()),
-      live_(file_.nodes.size(), 0),
-      done_(file_.nodes.size(), 0),
       refusals_(options.all_refusals),
       kinds_(model, options, name_),
       result_{.graph = Graph(to_utf8(path.stem().string())), .weights = {}, .inputs = {}, .output = {}, .opset = 0} {
-  nodes_.reserve(file_.nodes.size());
-  for (const NodeMessage& node : file_.nodes) nodes_.push_back(&node);
   if (!model.opset) throw FileError(name_ + ": the file does not say its opset");
   opset_ = result_.opset = *model.opset;
   if (opset_ < oldest_opset || opset_ > newest_opset) {
@@ -64,12 +67,11 @@ OnnxModel Importer::run() {
 
 std::variant<OnnxModel, Constant> Importer::run_or_fold() {
   choose_output();
-  read_inputs();
-  check_order();
-  mark_live();
+  read_file({output_});
+  if (!made_.contains(output_)) throw FileError(in_file(output_) + " is an output that nothing makes");
   fold_constants();
   add_inputs();
-  import_nodes();
+  import_nodes(0);
 
   Known* end = known(output_);
   auto* dynamic = end == nullptr ? nullptr : std::get_if<DynamicValue>(&end->is);
@@ -89,17 +91,11 @@ std::variant<OnnxModel, Constant> Importer::run_or_fold() {
   if (!refusals_.empty()) refuse();
   const std::string node = result_.graph.nodes()[static_cast<std::size_t>(dynamic->value.id())].name;
   result_.replaced_batch = fixed_batch_;
-  for (std::string& note : notes_on(result_.graph)) result_.notes.push_back(std::move(note));
-  for (const std::string& note : shared_.notes()) result_.notes.push_back(note);
-  const auto note = [&](const std::set<std::string_view>& names, const char* one, const char* several) {
-    if (names.empty()) return;
-    const std::string others = names.size() > 1 ? " and " + std::to_string(names.size() - 1) + " more" : "";
-    result_.notes.push_back(in_quotes(*names.begin()) + others + (names.size() > 1 ? several : one));
-  };
-  note(learned_, " trains: the file does not say whether it is a parameter; OnnxOptions::trains does",
-       " train: the file does not say whether they are parameters; OnnxOptions::trains does");
-  note(left_as_they_are_, " may be a parameter, and does not train: docs/onnx.md says when",
-       " may be parameters, and do not train: docs/onnx.md says when");
+  for (const auto& notes :
+       {note_of_norms(result_.graph), shared_.notes(),
+        note_of(learned_, "trains without being stated a parameter (OnnxOptions::trains can say otherwise)"),
+        note_of(left_as_they_are_, "may be a parameter, and does not train (docs/onnx.md says when)")})
+    result_.notes.insert(result_.notes.end(), notes.begin(), notes.end());
   result_.output = {
       .name = std::string(output_), .extents = extents(dynamic->view), .node = node, .axes = dynamic->view};
   return std::move(result_);
@@ -133,14 +129,10 @@ void Importer::choose_output() {
   if (output_.empty()) output_ = file_.outputs.front().name;
 }
 
-/// Initializers, constants of the options, and what is left: inputs.
-void Importer::read_inputs() {
+/// Initializers, constants of the options, what is left: inputs; and what the values of that name need of the nodes.
+void Importer::read_file(const std::set<std::string_view>& wanted) {
   if (file_.sparse) refusals_.add("", "", "sparse initializers: store them as dense ones");
-  for (const TensorMessage& tensor : file_.initializers) {
-    if (!values_.emplace(tensor.name, Known{&tensor}).second) {
-      throw FileError(in_file(tensor.name) + " is a duplicate initializer");
-    }
-  }
+  add_initializers(file_);
   std::set<std::string> used;
   for (const ValueMessage& input : file_.inputs) {
     const auto given = options_.constants.find(std::string(input.name));
@@ -159,17 +151,25 @@ void Importer::read_inputs() {
     } else if (!values_.contains(input.name) && !inputs_.emplace(input.name, &input).second) {
       throw FileError(in_file(input.name) + " is a duplicate input");
     }
+    made_.insert(input.name);
   }
   for (const auto& [name, tensor] : options_.constants) {
     if (!used.contains(name)) throw UsageError(in_file(name) + " was given as a constant, and is not an input");
   }
+  add_nodes(file_, wanted);
 }
 
-/// Every value is made before it is read, and once: so there are no cycles.
-void Importer::check_order() {
-  for (const auto& [name, value] : values_) made_.insert(name);
-  for (const auto& [name, value] : inputs_) made_.insert(name);
-  for (const NodeMessage& node : file_.nodes) {
+void Importer::add_initializers(const GraphMessage& graph) {
+  for (const TensorMessage& tensor : graph.initializers) {
+    if (!made_.insert(tensor.name).second) throw FileError(in_file(tensor.name) + " is a duplicate initializer");
+    values_[tensor.name] = {&tensor};
+  }
+}
+
+/// Every value is made before it is read, and once: so there are no cycles. What the wanted ones need is live.
+void Importer::add_nodes(const GraphMessage& graph, std::set<std::string_view> wanted) {
+  const std::size_t first = nodes_.size();
+  for (const NodeMessage& node : graph.nodes) {
     const Attributes attributes(node, name_);
     if (node.op_type.empty()) attributes.invalid("has no operator");
     for (const std::string_view input : node.inputs) {
@@ -182,19 +182,16 @@ void Importer::check_order() {
         attributes.invalid("makes " + in_quotes(output) + ", which is made already");
       }
     }
+    nodes_.push_back(&node);
   }
-  if (!made_.contains(output_)) throw FileError(in_file(output_) + " is an output that nothing makes");
-}
-
-void Importer::mark_live() {
-  std::set<std::string_view> wanted = {output_};
-  for (std::size_t i = nodes_.size(); i-- > 0;) {
-    const NodeMessage& node = *nodes_[i];
-    live_[i] = std::any_of(node.outputs.begin(), node.outputs.end(),
-                           [&](std::string_view output) { return !output.empty() && wanted.contains(output); });
-    if (live_[i]) wanted.merge(reads(node));
+  live_.resize(nodes_.size(), 0);
+  done_.resize(nodes_.size(), 0);
+  for (std::size_t i = nodes_.size(); i-- > first;) {
+    const auto is_wanted = [&](std::string_view output) { return !output.empty() && wanted.contains(output); };
+    live_[i] = std::ranges::any_of(nodes_[i]->outputs, is_wanted);
+    if (live_[i]) wanted.merge(reads(*nodes_[i]));
   }
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+  for (std::size_t i = first; i < nodes_.size(); ++i) {
     if (!live_[i]) continue;
     for (const std::string_view input : reads(*nodes_[i])) readers_[input].push_back(i);
   }
@@ -248,23 +245,13 @@ void Importer::fold_constants() {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const NodeMessage& node = *nodes_[i];
     const auto unread = [&](std::string_view output) { return readers(output).empty() && output != output_; };
-    if (!live_[i] || !default_domain(node.domain) || node.outputs.empty() ||
+    if (!live_[i] || !default_domain(node.domain) || !is_folded(node.op_type) || node.outputs.empty() ||
         !std::all_of(node.outputs.begin() + 1, node.outputs.end(), unread))
       continue;
-    const auto is_constant = [&](std::string_view input) {
-      const Known* found = input.empty() ? nullptr : known(input);
-      return input.empty() || (found != nullptr && !std::holds_alternative<std::monostate>(found->is));
-    };
-    if (!std::all_of(node.inputs.begin(), node.inputs.end(), is_constant)) continue;
-    const Attributes attributes(node, name_);
+    NodeContext context(*this, i);
+    if (!context.all_constant()) continue;
     try {
-      std::vector<const Constant*> inputs;
-      for (const std::string_view input : node.inputs) inputs.push_back(input.empty() ? nullptr : constant_of(input));
-      std::optional<Constant> folded = fold(attributes, opset_, inputs, path_,
-                                            [&](std::int64_t count) { consume_budget(count, attributes.where()); });
-      if (!folded) continue;
-      values_[node.outputs.front()] = {std::make_shared<const Constant>(std::move(*folded))};
-      set_origin(node);
+      context.fold();
       done_[i] = 1;
     } catch (const Refusal&) {
       // Reported with the others, in order.
@@ -329,9 +316,9 @@ std::string Importer::free_name(const std::string& its) {
   return free;
 }
 
-void Importer::import_nodes() {
-  const std::size_t own = nodes_.size();
-  for (std::size_t i = 0; i < own; ++i) {
+void Importer::import_nodes(std::size_t first) {
+  const std::size_t end = nodes_.size();  // without those of branches
+  for (std::size_t i = first; i < end; ++i) {
     if (live_[i] && !done_[i]) import_node(i);
   }
 }
@@ -348,9 +335,10 @@ void Importer::import_node(std::size_t index) {
     if (!default_domain(node.domain))
       throw Refusal{"the operators of the domain " + in_quotes(node.domain) + " are unknown here: use ONNX's own"};
     const Operator import = find_operator(node.op_type);
-    if (import == nullptr) throw Refusal{"this operator is not supported"};
-    const bool folds = context.all_constant() && node.op_type != "If" && import != import_random;
-    return folds ? context.fold() : import(context);
+    if (import == nullptr && !is_folded(node.op_type)) throw Refusal{"this operator is not supported"};
+    if (context.all_constant() && node.op_type != "If" && import != import_random) return context.fold();
+    if (import == nullptr) throw Refusal{"it works on computed values: it is read on constants and extents alone"};
+    return import(context);
   } catch (const Refusal& refusal) {
     report(refusal.why, !unsure || !refusal.of_order);
   } catch (const ShapeError& error) {

@@ -81,13 +81,17 @@ class NodeContext {
   const DynamicValue& pending(std::size_t input) const;  ///< as padded(), perhaps with squares
   std::size_t last() const { return output_of_; }        ///< the node whose output is this one's
   Extents extents(std::size_t input) const;
+  double number(std::size_t input, std::string_view what) const;  ///< FileError for a constant of another count
+  /// An attribute up to some opset, an operand from then on; nothing if it is absent.
+  std::optional<Extents> list(const char* name, std::size_t input) const;
 
   bool wanted(std::size_t output) const;             ///< whether anything reads it
   void only_output(std::string_view instead) const;  ///< Refusal if another than the first is wanted: what to do
   void result(DynamicValue, std::size_t output = 0);
   void result(Constant, std::size_t output = 0);
-  void fold();                                    ///< the result from inputs that are all constants
-  void inline_graph(std::string_view attribute);  ///< the results from the nodes of a graph without inputs
+  void result_of(const Op&, const DynamicValue&);  ///< of an op that keeps the extents of its operand
+  void fold();                                     ///< the result from inputs that are all constants
+  void inline_graph(std::string_view attribute);   ///< the results from the nodes of a graph without inputs
   /// The extents that a Reshape asks for: numbers of the file stand for its batch, where the options give another.
   Extents with_batch(const DynamicValue&, const Extents& wanted) const;
   /// What an Expand to extents of running values expands: of a constant with the file's batch, whose images are equal,
@@ -121,7 +125,7 @@ class NodeContext {
     std::size_t at;
   };
   std::optional<Arithmetic> next_arithmetic() const;
-  void fuse_next();  ///< that reader is done then, with this node's result
+  void fuse_next();  ///< the only reader is done then, with this node's result
   /// The bias of a product: what an Add right after it adds, one number for each element of the axis `channels` of the
   /// result. The Add is done then, and `source` is what it adds. Empty: there is no such Add.
   std::vector<double> fuse_bias(const Extents& result, std::size_t channels, WeightSource& source);
@@ -133,6 +137,8 @@ class NodeContext {
 
  private:
   DynamicValue& held(std::size_t input) const;
+  /// The only reader of the result, with two operands and one result; null if there is none that is to be done.
+  const NodeMessage* only_reader() const;
 
   Importer* importer_;
   std::size_t index_;
@@ -163,12 +169,12 @@ class Importer {
   };
 
   void choose_output();
-  void read_inputs();
-  void mark_live();
-  void check_order();
+  void read_file(const std::set<std::string_view>& wanted);
+  void add_initializers(const GraphMessage&);
+  void add_nodes(const GraphMessage&, std::set<std::string_view> wanted);
   void fold_constants();
   void add_inputs();
-  void import_nodes();
+  void import_nodes(std::size_t first);
   void import_node(std::size_t index);
   void inline_graph(std::size_t index, GraphMessage);
   void stand_in(const NodeMessage&);
@@ -181,6 +187,8 @@ class Importer {
   bool is_read(const ValueMessage& input) const;
   void check_extents();
   std::optional<std::size_t> batch_axis(const ValueMessage& input);
+  template <class Visit>
+  void for_each_open(Visit);
   std::vector<OnnxOpenExtent> open_extents();
   Extents extents_of(const ValueMessage&);
   AxisLabels labels_of(std::string_view value, std::size_t rank, int depth);
@@ -208,7 +216,7 @@ class Importer {
   std::unordered_map<std::string_view, Known> values_;
   std::unordered_map<std::string_view, const ValueMessage*> inputs_;  ///< those that are no constants
   std::unordered_map<std::string_view, std::vector<std::size_t>> readers_;
-  std::set<std::string_view> made_;     ///< every value that has a maker
+  std::set<std::string_view> made_;     ///< every value that has a producer, or is an input
   std::set<std::string_view> inlined_;  ///< outputs of inlined graphs
   std::deque<GraphMessage> graphs_;     ///< these graphs
   std::vector<char> live_, done_;

@@ -1,7 +1,5 @@
 // Graphs inside of nodes: the branch of an If whose condition is known takes the place of the node.
 
-#include <algorithm>
-
 #include "importer.h"
 #include "lamina/error.h"
 #include "lib/core/text/quoted.h"
@@ -18,7 +16,7 @@ std::set<std::string_view> Importer::reads(const NodeMessage& node, int depth) c
       throw Unsupported(attributes.where() + " is an If within " + std::to_string(deepest) + " others");
     }
     for (const char* branch : {"then_branch", "else_branch"}) {
-      const std::optional<GraphMessage> graph = attributes.graph(branch);
+      const std::optional<GraphMessage> graph = attributes.value(branch).graph;
       if (!graph) continue;
       for (const NodeMessage& inner : graph->nodes) all.merge(reads(inner, depth + 1));
       for (const ValueMessage& output : graph->outputs) all.insert(output.name);
@@ -35,43 +33,13 @@ void Importer::inline_graph(std::size_t index, GraphMessage graph) {
     attributes.invalid("has a branch with inputs, or with another number of outputs");
   }
   const GraphMessage& own = graphs_.emplace_back(std::move(graph));  // values refer to its initializers
-  const auto make = [&](std::string_view value) {
-    if (!value.empty() && !made_.insert(value).second) {
-      attributes.invalid("makes " + in_quotes(value) + " in a branch, which is made already");
-    }
-  };
-  for (const TensorMessage& tensor : own.initializers) {
-    make(tensor.name);
-    values_[tensor.name] = {&tensor};
-  }
   const std::size_t first = nodes_.size();
-  for (const NodeMessage& node : own.nodes) {
-    for (const std::string_view input : reads(node)) {
-      if (!made_.contains(input) && node.op_type != "If") {
-        attributes.invalid("reads " + in_quotes(input) + " in a branch, which nothing before makes");
-      }
-    }
-    for (const std::string_view output : node.outputs) make(output);
-    nodes_.push_back(&node);
-    live_.push_back(0);
-    done_.push_back(0);
-  }
   std::set<std::string_view> wanted;
   for (const ValueMessage& output : own.outputs) wanted.insert(output.name);
   inlined_.insert(wanted.begin(), wanted.end());
-  for (std::size_t i = nodes_.size(); i-- > first;) {
-    const NodeMessage& node = *nodes_[i];
-    live_[i] = std::any_of(node.outputs.begin(), node.outputs.end(),
-                           [&](std::string_view output) { return !output.empty() && wanted.contains(output); });
-    if (!live_[i]) continue;
-    for (const std::string_view input : reads(node)) {
-      readers_[input].push_back(i);
-      wanted.insert(input);
-    }
-  }
-  for (std::size_t i = first; i < first + own.nodes.size(); ++i) {
-    if (live_[i]) import_node(i);
-  }
+  add_initializers(own);
+  add_nodes(own, std::move(wanted));
+  import_nodes(first);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const Known* found = known(own.outputs[i].name);
     if (found != nullptr && !outputs[i].empty()) values_[outputs[i]] = Known(*found);
@@ -80,7 +48,7 @@ void Importer::inline_graph(std::size_t index, GraphMessage graph) {
 }
 
 void NodeContext::inline_graph(std::string_view attribute) {
-  std::optional<GraphMessage> graph = attributes_.graph(attribute);
+  std::optional<GraphMessage> graph = attributes_.value(attribute).graph;
   if (!graph) attributes_.invalid("lacks its " + std::string(attribute));
   importer_->inline_graph(index_, std::move(*graph));
 }

@@ -3,9 +3,10 @@
 #include "messages.h"
 
 #include <algorithm>
-#include <initializer_list>
+#include <functional>
 #include <iterator>
 #include <protozero/pbf_reader.hpp>
+#include <utility>
 
 #include "lamina/error.h"
 
@@ -38,271 +39,188 @@ struct TooMany {
 /// Bytes for the structs of a message: a real one takes as much as its own length or less.
 std::size_t room(std::string_view text, std::size_t more) { return 8 * text.size() + more; }
 
-/// How often one of the fields occurs in a message.
-std::size_t count(Reader reader, std::initializer_list<std::uint32_t> fields) {
-  std::size_t found = 0;
-  while (reader.next()) {
-    const bool wanted = std::find(fields.begin(), fields.end(), reader.tag_and_type()) != fields.end();
-    found += wanted ? 1 : 0;
-    reader.skip();
-  }
-  return found;
+/// A field of a message: its tag, what is done with each occurrence, and where the elements of a repeated one go.
+template <class Take, class Elements = std::vector<char>>
+struct Field {
+  std::uint32_t tag;
+  Take take;
+  Elements* elements = nullptr;
+};
+
+/// The last occurrence counts.
+template <class Target, class Read>
+auto one(std::uint32_t tag, Target& target, Read read) {
+  return Field{tag, [&target, read](Reader& its) { target = static_cast<Target>(std::invoke(read, its)); }};
 }
 
-/// An entry of external_data or metadata_props: a key and its value.
-std::pair<std::string_view, std::string_view> entry_of(Reader entry) {
-  std::string_view key, value;
-  while (entry.next()) {
-    switch (entry.tag_and_type()) {
-      case bytes(1): key = view(entry); break;
-      case bytes(2): value = view(entry); break;
-      default: entry.skip();
-    }
-  }
-  return {key, value};
-}
-
-void external_entry(Reader entry, TensorMessage& tensor) {
-  const auto [key, value] = entry_of(entry);
-  if (key == "location") tensor.location = value;
-  if (key == "offset") tensor.offset = value;
-  if (key == "length") tensor.length = value;
+template <class Element, class Read>
+auto many(std::uint32_t tag, std::vector<Element>& all, Read read) {
+  const auto take = [&all, read](Reader& its) { all.push_back(static_cast<Element>(std::invoke(read, its))); };
+  return Field<decltype(take), std::vector<Element>>{tag, take, &all};
 }
 
 /// Decodes messages whose structs take at most `most_bytes`: a message of two bytes would take a hundred.
 class Decoder {
- public:
-  explicit Decoder(std::size_t most_bytes) : most_bytes_(most_bytes), left_(most_bytes) {}
-
-  TensorMessage tensor_of(Reader reader) {
-    TensorMessage tensor;
-    reserve(tensor.dims, count(reader, {varint(1)}));
-    reserve(tensor.numbers, count(reader, {fixed32(4), varint(5), varint(7), fixed64(10), varint(11)}));
+  /// Room for the elements of repeated fields first, then each field that is known.
+  template <class... Fields>
+  void decode(const Reader& message, const Fields&... fields) {
+    (reserve(fields.elements, count(message, fields)), ...);
+    Reader reader = message;
     while (reader.next()) {
-      switch (reader.tag_and_type()) {
-        case bytes(1): append(tensor.dims, reader.get_packed_int64()); break;
-        case varint(1): tensor.dims.push_back(reader.get_int64()); break;
-        case varint(2): tensor.type = static_cast<ElementType>(reader.get_int32()); break;
-        case bytes(4): append(tensor.numbers, reader.get_packed_float()); break;
-        case fixed32(4): tensor.numbers.push_back(reader.get_float()); break;
-        case bytes(5): append(tensor.numbers, reader.get_packed_int32()); break;
-        case varint(5): tensor.numbers.push_back(reader.get_int32()); break;
-        case bytes(7): append(tensor.numbers, reader.get_packed_int64()); break;
-        case varint(7): tensor.numbers.push_back(static_cast<double>(reader.get_int64())); break;
-        case bytes(8): tensor.name = view(reader); break;
-        case bytes(9): tensor.raw = view(reader); break;
-        case bytes(10): append(tensor.numbers, reader.get_packed_double()); break;
-        case fixed64(10): tensor.numbers.push_back(reader.get_double()); break;
-        case bytes(11): append(tensor.numbers, reader.get_packed_uint64()); break;
-        case varint(11): tensor.numbers.push_back(static_cast<double>(reader.get_uint64())); break;
-        case bytes(13): external_entry(reader.get_message(), tensor); break;
-        case varint(14): tensor.external = reader.get_int32() == 1; break;
-        default: reader.skip();
-      }
-    }
-    return tensor;
-  }
-
-  AttributeMessage attribute_of(std::string_view body) {
-    AttributeMessage attribute{.name = {}, .body = body};
-    Reader reader = reader_of(body);
-    while (reader.next()) {
-      if (reader.tag_and_type() == bytes(1)) {
-        attribute.name = view(reader);
-      } else {
-        reader.skip();
-      }
-    }
-    return attribute;
-  }
-
-  NodeMessage node_of(Reader reader) {
-    NodeMessage node;
-    reserve(node.inputs, count(reader, {bytes(1)}));
-    reserve(node.outputs, count(reader, {bytes(2)}));
-    reserve(node.attributes, count(reader, {bytes(5)}));
-    while (reader.next()) {
-      switch (reader.tag_and_type()) {
-        case bytes(1): node.inputs.push_back(view(reader)); break;
-        case bytes(2): node.outputs.push_back(view(reader)); break;
-        case bytes(3): node.name = view(reader); break;
-        case bytes(4): node.op_type = view(reader); break;
-        case bytes(5): node.attributes.push_back(attribute_of(view(reader))); break;
-        case bytes(7): node.domain = view(reader); break;
-        case bytes(9):
-          if (const auto [key, value] = entry_of(reader.get_message()); key == "pkg.torch.onnx.fx_node")
-            node.traced = value;
-          break;
-        default: reader.skip();
-      }
-    }
-    return node;
-  }
-
-  static DimMessage dim_of(Reader reader) {
-    DimMessage dim;
-    while (reader.next()) {
-      switch (reader.tag_and_type()) {
-        case varint(1): dim.value = reader.get_int64(); break;
-        case bytes(2): dim.param = view(reader); break;
-        default: reader.skip();
-      }
-    }
-    return dim;
-  }
-
-  std::vector<DimMessage> shape_of(Reader reader) {
-    std::vector<DimMessage> dims;
-    reserve(dims, count(reader, {bytes(1)}));
-    while (reader.next()) {
-      if (reader.tag_and_type() == bytes(1)) {
-        dims.push_back(dim_of(reader.get_message()));
-      } else {
-        reader.skip();
-      }
-    }
-    return dims;
-  }
-
-  void tensor_type(Reader reader, ValueMessage& value) {
-    while (reader.next()) {
-      switch (reader.tag_and_type()) {
-        case varint(1): value.type = static_cast<ElementType>(reader.get_int32()); break;
-        case bytes(2): value.shape = shape_of(reader.get_message()); break;
-        default: reader.skip();
-      }
+      const auto tag = reader.tag_and_type();
+      const bool is_known = ((tag == fields.tag && (fields.take(reader), true)) || ...);
+      if (!is_known) reader.skip();
     }
   }
 
-  ValueMessage value_of(Reader reader) {
-    ValueMessage value;
-    while (reader.next()) {
-      switch (reader.tag_and_type()) {
-        case bytes(1): value.name = view(reader); break;
-        case bytes(2):
-          for (Reader type = reader.get_message(); type.next();) {
-            if (type.tag_and_type() == bytes(1)) {
-              tensor_type(type.get_message(), value);
-            } else {
-              type.skip();
-            }
-          }
-          break;
-        case bytes(4): metadata(reader.get_message(), "pkg.onnxscript.optimizer.folded_from", value.folded_from); break;
-        default: reader.skip();
-      }
-    }
-    return value;
+  template <class Any>
+  static std::size_t count(Reader reader, const Any& field) {
+    std::size_t found = 0;
+    for (; field.elements != nullptr && reader.next(); reader.skip()) found += reader.tag_and_type() == field.tag;
+    return found;
   }
 
-  /// Takes the entry of that key.
-  static void metadata(Reader reader, std::string_view key, std::string_view& value) {
-    std::string_view its_key, its_value;
-    while (reader.next()) {
-      switch (reader.tag_and_type()) {
-        case bytes(1): its_key = view(reader); break;
-        case bytes(2): its_value = view(reader); break;
-        default: reader.skip();
-      }
-    }
-    if (its_key == key) value = its_value;
-  }
-
-  GraphMessage graph_of(Reader reader) {
-    GraphMessage graph;
-    reserve(graph.nodes, count(reader, {bytes(1)}));
-    reserve(graph.initializers, count(reader, {bytes(5)}));
-    reserve(graph.inputs, count(reader, {bytes(11)}));
-    reserve(graph.outputs, count(reader, {bytes(12)}));
-    reserve(graph.values, count(reader, {bytes(13)}));
-    while (reader.next()) {
-      switch (reader.tag_and_type()) {
-        case bytes(1): graph.nodes.push_back(node_of(reader.get_message())); break;
-        case bytes(5): graph.initializers.push_back(tensor_of(reader.get_message())); break;
-        case bytes(11): graph.inputs.push_back(value_of(reader.get_message())); break;
-        case bytes(12): graph.outputs.push_back(value_of(reader.get_message())); break;
-        case bytes(13): graph.values.push_back(value_of(reader.get_message())); break;
-        case bytes(15): graph.sparse = true, reader.skip(); break;
-        case bytes(16):
-          metadata(reader.get_message(), "pkg.torch.export.ExportedProgram.graph_signature", graph.signature);
-          break;
-        default: reader.skip();
-      }
-    }
-    return graph;
-  }
-
-  static void opset_import(Reader reader, ModelMessage& model) {
-    std::string_view domain;
-    std::int64_t version = 0;
-    while (reader.next()) {
-      switch (reader.tag_and_type()) {
-        case bytes(1): domain = view(reader); break;
-        case varint(2): version = reader.get_int64(); break;
-        default: reader.skip();
-      }
-    }
-    if (domain.empty() || domain == "ai.onnx") model.opset = version;
-  }
-
-  ModelMessage model_of(Reader reader) {
-    ModelMessage model;
-    while (reader.next()) {
-      switch (reader.tag_and_type()) {
-        case bytes(2): model.producer = view(reader); break;
-        case bytes(7): model.graph = graph_of(reader.get_message()); break;
-        case bytes(8): opset_import(reader.get_message(), model); break;
-        default: reader.skip();
-      }
-    }
-    return model;
-  }
-
-  AttributeValue attribute_value(Reader reader) {
-    AttributeValue value;
-    reserve(value.numbers, count(reader, {fixed32(7)}));
-    reserve(value.integers, count(reader, {varint(8)}));
-    reserve(value.texts, count(reader, {bytes(9)}));
-    while (reader.next()) {
-      switch (reader.tag_and_type()) {
-        case fixed32(2): value.number = reader.get_float(); break;
-        case varint(3): value.integer = reader.get_int64(); break;
-        case bytes(4): value.text = view(reader); break;
-        case bytes(5): value.tensor = tensor_of(reader.get_message()); break;
-        case bytes(6): value.graph = graph_of(reader.get_message()); break;
-        case bytes(7): append(value.numbers, reader.get_packed_float()); break;
-        case fixed32(7): value.numbers.push_back(reader.get_float()); break;
-        case bytes(8): append(value.integers, reader.get_packed_int64()); break;
-        case varint(8): value.integers.push_back(reader.get_int64()); break;
-        case bytes(9): value.texts.push_back(view(reader)); break;
-        default: reader.skip();
-      }
-    }
-    return value;
-  }
-
- private:
   /// Room for so many more.
   template <class Element>
-  void reserve(std::vector<Element>& elements, std::size_t more) {
+  void reserve(std::vector<Element>* elements, std::size_t more) {
     if (more == 0) return;
     if (more > left_ / sizeof(Element)) {
       throw TooMany{"its parts are so many and so small that they would take more than " + std::to_string(most_bytes_) +
                     " bytes"};
     }
     left_ -= more * sizeof(Element);
-    const std::size_t needed = elements.size() + more;
-    if (needed > elements.capacity()) elements.reserve(std::max(needed, 2 * elements.capacity()));
+    const std::size_t needed = elements->size() + more;
+    if (needed > elements->capacity()) elements->reserve(std::max(needed, 2 * elements->capacity()));
   }
 
-  template <class Numbers, class Range>
-  void append(Numbers& numbers, const Range& range) {
-    reserve(numbers, static_cast<std::size_t>(std::distance(range.begin(), range.end())));
-    for (auto it = range.begin(); it != range.end(); ++it) {
-      numbers.push_back(static_cast<typename Numbers::value_type>(*it));
-    }
+  /// Many numbers in one field.
+  template <class Element, class Read>
+  auto packed(std::uint32_t number, std::vector<Element>& all, Read read) {
+    return Field{bytes(number), [this, &all, read](Reader& its) {
+                   const auto range = std::invoke(read, its);
+                   reserve(&all, static_cast<std::size_t>(std::distance(range.begin(), range.end())));
+                   for (auto at = range.begin(); at != range.end(); ++at) all.push_back(static_cast<Element>(*at));
+                 }};
   }
 
+  /// An entry of external_data or metadata_props: a key and its value.
+  std::pair<std::string_view, std::string_view> entry_of(const Reader& reader) {
+    std::string_view key, value;
+    decode(reader, one(bytes(1), key, view), one(bytes(2), value, view));
+    return {key, value};
+  }
+
+  /// The entry of that key.
+  auto metadata(std::uint32_t number, std::string_view key, std::string_view& target) {
+    return Field{bytes(number), [this, key, &target](Reader& its) {
+                   if (const auto entry = entry_of(its.get_message()); entry.first == key) target = entry.second;
+                 }};
+  }
+
+ public:
+  explicit Decoder(std::size_t most_bytes) : most_bytes_(most_bytes), left_(most_bytes) {}
+
+  TensorMessage tensor_of(const Reader& reader) {
+    TensorMessage tensor;
+    const auto external = [&](Reader& its) {
+      const auto [key, value] = entry_of(its.get_message());
+      if (key == "location") tensor.location = value;
+      if (key == "offset") tensor.offset = value;
+      if (key == "length") tensor.length = value;
+    };
+    std::vector<double>& numbers = tensor.numbers;
+    decode(reader, many(varint(1), tensor.dims, &Reader::get_int64), packed(1, tensor.dims, &Reader::get_packed_int64),
+           one(varint(2), tensor.type, &Reader::get_int32), many(fixed32(4), numbers, &Reader::get_float),
+           packed(4, numbers, &Reader::get_packed_float), many(varint(5), numbers, &Reader::get_int32),
+           packed(5, numbers, &Reader::get_packed_int32), many(varint(7), numbers, &Reader::get_int64),
+           packed(7, numbers, &Reader::get_packed_int64), many(fixed64(10), numbers, &Reader::get_double),
+           packed(10, numbers, &Reader::get_packed_double), many(varint(11), numbers, &Reader::get_uint64),
+           packed(11, numbers, &Reader::get_packed_uint64), one(bytes(8), tensor.name, view),
+           one(bytes(9), tensor.raw, view), Field{bytes(13), external},
+           one(varint(14), tensor.external, [](Reader& its) { return its.get_int32() == 1; }));
+    return tensor;
+  }
+
+  AttributeMessage attribute_of(std::string_view body) {
+    AttributeMessage attribute{.name = {}, .body = body};
+    decode(reader_of(body), one(bytes(1), attribute.name, view));
+    return attribute;
+  }
+
+  NodeMessage node_of(const Reader& reader) {
+    NodeMessage node;
+    const auto attribute = [&](Reader& its) { return attribute_of(view(its)); };
+    decode(reader, many(bytes(1), node.inputs, view), many(bytes(2), node.outputs, view),
+           one(bytes(3), node.name, view), one(bytes(4), node.op_type, view),
+           many(bytes(5), node.attributes, attribute), one(bytes(7), node.domain, view),
+           metadata(9, "pkg.torch.onnx.fx_node", node.traced));
+    return node;
+  }
+
+  DimMessage dim_of(const Reader& reader) {
+    DimMessage dim;
+    decode(reader, one(varint(1), dim.value, &Reader::get_int64), one(bytes(2), dim.param, view));
+    return dim;
+  }
+
+  std::vector<DimMessage> shape_of(const Reader& reader) {
+    std::vector<DimMessage> dims;
+    decode(reader, many(bytes(1), dims, [&](Reader& its) { return dim_of(its.get_message()); }));
+    return dims;
+  }
+
+  ValueMessage value_of(const Reader& reader) {
+    ValueMessage value;
+    const auto shape = [&](Reader& its) { return shape_of(its.get_message()); };
+    const auto tensor = [&](Reader& its) {
+      decode(its.get_message(), one(varint(1), value.type, &Reader::get_int32), one(bytes(2), value.shape, shape));
+    };
+    const auto type = [&](Reader& its) { decode(its.get_message(), Field{bytes(1), tensor}); };
+    decode(reader, one(bytes(1), value.name, view), Field{bytes(2), type},
+           metadata(4, "pkg.onnxscript.optimizer.folded_from", value.folded_from));
+    return value;
+  }
+
+  GraphMessage graph_of(const Reader& reader) {
+    GraphMessage graph;
+    const auto node = [&](Reader& its) { return node_of(its.get_message()); };
+    const auto tensor = [&](Reader& its) { return tensor_of(its.get_message()); };
+    const auto value = [&](Reader& its) { return value_of(its.get_message()); };
+    const auto sparse = [](Reader& its) { return its.skip(), true; };
+    decode(reader, many(bytes(1), graph.nodes, node), many(bytes(5), graph.initializers, tensor),
+           many(bytes(11), graph.inputs, value), many(bytes(12), graph.outputs, value),
+           many(bytes(13), graph.values, value), one(bytes(15), graph.sparse, sparse),
+           metadata(16, "pkg.torch.export.ExportedProgram.graph_signature", graph.signature));
+    return graph;
+  }
+
+  ModelMessage model_of(const Reader& reader) {
+    ModelMessage model;
+    const auto opset = [&](Reader& its) {
+      std::string_view domain;
+      std::int64_t version = 0;
+      decode(its.get_message(), one(bytes(1), domain, view), one(varint(2), version, &Reader::get_int64));
+      if (domain.empty() || domain == "ai.onnx") model.opset = version;
+    };
+    decode(reader, one(bytes(2), model.producer, view),
+           one(bytes(7), model.graph, [&](Reader& its) { return graph_of(its.get_message()); }),
+           Field{bytes(8), opset});
+    return model;
+  }
+
+  AttributeValue attribute_value(const Reader& reader) {
+    AttributeValue value;
+    decode(reader, one(fixed32(2), value.number, &Reader::get_float), one(varint(3), value.integer, &Reader::get_int64),
+           one(bytes(4), value.text, view),
+           one(bytes(5), value.tensor, [&](Reader& its) { return tensor_of(its.get_message()); }),
+           one(bytes(6), value.graph, [&](Reader& its) { return graph_of(its.get_message()); }),
+           many(fixed32(7), value.numbers, &Reader::get_float), packed(7, value.numbers, &Reader::get_packed_float),
+           many(varint(8), value.integers, &Reader::get_int64), packed(8, value.integers, &Reader::get_packed_int64),
+           many(bytes(9), value.texts, view));
+    return value;
+  }
+
+ private:
   std::size_t most_bytes_, left_;
 };
 

@@ -83,6 +83,18 @@ Extents NodeContext::extents(std::size_t input) const {
   return is_constant(input) ? constant(input, "its input").extents : onnx::extents(pending(input).view);
 }
 
+double NodeContext::number(std::size_t input, std::string_view what) const {
+  const Constant& its = constant(input, what);
+  if (its.count() != 1) attributes_.invalid("has " + text(its.extents) + " as " + std::string(what));
+  return its.at(0);
+}
+
+std::optional<Extents> NodeContext::list(const char* name, std::size_t input) const {
+  std::optional<Extents> found = attributes_.integers(name);
+  if (!found && has(input)) found = attributes_.list(constant(input, std::string("its ") + name));
+  return found;
+}
+
 bool NodeContext::wanted(std::size_t output) const {
   const auto& outputs = attributes_.node().outputs;
   if (output >= outputs.size() || outputs[output].empty()) return false;
@@ -109,6 +121,11 @@ void NodeContext::result(Constant constant, std::size_t output) {
   const std::string_view name = attributes_.node().outputs[output];
   importer_->values_[name] = {std::make_shared<const Constant>(std::move(constant))};
   if (importer_->is_unsure(attributes_.node())) importer_->unsure_.insert(name);
+}
+
+void NodeContext::result_of(const Op& op, const DynamicValue& x) {
+  const Value y = append(op, {x.value}, name());
+  result({.value = y, .view = x.view, .type = x.type});
 }
 
 void NodeContext::fold() {
@@ -158,10 +175,7 @@ void NodeContext::weights(Value value, std::string_view parameter, Extents exten
                           ElementType type, const WeightSource& source) {
   OnnxModel& model = importer_->result_;
   const Node& node = model.graph.nodes()[static_cast<std::size_t>(value.id())];
-  DType dtype = DType::f32;
-  if (type == ElementType::f64) dtype = DType::f64;
-  if (type == ElementType::f16) dtype = DType::f16;
-  if (type == ElementType::bf16) dtype = DType::bf16;
+  const DType dtype = floating(type).value_or(DType::f32);
   const std::string name = node.name + "." + std::string(parameter);
   model.weights[name] = {.dtype = dtype, .extents = std::move(extents), .values = std::move(values)};
   const auto names = parameter_names(node.op);
@@ -195,20 +209,23 @@ void NodeContext::note(std::string_view initializer, bool trains) {
 
 bool NodeContext::origins_are_stated() const { return importer_->kinds_.are_stated(); }
 
-std::optional<NodeContext::Arithmetic> NodeContext::next_arithmetic() const {
-  if (attributes_.node().outputs.empty()) return std::nullopt;
-  const std::string_view output = importer_->nodes_[output_of_]->outputs.front();
-  const std::vector<std::size_t>& readers = importer_->readers(output);
-  if (output == importer_->output_ || readers.size() != 1 || importer_->done_[readers.front()]) return std::nullopt;
+const NodeMessage* NodeContext::only_reader() const {
+  const std::vector<std::string_view>& outputs = importer_->nodes_[output_of_]->outputs;
+  if (outputs.empty() || outputs.front() == importer_->output_) return nullptr;
+  const std::vector<std::size_t>& readers = importer_->readers(outputs.front());
+  if (readers.size() != 1 || importer_->done_[readers.front()]) return nullptr;
   const NodeMessage& next = *importer_->nodes_[readers.front()];
-  const std::string_view op = next.op_type;
-  if ((op != "Add" && op != "Sub" && op != "Mul" && op != "Div") || next.inputs.size() != 2 ||
-      next.outputs.size() != 1 || !is_of_onnx(next) || next.inputs[0] == next.inputs[1]) {
-    return std::nullopt;
-  }
-  const std::size_t at = next.inputs[0] == output ? 1 : 0;
-  const Constant* constant = importer_->constant_of(next.inputs[at]);
-  return constant == nullptr ? std::nullopt : std::optional(Arithmetic{{next, importer_->name_}, constant, at});
+  return next.inputs.size() == 2 && next.outputs.size() == 1 && is_of_onnx(next) ? &next : nullptr;
+}
+
+std::optional<NodeContext::Arithmetic> NodeContext::next_arithmetic() const {
+  const NodeMessage* next = only_reader();
+  if (next == nullptr || next->inputs[0] == next->inputs[1]) return std::nullopt;
+  const std::string_view op = next->op_type;
+  if (op != "Add" && op != "Sub" && op != "Mul" && op != "Div") return std::nullopt;
+  const std::size_t at = next->inputs[0] == importer_->nodes_[output_of_]->outputs.front() ? 1 : 0;
+  const Constant* constant = importer_->constant_of(next->inputs[at]);
+  return constant == nullptr ? std::nullopt : std::optional(Arithmetic{{*next, importer_->name_}, constant, at});
 }
 
 void NodeContext::fuse_next() {
@@ -229,20 +246,14 @@ std::vector<double> NodeContext::fuse_bias(const Extents& result, std::size_t ch
 }
 
 bool NodeContext::fuse_product() {
-  const std::vector<std::string_view>& outputs = attributes_.node().outputs;
-  if (outputs.empty() || outputs.front() == importer_->output_) return false;
-  const std::vector<std::size_t>& readers = importer_->readers(outputs.front());
-  if (readers.size() != 1 || importer_->done_[readers.front()]) return false;
-  const NodeMessage& next = *importer_->nodes_[readers.front()];
-  const std::string_view input = attributes_.node().inputs.front();
-  if (next.op_type != "Mul" || !is_of_onnx(next) || next.inputs.size() != 2 || next.outputs.size() != 1 ||
-      !((next.inputs[0] == input && next.inputs[1] == outputs.front()) ||
-        (next.inputs[1] == input && next.inputs[0] == outputs.front()))) {
+  const NodeMessage* next = only_reader();
+  const std::string_view input = input_name(0);
+  if (next == nullptr || next->op_type != "Mul" || next->inputs[0] == next->inputs[1] ||
+      (next->inputs[0] != input && next->inputs[1] != input)) {
     return false;
   }
-  importer_->done_[readers.front()] = 1;
-  output_of_ = readers.front();
-  name_ = Attributes(next, importer_->name_).name();
+  fuse_next();
+  name_ = Attributes(*next, importer_->name_).name();
   return true;
 }
 

@@ -40,28 +40,36 @@ std::optional<std::size_t> Importer::batch_axis(const ValueMessage& input) {
 }
 
 std::vector<OnnxOpenExtent> Importer::open_extents_of_all() {
-  read_inputs();
-  for (std::size_t i = 0; i < nodes_.size(); ++i)
-    for (const std::string_view input : reads(*nodes_[i])) readers_[input].push_back(i);
+  std::set<std::string_view> outputs;
+  for (const ValueMessage& output : file_.outputs) outputs.insert(output.name);
+  read_file(outputs);
   return open_extents();
 }
 
-/// The extents that inputs leave open, but for initialized inputs and those among the constants: each name once, in the
-/// file's order.
-std::vector<OnnxOpenExtent> Importer::open_extents() {
-  std::vector<OnnxOpenExtent> open;
-  std::unordered_map<std::string_view, std::size_t> places;
+/// Calls visit(input, axis, whether it is the batch) for each extent with a name that inputs leave open, but for
+/// initialized inputs and those among the constants.
+template <class Visit>
+void Importer::for_each_open(Visit visit) {
   for (const ValueMessage& input : file_.inputs) {
     if (!input.shape || !inputs_.contains(input.name)) continue;
     const std::optional<std::size_t> batch = batch_axis(input);
     for (std::size_t axis = 0; axis < input.shape->size(); ++axis) {
       const DimMessage& dim = (*input.shape)[axis];
-      if (dim.value || dim.param.empty()) continue;
-      const auto [place, is_new] = places.emplace(dim.param, open.size());
-      if (is_new) open.push_back({.name = std::string(dim.param), .batch = true});
-      if (axis != batch) open[place->second].batch = false;
+      if (!dim.value && !dim.param.empty()) visit(input, axis, axis == batch);
     }
   }
+}
+
+/// Each name once, in the file's order.
+std::vector<OnnxOpenExtent> Importer::open_extents() {
+  std::vector<OnnxOpenExtent> open;
+  std::unordered_map<std::string_view, std::size_t> places;
+  for_each_open([&](const ValueMessage& input, std::size_t axis, bool is_batch) {
+    const std::string_view name = (*input.shape)[axis].param;
+    const auto [place, is_new] = places.emplace(name, open.size());
+    if (is_new) open.push_back({.name = std::string(name), .batch = true});
+    if (!is_batch) open[place->second].batch = false;
+  });
   return open;
 }
 
@@ -81,18 +89,13 @@ void Importer::check_extents() {
   }
   std::set<std::string_view> missing;
   std::string all;
-  for (const ValueMessage& input : file_.inputs) {
-    if (!is_read(input) || !input.shape) continue;
-    const std::optional<std::size_t> batch = batch_axis(input);
-    for (std::size_t axis = 0; axis < input.shape->size() && missing.size() < most_named; ++axis) {
-      const DimMessage& dim = (*input.shape)[axis];
-      if (axis == batch || dim.value || dim.param.empty() || options_.extents.contains(std::string(dim.param)))
-        continue;
-      if (!missing.insert(dim.param).second) continue;
-      all += (all.empty() ? "" : ", ") + in_quotes(dim.param) + " (axis " + std::to_string(axis) + " of " +
-             in_quotes(input.name) + ")";
-    }
-  }
+  for_each_open([&](const ValueMessage& input, std::size_t axis, bool is_batch) {
+    const std::string_view name = (*input.shape)[axis].param;
+    if (!is_read(input) || is_batch || options_.extents.contains(std::string(name))) return;
+    if (missing.size() == most_named || !missing.insert(name).second) return;
+    all += (all.empty() ? "" : ", ") + in_quotes(name) + " (axis " + std::to_string(axis) + " of " +
+           in_quotes(input.name) + ")";
+  });
   if (!missing.empty())
     throw UsageError(name_ + " leaves " + all + " open: give " +
                      (missing.size() == 1 ? "its extent" : "their extents") + " in OnnxOptions::extents");

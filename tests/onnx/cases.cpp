@@ -2,7 +2,8 @@
 // test_data_set_0, or a .onnx file with STEM_output_0.pb beside it, whose input is counted up to 1. Prints a JSON line
 // for each: {"case", "result": "passed" | "refused" | "failed", "difference", "why"}. The difference is the largest, of
 // the largest number. After --logits, cases pass by it, at 1e-4, and their batch is that of the input. After --refusal
-// files are only read, after --refusals with a line for each node that is not.
+// files are only read, after --refusals with a line for each node that is not. --zoo: prints the names of the zoo's
+// networks. --write=NET FILE: writes one with random weights.
 
 #include <algorithm>
 #include <cmath>
@@ -18,6 +19,7 @@
 #include "lamina/backend.h"
 #include "lamina/device.h"
 #include "lamina/error.h"
+#include "lamina/nets.h"
 #include "lamina/onnx.h"
 #include "lamina/plan.h"
 #include "lib/onnx/importer.h"
@@ -168,6 +170,22 @@ void check(const Case& its) {
   }
 }
 
+/// With the weights that a plan starts with, and running statistics that are not 0 and 1.
+void write_network(const std::string& net, const std::string& file) {
+  const auto backend = make_backend("eigen");
+  const Graph graph = nets::build(net, {.batch = 2, .softmax = false});
+  Plan plan(graph, *backend, {.mode = Mode::inference});
+  TensorFile weights = save_weights(plan);
+  for (auto& [name, tensor] : weights) {
+    for (std::size_t i = 0; i < tensor.values.size(); ++i) {
+      const double wave = std::sin(static_cast<double>(i));
+      if (name.ends_with(".running_mean")) tensor.values[i] = static_cast<float>(0.1 * wave);
+      if (name.ends_with(".running_var")) tensor.values[i] = static_cast<float>(1 + 0.5 * wave);
+    }
+  }
+  write_onnx(file, graph, weights);
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -175,6 +193,14 @@ int main(int count, char** arguments) {
     const std::string argument = arguments[i];
     if (argument == "--logits") {
       logits = true;
+      continue;
+    }
+    if (argument == "--zoo") {
+      for (const nets::Info& info : nets::list()) std::printf("%s\n", std::string(info.name).c_str());
+      continue;
+    }
+    if (argument.starts_with("--write=")) {
+      write_network(argument.substr(8), arguments[++i]);
       continue;
     }
     if (argument.starts_with("--refusal")) {

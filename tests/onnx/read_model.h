@@ -16,6 +16,9 @@
 
 namespace lamina::test {
 
+using Values = std::vector<double>;
+using Names = std::vector<std::string>;
+
 inline OnnxModel read(const Model& model, const OnnxOptions& options = {}) {
   const Folder folder;
   write(folder / "net.onnx", bytes_of(model));
@@ -56,16 +59,6 @@ inline TensorFile counted_weights(const Graph& graph) {
     }
   }
   return weights;
-}
-
-/// One node x -> y, or several.
-inline Model of_nodes(std::vector<std::string> nodes, const Extents& x, std::vector<std::string> initializers = {},
-                      std::int64_t opset = 17) {
-  return {.nodes = std::move(nodes),
-          .initializers = std::move(initializers),
-          .inputs = {value("x", x)},
-          .outputs = {value("y", {})},
-          .opset = opset};
 }
 
 }  // namespace lamina::test

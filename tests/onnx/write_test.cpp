@@ -28,28 +28,35 @@ bool is_written(const Graph& graph) {
   });
 }
 
+/// What is read back with a batch of 2, whose nodes and numbers are the graph's.
+OnnxModel check_written(const Graph& graph) {
+  const Folder folder;
+  const TensorFile weights = counted_weights(graph);
+  const auto file = folder / (graph.name() + ".onnx");
+  write_onnx(file, graph, weights);
+  OnnxModel back = read_onnx(file, {.batch = 2});
+  CHECK(back.graph.name() == graph.name());
+  REQUIRE(back.graph.nodes().size() == graph.nodes().size());
+  for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
+    const Node &a = graph.nodes()[i], &b = back.graph.nodes()[i];
+    CAPTURE(a.name, to_string(a.op), to_string(b.op));
+    CHECK((a.name == b.name && in_f32(a.op) == in_f32(b.op) && a.inputs == b.inputs && a.shape == b.shape));
+    CHECK(a.fixed == b.fixed);
+  }
+  REQUIRE(back.weights.size() == weights.size());
+  for (const auto& [name, tensor] : weights) CHECK(back.weights.at(name).values == tensor.values);
+  return back;
+}
+
 }  // namespace
 
 TEST_CASE("networks of the zoo are read back as equal graphs with the same numbers") {
-  const Folder folder;
   int compared = 0;
   for (const nets::Info& info : nets::list()) {
     const Graph graph = nets::build(info.name, {.batch = 2, .width_divisor = 16});
     if (!is_written(graph)) continue;
     CAPTURE(info.name);
-    const TensorFile weights = counted_weights(graph);
-    const auto file = folder / (std::string(info.name) + ".onnx");
-    write_onnx(file, graph, weights);
-    const OnnxModel back = read_onnx(file, {.batch = 2});
-    CHECK(back.graph.name() == info.name);
-    REQUIRE(back.graph.nodes().size() == graph.nodes().size());
-    for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
-      const Node &a = graph.nodes()[i], &b = back.graph.nodes()[i];
-      CAPTURE(a.name, to_string(a.op), to_string(b.op));
-      CHECK((a.name == b.name && in_f32(a.op) == in_f32(b.op) && a.inputs == b.inputs && a.shape == b.shape));
-    }
-    REQUIRE(back.weights.size() == weights.size());
-    for (const auto& [name, tensor] : weights) CHECK(back.weights.at(name).values == tensor.values);
+    check_written(graph);
     ++compared;
   }
   CHECK(compared >= 10);
@@ -62,39 +69,42 @@ TEST_CASE("a fully connected op between convolutions has rows and columns again 
   const Value c = conv(f, "conv", {.channels = 6, .kernel = 1});
   const Value s = slice(concat({f, c}), "slice", {.first = 2, .channels = 4});
   softmax(sigmoid(tanh(s)));
-  const Folder folder;
-  const TensorFile weights = counted_weights(graph);
-  write_onnx(folder / "mixed.onnx", graph, weights);
-  const OnnxModel back = read_onnx(folder / "mixed.onnx", {.batch = 2});
-  REQUIRE(back.graph.nodes().size() == graph.nodes().size());
-  for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
-    CHECK(back.graph.nodes()[i].op == graph.nodes()[i].op);
-    CHECK(back.graph.nodes()[i].inputs == graph.nodes()[i].inputs);
-  }
+  check_written(graph);
 }
 
 TEST_CASE("pads by cells are read back as they were") {
   Graph graph("cells");
   pad(graph.input({2, 6, 8, 8}, "x"), "pad", {.before = 1, .after = {0, 2}, .by = PadBy::reflect});
-  const Folder folder;
-  write_onnx(folder / "cells.onnx", graph, {});
-  const OnnxModel back = read_onnx(folder / "cells.onnx", {.batch = 2});
-  REQUIRE(back.graph.nodes().size() == 2);
-  CHECK(back.graph.node("pad").op == graph.node("pad").op);
-  CHECK(back.graph.node("pad").shape == graph.node("pad").shape);
+  check_written(graph);
 }
 
 TEST_CASE("fixed numbers are read back as they were") {
   Graph graph("fixed");
   const Value x = scale_shift(graph.input({2, 3, 2, 2}, "x"), "image");
   scale_shift(fully_connected(x, "fc", {.outputs = 4, .bias = false}), "logits", {.by_channel = false});
-  const Folder folder;
-  const TensorFile weights = counted_weights(graph);
-  write_onnx(folder / "fixed.onnx", graph, weights);
-  const OnnxModel back = read_onnx(folder / "fixed.onnx", {.batch = 2});
-  REQUIRE(back.graph.nodes().size() == 4);
-  for (std::size_t i = 0; i < 4; ++i) CHECK(back.graph.nodes()[i].op == graph.nodes()[i].op);
-  for (const auto& [name, tensor] : weights) CHECK(back.weights.at(name).values == tensor.values);
+  check_written(graph);
+}
+
+TEST_CASE("what trains, and what is fixed, is read back as it was") {
+  Graph graph("trained 'in part'");
+  Value x = conv(graph.input({2, 3, 4, 4}, "x"), "blur", {.channels = 3, .kernel = 3, .groups = 3, .bias = false});
+  x = scale_shift(conv(x, "it's", {.channels = 5, .kernel = 1}), "learned", {.learned = true});
+  scale_shift(x, "fixed");
+  graph.fix("blur.weight");
+  graph.fix("it's.bias");
+  check_written(graph);
+}
+
+TEST_CASE("nodes keep their names, whatever they are, also where they are those of another's parameters") {
+  Graph graph("odd names");
+  Value x = graph.input({2, 8, 4, 4}, "in put/\"0\"");
+  x = conv(x, "a", {.channels = 8, .kernel = 1});
+  x = relu(x, "a.weight");
+  x = channel_shuffle(x, "a.bias", {.groups = 2});
+  x = channel_shuffle(x, "a.bias.grouped", {.groups = 2});
+  x = clip(x, "\xc3\xa9t\xc3\xa9\n", {.low = 0, .high = 6});
+  x = sigmoid(fully_connected(x, "b.shape", {.outputs = 3}), "b.shape.flat");
+  check_written(graph);
 }
 
 TEST_CASE("ops that are not written are all named, and weights that are missing") {

@@ -25,7 +25,8 @@ try:
 except ImportError:
     torch = None
 
-TABLE = pathlib.Path(__file__).resolve().parents[2] / "lib" / "onnx" / "ops" / "table.cpp"
+READER = pathlib.Path(__file__).resolve().parents[2] / "lib" / "onnx"
+TABLES = READER / "ops" / "table.cpp", READER / "fold.cpp"
 LINE = re.compile(r"^  '(.*)' \((\w+), opset \d+\): (.*)$")
 MOST_LINES = 10
 
@@ -195,7 +196,7 @@ def main():
     parser = comparison.parser(__doc__, "onnx_cases")
     options = comparison.parse(parser, "torch, torchvision, onnx, onnxscript", there=torch is not None)
     os.environ["TORCH_LOGS"] = "-all"
-    supported = set(re.findall(r'"([A-Z]\w+)"', TABLE.read_text()))
+    supported = set(re.findall(r'"([A-Z]\w+)"', "".join(table.read_text() for table in TABLES)))
     torch.manual_seed(0)
     return comparison.status(check(name, exporter, net, x, options.program, supported)
                              for name, net, x in models() for exporter in ("legacy", "dynamo"))

@@ -33,9 +33,6 @@ void demand_channels(const DynamicValue& x, std::size_t along) {
 
 void import_concat(NodeContext& context) {
   const Attributes& node = context.attributes();
-  bool constants = true;
-  for (std::size_t i = 0; i < context.inputs(); ++i) constants = constants && context.is_constant(i);
-  if (constants) return fold_or_refuse(context);
   const DynamicValue& first = context.dynamic(0);
   const std::size_t along = axis_of(node, node.integer("axis", 1), first.view.size());
   std::vector<Value> operands;
@@ -63,15 +60,10 @@ void import_split(NodeContext& context) {
   const std::size_t along = axis_of(node, node.integer("axis", 0), x.view.size());
   const std::int64_t whole = extent(x.view[along]);
   const auto outputs = static_cast<std::int64_t>(node.node().outputs.size());
-  Extents parts;
-  if (const std::optional<Extents> split = node.integers("split")) {
-    parts = *split;
-  } else if (context.has(1)) {
-    parts = node.list(context.constant(1, "its parts"));
-  } else {
-    const std::int64_t each = (whole + outputs - 1) / outputs;
-    for (std::int64_t left = whole; left > 0; left -= each) parts.push_back(std::min(each, left));
-  }
+  const std::optional<Extents> given = context.list("split", 1);
+  Extents parts = given.value_or(Extents{});
+  const std::int64_t each = (whole + outputs - 1) / outputs;
+  for (std::int64_t left = given ? 0 : whole; left > 0; left -= each) parts.push_back(std::min(each, left));
   std::int64_t sum = 0;
   for (const std::int64_t part : parts) {
     if (part < 0 || part > whole) node.invalid("has a part of " + std::to_string(part));
@@ -93,18 +85,12 @@ void import_split(NodeContext& context) {
 }
 
 void import_slice(NodeContext& context) {
-  if (context.is_constant(0)) return fold_or_refuse(context);
   const Attributes& node = context.attributes();
   const DynamicValue x = context.dynamic(0);
-  const auto list = [&](const char* name, std::size_t input) {
-    std::optional<Extents> found = node.integers(name);
-    if (!found && context.has(input)) found = node.list(context.constant(input, std::string("its ") + name));
-    return found;
-  };
   const Extents own = extents(x.view);
   const std::vector<Range> ranges =
-      slice_ranges(node, own, list("starts", 1).value_or(Extents{}), list("ends", 2).value_or(Extents{}),
-                   list("axes", 3), list("steps", 4));
+      slice_ranges(node, own, context.list("starts", 1).value_or(Extents{}),
+                   context.list("ends", 2).value_or(Extents{}), context.list("axes", 3), context.list("steps", 4));
   std::optional<std::size_t> along;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     if (ranges[i].first == 0 && ranges[i].count == own[i] && ranges[i].step == 1) continue;

@@ -10,12 +10,6 @@
 namespace lamina::onnx {
 namespace {
 
-void unary(NodeContext& context, const Op& op) {
-  const DynamicValue& x = context.dynamic(0);
-  const Value y = context.append(op, {x.value}, context.name());
-  context.result({.value = y, .view = x.view, .type = x.type});
-}
-
 /// The addition of values that are all computed; a subtraction is the addition of -1 times the second.
 void add_all(NodeContext& context, bool subtracts = false) {
   std::vector<Value> operands;
@@ -146,54 +140,59 @@ bool take(const NodeContext& context, const DynamicValue& x, const NodeContext::
   return true;
 }
 
-/// Whether a constant has one number for all channels, or exactly one for each.
-bool is_one_for_each(const NodeContext& context, const DynamicValue& x, const NodeContext::Arithmetic& next) {
-  const std::int64_t count = next.constant->count();
-  return count == 1 ||
-         (count == x.value.shape().c && next.constant->extents.size() <= x.view.size() &&
-          elements_by_channel(context, x, aligned(next.node, context.opset(), next.constant->extents, x.view.size())));
+/// Whether a node's constant trains: a parameter that is one number, or exactly one for each channel.
+bool trains(NodeContext& context, const DynamicValue& x, const NodeContext::Arithmetic& node) {
+  const Constant& its = *node.constant;
+  const auto one_for_each = [&] {
+    return its.count() == x.value.shape().c && its.extents.size() <= x.view.size() &&
+           elements_by_channel(context, x, aligned(node.node, context.opset(), its.extents, x.view.size()));
+  };
+  return context.learns(its, x) && node.node.node().op_type != "Div" && (its.count() == 1 || one_for_each());
+}
+
+void append_scale_shift(NodeContext& context, const DynamicValue& x, Numbers numbers, ElementType type,
+                        const std::optional<std::pair<WeightSource, WeightSource>>& learned = {}) {
+  const auto count = static_cast<std::int64_t>(numbers.scale.size());
+  const auto [scale, shift] = learned.value_or(std::pair<WeightSource, WeightSource>{});
+  const Value y =
+      context.append(ScaleShift{.by_channel = count > 1, .learned = learned.has_value()}, {x.value}, context.name());
+  context.weights(y, "scale", {count}, std::move(numbers.scale), type, scale);
+  context.weights(y, "shift", {count}, std::move(numbers.shift), type, shift);
+  context.result({.value = y, .view = x.view, .type = x.type});
 }
 
 /// A scale, a shift, or a scale and then a shift that train: parameters of one op. False, and nothing done, where no op
 /// trains them.
 bool learned(NodeContext& context, const DynamicValue& x, const NodeContext::Arithmetic& node) {
-  const bool scales = node.node.node().op_type == "Mul";
-  const std::string_view name = node.node.node().inputs[node.at];
-  if (!context.learns(*node.constant, x)) return false;
   Numbers numbers;
-  if (node.node.node().op_type == "Div" || !is_one_for_each(context, x, node) || !take(context, x, node, numbers)) {
-    context.note(name, false);
-    return false;
-  }
-  if (!context.origins_are_stated()) context.note(name, true);
-  std::string_view shift = scales ? std::string_view{} : name;
+  if (!context.learns(*node.constant, x)) return false;
+  const std::string_view name = node.node.node().inputs[node.at];
+  const bool scales = node.node.node().op_type == "Mul",
+             any = trains(context, x, node) && take(context, x, node, numbers);
+  if (!any || !context.origins_are_stated()) context.note(name, any);
+  if (!any) return false;
+  WeightSource scale, shift;
+  (scales ? scale : shift).value = name;
   const auto next = context.next_arithmetic();
   if (scales && next && next->node.node().op_type == "Add" && next->constant->count() == node.constant->count() &&
-      context.learns(*next->constant, x) && is_one_for_each(context, x, *next) && take(context, x, *next, numbers)) {
-    shift = next->node.node().inputs[next->at];
-    if (!context.origins_are_stated()) context.note(shift, true);
+      trains(context, x, *next) && take(context, x, *next, numbers)) {
+    shift.value = next->node.node().inputs[next->at];
+    if (!context.origins_are_stated()) context.note(shift.value, true);
     context.fuse_next();
   }
-  const auto count = static_cast<std::int64_t>(numbers.scale.size());
-  const Value y = context.append(ScaleShift{.by_channel = count > 1, .learned = true}, {x.value}, context.name());
-  context.weights(y, "scale", {count}, std::move(numbers.scale), x.type, scales ? WeightSource{name} : WeightSource{});
-  context.weights(y, "shift", {count}, std::move(numbers.shift), x.type, WeightSource{shift});
-  context.result({.value = y, .view = x.view, .type = x.type});
+  append_scale_shift(context, x, std::move(numbers), x.type, std::pair(scale, shift));
   return true;
 }
 
 }  // namespace
 
-void import_relu(NodeContext& context) { unary(context, Relu{}); }
-void import_hard_swish(NodeContext& context) { unary(context, HardSwish{}); }
+void import_relu(NodeContext& context) { context.result_of(Relu{}, context.dynamic(0)); }
+void import_hard_swish(NodeContext& context) { context.result_of(HardSwish{}, context.dynamic(0)); }
 
 void import_sigmoid(NodeContext& context) {
   context.dynamic(0);  // before the Mul is marked as done
-  if (context.fuse_product()) {
-    unary(context, Silu{});
-  } else {
-    unary(context, Sigmoid{});
-  }
+  const Op op = context.fuse_product() ? Op(Silu{}) : Op(Sigmoid{});
+  context.result_of(op, context.dynamic(0));
 }
 
 void import_hard_sigmoid(NodeContext& context) {
@@ -202,13 +201,10 @@ void import_hard_sigmoid(NodeContext& context) {
   double alpha = context.attributes().number("alpha", 0.2);
   if (static_cast<float>(alpha) == static_cast<float>(sixth)) alpha = sixth;
   const double beta = context.attributes().number("beta", 0.5);
-  if (alpha == sixth && beta == 0.5 && context.fuse_product()) {
-    unary(context, HardSwish{});
-  } else {
-    unary(context, HardSigmoid{.alpha = alpha, .beta = beta});
-  }
+  const bool is_swish = alpha == sixth && beta == 0.5 && context.fuse_product();
+  context.result_of(is_swish ? Op(HardSwish{}) : Op(HardSigmoid{.alpha = alpha, .beta = beta}), context.dynamic(0));
 }
-void import_tanh(NodeContext& context) { unary(context, Tanh{}); }
+void import_tanh(NodeContext& context) { context.result_of(Tanh{}, context.dynamic(0)); }
 
 namespace {
 
@@ -229,8 +225,7 @@ void clip(NodeContext& context, std::size_t operand, double low, double high) {
   const DynamicValue& x = low == -infinity && high == infinity ? context.padded(operand) : context.dynamic(operand);
   if (low == -infinity && high == infinity) return context.result(DynamicValue(x));
   const Op op = low == 0 && high == infinity ? Op(Relu{}) : Op(Clip{.low = std::min(low, high), .high = high});
-  const Value y = context.append(op, {x.value}, context.name());
-  context.result({.value = y, .view = x.view, .type = x.type});
+  context.result_of(op, x);
 }
 
 }  // namespace
@@ -260,11 +255,8 @@ void import_limit(NodeContext& context) {
 }
 
 void import_add(NodeContext& context) {
-  if (context.inputs() == 2 && (context.is_constant(0) || context.is_constant(1))) {
-    import_arithmetic(context);
-  } else {
-    add_all(context);
-  }
+  const bool has_constant = context.inputs() == 2 && (context.is_constant(0) || context.is_constant(1));
+  has_constant ? import_arithmetic(context) : add_all(context);
 }
 
 void import_sum(NodeContext& context) { add_all(context); }
@@ -273,10 +265,6 @@ void import_sum(NodeContext& context) { add_all(context); }
 void import_arithmetic(NodeContext& context) {
   const Attributes& node = context.attributes();
   const std::string_view op = node.node().op_type;
-  if (context.is_constant(0) && context.is_constant(1)) {
-    fold_or_refuse(context);
-    return;
-  }
   const std::size_t at = context.is_constant(1) ? 1 : 0;
   if (!context.is_constant(at) && (squared(context) || divided_by_squares(context))) return;
   if (context.is_constant(at) && squares_and_number(context, at)) return;
@@ -308,15 +296,10 @@ void import_arithmetic(NodeContext& context) {
     return std::all_of(list.begin(), list.end(), [&](double each) { return each == number; });
   };
   if (all(numbers.scale, 1) && all(numbers.shift, 0)) return context.result(DynamicValue(x));
-  const auto count = static_cast<std::int64_t>(numbers.scale.size());
-  const Value y = context.append(ScaleShift{.by_channel = count > 1}, {x.value}, context.name());
-  context.weights(y, "scale", {count}, std::move(numbers.scale), constant.type, {});
-  context.weights(y, "shift", {count}, std::move(numbers.shift), constant.type, {});
-  context.result({.value = y, .view = x.view, .type = x.type});
+  append_scale_shift(context, x, std::move(numbers), constant.type);
 }
 
 void import_pow(NodeContext& context) {
-  if (context.is_constant(0)) return fold_or_refuse(context);
   if (context.is_constant(1) && squares_and_number(context, 1)) return;
   const DynamicValue& x = context.dynamic(0);
   if (!context.is_constant(1) || limit_of(context, 1, "its exponent") != 2)
@@ -333,7 +316,6 @@ void import_random(NodeContext&) {
 
 void import_cast(NodeContext& context) {
   const bool like = context.attributes().node().op_type == "CastLike";
-  if (context.is_constant(0) && !like) return fold_or_refuse(context);
   if (context.is_constant(0)) {
     Constant y = context.constant(0, "its input");
     y.type = context.pending(1).type;

@@ -1,6 +1,8 @@
 // Gemm and MatMul with constant weights: fully connected ops, or 1x1 convolutions where rows are pixels. The order in
 // which the input is flattened, whatever it is, goes into the columns of the weights.
 
+#include <algorithm>
+
 #include "operators.h"
 
 namespace lamina::onnx {
@@ -30,29 +32,8 @@ Extents offsets(const Axis& axis) {
   return all;
 }
 
-bool within_image(const Axis& axis, const Shape& shape) {
-  for (const OnnxFactor& factor : axis) {
-    if (factor.extent * factor.stride > shape.image()) return false;
-  }
-  return true;
-}
-
-/// The weights as {outputs, inputs in the graph's order}.
-std::vector<double> weights_of(const NodeContext& context, const Product& product, const Extents& columns) {
-  const std::optional<std::int64_t> count = element_count({product.inputs, product.outputs});
-  context.consume_budget(count.value());
-  std::vector<double> weights(static_cast<std::size_t>(*count));
-  for (std::int64_t k = 0; k < product.outputs; ++k) {
-    for (std::int64_t c = 0; c < product.inputs; ++c) {
-      weights[static_cast<std::size_t>(k * product.inputs + columns[static_cast<std::size_t>(c)])] =
-          product.scale * product.w.at(c * product.input_stride + k * product.output_stride);
-    }
-  }
-  return weights;
-}
-
 DynamicValue append_product(NodeContext& context, const DynamicValue& x, const Product& product,
-                            std::vector<double> bias, WeightSource bias_source, const std::string& named = {}) {
+                            std::vector<double> bias, WeightSource bias_source, const std::string& name) {
   const Shape shape = x.value.shape();
   const std::size_t last = x.view.size() - 1;
   Extents result = extents(x.view);
@@ -63,33 +44,35 @@ DynamicValue append_product(NodeContext& context, const DynamicValue& x, const P
   const int outputs = narrow(context, product.outputs, 1, "number of outputs");
   context.consume_budget(product.inputs);  // where each is in the image
   if (bias.empty() && product.fuses) bias = context.fuse_bias(result, last, bias_source);
-  const WeightSource source{.value = product.name, .transposed = product.input_stride != 1};
-
+  const auto is_within = [&](const OnnxFactor& factor) { return factor.extent * factor.stride <= shape.image(); };
   const bool rows_are_images = x.view.size() == 2 && x.view[0] == axis(shape.n, shape.image()) &&
-                               product.inputs == shape.image() && within_image(x.view[1], shape);
-  if (rows_are_images) {
-    const Value y = context.append(FullyConnected{.outputs = outputs, .bias = !bias.empty()}, {x.value},
-                                   named.empty() ? context.name() : named);
-    context.weights(y, "weight", {product.outputs, product.inputs}, weights_of(context, product, offsets(x.view[1])),
-                    product.w.type, source);
-    if (!bias.empty()) context.weights(y, "bias", {product.outputs}, std::move(bias), product.w.type, bias_source);
-    return {.value = y, .view = layout_of(result, "nc").view, .type = x.type};
-  }
-  if (x.view[last] != axis(shape.c, shape.plane()) || product.inputs != shape.c) {
+                               product.inputs == shape.image() && std::ranges::all_of(x.view[1], is_within);
+  if (!rows_are_images && (x.view[last] != axis(shape.c, shape.plane()) || product.inputs != shape.c)) {
     throw Refusal{"its input of " + text(extents(x.view)) + " is kept as " + to_string(shape) +
                       ", whose channels are not its last axis: " + keep_order,
                   true};
   }
-  Extents channels;
-  for (std::int64_t c = 0; c < product.inputs; ++c) channels.push_back(c);
-  const Value y = context.append(Conv{.channels = outputs, .kernel = 1, .bias = !bias.empty()}, {x.value},
-                                 named.empty() ? context.name() : named);
-  context.weights(y, "weight", {product.outputs, product.inputs, 1, 1}, weights_of(context, product, channels),
-                  product.w.type, source);
+  const Op op = rows_are_images ? Op(FullyConnected{.outputs = outputs, .bias = !bias.empty()})
+                                : Op(Conv{.channels = outputs, .kernel = 1, .bias = !bias.empty()});
+  const Value y = context.append(op, {x.value}, name);
+  const Extents columns = offsets(rows_are_images ? x.view[1] : axis(shape.c, 1));  // in the graph's order
+  context.consume_budget(element_count({product.inputs, product.outputs}).value());
+  std::vector<double> weights(columns.size() * static_cast<std::size_t>(outputs));
+  for (std::int64_t k = 0; k < product.outputs; ++k) {
+    for (std::int64_t c = 0; c < product.inputs; ++c) {
+      weights[static_cast<std::size_t>(k * product.inputs + columns[static_cast<std::size_t>(c)])] =
+          product.scale * product.w.at(c * product.input_stride + k * product.output_stride);
+    }
+  }
+  Extents filters = {product.outputs, product.inputs};
+  if (!rows_are_images) filters.insert(filters.end(), {1, 1});
+  context.weights(y, "weight", filters, std::move(weights), product.w.type,
+                  {.value = product.name, .transposed = product.input_stride != 1});
   if (!bias.empty()) context.weights(y, "bias", {product.outputs}, std::move(bias), product.w.type, bias_source);
-  DynamicValue product_of_rows{.value = y, .view = with_channels(x.view, shape, y.shape()), .type = x.type};
-  product_of_rows.view[last] = axis(product.outputs, y.shape().plane());  // a view does not show one channel
-  return product_of_rows;
+  if (rows_are_images) return {.value = y, .view = layout_of(result, "nc").view, .type = x.type};
+  View view = with_channels(x.view, shape, y.shape());
+  view[last] = axis(product.outputs, y.shape().plane());  // a view does not show one channel
+  return {.value = y, .view = std::move(view), .type = x.type};
 }
 
 }  // namespace
@@ -127,7 +110,8 @@ void import_gemm(NodeContext& context) {
     }
     drop_zeros(context, bias, 2);
   }
-  if (!adds_running) return context.result(append_product(context, x, product, std::move(bias), bias_source));
+  if (!adds_running)
+    return context.result(append_product(context, x, product, std::move(bias), bias_source, context.name()));
   product.fuses = false;
   if (node.number("beta", 1) != 1) throw Refusal{"it scales what it adds: use torch.addmm with beta=1"};
   const DynamicValue& added = context.dynamic(2);
@@ -162,7 +146,7 @@ void import_matmul(NodeContext& context) {
                         .input_stride = outputs,
                         .output_stride = 1,
                         .name = context.input_name(1)};
-  context.result(append_product(context, x, product, {}, {}));
+  context.result(append_product(context, x, product, {}, {}, context.name()));
 }
 
 }  // namespace lamina::onnx

@@ -12,11 +12,6 @@ namespace {
   throw Refusal{"it works on the square of a value in other ways than nn.LocalResponseNorm does"};
 }
 
-void append_lrn(NodeContext& context, const DynamicValue& x, const Lrn& op) {
-  const Value y = context.append(op, {x.value}, context.name());
-  context.result({.value = y, .view = x.view, .type = x.type});
-}
-
 bool along_channels(const DynamicValue& x, std::size_t axis) {
   const Shape shape = x.value.shape();
   return x.view[axis] == onnx::axis(shape.c, shape.plane()) && shape.c > 1;
@@ -34,11 +29,11 @@ void import_lrn(NodeContext& context) {
   const int size = narrow(context, node.integer("size", 0), 1, "size");
   if (size % 2 == 0)
     throw Refusal{"its size " + std::to_string(size) + " is even: use nn.LocalResponseNorm of an odd size"};
-  append_lrn(context, x,
-             {.size = size,
-              .alpha = node.number("alpha", 0.0001),
-              .beta = node.number("beta", 0.75),
-              .k = node.number("bias", 1)});
+  context.result_of(Lrn{.size = size,
+                        .alpha = node.number("alpha", 0.0001),
+                        .beta = node.number("beta", 0.75),
+                        .k = node.number("bias", 1)},
+                    x);
 }
 
 bool squared(NodeContext& context) {
@@ -60,7 +55,7 @@ bool divided_by_squares(NodeContext& context) {
       s.shift <= 0 || s.scale < 0 || *s.exponent < 0) {
     refuse();
   }
-  append_lrn(context, x, {.size = s.size, .alpha = s.scale, .beta = *s.exponent, .k = s.shift});
+  context.result_of(Lrn{.size = s.size, .alpha = s.scale, .beta = *s.exponent, .k = s.shift}, x);
   return true;
 }
 

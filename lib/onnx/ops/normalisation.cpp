@@ -82,19 +82,14 @@ void import_softmax(NodeContext& context) {
                       ", as which it is kept: only the softmax over channels is read",
                   true};
   }
-  const Value y = context.append(Softmax{}, {x.value}, context.name());
-  context.result({.value = y, .view = x.view, .type = x.type});
+  context.result_of(Softmax{}, x);
 }
 
 void import_dropout(NodeContext& context) {
   const Attributes& node = context.attributes();
   const DynamicValue& x = context.dynamic(0);
   double rate = node.number("ratio", 0.5);
-  if (context.has(1)) {
-    const Constant& ratio = context.constant(1, "its ratio");
-    if (ratio.count() != 1) node.invalid("has a ratio of " + text(ratio.extents));
-    rate = as_written(static_cast<float>(ratio.at(0)));
-  }
+  if (context.has(1)) rate = as_written(static_cast<float>(context.number(1, "its ratio")));
   bool training = context.opset() < 7 && node.integer("is_test", 0) == 0;
   if (context.has(2)) {
     const Constant& mode = context.constant(2, "its training_mode");
@@ -111,8 +106,7 @@ void import_dropout(NodeContext& context) {
     context.result(Constant{.type = type, .extents = extents(x.view), .values = {1}, .uniform = true}, 1);
   }
   if (!(rate >= 0 && rate < 1)) throw Refusal{"its ratio is " + std::to_string(rate) + ": use one from 0 to below 1"};
-  const Value y = context.append(Dropout{.rate = rate}, {x.value}, context.name());
-  context.result({.value = y, .view = x.view, .type = x.type});
+  context.result_of(Dropout{.rate = rate}, x);
 }
 
 }  // namespace lamina::onnx

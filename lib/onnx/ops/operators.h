@@ -55,15 +55,10 @@ void import_gather_part(NodeContext&);  ///< Gather from a computed value
 void import_identity(NodeContext&);
 void import_shape(NodeContext&);
 void import_size(NodeContext&);
-void import_reshape(NodeContext&);
-void import_flatten(NodeContext&);
-void import_squeeze(NodeContext&);
-void import_unsqueeze(NodeContext&);
+void import_regroup(NodeContext&);  ///< Reshape, Flatten, Squeeze, Unsqueeze
 void import_transpose(NodeContext&);
 void import_pad(NodeContext&);
 void import_if(NodeContext&);
-/// For operators on constants alone: the node's result; Refusal if an input is computed when the network runs.
-void fold_or_refuse(NodeContext&);
 // sequence.cpp
 void import_lstm(NodeContext&);
 void import_gather(NodeContext&);

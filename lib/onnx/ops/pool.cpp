@@ -60,11 +60,18 @@ void append_pad(NodeContext& context, Pool& pool, double number, bool counted) {
 /// result of a Pad they are.
 bool takes_over_pads(const Attributes& node) { return !pads_itself(node) && node.integer("ceil_mode", 0) == 0; }
 
-/// Whether the pool gives its input.
-bool is_identity(const Windows& windows) {
-  return std::all_of(windows.along.begin(), windows.along.end(), [](const Windows::Along& a) {
+/// A MaxPool or an AveragePool; nothing where the pool gives its input.
+template <class Kind>
+void append_pool(NodeContext& context, const Pool& pool, Kind op, Rounding rounding, ElementType type) {
+  op.window = pool.windows.kernel();
+  op.stride = pool.windows.stride();
+  op.pad = pool.windows.begin();
+  op.rounding = rounding;
+  const bool gives_input = std::ranges::all_of(pool.windows.along, [](const Windows::Along& a) {
     return a.kernel == 1 && a.stride == 1 && a.begin == 0 && a.count == a.input;
   });
+  const Value y = gives_input ? pool.image : context.append_once(op, pool.image, context.name());
+  context.result({.value = y, .view = pool.view, .type = type});
 }
 
 /// A single window that reaches beyond the image has the mean of one that ends with it.
@@ -89,13 +96,7 @@ void import_max_pool(NodeContext& context) {
     append_pad(context, pool, lowest, false);
     rounding = equal_pads(pool.windows);  // always found: without pads, rounding down gives these windows
   }
-  const Value y = is_identity(pool.windows) ? pool.image
-                                            : context.append_once(MaxPool{.window = pool.windows.kernel(),
-                                                                          .stride = pool.windows.stride(),
-                                                                          .pad = pool.windows.begin(),
-                                                                          .rounding = *rounding},
-                                                                  pool.image, context.name());
-  context.result({.value = y, .view = pool.view, .type = x.type});
+  append_pool(context, pool, MaxPool{.window = 1, .stride = 1}, *rounding, x.type);
 }
 
 void import_average_pool(NodeContext& context) {
@@ -131,14 +132,7 @@ void import_average_pool(NodeContext& context) {
         "pads that do not count, and differ at the two ends or are above half of a window, are not supported: use "
         "count_include_pad=True, or pad both ends alike"};
   }
-  const Value y = is_identity(pool.windows) ? pool.image
-                                            : context.append_once(AveragePool{.window = pool.windows.kernel(),
-                                                                              .stride = pool.windows.stride(),
-                                                                              .pad = pool.windows.begin(),
-                                                                              .rounding = *rounding,
-                                                                              .count_padding = counted},
-                                                                  pool.image, context.name());
-  context.result({.value = y, .view = pool.view, .type = x.type});
+  append_pool(context, pool, AveragePool{.window = 1, .stride = 1, .count_padding = counted}, *rounding, x.type);
 }
 
 namespace {
@@ -182,15 +176,11 @@ bool pool_over(NodeContext& context, const std::vector<char>& over, bool maximum
       }
     }
   }
-  Value y = x.value;
   const Size window{static_cast<int>(rows), static_cast<int>(columns)};
-  if (maximum && rows * columns > 1) {
-    y = context.append_once(MaxPool{.window = window, .stride = window}, y, context.name());
-  } else if (rows * columns == s.plane() && rows * columns > 1) {
-    y = context.append_once(GlobalAveragePool{}, y, context.name());
-  } else if (rows * columns > 1) {
-    y = context.append_once(AveragePool{.window = window, .stride = window}, y, context.name());
-  }
+  const Op op = maximum                       ? Op(MaxPool{.window = window, .stride = window})
+                : rows * columns == s.plane() ? Op(GlobalAveragePool{})
+                                              : Op(AveragePool{.window = window, .stride = window});
+  const Value y = rows * columns == 1 ? x.value : context.append_once(op, x.value, context.name());
   context.result({.value = y, .view = std::move(view), .type = x.type});
   return true;
 }
@@ -212,10 +202,8 @@ void import_global_max_pool(NodeContext& context) { global_pool(context, true); 
 
 /// ReduceMean and ReduceMax over pixels, or over the steps of a sequence.
 void import_reduce(NodeContext& context) {
-  if (context.is_constant(0)) return fold_or_refuse(context);
   const Attributes& node = context.attributes();
-  std::optional<Extents> axes = node.integers("axes");
-  if (!axes && context.has(1)) axes = node.list(context.constant(1, "its axes"));
+  const std::optional<Extents> axes = context.list("axes", 1);
   std::vector<char> over(context.dynamic(0).view.size(), !axes || axes->empty());
   for (const std::int64_t axis : axes.value_or(Extents{})) over[axis_of(node, axis, over.size())] = 1;
   const bool maximum = node.node().op_type == "ReduceMax";

@@ -36,14 +36,13 @@ void demand_zeros(const NodeContext& context, std::size_t input, const char* wha
 /// The gates of each direction. A direction has three activations: that of its gates, then tanh twice.
 std::vector<Gates> gates_of(const Attributes& node, std::size_t directions) {
   std::vector<Gates> gates(directions, Gates::logistic);
-  const std::vector<std::string_view> names = node.texts("activations");
+  const std::vector<std::string_view> names = node.value("activations").texts;
   if (names.empty()) return gates;
   if (names.size() != 3 * directions) {
     node.invalid("has " + std::to_string(names.size()) + " activations instead of " + std::to_string(3 * directions));
   }
   const auto all = [&](const char* name, float number) {
-    const std::vector<double> numbers = node.numbers(name);
-    return std::all_of(numbers.begin(), numbers.end(), [&](double each) { return each == double{number}; });
+    return std::ranges::count(node.value(name).numbers, number) == std::ssize(node.value(name).numbers);
   };
   for (std::size_t i = 0; i < names.size(); ++i) {
     const bool of_gates = i % 3 == 0;
@@ -151,7 +150,6 @@ void import_lstm(NodeContext& context) {
 
 void import_gather(NodeContext& context) {
   if (!context.is_constant(0)) return import_gather_part(context);
-  if (context.is_constant(1)) return fold_or_refuse(context);
   const Attributes& node = context.attributes();
   const Constant& table = context.constant(0, "its table");
   const DynamicValue ids = context.dynamic(1);

@@ -9,13 +9,6 @@
 namespace lamina::onnx {
 namespace {
 
-/// An attribute up to some opset, an input from then on.
-std::optional<Extents> attribute_or_input(const NodeContext& context, const char* name, std::size_t input) {
-  std::optional<Extents> found = context.attributes().integers(name);
-  if (!found && context.has(input)) found = context.attributes().list(context.constant(input, name));
-  return found;
-}
-
 /// Makes an op of channels that a Transpose has moved: an image whose channels are groups x members in the other order.
 void shuffle_channels(NodeContext& context, DynamicValue& x) {
   const Shape s = x.value.shape();
@@ -38,46 +31,7 @@ Extents materialised_extents(NodeContext& context) {
   return context.extents(0);
 }
 
-void result_as(NodeContext& context, const Extents& wanted) {
-  DynamicValue x = context.pending(0).squares ? context.pending(0) : context.dynamic(0);
-  const std::optional<View> view = reshaped(x.view, wanted);
-  if (!view) {
-    throw Refusal{
-        "it groups axes of " + text(extents(x.view)) + " that do not follow each other in memory: " + keep_order, true};
-  }
-  x.view = *view;
-  if (!x.squares) shuffle_channels(context, x);
-  context.result(std::move(x));
-}
-
-}  // namespace
-
-void fold_or_refuse(NodeContext& context) {
-  for (std::size_t i = 0; i < context.inputs(); ++i) {
-    if (context.has(i) && !context.is_constant(i)) {
-      throw Refusal{"it works on computed values: it is read on constants and extents alone"};
-    }
-  }
-  context.fold();
-}
-
-void import_if(NodeContext& context) {
-  const Constant& condition = context.constant(0, "its condition");
-  if (condition.count() != 1) context.attributes().invalid("has a condition of " + text(condition.extents));
-  context.inline_graph(condition.at(0) != 0 ? "then_branch" : "else_branch");
-}
-
-void import_identity(NodeContext& context) {
-  if (context.is_constant(0)) {
-    fold_or_refuse(context);
-  } else {
-    context.result(DynamicValue(context.pending(0)));
-  }
-}
-
-namespace {
-
-/// The extents of a value whose padding is an op. The squares of an LRN stay as they are: the exporter asks for theirs.
+/// The same, for a Shape. The squares of an LRN stay as they are: the exporter asks for their extents.
 Extents extents_of_value(NodeContext& context) {
   const std::optional<Squares>& squares = context.pending(0).squares;
   if (squares && squares->size == 0 && squares->before + squares->after > 0)
@@ -87,48 +41,42 @@ Extents extents_of_value(NodeContext& context) {
 
 }  // namespace
 
+void import_if(NodeContext& context) {
+  context.inline_graph(context.number(0, "its condition") != 0 ? "then_branch" : "else_branch");
+}
+
+void import_identity(NodeContext& context) { context.result(DynamicValue(context.pending(0))); }
+
 void import_shape(NodeContext& context) {
-  if (context.is_constant(0)) return fold_or_refuse(context);
   Constant shape = shape_constant(context.attributes(), extents_of_value(context));
   shape.of_extents = true;
   context.result(std::move(shape));
 }
 
 void import_size(NodeContext& context) {
-  if (context.is_constant(0)) return fold_or_refuse(context);
   const auto count = static_cast<double>(element_count(extents_of_value(context)).value_or(0));
   context.result(
       Constant{.type = ElementType::i64, .extents = {}, .values = {count}, .uniform = false, .of_extents = true});
 }
 
-void import_reshape(NodeContext& context) {
-  if (context.is_constant(0)) return fold_or_refuse(context);
+void import_regroup(NodeContext& context) {
+  const Attributes& node = context.attributes();
+  const bool reshapes = node.node().op_type == "Reshape";
+  std::optional<Extents> list = context.list(list_name(node), 1);
   const Extents own = materialised_extents(context);
-  Extents wanted = attribute_or_input(context, "shape", 1).value_or(Extents{});
-  const bool of_file = !context.has(1) || !context.constant(1, "shape").of_extents;
-  if (of_file) wanted = context.with_batch(context.pending(0), wanted);
-  result_as(context, reshape_extents(context.attributes(), own, wanted));
-}
-
-void import_flatten(NodeContext& context) {
-  if (context.is_constant(0)) return fold_or_refuse(context);
-  result_as(context, flatten_extents(context.attributes(), materialised_extents(context)));
-}
-
-void import_squeeze(NodeContext& context) {
-  if (context.is_constant(0)) return fold_or_refuse(context);
-  const Extents own = materialised_extents(context);
-  result_as(context, squeeze_extents(context.attributes(), own, attribute_or_input(context, "axes", 1)));
-}
-
-void import_unsqueeze(NodeContext& context) {
-  if (context.is_constant(0)) return fold_or_refuse(context);
-  const Extents axes = attribute_or_input(context, "axes", 1).value_or(Extents{});
-  result_as(context, unsqueeze_extents(context.attributes(), materialised_extents(context), axes));
+  if (reshapes && list && (!context.has(1) || !context.constant(1, "its shape").of_extents))
+    list = context.with_batch(context.pending(0), *list);
+  DynamicValue x = context.pending(0);
+  const std::optional<View> view = reshaped(x.view, regrouped(node, own, list));
+  if (!view) {
+    throw Refusal{"it groups axes of " + text(own) + " that do not follow each other in memory: " + keep_order, true};
+  }
+  x.view = *view;
+  if (!x.squares) shuffle_channels(context, x);
+  context.result(std::move(x));
 }
 
 void import_transpose(NodeContext& context) {
-  if (context.is_constant(0)) return fold_or_refuse(context);
   DynamicValue x = context.dynamic(0);
   View view;
   for (const std::size_t axis : permutation(context.attributes(), x.view.size())) view.push_back(x.view[axis]);
@@ -155,10 +103,9 @@ void pad_by_cells(NodeContext& context, DynamicValue x, const std::string& mode)
 /// A Pad of rows and columns is kept beside the value, for the op that reads it.
 void import_pad(NodeContext& context) {
   const Attributes& node = context.attributes();
-  if (context.is_constant(0)) throw Refusal{"it pads a constant: pad it before the export"};
   const std::size_t rank = materialised_extents(context).size();
   const std::string mode = node.text("mode", "constant");
-  const Extents pads = attribute_or_input(context, "pads", 1).value_or(Extents{});
+  const Extents pads = context.list("pads", 1).value_or(Extents{});
   std::vector<std::size_t> axes(rank);
   for (std::size_t i = 0; i < rank; ++i) axes[i] = i;
   if (context.has(3)) {
@@ -171,11 +118,7 @@ void import_pad(NodeContext& context) {
   }
   Padding padding;
   padding.number = context.opset() < 11 ? node.number("value", 0) : 0;
-  if (context.has(2)) {
-    const Constant& number = context.constant(2, "its number");
-    if (number.count() != 1) node.invalid("has " + text(number.extents) + " as its number");
-    padding.number = number.at(0);
-  }
+  if (context.has(2)) padding.number = context.number(2, "its number");
   Extents before(rank, 0), after(rank, 0);
   for (std::size_t i = 0; i < axes.size(); ++i) {
     constexpr std::int64_t most = 1 << 30;

@@ -19,11 +19,17 @@
 namespace lamina {
 namespace {
 
+using onnx::AttributeOut;
 using onnx::NodeOut;
 using Writer = protozero::pbf_writer;
 
 constexpr std::int64_t opset = 19, ir_version = 9;
 constexpr std::size_t longest = std::numeric_limits<std::int32_t>::max();
+
+using Extents = std::vector<std::int64_t>;
+
+Extents both(Size size) { return {size.h, size.w}; }
+Extents around(Size pad) { return {pad.h, pad.w, pad.h, pad.w}; }
 
 class Exporter {
  public:
@@ -33,6 +39,7 @@ class Exporter {
     for (const auto& all : {graph.parameters(), graph.states()})
       for (const Stored& its : all)
         for (const std::string& alias : its.aliases) first_[alias] = its.name;
+    for (const Stored& its : graph.parameters()) trains_.insert(its.name);
   }
 
   std::string message() {
@@ -45,121 +52,108 @@ class Exporter {
     out_.add_string(2, graph_.name());
     const std::size_t last = graph_.nodes().size() - 1;
     out_.add_message(12, value_info(graph_.nodes()[last].name, graph_.nodes()[last].shape, matrix_[last]));
+    Writer metadata(out_, 16);
+    metadata.add_string(1, "pkg.torch.export.ExportedProgram.graph_signature");
+    metadata.add_string(2, signature_);
+    metadata.commit();
     return std::move(message_);
   }
 
   void operator()(const Input&) { out_.add_message(11, value_info(node_->name, node_->shape, false)); }
 
   void operator()(const Conv& op) {
-    emit(with_weights("Conv", op.bias, {op.channels, node_->params[0].c, op.kernel.h, op.kernel.w})
-             .size("kernel_shape", op.kernel)
-             .size("strides", op.stride)
-             .pads(op.pad)
-             .size("dilations", op.dilation)
-             .integer("group", op.groups));
+    const Extents extents = {op.channels, node_->params[0].c, op.kernel.h, op.kernel.w};
+    emit("Conv", with_weights(image(0), extents, op.bias),
+         {{"kernel_shape", both(op.kernel)},
+          {"strides", both(op.stride)},
+          {"pads", around(op.pad)},
+          {"dilations", both(op.dilation)},
+          {"group", op.groups}});
   }
 
   void operator()(const FullyConnected& op) {
     const std::size_t x = input(0);
     std::string from = graph_.nodes()[x].name;
-    if (!matrix_[x]) {
-      from = beside(".flat");
-      emit(NodeOut("Flatten", from, {graph_.nodes()[x].name}, from));
-    }
-    std::vector<std::string> operands = {from, parameter("weight", {op.outputs, node_->params[0].image()})};
-    if (op.bias) operands.push_back(parameter("bias", {op.outputs}));
-    emit(NodeOut("Gemm", node_->name, operands, node_->name).integer("transB", 1));
+    if (!matrix_[x]) from = part("Flatten", ".flat", {from});
+    emit("Gemm", with_weights(from, {op.outputs, node_->params[0].image()}, op.bias), {{"transB", 1}});
     matrix_[id_] = true;
   }
 
-  void operator()(const MaxPool& op) { emit(pool("MaxPool", op)); }
+  void operator()(const MaxPool& op) { emit("MaxPool", {image(0)}, windows(op)); }
   void operator()(const AveragePool& op) {
-    emit(pool("AveragePool", op).integer("count_include_pad", op.count_padding ? 1 : 0));
+    std::vector<AttributeOut> attributes = windows(op);
+    attributes.emplace_back("count_include_pad", std::int64_t{op.count_padding});
+    emit("AveragePool", {image(0)}, std::move(attributes));
   }
-  void operator()(const GlobalAveragePool&) {
-    emit(NodeOut("GlobalAveragePool", node_->name, {image(0)}, node_->name));
-  }
+  void operator()(const GlobalAveragePool&) { emit("GlobalAveragePool", {image(0)}); }
 
   void operator()(const BatchNorm& op) {
-    const std::int64_t channels = node_->shape.c;
     std::vector<std::string> operands = {same(0)};
-    for (const char* part : {"weight", "bias", "running_mean", "running_var"}) {
-      operands.push_back(parameter(part, {channels}));
-    }
-    emit(NodeOut("BatchNormalization", node_->name, operands, node_->name)
-             .number("epsilon", op.epsilon)
-             .number("momentum", 1 - op.momentum));
+    for (const char* its : {"weight", "bias", "running_mean", "running_var"})
+      operands.push_back(parameter(its, {node_->shape.c}));
+    emit("BatchNormalization", operands, {{"epsilon", op.epsilon}, {"momentum", 1 - op.momentum}});
   }
 
   void operator()(const Lrn& op) {
     if (op.size % 2 == 0) return refuse();
-    emit(NodeOut("LRN", node_->name, {image(0)}, node_->name)
-             .integer("size", op.size)
-             .number("alpha", op.alpha)
-             .number("beta", op.beta)
-             .number("bias", op.k));
+    emit("LRN", {image(0)}, {{"size", op.size}, {"alpha", op.alpha}, {"beta", op.beta}, {"bias", op.k}});
   }
 
   void operator()(const Dropout& op) {
     const std::string ratio = add_number(".ratio", op.rate);
-    emit(NodeOut("Dropout", node_->name, {same(0), ratio}, node_->name));
+    emit("Dropout", {same(0), ratio});
   }
 
-  void operator()(const Relu&) { emit(NodeOut("Relu", node_->name, {same(0)}, node_->name)); }
-  void operator()(const Sigmoid&) { emit(NodeOut("Sigmoid", node_->name, {same(0)}, node_->name)); }
-  void operator()(const Tanh&) { emit(NodeOut("Tanh", node_->name, {same(0)}, node_->name)); }
+  void operator()(const Relu&) { emit("Relu", {same(0)}); }
+  void operator()(const Sigmoid&) { emit("Sigmoid", {same(0)}); }
+  void operator()(const Tanh&) { emit("Tanh", {same(0)}); }
   void operator()(const Clip& op) {
     const std::string low = add_number(".low", op.low), high = add_number(".high", op.high);
-    emit(NodeOut("Clip", node_->name, {same(0), low, high}, node_->name));
+    emit("Clip", {same(0), low, high});
   }
-  void operator()(const HardSigmoid& op) {
-    emit(NodeOut("HardSigmoid", node_->name, {same(0)}, node_->name).number("alpha", op.alpha).number("beta", op.beta));
-  }
-  void operator()(const HardSwish&) { emit(NodeOut("HardSwish", node_->name, {same(0)}, node_->name)); }
+  void operator()(const HardSigmoid& op) { emit("HardSigmoid", {same(0)}, {{"alpha", op.alpha}, {"beta", op.beta}}); }
+  void operator()(const HardSwish&) { emit("HardSwish", {same(0)}); }
   void operator()(const Silu&) {
-    const std::string x = same(0), factor = beside(".sigmoid");
-    emit(NodeOut("Sigmoid", factor, {x}, factor));
-    emit(NodeOut("Mul", node_->name, {x, factor}, node_->name));
+    const std::string x = same(0), factor = part("Sigmoid", ".sigmoid", {x});
+    emit("Mul", {x, factor});
   }
-  void operator()(const Softmax&) { emit(NodeOut("Softmax", node_->name, {same(0)}, node_->name).integer("axis", 1)); }
+  void operator()(const Softmax&) { emit("Softmax", {same(0)}, {{"axis", 1}}); }
 
   void operator()(const Add&) {
     const std::vector<std::string> operands = all();
-    emit(NodeOut(operands.size() == 2 ? "Add" : "Sum", node_->name, operands, node_->name));
+    emit(operands.size() == 2 ? "Add" : "Sum", operands);
   }
-  void operator()(const Multiply&) { emit(NodeOut("Mul", node_->name, all(), node_->name)); }
+  void operator()(const Multiply&) { emit("Mul", all()); }
   void operator()(const ScaleShift& op) {
     const std::string x = same(0), scaled = beside(".scaled");
-    std::vector<std::int64_t> extents;
+    Extents extents;
     if (op.by_channel) extents = {node_->shape.c};
     if (op.by_channel && !matrix_[id_]) extents.insert(extents.end(), {1, 1});
-    emit(NodeOut("Mul", node_->name, {x, parameter("scale", extents)}, scaled));
-    emit(NodeOut("Add", scaled, {scaled, parameter("shift", extents)}, node_->name));
+    add({"Mul", node_->name, {x, parameter("scale", extents)}, scaled});
+    add({"Add", scaled, {scaled, parameter("shift", extents)}, node_->name});
   }
   void operator()(const Pad& op) {
     const std::string pads = add_integers(".pads", {0, 0, op.before.h, op.before.w, 0, 0, op.after.h, op.after.w});
     const std::string value = add_number(".value", op.value);
-    NodeOut node("Pad", node_->name, {image(0), pads, value}, node_->name);
     constexpr const char* modes[] = {"constant", "edge", "reflect", "wrap"};
-    emit(node.text("mode", modes[static_cast<int>(op.by)]));
+    emit("Pad", {image(0), pads, value}, {{"mode", std::string(modes[static_cast<int>(op.by)])}});
   }
   /// Channels as groups x members, which change places.
   void operator()(const ChannelShuffle& op) {
     const Shape& y = node_->shape;
-    const std::string grouped = beside(".grouped"), swapped = beside(".swapped");
     const std::string groups = add_integers(".grouped.shape", {0, op.groups, y.c / op.groups, y.h, y.w});
     const std::string back = add_integers(".shape", {0, y.c, y.h, y.w});
-    emit(NodeOut("Reshape", grouped, {image(0), groups}, grouped));
-    emit(NodeOut("Transpose", swapped, {grouped}, swapped).integers("perm", {0, 2, 1, 3, 4}));
-    emit(NodeOut("Reshape", node_->name, {swapped, back}, node_->name));
+    const std::string grouped = part("Reshape", ".grouped", {image(0), groups});
+    const std::string swapped = part("Transpose", ".swapped", {grouped}, {{"perm", Extents{0, 2, 1, 3, 4}}});
+    emit("Reshape", {swapped, back});
   }
-  void operator()(const Concat&) { emit(NodeOut("Concat", node_->name, all(), node_->name).integer("axis", 1)); }
+  void operator()(const Concat&) { emit("Concat", all(), {{"axis", 1}}); }
 
   void operator()(const Slice& op) {
     const std::string starts = add_integers(".starts", {op.first});
     const std::string ends = add_integers(".ends", {std::int64_t{op.first} + op.channels});
     const std::string axes = add_integers(".axes", {1});
-    emit(NodeOut("Slice", node_->name, {same(0), starts, ends, axes}, node_->name));
+    emit("Slice", {same(0), starts, ends, axes});
   }
 
   void operator()(const SoftmaxCrossEntropy&) { refuse(); }
@@ -171,7 +165,18 @@ class Exporter {
   void refuse() {
     refused_ += (refused_.empty() ? "" : "; ") + std::string("node \"") + node_->name + "\" is " + to_string(node_->op);
   }
-  void emit(const NodeOut& node) { out_.add_message(1, node.bytes()); }
+  void add(const NodeOut& node) { out_.add_message(1, node.bytes()); }
+  /// The node of the file that has the name and the value of the graph's.
+  void emit(const char* op_type, std::vector<std::string> inputs, std::vector<AttributeOut> attributes = {}) {
+    add({op_type, node_->name, std::move(inputs), node_->name, std::move(attributes)});
+  }
+  /// A node before it, and the name of its value.
+  std::string part(const char* op_type, const std::string& suffix, std::vector<std::string> inputs,
+                   std::vector<AttributeOut> attributes = {}) {
+    const std::string name = beside(suffix);
+    add({op_type, name, std::move(inputs), name, std::move(attributes)});
+    return name;
+  }
 
   std::size_t input(std::size_t i) const { return static_cast<std::size_t>(node_->inputs[i]); }
 
@@ -186,45 +191,43 @@ class Exporter {
     const std::size_t x = input(i);
     const std::string& name = graph_.nodes()[x].name;
     if (!matrix_[x]) return name;
-    const std::string operand = ".x" + std::to_string(i), wide = beside(operand);
-    const std::string axes = add_integers(operand + ".axes", {2, 3});
-    emit(NodeOut("Unsqueeze", wide, {name, axes}, wide));
-    return wide;
+    const std::string operand = ".x" + std::to_string(i);
+    return part("Unsqueeze", operand, {name, add_integers(operand + ".axes", {2, 3})});
   }
 
   /// The names of all operands: matrices if all are, else of four axes.
   std::vector<std::string> all() {
-    bool matrices = true;
-    for (std::size_t i = 0; i < node_->inputs.size(); ++i) matrices = matrices && matrix_[input(i)];
+    matrix_[id_] = std::ranges::all_of(node_->inputs, [&](int i) { return matrix_[static_cast<std::size_t>(i)]; });
     std::vector<std::string> names;
-    for (std::size_t i = 0; i < node_->inputs.size(); ++i) {
-      names.push_back(matrices ? graph_.nodes()[input(i)].name : image(i));
-    }
-    matrix_[id_] = matrices;
+    for (std::size_t i = 0; i < node_->inputs.size(); ++i)
+      names.push_back(matrix_[id_] ? graph_.nodes()[input(i)].name : image(i));
     return names;
   }
 
-  NodeOut with_weights(const char* op_type, bool bias, const std::vector<std::int64_t>& extents) {
-    std::vector<std::string> operands = {image(0), parameter("weight", extents)};
+  std::vector<std::string> with_weights(const std::string& x, const Extents& extents, bool bias) {
+    std::vector<std::string> operands = {x, parameter("weight", extents)};
     if (bias) operands.push_back(parameter("bias", {extents[0]}));
-    return {op_type, node_->name, operands, node_->name};
+    return operands;
   }
 
   template <class Pool>
-  NodeOut pool(const char* op_type, const Pool& op) {
-    return NodeOut(op_type, node_->name, {image(0)}, node_->name)
-        .size("kernel_shape", op.window)
-        .size("strides", op.stride)
-        .pads(op.pad)
-        .integer("ceil_mode", op.rounding == Rounding::up ? 1 : 0);
+  static std::vector<AttributeOut> windows(const Pool& op) {
+    return {{"kernel_shape", both(op.window)},
+            {"strides", both(op.stride)},
+            {"pads", around(op.pad)},
+            {"ceil_mode", op.rounding == Rounding::up ? 1 : 0}};
   }
 
   /// Adds a parameter as an initializer, unless another node has added it, and gives its name.
-  std::string parameter(const char* part, const std::vector<std::int64_t>& extents) {
-    const auto first = first_.find(node_->name + "." + part);
-    const std::string name = first == first_.end() ? node_->name + "." + part : first->second;
-    const auto written = written_.find(name);
-    if (written != written_.end()) return shared(part, extents, written->second);
+  std::string parameter(const char* its, const Extents& extents) {
+    const std::string suffix = std::string(".") + its;
+    const auto first = first_.find(node_->name + suffix);
+    const std::string name = first == first_.end() ? node_->name + suffix : first->second;
+    if (const auto written = written_.find(name); written != written_.end()) {  // by another node, in its extents
+      const auto& [initializer, others] = written->second;
+      return others == extents ? initializer
+                               : part("Reshape", suffix, {initializer, add_integers(suffix + ".shape", extents)});
+    }
     const auto found = weights_.find(name);
     std::int64_t count = 1;
     for (const std::int64_t extent : extents) count *= extent;
@@ -233,29 +236,19 @@ class Exporter {
       throw UsageError(file_ + ": \"" + name + "\" has " + std::to_string(found->second.values.size()) +
                        " numbers, and the graph's has " + std::to_string(count));
     }
-    const std::string initializer = beside("." + std::string(part));
+    const std::string initializer = beside(suffix);
     add_numbers(initializer, extents, found->second.values);
+    signature_ +=
+        "p: " + std::string(trains_.contains(name) ? "PARAMETER" : "BUFFER") + " target='" + initializer + "'\n";
     written_[name] = {initializer, extents};
     return initializer;
-  }
-
-  struct Written {
-    std::string initializer;
-    std::vector<std::int64_t> extents;
-  };
-
-  /// A parameter that another node has, in this one's extents.
-  std::string shared(const char* part, const std::vector<std::int64_t>& extents, const Written& written) {
-    if (extents == written.extents) return written.initializer;
-    const std::string reshaped = beside("." + std::string(part));
-    emit(NodeOut("Reshape", reshaped, {written.initializer, add_integers("." + std::string(part) + ".shape", extents)},
-                 reshaped));
-    return reshaped;
   }
 
   /// A name for what belongs to the node: its own and a suffix, and more where another value has that.
   std::string beside(const std::string& suffix) {
     std::string name = node_->name + suffix;
+    std::ranges::replace_if(
+        name, [](char c) { return c == '\'' || c == '\n'; }, '_');  // as the signature is lines
     while (!taken_.insert(name).second) name += "_";
     return name;
   }
@@ -266,7 +259,7 @@ class Exporter {
     return name;
   }
 
-  void add_numbers(const std::string& name, const std::vector<std::int64_t>& extents, std::span<const double> values) {
+  void add_numbers(const std::string& name, const Extents& extents, std::span<const double> values) {
     if (values.size() > longest / sizeof(float)) fail_long();
     const auto beyond = std::find_if(values.begin(), values.end(), [](double v) { return overflows(DType::f32, v); });
     if (beyond != values.end()) {
@@ -284,7 +277,7 @@ class Exporter {
     out_.add_message(5, tensor);
   }
 
-  std::string add_integers(const std::string& suffix, const std::vector<std::int64_t>& values) {
+  std::string add_integers(const std::string& suffix, const Extents& values) {
     std::string name = beside(suffix), tensor;
     Writer writer(tensor);
     writer.add_int64(1, static_cast<std::int64_t>(values.size()));
@@ -302,7 +295,7 @@ class Exporter {
       Writer batch(dims, 1);
       batch.add_string(2, "batch");
     }
-    std::vector<std::int64_t> others = {its.c};
+    Extents others = {its.c};
     if (!matrix) others.insert(others.end(), {its.h, its.w});
     for (const std::int64_t extent : others) {
       Writer dim(dims, 1);
@@ -321,10 +314,12 @@ class Exporter {
   std::string file_;
   const Graph& graph_;
   const TensorFile& weights_;
-  std::unordered_set<std::string> taken_;               ///< names of values of the file
-  std::unordered_map<std::string, std::string> first_;  ///< of the aliases of shared parameters
-  std::unordered_map<std::string, Written> written_;    ///< parameters by their first names
-  std::vector<bool> matrix_;                            ///< by node: whether its value is a matrix in the file
+  std::unordered_set<std::string> taken_;                                     ///< names of values of the file
+  std::unordered_map<std::string, std::string> first_;                        ///< of the aliases of shared parameters
+  std::unordered_set<std::string> trains_;                                    ///< parameters, by their first names
+  std::unordered_map<std::string, std::pair<std::string, Extents>> written_;  ///< their initializers
+  std::string signature_;     ///< what trains, in the words of PyTorch's exporter
+  std::vector<bool> matrix_;  ///< by node: whether its value is a matrix in the file
   std::string message_, refused_;
   Writer out_;
   std::size_t id_ = 0;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <span>
 
 #include "bench/measure/net_run.h"
@@ -30,14 +29,8 @@ class TinyFile {
 
   /// With weights from `first` on.
   void write(float first) {
-    std::vector<float> weights(18);
-    std::iota(weights.begin(), weights.end(), first);
-    const test::Model model{
-        .nodes = {test::node("Conv", {"x", "w"}, {"c"}, {}, "conv1"), test::node("Relu", {"c"}, {"y"})},
-        .initializers = {test::tensor("w", {2, 1, 3, 3}, weights)},
-        .inputs = {test::value("x", {0, 1, 8, 8})},
-        .outputs = {test::value("y", {})}};
-    test::write(path(), test::bytes_of(model));
+    test::write(path(), test::bytes_of("x[n,1,8,8] w[2,1,3,3] = " + std::to_string(first) +
+                                       ".. c = Conv(x, w) \"conv1\" y = Relu(c)"));
   }
   std::filesystem::path path() const { return folder_ / "tiny.onnx"; }
 
@@ -47,11 +40,7 @@ class TinyFile {
 
 /// A file of one operator that is not supported.
 void write_unsupported(const std::filesystem::path& path) {
-  const test::Model model{.nodes = {test::node("Unheard", {"x"}, {"y"})},
-                          .initializers = {},
-                          .inputs = {test::value("x", {0, 1, 8, 8})},
-                          .outputs = {test::value("y", {})}};
-  test::write(path, test::bytes_of(model));
+  test::write(path, test::bytes_of("x[n,1,8,8] y = Unheard(x)"));
 }
 
 }  // namespace
@@ -107,14 +96,9 @@ TEST_CASE("every input of a network is drawn for each pass, ids as ids") {
 
 TEST_CASE("a file of two inputs is timed") {
   const test::Folder folder;
-  const test::Model model{
-      .nodes = {test::node("Conv", {"x", "w"}, {"a"}, {}, "image"), test::node("Conv", {"z", "v"}, {"b"}, {}, "mask"),
-                test::node("Add", {"a", "b"}, {"y"})},
-      .initializers = {test::tensor("w", {2, 1, 3, 3}, std::vector<float>(18, 1)),
-                       test::tensor("v", {2, 1, 3, 3}, std::vector<float>(18, 2))},
-      .inputs = {test::value("x", {0, 1, 8, 8}), test::value("z", {0, 1, 8, 8})},
-      .outputs = {test::value("y", {})}};
-  test::write(folder / "two.onnx", test::bytes_of(model));
+  test::write(folder / "two.onnx", test::bytes_of(R"(
+    x[n,1,8,8] z[n,1,8,8] w[2,1,3,3] = all 1; v[2,1,3,3] = all 2
+    a = Conv(x, w) "image" b = Conv(z, v) "mask" y = Add(a, b))"));
   const std::string file = " --backend=eigen --batch=2 --passes=1 --onnx=" + folder.file("two.onnx");
   const test::Ended rows = test::run_bench("run" + file);
   CAPTURE(rows.said);
@@ -139,13 +123,8 @@ TEST_CASE("a file of two inputs is timed") {
 
 TEST_CASE("what a reader notes of a file is said once, before it is described, timed or trained") {
   const test::Folder folder;
-  const test::Model model{
-      .nodes = {test::node("Conv", {"x", "w", "b"}, {"c"}), test::node("GlobalAveragePool", {"c"}, {"m"}),
-                test::node("Flatten", {"m"}, {"y"})},
-      .initializers = {test::tensor("w", {2, 3, 1, 1}, std::vector<float>(6, 1)), test::tensor("b", {2}, {0, 1})},
-      .inputs = {test::value("x", {0, 3, 32, 32})},
-      .outputs = {test::value("y", {})}};
-  test::write(folder / "folded.onnx", test::bytes_of(model));
+  test::write(folder / "folded.onnx", test::bytes_of(R"(
+    x[n,3,32,32] w[2,3,1,1] = all 1; b[2] = 0, 1; c = Conv(x, w, b) m = GlobalAveragePool(c) y = Flatten(m))"));
   for (const auto& [command, first] :
        {std::pair("describe", "\nfolded: from"), std::pair("run --backend=eigen --passes=1 --batch=1", "net/folded/"),
         std::pair("train --epochs=1 --share=0.01", "\nfolded: 8 parameters")}) {
@@ -162,12 +141,8 @@ TEST_CASE("what a reader notes of a file is said once, before it is described, t
 
 TEST_CASE("open extents of a file and one of its outputs are given, and rows are named with them") {
   const test::Folder folder;
-  const test::Model model{
-      .nodes = {test::node("Conv", {"x", "w"}, {"c"}, {}, "conv1"), test::node("Relu", {"c"}, {"y"})},
-      .initializers = {test::tensor("w", {2, 1, 3, 3}, std::vector<float>(18))},
-      .inputs = {test::value("x", {1, 1, 0, 8})},  // rows are open, by the name "batch"
-      .outputs = {test::value("y", {}), test::value("c", {})}};
-  test::write(folder / "wide.onnx", test::bytes_of(model));
+  test::write(folder / "wide.onnx",  // rows are open, by the name "batch"
+              test::bytes_of("x[1,1,batch,8] w[2,1,3,3] = all 0; c = Conv(x, w) \"conv1\" y = Relu(c) return y, c"));
   RunOptions options;
   options.net.onnx = {folder / "wide.onnx"};
   options.backends.names = {"eigen"};
@@ -199,15 +174,8 @@ TEST_CASE("open extents of a file and one of its outputs are given, and rows are
 
 TEST_CASE("an extent by a name that no file leaves open is refused, with those that each leaves open") {
   const test::Folder folder;
-  const auto write_file = [&](const char* name, const test::Extents& extents, const std::vector<std::string>& open) {
-    const test::Model model{.nodes = {test::node("Relu", {"x"}, {"y"})},
-                            .initializers = {},
-                            .inputs = {test::value("x", extents, open)},
-                            .outputs = {test::value("y", {})}};
-    test::write(folder / name, test::bytes_of(model));
-  };
-  write_file("wide.onnx", {0, 3, 0, 0}, {"n", "height", "width"});
-  write_file("whole.onnx", {1, 3, 4, 4}, {});
+  test::write(folder / "wide.onnx", test::bytes_of("x[n,3,height,width] y = Relu(x)"));
+  test::write(folder / "whole.onnx", test::bytes_of("x[1,3,4,4] y = Relu(x)"));
   const std::string wide = folder.file("wide.onnx"), whole = folder.file("whole.onnx");
   for (const std::string command :
        {"run", "describe", "memory", "train", "engines --device=a100", "sweep --benchmark_out=never.json"}) {
@@ -267,13 +235,9 @@ TEST_CASE("memory, ledger and frontier are of the network of a file") {
 
 TEST_CASE("what can only infer is planned with --inference") {
   const test::Folder folder;
-  const test::Model model{
-      .nodes = {test::node("Conv", {"x", "w"}, {"c"}, {}, "conv1"), test::node("GlobalAveragePool", {"c"}, {"g"}),
-                test::node("BatchNormalization", {"g", "k", "k", "k", "k"}, {"y"})},  // of one value for each channel
-      .initializers = {test::tensor("w", {2, 1, 3, 3}, std::vector<float>(18)), test::tensor("k", {2}, {1, 1})},
-      .inputs = {test::value("x", {0, 1, 8, 8})},
-      .outputs = {test::value("y", {})}};
-  test::write(folder / "net.onnx", test::bytes_of(model));
+  test::write(folder / "net.onnx", test::bytes_of(R"(
+    x[n,1,8,8] w[2,1,3,3] = all 0; k[2] = all 1
+    c = Conv(x, w) "conv1" g = GlobalAveragePool(c) y = BatchNormalization(g, k, k, k, k))"));  // of one value for each
   for (const std::string subcommand : {"memory", "ledger", "frontier", "describe"}) {
     CAPTURE(subcommand);
     const std::string command = subcommand + " --onnx=" + folder.file("net.onnx") + " --backend=eigen --batch=1";

@@ -117,17 +117,10 @@ TEST_CASE("the network of an ONNX file goes on training from its weights, on syn
 
 TEST_CASE("the network of an ONNX file that was exported for training normalises by the batch and drops in training") {
   const test::Folder folder;
-  const test::Model model{
-      .nodes = {test::node("BatchNormalization", {"x", "one", "zero", "zero", "one"}, {"n", "mean", "var"},
-                           {{"training_mode", std::int64_t{1}}}),
-                test::node("GlobalAveragePool", {"n"}, {"p"}), test::node("Flatten", {"p"}, {"f"}),
-                test::node("Dropout", {"f", "half", "yes"}, {"d"}), test::node("Gemm", {"d", "w"}, {"y"})},
-      .initializers = {test::tensor("one", {3}, {1, 1, 1}), test::tensor("zero", {3}, {0, 0, 0}),
-                       test::tensor("half", {}, {0.5F}), test::integers("yes", {1}),
-                       test::tensor("w", {3, 2}, {1, -1, 1, 1, -1, 1})},
-      .inputs = {test::value("x", {0, 3, 32, 32})},
-      .outputs = {test::value("y", {0, 2}), test::value("d", {0, 3})}};
-  test::write(folder / "model.onnx", test::bytes_of(model));
+  test::write(folder / "model.onnx", test::bytes_of(R"(
+    x[n,3,32,32] one[3] = all 1; zero[3] = all 0; half[] = 0.5; yes = {1}; w[3,2] = 1, -1, 1, 1, -1, 1
+    n, mean, var = BatchNormalization<training_mode=1>(x, one, zero, zero, one) p = GlobalAveragePool(n) f = Flatten(p)
+    d = Dropout(f, half, yes) y = Gemm(d, w) return y, d)"));
   CHECK_THROWS_AS(prepare_file(folder / "model.onnx", {.batch = 16, .share = 0.001}), UsageError);  // two outputs
   const PreparedFile ready =
       prepare_file(folder / "model.onnx", {.batch = 16, .share = 0.001, .onnx = {.output = "y"}});
