@@ -38,6 +38,7 @@ std::string by_flags(std::string said) {
   };
   replace_end("in OnnxOptions::extents", "by --onnx_extents=NAME=EXTENT[,...]");
   replace_end("in OnnxOptions::output", "by --onnx_output=NAME");
+  replace_end("an axis that is one all the same is given by OnnxOptions::batch_axes", "give --batch=1");
   return said;
 }
 
@@ -58,9 +59,9 @@ OnnxModel read_file(const std::filesystem::path& onnx, int batch, const OnnxSett
     its.batch = batch, its.training = true, its.extents = extents_of(onnx, settings);
     OnnxModel model = read_onnx(onnx, its);
     for (const OnnxValue& input : model.inputs)
-      if (!input.extents.empty() && input.extents.front() != batch)
-        throw UsageError(fmt::format("--onnx_extents gives {} a batch of {}, and {}", onnx.string(),
-                                     input.extents.front(), what_to_do));
+      if (const int images = model.graph.node(input.node).shape.n; !its.extents.empty() && images != batch)
+        throw UsageError(
+            fmt::format("--onnx_extents gives {} a batch of {}, and {}", onnx.string(), images, what_to_do));
     static std::set<std::string> said;
     if (model.replaced_batch > 0 && said.insert(onnx.string()).second)
       fmt::print(stderr, "{} was exported with a batch of {}; it is taken with --batch={}\n", onnx.string(),

@@ -330,6 +330,7 @@ const std::map<std::string_view, Function>& functions() {
       {"Slice", slice},
       {"Concat", concat},
       {"Cast", fold_cast},
+      {"CastLike", fold_cast},
       {"Range", fold_range},
       {"Where", where},
       {"BatchNormalization", fold_batch_norm},

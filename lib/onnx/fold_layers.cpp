@@ -37,7 +37,8 @@ double converted(double value, ElementType from, ElementType to) {
   if (is_floating(to)) return widen(*floating(to), narrow(*floating(to), value));
   const auto bits = static_cast<int>(8 * element_bytes(to));
   const double high = std::ldexp(1, is_signed(to) ? bits - 1 : bits), low = is_signed(to) ? -high : 0;
-  if (!is_floating(from)) return value - std::ldexp(1, bits) * std::floor((value - low) / std::ldexp(1, bits));
+  const bool may_wrap = !is_floating(from) && (bits < 64 || is_signed(from) != is_signed(to));
+  if (may_wrap) return value - std::ldexp(1, bits) * std::floor((value - low) / std::ldexp(1, bits));
   const double last = bits == 64 ? std::nextafter(high, 0) : high - 1;
   return std::isnan(value) ? 0 : std::clamp(std::trunc(value), low, last);
 }
@@ -102,7 +103,8 @@ Constant fold_matmul(const Folding& f) {
 Constant fold_cast(const Folding& f) {
   Constant y = with_extents(f, f.in(0), f.in(0).extents);
   const ElementType from = y.type;
-  y.type = static_cast<ElementType>(f.node.integer("to", 0));
+  const bool like = f.node.node().op_type == "CastLike";
+  y.type = like ? f.in(1).type : static_cast<ElementType>(f.node.integer("to", 0));
   if (element_bytes(y.type) == 0) throw Refusal{"it converts to " + text(y.type) + ", which is not read"};
   for (double& value : y.values) value = converted(value, from, y.type);
   return y;

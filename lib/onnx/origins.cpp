@@ -67,6 +67,16 @@ Origin Origins::of(std::string_view initializer) const {
   return given != given_.end() ? given->second : by_file(initializer);
 }
 
+std::string_view Origins::source_of(std::string_view initializer) const {
+  std::string_view source;
+  if (const auto its = folded_from_.find(initializer); its != folded_from_.end())
+    for_each_quoted(its->second, [&](std::string_view name) {
+      const auto found = stated_.find(name);
+      if (found != stated_.end() && found->second == Origin::parameter) source = source.empty() ? name : its->first;
+    });
+  return source == initializer ? std::string_view() : source;
+}
+
 Origin Origins::by_file(std::string_view initializer) const {
   if (!are_stated()) return of_pytorch_ && !is_made_up(initializer) ? Origin::parameter : Origin::tensor;
   if (const auto its = stated_.find(initializer); its != stated_.end()) return its->second;

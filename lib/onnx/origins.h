@@ -17,6 +17,8 @@ class Origins {
   Origins(const ModelMessage&, const OnnxOptions&, const std::string& file);
 
   Origin of(std::string_view initializer) const;
+  /// The one parameter that the file says an initializer was computed from; empty: it does not say one.
+  std::string_view source_of(std::string_view initializer) const;
   /// Whether the file says it: those that PyTorch's exporter writes with dynamo=True do.
   bool are_stated() const { return !stated_.empty(); }
 

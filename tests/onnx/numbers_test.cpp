@@ -55,7 +55,7 @@ TEST_CASE("a constant that is cast has the numbers of its type") {
   const auto cast = [](const std::string& a, int to) {
     return computed("a" + a + " b = Cast<to=" + std::to_string(to) + ">(a) k = Cast<to=11>(b)");
   };
-  constexpr int u8 = 2, i8 = 3, i32 = 6, boolean = 9, f16 = 10, bf16 = 16;
+  constexpr int u8 = 2, i8 = 3, i32 = 6, i64 = 7, boolean = 9, f16 = 10, bf16 = 16;
   CHECK(cast("[1] = 1.0006", f16) == 1.0009765625);
   CHECK(cast("[1] = 70000", f16) == endless);
   CHECK(cast("[1] = 1.004", bf16) == 1.0078125);
@@ -67,4 +67,6 @@ TEST_CASE("a constant that is cast has the numbers of its type") {
   CHECK(cast(" = {200}", i8) == -56);  // the low bits
   CHECK(cast(" = {-1}", u8) == 255);
   CHECK(cast(" = {21474836480}", i32) == 0);  // 5 * 2^32
+  CHECK(cast(" = {9223372036854775807}", i64) > 9e18);
+  CHECK(computed("a[1] = -2.7; like[1] = {1} b = CastLike(a, like) k = Cast<to=11>(b)") == -2);
 }

@@ -119,6 +119,16 @@ TEST_CASE("what trains is what PyTorch trains, as both of its exporters write it
   }
 }
 
+TEST_CASE("a transpose that the exporter folded is the parameter in another order, which is said") {
+  const Model model = behind(
+      "p = GlobalAveragePool(c) f = Flatten(p) k[2,4] = 1..; t[4,2] = 1, 5, 2, 6, 3, 7, 4, 8;"
+      "h = MatMul(f, t) \"in\" y = MatMul(h, k) \"out\"");
+  const std::vector<std::string> notes = read(stated(model, {"k: PARAMETER"}, "t", "['k']")).notes;
+  CHECK(std::ranges::count(notes,
+                           "in.weight and out.weight are the parameter \"k\" in different orders or scales: here "
+                           "they train as two") == 1);
+}
+
 TEST_CASE("a scale and a shift that train are one op, and other arithmetic stays beside them") {
   const std::string end = " s = Add(m, b) y = Mul(s, /k) g[1] = 2; b[1] = 3; /k[] = 0.5";
   const Model affine = behind("m = Mul(g, c)" + end);
