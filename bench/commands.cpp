@@ -19,6 +19,7 @@
 #include "bench/tasks/engines/engines.h"
 #include "bench/tasks/frontier.h"
 #include "bench/tasks/ledger.h"
+#include "bench/train/flags.h"
 #include "lamina/error.h"
 
 namespace lamina::bench {
@@ -43,17 +44,16 @@ std::shared_ptr<Options> with_networks(CLI::App& app) {
   return options;
 }
 
-CLI::Option* add_inference(CLI::App& app, PlanSettings& plan) {
-  return app.add_flag_callback(
-      "--inference", [&plan] { plan.mode = Mode::inference; },
-      "Inference in place of training: also for networks that can only infer");
+/// --max_measured_error: of what is measured, in place of --max_error.
+void add_measured_error(CLI::App& app, FrontierOptions& options) {
+  app.add_option("--max_measured_error", options.max_measured_error,
+                 "Only algorithms that were measured to keep this error, relative to the sum of |terms|")
+      ->check(above_zero(1));
 }
 
 Action ledger(CLI::App& app) {
   auto options = with_networks<LedgerOptions>(app);
-  add_plan(app, *options);
-  add_inference(app, options->plan);
-  add_measure(app, options->plan);
+  add_flags(app, network_flags | error_flags | mode_flags | measure_flags, *options);
   add_passes(app, options->passes);
   add_out(app, options->out);
   app.add_option("--trace", options->trace, "File of the calls in time, for ui.perfetto.dev or chrome://tracing")
@@ -84,8 +84,8 @@ Action measure_algorithms(CLI::App& app, const std::shared_ptr<FrontierOptions>&
 
 Action frontier(CLI::App& app) {
   auto options = with_networks<FrontierOptions>(app);
-  add_plan(app, *options, every_backend, &options->max_measured_error);
-  add_inference(app, options->plan);
+  add_flags(app, network_flags | mode_flags, *options);
+  add_measured_error(app, *options);
   return measure_algorithms(app, options);
 }
 
@@ -94,7 +94,8 @@ Action layers(CLI::App& app) {
   auto options = std::make_shared<FrontierOptions>();
   (app.get_name() == "layers" ? add_layer_file : add_layer)(app, options->net.layers);
   add_format(app, options->format);
-  add_place(app, *options, every_backend, &options->max_measured_error);
+  add_flags(app, place_flags, *options);
+  add_measured_error(app, *options);
   return measure_algorithms(app, options);
 }
 
@@ -145,7 +146,7 @@ Action sweep(CLI::App& app) {
   app.add_option("--benchmark_out", options->out, "File for the rows; one that the same sweep has begun is completed")
       ->type_name("FILE")
       ->required();
-  add_plan(app, *options);
+  add_flags(app, network_flags | error_flags | mode_flags, *options);
   app.get_option("--batch")->description("Images per pass; default: 1, 2, 4, ... to the largest in memory, and 15, 17");
   add_passes(app, options->passes);
   constexpr const char* what = "What is swept";
@@ -154,7 +155,6 @@ Action sweep(CLI::App& app) {
       ->check(CLI::Range(1, most_backend_threads));
   add_list(app, "--images", options->images, "Rows and columns of the input; default: that of --image", what)
       ->check(CLI::Range(1, 65536));
-  add_inference(app, options->plan)->group(what);
   app.add_option("--longest_pass", options->longest_pass,
                  "Longest pass in seconds: larger batches are left out; default: 20")
       ->check(above_zero())
@@ -170,11 +170,10 @@ Action sweep(CLI::App& app) {
 
 Action memory(CLI::App& app) {
   auto options = with_networks<MemoryOptions>(app);
-  add_plan(app, *options);
-  add_measure(app, options->plan);
+  add_flags(app, network_flags | error_flags | mode_flags | measure_flags, *options);
   add_optimiser(app, options->optimiser,
                 "Optimiser of the training, by its name in `train`: its state counts as memory; default: none")
-      ->excludes(add_inference(app, options->plan));
+      ->excludes("--inference");
   add_out(app, options->out);
   return [options](const MakeBackend& make) {
     check(*options);
@@ -185,9 +184,8 @@ Action memory(CLI::App& app) {
 
 Action describe(CLI::App& app) {
   auto options = with_networks<DescribeOptions>(app);
-  add_plan(app, *options, "Backends whose algorithms to print; without it the layers are printed");
-  add_inference(app, options->plan);
-  add_measure(app, options->plan);
+  add_flags(app, network_flags | error_flags | mode_flags | measure_flags, *options);
+  app.get_option("--backend")->description("Backends whose algorithms to print; without it the layers are printed");
   for (const char* of_plans : {"--inference", "--measure", "--keep", "--unfused"})
     app.get_option(of_plans)->needs("--backend");
   return [options](const MakeBackend& make) {
@@ -202,8 +200,7 @@ Action check_gradients_of(CLI::App& app) {
   auto options = std::make_shared<CheckOptions>();
   options->configs = {.batches = {2}, .dtypes = {DType::f64}};
   add_networks(app, options->networks, options->net);
-  add_plan(app, *options);
-  add_measure(app, options->plan);
+  add_flags(app, network_flags | error_flags | measure_flags, *options);
   app.get_option("--batch")->description("Images of a pass; default: 2");
   app.get_option("--dtype")->description("Element type; default: f64");
   constexpr const char* what = "What is compared";
@@ -235,13 +232,12 @@ Action networks(CLI::App& app) {
 
 Action devices(CLI::App& app) {
   auto format = std::make_shared<Format>();
-  auto settings = std::make_shared<BackendSettings>();
+  auto settings = std::make_shared<PlanningSettings>();
   add_format(app, *format);
-  add_processor(app, *settings);
-  add_cudnn(app, settings->cudnn);
+  add_flags(app, processor_flags | cudnn_flags, *settings);
   return [format, settings](const MakeBackend& make) {
     check(*settings);
-    Backends backends(*settings, make);
+    Backends backends(settings->backends, make);
     Peaks peaks(backends);
     return printed(device_table(backends, peaks, *format));
   };
@@ -253,10 +249,7 @@ Action engines(CLI::App& app) {
   app.add_option("--device", options->device, "a100, h200, or a JSON file of properties")
       ->type_name("NAME|FILE")
       ->required();
-  add_size(app, options->net);
-  add_batch(app, options->configs);
-  add_layout(app, options->configs);
-  add_cudnn(app, options->cudnn);
+  add_flags(app, onnx_flags | size_flags | batch_flags | layout_flags | cudnn_flags, *options);
   app.add_option("--benchmark_out", options->out, "File for the answers as JSON");
   return [options](const MakeBackend&) {
     check_onnx_extents(options->net.onnx, options->net.onnx_settings);
@@ -264,10 +257,29 @@ Action engines(CLI::App& app) {
   };
 }
 
+Action train(CLI::App& app) {
+  auto options = std::make_shared<TrainOptions>();
+  add_train_flags(app, *options);
+  return [options](const MakeBackend& make) {
+    catch_interrupts();
+    check(*options);
+    return train_all(*options, make, print_now);
+  };
+}
+
 Action serve(CLI::App& app) {
-  auto config = std::make_shared<std::string>();
-  app.add_option("config", *config, "JSON, as bench/race/serve/serve.h has it")->required();
-  return [config](const MakeBackend&) { return run_serve(*config); };
+  auto options = std::make_shared<ServeOptions>();
+  options->backends.names = {"eigen"};
+  app.add_option("network", options->network, "A network; without it convolutions are served");
+  add_flags(app, network_flags | measure_flags | row_flags, *options);
+  app.add_option("--device", options->backends.device, "Number of the GPU; default: 0");
+  ServedTrainingOptions& training = options->training;
+  app.add_option("--files", training.files, "Folder that peers read the network, or the epochs, from");
+  app.add_flag("--write_onnx", options->write_onnx, "The folder has the network as ONNX, too");
+  app.add_option("--training", training.workload, "A workload, whose epochs are served");
+  app.add_option("--share", training.share, "Of its synthetic set; default: 1");
+  app.add_option("--epochs", training.epochs, "That the folder gets; default: 1");
+  return [options](const MakeBackend&) { return run_serve(*options); };
 }
 
 constexpr Command all[] = {
@@ -298,7 +310,7 @@ constexpr Command all[] = {
      engines},
     {"train",
      "Train known networks, any on a folder of images, or an ONNX file: seconds, dollars, loss and accuracy by epoch",
-     train_command, true},
+     train, true},
     {"conv",
      "One convolution: every algorithm of every backend, in all passes: time, workspace, error, determinism, and what "
      "is picked, and why",

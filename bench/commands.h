@@ -29,7 +29,6 @@ std::vector<std::string> flags_of(const CLI::App&);  ///< "--batch", ...
 /// To standard output. Throws FileError.
 void print_now(const std::string&);
 
-Action run_command(CLI::App&);    ///< of `run`, in run_command.cpp
-Action train_command(CLI::App&);  ///< of `train`, in train_command.cpp
+Action run_command(CLI::App&);  ///< of `run`, in run_command.cpp
 
 }  // namespace lamina::bench

@@ -2,24 +2,37 @@
 
 import signal
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
 
 class Interrupts:
-    """The first signal ends the run, by a KeyboardInterrupt. Later ones are heard and do nothing: they would disturb its
-    end, which takes few seconds."""
+    """The signals that were heard. `act` is told how many they are by now."""
 
-    def __init__(self):
-        self.number = None
+    def __init__(self, act=lambda count: None):
+        self.heard, self.act = [], act
 
-    def listen(self, signals):
+    def listen(self, signals=SIGNALS):
         for number in signals:
             signal.signal(number, self.hear)
 
     def hear(self, number, _frame):
-        if self.number is None:
-            self.number = number
-            raise KeyboardInterrupt
+        self.heard.append(number)
+        self.act(len(self.heard))
 
     def status(self):
         """The exit status. Python's own end would let a further signal kill the process."""
-        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
-        return 128 + self.number
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        return 128 + self.heard[0]
+
+
+def end_run(count):
+    """The first signal ends a run, by a KeyboardInterrupt. Later ones would disturb its end, which takes few seconds."""
+    if count == 1:
+        raise KeyboardInterrupt
+
+
+def default_signals():
+    """In a child, before it runs: an interrupt that its parent ignores, as one in the background does, is no rule for
+    it."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_DFL)

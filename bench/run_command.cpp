@@ -9,7 +9,7 @@
 
 #include "bench/io/interrupt.h"
 #include "bench/options/flags.h"
-#include "bench/rows/names.h"
+#include "bench/rows/rows.h"
 #include "bench/rows/run.h"
 #include "commands.h"
 #include "lamina/error.h"
@@ -23,9 +23,7 @@ constexpr const char* names_help =
     "Names of rows, which --benchmark_filter (a regular expression) picks from:\n"
     "  net/<net>/<forward|backward|total|inference>/<backend>/<type>/<layout>/batch:<n>\n"
     "  layer/<net>/<node>/<forward|backward_data|backward_params>/<backend>/<algorithm>/<type>/<layout>/batch:<n>\n"
-    "After these, where it is not the default: /image:<n> /instruction_set:<name> /width_divisor:<n> /ranks:<n>\n"
-    "/onnx_extents:<name=n,...> /onnx_output:<name> /graph /cold /recompute /unfused /softmax:<0|1>\n"
-    "/input_gradient:<0|1> /accumulate:<0|1> /deterministic /max_error:<e> /workspace_limit:<bytes> /measured\n\n"
+    "After these, where it is not the default, with a : and the value, if it has one:\n {}\n\n"
     "Google Benchmark's other flags do what they do there: --benchmark_report_aggregates_only,\n"
     "--benchmark_display_aggregates_only, --benchmark_enable_random_interleaving, --benchmark_counters_tabular,\n"
     "--benchmark_color, --benchmark_context=KEY=VALUE,..., --benchmark_perf_counters, --v, and where the version has\n"
@@ -57,7 +55,7 @@ void give_to_library(const RunOptions& options, const CLI::App& app) {
 
 Action run_command(CLI::App& app) {
   auto options = std::make_shared<RunOptions>();
-  app.footer(names_help);
+  app.footer(fmt::format(fmt::runtime(names_help), key_help()));
   constexpr const char* rows = "Rows";
   auto* networks = app.add_option("networks", options->networks, "Only rows of these networks");
   networks->delimiter(',')->type_name("[NET ...]");
@@ -85,8 +83,7 @@ Action run_command(CLI::App& app) {
       ->excludes(networks)
       ->group(rows);
 
-  add_plan(app, *options);
-  add_measure(app, options->plan);
+  add_flags(app, network_flags | error_flags | measure_flags | row_flags, *options);
   auto* passes = add_passes(app, options->passes);
   add_share(
       app, "--noise", [options](double share) { options->noise = share; },
@@ -98,11 +95,6 @@ Action run_command(CLI::App& app) {
                  "further pass begins; default: one pass, and 60 s")
       ->check(above_zero())
       ->group("What is timed");
-  constexpr const char* what = "What is timed";
-  app.add_flag("--cuda_graph", options->cuda_graph,
-               "Rows net/...: forward and backward each recorded as a CUDA graph, and its launch timed")
-      ->group(what);
-  app.add_flag("--cold", options->cold, "Rows layer/...: each pass begins with empty caches")->group(what);
 
   return [options, &app](const MakeBackend& make) {
     if (!options->list) catch_interrupts();

@@ -1,11 +1,15 @@
 #pragma once
-// Facts about machine and build that go with the rows: what a reader of the file cannot find out later.
+// The context of a file of results: what a reader of the file cannot find out later of machine and build.
 
+#include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "bench/io/result_file.h"
 #include "bench/machine/backends.h"
+#include "bench/machine/peaks.h"
 
 namespace lamina::bench {
 
@@ -19,5 +23,26 @@ Facts static_context(Backends&);
 /// What changes meanwhile: load average, clock and temperature of the processors, time; each key ends in "_" and
 /// `when`.
 Facts runtime_context(const std::string& when);
+
+/// What Google Benchmark, the machine, the build and the backends say before anything runs.
+nlohmann::ordered_json start_context(Backends&);
+void add_peaks(nlohmann::ordered_json& context, const Peaks&);  ///< the rates that were measured so far
+/// Adds the rates, and what changed meanwhile.
+void end_context(nlohmann::ordered_json& context, const Peaks&);
+
+/// A file with a context and one list of results. Without a path it does nothing.
+class Results {
+ public:
+  /// Throws FileError where it cannot be written.
+  Results(Backends&, const std::filesystem::path&, const char* list);
+  bool wanted() const { return !file_.path().empty(); }
+  /// `rerun`: the command that measures it again. The file is written now and then.
+  void add(nlohmann::ordered_json result, const std::string& rerun);
+  void finish(const Peaks&);  ///< throws FileError
+
+ private:
+  ResultFile file_;
+  const char* list_;
+};
 
 }  // namespace lamina::bench

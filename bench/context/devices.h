@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/io/text_table.h"
+#include "bench/io/text.h"
 #include "bench/machine/peaks.h"
 #include "context.h"
 #include "lamina/devices.h"

@@ -43,6 +43,7 @@ Backend& Backends::at(const std::string& name) {
   if (made == nullptr) {
     BackendOptions options;
     options.threads = settings_.threads;
+    options.device = settings_.device;
     options.memory_limit = settings_.memory_limit;
     options.instruction_set = settings_.instruction_set;
     // The directory is no part of a name, so that rows of two versions have equal ones.

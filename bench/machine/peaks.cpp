@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "bench/io/interrupt.h"
-#include "bench/timing/core_clock.h"
+#include "bench/timing/machine_watch.h"
 #include "bench/timing/stopwatch.h"
 #include "lamina/lamina.h"
 #include "lib/tuning/statistics.h"

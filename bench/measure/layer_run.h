@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "bench/numbers/results.h"
+#include "bench/numbers/reference.h"
 #include "bench/timing/samples.h"
 #include "bench/timing/stopwatch.h"
 #include "lamina/plan.h"

@@ -1,15 +1,27 @@
 #pragma once
-// The distinct layers of a network, each as a graph, as a unit of work, and with the algorithms that could do it.
+// Operations and bytes of whole passes, and the distinct layers of a network: each as a graph, as a unit of work, and
+// with the algorithms that could do it.
 
 #include <string>
 #include <vector>
 
 #include "bench/machine/backends.h"
-#include "config.h"
-#include "costs.h"
 #include "lamina/plan.h"
+#include "session.h"
 
 namespace lamina::bench {
+
+struct GraphCost {
+  Cost forward, backward;
+};
+
+/// The cost of a whole graph, each pass of each op alone: backward counts the data gradients that are wanted.
+GraphCost graph_cost(const Graph&, DType, bool input_gradient);
+
+/// The sums over a plan's calls.
+GraphCost plan_cost(const Plan&);
+
+std::vector<Shape> input_shapes(const Graph&, const Node&);
 
 /// Nodes with one op and equal input shapes; named after the first.
 struct DistinctLayer {

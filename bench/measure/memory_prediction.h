@@ -6,9 +6,8 @@
 #include <utility>
 
 #include "bench/machine/backends.h"
-#include "config.h"
 #include "lamina/optimiser.h"
-#include "plans.h"
+#include "session.h"
 
 namespace lamina::bench {
 

@@ -83,6 +83,22 @@ Graph zoo_graph(const Config& c, const Network& its, const NetSettings& settings
 
 }  // namespace
 
+std::vector<Config> configs(Backends& backends, const ConfigSettings& settings, const NetSettings& net,
+                            const std::vector<std::string>& names) {
+  if (settings.dtypes.size() > 1 || settings.layouts.size() > 1)
+    throw UsageError("this command takes one --dtype and one --layout; `run` and `sweep` take several");
+  std::vector<Config> all;
+  for (const std::string& name : names) {
+    const Network its = network(name, net);
+    for (const std::string& backend : backends.names())
+      for (const int batch : its.layer != nullptr ? std::vector<int>{its.layer->x.n} : settings.batches)
+        all.push_back({its.name, backend, settings.dtypes.front(), settings.layouts.front(), batch});
+  }
+  return all;
+}
+
+std::string to_string(const Config& c) { return fmt::format("{} on {}, batch {}", c.network, c.backend, c.batch); }
+
 void check_no_path(const std::string& name) {
   if (name.ends_with(".onnx") || name.find('/') != std::string::npos)
     throw UsageError(fmt::format("{} is no name of a network; a file is given by --onnx={}", name, name));

@@ -6,13 +6,29 @@
 #include <string>
 #include <vector>
 
-#include "bench/options/settings.h"
-#include "config.h"
+#include "bench/machine/backends.h"
 #include "lamina/nets.h"
 #include "lamina/onnx.h"
 #include "lamina/weights.h"
 
 namespace lamina::bench {
+
+/// One network on one backend: what rows and tables are made for.
+struct Config {
+  std::string network;
+  std::string backend;
+  DType dtype = DType::f32;
+  Layout layout = Layout::nchw;
+  int batch = 16;
+};
+
+/// Each of the networks on every backend and at every batch of the settings, or its layer's own, in this order; of
+/// types and layouts the first. Throws UsageError for an unknown network.
+std::vector<Config> configs(Backends&, const ConfigSettings&, const NetSettings&,
+                            const std::vector<std::string>& networks);
+
+/// "resnet50 on eigen, batch 16"
+std::string to_string(const Config&);
 
 /// What is known of a network before it is built.
 struct Network {

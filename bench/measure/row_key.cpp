@@ -1,11 +1,12 @@
-// What a row or a result is of.
+// What a row or a result is of, as fields: all that its time depends on but the machine, the versions and the number of
+// threads. And the commands that measure it again.
 
 #include "row_key.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <string_view>
 
 #include "bench/io/row_name.h"
 #include "networks.h"
@@ -13,68 +14,59 @@
 namespace lamina::bench {
 namespace {
 
-/// What products are made of: the element type, or the math that stands in for f32's own.
-std::string_view type_text(const Config& c, const PlanningSettings& settings) {
-  return settings.plan.choice.math == Math::strict ? to_string(c.dtype) : to_string(settings.plan.choice.math);
+using Words = std::vector<std::string>;
+
+/// `first`: the words before the flags, without the network's name.
+std::string command(Words first, bool with_network, const Config& c, PlanningSettings settings, const Words& more) {
+  const auto layer = std::ranges::find(settings.net.layers, c.network, &Layer::name);
+  const bool is_layer = layer != settings.net.layers.end();
+  std::erase_if(settings.net.onnx, [&](const auto& file) { return is_layer || network_name(file) != c.network; });
+  settings.backends.names = {c.backend};
+  settings.configs = {{is_layer || c.batch == 0 ? Config().batch : c.batch}, {c.dtype}, {c.layout}};
+  if (is_layer)
+    first.insert(first.erase(first.begin() + 1, first.end()), layer->words.begin(), layer->words.end());
+  else if (settings.net.onnx.empty() && with_network)
+    first.push_back(c.network);
+  for (const Words& flags : {words_of(settings), more}) first.insert(first.end(), flags.begin(), flags.end());
+  return (settings.net.ranks > 1 ? fmt::format("mpirun -n {} ", settings.net.ranks) : "") + shell_line(first);
 }
 
-void add_onnx_settings(RowKey& key, const OnnxSettings& settings) {
-  std::string extents;
-  for (const auto& [name, extent] : settings.extents)
-    extents += fmt::format("{}{}={}", extents.empty() ? "" : ",", name, extent);
-  if (!extents.empty()) key.differs.emplace_back("onnx_extents", extents);
-  if (!settings.output.empty()) key.differs.emplace_back("onnx_output", settings.output);
+/// The expression that picks this row alone.
+std::string exactly(const std::string& name) {
+  std::string expression = "^";
+  for (const char c : name) {
+    if (std::string_view(".^$*+?()[]{}|\\").find(c) != std::string_view::npos) expression += '\\';
+    expression += c;
+  }
+  return expression + "$";
 }
 
 }  // namespace
 
-RowKey key_of(const char* what, const Config& c, std::string_view part, const PlanningSettings& settings) {
-  RowKey key{.what = what,
-             .network = c.network,
-             .part = std::string(part),
-             .backend = c.backend,
-             .type = std::string(type_text(c, settings)),
-             .layout = std::string(to_string(c.layout)),
-             .batch = c.batch};
-  if (settings.net.image != 0 && settings.net.image != network(c.network, settings.net).image)
-    key.differs.emplace_back("image", fmt::format("{}", settings.net.image));
-  if (!settings.backends.instruction_set.empty() && c.backend == "eigen")
-    key.differs.emplace_back("instruction_set", settings.backends.instruction_set);
-  if (settings.net.width_divisor != 1)
-    key.differs.emplace_back("width_divisor", fmt::format("{}", settings.net.width_divisor));
-  if (settings.net.ranks > 1) key.differs.emplace_back("ranks", std::to_string(settings.net.ranks));
-  if (std::ranges::find(settings.net.onnx, c.network, network_name) != settings.net.onnx.end())
-    add_onnx_settings(key, settings.net.onnx_settings);
-  return key;
-}
-
-void add_limits(RowKey& key, const Choice& choice) {
-  const Choice plain;
-  if (choice.deterministic) key.differs.emplace_back("deterministic", "");
-  if (choice.max_error != plain.max_error) key.differs.emplace_back("max_error", fmt::format("{:g}", choice.max_error));
-  if (choice.workspace_limit != plain.workspace_limit)
-    key.differs.emplace_back("workspace_limit", fmt::format("{}", choice.workspace_limit));
-}
-
-void add_variants(RowKey& key, const PlanningSettings& settings) {
-  const nets::Protocol published = network(key.network, settings.net).protocol;
-  const auto flag = [&](const char* name, const std::optional<bool>& set, bool as_published) {
-    if (set && *set != as_published) key.differs.emplace_back(name, *set ? "1" : "0");
-  };
-  const bool trains = key.part != "inference";  // which keeps nothing, and has no gradients
-  if (trains && settings.plan.keep == Keep::cheap) key.differs.emplace_back("recompute", "");
-  if (!settings.plan.fuse) key.differs.emplace_back("unfused", "");
-  flag("softmax", settings.net.softmax, published.softmax);
-  if (trains) flag("input_gradient", settings.plan.input_gradient, published.input_gradient);
-  if (trains) flag("accumulate", settings.plan.accumulate, published.accumulate);
-  add_limits(key, settings.plan.choice);
-  if (settings.plan.choice.measure) key.differs.emplace_back("measured", "");
-}
-
-RowKey plan_key(const char* what, const Config& c, std::string_view part, const PlanningSettings& settings) {
-  RowKey key = key_of(what, c, part, settings);
-  add_variants(key, settings);
-  return key;
+RowKey key_of(const char* what, const Config& c, std::string_view part, const PlanningSettings& settings,
+              std::string_view layer, std::string_view algorithm) {
+  const Math math = settings.plan.choice.math;  // tf32 stands in for f32's own
+  KeyOf of{.what = what, .part = part, .backend = c.backend};
+  of.of_file = std::ranges::find(settings.net.onnx, c.network, network_name) != settings.net.onnx.end();
+  if (of.what != "train") {  // whose names are also those of workloads
+    const Network its = network(c.network, settings.net);
+    const auto [softmax, input_gradient, accumulate] = its.protocol;
+    const auto word = [](bool is) { return std::string(is ? "1" : "0"); };
+    of.as_published = {{"image", fmt::format("{}", its.image)},
+                       {"softmax", word(softmax)},
+                       {"input_gradient", word(input_gradient)},
+                       {"accumulate", word(accumulate)}};
+  }
+  return {.what = what,
+          .network = c.network,
+          .layer = std::string(layer),
+          .part = std::string(part),
+          .backend = c.backend,
+          .algorithm = std::string(algorithm),
+          .type = std::string(math == Math::strict ? to_string(c.dtype) : to_string(math)),
+          .layout = std::string(to_string(c.layout)),
+          .batch = c.batch,
+          .differs = differs_of(settings, of)};
 }
 
 std::string to_string(const RowKey& key) { return row_name(fields_of(key)); }
@@ -90,6 +82,34 @@ nlohmann::ordered_json fields_of(const RowKey& key) {
   fields["batch"] = key.batch;
   for (const auto& [what, value] : key.differs) fields["differs"][what] = value;
   return fields;
+}
+
+std::string shell_line(const std::vector<std::string>& words) {
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%";
+  std::string line;
+  for (const std::string& word : words) {
+    line += line.empty() ? "" : " ";
+    if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) {
+      line += word;
+      continue;
+    }
+    line += '\'';
+    for (const char c : word) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    line += '\'';
+  }
+  return line;
+}
+
+std::string rerun(const char* subcommand, const Config& c, const PlanningSettings& settings, const Words& more) {
+  return command({"lamina_bench", subcommand}, true, c, settings, more);
+}
+
+std::string rerun_row(const std::string& name, const Config& c, const PlanningSettings& settings, const Words& more) {
+  return command({"lamina_bench", "run", "--benchmark_filter=" + exactly(name)}, false, c, settings, more);
+}
+
+std::vector<std::string> passes_flag(int passes) {
+  return passes > 0 ? Words{fmt::format("--passes={}", passes)} : Words{};
 }
 
 }  // namespace lamina::bench

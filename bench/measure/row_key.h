@@ -1,14 +1,14 @@
 #pragma once
 // What a row or a result is of, as fields: all that its time depends on but the machine, the versions and the number of
-// threads.
+// threads. And the commands that measure it again.
 
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "config.h"
+#include "bench/options/settings.h"
+#include "session.h"
 
 namespace lamina::bench {
 
@@ -22,20 +22,30 @@ struct RowKey {
   std::string algorithm{};  ///< of "layer", as asked for: a name, or "default"
   std::string type, layout;
   int batch = 0;
-  std::vector<std::pair<std::string, std::string>> differs{};  ///< from the defaults: {"image", "64"}, {"graph", ""}
+  Differs differs{};  ///< from the defaults: {"image", "64"}, {"graph", ""}
 };
 
-/// What is the same for every result of a config: `differs` has sizes, how a file is read, and the instruction set.
-RowKey key_of(const char* what, const Config&, std::string_view part, const PlanningSettings&);
-/// What differs from the default in how a whole network is planned.
-void add_variants(RowKey&, const PlanningSettings&);
-/// What differs from the default in which algorithms may be taken.
-void add_limits(RowKey&, const Choice&);
-/// The key of a planned network: key_of() with add_variants().
-RowKey plan_key(const char* what, const Config&, std::string_view part, const PlanningSettings&);
+/// With what the settings differ in from the defaults.
+RowKey key_of(const char* what, const Config&, std::string_view part, const PlanningSettings&,
+              std::string_view layer = {}, std::string_view algorithm = {});
 
 /// "net/resnet50/total/eigen/f32/nchw/batch:16"
 std::string to_string(const RowKey&);
 nlohmann::ordered_json fields_of(const RowKey&);
+
+/// Words as one line for a shell.
+std::string shell_line(const std::vector<std::string>& words);
+
+/// "lamina_bench ledger resnet50 --backend=eigen --batch=32": a subcommand for one network, with the flags that differ
+/// from the defaults, and `more` flags.
+std::string rerun(const char* subcommand, const Config&, const PlanningSettings&,
+                  const std::vector<std::string>& more = {});
+
+/// "lamina_bench run '--benchmark_filter=^net/resnet50/total/.*$' ...": a row by its name.
+std::string rerun_row(const std::string& name, const Config&, const PlanningSettings&,
+                      const std::vector<std::string>& more = {});
+
+/// --passes, if it is not 0: the default.
+std::vector<std::string> passes_flag(int passes);
 
 }  // namespace lamina::bench

@@ -1,14 +1,39 @@
 #pragma once
-// What a subcommand measures with: it holds backends, makes plans on them, and knows what they reach.
+// What a subcommand measures with: backends, graphs and plans as the settings ask for them, and what
+// backends reach.
 
+#include <string>
 #include <utility>
 
 #include "bench/machine/backends.h"
 #include "bench/machine/peaks.h"
 #include "lamina/communicator.h"
-#include "plans.h"
+#include "lamina/nets.h"
+#include "networks.h"
 
 namespace lamina::bench {
+
+/// "training" or "inference".
+inline const char* mode_name(Mode mode) { return mode == Mode::training ? "training" : "inference"; }
+
+class Plans {
+ public:
+  Plans(NetSettings net, PlanSettings settings);
+
+  /// As published, but for what the user set.
+  nets::Protocol protocol(const std::string& network) const;
+  Graph graph(const Config& config) const { return graph_of(config, net_); }
+  /// The weights of a network that is read from a file; empty for the zoo's.
+  TensorFile weights(const Config& config) const { return stored_weights(config, net_); }
+  Options options(const Config&, Mode) const;
+  Options options(const Config& c) const { return options(c, settings_.mode); }
+  bool trains() const { return settings_.mode == Mode::training; }
+  const Choice& choice() const { return settings_.choice; }
+
+ private:
+  NetSettings net_;
+  PlanSettings settings_;
+};
 
 struct Session {
   explicit Session(const PlanningSettings& settings = {}, MakeBackend make = make_backend)

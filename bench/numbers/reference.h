@@ -1,10 +1,11 @@
 #pragma once
-// What single numbers of a convolution's or fully connected op's results are, by the definition, summed in f64. A
-// sample of them, since all of a large layer's would take minutes.
+// What single numbers of a convolution's or fully connected op's results are, by the definition, summed in f64, and
+// what a pass left in the tensors of a device: a sample of them, since all of a large layer's would take minutes.
 
 #include <cstdint>
 #include <vector>
 
+#include "lamina/backend.h"
 #include "lamina/op.h"
 
 namespace lamina::bench {
@@ -39,5 +40,18 @@ struct ErrorFound {
 
 /// `computed` holds the reference's elements, in its order. Not a number anywhere is an infinite error.
 ErrorFound compare(const Reference&, const std::vector<double>& computed);
+
+std::vector<double> values_of(Device&, const Tensor&);
+
+/// What a pass wrote: y, the gradients of parameters, or those of inputs.
+std::vector<Tensor> results_of(Pass, const Args&);
+
+/// A hash of the bits of all of them; of a null tensor there are none.
+std::uint64_t bits_of(Device&, const std::vector<Tensor>&);
+
+/// What the pass of a convolution or fully connected op left against the sums in f64: of y, dx or the gradient of the
+/// weight.
+Reference reference_of(Device&, const Op&, Pass, const Args&);
+ErrorFound error_of(Device&, Pass, const Args&, const Reference&);
 
 }  // namespace lamina::bench

@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 
+#include "flag.h"
 #include "lamina/choice_cache.h"
 #include "lamina/error.h"
 #include "lamina/optimiser.h"
@@ -16,32 +17,7 @@
 namespace lamina::bench {
 namespace {
 
-constexpr const char* what = "What is timed";
-constexpr const char* algorithms = "Which algorithms";
 CLI::Range counts() { return {1, std::numeric_limits<int>::max(), "from 1"}; }
-
-/// A number of bytes: "4GiB", "1.5GiB", "500MB", "4096".
-CLI::Option* add_bytes(CLI::App& app, const char* name, std::size_t& to, std::size_t least, const char* text) {
-  return app
-      .add_option_function<std::string>(
-          name,
-          [name, &to, least](const std::string& word) {
-            static const std::map<std::string, double> units = {
-                {"", 1},      {"b", 1},        {"kb", 1e3},     {"mb", 1e6},     {"gb", 1e9},
-                {"tb", 1e12}, {"kib", 0x1p10}, {"mib", 0x1p20}, {"gib", 0x1p30}, {"tib", 0x1p40}};
-            char* unit = nullptr;
-            const double number = std::strtod(word.c_str(), &unit);
-            while (*unit == ' ') ++unit;
-            const auto known = units.find(CLI::detail::to_lower(unit));
-            const double bytes = known != units.end() && unit != word ? number * known->second : -1;
-            constexpr double most = 0x1p62;
-            if (!(bytes >= static_cast<double>(least) && bytes <= most))
-              throw CLI::ValidationError(name, fmt::format("takes bytes, as 4GiB, 1.5GiB or 500MB, not \"{}\"", word));
-            to = static_cast<std::size_t>(bytes);
-          },
-          text)
-      ->type_name("BYTES");
-}
 
 template <class T, class Text>
 void check_once(const char* flag, std::vector<T> values, const Text& text) {
@@ -53,25 +29,201 @@ void check_once(const char* flag, std::vector<T> values, const Text& text) {
 constexpr auto as_it_is = [](const auto& value) { return value; };
 constexpr auto by_name = [](auto value) { return to_string(value); };
 
-void add_optional(CLI::App& app, const char* names, std::optional<bool>& to, const char* text) {
-  app.add_flag_function(
-         names,
-         [names, &to](std::int64_t count) {
-           if (count == 0) throw CLI::ValidationError(names, "exclude each other; give one");
-           to = count > 0;
-         },
-         text)
-      ->group(what);
+// How a field is read: what the rows of the table add.
+
+template <class... Checks>
+auto list(const char* text, Checks... checks) {
+  return [=](CLI::App& app, const std::string& name, auto& to) {
+    auto* option = add_list(app, name, to, text);
+    (option->check(checks), ...);
+    return option;
+  };
+}
+
+/// A flag that is for files of --onnx alone.
+template <class Add>
+auto of_onnx(Add add) {
+  return [=](CLI::App& app, const std::string& name, auto& to) { return add(app, name, to)->needs("--onnx"); };
+}
+
+CLI::Option* inference(CLI::App& app, const std::string& name, Mode& to) {
+  return app.add_flag_callback(
+      name, [&to] { to = Mode::inference; }, "Inference in place of training: also for networks that can only infer");
+}
+
+auto either(const char* text) {
+  return [=](CLI::App& app, const std::string& name, std::optional<bool>& to) {
+    const auto read = [name, &to](std::int64_t count) {
+      if (count == 0) throw CLI::ValidationError(name, "exclude each other; give one");
+      to = count > 0;
+    };
+    return app.add_flag_function(name, read, text);
+  };
+}
+
+template <class T>
+auto several_of(const char* text, Names<T> known) {
+  return [=](CLI::App& app, const std::string& name, std::vector<T>& to) {
+    return choose<T>(add_list(app, name, to, text), known);
+  };
+}
+
+/// A number of bytes: "4GiB", "1.5GiB", "500MB", "4096".
+auto bytes(std::size_t least, const char* text) {
+  return [=](CLI::App& app, const std::string& name, std::size_t& to) {
+    const auto read = [name, &to, least](const std::string& word) {
+      static const std::map<std::string, double> units = {
+          {"", 1},      {"b", 1},        {"kb", 1e3},     {"mb", 1e6},     {"gb", 1e9},
+          {"tb", 1e12}, {"kib", 0x1p10}, {"mib", 0x1p20}, {"gib", 0x1p30}, {"tib", 0x1p40}};
+      char* unit = nullptr;
+      const double number = std::strtod(word.c_str(), &unit);
+      while (*unit == ' ') ++unit;
+      const auto known = units.find(CLI::detail::to_lower(unit));
+      const double bytes = known != units.end() && unit != word ? number * known->second : -1;
+      constexpr double most = 0x1p62;
+      if (!(bytes >= static_cast<double>(least) && bytes <= most))
+        throw CLI::ValidationError(name, fmt::format("takes bytes, as 4GiB, 1.5GiB or 500MB, not \"{}\"", word));
+      to = static_cast<std::size_t>(bytes);
+    };
+    return app.add_option_function<std::string>(name, read, text)->type_name("BYTES");
+  };
+}
+
+/// Every flag of planning. Names of rows have what differs from the defaults in this order.
+const std::vector<Flag<PlanningSettings>>& planning_flags() {
+  const auto flag = [](auto... row) { return bench::flag<PlanningSettings>(row...); };
+  static const std::vector<Flag<PlanningSettings>> table = {
+      flag("--onnx", onnx_flags, LAMINA_AT(net.onnx), add_onnx_files),
+      flag("--backend", backend_flags, LAMINA_AT(backends.names),
+           list("Backends; default: every one that can run here (cuda-host only by name)"), Keys::in_place),
+      flag("--batch", batch_flags, LAMINA_AT(configs.batches), list("Images per pass; default: 16", counts()),
+           Keys::in_place),
+      flag("--dtype", backend_flags, LAMINA_AT(configs.dtypes), several_of("Element types; default: f32", dtypes),
+           Keys::in_place),
+      flag("--layout", layout_flags, LAMINA_AT(configs.layouts),
+           several_of("Layouts of tensors; default: nchw", layouts), Keys::in_place),
+      flag("--image", size_flags, LAMINA_AT(net.image),
+           value("Rows and columns of the input; `lamina_bench networks` prints the smallest; default: the network's "
+                 "own",
+                 counts()),
+           Keys::all),
+      flag("--threads", processor_flags, LAMINA_AT(backends.threads),
+           value("Threads of the processor's backends; default: 0, all", CLI::Range(0, most_backend_threads))),
+      flag(
+          "--instruction_set", processor_flags, LAMINA_AT(backends.instruction_set),
+          value(
+              "Instruction set of eigen: generic, x86-64-v3, x86-64-v4, x86-64-v4-bf16; default: the widest that runs"),
+          Keys::eigen),
+      flag("--cudnn", cudnn_flags, LAMINA_AT(backends.cudnn),
+           value("Directory of the cuDNN to load; bench/race/versions compares several")),
+      flag("--width_divisor", size_flags, LAMINA_AT(net.width_divisor),
+           value("Divides every hidden width: narrow networks for trials", counts()), Keys::all),
+      flag("--ranks", 0U, LAMINA_AT(net.ranks), value(""), Keys::all),  // which mpirun gives
+      flag("--onnx_extents", onnx_flags, LAMINA_AT(net.onnx_settings.extents), add_onnx_extents, Keys::files),
+      flag("--onnx_output", onnx_flags, LAMINA_AT(net.onnx_settings.output),
+           of_onnx(value("Output of these files that becomes the network's, of several")), Keys::files),
+      flag("--all_refusals", onnx_flags, LAMINA_AT(net.onnx_settings.all_refusals),
+           of_onnx(on("Every node that is not read"))),
+      flag("--cuda_graph", row_flags, LAMINA_AT(plan.cuda_graph),
+           on("Rows net/...: forward and backward each recorded as a CUDA graph, and its launch timed"), Keys::net_rows,
+           "graph"),
+      flag("--cold", row_flags, LAMINA_AT(plan.cold), on("Rows layer/...: each pass begins with empty caches"),
+           Keys::layers),
+      flag("--keep", plan_flags, LAMINA_AT(plan.keep),
+           one_of<Keep>("Values kept for backward: all, or cheap (those that are cheap to compute again are dropped)",
+                        {{"all", Keep::all}, {"cheap", Keep::cheap}}),
+           Keys::trainings, "recompute"),
+      flag("!--unfused", plan_flags, LAMINA_AT(plan.fuse), on("No fusion: every op runs alone"), Keys::networks,
+           "unfused"),
+      flag("--softmax,!--no_softmax", size_flags, LAMINA_AT(net.softmax),
+           either("End the network in a softmax; default: as published"), Keys::networks),
+      flag("--input_gradient,!--no_input_gradient", plan_flags, LAMINA_AT(plan.input_gradient),
+           either("Compute the image's gradient; default: as published"), Keys::trainings),
+      flag("--accumulate,!--no_accumulate", plan_flags, LAMINA_AT(plan.accumulate),
+           either("Add to parameter gradients; default: as published"), Keys::trainings),
+      flag("--memory_limit", limit_flags, LAMINA_AT(backends.memory_limit),
+           bytes(1, "Most memory of a backend, as 4GiB or 500MB: a plan beyond it is out of memory")),
+      flag("--math", limit_flags, LAMINA_AT(plan.choice.math),
+           one_of<Math>("Math of products; default: strict", {{"strict", Math::strict}, {"tf32", Math::tf32}}),
+           Keys::in_place),
+      flag("--deterministic", limit_flags, LAMINA_AT(plan.choice.deterministic),
+           on("Only algorithms with the same bits on every run"), Keys::all),
+      flag("--max_error", error_flags, LAMINA_AT(plan.choice.max_error),
+           value("Only algorithms that guarantee this error, relative to the sum of |terms|", above_zero(1)),
+           Keys::all),
+      flag("--workspace_limit", limit_flags, LAMINA_AT(plan.choice.workspace_limit),
+           bytes(0, "Most workspace of one call, as 0 or 64MiB; default: 1GiB"), Keys::all),
+      flag("--measure", measure_flags, LAMINA_AT(plan.choice.measure),
+           on("Pick those of whole networks by timing them when a plan is made, not by rule"), Keys::networks,
+           "measured"),
+      flag("--choice_cache", measure_flags, LAMINA_AT(plan.choice_cache),
+           value("File that the choices of --measure are kept in and taken from")),
+      flag("--inference", mode_flags, LAMINA_AT(plan.mode), inference),
+  };
+  return table;
+}
+
+/// Whether the key of a result has a flag whose value differs from the default.
+bool has_flag(const Flag<PlanningSettings>& flag, const KeyOf& of, const std::string& value) {
+  const bool is_layer = of.what == "layer",
+             trains = of.part != "inference";  // which has no gradients, and keeps nothing
+  const auto published = of.as_published.find(flag.key);
+  if (published != of.as_published.end() && published->second == value) return false;
+  switch (flag.keys) {
+    case Keys::none:
+    case Keys::in_place: return false;
+    case Keys::all: return true;
+    case Keys::networks: return !is_layer;
+    case Keys::trainings: return !is_layer && trains;
+    case Keys::net_rows: return of.what == "net";
+    case Keys::layers: return is_layer;
+    case Keys::files: return of.of_file;
+    case Keys::eigen: return of.backend == "eigen";
+  }
+  return false;
+}
+
+const char* group_of(unsigned set) {
+  if (set == onnx_flags) return "Networks of ONNX files";
+  return (set & (limit_flags | error_flags | measure_flags)) != 0 ? "Limits, and which algorithms" : "What is timed";
 }
 
 }  // namespace
+
+void add_flags(CLI::App& app, unsigned sets, PlanningSettings& settings) {
+  for (const Flag<PlanningSettings>& flag : planning_flags())
+    if ((flag.set & sets) != 0) flag.add(app, flag.name, settings)->group(group_of(flag.set));
+}
+
+Differs differs_of(const PlanningSettings& settings, const KeyOf& of) {
+  Differs differs;
+  for (const Flag<PlanningSettings>& flag : planning_flags())
+    if (const auto value = flag.value(settings); value && has_flag(flag, of, *value))
+      differs.emplace_back(flag.key, flag.name.starts_with("--" + flag.key) ? *value : "");
+  return differs;
+}
+
+std::vector<std::string> words_of(const PlanningSettings& settings, bool unnamed) {
+  std::vector<std::string> words;
+  for (const Flag<PlanningSettings>& flag : planning_flags())
+    if (flag.set != 0 && (!unnamed || flag.keys == Keys::none))
+      if (const auto word = flag.word(settings)) words.push_back(*word);
+  return words;
+}
+
+std::string key_help() {
+  std::string text;
+  for (const Flag<PlanningSettings>& flag : planning_flags())
+    if (!flag.key.empty()) text += " /" + flag.key;
+  return text.substr(1);
+}
 
 CLI::Option* add_passes(CLI::App& app, int& passes) {
   return app
       .add_option("--passes,--benchmark_repetitions", passes,
                   "Timed passes, after one to warm up; default: 10 on a GPU, 3 on a processor")
       ->check(CLI::Range(1, most_passes))
-      ->group(what);
+      ->group("What is timed");
 }
 
 CLI::Validator above_zero(double most) {
@@ -118,94 +270,6 @@ void add_format(CLI::App& app, Format& format) {
 
 void add_out(CLI::App& app, std::filesystem::path& file) {
   app.add_option("--benchmark_out", file, "File for the results as JSON, every sample in it")->type_name("FILE");
-}
-
-void add_size(CLI::App& app, NetSettings& net) {
-  add_onnx(app, net.onnx, net.onnx_settings, "ONNX files: networks that are called by the names of their files");
-  app.add_option("--image", net.image,
-                 "Rows and columns of the input; `lamina_bench networks` prints the smallest; default: the network's "
-                 "own")
-      ->check(counts())
-      ->group(what);
-  app.add_option("--width_divisor", net.width_divisor, "Divides every hidden width: narrow networks for trials")
-      ->check(counts())
-      ->group(what);
-  add_optional(app, "--softmax,!--no_softmax", net.softmax, "End the network in a softmax; default: as published");
-}
-
-void add_batch(CLI::App& app, ConfigSettings& configs) {
-  add_list(app, "--batch", configs.batches, "Images per pass; default: 16")->check(counts());
-}
-
-void add_layout(CLI::App& app, ConfigSettings& configs) {
-  choose<Layout>(add_list(app, "--layout", configs.layouts, "Layouts of tensors; default: nchw"),
-                 {{"nchw", Layout::nchw}, {"nhwc", Layout::nhwc}});
-}
-
-void add_cudnn(CLI::App& app, std::string& directory) {
-  app.add_option("--cudnn", directory, "Directory of the cuDNN to load; bench/race/versions compares several")
-      ->type_name("DIR")
-      ->group(what);
-}
-
-void add_processor(CLI::App& app, BackendSettings& backends) {
-  app.add_option("--threads", backends.threads, "Threads of the processor's backends; default: 0, all")
-      ->check(CLI::Range(0, most_backend_threads))
-      ->group(what);
-  app.add_option(
-         "--instruction_set", backends.instruction_set,
-         "Instruction set of eigen: generic, x86-64-v3, x86-64-v4, x86-64-v4-bf16; default: the widest that runs")
-      ->group(what);
-}
-
-void add_place(CLI::App& app, PlanningSettings& settings, const char* of_backends, double* measured_error) {
-  auto& [backends, net, configs, plan] = settings;
-  add_list(app, "--backend", backends.names, of_backends);
-  add_layout(app, configs);
-  choose<DType>(add_list(app, "--dtype", configs.dtypes, "Element types; default: f32"), dtypes);
-  add_processor(app, backends);
-  add_cudnn(app, backends.cudnn);
-  add_bytes(app, "--memory_limit", backends.memory_limit, 1,
-            "Most memory of a backend, as 4GiB or 500MB: a plan beyond it is out of memory")
-      ->group(what);
-  add_choice(app, "--math", plan.choice.math, {{"strict", Math::strict}, {"tf32", Math::tf32}},
-             "Math of products; default: strict")
-      ->group(algorithms);
-  app.add_flag("--deterministic", plan.choice.deterministic, "Only algorithms with the same bits on every run")
-      ->group(algorithms);
-  add_bytes(app, "--workspace_limit", plan.choice.workspace_limit, 0,
-            "Most workspace of one call, as 0 or 64MiB; default: 1GiB")
-      ->group(algorithms);
-  const bool measured = measured_error != nullptr;
-  app.add_option(measured ? "--max_measured_error" : "--max_error", measured ? *measured_error : plan.choice.max_error,
-                 fmt::format("Only algorithms {} this error, relative to the sum of |terms|",
-                             measured ? "that were measured to keep" : "that guarantee"))
-      ->check(above_zero(1))
-      ->group(algorithms);
-}
-
-void add_plan(CLI::App& app, PlanningSettings& settings, const char* of_backends, double* measured_error) {
-  PlanSettings& plan = settings.plan;
-  add_place(app, settings, of_backends, measured_error);
-  add_batch(app, settings.configs);
-  add_size(app, settings.net);
-  add_choice(app, "--keep", plan.keep, {{"all", Keep::all}, {"cheap", Keep::cheap}},
-             "Values kept for backward: all, or cheap (those that are cheap to compute again are dropped)")
-      ->group(what);
-  app.add_flag("!--unfused", plan.fuse, "No fusion: every op runs alone")->group(what);
-  add_optional(app, "--input_gradient,!--no_input_gradient", plan.input_gradient,
-               "Compute the image's gradient; default: as published");
-  add_optional(app, "--accumulate,!--no_accumulate", plan.accumulate,
-               "Add to parameter gradients; default: as published");
-}
-
-void add_measure(CLI::App& app, PlanSettings& plan) {
-  app.add_flag("--measure", plan.choice.measure,
-               "Pick those of whole networks by timing them when a plan is made, not by rule")
-      ->group(algorithms);
-  app.add_option("--choice_cache", plan.choice_cache, "File that the choices of --measure are kept in and taken from")
-      ->type_name("FILE")
-      ->group(what);
 }
 
 CLI::Option* add_optimiser(CLI::App& app, std::string& optimiser, const char* text) {

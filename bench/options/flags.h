@@ -5,17 +5,18 @@
 #include <filesystem>
 #include <functional>
 #include <limits>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "bench/io/text_table.h"
+#include "bench/io/text.h"
 #include "settings.h"
 
 namespace lamina::bench {
 
 template <class T>
-using Names = std::initializer_list<std::pair<const char*, T>>;
+using Names = std::vector<std::pair<const char*, T>>;
 
 /// Lets an option take the names of values, which --help shows.
 template <class T>
@@ -33,19 +34,41 @@ CLI::Option* choose(CLI::Option* option, const Names<T>& known) {
 
 /// An option whose value is one of these. CLI11 alone cannot make a text of such a type.
 template <class T>
-CLI::Option* add_choice(CLI::App& app, const char* name, T& to, const Names<T>& known, const char* text) {
+CLI::Option* add_choice(CLI::App& app, const std::string& name, T& to, const Names<T>& known, const char* text) {
   auto* option = app.add_option_function<int>(
       name, [&to](int number) { to = static_cast<T>(number); }, text);
   return choose(option, known);
 }
 
-constexpr Names<DType> dtypes = {{"f64", DType::f64}, {"f32", DType::f32}, {"f16", DType::f16}, {"bf16", DType::bf16}};
+inline const Names<DType> dtypes = {
+    {"f64", DType::f64}, {"f32", DType::f32}, {"f16", DType::f16}, {"bf16", DType::bf16}};
+inline const Names<Layout> layouts = {{"nchw", Layout::nchw}, {"nhwc", Layout::nhwc}};
 
-constexpr const char* every_backend = "Backends; default: every one that can run here (cuda-host only by name)";
+/// The groups of flags, as bits: a subcommand has those that it looks at.
+enum FlagSet : unsigned {
+  onnx_flags = 1 << 0,
+  size_flags = 1 << 1,
+  backend_flags = 1 << 2,  ///< and element types
+  layout_flags = 1 << 3,
+  batch_flags = 1 << 4,
+  processor_flags = 1 << 5,
+  cudnn_flags = 1 << 6,
+  limit_flags = 1 << 7,  ///< of memory and algorithms
+  error_flags = 1 << 8,  ///< the error that an algorithm guarantees
+  plan_flags = 1 << 9,
+  measure_flags = 1 << 10,
+  mode_flags = 1 << 11,
+  row_flags = 1 << 12,  ///< how rows of `run` are timed
+  place_flags = backend_flags | layout_flags | processor_flags | cudnn_flags | limit_flags,
+  network_flags = place_flags | onnx_flags | size_flags | batch_flags | plan_flags,
+};
+
+/// Adds these groups of flags: options/flags.cpp has the table of all.
+void add_flags(CLI::App&, unsigned sets, PlanningSettings&);
 
 /// A list, joined by commas in one word.
 template <class T>
-CLI::Option* add_list(CLI::App& app, const char* name, std::vector<T>& to, const char* text,
+CLI::Option* add_list(CLI::App& app, const std::string& name, std::vector<T>& to, const char* text,
                       const char* group = "What is timed") {
   return app.add_option(name, to, text)->delimiter(',')->allow_extra_args(false)->group(group);
 }
@@ -59,14 +82,6 @@ void add_networks(CLI::App&, std::vector<std::string>& networks, NetSettings&);
 void add_format(CLI::App&, Format&);
 /// --benchmark_out.
 void add_out(CLI::App&, std::filesystem::path& file);
-/// --onnx, with `text`, and how the files are read: --onnx_extents, --onnx_output, --all_refusals.
-void add_onnx(CLI::App&, std::vector<std::filesystem::path>& files, OnnxSettings&, const char* text);
-/// The above, --image, --width_divisor, --softmax.
-void add_size(CLI::App&, NetSettings&);
-/// --batch.
-void add_batch(CLI::App&, ConfigSettings&);
-/// --layout.
-void add_layout(CLI::App&, ConfigSettings&);
 /// The fields of the op that the subcommand is called by, and --input. The layer is added once they are read.
 void add_layer(CLI::App&, std::vector<Layer>&);
 /// A subcommand of it for each of these ops.
@@ -74,19 +89,12 @@ void add_layers(CLI::App&, std::vector<Layer>&);
 /// A file of layers, each a line as add_layer takes it: "conv --input=16x64x56x56 --channels=128 --kernel=3". What
 /// follows a # is a comment. A wrong line is a UsageError.
 void add_layer_file(CLI::App&, std::vector<Layer>&);
-/// --cudnn.
-void add_cudnn(CLI::App&, std::string& directory);
-/// --threads, --instruction_set.
-void add_processor(CLI::App&, BackendSettings&);
-/// What single layers run on: --backend, --dtype, --layout, --cudnn, --threads, limits of memory and algorithms.
-/// `backends` says what --backend means. With `measured_error` there is --max_measured_error in place of --max_error.
-void add_place(CLI::App&, PlanningSettings&, const char* backends = every_backend, double* measured_error = nullptr);
-/// What plans are made of and on: all of the above but layers, and --keep, --unfused.
-void add_plan(CLI::App&, PlanningSettings&, const char* backends = every_backend, double* measured_error = nullptr);
 /// --optimiser, a name of optimiser_names().
 CLI::Option* add_optimiser(CLI::App&, std::string& optimiser, const char* text);
-/// --measure, --choice_cache.
-void add_measure(CLI::App&, PlanSettings&);
+
+// The values of --onnx and --onnx_extents.
+CLI::Option* add_onnx_files(CLI::App&, const std::string& name, std::vector<std::filesystem::path>& files);
+CLI::Option* add_onnx_extents(CLI::App&, const std::string& name, std::map<std::string, std::int64_t>&);
 
 /// Throws UsageError for what the list of a flag names twice: the same thing would be done twice, under one name.
 void check_once(const char* flag, const std::vector<std::string>&);

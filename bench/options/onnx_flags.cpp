@@ -55,24 +55,26 @@ std::string open_text(const std::filesystem::path& file, const std::vector<OnnxO
 
 }  // namespace
 
-void add_onnx(CLI::App& app, std::vector<std::filesystem::path>& files, OnnxSettings& settings, const char* text) {
-  constexpr const char* group = "Networks of ONNX files";
-  CLI::Option* const onnx = app.add_option_function<std::vector<std::filesystem::path>>(
-      "--onnx", [&files](const auto& given) { check_names(files = given); }, text);
-  onnx->delimiter(',')->allow_extra_args(false)->check(CLI::ExistingFile)->type_name("FILE[,...]")->group(group);
-  app.add_option_function<std::vector<std::string>>(
-         "--onnx_extents", [&extents = settings.extents](const auto& pairs) { take_extents(extents, pairs); },
-         "Extents of axes that these files leave open, by their names in the files")
+CLI::Option* add_onnx_files(CLI::App& app, const std::string& name, std::vector<std::filesystem::path>& files) {
+  return app
+      .add_option_function<std::vector<std::filesystem::path>>(
+          name, [&files](const auto& given) { check_names(files = given); },
+          "ONNX files: networks that are called by the names of their files")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::ExistingFile)
+      ->type_name("FILE[,...]");
+}
+
+CLI::Option* add_onnx_extents(CLI::App& app, const std::string& name, std::map<std::string, std::int64_t>& extents) {
+  return app
+      .add_option_function<std::vector<std::string>>(
+          name, [&extents](const auto& pairs) { take_extents(extents, pairs); },
+          "Extents of axes that these files leave open, by their names in the files")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("NAME=EXTENT[,...]")
-      ->needs(onnx)
-      ->group(group);
-  app.add_flag("--all_refusals", settings.all_refusals, "Every node that is not read")->needs(onnx)->group(group);
-  app.add_option("--onnx_output", settings.output, "Output of these files that becomes the network's, of several")
-      ->type_name("NAME")
-      ->needs(onnx)
-      ->group(group);
+      ->needs("--onnx");
 }
 
 void check_onnx_extents(const std::vector<std::filesystem::path>& files, const OnnxSettings& settings) {

@@ -5,8 +5,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lamina/onnx.h"
@@ -20,6 +23,7 @@ struct BackendSettings {
   std::vector<std::string> names{};  ///< empty: every one that can run here, cuda-host apart
   std::string cudnn{};               ///< directory of the one to load; empty: the system's
   int threads = 0;
+  int device = 0;  ///< number of the GPU
   std::string instruction_set{};
   std::size_t memory_limit = std::numeric_limits<std::size_t>::max();
 };
@@ -66,6 +70,8 @@ struct PlanSettings {
   std::optional<bool> input_gradient{}, accumulate{};  ///< unset: as the published tables did
   Choice choice{};                       ///< math and limits of the algorithms, and whether to measure; names none
   std::filesystem::path choice_cache{};  ///< file of measured choices; empty: none
+  bool cuda_graph = false;               ///< a network's passes recorded once and launched whole
+  bool cold = false;                     ///< layers begin with empty caches
 };
 
 /// The settings of subcommands that plan networks on backends.
@@ -75,6 +81,21 @@ struct PlanningSettings {
   ConfigSettings configs{};
   PlanSettings plan{};
 };
+
+/// The result that a key is of, as far as the flags in it depend on that.
+struct KeyOf {
+  std::string_view what, part, backend;
+  std::map<std::string, std::string> as_published{};  ///< values by the keys of flags: the network's own
+  bool of_file = false;
+};
+
+/// What settings differ in from the defaults, as names and values in a key: {"image", "64"}, {"graph", ""}.
+using Differs = std::vector<std::pair<std::string, std::string>>;
+Differs differs_of(const PlanningSettings&, const KeyOf&);
+/// The same as flags: {"--image=64", "--cuda_graph"}; `unnamed`: only of those that no name of a row has.
+std::vector<std::string> words_of(const PlanningSettings&, bool unnamed = false);
+/// What the names of rows have after the batch: "/image:<value> /graph ...".
+std::string key_help();
 
 constexpr int most_passes = 100000;  ///< of a row: the library keeps some kilobytes of each
 

@@ -111,13 +111,14 @@ class Runner:
     def write_numbers(self):
         """Has Lamina write what peers compute with: a network with its results, or the batches of a training."""
         given = self.options
-        config = {"threads": given.threads, "files": self.folder}
+        flags = {"threads": given.threads, "files": self.folder}
         if self.what == "networks":
             onnx = any(variants.ENGINES[one.engine].modes == ("inference",) for one in given.peers_variants)
-            config |= {"net": self.network, "batch": self.batch, "onnx": onnx}
+            command = variants.serve_command(given.program, self.network, batch=self.batch, write_onnx=onnx, **flags)
         else:
-            config |= {"training": self.network, "share": given.share, "epochs": given.rounds + 1}
-        with Worker("lamina", variants.serve_command(given.program, **config), given.threads, given.patience) as ours:
+            command = variants.serve_command(given.program, training=self.network, share=given.share,
+                                             epochs=given.rounds + 1, **flags)
+        with Worker("lamina", command, given.threads, given.patience) as ours:
             if self.what == "trainings":
                 self.facts = ours.ask("facts epoch nchw")
                 self.batch = self.facts["batch"]

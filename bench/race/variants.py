@@ -114,23 +114,21 @@ class Variant:
         return [self.python, os.path.join(HERE, "peers", script), json.dumps(config)]
 
     def our_command(self, what, net, batch, options):
-        config = {"backend": f"{self.engine}:{self.path}" if self.path else self.engine, "threads": options.threads,
-                  "measure": "measured" in self.flags}
-        if what != "trainings":
-            config |= {"math": "tf32" if self.precision == "tf32" else "strict",
-                       "type": "f32" if self.precision == "tf32" else self.precision}
-        if what == "networks":
-            config |= {"net": net, "batch": batch, "graph": "graph" in self.flags}
+        flags = {"backend": self.engine, "cudnn": self.path, "threads": options.threads,
+                 "measure": "measured" in self.flags, "device": options.device_number}
         if what == "trainings":
-            config |= {"training": net, "share": options.share}
-        if options.device_number:
-            config["device"] = options.device_number
-        return serve_command(options.program, **config)
+            return serve_command(options.program, training=net, share=options.share, **flags)
+        flags |= {"math": "tf32"} if self.precision == "tf32" else {"dtype": self.precision}
+        if what == "layers":
+            return serve_command(options.program, **flags)
+        return serve_command(options.program, net, batch=batch, cuda_graph="graph" in self.flags, **flags)
 
 
-def serve_command(program, **config):
-    """The command of a worker of ours. Without a network or a training it serves convolutions."""
-    return [program, "serve", json.dumps(config)]
+def serve_command(program, net="", **flags):
+    """The command of a worker of ours: flags of lamina_bench. Without a network or a training it serves convolutions."""
+    of_net = [f"--onnx={net}" if net.endswith(".onnx") else net] if net else []
+    return [program, "serve", *of_net, *(f"--{flag}" if value is True else f"--{flag}={value}"
+                                         for flag, value in flags.items() if value)]
 
 
 def onednn_worker(program):

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bench/io/quantities.h"
+#include "bench/io/text.h"
 #include "bench/measure/layer_run.h"
 #include "bench/measure/layers.h"
 #include "rows.h"
@@ -66,14 +66,14 @@ void append_rows(std::vector<Row>& rows, Session& session, const RunOptions& opt
     group.layers = layer.count();
     const double passes = pass == Pass::forward ? 1 : 3;  // a backward needs a forward, and may do both gradients
     group.flops_per_pass = algorithm.listed ? passes * work.flops : 0;
-    group.open = [&session, c, pass, algorithm, reference, name = node.name, cold = options.cold] {
+    group.open = [&session, c, pass, algorithm, reference, name = node.name, cold = options.plan.cold] {
       const Graph whole = session.plans.graph(c);
       const NamedAlgorithm asked = algorithm.name == by_default ? NamedAlgorithm{} : algorithm;
       return std::make_unique<LayerGroupRun>(open_layer(session.backends.usable(c.backend), c, whole, whole.node(name),
                                                         pass, asked, session.plans.choice(), reference, cold));
     };
     for (Row& row : rows_of(std::move(group), [&](std::string_view part) {
-           return layer_key(c, node.name, part, algorithm.name, options);
+           return key_of("layer", c, part, options, node.name, algorithm.name);
          }))
       rows.push_back(std::move(row));
   }

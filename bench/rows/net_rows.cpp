@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "bench/machine/backends.h"
-#include "bench/measure/costs.h"
+#include "bench/measure/layers.h"
 #include "bench/measure/net_run.h"
 #include "lib/core/timing/warm_up.h"
 #include "rows.h"
@@ -15,7 +15,7 @@ class NetGroupRun final : public GroupRun {
  public:
   NetGroupRun(Session& session, const RunOptions& options, const Config& c, Mode mode)
       : run_(session.plans.graph(c), session.backends.usable(c.backend), session.plans.options(c, mode),
-             options.cuda_graph, session.plans.weights(c), session.ranks),
+             options.plan.cuda_graph, session.plans.weights(c), session.ranks),
         ranks_(options.net.ranks),
         on_gpu_(runs_on_gpu(c.backend)) {
     Device& device = run_.plan().backend().device();
@@ -69,10 +69,11 @@ std::vector<Row> rows_of_mode(Session& session, const RunOptions& options, const
   }
   group.flops_per_pass = group.work.back().flops / ranks;
   group.open = [&session, &options, c, mode] {
-    if (options.cuda_graph) session.backends.usable(c.backend).device().capture([] {});  // or refuses, before any work
+    if (options.plan.cuda_graph)
+      session.backends.usable(c.backend).device().capture([] {});  // or refuses, before any work
     return std::make_unique<NetGroupRun>(session, options, c, mode);
   };
-  return rows_of(std::move(group), [&](std::string_view part) { return net_key(c, part, options); });
+  return rows_of(std::move(group), [&](std::string_view part) { return key_of("net", c, part, options); });
 }
 
 }  // namespace

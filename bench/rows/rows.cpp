@@ -1,4 +1,4 @@
-// Every row there is.
+// Rows: what the user asked for, the measurements that feed them, and the filter that picks from their names.
 
 #include "rows.h"
 
@@ -7,13 +7,65 @@
 
 #include <algorithm>
 #include <iterator>
+#include <regex>
 #include <set>
 #include <utility>
 
-#include "bench/measure/rerun.h"
+#include "bench/measure/row_key.h"
 #include "lamina/error.h"
+#include "lib/core/text/near.h"
 
 namespace lamina::bench {
+namespace {
+
+std::string nearest(const std::vector<std::string>& names, const std::string& filter) {
+  std::string plain = filter;  // without what only an expression means
+  std::erase_if(plain, [](char c) { return std::string_view("^$()[]*+?\\").find(c) != std::string_view::npos; });
+  std::vector<std::pair<std::size_t, const std::string*>> ranked;
+  for (const std::string& name : names) ranked.emplace_back(edit_distance(plain, name, Match::part), &name);
+  const std::size_t shown = std::min<std::size_t>(ranked.size(), 5);
+  std::partial_sort(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(shown), ranked.end(),
+                    [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::string text;
+  for (std::size_t i = 0; i < shown; ++i) text += "\n  " + *ranked[i].second;
+  return text;
+}
+
+}  // namespace
+
+std::vector<bool> pick(const std::vector<std::string>& names, const std::string& filter, const std::string& left_out) {
+  constexpr std::size_t longest = 4096;  // std::regex uses the stack for each character
+  if (names.empty()) throw UsageError("there are no rows: " + left_out);
+  if (filter.size() > longest)
+    throw UsageError(
+        fmt::format("--benchmark_filter has {} characters, and may have {}; run parts of it one after another",
+                    filter.size(), longest));
+  const bool negative = filter.starts_with('-');
+  std::vector<bool> picked(names.size(), filter == "all");
+  try {
+    const std::regex expression(filter.substr(negative ? 1 : 0));
+    for (std::size_t i = 0; i < names.size(); ++i)
+      picked[i] = picked[i] || std::regex_search(names[i], expression) != negative;
+  } catch (const std::regex_error& error) {
+    throw UsageError(fmt::format("--benchmark_filter \"{}\" is not a regular expression: {}", filter, error.what()));
+  }
+  if (std::find(picked.begin(), picked.end(), true) == picked.end())
+    throw UsageError(fmt::format(
+        "--benchmark_filter \"{}\" matches none of {} rows; the nearest are{}\n--benchmark_list_tests prints all{}{}",
+        filter, names.size(), nearest(names, filter), left_out.empty() ? "" : "; ", left_out));
+  return picked;
+}
+
+std::vector<std::string> default_networks(bool quick) {
+  if (quick) return {"alexnet", "resnet18", "resnet50"};
+  return {"alexnet",  "inception_v1", "vgg16",     "vgg19",     "resnet18",
+          "resnet34", "resnet50",     "resnet101", "resnet152", "resnet200"};
+}
+
+std::string default_filter(const RunOptions& options) {
+  if (options.list) return "all";
+  return options.net.onnx.empty() ? "^net/.*/(forward|backward|total)/" : "^net/.*/(forward|backward|total|inference)/";
+}
 
 std::vector<Row> rows_of(Group group, const std::function<RowKey(std::string_view part)>& key) {
   const auto shared = std::make_shared<const Group>(std::move(group));
@@ -27,10 +79,7 @@ std::vector<Row> rows_of(Group group, const std::function<RowKey(std::string_vie
 }
 
 std::string rerun_of(const Row& row, const RunOptions& options) {
-  std::vector<std::string> more = passes_flag(options.passes);
-  if (row.key.what == "layer" && options.cold) more.emplace_back("--cold");
-  if (row.key.what == "net" && options.cuda_graph) more.emplace_back("--cuda_graph");
-  return rerun_row(row.name, row.group->config, options, more);
+  return rerun_row(row.name, row.group->config, options, passes_flag(options.passes));
 }
 
 std::vector<Row> all_rows(Session& session, const RunOptions& options, std::string* left_out) {
@@ -85,4 +134,5 @@ std::vector<Row> all_rows(Session& session, const RunOptions& options, std::stri
         .append("several ranks run rows net/.../forward, backward and total; start others without mpirun");
   return rows;
 }
+
 }  // namespace lamina::bench

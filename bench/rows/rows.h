@@ -1,20 +1,49 @@
 #pragma once
-// Rows, and the measurements that feed them.
+// Rows: what the user asked for, the measurements that feed them, and the filter that picks from their names.
 
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/measure/net_run.h"
+#include "bench/measure/row_key.h"
 #include "bench/measure/session.h"
+#include "bench/options/settings.h"
 #include "bench/timing/machine_watch.h"
 #include "bench/timing/samples.h"
-#include "names.h"
-#include "options.h"
 
 namespace lamina::bench {
+
+struct RunOptions : PlanningSettings {
+  std::vector<std::string> networks{};  ///< empty: all that a filter names, or the ten of the published tables
+  int passes = 0;                       ///< 0: 10 on a GPU, 3 on a processor
+  double noise = 0;                     ///< half of the median's interval, of the median, until which to go on; 0: none
+  double min_time = 0;                  ///< seconds of a run, or with `noise` the most of a measurement; 0: not given
+  bool list = false;                    ///< print the names of the rows only
+  std::optional<std::string> filter{};
+  std::filesystem::path out{};    ///< of the rows as JSON; empty: none
+  std::filesystem::path trace{};  ///< of the passes in time; empty: none
+  Screen out_format = Screen::json, screen = Screen::console;
+  std::string time_unit{};  ///< of all rows; empty: by the kind of the row
+  bool table = false;       ///< print the table of the published form
+  bool quick = false;       ///< only three networks
+};
+
+/// By name, which of the rows the expression (as std::regex reads it, found anywhere in the name) picks; after a "-",
+/// the others; "all": each. Throws UsageError for a bad expression, for one that picks nothing, with the nearest names
+/// and then `left_out`, and where there are no rows.
+std::vector<bool> pick(const std::vector<std::string>& names, const std::string& filter,
+                       const std::string& left_out = {});
+
+/// The networks that are run when neither a name nor a filter is given: the ten of cnn-benchmarks, or three of them.
+std::vector<std::string> default_networks(bool quick);
+/// The expression of the rows that are run, or listed, when none is given.
+std::string default_filter(const RunOptions&);
 
 /// What one pass of a row did, for the counters beside its time.
 struct Work {

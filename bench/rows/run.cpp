@@ -16,15 +16,14 @@
 #include <utility>
 
 #include "bench/context/build.h"
-#include "bench/context/results.h"
+#include "bench/context/context.h"
 #include "bench/io/interrupt.h"
-#include "bench/io/quantities.h"
 #include "bench/io/result_file.h"
-#include "bench/io/step_line.h"
+#include "bench/io/text.h"
 #include "bench/machine/ranks.h"
-#include "bench/rows/report/progress.h"
-#include "bench/rows/report/report.h"
 #include "lamina/error.h"
+#include "progress.h"
+#include "report.h"
 #include "runner.h"
 
 namespace lamina::bench {
@@ -108,7 +107,7 @@ int measure_rows(Session& session, const RunOptions& options) {
   if (options.screen == Screen::json)
     std::cout << documents[1].document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   documents[0].save();
-  if (!options.trace.empty() && session.ranks->rank() == 0) runner.lanes().save(options.trace, session.backends);
+  if (!options.trace.empty() && session.ranks->rank() == 0) runner.trace().save(options.trace, session.backends);
   if (!out.empty() && !to_json) replace_file(out, text.str());
   if (options.table && !out.empty()) fmt::print(stderr, "Rows: {}\n", out.string());
 
@@ -120,7 +119,7 @@ int measure_rows(Session& session, const RunOptions& options) {
 
 /// Refuses what several ranks do not do, and gives each its threads.
 void settle_ranks(RunOptions& options, const Communicator& ranks) {
-  const std::pair<const char*, bool> of_one[] = {{"--cuda_graph", options.cuda_graph},
+  const std::pair<const char*, bool> of_one[] = {{"--cuda_graph", options.plan.cuda_graph},
                                                  {"--noise", options.noise > 0},
                                                  {"--benchmark_min_time", options.min_time > 0},
                                                  {"--backend with several names", options.backends.names.size() > 1}};

@@ -2,7 +2,7 @@
 // The subcommand `run`: the rows that a filter picks, under Google Benchmark, with their file and table.
 
 #include "bench/machine/backends.h"
-#include "options.h"
+#include "rows.h"
 
 namespace lamina::bench {
 

@@ -7,12 +7,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
 
 #include "bench/io/interrupt.h"
-#include "bench/io/step_line.h"
-#include "bench/rows/report/entries.h"
-#include "lamina/error.h"
+#include "bench/io/text.h"
+#include "entries.h"
 #include "lib/tuning/statistics.h"
 
 namespace lamina::bench {
@@ -30,39 +28,9 @@ Sample mean_of(const std::vector<Sample>& samples) {
 
 }  // namespace
 
-OpenGroup::OpenGroup(Session& session, const Group& group, Outcome& outcome, MachineWatch& watch, bool with_peak)
-    : group_(&group),
-      outcome_(&outcome),
-      watch_(&watch),
-      beside_(session.peaks, group.config.backend, group.config.dtype) {
-  watch.begin();
-  run_ = [&] {
-    const EndsPlanning ends(group.ranks == 1);  // of several, each waits for the others
-    return group.open();
-  }();
-  outcome.memory = run_->memory();
-  outcome.bytes = run_->bytes();
-  if (with_peak)
-    outcome.peak_flops_per_second = session.peaks.of(group.config.backend, group.config.dtype).flops_per_second;
-  beside_.begin();
-}
-
-void OpenGroup::pass() {
-  std::vector<Sample> samples = run_->pass();
-  set_moment(samples, beside_.end());
-  for (std::size_t part = 0; part < samples.size(); ++part) outcome_->samples[part].push_back(samples[part]);
-  outcome_->memory = run_->memory();
-  outcome_->counters = run_->counters();
-  outcome_->note = run_->note();
-  outcome_->algorithm = run_->algorithm();
-  watch_->look();
-  outcome_->conditions = watch_->conditions();
-  if (group_->ranks > 1) outcome_->conditions.others.reset();  // others are the other ranks, too
-}
-
-Runner::Runner(Session& session, std::vector<Row> rows, const RunOptions& options, Progress& progress)
-    : session_(&session), rows_(std::move(rows)), options_(&options), progress_(&progress) {
-  for (const Row& row : rows_) outcomes_.emplace(row.group.get(), row.group->parts.size());
+Runner::Runner(Session& session, std::vector<Row> rows, const RunOptions& options, Watcher& watcher)
+    : rows_(std::move(rows)), options_(&options), meter_(session, options, watcher) {
+  for (const Row& row : rows_) meter_.outcome(row);
 }
 
 void Runner::run(benchmark::BenchmarkReporter& screen, benchmark::BenchmarkReporter& file) {
@@ -75,7 +43,7 @@ void Runner::run(benchmark::BenchmarkReporter& screen, benchmark::BenchmarkRepor
     run(its, settle(its), screen, file);
     first_ += its.size();
   }
-  open_.reset();
+  meter_.close();
 }
 
 void Runner::run(std::span<const Row> rows, int repetitions, benchmark::BenchmarkReporter& screen,
@@ -100,13 +68,13 @@ int Runner::settle(std::span<const Row> rows) {
   using Clock = std::chrono::steady_clock;
   const double seconds = options_->min_time > 0 ? options_->min_time : longest_settling;
   const auto end = Clock::now() + std::chrono::duration<double>(seconds);
-  const Outcome& outcome = outcomes_.at(rows.front().group.get());
+  const Outcome& outcome = meter_.outcome(rows.front());
   const auto is_known = [&](const Row& row) {
     const Interval median = median_interval(seconds_of(outcome.samples[row.part]));
     return (median.high - median.low) / 2 <= options_->noise * median.middle;
   };
   std::size_t passes = 0, next_look = fewest_samples;
-  while (passes < most_passes && measure(rows.front(), passes++) && Clock::now() < end) {
+  while (passes < most_passes && meter_.measure(rows.front(), passes++) && Clock::now() < end) {
     if (passes < next_look) continue;
     if (std::ranges::all_of(rows, is_known)) break;
     next_look = passes + 1 + passes / 16;  // each look sorts all samples
@@ -120,11 +88,11 @@ int Runner::settle(std::span<const Row> rows) {
 }
 
 void Runner::iterate(const Row& row, std::size_t& next, benchmark::State& state) {
-  const Outcome& outcome = outcomes_.at(row.group.get());
+  const Outcome& outcome = meter_.outcome(row);
   const std::vector<Sample>& samples = outcome.samples[row.part];
   const auto wanted = static_cast<std::size_t>(state.max_iterations);
   std::vector<Sample> its;
-  while (its.size() < wanted && measure(row, next)) its.push_back(samples[next++]);
+  while (its.size() < wanted && meter_.measure(row, next)) its.push_back(samples[next++]);
   if (samples.empty()) {
     std::string& before = refused_[row.group->config.backend];  // a backend that cannot run says so once
     const bool again = outcome.kind == Failure::unsupported && outcome.failure == before;
@@ -145,66 +113,17 @@ void Runner::iterate(const Row& row, std::size_t& next, benchmark::State& state)
   state.counters[cpu_counter] = mean.cpu_seconds;
 }
 
-bool Runner::stops() const {
-  int signal = interrupted();
-  if (session_->ranks != nullptr) session_->ranks->broadcast(&signal, sizeof signal);
-  return signal != 0;
-}
-
-bool Runner::measure(const Row& row, std::size_t index) {
-  const Group& group = *row.group;
-  Outcome& outcome = outcomes_.at(&group);
-  const std::string& backend = group.config.backend;
-  const bool counted = options_->noise == 0 && options_->min_time == 0;
-  const int passes = counted ? passes_on(backend, options_->passes) : 0;
-  if (outcome.samples[row.part].size() > index) return true;
-  if (!outcome.failure.empty() || stops()) return false;
-  try {
-    if (const auto lost = lost_.find(backend); lost != lost_.end())
-      throw DeviceError(fmt::format("the device of {} failed before: {}", backend, lost->second));
-    if (!open_ || !open_->is_of(group)) {
-      progress_->show(row, 0, passes);
-      open_.reset();  // two plans at once may not fit
-      open_.emplace(*session_, group, outcome, watch_, true);
-      progress_->pass_done(group);
-      if (stops()) return false;
-    }
-    progress_->show(row, static_cast<int>(index) + 1, passes);
-    open_->pass();
-    if (!options_->trace.empty()) lanes_.add(*session_->ranks, to_string(group.config), open_->spans());
-    progress_->pass_done(group);
-    return true;
-  } catch (const Interrupted&) {
-    return false;
-  } catch (const std::exception& error) {
-    set_failure(outcome, error);
-    if (group.ranks > 1 && outcome.kind != Failure::unsupported) throw;  // the others wait for this one
-    open_.reset();
-    progress_->group_failed(group, passes + 1 - static_cast<int>(index));
-    if (index > 0) fmt::print(stderr, "lamina_bench: {}: {}\n", group.title, outcome.failure);
-    const bool device_failed =
-        dynamic_cast<const DeviceError*>(&error) != nullptr && dynamic_cast<const OutOfMemory*>(&error) == nullptr;
-    if (!device_failed || lost_.contains(backend)) return false;
-    try {
-      session_->backends.at(backend).device().synchronize();
-    } catch (const std::exception& again) {
-      lost_[backend] = again.what();
-    }
-    return false;
-  }
-}
-
 const Row& Runner::row_of(const Run& run) const { return rows_[first_ + static_cast<std::size_t>(run.family_index)]; }
 
 bool Runner::any_failed() const {
-  return std::any_of(outcomes_.begin(), outcomes_.end(), [](const auto& each) {
+  return std::ranges::any_of(outcomes(), [](const auto& each) {
     return !each.second.failure.empty() && each.second.kind != Failure::unsupported;
   });
 }
 
 bool Runner::any_measured() const {
   return std::any_of(rows_.begin(), rows_.end(),
-                     [&](const Row& row) { return !outcomes_.at(row.group.get()).samples[row.part].empty(); });
+                     [&](const Row& row) { return !outcomes().at(row.group.get()).samples[row.part].empty(); });
 }
 
 }  // namespace lamina::bench

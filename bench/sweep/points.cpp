@@ -3,11 +3,11 @@
 #include "points.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -15,13 +15,11 @@
 #include <system_error>
 #include <utility>
 
-#include "bench/context/results.h"
+#include "bench/context/context.h"
 #include "bench/io/interrupt.h"
-#include "bench/io/quantities.h"
-#include "bench/io/step_line.h"
-#include "bench/measure/rerun.h"
-#include "bench/rows/report/entries.h"
-#include "bench/rows/runner.h"
+#include "bench/io/text.h"
+#include "bench/measure/row_key.h"
+#include "bench/rows/entries.h"
 #include "lamina/devices.h"
 #include "lamina/error.h"
 #include "lamina/random.h"
@@ -88,7 +86,7 @@ SweepRunner::Setting& SweepRunner::setting_for(int threads, int image, bool gpu)
     its.backends.threads = threads;
     its.net.image = image;
     if (!gpu) its.backends.memory_limit = limit_;  // a GPU's allocator reports what it lacks
-    made = std::make_unique<Setting>(its, make_);
+    made = std::make_unique<Setting>(its, make_, *this);
   }
   return *made;
 }
@@ -98,13 +96,11 @@ bool SweepRunner::limit_by_user() const {
 }
 
 std::string SweepRunner::settings() const {
-  const Choice& choice = options_.plan.choice;
-  // What is free differs from moment to moment, and rows that were out of memory hold under their limit only.
-  const std::string limit = limit_by_user() ? fmt::format(", memory limit {}", limit_) : "";
-  return fmt::format("{} passes, {}{}{}, deterministic {}, max_error {}, workspace {}, measured {}{}{}",
-                     options_.passes, mode_name(options_.plan.mode), options_.plan.fuse ? "" : ", unfused",
-                     options_.plan.keep == Keep::cheap ? ", recompute" : "", choice.deterministic, choice.max_error,
-                     choice.workspace_limit, choice.measure, limit, to_utf8(files_text(options_.net.onnx)));
+  // What the names of rows have may differ: another size, type or limit is another row.
+  PlanningSettings unnamed = options_;
+  unnamed.net.onnx.clear();
+  return fmt::format("{} passes {}{}", options_.passes, fmt::join(words_of(unnamed, true), " "),
+                     to_utf8(files_text(options_.net.onnx)));
 }
 
 void SweepRunner::go_on(const RunFile& before) {
@@ -190,11 +186,11 @@ SweepPoint SweepRunner::point(const Series& series, int batch, int threads) {
   return point;
 }
 
-void SweepRunner::show(const Row& row, int threads, int pass, int passes) {
+void SweepRunner::show(const Row& row, int pass, int passes) {
   if (!on_terminal() && pass > 0) return;
   show_step(fmt::format("[{}] {}{}, batch {}{}{}{}", number_, row.group->title,
                         row.key.type == "f32" ? "" : " in " + row.key.type, row.key.batch,
-                        threads > 0 ? fmt::format(", {} thread{}", threads, threads == 1 ? "" : "s") : "",
+                        threads_ > 0 ? fmt::format(", {} thread{}", threads_, threads_ == 1 ? "" : "s") : "",
                         on_terminal() ? fmt::format(", pass {} of {}", pass, passes) : "", left_text()));
 }
 
@@ -204,24 +200,13 @@ std::string SweepRunner::left_text() const {
 }
 
 void SweepRunner::measure(const std::vector<Row>& rows, Setting& its, int passes, int threads) {
-  const Group& group = *rows.front().group;
-  Outcome outcome(group.parts.size());
   ++number_;
-  show(rows.front(), threads, 0, passes);
+  threads_ = threads;
   const double start = wall_seconds();
-  try {
-    OpenGroup open(its.session, group, outcome, watch_, &its == base_);
-    for (int pass = 0; pass < passes && interrupted() == 0; ++pass) {
-      show(rows.front(), threads, pass + 1, passes);
-      open.pass();
-    }
-  } catch (const Interrupted&) {
-    return;
-  } catch (const std::exception& error) {
-    set_failure(outcome, error);
-  }
-  const bool whole = !outcome.failure.empty() || static_cast<int>(outcome.samples[0].size()) == passes;
-  if (!whole) return;
+  int done = 0;
+  while (done < passes && its.meter.measure(rows.front(), static_cast<std::size_t>(done))) ++done;
+  const Outcome outcome = its.meter.take(rows.front());
+  if (outcome.failure.empty() && done < passes) return;  // interrupted
   left_.done(rows.back().name, wall_seconds() - start);
   for (const Row& row : rows) {
     RunRow& known = known_[row.name];

@@ -13,10 +13,8 @@
 #include "bench/compare/run_file.h"
 #include "bench/io/result_file.h"
 #include "bench/measure/session.h"
-#include "bench/rows/rows.h"
-#include "bench/timing/machine_watch.h"
+#include "bench/rows/meter.h"
 #include "sweep.h"
-#include "time_left.h"
 
 namespace lamina::bench {
 
@@ -39,7 +37,7 @@ struct SweptPoint {
   SweepPoint point;
 };
 
-class SweepRunner {
+class SweepRunner final : public Watcher {
  public:
   /// Reads the file of an earlier sweep. Throws UsageError unless it is of this sweep on this machine, and FileError.
   /// The options and what makes backends must outlive it.
@@ -47,9 +45,11 @@ class SweepRunner {
 
   /// A session with one number of threads and size: rows point to it.
   struct Setting {
-    Setting(const RunOptions& its, const MakeBackend& make) : options(its), session(options, make) {}
+    Setting(const RunOptions& its, const MakeBackend& make, Watcher& watcher)
+        : options(its), session(options, make), meter(session, options, watcher) {}
     RunOptions options;
     Session session;
+    Meter meter;
   };
   Setting& setting_of(const Series&, int threads = 0);
   std::vector<std::string> backends() { return base_->session.backends.names(); }
@@ -82,7 +82,7 @@ class SweepRunner {
   std::vector<Row> rows_of(Setting&, const Series&, int batch, int threads);
   std::string rerun_of_point(const Series&, const Row&, int threads) const;
   void measure(const std::vector<Row>&, Setting&, int passes, int threads);
-  void show(const Row&, int threads, int pass, int passes);
+  void show(const Row&, int pass, int passes) override;
   std::string left_text() const;
 
   const SweepOptions& options_;
@@ -94,10 +94,9 @@ class SweepRunner {
   std::map<std::string, RunRow> known_;  ///< rows of the file, by name
   std::vector<SweptPoint> table_;
   std::set<std::string> shown_;  ///< whose points are in the table
-  MachineWatch watch_;
   std::size_t limit_ = 0;
   TimeLeft left_;
-  int number_ = 0;
+  int number_ = 0, threads_ = 0;  ///< of the point that is measured
 };
 
 /// Takes all processors, whatever --threads says.

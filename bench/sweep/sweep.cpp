@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "bench/io/interrupt.h"
-#include "bench/io/quantities.h"
+#include "bench/io/text.h"
 #include "bench/measure/memory_prediction.h"
 #include "lamina/devices.h"
 #include "lamina/error.h"
@@ -243,7 +243,7 @@ class Sweep {
   Json key_of_all(const Series& series) const {
     PlanningSettings its = options_;
     its.net.image = series.image;
-    Json key = fields_of(plan_key("net", series.config(0), mode() == Mode::inference ? "inference" : "total", its));
+    Json key = fields_of(key_of("net", series.config(0), mode() == Mode::inference ? "inference" : "total", its));
     key.erase("batch");
     return key;
   }

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "bench/io/text_table.h"
+#include "bench/io/text.h"
 #include "bench/machine/backends.h"
-#include "bench/rows/options.h"
+#include "bench/rows/rows.h"
 
 namespace lamina::bench {
 

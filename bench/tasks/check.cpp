@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "bench/io/step_line.h"
+#include "bench/io/text.h"
 #include "lamina/error.h"
 
 namespace lamina::bench {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/io/text_table.h"
+#include "bench/io/text.h"
 #include "bench/measure/session.h"
 #include "lamina/gradient_check.h"
 

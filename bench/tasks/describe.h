@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/io/text_table.h"
+#include "bench/io/text.h"
 #include "bench/measure/session.h"
 
 namespace lamina::bench {

@@ -8,7 +8,7 @@
 
 #include "bench/io/interrupt.h"
 #include "bench/measure/layers.h"
-#include "bench/numbers/results.h"
+#include "bench/numbers/reference.h"
 #include "lamina/error.h"
 #include "lib/core/units/unit_memory.h"
 

@@ -1,20 +1,47 @@
 #pragma once
 // Every algorithm of every convolution and fully connected layer of a network, or of one layer of any kind, measured in
-// turns: which are worth having, and the fastest network that can be put together of them under limits.
+// turns: which are worth having, not beaten in time, workspace and error together, and the fastest network that can be
+// put together of them under limits.
 
+#include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "bench/io/text_table.h"
+#include "bench/io/text.h"
 #include "bench/measure/row_key.h"
 #include "bench/measure/session.h"
-#include "pareto.h"
+#include "lib/tuning/tune.h"
 
 namespace lamina::bench {
+
+using Candidate = LayerTuning::Candidate;
+
+struct Limits {
+  std::size_t workspace_bytes = std::numeric_limits<std::size_t>::max();
+  double max_error = std::numeric_limits<double>::infinity();
+  bool deterministic = false;  ///< demanded
+};
+
+/// Deterministic is what is declared so and was not seen to be otherwise.
+bool is_deterministic(const Measurement&);
+
+bool within(const Measurement&, const Limits&);
+
+/// The tuner's pick among the candidates within the limits.
+LayerTuning::Picked pick_within(const LayerTuning&, const Limits&);
+
+/// Whether `a` makes `b` pointless: needs no more workspace, errs no more, gives up no determinism, and is faster in
+/// the rounds that both ran; or is tied with it in time and better in one of the others. Who left the race is tied with
+/// none that stayed.
+bool dominates(const Measurement& a, const Measurement& b);
+
+/// By candidate: whether it ran and no other dominates it. Of equal ones that are tied, all stay.
+std::vector<bool> not_beaten(const std::vector<Candidate>&);
 
 struct FrontierOptions : PlanningSettings {
   std::vector<std::string> networks{};

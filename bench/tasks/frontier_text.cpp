@@ -7,12 +7,11 @@
 #include <cstdio>
 #include <map>
 
-#include "bench/context/results.h"
+#include "bench/context/context.h"
 #include "bench/io/interrupt.h"
-#include "bench/io/quantities.h"
 #include "bench/io/result_file.h"
-#include "bench/io/step_line.h"
-#include "bench/measure/rerun.h"
+#include "bench/io/text.h"
+#include "bench/measure/row_key.h"
 #include "frontier.h"
 #include "lamina/error.h"
 
@@ -226,7 +225,7 @@ bool frontiers(Session& session, const FrontierOptions& options, const Print& pr
       any_ran |= std::ranges::any_of(line.tuning.candidates, &Candidate::ran);
     const FastestNet net = fastest_net(frontier, limits);
     if (results.wanted()) {
-      RowKey key = plan_key("frontier", c, mode_name(options.plan.mode), options);
+      RowKey key = key_of("frontier", c, mode_name(options.plan.mode), options);
       if (std::isfinite(limits.max_error))
         key.differs.emplace_back("max_measured_error", fmt::format("{:g}", limits.max_error));
       if (const std::size_t limit = options.backends.memory_limit; limit != BackendSettings().memory_limit)

@@ -10,14 +10,14 @@
 #include <numeric>
 #include <utility>
 
-#include "bench/context/results.h"
+#include "bench/context/context.h"
+#include "bench/context/trace_file.h"
 #include "bench/io/interrupt.h"
 #include "bench/measure/layers.h"
-#include "bench/measure/rerun.h"
+#include "bench/measure/row_key.h"
 #include "bench/timing/stopwatch.h"
 #include "lamina/live_memory.h"
 #include "lib/tuning/statistics.h"
-#include "trace.h"
 
 namespace lamina::bench {
 namespace {
@@ -204,7 +204,7 @@ void ledgers(Session& session, const LedgerOptions& options, const Print& print)
                      {"% of memory", true}});
   bool first = true;
   Results results(session.backends, options.out, "ledgers");
-  Trace trace;
+  TraceFile trace;
   if (!options.trace.empty()) check_writable(options.trace);
   const std::vector<Config> all = configs(session.backends, options.configs, options.net, options.networks);
   for (const Config& c : all) session.plans.graph(c);  // what cannot be read fails before seconds are measured
@@ -228,9 +228,9 @@ void ledgers(Session& session, const LedgerOptions& options, const Print& print)
     rates = at_moments(rates, ledger.moments);
     const double peak = rates.units.flops_per_second;
     const std::vector<std::string> more = passes_flag(options.passes);
-    const RowKey key = plan_key("ledger", c, mode_name(options.plan.mode), options);
+    const RowKey key = key_of("ledger", c, mode_name(options.plan.mode), options);
     if (results.wanted()) results.add(ledger_json(key, ledger, rates, passes), rerun("ledger", c, options, more));
-    if (!options.trace.empty()) trace.add(to_string(key), ledger, rates);
+    if (!options.trace.empty()) add_ledger(trace, to_string(key), ledger, rates);
     const double sum = ledger.sum();
     const auto row = [&](std::vector<std::string> cells) {
       tables.add({c.network, c.backend, fmt::format("{}", c.batch)}, std::move(cells));

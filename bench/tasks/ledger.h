@@ -6,12 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "bench/io/text_table.h"
-#include "bench/measure/costs.h"
+#include "bench/io/text.h"
+#include "bench/measure/layers.h"
 #include "bench/measure/row_key.h"
 #include "bench/measure/session.h"
 
 namespace lamina::bench {
+
+class TraceFile;
 
 struct LedgerOptions : PlanningSettings {
   std::vector<std::string> networks{};
@@ -61,6 +63,11 @@ Ledger make_ledger(Session&, const Config&, int passes);
 
 /// A ledger as an entry of a result file, its calls in the order of the plan. `asked`: passes.
 nlohmann::ordered_json ledger_json(const RowKey&, const Ledger&, const Rates&, int asked);
+
+/// Adds a process of this name to the trace, with the calls in running order, one after another from 0: a ledger has
+/// times and no moments. Its lanes are as measured, and in the least time that the measured rates allow; beside them
+/// the bytes in use.
+void add_ledger(TraceFile&, const std::string& name, const Ledger&, const Rates&);
 
 /// Prints the ledgers of all networks, backends and batches that the options name, as text or CSV, each when it is
 /// measured. Interrupted, prints what there is, and says on standard error what is missing.

@@ -8,11 +8,10 @@
 #include <string_view>
 #include <utility>
 
-#include "bench/context/results.h"
-#include "bench/io/quantities.h"
+#include "bench/context/context.h"
+#include "bench/io/text.h"
 #include "bench/measure/layers.h"
 #include "bench/measure/memory_prediction.h"
-#include "bench/measure/rerun.h"
 #include "bench/measure/row_key.h"
 #include "describe.h"
 #include "lamina/live_memory.h"
@@ -49,7 +48,7 @@ Json memory_json(Session& session, const Config& c, const MemoryOptions& options
                  std::size_t limit, bool limited) {
   const MemoryReport report = predictor.at(c.batch);
   const char* const part = mode_name(mode);
-  RowKey key = plan_key("memory", c, part, options);
+  RowKey key = key_of("memory", c, part, options);
   if (mode == Mode::training && !options.optimiser.empty()) key.differs.emplace_back("optimiser", options.optimiser);
   Json json = {{"key", fields_of(key)}, {"mode", part}};
   for (const auto& [kind, bytes] : kinds) json[std::string(kind.substr(kind.rfind(' ') + 1))] = report.*bytes;

@@ -1,4 +1,5 @@
-// Load, clock and temperature from /proc and /sys.
+// What else the machine did while something was timed: the load of other programs, clock and temperature of the
+// processors, as far as the system lets us read them; and the clock of this core, as far as additions show it.
 
 #include "machine_watch.h"
 
@@ -9,6 +10,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -18,6 +20,23 @@
 
 namespace lamina::bench {
 namespace {
+
+constexpr int runs = 6, steps = 8192, additions = 32;  // some 0.1 ms each
+
+/// Seconds of a chain of additions. The empty statements keep the compiler from merging them into one.
+double seconds_of_chain() {
+  const auto start = std::chrono::steady_clock::now();
+  unsigned long sum = 1, addend = 3;
+  asm volatile("" : "+r"(addend));
+  for (int step = 0; step < steps; ++step) {
+#pragma GCC unroll 32
+    for (int i = 0; i < additions; ++i) {
+      sum += addend;
+      asm volatile("" : "+r"(sum));
+    }
+  }
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 
 namespace fs = std::filesystem;
 
@@ -52,6 +71,12 @@ void add_sensor(const fs::path& folder, std::optional<Temperature>& hottest) {
 }
 
 }  // namespace
+
+double core_clock() {
+  double best = std::numeric_limits<double>::infinity();
+  for (int run = 0; run < runs; ++run) best = std::min(best, seconds_of_chain());
+  return static_cast<double>(steps) * additions / best;
+}
 
 std::optional<double> processor_mhz(const fs::path& root) {
   std::optional<double> fastest;

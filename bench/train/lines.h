@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/io/text_table.h"
+#include "bench/io/text.h"
 #include "lamina/workloads.h"
 #include "train.h"
 

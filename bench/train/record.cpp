@@ -1,64 +1,47 @@
-// The file of train --json.
+// The file of train --json: epochs as rows, and what each training is.
 
 #include "record.h"
 
-#include <fmt/format.h>
+#include <cmath>
+#include <utility>
 
-#include "bench/context/results.h"
-#include "bench/measure/rerun.h"
-#include "bench/rows/names.h"
+#include "bench/context/context.h"
+#include "bench/measure/row_key.h"
+#include "flags.h"
 
 namespace lamina::bench {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-PlanningSettings settings_of(const TrainOptions& options) {
-  PlanningSettings settings;
-  settings.backends = options.backends;
-  settings.net.ranks = options.ranks;
-  settings.net.onnx = options.onnx;
-  settings.net.onnx_settings = options.onnx_settings;
-  return settings;
-}
-
-/// "train/mnist_mlp/epoch/eigen/f32/nchw/batch:128/synthetic:0.1": with the share of a synthetic set, and with what the
-/// user set for a network that is no workload.
-RowKey training_key(const std::string& name, const PreparedWorkload& ready, const TrainOptions& options,
-                    std::uint64_t seed) {
-  RowKey key = bench::key_of(
-      "train", {name, options.backend, options.dtype, Layout::nchw, options.ranks * ready.graph.node("labels").shape.n},
-      "epoch", settings_of(options));
-  if (options.data.empty()) key.differs.emplace_back("synthetic", fmt::format("{:g}", options.share));
-  if (options.table_updates == TableUpdates::lazy) key.differs.emplace_back("table_updates", "lazy");
-  if (!options.optimiser.empty()) key.differs.emplace_back("optimiser", options.optimiser);
-  if (options.learning_rate > 0) key.differs.emplace_back("learning_rate", fmt::format("{}", options.learning_rate));
-  if (options.synchronised_batch_norm) key.differs.emplace_back("synchronised_batch_norm", "");
-  if (seed != 0) key.differs.emplace_back("seed", fmt::format("{}", seed));
+/// "train/mnist_mlp/epoch/eigen/f32/nchw/batch:128/synthetic:0.1".
+RowKey training_key(const std::string& name, const PreparedWorkload& ready, const TrainOptions& options) {
+  const int batch = options.net.ranks * ready.graph.node("labels").shape.n;
+  RowKey key = key_of("train", {name, options.backend, options.dtype, Layout::nchw, batch}, "epoch", options);
+  for (auto& differs : training_differs(options)) key.differs.push_back(std::move(differs));
   return key;
 }
 
-/// The command that trains the same again.
-std::string rerun_of(const std::string& name, const TrainOptions& options, std::uint64_t seed) {
-  std::vector<std::string> more;
-  const TrainOptions usual;
-  const auto add = [&](const char* flag, const auto& value, const auto& usual_value) {
-    if (value != usual_value) more.push_back(fmt::format("--{}={}", flag, value));
-  };
-  add("epochs", options.epochs, usual.epochs);
-  add("data", options.data.string(), "");
-  add("share", options.share, usual.share);
-  add("seed", seed, usual.seed);
-  if (options.table_updates != usual.table_updates) more.emplace_back("--table_updates=lazy");
-  if (options.synchronised_batch_norm) more.emplace_back("--synchronised_batch_norm");
-  add("batch", options.batch, usual.batch);
-  add("optimiser", options.optimiser, "");
-  add("learning_rate", options.learning_rate, usual.learning_rate);
-  add("loader_threads", options.loader_threads, usual.loader_threads);
-  return rerun("train", {name, options.backend, options.dtype, Layout::nchw, 0}, settings_of(options), more);
+}  // namespace
+
+std::int64_t samples_of(const PreparedWorkload& ready) {
+  const std::int64_t count = ready.training->count(), batch = ready.graph.node("labels").shape.n;
+  return ready.options.drop_last ? count / batch * batch : count;
 }
 
-}  // namespace
+std::map<std::string, double> epoch_fields(const EpochResult& epoch, std::int64_t samples) {
+  std::map<std::string, double> fields = {{"epoch", static_cast<double>(epoch.epoch)},
+                                          {"samples", static_cast<double>(samples)},
+                                          {"loss", epoch.training.loss},
+                                          {"accuracy", epoch.training.accuracy},
+                                          {"validation_loss", epoch.validation.loss},
+                                          {"validation_accuracy", epoch.validation.accuracy}};
+  if (!std::isnan(epoch.validation.loss)) fields["validation_seconds"] = epoch.validation_seconds;
+  const double training_seconds = epoch.seconds - epoch.validation_seconds;
+  if (training_seconds > 0) fields["samples_per_second"] = static_cast<double>(samples) / training_seconds;
+  std::erase_if(fields, [](const auto& field) { return !std::isfinite(field.second); });
+  return fields;
+}
 
 Record::Record(const TrainOptions& options, Backends& backends) : backends_(&backends), file_(options.json) {
   if (!wanted()) return;
@@ -71,7 +54,10 @@ void Record::begin(const std::string& name, const std::filesystem::path* onnx, c
                    const TrainOptions& options, std::uint64_t seed, int epochs,
                    const std::vector<EpochResult>& before) {
   if (!wanted()) return;
-  key_ = training_key(name, ready, options, seed);
+  TrainOptions its = options;
+  its.seed = seed;
+  key_ = training_key(name, ready, its);
+  rerun_ = rerun("train", {name, options.backend, options.dtype, Layout::nchw, 0}, options, training_words(its));
   data_ = ready.data;
   samples_ = samples_of(ready);
   epochs_ = epochs;
@@ -87,7 +73,7 @@ void Record::begin(const std::string& name, const std::filesystem::path* onnx, c
                    {"seed", seed},
                    {"epochs", epochs},
                    {"resumed_after", before.size()},
-                   {"rerun", rerun_ = rerun_of(name, options, seed)}};
+                   {"rerun", rerun_}};
   if (onnx != nullptr) training["onnx"] = onnx->string();
   if (ready.optimum) training["best_possible"] = {{"loss", ready.optimum->loss}, {"accuracy", ready.optimum->accuracy}};
   file_.document["trainings"].push_back(std::move(training));

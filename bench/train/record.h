@@ -1,18 +1,25 @@
 #pragma once
-// The file of train --json: epochs as rows, and what each training is. It is written anew at most
-// once a second, after an epoch, and at the end.
+// The file of train --json: epochs as rows, and what each training is.
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "bench/io/result_file.h"
 #include "bench/machine/backends.h"
 #include "bench/measure/row_key.h"
-#include "epochs.h"
+#include "lamina/workloads.h"
 #include "train.h"
 
 namespace lamina::bench {
+
+/// Samples of an epoch of training.
+std::int64_t samples_of(const PreparedWorkload&);
+
+/// What an epoch's row has besides its time: epoch, samples, samples_per_second (while it trains, not validates), loss,
+/// accuracy, validation_loss, validation_accuracy, validation_seconds. What was not measured is left out.
+std::map<std::string, double> epoch_fields(const EpochResult&, std::int64_t samples);
 
 class Record {
  public:

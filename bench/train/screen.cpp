@@ -6,7 +6,7 @@
 
 #include <utility>
 
-#include "bench/io/quantities.h"
+#include "bench/io/text.h"
 
 namespace lamina::bench {
 

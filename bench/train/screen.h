@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "bench/io/text_table.h"
+#include "bench/io/text.h"
 #include "lamina/train.h"
 
 namespace lamina::bench {

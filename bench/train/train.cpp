@@ -15,7 +15,7 @@
 #include "bench/context/build.h"
 #include "bench/io/interrupt.h"
 #include "bench/io/result_file.h"
-#include "bench/io/step_line.h"
+#include "bench/io/text.h"
 #include "bench/machine/ranks.h"
 #include "bench/measure/networks.h"
 #include "bench/timing/stopwatch.h"
@@ -33,8 +33,8 @@ namespace {
 
 /// Null for a network that no file has.
 const std::filesystem::path* file_of(const std::string& name, const TrainOptions& options) {
-  const auto found = std::ranges::find(options.onnx, name, network_name);
-  return found == options.onnx.end() ? nullptr : &*found;
+  const auto found = std::ranges::find(options.net.onnx, name, network_name);
+  return found == options.net.onnx.end() ? nullptr : &*found;
 }
 
 /// Null for a network that is no workload.
@@ -72,12 +72,12 @@ void check_files(const TrainOptions& options) {
 /// The options of a network that is no workload.
 NetworkOptions network_options(const TrainOptions& options, std::uint64_t seed) {
   return {.data = options.data,
-          .batch = part_of(options.batch > 0 ? options.batch : 32, options.ranks),
+          .batch = part_of(options.batch > 0 ? options.batch : 32, options.net.ranks),
           .share = options.share,
           .optimiser = options.optimiser.empty() ? "adam" : options.optimiser,
           .learning_rate = options.learning_rate,
           .seed = seed,
-          .onnx = options.onnx_settings};
+          .onnx = options.net.onnx_settings};
 }
 
 void check(const TrainOptions& options) {
@@ -101,7 +101,7 @@ void check(const TrainOptions& options) {
                       "its published ones",
                       name));
   }
-  for (const std::filesystem::path& file : options.onnx) check_file(file, network_options(options, options.seed));
+  for (const std::filesystem::path& file : options.net.onnx) check_file(file, network_options(options, options.seed));
 }
 
 /// With the weights that it starts from, if not from initial ones.
@@ -109,7 +109,7 @@ PreparedFile prepared(const std::string& name, const TrainOptions& options, std:
   if (const Workload* known = workload_of(name, options))
     return {prepare(*known, {.data = options.data,
                              .share = options.share,
-                             .batch = part_of(known->batch, options.ranks),
+                             .batch = part_of(known->batch, options.net.ranks),
                              .seed = seed}),
             {}};
   const NetworkOptions its = network_options(options, seed);
@@ -172,15 +172,15 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
     print(epoch_line(e, epochs, data_note));
     cpu = cpu_seconds();
   };
-  std::optional<EndsPlanning> ends(std::in_place, options.ranks == 1);  // of several, each waits for the others
+  std::optional<EndsPlanning> ends(std::in_place, options.net.ranks == 1);  // of several, each waits for the others
   Trainer trainer(ready.graph, run.backend, *ready.training, how);
   ends.reset();
   const bool lazy = options.table_updates == TableUpdates::lazy;
   print(fmt::format("{}: {} parameters, {}{}, batch {}, {} samples, seed {}, on {} ({}){}{}\n", name,
                     ready.graph.parameter_count(), to_string(how.optimiser), lazy ? " with lazy updates of tables" : "",
-                    options.ranks * ready.graph.node("labels").shape.n, ready.training->count(), seed, options.backend,
-                    run.backend.describe(), options.ranks > 1 ? fmt::format(", {} ranks", options.ranks) : "",
-                    data_note));
+                    options.net.ranks * ready.graph.node("labels").shape.n, ready.training->count(), seed,
+                    options.backend, run.backend.describe(),
+                    options.net.ranks > 1 ? fmt::format(", {} ranks", options.net.ranks) : "", data_note));
   if (!weights.empty() && !trainer.resumed()) load_weights(trainer.plan(), weights);
   if (trainer.resumed()) {
     const std::vector<EpochResult>& done = trainer.epochs();
@@ -221,7 +221,7 @@ int train_as_rank(const TrainOptions& options, Communicator& ranks, const MakeBa
     if (!file.empty()) check_writable(file);
   BackendSettings settings = options.backends;
   settings.names = {options.backend};
-  if (options.ranks > 1 && settings.threads == 0) settings.threads = ranks.threads();
+  if (options.net.ranks > 1 && settings.threads == 0) settings.threads = ranks.threads();
   Backends backends(settings, make);
   Backend& backend = backends.usable(options.backend);
   Record record(options, backends);
@@ -246,7 +246,7 @@ int train_all(const TrainOptions& given, const MakeBackend& make, const Print& p
   check(given);
   return with_ranks(given.backend, [&](Communicator& ranks) {
     TrainOptions options = given;
-    options.ranks = ranks.size();
+    options.net.ranks = ranks.size();
     if (ranks.rank() != 0) options.json = "";
     return train_as_rank(options, ranks, make, print);
   });

@@ -6,18 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "bench/io/text_table.h"
+#include "bench/io/text.h"
 #include "bench/machine/backends.h"
 #include "bench/options/settings.h"
 
 namespace lamina::bench {
 
-struct TrainOptions {
-  std::vector<std::string> names{};  ///< workloads, networks of the zoo, which need `data`, and those of `onnx`
-  std::vector<std::filesystem::path> onnx{};  ///< files of networks, which `names` has by network_name
-  OnnxSettings onnx_settings{};
+struct TrainOptions : PlanningSettings {
+  std::vector<std::string> names{};  ///< workloads, networks of the zoo, which need `data`, and those of --onnx
   std::string backend = "eigen";
-  BackendSettings backends{};  ///< how it is made; no names
   DType dtype = DType::f32;
   int epochs = 0;                ///< 0: the workload's
   std::filesystem::path data{};  ///< folder of the real files; empty: a synthetic set
@@ -25,7 +22,6 @@ struct TrainOptions {
   std::uint64_t seed = 0;
   int seeds = 1;             ///< trainings of each: with `seed`, and with as many after it
   int batch = 0;             ///< of a network that is no workload, of all ranks; 0: 32
-  int ranks = 1;             ///< processes that train together; train_all() sets it
   std::string optimiser{};   ///< of a network that is no workload; empty: adam
   double learning_rate = 0;  ///< of a network that is no workload; 0: the optimiser's own
   TableUpdates table_updates = TableUpdates::dense;

@@ -18,7 +18,7 @@ constexpr const char* pass_names[] = {"forward", "backward_data", "backward_para
 struct Modelled {
   explicit Modelled(bool graph = false, const std::string& name = "queued") : session(options) {
     config.backend = name;
-    options.cuda_graph = graph;
+    options.plan.cuda_graph = graph;
     auto made = std::make_unique<QueuedBackend>();
     backend = made.get();
     session.backends.put(name, std::move(made));
@@ -60,7 +60,7 @@ TEST_CASE("a layer's time is the device's, its launches hidden, or included wher
 TEST_CASE("a cold layer begins each pass behind a write of other memory, which is not timed, and its name says so") {
   for (const bool cold : {false, true}) {
     Modelled model;
-    model.options.cold = cold;
+    model.options.plan.cold = cold;
     for (const Row& row : layer_rows(model.session, model.options, model.config))
       for (const std::string& text : {to_string(row.key), rerun_of(row, model.options)})
         CHECK((text.find("cold") != std::string::npos) == cold);

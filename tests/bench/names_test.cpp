@@ -1,11 +1,10 @@
 // Names of rows, and the filter that picks from them.
 
-#include "bench/rows/names.h"
+#include "bench/rows/rows.h"
 
 #include <algorithm>
 #include <set>
 
-#include "bench/rows/rows.h"
 #include "lamina/error.h"
 #include "tests/support/catch.h"
 
@@ -18,11 +17,11 @@ namespace {
 const Config resnet50{"resnet50", "eigen"};
 
 std::string net_name(const RunOptions& options, const Config& c = resnet50) {
-  return to_string(net_key(c, "total", options));
+  return to_string(key_of("net", c, "total", options));
 }
 
 std::string layer_name(const RunOptions& options) {
-  return to_string(layer_key(resnet50, "conv1", "forward", "direct", options));
+  return to_string(key_of("layer", resnet50, "forward", options, "conv1", "direct"));
 }
 
 std::vector<std::string> names_of(const RunOptions& options) {
@@ -45,7 +44,7 @@ TEST_CASE("what differs from the default is in the name") {
   options.net.image = 224;
   REQUIRE(net_name(options) == "net/resnet50/total/eigen/f32/nchw/batch:16");
   options.net.image = 64;
-  options.cuda_graph = true;
+  options.plan.cuda_graph = true;
   options.plan.keep = Keep::cheap;
   options.plan.fuse = false;
   options.plan.accumulate = true;  // as published
@@ -141,7 +140,7 @@ TEST_CASE("a key has the facts of its row as fields, and its name is printed fro
   RunOptions options;
   options.net.image = 64;
   options.plan.choice.deterministic = true;
-  RowKey key = layer_key(resnet50, "layer1.0.conv1", "backward_data", "direct", options);
+  RowKey key = key_of("layer", resnet50, "backward_data", options, "layer1.0.conv1", "direct");
   CHECK((key.what == "layer" && key.network == "resnet50" && key.layer == "layer1.0.conv1"));
   CHECK((key.part == "backward_data" && key.backend == "eigen" && key.algorithm == "direct" && key.batch == 16));
   CHECK(key.differs == std::vector<std::pair<std::string, std::string>>{{"image", "64"}, {"deterministic", ""}});

@@ -7,8 +7,9 @@
 #include <sstream>
 
 #include "bench/compare/run_file.h"
+#include "bench/context/trace_file.h"
 #include "bench/io/result_file.h"
-#include "bench/tasks/trace.h"
+#include "bench/tasks/ledger.h"
 #include "ended.h"
 #include "lamina/lamina.h"
 #include "tests/support/backend.h"
@@ -162,8 +163,8 @@ TEST_CASE("a trace without known rates has no lane of predicted times") {
   bench::LedgerEntry& entry = ledger.entries.emplace_back();
   entry.layers = "a";
   entry.seconds = 1e-3;
-  bench::Trace trace;
-  trace.add("net", ledger, {});
+  bench::TraceFile trace;
+  bench::add_ledger(trace, "net", ledger, {});
   for (const auto& event : trace.events()) CHECK(event.value("tid", 1) == 1);
 }
 

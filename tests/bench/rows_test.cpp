@@ -10,11 +10,10 @@
 #include <utility>
 
 #include "bench/context/context.h"
-#include "bench/io/quantities.h"
-#include "bench/measure/costs.h"
+#include "bench/io/text.h"
 #include "bench/measure/layer_run.h"
 #include "bench/measure/layers.h"
-#include "bench/rows/report/progress.h"
+#include "bench/rows/progress.h"
 #include "bench/timing/stopwatch.h"
 #include "lamina/error.h"
 #include "tests/support/backend.h"

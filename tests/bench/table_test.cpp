@@ -1,12 +1,11 @@
 // Tables: cells and files.
 
-#include "bench/rows/report/table.h"
+#include "bench/rows/report.h"
 
 #include <filesystem>
 
-#include "bench/io/quantities.h"
 #include "bench/io/result_file.h"
-#include "bench/io/text_table.h"
+#include "bench/io/text.h"
 #include "lamina/error.h"
 #include "tests/io/files.h"
 #include "tests/support/catch.h"

@@ -25,7 +25,8 @@ class Rehearsal(unittest.TestCase):
         shutil.copy(gpu + "/run-all", root)
         links = {name: os.path.join(gpu, name) for name in os.listdir(gpu) if name.endswith(".py")}
         links |= {"race": SOURCE + "/bench/race", "data": SOURCE + "/tests/data",
-                  "atomic.py": SOURCE + "/bench/atomic.py", "bin/lamina_bench.sh": gpu + "/lamina_bench.sh"}
+                  "atomic.py": SOURCE + "/bench/atomic.py",
+                  "interrupts.py": SOURCE + "/bench/interrupts.py", "bin/lamina_bench.sh": gpu + "/lamina_bench.sh"}
         for name, path in {**links, **{f"bin/{name}": path for name, path in PROGRAMS.items()}}.items():
             os.symlink(path, os.path.join(root, name))
         passed = set()

@@ -26,12 +26,14 @@ def who():
     """The worker's name, and its network."""
     if program == "onednn_worker":
         return "onednn" + f":{words[1]}" * (words[1] != "f32"), ""
-    config = json.loads(words[1])
     if program == "lamina_bench":
-        precision = "tf32" if config.get("math") == "tf32" else config.get("type", "f32")
-        flags = f":{precision}" * (precision != "f32") + "+graph" * config.get("graph", False)
-        flags += "+measured" * config.get("measure", False)
-        return config.get("backend", "writer") + flags, config.get("net") or config.get("training", "")
+        given = dict(word[2:].partition("=")[::2] for word in words if word.startswith("--"))
+        precision = "tf32" if given.get("math") == "tf32" else given.get("dtype", "f32")
+        flags = f":{precision}" * (precision != "f32") + "+graph" * ("cuda_graph" in given)
+        flags += "+measured" * ("measure" in given)
+        nets = [word for word in words[1:] if not word.startswith("--")]
+        return given.get("backend", "writer") + flags, (nets or [given.get("training") or given.get("onnx", "")])[0]
+    config = json.loads(words[1])
     engine, precision = config["engine"], config["precision"]
     scripts = ("torch_worker.py", "torch_training.py") if engine == "torch" else ("runtimes.py",)
     if os.path.basename(words[0]) not in scripts:

@@ -12,7 +12,7 @@ from variants import serve_command
 from worker import Worker, WorkerError, close_all
 
 def commands(precision):
-    return {"lamina": serve_command(sys.argv[1], threads=2, type=precision), "onednn": [sys.argv[2], "2", precision]}
+    return {"lamina": serve_command(sys.argv[1], threads=2, dtype=precision), "onednn": [sys.argv[2], "2", precision]}
 
 
 CONVOLUTIONS = {  # n c h w, k r s, stride, pad, dilation, groups, bias

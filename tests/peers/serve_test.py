@@ -8,12 +8,15 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bench/race"))
+from variants import serve_command
+
 BENCH = sys.argv.pop(1) if len(sys.argv) > 1 else None
 
 
 class Serve(unittest.TestCase):
     def ask(self, *lines, **config):
-        done = subprocess.run([BENCH, "serve", json.dumps(config)], input="".join(line + "\n" for line in lines),
+        done = subprocess.run(serve_command(BENCH, **config), input="".join(line + "\n" for line in lines),
                               capture_output=True, text=True, check=False)
         return [json.loads(line) for line in done.stdout.splitlines()], done.returncode
 
@@ -53,7 +56,7 @@ class Serve(unittest.TestCase):
                                                 if name != "__metadata__"}
 
     def test_a_network_is_written_with_what_it_computes_for_peers(self):
-        files, extents = self.written("mnist_cnn", onnx=True)
+        files, extents = self.written("mnist_cnn", write_onnx=True)
         self.assertEqual(files, ["check.safetensors", "network.onnx", "weights.safetensors"])
         self.assertEqual(extents, {"x": [2, 1, 28, 28], "y": [2, 10, 1, 1]})  # with dropout none in training
         files, extents = self.written("resnet18")
@@ -76,15 +79,14 @@ class Serve(unittest.TestCase):
         self.assertEqual((found[0]["conv"], len(found)), ("4 3 224 224 64 7 7 2 2 3 3 1 1 1 0", 20))
 
     def test_what_a_backend_refuses_is_answered_with_the_reason(self):
-        for config, reason in (({"graph": True}, "cannot record"), ({"math": "tf32"}, "no tf32 products")):
+        for config, reason in (({"cuda_graph": True}, "cannot record"), ({"math": "tf32"}, "no tf32 products")):
             answers, _ = self.ask("open training nchw", net="mnist_mlp", batch=2, threads=1, backend="cuda-host",
                                   **config)
             self.assertIn(reason, answers[-1]["error"])
             self.assertTrue(answers[-1]["refused"])
 
     def test_an_invalid_request_ends_the_child_with_what_was_wrong(self):
-        for config, lines, near in (({"backend": "nosuch"}, (), "nosuch"), ({"type": "f64"}, (), "f64"),
-                                    ({"math": "f16"}, (), "f16"),
+        for config, lines, near in (({"backend": "nosuch"}, (), "nosuch"),
                                     ({"net": "nosuch"}, ("pass training nchw",), "nosuch"),
                                     ({"net": "mnist_mlp"}, ("pass learning nchw",), "learning"),
                                     ({"net": "mnist_mlp"}, ("pass training hwcn",), "hwcn"), ({}, ("go",), "go"),
@@ -95,6 +97,9 @@ class Serve(unittest.TestCase):
             self.assertEqual(status, 1)
             self.assertIn(near, answers[-1]["error"])
             self.assertNotIn("refused", answers[-1])
+        done = subprocess.run(serve_command(BENCH, math="f16"), capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("strict,tf32", done.stderr)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ sys.path[:0] = [RACE, PEERS]
 import child
 import networks
 import pythons
+import variants
 
 try:
     import torch
@@ -117,12 +118,12 @@ class Worker(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         program = os.environ.get(networks.ASKED, networks.BENCH)
-        done = subprocess.run([program, "serve", json.dumps(config | {"threads": 1, "files": folder.name})],
+        done = subprocess.run(variants.serve_command(program, threads=1, files=folder.name, **config),
                               input="".join(line + "\n" for line in lines), capture_output=True, text=True, check=True)
         return folder.name, json.loads(done.stdout.splitlines()[-1])
 
     def test_a_peer_computes_what_lamina_computes_and_with_other_weights_something_else(self):
-        folder, _ = self.written(net="mnist_cnn", batch=2, onnx=True)
+        folder, _ = self.written(net="mnist_cnn", batch=2, write_onnx=True)
         engines = [name for name in ("onnxruntime", "openvino") if importlib.util.find_spec(name)]
         workers = [("torch_worker.py", {"flags": flags}) for flags in ("", "compiled frozen")]
         workers += [("runtimes.py", {"engine": name}) for name in engines]

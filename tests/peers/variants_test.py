@@ -71,15 +71,16 @@ class Options(unittest.TestCase):
 
     def test_a_worker_is_started_with_what_its_word_says(self):
         for word, words, expected in (
-                ("eigen", (), {"backend": "eigen", "math": "strict", "type": "f32", "measure": False, "graph": False}),
-                ("eigen:bf16", (), {"backend": "eigen", "math": "strict", "type": "bf16"}),
+                ("eigen", (), {"--backend=eigen", "--dtype=f32"}),
+                ("eigen:bf16", (), {"--backend=eigen", "--dtype=bf16"}),
                 ("cudnn:tf32+measured+graph", ("--device", "cuda:2"),
-                 {"backend": "cudnn", "math": "tf32", "type": "f32", "measure": True, "graph": True, "device": 2}),
-                (f"cudnn={self.folder}", ("--device", "cuda"), {"backend": f"cudnn:{self.folder}", "graph": False})):
+                 {"--backend=cudnn", "--math=tf32", "--measure", "--cuda_graph", "--device=2"}),
+                (f"cudnn={self.folder}", ("--device", "cuda"),
+                 {"--backend=cudnn", f"--cudnn={self.folder}", "--dtype=f32"})):
             variant, given = self.variant(word, *words)
-            program, command, config = variant.command("networks", "vgg16", 4, given, None)
-            self.assertEqual((program, command), (given.program, "serve"))
-            self.assertLessEqual((expected | {"net": "vgg16", "batch": 4}).items(), json.loads(config).items())
+            program, command, network, *flags = variant.command("networks", "vgg16", 4, given, None)
+            self.assertEqual((program, command, network), (given.program, "serve", "vgg16"))
+            self.assertEqual(set(flags), expected | {"--batch=4", f"--threads={given.threads}"})
         for word, flags, inference_alone in (("torch", [], False), ("torch+hugepages", ["hugepages"], False),
                                              ("torch+compiled+frozen", ["compiled", "frozen"], True)):
             variant, given = self.variant(word, "--modes", "inference")

@@ -2,23 +2,16 @@
 
 #include "serve.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
-#include <array>
 #include <exception>
 #include <iostream>
 #include <map>
 
 #include "bench/context/build.h"
 #include "bench/measure/net_run.h"
-#include "bench/measure/networks.h"
+#include "bench/measure/session.h"
 #include "convolution.h"
 #include "lamina/lamina.h"
-#include "lib/core/text/depth_limit.h"
 #include "network_files.h"
-#include "training.h"
 
 namespace lamina::bench {
 namespace {
@@ -28,27 +21,12 @@ using nlohmann::json;
 /// The passes of `open`; torch_worker.py has as many.
 int warm_up_passes(bool on_gpu) { return on_gpu ? 5 : 1; }
 
-/// A network by its name, or of an ONNX file.
-struct Asked {
-  NetSettings settings{};
-  Config config;
-
-  Asked(const std::string& net, const std::string& backend, int batch)
-      : config{.network = net, .backend = backend, .batch = batch} {
-    if (!net.ends_with(".onnx")) return;
-    settings.onnx = {net};
-    config.network = network_name(net);
-  }
-  Graph graph() const { return graph_of(config, settings); }
-  TensorFile weights() const { return stored_weights(config, settings); }
-};
-
 /// A network in one mode and layout, as the published tables timed it. Every backend but eigen counts as a GPU's: each
 /// of its timed passes comes after one untimed, so that clocks and caches are as passes back to back leave them.
 class ServedNet final : public Served {
  public:
-  ServedNet(const Asked& net, Backend& backend, const Options& options, bool record)
-      : run_(net.graph(), backend, options, record, net.weights()), on_gpu_(net.config.backend != "eigen") {}
+  ServedNet(const Plans& plans, const Config& c, Backend& backend, const Options& options, bool record)
+      : run_(plans.graph(c), backend, options, record, plans.weights(c)), on_gpu_(c.backend != "eigen") {}
 
   void warm_up() override {
     for (int i = 0; i < warm_up_passes(on_gpu_); ++i) pass();
@@ -73,70 +51,58 @@ class ServedNet final : public Served {
   bool on_gpu_;
 };
 
-/// One of the values by its name; UsageError for an unknown one.
-template <class T, std::size_t n>
-T one_of(const char* what, const std::string& name, const std::array<T, n>& known) {
-  std::vector<std::string_view> names;
-  for (const T value : known) {
-    if (name == to_string(value)) return value;
-    names.push_back(to_string(value));
-  }
-  throw UsageError(fmt::format("no {} '{}'; there are {}", what, name, fmt::join(names, ", ")));
+Layout layout_of(const std::string& name) {
+  for (const Layout layout : {Layout::nchw, Layout::nhwc})
+    if (name == to_string(layout)) return layout;
+  throw UsageError("no layout '" + name + "'; there are nchw and nhwc");
 }
 
-void serve_config(const json& config) {
-  const std::string net = config.value("net", std::string()), name = config.value("backend", std::string("eigen"));
-  const bool record = config.value("graph", false);
-  const int threads = config.value("threads", 0);
-  const auto backend = make_backend(name, {.threads = threads, .device = config.value("device", 0)});
-  if (const std::string reason = backend->available(); !reason.empty()) throw Unsupported(reason);
-  Options common;
-  common.choice.measure = config.value("measure", false);
-  if (common.choice.measure) common.tuner = make_tuner();
-  common.choice.math =
-      one_of("math", config.value("math", std::string("strict")), std::array{Math::strict, Math::tf32});
-  common.dtype =
-      one_of("type", config.value("type", std::string("f32")), std::array{DType::f32, DType::f16, DType::bf16});
+void serve_options(const ServeOptions& options) {
+  const Config c{options.net.onnx.empty() ? options.network : network_name(options.net.onnx.front()),
+                 options.backends.names.front(), options.configs.dtypes.front(), Layout::nchw,
+                 options.configs.batches.front()};
+  Backends backends(options.backends);
+  const Plans plans(options.net, options.plan);
+  Backend& backend = backends.usable(c.backend);
   const json greeting = {{"commit", build::commit},
-                         {"backend", backend->describe()},
-                         {"device", backend->device().describe()},
-                         {"threads", threads},
-                         {"measure", common.choice.measure},
-                         {"graph", record},
-                         {"math", to_string(common.choice.math)}};
-  const ServedTrainingOptions epochs{config.value("training", std::string()), config.value("share", 1.0),
-                                     config.value("epochs", 1), config.value("files", std::string())};
-  if (!epochs.workload.empty() && !epochs.files.empty()) write_batches(epochs, *backend);
-  const Asked asked(net, name, config.value("batch", 16));
-  if (!net.empty() && !epochs.files.empty())
-    write_network_files(asked.graph(), asked.weights(), *backend, epochs.files, config.value("onnx", false));
+                         {"backend", backend.describe()},
+                         {"device", backend.device().describe()},
+                         {"threads", backends.threads()},
+                         {"measure", options.plan.choice.measure},
+                         {"graph", options.plan.cuda_graph},
+                         {"math", to_string(options.plan.choice.math)}};
+  const ServedTrainingOptions& epochs = options.training;
+  if (!epochs.workload.empty() && !epochs.files.empty()) write_batches(epochs, backend);
+  if (!c.network.empty() && !epochs.files.empty())
+    write_network_files(plans.graph(c), plans.weights(c), backend, epochs.files, options.write_onnx);
   const Open open = [&](const std::string& what, const std::string& variant,
                         const std::string& numbers) -> std::unique_ptr<Served> {
-    if (!epochs.workload.empty()) return serve_training(epochs, *backend);
-    Options options = common;
-    options.layout = one_of("layout", variant, std::array{Layout::nchw, Layout::nhwc});
-    if (net.empty()) {
+    if (!epochs.workload.empty()) return serve_training(epochs, backend);
+    Config its = c;
+    its.layout = layout_of(variant);
+    if (c.network.empty()) {
       const Pass pass = pass_of(what);
-      options.input_gradient = pass == Pass::backward_data;
-      return serve_convolution(*backend, read_convolution(numbers), pass, options);
+      Options of_layer;
+      of_layer.dtype = its.dtype;
+      of_layer.layout = its.layout;
+      of_layer.choice = options.plan.choice;
+      if (of_layer.choice.measure) of_layer.tuner = make_tuner();
+      of_layer.input_gradient = pass == Pass::backward_data;
+      return serve_convolution(backend, read_convolution(numbers), pass, of_layer);
     }
     if (what != "training" && what != "inference")
       throw UsageError("no mode '" + what + "'; there are training and inference");
-    const bool training = what == "training";
-    options.mode = training ? Mode::training : Mode::inference;
-    const nets::Protocol protocol = network(asked.config.network, asked.settings).protocol;
-    options.input_gradient = training && protocol.input_gradient;
-    options.accumulate_parameters = training && protocol.accumulate;
-    return std::make_unique<ServedNet>(asked, *backend, options, record);
+    const Mode mode = what == "training" ? Mode::training : Mode::inference;
+    return std::make_unique<ServedNet>(plans, its, backend, plans.options(its, mode), options.plan.cuda_graph);
   };
-  serve(greeting, open, &backend->device());
+  serve(greeting, open, &backend.device());
 }
 
 }  // namespace
 
-int run_serve(const std::string& config) {
+int run_serve(const ServeOptions& options) {
   try {
-    serve_config(json::parse(config, not_too_deep<json>));
+    serve_options(options);
     return 0;
   } catch (const Unsupported& error) {
     std::cout << json{{"error", error.what()}, {"refused", true}}.dump() << std::endl;

@@ -1,15 +1,22 @@
 #pragma once
-// lamina_bench serve CONFIG: a worker of bench/race/race, which runs one pass at a time.
+// lamina_bench serve: a worker of bench/race/race, which runs one pass at a time.
 
 #include <string>
 
+#include "bench/options/settings.h"
+#include "training.h"
+
 namespace lamina::bench {
 
-/// Serves as server.h says, on what `config` asks for as JSON: {"net", "batch", "threads", "backend", "device", "math",
-/// "measure", "graph"}; with "files", a folder, it first writes the network there for peers, with "onnx" as ONNX too
-/// (network_files.h). Or {"training", "share", "threads", "backend", "epochs", "files"}: epochs of a workload
-/// (training.h). Without "net" and "training" it serves convolutions. What fails is one last line with "error", and
-/// "refused" where it is something that cannot be done here and no fault. Returns the exit status.
-int run_serve(const std::string& config);
+struct ServeOptions : PlanningSettings {
+  std::string network{};             ///< of the zoo; empty: an ONNX file's, or convolutions
+  bool write_onnx = false;           ///< the files have the network as ONNX, too
+  ServedTrainingOptions training{};  ///< epochs of a workload; its `files` are also those of a network
+};
+
+/// Serves as server.h says: passes of a network, epochs of a workload (training.h), or convolutions. With a folder for
+/// files it first writes there what peers need (network_files.h, training.h). What fails is one last line with "error",
+/// and "refused" where it is something that cannot be done here and no fault. Returns the exit status.
+int run_serve(const ServeOptions&);
 
 }  // namespace lamina::bench

@@ -6,7 +6,7 @@
 #include <set>
 #include <sstream>
 
-#include "bench/io/quantities.h"
+#include "bench/io/text.h"
 #include "tests/support/catch.h"
 #include "tests/support/csv.h"
 #include "tests/support/data.h"

@@ -109,9 +109,8 @@ TEST_CASE("a file of two inputs is timed") {
   const test::Ended train = test::run_bench("train --onnx=" + folder.file("two.onnx"));
   CHECK(train.status == 2);
   CHECK_THAT(train.said, ContainsSubstring("has 2 inputs; a training takes one of images"));
-  const std::string race = R"({"net":")" + folder.file("two.onnx") + R"(","batch":2,"onnx":true,"files":")" +
-                           folder.path().string() + R"("})";
-  const test::Ended served = test::run_bench("serve '" + race + "' < /dev/null");
+  const test::Ended served = test::run_bench("serve --batch=2 --write_onnx --onnx=" + folder.file("two.onnx") +
+                                             " --files=" + folder.path().string() + " < /dev/null");
   CAPTURE(served.said);
   CHECK(served.status == 0);
   const TensorFile check = read_safetensors(folder / "check.safetensors");

@@ -1,6 +1,6 @@
 // Which candidates are worth having, on measurements made up so that the answer can be seen.
 
-#include "bench/tasks/pareto.h"
+#include "bench/tasks/frontier.h"
 
 #include <limits>
 

@@ -17,8 +17,12 @@ TEST_CASE("a checkpoint that cannot be written costs no epoch, and is an error u
   for (const bool comes_back : {true, false}) {
     const test::Folder folder;
     const auto runs = folder / "runs";
-    const TrainOptions options{
-        .names = {"mnist_mlp"}, .epochs = 3, .share = 0.002, .json = folder / "run.json", .checkpoint = runs / "run"};
+    TrainOptions options;
+    options.names = {"mnist_mlp"};
+    options.epochs = 3;
+    options.share = 0.002;
+    options.json = folder / "run.json";
+    options.checkpoint = runs / "run";
     std::string printed;
     const auto print = [&](const std::string& text) {
       printed += text;

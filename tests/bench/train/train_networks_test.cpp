@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "bench/train/epochs.h"
 #include "bench/train/network.h"
+#include "bench/train/record.h"
 #include "bench/train/train.h"
 #include "lamina/data.h"
 #include "lamina/device.h"
@@ -62,7 +62,7 @@ TEST_CASE("the network of an ONNX file goes on training from its weights, on syn
   write_onnx(file, graph, save_weights(plan));
 
   TrainOptions options;
-  options.onnx = {file};
+  options.net.onnx = {file};
   options.names = {"small"};
   options.share = 0.004;
   options.epochs = 1;
@@ -134,7 +134,10 @@ TEST_CASE("the network of an ONNX file that was exported for training normalises
   download(backend->device(), std::span<double>(mean), trainer.plan().state("n.running_mean"));
   CHECK(mean != std::vector<double>{0, 0, 0});
 
-  TrainOptions options{.names = {"model"}, .onnx = {folder / "model.onnx"}, .onnx_settings = {.output = "y"}};
+  TrainOptions options;
+  options.names = {"model"};
+  options.net.onnx = {folder / "model.onnx"};
+  options.net.onnx_settings.output = "y";
   options.epochs = 1;
   options.share = 0.001;
   options.json = folder / "run.json";
@@ -150,9 +153,13 @@ TEST_CASE("the network of an ONNX file that is called as a workload is the one t
   fully_connected(conv(x, "conv", {.channels = 2, .kernel = 3, .stride = 4}), "fc", {.outputs = 10});
   const auto backend = make_backend("eigen");
   Plan plan(graph, *backend);
-  TrainOptions options{.names = {"mnist_mlp"}, .onnx = {folder / "mnist_mlp.onnx"}, .epochs = 1, .share = 0.002};
+  TrainOptions options;
+  options.names = {"mnist_mlp"};
+  options.net.onnx = {folder / "mnist_mlp.onnx"};
+  options.epochs = 1;
+  options.share = 0.002;
   options.json = folder / "run.json";
-  write_onnx(options.onnx.front(), graph, save_weights(plan));
+  write_onnx(options.net.onnx.front(), graph, save_weights(plan));
   std::string printed;
   CHECK(train_all(options, make_backend, [&](const std::string& text) { printed += text; }) == 0);
   const auto run = nlohmann::json::parse(std::ifstream(options.json));

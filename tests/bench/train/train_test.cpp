@@ -100,7 +100,10 @@ TEST_CASE("a training in a race is served by epochs, and its batches are files f
 
 TEST_CASE("a training that was stopped says how it goes on, and a complete one that it is") {
   const test::Folder folder;
-  TrainOptions options{.names = {"mnist_mlp"}, .epochs = 2, .share = 0.002};
+  TrainOptions options;
+  options.names = {"mnist_mlp"};
+  options.epochs = 2;
+  options.share = 0.002;
   CHECK(stopped_line(options, 1, 2, "").find("1 of 2 epochs; without --checkpoint") != std::string::npos);
   options.checkpoint = folder / "run.safetensors";
   CHECK(stopped_line(options, 1, 2, "").find("goes on from " + options.checkpoint.string()) != std::string::npos);

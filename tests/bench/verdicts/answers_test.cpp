@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "bench/sweep/time_left.h"
 #include "tests/support/catch.h"
 #include "tests/support/data.h"
 

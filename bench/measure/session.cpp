@@ -1,6 +1,6 @@
-// Graphs and the options of their plans, as the settings ask for them.
+// What a subcommand measures with: one network on one backend, its graph and plans, and what backends reach.
 
-#include "plans.h"
+#include "session.h"
 
 #include <utility>
 

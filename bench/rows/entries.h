@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/rows/rows.h"
+#include "rows.h"
 
 namespace lamina::bench {
 

@@ -1,11 +1,22 @@
 #pragma once
-// A table of texts, printed in columns or as CSV, and where tables go.
+// What people read: bytes and seconds, the step that runs now, tables.
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <vector>
 
 namespace lamina::bench {
+
+constexpr double mebibyte = 1024.0 * 1024.0;
+
+std::string bytes_text(double bytes);      ///< "4.21 GiB", "17 B"
+std::string seconds_text(double seconds);  ///< "2 h 5 min", "3 min 20 s", "14 s"
+
+bool on_terminal();  ///< whether standard error is one
+
+void show_step(const std::string& what);
+void clear_step();  ///< before other text is written
 
 /// Takes a table, or a part of one, as soon as it is made.
 using Print = std::function<void(const std::string&)>;
@@ -15,13 +26,16 @@ enum class Format { text, csv };
 struct TextTable {
   struct Column {
     std::string title;
-    bool number = false;  ///< numbers are aligned on the right
+    bool number = false;    ///< numbers are aligned on the right
+    std::size_t width = 0;  ///< of its cells, at least
   };
   std::vector<Column> columns{};
   std::vector<std::vector<std::string>> rows{};
 
   std::string text() const;
-  std::string csv(bool titled = true) const;  ///< RFC 4180
+  std::string line(const std::vector<std::string>& cells) const;  ///< one row, in columns of their widths
+  std::string csv(bool titled = true) const;                      ///< RFC 4180
+  std::vector<std::string> titles() const;
   std::string print(Format format) const { return format == Format::csv ? csv() : text(); }
 };
 

@@ -7,8 +7,7 @@
 #include <algorithm>
 #include <set>
 
-#include "bench/io/quantities.h"
-#include "bench/io/step_line.h"
+#include "bench/io/text.h"
 
 namespace lamina::bench {
 namespace {

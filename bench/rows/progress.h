@@ -4,20 +4,20 @@
 #include <chrono>
 #include <vector>
 
-#include "bench/rows/rows.h"
+#include "meter.h"
 
 namespace lamina::bench {
 
-class Progress {
+class Progress final : public Watcher {
  public:
   /// `passes`: as asked. Measures the peak of each backend that takes part, for a first guess.
   Progress(Peaks&, const std::vector<Row>& rows, int passes);
 
   double left_seconds() const;  ///< 0: not known
   /// A line that is written over (terminal), or one per group; pass 0 warms up. `passes` 0: not known.
-  void show(const Row&, int pass, int passes);
-  void pass_done(const Group&);
-  void group_failed(const Group&, int passes_left);
+  void show(const Row&, int pass, int passes) override;
+  void pass_done(const Group&) override;
+  void group_failed(const Group&, int passes_left) override;
 
  private:
   double total_ = 0, done_ = 0;  ///< floating-point operations

@@ -4,11 +4,13 @@
 #include <benchmark/benchmark.h>
 
 #include <functional>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "bench/io/result_file.h"
-#include "bench/rows/runner.h"
+#include "runner.h"
 
 namespace lamina::bench {
 
@@ -31,6 +33,18 @@ class Report final : public benchmark::BenchmarkReporter {
   Take take_;
   Begin begin_;
   bool has_passes_ = false;  ///< not where the library reports aggregates alone
+};
+
+/// The table of the published form: one line per network and backend, means over the passes.
+class Table {
+ public:
+  std::string header() const;
+  /// Takes the rows as they finish; gives the line of the network when its total (or its failure) is known, else
+  /// nothing.
+  std::string take(const Row&, const Outcome&);
+
+ private:
+  std::set<const Group*> taken_;
 };
 
 /// Adds an entry of each run.

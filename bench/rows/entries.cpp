@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
-#include <sstream>
 
-#include "bench/io/quantities.h"
+#include "bench/io/text.h"
 #include "bench/timing/grade.h"
 #include "lamina/error.h"
 #include "lib/core/system/address_limit.h"
+#include "lib/core/text/utf8.h"
 #include "lib/tuning/statistics.h"
 
 namespace lamina::bench {
@@ -37,7 +37,7 @@ std::string text_of(const std::exception& error) {
 
 void add_failure(Json& entry, const Outcome& outcome) {
   entry["error_occurred"] = true;
-  entry["error_message"] = outcome.failure;
+  entry["error_message"] = to_utf8(outcome.failure);  // it may have the name of a file
   constexpr const char* kinds[] = {"failed", "unsupported", "out_of_memory"};
   entry["failure"] = kinds[static_cast<std::size_t>(outcome.kind)];
   if (outcome.wanted_bytes > 0) {
@@ -47,15 +47,28 @@ void add_failure(Json& entry, const Outcome& outcome) {
 }
 
 /// What the library's JSON has of a run. JSON has no NaN, as the variation of zeros is.
-Json json_of(Run run) {
-  std::erase_if(run.counters, [](const auto& counter) { return !std::isfinite(counter.second.value); });
-  for (double* time : {&run.real_accumulated_time, &run.cpu_accumulated_time})
-    if (!std::isfinite(*time)) *time = 0;
-  std::ostringstream text;
-  benchmark::JSONReporter json;
-  json.SetOutputStream(&text);
-  json.ReportRuns({run});
-  return Json::parse(to_utf8(text.str()));  // an error may have the name of a file
+Json json_of(const Run& run) {
+  const bool aggregate = run.run_type == Run::RT_Aggregate;
+  const bool is_ratio = aggregate && run.aggregate_unit == benchmark::kPercentage;
+  const auto finite = [](double value) { return std::isfinite(value) ? value : 0; };
+  Json json = {{"name", run.benchmark_name()},
+               {"family_index", run.family_index},
+               {"per_family_instance_index", run.per_family_instance_index},
+               {"run_name", run.run_name.str()},
+               {"run_type", aggregate ? "aggregate" : "iteration"},
+               {"repetitions", run.repetitions}};
+  if (!aggregate) json["repetition_index"] = run.repetition_index;
+  json["threads"] = run.threads;
+  if (aggregate) json["aggregate_name"] = run.aggregate_name;
+  if (aggregate) json["aggregate_unit"] = is_ratio ? "percentage" : "time";
+  json["iterations"] = run.iterations;
+  json["real_time"] = finite(is_ratio ? run.real_accumulated_time : run.GetAdjustedRealTime());
+  json["cpu_time"] = finite(is_ratio ? run.cpu_accumulated_time : run.GetAdjustedCPUTime());
+  json["time_unit"] = benchmark::GetTimeUnitString(run.time_unit);
+  for (const auto& [name, counter] : run.counters)
+    if (std::isfinite(counter.value)) json[name] = counter.value;
+  if (!run.report_label.empty()) json["label"] = run.report_label;
+  return json;
 }
 
 /// A run that the library did not make.

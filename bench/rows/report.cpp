@@ -11,10 +11,9 @@
 #include <memory>
 #include <string_view>
 
-#include "bench/io/step_line.h"
+#include "bench/io/text.h"
 #include "entries.h"
 #include "lib/tuning/statistics.h"
-#include "table.h"
 
 namespace lamina::bench {
 namespace {
@@ -26,6 +25,21 @@ std::string with_clock(const std::string& note, const std::vector<Sample>& sampl
     if (sample.state.sm_mhz) mhz.push_back(*sample.state.sm_mhz);
   if (mhz.empty()) return note;
   return fmt::format("{}{}{:.0f} MHz", note, note.empty() ? "" : ", ", median_interval(mhz).middle);
+}
+
+std::string number(double value, int digits) { return value > 0 ? fmt::format("{:.{}f}", value, digits) : ""; }
+
+/// The table of the published form.
+TextTable published_form() {
+  return {{{"network", false, 13},
+           {"backend", false, 35},
+           {"forward ms", true, 10},
+           {"backward ms", true, 11},
+           {"total ms", true, 10},
+           {"+- ms", true, 8},
+           {"images/s", true, 8},
+           {"MiB", true, 8},
+           {"note"}}};
 }
 
 void print_by(benchmark::BenchmarkReporter& by, bool same_counters, Run run, const Row& row, const Outcome& outcome) {
@@ -111,6 +125,31 @@ Report text_report(const Runner& runner, benchmark::BenchmarkReporter& by, bool 
     print_by(by, same_counters, run, row, outcome);
   };
   return {runner, take, begin};
+}
+
+std::string Table::header() const { return published_form().line(published_form().titles()); }
+
+std::string Table::take(const Row& row, const Outcome& outcome) {
+  const Group& group = *row.group;
+  if (group.parts.back() != "total" || taken_.contains(&group)) return {};
+  const bool complete = row.part + 1 == group.parts.size();
+  if (!complete && outcome.failure.empty()) return {};
+  taken_.insert(&group);
+
+  const Config& c = group.config;
+  std::vector<std::string> cells(9);
+  cells[0] = c.network;
+  cells[1] = fmt::format("{} {} {} batch {}", c.backend, to_string(c.dtype), to_string(c.layout), c.batch);
+  const std::vector<double> total = seconds_of(outcome.samples[2]);
+  if (!total.empty()) {
+    for (std::size_t part = 0; part < 3; ++part)
+      cells[2 + part] = number(1e3 * mean(seconds_of(outcome.samples[part])), 2);
+    if (total.size() > 1) cells[5] = fmt::format("{:.2f}", 1e3 * deviation(total));
+    cells[6] = number(c.batch / mean(total), 1);
+  }
+  cells[7] = number(static_cast<double>(outcome.memory.total()) / mebibyte, 0);
+  cells[8] = outcome.failure;
+  return published_form().line(cells);
 }
 
 Report table_report(const Runner& runner) {

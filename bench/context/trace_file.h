@@ -1,0 +1,31 @@
+#pragma once
+// A trace in the format that Perfetto and chrome://tracing open: processes below one another, each with lanes.
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "bench/machine/backends.h"
+
+namespace lamina::bench {
+
+class TraceFile {
+ public:
+  int add_process(const std::string& name);  ///< gives its number; they are shown in this order
+  void add_lane(int process, int lane, const std::string& name);
+  /// Something that took so long, with fields of its own; times in seconds.
+  void add(int process, int lane, const std::string& name, double start, double seconds, nlohmann::ordered_json more);
+  void add_bytes(int process, const std::string& name, double time, std::size_t bytes);  ///< from this time on
+  const nlohmann::ordered_json& events() const { return events_; }
+  void append(nlohmann::ordered_json events);  ///< those of another trace
+  /// Writes the file with the context of the run. Throws FileError.
+  void save(const std::filesystem::path&, Backends&) const;
+
+ private:
+  void name(const char* what, int process, int lane, const char* argument, const nlohmann::ordered_json& value);
+
+  nlohmann::ordered_json events_ = nlohmann::ordered_json::array();
+  int processes_ = 0;
+};
+
+}  // namespace lamina::bench

@@ -1,0 +1,120 @@
+// The loop that measures rows.
+
+#include "meter.h"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <utility>
+
+#include "bench/io/interrupt.h"
+#include "entries.h"
+#include "lamina/error.h"
+
+namespace lamina::bench {
+
+bool Meter::stops() const {
+  int signal = interrupted();
+  if (session_->ranks != nullptr) session_->ranks->broadcast(&signal, sizeof signal);
+  return signal != 0;
+}
+
+Outcome Meter::take(const Row& row) {
+  Outcome its = std::move(outcome(row));
+  outcomes_.erase(row.group.get());
+  close();
+  return its;
+}
+
+void Meter::open(const Group& group, Outcome& outcome) {
+  const auto& [network, backend, dtype, layout, batch] = group.config;
+  close();  // two plans at once may not fit
+  beside_ = std::make_unique<PeakBeside>(session_->peaks, backend, dtype);
+  watch_.begin();
+  {
+    const EndsPlanning ends(group.ranks == 1);  // of several, each waits for the others
+    run_ = group.open();
+  }
+  outcome.memory = run_->memory();
+  outcome.bytes = run_->bytes();
+  outcome.peak_flops_per_second = session_->peaks.of(backend, dtype).flops_per_second;
+  beside_->begin();
+  open_ = &group;
+}
+
+void Meter::pass(const Group& group, Outcome& outcome) {
+  std::vector<Sample> samples = run_->pass();
+  set_moment(samples, beside_->end());
+  for (std::size_t part = 0; part < samples.size(); ++part) outcome.samples[part].push_back(samples[part]);
+  outcome.memory = run_->memory();
+  outcome.counters = run_->counters();
+  outcome.note = run_->note();
+  outcome.algorithm = run_->algorithm();
+  watch_.look();
+  outcome.conditions = watch_.conditions();
+  if (group.ranks > 1) outcome.conditions.others.reset();  // others are the other ranks, too
+}
+
+bool Meter::measure(const Row& row, std::size_t index) {
+  const Group& group = *row.group;
+  Outcome& its = outcome(row);
+  const std::string& backend = group.config.backend;
+  const bool counted = options_->noise == 0 && options_->min_time == 0;
+  const int passes = counted ? passes_on(backend, options_->passes) : 0;
+  if (its.samples[row.part].size() > index) return true;
+  if (!its.failure.empty() || stops()) return false;
+  try {
+    if (const auto lost = lost_.find(backend); lost != lost_.end())
+      throw DeviceError(fmt::format("the device of {} failed before: {}", backend, lost->second));
+    if (open_ != &group) {
+      watcher_->show(row, 0, passes);
+      open(group, its);
+      watcher_->pass_done(group);
+      if (stops()) return false;
+    }
+    watcher_->show(row, static_cast<int>(index) + 1, passes);
+    pass(group, its);
+    if (!options_->trace.empty()) add_spans(to_string(group.config), run_->spans());
+    watcher_->pass_done(group);
+    return true;
+  } catch (const Interrupted&) {
+    return false;
+  } catch (const std::exception& error) {
+    set_failure(its, error);
+    if (group.ranks > 1 && its.kind != Failure::unsupported) throw;  // the others wait for this one
+    close();
+    watcher_->group_failed(group, passes + 1 - static_cast<int>(index));
+    if (index > 0) fmt::print(stderr, "lamina_bench: {}: {}\n", group.title, its.failure);
+    const bool device_failed =
+        dynamic_cast<const DeviceError*>(&error) != nullptr && dynamic_cast<const OutOfMemory*>(&error) == nullptr;
+    if (!device_failed || lost_.contains(backend)) return false;
+    try {
+      session_->backends.at(backend).device().synchronize();
+    } catch (const std::exception& again) {
+      lost_[backend] = again.what();
+    }
+    return false;
+  }
+}
+
+/// The spans of one pass of every rank, two lanes for each: of passes and of sums. Every rank calls it.
+void Meter::add_spans(const std::string& network, const std::vector<Span>& spans) {
+  Communicator& ranks = *session_->ranks;
+  if (network != traced_) {
+    traced_ = network;
+    trace_start_ = spans.front().begin;
+    process_ = trace_.add_process(network);
+    for (int rank = 0; rank < ranks.size(); ++rank) {
+      trace_.add_lane(process_, 2 * rank, fmt::format("rank {}", rank));
+      trace_.add_lane(process_, 2 * rank + 1, fmt::format("rank {}: sums", rank));
+    }
+  }
+  TraceFile mine;
+  for (const Span& span : spans)
+    mine.add(process_, 2 * ranks.rank() + (span.is_sum ? 1 : 0), span.what, span.begin - trace_start_,
+             span.end - span.begin, nlohmann::ordered_json::object());
+  for (int rank = 0; rank < ranks.size(); ++rank)
+    trace_.append(nlohmann::ordered_json::parse(broadcast_text(ranks, mine.events().dump(), rank)));
+}
+
+}  // namespace lamina::bench
