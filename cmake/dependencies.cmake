@@ -44,7 +44,7 @@ if(lamina_missing)
   list(JOIN lamina_missing_apt " " lamina_missing_apt)
   message(FATAL_ERROR "Not found: ${lamina_missing}. On Debian and Ubuntu:\n"
                       "  sudo apt-get install ${lamina_missing_apt}\n"
-                      "or -DLAMINA_COMPONENTS=core, which needs Eigen alone")
+                      "or -DLAMINA_COMPONENTS=core -DLAMINA_BUILD_TESTS=OFF -DLAMINA_BUILD_BENCH=OFF, which needs Eigen alone")
 endif()
 
 # MPI, for trainings of several processes; not its own interface for C++. The sanitizers report memory that it keeps.

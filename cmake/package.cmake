@@ -14,6 +14,7 @@ foreach(component IN ITEMS training communicators nets onnx safetensors tuning c
     EXPORT_NAME ${component}
     VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+    INSTALL_RPATH "$ORIGIN"
     DEFINE_SYMBOL "")
 endforeach()
 
@@ -24,11 +25,11 @@ set(package_dependencies "")
 if("training" IN_LIST LAMINA_COMPONENTS)
   set(package_zlib "-lz ")
   if(NOT BUILD_SHARED_LIBS)
-    set(package_dependencies "if(\"training\" IN_LIST needed)\n  find_dependency(ZLIB)\nendif()\n")
+    set(package_dependencies "if(\"training\" IN_LIST lamina_needed)\n  find_dependency(ZLIB)\nendif()\n")
   endif()
 endif()
 if(LAMINA_WITH_MPI AND NOT BUILD_SHARED_LIBS)
-  string(APPEND package_dependencies "if(\"communicators\" IN_LIST needed)\n  set(MPI_CXX_SKIP_MPICXX ON)\n"
+  string(APPEND package_dependencies "if(\"communicators\" IN_LIST lamina_needed)\n  set(MPI_CXX_SKIP_MPICXX ON)\n"
                                      "  find_dependency(MPI COMPONENTS CXX)\nendif()\n")
   list(TRANSFORM MPI_CXX_LIBRARIES APPEND " " OUTPUT_VARIABLE package_mpi_libs)
   list(JOIN package_mpi_libs "" package_mpi_libs)

@@ -21,6 +21,7 @@ std::string command(Words first, bool with_network, const Config& c, PlanningSet
   const auto layer = std::ranges::find(settings.net.layers, c.network, &Layer::name);
   const bool is_layer = layer != settings.net.layers.end();
   std::erase_if(settings.net.onnx, [&](const auto& file) { return is_layer || network_name(file) != c.network; });
+  if (settings.net.onnx.empty()) settings.net.onnx_settings = {};
   settings.backends.names = {c.backend};
   settings.configs = {{is_layer || c.batch == 0 ? Config().batch : c.batch}, {c.dtype}, {c.layout}};
   if (is_layer)

@@ -30,7 +30,7 @@ struct Flag {
   std::function<CLI::Option*(CLI::App&, const std::string& name, Settings&)> add;
   std::function<std::optional<std::string>(const Settings&)> value;  ///< as a word; none: the default
   Keys keys = Keys::none;
-  std::string key{};  ///< its name in keys. Where that is another word than the flag's, it says all: there is no value
+  std::string key{};  ///< name in keys; if it is not the flag's name, the key has no value
 
   /// "--image=64", "--unfused", "--no_softmax"; none: it is the default.
   std::optional<std::string> word(const Settings& settings) const {

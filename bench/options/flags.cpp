@@ -77,9 +77,10 @@ auto bytes(std::size_t least, const char* text) {
           {"tb", 1e12}, {"kib", 0x1p10}, {"mib", 0x1p20}, {"gib", 0x1p30}, {"tib", 0x1p40}};
       char* unit = nullptr;
       const double number = std::strtod(word.c_str(), &unit);
+      const bool has_number = unit != word.c_str();
       while (*unit == ' ') ++unit;
       const auto known = units.find(CLI::detail::to_lower(unit));
-      const double bytes = known != units.end() && unit != word ? number * known->second : -1;
+      const double bytes = known != units.end() && has_number ? number * known->second : -1;
       constexpr double most = 0x1p62;
       if (!(bytes >= static_cast<double>(least) && bytes <= most))
         throw CLI::ValidationError(name, fmt::format("takes bytes, as 4GiB, 1.5GiB or 500MB, not \"{}\"", word));

@@ -99,6 +99,7 @@ bool Meter::measure(const Row& row, std::size_t index) {
 
 /// The spans of one pass of every rank, two lanes for each: of passes and of sums. Every rank calls it.
 void Meter::add_spans(const std::string& network, const std::vector<Span>& spans) {
+  if (spans.empty()) return;  // of layers, on every rank alike
   Communicator& ranks = *session_->ranks;
   if (network != traced_) {
     traced_ = network;

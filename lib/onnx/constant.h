@@ -26,7 +26,7 @@ struct Constant {
   bool uniform = false;     ///< all elements equal the single one in `values`: takes no memory, however many there are
   bool of_extents = false;  ///< computed from extents of dynamic values, and so with the graph's batch
 
-  Origin origin = Origin::number;  ///< the most of what it is computed from
+  Origin origin = Origin::number;  ///< the highest origin among its operands
 
   double at(std::int64_t i) const { return values[uniform ? 0 : static_cast<std::size_t>(i)]; }
   std::int64_t count() const;

@@ -306,7 +306,7 @@ Function reduction(double start, OfTwo join_one, OfTwo finish) {
   return [=](const Folding& f) { return reduce(f, start, join_one, finish); };
 }
 
-/// Of the sign of b, but with fmod of that of a.
+/// The remainder, with the sign of b or, with fmod, of a.
 Constant modulo(const Folding& f) {
   if (f.node.integer("fmod", 0) != 0) return join([](double a, double b) { return std::fmod(a, b); })(f);
   return join([](double a, double b) { return a - std::floor(a / b) * b; })(f);
@@ -391,8 +391,9 @@ std::optional<Constant> fold(const Attributes& node, std::int64_t opset, const s
   const std::string_view op = node.node().op_type;
   folded.origin = Origin::number;
   if (op != "Shape" && op != "Size" && op != "ConstantOfShape")
-    for (const Constant* input : inputs)
-      if (input != nullptr) folded.origin = std::max(folded.origin, input->origin);
+    for (std::size_t i = 0; i < (op == "CastLike" ? 1 : inputs.size()); ++i)
+      if (inputs[i] != nullptr && is_floating(inputs[i]->type))
+        folded.origin = std::max(folded.origin, inputs[i]->origin);
   return folded;
 }
 

@@ -271,7 +271,7 @@ void Importer::set_origin(const NodeMessage& folded) {
 std::string_view Importer::origin(std::string_view constant) const {
   const auto found = origins_.find(constant);
   const std::string_view its = found == origins_.end() ? constant : found->second, source = kinds_.source_of(its);
-  return !source.empty() && values_.contains(source) ? source : its;
+  return !source.empty() && constant_extents(source) ? source : its;
 }
 
 void Importer::add_inputs() {

@@ -33,7 +33,7 @@ struct WeightUse {
 ///
 /// - Equal numbers of one origin are, as a rule. An exporter writes equal parameters once, though, as PyTorch's do with
 ///   the scales and shifts of new batch norms. So numbers that are all alike need to be the same value of the file.
-/// - Where both nodes come from calls that are known, these must have an operand in common, for any numbers.
+/// - Where the calls of both nodes are known, they must share an operand, whatever the numbers.
 /// - A transpose of equal numbers is, too: an exporter that folds the transposition of a tied weight writes it twice.
 class SharedWeights {
  public:

@@ -1,5 +1,5 @@
 #pragma once
-// The one tuner: it measures every algorithm of a unit's pass in a race, and picks one. Backend::measure and the
+// The one tuner: it measures every algorithm of a unit's pass in a race, and picks one. Tuner::measure and the
 // frontier use the same data.
 
 #include <cstddef>

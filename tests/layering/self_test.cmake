@@ -39,6 +39,6 @@ check_tree(kernels/conv/conv.cu "\"lamina/op.h\"" 1 "may not include lamina/op.h
 check_tree(nets/resnet.cpp "\"lamina/backend.h\"" 1 "may not include lamina/backend.h")
 check_tree(lib/core/plan/decisions/place.cpp "\"lib/core/plan/run/bind.h\"" 1 "may not include lib/core/plan/run/bind.h")
 check_tree(bench/main.cpp "\"lib/core/plan/decisions/layout.h\"" 1 "may not include lib/core/plan/decisions/layout.h")
-check_tree(bench/io/text_table.h "\"bench/rows/rows.h\"" 1 "may not include bench/rows/rows.h")
+check_tree(bench/io/text.h "\"bench/rows/rows.h\"" 1 "may not include bench/rows/rows.h")
 check_tree(lib/attic/old.cpp "<vector>" 1 "no rule covers its folder")
 file(REMOVE_RECURSE ${SCRATCH})

@@ -129,6 +129,11 @@ TEST_CASE("a transpose that the exporter folded is the parameter in another orde
                            "they train as two") == 1);
 }
 
+TEST_CASE("a file that computes an initializer of its input is read all the same") {
+  const Model model = stated("x[1,1,2,2] w[1,1,1,1] = 1; y = Conv(x, w)", {"x: PARAMETER"}, "w", "['x']");
+  CHECK(output_of(read(model)).size() == 4);
+}
+
 TEST_CASE("a scale and a shift that train are one op, and other arithmetic stays beside them") {
   const std::string end = " s = Add(m, b) y = Mul(s, /k) g[1] = 2; b[1] = 3; /k[] = 0.5";
   const Model affine = behind("m = Mul(g, c)" + end);

@@ -248,7 +248,7 @@ class LAMINA_API Backend : public std::enable_shared_from_this<Backend> {
 class LAMINA_API Tuner {
  public:
   virtual ~Tuner() = default;
-  /// Times the candidates that `choice` leaves open, in memory that the plan lends, and names the fastest.
+  /// Times the candidates that `choice` leaves open, in memory that the plan lends, and names those to take.
   virtual MeasuredChoice measure(Backend&, const Spec&, const Choice&, void* buffer, std::size_t buffer_bytes) = 0;
 };
 

@@ -63,7 +63,7 @@ struct OnnxModel {
   std::int64_t opset = 0;
   std::int64_t replaced_batch = 0;  ///< batch of the file, where the options have another; 0: none
   /// What the owner of the file should know before training or timing it, a sentence each, without a full stop: batch
-  /// norms that the exporter has folded.
+  /// norms that the exporter folded, a batch that is not the first axis, what trains without the file saying it.
   std::vector<std::string> notes{};
 };
 
