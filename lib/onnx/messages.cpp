@@ -46,6 +46,8 @@ struct Field {
   Take take;
   Elements* elements = nullptr;
 };
+template <class Take>  // which clang before 17 does not deduce of an aggregate
+Field(std::uint32_t, Take)->Field<Take>;
 
 /// The last occurrence counts.
 template <class Target, class Read>
