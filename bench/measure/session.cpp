@@ -8,7 +8,9 @@
 
 namespace lamina::bench {
 
-Plans::Plans(NetSettings net, PlanSettings settings) : net_(std::move(net)), settings_(std::move(settings)) {}
+Plans::Plans(NetSettings net, PlanSettings settings) : net_(std::move(net)), settings_(std::move(settings)) {
+  if (settings_.choice.measure) tuner_ = make_tuner(settings_.choice_cache);
+}
 
 nets::Protocol Plans::protocol(const std::string& network) const {
   nets::Protocol protocol = bench::network(network, net_).protocol;
@@ -25,7 +27,7 @@ Options Plans::options(const Config& c, Mode mode) const {
   plan.layout = c.layout;
   plan.fuse = settings_.fuse;
   plan.choice = settings_.choice;
-  if (plan.choice.measure) plan.tuner = make_tuner(settings_.choice_cache);
+  plan.tuner = tuner_;
   if (mode == Mode::training) {
     const nets::Protocol its = protocol(c.network);
     plan.keep = settings_.keep;

@@ -2,6 +2,7 @@
 // What a subcommand measures with: backends, graphs and plans as the settings ask for them, and what
 // backends reach.
 
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -33,6 +34,7 @@ class Plans {
  private:
   NetSettings net_;
   PlanSettings settings_;
+  std::shared_ptr<Tuner> tuner_{};  ///< of all plans, so that its file is read once; null: none measures
 };
 
 struct Session {

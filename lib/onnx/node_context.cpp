@@ -184,15 +184,15 @@ void NodeContext::weights(Value value, std::string_view parameter, Extents exten
   const bool trains = constant != nullptr && constant->origin != Origin::number;
   if (k < names.size() && !trains) return model.graph.fix(name);
   if (source.value.empty()) return;
-  const std::string earlier =
-      importer_->shared_.add({.name = name,
-                              .parameter = parameter,
-                              .shape = k < names.size() ? node.params[k] : node.state.front(),
-                              .source = source,
-                              .origin = importer_->origin(source.value),
-                              .traced = attributes_.node().traced,
-                              .whole = importer_->constant_of(importer_->origin(source.value))->count()},
-                             model.weights);
+  const std::string_view origin = importer_->origin(source.value);
+  const std::string earlier = importer_->shared_.add({.name = name,
+                                                      .parameter = parameter,
+                                                      .shape = k < names.size() ? node.params[k] : node.state.front(),
+                                                      .source = source,
+                                                      .origin = origin,
+                                                      .traced = attributes_.node().traced,
+                                                      .whole = importer_->constant_of(origin)->count()},
+                                                     model.weights);
   if (earlier.empty()) return;
   model.graph.share(name, earlier);
   model.weights.erase(name);

@@ -233,13 +233,18 @@ enum class Steps : std::uint8_t { all, last };
 ///     [i f g o] = weight_ih x[t] + weight_hh h' + bias        i, f, o through the gate function, g through tanh
 ///     c = f c' + i g        h = o tanh(c)                     h', c': of the step before, 0 at first
 ///
-/// x: N x C x T x 1, or N x C x 1 x T     weight_ih: 4 hidden x C x 1 x 1     weight_hh: 4 hidden x hidden x 1 x 1 the
-/// rows are bias: 1 x 4 hidden x 1 x 1     those of i, then f, g, o, as in PyTorch y: N x hidden x T x 1, h of step t
-/// at t also in reverse; with Steps::last N x hidden x 1 x 1 With `vocabulary` not 0, x is N x 1 x T x 1 and holds ids
-/// below it: each is short for a vector of C = vocabulary channels with a 1 at the id and 0 elsewhere. The parameters
-/// are the same; ids have no gradient, and one that is out of range makes y NaN from its step on. The bias is the sum
-/// of PyTorch's bias_ih_l0 and bias_hh_l0: whoever reads such a file adds them. A bidirectional layer is two ops and a
-/// Concat. ShapeError: neither H nor W is 1, hidden below 1, vocabulary as in Embedding with C = 1.
+/// x: N x C x T x 1 or N x C x 1 x T     weight_ih: 4 hidden x C x 1 x 1     weight_hh: 4 hidden x hidden x 1 x 1
+/// bias: 1 x 4 hidden x 1 x 1     the rows are those of i, then f, g, o, as in PyTorch
+/// y: N x hidden x T x 1, h of step t at t also in reverse; with Steps::last N x hidden x 1 x 1
+///
+/// With `vocabulary` not 0, x is N x 1 x T x 1 and holds ids below it: each is short for a vector of C = vocabulary
+/// channels with a 1 at the id and 0 elsewhere. The parameters are the same; ids have no gradient, and one that is out
+/// of range makes y NaN from its step on.
+///
+/// The bias is the sum of PyTorch's bias_ih_l0 and bias_hh_l0: whoever reads such a file adds them. A bidirectional
+/// layer is two ops and a Concat.
+///
+/// ShapeError: neither H nor W is 1, hidden below 1, vocabulary as in Embedding with C = 1.
 struct Lstm {
   int hidden;
   Steps steps = Steps::all;

@@ -29,9 +29,10 @@ std::vector<NodeId> differentiable_inputs(const Nodes& nodes, NodeId node) {
   return inputs;
 }
 
+bool trains(const Node& node) { return std::ranges::find(node.fixed, false) != node.fixed.end(); }
+
 bool computes_gradients(const Node& node) {
-  const bool trains = std::ranges::find(node.fixed, false) != node.fixed.end();
-  return trains || std::holds_alternative<BatchNorm>(node.op) || std::holds_alternative<Lstm>(node.op);
+  return trains(node) || std::holds_alternative<BatchNorm>(node.op) || std::holds_alternative<Lstm>(node.op);
 }
 
 EachNode<bool> reached_by_gradients(const Nodes& nodes) {
@@ -47,19 +48,13 @@ EachNode<bool> reached_by_gradients(const Nodes& nodes) {
 
 namespace lamina {
 
-namespace {
-
-bool has_trained(const Node& node) { return std::ranges::find(node.fixed, false) != node.fixed.end(); }
-
-}  // namespace
-
 std::vector<bool> wanted_gradients(const Graph& graph, const Options& options) {
   const planner::Nodes nodes(graph);
   std::vector<bool> wanted(nodes.size(), false);
   if (options.mode == Mode::inference) return wanted;
   const planner::EachNode<bool> reached = planner::reached_by_gradients(nodes);
   for (const planner::NodeId node : nodes.ids()) {
-    wanted[index(node)] = nodes.is_input(node) ? options.input_gradient : has_trained(nodes[node]);
+    wanted[index(node)] = nodes.is_input(node) ? options.input_gradient : planner::trains(nodes[node]);
     for (const planner::NodeId x : planner::differentiable_inputs(nodes, node))
       wanted[index(node)] = wanted[index(node)] || wanted[index(x)];
     wanted[index(node)] = wanted[index(node)] && reached[node];

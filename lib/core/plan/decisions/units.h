@@ -49,6 +49,8 @@ struct Units {
 /// The inputs of a node that may have a gradient: not labels and ids.
 std::vector<NodeId> differentiable_inputs(const Nodes&, NodeId);
 
+/// Whether the node has a parameter that is not fixed.
+bool trains(const Node&);
 /// Whether a pass computes gradients of the node's parameters: not where all are fixed, unless dx needs them.
 bool computes_gradients(const Node&);
 
