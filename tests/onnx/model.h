@@ -236,10 +236,11 @@ class ModelText {
     }
     const Extents extents = numbers(dims);
     std::vector<float> values;
-    std::int64_t count = 1;
-    for (const std::int64_t extent : extents) count *= extent;
     std::string first = word();
     const bool alike = first == "all", counts = first.ends_with("..");
+    std::int64_t count = 1;
+    if (alike || counts)
+      for (const std::int64_t extent : extents) count *= extent;
     if (alike) first = word();
     values.push_back(std::stof(first));
     while (take(',')) values.push_back(std::stof(word()));
