@@ -15,13 +15,13 @@
 #include <set>
 #include <utility>
 
+#include "bench/compare/unpaired.h"
 #include "lamina/error.h"
-#include "lib/tuning/unpaired.h"
 
 namespace lamina::bench {
 namespace {
 
-constexpr double gate_strictness = 50;  // a gate may be wrong so many times less often than the verdict `slower`
+constexpr double more_memory = 1.01;  // ratio from which on it is worth a word
 
 constexpr const char* not_in_second = "not in the second";
 
@@ -84,19 +84,15 @@ std::size_t fewest_at(double level) {
   return fewest;
 }
 
-constexpr double level_of_gate(double level) { return 1 - (1 - level) / gate_strictness; }
-
-/// Judges a row by its ratio and by `strict`, the interval of the ratio at the gate's level; where the closest samples
-/// are far apart, by them alone.
-void decide(ComparedRow& row, const SideRow& first, const SideRow& second, const Interval& strict,
-            const CompareRules& rules) {
+/// Judges a row by its ratio; where the closest samples are far apart, by them alone.
+void decide(ComparedRow& row, const SideRow& first, const SideRow& second, const CompareRules& rules) {
   const bool enough = row.missing_processes() == 0;
   const double closest = std::max(second.least / first.greatest, first.least / second.greatest);
   const bool apart = closest > far_apart;
   if (apart && !enough) row.reason = fmt::format("the closest differ {:.1f} times", closest);
   // A gate may be for less than the smallest change that is looked for.
   row.beyond_gate =
-      rules.fail_if_slower && row.ratio.middle > 1 + *rules.fail_if_slower && (apart || (enough && strict.low > 1));
+      rules.fail_if_slower && row.ratio.middle > 1 + *rules.fail_if_slower && (apart || (enough && row.ratio.low > 1));
   if (apart || row.beyond_gate)
     row.verdict = row.ratio.middle > 1 ? Verdict::slower : Verdict::faster;
   else if (enough)
@@ -114,7 +110,7 @@ void compare_processes(ComparedRow& row, const SideRow& first, const SideRow& se
   std::vector<double> a = first.seconds(), b = second.seconds();
   row.first_processes = a.size();
   row.processes = b.size();
-  row.fewest_processes = fewest_at(level_of_gate(level));
+  row.fewest_processes = fewest_at(level);
   if (a.empty()) a = first.disturbed;
   if (b.empty()) b = second.disturbed;
   row.first_seconds = median_interval(a).middle;
@@ -122,7 +118,7 @@ void compare_processes(ComparedRow& row, const SideRow& first, const SideRow& se
   const double correlation = std::max(autocorrelation_factor(a), autocorrelation_factor(b));
   row.ratio = inflate(unpaired_ratio_interval(a, b, level), correlation);
   row.scatter = std::sqrt(correlation) * std::max(spread_of(a), spread_of(b));
-  decide(row, first, second, inflate(unpaired_ratio_interval(a, b, level_of_gate(level)), correlation), rules);
+  decide(row, first, second, rules);
   if (!row.is_undecided()) return;
   row.reason = fmt::format("{} and {} processes; {} more needed for an interval", row.first_processes, row.processes,
                            row.missing_processes());
@@ -148,10 +144,7 @@ void compare_rounds(ComparedRow& row, const SideRow& first, const SideRow& secon
     row.seconds = median_interval(b).middle;
     row.ratio = ratio_interval(a, b);
     row.scatter = spread_of(ratios);
-    // Fewer than eleven rounds have no interval at the gate's level. The row's own is widened as that of a normal
-    // number.
-    const double wider = normal_quantile(level_of_gate(interval_level)) / normal_quantile(interval_level);
-    decide(row, first, second, inflate(row.ratio, wider * wider), rules);
+    decide(row, first, second, rules);
   }
   if (row.verdict != Verdict::inconclusive) return;
   row.reason = row.missing_processes() > 0 ? fmt::format("{} rounds have both; {} more needed for an interval",
@@ -170,12 +163,7 @@ ComparedRow begin_row(const std::string& name, const SideRow& first, const SideR
   }
   row.grades = first.grade + (first.grade.empty() || second.grade.empty() ? "" : " ") + second.grade;
   row.disturbed = first.disturbed.size() + second.disturbed.size() + a->disturbed + b->disturbed;
-  row.first_MiB = a->plan_MiB;
-  row.MiB = b->plan_MiB;
-  row.first_algorithm = a->algorithm;
-  row.algorithm = b->algorithm;
   row.rerun = b->rerun;
-  row.failure_kind = b->failure_kind;
   if (!second.has_times()) {
     row.verdict = first.has_times() ? Verdict::fails : Verdict::inconclusive;
     row.reason = (first.has_times() ? "" : "fails in both: ") + b->failure;
@@ -183,6 +171,15 @@ ComparedRow begin_row(const std::string& name, const SideRow& first, const SideR
     row.reason = "fails in the first alone: " + a->failure;
   }
   return row;
+}
+
+/// Adds what else differs: the algorithm that was picked, and memory.
+void add_differences(ComparedRow& row, const RunRow& a, const RunRow& b) {
+  const auto add = [&](const std::string& text) { row.reason += (row.reason.empty() ? "" : "; ") + text; };
+  if (!a.algorithm.empty() && !b.algorithm.empty() && a.algorithm != b.algorithm)
+    add(fmt::format("picked {} instead of {}", b.algorithm, a.algorithm));
+  if (a.plan_MiB > 0 && b.plan_MiB > more_memory * a.plan_MiB)
+    add(fmt::format("{:.1f} -> {:.1f} MiB", a.plan_MiB, b.plan_MiB));
 }
 
 void sort_rows(std::vector<ComparedRow>& rows) {
@@ -248,6 +245,11 @@ Verdict judge(const Interval& ratio, double smallest) {
   return Verdict::inconclusive;
 }
 
+bool ComparedRow::is_whole() const {
+  const std::string what = key.value("what", std::string());
+  return !is_layer() && (what == "net" || what == "ledger");
+}
+
 std::size_t ComparedRow::missing_processes() const {
   const std::size_t least = std::min(first_processes, processes);
   return fewest_processes > least ? fewest_processes - least : 0;
@@ -300,13 +302,14 @@ Comparison compare(const Processes& first, const Processes& second, const Compar
   for (const auto& side : sides) {
     const auto& [a, b] = side.second;
     ComparedRow& row = all.rows.emplace_back(begin_row(side.first, a, b));
-    if (has_both(side)) compare_processes(row, a, b, rules, all.level);
+    if (!has_both(side)) continue;
+    compare_processes(row, a, b, rules, all.level);
+    add_differences(row, *a.any, *b.any);
   }
   if (all.count(Verdict::missing) == all.rows.size())
     throw UsageError(fmt::format("{} and {} have no row in common: the first has {}, the second {}",
                                  first.front().path.string(), second.front().path.string(),
                                  first.front().rows.begin()->first, second.front().rows.begin()->first));
-  explain(all.rows);
   sort_rows(all.rows);
   return all;
 }
@@ -346,9 +349,10 @@ Comparison compare_paired(const std::vector<Variant>& variants, const std::vecto
       row.first = first != nullptr ? before->name : "fastest";
       row.second = second->name;
       if (first == nullptr) row.fastest = before->name;
-      if (a.has_times() && b.has_times()) compare_rounds(row, a, b, rules);
+      if (!a.has_times() || !b.has_times()) continue;
+      compare_rounds(row, a, b, rules);
+      if (versions) add_differences(row, *a.any, *b.any);
     }
-    if (versions) explain(rows);
     add_means(all.means, rows);
     sort_rows(rows);
     std::ranges::move(rows, std::back_inserter(all.rows));

@@ -118,13 +118,13 @@ class Sweep {
     const bool unsupported = dynamic_cast<const Unsupported*>(&error) != nullptr;
     any_failed_ = any_failed_ || !unsupported;
     unplanned_.emplace(to_string(series), error.what());
-    points_.leave_out({{"network", series.network},
-                       {"backend", series.backend},
-                       {"series", to_string(series)},
-                       {"reason", error.what()},
-                       {"failure", unsupported ? "unsupported" : "failed"},
-                       {"key", key_of_all(series)},
-                       {"rerun", points_.rerun_of(series, batches_and_threads())}});
+    points_.add_unplanned({{"network", series.network},
+                           {"backend", series.backend},
+                           {"series", to_string(series)},
+                           {"reason", error.what()},
+                           {"failure", unsupported ? "unsupported" : "failed"},
+                           {"key", key_of_all(series)},
+                           {"rerun", points_.rerun_of(series, batches_and_threads())}});
     fmt::print(stderr, "{} cannot be planned: {}\n", to_string(series), error.what());
   }
 
@@ -172,6 +172,7 @@ class Sweep {
       if (seconds > options_.longest_pass) {
         too_long = fmt::format("a pass of batch {} would take about {}, more than --longest_pass", batch,
                                seconds_text(seconds));
+        points_.leave_out(series, batch);
         return nullptr;
       }
       return &all.emplace_back(points_.point(series, batch, 0));

@@ -16,9 +16,9 @@
 #include "description.h"
 #include "feed.h"
 #include "initial.h"
+#include "lamina/data_parallel.h"
 #include "lamina/error.h"
 #include "lib/core/text/shortest.h"
-#include "ranks.h"
 
 namespace lamina {
 namespace {
@@ -29,7 +29,7 @@ using Clock = std::chrono::steady_clock;
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-Options training_options(const TrainerOptions& given, const Ranks& ranks, int part) {
+Options training_options(const TrainerOptions& given, const DataParallel& ranks, int part) {
   Options options = given.plan;
   options.mode = Mode::training;
   options.optimiser = given.optimiser;
@@ -55,7 +55,7 @@ Options evaluation_options(const Plan& plan) {
   return options;
 }
 
-LoaderOptions loader_options(const TrainerOptions& given, int part, const Ranks& ranks) {
+LoaderOptions loader_options(const TrainerOptions& given, int part, const DataParallel& ranks) {
   return {.batch = part * ranks.size(),
           .shuffle = given.shuffle,
           .drop_last = given.drop_last,
@@ -122,7 +122,7 @@ struct Trainer::Body {
   };
 
   TrainerOptions options;
-  Ranks ranks;
+  DataParallel ranks;
   Backend& backend;
   Inputs inputs;
   Plan plan;

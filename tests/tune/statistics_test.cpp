@@ -1,6 +1,6 @@
 // Medians with intervals: against a table that the Python side checks too, and how often they hold the true value.
 
-#include "lib/tuning/statistics.h"
+#include "lamina/statistics.h"
 
 #include <fstream>
 #include <nlohmann/json.hpp>

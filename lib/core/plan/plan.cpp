@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "lamina/error.h"
+#include "lamina/near_names.h"
 #include "lib/core/numbers/scaled_pair.h"
 #include "lib/core/plan/decisions/layout.h"
 #include "lib/core/plan/run/bind.h"
@@ -16,7 +17,6 @@
 #include "lib/core/plan/run/memory.h"
 #include "lib/core/plan/run/update.h"
 #include "lib/core/system/busy_guard.h"
-#include "lib/core/text/near.h"
 #include "lib/core/text/shortest.h"
 
 namespace lamina {

@@ -1,5 +1,5 @@
 #pragma once
-// What a trainer does together with the other ranks. Alone, it does nothing.
+// Data-parallel training: what a trainer does together with the other ranks. Alone, it does nothing.
 
 #include <cstdint>
 #include <functional>
@@ -9,11 +9,11 @@
 #include "lamina/communicator.h"
 #include "lamina/train.h"
 
-namespace lamina::training {
+namespace lamina {
 
-class LAMINA_API Ranks {
+class LAMINA_API DataParallel {
  public:
-  explicit Ranks(Communicator*);  ///< null: one rank, which is alone
+  explicit DataParallel(Communicator*);  ///< null: one rank, which is alone
 
   int rank() const { return all_->rank(); }
   int size() const { return all_->size(); }
@@ -56,4 +56,4 @@ class LAMINA_API Ranks {
   bool statistics_differ_ = false;
 };
 
-}  // namespace lamina::training
+}  // namespace lamina

@@ -1,6 +1,6 @@
 // What a trainer does together with the other ranks.
 
-#include "ranks.h"
+#include "lamina/data_parallel.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -12,12 +12,12 @@
 
 #include "lamina/error.h"
 
-namespace lamina::training {
+namespace lamina {
 
-Ranks::Ranks(Communicator* all)
+DataParallel::DataParallel(Communicator* all)
     : alone_(all == nullptr ? make_communicator("self") : nullptr), all_(all == nullptr ? alone_.get() : all) {}
 
-void Ranks::make_buckets(const Plan& plan, std::size_t bytes) {
+void DataParallel::make_buckets(const Plan& plan, std::size_t bytes) {
   dtype_ = parameter_dtype(plan.options().dtype);
   if (size() > 1) all_->start_sum(plan.backend().device(), nullptr, 0, dtype_);  // a device that it refuses, now
   std::map<std::byte*, std::pair<std::int64_t, std::size_t>> gradients;          // count, last call
@@ -41,7 +41,7 @@ void Ranks::make_buckets(const Plan& plan, std::size_t bytes) {
   }
 }
 
-void Ranks::join(const Plan& plan, std::size_t first, std::size_t call) {
+void DataParallel::join(const Plan& plan, std::size_t first, std::size_t call) {
   if (call == first || plan.calls()[call - 1].joint_sums == 0) return;
   Device& device = plan.backend().device();
   const Args& args = plan.args(call - 1);
@@ -49,12 +49,12 @@ void Ranks::join(const Plan& plan, std::size_t first, std::size_t call) {
   all_->finish(device);
 }
 
-void Ranks::forward(Plan& plan) {
+void DataParallel::forward(Plan& plan) {
   if (size() == 1) return plan.forward();
   plan.forward([&](std::size_t call) { join(plan, 0, call); });
 }
 
-void Ranks::backward(Plan& plan, bool sums) {
+void DataParallel::backward(Plan& plan, bool sums) {
   statistics_differ_ = size() > 1 && plan.options().norm_ranks == 1;
   if (size() == 1) return plan.backward();
   Device& device = plan.backend().device();
@@ -67,7 +67,7 @@ void Ranks::backward(Plan& plan, bool sums) {
   all_->finish(device);
 }
 
-std::vector<Score> Ranks::joined(std::vector<Score> scores, std::int64_t samples, int part) const {
+std::vector<Score> DataParallel::joined(std::vector<Score> scores, std::int64_t samples, int part) const {
   if (size() == 1) return scores;
   const std::int64_t batch = std::int64_t{part} * size();
   std::vector<double> sums;
@@ -82,7 +82,7 @@ std::vector<Score> Ranks::joined(std::vector<Score> scores, std::int64_t samples
   return scores;
 }
 
-void Ranks::average_statistics(Plan& plan) {
+void DataParallel::average_statistics(Plan& plan) {
   if (!std::exchange(statistics_differ_, false)) return;
   Device& device = plan.backend().device();
   for (const Stored& its : plan.graph().states()) {
@@ -97,7 +97,7 @@ void Ranks::average_statistics(Plan& plan) {
   }
 }
 
-void Ranks::write_once(const std::function<void()>& write) const {
+void DataParallel::write_once(const std::function<void()>& write) const {
   std::exception_ptr thrown;
   std::string error;  // its kind and what it says
   try {
@@ -112,4 +112,4 @@ void Ranks::write_once(const std::function<void()>& write) const {
   if (!error.empty()) throw Error(error.substr(1));
 }
 
-}  // namespace lamina::training
+}  // namespace lamina
