@@ -138,7 +138,7 @@ class Sweep {
       for (int batch = 1; batch <= largest.batch; batch *= 2) points.push_back({batch, 0});
       for (const int batch : {usual_batch - 1, usual_batch + 1})
         if (largest.batch >= usual_batch) points.push_back({batch, 0});
-      points.push_back({largest.batch, 0});
+      points.push_back({std::max(1, largest.batch), 0});  // one image is tried, whatever is predicted
     }
     if (!runs_on_gpu(series.backend))
       for (const int count : thread_counts()) points.push_back({thread_batch(), count});
