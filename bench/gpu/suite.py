@@ -70,9 +70,12 @@ def alone(program, names):
 def main(limit, program, pattern):
     status, printed = run(["timeout", "--foreground", "-k", "2", limit, program, "-d", "yes", "-#", pattern])
     if status != 0 and "No tests ran" not in printed:
-        how = f"not ended after {limit} s" if status in TIMED_OUT else text.ended(status)
-        tried = alone(program, from_the_failing_one(listed(program, pattern), printed))
-        print(f"\nsuite: {how}, {tried}\n{text.first_error(printed)}", flush=True)
+        left, said = from_the_failing_one(listed(program, pattern), printed), text.first_error(printed)
+        how = text.ended(status)
+        if status in TIMED_OUT:
+            how = f"not ended after {limit} s" + (f", in '{left[0]}'" if left else "")
+            said = "" if "SIGTERM" in said else said  # by timeout itself
+        print(f"\nsuite: {how}, {alone(program, left)}\n{said}", flush=True)
     return status
 
 
