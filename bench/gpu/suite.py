@@ -71,10 +71,8 @@ def main(limit, program, pattern):
     status, printed = run(["timeout", "--foreground", "-k", "2", limit, program, "-d", "yes", "-#", pattern])
     if status != 0 and "No tests ran" not in printed:
         left, said = from_the_failing_one(listed(program, pattern), printed), text.first_error(printed)
-        how = text.ended(status)
-        if status in TIMED_OUT:
-            how = f"not ended after {limit} s" + (f", in '{left[0]}'" if left else "")
-            said = "" if "SIGTERM" in said else said  # by timeout itself
+        how = f"not ended after {limit} s, in '{(left or '?')[0]}'" if status in TIMED_OUT else text.ended(status)
+        said = "" if status in TIMED_OUT and "SIGTERM" in said else said  # which is that of timeout
         print(f"\nsuite: {how}, {alone(program, left)}\n{said}", flush=True)
     return status
 

@@ -243,7 +243,8 @@ class Runner(unittest.TestCase):
                 if line.startswith("| ") and "--" not in line]
         self.assertEqual(page, [
             ["row", "first", "second", "ratio", "the second is"],
-            ["net/n/total/cudnn", "fastest (torch@nhwc)", "cudnn", "0.500 (0.400 to 0.600)", "faster"], ["step", "row", "median"], ["cuda", "net/n/total/cuda", "2.500 ms"]])
+            ["net/n/total/cudnn", "fastest (torch@nhwc)", "cudnn", "0.500 (0.400 to 0.600)", "faster"],
+            ["step", "row", "median"], ["cuda", "net/n/total/cuda", "2.500 ms"]])
         self.assertIn("another form: KeyError: 'first'", self.records()["other form"]["line"])
         self.assertEqual(json.loads(self.kept()["race.json"]), reports["race"])
 
