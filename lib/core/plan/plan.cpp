@@ -94,7 +94,7 @@ struct Plan::Body {
   void check_sums(std::size_t first, std::size_t last, const std::function<void(std::size_t)>* before) const {
     for (std::size_t i = first; before == nullptr && i < last; ++i)
       if (calls.described[i].joint_sums > 0)
-        throw UsageError("Options::norm_ranks: node " + graph.nodes()[calls.described[i].nodes.front()].name +
+        throw UsageError("Options::norm_ranks: node " + nodes[NodeId{calls.described[i].nodes.front()}].name +
                          " needs sums over the ranks; give forward() and backward() a function that adds them up "
                          "(Declared::joint_sums)");
   }

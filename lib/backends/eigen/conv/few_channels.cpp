@@ -14,8 +14,8 @@ constexpr std::int64_t sums_bytes = 512 * 1024;  // of one block: half of a seco
 }  // namespace
 
 bool has_few_channels(const ConvProblem& c) {
-  constexpr int few = 4;
-  return c.group_channels() <= few && c.op.kernel.h * c.op.kernel.w > 1;
+  constexpr int most_channels = 4;
+  return c.group_channels() <= most_channels && c.op.kernel.h * c.op.kernel.w > 1;
 }
 
 template <class T>

@@ -10,10 +10,10 @@
 namespace lamina::eigen {
 
 bool is_subpixel(const ConvProblem& c) {
-  constexpr int few = 4, wide = 3;  // of channels; of strides: narrower ones are scattered by whole vectors
+  constexpr int most_channels = 4, wide = 3;  // of channels; of strides: narrower ones are scattered by whole vectors
   const Conv& op = c.op;
-  return c.group_channels() <= few && op.stride.w >= wide && op.dilation == Size(1) && op.kernel.h >= op.stride.h &&
-         op.kernel.w >= op.stride.w;
+  return c.group_channels() <= most_channels && op.stride.w >= wide && op.dilation == Size(1) &&
+         op.kernel.h >= op.stride.h && op.kernel.w >= op.stride.w;
 }
 
 template <class T>

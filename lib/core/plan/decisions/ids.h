@@ -69,6 +69,7 @@ class Nodes {
   auto ids() const { return first_ids<NodeId>(all_->size()); }
   NodeId output() const { return NodeId{static_cast<int>(all_->size()) - 1}; }
   bool is_input(NodeId id) const { return std::holds_alternative<Input>((*this)[id].op); }
+  NodeId input(NodeId id, std::size_t k) const { return NodeId{(*this)[id].inputs[k]}; }
   auto inputs(NodeId id) const {
     return (*this)[id].inputs | std::views::transform([](int i) { return NodeId{i}; });
   }

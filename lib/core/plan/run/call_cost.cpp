@@ -75,8 +75,8 @@ class Border {
     for (const NodeId input : nodes_.inputs(i)) x.push_back(nodes_[input].shape);
     for (std::size_t k = 0; k < x.size(); ++k)
       if (reads.x == Inputs::all || (reads.x == Inputs::first && k == 0) ||
-          (reads.x == Inputs::others && wanted_[nodes_.inputs(i)[1 - k]]))
-        touch_value(nodes_.inputs(i)[k], forward_reads(node.op, x[k], node.shape));
+          (reads.x == Inputs::others && wanted_[nodes_.input(i, 1 - k)]))
+        touch_value(nodes_.input(i, k), forward_reads(node.op, x[k], node.shape));
     if (reads.y && !std::holds_alternative<Relu>(node.op)) touch_value(i);
     for (std::size_t k = 0; k < node.params.size() && static_cast<int>(k) < reads.params; ++k)
       touch(Part::parameter, i, k, forward_reads_parameter(node.op, x, node.params[k]), parameter_dtype_);
