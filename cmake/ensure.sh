@@ -21,6 +21,7 @@ needs_tests="catch2:/usr/include/catch2/catch.hpp,/usr/include/catch2/catch_all.
 needs_browser="chromium:chromium,chromium-browser,google-chrome,google-chrome-stable"
 needs_format="clang-format-14:clang-format-14"
 needs_tidy="clang-tidy-16:clang-tidy-16"
+needs_clang="clang-16:clang++-16 clang-19:clang++-19"
 
 # Whether any of the comma-separated commands or files is there.
 present() {

@@ -5,6 +5,13 @@ target_compile_options(lamina_flags INTERFACE -Wall -Wextra -Wconversion -Wshado
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(lamina_flags INTERFACE -Wno-restrict)  # false on "a" + std::string: GCC bug 105329
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 16)
+    message(FATAL_ERROR "clang ${CMAKE_CXX_COMPILER_VERSION} does not compile the ranges of the standard library; clang 16 "
+                        "or later does, and so does g++ 12 or later")
+  endif()
+  target_compile_options(lamina_flags INTERFACE -Wno-deprecated-declarations)  # std::stable_sort of g++ 12 in clang 17
+endif()
 if(LAMINA_GROUPS AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(lamina_flags INTERFACE -Wno-subobject-linkage)  # of what a group includes
 endif()

@@ -21,7 +21,7 @@ void forward(const ConvProblem& c, const Args& args, Pool& pool) {
   const auto [w, epilogue] = filters_of<T>(c, args);
   place_addend(c, args, pool);
   const Size size = c.op.kernel;
-  pool.split(std::int64_t{c.y.n} * c.y.c, 1, [&, w = w, epilogue = epilogue](std::int64_t first, std::int64_t last) {
+  pool.split(std::int64_t{c.y.n} * c.y.c, 1, [&](std::int64_t first, std::int64_t last) {
     double sum[row_block];
     for (std::int64_t plane = first; plane < last; ++plane) {
       const std::int64_t n = plane / c.y.c, k = plane % c.y.c;
