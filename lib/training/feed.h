@@ -38,10 +38,10 @@ class Feed {
 class Scores {
  public:
   Scores(Device&, DType, std::int64_t batches);
-  void clear(Device&);                                            ///< enqueues
-  void keep(Backend&, const Tensor& output, std::int64_t batch);  ///< enqueues
-  Score read_one(Device&, std::int64_t batch) const;              ///< allocates nothing; waits
-  std::vector<Score> read(Device&, std::int64_t batches) const;   ///< the first so many; waits
+  void clear(Device&);                                           ///< enqueues
+  void keep(Device&, const Tensor& output, std::int64_t batch);  ///< enqueues
+  Score read_one(Device&, std::int64_t batch) const;             ///< allocates nothing; waits
+  std::vector<Score> read(Device&, std::int64_t batches) const;  ///< those of the first `batches`; waits
 
  private:
   void* row(std::int64_t batch) const;

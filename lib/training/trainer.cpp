@@ -267,7 +267,7 @@ struct Trainer::Body {
   void step(const Batch& batch) {
     feed.give(batch);
     ranks.forward(plan);
-    scores.keep(backend, plan.output(), batch.number);
+    scores.keep(backend.device(), plan.output(), batch.number);
     constexpr std::int64_t unwatched = 100;  // batches; a GPU would have to be waited for
     if (backend.device().has_host_memory() || batch.number % unwatched == 0) check_losses(batch.number + 1);
     set_output_gradient(batch.shape.n);
@@ -308,7 +308,7 @@ struct Trainer::Body {
     while (const Batch* batch = on.loader.next()) {
       with.feed.give(*batch);
       with.plan.forward();
-      on.scores.keep(backend, with.plan.output(), batch->number);
+      on.scores.keep(backend.device(), with.plan.output(), batch->number);
     }
     const std::int64_t samples = on.loader.samples();
     return mean(ranks.joined(on.scores.read(backend.device(), on.loader.batches()), samples, feed.batch()), samples,

@@ -37,6 +37,7 @@ class QueuedDevice : public Device {
     at_fill(bytes);
     memory_.fill(to, byte, bytes);
   }
+  void copy(void* to, const void* from, std::size_t bytes) override { memory_.copy(to, from, bytes); }
   void synchronize() override { ++waits, wait(); }
   std::unique_ptr<Timer> timer() override { return std::make_unique<Marks>(*this); }
   double longest_hold() const override { return longest; }

@@ -38,6 +38,7 @@ class LateDevice final : public Device {
   }
   void download(void* to, const void* from, std::size_t bytes) override { finish(), memory_.download(to, from, bytes); }
   void fill(void* to, unsigned char byte, std::size_t bytes) override { memory_.fill(to, byte, bytes); }
+  void copy(void* to, const void* from, std::size_t bytes) override { finish(), memory_.copy(to, from, bytes); }
   void synchronize() override { finish(); }
   std::unique_ptr<Timer> timer() override { return memory_.timer(); }
   std::unique_ptr<Staging> staging(std::size_t bytes) override { return std::make_unique<Late>(*this, bytes); }

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "lamina/error.h"
-#include "lib/core/numbers/scaled_pair.h"
 #include "lib/core/plan/decisions/layout.h"
 #include "lib/core/plan/run/bind.h"
 #include "lib/core/plan/run/initial.h"
@@ -236,7 +235,12 @@ std::uint64_t Plan::updates() const { return body().updates; }
 void Plan::set_updates(std::uint64_t now) { body().updates = now; }
 
 void Plan::scale_loss(double share) {
-  body().backend->update(scaled_pair(output_gradient().data, body().loss_scale(), DType::f32, share));
+  Device& device = body().backend->device();
+  void* const to = output_gradient().data;
+  float pair[] = {1, 0};                                                     // the gradients of a loss and its score
+  if (share == 1) return device.copy(to, body().loss_scale(), sizeof pair);  // as LossScale begins
+  pair[0] = static_cast<float>(share * loss_scale().scale);
+  device.upload(to, pair, sizeof pair);
 }
 
 LossScale Plan::loss_scale() const {

@@ -134,8 +134,8 @@ class LAMINA_API Plan {
   void set_updates(std::uint64_t now);  ///< when a run goes on: Adam's correction depends on it
 
   /// With Options::loss_scale, else a UsageError. scale_loss() sets the output's gradient, before backward(), to the
-  /// present scale times `share`, 1 for the loss itself. It enqueues; does not wait, does not allocate. The others
-  /// wait.
+  /// present scale times `share`, 1 for the loss itself. With 1 it enqueues, and does not wait. Otherwise it waits, as
+  /// the others do. None allocates.
   void scale_loss(double share = 1);
   LossScale loss_scale() const;
   void set_loss_scale(const LossScale&);  ///< when a run goes on

@@ -32,7 +32,7 @@ class CudaDevice final : public Device {
   void upload(void* to, const void* from_host, std::size_t bytes) override;
   void download(void* to_host, const void* from, std::size_t bytes) override;
   void fill(void* to, unsigned char byte, std::size_t bytes) override;
-  void copy(void* to, const void* from, std::size_t bytes);  ///< within the device; enqueues, does not wait
+  void copy(void* to, const void* from, std::size_t bytes) override;
   void synchronize() override;
   std::unique_ptr<Timer> timer() override;
   std::unique_ptr<Staging> staging(std::size_t bytes) override;  ///< throws DeviceError if no memory can be locked
