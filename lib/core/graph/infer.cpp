@@ -20,7 +20,7 @@ constexpr std::int64_t largest = std::numeric_limits<int>::max();
 /// a / b for a positive b, rounded towards minus infinity.
 constexpr std::int64_t floor_divide(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
-/// Whether a x b x c, all of them positive ints, is at most `largest`.
+/// Whether a x b x c is at most `largest`. All three are positive ints.
 constexpr bool product_fits(std::int64_t a, std::int64_t b, std::int64_t c) {
   return a * b <= largest && a * b * c <= largest;
 }
@@ -287,7 +287,7 @@ class Inference {
     int size, stride, pad, dilation = 1;
   };
 
-  /// The number of windows along an axis. Also keeps every index that a window reaches within an int.
+  /// The number of windows along an axis. It also makes sure that every index that a window reaches fits an int.
   int windows(const char* axis, int extent, const Windows& its, Rounding rounding) const {
     const std::int64_t stride = its.stride, padded = std::int64_t{extent} + 2 * std::int64_t{its.pad};
     const std::int64_t reach = its.dilation * (std::int64_t{its.size} - 1) + 1;

@@ -13,7 +13,7 @@
 namespace lamina {
 namespace {
 
-/// A block that has its place. What a search reads is contiguous.
+/// A block that has its place. The fields that a search reads are contiguous.
 struct Placed {
   std::size_t offset, end;
   int first, last;
