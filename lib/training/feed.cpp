@@ -78,7 +78,7 @@ void* Scores::row(std::int64_t batch) const {
 }
 
 void Scores::keep(Backend& backend, const Tensor& output, std::int64_t batch) {
-  backend.update(scaled_pair(row(batch), output.data, dtype_, 1));  // two zeros stay those of clear()
+  backend.update(scaled_pair(row(batch), output.data, dtype_, 1));  // two zeros stay as clear() left them
 }
 
 Tensor Scores::rows(std::int64_t first, std::int64_t count) const {
