@@ -93,7 +93,7 @@ TEST_CASE("a graph knows which of its values are read as labels and ids") {
   softmax_cross_entropy(add(words, chars), concat({labels}));
   const std::vector<std::int64_t> numbers = whole_numbers(graph);
   const auto of = [&](const char* name) { return numbers[static_cast<std::size_t>(graph.find(name))]; };
-  CHECK(of("ids") == 20);  // of two readers the one that takes fewer
+  CHECK(of("ids") == 20);  // the smaller count of two readers
   CHECK(of("part") == 20);
   CHECK(of("words") == 0);
   CHECK(of("labels") == 3);
