@@ -11,7 +11,7 @@ constexpr int most_addends = 64;  // most addends of one launch
 template <class T>
 struct Operands {
   View<T> views[most_addends];
-  bool adds[most_addends] = {};  ///< for gradients: whether old contents are kept and added to
+  bool adds[most_addends] = {};  ///< whether gradients are added to old contents
   int count = 0;
 };
 

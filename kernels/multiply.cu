@@ -15,7 +15,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-constexpr int warps = 8;  // of a block
+constexpr int warps = 8;  // warps of a block
 
 template <class T, int width>
 __device__ Pack<T, width> product(const Pack<T, width>& a, const Pack<T, width>& b) {

@@ -294,7 +294,7 @@ __global__ void __launch_bounds__(Blocking<T>::threads)
   }
 
   const int item = static_cast<int>(threadIdx.x);
-  T* const made = shared + Blocking<T>::meeting;                    // in the order slot, channel, tap
+  T* const made = shared + Blocking<T>::meeting;                    // weights in the order slot, channel, tap
   const std::int64_t weights = std::int64_t{grid.channels} * taps;  // weights of a filter
   T* const dw = conv.dw + (range * std::int64_t{conv.groups} + group) * grid.filters * weights +
                 std::int64_t{first_channel} * taps;

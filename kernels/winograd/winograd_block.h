@@ -12,8 +12,8 @@ template <class T>
 struct WinogradBlock {
   static constexpr int width = widest<T>;
   static constexpr int lane_rows = 4, lane_columns = 8;  // rows and columns of lanes in a warp
-  static constexpr int rows = lane_rows * 2 * width;     // of a block; each thread has two packs of them
-  static constexpr int columns = lane_columns * width;   // of a block; each thread has one pack of them
+  static constexpr int rows = lane_rows * 2 * width;     // rows of a block; each thread has two packs of them
+  static constexpr int columns = lane_columns * width;   // columns of a block; each thread has one pack of them
   static constexpr int warps = 12, threads = warps * 32;
   static constexpr int warp_positions = winograd_positions / warps;
   static constexpr int slots = 2 * lane_rows;  // rows whose positions meet at once

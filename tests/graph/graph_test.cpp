@@ -203,7 +203,7 @@ TEST_CASE("parameters that are shared are one of the graph, by the name of the f
   batch_norm(batch_norm(x, "norm1"), "norm2");
   CHECK(graph.parameter_count() == 3 * 148 + 16);
   graph.share("c.weight", "b.weight");
-  graph.share("a.weight", "c.weight");  // in any order
+  graph.share("a.weight", "c.weight");  // the order of the two names does not matter
   graph.share_all("norm2", "norm1");
   graph.share_all("norm2", "norm1");
   CHECK(graph.parameter_count() == 144 + 3 * 4 + 8);

@@ -178,7 +178,7 @@ KERNEL_TEST("implicit gemm's data gradient with any strides equals the definitio
     check(ConvProblem<float>({2, 3, 3, 2, 1, 1, 1, 1, 1}, 2, 4, 9, 8, 10, true), splits);
     check(ConvProblem<float>({1, 5, 4, 3, 2, 2, 1, 1, 1}, 1, 3, 14, 11, 7), splits);
     check(ConvProblem<float>({1, 3, 3, 2, 3, 2, 2, 2, 2}, 1, 3, 13, 14, 8, true),
-          splits);  // by dilation 2, half have none
+          splits);  // with dilation 2, half of the classes have no taps
     // the kernel is smaller than the stride
     check(ConvProblem<double>({2, 2, 3, 3, 4, 1, 0, 1, 2}, 2, 6, 11, 13, 16), splits);
     check(ConvProblem<float>({1, 7, 7, 4, 4, 3, 3, 1, 1}, 1, 3, 17, 18, 16), splits);

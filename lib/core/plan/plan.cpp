@@ -32,7 +32,7 @@ using planner::UnitId;
 struct Plan::Body {
   /// All parameters, or all states, by name: the node and the number within it.
   struct Named {
-    std::vector<std::string> names;  // in order of the graph
+    std::vector<std::string> names;  // names in order of the graph
     // The places by name, aliases included. A node's fixed parameters are counted after its state.
     std::unordered_map<std::string, std::pair<NodeId, std::size_t>> places;
 
@@ -112,7 +112,7 @@ struct Plan::Body {
   void forward(const std::function<void(std::size_t)>* before) {
     const BusyGuard mine = turn();
     check_sums(0, calls.forward, before);
-    ready_for_backward = false;  // and it stays false if a call throws
+    ready_for_backward = false;  // stays false if a call throws
     run(0, calls.forward, before);
     ready_for_backward = true;
   }

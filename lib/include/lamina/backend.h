@@ -73,7 +73,7 @@ struct Choice {
 /// noise. A choice cache does not remember ties.
 struct MeasuredChoice {
   Choice choice;
-  std::array<std::vector<std::string>, 3> tied{};  ///< in the order of Choice::algorithm
+  std::array<std::vector<std::string>, 3> tied{};  ///< ties in the order of Choice::algorithm
 };
 
 /// Where one call finds its tensors; `d` marks a gradient of L = <y, dy>. A null tensor is not wanted.
@@ -101,7 +101,7 @@ class LAMINA_API Kernel {
 struct Declared {
   std::vector<Pass> passes;  ///< passes that the step covers; a call that computes dx and dw together lists both
   std::string algorithm;
-  bool deterministic = true;    ///< the same bits on every run
+  bool deterministic = true;    ///< whether every run gives the same bits
   Math math = Math::strict;     ///< math of its products
   std::int64_t joint_sums = 0;  ///< number of f64 that the caller adds up over all ranks after this call and before the
                                 ///< next; they lie at the start of the saved block or, in a backward pass, of the
@@ -203,7 +203,7 @@ constexpr int most_backend_threads = 1024;
 
 struct BackendOptions {
   int threads = 0;  ///< 0: every core this process may use, limited by its quota of processor time
-  int device = 0;   ///< which of the backend's devices, counted from 0
+  int device = 0;   ///< number of the device, counted from 0
   std::size_t memory_limit = std::numeric_limits<std::size_t>::max();  ///< bytes; beyond it, OutOfMemory
   std::string instruction_set{};  ///< eigen: docs/backends.md lists them; empty: the widest that runs here
 };

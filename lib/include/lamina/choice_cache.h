@@ -55,7 +55,7 @@ class LAMINA_API ChoiceCache {
   explicit ChoiceCache(std::filesystem::path file);
 
   std::optional<Algorithms> find(const ChoiceKey&) const;
-  void remember(const ChoiceKey&, const Algorithms&);  ///< in memory; replaces an older entry
+  void remember(const ChoiceKey&, const Algorithms&);  ///< adds to the memory only; replaces an older entry
 
   /// Throws FileError as the constructor does, and if the file cannot be written; the file is then unchanged.
   void save() const;

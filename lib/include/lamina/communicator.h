@@ -40,7 +40,7 @@ class LAMINA_API Communicator {
   /// because they would wait for this one.
   virtual ~Communicator() = default;
   virtual std::string_view name() const = 0;
-  virtual int rank() const = 0;     ///< from 0
+  virtual int rank() const = 0;     ///< number of this rank, from 0
   virtual int size() const = 0;     ///< how many ranks there are
   virtual int threads() const = 0;  ///< threads for BackendOptions: those of this machine, divided among its ranks
 

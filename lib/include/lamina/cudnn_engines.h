@@ -24,7 +24,7 @@ struct CudnnEngine {
   };
 
   std::int64_t index;              ///< number of the engine: stable within one version of cuDNN only
-  bool fallback;                   ///< from the fallback list, which promises to work but not to be fast
+  bool fallback;                   ///< whether it is from the fallback list, which should work but may be slow
   std::vector<std::string> notes;  ///< "tensor_core", "nondeterministic", ...: see cudnn_note_names()
   std::vector<Knob> knobs;
   std::int64_t workspace_bytes;  ///< workspace in bytes, as the library states it for this configuration
@@ -53,7 +53,7 @@ class LAMINA_API CudnnEngines {
   CudnnEngines& operator=(const CudnnEngines&) = delete;
 
   std::string version() const;    ///< "9.19.0"
-  std::string directory() const;  ///< from which the library was opened
+  std::string directory() const;  ///< directory from which the library was opened
 
   /// For one convolution without bias in f32 (x, w and y dense in `layout`, at 16 bytes; beta 0): the engines of
   /// heuristic mode A in its order, then those of mode FALLBACK. Empty if the library proposes none. `pass` is

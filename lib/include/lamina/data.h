@@ -17,7 +17,7 @@ namespace lamina {
 struct ImageSet {
   Shape image;                       ///< shape of one image: n is 1
   int classes = 10;                  ///< number of classes; labels are below it
-  std::vector<std::uint8_t> pixels;  ///< in the order n, c, h, w
+  std::vector<std::uint8_t> pixels;  ///< pixels in the order n, c, h, w
   std::vector<std::uint8_t> labels;  ///< one label for each image
   std::int64_t count() const { return static_cast<std::int64_t>(labels.size()); }
 };

@@ -76,8 +76,8 @@ class LAMINA_API Device {
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void release(void* data) noexcept = 0;
 
-  virtual void upload(void* to, const void* from_host, std::size_t bytes) = 0;    ///< in queue order; waits
-  virtual void download(void* to_host, const void* from, std::size_t bytes) = 0;  ///< in queue order; waits
+  virtual void upload(void* to, const void* from_host, std::size_t bytes) = 0;    ///< copies in queue order; waits
+  virtual void download(void* to_host, const void* from, std::size_t bytes) = 0;  ///< copies in queue order; waits
   virtual void fill(void* to, unsigned char byte, std::size_t bytes) = 0;         ///< enqueues; does not wait
   virtual void synchronize() = 0;                                                 ///< waits for all work
   virtual std::unique_ptr<Timer> timer() = 0;

@@ -44,7 +44,7 @@ class LAMINA_API DeviceError : public Error {
 class LAMINA_API OutOfMemory : public DeviceError {
  public:
   OutOfMemory(std::size_t wanted_bytes, std::size_t free_bytes, const std::string& reason = {});
-  explicit OutOfMemory(const std::string& message);  ///< from a library that does not report sizes: both are 0
+  explicit OutOfMemory(const std::string& message);  ///< for a library that reports no sizes: both are 0
   ~OutOfMemory() override;
   std::size_t wanted_bytes() const noexcept { return wanted_bytes_; }
   std::size_t free_bytes() const noexcept { return free_bytes_; }

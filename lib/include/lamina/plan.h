@@ -25,8 +25,7 @@ enum class Keep : std::uint8_t { all, cheap };
 
 struct Options {
   Mode mode = Mode::training;
-  DType dtype =
-      DType::f32;  ///< type of values and their gradients; value_dtypes() and parameter_dtype() say what differs
+  DType dtype = DType::f32;  ///< type of values and gradients; value_dtypes() and parameter_dtype() give exceptions
   Layout layout = Layout::nchw;
   Choice choice{};  ///< algorithms for all units: a named algorithm applies to the units that have it, the other units
                     ///< pick; a name that no unit has is a UsageError
@@ -79,7 +78,7 @@ LAMINA_API std::vector<bool> wanted_gradients(const Graph&, const Options& = {})
 
 /// A unit of work: the nodes that run as one, and what a plan requests from its backend.
 struct PlannedUnit {
-  std::vector<int> nodes;  ///< in order
+  std::vector<int> nodes;  ///< nodes of the unit, in order
   Spec spec;
   Choice choice;
 };

@@ -14,7 +14,7 @@ namespace lamina {
 
 /// A tensor on the host, as in a file: its extents as stored, outermost first, and its numbers.
 struct HostTensor {
-  DType dtype = DType::f32;           ///< as stored: f64, f32, f16, bf16
+  DType dtype = DType::f32;           ///< type as stored: f64, f32, f16, bf16
   std::vector<std::int64_t> extents;  ///< {} for a scalar
   std::vector<double> values;         ///< every f64, f32, f16 and bf16 converts to double exactly
 };

@@ -51,7 +51,7 @@ bool is_done(cudaError_t status, const char* query) {
     cudart::check(status, query, __FILE__, __LINE__);
     return true;
   }
-  (void)cudaGetLastError();  // which also remembers this error
+  (void)cudaGetLastError();  // clears the error, which the runtime also remembers
   return false;
 }
 

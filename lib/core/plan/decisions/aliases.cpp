@@ -21,7 +21,7 @@ namespace {
 /// The members of a block that have the same place in it. They are checked together, so that the cost of a chain of
 /// in-place ops grows linearly with its length.
 struct Region {
-  std::int64_t offset, extent;                  // in elements of the block
+  std::int64_t offset, extent;                  // offset and extent in elements of the block
   std::map<Step, std::vector<NodeId>> writers;  // members by the step that writes them
   std::multiset<Step> last_reads;               // for each member that is read, the step of its last read
 

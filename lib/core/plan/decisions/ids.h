@@ -13,7 +13,7 @@
 namespace lamina::planner {
 
 enum class NodeId : int {};  ///< a node of the graph, and the value that it makes
-enum class UnitId : int {};  ///< in the order in which units run forward
+enum class UnitId : int {};  ///< units in the order in which they run forward
 enum class Step : int {};    ///< one clock counts the steps of both passes: see Units
 
 /// The id that stands for nothing.

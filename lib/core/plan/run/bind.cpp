@@ -149,7 +149,7 @@ class Binder {
   const PlanLayout& layout_;
   const Memory& memory_;
   const Nodes& nodes_;
-  std::map<Step, std::vector<UnitId>> recomputed_at_;  // in order
+  std::map<Step, std::vector<UnitId>> recomputed_at_;  // for each step, the units that are recomputed there, in order
   EachUnit<std::shared_ptr<const Spec>> specs_;        // specs of units with calls, which share them
   Calls calls_;
 };

@@ -132,7 +132,7 @@ std::vector<UpdateTensors> Memory::update_rows(TableUpdates tables) const {
     some.lazy_row = lazy_row;
     return some;
   };
-  std::map<std::int64_t, const Shape*> by_offset;  // by offset in elements
+  std::map<std::int64_t, const Shape*> by_offset;  // offsets in elements
   for (const NodeId i : nodes_.ids())
     if (std::holds_alternative<Embedding>(nodes_[i].op) && !nodes_[i].fixed[0])
       by_offset[static_cast<std::int64_t>(layout_->parameter[i][0].offset_bytes / size_of(parameter_dtype_))] =
