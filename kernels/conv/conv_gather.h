@@ -34,8 +34,7 @@ struct ProductPart {
   int splits, tiles_per_split;  ///< ranges of k, and their length in tiles
   int first_z;                  ///< first position along the grid's z
   View<T> out;
-  View<T> ranges;    ///< with several ranges: the first range's results for the product's pixels; those of the others
-                     ///< follow
+  View<T> ranges;    ///< with several ranges: the results of the first; those of the others follow
   bool adds, packs;  ///< packs of widest<T> pixels are contiguous in `out` and aligned to 16 bytes
 };
 

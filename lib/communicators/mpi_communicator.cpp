@@ -29,8 +29,7 @@ namespace {
 
 constexpr auto pause = std::chrono::microseconds(20);
 constexpr int most = std::numeric_limits<int>::max();  // most numbers or bytes of one call
-constexpr std::int64_t piece = 1 << 18;  // numbers in a piece of a long sum: some pieces are added while others are on
-                                         // their way
+constexpr std::int64_t piece = 1 << 18;  // numbers in a piece of a long sum: some pieces are added while others travel
 
 double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 

@@ -169,8 +169,7 @@ TEST_CASE("a validation that is not a number does not make the next one so") {
 TEST_CASE("a loss or a parameter that is not finite ends the training, and the checkpoint stays the one before it") {
   const auto backend = make_backend("eigen", {.threads = 1});
   const auto source = digits(24, 1);
-  for (const std::int64_t after : {1, 3}) {  // after 1, the next batch shows it; after 3, the epoch has no further
-                                             // batch
+  for (const std::int64_t after : {1, 3}) {  // after 3 the epoch has no further batch
     const Folder own;
     TrainerOptions options{.checkpoint = own / "run"};
     Trainer first(small_network(8), *backend, *source, options);

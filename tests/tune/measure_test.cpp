@@ -24,8 +24,7 @@ std::function<double(int)> faster_in(int rounds, double seconds) {
 }
 
 const Case plain = {"", Conv{.channels = 4, .kernel = 3}, {{1, 2, 5, 5}}};
-constexpr std::size_t plain_bytes = 10 * 256;  // x 200, dx 200, w 288 twice, bias 16 twice, y and dy 144; no block is
-                                               // empty
+constexpr std::size_t plain_bytes = 10 * 256;  // x 200, dx 200, w 288 twice, bias 16 twice, y and dy 144
 
 Spec spec_of(const Backend& backend, const Case& c, bool wants_dx = true) {
   return *make_spec(backend, c, {.dtype = DType::f32, .wants = {wants_dx}});

@@ -17,8 +17,7 @@ struct Value::Body {
   std::string name;
   std::vector<Node> nodes;
   std::unordered_map<std::string, int> index;
-  std::unordered_map<std::string, int> repeats;  // by name: the last number given to a repeat; every lower number is
-                                                 // taken
+  std::unordered_map<std::string, int> repeats;  // by name: the last number of a repeat; lower ones are taken
 
   /// Everything that can throw stands before the first change.
   int append(Op op, std::vector<int> inputs, std::string wanted_name) {

@@ -47,8 +47,7 @@ struct Plan::Body {
     }
   };
 
-  std::shared_ptr<Backend> shared;  // declared first, so that the backend is destroyed last; null if no shared_ptr owns
-                                    // it
+  std::shared_ptr<Backend> shared;  // first, so that the backend is destroyed last; null: it is not shared
   Graph graph;
   Nodes nodes;
   Backend* backend;
@@ -58,8 +57,7 @@ struct Plan::Body {
   planner::Calls calls;
   Named parameters, state;
   std::vector<UpdateTensors> update_rows;    // rows of numbers that an update changes
-  std::vector<std::string> optimiser_names;  // names of the optimiser's state: those of one parameter after those of
-                                             // the other
+  std::vector<std::string> optimiser_names;  // names of the optimiser's state, by parameter
   bool shares = false, ready_for_backward = false, has_gradients = false;
   std::uint64_t updates = 0;
   std::atomic<bool> running{false};

@@ -82,8 +82,7 @@ struct Args {
   std::vector<Tensor> x, w, state;
   std::vector<Tensor> dx, dw;
   Tensor y, dy;
-  void* saved = nullptr;  ///< block of saved_bytes: written by forward, read by backward and recompute, private to the
-                          ///< unit
+  void* saved = nullptr;      ///< block of saved_bytes: written by forward, read by backward and recompute
   void* scratch = nullptr;    ///< block of scratch_bytes: live during this unit's backward steps only
   void* prepared = nullptr;   ///< block of prepared_bytes: written by prepare
   void* workspace = nullptr;  ///< block of at least workspace_bytes() of the kernel, aligned to 256, undefined on entry
@@ -104,10 +103,8 @@ struct Declared {
   bool deterministic = true;    ///< whether every run gives the same bits
   Math math = Math::strict;     ///< math of its products
   std::int64_t joint_sums = 0;  ///< number of f64 that the caller adds up over all ranks after this call and before the
-                                ///< next; they lie at the start of the saved block or, in a backward pass, of the
-                                ///< scratch block
-  double max_error = no_bound;  ///< bound on |computed - exact| over the sum of |terms|; no_bound: no bound is
-                                ///< guaranteed
+                                ///< next; they begin the saved block or, in a backward pass, the scratch block
+  double max_error = no_bound;  ///< bound on |computed - exact| over the sum of |terms|; no_bound: there is none
   bool covers(Pass pass) const { return std::find(passes.begin(), passes.end(), pass) != passes.end(); }
 };
 

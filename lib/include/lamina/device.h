@@ -58,11 +58,9 @@ class LAMINA_API SideQueue {
  public:
   virtual ~SideQueue() = default;
   virtual void* stream() = 0;  ///< a cudaStream_t
-  virtual void follow() = 0;  ///< makes work that is enqueued here from now on run after the device's work so far; does
-                              ///< not wait
-  virtual void lead() = 0;  ///< makes the device's work from now on run after the work that was enqueued here; does not
-                            ///< wait
-  virtual bool idle() = 0;  ///< whether all work that was enqueued here has run; does not wait
+  virtual void follow() = 0;   ///< later work here runs after the device's work so far; does not wait
+  virtual void lead() = 0;     ///< later work of the device runs after the work here; does not wait
+  virtual bool idle() = 0;     ///< whether all work that was enqueued here has run; does not wait
 };
 
 /// One device with one queue of work, which runs in order. Its memory, timers and captured work must not

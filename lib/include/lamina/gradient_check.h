@@ -40,8 +40,7 @@ struct LAMINA_API GradientError {
 struct LAMINA_API GradientReport {
   std::vector<GradientError> tensors{};
 
-  bool passed() const;  ///< whether there is a tensor and every tensor passed; a tensor with a kink everywhere has not
-                        ///< passed
+  bool passed() const;  ///< whether all tensors passed; false without a tensor, or with one that has a kink everywhere
   const GradientError& worst() const;  ///< needs at least one tensor
 };
 

@@ -153,8 +153,7 @@ class LAMINA_API Plan {
   Tensor parameter(std::string_view name) const;  ///< "layer1.0.conv1.weight"; a shared parameter has several names
   Tensor parameter_gradient(std::string_view name) const;
   Tensor state(std::string_view name) const;         ///< "layer1.0.bn1.running_mean", "drop6.step"
-  std::vector<std::string> parameter_names() const;  ///< in order of the graph; of a shared parameter only the first
-                                                     ///< name
+  std::vector<std::string> parameter_names() const;  ///< in order of the graph; a shared parameter has its first name
   std::vector<std::string> state_names() const;
   Tensor optimiser_state(std::string_view name) const;  ///< "conv1.weight.velocity"
   std::vector<std::string> optimiser_state_names() const;

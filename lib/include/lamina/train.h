@@ -58,8 +58,7 @@ struct TrainerOptions {
   Optimiser optimiser = Adam{};  ///< named_optimiser() has the usual learning rate of each
   Schedule learning_rate = constant_rate(1e-3);
   double clip_norm = 0;    ///< largest norm, as Options::clip_norm
-  int accumulate = 1;      ///< batches whose gradients are added up for an update; the last update of an epoch may have
-                           ///< fewer
+  int accumulate = 1;      ///< batches whose gradients are added up for an update; the last of an epoch may have fewer
   std::uint64_t seed = 0;  ///< seed of initial parameters, order, augmentation and dropout
   /// The first scale of the loss in f16, where small gradients would become 0. It adapts (LossScale). Other types have
   /// no scale.
@@ -69,8 +68,7 @@ struct TrainerOptions {
 
   const Source* validation = nullptr;  ///< must outlive the trainer
   bool shuffle = true;                 ///< a new order in every epoch
-  bool drop_last = false;  ///< drop the last batch if it is not full; otherwise it is filled up, and the added rows
-                           ///< count nothing
+  bool drop_last = false;  ///< drop the last batch if it is not full; otherwise added rows fill it, and count nothing
   int threads = 1;         ///< threads that prepare batches; with 0, train() prepares them itself
 
   /// Initialiser of the weights of convolutions and fully connected ops: a name of lamina/initialisers.h. Other

@@ -14,8 +14,7 @@ namespace lamina {
 namespace {
 
 constexpr std::uint32_t start_id = 1, first_word = 3;
-constexpr std::uint64_t counters_per_review = 1U << 15;  // more than the longest review needs, with two words to a
-                                                         // counter
+constexpr std::uint64_t counters_per_review = 1U << 15;  // more than the longest review needs
 
 /// A uniform number in (0, 1), from 53 bits of two words.
 double uniform(std::uint32_t high, std::uint32_t low) {

@@ -18,8 +18,7 @@ struct Places {
 
 struct Aliases {
   Places value, gradient;
-  EachUnit<std::vector<bool>> dx_shared;  ///< per x: whether dx is dy and shares its memory, so that nothing is
-                                          ///< computed
+  EachUnit<std::vector<bool>> dx_shared;  ///< per x: whether dx is dy and shares its memory
 };
 
 }  // namespace lamina::planner

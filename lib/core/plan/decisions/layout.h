@@ -51,8 +51,7 @@ struct PlanLayout {
   EachNode<std::vector<Location>> parameter, parameter_gradient, state;
   EachUnit<Location> saved, scratch, prepared;
   EachUnit<Workspaces> workspace;
-  EachUnit<decltype(MeasuredChoice::tied)> tied;  ///< algorithms tied with the measured ones; empty where nothing was
-                                                  ///< measured
+  EachUnit<decltype(MeasuredChoice::tied)> tied;  ///< algorithms tied with the measured ones; may be empty
   std::size_t parameter_bytes = 0;                ///< bytes of the parameters; their gradients take as much
   std::size_t norm_offset = 0;                    ///< offset in the optimiser's buffer, after its state
   std::size_t loss_scale_offset = 0;              ///< offset after that
