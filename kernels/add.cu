@@ -2,8 +2,8 @@
 //
 // A thread computes one pack of 16 bytes, image by image along the grid's y; dense tensors are one long image. It reads
 // every operand before it writes, so the result may alias any of them.
-// Per element: one read of each addend and one write; backward one read of dy (and of y after a ReLU), one write of
-// each gradient.
+// Per element, forward: one read of each addend and one write. Backward: one read of dy (and of y after a ReLU), one
+// write of each gradient.
 
 #include "add.h"
 
@@ -13,7 +13,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// Images of a launch's operands: the parts of their views that the kernel needs.
+/// The images of a launch's operands, as the kernel needs them.
 template <class T>
 struct Sources {
   Images<T> images[most_addends];

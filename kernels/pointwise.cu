@@ -1,7 +1,7 @@
 // Functions of one element. The formulas are beside their code.
 //
-// A thread computes one pack of 16 bytes, image by image along the grid's y; dense tensors are one long image.
-// Per element: one read and one write; backward two reads and one write.
+// A thread computes one pack of 16 bytes. Images are along the grid's y; dense tensors count as one long image. Per
+// element, forward: one read and one write. Backward: two reads and one write.
 
 #include "pointwise.h"
 
@@ -13,7 +13,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// A function with its numbers in the type of the elements. A NaN is not below, above or equal to anything.
+/// A function, with its numbers in the type of the elements. A NaN is not below, above or equal to anything.
 template <class F, class T>
 struct Of;
 
@@ -64,7 +64,7 @@ struct Of<pointwise::HardSwish, T> {
   __device__ T gradient(T x, T dy) const { return x <= T(-3) ? T(0) : x >= T(3) ? dy : dy * (x * T(1.0 / 3) + T(0.5)); }
 };
 
-/// With s = 1 / (1 + exp(-x)). Beyond +-limit, where s is 0 or 1, the products of infinity and 0 are left out.
+/// Silu, with s = 1 / (1 + exp(-x)). Beyond +-limit, where s is 0 or 1, products of infinity and 0 are avoided.
 template <class T>
 struct Of<pointwise::Silu, T> {
   explicit Of(const pointwise::Silu&) {}

@@ -1,8 +1,8 @@
 // Convolution by its definition: y[n,k,p,q] = bias[k] + sum over c,r,s of w[k,c,r,s] x[n,c,h,w], with
 // h = p stride - pad + r dilation and w likewise; dx and dw by the same sum, solved for the other factor.
 //
-// One thread computes one result. It gathers all terms from global memory, in order, in double: no tile, no shared
-// memory, no restriction on shapes. The other algorithms are compared with this one. It is the most exact.
+// One thread computes one result. It gathers all terms from global memory, in order, in double. There is no tile, no
+// shared memory and no restriction on shapes. It is the most exact algorithm, and the others are compared with it.
 // Per multiply-add: two loads.
 
 #include "conv_direct.h"
@@ -77,7 +77,7 @@ __global__ void conv_direct_backward_data_kernel(ConvGeometry g, const T* w, Mas
   });
 }
 
-/// `dw` as one row of weights, so that elements are distributed among threads as everywhere.
+/// `dw` as one row of weights, so that elements are distributed among threads as in other kernels.
 template <class T>
 __global__ void conv_direct_backward_weights_kernel(ConvGeometry g, View<const T> x, Masked<T> dy, View<T> dw,
                                                     bool adds) {

@@ -1,5 +1,5 @@
-// Batch norm folded into a convolution: a block for a filter, which it reads and writes once. Runs when parameters
-// change, not in a pass.
+// Folds a batch norm into a convolution. A block reads and writes one filter once. It runs when parameters change, not
+// in a pass.
 
 #include "conv_fold.h"
 

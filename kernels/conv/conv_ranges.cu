@@ -1,5 +1,5 @@
-// The sums of all ranges of every result, added in order: one thread for a pack of results that are contiguous in every
-// range and in the output, or for one result. Per result: a read for every range, one write.
+// Adds the sums of all ranges in order. One thread has a pack of results, if they are contiguous in every range and in
+// the output, or one result. Per result: one read for each range, one write.
 
 #include "conv_ranges.h"
 

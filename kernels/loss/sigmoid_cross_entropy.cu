@@ -15,7 +15,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// Beyond it a logit is clipped.
+/// The limit beyond which a logit is clipped.
 template <class T>
 T limit_of(double clip) {
   return clip == 0 ? std::numeric_limits<T>::infinity() : static_cast<T>(std::log1p(-clip) - std::log(clip));
@@ -28,7 +28,7 @@ __global__ void sigmoid_cross_entropy_kernel(View<const T> x, View<const T> labe
     const int label = class_of(labels.at(n, 0)[i], 2);
     if (label == ignored_label) return;
     const T logit = x.at(n, 0)[i];
-    T z = logit;  // a NaN stays one
+    T z = logit;  // a NaN stays a NaN
     if (z > limit) z = limit;
     if (z < -limit) z = -limit;
     const T loss = (z > 0 ? z : T(0)) - (label == 1 ? z : T(0)) + std::log1p(std::exp(-std::abs(z)));

@@ -50,7 +50,7 @@ __device__ T add_row(LossPartial& partial, const LossLimits<T>& limits, int labe
   if (loss > limits.most) loss = limits.most;
   if (loss < limits.least) loss = limits.least;
   partial.loss += static_cast<double>(loss);
-  partial.right += winner == label && sum == sum ? 1 : 0;  // with a NaN none is the largest
+  partial.right += winner == label && sum == sum ? 1 : 0;  // if there is a NaN, no logit is the largest
   return clipped ? T(0) : 1 / sum;
 }
 
@@ -113,7 +113,7 @@ __global__ void softmax_cross_entropy_maps_kernel(View<const T> x, View<const T>
 /// The gradient of one logit.
 template <class T>
 __device__ T slope(T logit, T largest, T factor, T scale, bool is_label) {
-  if (factor == T(0)) return T(0);  // also where exp is infinite
+  if (factor == T(0)) return T(0);  // exp may be infinite here
   return scale * (std::exp(logit - largest) * factor - (is_label ? T(1) : T(0)));
 }
 

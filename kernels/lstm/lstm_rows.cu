@@ -19,10 +19,11 @@ namespace {
 
 constexpr int tile = 32, tile_threads = 256, chosen_threads = 128;
 
-/// What a tile's threads have: `across` neighbours along its fast axis, and every `rows_at_once`-th of the other.
+/// The shape of a tile's threads: `across` neighbours along its fast axis, and every `rows_at_once`-th row of the
+/// other.
 constexpr int rows_at_once = tile_threads / tile;
 
-/// Where a row starts.
+/// The start of a row.
 template <class T>
 __device__ std::int64_t row_start(const View<T>& x, RowOrder order, int n, int t) {
   const int step = order.reverse ? x.h - 1 - t : t;

@@ -1,8 +1,7 @@
-// Copy: to = from, or to += from, between tensors of one shape and any pitches. Of halves and float the one may be
-// copied to the other.
+// Copy: to = from, or to += from, between tensors of one shape and any pitches. Halves may be copied to float and back.
 //
-// A thread moves one pack of 16 bytes, or as many elements of float as halves are 16 bytes, image by image along the
-// grid's y; dense tensors are one long image.
+// A thread moves one pack of 16 bytes; between halves and float it moves the elements of 16 bytes of halves. Images are
+// along the grid's y; dense tensors count as one long image.
 // Per element: one read and one write, and one more read if it adds.
 
 #include "copy.h"

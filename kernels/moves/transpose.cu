@@ -1,5 +1,6 @@
-// A block moves tiles of 32 x 32 elements through shared memory, so that rows of both matrices are read and written
-// along their elements. A row of the tile is one element longer than 32: its columns lie in different banks.
+// Transposes matrices. A block moves tiles of 32 x 32 elements through shared memory, so that rows of both matrices are
+// read and written along their elements. A row of the tile has one element more than 32, so that its columns lie in
+// different banks.
 // Per element: one read and one write.
 
 #include "transpose.h"

@@ -1,12 +1,13 @@
-// Batch normalisation, forward: y = scale[c] (x - mean[c]) / sqrt(variance[c] + epsilon) + shift[c], then optionally
-// + other and max(y, 0).
+// Batch normalisation, forward: y = scale[c] (x - mean[c]) / sqrt(variance[c] + epsilon) + shift[c], then optionally +
+// other and max(y, 0).
 //
 // Training takes three launches. Sums: a block for a slice of a channel (channel_sums.h) sums differences from the
 // channel's first value, in double. Cancellation is limited to the spread of the channel, so one pass is
 // enough. Statistics: a warp for a channel. Apply: a thread for a pack of 16 bytes of an image. A pack may begin in one
-// channel and end in the next, so planes of any size move in packs. The last image comes first.
-// Per element: two reads of x, one of other, one write. On devices with few double units (compute capability 7.5
-// and 8.6) these units limit the sums.
+// channel and end in the next, so planes of any size move in packs. The last image comes first, because the sums have
+// just read it.
+// Per element: two reads of x, one of other, one write. On devices with few double units (compute capability 7.5 and
+// 8.6) these units limit the sums.
 
 #include "batch_norm.h"
 

@@ -115,7 +115,7 @@ void backward(Stream stream, View<const T> x, View<const T> y, View<const T> dy,
 
   const auto on_dy = [&](const View<T>& view) { return view.data == dy.data && view.pitch == dy.pitch; };
   View<T> dother = gradients.dother;
-  if (mask == NormMask::none && !gradients.adds_dother && on_dy(dother)) dother.data = nullptr;  // it is there already
+  if (mask == NormMask::none && !gradients.adds_dother && on_dy(dother)) dother.data = nullptr;  // dy is there already
   if (gradients.dx.data == nullptr && dother.data == nullptr) return;
   if (mask != NormMask::from_y) y.data = nullptr;
   with_packs<T>(

@@ -12,7 +12,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-constexpr int warps = 8;  // of a block
+constexpr int warps = 8;  // warps of a block
 
 template <class T>
 __global__ void global_average_pool_forward_kernel(View<const T> x, View<T> y) {

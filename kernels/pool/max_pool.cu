@@ -32,7 +32,7 @@ __global__ void max_pool_forward_kernel(Rows rows, Columns columns, View<const T
         const int column = begin_w + s;
         if (column < w.first || column >= w.last) continue;
         const Computed<T> value = load(plane[std::int64_t{row} * x.w + column]);
-        // Greater, or a NaN; a NaN stays, so that the first one wins.
+        // It is greater, or a NaN. A NaN stays, so the first one wins.
         if (!(value <= largest) && largest == largest) {
           largest = value;
           place = r * columns.window() + s;
@@ -63,7 +63,7 @@ __global__ void max_pool_backward_kernel(Rows rows, Columns columns, View<const 
   });
 }
 
-/// Places of 4 bytes are for large windows alone, so that usual sizes need no kernels with them.
+/// Places of 4 bytes are for large windows alone, so that usual sizes need no such kernels.
 template <class Place>
 constexpr bool fixed_windows = std::is_same_v<Place, std::uint8_t>;
 

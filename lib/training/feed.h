@@ -16,7 +16,7 @@ struct Inputs {
   std::string samples, labels;
 };
 
-/// Throws UsageError unless the graph is one that Trainer documents.
+/// The names of the graph's inputs. Throws UsageError unless the graph is as Trainer documents.
 Inputs inputs_of(const Graph&);
 
 /// Throws UsageError if the source does not fit the plan.
@@ -31,7 +31,7 @@ class Feed {
 
  private:
   Uploads uploads_;
-  std::vector<float> samples_, labels_;  // of a batch that is not full
+  std::vector<float> samples_, labels_;  // samples and labels of a batch that is not full
 };
 
 /// The output of each batch of an epoch, kept on the device until it is asked for.
@@ -50,7 +50,7 @@ class Scores {
   Buffer rows_;  // loss and accuracy of each batch
 };
 
-/// The mean over an epoch of so many samples in batches of `batch`.
+/// The mean over an epoch of `samples` samples in batches of `batch`.
 Score mean(const std::vector<Score>&, std::int64_t samples, int batch);
 
 }  // namespace lamina::training

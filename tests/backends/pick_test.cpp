@@ -1,4 +1,4 @@
-// Taking one algorithm among several, as a Choice demands.
+// Picking one algorithm among several, as a Choice demands.
 
 #include "lamina/error.h"
 #include "lib/backends/common/lowering.h"

@@ -11,7 +11,7 @@ using namespace lamina;
 
 namespace {
 
-/// flops, then elements that are touched once, in f32.
+/// Compares the cost with flops and with elements that are touched once, in f32.
 void check(const Op& op, const std::vector<Shape>& x, Pass pass, double flops, double elements) {
   CAPTURE(to_string(op), to_string(pass));
   CHECK(cost(op, x, pass).flops == flops);

@@ -28,7 +28,7 @@ function(allow folder)
 endfunction()
 
 allow(lib/include ${public})
-# The core: its helpers know nothing but the public headers; no part of it knows a component.
+# The core: its helpers include only the public headers, and no part of it includes a component.
 foreach(helpers IN ITEMS files numbers system text timing units)
   allow(lib/core/${helpers} ${public} ${support} ${posix})
 endforeach()
@@ -38,7 +38,7 @@ allow(lib/core/gradient_check ${public} ${support} lib/core/plan/run/initial\\.h
 allow(lib/core/plan/decisions ${public} ${support})
 allow(lib/core/plan ${public} ${support} "lib/core/plan/(decisions|run)/[a-z_]+\\.h")
 allow(lib/core/device ${public} ${support} ${device} ${timing_kernels} ${cuda} ${posix})
-# The components. Each knows the core's helpers; none knows another but by its public headers.
+# The components. Each may include the core's helpers, and other components only by their public headers.
 allow(lib/safetensors ${public} ${support} ${json} ${posix})
 set(onnx "lib/onnx/((ops|write)/)?[a-z_]+\\.h")
 allow(lib/onnx/ops ${public} ${support} ${onnx})
@@ -47,7 +47,7 @@ allow(lib/tuning ${public} ${support} ${json} ${posix})
 allow(lib/communicators ${public} ${support} dlfcn\\.h mpi\\.h sched\\.h)
 allow(lib/training/data ${public} ${support} zlib\\.h)
 allow(lib/training ${public} ${support})
-# The rooms of eigen, each knowing those above it.
+# The folders of eigen. Each may include those before it.
 set(room lib/backends/eigen/micro_kernels)
 allow(lib/backends/eigen/micro_kernels ${support} immintrin\\.h)
 allow(lib/backends/eigen/runtime ${public} Eigen/.* "(${room})/.*" ${lowering} ${support} ${device} immintrin\.h cpuid\.h ${posix})
@@ -115,7 +115,7 @@ foreach(source IN LISTS sources)
   file(STRINGS ${ROOT}/${source} includes REGEX "^[ \t]*#[ \t]*include")
   foreach(line IN LISTS includes)
     if(NOT line MATCHES "include[ \t]*([<\"])([^>\"]+)[>\"]")
-      continue()  # the name is a macro
+      continue()  # the include names a macro
     endif()
     set(quote ${CMAKE_MATCH_1})
     set(name ${CMAKE_MATCH_2})

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Models of both of PyTorch's exporters that are refused: every line of a refusal is held against the extents that
-ONNX's own inference finds, and every operator that is not supported has to be in it.
+"""Models of both of PyTorch's exporters that are refused. Every line of a refusal is compared with the extents that
+ONNX's own inference finds, and every unsupported operator must be in it.
 
 Needs torch, torchvision, onnx, onnxscript; skipped without.
 """
@@ -33,9 +33,9 @@ MOST_LINES = 10
 
 
 def models():
-    """Names, networks, and what they read."""
+    """Names, networks and their inputs."""
     class Of(nn.Module):
-        """A function of modules and a value."""
+        """A module that applies a function to modules and a value."""
         def __init__(self, function, *parts):
             super().__init__()
             self.function, self.parts = function, nn.ModuleList(parts)
@@ -114,7 +114,7 @@ def export(net, x, exporter, path):
 
 
 class File:
-    """What is so: extents, and which values are computed when the network runs."""
+    """The facts: extents, and which values are computed when the network runs."""
 
     def __init__(self, model):
         graph = model.graph
@@ -139,7 +139,7 @@ class File:
         return math.prod(self.extents.get(value, []))
 
     def refused(self, supported):
-        """Nodes of which the refusal has to tell."""
+        """The nodes that the refusal must name."""
         for node in self.nodes:
             computed = [v in self.computed for v in node.input]
             shapes = [self.extents.get(v, [0]) for v, c in zip(node.input, computed) if c]
@@ -151,7 +151,7 @@ class File:
 
 
 def is_so(file, node, why):
-    """Whether the reason is true of the node."""
+    """Whether the reason is true for the node."""
     attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
     computed = [v in file.computed for v in node.input]
     stated = re.findall(r"\d+(?:x\d+)+", re.sub(r"(kept as|axis of|of the) \d+(x\d+)+", "", why))

@@ -7,7 +7,7 @@
 
 namespace lamina {
 
-std::string first_line(const std::filesystem::path&);  ///< empty: there is none, or no right to read it
+std::string first_line(const std::filesystem::path&);  ///< empty: there is no such file, or no right to read it
 
 /// The number that the first line begins with.
 std::optional<double> number_in(const std::filesystem::path&);

@@ -14,7 +14,7 @@ namespace lamina {
 
 std::string processor_name();  ///< "AMD EPYC ...", as the system reports it
 
-std::unique_ptr<Timer> host_timer();  ///< of the calling thread's queue, by the system's clock
+std::unique_ptr<Timer> host_timer();  ///< a timer of the calling thread's queue, by the system's clock
 
 /// Work runs when it is enqueued, so nothing ever waits.
 class HostDevice final : public Device {

@@ -2,7 +2,7 @@
 //
 // forward     reads the inputs, parameters and state, writes y; recompute: the inputs and y
 // backward    reads dy, writes the wanted gradients of inputs and parameters, and reads what they are computed from
-//             (support/units/op_reads.h); y for a ReLU at the unit's end only if its backend reads the mask from y
+//             (lib/core/units/op_reads.h); y for a ReLU at the unit's end only if its backend reads the mask from y
 
 #include "call_cost.h"
 
@@ -66,7 +66,7 @@ class Border {
     if (std::holds_alternative<Relu>(nodes_[unit_.y()].op) && unit_.lowered->backward_reads_y) touch_value(unit_.y());
   }
 
-  /// What a pass of one node reads besides dy.
+  /// Counts what a pass of one node reads besides dy.
   void touch_reads(NodeId i, Pass pass) {
     using Inputs = OpReads::Inputs;
     const Node& node = nodes_[i];
