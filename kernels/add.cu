@@ -104,13 +104,9 @@ void add_backward(Stream stream, View<const T> dy, View<const T> y, const Operan
   });
 }
 
-#define LAMINA_ADD(T)                                                         \
+#define LAMINA_INSTANTIATE(T)                                                 \
   template void add_forward(Stream, const Operands<const T>&, View<T>, bool); \
   template void add_backward(Stream, View<const T>, View<const T>, const Operands<T>&);
-LAMINA_ADD(float)
-LAMINA_ADD(double)
-LAMINA_ADD(F16)
-LAMINA_ADD(BF16)
-#undef LAMINA_ADD
+LAMINA_FOR_STORED_TYPES(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -164,17 +164,13 @@ void bias_gradient_of_rows(Stream stream, View<const T> dy, float* db, bool adds
          adds);
 }
 
-template void add_bias(Stream, const float*, View<float>, bool);
-template void add_bias(Stream, const double*, View<double>, bool);
-template void bias_gradient(Stream, const Masked<float>&, float*, bool, void*);
-template void bias_gradient(Stream, const Masked<double>&, double*, bool, void*);
-template void add_bias(Stream, const float*, View<F16>, bool);
-template void add_bias(Stream, const float*, View<BF16>, bool);
-template void bias_gradient(Stream, const Masked<F16>&, float*, bool, void*);
-template void bias_gradient(Stream, const Masked<BF16>&, float*, bool, void*);
-template void add_bias_to_rows(Stream, const float*, View<F16>, bool);
-template void add_bias_to_rows(Stream, const float*, View<BF16>, bool);
-template void bias_gradient_of_rows(Stream, View<const F16>, float*, bool, void*);
-template void bias_gradient_of_rows(Stream, View<const BF16>, float*, bool, void*);
+#define LAMINA_INSTANTIATE(T)                                        \
+  template void add_bias(Stream, const Computed<T>*, View<T>, bool); \
+  template void bias_gradient(Stream, const Masked<T>&, Computed<T>*, bool, void*);
+LAMINA_FOR_STORED_TYPES(LAMINA_INSTANTIATE)
+#define LAMINA_INSTANTIATE_HALVES(T)                                   \
+  template void add_bias_to_rows(Stream, const float*, View<T>, bool); \
+  template void bias_gradient_of_rows(Stream, View<const T>, float*, bool, void*);
+LAMINA_FOR_HALVES(LAMINA_INSTANTIATE_HALVES)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -69,9 +69,8 @@ void dropout_apply(Stream stream, const DropoutMask& mask, const std::uint64_t* 
       to, from);
 }
 
-template void dropout_apply(Stream, const DropoutMask&, const std::uint64_t*, View<const float>, View<float>, bool);
-template void dropout_apply(Stream, const DropoutMask&, const std::uint64_t*, View<const double>, View<double>, bool);
-template void dropout_apply(Stream, const DropoutMask&, const std::uint64_t*, View<const F16>, View<F16>, bool);
-template void dropout_apply(Stream, const DropoutMask&, const std::uint64_t*, View<const BF16>, View<BF16>, bool);
+#define LAMINA_INSTANTIATE(T) \
+  template void dropout_apply(Stream, const DropoutMask&, const std::uint64_t*, View<const T>, View<T>, bool);
+LAMINA_FOR_STORED_TYPES(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

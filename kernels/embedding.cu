@@ -139,9 +139,9 @@ void embedding_backward(Stream stream, View<const T> ids, View<const T> dy, Plac
          sorted, all, dtable, rows, adds);
 }
 
-template void embedding_forward(Stream, View<const float>, const float*, int, View<float>);
-template void embedding_forward(Stream, View<const double>, const double*, int, View<double>);
-template void embedding_backward(Stream, View<const float>, View<const float>, PlaceOfRow*, float*, int, bool);
-template void embedding_backward(Stream, View<const double>, View<const double>, PlaceOfRow*, double*, int, bool);
+#define LAMINA_INSTANTIATE(T)                                                     \
+  template void embedding_forward(Stream, View<const T>, const T*, int, View<T>); \
+  template void embedding_backward(Stream, View<const T>, View<const T>, PlaceOfRow*, T*, int, bool);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

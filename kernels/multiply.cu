@@ -132,10 +132,9 @@ void multiply_backward(Stream stream, View<const T> a, View<const T> b, View<con
   }
 }
 
-template void multiply_forward(Stream, View<const float>, View<const float>, View<float>);
-template void multiply_forward(Stream, View<const double>, View<const double>, View<double>);
-template void multiply_backward(Stream, View<const float>, View<const float>, View<const float>, const Factors<float>&);
-template void multiply_backward(Stream, View<const double>, View<const double>, View<const double>,
-                                const Factors<double>&);
+#define LAMINA_INSTANTIATE(T)                                                    \
+  template void multiply_forward(Stream, View<const T>, View<const T>, View<T>); \
+  template void multiply_backward(Stream, View<const T>, View<const T>, View<const T>, const Factors<T>&);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -242,7 +242,7 @@ void update(Stream stream, UpdateRule rule, const UpdateNumbers& numbers, const 
   }
 }
 
-template void update(Stream, UpdateRule, const UpdateNumbers&, const UpdateRow<float>&);
-template void update(Stream, UpdateRule, const UpdateNumbers&, const UpdateRow<double>&);
+#define LAMINA_INSTANTIATE(T) template void update(Stream, UpdateRule, const UpdateNumbers&, const UpdateRow<T>&);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

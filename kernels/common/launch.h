@@ -31,6 +31,12 @@ using Plainly = T;
 /// The kernel to launch, with its name for messages: LAMINA_KERNEL(gemm_kernel<T, 8>).
 #define LAMINA_KERNEL(...) (__VA_ARGS__), #__VA_ARGS__
 
+/// Explicit instantiations of a file's launchers: define LAMINA_INSTANTIATE(T), then
+/// LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE).
+#define LAMINA_FOR_FLOATS(INSTANTIATE) INSTANTIATE(float) INSTANTIATE(double)
+#define LAMINA_FOR_HALVES(INSTANTIATE) INSTANTIATE(F16) INSTANTIATE(BF16)
+#define LAMINA_FOR_STORED_TYPES(INSTANTIATE) LAMINA_FOR_FLOATS(INSTANTIATE) LAMINA_FOR_HALVES(INSTANTIATE)
+
 #if !defined(LAMINA_CUDA_ON_HOST)
 
 /// An object, or an array, in static shared memory: LAMINA_SHARED(float[8][32], tile);

@@ -349,8 +349,6 @@ void conv_1x1_backward_data(Stream stream, const ConvGeometry& g, const T* w, co
                                  int, ConvTile);                                                                       \
   template void conv_1x1_backward_data(Stream, const ConvGeometry&, const T*, const Masked<T>&, View<T>, bool, T*,     \
                                        int, ConvTile);
-LAMINA_INSTANTIATE(float)
-LAMINA_INSTANTIATE(double)
-#undef LAMINA_INSTANTIATE
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -214,8 +214,6 @@ void conv_1x1_backward_weights(Stream stream, const ConvGeometry& g, View<const 
   template std::size_t conv_1x1_weights_bytes(const ConvGeometry&, const View<const T>&, const View<const T>&, int);  \
   template void conv_1x1_backward_weights(Stream, const ConvGeometry&, View<const T>, const Masked<T>&, T*, T*, bool, \
                                           int, ConvTile);
-LAMINA_INSTANTIATE(float)
-LAMINA_INSTANTIATE(double)
-#undef LAMINA_INSTANTIATE
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -129,17 +129,10 @@ void conv_direct_backward_weights(Stream stream, const ConvGeometry& g, View<con
          stream, g, x, dy, weights, adds);
 }
 
-template void conv_direct_forward(Stream, const ConvGeometry&, View<const float>, const float*, View<float>,
-                                  const ConvEnd<float>&);
-template void conv_direct_forward(Stream, const ConvGeometry&, View<const double>, const double*, View<double>,
-                                  const ConvEnd<double>&);
-template void conv_direct_backward_data(Stream, const ConvGeometry&, const float*, const Masked<float>&, View<float>,
-                                        bool);
-template void conv_direct_backward_data(Stream, const ConvGeometry&, const double*, const Masked<double>&, View<double>,
-                                        bool);
-template void conv_direct_backward_weights(Stream, const ConvGeometry&, View<const float>, const Masked<float>&, float*,
-                                           bool);
-template void conv_direct_backward_weights(Stream, const ConvGeometry&, View<const double>, const Masked<double>&,
-                                           double*, bool);
+#define LAMINA_INSTANTIATE(T)                                                                                          \
+  template void conv_direct_forward(Stream, const ConvGeometry&, View<const T>, const T*, View<T>, const ConvEnd<T>&); \
+  template void conv_direct_backward_data(Stream, const ConvGeometry&, const T*, const Masked<T>&, View<T>, bool);     \
+  template void conv_direct_backward_weights(Stream, const ConvGeometry&, View<const T>, const Masked<T>&, T*, bool);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

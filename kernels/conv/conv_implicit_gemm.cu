@@ -359,8 +359,6 @@ void conv_implicit_gemm_backward_data(Stream stream, const ConvGeometry& g, cons
                                            const ConvEnd<T>&, T*, int, ConvTile);                                     \
   template void conv_implicit_gemm_backward_data(Stream, const ConvGeometry&, const T*, const Masked<T>&, View<T>,    \
                                                  bool, T*, int, ConvTile);
-LAMINA_INSTANTIATE(float)
-LAMINA_INSTANTIATE(double)
-#undef LAMINA_INSTANTIATE
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -213,13 +213,11 @@ void conv_implicit_gemm_backward_weights(Stream stream, const ConvGeometry& g, V
   conv_add_weight_ranges(stream, partial, splits, g.groups, product.filters * weights, dw, adds);
 }
 
-template std::size_t conv_implicit_gemm_partial_bytes(const ConvGeometry&, const View<const float>&,
-                                                      const View<const float>&, int);
-template std::size_t conv_implicit_gemm_partial_bytes(const ConvGeometry&, const View<const double>&,
-                                                      const View<const double>&, int);
-template void conv_implicit_gemm_backward_weights(Stream, const ConvGeometry&, View<const float>, const Masked<float>&,
-                                                  float*, float*, bool, int, ConvTile);
-template void conv_implicit_gemm_backward_weights(Stream, const ConvGeometry&, View<const double>,
-                                                  const Masked<double>&, double*, double*, bool, int, ConvTile);
+#define LAMINA_INSTANTIATE(T)                                                                                         \
+  template std::size_t conv_implicit_gemm_partial_bytes(const ConvGeometry&, const View<const T>&,                    \
+                                                        const View<const T>&, int);                                   \
+  template void conv_implicit_gemm_backward_weights(Stream, const ConvGeometry&, View<const T>, const Masked<T>&, T*, \
+                                                    T*, bool, int, ConvTile);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -63,9 +63,9 @@ void conv_add_weight_ranges(Stream stream, const T* partial, int ranges, int gro
   conv_add_ranges(stream, all);
 }
 
-template void conv_add_ranges(Stream, const ConvRanges<float>&);
-template void conv_add_ranges(Stream, const ConvRanges<double>&);
-template void conv_add_weight_ranges(Stream, const float*, int, int, int, float*, bool);
-template void conv_add_weight_ranges(Stream, const double*, int, int, int, double*, bool);
+#define LAMINA_INSTANTIATE(T)                                  \
+  template void conv_add_ranges(Stream, const ConvRanges<T>&); \
+  template void conv_add_weight_ranges(Stream, const T*, int, int, int, T*, bool);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

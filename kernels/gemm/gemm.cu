@@ -180,9 +180,9 @@ void gemm(Stream stream, const GemmProblem<T>& problem, T* partial) {
          shape.splits, problem, results);
 }
 
-template std::size_t gemm_partial_bytes<float>(int, int, int);
-template std::size_t gemm_partial_bytes<double>(int, int, int);
-template void gemm(Stream, const GemmProblem<float>&, float*);
-template void gemm(Stream, const GemmProblem<double>&, double*);
+#define LAMINA_INSTANTIATE(T)                                \
+  template std::size_t gemm_partial_bytes<T>(int, int, int); \
+  template void gemm(Stream, const GemmProblem<T>&, T*);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

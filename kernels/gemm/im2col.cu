@@ -84,9 +84,9 @@ void col2im(Stream stream, const ConvGeometry& g, View<const T> columns, View<T>
          adds);
 }
 
-template void im2col(Stream, const ConvGeometry&, View<const float>, View<float>);
-template void im2col(Stream, const ConvGeometry&, View<const double>, View<double>);
-template void col2im(Stream, const ConvGeometry&, View<const float>, View<float>, bool);
-template void col2im(Stream, const ConvGeometry&, View<const double>, View<double>, bool);
+#define LAMINA_INSTANTIATE(T)                                                \
+  template void im2col(Stream, const ConvGeometry&, View<const T>, View<T>); \
+  template void col2im(Stream, const ConvGeometry&, View<const T>, View<T>, bool);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

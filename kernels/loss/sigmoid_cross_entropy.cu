@@ -101,13 +101,11 @@ void sigmoid_cross_entropy_backward(Stream stream, View<const T> logits, View<co
          logits, labels, dy, limit_of<T>(clip), inverse_count, dx, adds);
 }
 
-template void sigmoid_cross_entropy_forward(Stream, View<const float>, View<const float>, View<float>, double, float*,
-                                            LossPartial*);
-template void sigmoid_cross_entropy_forward(Stream, View<const double>, View<const double>, View<double>, double,
-                                            double*, LossPartial*);
-template void sigmoid_cross_entropy_backward(Stream, View<const float>, View<const float>, View<const float>, double,
-                                             const float*, View<float>, bool);
-template void sigmoid_cross_entropy_backward(Stream, View<const double>, View<const double>, View<const double>, double,
-                                             const double*, View<double>, bool);
+#define LAMINA_INSTANTIATE(T)                                                                                         \
+  template void sigmoid_cross_entropy_forward(Stream, View<const T>, View<const T>, View<T>, double, T*,              \
+                                              LossPartial*);                                                          \
+  template void sigmoid_cross_entropy_backward(Stream, View<const T>, View<const T>, View<const T>, double, const T*, \
+                                               View<T>, bool);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -181,13 +181,11 @@ void softmax_cross_entropy_backward(Stream stream, View<const T> logits, View<co
   }
 }
 
-template void softmax_cross_entropy_forward(Stream, View<const float>, View<const float>, View<float>, double,
-                                            SoftmaxRows<float>, LossPartial*);
-template void softmax_cross_entropy_forward(Stream, View<const double>, View<const double>, View<double>, double,
-                                            SoftmaxRows<double>, LossPartial*);
-template void softmax_cross_entropy_backward(Stream, View<const float>, View<const float>, View<const float>,
-                                             SoftmaxRows<float>, View<float>, bool);
-template void softmax_cross_entropy_backward(Stream, View<const double>, View<const double>, View<const double>,
-                                             SoftmaxRows<double>, View<double>, bool);
+#define LAMINA_INSTANTIATE(T)                                                                                        \
+  template void softmax_cross_entropy_forward(Stream, View<const T>, View<const T>, View<T>, double, SoftmaxRows<T>, \
+                                              LossPartial*);                                                         \
+  template void softmax_cross_entropy_backward(Stream, View<const T>, View<const T>, View<const T>, SoftmaxRows<T>,  \
+                                               View<T>, bool);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -211,9 +211,9 @@ void lstm_backward_persistent(Stream stream, const LstmBackwardProblem<T>& p) {
   });
 }
 
-template void lstm_forward_persistent(Stream, const LstmForwardProblem<float>&);
-template void lstm_forward_persistent(Stream, const LstmForwardProblem<double>&);
-template void lstm_backward_persistent(Stream, const LstmBackwardProblem<float>&);
-template void lstm_backward_persistent(Stream, const LstmBackwardProblem<double>&);
+#define LAMINA_INSTANTIATE(T)                                                  \
+  template void lstm_forward_persistent(Stream, const LstmForwardProblem<T>&); \
+  template void lstm_backward_persistent(Stream, const LstmBackwardProblem<T>&);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

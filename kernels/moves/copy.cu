@@ -33,13 +33,11 @@ void copy(Stream stream, View<const From> from, View<To> to, bool adds) {
       to, from);
 }
 
-template void copy(Stream, View<const float>, View<float>, bool);
-template void copy(Stream, View<const double>, View<double>, bool);
-template void copy(Stream, View<const F16>, View<F16>, bool);
-template void copy(Stream, View<const BF16>, View<BF16>, bool);
-template void copy(Stream, View<const F16>, View<float>, bool);
-template void copy(Stream, View<const float>, View<F16>, bool);
-template void copy(Stream, View<const BF16>, View<float>, bool);
-template void copy(Stream, View<const float>, View<BF16>, bool);
+#define LAMINA_INSTANTIATE(T) template void copy(Stream, View<const T>, View<T>, bool);
+#define LAMINA_INSTANTIATE_CASTS(Half)                             \
+  template void copy(Stream, View<const Half>, View<float>, bool); \
+  template void copy(Stream, View<const float>, View<Half>, bool);
+LAMINA_FOR_STORED_TYPES(LAMINA_INSTANTIATE)
+LAMINA_FOR_HALVES(LAMINA_INSTANTIATE_CASTS)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -83,11 +83,10 @@ void channel_shuffle(Stream stream, View<const T> from, View<T> to, int groups, 
          groups, adds);
 }
 
-template void pad_forward(Stream, View<const float>, Border, float, View<float>);
-template void pad_forward(Stream, View<const double>, Border, double, View<double>);
-template void pad_backward(Stream, View<const float>, Border, View<float>, bool);
-template void pad_backward(Stream, View<const double>, Border, View<double>, bool);
-template void channel_shuffle(Stream, View<const float>, View<float>, int, bool);
-template void channel_shuffle(Stream, View<const double>, View<double>, int, bool);
+#define LAMINA_INSTANTIATE(T)                                               \
+  template void pad_forward(Stream, View<const T>, Border, T, View<T>);     \
+  template void pad_backward(Stream, View<const T>, Border, View<T>, bool); \
+  template void channel_shuffle(Stream, View<const T>, View<T>, int, bool);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

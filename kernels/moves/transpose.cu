@@ -39,11 +39,10 @@ void transpose(Stream stream, Matrices<const From> from, Matrices<To> to) {
 }
 
 template void transpose(Stream, Matrices<const float>, Matrices<float>);
-template void transpose(Stream, Matrices<const F16>, Matrices<F16>);
-template void transpose(Stream, Matrices<const BF16>, Matrices<BF16>);
-template void transpose(Stream, Matrices<const F16>, Matrices<float>);
-template void transpose(Stream, Matrices<const float>, Matrices<F16>);
-template void transpose(Stream, Matrices<const BF16>, Matrices<float>);
-template void transpose(Stream, Matrices<const float>, Matrices<BF16>);
+#define LAMINA_INSTANTIATE(Half)                                          \
+  template void transpose(Stream, Matrices<const Half>, Matrices<Half>);  \
+  template void transpose(Stream, Matrices<const Half>, Matrices<float>); \
+  template void transpose(Stream, Matrices<const float>, Matrices<Half>);
+LAMINA_FOR_HALVES(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

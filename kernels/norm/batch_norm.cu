@@ -131,14 +131,10 @@ void batch_norm_apply(Stream stream, View<const T> x, View<const T> other, bool 
       y, x, other);
 }
 
-#define LAMINA_BATCH_NORM(T)                                                                                 \
+#define LAMINA_INSTANTIATE(T)                                                                                \
   template void batch_norm_statistics(Stream, View<const T>, const NormNumbers<T>&, NormChannel<T>*, void*); \
   template void batch_norm_from_running(Stream, int, const NormNumbers<T>&, NormChannel<T>*);                \
   template void batch_norm_apply(Stream, View<const T>, View<const T>, bool, const NormChannel<T>*, View<T>);
-LAMINA_BATCH_NORM(float)
-LAMINA_BATCH_NORM(double)
-LAMINA_BATCH_NORM(F16)
-LAMINA_BATCH_NORM(BF16)
-#undef LAMINA_BATCH_NORM
+LAMINA_FOR_STORED_TYPES(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -210,13 +210,9 @@ void lrn_backward(Stream stream, const LrnNumbers& op, View<const T> x, View<con
   run_kernel(LAMINA_KERNEL(lrn_backward_any_kernel<T>));
 }
 
-template void lrn_forward(Stream, const LrnNumbers&, View<const float>, View<float>);
-template void lrn_forward(Stream, const LrnNumbers&, View<const double>, View<double>);
-template void lrn_forward(Stream, const LrnNumbers&, View<const F16>, View<F16>);
-template void lrn_forward(Stream, const LrnNumbers&, View<const BF16>, View<BF16>);
-template void lrn_backward(Stream, const LrnNumbers&, View<const float>, View<const float>, View<float>, bool);
-template void lrn_backward(Stream, const LrnNumbers&, View<const double>, View<const double>, View<double>, bool);
-template void lrn_backward(Stream, const LrnNumbers&, View<const F16>, View<const F16>, View<F16>, bool);
-template void lrn_backward(Stream, const LrnNumbers&, View<const BF16>, View<const BF16>, View<BF16>, bool);
+#define LAMINA_INSTANTIATE(T)                                                   \
+  template void lrn_forward(Stream, const LrnNumbers&, View<const T>, View<T>); \
+  template void lrn_backward(Stream, const LrnNumbers&, View<const T>, View<const T>, View<T>, bool);
+LAMINA_FOR_STORED_TYPES(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -75,13 +75,9 @@ void average_pool_backward(Stream stream, const Windows& windows, bool count_pad
   });
 }
 
-#define LAMINA_AVERAGE_POOL(T)                                                              \
+#define LAMINA_INSTANTIATE(T)                                                               \
   template void average_pool_forward(Stream, const Windows&, bool, View<const T>, View<T>); \
   template void average_pool_backward(Stream, const Windows&, bool, View<const T>, View<T>, bool);
-LAMINA_AVERAGE_POOL(float)
-LAMINA_AVERAGE_POOL(double)
-LAMINA_AVERAGE_POOL(F16)
-LAMINA_AVERAGE_POOL(BF16)
-#undef LAMINA_AVERAGE_POOL
+LAMINA_FOR_STORED_TYPES(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -89,14 +89,7 @@ void max_pool_backward(Stream stream, const Windows& windows, View<const T> dy, 
 #define LAMINA_MAX_POOL(T, Place)                                                         \
   template void max_pool_forward(Stream, const Windows&, View<const T>, View<T>, Place*); \
   template void max_pool_backward(Stream, const Windows&, View<const T>, const Place*, View<T>, bool);
-LAMINA_MAX_POOL(float, std::uint8_t)
-LAMINA_MAX_POOL(float, std::int32_t)
-LAMINA_MAX_POOL(double, std::uint8_t)
-LAMINA_MAX_POOL(double, std::int32_t)
-LAMINA_MAX_POOL(F16, std::uint8_t)
-LAMINA_MAX_POOL(F16, std::int32_t)
-LAMINA_MAX_POOL(BF16, std::uint8_t)
-LAMINA_MAX_POOL(BF16, std::int32_t)
-#undef LAMINA_MAX_POOL
+#define LAMINA_INSTANTIATE(T) LAMINA_MAX_POOL(T, std::uint8_t) LAMINA_MAX_POOL(T, std::int32_t)
+LAMINA_FOR_STORED_TYPES(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -337,11 +337,10 @@ void winograd_4x4(Stream stream, const WinogradConv<T>& conv) {
     launch(LAMINA_KERNEL(winograd_4x4_kernel<T, false>), all, Blocking<T>::threads, bytes, stream, conv, grid);
 }
 
-template std::int64_t winograd_4x4_filter_count<float>(const WinogradFilters&);
-template std::int64_t winograd_4x4_filter_count<double>(const WinogradFilters&);
-template void winograd_4x4_filters(Stream, const WinogradFilters&, const float*, float*, const FoldedNorm<float>&);
-template void winograd_4x4_filters(Stream, const WinogradFilters&, const double*, double*, const FoldedNorm<double>&);
-template void winograd_4x4(Stream, const WinogradConv<float>&);
-template void winograd_4x4(Stream, const WinogradConv<double>&);
+#define LAMINA_INSTANTIATE(T)                                                                             \
+  template std::int64_t winograd_4x4_filter_count<T>(const WinogradFilters&);                             \
+  template void winograd_4x4_filters(Stream, const WinogradFilters&, const T*, T*, const FoldedNorm<T>&); \
+  template void winograd_4x4(Stream, const WinogradConv<T>&);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

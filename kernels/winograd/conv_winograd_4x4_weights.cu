@@ -385,11 +385,10 @@ void winograd_4x4_weights(Stream stream, const WinogradWeights<T>& conv, T* part
   conv_add_weight_ranges(stream, partial, ranges, conv.groups, grid.filters * grid.channels * taps, conv.dw, conv.adds);
 }
 
-template WinogradRanges winograd_4x4_weights_ranges(const WinogradWeights<float>&);
-template WinogradRanges winograd_4x4_weights_ranges(const WinogradWeights<double>&);
-template std::size_t winograd_4x4_weights_bytes(const WinogradWeights<float>&, int);
-template std::size_t winograd_4x4_weights_bytes(const WinogradWeights<double>&, int);
-template void winograd_4x4_weights(Stream, const WinogradWeights<float>&, float*, int);
-template void winograd_4x4_weights(Stream, const WinogradWeights<double>&, double*, int);
+#define LAMINA_INSTANTIATE(T)                                                      \
+  template WinogradRanges winograd_4x4_weights_ranges(const WinogradWeights<T>&);  \
+  template std::size_t winograd_4x4_weights_bytes(const WinogradWeights<T>&, int); \
+  template void winograd_4x4_weights(Stream, const WinogradWeights<T>&, T*, int);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE
