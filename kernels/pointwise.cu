@@ -125,10 +125,13 @@ void pointwise_backward(Stream stream, const F& f, View<const T> v, View<const T
 #define LAMINA_POINTWISE(F, T)                                                          \
   template void pointwise_forward(Stream, const pointwise::F&, View<const T>, View<T>); \
   template void pointwise_backward(Stream, const pointwise::F&, View<const T>, View<const T>, View<T>, bool);
-#define LAMINA_INSTANTIATE(T)                                                                                     \
-  LAMINA_POINTWISE(Relu, T)                                                                                       \
-  LAMINA_POINTWISE(Sigmoid, T) LAMINA_POINTWISE(Tanh, T) LAMINA_POINTWISE(Clip, T) LAMINA_POINTWISE(HardSwish, T) \
-      LAMINA_POINTWISE(Silu, T)
+#define LAMINA_INSTANTIATE(T)    \
+  LAMINA_POINTWISE(Relu, T)      \
+  LAMINA_POINTWISE(Sigmoid, T)   \
+  LAMINA_POINTWISE(Tanh, T)      \
+  LAMINA_POINTWISE(Clip, T)      \
+  LAMINA_POINTWISE(HardSwish, T) \
+  LAMINA_POINTWISE(Silu, T)
 LAMINA_FOR_STORED_TYPES(LAMINA_INSTANTIATE)
 LAMINA_POINTWISE(HardSigmoid, float)
 LAMINA_POINTWISE(HardSigmoid, double)
