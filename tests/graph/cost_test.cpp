@@ -50,7 +50,7 @@ TEST_CASE("the three passes of a convolution have equal flops and touch their ow
   check(op, x, Pass::prepare, 0, 0);
 }
 
-TEST_CASE("so have those of a fully connected op") {
+TEST_CASE("the three passes of a fully connected op have equal flops and touch their own tensors") {
   const FullyConnected op{.outputs = 5, .bias = false};
   const std::vector<Shape> x{{2, 3, 2, 2}};  // 24 elements; y: 10; w: 60
   check(op, x, Pass::forward, 2 * 10 * 12, 24 + 10 + 60);

@@ -149,7 +149,7 @@ TEST_CASE("labels and ids are whole numbers, other inputs are not") {
   CHECK(whole_numbers(Add{}, {ids, ids}, 1) == 0);
 }
 
-TEST_CASE("joins and slices") {
+TEST_CASE("joins and slices have the shapes of their definition") {
   CHECK(y(Add{}, {{2, 3, 4, 5}, {2, 3, 4, 5}, {2, 3, 4, 5}}) == Shape{2, 3, 4, 5});
   CHECK(y(Concat{}, {{2, 3, 4, 5}, {2, 1, 4, 5}, {2, 7, 4, 5}}) == Shape{2, 11, 4, 5});
   CHECK(y(Slice{.first = 1, .channels = 1000}, {{2, 1008, 1, 1}}) == Shape{2, 1000, 1, 1});

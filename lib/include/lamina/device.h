@@ -77,8 +77,8 @@ class LAMINA_API Device {
   virtual void upload(void* to, const void* from_host, std::size_t bytes) = 0;    ///< copies in queue order; waits
   virtual void download(void* to_host, const void* from, std::size_t bytes) = 0;  ///< copies in queue order; waits
   virtual void fill(void* to, unsigned char byte, std::size_t bytes) = 0;         ///< enqueues; does not wait
-  virtual void copy(void* to, const void* from, std::size_t bytes) = 0;           ///< within the device; enqueues
-  virtual void synchronize() = 0;                                                 ///< waits for all work
+  virtual void copy(void* to, const void* from, std::size_t bytes) = 0;  ///< copies within the device; enqueues
+  virtual void synchronize() = 0;                                        ///< waits for all work
   virtual std::unique_ptr<Timer> timer() = 0;
   virtual bool has_host_memory() const { return false; }  ///< whether the host may read and write the device's memory
 
