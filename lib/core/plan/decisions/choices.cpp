@@ -1,5 +1,5 @@
 // The algorithms that the caller asks for, by unit. Without one the backend picks (pick(),
-// lib/backends/common/lowering.cpp).
+// lib/backends/common/algorithms.cpp).
 
 #include <algorithm>
 #include <set>
