@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/backends/common/lowering.h"
+#include "lib/backends/common/algorithms.h"
 #include "tests/support/queued_device.h"
 
 namespace lamina::test {

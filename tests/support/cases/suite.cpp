@@ -6,7 +6,7 @@
 
 #include "lamina/error.h"
 #include "lib/backends/common/lowering.h"
-#include "lib/backends/half/half.h"
+#include "lib/backends/common/on_copies.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/chain.h"
 #include "tests/support/cases/plans.h"
