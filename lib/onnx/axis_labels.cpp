@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "aligned.h"
-#include "fold.h"
+#include "extents.h"
 #include "importer.h"
 #include "lamina/error.h"
 

@@ -4,7 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "lib/onnx/aligned.h"
+#include "lib/onnx/extents.h"
+#include "lib/onnx/folding.h"
 #include "operators.h"
 
 namespace lamina::onnx {
@@ -316,14 +317,7 @@ void import_random(NodeContext&) {
 
 void import_cast(NodeContext& context) {
   const bool like = context.attributes().node().op_type == "CastLike";
-  if (context.is_constant(0)) {
-    Constant y = context.constant(0, "its input");
-    y.type = context.pending(1).type;
-    if (y.type != ElementType::f32 && y.type != ElementType::f64)
-      throw Refusal{"it converts a constant to " + text(y.type) + ", which is not read"};
-    for (double& value : y.values) value = y.type == ElementType::f32 ? static_cast<float>(value) : value;
-    return context.result(std::move(y));
-  }
+  if (context.is_constant(0)) return context.result(converted(context, context.constant(0), context.pending(1).type));
   DynamicValue x = context.padded(0);
   const ElementType to = !like                    ? static_cast<ElementType>(context.attributes().integer("to", 0))
                          : context.is_constant(1) ? context.constant(1, "its type").type

@@ -203,9 +203,7 @@ void import_global_max_pool(NodeContext& context) { global_pool(context, true); 
 /// ReduceMean and ReduceMax over pixels, or over the steps of a sequence.
 void import_reduce(NodeContext& context) {
   const Attributes& node = context.attributes();
-  const std::optional<Extents> axes = context.list("axes", 1);
-  std::vector<char> over(context.dynamic(0).view.size(), !axes || axes->empty());
-  for (const std::int64_t axis : axes.value_or(Extents{})) over[axis_of(node, axis, over.size())] = 1;
+  const std::vector<char> over = context.reduced_axes(context.dynamic(0).view.size());
   const bool maximum = node.node().op_type == "ReduceMax";
   if (pool_over(context, over, maximum, node.integer("keepdims", 1) != 0)) return;
   throw Refusal{std::string("it takes the ") + (maximum ? "maximum" : "mean") +

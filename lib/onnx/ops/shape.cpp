@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "lib/onnx/fold.h"
+#include "lib/onnx/extents.h"
 #include "operators.h"
 
 namespace lamina::onnx {
