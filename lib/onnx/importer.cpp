@@ -9,7 +9,6 @@
 #include "lamina/error.h"
 #include "lib/core/text/quoted.h"
 #include "lib/core/text/utf8.h"
-#include "lib/onnx/ops/operators.h"
 
 namespace lamina::onnx {
 namespace {
@@ -218,20 +217,11 @@ const Constant* Importer::constant_of(std::string_view value) {
     computed_ -= stored_numbers(message, path_, external_bytes_[message.location]);
     read.origin = kinds_.of(value);
     const std::string_view source = kinds_.source_of(value);
-    read.source = constant_extents(source) ? source : value;
+    read.source = values_.contains(source) && !inputs_.contains(source) ? source : value;
     found->is = std::make_shared<const Constant>(std::move(read));
   }
   const auto* constant = std::get_if<std::shared_ptr<const Constant>>(&found->is);
   return constant == nullptr ? nullptr : constant->get();
-}
-
-std::optional<Extents> Importer::constant_extents(std::string_view value) const {
-  const auto found = values_.find(value);
-  if (found == values_.end()) return std::nullopt;
-  if (const auto* tensor = std::get_if<const TensorMessage*>(&found->second.is)) return (*tensor)->dims;
-  if (const auto* constant = std::get_if<std::shared_ptr<const Constant>>(&found->second.is))
-    return (*constant)->extents;
-  return std::nullopt;
 }
 
 void Importer::consume_budget(std::int64_t computed, const std::string& what) {
@@ -323,11 +313,11 @@ void Importer::import_node(std::size_t index) {
   try {
     if (!default_domain(node.domain))
       throw Refusal{"the operators of the domain " + in_quotes(node.domain) + " are unknown here: use ONNX's own"};
-    const Operator import = find_operator(node.op_type);
-    if (import == nullptr && find_folding(node.op_type) == nullptr) throw Refusal{"this operator is not supported"};
-    if (context.all_constant() && node.op_type != "If" && import != import_random) return context.fold();
-    if (import == nullptr) throw Refusal{"it works on computed values: it is read on constants and extents alone"};
-    return import(context);
+    const OperatorRow* row = find_operator(node.op_type);
+    if (row == nullptr && find_folding(node.op_type) == nullptr) throw Refusal{"this operator is not supported"};
+    if (context.all_constant() && (row == nullptr || row->folds)) return context.fold();
+    if (row == nullptr) throw Refusal{"it works on computed values: it is read on constants and extents alone"};
+    return row->import(context);
   } catch (const Refusal& refusal) {
     report(refusal.why, !unsure || !refusal.of_order);
   } catch (const ShapeError& error) {

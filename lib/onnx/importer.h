@@ -155,10 +155,14 @@ class NodeContext {
   std::optional<std::string> name_{};  ///< the name of a node that is done with this one
 };
 
-/// What does a node: throws Refusal or FileError.
-using Operator = void (*)(NodeContext&);
+/// Operators that one function imports.
+struct OperatorRow {
+  std::vector<std::string_view> op_types;
+  void (*import)(NodeContext&);  ///< does a node: throws Refusal or FileError
+  bool folds = true;             ///< whether a node of constants alone is folded instead
+};
 /// Null if there is none.
-Operator find_operator(std::string_view op_type);
+const OperatorRow* find_operator(std::string_view op_type);
 
 class Importer {
  public:
@@ -204,7 +208,6 @@ class Importer {
   void materialise(DynamicValue&, bool also_padding);   ///< makes ops of what is pending
   const Constant* constant_of(std::string_view value);  ///< null if it is none
   bool has_parameters(int node);                        ///< of the graph: it, or what it follows from
-  std::optional<Extents> constant_extents(std::string_view value) const;
   std::string free_name(const std::string&);
   void consume_budget(std::int64_t computed, const std::string& what);
   std::string in_file(std::string_view value) const;

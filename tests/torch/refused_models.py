@@ -26,7 +26,6 @@ except ImportError:
     torch = None
 
 READER = pathlib.Path(__file__).resolve().parents[2] / "lib" / "onnx"
-TABLES = READER / "ops" / "table.cpp", READER / "fold.cpp"
 LINE = re.compile(r"^  '(.*)' \((\w+), opset \d+\): (.*)$")
 MOST_LINES = 10
 
@@ -203,7 +202,9 @@ def main():
     parser = comparison.parser(__doc__, "onnx_cases")
     options = comparison.parse(parser, "torch, torchvision, onnx, onnxscript", there=torch is not None)
     os.environ["TORCH_LOGS"] = "-all"
-    supported = set(re.findall(r'"([A-Z]\w+)"', "".join(table.read_text() for table in TABLES)))
+    tables = [(READER / "fold.cpp").read_text()]
+    tables += [file.read_text().partition("_operators() {")[2] for file in (READER / "ops").glob("*.cpp")]
+    supported = set(re.findall(r'"([A-Z]\w+)"', "".join(tables)))
     torch.manual_seed(0)
     return comparison.status(check(name, exporter, net, x, options.program, supported)
                              for name, net, x in models() for exporter in ("legacy", "dynamo"))

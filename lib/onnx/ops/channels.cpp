@@ -134,4 +134,8 @@ void import_gather_part(NodeContext& context) {
   context.result(std::move(y));
 }
 
+Operators channel_operators() {
+  return {{{"Concat"}, import_concat}, {{"Slice"}, import_slice}, {{"Split"}, import_split}};
+}
+
 }  // namespace lamina::onnx

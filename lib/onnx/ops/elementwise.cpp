@@ -12,7 +12,7 @@ namespace lamina::onnx {
 namespace {
 
 /// The addition of values that are all computed; a subtraction is the addition of -1 times the second.
-void add_all(NodeContext& context, bool subtracts = false) {
+void add_all(NodeContext& context, bool subtracts) {
   std::vector<Value> operands;
   const DynamicValue& first = context.dynamic(0);
   for (std::size_t i = 0; i < context.inputs(); ++i) {
@@ -150,10 +150,10 @@ bool is_trainable(const NodeContext& context, const DynamicValue& x, const NodeC
           elements_by_channel(context, x, aligned(node.node, context.opset(), its.extents, x.view.size())));
 }
 
-}  // namespace
-
-void import_relu(NodeContext& context) { context.result_of(Relu{}, context.dynamic(0)); }
-void import_hard_swish(NodeContext& context) { context.result_of(HardSwish{}, context.dynamic(0)); }
+template <class Each>
+void import_each(NodeContext& context) {
+  context.result_of(Each{}, context.dynamic(0));
+}
 
 void import_sigmoid(NodeContext& context) {
   context.dynamic(0);  // before the Mul is marked as done
@@ -170,9 +170,6 @@ void import_hard_sigmoid(NodeContext& context) {
   const bool is_swish = alpha == sixth && beta == 0.5 && context.fuse_product();
   context.result_of(is_swish ? Op(HardSwish{}) : Op(HardSigmoid{.alpha = alpha, .beta = beta}), context.dynamic(0));
 }
-void import_tanh(NodeContext& context) { context.result_of(Tanh{}, context.dynamic(0)); }
-
-namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
@@ -193,8 +190,6 @@ void clip(NodeContext& context, std::size_t operand, double low, double high) {
   const Op op = low == 0 && high == infinity ? Op(Relu{}) : Op(Clip{.low = std::min(low, high), .high = high});
   context.result_of(op, x);
 }
-
-}  // namespace
 
 void import_clip(NodeContext& context) {
   const auto limit = [&](const char* name, std::size_t input, double otherwise) {
@@ -220,12 +215,7 @@ void import_limit(NodeContext& context) {
   is_max ? clip(context, *operand, limit, infinity) : clip(context, *operand, -infinity, limit);
 }
 
-void import_add(NodeContext& context) {
-  const bool has_constant = context.inputs() == 2 && (context.is_constant(0) || context.is_constant(1));
-  has_constant ? import_arithmetic(context) : add_all(context);
-}
-
-void import_sum(NodeContext& context) { add_all(context); }
+void import_sum(NodeContext& context) { add_all(context, false); }
 
 /// A value and a constant: one op with numbers by channel, or one for all. Nodes after it that do alike are done with
 /// it: any of fixed numbers; but where a constant trains, only a factor and then a shift.
@@ -236,7 +226,7 @@ void import_arithmetic(NodeContext& context) {
   if (!context.is_constant(at)) {
     if (squared(context) || divided_by_squares(context)) return;
     if (op == "Mul") return multiply(context);
-    if (op == "Sub") return add_all(context, true);
+    if (op == "Add" || op == "Sub") return add_all(context, op == "Sub");
     throw Refusal{"both operands are computed: only division by a constant is read"};
   }
   if (squares_and_number(context, at)) return;
@@ -318,6 +308,23 @@ void import_cast(NodeContext& context) {
     throw Refusal{"it converts " + text(x.type) + " to " + text(to) +
                   ": only floating point types become each other; convert before or after the network"};
   }
+}
+
+}  // namespace
+Operators elementwise_operators() {
+  return {
+      {{"Add", "Div", "Mul", "Sub"}, import_arithmetic},
+      {{"Bernoulli", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}, import_random, false},
+      {{"Cast", "CastLike"}, import_cast},
+      {{"Clip"}, import_clip},
+      {{"HardSigmoid"}, import_hard_sigmoid},
+      {{"HardSwish"}, import_each<HardSwish>},
+      {{"Max", "Min"}, import_limit},
+      {{"Pow"}, import_pow},
+      {{"Relu"}, import_each<Relu>},
+      {{"Sigmoid"}, import_sigmoid},
+      {{"Sum"}, import_sum},
+      {{"Tanh"}, import_each<Tanh>}};
 }
 
 }  // namespace lamina::onnx

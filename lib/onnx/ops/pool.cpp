@@ -82,8 +82,6 @@ void shorten_single(Windows::Along& a) {
   a.begin = a.end = 0;
 }
 
-}  // namespace
-
 void import_max_pool(NodeContext& context) {
   constexpr double lowest = -std::numeric_limits<double>::infinity();
   context.only_output("use return_indices=False");
@@ -134,8 +132,6 @@ void import_average_pool(NodeContext& context) {
   }
   append_pool(context, pool, AveragePool{.window = 1, .stride = 1, .count_padding = counted}, *rounding, x.type);
 }
-
-namespace {
 
 /// A window over all rows, all columns or both, which the axes `over` are, in whatever order: the result has axes of
 /// extent 1 for them, or none. False, and nothing done, where they are something else.
@@ -195,8 +191,6 @@ void global_pool(NodeContext& context, bool maximum) {
                 true};
 }
 
-}  // namespace
-
 void import_global_average_pool(NodeContext& context) { global_pool(context, false); }
 void import_global_max_pool(NodeContext& context) { global_pool(context, true); }
 
@@ -210,6 +204,15 @@ void import_reduce(NodeContext& context) {
                     " over other axes than all rows, all columns, or all steps of a sequence: only such as x." +
                     (maximum ? "amax" : "mean") + "((2, 3)) of an image are read",
                 true};
+}
+
+}  // namespace
+Operators pool_operators() {
+  return {{{"AveragePool"}, import_average_pool},
+          {{"GlobalAveragePool"}, import_global_average_pool},
+          {{"GlobalMaxPool"}, import_global_max_pool},
+          {{"MaxPool"}, import_max_pool},
+          {{"ReduceMax", "ReduceMean"}, import_reduce}};
 }
 
 }  // namespace lamina::onnx
