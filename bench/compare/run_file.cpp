@@ -12,7 +12,7 @@
 
 #include "bench/io/row_name.h"
 #include "lamina/error.h"
-#include "lib/core/text/depth_limit.h"
+#include "lib/tuning/depth_limit.h"
 
 namespace lamina::bench {
 namespace {

@@ -23,7 +23,7 @@
 #include "lamina/devices.h"
 #include "lamina/error.h"
 #include "lamina/random.h"
-#include "lib/core/text/depth_limit.h"
+#include "lib/tuning/depth_limit.h"
 
 namespace lamina::bench {
 namespace {

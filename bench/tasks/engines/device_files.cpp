@@ -9,7 +9,7 @@
 
 #include "device_sets.h"
 #include "lamina/error.h"
-#include "lib/core/text/depth_limit.h"
+#include "lib/tuning/depth_limit.h"
 
 namespace lamina::bench {
 
