@@ -1,0 +1,99 @@
+"""A race whose workers and judge are fake_worker.py: its folder, its programs, and what was asked of them."""
+
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
+import json
+import os
+import sys
+import tempfile
+import types
+import unittest
+from unittest import mock
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+RACE = os.path.join(HERE, "../../bench/race")
+sys.path.insert(0, RACE)
+import results
+import runner
+
+LOADER = importlib.machinery.SourceFileLoader("race", os.path.join(RACE, "race"))
+race = importlib.util.module_from_spec(importlib.util.spec_from_loader("race", LOADER))
+LOADER.exec_module(race)
+
+FIRST = "16 3 224 224 64 7 7 2 2 3 3 1 1 1 0"
+SPATIAL = "16 64 56 56 64 3 3 1 1 1 1 1 1 1 0"
+CONVOLUTIONS = {
+    "alexnet": [{"name": "conv1", "conv": FIRST, "backward_data": False},
+                {"name": "conv2", "conv": SPATIAL, "backward_data": True},
+                {"name": "conv3", "conv": SPATIAL, "backward_data": True}],
+    "vgg16": [{"name": "stem", "conv": FIRST, "backward_data": True}],
+    "mnist_mlp": [],
+}
+PROGRAMS = ("lamina_bench", "onednn_worker", "python", "python3")
+
+
+class Fakes(unittest.TestCase):
+    """A folder with programs that are fake_worker.py."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.out, self.log, self.said = (os.path.join(self.folder, name) for name in ("out.json", "log", "said"))
+        with open(os.path.join(HERE, "fake_worker.py")) as file:
+            text = f"#!{sys.executable} -IS\n{file.read()}"  # without what it does not need, it starts at once
+        for name in PROGRAMS:
+            path = os.path.join(self.folder, name)
+            with open(path, "w", opener=lambda name, how: os.open(name, how, 0o755)) as file:
+                file.write(text)
+
+    def tell(self, told):
+        """The environment of a race whose fakes behave as told."""
+        path = os.path.join(self.folder, "told.json")
+        with open(path, "w") as file:
+            json.dump({"log": self.log, "convolutions": CONVOLUTIONS} | told, file)
+        if os.path.exists(self.log):
+            os.remove(self.log)
+        return os.environ | {"FAKE": path, "TMPDIR": self.folder, "PATH": f"{self.folder}:{os.environ['PATH']}"}
+
+    def command(self, *words):
+        return [sys.executable, "-B", os.path.join(RACE, "race"), "--program",
+                os.path.join(self.folder, "lamina_bench"),
+                "--rounds", "2", "--retries", "0", "--benchmark_out", self.out, *words]
+
+    def race(self, *words, status=0, memory="no", told=(), environment=()):
+        """What a race of vgg16, unless the words name others, has said, and its file."""
+        words = words if words and not words[0].startswith("-") else ("vgg16", *words)
+        more = () if "layers" in words or "trainings" in words else ("--memory", memory)
+        said = types.SimpleNamespace(out=io.StringIO(), err=io.StringIO())
+        with contextlib.redirect_stdout(said.out), contextlib.redirect_stderr(said.err), \
+                mock.patch.dict(os.environ, self.tell(dict(told)) | dict(environment)), \
+                mock.patch.object(sys, "argv", self.command(*words, *more)[2:]), \
+                mock.patch.object(runner, "SETTLE_SECONDS", 0), self.assertRaises(SystemExit) as end:
+            race.main()
+        if isinstance(end.exception.code, str):
+            said.err.write(end.exception.code + "\n")
+        done = types.SimpleNamespace(stdout=said.out.getvalue(), stderr=said.err.getvalue())
+        self.assertEqual(1 if isinstance(end.exception.code, str) else end.exception.code, status, done)
+        return done, self.written()
+
+    def written(self):
+        """The file of a race; None: there is none."""
+        if not os.path.exists(self.out):
+            return None
+        with open(self.out) as file:
+            return json.load(file)
+
+    def asked(self, command=None):
+        """[worker, command, words ...] of what the workers were asked, in order."""
+        if not os.path.exists(self.log):
+            return []
+        with open(self.log) as file:
+            found = [json.loads(line) for line in file]
+        return [one for one in found if command in (None, one[1])]
+
+    def started(self):
+        """{worker: (its words, its environment)}."""
+        return {name: rest for name, _, *rest in self.asked("start")}
