@@ -87,7 +87,7 @@ class Chooser {
  public:
   /// All outlive this.
   Chooser(const AlgorithmTable<On>& table, const Spec& spec, On& on, HalfUnits& halves)
-      : table_(table), spec_(spec), on_(on), whole_(conv_unit(spec)), part_(whole_) {
+      : table_(table), spec_(spec), on_(on), halves_(halves), whole_(conv_unit(spec)), part_(whole_) {
     if (takes_plain(spec, Pass::forward)) return;
     copies_.emplace(spec, halves);
     part_ = conv_unit(copies_->part());
@@ -124,11 +124,12 @@ class Chooser {
     return found;
   }
 
-  /// The unit by the rows that the choice takes; `unit` starts the messages.
-  Lowered lower(const std::string& unit, const Choice& choice) const {
+  /// The unit by the rows that the choice takes.
+  Lowered lower(const Choice& choice) const {
+    const std::string unit = unit_text(spec_, halves_);
     const Choice left = copies_ ? copies_->left_of(choice) : choice;
     Lowered lowered = assemble(spec_, [&](Pass pass) { return pick(unit, pass, choice, alternatives(pass, left)); });
-    if (whole_.add) lowered.y_may_alias_x[1] = same_pitch(spec_, 1) && spec_.x[1].dtype == spec_.y.dtype;
+    allow_add_in_place(lowered, spec_);
     if (!whole_.inference) return lowered;
     const Algorithm<On>& forward = *row_of(lowered.steps[0].algorithm);
     const bool as_it_is = takes(forward, Pass::forward);
@@ -151,8 +152,12 @@ class Chooser {
   /// The part of a unit on copies, without steps.
   Lowered part_unit() const {
     Lowered part = product_flags(copies_->part());
-    if (part_.add) part.y_may_alias_x[1] = same_pitch(copies_->part(), 1);
+    allow_add_in_place(part, copies_->part());
     return part;
+  }
+
+  void allow_add_in_place(Lowered& unit, const Spec& spec) const {
+    if (whole_.add) unit.y_may_alias_x[1] = same_pitch(spec, 1) && spec.x[1].dtype == spec.y.dtype;
   }
 
   Lowered::Step lower(const Algorithm<On>& row, Pass pass, const Choice& choice) const {
@@ -167,6 +172,7 @@ class Chooser {
   const AlgorithmTable<On>& table_;
   const Spec& spec_;
   On& on_;
+  const HalfUnits& halves_;
   std::optional<OnCopies> copies_;
   ConvUnit whole_, part_;
 };

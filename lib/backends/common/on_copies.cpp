@@ -281,11 +281,11 @@ Spec in_nchw(Spec spec) {
   return spec;
 }
 
-std::string text_of(const Spec& spec, const HalfUnits& units) {
+}  // namespace
+
+std::string unit_text(const Spec& spec, const HalfUnits& units) {
   return std::string(units.backend()) + ": " + to_string(spec.op);
 }
-
-}  // namespace
 
 double half_error(double error, Pass pass, DType values, int chunks) {
   if (pass != Pass::backward_params) return error + (is_half(values) ? (1 + error) * unit_roundoff(values) : 0);
@@ -342,7 +342,7 @@ Choice OnCopies::left_of(const Choice& choice) const {
   const DType values = half_type(spec_);
   const double u = is_half(values) ? unit_roundoff(values) : 0;
   if (choice.max_error < u)
-    throw Unsupported(text_of(spec_, units_) + ": values of " + std::string(to_string(values)) +
+    throw Unsupported(unit_text(spec_, units_) + ": values of " + std::string(to_string(values)) +
                       " are rounded by a relative error of up to " + shortest(u) + ", not " +
                       shortest(choice.max_error));
   left.max_error = (choice.max_error - u) / (1 + u);
@@ -391,7 +391,7 @@ Lowered lower_on_copies(const Spec& spec, const Choice& choice, HalfUnits& units
   Lowered lowered = copies.unit(part);
   for (std::size_t i = 0; i < part.steps.size(); ++i) {
     lowered.steps.push_back(copies.step(part, part.steps[i], later.steps[i]));
-    check_workspace(text_of(spec, units), choice, lowered.steps.back());
+    check_workspace(unit_text(spec, units), choice, lowered.steps.back());
   }
   return lowered;
 }

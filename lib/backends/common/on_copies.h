@@ -3,6 +3,7 @@
 // f32, or in nhwc, on kernels that take nchw. They run on copies.
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "chunks.h"
@@ -17,8 +18,8 @@ class HalfUnits {
   virtual std::string_view backend() const = 0;
   /// The most elements that all widened values of a chunk have together, so that they stay in cache.
   virtual std::int64_t chunk_elements() const = 0;
-  /// Whether kernels of the backend read and write the unit's halves themselves. All its values have one type. Not
-  /// asked where the op has a table: there each row says so (algorithms.h).
+  /// Whether kernels of the backend read and write the unit's halves themselves. All its values have one type. False
+  /// where the op has a table: there each row says so (algorithms.h).
   virtual bool takes_halves(const Spec&) const = 0;
   /// Whether they take the unit in nhwc. Else it is computed on copies in nchw.
   virtual bool takes_nhwc(const Spec&) const { return true; }
@@ -30,6 +31,9 @@ class HalfUnits {
   /// differ and the types may be one, a half or f32.
   virtual void convert(const Tensor& to, const Tensor& from) = 0;
 };
+
+/// The unit as messages name it: "eigen: conv 64 3x3".
+std::string unit_text(const Spec&, const HalfUnits&);
 
 /// Whether any value of the unit is of f16 or bf16.
 bool has_halves(const Spec&);

@@ -60,11 +60,10 @@ class CudaHalves final : public HalfUnits {
   }
   void convert(const Tensor& to, const Tensor& from) override { LAMINA_CUDA_SPACE::convert(to, from, false, on_); }
 
-  std::vector<std::string> algorithms(const Spec& spec, Pass pass) const {
-    CudaHalves halves = *this;
+  std::vector<std::string> algorithms(const Spec& spec, Pass pass) {
     if (const auto* const conv = std::get_if<Conv>(&spec.op))
-      return LAMINA_CUDA_SPACE::algorithms(*conv, spec, pass, machine_, halves);
-    return LAMINA_CUDA_SPACE::algorithms(std::get<FullyConnected>(spec.op), spec, pass, machine_, halves);
+      return LAMINA_CUDA_SPACE::algorithms(*conv, spec, pass, machine_, *this);
+    return LAMINA_CUDA_SPACE::algorithms(std::get<FullyConnected>(spec.op), spec, pass, machine_, *this);
   }
 
  private:
@@ -110,7 +109,7 @@ class CudaBackend final : public Backend {
 
  private:
   Machine machine_;
-  CudaHalves halves_{machine_};
+  mutable CudaHalves halves_{machine_};  // has no state but the machine
 };
 
 }  // namespace

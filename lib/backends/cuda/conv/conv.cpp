@@ -117,9 +117,8 @@ std::vector<std::string> algorithms(const Conv&, const Spec& spec, Pass pass, Ma
   return Chooser(conv_table, spec, machine, halves).names(pass);
 }
 
-Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, Machine& machine, HalfUnits& halves) {
-  const std::string unit = std::string(Machine::backend_name()) + ": " + to_string(Op(op));
-  Lowered lowered = Chooser(conv_table, spec, machine, halves).lower(unit, choice);
+Lowered lower(const Conv&, const Spec& spec, const Choice& choice, Machine& machine, HalfUnits& halves) {
+  Lowered lowered = Chooser(conv_table, spec, machine, halves).lower(choice);
   if (uses(lowered, im2col_gemm_name)) machine.make_blas(conv_unit(spec).dtype);
   return lowered;
 }

@@ -200,9 +200,8 @@ std::vector<std::string> algorithms(const FullyConnected&, const Spec& spec, Pas
   return Chooser(connected_table, spec, machine, halves).names(pass);
 }
 
-Lowered lower(const FullyConnected& op, const Spec& spec, const Choice& choice, Machine& machine, HalfUnits& halves) {
-  const std::string unit = std::string(Machine::backend_name()) + ": " + to_string(Op(op));
-  Lowered lowered = Chooser(connected_table, spec, machine, halves).lower(unit, choice);
+Lowered lower(const FullyConnected&, const Spec& spec, const Choice& choice, Machine& machine, HalfUnits& halves) {
+  Lowered lowered = Chooser(connected_table, spec, machine, halves).lower(choice);
   if (uses(lowered, cublas_name)) machine.make_blas(conv_unit(spec).dtype);
   return lowered;
 }

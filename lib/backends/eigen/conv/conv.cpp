@@ -148,14 +148,13 @@ std::vector<std::string> algorithms(const Conv&, const Spec& spec, Pass pass, co
   return Chooser(conv_table, spec, context, context.halves).names(pass);
 }
 
-Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, const Context& context) {
-  const std::string unit = "eigen: " + to_string(Op(op));
+Lowered lower(const Conv&, const Spec& spec, const Choice& choice, const Context& context) {
   for (std::size_t pass = 0; pass < choice.algorithm.size(); ++pass)
     if (choice.algorithm[pass] == "implicit_gemm")
-      throw UsageError(unit + ", " + std::string(to_string(static_cast<Pass>(pass))) +
+      throw UsageError(unit_text(spec, context.halves) + ", " + std::string(to_string(static_cast<Pass>(pass))) +
                        ": implicit_gemm and im2col_gemm are one algorithm here, since columns are packed from the "
                        "image and never written as a matrix; name it im2col_gemm");
-  return Chooser(conv_table, spec, context, context.halves).lower(unit, choice);
+  return Chooser(conv_table, spec, context, context.halves).lower(choice);
 }
 
 }  // namespace lamina::eigen

@@ -357,8 +357,8 @@ std::vector<std::string> algorithms(const FullyConnected&, const Spec& spec, Pas
   return Chooser(connected_table, spec, context, context.halves).names(pass);
 }
 
-Lowered lower(const FullyConnected& op, const Spec& spec, const Choice& choice, const Context& context) {
-  return Chooser(connected_table, spec, context, context.halves).lower("eigen: " + to_string(Op(op)), choice);
+Lowered lower(const FullyConnected&, const Spec& spec, const Choice& choice, const Context& context) {
+  return Chooser(connected_table, spec, context, context.halves).lower(choice);
 }
 
 }  // namespace lamina::eigen
