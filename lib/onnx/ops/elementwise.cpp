@@ -240,12 +240,13 @@ void import_arithmetic(NodeContext& context) {
   Numbers numbers;
   WeightSource scale, shift;
   bool any_trains = false;
-  const auto take_one = [&](const NodeContext::Arithmetic& next, bool is_first, bool is_second) {
+  int taken = 0;
+  const auto take_one = [&](const NodeContext::Arithmetic& next) {
     const bool learns = context.learns(*next.constant, x), trains = learns && is_trainable(context, x, next);
     const bool is_factor = next.node.node().op_type == "Mul";
     const bool is_shift_of_factor =
-        is_second && op == "Mul" && next.node.node().op_type == "Add" && next.constant->count() == constant.count();
-    if (!is_first && (any_trains || trains ? !is_shift_of_factor : learns)) return false;
+        taken == 1 && op == "Mul" && next.node.node().op_type == "Add" && next.constant->count() == constant.count();
+    if (taken > 0 && (any_trains || trains ? !is_shift_of_factor : learns)) return false;
     if (!take(context, x, next, numbers)) return false;
     const std::string_view name = next.node.node().inputs[next.at];
     const bool is_stated = context.origins_are_stated();
@@ -253,18 +254,17 @@ void import_arithmetic(NodeContext& context) {
       context.note(name, trains);
     if (trains) (is_factor ? scale : shift).value = name;
     any_trains = any_trains || trains;
+    ++taken;
     return true;
   };
-  if (!take_one({node, &constant, at}, true, false)) {
+  if (!take_one({node, &constant, at})) {
     throw Refusal{"its constant of " + text(constant.extents) + " is not one number, or one for each channel, of " +
                       text(extents(x.view)),
                   true};
   }
-  bool is_second = true;
   for (auto next = context.next_arithmetic(); next && is_floating(x.type); next = context.next_arithmetic()) {
-    if (!take_one(*next, false, is_second)) break;
+    if (!take_one(*next)) break;
     context.fuse_next();
-    is_second = false;
   }
   const auto all = [](const std::vector<double>& list, double number) {
     return std::ranges::count(list, number) == std::ssize(list);
