@@ -1,4 +1,5 @@
-# Requires every relative link of the documentation to lead to a file. usage: cmake -DROOT=<project> -P links.cmake
+# Requires every relative link of the documentation to lead to a file.
+# usage: cmake -DROOT=<project> -P links.cmake
 cmake_minimum_required(VERSION 3.25)
 file(GLOB_RECURSE pages ${ROOT}/docs/*.md)
 list(APPEND pages ${ROOT}/README.md)
