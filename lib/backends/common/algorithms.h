@@ -110,9 +110,11 @@ class Chooser {
       const ConvUnit& unit = as_it_is ? whole_ : part_;
       Alternative next{row.name, no_bound, {}};
       next.refusal = row.refusal(unit, pass, on_);
-      next.place = next.refusal.empty() ? row.place(unit, pass, on_) : by_name_only;
+      const bool can = next.refusal.empty();
+      next.place = can ? row.place(unit, pass, on_) : by_name_only;
       next.lower = [&, pass] { return lower(row, pass, choice); };
-      if (next.place != by_name_only || choice.algorithm[static_cast<std::size_t>(pass)] == row.name) {
+      const bool named = choice.algorithm[static_cast<std::size_t>(pass)] == row.name;
+      if (can && (named || next.place != by_name_only)) {
         const double error = row.max_error(unit, pass, on_);
         next.max_error = as_it_is ? error : copies_->error(error, pass);
       }
