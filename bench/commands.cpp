@@ -282,7 +282,7 @@ Action serve(CLI::App& app) {
   return [options](const MakeBackend&) { return run_serve(*options); };
 }
 
-constexpr Command all[] = {
+constexpr Command every_command[] = {
     {"run", "Time rows of networks and layers (what is done without a subcommand)", run_command, true},
     {"ledger", "Time per layer and pass, biggest first, and their sum against the whole", ledger},
     {"frontier",
@@ -325,6 +325,6 @@ constexpr Command all[] = {
 
 }  // namespace
 
-std::span<const Command> commands() { return all; }
+std::span<const Command> commands() { return every_command; }
 
 }  // namespace lamina::bench

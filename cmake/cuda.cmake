@@ -1,12 +1,12 @@
-# CUDA, where it is there and wanted: LAMINA_CUDA is AUTO, ON or OFF, and LAMINA_WITH_CUDA says what came of it.
+# CUDA. LAMINA_CUDA is AUTO, ON or OFF, and LAMINA_WITH_CUDA says whether it is used.
 #
-# AUTO wants an NVIDIA device, or CMAKE_CUDA_ARCHITECTURES to compile for; and an nvcc of CUDA 12 or later, on the path or
-# in CUDA_HOME, that compiles and links a small kernel with this build's host compiler. Without them CUDA is left out with
-# one line. ON needs no device, and fails without such an nvcc.
+# AUTO needs an NVIDIA device, or CMAKE_CUDA_ARCHITECTURES to compile for. It also needs an nvcc of CUDA 12 or later, on
+# the path or in CUDA_HOME, that compiles and links a small kernel with this build's host compiler. Without them CUDA is
+# left out with one line. ON needs no device, and fails without such an nvcc.
 set(LAMINA_CUDA AUTO CACHE STRING "The backend cuda: AUTO (where there are a device and CUDA 12 or later), ON or OFF")
 set_property(CACHE LAMINA_CUDA PROPERTY STRINGS AUTO ON OFF)
 
-# Sets `reason` to why there is no CUDA to build with, or to nothing, and `nvcc` to the compiler.
+# Sets `nvcc` to the compiler, and `reason` to why there is no CUDA to build with, or to nothing.
 function(lamina_try_cuda nvcc reason)
   find_program(LAMINA_NVCC nvcc HINTS ENV CUDACXX ENV CUDA_HOME ENV CUDA_PATH PATH_SUFFIXES bin)
   mark_as_advanced(LAMINA_NVCC)
@@ -54,7 +54,7 @@ set(LAMINA_WITH_CUDA OFF)
 if(NOT LAMINA_CUDA MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "LAMINA_CUDA is ${LAMINA_CUDA}; it is one of AUTO, ON and OFF.")
 elseif(NOT LAMINA_CUDA STREQUAL "OFF")
-  # One host compiler for all: nvcc's default may be another one.
+  # All CUDA files have this build's host compiler: nvcc's default may be another one.
   if(NOT CMAKE_CUDA_HOST_COMPILER)
     set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
     if(DEFINED ENV{CUDAHOSTCXX})
@@ -86,7 +86,7 @@ if(LAMINA_WITH_CUDA)
   endif()
   set(lamina_architectures_given ${CMAKE_CUDA_ARCHITECTURES})
   if(NOT lamina_architectures_given)
-    set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 90)  # 90: its code, and PTX for what comes after
+    set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 90)  # 90: its code, and PTX for later ones
   endif()
   enable_language(CUDA)
   if(NOT lamina_architectures_given AND CMAKE_CUDA_ARCHITECTURES_NATIVE)

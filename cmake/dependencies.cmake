@@ -1,4 +1,4 @@
-# What the build needs of others. All of it is in Debian 12 and Ubuntu 24.04.
+# Packages that the build needs. All of them are in Debian 12 and Ubuntu 24.04.
 set(lamina_missing "")
 set(lamina_missing_apt "")
 
@@ -47,7 +47,8 @@ if(lamina_missing)
                       "or -DLAMINA_COMPONENTS=core -DLAMINA_BUILD_TESTS=OFF -DLAMINA_BUILD_BENCH=OFF, which needs Eigen alone")
 endif()
 
-# MPI, for trainings of several processes; not its own interface for C++. The sanitizers report memory that it keeps.
+# MPI, for trainings of several processes, without its own interface for C++. The sanitizers report memory that it
+# keeps.
 set(LAMINA_WITH_MPI OFF)
 if("communicators" IN_LIST LAMINA_COMPONENTS AND LAMINA_MPI AND LAMINA_SANITIZE STREQUAL "")
   set(MPI_CXX_SKIP_MPICXX ON)
@@ -55,8 +56,8 @@ if("communicators" IN_LIST LAMINA_COMPONENTS AND LAMINA_MPI AND LAMINA_SANITIZE 
   set(LAMINA_WITH_MPI ${MPI_CXX_FOUND})
 endif()
 
-# oneDNN, for the program that times its convolutions beside ours. By its files: its own package file stops the
-# configuration where the OpenCL headers are missing. The sanitizers know nothing of its OpenMP.
+# oneDNN, for the program that times its convolutions beside ours. It is found by its files, because its package file
+# stops the configuration where the OpenCL headers are missing. The sanitizers know nothing of its OpenMP.
 set(LAMINA_WITH_ONEDNN OFF)
 if(LAMINA_BUILD_BENCH AND LAMINA_SANITIZE STREQUAL "")
   find_path(LAMINA_ONEDNN_INCLUDE_DIR oneapi/dnnl/dnnl.hpp)

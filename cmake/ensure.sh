@@ -6,11 +6,11 @@ die() {
   exit 1
 }
 
-# How far a build is, and how long it takes.
+# Progress of a build: steps, share and time.
 export NINJA_STATUS=${NINJA_STATUS-[%f of %t steps, %p, %e s] }
 
-# What a package brings, as "package:probe": a command on the path, or a file. Present is whatever answers the probe, so
-# that a compiler or a CMake of the user's own serves as well.
+# What each package provides, as "package:probe", where the probe is a command on the path or a file. A package counts
+# as present if its probe is there, so a user's own compiler or CMake serves as well.
 needs_build="g++:c++ cmake:cmake ninja-build:ninja libeigen3-dev:/usr/include/eigen3/Eigen/Core
              nlohmann-json3-dev:/usr/include/nlohmann/json.hpp zlib1g-dev:/usr/include/zlib.h
              libprotozero-dev:/usr/include/protozero/pbf_reader.hpp"
@@ -21,8 +21,9 @@ needs_tests="catch2:/usr/include/catch2/catch.hpp,/usr/include/catch2/catch_all.
 needs_browser="chromium:chromium,chromium-browser,google-chrome,google-chrome-stable"
 needs_format="clang-format-14:clang-format-14"
 needs_tidy="clang-tidy-16:clang-tidy-16"
+needs_clang="clang-16:clang++-16 clang-19:clang++-19"
 
-# Whether any of the comma-separated commands or files is there.
+# Whether any of the comma-separated commands or files exists.
 present() {
   local probe
   for probe in ${1//,/ }; do
@@ -34,8 +35,8 @@ present() {
   return 1
 }
 
-# ensure NEED...: installs through apt whatever of the "package:probe" words is missing. Without the right to do so, or
-# without apt, prints what to type and ends the program.
+# ensure NEED...: installs through apt those of the "package:probe" words that are missing. Without the right to do so,
+# or without apt, it prints what to type and ends the program.
 ensure() {
   local need missing=()
   for need in "$@"; do
@@ -62,8 +63,8 @@ ensure() {
     die "apt-get could not install ${missing[*]}. Once that is mended, run this again."
 }
 
-# Whether this machine has an NVIDIA device, by files that its driver makes or by the list of devices. Tests name other
-# files in LAMINA_NVIDIA_SIGNS, and then only these count.
+# Whether this machine has an NVIDIA device, judged by files that its driver makes or by the list of devices. Tests name
+# other files in LAMINA_NVIDIA_SIGNS, and then only these count.
 nvidia_device() {
   local sign
   for sign in ${LAMINA_NVIDIA_SIGNS-/proc/driver/nvidia/version /dev/nvidiactl}; do
@@ -82,16 +83,16 @@ cuda_compiler() {
   return 1
 }
 
-# tell_of_cuda COMMAND...: where there is a device and no compiler for it, one line with what is left out, and the command
-# that adds it.
+# tell_of_cuda COMMAND...: if there is a device and no compiler for it, prints a line with what is left out and the
+# command that adds it.
 tell_of_cuda() {
   if nvidia_device && ! cuda_compiler; then
     echo "An NVIDIA device, and no CUDA compiler: the backends cuda and cudnn are left out. This adds them: $*"
   fi
 }
 
-# tell_of_refused_cuda TREE: where there is a device, and a CUDA compiler that the configured build tree cannot use, one
-# line with CMake's reason.
+# tell_of_refused_cuda TREE: if there is a device, and a CUDA compiler that the configured build tree cannot use, prints
+# a line with CMake's reason.
 tell_of_refused_cuda() {
   local why
   nvidia_device && cuda_compiler && [ -f "$1/CMakeCache.txt" ] || return 0
@@ -100,7 +101,8 @@ tell_of_refused_cuda() {
   [ -z "$why" ] || echo "An NVIDIA device, and no use of its toolkit: $why. The backends cuda and cudnn are left out."
 }
 
-# configure_and_build PRESET JOBS [CMAKE_OPTION...]: with tests, whatever bench/run left out of the tree.
+# configure_and_build PRESET JOBS [CMAKE_OPTION...]: builds with the tests, even if bench/run configured the tree
+# without them.
 configure_and_build() {
   local preset=$1 jobs=$2 whole=()
   shift 2

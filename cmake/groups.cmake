@@ -1,9 +1,9 @@
-# Groups of small files, which compile as one. Most of the time for a small file goes into headers, and into templates
+# Groups of small files that compile as one. Compiling a small file spends most of its time on headers, and on templates
 # that its neighbours use as well. Files of a group share their unnamed namespace.
 include_guard()
 
-# lamina_sources(<target> <name> <file>...): files of a target, which compile as the group <name> with LAMINA_GROUPS. A
-# file that has options of its own compiles alone.
+# lamina_sources(<target> <name> <file>...): adds files to a target. With LAMINA_GROUPS they compile as the group
+# <name>. A file with options of its own compiles alone.
 function(lamina_sources target name)
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
   target_sources(${target} PRIVATE ${ARGN})

@@ -1,16 +1,16 @@
-# Objects joined into one that shows a single symbol. What is compiled for one processor must not stand in for the same
-# inline function or template of another object: a linker keeps the first it meets. In a joined object all of them are
-# local, so that it cannot.
+# Joins objects into one that shows a single symbol. Code compiled for one processor must not replace the same inline
+# function or template in another object, but a linker keeps the first copy that it meets. In a joined object all copies
+# are local, so this cannot happen.
 #
-# Takes the linker GNU ld and an objcopy, GNU's or LLVM's, objects in ELF, and a generator of one configuration.
+# It needs the linker GNU ld, an objcopy (GNU's or LLVM's), objects in ELF, and a generator of one configuration.
 include_guard()
 include(${CMAKE_CURRENT_LIST_DIR}/precompile.cmake)
 
-# Objects of a link-time optimiser are no code yet; unique symbols are beyond objcopy's reach.
+# Objects of a link-time optimiser hold no code yet, and objcopy cannot hide unique symbols.
 set(lamina_joinable_flags -fno-lto $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
 
-# Sets `command` to a compiler as CMake itself would call it: for the target, with the root of headers and libraries, and
-# with the flags that the build was given.
+# Sets `command` to a compiler as CMake itself would call it: for the target, with the root of headers and libraries,
+# and with the flags of the build.
 function(lamina_compiler_command command)
   set(all ${CMAKE_CXX_COMPILER})
   separate_arguments(more UNIX_COMMAND "${CMAKE_CXX_COMPILER_ARG1}")
@@ -28,16 +28,16 @@ function(lamina_compiler_command command)
   set(${command} ${all} ${more} PARENT_SCOPE)
 endfunction()
 
-# Sets `command` to what joins objects into one: neither an optimiser nor a sanitizer's library takes part, whatever the
-# flags say.
+# Sets `command` to the command that joins objects into one. Neither an optimiser nor a sanitizer's library takes part,
+# whatever the flags say.
 function(lamina_join_command command)
   lamina_compiler_command(compiler)
   set(${command} ${compiler} -fno-lto -fno-sanitize=all -fuse-ld=bfd -r -nostdlib -Wl,--force-group-allocation
       PARENT_SCOPE)
 endfunction()
 
-# Sets `reason` to why objects cannot be joined here, or to nothing. Asks the tools again where they or their flags are
-# others than the last time.
+# Sets `reason` to why objects cannot be joined here, or to nothing. It asks the tools again if they or their flags have
+# changed.
 function(lamina_try_joining reason)
   lamina_compiler_command(compiler)
   lamina_join_command(join)
@@ -98,8 +98,8 @@ function(lamina_join_objects target objects symbol)
                      COMMAND_EXPAND_LISTS VERBATIM COMMENT "Joining the objects of ${objects}")
   add_custom_target(${objects}_joined DEPENDS ${joined})
   add_dependencies(${objects}_joined ${objects})
-  # Ninja knows from the file itself what makes it. A dependency of targets would keep all that links <target> from
-  # compiling until the objects are joined.
+  # Ninja knows from the file itself which rule makes it. A dependency of targets would keep everything that links
+  # <target> from compiling until the objects are joined.
   if(NOT CMAKE_GENERATOR MATCHES "Ninja")
     add_dependencies(${target} ${objects}_joined)
   endif()

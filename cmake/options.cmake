@@ -1,4 +1,4 @@
-# Every switch of the build. Developers' switches are on only where this project is the top one.
+# Every option of the build. Developers' options are on only if this project is the top one.
 option(BUILD_SHARED_LIBS "Build the components as shared libraries" OFF)
 option(LAMINA_INSTALL "Install the library and its package" ${PROJECT_IS_TOP_LEVEL})
 option(LAMINA_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
@@ -12,7 +12,7 @@ option(LAMINA_CCACHE "Compile through ccache where it is installed" ${PROJECT_IS
 option(LAMINA_GROUPS "Compile small files in groups: quicker from nothing, slower after an edit" ON)
 option(LAMINA_WERROR "Treat warnings as errors" OFF)
 option(LAMINA_COVERAGE "Count the library's lines as they are run, for gcov (see tests/coverage)" OFF)
-# What a component needs of others comes with it; all of them where there are tests or the program.
+# A component that another one needs is built with it. Tests and the program need all of them.
 foreach(component IN LISTS LAMINA_COMPONENTS)
   if(NOT component IN_LIST lamina_all_components)
     message(FATAL_ERROR "LAMINA_COMPONENTS has ${component}; there are ${lamina_all_components}")
@@ -52,7 +52,8 @@ if(LAMINA_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(LAMINA_CCACHE_PROGRAM ccache)
   mark_as_advanced(LAMINA_CCACHE_PROGRAM)
   if(LAMINA_CCACHE_PROGRAM)
-    # Without the first it does not keep what is compiled with precompiled headers. The others serve clones in all places.
+    # Without the first, ccache does not keep what is compiled with precompiled headers. The others serve clones in all
+    # places.
     set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
                                     CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${LAMINA_CCACHE_PROGRAM})
   endif()

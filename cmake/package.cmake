@@ -1,9 +1,9 @@
-# What others see: the install tree, and find_package(lamina) from it and from the build tree.
+# The package for users: the install tree, and find_package(lamina) from it and from the build tree.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(package_targets lamina)
-set(package_components "")  # for pkg-config: what needs others before them
+set(package_components "")  # for pkg-config: a component stands before those that it needs
 foreach(component IN ITEMS training communicators nets onnx safetensors tuning core)
   if(NOT component IN_LIST LAMINA_COMPONENTS)
     continue()
@@ -18,7 +18,7 @@ foreach(component IN ITEMS training communicators nets onnx safetensors tuning c
     DEFINE_SYMBOL "")
 endforeach()
 
-# Before 1.0 a minor version may break what stood before it.
+# Before 1.0 a minor version may break the interface.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/lamina-config-version.cmake COMPATIBILITY SameMinorVersion)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/lamina)
 set(package_dependencies "")
@@ -43,7 +43,7 @@ configure_package_config_file(cmake/config.cmake.in ${PROJECT_BINARY_DIR}/lamina
 export(TARGETS ${package_targets} NAMESPACE lamina:: FILE ${PROJECT_BINARY_DIR}/lamina-targets.cmake)
 
 if(LAMINA_INSTALL)
-  # Relative to itself, so that the installed tree can be moved.
+  # The path is relative, so that the installed tree can be moved.
   cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
              OUTPUT_VARIABLE package_to_prefix)
   if(BUILD_SHARED_LIBS)

@@ -2,8 +2,8 @@
 //
 // A thread computes one pack of 16 bytes, image by image along the grid's y; dense tensors are one long image. It reads
 // every operand before it writes, so the result may alias any of them.
-// Per element: one read of each addend and one write; backward one read of dy (and of y after a ReLU), one write of
-// each gradient.
+// Per element, forward: one read of each addend and one write. Backward: one read of dy (and of y after a ReLU), one
+// write of each gradient.
 
 #include "add.h"
 
@@ -13,7 +13,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// Images of a launch's operands: the parts of their views that the kernel needs.
+/// The images of a launch's operands, as the kernel needs them.
 template <class T>
 struct Sources {
   Images<T> images[most_addends];
@@ -104,13 +104,9 @@ void add_backward(Stream stream, View<const T> dy, View<const T> y, const Operan
   });
 }
 
-#define LAMINA_ADD(T)                                                         \
+#define LAMINA_INSTANTIATE(T)                                                 \
   template void add_forward(Stream, const Operands<const T>&, View<T>, bool); \
   template void add_backward(Stream, View<const T>, View<const T>, const Operands<T>&);
-LAMINA_ADD(float)
-LAMINA_ADD(double)
-LAMINA_ADD(F16)
-LAMINA_ADD(BF16)
-#undef LAMINA_ADD
+LAMINA_FOR_STORED_TYPES(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -5,13 +5,13 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-constexpr int most_addends = 64;  // of one launch
+constexpr int most_addends = 64;  // most addends of one launch
 
-/// Tensors of one shape that one launch adds, or writes one gradient to. Unused entries are null.
+/// Tensors of one shape. One launch adds all of them, or writes a gradient to each. Unused entries are null.
 template <class T>
 struct Operands {
   View<T> views[most_addends];
-  bool adds[most_addends] = {};  ///< gradients only: += if old contents are kept
+  bool adds[most_addends] = {};  ///< whether gradients are added to old contents
   int count = 0;
 };
 
@@ -19,7 +19,7 @@ struct Operands {
 template <class T>
 void add_forward(Stream, const Operands<const T>& x, View<T> y, bool relu);
 
-/// Every dx, in order, becomes dy or, if y is given, dy where y > 0. Any dx may alias dy.
+/// Every dx, in order, becomes dy or, if y is given, dy where y > 0 and else 0. Any dx may alias dy.
 template <class T>
 void add_backward(Stream, View<const T> dy, View<const T> y, const Operands<T>& dx);
 

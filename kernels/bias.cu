@@ -1,10 +1,10 @@
 // y[n,k,p,q] += bias[k], then max(y, 0) if requested: one thread for one element, read and written once.
 //
-// And db[k] = sum over n,p,q of dy, in double: a block for a slice of a channel (channel_sums.h), then, if a
-// channel has several slices, a warp for a channel. Per element: one read of dy, and of y if it masks dy.
+// Also db[k] = sum over n,p,q of dy, in double: a block for a slice of a channel (channel_sums.h), then, if a channel
+// has several slices, a warp for a channel. Per element: one read of dy, and of y if it masks dy.
 //
-// Where rows have channels, a block sums a slice of the rows, for as many channels as a warp has lanes: a warp reads a
-// row. A thread reads the bias of a pack of channels once, and adds it to that pack of many rows.
+// If channels are neighbours in memory (nhwc), a block sums a slice of the rows, for as many channels as a warp has
+// lanes; a warp reads a row. A thread reads the bias of a pack of channels once, and adds it to that pack in many rows.
 
 #include "bias.h"
 
@@ -34,7 +34,7 @@ __global__ void add_bias_rows_kernel(const float* bias, View<T> y, int threads_o
   if (k >= y.c) return;
   Loaded<T, width> added;
   for (int j = 0; j < width; ++j) added.v[j] = bias[k + j];
-  const int rows = pack_threads / threads_of_row;  // that a block has at once
+  const int rows = pack_threads / threads_of_row;  // rows that a block reads at once
   for (std::int64_t n = std::int64_t{blockIdx.x} * rows + thread / threads_of_row; n < y.n;
        n += std::int64_t{gridDim.x} * rows) {
     Loaded<T, width> sum = load_pack<width>(static_cast<const T*>(y.data + n * y.pitch + k));
@@ -48,7 +48,7 @@ __device__ void put_gradient(T& db, double sum, bool adds) {
   db = static_cast<T>(adds ? sum + static_cast<double>(db) : sum);
 }
 
-/// With one slice per channel, db; else the sums of the slices.
+/// Writes db if a channel has one slice, else the sums of the slices.
 template <class T, int width>
 __global__ void bias_gradient_sums_kernel(Masked<T> dy, Computed<T>* db, bool adds, double* partial) {
   const int k = static_cast<int>(blockIdx.x);
@@ -164,17 +164,13 @@ void bias_gradient_of_rows(Stream stream, View<const T> dy, float* db, bool adds
          adds);
 }
 
-template void add_bias(Stream, const float*, View<float>, bool);
-template void add_bias(Stream, const double*, View<double>, bool);
-template void bias_gradient(Stream, const Masked<float>&, float*, bool, void*);
-template void bias_gradient(Stream, const Masked<double>&, double*, bool, void*);
-template void add_bias(Stream, const float*, View<F16>, bool);
-template void add_bias(Stream, const float*, View<BF16>, bool);
-template void bias_gradient(Stream, const Masked<F16>&, float*, bool, void*);
-template void bias_gradient(Stream, const Masked<BF16>&, float*, bool, void*);
-template void add_bias_to_rows(Stream, const float*, View<F16>, bool);
-template void add_bias_to_rows(Stream, const float*, View<BF16>, bool);
-template void bias_gradient_of_rows(Stream, View<const F16>, float*, bool, void*);
-template void bias_gradient_of_rows(Stream, View<const BF16>, float*, bool, void*);
+#define LAMINA_INSTANTIATE(T)                                        \
+  template void add_bias(Stream, const Computed<T>*, View<T>, bool); \
+  template void bias_gradient(Stream, const Masked<T>&, Computed<T>*, bool, void*);
+LAMINA_FOR_STORED_TYPES(LAMINA_INSTANTIATE)
+#define LAMINA_INSTANTIATE_HALVES(T)                                   \
+  template void add_bias_to_rows(Stream, const float*, View<T>, bool); \
+  template void bias_gradient_of_rows(Stream, View<const T>, float*, bool, void*);
+LAMINA_FOR_HALVES(LAMINA_INSTANTIATE_HALVES)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

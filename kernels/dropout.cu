@@ -1,10 +1,10 @@
 // Dropout: y[i] = x[i] * (word i mod 4 of Philox(key, (i / 4, step)) < threshold ? 0 : scale), i over the whole batch.
 // The gradient is the same function of dy.
 //
-// A thread draws one counter and computes its four elements: in packs of 16 bytes if they are contiguous in one image
-// and aligned, else one by one. For a pack of halves it draws two counters. A separate launch advances the step, so
-// that all blocks of the next launch read the same one. Per element: one read, one write; a quarter of ten Philox
-// rounds.
+// A thread draws the words of one counter and computes their four elements. It moves packs of 16 bytes if the elements
+// are contiguous in one image and aligned, else single elements. A pack of halves takes two counters. A separate launch
+// advances the step, so that all blocks of the next launch read the same step. Per element: one read, one write; a
+// quarter of ten Philox rounds.
 
 #include "dropout.h"
 
@@ -17,7 +17,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-constexpr int words = 4;  // of one counter
+constexpr int words = 4;  // words of one counter
 
 __global__ void dropout_advance_kernel(std::uint64_t* next, std::uint64_t* now) {
   *now = *next;
@@ -69,9 +69,8 @@ void dropout_apply(Stream stream, const DropoutMask& mask, const std::uint64_t* 
       to, from);
 }
 
-template void dropout_apply(Stream, const DropoutMask&, const std::uint64_t*, View<const float>, View<float>, bool);
-template void dropout_apply(Stream, const DropoutMask&, const std::uint64_t*, View<const double>, View<double>, bool);
-template void dropout_apply(Stream, const DropoutMask&, const std::uint64_t*, View<const F16>, View<F16>, bool);
-template void dropout_apply(Stream, const DropoutMask&, const std::uint64_t*, View<const BF16>, View<BF16>, bool);
+#define LAMINA_INSTANTIATE(T) \
+  template void dropout_apply(Stream, const DropoutMask&, const std::uint64_t*, View<const T>, View<T>, bool);
+LAMINA_FOR_STORED_TYPES(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -7,7 +7,7 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// Takes the step for a training pass: now = next, next += 1.
+/// Takes the step of a training pass: now = next, next += 1.
 void dropout_advance(Stream, std::uint64_t* next, std::uint64_t* now);
 
 /// Element i of the batch in n, c, h, w order takes word i mod 4 of Philox(key, counter (i / 4, *step)). It is dropped
@@ -18,7 +18,7 @@ struct DropoutMask {
   double scale;
 };
 
-/// to = from * mask, or to += from * mask with `adds`: x to y, dy to dx. `to` may alias `from`.
+/// to = from * mask, or to += from * mask with `adds`. It maps x to y and dy to dx. `to` may alias `from`.
 template <class T>
 void dropout_apply(Stream, const DropoutMask&, const std::uint64_t* step, View<const T> from, View<T> to, bool adds);
 

@@ -35,7 +35,7 @@ __global__ void embedding_forward_kernel(View<const T> ids, const T* table, int 
   });
 }
 
-/// The row of a place of the batch; for an invalid id one that is after all others.
+/// The row of a place of the batch. An invalid id gives a row after all others.
 template <class T>
 __device__ int row_of(const View<const T>& ids, int plane, int rows, int place) {
   const int n = place / plane;
@@ -43,7 +43,7 @@ __device__ int row_of(const View<const T>& ids, int plane, int rows, int place) 
   return row < 0 ? rows : row;
 }
 
-/// The first of [first, last) whose row is not below `row`; with `after`, whose row is above it.
+/// The index of the first element of [first, last) whose row is not below `row`; with `after`, whose row is above it.
 __device__ int bound_of(const PlaceOfRow* sorted, int first, int last, int row, bool after) {
   while (first < last) {
     const int middle = first + (last - first) / 2;
@@ -55,7 +55,7 @@ __device__ int bound_of(const PlaceOfRow* sorted, int first, int last, int row, 
   return first;
 }
 
-/// Runs of sort_threads places, each sorted.
+/// Sorts runs of sort_threads places each.
 template <class T>
 __global__ void embedding_sort_kernel(View<const T> ids, int rows, PlaceOfRow* sorted) {
   LAMINA_SHARED(int[sort_threads], others);
@@ -74,7 +74,7 @@ __global__ void embedding_sort_kernel(View<const T> ids, int rows, PlaceOfRow* s
   }
 }
 
-/// Pairs of sorted runs of `length` places become runs of twice as many; the last may be shorter.
+/// Merges pairs of sorted runs of `length` places into runs of twice that length. The last run may be shorter.
 __global__ void embedding_merge_kernel(const PlaceOfRow* from, std::int64_t length, int all, PlaceOfRow* to) {
   for_each_pack<1>(Extent{1, all}, [&](int, std::int64_t i) {
     const std::int64_t first = i / (2 * length) * (2 * length), second = min(first + length, std::int64_t{all});
@@ -139,9 +139,9 @@ void embedding_backward(Stream stream, View<const T> ids, View<const T> dy, Plac
          sorted, all, dtable, rows, adds);
 }
 
-template void embedding_forward(Stream, View<const float>, const float*, int, View<float>);
-template void embedding_forward(Stream, View<const double>, const double*, int, View<double>);
-template void embedding_backward(Stream, View<const float>, View<const float>, PlaceOfRow*, float*, int, bool);
-template void embedding_backward(Stream, View<const double>, View<const double>, PlaceOfRow*, double*, int, bool);
+#define LAMINA_INSTANTIATE(T)                                                     \
+  template void embedding_forward(Stream, View<const T>, const T*, int, View<T>); \
+  template void embedding_backward(Stream, View<const T>, View<const T>, PlaceOfRow*, T*, int, bool);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -14,8 +14,8 @@ struct PlaceOfRow {
 template <class T>
 void embedding_forward(Stream, View<const T> ids, const T* table, int rows, View<T> y);
 
-/// dtable = the sum of dy over the places of each row, in their order, or dtable += with `adds`. `places` is workspace,
-/// two per id, of which there must be fewer than 2^31. Invalid ids add nothing.
+/// dtable = the sum of dy over the places of each row, in their order, or dtable += with `adds`. `places` is workspace
+/// for two places per id; there must be fewer than 2^31 ids. Invalid ids add nothing.
 template <class T>
 void embedding_backward(Stream, View<const T> ids, View<const T> dy, PlaceOfRow* places, T* dtable, int rows,
                         bool adds);

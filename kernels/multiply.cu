@@ -1,9 +1,10 @@
 // Multiply: y = a b; da = dy b, db = dy a. If b is one factor for each plane, db is the sum of dy a over the plane.
 //
-// With equal shapes a thread computes one pack of 16 bytes, image by image along the grid's y, and reads every operand
-// before it writes. With factors of planes, forward likewise; backward, a warp takes one plane: each lane every 32nd
-// pixel, then the lanes are added. 8 planes a block, planes along the grid's x.
-// Per element: two reads and one write, of factors of planes one read; backward at most three reads and two writes.
+// With equal shapes, a thread computes one pack of 16 bytes, and reads every operand before it writes. Images are along
+// the grid's y. With one factor for each plane, forward is the same; backward, a warp takes one plane: each lane sums
+// every 32nd pixel, then the lanes are added. A block has 8 planes, and planes are along the grid's x.
+// Per element, forward: two reads (one with a factor for each plane) and one write. Backward: at most three reads and
+// two writes.
 
 #include "multiply.h"
 
@@ -14,7 +15,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-constexpr int warps = 8;  // of a block
+constexpr int warps = 8;  // warps of a block
 
 template <class T, int width>
 __device__ Pack<T, width> product(const Pack<T, width>& a, const Pack<T, width>& b) {
@@ -131,10 +132,9 @@ void multiply_backward(Stream stream, View<const T> a, View<const T> b, View<con
   }
 }
 
-template void multiply_forward(Stream, View<const float>, View<const float>, View<float>);
-template void multiply_forward(Stream, View<const double>, View<const double>, View<double>);
-template void multiply_backward(Stream, View<const float>, View<const float>, View<const float>, const Factors<float>&);
-template void multiply_backward(Stream, View<const double>, View<const double>, View<const double>,
-                                const Factors<double>&);
+#define LAMINA_INSTANTIATE(T)                                                    \
+  template void multiply_forward(Stream, View<const T>, View<const T>, View<T>); \
+  template void multiply_backward(Stream, View<const T>, View<const T>, View<const T>, const Factors<T>&);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

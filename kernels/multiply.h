@@ -9,14 +9,16 @@ namespace lamina::LAMINA_CUDA_SPACE {
 template <class T>
 void multiply_forward(Stream, View<const T> a, View<const T> b, View<T> y);
 
-/// The gradients of a and b; null data: not wanted. If both are one tensor, the second is added to the first.
+/// The gradients of a and b. Null data: not wanted. If a and b are one tensor, the second gradient is added to the
+/// first.
 template <class T>
 struct Factors {
   View<T> da, db;
-  bool adds_a = false, adds_b = false;  ///< +=
+  bool adds_a = false, adds_b = false;  ///< whether to add (+=)
 };
 
-/// da = dy b and db = dy a, or its sum over each plane. da may alias dy, and db if it has the shape of dy.
+/// da = dy b and db = dy a, or for one factor per plane the sum of dy a over the plane. da may alias dy, and so may db
+/// if it has the shape of dy.
 template <class T>
 void multiply_backward(Stream, View<const T> a, View<const T> b, View<const T> dy, const Factors<T>& gradients);
 

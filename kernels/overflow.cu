@@ -1,7 +1,7 @@
 // Whether all gradients are finite, and what follows for the scale of the loss (overflow.h).
 //
-// Three launches: a thread clears the number of skips; warps read the gradients, and add 1 to it for each warp that saw
-// one that is not finite; a thread goes on to the next scale.
+// There are three launches. In the first, a thread clears the count of skips. In the second, warps read the gradients;
+// each warp that saw one that is not finite adds 1 to the count. In the third, a thread moves on to the next scale.
 // Per element: one read.
 
 #include "overflow.h"

@@ -7,7 +7,7 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// On the device; the layout and the meaning are those of LossScale in lamina/backend.h.
+/// The state on the device. Its layout and meaning are those of LossScale in lamina/backend.h.
 struct LossScaleState {
   float scale, zero;
   double inverse;
@@ -20,7 +20,8 @@ struct LossScaleLimits {
   std::uint32_t growth;
 };
 
-/// Goes on to the next state by whether all elements of g are finite. Count and address are of whole packs of 16 bytes.
+/// Moves on to the next state, depending on whether all elements of g are finite. g consists of whole packs of 16 bytes
+/// at such an address.
 void check_overflow(Stream, const float* g, std::int64_t count, LossScaleState*, LossScaleLimits);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -1,7 +1,7 @@
 // Functions of one element. The formulas are beside their code.
 //
-// A thread computes one pack of 16 bytes, image by image along the grid's y; dense tensors are one long image.
-// Per element: one read and one write; backward two reads and one write.
+// A thread computes one pack of 16 bytes. Images are along the grid's y; dense tensors count as one long image. Per
+// element, forward: one read and one write. Backward: two reads and one write.
 
 #include "pointwise.h"
 
@@ -13,7 +13,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// A function with its numbers in the type of the elements. A NaN is not below, above or equal to anything.
+/// A function, with its numbers in the type of the elements. A NaN is not below, above or equal to anything.
 template <class F, class T>
 struct Of;
 
@@ -64,7 +64,7 @@ struct Of<pointwise::HardSwish, T> {
   __device__ T gradient(T x, T dy) const { return x <= T(-3) ? T(0) : x >= T(3) ? dy : dy * (x * T(1.0 / 3) + T(0.5)); }
 };
 
-/// With s = 1 / (1 + exp(-x)). Beyond +-limit, where s is 0 or 1, the products of infinity and 0 are left out.
+/// Silu, with s = 1 / (1 + exp(-x)). Beyond +-limit, where s is 0 or 1, products of infinity and 0 are avoided.
 template <class T>
 struct Of<pointwise::Silu, T> {
   explicit Of(const pointwise::Silu&) {}
@@ -125,17 +125,14 @@ void pointwise_backward(Stream stream, const F& f, View<const T> v, View<const T
 #define LAMINA_POINTWISE(F, T)                                                          \
   template void pointwise_forward(Stream, const pointwise::F&, View<const T>, View<T>); \
   template void pointwise_backward(Stream, const pointwise::F&, View<const T>, View<const T>, View<T>, bool);
-#define LAMINA_POINTWISE_TYPES(F) \
-  LAMINA_POINTWISE(F, float)      \
-  LAMINA_POINTWISE(F, double)     \
-  LAMINA_POINTWISE(F, F16)        \
-  LAMINA_POINTWISE(F, BF16)
-LAMINA_POINTWISE_TYPES(Relu)
-LAMINA_POINTWISE_TYPES(Sigmoid)
-LAMINA_POINTWISE_TYPES(Tanh)
-LAMINA_POINTWISE_TYPES(Clip)
-LAMINA_POINTWISE_TYPES(HardSwish)
-LAMINA_POINTWISE_TYPES(Silu)
+#define LAMINA_INSTANTIATE(T)    \
+  LAMINA_POINTWISE(Relu, T)      \
+  LAMINA_POINTWISE(Sigmoid, T)   \
+  LAMINA_POINTWISE(Tanh, T)      \
+  LAMINA_POINTWISE(Clip, T)      \
+  LAMINA_POINTWISE(HardSwish, T) \
+  LAMINA_POINTWISE(Silu, T)
+LAMINA_FOR_STORED_TYPES(LAMINA_INSTANTIATE)
 LAMINA_POINTWISE(HardSigmoid, float)
 LAMINA_POINTWISE(HardSigmoid, double)
 

@@ -5,7 +5,7 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// The functions by name, with their numbers. Of those marked (x) v is x, of the others y.
+/// The functions by name, with their numbers. For those marked (x) v is x; for the others v is y.
 namespace pointwise {
 struct Relu {};     ///< max(x, 0)
 struct Sigmoid {};  ///< 1 / (1 + exp(-x))

@@ -3,7 +3,7 @@
 // A thread computes one pack of 16 bytes, image by image along the grid's y. Per element: one read and one write.
 //
 // The gradients of learned numbers are two sums, in double: a block for a slice of a channel (channel_sums.h), then a
-// warp for a channel, or one for all. Per element: two reads.
+// warp for a channel, or one warp for all channels. Per element: two reads.
 
 #include "scale_shift.h"
 
@@ -81,9 +81,9 @@ void scale_shift_gradient(Stream stream, View<const T> x, View<const T> dy, T* d
          sums, by_channel ? slices : dy.c * slices, dscale, dshift, adds);
 }
 
-template void scale_shift_gradient(Stream, View<const float>, View<const float>, float*, float*, bool, bool, void*);
-template void scale_shift_gradient(Stream, View<const double>, View<const double>, double*, double*, bool, bool, void*);
-template void scale_shift(Stream, const ScaleAndShift<float>&, View<const float>, View<float>, bool);
-template void scale_shift(Stream, const ScaleAndShift<double>&, View<const double>, View<double>, bool);
+#define LAMINA_INSTANTIATE(T)                                                                          \
+  template void scale_shift_gradient(Stream, View<const T>, View<const T>, T*, T*, bool, bool, void*); \
+  template void scale_shift(Stream, const ScaleAndShift<T>&, View<const T>, View<T>, bool);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

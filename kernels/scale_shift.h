@@ -1,5 +1,5 @@
 #pragma once
-// y = scale x + shift by numbers of each channel, or by one pair for all, and the gradients of the numbers.
+// y = scale x + shift, with numbers for each channel or one pair for all, and the gradients of the numbers.
 
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// Element i of an image takes the numbers i / run. A null shift is 0.
+/// Element i of an image takes scale and shift number i / run. A null shift is 0.
 template <class T>
 struct ScaleAndShift {
   const T *scale, *shift;
@@ -19,13 +19,13 @@ struct ScaleAndShift {
 template <class T>
 void scale_shift(Stream, const ScaleAndShift<T> &, View<const T> x, View<T> y, bool adds);
 
-/// dscale = the sum of dy x and dshift = that of dy, over each channel or over all, or += these with `adds`; `partial`
-/// has scale_shift_gradient_bytes bytes.
+/// dscale = the sum of dy x and dshift = the sum of dy, over each channel or over all; += with `adds`. `partial` has
+/// scale_shift_gradient_bytes bytes.
 template <class T>
 void scale_shift_gradient(Stream, View<const T> x, View<const T> dy, T *dscale, T *dshift, bool by_channel, bool adds,
                           void *partial);
 
-/// For channels of `count` values.
+/// Bytes of `partial` for channels of `count` values.
 std::size_t scale_shift_gradient_bytes(int channels, std::int64_t count);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -110,9 +110,9 @@ void softmax_backward(Stream stream, View<const T> y, View<const T> dy, View<T> 
   }
 }
 
-template void softmax_forward(Stream, View<const float>, View<float>);
-template void softmax_forward(Stream, View<const double>, View<double>);
-template void softmax_backward(Stream, View<const float>, View<const float>, View<float>, bool);
-template void softmax_backward(Stream, View<const double>, View<const double>, View<double>, bool);
+#define LAMINA_INSTANTIATE(T)                                    \
+  template void softmax_forward(Stream, View<const T>, View<T>); \
+  template void softmax_backward(Stream, View<const T>, View<const T>, View<T>, bool);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

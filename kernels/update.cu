@@ -47,7 +47,7 @@ struct Numbers {
         root_scale(static_cast<T>(k.root_scale)) {}
 };
 
-/// The factors of a launch: its argument, or in memory, by the present loss scale.
+/// The factors of a launch. They are its argument or, with a loss scale, in memory.
 template <class T>
 __device__ const Numbers<T>& factors(const Numbers<T>& given) {
   return given;
@@ -57,7 +57,7 @@ __device__ Numbers<T> factors(const Numbers<T>* given) {
   return *given;
 }
 
-/// One thread.
+/// Writes the factors to memory. One thread.
 template <class T>
 __global__ void update_factors_kernel(UpdateNumbers k, const LossScaleState* state, Numbers<T>* to) {
   const auto number = static_cast<double>(state->updates);
@@ -127,7 +127,7 @@ __global__ void update_kernel(Extent extent, Given given, T* p, T* g, T* first, 
   });
 }
 
-/// Lazily: a warp updates one row, or leaves it.
+/// A lazy update: a warp updates one row, or leaves it.
 template <UpdateRule rule, int states, class T, class Given>
 __global__ void update_rows_kernel(std::int64_t rows, std::int64_t width, Given given, T* p, T* g, T* first, T* second,
                                    const double* clip) {
@@ -159,7 +159,7 @@ __global__ void update_rows_kernel(std::int64_t rows, std::int64_t width, Given 
   }
 }
 
-/// The sum of squares of slice blockIdx.x.
+/// Writes the sum of squares of slice blockIdx.x.
 template <class T>
 __global__ void update_squares_kernel(const T* g, std::int64_t count, double* sums) {
   const std::int64_t first = count * blockIdx.x / gridDim.x, last = count * (blockIdx.x + 1) / gridDim.x;
@@ -172,7 +172,7 @@ __global__ void update_squares_kernel(const T* g, std::int64_t count, double* su
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
-/// The factor of the gradients, of all slices; one block. `state` is null without a loss scale.
+/// Computes the factor of the gradients from all slices, in one block. `state` is null without a loss scale.
 __global__ void update_clip_kernel(const double* sums, int slices, double scale, const LossScaleState* state,
                                    double clip_norm, double* factor) {
   if (state != nullptr) scale *= state->inverse;
@@ -180,7 +180,7 @@ __global__ void update_clip_kernel(const double* sums, int slices, double scale,
   for (int i = static_cast<int>(threadIdx.x); i < slices; i += norm_threads) sum += sums[i];
   sum = reduce_block<norm_threads>(sum, Plus());
   const double wanted = clip_norm / (std::sqrt(sum) * std::fabs(scale) + 1e-6);
-  if (threadIdx.x == 0) *factor = wanted > 1 ? 1 : wanted;  // a NaN stays
+  if (threadIdx.x == 0) *factor = wanted > 1 ? 1 : wanted;  // a NaN stays a NaN
 }
 
 template <UpdateRule rule, int states, class T, class Given>
@@ -242,7 +242,7 @@ void update(Stream stream, UpdateRule rule, const UpdateNumbers& numbers, const 
   }
 }
 
-template void update(Stream, UpdateRule, const UpdateNumbers&, const UpdateRow<float>&);
-template void update(Stream, UpdateRule, const UpdateNumbers&, const UpdateRow<double>&);
+#define LAMINA_INSTANTIATE(T) template void update(Stream, UpdateRule, const UpdateNumbers&, const UpdateRow<T>&);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

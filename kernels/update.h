@@ -1,5 +1,5 @@
 #pragma once
-// An optimiser's update of all parameters in a row; update.cu has the formulas.
+// An optimiser's update of a row of parameters; update.cu has the formulas.
 
 #include "kernels/common/stream.h"
 #include "kernels/overflow.h"
@@ -8,20 +8,20 @@ namespace lamina::LAMINA_CUDA_SPACE {
 
 enum class UpdateRule { sgd, rmsprop, adadelta, adam };
 
-/// What the number of an update does to the factors of Adam; lamina/backend.h has the formulas.
+/// The effect of an update's number on the factors of Adam; lamina/backend.h has the formulas.
 enum class UpdateCorrection { none, adam, keras_adam };
 
 struct UpdateNumbers {
   bool nesterov, clears_gradient;
   double gradient_scale, clip_norm, weight_decay, shrink, rate, decay, gain, decay2, gain2, epsilon, root_scale;
-  UpdateCorrection correction;  ///< with a row's loss_scale
+  UpdateCorrection correction;  ///< used with a row's loss_scale
 };
 
-/// `lazy_row` above 0: rows of so many; one whose gradients are all 0 stays as it is. 0 for sgd with `first`.
-/// Without it count and addresses are of whole packs of 16 bytes, as blocks of parameters are.
-/// `loss_scale`, for float: gradients are divided by the scale, its number of updates corrects the factors, and an
-/// update that is skipped at most clears gradients. It is the start of a block of loss_scale_block bytes.
-/// `sums` has room for `slices` sums and one factor; it is used only if clip_norm is above 0.
+/// `lazy_row` above 0 is the length of a row; a row whose gradients are all 0 stays as it is. It is 0 for sgd with
+/// `first`. If it is 0, count and addresses are of whole packs of 16 bytes, as blocks of parameters are.
+/// `loss_scale`, for float, is the start of a block of loss_scale_block bytes. Gradients are divided by the scale, its
+/// number of updates corrects the factors, and an update that is skipped at most clears gradients.
+/// `sums` has room for `slices` sums and one factor. It is used only if clip_norm is above 0.
 template <class T>
 struct UpdateRow {
   std::int64_t count;
@@ -32,7 +32,7 @@ struct UpdateRow {
   LossScaleState* loss_scale = nullptr;
 };
 
-/// The bytes of a row's loss_scale, and of the room behind it that an update takes.
+/// The bytes of a row's loss_scale, including the room behind it that an update needs.
 constexpr std::size_t loss_scale_block = 256;
 
 /// No two of the row's pointers may share memory. `first` may be null for sgd.

@@ -1,4 +1,4 @@
-// How options are applied to a network, and the pairs of ops that every network has.
+// The application of options to a network, and the pairs of ops that every network has.
 
 #include "builders.h"
 

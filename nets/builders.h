@@ -1,5 +1,6 @@
 #pragma once
-// Shared by the files of the zoo: the builders that zoo.cpp lists, and how options are applied to a network.
+// Declarations that the files of the zoo share: the builders that zoo.cpp lists, and the application of options to a
+// network.
 
 #include <algorithm>
 #include <string>
@@ -26,7 +27,7 @@ Graph preresnet(std::string_view name, const Options&);
 Graph resnet(std::string_view name, const Options&);
 Graph vgg(std::string_view name, const Options&);
 
-/// The column of a paper's table with the given name; zoo.cpp uses no other names.
+/// The column of a paper's table with the given name. zoo.cpp uses no other names.
 template <class Columns>
 const auto& column(const Columns& columns, std::string_view name) {
   return *std::find_if(columns.begin(), columns.end(), [&](const auto& each) { return each.name == name; });
@@ -35,13 +36,13 @@ const auto& column(const Columns& columns, std::string_view name) {
 /// The input of every network.
 Value images(Graph&, int channels, const Options&);
 
-/// A hidden width, divided as the options say and rounded up to a multiple of the groups it must divide by.
+/// A hidden width, divided as the options say and rounded up to a multiple of the number of groups.
 int width(int published, const Options&, int groups = 1);
 
 Value conv_relu(Value x, const std::string& conv_name, const std::string& relu_name, const Conv&);
 Value fully_connected_relu(Value x, const std::string& fc_name, const std::string& relu_name, int outputs);
 
-/// The op, or x itself if the options omit the op.
+/// The op's value, or x itself if the options omit the op.
 Value dropout_if(const Options&, Value x, const std::string& name, double rate);
 Value softmax_if(const Options&, Value x, const std::string& name);
 

@@ -41,14 +41,14 @@ constexpr Table released = [] {
   return table;
 }();
 
-/// Common to the three forms, and the two points in which their blocks differ.
+/// The parts that the three forms share, and the two points in which their blocks differ.
 struct Form {
   const Options& options;
   const Table& table;
   bool normalised = false;  ///< batch norm after each convolution, which then has no bias
   int branch3_kernel = 5;
 
-  /// From convolution to ReLU; `op.channels` is the published width.
+  /// The ops from convolution to ReLU; `op.channels` is the published width.
   Value unit(Value x, const std::string& name, Conv op) const {
     op.channels = width(op.channels, options);
     op.bias = !normalised;

@@ -15,7 +15,7 @@ constexpr std::array<int, 4> blocks{3, 24, 36, 3};
 enum class Activation {
   none,    ///< the first block: the stem has already normalised
   shared,  ///< the first block of a further stage: branch and projection both read the activated x
-  branch   ///< every other: the branch alone, while the shortcut is x itself
+  branch   ///< every other block: only the branch reads the activated x, and the shortcut is x itself
 };
 
 Value activated(Value x, const std::string& block, int number) {

@@ -9,7 +9,7 @@
 namespace lamina::nets {
 namespace {
 
-/// A column of the table: how many blocks conv2_x, conv3_x, conv4_x and conv5_x have.
+/// A column of the table: the numbers of blocks of conv2_x, conv3_x, conv4_x and conv5_x.
 struct Column {
   std::string_view name;
   bool bottleneck;

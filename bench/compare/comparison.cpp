@@ -21,7 +21,8 @@
 namespace lamina::bench {
 namespace {
 
-constexpr double more_memory = 1.01;  // ratio from which on it is worth a word
+constexpr double gate_strictness = 50;  // ratio of the probabilities of a wrong `slower` and of a wrong failure
+constexpr double more_memory = 1.01;    // ratio from which on it is worth a word
 
 constexpr const char* not_in_second = "not in the second";
 
@@ -84,15 +85,19 @@ std::size_t fewest_at(double level) {
   return fewest;
 }
 
-/// Judges a row by its ratio; where the closest samples are far apart, by them alone.
-void decide(ComparedRow& row, const SideRow& first, const SideRow& second, const CompareRules& rules) {
+constexpr double level_of_gate(double level) { return 1 - (1 - level) / gate_strictness; }
+
+/// Judges a row by its ratio and by `strict`, the interval of the ratio at the gate's level; where the closest samples
+/// are far apart, by them alone.
+void decide(ComparedRow& row, const SideRow& first, const SideRow& second, const Interval& strict,
+            const CompareRules& rules) {
   const bool enough = row.missing_processes() == 0;
   const double closest = std::max(second.least / first.greatest, first.least / second.greatest);
   const bool apart = closest > far_apart;
   if (apart && !enough) row.reason = fmt::format("the closest differ {:.1f} times", closest);
   // A gate may be for less than the smallest change that is looked for.
   row.beyond_gate =
-      rules.fail_if_slower && row.ratio.middle > 1 + *rules.fail_if_slower && (apart || (enough && row.ratio.low > 1));
+      rules.fail_if_slower && row.ratio.middle > 1 + *rules.fail_if_slower && (apart || (enough && strict.low > 1));
   if (apart || row.beyond_gate)
     row.verdict = row.ratio.middle > 1 ? Verdict::slower : Verdict::faster;
   else if (enough)
@@ -110,7 +115,7 @@ void compare_processes(ComparedRow& row, const SideRow& first, const SideRow& se
   std::vector<double> a = first.seconds(), b = second.seconds();
   row.first_processes = a.size();
   row.processes = b.size();
-  row.fewest_processes = fewest_at(level);
+  row.fewest_processes = fewest_at(level_of_gate(level));
   if (a.empty()) a = first.disturbed;
   if (b.empty()) b = second.disturbed;
   row.first_seconds = median_interval(a).middle;
@@ -118,7 +123,7 @@ void compare_processes(ComparedRow& row, const SideRow& first, const SideRow& se
   const double correlation = std::max(autocorrelation_factor(a), autocorrelation_factor(b));
   row.ratio = inflate(unpaired_ratio_interval(a, b, level), correlation);
   row.scatter = std::sqrt(correlation) * std::max(spread_of(a), spread_of(b));
-  decide(row, first, second, rules);
+  decide(row, first, second, inflate(unpaired_ratio_interval(a, b, level_of_gate(level)), correlation), rules);
   if (!row.is_undecided()) return;
   row.reason = fmt::format("{} and {} processes; {} more needed for an interval", row.first_processes, row.processes,
                            row.missing_processes());
@@ -144,7 +149,10 @@ void compare_rounds(ComparedRow& row, const SideRow& first, const SideRow& secon
     row.seconds = median_interval(b).middle;
     row.ratio = ratio_interval(a, b);
     row.scatter = spread_of(ratios);
-    decide(row, first, second, rules);
+    // Fewer than eleven rounds have no interval at the gate's level. The row's own is widened as that of a normal
+    // number.
+    const double wider = normal_quantile(level_of_gate(interval_level)) / normal_quantile(interval_level);
+    decide(row, first, second, inflate(row.ratio, wider * wider), rules);
   }
   if (row.verdict != Verdict::inconclusive) return;
   row.reason = row.missing_processes() > 0 ? fmt::format("{} rounds have both; {} more needed for an interval",

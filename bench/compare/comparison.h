@@ -56,7 +56,7 @@ struct ComparedRow {
   std::string rerun{};   ///< command that measures the second's row again
   std::vector<std::pair<std::int64_t, double>> round_ratios{};  ///< ratio of each round that both variants have
 
-  bool beyond_gate = false;  ///< whether the ratio is above the gate's limit, and its interval above 1
+  bool beyond_gate = false;  ///< whether the ratio is above the gate's limit, and its stricter interval above 1
 
   std::size_t missing_processes() const;  ///< of each side, that an interval needs
   bool is_undecided() const { return verdict == Verdict::inconclusive && missing_processes() > 0; }

@@ -9,14 +9,15 @@ import sys
 
 PYTHONS = (sys.executable, shutil.which("python3") or "", "/usr/bin/python3", "/opt/*/bin/python3",
            "/opt/*/.venv/bin/python3", "/*/bin/python3", "~/*/bin/python3", "~/.*/bin/python3")
+PROBE_SECONDS = 30  # for the list of devices
 ASK_TORCH = "import sys, importlib.util as u; u.find_spec('torch') and print('\\n'.join(filter(None, sys.path)))"
 
 
-def ask(*command):
-    """What a program prints, or nothing where it does not run."""
+def ask(*command, seconds=60, errors=subprocess.DEVNULL):
+    """What a program prints, or nothing where it does not run, or has not ended after `seconds`."""
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                              timeout=60, check=False)
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
+                              timeout=seconds, check=False)
         return done.stdout.decode("utf-8", "replace")
     except (OSError, subprocess.TimeoutExpired):
         return ""

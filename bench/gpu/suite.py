@@ -70,9 +70,10 @@ def alone(program, names):
 def main(limit, program, pattern):
     status, printed = run(["timeout", "--foreground", "-k", "2", limit, program, "-d", "yes", "-#", pattern])
     if status != 0 and "No tests ran" not in printed:
-        how = f"not ended after {limit} s" if status in TIMED_OUT else text.ended(status)
-        tried = alone(program, from_the_failing_one(listed(program, pattern), printed))
-        print(f"\nsuite: {how}, {tried}\n{text.first_error(printed)}", flush=True)
+        left, said = from_the_failing_one(listed(program, pattern), printed), text.first_error(printed)
+        how = f"not ended after {limit} s, in '{(left or '?')[0]}'" if status in TIMED_OUT else text.ended(status)
+        said = "" if status in TIMED_OUT and "SIGTERM" in said else said  # which is that of timeout
+        print(f"\nsuite: {how}, {alone(program, left)}\n{said}", flush=True)
     return status
 
 

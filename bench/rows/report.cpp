@@ -90,12 +90,9 @@ void Report::ReportRuns(const std::vector<Run>& runs) {
   for (Run run : runs) {
     const Row& row = runner_->row_of(run);
     const Outcome& outcome = runner_->outcomes().at(row.group.get());
-    Runs its = runner_->runs_of(row, run.repetitions);
-    if (!is_aggregate(run)) its = {its[static_cast<std::size_t>(run.repetition_index)]};
+    const Runs its = runner_->runs_of(run);
     has_passes_ |= !is_aggregate(run);
-    const auto measured =
-        its.size() - static_cast<std::size_t>(std::erase_if(its, [](auto one) { return one.empty(); }));
-    if (measured < static_cast<std::size_t>(is_aggregate(run) ? run.repetitions : 1)) {
+    if (std::ssize(its) < (is_aggregate(run) ? run.repetitions : 1)) {
       // Of aggregates alone, an interrupted row keeps the median of the passes that it has.
       const bool is_median = is_aggregate(run) && !has_passes_ && run.aggregate_name == "median";
       if (is_median && !its.empty())

@@ -98,13 +98,17 @@ void Runner::iterate(const Row& row, benchmark::State& state) {
   for ([[maybe_unused]] auto _ : state) state.SetIterationTime(lost ? options_->min_time : samples[at++].seconds);
 }
 
-Runs Runner::runs_of(const Row& row, std::int64_t repetitions) const {
+Runs Runner::runs_of(const benchmark::BenchmarkReporter::Run& run) const {
+  const Row& row = row_of(run);
   const auto& samples = outcomes().at(row.group.get()).samples[row.part];
-  const auto& runs = taken_.at(&row).runs;
-  Runs last;  // before them the library tried how many passes a run should have
-  for (std::size_t i = runs.size() - static_cast<std::size_t>(repetitions); i < runs.size(); ++i)
-    last.push_back(std::span(samples).subspan(runs[i].first, runs[i].second));
-  return last;
+  // Before its last runs the library tried how many passes a run should have.
+  auto its = std::span(taken_.at(&row).runs).last(static_cast<std::size_t>(run.repetitions));
+  if (run.run_type == benchmark::BenchmarkReporter::Run::RT_Iteration)
+    its = its.subspan(static_cast<std::size_t>(run.repetition_index), 1);
+  Runs whole;
+  for (const auto& [first, count] : its)
+    if (count > 0) whole.push_back(std::span(samples).subspan(first, count));
+  return whole;
 }
 
 const Row& Runner::row_of(const benchmark::BenchmarkReporter::Run& run) const {

@@ -28,8 +28,9 @@ class Runner {
   bool any_measured() const;  ///< a row with at least one sample
 
   const Row& row_of(const benchmark::BenchmarkReporter::Run&) const;  ///< row that the library reports
-  /// The passes of its last runs; of those that could not have all their passes none.
-  Runs runs_of(const Row&, std::int64_t repetitions) const;
+  /// The passes of a run that the library reports, or of each run that a statistic is of; those that could not have all
+  /// their passes are left out.
+  Runs runs_of(const benchmark::BenchmarkReporter::Run&) const;
 
  private:
   /// Registers the rows, each with so many repetitions, and runs them.

@@ -139,7 +139,7 @@ Frontier make_frontier(Session& session, const Config& c, const TuningRules& rul
     line_rules.before_run = [] {
       if (interrupted() != 0) throw Interrupted();
     };
-    line_rules.look = [&check, pass = pass](Candidate& one, const Spec& unit, const Args& args) {
+    line_rules.look = [&check, pass](Candidate& one, const Spec& unit, const Args& args) {
       check.inspect(one, unit, pass, args);
     };
     try {

@@ -16,7 +16,7 @@ namespace lamina::LAMINA_CUDA_SPACE {
 
 constexpr int sum_threads = 256;
 
-/// Two sums.
+/// Two sums that one walk computes.
 struct Sums {
   double first = 0, second = 0;
 };
@@ -31,8 +31,7 @@ inline std::size_t channel_sums_bytes(int channels, std::int64_t count) {
   return static_cast<std::size_t>(channels) * static_cast<std::size_t>(slices_of(channels, count)) * sizeof(Sums);
 }
 
-/// A block for every channel and slice. Channels are neighbours along x: they share the sectors of small
-/// planes.
+/// A block for every channel and slice. Neighbouring channels are along x, because small planes share sectors.
 inline dim3 grid_of_slices(int channels, std::int64_t count) {
   return dim3(static_cast<unsigned>(channels), static_cast<unsigned>(slices_of(channels, count)));
 }
@@ -64,7 +63,8 @@ __device__ void for_each_pack_of_slice(int images, std::int64_t plane, Body body
   }
 }
 
-/// Writes the block's sums over all threads to the slice's place. Every thread of the block calls it, once.
+/// Adds the sums of all threads and writes them to the place of the block's slice. Every thread of the block calls it,
+/// once.
 __device__ inline void leave_partial(Sums sums, Sums* partial) {
   LAMINA_SHARED(double[sum_threads / lanes], first);
   LAMINA_SHARED(double[sum_threads / lanes], second);

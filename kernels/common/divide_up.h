@@ -5,7 +5,7 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// How many units hold `count`, which is not negative.
+/// The number of units that hold `count`, which is not negative.
 template <class Count, class Unit>
 LAMINA_HOST_DEVICE constexpr auto divide_up(Count count, Unit unit) {
   return (count + unit - 1) / unit;

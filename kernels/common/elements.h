@@ -1,5 +1,5 @@
 #pragma once
-// One thread for one element of a tensor: what element-wise kernels share.
+// One thread for one element of a tensor: functions that element-wise kernels share.
 
 #include <algorithm>
 
@@ -11,8 +11,8 @@ namespace lamina::LAMINA_CUDA_SPACE {
 
 constexpr int elements_per_block = 256;
 
-/// Blocks of one row of the grid: elements of an image along x, images along y. Both are strided over if the tensor
-/// is larger than the grid.
+/// The blocks of one row of the grid. Elements of an image are along x, images along y. Threads stride over both if the
+/// tensor is larger than the grid.
 template <class T>
 dim3 grid_of_elements(const View<T>& view) {
   const std::int64_t blocks = divide_up(view.image(), elements_per_block);
@@ -30,7 +30,7 @@ __device__ void for_each_element(const View<T>& view, Body body) {
     for (std::int64_t i = first; i < image; i += stride) body(n, i);
 }
 
-/// to = value, or to += value.
+/// Sets to = value, or adds to += value.
 template <class T>
 __device__ void put(T& to, Computed<T> value, bool adds) {
   store(to, adds ? load(to) + value : value);

@@ -1,5 +1,5 @@
 #pragma once
-// Division of 32-bit numbers by a divisor known before the launch: a multiplication and a shift.
+// Division of 32-bit numbers by a divisor that is known before the launch: a multiplication and a shift.
 // Granlund, Montgomery: Division by Invariant Integers using Multiplication, 1994, section 4.
 
 #include <cstdint>

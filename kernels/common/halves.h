@@ -1,6 +1,6 @@
 #pragma once
-// Elements of memory to and from the numbers that kernels compute with: halves are float there. Rounds to the nearest,
-// ties to even; infinities and NaNs are kept.
+// Conversions between elements of memory and the numbers that kernels compute with: halves become float. Rounds to
+// nearest, ties to even; infinities and NaNs are kept.
 
 #include "launch.h"
 
@@ -11,7 +11,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 
 #if !defined(LAMINA_CUDA_ON_HOST)
-// By PTX: the headers of CUDA's half types take as long to compile as a kernel.
+// The conversions are inline PTX: the headers of CUDA's half types take as long to compile as a kernel.
 __device__ inline float widen(F16 half) {
   float value;
   asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(half.bits));

@@ -1,6 +1,7 @@
 #pragma once
-// Included first by every kernel file: CUDA's words and the one way to launch a kernel. Under nvcc the words are the
-// runtime's; under another compiler they come from host/cuda_on_host.h, which runs the same kernels on the host.
+// The header that every kernel file includes first: CUDA's words and the one way to launch a kernel. Under nvcc the
+// words are the runtime's. Under another compiler they come from host/cuda_on_host.h, which runs the same kernels on
+// the host.
 
 #include "stream.h"
 
@@ -17,11 +18,11 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// Multiprocessors of a large device, an H200. Launchers split work into as many blocks as it needs, on every
-/// device: the order of sums depends on the shape alone.
+/// Multiprocessors of a large device, an H200. On every device, launchers split work into as many blocks as it needs.
+/// So the order of sums depends on the shape alone.
 constexpr std::int64_t large_device = 132;
 
-/// T. It allows a variable's name after the whole type of an array.
+/// The type T itself. With it a variable's name may follow the whole type of an array.
 template <class T>
 using Plainly = T;
 
@@ -29,6 +30,12 @@ using Plainly = T;
 
 /// The kernel to launch, with its name for messages: LAMINA_KERNEL(gemm_kernel<T, 8>).
 #define LAMINA_KERNEL(...) (__VA_ARGS__), #__VA_ARGS__
+
+/// Explicit instantiations of a file's launchers: define LAMINA_INSTANTIATE(T), then
+/// LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE).
+#define LAMINA_FOR_FLOATS(INSTANTIATE) INSTANTIATE(float) INSTANTIATE(double)
+#define LAMINA_FOR_HALVES(INSTANTIATE) INSTANTIATE(F16) INSTANTIATE(BF16)
+#define LAMINA_FOR_STORED_TYPES(INSTANTIATE) LAMINA_FOR_FLOATS(INSTANTIATE) LAMINA_FOR_HALVES(INSTANTIATE)
 
 #if !defined(LAMINA_CUDA_ON_HOST)
 
@@ -49,8 +56,8 @@ inline void check_launch(const char* name, cudaError_t error) {
                       std::to_string(static_cast<int>(error)) + "): " + cudaGetErrorString(error));
 }
 
-/// Lets a kernel have so many bytes of dynamic shared memory on the current device. Later calls for as many, or fewer,
-/// call no driver. Throws LaunchError.
+/// Allows a kernel `bytes` bytes of dynamic shared memory on the current device. Later calls for as many bytes or fewer
+/// do not call the driver. Throws LaunchError.
 inline void allow_shared(const void* kernel, const char* name, std::size_t bytes) {
   static std::mutex mutex;
   static std::map<std::pair<const void*, int>, std::size_t> allowed;

@@ -12,19 +12,19 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-constexpr int pack_threads = 256;  // of a block
+constexpr int pack_threads = 256;  // threads of a block
 
-/// Elements that one thread moves at once. Of halves they are twice as many, and take two accesses in float.
+/// Elements that one thread moves at once. A pack of halves has twice as many, and takes two accesses in float.
 template <class T, int width>
 struct alignas(sizeof(T) * width < 16 ? sizeof(T) * width : 16) Pack {
   T v[width];
 };
 
-/// Elements of T as they are computed with.
+/// A pack of T in the type that kernels compute in.
 template <class T, int width>
 using Loaded = Pack<Computed<T>, width>;
 
-/// How many elements of T are 16 bytes.
+/// The number of elements of T in 16 bytes.
 template <class T>
 constexpr int widest = static_cast<int>(16 / sizeof(T));
 
@@ -51,7 +51,7 @@ __device__ void store_pack(T* to, const Loaded<T, width>& pack) {
   }
 }
 
-/// to = pack, or to += pack. Old contents are read only if added to.
+/// Sets to = pack, or adds to += pack. Old contents are read only if they are added to.
 template <class T, int width>
 __device__ void put_pack(T* to, const Loaded<T, width>& pack, bool adds) {
   if (!adds) return store_pack(to, pack);
@@ -72,13 +72,13 @@ __device__ void put_pack(T* to, Loaded<T, width> pack, bool adds, bool relu) {
   store_pack(to, pack);
 }
 
-/// The range of a launch: number of images and elements of each.
+/// The range of a launch: the number of images, and of elements in each.
 struct Extent {
   int images;
   std::int64_t size;
 };
 
-/// The elements of the n-th image of a tensor start at at(n).
+/// The images of a tensor: the elements of image n start at at(n).
 template <class T>
 struct Images {
   T* data = nullptr;
@@ -90,11 +90,11 @@ struct Images {
   LAMINA_HOST_DEVICE T* at(int n) const { return data + n * pitch; }
 };
 
-/// Finds the widest packs that all tensors of a launch allow. They are of one shape, or null.
+/// The widest pack that all tensors of a launch allow. The tensors have one shape, or are null.
 template <class T>
 class Packing {
  public:
-  /// Dense tensors are walked as one long image if `flat`.
+  /// With `flat`, dense tensors count as one long image.
   template <class U>
   Packing(const View<U>& first, bool flat) : dense_(flat), images_(first.n), size_(first.image()) {
     look_at(first);
@@ -138,7 +138,7 @@ inline unsigned blocks_for(std::int64_t count, int threads) {
   return static_cast<unsigned>(std::clamp<std::int64_t>(divide_up(count, threads), 1, 1 << 30));
 }
 
-/// A thread for every pack: packs of an image along x, images along y.
+/// A thread for every pack. Packs of an image are along x, images along y.
 inline dim3 grid_of_packs(const Extent& extent, int width) {
   return dim3(blocks_for(extent.size / width, pack_threads), static_cast<unsigned>(std::min(extent.images, 65535)));
 }

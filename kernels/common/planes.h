@@ -1,5 +1,5 @@
 #pragma once
-// Threads for the elements of images that are stacks of planes: channel, row and column of an element.
+// Threads for the elements of images that consist of planes: the channel, row and column of an element.
 
 #include "elements.h"
 

@@ -22,7 +22,8 @@ struct Larger {
   }
 };
 
-/// A sum of any number of terms: in double after some of them, so that its error does not grow with their number.
+/// A sum of any number of terms. After some terms it goes on in double, so that its error does not grow with their
+/// number.
 template <class Number>
 class LongSum {
  public:
@@ -42,7 +43,8 @@ class LongSum {
   int terms_ = 0;
 };
 
-/// In every lane; the operation must be commutative. Every thread of the warp calls it.
+/// Reduces over a warp; every lane gets the result. The operation must be commutative. Every thread of the warp calls
+/// it.
 template <class Operation, class T>
 __device__ T reduce_warp(T value, Operation operation) {
   for (int distance = lanes / 2; distance > 0; distance /= 2)
@@ -50,7 +52,7 @@ __device__ T reduce_warp(T value, Operation operation) {
   return value;
 }
 
-/// In every thread. Every thread of the block calls it.
+/// Reduces over a block; every thread gets the result. Every thread of the block calls it.
 template <int threads, class Operation, class T>
 __device__ T reduce_block(T value, Operation operation) {
   LAMINA_SHARED(T[threads / lanes], parts);

@@ -38,16 +38,16 @@ struct BF16 {
 template <class T>
 constexpr bool is_stored_half = std::is_same_v<T, F16> || std::is_same_v<T, BF16>;
 
-/// The type that kernels compute in with elements of T.
+/// The type in which kernels compute with elements of T.
 template <class T>
 using Computed = std::conditional_t<is_stored_half<T>, float, T>;
 
-/// A launch that failed, or a kernel that misused the machine: the kernel's name and the reason.
+/// A failed launch, or a kernel that broke a rule of the machine. The message has the kernel's name and the reason.
 class LaunchError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A tensor in n, c, h, w order: images are `pitch` elements apart, and dense inside.
+/// A tensor in n, c, h, w order. Images are `pitch` elements apart, and dense inside.
 template <class T>
 struct View {
   T* data = nullptr;

@@ -1,5 +1,5 @@
 #pragma once
-// Whole numbers that come as elements: labels and ids. They may hold anything.
+// Whole numbers stored as elements: labels and ids. An element may hold any value, so it is checked.
 
 #include "launch.h"
 
@@ -7,10 +7,10 @@ namespace lamina::LAMINA_CUDA_SPACE {
 
 constexpr int ignored_label = -1, invalid_number = -2;
 
-/// The number from 0 to below `count` that an element holds, or invalid_number.
+/// The whole number from 0 to below `count` that an element holds, or invalid_number.
 template <class T>
 __device__ int whole_number(T element, int count) {
-  if (!(element >= 0 && element <= static_cast<T>(count))) return invalid_number;  // also a NaN
+  if (!(element >= 0 && element <= static_cast<T>(count))) return invalid_number;  // true for a NaN, too
   const auto number = static_cast<std::int64_t>(element);
   return number < count && static_cast<T>(number) == element ? static_cast<int>(number) : invalid_number;
 }

@@ -29,19 +29,19 @@ namespace {
 
 template <class T>
 struct PixelProduct {
-  int groups, results, depth;  ///< of a group: results m, and terms of a sum
+  int groups, results, depth;  ///< numbers of a group: results m, and terms of a sum
   const T* w;
   int w_row;               ///< elements from one filter to the next
-  View<const T> in, mask;  ///< in counts only where the mask, if given, is above 0
+  View<const T> in, mask;  ///< `in` counts only where the mask, if there is one, is above 0
   int in_plane;            ///< elements of a channel of `in`
   const T* bias;
-  bool adds, relu;  ///< old contents of `out` are added, then all is clamped at 0
+  bool adds, relu;  ///< old contents of `out` are added, then the result is clamped at 0
   View<T> out;
-  int rows, columns;            ///< of a plane of pixels
-  int in_step_h, in_step_w;     ///< pixel (p,q) is at row p in_step_h of `in`, column likewise
-  int out_step_h, out_step_w;   ///< and so in `out`
-  int pixels, row_tiles;        ///< of all images; tiles along m
-  int ranges, steps_per_range;  ///< of the sum
+  int rows, columns;            ///< rows and columns of a plane of pixels
+  int in_step_h, in_step_w;     ///< pixel (p,q) is at row p in_step_h of `in`; columns likewise
+  int out_step_h, out_step_w;   ///< the same for `out`
+  int pixels, row_tiles;        ///< pixels of all images; tiles along m
+  int ranges, steps_per_range;  ///< ranges of the sum
   FastDivide by_plane, by_columns, by_row_tiles;
 };
 
@@ -54,7 +54,7 @@ __device__ int place_of(const PixelProduct<T>& product, unsigned pixel, int step
 }
 
 /// Writes all results of a thread, in packs of `width` pixels. `channel` and `left` are the block's first channel and
-/// the number of channels from there on. With `adds` the results are clamped at 0 here, if `relu`.
+/// the number of channels from there on. With `adds` and `relu`, the results are clamped at 0 here.
 template <class Tile, int width, bool adds, class T>
 __device__ void write(const PixelProduct<T>& product, T* range, int channel, int left, int first_pixel,
                       const T (&sums)[Tile::tm][Tile::tn]) {
@@ -80,15 +80,15 @@ __device__ void write(const PixelProduct<T>& product, T* range, int channel, int
   }
 }
 
-/// Loads both factors for a thread, step by step. `along_k`: w is dense along k, as in forward. Packs have
-/// `w_width` weights and `width` pixels. A row or a pixel out of range reads the last one, and is not written.
+/// Loads both factors for a thread, step by step. With `along_k`, w is dense along k, as in forward. Packs have
+/// `w_width` weights and `width` pixels. For a row or pixel out of range, the last one is read, and nothing is written.
 template <class T, class Tile, bool along_k, int w_width, int width, bool masked>
 struct PixelLoads {
   using Weights = Bring<Tile, along_k, Tile::bm, w_width>;
   using Pixels = Bring<Tile, false, Tile::bn, width>;
 
   const unsigned w_row, in_plane;  // 32 bits, so that an address is one instruction
-  const int rows;                  ///< of the block, from the thread's first on
+  const int rows;                  ///< rows of the block, from the thread's first row on
   const T *w, *in, *mask;
   T signs[masked ? Tile::loads_b : 1] = {};
 
@@ -111,7 +111,7 @@ struct PixelLoads {
     mask = masked ? product.mask.data + (image.quotient * product.mask.pitch + at) : nullptr;
   }
 
-  /// Loads the next step's terms: `depth` of them exist, all of them with `whole`.
+  /// Loads the next step's terms. There are `depth` of them; with `whole` the step is full.
   template <bool whole>
   __device__ void load(int depth, T (&a)[Tile::loads_a], T (&b)[Tile::loads_b]) {
 #pragma unroll
@@ -186,13 +186,13 @@ constexpr ConvTileCost single_costs[3] = {{ConvTile::tile_128x128, 128, 128, 8, 
                                           {ConvTile::tile_64x128, 64, 128, 8, 595, 1125, 3},
                                           {ConvTile::tile_64x64, 64, 64, 16, 618, 646, 4}};
 
-/// Whether pixels of `in` are those of `out`, in the same order.
+/// Whether the pixels of `in` are those of `out`, in the same order.
 template <class T>
 bool is_dense(const PixelProduct<T>& product) {
   return product.in_step_h == 1 && product.in_step_w == 1 && product.out_step_h == 1 && product.out_step_w == 1;
 }
 
-/// Tile and ranges, by the shapes alone.
+/// The tile and the ranges, which depend on the shapes alone.
 template <class T>
 ConvCut cut_of(const PixelProduct<T>& product, ConvTile tile, int ranges) {
   const bool packs =
@@ -201,7 +201,7 @@ ConvCut cut_of(const PixelProduct<T>& product, ConvTile tile, int ranges) {
                       packs ? pack_costs : single_costs, tile, ranges);
 }
 
-/// Calls body(width of packs of weights, width of packs of pixels). A product without packs of weights has none of
+/// Calls body(width of packs of weights, width of packs of pixels). A product without packs of weights has no packs of
 /// pixels.
 template <class T, class Body>
 void with_widths(bool w_packs, bool pixel_packs, Body body) {
@@ -216,7 +216,7 @@ void run(Stream stream, const PixelProduct<T>& product, T* partial, ConvTile til
   if (product.pixels == 0) return;
   const ConvCut cut = cut_of(product, tile, ranges);
 
-  // Ranges are written as if they were images that hold the product's pixels only.
+  // The sums of ranges are written as if each range were an image that holds only the product's pixels.
   PixelProduct<T> made = product;
   made.ranges = cut.ranges;
   if (made.ranges > 1) {
@@ -272,7 +272,7 @@ std::size_t range_bytes(const PixelProduct<T>& product, int ranges) {
          static_cast<std::size_t>(product.out.c) * sizeof(T);
 }
 
-/// A product over pixels of y; steps and data are set by the caller.
+/// A product over the pixels of y. The caller sets steps and data.
 template <class T>
 PixelProduct<T> product_of(int groups, int rows, int columns, int w_row, const View<const T>& in, const View<T>& out) {
   PixelProduct<T> product{};
@@ -349,8 +349,6 @@ void conv_1x1_backward_data(Stream stream, const ConvGeometry& g, const T* w, co
                                  int, ConvTile);                                                                       \
   template void conv_1x1_backward_data(Stream, const ConvGeometry&, const T*, const Masked<T>&, View<T>, bool, T*,     \
                                        int, ConvTile);
-LAMINA_INSTANTIATE(float)
-LAMINA_INSTANTIATE(double)
-#undef LAMINA_INSTANTIATE
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -9,15 +9,16 @@ namespace lamina::LAMINA_CUDA_SPACE {
 // Tiles, ranges and `partial` are as in conv_implicit_gemm.h. Only groups and strides of the geometry are
 // read. With a stride, pixels are those of y.
 
-constexpr std::int64_t conv_1x1_most = conv_implicit_gemm_most;  ///< pixels of a batch, weights and tiles of a group
-constexpr std::int64_t conv_1x1_most_groups = 65535;             ///< grid y
+/// most pixels of a batch, and most weights and tiles of a group
+constexpr std::int64_t conv_1x1_most = conv_implicit_gemm_most;
+constexpr std::int64_t conv_1x1_most_groups = 65535;  ///< limit of the grid's y
 
-/// Tiles of a group's results, of the smallest size: rows by pixels.
+/// The number of tiles, of the smallest size, of a group's results: rows by pixels.
 constexpr std::int64_t conv_1x1_blocks(std::int64_t rows, std::int64_t pixels) {
   return (rows + 63) / 64 * ((pixels + 63) / 64);
 }
 
-/// Bytes of `partial` for the launchers below: none for one range. They depend on shapes alone.
+/// Bytes of `partial` for the launchers below; 0 for one range. They depend on shapes alone.
 template <class T>
 std::size_t conv_1x1_forward_bytes(const ConvGeometry&, const View<const T>& x, const View<T>& y, int ranges = 0);
 template <class T>

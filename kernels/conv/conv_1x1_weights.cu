@@ -21,21 +21,21 @@ namespace {
 
 template <class T>
 struct WeightProduct {
-  int groups, filters, channels;  ///< of a group
+  int groups, filters, channels;  ///< numbers of a group
   View<const T> x;
   Masked<T> dy;
-  T* dw;  ///< or the partial sums
+  T* dw;  ///< result, or the partial sums
   bool adds;
   bool packs;  ///< packs of widest<T> channels are contiguous in dw and aligned to 16 bytes
   int stride_h, stride_w;
-  int pixels;  ///< of y, all images
+  int pixels;  ///< pixels of y, over all images
   int ranges, steps_per_range;
   int dy_plane, x_plane;  ///< elements of a channel
   FastDivide by_plane, by_columns, by_channel_tiles;
 };
 
-/// Loads both factors for a thread, step by step, in packs of `width` pixels. A row out of range reads
-/// another row, and is not written.
+/// Loads both factors for a thread, step by step, in packs of `width` pixels. For a row out of range another row is
+/// read, and nothing is written.
 template <class T, class Tile, int width, bool masked>
 struct WeightLoads {
   using Filters = Bring<Tile, true, Tile::bm, width>;
@@ -44,8 +44,8 @@ struct WeightLoads {
 
   const WeightProduct<T>& product;
   const unsigned dy_plane, x_plane;  // 32 bits, so that an address is one instruction
-  const int filters, channels;       ///< of the block, from the thread's first on
-  const T *dy, *mask, *x;            ///< the thread's first row in the first image
+  const int filters, channels;       ///< filters and channels of the block, from the thread's first on
+  const T *dy, *mask, *x;            ///< first row of the thread in the first image
   T signs[masked ? Tile::loads_a : 1] = {};
 
   __device__ WeightLoads(const WeightProduct<T>& p, int group, int first_filter, int first_channel)
@@ -61,7 +61,7 @@ struct WeightLoads {
     x = p.x.data + channel * x_plane;
   }
 
-  /// The factors of the step that begins with pixel `first`; with `whole` all its pixels exist.
+  /// Loads the factors of the step that begins with pixel `first`. With `whole` all its pixels exist.
   template <bool whole>
   __device__ void load(int first, T (&a)[Tile::loads_a], T (&b)[Tile::loads_b]) {
     const int pixel = first + Filters::dense();
@@ -121,7 +121,7 @@ __global__ __launch_bounds__(Tile::threads,
       shared, first_step, last_step, sums,
       [&](int step, T(&a)[Tile::loads_a], T(&b)[Tile::loads_b]) {
         const int first = step * Tile::bk;
-        if (width > 1 && first + Tile::bk <= product.pixels)  // single pixels have no registers to spare for two ways
+        if (width > 1 && first + Tile::bk <= product.pixels)  // single pixels have no registers left for two paths
           loads.template load<true>(first, a, b);
         else if (first < product.pixels)
           loads.template load<false>(first, a, b);
@@ -144,7 +144,8 @@ constexpr ConvTileCost single_costs[3] = {{ConvTile::tile_64x128, 64, 128, 8, 63
                                           {ConvTile::tile_64x128, 64, 128, 8, 634, 472, 3},
                                           {ConvTile::tile_64x64, 64, 64, 16, 671, 344, 4}};
 
-/// With single pixels the largest tile has too few registers. The next has the same depth of steps, so the same bits.
+/// With single pixels the largest tile has too few registers. The next tile has the same depth of steps, and so gives
+/// the same bits.
 ConvTile tile_of_singles(ConvTile tile) { return tile == ConvTile::tile_128x128 ? ConvTile::tile_64x128 : tile; }
 
 template <class T>
@@ -213,8 +214,6 @@ void conv_1x1_backward_weights(Stream stream, const ConvGeometry& g, View<const 
   template std::size_t conv_1x1_weights_bytes(const ConvGeometry&, const View<const T>&, const View<const T>&, int);  \
   template void conv_1x1_backward_weights(Stream, const ConvGeometry&, View<const T>, const Masked<T>&, T*, T*, bool, \
                                           int, ConvTile);
-LAMINA_INSTANTIATE(float)
-LAMINA_INSTANTIATE(double)
-#undef LAMINA_INSTANTIATE
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -1,6 +1,6 @@
 #pragma once
-// The tile of a convolution's product and the number of ranges of its sum: those that finish first in a
-// model of a large device (docs/algorithms/implicit_gemm.md).
+// The tile of a convolution's product and the number of ranges of its sum. The choice is the fastest in a model of a
+// large device (docs/algorithms/implicit_gemm.md).
 
 #include <algorithm>
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// The cost of a block with a tile on a multiprocessor: cycles to issue a step and everything before and after its
-/// steps, from the machine code for sm_90, and the number of resident blocks, from their registers.
+/// The cost of a block with a tile on a multiprocessor: the cycles to issue a step, the cycles before and after its
+/// steps, and the number of resident blocks. They come from the machine code for sm_90 and its registers.
 struct ConvTileCost {
   ConvTile tile;
   int bm, bn, step_depth;
@@ -21,8 +21,8 @@ struct ConvTileCost {
 
 struct ConvCut {
   ConvTile tile;
-  int ranges;           ///< of the first part, the deepest
-  std::int64_t cycles;  ///< as the model predicts
+  int ranges;           ///< ranges of the first part, which is the deepest
+  std::int64_t cycles;  ///< cycles that the model predicts
 };
 
 /// The sizes of a product: results by columns, sums of `depth` terms, and the minimum length of a range.
@@ -31,28 +31,28 @@ struct ConvSize {
   int most_ranges;
 };
 
-/// One of the products of a launch, which differ in these sizes alone; the deepest comes first.
+/// One of the products of a launch. They differ in these sizes alone. The deepest comes first.
 struct ConvPart {
   std::int64_t columns, depth;
 };
 
-/// Number of ranges of a part, about as long as those of the deepest, which has `ranges`.
+/// Number of ranges of a part. They are about as long as those of the deepest part, which has `ranges` of them.
 inline int ranges_of(std::int64_t depth, std::int64_t deepest, int ranges) {
   return static_cast<int>(
       std::max<std::int64_t>(1, (depth * ranges + deepest - 1) / std::max<std::int64_t>(deepest, 1)));
 }
 
-/// Blocks of a part without ranges.
+/// Blocks of a part if its sum is not split.
 inline std::int64_t blocks_of(const ConvSize& size, const ConvPart& part, const ConvTileCost& cost) {
   return divide_up(size.results, cost.bm) * divide_up(part.columns, cost.bn) * size.groups;
 }
 
-/// Blocks on one multiprocessor at a time.
+/// The rounds of blocks on one multiprocessor.
 class ConvRounds {
  public:
   explicit ConvRounds(const ConvTileCost& cost) : cost_(cost) {}
 
-  /// Adds so many blocks of so many steps.
+  /// Adds `blocks` blocks of `steps` steps each.
   void add(std::int64_t blocks, std::int64_t steps) {
     while (blocks > 0) {
       if (open_ == 0 && blocks >= cost_.at_once) {
@@ -74,7 +74,7 @@ class ConvRounds {
 
  private:
   std::int64_t round(std::int64_t blocks, std::int64_t steps, std::int64_t longest) const {
-    constexpr std::int64_t latency = 700;  // from global to shared memory, assumed
+    constexpr std::int64_t latency = 700;  // cycles from global to shared memory, an assumption
     return std::max(steps * cost_.step_cycles, longest * latency) + blocks * cost_.end_cycles;
   }
 
@@ -85,14 +85,15 @@ class ConvRounds {
 /// Cycles until the busiest multiprocessor of a large device is done.
 inline std::int64_t cycles_of(const ConvSize& size, const ConvPart* parts, int count, const ConvTileCost& cost,
                               int ranges) {
-  constexpr std::int64_t launch = 2000, lanes = 128, bytes = 22;  // of the kernel that adds ranges; per cycle
+  // numbers of the kernel that adds ranges; the last two per cycle
+  constexpr std::int64_t launch = 2000, lanes = 128, bytes = 22;
   ConvRounds rounds(cost);
   std::int64_t before = 0, adding = ranges > 1 ? launch : 0;
   for (int i = 0; i < count; ++i) {
     const int own = ranges_of(parts[i].depth, parts[0].depth, ranges);
     const std::int64_t steps = divide_up(parts[i].depth, cost.step_depth);
     const std::int64_t after = before + blocks_of(size, parts[i], cost) * own;
-    // Every multiprocessor takes the next block in turn, so the first one gets most.
+    // Multiprocessors take blocks in turn, so the first one gets most.
     const std::int64_t most = divide_up(after, large_device) - divide_up(before, large_device);
     rounds.add(most, divide_up(steps, own));
     before = after;
@@ -103,9 +104,9 @@ inline std::int64_t cycles_of(const ConvSize& size, const ConvPart* parts, int c
   return rounds.cycles() + adding;
 }
 
-/// The tile and number of ranges that finish first. Candidates are the numbers that just fill some rounds of blocks.
-/// A given tile or number is kept. The result depends on the shapes alone. The parts, at least one, replace the
-/// size's columns and depth.
+/// The tile and the number of ranges that finish first. Candidates are the numbers of ranges that just fill some rounds
+/// of blocks. A given tile or number is kept. The result depends on the shapes alone. The parts, at least one, replace
+/// the size's columns and depth.
 template <std::size_t tiles>
 ConvCut conv_cut_for(const ConvSize& size, const ConvPart* parts, int count, const ConvTileCost (&costs)[tiles],
                      ConvTile tile, int ranges) {

@@ -1,8 +1,8 @@
 // Convolution by its definition: y[n,k,p,q] = bias[k] + sum over c,r,s of w[k,c,r,s] x[n,c,h,w], with
 // h = p stride - pad + r dilation and w likewise; dx and dw by the same sum, solved for the other factor.
 //
-// One thread computes one result. It gathers all terms from global memory, in order, in double: no tile, no shared
-// memory, no restriction on shapes. The other algorithms are compared with this one. It is the most exact.
+// One thread computes one result. It gathers all terms from global memory, in order, in double. There is no tile, no
+// shared memory and no restriction on shapes. It is the most exact algorithm, and the others are compared with it.
 // Per multiply-add: two loads.
 
 #include "conv_direct.h"
@@ -77,7 +77,7 @@ __global__ void conv_direct_backward_data_kernel(ConvGeometry g, const T* w, Mas
   });
 }
 
-/// `dw` as one row of weights, so that elements are distributed among threads as everywhere.
+/// `dw` as one row of weights, so that elements are distributed among threads as in other kernels.
 template <class T>
 __global__ void conv_direct_backward_weights_kernel(ConvGeometry g, View<const T> x, Masked<T> dy, View<T> dw,
                                                     bool adds) {
@@ -129,17 +129,10 @@ void conv_direct_backward_weights(Stream stream, const ConvGeometry& g, View<con
          stream, g, x, dy, weights, adds);
 }
 
-template void conv_direct_forward(Stream, const ConvGeometry&, View<const float>, const float*, View<float>,
-                                  const ConvEnd<float>&);
-template void conv_direct_forward(Stream, const ConvGeometry&, View<const double>, const double*, View<double>,
-                                  const ConvEnd<double>&);
-template void conv_direct_backward_data(Stream, const ConvGeometry&, const float*, const Masked<float>&, View<float>,
-                                        bool);
-template void conv_direct_backward_data(Stream, const ConvGeometry&, const double*, const Masked<double>&, View<double>,
-                                        bool);
-template void conv_direct_backward_weights(Stream, const ConvGeometry&, View<const float>, const Masked<float>&, float*,
-                                           bool);
-template void conv_direct_backward_weights(Stream, const ConvGeometry&, View<const double>, const Masked<double>&,
-                                           double*, bool);
+#define LAMINA_INSTANTIATE(T)                                                                                          \
+  template void conv_direct_forward(Stream, const ConvGeometry&, View<const T>, const T*, View<T>, const ConvEnd<T>&); \
+  template void conv_direct_backward_data(Stream, const ConvGeometry&, const T*, const Masked<T>&, View<T>, bool);     \
+  template void conv_direct_backward_weights(Stream, const ConvGeometry&, View<const T>, const Masked<T>&, T*, bool);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

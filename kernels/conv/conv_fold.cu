@@ -1,5 +1,5 @@
-// Batch norm folded into a convolution: a block for a filter, which it reads and writes once. Runs when parameters
-// change, not in a pass.
+// Folds a batch norm into a convolution. A block reads and writes one filter once. It runs when parameters change, not
+// in a pass.
 
 #include "conv_fold.h"
 
@@ -32,7 +32,7 @@ void conv_fold(Stream stream, const ConvFold<T>& fold, T* w_to, T* bias_to) {
          bias_to);
 }
 
-template void conv_fold(Stream, const ConvFold<float>&, float*, float*);
-template void conv_fold(Stream, const ConvFold<double>&, double*, double*);
+#define LAMINA_INSTANTIATE(T) template void conv_fold(Stream, const ConvFold<T>&, T*, T*);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

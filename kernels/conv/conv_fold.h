@@ -7,14 +7,14 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// A batch norm by its running statistics, one number per filter of the convolution; null: there is none.
+/// A batch norm by its running statistics, with one number per filter of the convolution. Null: there is no batch norm.
 template <class T>
 struct FoldedNorm {
   const T *scale = nullptr, *shift = nullptr, *mean = nullptr, *variance = nullptr;
   double epsilon = 0;
 };
 
-/// What is folded: the number of weights of a filter, which are contiguous. A null bias is zero.
+/// What the batch norm is folded into: filters of `count` contiguous weights, and a bias. A null bias is zero.
 template <class T>
 struct ConvFold {
   FoldedNorm<T> norm{};

@@ -16,41 +16,42 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// row of `in` = index * step + base + tap * by; the result of `index` is at index * out_step + out_base.
+/// The pixels of a product along one axis. Tap i of result `index` reads row index * step + base + i * by of `in`; the
+/// result is at index * out_step + out_base.
 struct ProductAxis {
   int step, base, by;
   int out_step, out_base;
-  int count;                    ///< of results
+  int count;                    ///< number of results
   int taps, tap_first, tap_by;  ///< tap i of the product is tap_first + i tap_by of the filter
 };
 
-/// What differs between the products of a launch. The pixels with the same taps are one product.
+/// The numbers that differ between the products of a launch. Each product has the pixels that share the same taps.
 template <class T>
 struct ProductPart {
   ProductAxis rows, columns;
   FastDivide by_columns, by_rows, by_taps, by_row_taps;
   int pixels;
-  int splits, tiles_per_split;  ///< ranges of k, and their length
-  int first_z;                  ///< of the grid
+  int splits, tiles_per_split;  ///< ranges of k, and their length in tiles
+  int first_z;                  ///< first position along the grid's z
   View<T> out;
-  View<T> ranges;    ///< with more than one: the first range's results for the product's pixels; the others follow
+  View<T> ranges;    ///< with several ranges: the results of the first; those of the others follow
   bool adds, packs;  ///< packs of widest<T> pixels are contiguous in `out` and aligned to 16 bytes
 };
 
 template <class T>
 struct GatherProduct : ProductPart<T> {
-  int groups, results, depth;  ///< of a group: results m, and channels to sum over
-  View<const T> in, mask;      ///< in counts only where the mask, if given, is above 0
+  int groups, results, depth;  ///< numbers of a group: results m, and channels to sum over
+  View<const T> in, mask;      ///< `in` counts only where the mask, if there is one, is above 0
   const T* w;
-  std::int64_t w_group;     ///< elements from one group's filters to the next's
-  int w_result, w_channel;  ///< elements from one to the next
+  std::int64_t w_group;     ///< elements from the filters of a group to those of the next
+  int w_result, w_channel;  ///< elements from one result, or channel, to the next
   int w_row;                ///< taps of a row of the filter
   const T* bias;
   bool relu;
 };
 
-/// Several products in one launch, by classes of pixels. The longest come first, so that the tail of the launch is
-/// short.
+/// Several products in one launch, one for each class of pixels. The longest come first, so that the launch has a short
+/// tail.
 template <class T>
 struct GatherProducts {
   static constexpr int most = 16;  ///< strides of 4 x 4
@@ -60,7 +61,7 @@ struct GatherProducts {
 };
 static_assert(sizeof(GatherProducts<double>) <= 4096, "what a kernel's parameters may take on every device");
 
-/// The product of a block whose position along z is `z`.
+/// The product of the block at position `z` along the grid's z.
 template <class T>
 __device__ int part_at(const GatherProduct<T>&, int) {
   return 0;
@@ -79,7 +80,7 @@ template <class T>
 __device__ GatherProduct<T> product_of(const GatherProducts<T>& products, int part) {
   GatherProduct<T> product = products.common;
   static_cast<ProductPart<T>&>(product) = products.parts[part];
-  // The common part has an address known in advance, and takes no register.
+  // The common part has an address known in advance, and takes no registers.
   product.rows.step = product.columns.step = 1;
   product.rows.by = products.common.rows.by;
   product.rows.tap_by = products.common.rows.tap_by;
@@ -112,8 +113,9 @@ __device__ std::int64_t place_of(const GatherProduct<T>& product, const Pixel& p
          pixel.column * product.columns.out_step + product.columns.out_base;
 }
 
-/// A tap of a channel: its offset from a pixel's position in `in` and from a filter's first tap. Positions are
-/// counted modulo 2^32. If the pixel has the tap, the result is the position itself, for an image has fewer elements.
+/// A tap of a channel: its offset from a pixel's position in `in` and from a filter's first tap. Positions are counted
+/// modulo 2^32. If the pixel has the tap, the result is the position itself, because an image has fewer than 2^32
+/// elements.
 struct Tap {
   unsigned in;
   int row, column;
@@ -132,18 +134,18 @@ __device__ Tap tap_of(const GatherProduct<T>& product, unsigned channel, unsigne
               static_cast<unsigned>(filter_row * product.w_row + filter_column)};
 }
 
-/// What a thread loads: of the second factor elements of one pixel, of the first those of a_row and every a_rows-th
-/// result from there.
+/// The elements that a thread loads. Of the second factor, it loads those of one pixel. Of the first factor, it loads
+/// those of result a_row and of every a_rows-th result from there.
 template <class T, class Tile>
 struct Share {
   static constexpr int nowhere = -(1 << 30);
   static constexpr int b_rows = Tile::threads / Tile::bn, a_rows = Tile::threads / Tile::bk;
   static_assert(Tile::threads % Tile::bn == 0 && Tile::threads % Tile::bk == 0);
   int b_row, a_k;
-  int b_place, a_place;  ///< of its first elements in shared memory
-  int results;           ///< of the block, from a_row on
-  int row, column;       ///< of `in`, for a tap at 0; no pixel has a row that is far outside
-  unsigned place;        ///< of row and column in a plane
+  int b_place, a_place;  ///< positions of the thread's first elements in shared memory
+  int results;           ///< results of the block, from a_row on
+  int row, column;       ///< row and column of `in` for a tap at 0; a row far outside marks no pixel
+  unsigned place;        ///< offset of row and column in a plane
   const T *in, *mask, *filters;
 
   __device__ Share(const GatherProduct<T>& product, int group, int first_result, int first_pixel) {
@@ -175,14 +177,14 @@ struct Share {
 
 template <class T, class Tile, bool masked>
 struct TapPerStep {
-  /// The taps of a step's first channel; `in` and `w` are the distances to the next step's.
+  /// The taps of a step's first channel. `in` and `w` are the distances to those of the next step.
   using Shared = Tap[2];
 
   const GatherProduct<T>& product;
   Shared& taps;
   const Share<T, Tile> own;
-  // Where the next step loads from. Carried by the loop, they stay in registers: from there an address is one
-  // instruction; as a sum of offsets it is six.
+  // The addresses that the next step loads from. The loop carries them, so they stay in registers, and an address takes
+  // one instruction; a sum of offsets would take six.
   const T *in, *mask, *filters;
 
   __device__ TapPerStep(const GatherProduct<T>& p, Shared& shared, int group, int first_result, int first_pixel,
@@ -265,8 +267,8 @@ struct TapPerElement {
 };
 
 /// Writes all results of a thread, which are in packs of pixels of a multiple of `width`, or single if that is 1.
-/// `channel` and `left` are the block's first channel and the number of channels from there on. With `adds` they are
-/// clamped at 0 here, if `relu`: the old contents are read only now.
+/// `channel` and `left` are the block's first channel and the number of channels from there on. With `adds` and `relu`,
+/// they are clamped at 0 here, because the old contents are read only now.
 template <class Tile, int width, bool adds, class T>
 __device__ void write(const GatherProduct<T>& product, T* range, int channel, int left, int first_pixel,
                       const T (&sums)[Tile::tm][Tile::tn]) {

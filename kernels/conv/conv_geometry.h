@@ -1,5 +1,5 @@
 #pragma once
-// The numbers of a convolution, as the kernels of every algorithm take them.
+// The numbers of a convolution, as the kernels of all algorithms take them.
 
 #include "kernels/common/stream.h"
 
@@ -12,7 +12,7 @@ struct ConvGeometry {
   int kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0, dilation_h = 1, dilation_w = 1;
 };
 
-/// Steps after a finished sum of forward, in this order: add the bias unless it is null, add what y holds,
+/// The steps after a finished sum of forward, in this order: add the bias unless it is null, add the old contents of y,
 /// clamp at 0.
 template <class T>
 struct ConvEnd {
@@ -20,7 +20,7 @@ struct ConvEnd {
   bool adds = false, relu = false;
 };
 
-/// dy, which counts only where `mask` is above 0; if the mask has no data, all of it counts.
+/// dy with a mask: an element counts only where `mask` is above 0. If the mask has no data, every element counts.
 template <class T>
 struct Masked {
   View<const T> dy, mask;

@@ -48,14 +48,14 @@ __device__ void put_sums(const GatherProduct<T>& product, int group, int split, 
 template <class T, class Products>
 constexpr bool is_one = std::is_same_v<Products, GatherProduct<T>>;
 
-/// `Products` is a GatherProduct<T>, or GatherProducts<T>.
+/// The kernel. `Products` is GatherProduct<T> or GatherProducts<T>.
 template <class T, class Tile, class Bring, class Products>
 __global__ __launch_bounds__(Tile::threads,
                              conv_blocks_at_once<Tile>) void conv_gather_product_kernel(const Products products) {
   LAMINA_SHARED(typename Tile::Shared, shared);
   LAMINA_SHARED(typename Bring::Shared, shared_taps);
-  // What is recomputed from here on takes no registers until then: all that the end needs and, if registers are
-  // few, what the one thread that looks ahead needs and has written itself.
+  // The values needed at the end are recomputed there, so that they take no registers until then. If registers are few,
+  // this also holds for what the thread that looks ahead has written itself.
   LAMINA_SHARED(int, shared_part);
   constexpr bool rereads = !is_one<T, Products> && Tile::bm * Tile::bn == 128 * 128 && Bring::by_one_thread_unmasked;
   const int first_result = static_cast<int>(blockIdx.y) * Tile::bm,
@@ -64,7 +64,7 @@ __global__ __launch_bounds__(Tile::threads,
   const auto& product = product_of(products, part);
   const int z = static_cast<int>(blockIdx.z) - product.first_z, group = z / product.splits, split = z % product.splits;
   if constexpr (!is_one<T, Products>) {
-    if (first_pixel >= product.pixels) return;  // another part has more
+    if (first_pixel >= product.pixels) return;  // another part has more pixels
     if (threadIdx.x == 0) shared_part = part;
   }
   const int k_count = product.depth * product.rows.taps * product.columns.taps;
@@ -100,7 +100,7 @@ __global__ __launch_bounds__(Tile::threads,
   }
 }
 
-/// The sums of all ranges of every result of several parts, added in order, plus old contents.
+/// Adds the sums of all ranges, in order, for every result of several parts, plus old contents.
 template <class T>
 __global__ void conv_gather_sum_kernel(const GatherProducts<T> products) {
   const auto& product = product_of(products, static_cast<int>(blockIdx.z));
@@ -120,12 +120,12 @@ constexpr ConvTileCost gather_costs[3] = {{ConvTile::tile_128x128, 128, 128, 8, 
                                           {ConvTile::tile_64x128, 64, 128, 8, 656, 720, 3},
                                           {ConvTile::tile_64x64, 64, 64, 16, 705, 560, 4}};
 
-/// The same for results that are written singly, between those of other classes.
+/// The same costs for results that are written singly, between those of other classes.
 constexpr ConvTileCost strided_costs[3] = {{ConvTile::tile_128x128, 128, 128, 8, 1258, 3200, 2},
                                            {ConvTile::tile_64x128, 64, 128, 8, 656, 1660, 3},
                                            {ConvTile::tile_64x64, 64, 64, 16, 705, 1045, 4}};
 
-/// Tile and ranges. Without a multiple of 8 channels the largest tile has too few registers.
+/// The tile and the ranges. If the channels are not a multiple of 8, the largest tile has too few registers.
 template <class T>
 ConvCut cut_of(const GatherProduct<T>& product, const std::vector<ProductPart<T>>& parts, ConvTile tile, int splits) {
   std::vector<ConvPart> sizes;
@@ -140,7 +140,7 @@ ConvCut cut_of(const GatherProduct<T>& product, const std::vector<ProductPart<T>
                                                                       : cut;
 }
 
-/// Whether packs of pixels may be written: the product's pixels are those of `out`, in the same order.
+/// Whether packs of pixels may be written: the product's pixels must be those of `out`, in the same order.
 template <class T>
 bool has_packs(const ProductPart<T>& part) {
   return part.rows.out_step == 1 && part.columns.out_step == 1 && has_packs(part.out);
@@ -205,7 +205,7 @@ ConvTile split(const GatherProduct<T>& product, std::vector<ProductPart<T>>& par
   return cut.tile;
 }
 
-/// How the ranges are added if the launch is one product.
+/// The sum of the ranges, if the launch is one product.
 template <class T>
 ConvRanges<T> ranges_of_one(const GatherProduct<T>& product, const ProductPart<T>& part) {
   ConvRanges<T> ranges;
@@ -224,12 +224,13 @@ ConvRanges<T> ranges_of_one(const GatherProduct<T>& product, const ProductPart<T
   return ranges;
 }
 
-/// Makes the parts of a product; the one with most taps comes first. Several parts have neither bias nor ReLU.
+/// Makes the parts of a product. The one with most taps comes first. A product of several parts has neither bias nor
+/// ReLU.
 template <class T>
 void run(Stream stream, const GatherProduct<T>& product, std::vector<ProductPart<T>> parts, T* partial, ConvTile tile,
          int splits) {
   tile = split(product, parts, partial, tile, splits);
-  // Ranges are written as if they were images that hold the product's pixels only.
+  // The sums of ranges are written as if each range were an image that holds only the product's pixels.
   std::vector<ProductPart<T>> made = parts;
   GatherProduct<T> common = product;
   int most_pixels = 0;
@@ -264,7 +265,7 @@ void run(Stream stream, const GatherProduct<T>& product, std::vector<ProductPart
     });
   });
 
-  // Parts with fewer taps have fewer ranges. The parts to be added come first.
+  // Parts with fewer taps have fewer ranges. Parts whose ranges are added come first.
   std::size_t added = 0;
   std::int64_t most_results = 0;
   for (; added < parts.size() && parts[added].splits > 1; ++added)
@@ -302,7 +303,7 @@ template <class T>
 std::size_t conv_implicit_gemm_data_bytes(const ConvGeometry& g, const View<const T>& dy, const View<T>& dx,
                                           int splits) {
   std::size_t most = 0;
-  // Classes without taps need no ranges, but whether they exist decides how others are grouped into launches.
+  // Classes without taps need no ranges, but their presence decides how the others are grouped into launches.
   for (const bool adds : {false, true})
     for_each_launch(g, dx, adds, splits, [&](const std::vector<ProductPart<T>>& parts) {
       most = std::max(most, range_bytes(data_product(g, dy, dx), parts, splits));
@@ -358,8 +359,6 @@ void conv_implicit_gemm_backward_data(Stream stream, const ConvGeometry& g, cons
                                            const ConvEnd<T>&, T*, int, ConvTile);                                     \
   template void conv_implicit_gemm_backward_data(Stream, const ConvGeometry&, const T*, const Masked<T>&, View<T>,    \
                                                  bool, T*, int, ConvTile);
-LAMINA_INSTANTIATE(float)
-LAMINA_INSTANTIATE(double)
-#undef LAMINA_INSTANTIATE
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

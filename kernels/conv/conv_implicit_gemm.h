@@ -5,19 +5,21 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// Sizes of a block's tile of results, filters (or channels) by pixels (or weights).
+/// Sizes of a block's tile of results: filters (or channels) by pixels (or weights).
 enum class ConvTile { automatic, tile_128x128, tile_64x128, tile_64x64 };
 
-// If results are few, their sums are split into ranges, computed by different blocks, so that a large device has work
-// for every multiprocessor; the ranges' sums are written to `partial`. Their number depends on the shapes alone;
-// `splits` of 0 means that rule. A batch has at most conv_implicit_gemm_most pixels,
-// and a group as many weights. f64 has one tile, 64x64.
+// If there are few results, their sums are split into ranges, which different blocks compute, so that every
+// multiprocessor of a large device has work. The ranges' sums are written to `partial`. Their number depends on the
+// shapes alone; `splits` of 0 means that rule. A batch has at most conv_implicit_gemm_most pixels, and a group as many
+// weights. f64 has one tile, 64x64.
 
-constexpr std::int64_t conv_implicit_gemm_most = 2147483647 - 127;    ///< and a tile more is still an int
-constexpr std::int64_t conv_implicit_gemm_most_results = 65535 * 64;  ///< filters, or channels, of a group: grid y
-constexpr std::int64_t conv_implicit_gemm_most_groups = 65535;        ///< grid z; many groups have one range
+/// most pixels of a batch, or weights of a group: a tile more is still an int
+constexpr std::int64_t conv_implicit_gemm_most = 2147483647 - 127;
+/// most filters, or channels, of a group: limit of the grid's y
+constexpr std::int64_t conv_implicit_gemm_most_results = 65535 * 64;
+constexpr std::int64_t conv_implicit_gemm_most_groups = 65535;  ///< limit of the grid's z; many groups have one range
 
-/// Bytes of `partial` for the launchers below: none for one range.
+/// Bytes of `partial` for the launchers below; 0 for one range.
 template <class T>
 std::size_t conv_implicit_gemm_forward_bytes(const ConvGeometry&, const View<const T>& x, const View<T>& y,
                                              int splits = 0);
@@ -35,18 +37,19 @@ template <class T>
 void conv_implicit_gemm_forward(Stream, const ConvGeometry&, View<const T> x, const T* w, View<T> y, const ConvEnd<T>&,
                                 T* partial, int splits = 0, ConvTile = ConvTile::automatic);
 
-/// dx, or dx += with `adds`. With a stride, the pixels whose rows and columns have the same remainder are one product:
-/// they share the same taps of the filters. Up to 16 of these products, strides of 4x4, are one launch.
+/// dx, or dx += with `adds`. With a stride, the pixels whose rows and columns have the same remainders form one
+/// product, because they share the same taps of the filters. One launch computes up to 16 of these products (a stride
+/// of 4x4).
 template <class T>
 void conv_implicit_gemm_backward_data(Stream, const ConvGeometry&, const T* w, const Masked<T>& dy, View<T> dx,
                                       bool adds, T* partial, int splits = 0, ConvTile = ConvTile::automatic);
 
-/// Bytes of `partial` for backward_weights: none for one range.
+/// Bytes of `partial` for backward_weights; 0 for one range.
 template <class T>
 std::size_t conv_implicit_gemm_partial_bytes(const ConvGeometry&, const View<const T>& x, const View<const T>& dy,
                                              int splits = 0);
 
-/// Cycles of the weight gradient in f32 by the model that chooses tile and ranges (conv_cut.h).
+/// Cycles of the weight gradient in f32, by the model that chooses tile and ranges (conv_cut.h).
 std::int64_t conv_implicit_gemm_weights_cycles(const ConvGeometry&, const View<const float>& x,
                                                const View<const float>& dy);
 

@@ -23,23 +23,23 @@ constexpr int pixels_per_tile = 16;
 template <class T>
 struct WeightsProduct {
   ConvGeometry g;
-  int filters, channels, weights;  ///< of a group; weights of one filter
+  int filters, channels, weights;  ///< numbers of a group; `weights` of one filter
   View<const T> x;
   Masked<T> dy;
-  T* dw;  ///< or the partial sums
+  T* dw;  ///< result, or the partial sums
   bool adds;
   bool packs;  ///< packs of widest<T> weights are contiguous in dw and aligned to 16 bytes
   int pixels, tiles_per_split, splits;
   FastDivide by_columns, by_rows, by_taps, by_row_taps;
 };
 
-/// The position of a weight's factor in x, relative to a pixel's.
+/// The position in x of a weight's factor, relative to that of a pixel.
 struct alignas(16) WeightPlace {
   int offset, row, column;
 };
 
-/// The elements of the first channels at a pixel, and the row and column of x for a weight's tap at 0. A pixel or
-/// a weight out of range has a row that is far outside.
+/// The addresses of the first channels at a pixel, and its row and column of x for a tap at 0. If the pixel or the
+/// weight is out of range, the row is far outside.
 struct PixelPlace {
   std::int64_t dy, mask, x;
   int row, column;
@@ -81,7 +81,8 @@ __global__ __launch_bounds__(Tile::threads,
                              blocks_at_once<Tile>) void conv_weights_product_kernel(WeightsProduct<T> product) {
   LAMINA_SHARED(typename Tile::Shared, shared);
   LAMINA_SHARED(WeightPlace[Tile::bn], weights);
-  LAMINA_SHARED(PixelPlace[2][Tile::bk], pixels);  // of a tile; dy, mask and x are the distances to the next tile's
+  LAMINA_SHARED(PixelPlace[2][Tile::bk], pixels);  // positions of a tile's pixels; dy, mask and x are the distances to
+                                                   // those of the next tile
   const int group = static_cast<int>(blockIdx.z) / product.splits,
             split = static_cast<int>(blockIdx.z) % product.splits;
   const int first_filter = static_cast<int>(blockIdx.y) * Tile::bm,
@@ -93,10 +94,10 @@ __global__ __launch_bounds__(Tile::threads,
   static_assert(Tile::threads % Tile::bk == 0);
   const int own_k = thread % Tile::bk, own_row = thread / Tile::bk;
   const int tiles = divide_up(product.pixels, Tile::bk), first_tile = split * product.tiles_per_split;
-  const int filters = product.filters - first_filter - own_row;  // of the block, from own_row on
+  const int filters = product.filters - first_filter - own_row;  // filters of the block, from own_row on
   const unsigned plane = static_cast<unsigned>(product.dy.dy.h) * static_cast<unsigned>(product.dy.dy.w);
 
-  // Where the next step loads from. Carried by the loop, it stays in registers (conv_gather.h).
+  // The addresses that the next step loads from. The loop carries them in registers (conv_gather.h).
   const PixelPlace first = place_of(product, group, first_tile * Tile::bk + own_k);
   const std::int64_t first_plane = std::int64_t{min(first_filter + own_row, product.filters - 1)} * plane;
   const T* dy = product.dy.dy.data + (first.dy + first_plane);
@@ -212,13 +213,11 @@ void conv_implicit_gemm_backward_weights(Stream stream, const ConvGeometry& g, V
   conv_add_weight_ranges(stream, partial, splits, g.groups, product.filters * weights, dw, adds);
 }
 
-template std::size_t conv_implicit_gemm_partial_bytes(const ConvGeometry&, const View<const float>&,
-                                                      const View<const float>&, int);
-template std::size_t conv_implicit_gemm_partial_bytes(const ConvGeometry&, const View<const double>&,
-                                                      const View<const double>&, int);
-template void conv_implicit_gemm_backward_weights(Stream, const ConvGeometry&, View<const float>, const Masked<float>&,
-                                                  float*, float*, bool, int, ConvTile);
-template void conv_implicit_gemm_backward_weights(Stream, const ConvGeometry&, View<const double>,
-                                                  const Masked<double>&, double*, double*, bool, int, ConvTile);
+#define LAMINA_INSTANTIATE(T)                                                                                         \
+  template std::size_t conv_implicit_gemm_partial_bytes(const ConvGeometry&, const View<const T>&,                    \
+                                                        const View<const T>&, int);                                   \
+  template void conv_implicit_gemm_backward_weights(Stream, const ConvGeometry&, View<const T>, const Masked<T>&, T*, \
+                                                    T*, bool, int, ConvTile);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

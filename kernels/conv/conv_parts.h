@@ -28,7 +28,7 @@ inline ProductAxis phase_axis(int phase, int stride, int pad, int dilation, int 
   return axis;
 }
 
-/// Rows and columns of every class of an image of h x w, those with most taps first.
+/// Rows and columns of every class of pixels of an h x w image; the classes with most taps come first.
 inline std::vector<std::pair<ProductAxis, ProductAxis>> pixel_classes(const ConvGeometry& g, int h, int w) {
   std::vector<std::pair<ProductAxis, ProductAxis>> classes;
   for (int down = 0; down < std::min(g.stride_h, h); ++down)
@@ -41,7 +41,7 @@ inline std::vector<std::pair<ProductAxis, ProductAxis>> pixel_classes(const Conv
   return classes;
 }
 
-/// The part of these rows and columns, without its ranges.
+/// The part that has these rows and columns, without its ranges.
 template <class T>
 ProductPart<T> part_of(const ProductAxis& rows, const ProductAxis& columns, const View<T>& out, bool adds) {
   ProductPart<T> part{};
@@ -93,14 +93,14 @@ GatherProduct<T> data_product(const ConvGeometry& g, const View<const T>& dy, co
 }
 
 /// Calls body(parts) with the data gradient's classes of pixels, as many at a time as a launch takes. Pixels without
-/// taps are skipped if the result is added to them.
+/// taps are skipped if the result is added to old contents.
 template <class T, class Body>
 void for_each_launch(const ConvGeometry& g, const View<T>& dx, bool adds, int splits, Body body) {
   std::vector<ProductPart<T>> parts;
   if (dx.n * dx.plane() == 0) return;
   for (const auto& [rows, columns] : pixel_classes(g, dx.h, dx.w))
     if (!adds || rows.taps * columns.taps > 0) parts.push_back(part_of(rows, columns, dx, adds));
-  // By rule there are several ranges only if all blocks together are few.
+  // The rule gives several ranges only if all blocks together are few.
   const std::size_t most = std::clamp(65535 / (g.groups * std::max(splits, 1)), 1, GatherProducts<T>::most);
   for (std::size_t first = 0; first < parts.size(); first += most)
     body(

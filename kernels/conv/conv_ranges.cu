@@ -1,5 +1,5 @@
-// The sums of all ranges of every result, added in order: one thread for a pack of results that are contiguous in every
-// range and in the output, or for one result. Per result: a read for every range, one write.
+// Adds the sums of all ranges in order. One thread has a pack of results, if they are contiguous in every range and in
+// the output, or one result. Per result: one read for each range, one write.
 
 #include "conv_ranges.h"
 
@@ -63,9 +63,9 @@ void conv_add_weight_ranges(Stream stream, const T* partial, int ranges, int gro
   conv_add_ranges(stream, all);
 }
 
-template void conv_add_ranges(Stream, const ConvRanges<float>&);
-template void conv_add_ranges(Stream, const ConvRanges<double>&);
-template void conv_add_weight_ranges(Stream, const float*, int, int, int, float*, bool);
-template void conv_add_weight_ranges(Stream, const double*, int, int, int, double*, bool);
+#define LAMINA_INSTANTIATE(T)                                  \
+  template void conv_add_ranges(Stream, const ConvRanges<T>&); \
+  template void conv_add_weight_ranges(Stream, const T*, int, int, int, T*, bool);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -5,13 +5,14 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// result[n,c,p,q] = bias[c] + the sum over ranges of partial[range,n,c,p,q], in their order.
-/// It becomes, or with `adds` is added to, out[n, c, p step_h + base_h, q step_w + base_w], which `relu` clamps at 0.
+/// result[n,c,p,q] = bias[c] + the sum over ranges, in order, of partial[range,n,c,p,q].
+/// out[n, c, p step_h + base_h, q step_w + base_w] becomes the result or, with `adds`, is increased by it. Then `relu`
+/// clamps it at 0.
 template <class T>
 struct ConvRanges {
-  const T* partial = nullptr;  ///< dense: range, n, c, p, q
+  const T* partial = nullptr;  ///< dense, in the order range, n, c, p, q
   int ranges = 1;
-  int rows = 1, columns = 1;  ///< p and q
+  int rows = 1, columns = 1;  ///< numbers of p and q
   View<T> out;
   int step_h = 1, base_h = 0, step_w = 1, base_w = 0;
   const T* bias = nullptr;  ///< may be null
@@ -21,7 +22,7 @@ struct ConvRanges {
 template <class T>
 void conv_add_ranges(Stream, const ConvRanges<T>&);
 
-/// The same for a weight gradient of `groups` times `weights` elements. With one range there is nothing to do.
+/// The same for a weight gradient of `groups` times `weights` elements. With one range there is nothing to add.
 template <class T>
 void conv_add_weight_ranges(Stream, const T* partial, int ranges, int groups, int weights, T* dw, bool adds);
 

@@ -35,8 +35,8 @@ __device__ void finish_sums(T (&sums)[Tile::tm][Tile::tn], const T* bias, bool r
   }
 }
 
-/// Writes a thread's results of a weight gradient, in packs of `width` weights. `left_m` and `left_n` are the block's
-/// numbers of them.
+/// Writes a thread's results of a weight gradient, in packs of `width` weights. `left_m` and `left_n` say how many
+/// filters and weights the block has.
 template <class Tile, int width, bool adds, class T>
 __device__ void write_weights(T* dw, int pitch, int left_m, int left_n, const T (&sums)[Tile::tm][Tile::tn]) {
 #pragma unroll
@@ -54,8 +54,8 @@ __device__ void write_weights(T* dw, int pitch, int left_m, int left_n, const T 
   }
 }
 
-/// Writes them in packs of the widest kind if `packs` says that they are contiguous and aligned, and adds them to the
-/// old contents with `adds`.
+/// Writes the results, and adds them to the old contents with `adds`. If `packs` says that they are contiguous and
+/// aligned, it writes the widest packs.
 template <class Tile, class T>
 __device__ void write_weights(T* dw, int pitch, int left_m, int left_n, const T (&sums)[Tile::tm][Tile::tn], bool packs,
                               bool adds) {

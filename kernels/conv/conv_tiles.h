@@ -9,7 +9,8 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// Element `at` of a tensor if it `counts`, else 0. Both loads are issued at once, so no branch waits for the mask.
+/// Element `at` of a tensor if it `counts`, else 0. The loads of the element and of the mask are issued at once, so no
+/// branch waits for the mask.
 template <bool masked, class T>
 __device__ T bring(const T* in, const T* mask, std::uint64_t at, bool counts) {
   const T value = counts ? in[at] : T(0);
@@ -24,8 +25,8 @@ constexpr int conv_blocks_at_once = Tile::threads == 256       ? 2
                                     : Tile::tm* Tile::tn == 64 ? 3
                                                                : 4;
 
-/// Calls body(GemmTile{}) with a tile. The smallest has steps of 16, so that its few threads have enough work between
-/// two barriers; f64 has one tile.
+/// Calls body(GemmTile{}) with the type of a tile. The smallest tile has steps of 16, so that its few threads have
+/// enough work between two barriers. f64 has one tile.
 template <class T, int bk, class Body>
 void with_conv_tile(ConvTile tile, Body body) {
   if constexpr (std::is_same_v<T, double>) {

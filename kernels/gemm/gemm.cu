@@ -1,4 +1,4 @@
-// c = a b for matrices of any orientation: a block computes bm x bn results (gemm_tile.h), a thread one or a few.
+// c = a b for matrices of any orientation. A block computes bm x bn results (gemm_tile.h).
 //
 // Neighbouring threads load neighbours along the axis with stride 1: along m (or n), or along k.
 // A product with few columns, such as a fully connected layer of one batch, takes a narrow tile and splits k into
@@ -19,7 +19,7 @@ namespace {
 
 constexpr int bk = 8;
 
-/// Element `i` of the `count` that a thread loads of a tile with `extent` elements along its free axis.
+/// The position of element `i` of those that a thread loads of a tile with `extent` elements along its free axis.
 template <bool along_k, int extent, int threads>
 struct Bring {
   __device__ static int free(int i) {
@@ -51,7 +51,7 @@ __global__ __launch_bounds__(Tile::threads, gemm_blocks_at_once<Tile>) void gemm
   const int first_m = static_cast<int>(blockIdx.x) * Tile::bm, first_n = static_cast<int>(blockIdx.y) * Tile::bn;
   const int split = static_cast<int>(blockIdx.z), tiles = divide_up(p.k, bk), first = split * tiles_per_split;
 
-  // A path without checks, and a branch to it: the compiler then keeps the smaller tiles' loads before the
+  // The tile has a path without checks, and a branch to it. Then the compiler keeps the smaller tiles' loads before the
   // multiplications. For the largest tile it does so without the branch, and there are no registers for two paths.
   const bool whole = Tile::tm * Tile::tn < 64 && first_m + Tile::bm <= p.m && first_n + Tile::bn <= p.n;
   T sums[Tile::tm][Tile::tn] = {};
@@ -95,7 +95,7 @@ __global__ __launch_bounds__(Tile::threads, gemm_blocks_at_once<Tile>) void gemm
   }
 }
 
-/// c from sums that are stored one after another, n along rows of m.
+/// Adds sums that are stored one after another into c, with n along rows of m.
 template <class T>
 __global__ void gemm_sum_kernel(const T* partial, int splits, GemmProblem<T> p, View<T> results) {
   for_each_element(results, [&](int, std::int64_t i) {
@@ -180,9 +180,9 @@ void gemm(Stream stream, const GemmProblem<T>& problem, T* partial) {
          shape.splits, problem, results);
 }
 
-template std::size_t gemm_partial_bytes<float>(int, int, int);
-template std::size_t gemm_partial_bytes<double>(int, int, int);
-template void gemm(Stream, const GemmProblem<float>&, float*);
-template void gemm(Stream, const GemmProblem<double>&, double*);
+#define LAMINA_INSTANTIATE(T)                                \
+  template std::size_t gemm_partial_bytes<T>(int, int, int); \
+  template void gemm(Stream, const GemmProblem<T>&, T*);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

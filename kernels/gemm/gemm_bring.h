@@ -9,22 +9,22 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// `extent` is the tile's along the free axis: Tile::bm or Tile::bn.
+/// `extent` is the tile's extent along the free axis: Tile::bm or Tile::bn.
 template <class Tile, bool along_k, int extent, int width>
 struct Bring {
-  static constexpr int per_row = (along_k ? Tile::bk : extent) / width;  ///< packs of a row of the dense axis
-  static constexpr int rows = Tile::threads / per_row;                   ///< that the block loads at once
+  static constexpr int per_row = (along_k ? Tile::bk : extent) / width;  ///< packs in a row of the dense axis
+  static constexpr int rows = Tile::threads / per_row;                   ///< rows that the block loads at once
   static constexpr int passes = extent * Tile::bk / width / Tile::threads;
   static_assert(Tile::threads % per_row == 0 && passes * rows * per_row * width == extent * Tile::bk);
 
   /// The thread's first element on the dense axis, and its row on the other axis in a pass.
   __device__ static int dense() { return static_cast<int>(threadIdx.x) % per_row * width; }
   __device__ static int row(int pass) { return static_cast<int>(threadIdx.x) / per_row + pass * rows; }
-  /// Both by the axes' names, for the first element of a pack.
+  /// The coordinates k and free of a pack's first element.
   __device__ static int k(int pass) { return along_k ? dense() : row(pass); }
   __device__ static int free(int pass) { return along_k ? row(pass) : dense(); }
 
-  /// To one half of shared memory, where neighbours along the free axis are neighbours.
+  /// Stores to one half of shared memory, where neighbours along the free axis are neighbours.
   template <class T>
   __device__ static void store(T* half, int pitch, const T (&values)[passes * width]) {
 #pragma unroll
@@ -43,7 +43,7 @@ struct Bring {
   }
 };
 
-/// values[pass * width ...] = the pack at `from`.
+/// Loads a pack: values[pass * width ...] = the pack at `from`.
 template <int width, class T, int count>
 __device__ void bring_pack(const T* from, int pass, T (&values)[count]) {
   const Pack<T, width> pack = load_pack<width>(from);
@@ -51,7 +51,7 @@ __device__ void bring_pack(const T* from, int pass, T (&values)[count]) {
   for (int j = 0; j < width; ++j) values[pass * width + j] = pack.v[j];
 }
 
-/// The same if it `counts`, else 0.
+/// Loads a pack if it `counts`, else zeros.
 template <int width, class T, int count>
 __device__ void bring_pack_if(bool counts, const T* from, int pass, T (&values)[count]) {
   if (counts) return bring_pack<width>(from, pass, values);

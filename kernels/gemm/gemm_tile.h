@@ -24,16 +24,16 @@ struct GemmTile {
   static constexpr int bm = Bm, bn = Bn, bk = Bk, tm = Tm, tn = Tn;
   static constexpr int width = widest<T>;
   static constexpr int threads_m = bm / tm, threads_n = bn / tn, threads = threads_m * threads_n;
-  static constexpr int loads_a = bm * bk / threads, loads_b = bn * bk / threads;  ///< elements a thread brings
+  static constexpr int loads_a = bm * bk / threads, loads_b = bn * bk / threads;  ///< elements that a thread loads
   static_assert(bm % tm == 0 && bn % tn == 0 && tm % width == 0 && tn % width == 0);
   static_assert(bm * bk % threads == 0 && bn * bk % threads == 0);
 
   struct alignas(16) Shared {
-    static constexpr int a_pitch = bm + width, b_pitch = bn + width;  ///< from one k to the next
+    static constexpr int a_pitch = bm + width, b_pitch = bn + width;  ///< elements from one k to the next
     T a[2][bk * a_pitch], b[2][bk * b_pitch];
   };
 
-  /// Row, or column, of the tile for the thread's number `i`.
+  /// The row, or column, of the tile for a thread's number `i`.
   __device__ static int row(int i) {
     return i / width * (bm / (tm / width)) + static_cast<int>(threadIdx.x) / threads_n * width + i % width;
   }
@@ -43,7 +43,7 @@ struct GemmTile {
     return j / width * (bn / (tn / width)) + static_cast<int>(threadIdx.x) % threads_n * width + j % width;
   }
 
-  /// sums += A B of one half of shared memory.
+  /// Adds the product A B of one half of shared memory to the sums.
   __device__ static void multiply(const Shared& shared, int half, T (&sums)[tm][tn]) {
 #pragma unroll
     for (int k = 0; k < bk; ++k) {
@@ -87,9 +87,9 @@ struct GemmTile {
     }
   }
 
-  /// The same for a `load` that needs no preparation. It is also called for tile `last`; what it loads then is
-  /// stored and never read. There is no branch around the loads: with one the compiler moves them after the
-  /// multiplications, to the branch that uses them, and every step waits for them there.
+  /// The same for a `load` that needs no preparation. `load` is also called for tile `last`; what it loads then is
+  /// stored and never read. There is no branch around the loads: with a branch, the compiler would move them after the
+  /// multiplications, and every step would wait for them there.
   template <class Load, class Store>
   __device__ static void run(Shared& shared, int first, int last, T (&sums)[tm][tn], Load load, Store store) {
     T a[loads_a] = {}, b[loads_b] = {};

@@ -1,6 +1,6 @@
-// Columns of a convolution and their sum back into an image. Of the columns, a thread writes the window of one pixel in
-// one channel: R x S elements, each a copy or 0. The pixel's position is computed once for all of them. Of the image, a
-// thread writes one element, a sum over at most R x S copies in a fixed order, so no atomics are needed and
+// Columns of a convolution, and their sum back into an image. For the columns, a thread writes the window of one pixel
+// in one channel: R x S elements, each a copy or 0. The pixel's position is computed once for all of them. For the
+// image, a thread writes one element, a sum over at most R x S copies in a fixed order. So no atomics are needed, and
 // the bits are the same in every run.
 
 #include "im2col.h"
@@ -12,7 +12,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// Divisions of a pixel's index over all channels: by the pixels of a channel and of a row.
+/// The divisions that split a pixel's index over all channels: by the pixels of a channel, and by those of a row.
 struct ColumnDivisors {
   FastDivide plane, width;
 };
@@ -39,7 +39,7 @@ __global__ void im2col_kernel(ConvGeometry g, ColumnDivisors by, View<const T> x
   });
 }
 
-/// Divisions of a pixel's index, and of its distance from a tap.
+/// The divisions that split a pixel's index, and its distance from a tap.
 struct ImageDivisors {
   FastDivide plane, width, stride_h, stride_w;
 };
@@ -84,9 +84,9 @@ void col2im(Stream stream, const ConvGeometry& g, View<const T> columns, View<T>
          adds);
 }
 
-template void im2col(Stream, const ConvGeometry&, View<const float>, View<float>);
-template void im2col(Stream, const ConvGeometry&, View<const double>, View<double>);
-template void col2im(Stream, const ConvGeometry&, View<const float>, View<float>, bool);
-template void col2im(Stream, const ConvGeometry&, View<const double>, View<double>, bool);
+#define LAMINA_INSTANTIATE(T)                                                \
+  template void im2col(Stream, const ConvGeometry&, View<const T>, View<T>); \
+  template void col2im(Stream, const ConvGeometry&, View<const T>, View<T>, bool);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -1,5 +1,5 @@
 #pragma once
-// Columns of a convolution: the factor that makes it a plain matrix product, and their sum back into an image.
+// Columns of a convolution, which make it a plain matrix product, and their sum back into an image.
 
 #include "kernels/conv/conv_geometry.h"
 
@@ -11,7 +11,7 @@ namespace lamina::LAMINA_CUDA_SPACE {
 template <class T>
 void im2col(Stream, const ConvGeometry&, View<const T> x, View<T> columns);
 
-/// dx, or dx += with `adds`: each pixel gathers the elements that im2col copied from it, in order of r and s.
+/// dx, or dx += with `adds`. Each pixel gathers the elements that im2col copied from it, in order of r and s.
 template <class T>
 void col2im(Stream, const ConvGeometry&, View<const T> columns, View<T> dx, bool adds);
 

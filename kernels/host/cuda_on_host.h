@@ -91,7 +91,7 @@ template <class T>
 T __ldg(const T* from) {
   return *from;
 }
-/// Nanoseconds, in place of cycles.
+/// Time in nanoseconds, in place of cycles.
 inline long long clock64() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
@@ -99,7 +99,7 @@ inline long long clock64() {
 inline void __threadfence() {}
 inline void __threadfence_block() {}
 
-/// Integers only: the sum of floats would depend on the order.
+/// An atomic sum of integers only: the sum of floats would depend on the order.
 template <class T>
 T atomicAdd(T* to, T value) {
   static_assert(std::is_integral_v<T>, "kernels gather; there is no atomic sum of floats");

@@ -1,4 +1,4 @@
-// Access to the memory that plays a device's memory.
+// Access to the memory that stands for a device's memory.
 
 #include "device_memory.h"
 

@@ -1,6 +1,6 @@
 #pragma once
-// Host access to the memory that plays a device's memory. On a GPU the host has none. A test sets a gate
-// that closes the memory; the code that plays the device opens it while it runs.
+// Host access to the memory that stands for a device's memory. With a GPU the host could not read it. A test sets a
+// gate that closes the memory; the code that stands for the device opens it while it runs.
 
 namespace lamina::cuda_host::host {
 
@@ -11,15 +11,16 @@ class MemoryGate {
   virtual void close() noexcept = 0;
 };
 
-/// Sets the gate; null, as at the start: always open. Not to be called while a kernel runs. It must outlive all runs.
+/// Sets the gate. Null, as at the start: the memory is always open. Do not call it while a kernel runs. The gate must
+/// outlive all runs.
 void set_memory_gate(MemoryGate*);
 
-/// Opens the memory as long as it lives. These nest.
+/// Opens the memory as long as it lives. Such objects may nest.
 class OpenMemory {
  public:
   OpenMemory();
   ~OpenMemory();
-  OpenMemory(const OpenMemory&) = delete;  // each closes what it opened
+  OpenMemory(const OpenMemory&) = delete;  // each object closes what it opened
   OpenMemory& operator=(const OpenMemory&) = delete;
 };
 

@@ -1,5 +1,5 @@
 // Fibers: entered by ucontext, then switched by _setjmp and _longjmp, which make no system call. AddressSanitizer is
-// informed of each switch, but does not see the jumps: it would treat each as the end of all frames on the stack.
+// told of each switch, and the jumps are hidden from it: it would treat each as the end of all frames on the stack.
 
 #include "fiber.h"
 
@@ -26,7 +26,7 @@
 namespace lamina::cuda_host::host {
 namespace {
 
-// A kernel's frames are small, except for the sanitizers' redzones around each variable.
+// A kernel's frames are small. Only the sanitizers make them large, by redzones around each variable.
 #if defined(LAMINA_ASAN_FIBERS)
 constexpr std::size_t stack_bytes = 512 * 1024;
 #else
@@ -55,7 +55,7 @@ class Stack {
   }
   ~Stack() {
 #if defined(LAMINA_ASAN_FIBERS)
-    // Frames that were left without returning have poisoned memory that the system may hand out next.
+    // Frames that were left without returning have poisoned this memory, and the system may hand it out next.
     ASAN_UNPOISON_MEMORY_REGION(bottom(), stack_bytes);
 #endif
     munmap(memory_, guard_bytes_ + stack_bytes);

@@ -15,8 +15,8 @@ class Fiber {
   Fiber(const Fiber&) = delete;  // its frames point into its stack
   Fiber& operator=(const Fiber&) = delete;
 
-  void resume();   ///< from outside
-  void suspend();  ///< from inside: returns to the caller of resume()
+  void resume();   ///< called from outside
+  void suspend();  ///< called from inside; returns to the caller of resume()
 
  private:
   struct State;

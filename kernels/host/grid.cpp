@@ -1,4 +1,4 @@
-// A grid of blocks run on the host.
+// Runs a grid of blocks on the host.
 
 #include "grid.h"
 
@@ -23,10 +23,10 @@ namespace lamina::cuda_host::host {
 namespace {
 
 constexpr unsigned warp_lanes = 32;
-constexpr std::size_t guard_bytes = 64;  // after dynamic shared memory
+constexpr std::size_t guard_bytes = 64;  // bytes after dynamic shared memory that must stay unchanged
 constexpr unsigned char guard_byte = 0xa5;
 
-/// Thrown in the threads of a launch that failed: it unwinds their frames, so that what they own is freed.
+/// Thrown in the threads of a failed launch. It unwinds their frames, so that what they own is freed.
 struct Abandoned {};
 
 enum class State { fresh, ready, at_barrier, at_warp, done };
@@ -37,9 +37,9 @@ struct Thread {
   uint3 index{};
   State state = State::fresh;
   Worker* worker = nullptr;
-  const char* file = "";  // of a barrier
+  const char* file = "";  // file of a barrier
   int line = 0, value = 0;
-  WarpPrimitive primitive = WarpPrimitive::sync;  // of a meeting of lanes
+  WarpPrimitive primitive = WarpPrimitive::sync;  // primitive at which a lane waits
   unsigned mask = 0;
   std::uint64_t bits = 0;
   int operand = 0, width = 32;
@@ -62,7 +62,7 @@ class Machine {
   std::uint64_t meet_warp(WarpPrimitive, unsigned mask, std::uint64_t bits, int operand, int width);
   unsigned char* dynamic_shared() { return shared_.data(); }
 
-  std::mutex mutex;  ///< of everything here
+  std::mutex mutex;  ///< guards everything here
   std::optional<Turns> turns;
   std::map<std::string, std::uint64_t> launches;
   std::set<const void*> instances;
@@ -86,8 +86,8 @@ class Machine {
   void (*kernel_)(void*) = nullptr;
   void* context_ = nullptr;
   std::vector<Thread> threads_;
-  std::vector<std::size_t> fresh_;  ///< not yet started, last first
-  std::vector<std::size_t> ready_;  ///< ready to continue, in order
+  std::vector<std::size_t> fresh_;  ///< threads that have not started, the last first
+  std::vector<std::size_t> ready_;  ///< threads that can continue, in order
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<Worker*> idle_;
   Thread* now_ = nullptr;
@@ -106,7 +106,7 @@ std::string Machine::place(const Thread& thread) const {
   return std::string(launch_->name) + ", block " + text_of(blockIdx) + ", thread " + text_of(thread.index);
 }
 
-/// Threads, or blocks, [first, first + count), in the order of their turns.
+/// The threads, or blocks, [first, first + count), in the order of their turns.
 std::vector<std::size_t> Machine::order(std::size_t first, std::size_t count) {
   std::vector<std::size_t> result(count);
   std::iota(result.begin(), result.end(), first);
@@ -220,8 +220,8 @@ int Machine::sync_block(const char* file, int line, int value) {
   return self.value;
 }
 
-/// Whether every lane of the mask of `last` waits at the same meeting. The next lane, the likely one to be missing, is
-/// looked at first.
+/// Whether every lane of the mask of `last` waits at the same primitive. The next lane is looked at first, because it
+/// is the likeliest to be missing.
 bool Machine::complete(unsigned warp, const Thread& last) const {
   for (unsigned step = 1; step < warp_lanes; ++step) {
     const auto lane = static_cast<unsigned>(number(last) + step) % warp_lanes;
@@ -234,7 +234,7 @@ bool Machine::complete(unsigned warp, const Thread& last) const {
   return true;
 }
 
-/// The result for a lane of a complete meeting.
+/// The result that a lane of a complete meeting gets.
 std::uint64_t Machine::received(const Thread& self, unsigned warp, unsigned lane) {
   const auto given = [&](unsigned other) { return threads_[std::size_t{warp} * warp_lanes + other].bits; };
   if (self.primitive == WarpPrimitive::sync) return 0;
@@ -290,7 +290,7 @@ std::uint64_t Machine::meet_warp(WarpPrimitive primitive, unsigned mask, std::ui
   for (const std::size_t i : order(first, std::min<std::size_t>(warp_lanes, threads_.size() - first))) {
     if ((mask >> (i - first) & 1U) == 0) continue;
     threads_[i].bits = results[i - first];
-    threads_[i].state = State::ready;  // it has left this meeting, whenever its turn comes
+    threads_[i].state = State::ready;  // it may continue at its turn
     if (&threads_[i] != &self) ready_.push_back(i);
   }
   if (!error_.empty()) throw Abandoned();
@@ -303,7 +303,7 @@ void Machine::misuse(const std::string& what) {
   throw Abandoned();
 }
 
-/// Why no thread can continue.
+/// The reason why no thread can continue.
 std::string Machine::standstill() const {
   const auto doing = [&](const Thread& thread) -> std::string {
     if (thread.state == State::done) return "has returned";
@@ -349,7 +349,7 @@ void Machine::run(const Launch& launch, void (*thread)(void*), void* context) {
     const auto n = static_cast<unsigned>(i);
     threads_[i].index = {n % launch.block.x, n / launch.block.x % launch.block.y, n / launch.block.x / launch.block.y};
   }
-  // A separate block for the allocator, so that the address sanitizer sees its end.
+  // It is a separate block for the allocator, so that the address sanitizer sees its end.
   shared_ = std::vector<unsigned char>(launch.shared_bytes + guard_bytes);
 
   const std::size_t width = launch.grid.x, height = launch.grid.y;

@@ -1,6 +1,7 @@
 #pragma once
-// A grid of blocks run on the host: block after block, each thread of a block on a fiber, barriers and warp primitives
-// as meeting points. Misuse that makes a GPU hang, or passes unnoticed there, is an error that names the thread.
+// A grid of blocks run on the host. Blocks run one after another, and each thread of a block is a fiber. Threads meet
+// at barriers and warp primitives. Misuse that makes a GPU hang, or passes unnoticed there, is an error that names the
+// thread.
 
 #include <cstddef>
 #include <cstdint>
@@ -29,11 +30,11 @@ constexpr int warpSize = 32;           // NOLINT
 
 namespace host {
 
-/// The order in which the blocks of a grid run, one after another, and in which the threads of a block take turns, at
-/// the start and after every barrier. A correct kernel gives the same bits in all of them.
+/// The order in which the blocks of a grid run and in which the threads of a block take turns, at the start and after
+/// every barrier. A correct kernel gives the same bits in every order.
 enum class Order { ascending, descending, shuffled };
 
-/// For all later launches. Until the first call: LAMINA_THREAD_ORDER, which is "ascending", "descending",
+/// Sets the order for all later launches. Until the first call, LAMINA_THREAD_ORDER decides: "ascending", "descending",
 /// "shuffled" or "shuffled:<seed>"; unset: ascending.
 void set_thread_order(Order, std::uint64_t seed = 0);
 
@@ -51,18 +52,18 @@ struct Launch {
 };
 
 /// Runs `thread(context)` for every thread of the grid. One launch at a time per process; others wait.
-/// Throws LaunchError: a shape that no GPU accepts, misuse of barriers or warp primitives, a write beyond dynamic
-/// shared memory, an exception in the kernel. The kernel's other threads are then unwound.
+/// Throws LaunchError for a shape that no GPU accepts, misuse of barriers or warp primitives, a write beyond dynamic
+/// shared memory, and an exception in the kernel. The kernel's other threads are then unwound.
 void run_grid(const Launch&, void (*thread)(void*), void* context);
 
 // Called by kernels, through the words of cuda_on_host.h.
 
 unsigned char* dynamic_shared();
 
-inline std::uint64_t blocks_begun = 0;  ///< by all launches so far
+inline std::uint64_t blocks_begun = 0;  ///< number of blocks begun by all launches so far
 
-/// Fills an object in static shared memory with 0xff bytes (NaN) if its `block` is not the current one: values of
-/// an earlier block are erased before a thread can read them.
+/// Fills an object in static shared memory with 0xff bytes (NaN) at the first use in a block: the values of an earlier
+/// block are erased before a thread can read them.
 template <class T>
 void begin_shared(T& object, std::uint64_t& block) {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_default_constructible_v<T>,
@@ -72,13 +73,13 @@ void begin_shared(T& object, std::uint64_t& block) {
   std::memset(static_cast<void*>(&object), 0xff, sizeof object);
 }
 
-/// Waits for every thread of the block. Returns the sum over them of `value`.
+/// Waits for every thread of the block. Returns the sum of their `value`.
 int sync_block(const char* file, int line, int value = 0);
 
 enum class WarpPrimitive { sync, shuffle, shuffle_up, shuffle_down, shuffle_xor, ballot };
 
-/// Waits for every lane of `mask`, which must contain the caller. For a shuffle, `bits` is the caller's value, and the
-/// result is the source lane's value; for a ballot, bit l of the result is whether lane l's `bits` are not 0.
+/// Waits for every lane of `mask`, which must contain the caller. In a shuffle, `bits` is the caller's value, and the
+/// result is the source lane's value. In a ballot, bit l of the result is whether lane l's `bits` are not 0.
 std::uint64_t meet_warp(WarpPrimitive, unsigned mask, std::uint64_t bits, int operand, int width);
 
 }  // namespace host

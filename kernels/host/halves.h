@@ -1,5 +1,5 @@
 #pragma once
-// Conversions of halves on the host, as the library does them.
+// Conversions of halves on the host, by the library's own functions.
 
 #include "kernels/common/stream.h"
 #include "lib/core/numbers/float16.h"

@@ -1,4 +1,4 @@
-// The end of a loss: sums of partial sums. One block of 256 threads; thread t adds partials t, t + 256, ...
+// The end of a loss: adds up partial sums. One block has 256 threads; thread t adds partials t, t + 256, ...
 
 #include "loss.h"
 
@@ -34,7 +34,7 @@ void loss_finish(Stream stream, const LossPartial* partials, std::int64_t count,
   launch(LAMINA_KERNEL(loss_finish_kernel<T>), 1, finish_threads, 0, stream, partials, count, y, inverse_count);
 }
 
-template void loss_finish(Stream, const LossPartial*, std::int64_t, View<float>, float*);
-template void loss_finish(Stream, const LossPartial*, std::int64_t, View<double>, double*);
+#define LAMINA_INSTANTIATE(T) template void loss_finish(Stream, const LossPartial*, std::int64_t, View<T>, T*);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

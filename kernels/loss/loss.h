@@ -1,5 +1,5 @@
 #pragma once
-// What the losses share: partial sums of rows, and the mean loss and accuracy from them.
+// Functions that the losses share: partial sums of rows, and the mean loss and accuracy from them.
 
 #include "kernels/common/stream.h"
 
@@ -10,8 +10,8 @@ struct LossPartial {
   double loss, right, count;
 };
 
-/// y = {mean loss, share of right rows}, from partial sums in their order, and 1 / rows where `inverse_count` is not
-/// null; all 0 where no row counts.
+/// y = {mean loss, share of right rows} from partial sums in their order, and 1 / rows if `inverse_count` is not null.
+/// All are 0 if no row counts.
 template <class T>
 void loss_finish(Stream, const LossPartial* partials, std::int64_t count, View<T> y, T* inverse_count);
 

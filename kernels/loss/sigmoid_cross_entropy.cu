@@ -15,7 +15,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// Beyond it a logit is clipped.
+/// The limit beyond which a logit is clipped.
 template <class T>
 T limit_of(double clip) {
   return clip == 0 ? std::numeric_limits<T>::infinity() : static_cast<T>(std::log1p(-clip) - std::log(clip));
@@ -28,7 +28,7 @@ __global__ void sigmoid_cross_entropy_kernel(View<const T> x, View<const T> labe
     const int label = class_of(labels.at(n, 0)[i], 2);
     if (label == ignored_label) return;
     const T logit = x.at(n, 0)[i];
-    T z = logit;  // a NaN stays one
+    T z = logit;  // a NaN stays a NaN
     if (z > limit) z = limit;
     if (z < -limit) z = -limit;
     const T loss = (z > 0 ? z : T(0)) - (label == 1 ? z : T(0)) + std::log1p(std::exp(-std::abs(z)));
@@ -101,13 +101,11 @@ void sigmoid_cross_entropy_backward(Stream stream, View<const T> logits, View<co
          logits, labels, dy, limit_of<T>(clip), inverse_count, dx, adds);
 }
 
-template void sigmoid_cross_entropy_forward(Stream, View<const float>, View<const float>, View<float>, double, float*,
-                                            LossPartial*);
-template void sigmoid_cross_entropy_forward(Stream, View<const double>, View<const double>, View<double>, double,
-                                            double*, LossPartial*);
-template void sigmoid_cross_entropy_backward(Stream, View<const float>, View<const float>, View<const float>, double,
-                                             const float*, View<float>, bool);
-template void sigmoid_cross_entropy_backward(Stream, View<const double>, View<const double>, View<const double>, double,
-                                             const double*, View<double>, bool);
+#define LAMINA_INSTANTIATE(T)                                                                                         \
+  template void sigmoid_cross_entropy_forward(Stream, View<const T>, View<const T>, View<T>, double, T*,              \
+                                              LossPartial*);                                                          \
+  template void sigmoid_cross_entropy_backward(Stream, View<const T>, View<const T>, View<const T>, double, const T*, \
+                                               View<T>, bool);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -50,7 +50,7 @@ __device__ T add_row(LossPartial& partial, const LossLimits<T>& limits, int labe
   if (loss > limits.most) loss = limits.most;
   if (loss < limits.least) loss = limits.least;
   partial.loss += static_cast<double>(loss);
-  partial.right += winner == label && sum == sum ? 1 : 0;  // with a NaN none is the largest
+  partial.right += winner == label && sum == sum ? 1 : 0;  // if there is a NaN, no logit is the largest
   return clipped ? T(0) : 1 / sum;
 }
 
@@ -113,7 +113,7 @@ __global__ void softmax_cross_entropy_maps_kernel(View<const T> x, View<const T>
 /// The gradient of one logit.
 template <class T>
 __device__ T slope(T logit, T largest, T factor, T scale, bool is_label) {
-  if (factor == T(0)) return T(0);  // also where exp is infinite
+  if (factor == T(0)) return T(0);  // exp may be infinite here
   return scale * (std::exp(logit - largest) * factor - (is_label ? T(1) : T(0)));
 }
 
@@ -181,13 +181,11 @@ void softmax_cross_entropy_backward(Stream stream, View<const T> logits, View<co
   }
 }
 
-template void softmax_cross_entropy_forward(Stream, View<const float>, View<const float>, View<float>, double,
-                                            SoftmaxRows<float>, LossPartial*);
-template void softmax_cross_entropy_forward(Stream, View<const double>, View<const double>, View<double>, double,
-                                            SoftmaxRows<double>, LossPartial*);
-template void softmax_cross_entropy_backward(Stream, View<const float>, View<const float>, View<const float>,
-                                             SoftmaxRows<float>, View<float>, bool);
-template void softmax_cross_entropy_backward(Stream, View<const double>, View<const double>, View<const double>,
-                                             SoftmaxRows<double>, View<double>, bool);
+#define LAMINA_INSTANTIATE(T)                                                                                        \
+  template void softmax_cross_entropy_forward(Stream, View<const T>, View<const T>, View<T>, double, SoftmaxRows<T>, \
+                                              LossPartial*);                                                         \
+  template void softmax_cross_entropy_backward(Stream, View<const T>, View<const T>, View<const T>, SoftmaxRows<T>,  \
+                                               View<T>, bool);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -1,13 +1,13 @@
 #pragma once
 // The mean of -log softmax(logits)[label] over all rows (pixels), the share of rows whose largest logit is the label,
-// and the gradient of the former.
+// and the gradient of the mean.
 
 #include "loss.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// What backward needs: 1 / rows, and per row its largest logit and a factor: p = exp(logit - largest) * factor. The
-/// factor is 0 where the gradient is, and NaN where the label is invalid.
+/// What backward needs: 1 / rows and, per row, the largest logit and a factor, with p = exp(logit - largest) * factor.
+/// The factor is 0 where the gradient is 0, and NaN where the label is invalid.
 template <class T>
 struct SoftmaxRows {
   T *inverse_count = nullptr, *largest = nullptr, *factor = nullptr;
@@ -18,10 +18,10 @@ struct SoftmaxRows {
   static std::size_t bytes(std::int64_t rows) { return static_cast<std::size_t>(1 + 2 * rows) * sizeof(T); }
 };
 
-/// How many partial sums forward needs as workspace.
+/// The number of partial sums that forward needs as workspace.
 std::int64_t softmax_cross_entropy_partials(int images, std::int64_t plane);
 
-/// y = {loss, accuracy}; `rows` is all null if nothing is to be kept. Probabilities are limited to [clip, 1 - clip].
+/// y = {loss, accuracy}. All of `rows` is null if nothing is to be kept. Probabilities are limited to [clip, 1 - clip].
 template <class T>
 void softmax_cross_entropy_forward(Stream, View<const T> logits, View<const T> labels, View<T> y, double clip,
                                    SoftmaxRows<T> rows, LossPartial* partials);

@@ -1,8 +1,8 @@
 #pragma once
 // The passes of an LSTM between its products over all steps.
 //
-// Steps are counted in the order of computation. A row is one image at one step, and row (n, s) is n * steps + s. Gates
-// are those of i, then f, g, o.
+// Steps are counted in the order of computation. A row is one image at one step; row (n, s) is n * steps + s. The gates
+// of a row are in the order i, f, g, o.
 
 #include "kernels/common/stream.h"
 
@@ -12,13 +12,13 @@ struct LstmExtent {
   int images = 1, steps = 1, hidden = 1;
   bool reverse = false;  ///< step s is at steps - 1 - s along the tensors
   bool hard = false;     ///< gates are min(max(0.2 a + 0.5, 0), 1), otherwise logistic
-  bool last = false;     ///< y and dy are of the last step alone
+  bool last = false;     ///< y and dy hold the last step alone
 
   LAMINA_HOST_DEVICE std::int64_t row(int n, int step) const { return std::int64_t{n} * steps + step; }
   LAMINA_HOST_DEVICE int place(int step) const { return reverse ? steps - 1 - step : step; }
 };
 
-/// The order of rows: steps count from the end in reverse; row (n, s) is n * h + s or, with `steps_first`, s * N + n.
+/// The order of rows. In reverse, steps count from the end. Row (n, s) is n * h + s or, with `steps_first`, s * N + n.
 struct RowOrder {
   bool reverse = false, steps_first = false;
 };
@@ -31,15 +31,15 @@ void lstm_to_rows(Stream, View<const T> x, RowOrder, T* rows);
 template <class T>
 void lstm_from_rows(Stream, const T* rows, RowOrder, View<T> x, bool adds);
 
-/// row(n, s)[c] = 1 where c is the id, else 0: rows of `vocabulary` elements. NaN for an invalid id.
+/// row(n, s)[c] = 1 where c is the id, else 0. Rows have `vocabulary` elements. An invalid id gives NaN.
 template <class T>
 void lstm_one_hot(Stream, View<const T> ids, RowOrder, int vocabulary, T* rows);
 
-/// gates[row][j] = w[j][id of the row], w being 4 hidden x vocabulary. NaN for an invalid id.
+/// gates[row][j] = w[j][id of the row], where w is 4 hidden x vocabulary. An invalid id gives NaN.
 template <class T>
 void lstm_choose(Stream, const LstmExtent&, const T* w, int vocabulary, View<const T> ids, T* gates);
 
-/// dw[j][id] = sum over the rows with this id of dgates[row][j], or dw +=.
+/// dw[j][id] = sum over the rows with this id of dgates[row][j], or dw += with `adds`.
 template <class T>
 void lstm_choose_gradient(Stream, const LstmExtent&, View<const T> ids, int vocabulary, const T* dgates, T* dw,
                           bool adds);
@@ -47,8 +47,8 @@ void lstm_choose_gradient(Stream, const LstmExtent&, View<const T> ids, int voca
 template <class T>
 struct LstmForwardProblem {
   LstmExtent extent;
-  const T* w = nullptr;       ///< 4 hidden x hidden
-  const T* turned = nullptr;  ///< the same, hidden x 4 hidden; read by lstm_forward_persistent
+  const T* w = nullptr;       ///< recurrent weights, 4 hidden x hidden
+  const T* turned = nullptr;  ///< the same transposed, hidden x 4 hidden; read by lstm_forward_persistent
   const T* bias = nullptr;
   T* gates = nullptr;  ///< rows x 4 hidden: products of x on entry, activated on exit
   T* cells = nullptr;  ///< rows x hidden
@@ -69,14 +69,14 @@ struct LstmBackwardProblem {
 /// The most hidden values that one block computes alone.
 constexpr int lstm_persistent_hidden = 128;
 
-/// All steps in one launch: a block has some images from the first step to the last. ShapeError is the caller's:
-/// hidden is at most lstm_persistent_hidden.
+/// All steps in one launch: a block has some images from the first step to the last. The caller must check that hidden
+/// is at most lstm_persistent_hidden.
 template <class T>
 void lstm_forward_persistent(Stream, const LstmForwardProblem<T>&);
 template <class T>
 void lstm_backward_persistent(Stream, const LstmBackwardProblem<T>&);
 
-/// A launch for each step. `state`: lstm_steps_state(extent) numbers.
+/// One launch for each step. `state` has room for lstm_steps_state(extent) numbers.
 template <class T>
 void lstm_forward_steps(Stream, const LstmForwardProblem<T>&, T* state);
 template <class T>

@@ -14,7 +14,7 @@ __device__ T lstm_gate(T a, bool hard) {
   return y < 0 ? T(0) : y > 1 ? T(1) : y;
 }
 
-/// The derivative of a gate by its argument, from its value.
+/// The derivative of a gate by its argument, computed from the gate's value.
 template <class T>
 __device__ T lstm_gate_slope(T y, bool hard) {
   if (!hard) return y * (T(1) - y);
@@ -26,7 +26,8 @@ struct LstmGates {
   T i, f, g, o;
 };
 
-/// The gradients of the gates' arguments. `dc` is that of c through the next step on entry, of the cell before on exit.
+/// The gradients of the gates' arguments. On entry, `dc` is the gradient of c that comes from the next step; on exit,
+/// it is that of the cell before.
 template <class T>
 __device__ LstmGates<T> lstm_cell_gradient(const LstmGates<T>& y, T cell_before, T cell, T dh, T& dc, bool hard) {
   const T tanh_cell = std::tanh(cell);

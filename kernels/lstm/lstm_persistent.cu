@@ -24,14 +24,16 @@ namespace {
 
 constexpr int most_threads = 4 * lstm_persistent_hidden;
 
-/// Numbers of a row of weights in registers, of the 128 that a thread of 512 may have: fewer for more images.
+/// Numbers of a row of weights that are kept in registers. A thread of 512 may have 128 registers, so more images leave
+/// fewer.
 template <class T, int images>
 constexpr int kept = std::is_same_v<T, float> ? (images == 1   ? 64
                                                  : images == 2 ? 48
                                                                : 32)
                                               : (images == 1 ? 12 : 8);
 
-/// h, or the gradients of one gate, of one image in shared memory: as long as the weights, with zeros after them.
+/// Length of h, or of the gradients of one gate, of one image in shared memory: that of the weights, with zeros at the
+/// end.
 template <class T, int images>
 LAMINA_HOST_DEVICE constexpr int padded(int hidden) {
   constexpr int width = widest<T>;
@@ -70,7 +72,7 @@ __global__ __launch_bounds__(most_threads) void lstm_forward_persistent_kernel(L
   T* const activated = h + images * pitch;  // images x gates
   const int first = static_cast<int>(blockIdx.x) * images;
   const bool has_gate = thread < gates;
-  const int j = has_gate ? thread : 0;  // those without a gate compute in vain
+  const int j = has_gate ? thread : 0;  // threads without a gate compute in vain
   T weight[kept<T, images>];
 #pragma unroll
   for (int k = 0; k < kept<T, images>; ++k) weight[k] = k < hidden ? p.turned[std::int64_t{k} * gates + j] : T(0);
@@ -84,7 +86,7 @@ __global__ __launch_bounds__(most_threads) void lstm_forward_persistent_kernel(L
     T given[images], sums[images];
 #pragma unroll
     for (int b = 0; b < images; ++b) {
-      // Only the thread that writes a gate below reads it here.
+      // Only this thread, which writes the gate below, reads it.
       given[b] = has_gate ? p.gates[e.row(min(first + b, e.images - 1), step) * gates + j] : T(0);
       sums[b] = 0;
     }
@@ -134,14 +136,14 @@ __global__ __launch_bounds__(most_threads) void lstm_backward_persistent_kernel(
   for (int step = e.steps - 1; step >= 0; --step) {
     LstmGates<T> y{};
     T cell = 0, cell_before = 0, h_before = 0, dh = 0;
-    if (owns) {  // loaded before the products, which hide the way from memory
+    if (owns) {  // loaded before the products, which hide the latency of memory
       const std::int64_t row = e.row(n, step);
       const T* const own = p.gates + row * gates + unit;
       y = {own[0], own[hidden], own[2 * hidden], own[3 * hidden]};
       cell = p.cells[row * hidden + unit];
       if (step > 0) {
         cell_before = p.cells[(row - 1) * hidden + unit];
-        h_before = own[3 * hidden - gates];  // o, so far
+        h_before = own[3 * hidden - gates];  // the gate o, so far
       }
       if (!e.last) dh = p.dy.at(n, unit)[e.place(step)];
       if (e.last && step + 1 == e.steps) dh = p.dy.at(n, unit)[0];
@@ -168,8 +170,8 @@ __global__ __launch_bounds__(most_threads) void lstm_backward_persistent_kernel(
   }
 }
 
-/// Calls launch(std::integral_constant<int, images of a block>()): so few that a large device has a block for each
-/// multiprocessor, if the batch has so many images.
+/// Calls launch(std::integral_constant<int, images of a block>()). The number is small enough that a large device has a
+/// block for each multiprocessor, if the batch has so many images.
 template <class Launch>
 void with_images(int images, Launch launch) {
   if (images <= large_device) {
@@ -209,9 +211,9 @@ void lstm_backward_persistent(Stream stream, const LstmBackwardProblem<T>& p) {
   });
 }
 
-template void lstm_forward_persistent(Stream, const LstmForwardProblem<float>&);
-template void lstm_forward_persistent(Stream, const LstmForwardProblem<double>&);
-template void lstm_backward_persistent(Stream, const LstmBackwardProblem<float>&);
-template void lstm_backward_persistent(Stream, const LstmBackwardProblem<double>&);
+#define LAMINA_INSTANTIATE(T)                                                  \
+  template void lstm_forward_persistent(Stream, const LstmForwardProblem<T>&); \
+  template void lstm_backward_persistent(Stream, const LstmBackwardProblem<T>&);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

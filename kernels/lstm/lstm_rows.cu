@@ -19,10 +19,11 @@ namespace {
 
 constexpr int tile = 32, tile_threads = 256, chosen_threads = 128;
 
-/// What a tile's threads have: `across` neighbours along its fast axis, and every `rows_at_once`-th of the other.
+/// The shape of a tile's threads: `across` neighbours along its fast axis, and every `rows_at_once`-th row of the
+/// other.
 constexpr int rows_at_once = tile_threads / tile;
 
-/// Where a row starts.
+/// The start of a row.
 template <class T>
 __device__ std::int64_t row_start(const View<T>& x, RowOrder order, int n, int t) {
   const int step = order.reverse ? x.h - 1 - t : t;
@@ -154,15 +155,12 @@ void lstm_choose_gradient(Stream stream, const LstmExtent& extent, View<const T>
          dgates, dw, adds);
 }
 
-template void lstm_to_rows(Stream, View<const float>, RowOrder, float*);
-template void lstm_to_rows(Stream, View<const double>, RowOrder, double*);
-template void lstm_from_rows(Stream, const float*, RowOrder, View<float>, bool);
-template void lstm_from_rows(Stream, const double*, RowOrder, View<double>, bool);
-template void lstm_one_hot(Stream, View<const float>, RowOrder, int, float*);
-template void lstm_one_hot(Stream, View<const double>, RowOrder, int, double*);
-template void lstm_choose(Stream, const LstmExtent&, const float*, int, View<const float>, float*);
-template void lstm_choose(Stream, const LstmExtent&, const double*, int, View<const double>, double*);
-template void lstm_choose_gradient(Stream, const LstmExtent&, View<const float>, int, const float*, float*, bool);
-template void lstm_choose_gradient(Stream, const LstmExtent&, View<const double>, int, const double*, double*, bool);
+#define LAMINA_INSTANTIATE(T)                                                             \
+  template void lstm_to_rows(Stream, View<const T>, RowOrder, T*);                        \
+  template void lstm_from_rows(Stream, const T*, RowOrder, View<T>, bool);                \
+  template void lstm_one_hot(Stream, View<const T>, RowOrder, int, T*);                   \
+  template void lstm_choose(Stream, const LstmExtent&, const T*, int, View<const T>, T*); \
+  template void lstm_choose_gradient(Stream, const LstmExtent&, View<const T>, int, const T*, T*, bool);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

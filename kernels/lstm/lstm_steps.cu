@@ -151,9 +151,9 @@ void lstm_backward_steps(Stream stream, const LstmBackwardProblem<T>& p, T* stat
   }
 }
 
-template void lstm_forward_steps(Stream, const LstmForwardProblem<float>&, float*);
-template void lstm_forward_steps(Stream, const LstmForwardProblem<double>&, double*);
-template void lstm_backward_steps(Stream, const LstmBackwardProblem<float>&, float*);
-template void lstm_backward_steps(Stream, const LstmBackwardProblem<double>&, double*);
+#define LAMINA_INSTANTIATE(T)                                                 \
+  template void lstm_forward_steps(Stream, const LstmForwardProblem<T>&, T*); \
+  template void lstm_backward_steps(Stream, const LstmBackwardProblem<T>&, T*);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

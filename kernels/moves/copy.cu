@@ -1,8 +1,7 @@
-// Copy: to = from, or to += from, between tensors of one shape and any pitches. Of halves and float the one may be
-// copied to the other.
+// Copy: to = from, or to += from, between tensors of one shape and any pitches. Halves may be copied to float and back.
 //
-// A thread moves one pack of 16 bytes, or as many elements of float as halves are 16 bytes, image by image along the
-// grid's y; dense tensors are one long image.
+// A thread moves one pack of 16 bytes; between halves and float it moves the elements of 16 bytes of halves. Images are
+// along the grid's y; dense tensors count as one long image.
 // Per element: one read and one write, and one more read if it adds.
 
 #include "copy.h"
@@ -34,13 +33,11 @@ void copy(Stream stream, View<const From> from, View<To> to, bool adds) {
       to, from);
 }
 
-template void copy(Stream, View<const float>, View<float>, bool);
-template void copy(Stream, View<const double>, View<double>, bool);
-template void copy(Stream, View<const F16>, View<F16>, bool);
-template void copy(Stream, View<const BF16>, View<BF16>, bool);
-template void copy(Stream, View<const F16>, View<float>, bool);
-template void copy(Stream, View<const float>, View<F16>, bool);
-template void copy(Stream, View<const BF16>, View<float>, bool);
-template void copy(Stream, View<const float>, View<BF16>, bool);
+#define LAMINA_INSTANTIATE(T) template void copy(Stream, View<const T>, View<T>, bool);
+#define LAMINA_INSTANTIATE_CASTS(Half)                             \
+  template void copy(Stream, View<const Half>, View<float>, bool); \
+  template void copy(Stream, View<const float>, View<Half>, bool);
+LAMINA_FOR_STORED_TYPES(LAMINA_INSTANTIATE)
+LAMINA_FOR_HALVES(LAMINA_INSTANTIATE_CASTS)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

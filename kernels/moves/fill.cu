@@ -32,9 +32,7 @@ void fill(Stream stream, View<T> to, Computed<T> value) {
       to);
 }
 
-template void fill(Stream, View<float>, float);
-template void fill(Stream, View<double>, double);
-template void fill(Stream, View<F16>, float);
-template void fill(Stream, View<BF16>, float);
+#define LAMINA_INSTANTIATE(T) template void fill(Stream, View<T>, Computed<T>);
+LAMINA_FOR_STORED_TYPES(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

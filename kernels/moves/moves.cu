@@ -1,7 +1,7 @@
-// Pad: y = x inside a border, a constant or cells of x in it. Channel shuffle: channel i groups + g of y is channel g
-// C/groups + i of x. Both and their gradients: one thread for one element of what is written. Per element written: at
-// most one read, and one more if it adds; in the gradient of a border of cells one for each cell of the border that may
-// show it.
+// Pad: y is x inside a border; the border is a constant or shows cells of x. Channel shuffle: channel i groups + g of y
+// is channel g C/groups + i of x. In both ops and their gradients, one thread writes one element. Per element written:
+// at most one read, and one more if it adds. In the gradient of a border that shows cells, there is one read for each
+// border cell that may show the element.
 
 #include "moves.h"
 
@@ -10,7 +10,8 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// The cell that is shown `position` cells from the first one, along an axis of the image; outside only by value.
+/// The cell that the border shows `position` cells from the first one, along an axis of the image. It is outside the
+/// image only for a constant border.
 __device__ inline int shown(BorderOf of, int position, int extent) {
   if (position >= 0 && position < extent) return position;
   if (of == BorderOf::edge) return position < 0 ? 0 : extent - 1;
@@ -82,11 +83,10 @@ void channel_shuffle(Stream stream, View<const T> from, View<T> to, int groups, 
          groups, adds);
 }
 
-template void pad_forward(Stream, View<const float>, Border, float, View<float>);
-template void pad_forward(Stream, View<const double>, Border, double, View<double>);
-template void pad_backward(Stream, View<const float>, Border, View<float>, bool);
-template void pad_backward(Stream, View<const double>, Border, View<double>, bool);
-template void channel_shuffle(Stream, View<const float>, View<float>, int, bool);
-template void channel_shuffle(Stream, View<const double>, View<double>, int, bool);
+#define LAMINA_INSTANTIATE(T)                                               \
+  template void pad_forward(Stream, View<const T>, Border, T, View<T>);     \
+  template void pad_backward(Stream, View<const T>, Border, View<T>, bool); \
+  template void channel_shuffle(Stream, View<const T>, View<T>, int, bool);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -1,5 +1,6 @@
-// A block moves tiles of 32 x 32 elements through shared memory, so that rows of both matrices are read and written
-// along their elements. A row of the tile is one element longer than 32: its columns lie in different banks.
+// Transposes matrices. A block moves tiles of 32 x 32 elements through shared memory, so that rows of both matrices are
+// read and written along their elements. A row of the tile has one element more than 32, so that its columns lie in
+// different banks.
 // Per element: one read and one write.
 
 #include "transpose.h"
@@ -38,11 +39,10 @@ void transpose(Stream stream, Matrices<const From> from, Matrices<To> to) {
 }
 
 template void transpose(Stream, Matrices<const float>, Matrices<float>);
-template void transpose(Stream, Matrices<const F16>, Matrices<F16>);
-template void transpose(Stream, Matrices<const BF16>, Matrices<BF16>);
-template void transpose(Stream, Matrices<const F16>, Matrices<float>);
-template void transpose(Stream, Matrices<const float>, Matrices<F16>);
-template void transpose(Stream, Matrices<const BF16>, Matrices<float>);
-template void transpose(Stream, Matrices<const float>, Matrices<BF16>);
+#define LAMINA_INSTANTIATE(Half)                                          \
+  template void transpose(Stream, Matrices<const Half>, Matrices<Half>);  \
+  template void transpose(Stream, Matrices<const Half>, Matrices<float>); \
+  template void transpose(Stream, Matrices<const float>, Matrices<Half>);
+LAMINA_FOR_HALVES(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

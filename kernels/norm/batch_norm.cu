@@ -1,12 +1,13 @@
-// Batch normalisation, forward: y = scale[c] (x - mean[c]) / sqrt(variance[c] + epsilon) + shift[c], then optionally
-// + other and max(y, 0).
+// Batch normalisation, forward: y = scale[c] (x - mean[c]) / sqrt(variance[c] + epsilon) + shift[c], then optionally +
+// other and max(y, 0).
 //
 // Training takes three launches. Sums: a block for a slice of a channel (channel_sums.h) sums differences from the
 // channel's first value, in double. Cancellation is limited to the spread of the channel, so one pass is
 // enough. Statistics: a warp for a channel. Apply: a thread for a pack of 16 bytes of an image. A pack may begin in one
-// channel and end in the next, so planes of any size move in packs. The last image comes first.
-// Per element: two reads of x, one of other, one write. On devices with few double units (compute capability 7.5
-// and 8.6) these units limit the sums.
+// channel and end in the next, so planes of any size move in packs. The last image comes first, because the sums have
+// just read it.
+// Per element: two reads of x, one of other, one write. On devices with few double units (compute capability 7.5 and
+// 8.6) these units limit the sums.
 
 #include "batch_norm.h"
 
@@ -130,14 +131,10 @@ void batch_norm_apply(Stream stream, View<const T> x, View<const T> other, bool 
       y, x, other);
 }
 
-#define LAMINA_BATCH_NORM(T)                                                                                 \
+#define LAMINA_INSTANTIATE(T)                                                                                \
   template void batch_norm_statistics(Stream, View<const T>, const NormNumbers<T>&, NormChannel<T>*, void*); \
   template void batch_norm_from_running(Stream, int, const NormNumbers<T>&, NormChannel<T>*);                \
   template void batch_norm_apply(Stream, View<const T>, View<const T>, bool, const NormChannel<T>*, View<T>);
-LAMINA_BATCH_NORM(float)
-LAMINA_BATCH_NORM(double)
-LAMINA_BATCH_NORM(F16)
-LAMINA_BATCH_NORM(BF16)
-#undef LAMINA_BATCH_NORM
+LAMINA_FOR_STORED_TYPES(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

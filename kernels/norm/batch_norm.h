@@ -8,8 +8,8 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// Values per channel, shared by the passes: y = (x - centre) * factor + shift. The statistics are those of the batch,
-/// or in inference the running ones; centre is the mean in the type that tensors of T are computed in.
+/// Values per channel that the passes share: y = (x - centre) * factor + shift. The statistics are those of the batch
+/// or, in inference, the running ones. `centre` is the mean, in the type that kernels compute in.
 template <class T>
 struct NormChannel {
   double mean, inverse_deviation;
@@ -31,7 +31,8 @@ std::size_t batch_norm_statistics_bytes(int channels, std::int64_t count);
 template <class T>
 std::size_t batch_norm_backward_bytes(int channels, std::int64_t count);
 
-/// Training: computes `channels` from the batch, and updates the running statistics (the variance by the unbiased one).
+/// Training: computes `channels` from the batch, and updates the running statistics. The running variance takes the
+/// unbiased one.
 template <class T>
 void batch_norm_statistics(Stream, View<const T> x, const NormNumbers<T>&, NormChannel<T>* channels, void* workspace);
 
@@ -44,11 +45,11 @@ template <class T>
 void batch_norm_apply(Stream, View<const T> x, View<const T> other, bool relu, const NormChannel<T>* channels,
                       View<T> y);
 
-/// Where the gradient of the normalised value passes: everywhere; where y > 0; or where y > 0 with y recomputed from x,
-/// which saves reading y.
+/// The elements where the gradient of the normalised value passes: everywhere; where y > 0; or where y > 0, with y
+/// recomputed from x, which saves reading y.
 enum class NormMask : std::uint8_t { none, from_y, from_x };
 
-/// Gradients; null data: not wanted. `dx` or `dother` may alias dy.
+/// Gradients. Null data: not wanted. `dx` or `dother` may alias dy.
 template <class T>
 struct NormGradients {
   View<T> dx, dother;
@@ -58,7 +59,7 @@ struct NormGradients {
   bool adds_dw;
 };
 
-/// `y` is read with NormMask::from_y only. The order of images, channels and pixels of all sums is fixed.
+/// `y` is read only with NormMask::from_y. All sums have a fixed order of images, channels and pixels.
 template <class T>
 void batch_norm_backward(Stream, NormMask, View<const T> x, View<const T> y, View<const T> dy,
                          const NormChannel<T>* channels, const Computed<T>* scale, const NormGradients<T>&,

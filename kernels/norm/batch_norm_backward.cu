@@ -115,7 +115,7 @@ void backward(Stream stream, View<const T> x, View<const T> y, View<const T> dy,
 
   const auto on_dy = [&](const View<T>& view) { return view.data == dy.data && view.pitch == dy.pitch; };
   View<T> dother = gradients.dother;
-  if (mask == NormMask::none && !gradients.adds_dother && on_dy(dother)) dother.data = nullptr;  // it is there already
+  if (mask == NormMask::none && !gradients.adds_dother && on_dy(dother)) dother.data = nullptr;  // dy is there already
   if (gradients.dx.data == nullptr && dother.data == nullptr) return;
   if (mask != NormMask::from_y) y.data = nullptr;
   with_packs<T>(
@@ -149,14 +149,10 @@ void batch_norm_backward(Stream stream, NormMask mask, View<const T> x, View<con
   }
 }
 
-#define LAMINA_BATCH_NORM(T)                                                                       \
+#define LAMINA_INSTANTIATE(T)                                                                      \
   template std::size_t batch_norm_backward_bytes<T>(int, std::int64_t);                            \
   template void batch_norm_backward(Stream, NormMask, View<const T>, View<const T>, View<const T>, \
                                     const NormChannel<T>*, const Computed<T>*, const NormGradients<T>&, void*);
-LAMINA_BATCH_NORM(float)
-LAMINA_BATCH_NORM(double)
-LAMINA_BATCH_NORM(F16)
-LAMINA_BATCH_NORM(BF16)
-#undef LAMINA_BATCH_NORM
+LAMINA_FOR_STORED_TYPES(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

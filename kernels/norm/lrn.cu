@@ -59,7 +59,7 @@ struct Column {
   }
 };
 
-/// scale of channel c. Calls come for consecutive channels.
+/// The scale of channel c. Calls come for consecutive channels.
 template <class Stored, int size>
 class Scale {
   using T = Computed<Stored>;
@@ -87,7 +87,7 @@ class Scale {
   T squares_[size];
 };
 
-/// Any size.
+/// The scale for any size of window.
 template <class Stored>
 class Scale<Stored, 0> {
   using T = Computed<Stored>;
@@ -105,7 +105,7 @@ class Scale<Stored, 0> {
   const Column<Stored>& x_;
 };
 
-/// dy[c] scale[c]^-beta and that times x[c] / scale[c].
+/// dy[c] scale[c]^-beta, and the same times x[c] / scale[c].
 template <class T>
 struct Terms {
   T direct, ratio;
@@ -138,7 +138,7 @@ __global__ void lrn_forward_kernel(Numbers<Computed<T>> numbers, View<const T> x
   });
 }
 
-/// Sizes held in registers.
+/// The kernel for sizes whose window is held in registers.
 template <class T, int size>
 __global__ void lrn_backward_kernel(Numbers<Computed<T>> numbers, View<const T> x, View<const T> dy, View<T> dx,
                                     bool adds) {
@@ -160,7 +160,7 @@ __global__ void lrn_backward_kernel(Numbers<Computed<T>> numbers, View<const T> 
   });
 }
 
-/// Any size: every window again from x and dy.
+/// The kernel for any size: it reads every window again from x and dy.
 template <class T>
 __global__ void lrn_backward_any_kernel(Numbers<Computed<T>> numbers, View<const T> x, View<const T> dy, View<T> dx,
                                         bool adds) {
@@ -210,13 +210,9 @@ void lrn_backward(Stream stream, const LrnNumbers& op, View<const T> x, View<con
   run_kernel(LAMINA_KERNEL(lrn_backward_any_kernel<T>));
 }
 
-template void lrn_forward(Stream, const LrnNumbers&, View<const float>, View<float>);
-template void lrn_forward(Stream, const LrnNumbers&, View<const double>, View<double>);
-template void lrn_forward(Stream, const LrnNumbers&, View<const F16>, View<F16>);
-template void lrn_forward(Stream, const LrnNumbers&, View<const BF16>, View<BF16>);
-template void lrn_backward(Stream, const LrnNumbers&, View<const float>, View<const float>, View<float>, bool);
-template void lrn_backward(Stream, const LrnNumbers&, View<const double>, View<const double>, View<double>, bool);
-template void lrn_backward(Stream, const LrnNumbers&, View<const F16>, View<const F16>, View<F16>, bool);
-template void lrn_backward(Stream, const LrnNumbers&, View<const BF16>, View<const BF16>, View<BF16>, bool);
+#define LAMINA_INSTANTIATE(T)                                                   \
+  template void lrn_forward(Stream, const LrnNumbers&, View<const T>, View<T>); \
+  template void lrn_backward(Stream, const LrnNumbers&, View<const T>, View<const T>, View<T>, bool);
+LAMINA_FOR_STORED_TYPES(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -11,7 +11,7 @@ struct LrnNumbers {
   double alpha, beta, k;
 };
 
-/// y must not alias x: a thread reads channels that others write.
+/// y must not alias x: a thread reads channels that other threads write.
 template <class T>
 void lrn_forward(Stream, const LrnNumbers&, View<const T> x, View<T> y);
 

@@ -1,9 +1,9 @@
-// Average pooling: y[p,q] = sum over the window of x, zero outside, / divisor[p,q] on every plane.
+// Average pooling. On every plane, y[p,q] = (sum over the window of x, zero outside) / divisor[p,q];
 // dx[h,w] = sum over the windows that contain (h,w) of dy / divisor.
 //
-// A thread computes one output forward, one pixel backward, and gathers: sums run over rows, then columns. Images are
-// along the grid's y.
-// Per output: its share of x once and one write; backward one read of dy per window and one write per pixel.
+// A thread computes one output forward and one pixel backward, and gathers: sums run over rows, then columns. Images
+// are along the grid's y.
+// Per output, forward: its share of x once and one write. Backward: one read of dy per window and one write per pixel.
 
 #include "average_pool.h"
 
@@ -13,7 +13,8 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// Cells of a window that count towards the divisor along one axis: cells beyond the padding never count.
+/// The number of cells of a window that count towards the divisor, along one axis. Cells beyond the padding never
+/// count.
 template <class Axis>
 __device__ int cells_that_count(const Axis& axis, int index, bool count_padding) {
   const Span inside = axis.pixels(index);
@@ -74,13 +75,9 @@ void average_pool_backward(Stream stream, const Windows& windows, bool count_pad
   });
 }
 
-#define LAMINA_AVERAGE_POOL(T)                                                              \
+#define LAMINA_INSTANTIATE(T)                                                               \
   template void average_pool_forward(Stream, const Windows&, bool, View<const T>, View<T>); \
   template void average_pool_backward(Stream, const Windows&, bool, View<const T>, View<T>, bool);
-LAMINA_AVERAGE_POOL(float)
-LAMINA_AVERAGE_POOL(double)
-LAMINA_AVERAGE_POOL(F16)
-LAMINA_AVERAGE_POOL(BF16)
-#undef LAMINA_AVERAGE_POOL
+LAMINA_FOR_STORED_TYPES(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -6,7 +6,8 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// A window's sum is divided by its cells inside the image or, with `count_padding`, inside the padded image.
+/// The sum of a window is divided by the number of its cells inside the image or, with `count_padding`, inside the
+/// padded image.
 template <class T>
 void average_pool_forward(Stream, const Windows&, bool count_padding, View<const T> x, View<T> y);
 

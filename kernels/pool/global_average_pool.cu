@@ -12,7 +12,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-constexpr int warps = 8;  // of a block
+constexpr int warps = 8;  // warps of a block
 
 template <class T>
 __global__ void global_average_pool_forward_kernel(View<const T> x, View<T> y) {
@@ -62,13 +62,9 @@ void global_average_pool_backward(Stream stream, View<const T> dy, View<T> dx, b
       dx);
 }
 
-#define LAMINA_GLOBAL_AVERAGE_POOL(T)                                        \
+#define LAMINA_INSTANTIATE(T)                                                \
   template void global_average_pool_forward(Stream, View<const T>, View<T>); \
   template void global_average_pool_backward(Stream, View<const T>, View<T>, bool);
-LAMINA_GLOBAL_AVERAGE_POOL(float)
-LAMINA_GLOBAL_AVERAGE_POOL(double)
-LAMINA_GLOBAL_AVERAGE_POOL(F16)
-LAMINA_GLOBAL_AVERAGE_POOL(BF16)
-#undef LAMINA_GLOBAL_AVERAGE_POOL
+LAMINA_FOR_STORED_TYPES(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -32,7 +32,7 @@ __global__ void max_pool_forward_kernel(Rows rows, Columns columns, View<const T
         const int column = begin_w + s;
         if (column < w.first || column >= w.last) continue;
         const Computed<T> value = load(plane[std::int64_t{row} * x.w + column]);
-        // Greater, or a NaN; a NaN stays, so that the first one wins.
+        // It is greater, or a NaN. A NaN stays, so the first one wins.
         if (!(value <= largest) && largest == largest) {
           largest = value;
           place = r * columns.window() + s;
@@ -63,7 +63,7 @@ __global__ void max_pool_backward_kernel(Rows rows, Columns columns, View<const 
   });
 }
 
-/// Places of 4 bytes are for large windows alone, so that usual sizes need no kernels with them.
+/// Places of 4 bytes are for large windows alone, so that usual sizes need no such kernels.
 template <class Place>
 constexpr bool fixed_windows = std::is_same_v<Place, std::uint8_t>;
 
@@ -89,14 +89,7 @@ void max_pool_backward(Stream stream, const Windows& windows, View<const T> dy, 
 #define LAMINA_MAX_POOL(T, Place)                                                         \
   template void max_pool_forward(Stream, const Windows&, View<const T>, View<T>, Place*); \
   template void max_pool_backward(Stream, const Windows&, View<const T>, const Place*, View<T>, bool);
-LAMINA_MAX_POOL(float, std::uint8_t)
-LAMINA_MAX_POOL(float, std::int32_t)
-LAMINA_MAX_POOL(double, std::uint8_t)
-LAMINA_MAX_POOL(double, std::int32_t)
-LAMINA_MAX_POOL(F16, std::uint8_t)
-LAMINA_MAX_POOL(F16, std::int32_t)
-LAMINA_MAX_POOL(BF16, std::uint8_t)
-LAMINA_MAX_POOL(BF16, std::int32_t)
-#undef LAMINA_MAX_POOL
+#define LAMINA_INSTANTIATE(T) LAMINA_MAX_POOL(T, std::uint8_t) LAMINA_MAX_POOL(T, std::int32_t)
+LAMINA_FOR_STORED_TYPES(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

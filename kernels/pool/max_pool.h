@@ -6,9 +6,9 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// y, and in `places` (dense, null: not wanted) the position of each maximum in its window: row * S + column, the first
-/// of equals in that order. A NaN counts as the maximum. Place is std::uint8_t for windows of up to 256 cells, or
-/// std::int32_t.
+/// Writes y and, unless `places` is null, the position of each maximum in its window, dense: row * S + column, the
+/// first of equal ones in that order. A NaN counts as the maximum. Place is std::uint8_t for windows of up to 256
+/// cells, else std::int32_t.
 template <class T, class Place>
 void max_pool_forward(Stream, const Windows&, View<const T> x, View<T> y, Place* places);
 

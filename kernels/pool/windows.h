@@ -1,5 +1,5 @@
 #pragma once
-// Geometry of a pooling op's windows, from a window and from a pixel; shared by max and average pooling.
+// Geometry of a pooling op's windows, seen from a window and from a pixel. Max and average pooling share it.
 
 #include "kernels/common/stream.h"
 
@@ -11,13 +11,13 @@ struct Windows {
   int stride_h, stride_w, pad_h, pad_w;
 };
 
-/// Integers [first, last).
+/// The integers first to last - 1.
 struct Span {
   int first, last;
 };
 
-/// One axis of Windows: `extent` pixels, `count` windows. Template arguments other than 0 are known to the compiler,
-/// so that divisions become shifts and loops unroll.
+/// One axis of Windows: `extent` pixels, `count` windows. Template arguments other than 0 are known to the compiler, so
+/// divisions become shifts and loops unroll.
 template <int fixed_window, int fixed_stride>
 struct Axis {
   int extent, count, window_, stride_, pad;
@@ -33,7 +33,7 @@ struct Axis {
   }
   /// Windows that contain a pixel.
   LAMINA_HOST_DEVICE Span windows(int pixel) const {
-    const int beyond = pixel + pad - window();  // a window that begins here, or before, does not reach the pixel
+    const int beyond = pixel + pad - window();  // windows that begin here or before do not reach the pixel
     const int last = (pixel + pad) / stride() + 1;
     return {beyond < 0 ? 0 : beyond / stride() + 1, last < count ? last : count};
   }

@@ -1,7 +1,7 @@
-// Delay: one thread that polls the clock of its multiprocessor until the cycles have passed.
+// Delay: one thread polls the clock of its multiprocessor until the cycles have passed.
 //
-// The clock jumps back if the thread is moved to another multiprocessor; the thread must then still end. A
-// poll takes more than a cycle, so the number of polls also ends the loop.
+// If the thread is moved to another multiprocessor, the clock jumps back, and the thread must still end. A poll takes
+// more than a cycle, so the number of polls also ends the loop.
 
 #include "delay.h"
 

@@ -39,7 +39,7 @@ void peak(Stream stream, T* out, int blocks, int rounds, T a, T b) {
   launch(LAMINA_KERNEL(peak_kernel<T>), blocks, peak_threads, 0, stream, out, rounds, a, b);
 }
 
-template void peak(Stream, float*, int, int, float, float);
-template void peak(Stream, double*, int, int, double, double);
+#define LAMINA_INSTANTIATE(T) template void peak(Stream, T*, int, int, T, T);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -7,10 +7,10 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-constexpr int peak_threads = 256;  ///< of a block
-constexpr int peak_chains = 8;     ///< numbers of a thread; independent of each other
-constexpr int peak_steps = 32;     ///< of each chain in a round, which is the unrolled body of the loop
-/// Blocks for each multiprocessor: whole waves on those that hold 2048, 1536 or 1024 threads.
+constexpr int peak_threads = 256;  ///< threads of a block
+constexpr int peak_chains = 8;     ///< independent chains of a thread
+constexpr int peak_steps = 32;     ///< steps of each chain in a round, which is the unrolled body of the loop
+/// Blocks for each multiprocessor. They are whole waves on multiprocessors that hold 2048, 1536 or 1024 threads.
 constexpr int peak_blocks = 24;
 
 /// The start value of chain `chain` of thread `thread` of the grid; exact.
@@ -34,7 +34,7 @@ void peak(Stream, T* out, int blocks, int rounds, T a, T b);
 /// Operations of one round of all blocks; a multiply-add counts as two.
 constexpr double peak_flops_per_round(int blocks) { return 2.0 * blocks * peak_threads * peak_chains * peak_steps; }
 
-/// The expected out[thread], bit by bit.
+/// The expected out[thread], exact in every bit.
 template <class T>
 T peak_result(std::int64_t thread, int rounds, T a, T b) {
   const T factor = peak_operand(thread, a), addend = peak_operand(thread, b);

@@ -29,7 +29,7 @@ template <class T>
 struct Blocking : WinogradBlock<T> {
   using Block = WinogradBlock<T>;
   static constexpr int filters = Block::rows, tiles = Block::columns;
-  static constexpr int channels = 2;                                // of a step
+  static constexpr int channels = 2;                                // channels of a step
   static constexpr int staged = channels * tiles * winograd_patch;  // columns, or rows, of a step's patches
   static constexpr int column_pitch = tiles + winograd_patch;       // spreads a warp's columns over the banks
   static constexpr int step_filters = channels * winograd_positions * filters;
@@ -38,7 +38,7 @@ struct Blocking : WinogradBlock<T> {
   static constexpr int shared = 2 * (step_filters + step_patches + step_columns);
   static constexpr int filter_packs = step_filters / 2;
   static constexpr int thread_packs = divide_up(filter_packs, Block::threads);
-  /// Conditions that are known to the compiler if no thread is idle.
+  /// These conditions are known to the compiler if no thread is idle.
   __device__ static bool is_staged(int item) { return staged == Block::threads || item < staged; }
   __device__ static bool is_pack(int round, int pack) {
     return (round + 1) * Block::threads <= filter_packs || pack < filter_packs;
@@ -52,15 +52,15 @@ LAMINA_HOST_DEVICE constexpr int round_up(int count, int unit) { return divide_u
 
 // ---- filters --------------------------------------------------------------------------------------------------------
 
-/// Transformed filters are stored as the blocks of the convolution read them: group, block of filters, channel,
-/// position, filter. Entries beyond the last filter or channel are 0. One thread for one filter and channel.
+/// Transformed filters are stored as the blocks of the convolution read them, in the order group, block of filters,
+/// channel, position, filter. Entries beyond the last filter or channel are 0. One thread has one filter and channel.
 template <class T>
 __global__ void winograd_4x4_filter_kernel(WinogradFilters f, FoldedNorm<T> norm, const T* w, T* to) {
   const int outputs = round_up(f.outputs, Blocking<T>::filters), inputs = round_up(f.inputs, Blocking<T>::channels);
   const std::int64_t count = std::int64_t{f.groups} * outputs * inputs;
   const std::int64_t stride = std::int64_t{gridDim.x} * blockDim.x;
   for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += stride) {
-    const std::int64_t block = i / Blocking<T>::filters / inputs;  // of any group
+    const std::int64_t block = i / Blocking<T>::filters / inputs;  // block of filters, over all groups
     const int lane = static_cast<int>(i % Blocking<T>::filters);
     const int channel = static_cast<int>(i / Blocking<T>::filters % inputs);
     const std::int64_t group = block / (outputs / Blocking<T>::filters);
@@ -78,7 +78,7 @@ __global__ void winograd_4x4_filter_kernel(WinogradFilters f, FoldedNorm<T> norm
           for (T& tap : row) tap = static_cast<T>(static_cast<double>(tap) * factor);
       }
     }
-    T half[3][winograd_patch];  // (G g)^T, then a row of G g G^T at a time
+    T half[3][winograd_patch];  // (G g)^T; then G g G^T, one row at a time
     for (int s = 0; s < 3; ++s) winograd_filter({g[0][s], g[1][s], g[2][s]}, half[s]);
     T* const out = to + (block * inputs + channel) * winograd_positions * Blocking<T>::filters + lane;
     for (int a = 0; a < winograd_patch; ++a) {
@@ -91,10 +91,10 @@ __global__ void winograd_4x4_filter_kernel(WinogradFilters f, FoldedNorm<T> norm
 
 // ---- convolution ----------------------------------------------------------------------------------------------------
 
-/// What the blocks of a launch share besides the tensors.
+/// The numbers that the blocks of a launch share, besides the tensors.
 struct Grid {
   int filter_blocks, tile_rows, tile_columns;
-  bool packed;  // a row of a tile of y may be written in packs
+  bool packed;  // whether a row of a tile of y may be written in packs
 };
 
 /// A tile of y by its number.
@@ -107,12 +107,12 @@ struct Tile {
         column(static_cast<int>(number % grid.tile_columns)) {}
 };
 
-/// The column of a patch that this thread loads, of one channel of every step.
+/// The column of a patch that this thread loads, in one channel of every step.
 template <class T, bool masked>
 struct PatchColumn {
   unsigned inside = 0;  // bit r: row r of the patch is in the image
-  int channel;          // of the group, in the next step
-  const T* x;           // the topmost, inside or not
+  int channel;          // channel of the group in the next step
+  const T* x;           // topmost element, inside or not
   const T* mask;
 
   __device__ PatchColumn(const WinogradConv<T>& conv, const Grid& grid, std::int64_t first_tile, int group) {
@@ -130,7 +130,7 @@ struct PatchColumn {
     mask = masked ? conv.mask.data + (tile.n * conv.mask.pitch + at) : nullptr;
   }
 
-  /// The column of the next step; 0 outside of the image and beyond the last channel.
+  /// Loads the column of the next step. It is 0 outside of the image and beyond the last channel.
   __device__ void load(const WinogradConv<T>& conv, T (&d)[winograd_patch], T (&m)[winograd_patch]) {
     const unsigned rows = channel < conv.filters.inputs ? inside : 0;
     const std::int64_t step = Blocking<T>::channels * conv.x.plane(), down = conv.x.w;
@@ -337,11 +337,10 @@ void winograd_4x4(Stream stream, const WinogradConv<T>& conv) {
     launch(LAMINA_KERNEL(winograd_4x4_kernel<T, false>), all, Blocking<T>::threads, bytes, stream, conv, grid);
 }
 
-template std::int64_t winograd_4x4_filter_count<float>(const WinogradFilters&);
-template std::int64_t winograd_4x4_filter_count<double>(const WinogradFilters&);
-template void winograd_4x4_filters(Stream, const WinogradFilters&, const float*, float*, const FoldedNorm<float>&);
-template void winograd_4x4_filters(Stream, const WinogradFilters&, const double*, double*, const FoldedNorm<double>&);
-template void winograd_4x4(Stream, const WinogradConv<float>&);
-template void winograd_4x4(Stream, const WinogradConv<double>&);
+#define LAMINA_INSTANTIATE(T)                                                                             \
+  template std::int64_t winograd_4x4_filter_count<T>(const WinogradFilters&);                             \
+  template void winograd_4x4_filters(Stream, const WinogradFilters&, const T*, T*, const FoldedNorm<T>&); \
+  template void winograd_4x4(Stream, const WinogradConv<T>&);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

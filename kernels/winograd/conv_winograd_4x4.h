@@ -6,14 +6,14 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// The filters of one convolution: per group, `outputs` filters of `inputs` channels, 3x3. `transposed`: for the data
-/// gradient, a convolution of dy with the flipped filters of w, whose two channel axes are exchanged.
+/// The filters of one convolution: per group, `outputs` filters of `inputs` channels, 3x3. `transposed` is for the data
+/// gradient, which is a convolution of dy with the flipped filters of w, whose two channel axes are exchanged.
 struct WinogradFilters {
   int groups = 1, outputs = 0, inputs = 0;
   bool transposed = false;
 };
 
-/// Elements of the transformed filters.
+/// Number of elements of the transformed filters.
 template <class T>
 std::int64_t winograd_4x4_filter_count(const WinogradFilters&);
 
@@ -27,20 +27,20 @@ void winograd_4x4_filters(Stream, const WinogradFilters&, const T* w, T* to, con
 template <class T>
 struct WinogradConv {
   WinogradFilters filters{};
-  const T* transformed = nullptr;  ///< by winograd_4x4_filters
+  const T* transformed = nullptr;  ///< written by winograd_4x4_filters
   View<const T> x;
   View<const T> mask;  ///< x counts only where this is above 0; null: everywhere
   View<T> y;
   const T* bias = nullptr;   ///< null: none
-  int pad_h = 0, pad_w = 0;  ///< may be negative: so many rows and columns of x are skipped
+  int pad_h = 0, pad_w = 0;  ///< padding; if negative, rows and columns of x to skip
   bool adds = false;         ///< y += instead of y =
-  bool relu = false;         ///< then y is clamped at 0
+  bool relu = false;         ///< whether y is then clamped at 0
 };
 
 template <class T>
 void winograd_4x4(Stream, const WinogradConv<T>&);
 
-/// Cycles of a large device, as the model of docs/algorithms/winograd_4x4.md predicts for f32: of the convolution whose
+/// Cycles of a large device in f32, as the model of docs/algorithms/winograd_4x4.md predicts: of the convolution whose
 /// y is images x h x w, and of the filters' transform before it.
 std::int64_t winograd_4x4_cycles(const WinogradFilters&, int images, int h, int w);
 std::int64_t winograd_4x4_filter_cycles(const WinogradFilters&);
@@ -56,9 +56,8 @@ struct WinogradWeights {
   bool adds = false;  ///< dw += instead of dw =
 };
 
-/// The number of ranges of the sum over tiles, computed by different blocks, and the cycles in f32 that a model of a
-/// large device predicts (docs/algorithms/winograd_4x4.md). It depends on the shapes alone; data is not
-/// read.
+/// The number of ranges of the sum over tiles, which different blocks compute, and the cycles in f32 that the model of
+/// a large device predicts (docs/algorithms/winograd_4x4.md). Both depend on the shapes alone; data is not read.
 struct WinogradRanges {
   int count;
   std::int64_t cycles;
@@ -66,11 +65,11 @@ struct WinogradRanges {
 template <class T>
 WinogradRanges winograd_4x4_weights_ranges(const WinogradWeights<T>&);
 
-/// Bytes of `partial` for the launcher below: none for one range. `ranges` of 0 means the rule above.
+/// Bytes of `partial` for the launcher below; 0 for one range. `ranges` of 0 means the rule above.
 template <class T>
 std::size_t winograd_4x4_weights_bytes(const WinogradWeights<T>&, int ranges = 0);
 
-/// Ranges are added in order.
+/// The sums of the ranges are added in order.
 template <class T>
 void winograd_4x4_weights(Stream, const WinogradWeights<T>&, T* partial, int ranges = 0);
 

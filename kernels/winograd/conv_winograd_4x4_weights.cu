@@ -36,8 +36,8 @@ struct Blocking : WinogradBlock<T> {
   static constexpr int filters = Block::rows, channels = Block::columns;
   static constexpr int pair = 2;                         // tiles of a step
   static constexpr int dy_width = pair * winograd_tile;  // columns of dy that a pair reads
-  static constexpr int x_width = dy_width + 2;           // and of x
-  // Columns and rows of a step, each a thread's, and the elements of the columns once they are transformed.
+  static constexpr int x_width = dy_width + 2;           // columns of x that a pair reads
+  // Columns and rows of a step, each for one thread, and the elements of the transformed columns.
   static constexpr int x_columns = channels * x_width, dy_columns = filters * dy_width;
   static constexpr int x_rows = pair * winograd_patch * channels, dy_rows = pair * winograd_patch * filters;
   static constexpr int step_columns = winograd_patch * x_columns, step_dy_columns = winograd_patch * dy_columns;
@@ -46,9 +46,9 @@ struct Blocking : WinogradBlock<T> {
   static constexpr int step = step_patches + step_tiles + step_columns + step_dy_columns;
   static constexpr int shared = 2 * step;
   static constexpr int meeting = winograd_positions * Block::slots * channels;
-  static constexpr int slot_weights = channels * taps;                // of the filter in a slot
-  static constexpr int slot_threads = Block::threads / Block::slots;  // that write them
-  /// Conditions that are known to the compiler if no thread is idle.
+  static constexpr int slot_weights = channels * taps;                // weights of the filter in a slot
+  static constexpr int slot_threads = Block::threads / Block::slots;  // threads that write them
+  /// These conditions are known to the compiler if no thread is idle.
   __device__ static bool is_x_row(int item) { return x_rows == Block::threads || item < x_rows; }
   __device__ static bool is_dy_row(int item) { return dy_rows == Block::threads || item < dy_rows; }
   static_assert(x_columns <= Block::threads && dy_columns <= Block::threads, "too few threads for columns");
@@ -58,30 +58,30 @@ struct Blocking : WinogradBlock<T> {
   static_assert(meeting + Block::slots * slot_weights <= shared, "filters do not fit");
 };
 
-/// What the blocks of a launch share besides the tensors. Pairs of tiles are numbered through rows, columns and
-/// images. A column's pointer advances by a pair's width with every pair, and by this much more after a row of pairs or
-/// an image.
+/// The numbers that the blocks of a launch share, besides the tensors. Pairs of tiles are numbered through rows,
+/// columns and images. A column's pointer advances by a pair's width with every pair, and by these further distances
+/// after a row of pairs or an image.
 struct Grid {
-  int filters, channels;  // of a group
+  int filters, channels;  // numbers of a group
   int filter_blocks, channel_blocks, pair_rows, pair_columns;
   std::int64_t pairs, range_pairs;
   std::int64_t x_row, dy_row, x_image, dy_image, mask_image;
 };
 
-/// Bits r with 0 <= first + r < extent.
+/// A mask of the bits r with 0 <= first + r < extent.
 __device__ inline unsigned rows_inside(int first, int count, int extent) {
   const int low = max(-first, 0), high = min(extent - first, count);
   return low < high ? (1U << high) - (1U << low) : 0;
 }
 
-/// The columns of x and dy that this thread loads of every pair of tiles.
+/// The columns of x and dy that this thread loads, in every pair of tiles.
 template <class T, bool masked>
 struct Columns {
-  int n, row, column;  // of the pair
+  int n, row, column;  // position of the pair
   bool brings_x, brings_dy;
-  int x_at, dy_at;                       // the first pair's column of its plane
-  unsigned x_inside = 0, dy_inside = 0;  // bit r: row r of the pair is in the plane
-  const T* x;                            // the topmost elements, inside or not
+  int x_at, dy_at;                       // offset of the first pair's column in its plane
+  unsigned x_inside = 0, dy_inside = 0;  // bit r: whether row r of the pair is in the plane
+  const T* x;                            // topmost elements, inside or not
   const T* dy;
   const T* mask;
 
@@ -108,7 +108,7 @@ struct Columns {
     find_rows(conv);
   }
 
-  /// Few columns of dy: the last threads load them, so that all warps have a share.
+  /// There are fewer columns of dy than threads. The last threads load them, so that all warps have a share.
   __device__ static int x_item_of() { return static_cast<int>(threadIdx.x); }
   __device__ static int dy_item_of() {
     return static_cast<int>(threadIdx.x) - (Blocking<T>::threads - Blocking<T>::dy_columns);
@@ -121,7 +121,7 @@ struct Columns {
     dy_inside = exists && brings_dy ? rows_inside(h, winograd_tile, conv.dy.dy.h) : 0;
   }
 
-  /// The columns of a pair, 0 outside of the planes; then advances to the next pair.
+  /// Loads the columns of a pair, 0 outside of the planes, and advances to the next pair.
   __device__ void load(const WinogradWeights<T>& conv, const Grid& grid, T (&d)[winograd_patch], T (&y)[winograd_tile],
                        T (&m)[winograd_tile]) {
     const int w = column * Blocking<T>::dy_width;
@@ -169,8 +169,8 @@ struct Buffers {
   }
 };
 
-/// Which of a filter's two quartets of columns of dy is stored first: a warp's quartets of one tile, 8 elements apart,
-/// would share half of the banks.
+/// Which of a filter's two quartets of columns of dy is stored first. In a fixed order, a warp's quartets of one tile,
+/// 8 elements apart, would share half of the banks.
 __device__ inline int quartet_place(int tile, int filter) { return tile ^ (filter >> 2 & 1); }
 
 /// Transforms the columns that a thread has loaded and stores them for the transform of rows.
@@ -294,8 +294,8 @@ __global__ void __launch_bounds__(Blocking<T>::threads)
   }
 
   const int item = static_cast<int>(threadIdx.x);
-  T* const made = shared + Blocking<T>::meeting;                    // slot, channel, tap
-  const std::int64_t weights = std::int64_t{grid.channels} * taps;  // of a filter
+  T* const made = shared + Blocking<T>::meeting;                    // weights in the order slot, channel, tap
+  const std::int64_t weights = std::int64_t{grid.channels} * taps;  // weights of a filter
   T* const dw = conv.dw + (range * std::int64_t{conv.groups} + group) * grid.filters * weights +
                 std::int64_t{first_channel} * taps;
   const int left_weights = min(grid.channels - first_channel, Blocking<T>::channels) * taps;
@@ -341,8 +341,8 @@ Grid grid_of(const WinogradWeights<T>& conv, int ranges) {
   return grid;
 }
 
-/// A block's cycles by the machine code for sm_90: per pair of tiles, extra after a row of them, and everything before
-/// and after.
+/// A block's cycles by the machine code for sm_90: for a pair of tiles, extra for a row of them, and before and after
+/// all.
 constexpr int pair_cycles = 1161, row_cycles = 171, end_cycles = 7000;
 
 }  // namespace
@@ -385,11 +385,10 @@ void winograd_4x4_weights(Stream stream, const WinogradWeights<T>& conv, T* part
   conv_add_weight_ranges(stream, partial, ranges, conv.groups, grid.filters * grid.channels * taps, conv.dw, conv.adds);
 }
 
-template WinogradRanges winograd_4x4_weights_ranges(const WinogradWeights<float>&);
-template WinogradRanges winograd_4x4_weights_ranges(const WinogradWeights<double>&);
-template std::size_t winograd_4x4_weights_bytes(const WinogradWeights<float>&, int);
-template std::size_t winograd_4x4_weights_bytes(const WinogradWeights<double>&, int);
-template void winograd_4x4_weights(Stream, const WinogradWeights<float>&, float*, int);
-template void winograd_4x4_weights(Stream, const WinogradWeights<double>&, double*, int);
+#define LAMINA_INSTANTIATE(T)                                                      \
+  template WinogradRanges winograd_4x4_weights_ranges(const WinogradWeights<T>&);  \
+  template std::size_t winograd_4x4_weights_bytes(const WinogradWeights<T>&, int); \
+  template void winograd_4x4_weights(Stream, const WinogradWeights<T>&, T*, int);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

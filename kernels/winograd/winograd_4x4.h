@@ -2,8 +2,8 @@
 // Winograd's F(4x4, 3x3): the matrices of its transforms, applied to one row or column at a time.
 //
 // Four outputs of a correlation with three taps are polynomial products evaluated at the points 0, 1/2, -1/2, 2, -2 and
-// infinity: y = A^T [(G g) * (B^T d)], in two dimensions Y = A^T [(G g G^T) * (B^T d B)] A. The filter's gradient has
-// the same matrices: dw = G^T [(A dy A^T) * (B^T d B)] G. docs/algorithms explains the choice of points.
+// infinity: y = A^T [(G g) * (B^T d)], in two dimensions Y = A^T [(G g G^T) * (B^T d B)] A. The gradient of the filter
+// uses the same matrices: dw = G^T [(A dy A^T) * (B^T d B)] G. docs/algorithms explains the choice of points.
 
 #include "kernels/common/launch.h"
 
@@ -11,7 +11,7 @@ namespace lamina::LAMINA_CUDA_SPACE {
 
 constexpr int winograd_tile = 4;        // outputs along one axis
 constexpr int winograd_patch = 6;       // inputs, and points, along one axis
-constexpr int winograd_positions = 36;  // of a transformed patch
+constexpr int winograd_positions = 36;  // positions of a transformed patch
 
 /// v = B^T d.
 template <class T>

@@ -1,6 +1,6 @@
 #pragma once
-// A block's products at all 36 positions of Winograd's F(4x4, 3x3): 32 rows x 32 columns of each (f64: 16 x 16), in
-// registers of 12 warps. Each warp owns 3 positions.
+// A block's products at all 36 positions of Winograd's F(4x4, 3x3): 32 rows x 32 columns for each position (f64: 16 x
+// 16), in registers of 12 warps. Each warp owns 3 positions.
 
 #include "kernels/common/packs.h"
 #include "winograd_4x4.h"
@@ -11,9 +11,9 @@ namespace lamina::LAMINA_CUDA_SPACE {
 template <class T>
 struct WinogradBlock {
   static constexpr int width = widest<T>;
-  static constexpr int lane_rows = 4, lane_columns = 8;  // of a warp
-  static constexpr int rows = lane_rows * 2 * width;     // of a block; each thread has two packs of them
-  static constexpr int columns = lane_columns * width;   // of a block; each thread has one pack of them
+  static constexpr int lane_rows = 4, lane_columns = 8;  // rows and columns of lanes in a warp
+  static constexpr int rows = lane_rows * 2 * width;     // rows of a block; each thread has two packs of them
+  static constexpr int columns = lane_columns * width;   // columns of a block; each thread has one pack of them
   static constexpr int warps = 12, threads = warps * 32;
   static constexpr int warp_positions = winograd_positions / warps;
   static constexpr int slots = 2 * lane_rows;  // rows whose positions meet at once
@@ -39,7 +39,7 @@ __device__ void winograd_multiply(const WinogradLane& place, const T* a, const T
   constexpr int width = Block::width;
   a += place.warp * Block::warp_positions * Block::rows + place.row * width;
   b += place.warp * Block::warp_positions * Block::columns + place.column * width;
-#pragma unroll 1  // for want of registers
+#pragma unroll 1  // there are no registers to unroll
   for (int i = 0; i < depth; ++i) {
 #pragma unroll
     for (int p = 0; p < Block::warp_positions; ++p) {
@@ -60,8 +60,8 @@ __device__ void winograd_multiply(const WinogradLane& place, const T* a, const T
   }
 }
 
-/// Collects the positions of `slots` rows in shared memory: position, slot, column. These are the rows `part`
-/// and `part` + 1 of each thread.
+/// Collects the positions of `slots` rows in shared memory, in the order position, slot, column. These are the rows
+/// `part` and `part` + 1 of each thread.
 template <class T>
 __device__ void winograd_meet(const WinogradLane& place, const WinogradSums<T>& sums, int part, T* shared) {
   using Block = WinogradBlock<T>;
@@ -80,11 +80,11 @@ __device__ void winograd_meet(const WinogradLane& place, const WinogradSums<T>& 
   }
 }
 
-/// The row of the block in a slot.
+/// The row of the block that is in a slot.
 template <class T>
 __device__ int winograd_row(int part, int slot) {
   using Block = WinogradBlock<T>;
-  part += slot / Block::lane_rows;  // of the thread's rows
+  part += slot / Block::lane_rows;  // number among the thread's rows
   return part / Block::width * Block::lane_rows * Block::width + slot % Block::lane_rows * Block::width +
          part % Block::width;
 }

@@ -1,4 +1,4 @@
-// Communicators by their names, and what ranks compare.
+// Communicators by name, and the comparison of ranks.
 
 #include "lamina/communicator.h"
 
@@ -17,7 +17,7 @@
 namespace lamina {
 namespace {
 
-/// One rank: a sum over all ranks is what it was.
+/// A single rank: a sum over all ranks changes nothing.
 class Alone final : public Communicator {
  public:
   std::string_view name() const override { return "self"; }
@@ -66,7 +66,7 @@ std::unique_ptr<Communicator> make_communicator(const std::string& name, const C
 bool launched_by_mpi() {
   for (const char* const variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
     if (const char* const size = std::getenv(variable); size != nullptr) return std::string(size) != "1";
-  return std::getenv("PMIX_RANK") != nullptr;  // PMIx alone does not say how many there are
+  return std::getenv("PMIX_RANK") != nullptr;  // PMIx alone does not say how many ranks there are
 }
 
 std::string broadcast_text(Communicator& ranks, std::string text, int from_rank) {

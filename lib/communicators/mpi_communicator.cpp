@@ -1,6 +1,6 @@
 // Ranks over MPI. One thread makes every call of MPI, so MPI_THREAD_FUNNELED is enough. Every job is a collective call
-// that does not block. The thread tests the jobs that were begun, and sleeps in between: it would take a processor from
-// the threads that compute.
+// that does not block. The thread tests the running jobs and sleeps in between, so that it takes no processor from the
+// threads that compute.
 
 #include "mpi_communicator.h"
 
@@ -28,8 +28,8 @@ namespace lamina::communicator {
 namespace {
 
 constexpr auto pause = std::chrono::microseconds(20);
-constexpr int most = std::numeric_limits<int>::max();  // numbers or bytes of one call
-constexpr std::int64_t piece = 1 << 18;  // of a long sum: some pieces are added while others are on their way
+constexpr int most = std::numeric_limits<int>::max();  // most numbers or bytes of one call
+constexpr std::int64_t piece = 1 << 18;  // numbers in a piece of a long sum: some pieces are added while others travel
 
 double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -128,7 +128,7 @@ class Mpi final : public Communicator {
     called_.notify_one();
   }
 
-  /// Until all jobs are done.
+  /// Waits until all jobs are done.
   void wait() {
     std::unique_lock lock(mutex_);
     const auto over = [&] { return jobs_.empty() || !error_.empty(); };
@@ -197,7 +197,8 @@ class Mpi final : public Communicator {
     changed_.notify_all();
   }
 
-  /// A launcher may bind each rank to processors of its own, or leave all to all.
+  /// The threads of this rank. A launcher may bind each rank to processors of its own, or let all ranks use all
+  /// processors.
   static int shared_threads() {
     MPI_Comm machine = MPI_COMM_NULL;
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
@@ -229,7 +230,7 @@ class Mpi final : public Communicator {
   std::mutex mutex_;
   std::condition_variable called_, changed_;
   std::list<Job> jobs_;
-  std::vector<SumTimes> sums_;  // that ended, since the first after a finish()
+  std::vector<SumTimes> sums_;  // sums that ended since the first start after a finish()
   std::string error_;
   Ending ending_ = Ending::none;
   int status_ = 0;

@@ -50,7 +50,7 @@ class Nccl final : public Communicator {
           "ncclAllReduce");
   }
 
-  /// The host waits: a device that waits for a rank that hangs would never tell.
+  /// The host waits, not the device: a device that waits for a hanging rank could not report it.
   void finish(Device& device) override {
     open(device);
     queue_->lead();
@@ -66,7 +66,7 @@ class Nccl final : public Communicator {
   }
 
  private:
-  /// NCCL's communicator of all ranks, on the device, which is the thread's then.
+  /// Opens NCCL's communicator of all ranks on the device, and makes the device current in this thread.
   void open(Device& device) {
     if (device_ == &device) return;
     if (device_ != nullptr) throw UsageError("communicator nccl: a second device; a rank has one");
@@ -91,7 +91,7 @@ class Nccl final : public Communicator {
 
   [[noreturn]] void fail(const std::string& why) {
     failed_ = true;
-    close(table_.ncclCommAbort);  // ends what waits on the device
+    close(table_.ncclCommAbort);  // ends waiting work on the device
     throw DeviceError("communicator nccl: " + why);
   }
 

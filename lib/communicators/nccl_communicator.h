@@ -1,6 +1,6 @@
 #pragma once
 // Ranks whose GPUs add up their memory by NCCL, opened at run time. No header of NCCL or CUDA is needed: a stream is a
-// pointer, an enumerator its number.
+// pointer, and an enumerator is its number.
 
 #include <cstddef>
 #include <memory>
@@ -14,7 +14,7 @@ struct NcclId {
   char bytes[128];
 };
 
-/// The functions of NCCL that are called, by exported name. Every status is an int, 0 is success.
+/// The functions of NCCL that are called, by exported name. Every status is an int, where 0 is success.
 struct NcclTable {
   using Handle = void*;
 
@@ -28,15 +28,15 @@ struct NcclTable {
   const char* (*ncclGetErrorString)(int status) = nullptr;
 };
 
-/// The numbers of NCCL's enumerators, the same in all versions of libnccl.so.2.
+/// The numbers of NCCL's enumerators. They are the same in all versions of libnccl.so.2.
 namespace nccl_number {
 constexpr int success = 0, float32 = 7, float64 = 8, sum = 0;
 }  // namespace nccl_number
 
-/// Opens libnccl.so.2 of a folder or, without one, of the loader. It stays open. Throws LoadError.
+/// Opens libnccl.so.2 of a folder. Without a folder, the loader finds it. It stays open. Throws LoadError.
 NcclTable open_nccl(const std::string& folder);
 
-/// Sums of device memory by NCCL, all else by `host`.
+/// A communicator that sums device memory by NCCL and leaves everything else to `host`.
 std::unique_ptr<Communicator> make_nccl(const NcclTable&, std::unique_ptr<Communicator> host,
                                         const CommunicatorOptions&);
 

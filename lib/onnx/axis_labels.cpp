@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "aligned.h"
-#include "fold.h"
+#include "extents.h"
 #include "importer.h"
 #include "lamina/error.h"
 
@@ -86,12 +85,11 @@ AxisLabels Importer::labels_for_operand(const NodeMessage& node, std::size_t ope
   }
   if ((op == "Add" || op == "Sub" || op == "Mul" || op == "Div") && node.inputs.size() == 2) {
     // What a constant has a number for is to be channels, unless it is the second axis alone anyway.
-    std::optional<Extents> its = constant_extents(node.inputs[1 - operand % 2]);
-    if (its) its = aligned(attributes, opset_, *its, rank);
+    const Constant* other = constant_of(node.inputs[1 - operand % 2]);
+    const Extents its = other == nullptr ? Extents{} : aligned(attributes, opset_, other->extents, rank);
     std::vector<std::size_t> numbered;
-    for (std::size_t i = 0; its && its->size() <= rank && i < its->size(); ++i) {
-      if ((*its)[i] != 1) numbered.push_back(i + rank - its->size());
-    }
+    for (std::size_t i = 0; its.size() <= rank && i < its.size(); ++i)
+      if (its[i] != 1) numbered.push_back(i + rank - its.size());
     if (!numbered.empty() && numbered != std::vector<std::size_t>{1}) {
       return labels_around(numbered.front(), numbered.back() - numbered.front() + 1, rank);
     }

@@ -1,6 +1,6 @@
 // A batch that is a number of the file, in the shape that a Reshape asks for, where the options give another batch.
 
-#include "fold.h"
+#include "extents.h"
 #include "importer.h"
 
 namespace lamina::onnx {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lamina/shape.h"
@@ -27,6 +28,7 @@ struct Constant {
   bool of_extents = false;  ///< computed from extents of dynamic values, and so with the graph's batch
 
   Origin origin = Origin::number;  ///< the highest origin among its operands
+  std::string_view source{};       ///< the value of the file that it was computed from, perhaps itself
 
   double at(std::int64_t i) const { return values[uniform ? 0 : static_cast<std::size_t>(i)]; }
   std::int64_t count() const;

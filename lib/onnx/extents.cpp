@@ -1,12 +1,24 @@
-// What reshaping operators do to extents, whether the numbers are known or not.
+// What operators do to extents, whether the numbers are known or not.
+
+#include "extents.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "fold.h"
+#include "importer.h"
 #include "lamina/error.h"
 
 namespace lamina::onnx {
+
+Constant shape_constant(const Attributes& node, const Extents& all) {
+  const auto rank = static_cast<std::int64_t>(all.size());
+  const auto place = [&](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + rank : at, 0, rank); };
+  const std::int64_t first = place(node.integer("start", 0)), end = std::max(first, place(node.integer("end", rank)));
+  return {.type = ElementType::i64,
+          .extents = {end - first},
+          .values = {all.begin() + first, all.begin() + end},
+          .uniform = false};
+}
 
 Extents reshape_extents(const Attributes& node, const Extents& of, const Extents& wanted) {
   const bool zeros = node.integer("allowzero", 0) != 0;
@@ -100,8 +112,10 @@ std::vector<std::size_t> permutation(const Attributes& node, std::size_t rank) {
   return order;
 }
 
-std::vector<Range> slice_ranges(const Attributes& node, const Extents& of, const Extents& starts, const Extents& ends,
-                                const std::optional<Extents>& axes, const std::optional<Extents>& steps) {
+std::vector<Range> NodeContext::slice_ranges(const Extents& of) const {
+  const Attributes& node = attributes_;
+  const Extents starts = list("starts", 1).value_or(Extents{}), ends = list("ends", 2).value_or(Extents{});
+  const std::optional<Extents> axes = list("axes", 3), steps = list("steps", 4);
   std::vector<Range> ranges;
   for (const std::int64_t extent : of) ranges.push_back({0, extent, 1});
   if (starts.size() != ends.size() || (axes && axes->size() != starts.size()) ||
@@ -124,6 +138,25 @@ std::vector<Range> slice_ranges(const Attributes& node, const Extents& of, const
     ranges[at] = {first, count, count > 1 ? step : 1};  // one element needs no step, which may be huge
   }
   return ranges;
+}
+
+std::vector<char> NodeContext::reduced_axes(std::size_t rank) const {
+  const Extents axes = list("axes", 1).value_or(Extents{});
+  std::vector<char> over(rank, axes.empty() && attributes_.integer("noop_with_empty_axes", 0) == 0);
+  for (const std::int64_t axis : axes) over[axis_of(attributes_, axis, rank)] = 1;
+  return over;
+}
+
+Extents aligned(const Attributes& node, std::int64_t opset, const Extents& its, std::size_t rank) {
+  if (opset >= 7 || !node.has("axis") || its.size() >= rank || element_count(its) == 1) return its;
+  const std::size_t first = axis_of(node, node.integer("axis", 0), rank);
+  if (first + its.size() > rank) {
+    node.invalid("has an operand of " + text(its) + " at axis " + std::to_string(first) + " of " +
+                 std::to_string(rank));
+  }
+  Extents all = its;
+  all.resize(rank - first, 1);
+  return all;
 }
 
 Extents broadcast(const Attributes& node, const Extents& a, const Extents& b) {

@@ -30,7 +30,7 @@ void measure(const Constant& x, std::int64_t channels, std::int64_t plane, std::
 
 /// A number in another type: floating ones round to nearest; a whole one keeps its low bits, and one that was floating
 /// is cut to whole and then to the range of the type. ONNX leaves that range open.
-double converted(double value, ElementType from, ElementType to) {
+double number_as(double value, ElementType from, ElementType to) {
   if (to == ElementType::f64) return value;
   if (to == ElementType::f32) return static_cast<float>(value);
   if (to == ElementType::boolean) return value != 0;
@@ -45,53 +45,55 @@ double converted(double value, ElementType from, ElementType to) {
 
 }  // namespace
 
-Constant fold_batch_norm(const Folding& f) {
-  const Constant& x = f.in(0);
+Constant fold_batch_norm(const NodeContext& node) {
+  const Constant& x = node.constant(0);
   const std::int64_t channels = x.extents.size() < 2 ? 0 : x.extents[1];
   for (std::size_t i = 1; i < 5; ++i)
-    if (f.in(i).count() != channels || x.count() == 0)
-      f.node.invalid("has " + text(f.in(i).extents) + " for the channels of " + text(x.extents));
+    if (node.constant(i).count() != channels || x.count() == 0)
+      node.attributes().invalid("has " + text(node.constant(i).extents) + " for the channels of " + text(x.extents));
   const std::int64_t plane = *element_count({x.extents.begin() + 2, x.extents.end()});
   std::vector<double> mean, variance;
-  if (f.node.integer("training_mode", 0) != 0) {
+  if (node.attributes().integer("training_mode", 0) != 0) {
     measure(x, channels, plane, mean, variance);
   } else {
-    for (std::int64_t c = 0; c < channels; ++c) mean.push_back(f.in(3).at(c)), variance.push_back(f.in(4).at(c));
+    for (std::int64_t c = 0; c < channels; ++c)
+      mean.push_back(node.constant(3).at(c)), variance.push_back(node.constant(4).at(c));
   }
-  const double epsilon = f.node.number("epsilon", 1e-5);
-  Constant y = blank(f, x.type, x.extents);
+  const double epsilon = node.attributes().number("epsilon", 1e-5);
+  Constant y = blank(node, x.type, x.extents);
   for (std::size_t i = 0; i < y.values.size(); ++i) {
     const std::int64_t c = static_cast<std::int64_t>(i) / plane % channels;
     const auto k = static_cast<std::size_t>(c);
-    y.values[i] = (x.at(static_cast<std::int64_t>(i)) - mean[k]) / std::sqrt(variance[k] + epsilon) * f.in(1).at(c) +
-                  f.in(2).at(c);
+    y.values[i] =
+        (x.at(static_cast<std::int64_t>(i)) - mean[k]) / std::sqrt(variance[k] + epsilon) * node.constant(1).at(c) +
+        node.constant(2).at(c);
   }
   return y;
 }
 
-Constant fold_clip(const Folding& f) {
+Constant fold_clip(const NodeContext& node) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  const bool attributes = f.opset < 11;
-  const double low = attributes ? f.node.number("min", -infinity) : f.has(1) ? f.scalar(1) : -infinity;
-  const double high = attributes ? f.node.number("max", infinity) : f.has(2) ? f.scalar(2) : infinity;
-  Constant y = blank(f, f.in(0).type, f.in(0).extents);
+  const bool attributes = node.opset() < 11;
+  const double low = attributes ? node.attributes().number("min", -infinity) : node.has(1) ? node.number(1) : -infinity;
+  const double high = attributes ? node.attributes().number("max", infinity) : node.has(2) ? node.number(2) : infinity;
+  Constant y = blank(node, node.constant(0).type, node.constant(0).extents);
   for (std::size_t i = 0; i < y.values.size(); ++i)
-    y.values[i] = std::min(std::max(f.in(0).at(static_cast<std::int64_t>(i)), low), high);
+    y.values[i] = std::min(std::max(node.constant(0).at(static_cast<std::int64_t>(i)), low), high);
   return y;
 }
 
 /// A product of rows by one matrix; a list of numbers is one row, or one column.
-Constant fold_matmul(const Folding& f) {
-  const Constant &a = f.in(0), &b = f.in(1);
+Constant fold_matmul(const NodeContext& node) {
+  const Constant &a = node.constant(0), &b = node.constant(1);
   if (b.extents.size() > 2)
     throw Refusal{"it multiplies by constants of more than two axes: multiply before the export"};
   if (a.extents.empty() || b.extents.empty() || a.extents.back() != b.extents.front() || b.count() == 0)
-    f.node.invalid("multiplies " + text(a.extents) + " by " + text(b.extents));
+    node.attributes().invalid("multiplies " + text(a.extents) + " by " + text(b.extents));
   const std::int64_t inner = b.extents[0], columns = b.count() / inner;
   Extents extents(a.extents.begin(), a.extents.end() - 1);
   if (b.extents.size() == 2) extents.push_back(columns);
-  Constant y = blank(f, a.type, std::move(extents));
-  f.consume_budget(element_count({y.count(), inner}).value_or(std::numeric_limits<std::int64_t>::max()));
+  Constant y = blank(node, a.type, std::move(extents));
+  node.consume_budget(element_count({y.count(), inner}).value_or(std::numeric_limits<std::int64_t>::max()));
   for (std::int64_t i = 0; i < y.count(); ++i) {
     double sum = 0;
     for (std::int64_t k = 0; k < inner; ++k) sum += a.at(i / columns * inner + k) * b.at(k * columns + i % columns);
@@ -100,21 +102,25 @@ Constant fold_matmul(const Folding& f) {
   return y;
 }
 
-Constant fold_cast(const Folding& f) {
-  Constant y = with_extents(f, f.in(0), f.in(0).extents);
-  const ElementType from = y.type;
-  const bool like = f.node.node().op_type == "CastLike";
-  y.type = like ? f.in(1).type : static_cast<ElementType>(f.node.integer("to", 0));
-  if (element_bytes(y.type) == 0) throw Refusal{"it converts to " + text(y.type) + ", which is not read"};
-  for (double& value : y.values) value = converted(value, from, y.type);
+Constant converted(const NodeContext& node, const Constant& x, ElementType to) {
+  if (element_bytes(to) == 0) throw Refusal{"it converts to " + text(to) + ", which is not read"};
+  Constant y = with_extents(node, x, x.extents);
+  y.type = to;
+  for (double& value : y.values) value = number_as(value, x.type, to);
   return y;
 }
 
-Constant fold_range(const Folding& f) {
-  const double start = f.scalar(0), limit = f.scalar(1), step = f.scalar(2);
+Constant fold_cast(const NodeContext& node) {
+  const bool like = node.attributes().node().op_type == "CastLike";
+  const auto to = static_cast<ElementType>(node.attributes().integer("to", 0));
+  return converted(node, node.constant(0), like ? node.constant(1).type : to);
+}
+
+Constant fold_range(const NodeContext& node) {
+  const double start = node.number(0), limit = node.number(1), step = node.number(2);
   const double count = std::max(std::ceil((limit - start) / step), 0.0);
-  if (step == 0 || !(count <= 0x1p40)) f.node.invalid("has a range without end");
-  Constant y = blank(f, f.in(0).type, {static_cast<std::int64_t>(count)});
+  if (step == 0 || !(count <= 0x1p40)) node.attributes().invalid("has a range without end");
+  Constant y = blank(node, node.constant(0).type, {static_cast<std::int64_t>(count)});
   for (std::size_t i = 0; i < y.values.size(); ++i) y.values[i] = start + static_cast<double>(i) * step;
   return y;
 }

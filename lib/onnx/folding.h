@@ -1,59 +1,31 @@
 #pragma once
-// What the folded operators are made of.
+// The operators that are folded: nodes whose inputs are all known while the model is read. They compute shapes and
+// weights.
 
-#include <cstdint>
-#include <filesystem>
 #include <functional>
-#include <optional>
-#include <vector>
 
-#include "attributes.h"
-#include "constant.h"
+#include "importer.h"
 
 namespace lamina::onnx {
 
-struct Folding {
-  const Attributes& node;
-  std::int64_t opset;
-  const std::vector<const Constant*>& inputs;
-  const std::filesystem::path& model;
-  const std::function<void(std::int64_t)>& consume_budget;
-
-  bool has(std::size_t i) const { return i < inputs.size() && inputs[i] != nullptr; }
-  const Constant& in(std::size_t i) const {
-    if (!has(i)) node.invalid("lacks its input " + std::to_string(i));
-    return *inputs[i];
-  }
-  double scalar(std::size_t i) const {
-    if (in(i).count() != 1) node.invalid("has " + text(in(i).extents) + " where it takes one number");
-    return in(i).at(0);
-  }
-  std::optional<Extents> whole(std::size_t i) const {
-    return has(i) ? std::optional(node.list(*inputs[i])) : std::nullopt;
-  }
-  /// An attribute up to some opset, an input from then on.
-  std::optional<Extents> attribute_or_input(const char* name, std::size_t i) const {
-    std::optional<Extents> found = node.integers(name);
-    return found ? found : whole(i);
-  }
-};
-
-using Function = std::function<Constant(const Folding&)>;
-
-/// FileError for extents that no memory can hold.
-std::int64_t counted(const Folding&, const Extents&);
+/// The result of a node on its constants, but for where that comes from. Throws FileError for operands that do not fit,
+/// Refusal for what is not folded.
+using Function = std::function<Constant(const NodeContext&)>;
+/// Null if the operator is not folded.
+const Function* find_folding(std::string_view op_type);
 
 /// A result of those extents, with memory for its numbers.
-Constant blank(const Folding&, ElementType, Extents);
+Constant blank(const NodeContext&, ElementType, Extents);
 
 /// The same numbers in order under other extents.
-Constant with_extents(const Folding&, const Constant&, Extents);
+Constant with_extents(const NodeContext&, const Constant&, Extents);
 
 // fold_layers.cpp
-Constant fold_batch_norm(const Folding&);
-Constant fold_clip(const Folding&);
-Constant fold_cast(const Folding&);
-Constant fold_range(const Folding&);
-Constant fold_matmul(const Folding&);
+Constant fold_batch_norm(const NodeContext&);
+Constant fold_clip(const NodeContext&);
+Constant converted(const NodeContext&, const Constant&, ElementType);  ///< what a Cast makes
+Constant fold_cast(const NodeContext&);
+Constant fold_range(const NodeContext&);
+Constant fold_matmul(const NodeContext&);
 
 }  // namespace lamina::onnx

@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <set>
 
-#include "fold.h"
+#include "folding.h"
 #include "lamina/error.h"
 #include "lib/core/text/quoted.h"
 #include "lib/core/text/utf8.h"
-#include "lib/onnx/ops/operators.h"
 
 namespace lamina::onnx {
 namespace {
@@ -142,7 +141,8 @@ void Importer::read_file(const std::set<std::string_view>& wanted) {
                         .extents = given->second.extents,
                         .values = given->second.values,
                         .uniform = false,
-                        .origin = Origin::tensor};
+                        .origin = Origin::tensor,
+                        .source = input.name};
       if (element_count(constant.extents) != static_cast<std::int64_t>(constant.values.size())) {
         throw UsageError("the constant " + in_quotes(input.name) + " has " + std::to_string(constant.values.size()) +
                          " values, but its shape is " + text(constant.extents));
@@ -216,19 +216,12 @@ const Constant* Importer::constant_of(std::string_view value) {
     Constant read = read_constant(message, path_, in_file(value));
     computed_ -= stored_numbers(message, path_, external_bytes_[message.location]);
     read.origin = kinds_.of(value);
+    const std::string_view source = kinds_.source_of(value);
+    read.source = values_.contains(source) && !inputs_.contains(source) ? source : value;
     found->is = std::make_shared<const Constant>(std::move(read));
   }
   const auto* constant = std::get_if<std::shared_ptr<const Constant>>(&found->is);
   return constant == nullptr ? nullptr : constant->get();
-}
-
-std::optional<Extents> Importer::constant_extents(std::string_view value) const {
-  const auto found = values_.find(value);
-  if (found == values_.end()) return std::nullopt;
-  if (const auto* tensor = std::get_if<const TensorMessage*>(&found->second.is)) return (*tensor)->dims;
-  if (const auto* constant = std::get_if<std::shared_ptr<const Constant>>(&found->second.is))
-    return (*constant)->extents;
-  return std::nullopt;
 }
 
 void Importer::consume_budget(std::int64_t computed, const std::string& what) {
@@ -245,7 +238,7 @@ void Importer::fold_constants() {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const NodeMessage& node = *nodes_[i];
     const auto unread = [&](std::string_view output) { return readers(output).empty() && output != output_; };
-    if (!live_[i] || !default_domain(node.domain) || !is_folded(node.op_type) || node.outputs.empty() ||
+    if (!live_[i] || !default_domain(node.domain) || find_folding(node.op_type) == nullptr || node.outputs.empty() ||
         !std::all_of(node.outputs.begin() + 1, node.outputs.end(), unread))
       continue;
     NodeContext context(*this, i);
@@ -257,21 +250,6 @@ void Importer::fold_constants() {
       // Reported with the others, in order.
     }
   }
-}
-
-/// Its first floating point operand's.
-void Importer::set_origin(const NodeMessage& folded) {
-  for (const std::string_view input : folded.inputs)
-    if (const Constant* constant = constant_of(input); constant != nullptr && is_floating(constant->type)) {
-      origins_[folded.outputs.front()] = origin(input);
-      return;
-    }
-}
-
-std::string_view Importer::origin(std::string_view constant) const {
-  const auto found = origins_.find(constant);
-  const std::string_view its = found == origins_.end() ? constant : found->second, source = kinds_.source_of(its);
-  return !source.empty() && constant_extents(source) ? source : its;
 }
 
 void Importer::add_inputs() {
@@ -335,11 +313,11 @@ void Importer::import_node(std::size_t index) {
   try {
     if (!default_domain(node.domain))
       throw Refusal{"the operators of the domain " + in_quotes(node.domain) + " are unknown here: use ONNX's own"};
-    const Operator import = find_operator(node.op_type);
-    if (import == nullptr && !is_folded(node.op_type)) throw Refusal{"this operator is not supported"};
-    if (context.all_constant() && node.op_type != "If" && import != import_random) return context.fold();
-    if (import == nullptr) throw Refusal{"it works on computed values: it is read on constants and extents alone"};
-    return import(context);
+    const OperatorRow* row = find_operator(node.op_type);
+    if (row == nullptr && find_folding(node.op_type) == nullptr) throw Refusal{"this operator is not supported"};
+    if (context.all_constant() && (row == nullptr || row->folds)) return context.fold();
+    if (row == nullptr) throw Refusal{"it works on computed values: it is read on constants and extents alone"};
+    return row->import(context);
   } catch (const Refusal& refusal) {
     report(refusal.why, !unsure || !refusal.of_order);
   } catch (const ShapeError& error) {

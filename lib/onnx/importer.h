@@ -56,6 +56,11 @@ struct DynamicValue {
 /// What is computed when the network runs, of extents that nobody knows: it is behind a node that is not read.
 struct Unseen {};
 
+/// Which part of an axis a Slice takes.
+struct Range {
+  std::int64_t first, count, step;
+};
+
 /// What a node asks of a value of which nothing is known.
 struct Unknown {};
 
@@ -69,21 +74,24 @@ class NodeContext {
   const Attributes& attributes() const { return attributes_; }
   std::int64_t opset() const;
   bool for_training() const;  ///< OnnxOptions::training
+  const std::filesystem::path& path() const;
   std::string name() const { return name_.value_or(attributes_.name()); }
 
   std::size_t inputs() const;         ///< with absent ones in between, without those at the end
   bool has(std::size_t input) const;  ///< whether it is present
   bool is_constant(std::size_t input) const;
   bool all_constant() const;
-  const Constant& constant(std::size_t input, std::string_view what) const;  ///< Refusal if it is dynamic
-  const DynamicValue& dynamic(std::size_t input) const;                      ///< Refusal if it is a constant
+  const Constant& constant(std::size_t input, std::string_view what = "its input") const;  ///< Refusal if it is dynamic
+  const DynamicValue& dynamic(std::size_t input) const;  ///< Refusal if it is a constant
   const DynamicValue& padded(std::size_t input) const;   ///< as dynamic(), perhaps with a padding that is no op yet
   const DynamicValue& pending(std::size_t input) const;  ///< as padded(), perhaps with squares
   std::size_t last() const { return output_of_; }        ///< the node whose output is this one's
   Extents extents(std::size_t input) const;
-  double number(std::size_t input, std::string_view what) const;  ///< FileError for a constant of another count
+  double number(std::size_t input, std::string_view what = "a number") const;  ///< FileError for another count
   /// An attribute up to some opset, an operand from then on; nothing if it is absent.
   std::optional<Extents> list(const char* name, std::size_t input) const;
+  std::vector<Range> slice_ranges(const Extents& of) const;  ///< the part of each axis that a Slice takes
+  std::vector<char> reduced_axes(std::size_t rank) const;    ///< by axis: whether a Reduce is over it
 
   bool wanted(std::size_t output) const;             ///< whether anything reads it
   void only_output(std::string_view instead) const;  ///< Refusal if another than the first is wanted: what to do
@@ -147,10 +155,14 @@ class NodeContext {
   std::optional<std::string> name_{};  ///< the name of a node that is done with this one
 };
 
-/// What does a node: throws Refusal or FileError.
-using Operator = void (*)(NodeContext&);
+/// Operators that one function imports.
+struct OperatorRow {
+  std::vector<std::string_view> op_types;
+  void (*import)(NodeContext&);  ///< does a node: throws Refusal or FileError
+  bool folds = true;             ///< whether a node of constants alone is folded instead
+};
 /// Null if there is none.
-Operator find_operator(std::string_view op_type);
+const OperatorRow* find_operator(std::string_view op_type);
 
 class Importer {
  public:
@@ -179,7 +191,6 @@ class Importer {
   void inline_graph(std::size_t index, GraphMessage);
   void stand_in(const NodeMessage&);
   Extents stated_extents(std::string_view value, ElementType&);
-  Extents ruled_extents(const Attributes&, ElementType&);
   bool is_unsure(const NodeMessage&) const;  ///< whether it reads what stands in for something, or follows from it
   std::set<std::string_view> reads(const NodeMessage&, int depth = 0) const;
   [[noreturn]] void refuse() const;
@@ -197,13 +208,10 @@ class Importer {
   void materialise(DynamicValue&, bool also_padding);   ///< makes ops of what is pending
   const Constant* constant_of(std::string_view value);  ///< null if it is none
   bool has_parameters(int node);                        ///< of the graph: it, or what it follows from
-  std::optional<Extents> constant_extents(std::string_view value) const;
   std::string free_name(const std::string&);
   void consume_budget(std::int64_t computed, const std::string& what);
   std::string in_file(std::string_view value) const;
   const std::vector<std::size_t>& readers(std::string_view value) const;
-  void set_origin(const NodeMessage& folded);
-  std::string_view origin(std::string_view constant) const;
 
   const ModelMessage& model_;
   const GraphMessage& file_;
@@ -225,7 +233,6 @@ class Importer {
   std::vector<const ValueMessage*> stated_;           ///< what the file says of values, by their names
   std::unordered_map<int, std::vector<Value>> once_;  ///< by input: what append_once() made of it
   std::unordered_map<std::string, int> repeats_;      ///< a number for each name: every lower one is taken
-  std::unordered_map<std::string_view, std::string_view> origins_;  ///< of constants that were folded
   SharedWeights shared_;
   std::int64_t computed_ = 0;                                           ///< less those that the file has
   std::unordered_map<std::string_view, std::uint64_t> external_bytes_;  ///< that were read, by location

@@ -4,8 +4,7 @@
 #include <limits>
 #include <set>
 
-#include "aligned.h"
-#include "fold.h"
+#include "extents.h"
 #include "importer.h"
 #include "lamina/error.h"
 #include "lib/core/text/quoted.h"
@@ -25,6 +24,8 @@ NodeContext::NodeContext(Importer& importer, std::size_t index)
 std::int64_t NodeContext::opset() const { return importer_->opset_; }
 
 bool NodeContext::for_training() const { return importer_->options_.training; }
+
+const std::filesystem::path& NodeContext::path() const { return importer_->path_; }
 
 std::size_t NodeContext::inputs() const {
   std::size_t count = attributes_.node().inputs.size();
@@ -128,25 +129,6 @@ void NodeContext::result_of(const Op& op, const DynamicValue& x) {
   result({.value = y, .view = x.view, .type = x.type});
 }
 
-void NodeContext::fold() {
-  std::vector<const Constant*> inputs;
-  for (std::size_t i = 0; i < attributes_.node().inputs.size(); ++i) {
-    inputs.push_back(has(i) ? &constant(i, "its input") : nullptr);
-  }
-  std::optional<Constant> image;
-  if (attributes_.node().op_type == "Expand" && inputs.size() == 2 && inputs[1] != nullptr && inputs[1]->of_extents) {
-    image = one_image(constant(0, "its input"), attributes_.list(*inputs[1]));
-    inputs[0] = &*image;
-  }
-  std::optional<Constant> folded =
-      onnx::fold(attributes_, opset(), inputs, importer_->path_, [&](std::int64_t count) { consume_budget(count); });
-  if (!folded)
-    throw Refusal{"its inputs are constants, of which it is not computed: let onnxruntime do it before (docs/onnx.md)"};
-  for (const Constant* input : inputs) folded->of_extents |= input != nullptr && input->of_extents;
-  result(std::move(*folded));
-  importer_->set_origin(attributes_.node());
-}
-
 Value NodeContext::append(const Op& op, const std::vector<Value>& inputs, const std::string& name) {
   return apply(op, inputs, importer_->free_name(name));
 }
@@ -184,7 +166,7 @@ void NodeContext::weights(Value value, std::string_view parameter, Extents exten
   const bool trains = constant != nullptr && constant->origin != Origin::number;
   if (k < names.size() && !trains) return model.graph.fix(name);
   if (source.value.empty()) return;
-  const std::string_view origin = importer_->origin(source.value);
+  const std::string_view origin = constant->source.empty() ? source.value : constant->source;
   const std::string earlier = importer_->shared_.add({.name = name,
                                                       .parameter = parameter,
                                                       .shape = k < names.size() ? node.params[k] : node.state.front(),

@@ -49,7 +49,8 @@ HostTensor read_values(InputFile& source, HeaderEntry& entry, DType dtype) {
   return tensor;
 }
 
-/// Throws FileError unless the tensor can be written: extents that match the values, a type that exists, numbers in it.
+/// Throws FileError unless the tensor can be written: its extents match the values, its type exists in the format, and
+/// its numbers fit the type.
 std::string_view check(const std::string& tensor, const HostTensor& host) {
   const auto* known =
       std::find_if(float_types.begin(), float_types.end(), [&](const auto& f) { return f.first == host.dtype; });

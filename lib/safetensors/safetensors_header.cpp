@@ -1,5 +1,5 @@
-// Reading a safetensors header. JSON events feed a small state machine, since a document tree
-// would merge duplicate keys silently and grow with the nesting of a hostile file.
+// Reading a safetensors header. JSON events drive a small state machine. A document tree would merge duplicate keys
+// silently and grow with the nesting of a hostile file.
 
 #include "safetensors_header.h"
 

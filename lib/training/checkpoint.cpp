@@ -36,7 +36,7 @@ HostTensor numbers(std::vector<double> values, std::int64_t columns = 1) {
   return {DType::f64, {rows, columns}, std::move(values)};
 }
 
-/// Differs between two files that differ in one number or one name. The bits of a NaN do not count.
+/// A checksum. It differs between two files that differ in one number or one name. The bits of a NaN do not count.
 HostTensor checksum(const TensorFile& file) {
   std::uint64_t sum = 0;
   for (const auto& [name, tensor] : file) {
@@ -185,7 +185,7 @@ RunState load_checkpoint(const std::filesystem::path& path, Plan& plan, const st
     loss_scale.good = static_cast<std::uint32_t>(good_and_all[0]);
     loss_scale.updates = good_and_all[1];
   }
-  load_weights(plan, std::move(entries).rest(), path.string());  // the last that can fail, and then changes nothing
+  load_weights(plan, std::move(entries).rest(), path.string());  // the last step that can fail; it then changes nothing
   for (const auto& [state, step] : steps) device.upload(state.data, &step, sizeof step);
   for (const auto& [state, values] : states) upload(device, state, std::span<const double>(values));
   plan.set_updates(counters[2]);

@@ -1,4 +1,4 @@
-// What a trainer does together with the other ranks.
+// The work that a trainer does together with the other ranks.
 
 #include "lamina/data_parallel.h"
 
@@ -19,15 +19,16 @@ DataParallel::DataParallel(Communicator* all)
 
 void DataParallel::make_buckets(const Plan& plan, std::size_t bytes) {
   dtype_ = parameter_dtype(plan.options().dtype);
-  if (size() > 1) all_->start_sum(plan.backend().device(), nullptr, 0, dtype_);  // a device that it refuses, now
-  std::map<std::byte*, std::pair<std::int64_t, std::size_t>> gradients;          // count, last call
+  // a device that the communicator refuses is refused now
+  if (size() > 1) all_->start_sum(plan.backend().device(), nullptr, 0, dtype_);
+  std::map<std::byte*, std::pair<std::int64_t, std::size_t>> gradients;  // number of elements and last call, by address
   for (std::size_t call = plan.forward_calls(); call < plan.calls().size(); ++call)
     if (plan.calls()[call].covers(Pass::backward_params))
       for (const Tensor& dw : plan.args(call).dw)
         if (dw) gradients[dw.as<std::byte>()] = {dw.shape.count(), call};
 
   buckets_.clear();
-  std::byte* end = nullptr;  // of the bucket; what lies between two gradients is zero on every rank
+  std::byte* end = nullptr;  // end of the bucket; between two gradients there are zeros on every rank
   std::size_t last_call = 0;
   for (auto at = gradients.rbegin(); at != gradients.rend(); ++at) {
     const auto& [count, call] = at->second;
@@ -99,7 +100,7 @@ void DataParallel::average_statistics(Plan& plan) {
 
 void DataParallel::write_once(const std::function<void()>& write) const {
   std::exception_ptr thrown;
-  std::string error;  // its kind and what it says
+  std::string error;  // kind and text of the error
   try {
     if (rank() == 0) write();
   } catch (const Error& unwritten) {

@@ -1,4 +1,4 @@
-// What must be the same in a run that goes on from a checkpoint.
+// The description of a run: everything that must be the same when it resumes from a checkpoint.
 
 #include "description.h"
 
@@ -13,7 +13,7 @@
 namespace lamina::training {
 namespace {
 
-/// A number that differs between two schedules, unless they agree at 0 and at every power of two.
+/// A fingerprint of a schedule. It differs between two schedules unless they agree at 0 and at every power of two.
 std::uint64_t fingerprint(const Schedule& rate) {
   constexpr std::uint64_t last = std::uint64_t{1} << 40;
   std::string bits;
@@ -22,10 +22,11 @@ std::uint64_t fingerprint(const Schedule& rate) {
   return hash(bits);
 }
 
-/// A number that differs between two sources, unless they agree in up to eight samples from the first to the last.
+/// A fingerprint of a source. It differs between two sources unless they agree in up to eight samples from the first to
+/// the last.
 std::uint64_t fingerprint(const Source& source, std::uint64_t seed) {
   constexpr std::int64_t most = 8;
-  std::vector<float> values(static_cast<std::size_t>(source.shape().count()) + 1);  // of x, then the label
+  std::vector<float> values(static_cast<std::size_t>(source.shape().count()) + 1);  // values of x, then the label
   std::string bytes;
   const std::int64_t count = std::min(source.count(), most);
   for (std::int64_t i = 0; i < count; ++i) {

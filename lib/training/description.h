@@ -1,5 +1,5 @@
 #pragma once
-// What must be the same in a run that goes on from a checkpoint, as text.
+// The description of a run, as text: everything that must be the same when it resumes from a checkpoint.
 
 #include <cstdint>
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace lamina::training {
 
-/// Parts with ", " between them. `samples`: of an epoch; `batch`: of all ranks. Calls the schedule up to 2^40 and reads
-/// up to eight samples.
+/// Parts with ", " between them. `samples` is the number in an epoch, `batch` the global batch of all ranks. Calls the
+/// schedule up to 2^40 and reads up to eight samples.
 std::string describe_run(const Plan&, const TrainerOptions&, const Source&, std::int64_t samples, int batch);
 
 }  // namespace lamina::training

@@ -7,7 +7,6 @@
 #include <span>
 
 #include "lamina/error.h"
-#include "lib/core/numbers/scaled_pair.h"
 
 namespace lamina::training {
 
@@ -77,8 +76,8 @@ void* Scores::row(std::int64_t batch) const {
   return static_cast<std::byte*>(rows_.data()) + static_cast<std::size_t>(2 * batch) * size_of(dtype_);
 }
 
-void Scores::keep(Backend& backend, const Tensor& output, std::int64_t batch) {
-  backend.update(scaled_pair(row(batch), output.data, dtype_, 1));  // two zeros stay those of clear()
+void Scores::keep(Device& device, const Tensor& output, std::int64_t batch) {
+  device.copy(row(batch), output.data, 2 * size_of(dtype_));
 }
 
 Tensor Scores::rows(std::int64_t first, std::int64_t count) const {

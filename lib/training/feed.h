@@ -16,7 +16,7 @@ struct Inputs {
   std::string samples, labels;
 };
 
-/// Throws UsageError unless the graph is one that Trainer documents.
+/// The names of the graph's inputs. Throws UsageError unless the graph is as Trainer documents.
 Inputs inputs_of(const Graph&);
 
 /// Throws UsageError if the source does not fit the plan.
@@ -31,17 +31,17 @@ class Feed {
 
  private:
   Uploads uploads_;
-  std::vector<float> samples_, labels_;  // of a batch that is not full
+  std::vector<float> samples_, labels_;  // samples and labels of a batch that is not full
 };
 
 /// The output of each batch of an epoch, kept on the device until it is asked for.
 class Scores {
  public:
   Scores(Device&, DType, std::int64_t batches);
-  void clear(Device&);                                            ///< enqueues
-  void keep(Backend&, const Tensor& output, std::int64_t batch);  ///< enqueues
-  Score read_one(Device&, std::int64_t batch) const;              ///< allocates nothing; waits
-  std::vector<Score> read(Device&, std::int64_t batches) const;   ///< the first so many; waits
+  void clear(Device&);                                           ///< enqueues
+  void keep(Device&, const Tensor& output, std::int64_t batch);  ///< enqueues
+  Score read_one(Device&, std::int64_t batch) const;             ///< allocates nothing; waits
+  std::vector<Score> read(Device&, std::int64_t batches) const;  ///< those of the first `batches`; waits
 
  private:
   void* row(std::int64_t batch) const;
@@ -50,7 +50,7 @@ class Scores {
   Buffer rows_;  // loss and accuracy of each batch
 };
 
-/// The mean over an epoch of so many samples in batches of `batch`.
+/// The mean over an epoch of `samples` samples in batches of `batch`.
 Score mean(const std::vector<Score>&, std::int64_t samples, int batch);
 
 }  // namespace lamina::training

@@ -1,4 +1,4 @@
-// The parameters that a training starts with.
+// The parameters at the start of a training.
 
 #include "initial.h"
 
@@ -14,7 +14,7 @@
 namespace lamina::training {
 namespace {
 
-/// The initialiser of Keras for a parameter, `weights` for those of convolutions and fully connected ops.
+/// Keras' initialiser of a parameter. `weights` is that of convolutions and fully connected ops.
 std::string usual(const Op& op, std::string_view part, const std::string& weights) {
   if (std::holds_alternative<BatchNorm>(op)) return part == "weight" ? "ones" : "zeros";
   if (std::holds_alternative<ScaleShift>(op)) return part == "scale" ? "ones" : "zeros";
@@ -30,7 +30,8 @@ Fans fans_of(const Op& op, const Shape& shape) {
   return std::holds_alternative<Conv>(op) ? conv_fans(shape) : dense_fans(shape);
 }
 
-/// Runs with different seeds have different masks: a mask depends on the step, which is counted from here.
+/// Sets the steps of dropout by the seed. A mask depends on the step, so runs with different seeds have different
+/// masks.
 void set_dropout(Plan& plan, std::uint64_t seed) {
   const std::uint64_t first_step = seed << 32;
   for (const std::string& name : plan.state_names()) {

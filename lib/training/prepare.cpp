@@ -1,4 +1,4 @@
-// The six workloads' networks and data.
+// The networks and data of the six workloads.
 
 #include <algorithm>
 #include <cmath>
@@ -15,10 +15,10 @@ namespace {
 
 constexpr double keras_clip = 1e-7;
 
-/// What a workload is made for: sizes that come from its data.
+/// Sizes of a workload that come from its data.
 struct Sizes {
   int batch;
-  int vocabulary = 0;  ///< ids that occur
+  int vocabulary = 0;  ///< number of ids that may occur
 };
 
 struct Data {
@@ -37,7 +37,7 @@ std::int64_t part(std::int64_t samples, double share) {
   return std::max<std::int64_t>(1, std::llround(static_cast<double>(samples) * share));
 }
 
-/// The samples to validate on; more than the published number would only take time.
+/// The number of samples to validate on. More than the published number would only take time.
 std::int64_t unseen_part(std::int64_t samples, const WorkloadOptions& options) {
   return part(samples, std::min(options.share, 1.0));
 }
@@ -53,7 +53,7 @@ Graph image_network(const Workload& workload, const Sizes& sizes, const Workload
   return graph;
 }
 
-/// Ids of {batch, 1, steps, 1} to one logit.
+/// The network from ids of {batch, 1, steps, 1} to one logit.
 Graph fasttext(const Sizes& sizes, const WorkloadOptions& options) {
   Graph graph("imdb_fasttext");
   const Value labels = graph.input({sizes.batch, 1, 1, 1}, "labels");
@@ -80,7 +80,7 @@ Graph bilstm(const Sizes& sizes, const WorkloadOptions& options) {
   return graph;
 }
 
-/// Characters as ids; the LSTM takes each as its one-hot vector.
+/// The network from characters as ids. The LSTM takes each id as its one-hot vector.
 Graph text_network(const Sizes& sizes, const WorkloadOptions& options) {
   Graph graph("lstm_text");
   const Value labels = graph.input({sizes.batch, 1, 1, 1}, "labels");
@@ -118,7 +118,7 @@ Data cifar10(const WorkloadOptions& options) {
           .name = "CIFAR-10"};
 }
 
-/// `name` begins those of the files.
+/// `name` is the start of the names of the files.
 Data reviews(const WorkloadOptions& options, int length, const std::string& name) {
   Data data;
   IdSet train, test;
@@ -155,7 +155,7 @@ Data text(const WorkloadOptions& options) {
     data.name = "synthetic text";
     data.synthetic = true;
     data.optimum = chain.optimum();
-    data.optimum->loss = chain.loss(drawn);  // of this text: training has no other
+    data.optimum->loss = chain.loss(drawn);  // loss on this text: the training has no other
   } else {
     all = read_text(options.data / "nietzsche.txt");
     data.name = "Nietzsche";

@@ -80,7 +80,7 @@ TrainerOptions checked(TrainerOptions given) {
   return given;
 }
 
-/// A checkpoint that cannot be written would end a run after its first epoch.
+/// Refuses a folder that cannot be written to: the run would end after its first epoch.
 void check_folder(const std::filesystem::path& checkpoint) {
   const std::filesystem::path folder = checkpoint.parent_path();
   std::error_code error;
@@ -89,7 +89,7 @@ void check_folder(const std::filesystem::path& checkpoint) {
                     "; make it first");
 }
 
-/// A last batch that is not full has rows of zeros, which would change a batch norm's statistics.
+/// Refuses a batch norm with a last batch that is not full: its rows of zeros would change the statistics.
 void check_last_batch(const Graph& graph, const Loader& loader, int batch) {
   if (loader.samples() % batch == 0) return;
   for (const Node& node : graph.nodes())
@@ -99,7 +99,7 @@ void check_last_batch(const Graph& graph, const Loader& loader, int batch) {
                        " takes statistics of whole batches; set drop_last, or another batch size");
 }
 
-/// The body of a trainer. UsageError if the trainer was moved from.
+/// The body of a trainer. Throws UsageError if the trainer was moved from.
 template <class Body>
 Body& live(const std::unique_ptr<Body>& body) {
   if (body == nullptr) throw UsageError("this trainer was moved from; use the one it was moved to");
@@ -129,16 +129,16 @@ struct Trainer::Body {
   Feed feed;
   Loader loader;
   Scores scores;
-  std::string description;  // empty without a checkpoint and with one rank
+  std::string description;  // description of the run; empty without a checkpoint and with a single rank
   std::optional<Evaluation> evaluation;
   RunState run;
-  std::vector<Score> resumed_scores;  // of the epoch's first batches, which a checkpoint had
+  std::vector<Score> resumed_scores;  // scores of the epoch's first batches, which came from a checkpoint
   bool resumed = false;
-  bool scores_of_epoch = false;  // the scores are those of a whole epoch
-  int added = 0;                 // batches whose gradients wait for an update
+  bool scores_of_epoch = false;  // whether the scores are those of a whole epoch
+  int added = 0;                 // number of batches whose gradients wait for an update
   std::int64_t added_samples = 0;
-  std::int64_t sound = 0;  // batches of the epoch whose losses were looked at
-  int gradient_of = -1;    // samples of the batch that the output's gradient was set for
+  std::int64_t sound = 0;  // number of the epoch's batches whose losses were checked
+  int gradient_of = -1;    // number of samples for which the output's gradient was set
 
   Body(const Graph& graph, Backend& b, const Source& source, TrainerOptions given)
       : options(checked(std::move(given))),
@@ -177,7 +177,7 @@ struct Trainer::Body {
 
   int batch() const { return feed.batch() * ranks.size(); }
 
-  /// Refuses ranks that would wait for each other, or mix two runs.
+  /// Refuses ranks that would wait for each other, or whose runs differ.
   void check_ranks() const {
     const std::int64_t unseen = options.validation == nullptr ? 0 : options.validation->count();
     check_same(ranks.communicator(), description + ", " + std::to_string(unseen) +
@@ -193,8 +193,8 @@ struct Trainer::Body {
       "give a lower learning_rate, set clip_norm, or look in the data for such a number, or for a label that is no "
       "class";
 
-  /// Throws if a loss of this rank is no number, or infinite: neither would be any that follows, nor the parameters.
-  /// With loss scaling a loss may overflow; there it is lost if that goes on when the scale cannot become less.
+  /// Throws if a loss of this rank is NaN or infinite: every later loss and the parameters would be so, too. With loss
+  /// scaling a loss may overflow; then the run is lost only if the scale cannot become smaller.
   void check_losses(std::int64_t batches) {
     if (plan.options().loss_scale > 0) return check_loss_scale();
     for (; sound < batches; ++sound)
@@ -210,7 +210,7 @@ struct Trainer::Body {
                   ", and gradients are not finite; " + cures);
   }
 
-  /// Of all ranks, the epoch's first so many batches.
+  /// The scores of the epoch's first `batches` batches, over all ranks.
   std::vector<Score> scores_so_far(std::int64_t batches) const {
     std::vector<Score> all = ranks.joined(scores.read(backend.device(), batches), loader.samples(), feed.batch());
     std::copy_n(resumed_scores.begin(), std::min(resumed_scores.size(), all.size()), all.begin());
@@ -239,10 +239,10 @@ struct Trainer::Body {
     if (unsaved) std::rethrow_exception(unsaved);
   }
 
-  /// Whether the gradients of several parts make one update.
+  /// Whether several parts make one update.
   bool adds_parts() const { return options.accumulate > 1 || ranks.size() > 1; }
 
-  /// Sets the gradient of the mean loss. A part that is not full counts by its samples when parts are added up.
+  /// Sets the gradient of the mean loss. When parts are added up, a part that is not full counts by its samples.
   void set_output_gradient(int samples) {
     const double share = !adds_parts() ? 1 : static_cast<double>(samples) / feed.batch();
     if (plan.options().loss_scale > 0) return plan.scale_loss(share);
@@ -259,7 +259,7 @@ struct Trainer::Body {
     added_samples = 0;
   }
 
-  /// Of a batch, on all ranks.
+  /// The number of samples of a batch, over all ranks.
   std::int64_t samples_of(std::int64_t number) const {
     return std::min<std::int64_t>(batch(), loader.samples() - number * batch());
   }
@@ -267,8 +267,8 @@ struct Trainer::Body {
   void step(const Batch& batch) {
     feed.give(batch);
     ranks.forward(plan);
-    scores.keep(backend, plan.output(), batch.number);
-    constexpr std::int64_t unwatched = 100;  // batches; a GPU would have to be waited for
+    scores.keep(backend.device(), plan.output(), batch.number);
+    constexpr std::int64_t unwatched = 100;  // batches between two checks; a check has to wait for a GPU
     if (backend.device().has_host_memory() || batch.number % unwatched == 0) check_losses(batch.number + 1);
     set_output_gradient(batch.shape.n);
     const bool updates = ++added == options.accumulate || batch.number + 1 == loader.batches();
@@ -303,12 +303,12 @@ struct Trainer::Body {
   Score evaluate(Evaluation& with, Validation& on) {
     ranks.average_statistics(plan);
     with.plan.parameters_changed();
-    on.scores.clear(backend.device());  // 0 * old + new: an old NaN would stay
+    on.scores.clear(backend.device());  // 0 * old + new would keep an old NaN
     on.loader.start(0);
     while (const Batch* batch = on.loader.next()) {
       with.feed.give(*batch);
       with.plan.forward();
-      on.scores.keep(backend, with.plan.output(), batch->number);
+      on.scores.keep(backend.device(), with.plan.output(), batch->number);
     }
     const std::int64_t samples = on.loader.samples();
     return mean(ranks.joined(on.scores.read(backend.device(), on.loader.batches()), samples, feed.batch()), samples,

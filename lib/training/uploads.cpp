@@ -1,4 +1,4 @@
-// A batch's way to the device while the device still computes the batches before it.
+// The upload of a batch while the device still computes the batches before it.
 
 #include "uploads.h"
 
@@ -29,7 +29,7 @@ void Uploads::give(std::span<const float> samples, std::span<const float> labels
   }
   turn_ = (turn_ + 1) % staging_.size();
   auto* const host = static_cast<std::byte*>(staging->data());
-  const std::size_t first_label = aligned(bytes_of(samples_));  // which may be of a wider type
+  const std::size_t first_label = aligned(bytes_of(samples_));  // labels may be of a wider type
   write_elements(host, samples_, samples);
   write_elements(host + first_label, labels_, labels);
   staging->upload(samples_.data, 0, bytes_of(samples_));

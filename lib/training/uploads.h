@@ -1,5 +1,5 @@
 #pragma once
-// A batch's way to the device while the device still computes the batches before it.
+// The upload of a batch while the device still computes the batches before it.
 
 #include <array>
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace lamina::training {
 
-/// Copies samples and labels to their tensors, in the order of the device's queue. Where the device has staging memory,
-/// the host goes on at once, and is at most two batches ahead: it waits before it writes to memory that is still read.
+/// Copies samples and labels to their tensors, in the order of the device's queue. If the device has staging memory,
+/// the host goes on at once. It is at most two batches ahead: it waits before it writes to memory that is still read.
 class Uploads {
  public:
   Uploads(Device&, const Tensor& samples, const Tensor& labels);
@@ -19,7 +19,7 @@ class Uploads {
  private:
   Device* device_;
   Tensor samples_, labels_;
-  std::array<std::unique_ptr<Staging>, 2> staging_;  // null: a waiting upload
+  std::array<std::unique_ptr<Staging>, 2> staging_;  // two buffers, used in turns; null: an upload waits
   std::size_t turn_ = 0;
 };
 

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "depth_limit.h"
 #include "lamina/error.h"
-#include "lib/core/text/depth_limit.h"
 
 namespace lamina {
 namespace {

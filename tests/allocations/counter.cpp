@@ -1,4 +1,5 @@
-// malloc and its kin for the whole binary, passed on to the C library. Not for sanitizers, which bring their own.
+// malloc and related functions for the whole binary, passed on to the C library. Sanitizers bring their own, so it does
+// not work with them.
 
 #include "counter.h"
 
@@ -11,7 +12,7 @@ std::atomic<std::size_t> allocations{0};
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-inconsistent-declaration-parameter-name): the C library's names
 extern "C" {
 
-// The C library's own, under the names that it exports for programs that replace the others.
+// The C library's functions, under the names that it exports for programs that replace the usual ones.
 void* __libc_malloc(std::size_t bytes);
 void* __libc_calloc(std::size_t count, std::size_t bytes);
 void* __libc_realloc(void* data, std::size_t bytes);

@@ -1,5 +1,5 @@
 #pragma once
-// How often this program has asked for memory, in any way.
+// The number of this program's memory requests, of any kind.
 
 #include <atomic>
 #include <cstddef>

@@ -1,4 +1,4 @@
-// A pass allocates nothing: whatever it needs was planned.
+// A pass allocates nothing: everything that it needs was planned.
 
 #include <variant>
 
@@ -16,7 +16,7 @@ using lamina::test::allocations;
 
 namespace {
 
-/// How often a pass asks for memory, once the first has started the threads.
+/// The number of memory requests in a pass, after the first pass has started the threads.
 std::size_t in_a_pass(Plan& plan) {
   const auto pass = [&] {
     plan.forward();
@@ -29,7 +29,8 @@ std::size_t in_a_pass(Plan& plan) {
   return allocations - before;
 }
 
-/// Wide enough for every algorithm: 3x3 with and without a ReLU, groups or a stride, 1x1, batch norm, fully connected.
+/// A graph that is wide enough for every algorithm: 3x3 with and without a ReLU, groups or a stride, 1x1, batch norm,
+/// fully connected.
 Graph wide_graph() {
   Graph graph("wide");
   Value x = graph.input({2, 32, 14, 14});
@@ -100,7 +101,7 @@ TEST_CASE("no pass and no update of a random graph allocates, and its memory is 
     if (options.mode == Mode::training)
       for (const Node& node : graph.nodes()) ops.insert(op_name(node.op));
   }
-  CHECK(ops.size() == std::variant_size_v<Op>);  // each was in a training
+  CHECK(ops.size() == std::variant_size_v<Op>);  // each op was in some training
 }
 
 TEST_CASE("a training of each workload allocates in its first steps only, and its memory is what was predicted") {
@@ -114,7 +115,7 @@ TEST_CASE("a training of each workload allocates in its first steps only, and it
       std::int64_t last = 0;
       ready.options.plan.table_updates = updates;
       ready.options.validation = nullptr;
-      ready.options.threads = 0;  // batches are prepared in the same thread
+      ready.options.threads = 0;  // this thread prepares the batches
       ready.options.after_batch = [&](const Progress& at) {
         if (at.batch == warm) at_warm = allocations;
         if (at.batch < at.batches) at_last = allocations, last = at.batch;

@@ -1,7 +1,7 @@
-// Taking one algorithm among several, as a Choice demands.
+// Picking one algorithm among several, as a Choice demands.
 
 #include "lamina/error.h"
-#include "lib/backends/common/lowering.h"
+#include "lib/backends/common/algorithms.h"
 #include "tests/support/catch.h"
 
 using namespace lamina;

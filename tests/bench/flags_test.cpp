@@ -4,8 +4,8 @@
 #include <map>
 
 #include "ended.h"
-#include "tests/onnx/model.h"
 #include "tests/support/catch.h"
+#include "tests/support/onnx_model.h"
 
 using Catch::Matchers::ContainsSubstring;
 using namespace lamina::test;

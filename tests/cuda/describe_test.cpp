@@ -1,4 +1,4 @@
-// What the backend cuda says of itself, with files that say they are a cuBLAS.
+// The description of the backend cuda, with files that report to be a cuBLAS.
 
 #include <dlfcn.h>
 
@@ -13,7 +13,7 @@ using Catch::Matchers::EndsWith;
 
 namespace {
 
-/// Opened, so that the loader finds it by its name before any that is installed.
+/// An opened library. The loader then finds it by name before any installed one.
 struct Opened {
   void* file;
   explicit Opened(const std::string& path) : file(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
@@ -28,7 +28,7 @@ struct Opened {
 }  // namespace
 
 TEST_CASE("the backend cuda reports the version of its cuBLAS, or in the same line why there is none") {
-  // The loader is asked for 13 before 12, and what was opened once stays open.
+  // The loader is asked for 13 before 12, and a library once opened stays open.
   const Opened lacking(LAMINA_FAKES "/lacking/libcublas.so.12");
   const std::string without = make_backend("cuda")->describe();
   CHECK_THAT(without, ContainsSubstring("CUDA runtime ") && ContainsSubstring(", without cuBLAS: ") &&
@@ -40,7 +40,7 @@ TEST_CASE("the backend cuda reports the version of its cuBLAS, or in the same li
   CHECK_THAT(backend->describe(), ContainsSubstring("CUDA runtime ") && EndsWith(", cuBLAS 12.9.7"));
   CHECK(backend->describe() == backend->describe());
 
-  // What changes cuBLAS's products is reported with it, and refused where they would not be strict.
+  // A variable that changes cuBLAS's products is reported with it, and refused if the products would not be strict.
   Graph graph("one");
   conv(graph.input({1, 2, 5, 5}), "conv", {.channels = 2, .kernel = 3});
   Options options{.mode = Mode::inference};
@@ -49,6 +49,6 @@ TEST_CASE("the backend cuda reports the version of its cuBLAS, or in the same li
     const test::Variable override(name, "1");
     CHECK_THAT(backend->describe(), EndsWith(std::string(", environment ") + name + "=1"));
     CHECK_THROWS_MATCHES(predict_memory(graph, *backend, options), UsageError, Says(name));
-    CHECK_NOTHROW(predict_memory(graph, *backend, {.mode = Mode::inference}));  // by our own kernels
+    CHECK_NOTHROW(predict_memory(graph, *backend, {.mode = Mode::inference}));  // our own kernels compute this
   }
 }

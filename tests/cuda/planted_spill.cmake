@@ -1,5 +1,6 @@
-# What ptxas says of two kernels, one of which spills in a function that it calls, becomes a table that no_spills.cmake
-# refuses for that one. usage: cmake -DCHECK=... -DTABLER=... -DSCRATCH=... -P planted_spill.cmake
+# Makes a table from what ptxas says of two kernels, one of which spills in a function that it calls. no_spills.cmake
+# must refuse the table because of that kernel.
+# usage: cmake -DCHECK=... -DTABLER=... -DSCRATCH=... -P planted_spill.cmake
 cmake_minimum_required(VERSION 3.25)
 file(MAKE_DIRECTORY ${SCRATCH})
 file(WRITE ${SCRATCH}/planted.o.ptxas "ptxas info    : 0 bytes gmem

@@ -56,7 +56,7 @@ TEST_CASE("cudnn: without a name the library's first pick is taken that the limi
   on.fake.workspace[0] = 10;
   CHECK_THROWS_MATCHES(
       forward_of(on, {.workspace_limit = 9}), Unsupported,
-      Says("winograd: needs 5000 bytes of workspace, the limit is 9", "implicit_gemm: needs 10", "forward"));
+      Says("winograd needs 5000 bytes of workspace, the limit is 9", "implicit_gemm needs 10", "forward"));
 }
 
 TEST_CASE("cudnn: picks that the library itself refuses are passed over, by the numbers of its version") {
@@ -86,7 +86,7 @@ TEST_CASE("cudnn: a determinism demand drops what the manual or the library call
   CHECK(on.backend.lower(spec, {}).steps[1].algorithm == "algo_0");
   CHECK(on.backend.lower(spec, {.deterministic = true}).steps[1].algorithm == "algo_1");
   CHECK_THROWS_WITH(on.backend.lower(spec, {.algorithm = {"", "algo_3", ""}, .deterministic = true}),
-                    ContainsSubstring("algo_3: its sums are in no fixed order"));
+                    ContainsSubstring("algo_3 may give other bits on another run"));
   on.fake.answers[Pass::forward] = {result(1, 0, 3, cudnn::determinism::none), result(0)};
   CHECK(forward_of(on, {}) == "implicit_precomp_gemm");
   CHECK(forward_of(on, {.deterministic = true}) == "implicit_gemm");
@@ -223,7 +223,7 @@ TEST_CASE("cudnn: an unknown name is answered with the known ones, a bound on th
   FakeBackend on;
   CHECK_THROWS_MATCHES(forward_of(on, {.algorithm = {"quick", "", ""}}), UsageError,
                        Says("quick", "winograd_nonfused"));
-  CHECK_THROWS_WITH(forward_of(on, {.max_error = 1e-3}), ContainsSubstring("max_error"));
+  CHECK_THROWS_WITH(forward_of(on, {.max_error = 1e-3}), ContainsSubstring("no bound on its error"));
 }
 
 TEST_CASE("cudnn: a named algorithm that the library's list lacks is still asked for") {

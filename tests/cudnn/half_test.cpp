@@ -353,7 +353,7 @@ TEST_CASE("cudnn: what halves do not have is refused with op, type and reason") 
   Spec mixed = spec_of(on, relu, in(DType::f16));
   mixed.x[0].dtype = DType::bf16;
   refuses(on, mixed, "one unit takes one type");
-  refuses(on, spec_of(on, conv, in(DType::f16)), "algo_0: needs 512 bytes of workspace, the limit is 511",
+  refuses(on, spec_of(on, conv, in(DType::f16)), "algo_0 needs 512 bytes of workspace, the limit is 511",
           {.workspace_limit = 511});
   CHECK_NOTHROW(on.backend.lower(spec_of(on, conv, in(DType::f16)), {.workspace_limit = 512}));
   refuses(on, spec_of(on, {"", Lrn{}, {{1, 5, 2, 2}}}, in(DType::f16, Layout::nhwc)), "no nhwc layout in f16");

@@ -1,5 +1,5 @@
 #pragma once
-// Files of data sets by hand: numbers as bytes, gzip streams, whole files.
+// Files of data sets made by hand: numbers as bytes, gzip streams, whole files.
 
 #include <zlib.h>
 
@@ -38,7 +38,7 @@ inline std::string gzip(std::string_view bytes) {
   return packed;
 }
 
-/// Three images of 2 x 3 pixels with labels 7, 0, 9.
+/// An MNIST file of three images of 2 x 3 pixels with labels 7, 0, 9.
 inline std::string mnist_images() {
   std::string bytes = be32(0x803) + be32(3) + be32(2) + be32(3);
   for (int i = 0; i < 18; ++i) bytes += static_cast<char>(14 * i);
@@ -46,7 +46,7 @@ inline std::string mnist_images() {
 }
 inline std::string mnist_labels() { return be32(0x801) + be32(3) + std::string("\7\0\11", 3); }
 
-/// Two records: the first has label 3 and bytes 0, 1, 2, ...; the second label 9 and only 200s.
+/// Two CIFAR-10 records: the first has label 3 and bytes 0, 1, 2, ...; the second has label 9 and only 200s.
 inline std::string cifar_records() {
   std::string bytes = "\3";
   for (int i = 0; i < 3072; ++i) bytes += static_cast<char>(i & 0xFF);

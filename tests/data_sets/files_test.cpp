@@ -1,4 +1,4 @@
-// Files of data sets: what is in them is what is read, plain and packed, and what is written is read back.
+// Files of data sets: reading gives their content, plain and packed, and written files are read back.
 
 #include "tests/io/files.h"
 #include "bytes.h"
@@ -19,7 +19,7 @@ std::vector<std::uint8_t> steps_of_14() {
 
 std::vector<std::uint32_t> vector(std::span<const std::uint32_t> ids) { return {ids.begin(), ids.end()}; }
 
-/// A set with no order in it.
+/// A set in no particular order.
 ImageSet some_images(const Shape& image, int count) {
   ImageSet set{.image = image, .classes = 10, .pixels = {}, .labels = {}};
   for (std::int64_t i = 0; i < count * image.image(); ++i) {

@@ -1,4 +1,4 @@
-// Invalid files of data sets: every one is a FileError that names it, and none takes memory out of proportion.
+// Invalid files of data sets: each is a FileError that names it, and none takes memory out of proportion.
 
 #include <sys/stat.h>
 
@@ -21,7 +21,7 @@ struct HostileFile {
   std::string says;
 };
 
-/// Reads the file by `read`, and wants a FileError that names it and says the text.
+/// Reads the file by `read`, and requires a FileError that names the file and has the text.
 void check_refused(const HostileFile& hostile, const std::function<void(const std::filesystem::path&)>& read) {
   CAPTURE(hostile.what);
   const Folder folder;
@@ -61,7 +61,7 @@ std::string with(std::string bytes, std::size_t at, const std::string& others) {
   return bytes.replace(at, others.size(), others);
 }
 
-/// A gzip stream of so many zeros, packed as tightly as deflate can.
+/// A gzip stream of `count` zeros, packed as tightly as deflate can.
 std::string zeros(std::size_t count) { return gzip(std::string(count, '\0')); }
 
 }  // namespace
@@ -190,7 +190,7 @@ TEST_CASE("thousands of damaged files are read, or refused by name, and nothing 
   for (int turn = 0; turn < 4500; ++turn) {
     const Kind& kind = kinds[static_cast<std::size_t>(turn) % kinds.size()];
     std::string bytes = kind.good;
-    const std::size_t head = std::min<std::size_t>(bytes.size(), 40);  // where counts are
+    const std::size_t head = std::min<std::size_t>(bytes.size(), 40);  // the counts are in the first bytes
     for (std::size_t change = 1 + below(3); change > 0 && !bytes.empty(); --change) {
       const std::size_t at = below(2) == 0 ? below(std::min(head, bytes.size())) : below(bytes.size());
       switch (below(6)) {
@@ -207,7 +207,7 @@ TEST_CASE("thousands of damaged files are read, or refused by name, and nothing 
         }
       }
     }
-    std::filesystem::remove(path);  // to truncate it would have some file systems wait for the disk
+    std::filesystem::remove(path);  // some file systems wait for the disk when a file is truncated
     write(path, bytes);
     CAPTURE(turn);
     largest_allocation_bytes = 0;

@@ -66,7 +66,7 @@ class Converter(unittest.TestCase):
     def test_words_are_ranks_and_three_after_a_start_mark(self):
         (vocabulary, lists, labels), _ = self.convert("--words", "8")
         self.assertEqual(vocabulary, 8)
-        # Ranks 5 and 30 are beyond the words: 2.
+        # Ranks 5 and 30 are beyond the vocabulary: they become 2.
         expected = {(1, 4, 5, 6, 4, 5): 0, (1, 2, 4, 5): 1, (1, 2): 1, (1, 7, 7, 7, 7): 0}
         self.assertEqual({tuple(ids): label for ids, label in zip(lists, labels)}, expected)
 

@@ -80,8 +80,7 @@ TEST_CASE("an orthogonal matrix has orthonormal rows, or columns where there are
         worst = test::larger(worst, std::abs(p - (i == j ? 1 : 0)));
       }
     }
-    // Each product is a sum of `length` terms whose absolute values sum to at most 1, of vectors that are off by as
-    // much.
+    // Each product is a sum of `length` terms whose absolute values sum to at most 1. The vectors are off by as much.
     CHECK(worst < 4 * static_cast<double>(length + 8) * 0x1p-53);
   }
 }

@@ -1,4 +1,4 @@
-// The loader: the same batches whatever the threads, errors that arrive, an end that does not wait.
+// The loader: batches that do not depend on the threads, errors that arrive, an end that does not wait.
 
 #include <atomic>
 #include <chrono>
@@ -16,7 +16,7 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// Sample i has x = {i, epoch} and the label i % 7. Its writes can take long, or throw.
+/// Sample i has x = {i, epoch} and the label i % 7. Writing a sample can take long, or throw.
 struct Counting : Source {
   explicit Counting(std::int64_t samples) : samples_(samples) {}
   std::int64_t count() const override { return samples_; }
@@ -156,12 +156,12 @@ TEST_CASE("no more batches are prepared than are wanted ahead") {
   loader.start(0);
   for (int held = 0; held < 5; ++held) {
     const Batch* batch = loader.next();
-    const int expected = held + 1 + 3;  // those taken so far, and three ahead
+    const int expected = held + 1 + 3;  // batches taken so far, and three ahead
     const Clock::time_point start = Clock::now();
     while (source.written < expected && seconds_since(start) < 10) std::this_thread::yield();
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     CHECK(source.written == expected);
-    CHECK(batch->x[0] == static_cast<float>(held));  // what the caller holds is left alone
+    CHECK(batch->x[0] == static_cast<float>(held));  // the batch that the caller holds is unchanged
   }
 }
 

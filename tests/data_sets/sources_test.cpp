@@ -36,7 +36,7 @@ ImageSet coordinates(const Shape& image, int count) {
   return set;
 }
 
-/// What an image of coordinates() becomes, by the definition.
+/// The result of moving an image of coordinates(), by the definition.
 std::vector<float> moved(const Shape& image, int rows, int columns, bool flip) {
   std::vector<float> x;
   for (int c = 0; c < image.c; ++c) {
@@ -64,7 +64,7 @@ TEST_CASE("a byte is divided by 255, or multiplied by the scale") {
 }
 
 TEST_CASE("a shifted image repeats its edge, flipped or not") {
-  const Shape image{1, 2, 9, 10};  // so that rows and columns have different reaches: 2.7 and 3
+  const Shape image{1, 2, 9, 10};  // rows and columns have different reaches: 2.7 and 3
   const auto source = image_source(coordinates(image, 400), {.scale = 1, .shift = 0.3, .flip = true});
   std::set<int> rows_seen, columns_seen, flips_seen;
   for (int i = 0; i < 400; ++i) {
@@ -89,7 +89,8 @@ TEST_CASE("a shifted image repeats its edge, flipped or not") {
 }
 
 TEST_CASE("the shifts of CIFAR-10's example are as likely as Keras makes them") {
-  // Uniform within 3.2, rounded: -2 to 2 with probability 1 / 6.4, -3 and 3 with 0.7 / 6.4. Flips: 1/2.
+  // Shifts are uniform within 3.2 and rounded: -2 to 2 with probability 1 / 6.4, -3 and 3 with 0.7 / 6.4. Flips have
+  // probability 1/2.
   constexpr int count = 20000;
   ImageSet set{.image = {1, 1, 32, 32}, .classes = 1, .pixels = {}, .labels = {}};
   for (int h = 0; h < 32; ++h) {
@@ -195,7 +196,8 @@ TEST_CASE("a text's windows overlap by the step, and each is followed by its lab
 }
 
 TEST_CASE("a text has as many windows as Keras' range counts") {
-  // for i in range(0, length - window, step). The real text: 600893 characters give 200285 windows of 40, by 3.
+  // Keras' loop is: for i in range(0, length - window, step). The real text has 600893 characters, which give 200285
+  // windows of 40 with step 3.
   for (int length = 5; length < 20; ++length) {
     int count = 0;
     for (int i = 0; i < length - 4; i += 3) ++count;
@@ -239,5 +241,5 @@ TEST_CASE("every order of four samples is as likely") {
   REQUIRE(seen.size() == 24);
   double chi_square = 0;
   for (const auto& [order, times] : seen) chi_square += std::pow(times - count / 24.0, 2) / (count / 24.0);
-  CHECK(chi_square < 23 + 5 * std::sqrt(2 * 23.0));  // its mean is 23, its variance twice that
+  CHECK(chi_square < 23 + 5 * std::sqrt(2 * 23.0));  // its mean is 23 and its variance is twice that
 }

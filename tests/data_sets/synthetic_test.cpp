@@ -1,4 +1,4 @@
-// Synthetic sets: that their best classifiers are right, by brute force, by their own promises and by closed forms.
+// Synthetic sets: their best classifiers are checked by brute force, by their own predictions and by closed forms.
 
 #include "lamina/synthetic.h"
 #include "lamina/batches.h"
@@ -15,7 +15,7 @@ std::span<const std::uint8_t> image(const ImageSet& set, std::int64_t i) {
   return std::span(set.pixels).subspan(static_cast<std::size_t>(i) * bytes, bytes);
 }
 
-/// The mean of each class' images, which shows the glyph where nothing is shifted: sharp, as the noise is low.
+/// The mean of the images of each class. Without a shift it shows the glyph clearly, because the noise is low.
 std::vector<std::vector<double>> templates(GlyphOptions options) {
   options.shift = 0;
   options.noise = 16;
@@ -35,7 +35,7 @@ std::vector<std::vector<double>> templates(GlyphOptions options) {
   return means;
 }
 
-/// The level that a mean of many bytes is near: they are 16 apart at least, the means are off by 16 / sqrt(100).
+/// The level nearest to a mean of many bytes: levels are at least 16 apart, and means are off by 16 / sqrt(100).
 double level_near(double mean) {
   const std::array levels = {64.0, 80.0, 96.0, 144.0, 160.0, 192.0};
   return *std::min_element(levels.begin(), levels.end(),
@@ -50,7 +50,7 @@ double byte_probability(int byte, double mean, double noise) {
   return up_to - below;
 }
 
-/// What a classifier's probabilities promise, held against the labels that came. All within 99.99 % of sums of
+/// Compares a classifier's probabilities with the labels that came. All deviations must be within 99.99 % of sums of
 /// independent numbers, whose spread is taken from the sample.
 class Promises {
  public:
@@ -103,7 +103,7 @@ TEST_CASE("a glyph's posterior is that of all classes, places and bytes, by brut
         double log = 0;
         for (std::size_t k = 0; k < glyph.size(); ++k) {
           const std::size_t plane = k / (height * width), h = k / width % height, w = k % width;
-          // A row or column beyond the image is background, as that at the edge is.
+          // Rows and columns beyond the image are background, as the pixels at its edge are.
           const std::size_t from_h = std::clamp<std::size_t>(h + place / 3, 1, height) - 1;
           const std::size_t from_w = std::clamp<std::size_t>(w + place % 3, 1, width) - 1;
           const double mean = level_near(glyph[(plane * height + from_h) * width + from_w]);
@@ -165,7 +165,7 @@ TEST_CASE("the ten glyphs differ, and the symmetric ones alone are their own mir
     for (std::size_t a = 0; a < 10; ++a) {
       int mirrored = 0;
       for (std::size_t k = 0; k < 28 * 28; ++k) {
-        // 15 columns in 28: from 6 to 20.
+        // The glyph has 15 of 28 columns: from 6 to 20.
         const std::size_t h = k / 28, w = k % 28, mirror = w < 6 || w > 20 ? w : 26 - w;
         mirrored += level_near(glyphs[a][k]) == level_near(glyphs[a][h * 28 + mirror]) ? 1 : 0;
       }
@@ -176,7 +176,7 @@ TEST_CASE("the ten glyphs differ, and the symmetric ones alone are their own mir
         for (std::size_t k = 0; k < 28 * 28; ++k) {
           differing += level_near(glyphs[a][k]) != level_near(glyphs[b][k]) ? 1 : 0;
         }
-        CHECK(differing >= 9);  // a cell
+        CHECK(differing >= 9);  // at least one cell of 3 x 3 pixels
       }
     }
   }
@@ -194,7 +194,7 @@ TEST_CASE("a glyph occurs at every place within its shift") {
                              0);
     };
     std::size_t first_row = 0;
-    while (row_sum(first_row) < 28 * 64 + 600) ++first_row;  // nine pixels of ink are 1152 brighter
+    while (row_sum(first_row) < 28 * 64 + 600) ++first_row;  // nine pixels of ink are brighter by 1152
     std::size_t first_column = 0;
     const auto column_sum = [&](std::size_t w) {
       int sum = 0;

@@ -1,4 +1,4 @@
-// cuBLAS, opened at run time: invalid files, fake ones, and the real one if it is installed.
+// cuBLAS, opened at run time: invalid files, fakes, and the real library if it is installed.
 
 #include "lib/core/device/blas/blas_library.h"
 

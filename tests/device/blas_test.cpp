@@ -10,7 +10,7 @@
 namespace lamina {
 namespace {
 
-/// Small integers, so that every sum is exact in both types.
+/// Small integers. Every sum of them is exact in both types.
 template <class T>
 std::vector<T> integers(std::size_t count, unsigned seed) {
   std::vector<T> values(count);
@@ -76,7 +76,7 @@ void test_products() {
           CAPTURE(e.m, e.n, e.k, e.gap, e.batch, transpose_a, transpose_b, beta);
           blas.gemm(g);
           expect_product(g, before);
-          // Between rows, and between the images of a batch, nothing has changed.
+          // Between rows, and between the images of a batch, no element has changed.
           for (std::size_t i = 0; i < c.size(); ++i) {
             const auto within = static_cast<std::int64_t>(i) % g.stride_c;
             if (within < std::int64_t{g.ldc} * e.m && within % g.ldc < e.n) continue;
@@ -163,7 +163,7 @@ TEST_CASE("a product that the library refuses is a device error with the call an
   CHECK_THROWS_MATCHES(blas.gemm(g), DeviceError, Says("cublasSgemmStridedBatched"));
 }
 
-// The settings of a handle, as seen by a table of recorders.
+// The settings that a handle was given, as recorded by a table of fakes.
 struct Told {
   std::vector<int> modes;
   void* stream = nullptr;
@@ -239,7 +239,7 @@ TEST_CASE("a library that finds no room is out of memory, when a handle is made 
   table.cublasCreate_v2 = [](BlasTable::Handle*) { return product_status; };
   CHECK_THROWS_AS(Blas(table, nullptr), OutOfMemory);
 
-  for (const int status : {1, 2, 4, 7, 13, 14, 15}) {  // other failures are not a lack of memory
+  for (const int status : {1, 2, 4, 7, 13, 14, 15}) {  // other statuses are not a lack of memory
     product_status = status;
     const auto kind = [&] {
       try {

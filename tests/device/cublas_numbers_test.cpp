@@ -1,4 +1,4 @@
-// The constants for builds without cuBLAS's header equal the header's.
+// The constants for builds without cuBLAS's header equal those of the header.
 
 #include <cublas_v2.h>
 
@@ -30,7 +30,7 @@ TEST_CASE("cuBLAS's numbers and types are those of its header", "[no_gpu]") {
   STATIC_REQUIRE(sizeof(cublasOperation_t) == sizeof(int));
   STATIC_REQUIRE(sizeof(cublasMath_t) == sizeof(int));
   STATIC_REQUIRE(sizeof(cublasHandle_t) == sizeof(BlasTable::Handle));
-  // Every entry has the header's parameters, number by number and pointer by pointer.
+  // Every entry has the parameters that the header declares, in number and kind.
   STATIC_REQUIRE(
       std::is_invocable_v<decltype(cublasSgemm_v2), cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int,
                           const float*, const float*, int, const float*, int, const float*, float*, int>);

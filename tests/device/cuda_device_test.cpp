@@ -28,7 +28,7 @@ TEST_CASE("making a device and giving it nothing to do needs none", "[no_gpu]") 
 
 TEST_CASE("without a GPU the first call that needs one says why there is none", "[no_gpu]") {
   const std::string why = cuda_unavailable();
-  if (why.empty()) return;  // the tests labelled gpu run here
+  if (why.empty()) return;  // with a GPU, the tests labelled gpu run
   CHECK_THAT(why, ContainsSubstring("no CUDA device here") && ContainsSubstring("cudaError"));
   CHECK(why.find('\n') == std::string::npos);
   CudaDevice device;
@@ -107,7 +107,7 @@ TEST_CASE("what is staged arrives in the queue's order, and may be written again
   for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = static_cast<unsigned char>(i / count);
   device.download(back.data(), kept.data(), back.size());
   CHECK(back == wanted);
-  CHECK_NOTHROW(device.staging(count)->data());  // nothing was uploaded from it
+  CHECK_NOTHROW(device.staging(count)->data());  // no upload from it is under way
 }
 
 TEST_CASE("memory beyond the limit, or beyond the GPU's, is out of memory with what is free", "[gpu]") {
@@ -153,7 +153,7 @@ TEST_CASE("a queue that is held comes to no mark before the delay is over, and d
     timer->stop();
     return timer->started();
   };
-  marked(device.longest_hold());  // which loads the kernel
+  marked(device.longest_hold());  // this loads the kernel
   device.synchronize();
   CHECK(timer->started());
   CHECK_FALSE(marked(device.longest_hold()));
@@ -164,7 +164,7 @@ TEST_CASE("a queue that is held comes to no mark before the delay is over, and d
   delay->start();
   device.hold(2e-3);
   delay->stop();
-  CHECK(delay->seconds() > 1.5e-3);  // the clock is at most at the rate that the driver reports
+  CHECK(delay->seconds() > 1.5e-3);  // the clock is at most the rate that the driver reports
   CHECK(delay->seconds() < 0.1);
 }
 
@@ -206,7 +206,7 @@ TEST_CASE("the units reach most of their arithmetic peak, and no more", "[gpu]")
   }
   CHECK(cuda_peak_flops_per_second(device, DType::f64) > 0);
   CHECK_THROWS_AS(cuda_peak_flops_per_second(device, DType::f16), Unsupported);
-  CHECK(make_backend("cuda")->peak_flops_per_second(DType::f16) > 0);  // it computes in f32
+  CHECK(make_backend("cuda")->peak_flops_per_second(DType::f16) > 0);  // f16 is computed in f32
 }
 
 TEST_CASE("a GPU's clock, temperature and power are read, or it is said why not", "[gpu]") {
@@ -264,7 +264,7 @@ TEST_CASE("a whole pass is recorded, and does the same at each launch", "[gpu]")
     INFO(algorithm);
     const Options options{.choice = {.algorithm = {algorithm, algorithm, algorithm}}};
     Plan recorded(graph, *backend, options), plain(graph, *backend, options);
-    plain.forward();  // the first use of cuBLAS may do what cannot be recorded
+    plain.forward();  // the first use of cuBLAS may do things that cannot be recorded
     plain.backward();
     const auto pass = backend->device().capture([&] {
       recorded.forward();

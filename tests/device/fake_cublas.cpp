@@ -1,4 +1,5 @@
-// A library with the names of cuBLAS 12.9.7, for tests of the loader. With LACKING defined it has only two of them.
+// A library with the names of cuBLAS 12.9.7, for tests of the loader. With LACKING defined it has only two of these
+// names.
 
 extern "C" {
 

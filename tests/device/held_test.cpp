@@ -14,7 +14,7 @@ namespace {
 
 constexpr double longest = 5e-3;
 
-/// A device with its timer, and work of so many seconds for the host and for the device.
+/// A device with its timer, and work that takes given times of the host and of the device.
 struct Bench {
   test::QueuedDevice device;
   std::unique_ptr<Timer> timer = device.timer();
@@ -60,7 +60,7 @@ TEST_CASE("launches that the longest delay does not hide are said to be included
   bench.host = 6e-3;
   CHECK_FALSE(bench.run());
   CHECK(bench.device.holds.back() == longest);
-  CHECK(bench.timer->seconds() == Approx(1e-3).epsilon(0.01));  // what the delay does not hide
+  CHECK(bench.timer->seconds() == Approx(1e-3).epsilon(0.01));  // the part that the delay does not hide
   const int runs = bench.runs;
   CHECK_FALSE(bench.run());
   CHECK(bench.runs == runs + 1);

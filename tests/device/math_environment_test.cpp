@@ -1,4 +1,4 @@
-// Environment variables that change a library's products.
+// Environment variables that change the results of a library's products.
 
 #include "lib/core/device/math_environment.h"
 

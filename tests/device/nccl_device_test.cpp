@@ -1,4 +1,4 @@
-// The installed NCCL: a rank for each GPU of this machine, as threads of this process.
+// The installed NCCL, with a rank for each GPU of this machine. Ranks are threads of this process.
 
 #include <barrier>
 #include <cstdio>
@@ -14,7 +14,7 @@
 namespace lamina {
 namespace {
 
-/// What the threads share.
+/// The data that the threads share.
 struct Meeting {
   explicit Meeting(int count) : size(count), met(count) {}
   int size;
@@ -22,7 +22,7 @@ struct Meeting {
   const void* sent = nullptr;
 };
 
-/// A thread in the place of a process.
+/// A rank that is a thread in place of a process.
 class Thread final : public Communicator {
  public:
   Thread(Meeting& meeting, int rank) : meeting_(meeting), rank_(rank) {}
@@ -47,7 +47,7 @@ class Thread final : public Communicator {
   const int rank_;
 };
 
-/// Numbers that the device has just been given, summed while more work is enqueued, three times.
+/// Sums numbers that the device has just been given, three times, while more work is enqueued.
 template <typename T>
 void sum_on(Device& device, Communicator& ranks, DType dtype) {
   constexpr std::int64_t count = 1'000'003;  // whole numbers: their sums are exact
@@ -56,7 +56,7 @@ void sum_on(Device& device, Communicator& ranks, DType dtype) {
   for (int round = 0; round < 3; ++round) {
     for (std::int64_t i = 0; i < count; ++i)
       numbers[static_cast<std::size_t>(i)] = static_cast<T>(i % 1000 + 7 * ranks.rank() + round);
-    device.fill(memory.data(), 0xff, count * sizeof(T));  // NaN, until the numbers come
+    device.fill(memory.data(), 0xff, count * sizeof(T));  // NaN until the numbers come
     device.upload(memory.data(), numbers.data(), count * sizeof(T));
     ranks.start_sum(device, memory.data(), count, dtype);
     device.fill(more.data(), 1, 1 << 24);

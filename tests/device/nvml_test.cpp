@@ -31,7 +31,7 @@ TEST_CASE("what a GPU or an older driver does not report is missing with its rea
   CHECK(state.sm_mhz == 1755.0);
   CHECK_FALSE(state.temperature_c);
   CHECK_FALSE(state.power_w);
-  CHECK(state.throttled.empty());  // idle, by the older name
+  CHECK(state.throttled.empty());  // idle, reported by the older name
   CHECK(state.missing == "temperature: Not Supported (3); power: no such entry point");
 }
 

@@ -1,4 +1,4 @@
-// Philox against its published vectors; normal and uniform numbers against their definitions and moments.
+// Philox against its published vectors. Normal and uniform numbers against their definitions and moments.
 
 #include "lamina/random.h"
 
@@ -75,7 +75,7 @@ TEST_CASE("an element depends on its key and index alone") {
 
 TEST_CASE("normal numbers have the moments of the normal distribution") {
   const auto values = normal(1 << 20, 3);
-  // Five standard errors: of the k-th moment, sqrt((E x^2k - (E x^k)^2) / count).
+  // Five standard errors. That of the k-th moment is sqrt((E x^2k - (E x^k)^2) / count).
   const double error = 5 / std::sqrt(static_cast<double>(values.size()));
   CHECK(std::abs(moment(values, 1)) < error);
   CHECK(std::abs(moment(values, 2) - 1) < error * std::sqrt(2.0));
@@ -97,7 +97,7 @@ TEST_CASE("uniform numbers are spread evenly between 0 and 1") {
 }
 
 TEST_CASE("no word makes a normal number infinite") {
-  // The smallest and the largest word, for the radius.
+  // The radius of the smallest and of the largest word.
   CHECK(std::sqrt(-2 * std::log(0.5 / 4294967296.0)) < 6.8);
   for (const double v : normal(1 << 16, 11)) REQUIRE(std::abs(v) < 6.8);
 }

@@ -254,11 +254,10 @@ void check_gemm(const Op& op, const Conv& conv, Shape x_shape, const std::string
   if (relu) spec.tail = {Relu{}};
   spec.adds_dw = add;
   for (const Field<T>& parameter : w) spec.w.push_back(parameter.spec());
-  eigen::Pool pool(threads);
+  const auto with = make_backend("eigen", {.threads = threads, .instruction_set = set.name});
   Choice choice;
   choice.algorithm = {algorithm, algorithm, algorithm};
-  const eigen::Context context{pool, set};
-  const Lowered lowered = set.lower(spec, choice, context);
+  const Lowered lowered = with->lower(spec, choice);
   REQUIRE(lowered.steps.size() == 3);
   Args args;
   args.x = {x.tensor()};

@@ -3,7 +3,8 @@
 #        cmake -DOBJDUMP=... -DPLAIN=<objects> -P objects.cmake
 cmake_minimum_required(VERSION 3.25)
 
-# One symbol each, and of this backend they want the thread pool alone: whatever else they named would be another set's.
+# One symbol each. Of this backend they want two things alone that are compiled once: the thread pool and bf16_gemm.
+# Whatever else they named would be another set's.
 foreach(object IN LISTS JOINED)
   execute_process(COMMAND ${NM} --defined-only --extern-only ${object} OUTPUT_VARIABLE shown COMMAND_ERROR_IS_FATAL ANY)
   if(NOT shown MATCHES "^[0-9a-f]+ [DR] _ZN6lamina5eigen[0-9]+(instruction_set|pair_kernels)_[a-z0-9_]+E\n$")
@@ -20,7 +21,7 @@ foreach(object IN LISTS JOINED)
   endif()
   execute_process(COMMAND ${NM} --undefined-only ${object} OUTPUT_VARIABLE wanted COMMAND_ERROR_IS_FATAL ANY)
   string(REGEX MATCHALL "_ZNK?6lamina5eigen[^\n]*" wanted "${wanted}")
-  list(FILTER wanted EXCLUDE REGEX "^_ZNK?6lamina5eigen4Pool")
+  list(FILTER wanted EXCLUDE REGEX "^_ZNK?6lamina5eigen(4Pool|[0-9]+bf16_gemm_|4flatENS_8ConvUnitE)")
   if(wanted)
     message(SEND_ERROR "${object} takes from other sets: ${wanted}")
   endif()

@@ -23,7 +23,8 @@ import machine  # noqa: E402
 import steps  # noqa: E402
 import suite  # noqa: E402
 
-DEVICES = {"here": "echo 'gpu 0    A Fake GPU      9.0  2987.3'", "none": "echo 'GPU: no CUDA device here'"}
+DEVICES = {"here": "echo 'gpu 0    A Fake GPU      9.0  2987.3'", "none": "echo 'GPU: no CUDA device here'",
+           "hangs": "exec sleep 60"}
 FAILED = "0.001 s: before\npool_test.cpp:15: FAILED:\n  CHECK( a == b )\nwith expansion:\n  1 == 2\n\ncases: 1 failed"
 
 
@@ -36,7 +37,7 @@ def run_all(script, planned, *flags):
     found = [steps.Step(name, lane, seconds, tuple(needs), tuple(command))
              for name, lane, seconds, needs, command in json.loads(pathlib.Path(planned).read_text(encoding="utf-8"))]
     with mock.patch.object(steps, "every", lambda *_: found), mock.patch.object(machine, "PYTHONS", ()), \
-            mock.patch.object(steps.Step, "limit", lambda step: 2 * step.seconds), \
+            mock.patch.object(machine, "PROBE_SECONDS", 1), mock.patch.object(steps.Step, "limit", lambda step: 2 * step.seconds), \
             mock.patch.object(sys, "argv", [script, *flags]):
         runpy.run_path(script, run_name="__main__")
 
@@ -123,11 +124,14 @@ class Runner(unittest.TestCase):
         self.assertEqual(set(os.listdir(self.out)), {"results.tar.gz", "summary.md"})
         self.assertEqual(self.kept()["bad.txt"], "doing\nerror: reason\n")
 
-    def test_without_a_device_nothing_runs_and_the_page_says_why(self):
+    def test_without_a_device_nothing_runs_and_the_page_says_why_and_a_probe_that_hangs_is_said(self):
         planned = [shell("on the device", f"echo ran >> {self.root}/ran")]
         self.device("none")
         self.assertIn("no device, so no step was run: no CUDA device here", self.run_steps(planned, expected=1))
         self.assertEqual(self.ran(), [])
+        self.device("hangs")
+        self.assertRegex(self.run_steps(planned), "(?s)looking for the GPU.*devices printed nothing in 1 s; the steps")
+        self.assertEqual(self.ran(), ["ran"])
 
     def test_what_failed_is_tried_again_first_by_another_pack_or_where_it_is_named(self):
         planned = [shell(name, f"echo {name} >> {self.root}/ran; {end}")
@@ -197,15 +201,19 @@ class Runner(unittest.TestCase):
         shorter = f"import sys; sys.path[:0] = ['{SOURCE}']; import suite; suite.ALONE_SECONDS = 2; " \
                   "sys.exit(suite.main(*sys.argv[1:]))"
         command = [sys.executable, "-B", "-c", shorter, "1", self.root + "/bin/gpu_tests", "[#some]"]
+        slow = "exit status 124: not ended after 1 s, in 'fine, and well'"
+        killed = "test.cpp:15: FAILED:\n  due to a fatal error condition:\n  SIGTERM - Termination request signal\n"
         bad = "2 of 3 cases fail alone guilty: ended by SIGSEGV: error: me late: it had not ended after"
         for together, line in (("exit 0", ""), ("echo together; exit 1", "exit status 1: exit status 1, " + bad),
-                               ("exec sleep 60", "exit status 124: not ended after 1 s, " + bad)):
+                               ("exec sleep 60", f"{slow}, {bad}"),
+                                   (f"echo '{killed}'; exec sleep 60", f"{slow}, {bad}")):
             self.write("bin/gpu_tests", "#!/bin/sh\n" + case.format(together=together))
             os.chmod(self.root + "/bin/gpu_tests", 0o644)  # some ways of copying lose who may run a file
             shutil.rmtree(self.out, ignore_errors=True)
             self.run_steps([["some", "", 90, [], command]], expected=bool(line))
             self.assertLess(self.records()["some"]["seconds"], 20)
             self.assertTrue(self.records()["some"]["line"].startswith(line), self.records())
+            self.assertNotIn("SIGTERM", self.records()["some"]["line"])
             self.assertNotIn("before-again", self.kept()["some.txt"])
 
     def test_results_that_cannot_be_continued_and_wrong_use_are_errors_before_anything_runs(self):
@@ -217,7 +225,8 @@ class Runner(unittest.TestCase):
         for content in (whole, whole[:-9], b"", b"{"):  # the first is of a rehearsal
             path.write_bytes(content)
             self.assertRegex(self.run_steps(planned, expected=2), r"results\.tar\.gz cannot be continued: .*--out")
-        for flags in (["--minutes", "0"], ["--minutes", "nan"], ["--steps", "("], ["--unknown"], ["--out", self.steps]):
+        for flags in (["--minutes", "0"], ["--minutes", "nan"], ["--steps", "("], ["--unknown"], ["--out", self.steps],
+                      ["--steps", "nosuch"]):
             self.run_steps(planned, *flags, expected=2)
         self.assertEqual(self.ran(), [])
 
@@ -234,7 +243,8 @@ class Runner(unittest.TestCase):
                 if line.startswith("| ") and "--" not in line]
         self.assertEqual(page, [
             ["row", "first", "second", "ratio", "the second is"],
-            ["net/n/total/cudnn", "fastest (torch@nhwc)", "cudnn", "0.500 (0.400 to 0.600)", "faster"], ["step", "row", "median"], ["cuda", "net/n/total/cuda", "2.500 ms"]])
+            ["net/n/total/cudnn", "fastest (torch@nhwc)", "cudnn", "0.500 (0.400 to 0.600)", "faster"],
+            ["step", "row", "median"], ["cuda", "net/n/total/cuda", "2.500 ms"]])
         self.assertIn("another form: KeyError: 'first'", self.records()["other form"]["line"])
         self.assertEqual(json.loads(self.kept()["race.json"]), reports["race"])
 

@@ -32,14 +32,14 @@ class Steps(unittest.TestCase):
         for step in found:
             lanes[step.lane] = lanes.get(step.lane, 0) + step.seconds
         alone = lanes.pop("")
-        self.assertLessEqual(15 + alone + max(lanes.values()), 420)  # 7 minutes; 15 s are for finding the machine
+        self.assertLessEqual(15 + alone + max(lanes.values()), 420)  # 15 s are for finding the machine
         for item in ("tiles", "convolution, cudnn", "plans, cudnn", "training, cuda", "import and numbers", "memcheck",
                      "f32 and TF32", "resnet50 beside PyTorch, bf16", "passes, cudnn bf16 nhwc", "passes, cuda f32",
                      "passes, cudnn f32", "passes, cudnn TF32", "vgg16 beside", "ledger of resnet50, cudnn", "Nsight"):
             self.assertIn(item, "\n".join(step.name for step in found))
         # What is timed begins after all that is not, in the order of its value.
-        last = max(i for i, step in enumerate(found) if step.lane)
-        self.assertRegex(str([step.name for step in found[last + 1:]]), "resnet50.*resnet50.*passes.*alexnet.*ledger")
+        timed = [step.name for step in found[1 + max(i for i, step in enumerate(found) if step.lane):]]
+        self.assertRegex(str(timed), "resnet50.*resnet50.*passes.*alexnet.*ledger")
 
     def test_the_race_takes_its_commands_and_they_name_the_cudnn_that_was_found(self):
         for step in every():
@@ -86,7 +86,8 @@ class Machines(unittest.TestCase):
             self.file(os.path.join(site, name))
         tool, kit = self.file("cuda/bin/ncu"), os.path.dirname(self.file("cuda/lib64/libcudnn.so.9"))
         without = self.file("none/bin/python3", f"#!/bin/sh\nexec {sys.executable} -S -I \"$@\"\n")  # PyTorch
-        with mock.patch.object(machine, "PYTHONS", ("/no/such/python", "/bin/true", without, self.root + "/*/bin/python3")), \
+        tried = ("/no/such/python", "/bin/true", without, self.root + "/*/bin/python3")
+        with mock.patch.object(machine, "PYTHONS", tried), \
                 mock.patch.dict(os.environ, {"CUDA_HOME": os.path.join(self.root, "cuda"), "PATH": "/no/such"}):
             found = machine.Machine(False)
         self.assertEqual((found.torch, found.cudnn, found.tools["ncu"]), (python, site + "/nvidia/cudnn/lib", tool))

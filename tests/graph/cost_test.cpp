@@ -11,7 +11,7 @@ using namespace lamina;
 
 namespace {
 
-/// flops, then elements that are touched once, in f32.
+/// Compares the cost with flops and with elements that are touched once, in f32.
 void check(const Op& op, const std::vector<Shape>& x, Pass pass, double flops, double elements) {
   CAPTURE(to_string(op), to_string(pass));
   CHECK(cost(op, x, pass).flops == flops);
@@ -50,7 +50,7 @@ TEST_CASE("the three passes of a convolution have equal flops and touch their ow
   check(op, x, Pass::prepare, 0, 0);
 }
 
-TEST_CASE("so have those of a fully connected op") {
+TEST_CASE("the three passes of a fully connected op have equal flops and touch their own tensors") {
   const FullyConnected op{.outputs = 5, .bias = false};
   const std::vector<Shape> x{{2, 3, 2, 2}};  // 24 elements; y: 10; w: 60
   check(op, x, Pass::forward, 2 * 10 * 12, 24 + 10 + 60);

@@ -93,7 +93,7 @@ TEST_CASE("a graph knows which of its values are read as labels and ids") {
   softmax_cross_entropy(add(words, chars), concat({labels}));
   const std::vector<std::int64_t> numbers = whole_numbers(graph);
   const auto of = [&](const char* name) { return numbers[static_cast<std::size_t>(graph.find(name))]; };
-  CHECK(of("ids") == 20);  // of two readers the one that takes fewer
+  CHECK(of("ids") == 20);  // the smaller count of two readers
   CHECK(of("part") == 20);
   CHECK(of("words") == 0);
   CHECK(of("labels") == 3);
@@ -203,7 +203,7 @@ TEST_CASE("parameters that are shared are one of the graph, by the name of the f
   batch_norm(batch_norm(x, "norm1"), "norm2");
   CHECK(graph.parameter_count() == 3 * 148 + 16);
   graph.share("c.weight", "b.weight");
-  graph.share("a.weight", "c.weight");  // in any order
+  graph.share("a.weight", "c.weight");  // the order of the two names does not matter
   graph.share_all("norm2", "norm1");
   graph.share_all("norm2", "norm1");
   CHECK(graph.parameter_count() == 144 + 3 * 4 + 8);

@@ -1,4 +1,4 @@
-// Shapes that follow from ops, and what is said where none can.
+// Shapes that follow from ops, and the errors if there are none.
 
 #include <climits>
 
@@ -149,7 +149,7 @@ TEST_CASE("labels and ids are whole numbers, other inputs are not") {
   CHECK(whole_numbers(Add{}, {ids, ids}, 1) == 0);
 }
 
-TEST_CASE("joins and slices") {
+TEST_CASE("joins and slices have the shapes of their definition") {
   CHECK(y(Add{}, {{2, 3, 4, 5}, {2, 3, 4, 5}, {2, 3, 4, 5}}) == Shape{2, 3, 4, 5});
   CHECK(y(Concat{}, {{2, 3, 4, 5}, {2, 1, 4, 5}, {2, 7, 4, 5}}) == Shape{2, 11, 4, 5});
   CHECK(y(Slice{.first = 1, .channels = 1000}, {{2, 1008, 1, 1}}) == Shape{2, 1000, 1, 1});
@@ -169,7 +169,7 @@ TEST_CASE("products, borders and shuffles") {
   CHECK(y(Multiply{}, {{2, 3, 4, 5}, {2, 3, 1, 1}}) == Shape{2, 3, 4, 5});
   CHECK(y(Pad{.before = {1, 2}, .after = {3, 4}}, {{2, 3, 4, 5}}) == Shape{2, 3, 8, 11});
   CHECK(y(ChannelShuffle{3}, {{2, 6, 4, 5}}) == Shape{2, 6, 4, 5});
-  CHECK_THROWS_AS(infer(Multiply{}, {{2, 3, 1, 1}, {2, 3, 4, 5}}), ShapeError);  // the factor comes second
+  CHECK_THROWS_AS(infer(Multiply{}, {{2, 3, 1, 1}, {2, 3, 4, 5}}), ShapeError);  // the factor must come second
   CHECK_THROWS_AS(infer(Multiply{}, {{2, 3, 4, 5}, {1, 3, 1, 1}}), ShapeError);
   CHECK_THROWS_AS(infer(Multiply{}, {{2, 3, 4, 5}, {2, 3, 4, 1}}), ShapeError);
   CHECK_THROWS_AS(infer(Multiply{}, {{2, 3, 4, 5}}), ShapeError);

@@ -1,4 +1,4 @@
-// What shapes, types, ops and errors look like as text.
+// The text of shapes, types, ops and errors.
 
 #include "lamina/error.h"
 #include "lamina/op.h"

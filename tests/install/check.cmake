@@ -23,14 +23,14 @@ endfunction()
 
 set(configure ${CMAKE_COMMAND} -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=${COMPILER})
 
-# Configures, builds and runs the consumer. What lamina uses inside must not be asked of it.
+# Configures, builds and runs the consumer. The consumer must not need the packages that lamina uses inside.
 function(build_and_run_consumer)
   run(${configure} -S ${consumer} -B ${SCRATCH}/consumer ${ARGN})
   run(${CMAKE_COMMAND} --build ${SCRATCH}/consumer)
   run(${SCRATCH}/consumer/consumer)
 endfunction()
 
-# Installs a build tree, moves what came of it, and looks for names that must not leave the house.
+# Installs a build tree, moves the installed tree, and searches it for names that must not be in a package.
 function(install_and_move build)
   run(${CMAKE_COMMAND} --install ${build} --prefix ${SCRATCH}/first)
   file(RENAME ${SCRATCH}/first ${prefix})

@@ -1,5 +1,5 @@
-// operator new for the whole binary, to record the requests. It is in a separate file: inlined, it would look like a
-// mistake to the compiler.
+// operator new for the whole binary, which records the requests. It is in a separate file, because inlined it would
+// look like a mistake to the compiler.
 
 #include "allocations.h"
 

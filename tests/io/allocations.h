@@ -1,5 +1,5 @@
 #pragma once
-// This binary's requests to the heap.
+// The heap requests of this binary.
 
 #include <atomic>
 #include <cstddef>

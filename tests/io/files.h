@@ -1,5 +1,5 @@
 #pragma once
-// Files for tests: a temporary folder, whole contents in and out, safetensors files by hand.
+// Helpers for tests of files: a temporary folder, whole contents in and out, safetensors files by hand.
 
 #include <cstdint>
 #include <cstdlib>
@@ -48,14 +48,14 @@ inline void write(const std::filesystem::path& path, std::string_view bytes) {
   if (!out) throw std::runtime_error("cannot write " + path.string());
 }
 
-/// Eight bytes of length, little-endian.
+/// The length of a header: eight bytes, little-endian.
 inline std::string length_bytes(std::uint64_t length) {
   std::string bytes;
   for (int i = 0; i < 8; ++i) bytes += static_cast<char>(length >> (8 * i) & 0xFF);
   return bytes;
 }
 
-/// A safetensors file with that header and so many bytes of data.
+/// A safetensors file with this header and this data.
 inline std::string safetensors(std::string_view header, std::string_view data) {
   return length_bytes(header.size()) + std::string(header) + std::string(data);
 }

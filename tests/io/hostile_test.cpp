@@ -160,7 +160,7 @@ TEST_CASE("a hostile file is a FileError that names file and tensor") {
     const std::size_t largest = largest_allocation_bytes;
     CHECK_THAT(message, ContainsSubstring("net.safetensors: ") && ContainsSubstring(hostile.says));
     CHECK(message.size() < 600);
-    CHECK(largest <= 16 * 1024 + 4 * hostile.bytes.size());  // a stream's buffer, and the size of the file
+    CHECK(largest <= 16 * 1024 + 4 * hostile.bytes.size());  // buffer of a stream, and size of the file
   }
 }
 
@@ -203,7 +203,7 @@ TEST_CASE("what is not a readable file is a FileError that says so") {
   CHECK_THROWS_WITH(read_safetensors(folder / "pipe"), ContainsSubstring("not a regular file"));
   std::filesystem::create_symlink("loop", folder / "loop");
   CHECK_THROWS_AS(read_safetensors(folder / "loop"), FileError);
-  if (::geteuid() != 0) {  // root may read everything
+  if (::geteuid() != 0) {  // root may read every file
     write(folder / "secret", safetensors("{}", ""));
     REQUIRE(::chmod((folder / "secret").c_str(), 0) == 0);
     CHECK_THROWS_WITH(read_safetensors(folder / "secret"), ContainsSubstring("cannot be opened"));

@@ -1,4 +1,4 @@
-// Weights in and out of plans: names and extents as PyTorch's, strict loading, Keras' order of flattening.
+// Weights into and out of plans: PyTorch's names and extents, strict loading, Keras' order of flattening.
 
 #include "lamina/safetensors.h"
 
@@ -15,7 +15,7 @@ namespace {
 
 using Extents = std::vector<std::int64_t>;
 
-/// One of each op with parameters or state.
+/// A net with one of each op that has parameters or state.
 Graph tiny_net() {
   Graph graph("tiny");
   Value x = graph.input({2, 2, 5, 4});
@@ -121,7 +121,7 @@ TEST_CASE("a file of halves goes through a plan on f32 and back with the same by
   const auto backend = make_backend("eigen");
   Plan plan(tiny_net(), *backend, {.mode = Mode::inference});
   TensorFile given = save_weights(plan);
-  int number = 0;  // seven bits after the point, as bf16 has, and powers of two that f16 has, too
+  int number = 0;  // multiples of powers of two that f16 has, with seven bits after the point as bf16
   for (auto& [name, host] : given) {
     host.dtype = half;
     for (double& value : host.values) {
@@ -141,7 +141,7 @@ TEST_CASE("a file of halves goes through a plan on f32 and back with the same by
   write_safetensors(folder / "back", back);
   CHECK(contents(folder / "back") == contents(folder / "given"));
 
-  back.at("fc1.weight").values[3] = 0x1p128;  // more than either type and f32 have
+  back.at("fc1.weight").values[3] = 0x1p128;  // more than the largest number of either type and of f32
   CHECK_THROWS_WITH(write_safetensors(folder / "back", back), ContainsSubstring("'fc1.weight'"));
 }
 
@@ -212,7 +212,7 @@ TEST_CASE("extents of 1 may be left out, and matrices flatten c, h, w") {
 }
 
 TEST_CASE("Keras' order of flattening becomes ours") {
-  // Two outputs of an image of 2 channels, 1 row and 3 columns; a column is named channel.column.
+  // Two outputs of an image of 2 channels, 1 row and 3 columns. A column is named channel.column.
   const HostTensor keras{
       .dtype = DType::f32, .extents = {2, 6}, .values = {0.0, 1.0, 0.1, 1.1, 0.2, 1.2, 5.0, 6.0, 5.1, 6.1, 5.2, 6.2}};
   const HostTensor ours = hwc_to_chw(keras, {1, 2, 1, 3});
@@ -231,7 +231,7 @@ TEST_CASE("a layer loaded from Keras' order gives Keras' result") {
   fully_connected(graph.input({1, 3, 2, 2}), "fc", {.outputs = 2, .bias = false});
   Plan plan(graph, *backend, {.dtype = DType::f64});
   HostTensor keras{.dtype = DType::f64, .extents = {2, 12}, .values = {}};
-  std::vector<double> image(12);  // channels last
+  std::vector<double> image(12);  // the channels are last
   for (int i = 0; i < 24; ++i) keras.values.push_back(i * i % 17 - 8);
   for (int i = 0; i < 12; ++i) image[static_cast<std::size_t>(i)] = i * 5 % 7 - 3;
   std::vector<double> y(2), x(12);
@@ -257,7 +257,7 @@ TEST_CASE("a shared parameter is saved once, and loaded by any of its names, or 
   for (const auto& [name, host] : file) names.push_back(name);
   CHECK(names ==
         std::vector<std::string>{"a.bias", "a.weight", "an.bias", "an.running_mean", "an.running_var", "an.weight"});
-  file["b.weight"] = file["a.weight"];  // as PyTorch's state_dict has them
+  file["b.weight"] = file["a.weight"];  // PyTorch's state_dict has both names
   file["bn.running_var"] = file["an.running_var"];
   file["b.bias"] = file["a.bias"];
   file.erase("a.bias");

@@ -1,5 +1,5 @@
-// The gradient of a bias against a plain sum, over slices, packs, pitches and masks. Numbers are whole, so that every
-// sum is exact.
+// The gradient of a bias against a plain sum, over slices, packs, pitches and masks. Numbers are whole, so every sum is
+// exact.
 
 #include "kernels/bias.h"
 
@@ -11,7 +11,7 @@ using lamina::DType;
 
 namespace {
 
-/// `gap` elements between images, before the first, and after the last; nobody may read them.
+/// Numbers with `gap` elements between images, before the first and after the last. No kernel may read the gaps.
 template <class T>
 struct Images {
   Images(int n, int c, int h, int w, int gap, int seed) : values((c * h * w + gap) * n + gap, T(NAN)) {
@@ -45,13 +45,13 @@ void check_biases() {
     for (const bool adds : {false, true}) {
       check_bias<T>(3, 5, 7, 9, 0, masks, adds);
       check_bias<T>(2, 3, 32, 36, 0, masks, adds);   // two slices, in packs
-      check_bias<T>(2, 3, 32, 36, 16, masks, adds);  // images apart
+      check_bias<T>(2, 3, 32, 36, 16, masks, adds);  // gaps between images
       check_bias<T>(5, 2, 23, 29, 0, masks, adds);   // three slices, no packs
       check_bias<T>(300, 4, 1, 1, 4, masks, adds);   // fully connected: one pixel
     }
 }
 
-/// The same numbers in halves, and the same view of them.
+/// The same numbers in halves, with the same view.
 template <class Half>
 std::vector<Half> halves_of(const std::vector<float>& values) {
   std::vector<Half> halves;

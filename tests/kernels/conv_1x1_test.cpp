@@ -1,5 +1,5 @@
-// Convolution by 1x1 kernels, every tile, in packs and singly, at the edges of blocks: in whole numbers,
-// equal in every bit to the definition.
+// Convolution by 1x1 kernels, in every tile, in packs and singly, at the edges of blocks. In whole numbers every bit
+// must equal the definition.
 
 #include "kernels/conv/conv_1x1.h"
 
@@ -49,7 +49,7 @@ struct Sizes {
   int groups = 1, stride_h = 1, stride_w = 1, gap = 4;
 };
 
-/// With and without a mask, with and without old contents, in one range and in several.
+/// Checks with and without a mask and old contents, in one range and in several.
 template <class T>
 void check_1x1(const Sizes& s, ConvTile tile) {
   INFO(s.n << " images of " << s.c << " x " << s.h << " x " << s.w << ", " << s.k << " filters in " << s.groups
@@ -76,8 +76,8 @@ namespace lamina::LAMINA_CUDA_SPACE {
 
 void check_1x1_in_packs() {
   for (const ConvTile tile : tiles) {
-    check_1x1<float>({1, 16, 8, 8, 32}, tile);     // less than a tile
-    check_1x1<float>({3, 20, 14, 14, 132}, tile);  // images share tiles; a few rows, terms and pixels more than fit
+    check_1x1<float>({1, 16, 8, 8, 32}, tile);     // smaller than a tile
+    check_1x1<float>({3, 20, 14, 14, 132}, tile);  // images share tiles; a few rows, terms and pixels are left over
     check_1x1<float>({2, 140, 2, 2, 12}, tile);    // a pack is an image
   }
   check_1x1<float>({1, 4, 56, 56, 4}, ConvTile::automatic);
@@ -87,7 +87,7 @@ void check_1x1_in_packs() {
 void check_1x1_singly() {
   for (const ConvTile tile : tiles) {
     check_1x1<float>({3, 24, 7, 7, 132}, tile);             // weights in packs, pixels singly
-    check_1x1<float>({2, 13, 5, 3, 67}, tile);              // neither
+    check_1x1<float>({2, 13, 5, 3, 67}, tile);              // weights and pixels singly
     check_1x1<float>({5, 9, 1, 1, 3}, tile);                // one pixel
     check_1x1<float>({2, 16, 4, 4, 64, 1, 1, 1, 3}, tile);  // images start at any alignment
   }

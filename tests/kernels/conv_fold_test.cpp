@@ -15,7 +15,7 @@ using cuda_host::host::kernels_run;
 
 namespace {
 
-/// 1 and then numbers so small that each one is lost when added to 1: a sum in order has the largest rounding error.
+/// 1 and then numbers so small that each is lost when added to 1. A sum in order has the largest rounding error.
 Values lossy(std::int64_t count) {
   Values values(static_cast<std::size_t>(count), std::ldexp(1.0, -24));
   values[0] = 1;
@@ -43,7 +43,7 @@ Graph residual() {
   return graph;
 }
 
-/// Launches by `run` of kernels whose names have the prefix.
+/// The number of launches in `run` of kernels whose names have the prefix.
 template <class Run>
 std::uint64_t launches(const std::string& prefix, Run run) {
   const auto count = [&] {
@@ -84,7 +84,7 @@ TEST_CASE("a convolution with a batch norm and an Add keeps its guarantee, which
                                 std::pair{Conv{.channels = 1, .kernel = 3, .bias = false}, Shape{1, 3, 3, 3}}}) {
       const Case c{"", op, {x}, {{BatchNorm{.epsilon = static_cast<float>(2 * u)}}, {Add{}}}, Mode::inference};
       INFO(to_string(c) << " by " << name);
-      // Every rounding of the sum loses u next to a sum of 1 + 2^-11; every term is positive.
+      // Every rounding of the sum loses u beside a sum of 1 + 2^-11. Every term is positive.
       Feed feed;
       feed.x = {lossy(x.count()), {u}};
       feed.w = {Values(static_cast<std::size_t>(x.count()), 1.0), {1 + 2 * u}, {u}};
@@ -96,7 +96,7 @@ TEST_CASE("a convolution with a batch norm and an Add keeps its guarantee, which
       const double want = reference(c, feed).y[0], got = run_unit(*backend, spec, named, feed).y[0];
       CHECK(std::abs(got - want) <= promised * want);
       const Spec alone = *make_spec(*backend, {"", op, {x}, {}, Mode::inference}, {.dtype = DType::f32});
-      if (name == "direct") continue;  // which sums and adds in double
+      if (name == "direct") continue;  // `direct` sums and adds in double
       CHECK(std::abs(got - want) >= 0.7 * promised * want);
       CHECK(promised - max_error(backend->lower(alone, named)) == Approx(5 * u));
     }

@@ -9,7 +9,7 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// -3 to 3, the same for the same key.
+/// Numbers from -3 to 3, the same for the same key.
 template <class T>
 std::vector<T> integers(std::int64_t count, unsigned key) {
   std::vector<T> values(static_cast<std::size_t>(count));
@@ -21,7 +21,7 @@ std::vector<T> integers(std::int64_t count, unsigned key) {
   return values;
 }
 
-/// A convolution with its tensors; images of x and y have a gap of `gap` elements between them.
+/// A convolution with its tensors. Images of x and y have gaps of `gap` elements.
 template <class T>
 struct ConvProblem {
   ConvGeometry g;

@@ -15,7 +15,7 @@ namespace {
 
 using Points = std::array<double, winograd_patch>;
 
-/// Column `i` of a matrix that is given as a function of a vector.
+/// Column `i` of a matrix that is given as a function on vectors.
 template <std::size_t from, std::size_t to>
 std::array<double, to> column(void (*transform)(const double (&)[from], double (&)[to]), std::size_t i) {
   double unit[from] = {}, image[to];
@@ -34,8 +34,8 @@ std::array<double, winograd_tile> output_column(std::size_t i) {
 Points spread_column(std::size_t i) { return column<winograd_tile, winograd_patch>(winograd_spread<double>, i); }
 std::array<double, 3> gradient_column(std::size_t i) { return column<winograd_patch, 3>(winograd_gradient<double>, i); }
 
-/// A tensor in memory as a launcher requires it: aligned to 16 bytes, with `gap` elements after every image and some
-/// after all, which are NaN.
+/// A tensor in memory as a launcher requires it: aligned to 16 bytes, with `gap` elements of NaN after every image and
+/// some at the end.
 template <class T>
 class Block {
  public:
@@ -78,7 +78,7 @@ struct Run {
   Values w, x;
   Shape x_shape, y_shape;
   Size pad;
-  Values bias{}, mask{}, old{};  // empty: none
+  Values bias{}, mask{}, old{};  // an empty tensor is not used
   bool relu = false;
   std::int64_t gap = 0;
 };
@@ -125,7 +125,7 @@ void check(const Conv& op, const Shape& x, std::uint64_t key) {
   check_close("dx", run<T>(backward), want.dx[0], bounds.dx[0], epsilon_of(sizeof(T)));
 }
 
-/// A ReLU after the convolution, whose y is the mask of the gradient; old contents; gaps between images.
+/// Checks a ReLU after the convolution, whose y is the mask of the gradient; old contents; and gaps between images.
 template <class T>
 void check_masked(const Conv& op, const Shape& x, std::int64_t gap, std::uint64_t key) {
   const Case c{"", op, {x}, {{Relu{}}}};
@@ -147,7 +147,7 @@ void check_masked(const Conv& op, const Shape& x, std::int64_t gap, std::uint64_
   check_close("dx", run<T>(backward), want.dx[0], bounds.dx[0], epsilon_of(sizeof(T)), feed.dx[0]);
 }
 
-/// A weight gradient in so many ranges; 0 means the rule. With `masked` a ReLU follows the convolution. With
+/// A weight gradient in `ranges` ranges; 0 means the rule's number. With `masked` a ReLU follows the convolution. With
 /// `adds` dw has old contents, else it is full of NaN.
 struct WeightsRun {
   Conv op;
@@ -244,7 +244,7 @@ TEST_CASE("Winograd agrees with the oracle at the edges of tiles, blocks and ste
       check<double>(op, x, ++key);
       check<float>(op, x, key);
     }
-  // One more filter than a block has, one fewer, and in groups; more tiles than a block has, in several images.
+  // One filter more than a block has, one fewer, and groups; more tiles than a block has, in several images.
   check<float>(Conv{.channels = 33, .kernel = 3, .pad = 1}, {1, 4, 5, 5}, ++key);
   check<float>(Conv{.channels = 62, .kernel = 3, .pad = 1, .groups = 2}, {1, 6, 5, 8}, ++key);
   check<float>(Conv{.channels = 2, .kernel = 3, .pad = 1}, {5, 33, 13, 11}, ++key);
@@ -268,7 +268,7 @@ TEST_CASE("Winograd's weight gradient agrees with the oracle at the edges of pai
       check_weight_run<double>({op, x}, ++key);
       check_weight_run<float>({op, x}, key);
     }
-  // One more filter and channel than a block has, one fewer, and in groups; rows of several pairs.
+  // One filter and channel more than a block has, one fewer, and groups; rows of several pairs.
   check_weight_run<float>({{.channels = 33, .kernel = 3, .pad = 1}, {1, 33, 5, 5}}, ++key);
   check_weight_run<float>({{.channels = 62, .kernel = 3, .pad = 1, .groups = 2}, {1, 66, 5, 8}}, ++key);
   check_weight_run<float>({{.channels = 2, .kernel = 3, .pad = 1}, {2, 31, 13, 41}}, ++key);
@@ -279,7 +279,7 @@ TEST_CASE("Winograd's weight gradient agrees with the oracle at the edges of pai
 TEST_CASE("Winograd's weight gradient masks dy, adds and steps over gaps, in any number of ranges") {
   std::uint64_t key = 20;
   for (const std::int64_t gap : {0, 3, 8})
-    for (const int ranges : {0, 1, 2, 5, 13, 40}) {  // there are 12 pairs of tiles, or 18, or 4
+    for (const int ranges : {0, 1, 2, 5, 13, 40}) {  // there are 12, 18 or 4 pairs of tiles
       const bool adds = (gap + ranges) % 2 == 0;
       check_weight_run<float>(
           {{.channels = 6, .kernel = 3, .pad = 1, .groups = 2}, {2, 4, 9, 10}, true, adds, gap, ranges}, ++key);

@@ -7,7 +7,8 @@
 
 namespace lamina::cuda_host::trial {
 
-/// c = a b; a is m x k, b is k x n, row-major. `synced`: with the barrier that keeps a tile until all have read it.
+/// c = a b, where a is m x k and b is k x n, row-major. `synced`: with the barrier that keeps a tile until all threads
+/// have read it.
 template <class T, bool synced>
 __global__ void tiled_product_kernel(int m, int n, int k, const T* a, const T* b, T* c) {
   constexpr int tile = 8;
@@ -26,7 +27,7 @@ __global__ void tiled_product_kernel(int m, int n, int k, const T* a, const T* b
   if (row < m && column < n) c[row * n + column] = sum;
 }
 
-/// One sum per block.
+/// Computes one sum per block.
 __global__ void sum_kernel(int count, const int* x, int* sums) {
   LAMINA_SHARED(int[32], parts);
   const int t = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
@@ -76,8 +77,9 @@ struct Held {
   };
 };
 
-/// Block 0 writes shared memory, and every block, of 32 threads, copies it to y. That is a fault: the
-/// other blocks read what an earlier block left. In a struct of a template, in one value, and in a function's array.
+/// A kernel with a fault: block 0 writes shared memory, and every block, of 32 threads, copies it to y. The other
+/// blocks read what an earlier block left. The memory is in a struct of a template, in one value, and in a function's
+/// array.
 template <class T>
 __device__ T found_in_template(bool writes) {
   LAMINA_SHARED(T[32], held);
@@ -101,7 +103,7 @@ __global__ void left_by_former_block_kernel(T* y, int* written) {
   if (t == 0) written[blockIdx.x] = held.written;
 }
 
-/// Counts to `rounds` in shared memory: each pass through the declaration finds the value of the last pass.
+/// Counts to `rounds` in shared memory. Each pass through the declaration sees the value of the last pass.
 __device__ inline int counted_on(bool first) {
   LAMINA_SHARED(int[32], count);
   count[threadIdx.x] = first ? 1 : count[threadIdx.x] + 1;
@@ -114,8 +116,8 @@ __global__ void counting_kernel(int rounds, int* y) {
   y[blockIdx.x * 32 + threadIdx.x] = reached;
 }
 
-/// x[i] = x[i + 32] in place, except in the last block: a fault with several blocks, since a block reads what its
-/// neighbour writes.
+/// x[i] = x[i + 32] in place, except in the last block. With several blocks this is a fault, since a block reads what
+/// its neighbour writes.
 __global__ void shift_in_place_kernel(int* x) {
   const unsigned i = blockIdx.x * 32 + threadIdx.x;
   if (blockIdx.x + 1 < gridDim.x) x[i] = x[i + 32];
@@ -126,7 +128,7 @@ __global__ void block_turns_kernel(int* count, int* turn) {
   if (threadIdx.x == 0) turn[(blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x] = atomicAdd(count, 1);
 }
 
-/// votes[0]: the even lanes; [1], [2], [3]: any, all, or; [4]: the sum of the values passed around half a warp.
+/// votes[0]: the even lanes; [1], [2], [3]: any, all, or; [4]: the sum of the values that half a warp passes around.
 __global__ void votes_kernel(unsigned* votes) {
   const unsigned t = threadIdx.x;
   const unsigned even = __ballot_sync(0xffffffffU, t % 2 == 0);
@@ -142,10 +144,10 @@ __global__ void votes_kernel(unsigned* votes) {
   votes[3] = static_cast<unsigned>(some);
 }
 
-// Faults.
+// Kernels with faults follow.
 
 __global__ void early_return_kernel() {
-  const std::string owned(100, 'x');  // freed although the launch fails: the leak sanitizer checks
+  const std::string owned(100, 'x');  // it must be freed although the launch fails: the leak sanitizer checks
   if (threadIdx.x == 3) return;
   __syncthreads();
 }
@@ -165,7 +167,7 @@ __global__ void half_shuffle_kernel() {
   if (threadIdx.x < 16) __shfl_xor_sync(0xffffffffU, 1, 1);
 }
 __global__ void outside_mask_kernel() { __syncwarp(0xfffffffeU); }
-/// Lane 0 reads lane 16, which takes no part.
+/// Lane 0 reads lane 16, which does not take part.
 __global__ void beyond_mask_kernel() {
   if (threadIdx.x < 16) __shfl_sync(0x0000ffffU, 1, 16);
 }

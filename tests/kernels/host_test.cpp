@@ -1,5 +1,5 @@
-// The emulator that runs CUDA kernels on the host: correct kernels are exact in every order of blocks and threads, and
-// misuse is an error that names the kernel, the block and the thread.
+// The emulator that runs CUDA kernels on the host. Correct kernels are exact in every order of blocks and threads.
+// Misuse is an error that names the kernel, the block and the thread.
 
 #include <thread>
 
@@ -21,7 +21,7 @@ void in_every_order(Body body) {
   host::set_thread_order(host::Order::ascending);
 }
 
-/// What a launch of a kernel without parameters throws.
+/// The message that a launch of a kernel without parameters throws.
 std::string misuse(void (*kernel)(), const char* name, unsigned threads = 32) {
   return lamina::test::said_by<LaunchError>([&] { launch(kernel, name, 1, threads, 0, nullptr); });
 }
@@ -119,7 +119,7 @@ TEST_CASE("static shared memory begins as NaN in every block, whatever a former 
   };
   check(0.0F);
   check(0.0);
-  check(0.0F);  // and in the next launch
+  check(0.0F);  // also in the next launch
 }
 
 TEST_CASE("static shared memory keeps within a block what was written there") {
@@ -245,7 +245,7 @@ TEST_CASE("kernels that ran are known by their names") {
   CHECK(host::kernels_run().count("beyond_global_kernel") == 0);
 }
 
-#if !defined(LAMINA_SANITIZED)  // the address sanitizer ends the process
+#if !defined(LAMINA_SANITIZED)  // the address sanitizer would end the process
 TEST_CASE("a write beyond dynamic shared memory is named") {
   std::vector<float> x(32);
   int clean = 0;

@@ -1,5 +1,5 @@
 // Columns of a convolution on the host: the kernels against their definition, and the algorithm under limits of
-// workspace that split the batch into chunks, in whole numbers, equal in every bit.
+// workspace that split the batch into chunks. In whole numbers every bit must be equal.
 
 #include "kernels/gemm/im2col.h"
 #include "lamina/error.h"
@@ -11,14 +11,14 @@ using namespace lamina::cuda_host;
 
 namespace {
 
-constexpr int gap = 5;  ///< elements between images, of no tensor
+constexpr int gap = 5;  ///< elements between images, which no tensor has
 
 template <class T>
 struct Columns {
   Shape shape;
   std::vector<T> memory;
 
-  /// Gaps are NaN, so that reading one shows; with empty `values` the elements are NaN as well.
+  /// Gaps are NaN, so that reading a gap shows. With empty `values` the elements are NaN as well.
   Columns(const Shape& s, const Values& values)
       : shape(s), memory(static_cast<std::size_t>(s.n * pitch()), static_cast<T>(NAN)) {
     for (std::size_t i = 0; i < values.size(); ++i) memory[place(i)] = static_cast<T>(values[i]);
@@ -98,7 +98,7 @@ std::size_t workspace_of(const Lowered& lowered, Pass pass) {
   return 0;
 }
 
-/// A limit on one convolution: the bits are unchanged, and the limit is kept.
+/// Runs one convolution under a limit: the bits are unchanged, and the limit is kept.
 void check_limits(const Case& c, DType dtype, bool adds) {
   INFO(to_string(c) << ", " << to_string(dtype) << (adds ? ", adds" : ""));
   const auto backend = make_backend("cuda-host");
@@ -106,7 +106,7 @@ void check_limits(const Case& c, DType dtype, bool adds) {
   Case one_image = c;
   one_image.x[0].n = 1;
   const Lowered least = backend->lower(*make_spec(*backend, one_image, {.dtype = dtype}), by_columns);
-  // Whole numbers include the kink of a ReLU.
+  // Whole numbers would hit the kink of a ReLU.
   const bool whole = c.tail.empty();
   const Feed feed = make_feed(c, 7, whole ? Fill::integers : Fill::normal);
   const Result want = reference(c, feed);
@@ -114,7 +114,7 @@ void check_limits(const Case& c, DType dtype, bool adds) {
   std::size_t one = 0;
   for (const Lowered::Step& step : least.steps) one = std::max(one, step.kernel->workspace_bytes());
   const Result first = run_unit(*backend, spec, by_columns, feed);
-  // One image at a time; two, with a remainder of one; and as many as there are.
+  // Limits for one image at a time; for two, with a remainder of one; and for all images.
   for (const std::size_t limit : {one, 2 * one, std::size_t{1} << 30}) {
     INFO("at most " << limit << " bytes of workspace");
     Choice choice = by_columns;

@@ -16,7 +16,7 @@ std::vector<int> hot_places(bool reverse, bool steps_first) {
   const Resident<T> ids({0, 2, 1, 1, -1, 0}), to(std::vector<T>(18, T(7)));  // two images of three steps
   lstm_one_hot<T>(tested_stream(), {ids.data(), 2, 1, 3, 1, 3}, {reverse, steps_first}, 3, to.data());
   const std::vector<T> rows = to.now();
-  std::vector<int> hot;  // the place of the 1 in each row, -1 for a row of NaN
+  std::vector<int> hot;  // column of the 1 in each row, -1 for a row of NaN
   for (std::size_t row = 0; row < 6; ++row) {
     int place = -2, ones = 0, zeros = 0, nans = 0;
     for (std::size_t c = 0; c < 3; ++c) {

@@ -1,5 +1,5 @@
-// Whole networks on cuda-host, or on the backend that LAMINA_TEST_BACKEND names, narrow and small: in f64 forward and
-// backward against eigen, in f32 op by op, each with its inputs from the f64 run.
+// Whole networks, narrow and small, on cuda-host or on the backend that LAMINA_TEST_BACKEND names. In f64, forward and
+// backward are compared with eigen. In f32, ops are compared one by one, each with its inputs from the f64 run.
 
 #include "lamina/lamina.h"
 #include "lamina/nets.h"
@@ -13,9 +13,9 @@ using namespace lamina::test;
 
 namespace {
 
-constexpr double bound = 1e-9;  // of the tensor's largest value
-// A share of the largest gradient: a gradient that is exactly 0, such as that of a shift before a batch norm over
-// the same values, contains only rounding errors.
+constexpr double bound = 1e-9;  // relative to the tensor's largest value
+// A share of the largest gradient. A gradient that is exactly 0 contains only rounding errors, for example that of a
+// shift before a batch norm over the same values.
 constexpr double noise = 64 * 0x1p-52;
 
 std::shared_ptr<Backend> kernels_backend() { return make_or_skip(tested_backend("cuda-host")); }
@@ -45,7 +45,7 @@ Graph small(const nets::Info& info) {
   return nets::build(info.name, {.batch = 2, .image = info.smallest_image, .classes = 5, .width_divisor = 16});
 }
 
-/// Runs the network on both and compares everything that can be read afterwards.
+/// Runs the network on both backends and compares everything that can be read afterwards.
 void compare(const nets::Info& info) {
   INFO(info.name);
   const Graph graph = small(info);
@@ -70,7 +70,7 @@ void compare(const nets::Info& info) {
     if (want.state(name).dtype == DType::f64) both("state " + name, got.state(name), want.state(name));
 }
 
-/// The same for inference, where the kernels' backend runs its units, and eigen one op after another.
+/// The same for inference: the kernels' backend runs its units, and eigen runs one op after another.
 void compare_inference(const nets::Info& info) {
   INFO(info.name);
   const Graph graph = small(info);
@@ -86,13 +86,13 @@ void compare_inference(const nets::Info& info) {
   check_equal("output", values_of(host->device(), got.output()), values_of(eigen->device(), want.output()));
 }
 
-/// Rounded to f32, so that both sides have the same ties and the same signs.
+/// Numbers rounded to f32, so that both sides have the same ties and the same signs.
 Values rounded(std::vector<double> values) {
   for (double& value : values) value = static_cast<double>(static_cast<float>(value));
   return values;
 }
 
-/// Every op of the network that is not in `seen` yet, with its inputs from the f64 run.
+/// Checks every op of the network that is not in `seen` yet, with its inputs from the f64 run.
 void check_ops(const nets::Info& info, std::set<std::string>& seen) {
   const Graph graph = small(info);
   const auto host = kernels_backend();

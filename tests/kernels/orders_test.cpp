@@ -1,5 +1,5 @@
-// Every op by every algorithm on cuda-host, in three orders of blocks and threads: the same bits. And every kernel that
-// is compiled has run.
+// Runs every op by every algorithm on cuda-host in three orders of blocks and threads: the bits must be the same. Every
+// compiled kernel must have run.
 
 #include <link.h>
 
@@ -61,7 +61,7 @@ void check_orders(Backend& backend, const Case& c, DType dtype, bool adds) {
   host::set_thread_order(host::Order::ascending);
 }
 
-/// Two updates of a plan's parameter, which is then read back.
+/// Makes two updates of a plan's parameter and reads it back.
 Values updated(const std::shared_ptr<Backend>& backend, const Graph& graph, std::string_view parameter,
                const Options& options) {
   Plan plan(graph, *backend, options);
@@ -110,7 +110,7 @@ void check_update_orders(const std::shared_ptr<Backend>& backend, DType dtype, d
   }
 }
 
-/// Biases of halves: in packs, singly, and of rows of channels.
+/// Runs biases of halves: in packs, singly, and in rows of channels.
 template <class Half>
 std::vector<double> biases(host::Order order) {
   host::set_thread_order(order, 7);
@@ -163,7 +163,7 @@ void check_orders_of_halves() {
   check_transpose_orders<float, Half>();
 }
 
-/// Kernels of the backend cudnn alone, of nhwc alone, and of none.
+/// Runs the kernels that only cudnn uses, that only nhwc uses, and that no backend uses.
 void check_other_orders() {
   check_orders_of_halves<cuda_host::F16>();
   check_orders_of_halves<cuda_host::BF16>();
@@ -190,19 +190,19 @@ void check_other_orders() {
   cuda_host::delay(nullptr, 1);
 }
 
-/// Where this program is in memory, and where its file says that it is.
+/// The difference between this program's addresses in memory and in its file.
 std::uintptr_t load_offset() {
   std::uintptr_t offset = 0;
   dl_iterate_phdr(
       [](dl_phdr_info* program, std::size_t, void* to) {
         *static_cast<std::uintptr_t*>(to) = program->dlpi_addr;
-        return 1;  // the first is the program
+        return 1;  // the first entry is the program
       },
       &offset);
   return offset;
 }
 
-/// The kernels in this program, each with its template arguments, by their addresses.
+/// The kernels in this program, by their addresses, each with its template arguments.
 std::map<const void*, std::string> kernels_compiled() {
   const std::string command = "nm -C '" + std::filesystem::read_symlink("/proc/self/exe").string() + "'";
   const std::unique_ptr<FILE, int (*)(FILE*)> nm(popen(command.c_str(), "r"), pclose);
@@ -227,13 +227,13 @@ std::map<const void*, std::string> kernels_compiled() {
 TEST_CASE(
     "every op and every update has the same bits in every order of blocks and threads, and every compiled kernel runs "
     "with each set of its template arguments") {
-  const std::set<const void*> before = host::instances_run();  // kernels of other tests, in one process with them
+  const std::set<const void*> before = host::instances_run();  // kernels of other tests that ran in this process
   const auto backend = make_backend("cuda-host");
   for (const Case& c : kernel_cases())
     for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16})
       for (const bool adds : {false, true}) {
         const bool products = std::holds_alternative<Conv>(c.op) || std::holds_alternative<Lstm>(c.op);
-        if (is_half(dtype) && products) continue;  // they are those of f32
+        if (is_half(dtype) && products) continue;  // these products are computed in f32
         if (!adds || c.mode == Mode::training) check_orders(*backend, c, dtype, adds);
       }
   for (const DType dtype : element_types()) check_update_orders(backend, dtype, 0);

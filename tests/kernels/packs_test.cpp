@@ -1,4 +1,4 @@
-// When a launch works in packs of 16 bytes: where every address, every pitch and the size allow it.
+// When a launch works in packs of 16 bytes: only if every address, every pitch and the size allow it.
 
 #include "kernels/common/packs.h"
 
@@ -10,7 +10,7 @@ namespace {
 
 alignas(16) float numbers[256];
 
-/// Three images of 2 x 2 x 3 numbers, so many after an aligned address, with a gap after each image.
+/// Three images of 2 x 2 x 3 numbers, `offset` after an aligned address, with a gap after each image.
 View<const float> images(int offset, int gap) { return {numbers + offset, 3, 2, 2, 3, 12 + gap}; }
 
 /// The width of a launch over these tensors.
@@ -28,9 +28,9 @@ TEST_CASE("packs need aligned addresses, and a pitch of whole packs, each for it
     CAPTURE(flat);
     CHECK(width_of(flat, images(0, 0)) == 4);
     CHECK(width_of(flat, images(4, 8)) == 4);
-    CHECK(width_of(flat, images(3, 0)) == 1);  // the address alone
+    CHECK(width_of(flat, images(3, 0)) == 1);  // only the address is unaligned
     CHECK(width_of(flat, images(3, 4)) == 1);
-    CHECK(width_of(flat, images(0, 3)) == 1);  // the pitch alone
+    CHECK(width_of(flat, images(0, 3)) == 1);  // only the pitch is odd
     CHECK(width_of(flat, images(0, 0), images(2, 4)) == 1);
     CHECK(width_of(flat, images(0, 0), images(8, 2)) == 1);
     CHECK(width_of(flat, images(0, 4), images(8, 0)) == 4);

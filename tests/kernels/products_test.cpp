@@ -1,5 +1,5 @@
-// The tiled products, every tile, range and orientation, at the edges of blocks: in whole numbers, equal
-// in every bit to the definition.
+// The tiled products in every tile, range and orientation, at the edges of blocks. In whole numbers every bit must
+// equal the definition.
 
 #include "conv_problem.h"
 #include "kernels/conv/conv_direct.h"
@@ -118,7 +118,8 @@ void check_implicit_gemm_at_edges() {
 void check_implicit_gemm_by_taps() {
   for (const ConvTile tile : {ConvTile::tile_128x128, ConvTile::tile_64x128, ConvTile::tile_64x64}) {
     INFO("tile " << static_cast<int>(tile));
-    // Channels and filters of a group are multiples of every depth of a step; the last block has a few pixels or rows.
+    // Channels and filters of a group are multiples of every depth of a step. The last block has only a few pixels or
+    // rows.
     check_all<float>({{1, 3, 2, 1, 1, 1, 1, 1, 2}, 2, 16, 8, 10, 144, true, 4}, tile);
     check_all<float>({{2, 1, 1, 1, 1, 0, 0, 1, 1}, 3, 64, 6, 8, 32, false, 8}, tile);
     for (const bool masked : {false, true})
@@ -160,7 +161,7 @@ KERNEL_TEST("implicit gemm equals the definition with strides, dilation, groups 
       check_all<float>({{1, 2, 3, 1, stride, 0, 3, 2, dilation}, 1, 3, 8, 13, 5}, ConvTile::automatic);
     }
   check_all<float>({{260, 3, 3, 1, 1, 1, 1, 1, 1}, 1, 260, 4, 5, 260, true}, ConvTile::automatic);  // a filter a group
-  // Pixels that no window reaches: beyond the last one, and between those of a stride wider than the kernel.
+  // Pixels that no window reaches: after the last window, and between windows of a stride wider than the kernel.
   check_all<float>({{1, 1, 1, 3, 3, 0, 0, 1, 1}, 2, 2, 9, 9, 3}, ConvTile::automatic);
   check_all<float>({{1, 1, 1, 3, 3, 0, 0, 1, 1}, 2, 2, 9, 9, 3, true}, ConvTile::automatic);
 }
@@ -171,16 +172,17 @@ KERNEL_TEST("implicit gemm's data gradient with any strides equals the definitio
     for (const bool adds : {false, true}) check_data(c, ConvTile::automatic, adds, splits);
   };
   for (const int splits : {0, 1, 2, 3, 5}) {
-    // kernel, stride, pad, dilation
+    // arguments: kernel, stride, pad, dilation
     check(ConvProblem<float>({1, 3, 3, 2, 2, 1, 1, 1, 1}, 2, 5, 9, 12, 16, true), splits);
     check(ConvProblem<float>({1, 1, 1, 2, 2, 0, 0, 1, 1}, 2, 5, 9, 12, 24), splits);  // three classes without taps
     check(ConvProblem<float>({2, 3, 3, 2, 1, 1, 1, 1, 1}, 2, 4, 9, 8, 10, true), splits);
     check(ConvProblem<float>({1, 5, 4, 3, 2, 2, 1, 1, 1}, 1, 3, 14, 11, 7), splits);
     check(ConvProblem<float>({1, 3, 3, 2, 3, 2, 2, 2, 2}, 1, 3, 13, 14, 8, true),
-          splits);                                                                      // by dilation 2, half have none
-    check(ConvProblem<double>({2, 2, 3, 3, 4, 1, 0, 1, 2}, 2, 6, 11, 13, 16), splits);  // a kernel below the stride
+          splits);  // with dilation 2, half of the classes have no taps
+    // the kernel is smaller than the stride
+    check(ConvProblem<double>({2, 2, 3, 3, 4, 1, 0, 1, 2}, 2, 6, 11, 13, 16), splits);
     check(ConvProblem<float>({1, 7, 7, 4, 4, 3, 3, 1, 1}, 1, 3, 17, 18, 16), splits);
-    check(ConvProblem<float>({1, 1, 2, 7, 7, 0, 0, 1, 1}, 1, 2, 15, 16, 6), splits);   // 49 classes
+    check(ConvProblem<float>({1, 1, 2, 7, 7, 0, 0, 1, 1}, 1, 2, 15, 16, 6), splits);   // there are 49 classes
     check(ConvProblem<float>({1, 3, 3, 4, 5, 1, 1, 1, 1}, 1, 2, 3, 23, 130), splits);  // fewer rows than the stride
   }
   check(ConvProblem<float>({1, 3, 3, 2, 2, 1, 1, 1, 1}, 3, 70, 19, 21, 16, true), 0);  // classes of several blocks
@@ -213,7 +215,7 @@ TEST_CASE("implicit gemm's data gradient with strides is one launch, and another
 #endif
 
 KERNEL_TEST("implicit gemm finds its taps in every block, where all blocks share them") {
-  // One step for all channels: taps left by an earlier block would be right.
+  // One step has all channels, so taps left by an earlier block would be right.
   const ConvProblem<float> c({1, 1, 1, 1, 1, 0, 0, 1, 1}, 2, 3, 17, 19, 5);
   check_forward(c, ConvTile::tile_64x64, false, false);
   check_data(c, ConvTile::tile_64x64, false);
@@ -232,20 +234,20 @@ KERNEL_TEST("gemm equals the definition in every orientation and tile") { check_
 
 #if defined(LAMINA_CUDA_ON_HOST)
 TEST_CASE("sums are cut into ranges where that fills the multiprocessors of a large device") {
-  // Every block takes as long as its share of the sum, one at a time.
+  // Every block takes as long as its share of the sum, one block at a time.
   const ConvTileCost costs[3] = {{ConvTile::tile_128x128, 128, 128, 8, 4000, 0, 1},
                                  {ConvTile::tile_64x128, 64, 128, 8, 2000, 0, 1},
                                  {ConvTile::tile_64x64, 64, 64, 8, 1000, 0, 1}};
   const auto cut = [&](std::int64_t results, std::int64_t columns, std::int64_t depth) {
     return conv_cut_for({results, columns, 1, depth, 512, 256}, costs, ConvTile::tile_128x128, 0).ranges;
   };
-  // 144 blocks are two rounds of 132; in 11 ranges they are 12 whole ones.
+  // 144 blocks are two rounds of 132. In 11 ranges they are 12 full rounds.
   CHECK(cut(512, 4608, 100000) == 11);
   CHECK(cut(512, 4608, 1023) == 1);    // a range has at least 512 terms
   CHECK(cut(512, 4224, 100000) == 1);  // 132 blocks
   CHECK(cut(128, 128, 100000) == 132);
   CHECK(cut(128, 128, 512 * 100) == 100);
-  // Parts of a launch: blocks of the deepest come first, and ranges are about as long as theirs.
+  // The parts of a launch: blocks of the deepest come first, and other ranges are about as long as theirs.
   CHECK(ranges_of(400, 400, 5) == 5);
   CHECK(ranges_of(200, 400, 5) == 3);
   CHECK(ranges_of(0, 400, 5) == 1);
@@ -253,11 +255,11 @@ TEST_CASE("sums are cut into ranges where that fills the multiprocessors of a la
   const ConvPart parts[3] = {{132 * 128, 8 * 10}, {132 * 128, 8 * 5}, {66 * 128, 0}};
   const ConvSize size{128, 0, 1, 0, 512, 256};
   const ConvTileCost two[3] = {{ConvTile::tile_128x128, 128, 128, 8, 400, 30, 2}, costs[1], costs[2]};
-  // The busiest multiprocessor: 10 steps next to 5, and one block with neither.
+  // The busiest multiprocessor has a block of 10 steps, one of 5, and one block without steps.
   CHECK(cycles_of(size, parts, 3, two[0], 1) == 10 * 700 + 2 * 30 + 30);
   CHECK(cycles_of(size, parts, 3, costs[0], 1) == (10 + 5) * 4000);
   CHECK(conv_cut_for(size, parts, 3, costs, ConvTile::tile_128x128, 0).cycles == (10 + 5) * 4000);
-  // Few results take small tiles; a given number is kept.
+  // Few results take small tiles. A given number of ranges is kept.
   CHECK(conv_cut_for({64, 10000, 1, 64, 512, 256}, costs, ConvTile::automatic, 0).tile != ConvTile::tile_128x128);
   CHECK(conv_cut_for({512, 4608, 1, 100000, 512, 256}, costs, ConvTile::automatic, 5).ranges == 5);
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Numbers in the memory of the device that the kernels of this namespace run on. Tests of launchers are compiled for
-// cuda-host, and once more for the first GPU in a build with CUDA (tiles_on_gpu.cpp).
+// Numbers in the memory of the device that runs the kernels of this namespace. Tests of launchers are compiled for
+// cuda-host and, in a build with CUDA, once more for the first GPU (tiles_on_gpu.cpp).
 
 #include <limits>
 #include <string>
@@ -11,7 +11,7 @@
 #include "tests/support/catch.h"
 #if defined(LAMINA_CUDA_ON_HOST)
 #include "lib/core/device/host/host_device.h"
-/// A test that runs on both.
+/// A test that runs on both devices.
 #define KERNEL_TEST(name) TEST_CASE(name)
 #else
 #include "lib/core/device/cuda/cuda_device.h"
@@ -49,14 +49,14 @@ class Resident {
     return read;
   }
 
-  const std::vector<T> values;  ///< as they were first
+  const std::vector<T> values;  ///< values at the start
 
  private:
   std::size_t bytes() const { return values.size() * sizeof(T); }
   Buffer buffer_;
 };
 
-/// Memory for a launcher that wants so many bytes, full of NaN.
+/// Memory of `bytes` bytes for a launcher, full of NaN.
 template <class T>
 Resident<T> scratch(std::size_t bytes) {
   return Resident<T>(std::vector<T>(bytes / sizeof(T), std::numeric_limits<T>::quiet_NaN()));

@@ -1,5 +1,5 @@
 #pragma once
-// What several tests run: every tile of the products against the definition.
+// Checks that several tests run: every tile of the products against the definition.
 
 #include "kernels/common/stream.h"
 

@@ -1,4 +1,4 @@
-// The tests of launchers once more, for the kernels that nvcc compiles.
+// Runs the tests of launchers once more, on the kernels that nvcc compiles.
 
 #undef LAMINA_CUDA_ON_HOST
 #include "conv_1x1_test.cpp"

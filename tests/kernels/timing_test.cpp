@@ -1,4 +1,4 @@
-// The kernels that time a device, on the host: the peak's multiply-adds bit by bit, and the delay.
+// The kernels for timing a device, on the host: the peak's multiply-adds bit by bit, and the delay.
 
 #include <chrono>
 
@@ -35,8 +35,8 @@ TEMPLATE_TEST_CASE("the peak's kernel does every multiply-add that it counts", "
 }
 
 TEST_CASE("the peak's chains go x = x a + b from their own beginnings") {
-  // One chain by hand: thread 33 multiplies by a + 1 / 65536 and adds b + 1 / 65536; chains begin at 33 / 1024 + i
-  // / 16.
+  // One chain by hand: thread 33 multiplies by a + 1 / 65536 and adds b + 1 / 65536. Chains begin at 33 / 1024 + i /
+  // 16.
   double sum = 0;
   for (int chain = 0; chain < 8; ++chain) {
     double x = 33.0 / 1024 + chain / 16.0;

@@ -1,4 +1,5 @@
-// Transposition against plain indexing: several tiles both ways, gaps that nobody may touch, and every pair of types.
+// Transposition against plain indexing: several tiles in both directions, gaps that must stay unread, and every pair of
+// types.
 
 #include "kernels/moves/transpose.h"
 
@@ -20,7 +21,7 @@ bool same(Half a, Half b) {
   return a.bits == b.bits;
 }
 
-/// Rounded to To, as the kernel does it.
+/// Numbers rounded to To, as the kernel rounds them.
 template <class From, class To>
 void check(int count, int rows, int columns, int gap) {
   INFO(count << " of " << rows << " x " << columns << ", gap " << gap);

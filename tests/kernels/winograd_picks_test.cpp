@@ -1,4 +1,4 @@
-// Which convolutions get winograd_4x4 by rule for forward and the data gradient, and the model of the rule.
+// The convolutions that get winograd_4x4 by rule, forward and for the data gradient, and the model of the rule.
 
 #include "kernels/winograd/conv_winograd_4x4.h"
 #include "tests/support/backend.h"
@@ -16,7 +16,7 @@ TEST_CASE("Winograd is picked where its model is faster than implicit gemm's: VG
     int channels, filters, pixels;
     bool forward, data;
   };
-  // Some are not picked: conv1_1 has few channels, and the others have few tiles.
+  // Some are not picked: conv1_1 has few channels, and others have few tiles.
   const Layer layers[] = {
       {"VGG-16 conv1_1", 3, 64, 224, false, true},    {"VGG-16 conv1_2", 64, 64, 224, true, true},
       {"VGG-16 conv2_1", 64, 128, 112, true, true},   {"VGG-16 conv3_2", 256, 256, 56, true, true},

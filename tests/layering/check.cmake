@@ -12,7 +12,7 @@ set(standard "[a-z0-9_]+")                       # <vector>: the C++ library has
 set(public "lamina/[a-z0-9_]+\\.h")
 set(support "lib/core/[fnstu][a-z]+/[a-z0-9_]+\\.h")  # files, numbers, system, text, timing, units
 set(device "lib/core/device/[a-z0-9_/]+\\.h")
-set(lowering "lib/backends/(common|half)/[a-z_]+\\.h")
+set(lowering "lib/backends/common/[a-z_]+\\.h")
 set(kernels "kernels/((common|conv|gemm|loss|lstm|moves|norm|pool|winograd)/)?[a-z0-9_]+\\.h")
 set(timing_kernels "kernels/timing/(delay|peak)\\.h")
 set(cuda "cuda_runtime(_api)?\\.h" "cublas_v2\\.h")
@@ -27,7 +27,7 @@ function(allow folder)
 endfunction()
 
 allow(lib/include ${public})
-# The core: its helpers know nothing but the public headers; no part of it knows a component.
+# The core: its helpers include only the public headers, and no part of it includes a component.
 foreach(helpers IN ITEMS files numbers system text timing units)
   allow(lib/core/${helpers} ${public} ${support} ${posix})
 endforeach()
@@ -37,7 +37,7 @@ allow(lib/core/gradient_check ${public} ${support} lib/core/plan/run/initial\\.h
 allow(lib/core/plan/decisions ${public} ${support})
 allow(lib/core/plan ${public} ${support} "lib/core/plan/(decisions|run)/[a-z_]+\\.h")
 allow(lib/core/device ${public} ${support} ${device} ${timing_kernels} ${cuda} ${posix})
-# The components. Each knows the core's helpers; none knows another but by its public headers.
+# The components. Each may include the core's helpers, and other components only by their public headers.
 allow(lib/safetensors ${public} ${support} ${json} ${posix})
 set(onnx "lib/onnx/((ops|write)/)?[a-z_]+\\.h")
 allow(lib/onnx/ops ${public} ${support} ${onnx})
@@ -46,7 +46,7 @@ allow(lib/tuning ${public} ${support} ${json} ${posix})
 allow(lib/communicators ${public} ${support} dlfcn\\.h mpi\\.h sched\\.h)
 allow(lib/training/data ${public} ${support} zlib\\.h)
 allow(lib/training ${public} ${support})
-# The rooms of eigen, each knowing those above it.
+# The folders of eigen. Each may include those before it.
 set(room lib/backends/eigen/micro_kernels)
 allow(lib/backends/eigen/micro_kernels ${support} immintrin\\.h)
 allow(lib/backends/eigen/runtime ${public} Eigen/.* "(${room})/.*" ${lowering} ${support} ${device} immintrin\.h cpuid\.h ${posix})
@@ -67,7 +67,6 @@ set(gpu_ops "lib/backends/gpu_ops/gpu_ops\\.h")
 allow(lib/backends/gpu_ops ${public} ${lowering} ${kernels})
 allow(lib/backends/cuda ${public} ${gpu_ops} ${lowering} ${support} ${device} ${kernels} kernels/host/device_memory\\.h lib/backends/cuda/.*)
 allow(lib/backends/cudnn ${public} ${gpu_ops} ${lowering} ${support} ${device} ${kernels} lib/backends/cudnn/.* cudnn\\.h ${posix})
-allow(lib/backends/half ${public} ${lowering} ${support})
 allow(lib/backends/common ${public} ${lowering} ${support})
 allow(lib/backends ${public} ${support} "lib/backends/(eigen|cuda|cudnn)/backend\\.h")
 allow(kernels/host lib/core/numbers/float16\\.h kernels/common/[a-z0-9_]+\\.h ucontext\\.h setjmp\\.h "sanitizer/[a-z_]+\\.h" ${posix})
@@ -115,7 +114,7 @@ foreach(source IN LISTS sources)
   file(STRINGS ${ROOT}/${source} includes REGEX "^[ \t]*#[ \t]*include")
   foreach(line IN LISTS includes)
     if(NOT line MATCHES "include[ \t]*([<\"])([^>\"]+)[>\"]")
-      continue()  # the name is a macro
+      continue()  # the include names a macro
     endif()
     set(quote ${CMAKE_MATCH_1})
     set(name ${CMAKE_MATCH_2})

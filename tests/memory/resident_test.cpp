@@ -1,4 +1,4 @@
-// A plan's memory is what was predicted: counted by the system while the plan is made and runs a pass.
+// A plan's memory is as predicted. The system counts it while the plan is made and runs a pass.
 
 #include <malloc.h>
 
@@ -16,18 +16,18 @@ namespace {
 
 constexpr double mebibyte = 1 << 20;
 
-/// What the system counts for every plan besides its blocks: code that runs for the first time, stacks of threads, the
-/// planner's own tables, and a block's last huge page (2 MiB) where it is not full, of which a plan has five.
+/// Memory of every plan besides its blocks: code that runs for the first time, stacks of threads, the planner's own
+/// tables, and the last huge page (2 MiB) of each of a plan's five blocks.
 constexpr double allowance_mebibytes = 8;
 
-/// The greatest growth of this process from before a plan is made until a pass has run, in MiB, and the plan's size.
+/// The largest growth of this process between the making of a plan and the end of a pass, in MiB, and the plan's size.
 struct Growth {
   double measured, predicted;
 };
 
 Growth growth_of(const Graph& graph, Backend& backend, const Options& options) {
   const double predicted = static_cast<double>(predict_memory(graph, backend, options).total()) / mebibyte;
-  malloc_trim(0);  // freed memory that stayed with the process would be used again, and not grow
+  malloc_trim(0);  // otherwise freed memory would be used again, and would not count
   REQUIRE(test::reset_peak());
   const std::int64_t before = test::resident_bytes().value();
   Plan plan(graph, backend, options);

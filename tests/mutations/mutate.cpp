@@ -33,7 +33,7 @@ struct Mutant {
   int number = 0;
 };
 
-/// Where a bug goes: characters [begin, end) of its file.
+/// The place of a bug: characters [begin, end) of its file.
 struct Span {
   std::size_t begin, end;
   const Mutant* mutant;
@@ -104,7 +104,7 @@ std::vector<Mutant> read_list(const fs::path& path) {
   return mutants;
 }
 
-/// Text without white space, and where each of its characters was: formatting may change, code may not.
+/// Text without white space, and the position of each character before. So formatting may change, but code may not.
 struct Dense {
   std::string text;
   std::vector<std::size_t> at;
@@ -141,7 +141,7 @@ Span locate(const Mutant& mutant, const Dense& source) {
   return {source.at[found + open], source.at[found + close - 1] + 1, &mutant};
 }
 
-/// The source with every bug in it. Bugs of one span are asked for one after another.
+/// The source with every bug in it. Bugs in the same place are nested: each checks whether it is chosen.
 std::string seeded(const std::string& source, std::vector<Span> spans) {
   std::stable_sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
   std::string out;
@@ -186,7 +186,7 @@ inline int chosen() {
   }();
   return number;
 }
-// Asleep in constant expressions, so that these still compile.
+// No bug is awake in constant expressions, so these still compile.
 constexpr bool on(int number) { return !__builtin_is_constant_evaluated() && chosen() == number; }
 }  // namespace lamina_mutants
 )";
@@ -201,7 +201,7 @@ void write(const fs::path& path, const std::string& text) {
   if (!out) fail("cannot write " + path.string());
 }
 
-/// Every file of the project; what was built or is hidden does not belong to it.
+/// Every file of the project, except built and hidden ones.
 std::vector<fs::path> project_files(const fs::path& root) {
   std::vector<fs::path> files;
   for (const fs::directory_entry& top : fs::directory_iterator(root)) {
@@ -221,7 +221,7 @@ void make_copy(const fs::path& root, const fs::path& copy, const std::vector<Mut
   const fs::path header = fs::absolute(copy) / "mutants.h";
   std::set<fs::path> written = {"mutants.h"};
   write(header, switch_header(mutants));
-  std::set<fs::path> with_fragments;  // folders with sources that include a seeded one within a namespace
+  std::set<fs::path> with_fragments;  // folders of sources that include a seeded file within a namespace
   for (const auto& [file, its] : spans)
     if (file.ends_with(".inc")) with_fragments.insert(fs::path(file).parent_path());
   for (const fs::path& file : project_files(root)) {

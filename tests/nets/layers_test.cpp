@@ -13,26 +13,26 @@ using test::CsvRow;
 
 namespace {
 
-// Kept in the tables to tell variants apart; the zoo has no builder for them.
+// Networks that are in the tables only to tell variants apart. The zoo has no builder for them.
 const std::set<std::string> neighbours{"googlenet_caffe", "resnet50_v1"};
 
 constexpr int batch = 2;
 
 std::string text(Size size) { return std::to_string(size.h) + 'x' + std::to_string(size.w); }
 
-/// Six digits, as the table was written.
+/// A number in six digits, as the tables have it.
 std::string text(double number) {
   char digits[32];
   return {digits, std::to_chars(digits, digits + sizeof digits, number, std::chars_format::general, 6).ptr};
 }
 
-/// Extents of one image's value; a map of one pixel is a vector.
+/// Extents of one image's value. A map of one pixel is a vector.
 std::string extents(const Shape& shape) {
   if (shape.h == 1 && shape.w == 1) return std::to_string(shape.c);
   return std::to_string(shape.c) + 'x' + text({shape.h, shape.w});
 }
 
-/// The columns type to extra of the table.
+/// The columns of the table from type to extra.
 struct Described {
   std::string type, kernel{}, stride{}, pad{}, groups{}, ceil{}, bias{}, extra{};
 };
@@ -110,7 +110,7 @@ std::string joined(const std::string& name, const Described& d, const std::strin
   return line;
 }
 
-/// One line per node but the input. A name that the table uses several times is numbered in the graph.
+/// One line for each node except the input. A name that the table repeats is numbered in the graph.
 std::multiset<std::string> lines(const Graph& graph) {
   std::multiset<std::string> result;
   for (const Node& node : graph.nodes()) {
@@ -127,7 +127,7 @@ std::multiset<std::string> lines(const Graph& graph) {
   return result;
 }
 
-/// One line per row but Flatten: values stay unflattened here, until a fully connected op reads them.
+/// One line for each row except Flatten: here values stay unflattened until a fully connected op reads them.
 std::multiset<std::string> lines(const std::vector<CsvRow>& rows) {
   std::multiset<std::string> result;
   std::string out, unflattened;

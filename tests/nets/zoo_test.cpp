@@ -1,4 +1,4 @@
-// The zoo's options, limits and errors, and the places where look-alikes of a network differ.
+// The zoo's options, limits and errors, and the points in which similar networks differ.
 
 #include "lamina/nets.h"
 
@@ -66,7 +66,7 @@ TEST_CASE("resnet200 has batch norm in its stem and none after its projections")
   CHECK(graph.find("layer1.0.downsample.1") == -1);
   CHECK(graph.find("layer1.0.bn1") == -1);
 
-  // The first block projects what the stem made; further stages project the activated x; other blocks add x itself.
+  // The first block projects the stem's output. Later stages project the activated x. Other blocks add x itself.
   CHECK(graph.node("layer1.0.downsample.0").inputs == std::vector<int>{graph.find("maxpool")});
   CHECK(graph.node("layer2.0.downsample.0").inputs == std::vector<int>{graph.find("layer2.0.relu")});
   CHECK(graph.node("layer2.0.conv1").inputs == std::vector<int>{graph.find("layer2.0.relu")});
@@ -141,7 +141,7 @@ TEST_CASE("a width divisor narrows the hidden layers, rounded up, and keeps the 
   CHECK(shape(resnet, "fc").c == 1000);
 
   const Graph alexnet = nets::build("alexnet", {.batch = 1, .width_divisor = 32});
-  CHECK(shape(alexnet, "conv1").c == 4);  // 96 / 32 is 3: the next multiple of conv2's two groups
+  CHECK(shape(alexnet, "conv1").c == 4);  // 96 / 32 is 3, and the next multiple of conv2's two groups is 4
   CHECK(alexnet.node("conv2").params.front() == Shape{8, 2, 5, 5});
 
   const Graph inception = nets::build("inception_v1", {.batch = 1, .width_divisor = 7});

@@ -1,17 +1,20 @@
 """A Python that has packages, in a virtual environment that is made once."""
 
+import pathlib
 import subprocess
 import sys
 import venv
 
 
-def python_with(folder, *requirements):
-    """The interpreter below the folder; the program ends as skipped where pip cannot install what it lacks."""
-    python = folder / "venv" / "bin" / "python"
-    if not python.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        venv.create(folder / "venv", with_pip=True)
-    if subprocess.run([python, "-m", "pip", "install", "--quiet", *requirements]).returncode != 0:
+def enter(folder, *requirements):
+    """Starts the script again under the interpreter below the folder, unless it runs there. It ends as skipped where pip
+    cannot install what that lacks."""
+    home = folder.resolve() / "venv"
+    if pathlib.Path(sys.prefix).resolve() == home:
+        return
+    if not (home / "bin" / "python").exists():
+        venv.create(home, with_pip=True)
+    if subprocess.run([home / "bin" / "python", "-m", "pip", "install", "--quiet", *requirements]).returncode != 0:
         print("skipped: pip could not install " + ", ".join(requirements))
         sys.exit(77)
-    return python
+    sys.exit(subprocess.run([home / "bin" / "python", "-B", *sys.argv]).returncode)

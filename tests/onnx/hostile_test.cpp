@@ -5,10 +5,10 @@
 
 #include "lamina/error.h"
 #include "lamina/onnx.h"
-#include "model.h"
 #include "tests/io/allocations.h"
 #include "tests/io/files.h"
 #include "tests/support/catch.h"
+#include "tests/support/onnx_model.h"
 
 using namespace lamina;
 using namespace lamina::test;

@@ -200,6 +200,7 @@ TEST_CASE("a mean over all pixels is taken in whatever order their axes are") {
   const OnnxModel largest = read("opset 18; x[2,1,2,2] axes = {-2, -1}; y = ReduceMax<keepdims=0>(x, axes)");
   CHECK(largest.output.extents == Extents{2, 1});
   CHECK(output_of(largest) == Values{3, 7});
+  CHECK(output_of(read("opset 18; x[1,1,2,1] r = Relu(x) y = ReduceMean<noop_with_empty_axes=1>(r)")) == Values{0, 1});
   const OnnxModel volume = read("x[1,2,2,1,2] y = GlobalMaxPool(x)");
   CHECK(volume.output.extents == Extents{1, 2, 1, 1, 1});
   CHECK(output_of(volume) == Values{3, 7});

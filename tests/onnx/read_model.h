@@ -11,8 +11,8 @@
 #include "lamina/device.h"
 #include "lamina/onnx.h"
 #include "lamina/plan.h"
-#include "model.h"
 #include "tests/io/files.h"
+#include "tests/support/onnx_model.h"
 
 namespace lamina::test {
 

@@ -100,9 +100,10 @@ def check_logits(name, exporter, program, folder):
     folder.mkdir()
     export(net, x if exporter == "legacy" else x[:1], exporter, folder / "model.onnx")
     session = onnxruntime.InferenceSession(str(folder / "model.onnx"), providers=["CPUExecutionProvider"])
-    run = lambda part: session.run(None, {session.get_inputs()[0].name: part.numpy()})[0]  # noqa: E731
+    its = session.get_inputs()[0].name
+    run = lambda part: session.run(None, {its: part.numpy()})[0]  # noqa: E731
     logits = run(x) if exporter == "legacy" else numpy.concatenate([run(x[:1]), run(x[1:])])
-    return zoo.check_logits(f"{name:16}{exporter}", program, folder, x.numpy(), logits)
+    return zoo.check_logits(f"{name:16}{exporter}", program, folder / "model.onnx", {its: x.numpy()}, logits)
 
 
 def parameters_by_node(model):

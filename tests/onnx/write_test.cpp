@@ -88,10 +88,10 @@ TEST_CASE("fixed numbers are read back as they were") {
 TEST_CASE("what trains, and what is fixed, is read back as it was") {
   Graph graph("trained 'in part'");
   Value x = conv(graph.input({2, 3, 4, 4}, "x"), "blur", {.channels = 3, .kernel = 3, .groups = 3, .bias = false});
-  x = scale_shift(conv(x, "it's", {.channels = 5, .kernel = 1}), "learned", {.learned = true});
+  x = conv(x, "it's", {.channels = 5, .kernel = 1});
+  for (const char* name : {"learned", "shift alone", "scale alone"}) x = scale_shift(x, name, {.learned = true});
   scale_shift(x, "fixed");
-  graph.fix("blur.weight");
-  graph.fix("it's.bias");
+  for (const char* fixed : {"blur.weight", "it's.bias", "shift alone.scale", "scale alone.shift"}) graph.fix(fixed);
   check_written(graph);
 }
 

@@ -44,7 +44,7 @@ const std::vector<Case>& chains() {
 }  // namespace
 
 TEST_CASE("batch norm, by hand") {
-  // mean 5, variance 9 + epsilon 7: a standard deviation of 4. Normalised: -0.75, 0.75.
+  // The mean is 5, and variance 9 + epsilon 7 give a standard deviation of 4. Normalised values: -0.75, 0.75.
   const Case c{"", BatchNorm{.epsilon = 7, .momentum = 0.25}, {{2, 1, 1, 1}}};
   const double xhat = 0.75, scale = 2, dy0 = 3, dy1 = 1;
   // dx = scale / 4 * (dy - mean(dy) - x-hat * mean(dy * x-hat))
@@ -82,7 +82,7 @@ TEST_CASE("eigen fuses batch norm, add and ReLU") {
 }
 
 TEST_CASE("batch norm keeps its digits where the mean is far from 0") {
-  // mean 256, standard deviation about 1: a difference of mean squares in f32 would keep two digits.
+  // The mean is 256, the standard deviation about 1. A difference of mean squares in f32 would keep only two digits.
   const Case c{"", BatchNorm{}, {{2, 2, 4, 4}}};
   Feed feed = make_feed(c, 3);
   for (double& value : feed.x[0]) value = static_cast<float>(value + 256);
@@ -110,7 +110,7 @@ TEST_CASE("statistics of several ranks are sums between two calls on eigen, and 
   Plan plan(graph, backend(), options);
   REQUIRE(plan.calls().size() == 4);
   for (const std::size_t call : {0, 1, 2, 3}) CHECK(plan.calls()[call].joint_sums == (call % 2 == 0 ? 6 : 0));
-  CHECK_THROWS_AS(plan.forward(), UsageError);  // nobody would add up
+  CHECK_THROWS_AS(plan.forward(), UsageError);  // no function adds the sums up
   plan.forward([](std::size_t) {});
   CHECK_THROWS_WITH(plan.backward(), ContainsSubstring("node bn needs sums over the ranks"));
   plan.backward([](std::size_t) {});

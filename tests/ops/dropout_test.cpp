@@ -43,7 +43,7 @@ TEST_CASE("dropout scales what it keeps, drops the rest, and does the same to th
 }
 
 TEST_CASE("dropout drops about the asked fraction") {
-  // Each of n independent draws is dropped with probability p: 6 standard deviations are one chance in 5e8.
+  // Each of n independent draws is dropped with probability p. Six standard deviations are exceeded once in 5e8.
   const Shape shape{1, 16, 32, 32};
   const auto n = static_cast<double>(shape.count());
   for (const double rate : {0.1, 0.5, 0.9}) {

@@ -99,7 +99,7 @@ TEST_CASE("an id that fills most of a batch, as padding does, adds all its gradi
 
 TEST_CASE("embedding adds whole numbers exactly") {
   for (const Case& c : embedding_cases())
-    if (c.mode == Mode::training && c.tail.empty()) check_integers(c);  // a mean is a quotient
+    if (c.mode == Mode::training && c.tail.empty()) check_integers(c);  // a mean is a quotient, which is not exact
 }
 
 TEST_CASE("embedding agrees with the oracle") {

@@ -139,8 +139,8 @@ Feed feed_of(const Golden& golden, const Case& c, const Tensors& tensors) {
   return feed;
 }
 
-/// In f64 within 1e-10 of the tensor's largest number; in f32 within twice the derived bound, PyTorch's error being
-/// one.
+/// Compares within 1e-10 of the tensor's largest number in f64, and within twice the derived bound in f32, because
+/// PyTorch's result has an error, too.
 void check_golden(const std::string& what, const Values& got, const Values& want, Bound bound, DType dtype) {
   if (dtype == DType::f64) {
     double largest = 0;

@@ -14,7 +14,8 @@ using namespace lamina::test;
 
 namespace {
 
-/// The numbers in another type, by a unit that moves them; with a gap after each of `images`.
+/// The numbers in another type, converted by a unit that moves them, with a gap after each of `images` images if
+/// `pitched`.
 Values cast(const Values& numbers, DType from, DType to, int images, bool pitched) {
   const auto count = static_cast<int>(numbers.size()) / images;
   const Case c{"", Slice{.first = 0, .channels = count}, {{images, count, 1, 1}}, {}, Mode::inference};
@@ -28,8 +29,8 @@ Values cast(const Values& numbers, DType from, DType to, int images, bool pitche
 
 bool same(double a, double b) { return std::isnan(a) ? std::isnan(b) : a == b && std::signbit(a) == std::signbit(b); }
 
-/// Numbers that are computed in f32, by the same kernels, and rounded then. A parameter's gradient is not rounded: both
-/// sums are within `roundings` of f32, relative to the sum of |terms|; 0: they have the same bits.
+/// Checks numbers that the same kernels compute in f32 before they are rounded. A parameter's gradient is not rounded:
+/// both sums are within `roundings` roundings of f32, relative to the sum of |terms|; 0: they have the same bits.
 void check_chunks(const Case& c, double tolerance, int roundings = 0, Layout layout = Layout::nchw) {
   for (const DType dtype : half_types()) {
     INFO(to_string(c) << " in " << to_string(dtype));
@@ -77,9 +78,10 @@ TEST_CASE("halves are widened exactly and numbers of f32 are rounded once, in pa
         for (std::size_t i = 0; i < halves.size(); ++i) halves[i] = widen(dtype, static_cast<std::uint16_t>(i));
         for (std::size_t i = 0; i < floats.size(); ++i) {
           auto bits = static_cast<std::uint32_t>(i * 2654435761U);
-          if (i % 3 == 0) bits = (bits & 0xffffe000U) | 0x1000U;      // ties of f16
-          if (i % 3 == 1) bits = (bits & 0xffff0000U) | 0x8000U;      // ties of bf16
-          if (i % 2 == 0) bits = (bits & 0x87ffffffU) | 0x30000000U;  // where f16 has numbers, subnormal ones too
+          if (i % 3 == 0) bits = (bits & 0xffffe000U) | 0x1000U;  // ties of f16
+          if (i % 3 == 1) bits = (bits & 0xffff0000U) | 0x8000U;  // ties of bf16
+          // numbers in the range of f16, subnormal ones included
+          if (i % 2 == 0) bits = (bits & 0x87ffffffU) | 0x30000000U;
           floats[i] = static_cast<double>(std::bit_cast<float>(bits));
         }
         if (images == 1) halves.resize(65536), floats.resize(300000);  // whole packs
@@ -94,13 +96,13 @@ TEST_CASE("halves are widened exactly and numbers of f32 are rounded once, in pa
 }
 
 TEST_CASE("a unit of many numbers is computed in chunks, with the same results") {
-  // The sums of a weight's gradient are those of chunks; dx and y may round to the other neighbour. A sum over 8 images
-  // of exact products has at most 8 roundings in any order, and there are two.
+  // A weight's gradient is summed by chunks, and dx and y may round to the other neighbour. A sum over 8 images of
+  // exact products has at most 8 roundings in any order, and there are two such sums.
   check_chunks({"", FullyConnected{.outputs = 2}, {{8, 8, 260, 260}}}, 0x1p-7, 16);
-  if (backend().name().starts_with("cuda"))  // what forward saves of a chunk is that chunk's
+  if (backend().name().starts_with("cuda"))  // forward saves by chunk
     check_chunks({"", MaxPool{.window = 2, .stride = 2}, {{2, 8, 464, 464}}}, 0, 0, Layout::nhwc);
-  if (backend().name() != "eigen") return;  // the others compute these at once, or by another algorithm in a chunk
-  // A sum of 1,800,000 terms has no useful bound. Their roundings are random, and far within one for each sum.
+  if (backend().name() != "eigen") return;  // other backends compute these at once, or by another algorithm in a chunk
+  // A sum of 1,800,000 terms has no useful bound. Its roundings are random, and far within one rounding for each sum.
   check_chunks({"", Conv{.channels = 3, .kernel = 3, .pad = 1}, {{6, 3, 500, 600}}, {{Relu{}}}}, 0x1p-7, 2);
   check_chunks({"", BatchNorm{}, {{2, 6, 700, 700}}, {{Relu{}}}}, 0);
   check_chunks({"", BatchNorm{}, {{2, 6, 700, 700}}, {{Relu{}}}, Mode::inference}, 0);
@@ -130,7 +132,7 @@ TEST_CASE("kernels of cuda that read and write halves themselves need no workspa
       };
       CHECK(workspace(dtype) == workspace(DType::f32));
     }
-  // Where a rounded y is on the other side of a limit, a gradient is that of x; sums of many values are rounded once.
+  // If a rounded y is on the other side of a limit, the gradient follows x. Sums of many values are rounded once.
   const Case many{"", Add{}, std::vector<Shape>(65, x)};
   for (const Case& c : {Case{"", Clip{0, 0.3}, {x}}, Case{"", HardSigmoid{}, {x}}, many})
     CHECK(workspace_bytes(backend().lower(*make_spec(backend(), c, {.dtype = DType::bf16}), {})) > 0);

@@ -1,4 +1,4 @@
-// Ops that join and part values: add, concat, slice.
+// Ops that join and split values: add, concat, slice.
 
 #include "lamina/op.h"
 #include "tests/support/cases/example.h"

@@ -14,8 +14,8 @@ namespace {
 constexpr Steps last = Steps::last;
 constexpr Gates hard = Gates::hard_sigmoid;
 
-/// Widths below, at and above the vectors of every instruction set; images for one thread and for several; steps
-/// beyond the 16 that are turned into rows at once.
+/// Cases with widths below, at and above the vectors of every instruction set; with images for one thread and for
+/// several; and with more steps than the 16 that are turned into rows at once.
 const std::vector<Case>& lstm_cases() {
   static const std::vector<Case> all = {
       {"one of everything", Lstm{.hidden = 1}, {{1, 1, 1, 1}}},
@@ -44,8 +44,8 @@ const std::vector<Case>& lstm_cases() {
   return all;
 }
 
-/// Too many numbers for differences: several images for a block of threads, weights beyond its registers, hidden values
-/// beyond one block, more ids than a block has threads.
+/// Cases that are too large for differences: several images for a block of threads, weights beyond its registers,
+/// hidden values beyond one block, more ids than a block has threads.
 std::vector<Case> large_cases() {
   std::vector<Case> all = lstm_cases();
   all.push_back({"two images for a block", Lstm{.hidden = 3}, {{135, 2, 3, 1}}});

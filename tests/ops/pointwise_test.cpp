@@ -12,16 +12,13 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// Bounds that are no whole numbers keep whole numbers clear of the kinks.
+// The bounds are no whole numbers, so whole numbers stay clear of the kinks.
 const std::vector<Op>& ops() {
-  static const std::vector<Op> all = {Clip{.low = 0, .high = 6},
-                                      Clip{.low = -1.5, .high = 0.5},
+  static const std::vector<Op> all = {Clip{.low = 0, .high = 6}, Clip{.low = -1.5, .high = 0.5},
                                       Clip{.low = -infinity, .high = 0.75},
-                                      Clip{.low = double{-0.3F}, .high = double{0.7F}},  // no numbers of f16 and bf16
-                                      HardSigmoid{},
-                                      HardSigmoid{.alpha = -0.4, .beta = 0.25},
-                                      HardSwish{},
-                                      Silu{}};
+                                      // f16 and bf16 do not have these numbers
+                                      Clip{.low = double{-0.3F}, .high = double{0.7F}}, HardSigmoid{},
+                                      HardSigmoid{.alpha = -0.4, .beta = 0.25}, HardSwish{}, Silu{}};
   return all;
 }
 
@@ -57,7 +54,7 @@ TEST_CASE("hard swish, by hand: the gradient is 0 up to -3, and dy from 3 on") {
 }
 
 TEST_CASE("silu, by hand") {
-  // s = 1/2 and 3/4 at x = 0 and ln 3.
+  // s is 1/2 and 3/4 at x = 0 and x = ln 3.
   const double x = std::log(3.0);
   const Case c{"", Silu{}, {{1, 2, 1, 1}}};
   const Result result = run_case(c, {{{0, x}}, {}, {}, {4, 16}, {}, {}});

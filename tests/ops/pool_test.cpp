@@ -86,14 +86,14 @@ TEST_CASE("max pool, by hand: overlapping windows") {
 
 TEST_CASE("max pool passes the gradient to the first maximum only") {
   const Case c{"", MaxPool{.window = 2, .stride = 2}, {{1, 1, 2, 4}}};
-  if (decided_by_library()) {  // which maximum it takes is its choice; that it takes one is not
+  if (decided_by_library()) {  // the library chooses which maximum it takes, but it must take one
     const Result got = run_case(c, {{{3, 3, 1, 2, 3, 3, 2, 2}}, {}, {}, {5, 7}, {}, {}}, {.dtype = DType::f32});
     CHECK(got.y == Values{3, 2});
     for (const auto& [cells, dy] : {std::pair{std::array{0, 1, 4, 5}, 5.0}, {std::array{2, 3, 6, 7}, 7.0}}) {
       int winners = 0;
       for (const int cell : cells) {
         const double dx = got.dx[0][static_cast<std::size_t>(cell)];
-        CHECK((dx == 0 || (dx == dy && cell != 2)));  // 1 is no maximum
+        CHECK((dx == 0 || (dx == dy && cell != 2)));  // 1 is not the maximum
         winners += dx != 0 ? 1 : 0;
       }
       CHECK(winners == 1);
@@ -116,7 +116,7 @@ TEST_CASE("max pool, by hand: rounding up adds a window, rounding down none") {
 }
 
 TEST_CASE("max pool takes a NaN for the maximum") {
-  // Windows of 2: a NaN first, last, and nowhere; in a row of windows beside it.
+  // Windows of 2 x 2 side by side: in the first a NaN comes first, in the second last, in the third there is none.
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const Case c{"", MaxPool{.window = 2, .stride = 2}, {{1, 1, 2, 6}}};
   Feed feed = make_feed(c, 1);
@@ -131,7 +131,7 @@ TEST_CASE("max pool takes a NaN for the maximum") {
 }
 
 TEST_CASE("average pool, by hand: the divisor with and without padding") {
-  // Rows padded by 1: windows hold (pad, 6) and (9, pad).
+  // Rows are padded by 1, so the windows hold (pad, 6) and (9, pad).
   const Feed feed{{{6, 9}}, {}, {}, {2, 4}, {}, {}};
   check_example({"", AveragePool{.window = {1, 2}, .stride = 2, .pad = {0, 1}}, {{1, 1, 1, 2}}}, feed,
                 {{6, 9}, {{2, 4}}, {}, {}});
@@ -140,7 +140,7 @@ TEST_CASE("average pool, by hand: the divisor with and without padding") {
 }
 
 TEST_CASE("average pool, by hand: cells beyond the padding never count") {
-  // Rounded up, the last of the windows of 2 holds x[2] and nothing: divided by 1 either way.
+  // With rounding up, the last window of 2 holds only x[2], so it is divided by 1 either way.
   for (const bool count_padding : {false, true})
     check_example({"",
                    AveragePool{.window = {1, 2}, .stride = 2, .rounding = Rounding::up, .count_padding = count_padding},
@@ -155,9 +155,9 @@ TEST_CASE("global average pool, by hand") {
 
 TEST_CASE("a mean of millions of cells is as exact as one of a few thousand") {
   if (decided_by_library()) return;
-  const Shape x{1, 1, 2048, 2048};  // 0.1 added up one by one in f32 drifts by up to a per cent
+  const Shape x{1, 1, 2048, 2048};  // adding 0.1 one by one in f32 drifts by up to a per cent
   const Values tenths(static_cast<std::size_t>(x.count()), 0.1);
-  constexpr double most = 520 * 0x1p-24;  // terms of a sum in f32: 512, and those of its lanes
+  constexpr double most = 520 * 0x1p-24;  // 512 terms of a sum in f32, and the sums of its lanes
   for (const Op& op : {Op(GlobalAveragePool{}), Op(AveragePool{.window = 2048, .stride = 1})}) {
     const Case c{"", op, {x}, {}, Mode::inference};
     const Result got = run_case(c, {{tenths}, {}, {}, {}, {}, {}}, {.dtype = DType::f32});

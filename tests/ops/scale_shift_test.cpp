@@ -1,4 +1,4 @@
-// A tensor times fixed or learned numbers, plus others: of each channel, or one pair for all.
+// A tensor times fixed or learned numbers, plus others: numbers of each channel, or one pair for all.
 
 #include "lamina/op.h"
 #include "lamina/plan.h"

@@ -34,7 +34,7 @@ const std::vector<Case>& sigmoid_cross_entropy_cases() {
 }  // namespace
 
 TEST_CASE("sigmoid cross entropy, by hand") {
-  // Probabilities 3/4, 3/4 and 1/2; a logit of 0 decides for 0.
+  // The probabilities are 3/4, 3/4 and 1/2. A logit of 0 decides for 0.
   const double ln3 = std::log(3.0);
   const Case c = case_of("", {3, 1, 1, 1});
   const Result result = run_case(c, {{{ln3, ln3, 0}, {1, 0, 1}}, {}, {}, {6, 9}, {}, {}});
@@ -60,7 +60,7 @@ TEST_CASE("a decision with the label -1 gives no loss, no accuracy and no gradie
 }
 
 TEST_CASE("a clipped decision has the loss of the limit and no gradient") {
-  // Probabilities 1/5, 1/2 and 4/5; limits 1/4 and 3/4.
+  // The probabilities are 1/5, 1/2 and 4/5; the limits are 1/4 and 3/4.
   const double ln4 = std::log(4.0);
   const Case c = case_of("", {3, 1, 1, 1}, 0.25);
   const Result result = run_case(c, {{{-ln4, 0, ln4}, {1, 1, 1}}, {}, {}, {3, 0}, {}, {}});

@@ -24,7 +24,7 @@ const std::vector<Case>& smooth_cases() {
   return all;
 }
 
-/// y for x, in inference.
+/// The values of y for x, in inference.
 Values values(const Op& op, const Values& x, DType dtype) {
   const Case c{"", op, {{1, static_cast<int>(x.size()), 1, 1}}, {}, Mode::inference};
   return run_case(c, {{x}, {}, {}, {}, {}, {}}, {.dtype = dtype}).y;

@@ -44,7 +44,8 @@ bool all_nan(const Values& values, std::size_t first, std::size_t count) {
 }  // namespace
 
 TEST_CASE("softmax cross entropy, by hand") {
-  // Probabilities 1/4, 3/4 and 1/2, 1/2: the loss is the mean of ln(4/3) and ln(2). Of equal logits the first wins.
+  // The probabilities are 1/4, 3/4 and 1/2, 1/2, so the loss is the mean of ln(4/3) and ln(2). Of equal logits the
+  // first wins.
   const Case c = loss_case("", {2, 2, 1, 1});
   const Result result = run_case(c, {{{0, std::log(3.0), 5, 5}, {1, 0}}, {}, {}, {2, 7}, {}, {}});
   check_close("y", result.y, {(std::log(4.0 / 3) + std::log(2.0)) / 2, 1}, {{1, 1}, 16}, epsilon(DType::f64));
@@ -81,7 +82,7 @@ TEST_CASE("a row with the label -1 gives no loss, no accuracy and no gradient") 
 }
 
 TEST_CASE("a clipped probability has the loss of the limit and no gradient") {
-  // Probabilities of the labels: 1/5, 1/2 and 4/5; limits 1/4 and 3/4.
+  // The probabilities of the labels are 1/5, 1/2 and 4/5; the limits are 1/4 and 3/4.
   const double ln4 = std::log(4.0);
   const Case c = loss_case("", {3, 2, 1, 1}, 0.25);
   const Result result = run_case(c, {{{ln4, 0, 0, 0, ln4, 0}, {1, 0, 0}}, {}, {}, {3, 0}, {}, {}});

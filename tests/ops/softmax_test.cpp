@@ -26,7 +26,7 @@ const std::vector<Case>& softmax_cases() {
 }  // namespace
 
 TEST_CASE("softmax, by hand") {
-  // e^0 and e^ln(3): probabilities 1/4 and 3/4. dx = y (dy - sum of y dy), that sum being 1.
+  // e^0 and e^ln(3) give the probabilities 1/4 and 3/4. dx = y (dy - sum of y dy), and the sum is 1.
   const double ln3 = std::log(3.0);
   const Result result = run_case({"", Softmax{}, {{1, 2, 1, 1}}}, {{{0, ln3}}, {}, {}, {4, 0}, {}, {}});
   check_close("y", result.y, {0.25, 0.75}, {{1, 1}, 16}, epsilon(DType::f64));

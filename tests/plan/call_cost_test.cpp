@@ -1,4 +1,4 @@
-// What calls cost at least: bytes counted by hand, and against the costs of single ops.
+// The least cost of calls: bytes counted by hand, and compared with the costs of single ops.
 
 #include "lib/core/plan/run/call_cost.h"
 
@@ -41,7 +41,7 @@ struct Chain {
     dx_shared.resize(unit.x.size());
     return planner::call_cost(unit, passes, planner::Nodes(graph), units, dx_shared);
   }
-  /// Elements, in f32.
+  /// Elements moved, in f32.
   double moved(const std::vector<Pass>& passes, const std::vector<bool>& dx_shared = {}) const {
     return of(passes, dx_shared).bytes / 4;
   }
@@ -137,7 +137,8 @@ TEST_CASE("a call that computes both gradients reads x and dy once") {
 
 TEST_CASE("the mask of a ReLU is read from y where the backend says that backward reads y") {
   CHECK(Chain({BatchNorm{}, Relu{}}).moved(both) == 3 * map + 6 + 6);
-  CHECK(Chain({BatchNorm{}, Add{}, Relu{}}).moved(both) == 5 * map + 6 + 6);  // and y, and the other side's gradient
+  // also y, and the gradient of the other side
+  CHECK(Chain({BatchNorm{}, Add{}, Relu{}}).moved(both) == 5 * map + 6 + 6);
   CHECK(Chain({Add{}, Relu{}}).moved({Pass::backward_data}) == 4 * map);
   const Chain conv({Conv{.channels = 3, .kernel = 3, .pad = 1}, Relu{}});  // 81 weights, 3 biases
   CHECK(conv.moved({Pass::forward}) == 2 * map + 84);
@@ -155,7 +156,8 @@ TEST_CASE("a gradient that nobody wants costs nothing") {
   const Chain conv({Conv{.channels = 3, .kernel = 3, .pad = 1}, Relu{}}, false);
   CHECK(conv.moved({Pass::backward_data}) == 0);
   CHECK(conv.of({Pass::backward_data}).flops < conv.of({Pass::backward_params}).flops);
-  CHECK(Chain({BatchNorm{}, Add{}, Relu{}}, false).moved(both) == 3 * map + 6);  // x, dy, y, and those of parameters
+  // x, dy, y, and the gradients of parameters
+  CHECK(Chain({BatchNorm{}, Add{}, Relu{}}, false).moved(both) == 3 * map + 6);
 }
 
 TEST_CASE("the calls of a plan publish their unit's spec, and cost no more than its ops alone") {

@@ -1,4 +1,4 @@
-// Which algorithm a plan runs: by name, for all nodes or for one, and as a backend measured it.
+// The algorithm that a plan runs: named for all nodes or for one, or measured by a backend.
 
 #include "lamina/error.h"
 #include "lamina/plan.h"
@@ -15,7 +15,7 @@ namespace {
 
 constexpr Pass passes[] = {Pass::forward, Pass::backward_params, Pass::backward_data};
 
-/// For every pass of the convolutions here, the first or the last algorithm that the backend takes.
+/// The first or the last algorithm that the backend takes, for every pass of the convolutions here.
 Choice of_convolutions(bool last) {
   const test::Case c{"", Conv{.channels = 2, .kernel = 3}, {{1, 2, 5, 5}}};
   const Spec spec = *test::make_spec(backend(), c, {.dtype = DType::f32});
@@ -32,7 +32,7 @@ std::string algorithm_of(const Choice& choice, const Call& call) {
   return choice.algorithm[static_cast<std::size_t>(call.passes.front())];
 }
 
-/// Answers one algorithm for every pass that has it.
+/// A tuner that answers one algorithm for every pass that has it.
 struct FixedTuner final : Tuner {
   explicit FixedTuner(std::string algorithm) : answer(std::move(algorithm)) {}
 
@@ -52,7 +52,7 @@ struct FixedTuner final : Tuner {
   bool has_buffer = false;
 };
 
-/// Convolutions, and ops that do not have their algorithms.
+/// Convolutions, and ops that lack their algorithms.
 Graph several_ops() {
   Graph graph("several");
   Value x = conv(graph.input({2, 3, 6, 6}), "stem", {.channels = 4, .kernel = 3, .pad = 1, .bias = false});
@@ -71,7 +71,7 @@ TEST_CASE("a measured choice is what runs, and equal units are measured once") {
   for (const char* name : {"a", "b", "c"}) x = conv(x, name, {.channels = 4, .kernel = 3, .pad = 1});
   CHECK_THROWS_MATCHES(Plan(graph, backend(), {.choice = {.measure = true}}), UsageError, Says("make_tuner()"));
   Plan plan(graph, backend(), {.choice = {.measure = true}, .tuner = tuner, .input_gradient = true});
-  // b and c add nothing and want dx alike; a differs in nothing either, since the gradient of the input is wanted too.
+  // b and c do not add, and want dx alike. a does not differ either, since the gradient of the input is wanted too.
   CHECK(tuner->measurements == 1);
   CHECK(tuner->has_buffer);
   for (const Call& call : plan.calls())

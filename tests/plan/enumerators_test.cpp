@@ -11,7 +11,7 @@ using lamina::test::oracle;
 
 namespace {
 
-/// A number that names nothing in any enumeration.
+/// A value that is no enumerator of any enumeration.
 template <class Enumeration>
 constexpr auto none = static_cast<Enumeration>(77);
 
@@ -21,7 +21,7 @@ Graph net() {
   return graph;
 }
 
-/// Throws a UsageError that names the number.
+/// Requires a UsageError that names the number.
 void check_refused(const std::string& what, const std::function<void()>& call) {
   CAPTURE(what);
   CHECK_THROWS_MATCHES(call(), UsageError, Says("77"));

@@ -1,4 +1,4 @@
-// Fixed parameters: state that no pass computes a gradient of and no update changes, whatever op has them.
+// Fixed parameters are state, in every op: no pass computes their gradient, and no update changes them.
 
 #include "lamina/error.h"
 #include "lamina/plan.h"
@@ -11,7 +11,7 @@ using namespace lamina::test;
 
 namespace {
 
-/// Every op with parameters, between others that train.
+/// Every op with parameters, between ops that train.
 Graph many_ops(const std::vector<std::string>& fixed) {
   Graph graph("fixed");
   Value x = conv(graph.input({3, 2, 6, 5}, "x"), "first", {.channels = 4, .kernel = 3, .pad = 1});

@@ -1,4 +1,5 @@
-// Plans in f16 and bf16: which tensors keep f32, that memory is shared without harm, and how far results are from f64.
+// Plans in f16 and bf16: the tensors that keep f32, memory that is shared without harm, and the distance of results
+// from f64.
 
 #include "lamina/error.h"
 #include "lamina/nets.h"
@@ -54,7 +55,7 @@ auto rounding_to(DType dtype) {
   };
 }
 
-/// Stores the y of the unit of this number in the wrong 16-bit type.
+/// Stores the y of unit number `unit` in the wrong 16-bit type.
 auto wrong_type_of(std::size_t unit) {
   return [left = unit](const Spec&, const Lowered::Step& step) mutable -> KernelHook {
     if (!step.covers(Pass::forward) || left-- != 0) return {};
@@ -69,7 +70,7 @@ auto wrong_type_of(std::size_t unit) {
 
 Options in(DType dtype, std::uint64_t seed) { return {.dtype = dtype, .seed = seed}; }
 
-/// Output and gradients of a plan whose inputs and dy are numbers of the type `values`.
+/// Output and gradients of a plan whose inputs and dy are rounded to the type `values`.
 Outcome run_on(const Graph& graph, Backend& with, DType dtype, std::uint64_t seed, DType values) {
   Plan plan(graph, with, in(dtype, seed));
   Device& device = with.device();
@@ -78,7 +79,7 @@ Outcome run_on(const Graph& graph, Backend& with, DType dtype, std::uint64_t see
   return run(plan);
 }
 
-/// The norms of the differences: of the output, and of all gradients.
+/// The norms of the differences, for the output and for all gradients.
 std::pair<double, double> errors(const Outcome& got, const Outcome& want) {
   double output = 0, gradients = 0;
   const auto add = [](double& sum, const Values& a, const Values& b) {
@@ -134,7 +135,7 @@ TEST_CASE("whole numbers keep f32 through slices and joins, and what is computed
   }
   for (const DType type : {DType::f32, DType::f64})
     for (const DType each : value_dtypes(graph, type)) CHECK(each == type);
-  for (const DType type : half_types()) {  // a cast is no view
+  for (const DType type : half_types()) {  // a view cannot cast
     Options apart = in(type, 1);
     apart.keep_values = true;
     Plan plan(graph, backend(), in(type, 1)), plain(graph, backend(), apart);
@@ -200,7 +201,7 @@ TEST_CASE("plans of random graphs in half precision have the same bits whatever 
         CHECK(got.state == want.state);
       }
       CHECK(predict_memory(graph, backend(), options).total() == plan.memory().total());
-      // A step that runs again may need a large workspace, as cuBLAS's, while more is alive.
+      // A step that runs again may need a large workspace, as cuBLAS's, while more blocks are alive.
       if (options.keep == Keep::all || backend().name() == "eigen") CHECK(plan.memory().arena <= plain.memory().arena);
     }
 }
@@ -215,7 +216,7 @@ TEST_CASE("plans on kernels of cuda have the same bits in nhwc, in f32 and in ha
   x = dropout(lrn(batch_norm(x, "bn"), "lrn"), "drop");
   fully_connected(global_average_pool(hard_sigmoid(x)), "fc", {.outputs = 3});
   const Graph deep = residual();
-  Graph losses("losses");  // a value of f32 of its own
+  Graph losses("losses");  // a value that itself has f32
   const Value labels = losses.input({2, 1, 1, 1}, "labels");
   const Value scores = fully_connected(losses.input({2, 2, 3, 1}, "x"), "fc", {.outputs = 5});
   add(softmax_cross_entropy(scores, labels, "one"), softmax_cross_entropy(relu(scores), labels, "other"), "sum");
@@ -260,7 +261,7 @@ TEST_CASE("logits and gradients in half precision err as if every value were rou
       INFO(graph.name() << " in " << to_string(dtype) << ": errors " << output << " and " << gradients
                         << ", of the model " << model_output << " and " << model_gradients
                         << ", of a value in the wrong type " << wrong_gradients);
-      // Products of pairs round weights, too: as much again, independently.
+      // Products of pairs also round weights, which adds an independent error of the same size.
       const bool pairs = dtype == DType::bf16 && backend().describe().find("-bf16") != std::string::npos;
       const double most = pairs ? 1.5 * std::sqrt(2.0) : 1.5;
       CHECK(model_output > 0);

@@ -1,4 +1,4 @@
-// Labels and ids in plans: they have no gradient, though they come from inputs.
+// Labels and ids in plans have no gradient, although they come from inputs.
 
 #include "lamina/error.h"
 #include "lamina/gradient_check.h"
@@ -54,7 +54,8 @@ TEST_CASE("an input that is read as ids and as numbers has the gradient of the n
   const std::vector<PlannedUnit> units = planned_units(graph, oracle(), options);
   CHECK(spec_of(units, graph, "words").wants_dx == std::vector<bool>{false});
   CHECK(spec_of(units, graph, "sum").wants_dx == std::vector<bool>{true, true});
-  CHECK(spec_of(units, graph, "sum").adds_dx == std::vector<bool>{false, false});  // nobody else writes x's
+  // no other unit writes the gradient of x
+  CHECK(spec_of(units, graph, "sum").adds_dx == std::vector<bool>{false, false});
 }
 
 TEST_CASE("parts of labels want no gradient, nor does what leads to them alone") {

@@ -1,4 +1,4 @@
-// Large graphs and large batches: planning takes time by the number of nodes, and none by the number of images.
+// Large graphs and large batches: the time to plan grows with the number of nodes, not with the number of images.
 
 #include <ctime>
 
@@ -12,7 +12,8 @@ using lamina::test::oracle;
 
 namespace {
 
-// A processor's time, on a slow machine, too. Where time grew by the square of the nodes, it took many minutes.
+// Limit on processor time, for a slow machine, too. When the time grew with the square of the nodes, it took many
+// minutes.
 constexpr double most_seconds = 20;
 
 double cpu_seconds(const std::function<void()>& work) {
@@ -52,7 +53,7 @@ TEST_CASE("memory for a billion images is predicted at once") {
   try {
     made = make_backend(backend, {.threads = 2});
   } catch (const Unsupported&) {
-    return;  // a build without the emulator
+    return;  // this build has no emulator
   }
   const double seconds = cpu_seconds([&] {
     const MemoryReport one = predict_memory(nets::build(net, {.batch = 1}), *made);
@@ -79,9 +80,9 @@ TEST_CASE("the use of a plan or a graph that was moved from is an error that say
   Plan plan(graph, oracle());
   const Plan to = std::move(plan);
   const Graph graph_to = std::move(graph);
-  CHECK_THROWS_AS(plan.forward(), UsageError);             // NOLINT(bugprone-use-after-move): what is tested
-  CHECK_THROWS_AS(plan.memory(), UsageError);              // NOLINT(bugprone-use-after-move)
-  CHECK_THROWS_AS(graph.nodes(), UsageError);              // NOLINT(bugprone-use-after-move)
+  CHECK_THROWS_AS(plan.forward(), UsageError);  // NOLINT(bugprone-use-after-move): this is the subject of the test
+  CHECK_THROWS_AS(plan.memory(), UsageError);   // NOLINT(bugprone-use-after-move)
+  CHECK_THROWS_AS(graph.nodes(), UsageError);   // NOLINT(bugprone-use-after-move)
   CHECK_THROWS_AS(graph.input({1, 1, 1, 1}), UsageError);  // NOLINT(bugprone-use-after-move)
   CHECK(to.graph().nodes().size() == graph_to.nodes().size());
 }

@@ -1,4 +1,4 @@
-// What is in use in the arena while each unit runs.
+// The use of the arena while each unit runs.
 
 #include "lamina/live_memory.h"
 

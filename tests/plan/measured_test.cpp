@@ -1,5 +1,5 @@
-// Plans whose algorithms are measured, on the tested backend or, where none is named, on every one that runs
-// everywhere.
+// Plans whose algorithms are measured, on the tested backend. If no backend is named, all that run everywhere are
+// tested.
 
 #include "lamina/choice_cache.h"
 #include "lamina/error.h"
@@ -14,7 +14,7 @@ using namespace lamina::test;
 
 namespace {
 
-/// Null where this build has no such backend, and none is named.
+/// The backend of that name. Null if this build lacks it and LAMINA_TEST_BACKEND names none.
 std::shared_ptr<Backend> make(const std::string& name, const BackendOptions& options = {}) {
   if (!tested_backend("").empty()) return make_or_skip(name, options);
   try {
@@ -32,7 +32,7 @@ std::vector<std::string> with_measurement() {
 Graph measured_net() {
   Graph graph("measured");
   const Value stem = conv(graph.input({2, 3, 8, 8}), "stem", {.channels = 4, .kernel = 3, .pad = 1});
-  const Value x = relu(batch_norm(stem, "norm"));  // folded in inference, so that measuring reads its state
+  const Value x = relu(batch_norm(stem, "norm"));  // it is folded in inference, so measuring reads its state
   const Value y = relu(conv(x, "deep", {.channels = 6, .kernel = 3, .pad = 1}));
   fully_connected(max_pool(y, "pool", {.window = 2, .stride = 2}), "outputs", {.outputs = 5});
   return graph;
@@ -42,7 +42,7 @@ Options measured(Mode mode, const std::string& file = {}) {
   return {.mode = mode, .choice = {.measure = true}, .tuner = make_tuner(file)};
 }
 
-/// For every pass of such a convolution, the last algorithm that the backend takes of those it lists.
+/// For every pass of such a convolution, the last listed algorithm that the backend takes.
 Algorithms last_of_convolutions(Backend& backend) {
   const Case c{"", Conv{.channels = 6, .kernel = 3, .pad = 1}, {{2, 4, 8, 8}}, {}};
   const Spec spec = *make_spec(backend, c, {.dtype = DType::f32});
@@ -60,7 +60,7 @@ Algorithms last_of_convolutions(Backend& backend) {
   return last;
 }
 
-/// A library's transforms err by more than others, and by no bound that is known.
+/// A library's transforms have larger errors, without a known bound.
 double tolerance(const Plan& plan) {
   const bool transforms = std::any_of(plan.calls().begin(), plan.calls().end(),
                                       [](const Call& call) { return is_unbounded(call.algorithm); });
@@ -93,7 +93,7 @@ TEST_CASE("a measured plan stores its choices in the file, and another plan read
     const Graph graph = measured_net();
     const Plan first(graph, *backend, measured(Mode::training, file));
     const ChoiceCache cache(file);
-    // Both convolutions and, where it has a choice, the product.
+    // The two convolutions and, if it has a choice, the product.
     const Spec product =
         *make_spec(*backend, {"", FullyConnected{.outputs = 5}, {{2, 6, 4, 4}}}, {.dtype = DType::f32});
     CHECK(cache.entries().size() == (backend->algorithms(product, Pass::forward).size() > 1 ? 3 : 2));
@@ -104,7 +104,7 @@ TEST_CASE("a measured plan stores its choices in the file, and another plan read
       CHECK_FALSE(entry.algorithms[1].empty());
     }
 
-    // Choices that are not the race's show where they came from.
+    // Choices that no race would make show that they come from the file.
     const Algorithms last = last_of_convolutions(*backend);
     ChoiceCache edited(file);
     for (const auto& [text, entry] : cache.entries()) {

@@ -1,4 +1,4 @@
-// Who owns what: a plan shares its backend.
+// Ownership: a plan shares its backend.
 
 #include "lamina/error.h"
 #include "lamina/plan.h"

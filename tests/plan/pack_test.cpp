@@ -1,4 +1,4 @@
-// pack(): blocks that are alive together never overlap, whatever their lives.
+// pack(): blocks that are alive together never overlap, whatever their lifetimes.
 
 #include "lamina/error.h"
 #include "lamina/plan.h"
@@ -38,7 +38,7 @@ TEST_CASE("pack gives one place to blocks whose lives do not overlap") {
 TEST_CASE("pack keeps apart blocks that share one step only") { CHECK(pack({{512, 0, 2}, {512, 2, 3}}).bytes == 1024); }
 
 TEST_CASE("pack fills a hole between two longer lives") {
-  // The small block fits under nobody but beside the large one that has ended.
+  // The small block fits only beside the large one that has ended.
   const Packing packing = pack({{2048, 0, 1}, {1024, 0, 9}, {2048, 2, 9}});
   CHECK(packing.bytes == 3072);
 }

@@ -1,4 +1,4 @@
-// A plan's part of the contract: what it binds, shares, keeps, and refuses. What it computes is tested by op and by
+// A plan's part of the contract: what it binds, shares, keeps and refuses. Other tests check the results, by op and by
 // net.
 
 #include "lamina/plan.h"
@@ -21,7 +21,7 @@ using lamina::test::WrappedBackend;
 
 namespace {
 
-/// A pre-activation block: the sum has two readers, the batch norm's input is a join.
+/// A pre-activation block: the sum has two readers, and the batch norm's input is a join.
 Graph residual(int image = 6, int blocks = 1) {
   Graph graph("residual");
   Value x = conv(graph.input({2, 3, image, image}), "stem", {.channels = 4, .kernel = 3, .pad = 1, .bias = false});
@@ -50,8 +50,8 @@ Graph inception() {
 
 Values host(const Plan& plan, const Tensor& tensor) { return read(plan.backend().device(), tensor); }
 
-/// Two plans of one graph in f64 whose passes are the same calls: the same bits; of a library, which may sum otherwise
-/// where strides differ, the same but for rounding.
+/// Compares two plans of one graph in f64 whose passes make the same calls. The bits must be equal. A library may sum
+/// differently for other strides, so there only rounding may differ.
 void check_same_values(const Values& a, const Values& b) {
   if (!test::decided_by_library()) {
     CHECK(a == b);
@@ -63,7 +63,7 @@ void check_same_values(const Values& a, const Values& b) {
   for (std::size_t i = 0; i < a.size(); ++i) CHECK(std::abs(a[i] - b[i]) <= 1e-12 * largest);
 }
 
-/// In f64, by algorithms that give the same bits on every run.
+/// Options for f64, with algorithms that give the same bits on every run.
 Options repeatable() { return {.dtype = DType::f64, .choice = {.deterministic = true}}; }
 
 bool runs(const Plan& plan, std::string_view node) {
@@ -174,7 +174,7 @@ TEST_CASE("a value inside a unit does not exist, and the error names the unit") 
   relu(batch_norm(x, "bn"), "bn.relu");
   const Plan plan(graph, backend()), unfused(graph, backend(), {.fuse = false});
   int units = 0;
-  for (const std::string name : {"conv", "bn"}) {  // a backend fuses which it will
+  for (const std::string name : {"conv", "bn"}) {  // a backend may fuse either
     CHECK(unfused.value(name));
     CHECK(plan.value(name + ".relu"));
     if (plan.unit_of(name).size() == 1) continue;
@@ -215,7 +215,7 @@ TEST_CASE("a plan that runs refuses a second caller, and its pass is unaffected"
       }
     }).join();
   });
-  CHECK(refused == 6);  // three calls, before the convolution and after it
+  CHECK(refused == 6);  // three calls, each before and after the convolution
   CHECK(read(backend().device(), plan.output()) == want);
   plan.backward();
 }
@@ -258,7 +258,7 @@ TEST_CASE("predicted memory is what a plan takes, and dropping values takes less
     Plan plan(residual(), backend(), options);
     CHECK(predicted.total() == plan.memory().total());
   }
-  const Graph large = residual(64, 8);  // so that values outweigh workspaces
+  const Graph large = residual(64, 8);  // here values outweigh workspaces
   const auto arena = [&](Options options) {
     options.choice.workspace_limit = std::size_t{1} << 20;
     return predict_memory(large, backend(), options).arena;
@@ -293,7 +293,7 @@ TEST_CASE("a plan refuses what cannot run, with words that help") {
     CHECK_THROWS_AS(predict_memory(wide, backend(), {.dtype = DType::f64}), ShapeError);
     Graph many("many");
     relu(many.input({INT_MAX, 1 << 15, 1 << 15, 1}));
-    CHECK_THROWS_AS(predict_memory(many, backend()), Error);  // a library's descriptors may refuse it before
+    CHECK_THROWS_AS(predict_memory(many, backend()), Error);  // a library's descriptors may refuse it first
     CHECK_THROWS_WITH(predict_memory(many, test::oracle()),
                       ContainsSubstring("many") && ContainsSubstring("2^58 bytes"));
   }
@@ -352,7 +352,7 @@ TEST_CASE("a pass that is recorded does, at each launch, what a pass does") {
   fully_connected(x, "fc", {.outputs = 5});
   const Options options{.choice = {.deterministic = true}};
   Plan recorded(graph, backend(), options), plain(graph, backend(), options);
-  plain.forward();  // the first use of a library may do what cannot be recorded
+  plain.forward();  // the first use of a library may do things that cannot be recorded
   plain.backward();
   std::unique_ptr<Captured> pass;
   try {
@@ -361,7 +361,7 @@ TEST_CASE("a pass that is recorded does, at each launch, what a pass does") {
       recorded.backward();
     });
   } catch (const Unsupported&) {
-    return;  // a device that records nothing
+    return;  // this device records nothing
   }
   for (int launch = 0; launch < 2; ++launch) {
     pass->launch();

@@ -1,4 +1,4 @@
-// What a backend prepares of parameters in inference: that passes read it, and that it follows the parameters.
+// The prepared forms of parameters in inference: passes read them, and they follow the parameters.
 
 #include "lamina/plan.h"
 #include "lamina/weights.h"
@@ -11,7 +11,7 @@ using namespace lamina::test;
 
 namespace {
 
-/// A batch norm alone, with a ReLU or with an Add after it, and one that is folded into a convolution, without and with
+/// A batch norm alone, with a ReLU or with an Add after it, and one that is folded into a convolution, with and without
 /// an Add and a ReLU after it.
 std::vector<Graph> norms() {
   const Shape shape{2, 5, 6, 7};
@@ -41,7 +41,7 @@ TEST_CASE("a plan's batch norm in inference reads what was prepared, until param
       INFO(graph.name() << ", " << to_string(dtype) << ", " << name);
       const Options options{.mode = Mode::inference, .dtype = dtype};
       Plan plan(graph, backend(), options);
-      // A library may take the parameters of a batch norm as they are.
+      // A library may take the parameters of a batch norm without preparing them.
       const bool prepares = plan.memory().prepared > 0, folded = graph.name().starts_with("folded");
       if (prepares || folded || !decided_by_library()) CHECK(plan.memory().prepared >= 3 * 5 * size_of(dtype));
       CHECK(predict_memory(graph, backend(), options).prepared == plan.memory().prepared);

@@ -1,4 +1,4 @@
-// Whatever a plan fuses, shares, packs, drops and makes again: the numbers are those of a plan that does none of it.
+// A plan that fuses, shares, packs, drops and recomputes has the same numbers as a plan that does none of this.
 
 #include "tests/support/cases/random_graph.h"
 #include "lamina/plan.h"
@@ -12,7 +12,7 @@ namespace {
 
 Values values_of(const Plan& plan, const Tensor& tensor) { return read(plan.backend().device(), tensor); }
 
-/// Largest difference over the largest number of `expected`; a NaN anywhere counts as infinite.
+/// The largest difference over the largest number of `expected`. A NaN anywhere counts as infinite.
 double difference(const Values& actual, const Values& expected) {
   double largest = 1e-300, apart = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -35,7 +35,7 @@ std::string text(const Graph& graph) {
 }
 
 void compare(Plan& plan, Plan& plain, const Options& options) {
-  // Twice: what one pass leaves behind must not disturb the next.
+  // Two passes run: the first must not disturb the second.
   for (int pass = 0; pass < 2; ++pass) {
     for (Plan* p : {&plan, &plain}) {
       p->forward();
@@ -78,7 +78,7 @@ TEST_CASE("a plan of a random graph computes what a plan without fusion, sharing
     Plan plan(graph, backend(), options), plain(graph, backend(), plain_options);
     compare(plan, plain, options);
     CHECK(predict_memory(graph, backend(), options).total() == plan.memory().total());
-    // A library's workspaces differ with the strides of a view.
+    // A library's workspaces depend on the strides of a view.
     if (!decided_by_library()) CHECK(plan.memory().arena <= plain.memory().arena);
   }
 }

@@ -1,4 +1,4 @@
-// Parameters that several nodes use: one memory, and one gradient, the sum of those that the uses would have alone.
+// Parameters that several nodes use have one memory and one gradient, the sum of the gradients of all uses.
 
 #include "lamina/error.h"
 #include "lamina/gradient_check.h"
@@ -13,7 +13,7 @@ using namespace lamina::test;
 
 namespace {
 
-/// Shares what can be shared, of a random choice of parameters.
+/// Shares a random choice of the parameters that can be shared.
 void share_some(Dice& dice, Graph& graph) {
   const std::vector<Stored> all = graph.parameters();
   for (std::size_t i = 0; i < all.size(); ++i)
@@ -22,12 +22,12 @@ void share_some(Dice& dice, Graph& graph) {
         try {
           graph.share(all[i].name, all[k].name);
         } catch (const UsageError&) {
-          // A node would use it twice.
+          // a node would use it twice
         }
       }
 }
 
-/// A convolution three times, each with a bias of its own but the last; a batch norm twice; a matrix twice.
+/// A convolution three times, each but the last with a bias of its own; a batch norm twice; a matrix twice.
 Graph many_uses(bool shared) {
   Graph graph("many uses");
   Value x = graph.input({3, 4, 7, 6});
@@ -44,7 +44,7 @@ Graph many_uses(bool shared) {
   return graph;
 }
 
-/// Ids to the scores of the next word, by the table of its embeddings.
+/// From ids to the scores of the next word; the table of embeddings is also the last matrix.
 Graph tied() {
   Graph graph("tied");
   Value x = embedding(graph.input({3, 1, 5, 1}, "ids"), "table", {.vocabulary = 7, .features = 4});
@@ -54,8 +54,8 @@ Graph tied() {
   return graph;
 }
 
-/// Runs a plan whose parameters are shared and one of the same net whose are not, with the same numbers. The gradients
-/// of the first are the sums of those of the second.
+/// Runs a plan with shared parameters and a plan of the same net without, with the same numbers. The gradients of the
+/// first must be the sums of those of the second.
 void compare(const Graph& shared, const Graph& apart, const Options& options, double relative) {
   Plan plan(shared, backend(), options), other(apart, backend(), options);
   Device& device = backend().device();
@@ -130,7 +130,7 @@ TEST_CASE("shared running statistics are updated by each node in turn, in the or
     Graph graph("statistics");
     const Value a = batch_norm(graph.input({3, 4, 5, 5}, "a"), "norm.a");
     const Value b = batch_norm(graph.input({3, 4, 5, 5}, "b"), "norm.b");
-    add(relu(a, "relu.a"), relu(b, "relu.b"));  // fused into the norms, a would come after b
+    add(relu(a, "relu.a"), relu(b, "relu.b"));  // if a were fused into the norms, it would come after b
     if (shared) graph.share_all("norm.b", "norm.a");
     return graph;
   };

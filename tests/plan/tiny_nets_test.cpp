@@ -32,7 +32,7 @@ Graph tiny_residual() {
   return graph;
 }
 
-/// Pre-activation: every sum has two readers, a batch norm and the next sum.
+/// A pre-activation net: every sum has two readers, a batch norm and the next sum.
 Graph preactivation() {
   Graph graph("preactivation");
   Value x = conv(graph.input({3, 2, 6, 7}), "stem", {.channels = 4, .kernel = 3, .pad = 1, .bias = false});
@@ -67,7 +67,7 @@ Graph tiny_inception() {
   return graph;
 }
 
-/// Grouped convolutions, LRN, ceil pooling and dropout, as AlexNet; ends in a softmax.
+/// Grouped convolutions, LRN, ceil pooling and dropout, as in AlexNet; it ends in a softmax.
 Graph grouped() {
   Graph graph("grouped");
   Value x = relu(conv(graph.input({2, 3, 15, 13}), "conv1", {.channels = 4, .kernel = 5, .stride = 2, .pad = 1}));
@@ -89,7 +89,7 @@ const std::vector<Build>& nets() {
   return all;
 }
 
-/// Every combination of what may change how a plan computes, but not what.
+/// Every combination of options that may change how a plan computes, but not its results.
 std::vector<Options> modes() {
   std::vector<Options> all;
   for (const bool fuse : {false, true})
@@ -121,7 +121,7 @@ void check_modes(const Graph& graph) {
     Plan plan(graph, backend(), options);
     Outcome got = run(plan);
     check_same(got, want, 1e-12);
-    // A second pass adds the same again, or overwrites: state moves on, so the net without any is asked.
+    // A second pass adds the same again, or overwrites. State moves on, so only a net without state is tested.
     if (!want.state.empty()) continue;
     got = run(plan);
     if (options.accumulate_parameters)

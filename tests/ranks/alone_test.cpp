@@ -1,4 +1,4 @@
-// Communicators by their names; the one that is alone; parts of batches.
+// Communicators by name, the one for a single rank, and parts of batches.
 
 #include "lamina/batches.h"
 #include "lamina/communicator.h"
@@ -26,7 +26,7 @@ TEST_CASE("one rank alone sums and broadcasts what it has") {
   CHECK(broadcast_text(*self, "text") == "text");
   CHECK_NOTHROW(check_same(*self, "seed 1"));
   self->barrier();
-  self->abort();  // there is nobody else
+  self->abort();  // there is no other rank
 }
 
 TEST_CASE("a process that a launcher started alone is no rank of several") {

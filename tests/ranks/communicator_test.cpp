@@ -50,7 +50,7 @@ TEST_CASE("after finish() it is known when its sums ran, and nothing else is amo
     std::vector<double> ones(3, 1);
     ranks().sum(ones);
     ranks().finish(device);
-    ranks().finish(device);  // which waits for none, and changes nothing
+    ranks().finish(device);  // this waits for no sum, and changes nothing
     std::int64_t bytes = 0;
     for (const SumTimes& each : ranks().last_sums()) {
       bytes += each.bytes;

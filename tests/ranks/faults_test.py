@@ -1,5 +1,5 @@
-"""Ranks of which one throws, hangs, computes a NaN or is killed: all end within seconds, and the cause is printed. After
-each kill the run goes on from its checkpoint, with the same number of ranks or another, and ends as one without kills.
+"""One of several ranks throws, hangs, computes a NaN or is killed: all end within seconds, and the cause is printed.
+After each kill the run resumes from its checkpoint, with any number of ranks, and ends as a run without kills.
 
 usage: faults_test.py CHILD MPIEXEC [KILLS]
 """
@@ -22,7 +22,8 @@ SECONDS = 5  # two of them are the child's limit
 def runs(pid):
     try:
         with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] != "Z"  # one that ended, and that nobody asks for its status
+            # a process that ended, and whose status nobody reads
+            return file.read().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
 
@@ -36,7 +37,7 @@ def start(ranks, arguments, said):
 
 
 def run(arguments, ranks=2, at_pids=lambda pids: None):
-    """What they print, and the seconds until all had ended since all had begun, of ranks that must fail."""
+    """The output of ranks that must fail, and the seconds from when all had begun until all had ended."""
     with tempfile.NamedTemporaryFile() as said:
         path = pathlib.Path(said.name)
         process = start(ranks, arguments, said)
@@ -67,7 +68,7 @@ def wants(mode, pattern, text):
 
 
 def losses(ranks, checkpoint, epochs):
-    """Of a run that is left alone, from the checkpoint on."""
+    """The result of an undisturbed run from the checkpoint on."""
     ended = subprocess.run([MPIEXEC, "-n", str(ranks), CHILD, "goes-on", checkpoint, str(epochs)],
                            capture_output=True, text=True, timeout=60)
     if ended.returncode != 0:
@@ -92,7 +93,7 @@ def kill(folder, chance):
         if len(begins) != 1 or begins[0] < done:
             sys.exit(f"kill {number}: {done} updates were in the checkpoint, and it began at {begins}:\n{text}")
         done = max(begins + numbers("updates", text))
-    epochs = done // 13 + 2  # of 13 updates
+    epochs = done // 13 + 2  # an epoch has 13 updates
     killed, straight = losses(2, checkpoint, epochs), losses(1, f"{folder}/straight", epochs)
     if len(killed) != epochs or not all(abs(a - b) <= 1e-9 * b for a, b in zip(killed, straight, strict=True)):
         sys.exit(f"after the kills the epochs have the losses {killed}, and without {straight}")

@@ -1,4 +1,5 @@
-// The communicator nccl on a fake of NCCL's calls, which refuses what the library would, and of a device's queues.
+// The communicator nccl on a fake of NCCL's calls, which refuses what the library would refuse, and on a fake of a
+// device's queues.
 
 #include "lamina/error.h"
 #include "lib/communicators/nccl_communicator.h"
@@ -14,12 +15,12 @@ namespace {
 
 using Log = std::vector<std::string>;
 
-/// What the fake is asked for, and how it answers.
+/// The calls that the fake received, and its answers.
 struct Fake {
   Log log;
-  int comm = 0, stream = 0;            // their addresses are handles
-  bool open = false, follows = false;  // between init and end; whether the queue follows the device
-  int polls = 0, async = 0;            // until the queue is idle; the asynchronous status
+  int comm = 0, stream = 0;            // their addresses serve as handles
+  bool open = false, follows = false;  // open: between init and end; follows: whether the queue follows the device
+  int polls = 0, async = 0;            // queries until the queue is idle; the asynchronous status
 } fake;
 
 constexpr int invalid = 4;

@@ -11,13 +11,13 @@
 
 namespace lamina::test {
 
-/// One for the process: MPI allows no second one.
+/// The communicator of this process. MPI allows no second one.
 inline Communicator& ranks() {
   static const auto all = make_communicator("mpi", {.limit_seconds = 30});
   return *all;
 }
 
-/// Throws on every rank unless all have the same bits.
+/// Throws on every rank unless all ranks have the same bits.
 inline void check_same_bits(const std::vector<Values>& all) {
   std::string bytes;
   for (const Values& values : all)
@@ -25,7 +25,7 @@ inline void check_same_bits(const std::vector<Values>& all) {
   check_same(ranks(), "digest " + std::to_string(hash(bytes)));
 }
 
-/// The largest difference, as a share of the largest number of the same list, or of 1.
+/// The largest difference, relative to the largest number of the same list, or to 1.
 inline double largest_difference(const std::vector<Values>& a, const std::vector<Values>& b) {
   if (a.size() != b.size()) return INFINITY;
   double worst = 0;

@@ -1,5 +1,5 @@
-// Trainings by several ranks against those of one rank with the whole batch. Every rank runs every case, and trains
-// alone what it compares with.
+// Trainings by several ranks against trainings by one rank with the whole batch. Every rank runs every case, and also
+// trains alone, for the comparison.
 
 #include "lamina/error.h"
 #include "lamina/optimiser.h"
@@ -18,9 +18,9 @@ using namespace lamina::test;
 
 namespace {
 
-constexpr int batch = 8;  // of all ranks
+constexpr int batch = 8;  // the batch of all ranks
 
-/// What a training ends with: the numbers of its plan, the scores of epochs and batches.
+/// The results of a training: the numbers of its plan, and the scores of epochs and batches.
 using Ended = std::vector<Values>;
 
 Ended ended(Trainer& trainer, bool validated) {
@@ -47,7 +47,7 @@ TrainerOptions in_f64(TrainerOptions options) {
 
 TrainerOptions together(TrainerOptions options) {
   options.communicator = &ranks();
-  options.bucket_bytes = 1000;  // several
+  options.bucket_bytes = 1000;  // so that there are several buckets
   return options;
 }
 
@@ -212,7 +212,7 @@ TEST_CASE("a run goes on from a checkpoint with the same ranks to the same bits,
   const Graph whole = small_network(batch), part = small_network(batch / ranks().size());
   const Ended straight = train(part, *source, together(options), 2);
 
-  /// Stops after five of the six batches of the second epoch: four are in the file.
+  /// Stops after five of the six batches of the second epoch; four are in the file.
   const auto interrupted = [&](const Graph& graph, TrainerOptions how, const std::filesystem::path& file) {
     how.checkpoint = file;
     how.after_batch = [](const Progress& at) {
@@ -226,7 +226,7 @@ TEST_CASE("a run goes on from a checkpoint with the same ranks to the same bits,
   };
   interrupted(part, together(options), folder / "all");
   ranks().barrier();
-  std::filesystem::copy_file(folder / "all", own / "alone");  // each rank's own, to go on from alone
+  std::filesystem::copy_file(folder / "all", own / "alone");  // each rank has its own copy, to resume alone
   ranks().barrier();
   CHECK((goes_on(part, together(options), folder / "all") == straight));
   CHECK(largest_difference(goes_on(whole, options, own / "alone"), straight) < 1e-12);
@@ -266,7 +266,7 @@ TEST_CASE("a checkpoint of numbers that are not finite is an error of every rank
   TrainerOptions options = together({.seed = 1});
   options.checkpoint = std::filesystem::path(broadcast_text(ranks(), own.path().string())) / "run";
   Plan* plan = nullptr;
-  options.after_batch = [&](const Progress& at) {  // of the epoch's last batch: no loss shows it
+  options.after_batch = [&](const Progress& at) {  // after the epoch's last batch, so that no loss shows it
     if (at.batch == at.batches) write(backend->device(), plan->parameter("fc.bias"), Values(10, NAN));
   };
   Trainer trainer(small_network(batch / ranks().size()), *backend, *source, options);

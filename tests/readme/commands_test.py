@@ -13,9 +13,9 @@ import tempfile
 
 BUSY_SECONDS = 20
 BUILD_SECONDS = 1800
-TOO_FEW = 4  # of compare: a reader has eight processes of each side, and here there is one
+TOO_FEW = 4  # of compare: a reader has eight processes of each side, here there is one
 INTERRUPTED = (130, -signal.SIGINT)
-ELSEWHERE = (  # what needs more than this machine has, and who tests it
+ELSEWHERE = (  # commands that need more than this machine has, and the tests that cover them
     (r"tests/run", "it runs this test"),
     (r"cmake .*(<folder>|BUILD_TESTS=OFF)|cmake -S app", "tests/install"),
     (r"scp|lamina-gpu/|bench/gpu/pack", "a machine with a GPU; tests/gpu"),
@@ -51,7 +51,7 @@ def commands(page):
 
 
 def run(command, folder, seconds):
-    """The status of a command, and what it printed; after so many seconds it is interrupted."""
+    """The status of a command and its output. After `seconds` the command is interrupted."""
     with tempfile.TemporaryFile("w+") as said:
         process = subprocess.Popen(["bash", "-c", command], cwd=folder, stdout=said, stderr=said, text=True,
                                    start_new_session=True, env=os.environ | {
@@ -70,7 +70,7 @@ def run(command, folder, seconds):
 
 
 def write_files_of_a_reader(folder):
-    """What the pages have the reader save, and a model of his own."""
+    """Writes the files that the pages tell the reader to save, and a model of his own."""
     first = folder / "first"
     first.mkdir()
     start = (folder / "docs/start.md").read_text()

@@ -1,9 +1,10 @@
-# Wants every relative link of the documentation to lead to a file. usage: cmake -DROOT=<project> -P links.cmake
+# Requires every relative link of the documentation to lead to a file.
+# usage: cmake -DROOT=<project> -P links.cmake
 cmake_minimum_required(VERSION 3.25)
 file(GLOB_RECURSE pages ${ROOT}/docs/*.md)
 list(APPEND pages ${ROOT}/README.md)
 set(count 0)
-string(ASCII 1 mark)  # no page has it
+string(ASCII 1 mark)  # a character that no page has
 foreach(page IN LISTS pages)
   cmake_path(GET page PARENT_PATH folder)
   file(READ ${page} text)

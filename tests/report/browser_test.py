@@ -26,7 +26,7 @@ here,2026-12,Slow CPU,0.1,preemptible
 here,2026-11,Quick CPU,3.0,
 """
 
-# Runs after the scripts of the page, and leaves what it saw as JSON.
+# This script runs after the scripts of the page, and leaves its findings as JSON.
 DRIVER = """
 const violations = [];
 document.addEventListener("securitypolicyviolation", (event) => violations.push(event.violatedDirective));
@@ -108,7 +108,7 @@ drawn.then(async (data) => {
   parent.postMessage(JSON.stringify(seen), "*");
 });
 """
-# A page in a frame as wide as a phone; a window cannot be as narrow.
+# The page is in a frame as wide as a phone, because a window cannot be so narrow.
 FRAME = """<iframe src="page.html" style="width:400px;height:900px"></iframe>
 <script>onmessage = (event) => document.body.append(Object.assign(document.createElement("pre"),
   {id: "seen-by-test", textContent: event.data}));</script>"""
@@ -130,7 +130,7 @@ def documents():
 
 
 def open_page(folder, name):
-    """(what the driver saw, the lines of the console)."""
+    """(the findings of the driver, the lines of the console)."""
     flags = "--headless --no-sandbox --disable-gpu --window-size=1400,900 --virtual-time-budget=60000".split()
     flags += [f"--user-data-dir={folder}/profile", "--enable-logging=stderr", "--dump-dom", f"file://{folder}/{name}"]
     ended = subprocess.run([BROWSER, *flags], capture_output=True, text=True, timeout=300, check=False)
@@ -149,7 +149,7 @@ class Browser(unittest.TestCase):
             assert command.run([*paths, "--prices", made.write(folder, "prices.csv", PRICES), "-o", page]) == 0
             with open(page, encoding="utf-8") as file:
                 text = file.read()
-            # The page allows its own scripts by their checksums, so the test's needs one, too.
+            # The page allows its own scripts by their checksums, so the test's script needs a checksum, too.
             allowed = "'sha256-" + base64.b64encode(hashlib.sha256(DRIVER.encode()).digest()).decode() + "'"
             text = text.replace("script-src ", f"script-src {allowed} ", 1)
             before, end, after = text.rpartition("</body>")
@@ -187,7 +187,7 @@ class Browser(unittest.TestCase):
         self.assertEqual(near, "×0.999 as fast as the nearest published machine, GTX 1080, cuDNN 5.1.05")
         rows = [who for who, _, _ in self.seen["picture"]]
         self.assertEqual(self.seen["picture"][0], ["GTX 1080 Ti", "101", "×1.48"])
-        self.assertEqual(rows.count("GTX 1080"), 1)  # of its four rows
+        self.assertEqual(rows.count("GTX 1080"), 1)  # one of its four rows
         self.assertLessEqual({"Quick CPU, Lamina eigen", "Slow CPU, Lamina eigen"}, set(rows))
 
     def test_the_nearest_published_machine_may_lack_another_of_our_networks(self):

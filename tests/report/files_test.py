@@ -1,4 +1,4 @@
-"""What is read from result files, and what is said of those that cannot be used."""
+"""Reading of result files, and the messages about files that cannot be used."""
 
 import contextlib
 import io
@@ -17,7 +17,7 @@ class Files(made.Case):
         return results.read([made.write(self.folder, f"{i}.json", one) for i, one in enumerate(documents)])
 
     def problem(self, document):
-        """What is said of a file, which is not read, while another beside it is."""
+        """The message about a file that is not read, while another file beside it is."""
         model, problems = self.read(document, made.document(made.network()))
         self.assertEqual([os.path.basename(one["file"]) for one in problems], ["0.json"])
         self.assertEqual((list(model.files), len(model.rows)), (["1.json"], 3))

@@ -61,7 +61,7 @@ def network(name="resnet50", forward=100, factors=NEAR, more={}, **of):
 
 
 def race(times, part="total", net="resnet50", what="net"):
-    """Rows of variants that took turns: {variant: milliseconds of each round}."""
+    """Rows of variants that took turns, from {variant: milliseconds of each round}."""
     its = key(part, net, what)
     common = {"name": name_of(its), "key": its, "run_type": "iteration", "time_unit": "ms", "rerun": "bench/race/race"}
     return [common | {"variant": name, "real_time": ms[0], "real_times": ms} for name, ms in times.items()]
@@ -80,7 +80,7 @@ def comparison(name="net/x", **more):
 
 
 def raced(net="resnet50"):
-    """A race in which torch takes 1.5 times as long, and what lamina_bench compare found."""
+    """A race in which torch takes 1.5 times as long, with the result of lamina_bench compare."""
     torch = VARIANTS[1]["variant"]
     rows = race({"eigen": [100, 102], torch: [150, 153]}, net=net)
     names = {"name": rows[0]["name"], "first": torch, "second": "eigen", "key": rows[0]["key"]}
@@ -108,7 +108,7 @@ def ledger(**more):
 
 
 def tried(**more):
-    """An algorithm that a frontier has tried."""
+    """An algorithm that was tried for a frontier."""
     its = {"algorithm": "a", "seconds": 0.002, "low": 0.0019, "high": 0.0021, "workspace_bytes": 2**20, "error": 1e-7}
     return its | {"deterministic": True, "on_frontier": True, "picked": True, "by_rule": True} | more
 
@@ -140,7 +140,7 @@ def document(benchmarks=(), facts=None, **lists):
 
 
 def write(folder, name, what):
-    """A file; of a text as it is, of anything else as JSON."""
+    """A file with a text as it is, or with anything else as JSON."""
     path = os.path.join(folder, name)
     os.makedirs(folder, exist_ok=True)
     content = what if isinstance(what, (bytes, str)) else json.dumps(what)

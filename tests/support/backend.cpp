@@ -35,7 +35,7 @@ std::shared_ptr<Backend> make_named(const std::string& name, const BackendOption
     twin.instruction_set = "x86-64-v4-bf16-twin";
     try {
       return make_backend("eigen", twin);
-    } catch (const UsageError& error) {  // a build for a machine without AVX-512 does not have it
+    } catch (const UsageError& error) {  // a build for a machine without AVX-512 lacks it
       throw Unsupported(error.what());
     }
   }
@@ -44,7 +44,7 @@ std::shared_ptr<Backend> make_named(const std::string& name, const BackendOption
 #if defined(LAMINA_TEST_CLOSED)
   return std::make_shared<ClosedBackend>(std::move(inner));
 #else
-  return inner;  // not reached: a build without cuda-host refused to make it
+  return inner;  // not reached: a build without cuda-host has refused
 #endif
 }
 
@@ -58,8 +58,8 @@ std::shared_ptr<Backend> make_or_skip(const std::string& name, const BackendOpti
   }
 }
 
-// These live until the process ends, and are never destroyed: what they open later, such as cuBLAS, has its own
-// statics, which are destroyed first.
+// These are never destroyed. Libraries that they open later, such as cuBLAS, have statics of their own, which are
+// destroyed first.
 
 Backend& backend() {
   static const auto& made = *new std::shared_ptr<Backend>(make_or_skip(tested_backend("eigen"), {.threads = 2}));

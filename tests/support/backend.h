@@ -18,33 +18,34 @@ std::string tested_backend(const std::string& otherwise);
 /// and "eigen-pairs": eigen with products of pairs of bf16, by the twin of their instruction.
 std::shared_ptr<Backend> make_named(const std::string& name, const BackendOptions& = {});
 
-/// As make_named(); if the backend cannot run, the process says why and ends: see support/skip.h.
+/// As make_named(). If the backend cannot run, the process says why and ends: see support/skip.h.
 std::shared_ptr<Backend> make_or_skip(const std::string& name, const BackendOptions& = {});
 
 /// The tested backend, "eigen" by default. One process tests one backend, so that ctest runs the same binary
 /// once per backend.
 Backend& backend();
 
-/// The same on one thread: for differences, whose thousands of passes are too small to share out.
+/// The same on one thread, for differences: their thousands of passes are too small to divide.
 Backend& one_thread();
 
-/// Eigen. In f64, by its `direct` algorithms, it is the oracle; hand examples and differences check it.
+/// Eigen. In f64 with its `direct` algorithms it is the oracle. Hand examples and differences check it.
 Backend& oracle();
 
 /// The algorithm `direct` for all passes.
 Choice direct();
 
-/// The algorithms that the backend under test lists for a pass of the unit. For cudnn, where only the library knows:
-/// those that it accepts, without the transforms, whose error has no bound.
+/// The algorithms that the backend under test lists for a pass of the unit. For cudnn only the library knows them:
+/// these are the algorithms that it accepts, without transforms, whose error has no bound.
 std::vector<std::string> algorithms(const Spec&, Pass);
 
 /// Whether the backend under test refuses the unit.
 bool refused(const Spec&);
 
-/// Whether it refuses a unit of the graph.
+/// Whether the backend under test refuses a unit of the graph.
 bool refused(const Graph&, const Options&);
 
-/// Whether its library, not the backend, decides which units and algorithms run: then a refusal is no failure.
+/// Whether the backend's library, not the backend, decides which units and algorithms run. Then a refusal is no
+/// failure.
 bool decided_by_library();
 
 /// Whether an algorithm is one of cudnn's transforms.

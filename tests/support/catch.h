@@ -1,6 +1,6 @@
 #pragma once
-// What every test includes: Catch2, in either of its two generations, under the names of the newer one; the parts of
-// the standard library that most tests use; what an error has to say.
+// The header that every test includes. It has Catch2, in either of its two generations, under the names of the newer
+// one; the parts of the standard library that most tests use; and matchers for the texts of errors.
 
 #include <algorithm>
 #include <array>
@@ -61,7 +61,7 @@ namespace test {
 
 using namespace lamina;  // a test that uses this namespace has the library's names, too
 
-/// What the error says that a call throws; another kind of error is not caught.
+/// The text of the error that a call throws. An error of another kind is not caught.
 template <class Error, class Call>
 std::string said_by(const Call& call) {
   try {

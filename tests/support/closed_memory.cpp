@@ -21,7 +21,7 @@ namespace {
 
 using cuda_host::host::OpenMemory;
 
-constexpr std::size_t room_bytes = std::size_t{16} << 30;  // addresses; only pages that are written use memory
+constexpr std::size_t room_bytes = std::size_t{16} << 30;  // range of addresses; only written pages use memory
 constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t alignment = 256;
 constexpr std::size_t most_filled_bytes = std::size_t{16} << 20;  // opening takes time for every touched page
@@ -49,7 +49,7 @@ class Room final : public cuda_host::host::MemoryGate {
     const std::lock_guard lock(mutex_);
     const std::size_t needed = rounded(std::min(bytes, room_bytes), alignment);
     std::size_t at = 0;
-    for (const auto& [offset, size] : taken_) {  // the first gap that is large enough
+    for (const auto& [offset, size] : taken_) {  // first gap that is large enough
       if (offset - at >= needed) break;
       at = offset + size;
     }
@@ -66,7 +66,7 @@ class Room final : public cuda_host::host::MemoryGate {
  private:
   unsigned char* base_ = nullptr;
   std::mutex mutex_;
-  std::map<std::size_t, std::size_t> taken_;  ///< from offset to bytes
+  std::map<std::size_t, std::size_t> taken_;  ///< taken blocks: offset to bytes
   std::size_t opened_ = 0;
 };
 

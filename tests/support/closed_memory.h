@@ -24,9 +24,10 @@ class ClosedDevice final : public Device {
   void upload(void* to, const void* from_host, std::size_t bytes) override;
   void download(void* to_host, const void* from, std::size_t bytes) override;
   void fill(void* to, unsigned char byte, std::size_t bytes) override;
+  void copy(void* to, const void* from, std::size_t bytes) override { download(to, from, bytes); }
   void synchronize() override {}
   std::unique_ptr<Timer> timer() override;
-  /// Its bytes are NaN again after an upload: who does not write them anew uploads NaN.
+  /// Staging memory whose bytes are NaN again after an upload: without writing them anew, the next upload has NaNs.
   std::unique_ptr<Staging> staging(std::size_t bytes) override;
 
  private:

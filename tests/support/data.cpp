@@ -1,4 +1,4 @@
-// Where the tests' data lies.
+// The place of the tests' data.
 
 #include "tests/support/data.h"
 

@@ -14,7 +14,7 @@ class Variable {
     set(value);
   }
   ~Variable() { set(had_ ? before_.c_str() : nullptr); }
-  Variable(const Variable&) = delete;  // each restores what it found
+  Variable(const Variable&) = delete;  // each object restores the state that it replaced
   Variable& operator=(const Variable&) = delete;
 
  private:

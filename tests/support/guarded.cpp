@@ -16,8 +16,8 @@ constexpr std::size_t wall_bytes = 512;  // a multiple of 256, so that the insid
 std::vector<unsigned char> nans(std::size_t bytes, std::uint64_t salt) {
   std::vector<unsigned char> pattern(bytes);
   for (std::size_t i = 0; i < bytes; i += 4) {
-    // A NaN as f64 and f32, and twice one as f16 and bf16; the rest differs between places, so that copying one NaN
-    // over another is detected.
+    // The pattern is a NaN as f64 and f32, and two NaNs as f16 and bf16. The other bits differ between places, so that
+    // copying one NaN over another is detected.
     const auto place = static_cast<std::uint32_t>((i / 4 * 0x9E37U + salt * 0x85EBU) & 0xFFFFU);
     const std::uint32_t word = 0x7FF87FC0U | (place & 0x3FU) | (place & 0x1C0U) << 10;
     std::memcpy(pattern.data() + i, &word, std::min<std::size_t>(4, bytes - i));
@@ -25,7 +25,7 @@ std::vector<unsigned char> nans(std::size_t bytes, std::uint64_t salt) {
   return pattern;
 }
 
-// Rows of a tensor: what is contiguous in memory, a pitch apart.
+// The number of rows of a tensor. A row is contiguous in memory; rows are a pitch apart.
 std::int64_t rows_of(const Tensor& like) {
   return like.layout == Layout::nchw ? like.shape.n : like.shape.n * like.shape.plane();
 }
@@ -35,7 +35,7 @@ std::size_t span_of(const Tensor& like) {
   return static_cast<std::size_t>((rows_of(like) - 1) * like.pitch + last) * size_of(like.dtype);
 }
 
-// Where bytes differ first from `begin` on, or `end`.
+// The position of the first different byte from `begin` on, or `end`.
 std::size_t first_difference(const std::vector<unsigned char>& a, const std::vector<unsigned char>& b,
                              std::size_t begin, std::size_t end) {
   if (std::memcmp(a.data() + begin, b.data() + begin, end - begin) == 0) return end;
@@ -189,7 +189,7 @@ Values GuardedTensor::get() const {
 
 std::string GuardedTensor::damage() const {
   const std::vector<unsigned char> whole = bytes_.now();
-  std::vector<unsigned char> allowed = bytes_.pattern();  // with whatever the elements are by now
+  std::vector<unsigned char> allowed = bytes_.pattern();  // the pattern, with the present elements in it
   const std::size_t row = static_cast<std::size_t>(dense_pitch(like_.shape, like_.layout)) * size_of(like_.dtype);
   const std::size_t pitch = static_cast<std::size_t>(like_.pitch) * size_of(like_.dtype);
   for (std::int64_t r = 0; r < rows_of(like_); ++r) {

@@ -1,6 +1,6 @@
 #pragma once
-// Device memory between walls: memory that a test lends to a kernel is checked afterwards for writes outside its
-// elements. Everything that was not set is NaN, so that a read of it shows in the results.
+// Device memory between walls. A test lends it to a kernel and checks afterwards that no byte outside its elements was
+// written. Everything that was not set is NaN, so that a read of it shows in the results.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,35 +12,35 @@
 
 namespace lamina::test {
 
-/// A block between two walls, however large: the host writes and reads the walls alone. The inside is NaN (in every
-/// float type).
+/// A block between two walls, of any size. The host writes and reads only the walls. The inside is NaN (in every float
+/// type).
 class GuardedBlock {
  public:
   GuardedBlock(Device&, std::size_t bytes, std::uint64_t salt);
 
   void* data() const;  ///< null for zero bytes
-  /// Empty, or which byte of the walls was written to.
+  /// Empty, or which byte of the walls was written.
   std::string damage() const;
 
  private:
   Device& device_;
   std::size_t bytes_;
-  std::vector<unsigned char> walls_;  // what the first holds, then the second
+  std::vector<unsigned char> walls_;  // content of the first wall, then of the second
   Buffer buffer_;
 };
 
-/// Bytes between two walls. All of them, walls and inside, start as distinct NaNs (in every float type).
+/// Bytes between two walls. Walls and inside all start as distinct NaNs (in every float type).
 class GuardedBytes {
  public:
   GuardedBytes(Device&, std::size_t bytes, std::uint64_t salt, std::size_t offset_bytes = 0);
 
   void* data() const { return static_cast<unsigned char*>(buffer_.data()) + first_; }
-  void poison();  ///< NaN everywhere again
+  void poison();  ///< sets everything to NaN again
 
-  /// Everything, walls included, as it is now and as it was initially.
+  /// All bytes, walls included: the present ones and the initial ones.
   std::vector<unsigned char> now() const;
   const std::vector<unsigned char>& pattern() const { return pattern_; }
-  std::size_t first() const { return first_; }  ///< where the inside starts in these two
+  std::size_t first() const { return first_; }  ///< start of the inside in these two
   void write(const std::vector<unsigned char>& whole);
 
  private:
@@ -61,7 +61,7 @@ class GuardedTensor {
   void poison();
   Values get() const;
 
-  /// Empty, or which byte outside the elements was written to.
+  /// Empty, or which byte outside the elements was written.
   std::string damage() const;
   /// Whether no bit has changed since `set` or `poison`.
   bool untouched() const { return bytes_.now() == last_set_; }

@@ -1,2 +1,2 @@
-// What is precompiled for this file, all tests share.
+// All tests share the precompiled headers of this file.
 namespace lamina::test {}

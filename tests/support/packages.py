@@ -9,7 +9,7 @@ import wheels
 
 
 def need(package):
-    """The module, which pip installs into the user's cache if need be. Where it cannot, the test ends as skipped."""
+    """The module. If needed, pip installs it into the user's cache; if pip cannot, the test ends as skipped."""
     try:
         return importlib.import_module(package)
     except ImportError:

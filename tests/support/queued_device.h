@@ -1,6 +1,6 @@
 #pragma once
-// A model of a device with a queue: a host that enqueues, a device that works through its queue, and the times of both
-// by arithmetic. Memory is the host's, and kernels compute when they are enqueued.
+// A model of a device with a queue: a host that enqueues, a device that works through its queue, and computed times of
+// both. Memory is the host's, and kernels compute when they are enqueued.
 
 #include <algorithm>
 #include <functional>
@@ -12,21 +12,21 @@
 
 namespace lamina::test {
 
-/// Idle at first. With `longest` 0 it reports no queue, as the host does.
+/// A device that is idle at first. With `longest` 0 it reports no queue, as the host does.
 class QueuedDevice : public Device {
  public:
   double longest = 0;         ///< longest_hold(), in seconds
-  std::vector<double> holds;  ///< the requests to hold()
+  std::vector<double> holds;  ///< requests to hold()
   int waits = 0;              ///< calls of synchronize()
   std::function<DeviceState()> reading = [] { return DeviceState{}; };
   std::function<void(std::size_t bytes)> at_fill = [](std::size_t) {};  ///< called by fill()
 
-  /// Work with the host's time to enqueue it, and then the device's time.
+  /// Enqueues work that takes the host a time to enqueue, and then the device a time to run.
   void launch(double host_seconds, double device_seconds) {
     if (!replaying_) host_ += host_seconds;
     device_ = std::max(device_, host_) + device_seconds;
   }
-  double idle_from() const { return device_; }  ///< when the device finishes all that is enqueued
+  double idle_from() const { return device_; }  ///< time at which the device finishes all enqueued work
 
   std::string describe() override { return "modelled device"; }
   void* allocate(std::size_t bytes) override { return memory_.allocate(bytes); }
@@ -37,6 +37,7 @@ class QueuedDevice : public Device {
     at_fill(bytes);
     memory_.fill(to, byte, bytes);
   }
+  void copy(void* to, const void* from, std::size_t bytes) override { memory_.copy(to, from, bytes); }
   void synchronize() override { ++waits, wait(); }
   std::unique_ptr<Timer> timer() override { return std::make_unique<Marks>(*this); }
   double longest_hold() const override { return longest; }

@@ -1,5 +1,5 @@
-// Catch's own code, and the call that runs the cases of a test binary. Apart from main(), so that programs with a
-// main() of their own can link it.
+// Catch's own code, and the call that runs the cases of a test binary. It is apart from main(), so that programs with
+// their own main() can link it.
 
 #define CATCH_CONFIG_RUNNER
 #define CATCH_CONFIG_EXTERNAL_INTERFACES  // for listeners, in the older generation
@@ -16,7 +16,7 @@ using Listener = Catch::EventListenerBase;
 using Listener = Catch::TestEventListenerBase;
 #endif
 
-/// Says which ten cases took longest, after a run of more.
+/// Prints the ten slowest cases, after a run of more than ten.
 class Slowest final : public Listener {
  public:
   using Listener::Listener;

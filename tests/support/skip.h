@@ -7,7 +7,7 @@
 
 namespace lamina::test {
 
-/// Whether LAMINA_EXPECT_GPU says that this machine has a GPU and a cuDNN: set, and neither empty nor 0.
+/// Whether LAMINA_EXPECT_GPU says that this machine has a GPU and a cuDNN: it is set, and neither empty nor 0.
 inline bool gpu_is_expected() {
   const char* const expected = std::getenv("LAMINA_EXPECT_GPU");
   return expected != nullptr && std::string(expected) != "" && std::string(expected) != "0";
@@ -20,7 +20,7 @@ inline bool gpu_is_expected() {
   std::_Exit(status);
 }
 
-/// Ends the process for a test that needs a GPU or cuDNN: as skipped, or as failed if these are expected.
+/// Ends the process for a test that needs a GPU or cuDNN: as skipped, or as failed if LAMINA_EXPECT_GPU is set.
 [[noreturn]] inline void skip_without_gpu(const std::string& reason) {
   if (gpu_is_expected()) skip("LAMINA_EXPECT_GPU is set, and this test cannot run: " + reason, "failed", 1);
   skip(reason);

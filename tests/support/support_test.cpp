@@ -20,7 +20,7 @@ using namespace lamina::test;
 
 namespace {
 
-/// A fault: it may change the tensors of a step, after the step.
+/// A fault: a function that may change the tensors of a step, after the step.
 using Spoil = void (*)(const std::vector<Pass>& covers, const Args&);
 
 bool is(const std::vector<Pass>& covers, Pass pass) { return covers.front() == pass; }
@@ -186,7 +186,7 @@ TEST_CASE("differences begin with the parameters that they are given, in every p
   relu(conv(graph.input({1, 1, 2, 4}, "x"), "conv", {.channels = 2, .kernel = 1, .bias = false}));
   int plans = 0;
   std::vector<std::string> said;
-  GradientCheck how{.coordinates = 0, .directions = 1};  // along its gradient
+  GradientCheck how{.coordinates = 0, .directions = 1};  // along the gradient
   how.progress = [&](const std::string& next) { said.push_back(next); };
   const auto of_weight = [&](double weight) {
     how.start = [&](Plan& plan) {
@@ -199,7 +199,7 @@ TEST_CASE("differences begin with the parameters that they are given, in every p
   const double one = of_weight(1), three = of_weight(3);
   REQUIRE(one != 0);
   CHECK(three == Approx(3 * one));
-  CHECK(plans == 4);  // of two checks: the plan, and the one that shows its kinks
+  CHECK(plans == 4);  // each of two checks makes the plan, and one that shows its kinks
   CHECK(said.size() == 8);
   CHECK(said.back() == "[2/2] conv.weight");
 }
@@ -242,7 +242,7 @@ TEST_CASE("closed memory faults where the host touches it, and kernels, upload, 
   device.download(back.data(), block.data(), back.size());
   CHECK(back[0] == 9);
   CHECK(back[4095] == 7);
-  const Case c{"", FullyConnected{.outputs = 2}, {{2, 3, 1, 1}}, {{Relu{}}}};  // a product and our kernels
+  const Case c{"", FullyConnected{.outputs = 2}, {{2, 3, 1, 1}}, {{Relu{}}}};  // a product and our own kernels
   const Feed feed = make_feed(c, 1);
   CHECK(run_unit(*closed, *make_spec(*closed, c, {.dtype = DType::f64}), {.algorithm = {"cublas", "", ""}}, feed)
             .y.size() == 4);

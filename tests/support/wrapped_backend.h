@@ -1,6 +1,6 @@
 #pragma once
-// A backend around another one, which adds what the other lacks, so that a plan's part of the contract can be
-// tested: prepared parameters.
+// A backend around another backend. It adds what the other lacks, so that a plan's part of the contract can be tested:
+// prepared parameters.
 
 #include <functional>
 #include <memory>
@@ -13,8 +13,8 @@ namespace lamina::test {
 
 using KernelHook = std::function<void(const Args&)>;
 
-/// A kernel that does something before and after another one, of which there may be none, and needs at least so much
-/// workspace.
+/// A kernel that does something before and after another kernel (which may be null), and needs at least
+/// `workspace_bytes` of workspace.
 std::shared_ptr<Kernel> around(
     std::shared_ptr<Kernel> inner, KernelHook before, KernelHook after = [](const Args&) {},
     std::size_t workspace_bytes = 0);
@@ -25,7 +25,7 @@ class WrappedBackend : public Backend {
 
   bool prepare = false;       ///< every unit with parameters copies them in `prepare`, and compares in every other pass
   bool refuse_pitch = false;  ///< takes no pitch
-  /// What is done after a step of a unit; an empty hook is nothing.
+  /// The hook that runs after a step of a unit; an empty hook does nothing.
   std::function<KernelHook(const Spec&, const Lowered::Step&)> after;
 
   int prepared = 0, prepared_compared = 0;

@@ -33,7 +33,7 @@ def autocast(net, x, dy):
 
 
 def errors(found, exact):
-    """Of the logits, and of the gradients."""
+    """The errors of the logits and of the gradients."""
     def norm(key):
         gap = found[key].reshape(exact[key].shape) - exact[key]
         return numpy.linalg.norm(gap) / numpy.linalg.norm(exact[key])
@@ -41,7 +41,7 @@ def errors(found, exact):
 
 
 def of_seed(folder, name, seed, arguments):
-    """Our errors, and PyTorch's."""
+    """Our errors and PyTorch's errors."""
     net = torch_nets.randomise(compare_nets.reference(name), seed)
     weights, data, result = (os.path.join(folder, file) for file in ("weights", "data", "result"))
     safetensors_file.write(weights, {key: tensor.numpy() for key, tensor in net.state_dict().items()})

@@ -6,9 +6,9 @@ weights are random, scaled by fan-in, the batch-norm statistics random as well; 
 `torch_dump` loads strictly. Dropout is off, the softmax left out.
 
 Bounds, relative to the tensor's largest value: logits 1e-4 in f32 and 1e-9 in f64, in both modes; running statistics
-after a training pass likewise; every parameter's gradient and the image's 1e-8 in f64. Where PyTorch's own f32 is
-further than half of 1e-4 from its f64, twice that distance: no two f32 programs can be asked to agree better than each
-agrees with the truth. f32 gradients of whole networks are not compared: a ReLU or a maximum that decides otherwise
+after a training pass the same; gradients of parameters and of the image 1e-8 in f64. If PyTorch's own f32 is
+further than half of 1e-4 from its f64, the bound is twice that distance: two f32 programs cannot agree better than each
+agrees with f64. f32 gradients of whole networks are not compared: a ReLU or a maximum that decides otherwise
 changes them for any correct program.
 """
 
@@ -52,7 +52,7 @@ def reference(name):
 
 
 def run_torch(net, mode, dtype, x, dy):
-    """What PyTorch makes of it, under the names that torch_dump uses. `net` is a private copy."""
+    """PyTorch's results, under the names that torch_dump uses. `net` is a private copy."""
     net = net.to(dtype).train(mode == "training")
     x = x.to(dtype, copy=True).requires_grad_(mode == "training")
     with torch.set_grad_enabled(mode == "training"):
@@ -77,7 +77,7 @@ def worst(ours, theirs, prefixes):
 
 
 def checks(mode, dtype, ours, theirs, exact):
-    """What is compared: (what, tensors, difference, its tensor, bound). `exact` is PyTorch's f64."""
+    """The comparisons: (what, tensors, difference, its tensor, bound). `exact` is PyTorch's f64."""
     groups = [("logits", ("y",), VALUES[dtype])]
     if mode == "training" and any(name.startswith("state.") for name in theirs):
         groups.append(("statistics", ("state.",), VALUES[dtype]))
@@ -90,7 +90,7 @@ def checks(mode, dtype, ours, theirs, exact):
 
 
 def compare(name, arguments):
-    """Prints lines of the table; whether all of them hold."""
+    """Prints lines of the table. Returns whether all of them hold."""
     with tempfile.TemporaryDirectory(prefix="lamina-torch-") as folder:
         return compare_in(folder, name, arguments)
 

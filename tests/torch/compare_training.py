@@ -2,8 +2,8 @@
 """The six workloads against PyTorch: the same initial parameters and batches, in f64, without dropout. The losses of
 100 steps agree to 1e-9, and so do the parameters after them, relative to the largest of each tensor to 1e-7.
 
-By default each workload has its own optimiser, in its own batches. With --optimisers it is trained by each of those that
-are named, or by `all`: narrower, in batches of 16, at a learning rate that falls in every step. The optimisers are those
+By default each workload has its own optimiser, in its own batches. With --optimisers it is trained by each that
+is named, or by `all`: narrower, in batches of 16, at a learning rate that falls in every step. The optimisers are those
 of make_training.py: PyTorch's own where its formula is Keras'.
 """
 
@@ -24,14 +24,14 @@ try:
 except ImportError:
     torch = None
 
-# (divisor of widths, batch, share): steps fit into one epoch of so large a share of the synthetic set; widths are divided
-# where a step would take long. A batch of 0 is the workload's.
+# (divisor of widths, batch, share). The steps must fit into one epoch of this share of the synthetic set. Widths are
+# divided if a step would take long. A batch of 0 is the workload's.
 WORKLOADS = {"mnist_mlp": (1, 0, 0.22), "mnist_cnn": (4, 0, 0.22), "cifar10_cnn": (4, 0, 0.065),
              "imdb_fasttext": (1, 0, 0.13), "imdb_bilstm": (2, 0, 0.13), "lstm_text": (2, 0, 0.066)}
 SMALL = {"mnist_mlp": (4, 16, 0.03), "mnist_cnn": (8, 16, 0.03), "cifar10_cnn": (8, 16, 0.036),
          "imdb_fasttext": (1, 16, 0.07), "imdb_bilstm": (4, 16, 0.07), "lstm_text": (4, 16, 0.0085)}
 
-# {name: (as torch_train takes it, the same in PyTorch)}. Rates are set before each step.
+# {name: (for torch_train, the same in PyTorch)}. Rates are set before each step.
 OPTIMISERS = {} if torch is None else {
     "sgd": ("sgd,rate=0.05", lambda p: torch.optim.SGD(p, lr=1)),
     "sgd_decay": ("sgd,weight_decay=0.01,rate=0.05", lambda p: torch.optim.SGD(p, lr=1, weight_decay=0.01)),
@@ -56,12 +56,13 @@ OPTIMISERS = {} if torch is None else {
     "adamw": ("adamw,weight_decay=0.05,rate=0.001", lambda p: torch.optim.AdamW(p, lr=1, weight_decay=0.05)),
     "keras_adam": ("keras_adam,rate=0.001", lambda p: KerasAdam(p, lr=1)),
 }
-OWN = {"mnist_cnn": "keras_adadelta", "imdb_fasttext": "keras_adam", "imdb_bilstm": "keras_adam"}  # else keras_rmsprop
+# the others have keras_rmsprop
+OWN = {"mnist_cnn": "keras_adadelta", "imdb_fasttext": "keras_adam", "imdb_bilstm": "keras_adam"}
 FALLING = ",decay=0.02"
 
 
 def torch_losses(name, optimiser, file):
-    """Losses of the steps, and the parameters after them."""
+    """The losses of the steps, and the parameters after them."""
     params = trainings.parameters({key[len("initial."):]: file[key] for key in file if key.startswith("initial.")},
                                   torch.float64)
     x = [trainings.inputs(name, step, torch.float64) for step in file["x"]]

@@ -13,7 +13,7 @@ import pythons  # noqa: E402
 
 
 def parser(description, program):
-    """With what every comparison takes: our program, and a Python."""
+    """A parser with the arguments of every comparison: our program, and a Python."""
     found = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     found.add_argument("--program", required=True, help=program)
     found.add_argument("--python", help="where this one lacks modules: an interpreter that has them")
@@ -21,7 +21,7 @@ def parser(description, program):
 
 
 def parse(arguments, modules, there):
-    """The arguments. Unless the modules are `there`, the script starts again under an interpreter that has them, or ends
+    """The arguments. Unless the modules are `there`, the script restarts under an interpreter that has them, or ends
     as skipped."""
     found = arguments.parse_args()
     if not there:
@@ -37,5 +37,5 @@ def difference(ours, theirs):
 
 
 def status(results):
-    """The exit status of all results, each of which is waited for."""
+    """The exit status for all results. It waits for each result."""
     return 0 if all(list(results)) else 1

@@ -1,6 +1,8 @@
-// Runs a network of the zoo on given weights, images and output gradients, and writes down everything that came out.
+// Runs a network of the zoo on given weights, images and output gradients, and writes all results.
+//
 // usage: torch_dump NET training|inference f64|f32|f16|bf16 WEIGHTS IN OUT
-// NET may be an ONNX file; its weights are then used if WEIGHTS is the same file.
+//
+// NET may be an ONNX file; its weights are used if WEIGHTS is the same file.
 // IN holds "x" and, for training, "dy". OUT gets "y" and, for training, "dx", "gradient.<parameter>", "state.<name>".
 
 #include <algorithm>

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Models of both of PyTorch's exporters that are refused: every line of a refusal is held against the extents that
-ONNX's own inference finds, and every operator that is not supported has to be in it.
+"""Models of both of PyTorch's exporters that are refused. Every line of a refusal is compared with the extents that
+ONNX's own inference finds, and every unsupported operator must be in it.
 
 Needs torch, torchvision, onnx, onnxscript; skipped without.
 """
 
-import json
 import math
 import os
 import pathlib
@@ -27,15 +26,14 @@ except ImportError:
     torch = None
 
 READER = pathlib.Path(__file__).resolve().parents[2] / "lib" / "onnx"
-TABLES = READER / "ops" / "table.cpp", READER / "fold.cpp"
 LINE = re.compile(r"^  '(.*)' \((\w+), opset \d+\): (.*)$")
 MOST_LINES = 10
 
 
 def models():
-    """Names, networks, and what they read."""
+    """Names, networks and their inputs."""
     class Of(nn.Module):
-        """A function of modules and a value."""
+        """A module that applies a function to modules and a value."""
         def __init__(self, function, *parts):
             super().__init__()
             self.function, self.parts = function, nn.ModuleList(parts)
@@ -114,7 +112,7 @@ def export(net, x, exporter, path):
 
 
 class File:
-    """What is so: extents, and which values are computed when the network runs."""
+    """The facts: extents, and which values are computed when the network runs."""
 
     def __init__(self, model):
         graph = model.graph
@@ -139,7 +137,7 @@ class File:
         return math.prod(self.extents.get(value, []))
 
     def refused(self, supported):
-        """Nodes of which the refusal has to tell."""
+        """The nodes that the refusal must name."""
         for node in self.nodes:
             computed = [v in self.computed for v in node.input]
             shapes = [self.extents.get(v, [0]) for v, c in zip(node.input, computed) if c]
@@ -151,7 +149,7 @@ class File:
 
 
 def is_so(file, node, why):
-    """Whether the reason is true of the node."""
+    """Whether the reason is true for the node."""
     attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
     computed = [v in file.computed for v in node.input]
     stated = re.findall(r"\d+(?:x\d+)+", re.sub(r"(kept as|axis of|of the) \d+(x\d+)+", "", why))
@@ -176,9 +174,10 @@ def check(name, exporter, net, x, program, supported):
     with tempfile.TemporaryDirectory(prefix="lamina-onnx-") as folder:
         path = pathlib.Path(folder) / f"{name}.onnx"
         file = File(export(net, x, exporter, path))
-        ran = [subprocess.run([program, flag, path], capture_output=True, text=True, check=True)
-               for flag in ("--refusal", "--refusals")]
-    told = [json.loads(its.stdout)["why"] for its in ran]
+        ran = [subprocess.run([program, "refusal", path, *more], capture_output=True, text=True) for more in ([], ["all"])]
+    if any(its.returncode not in (0, 3) for its in ran):
+        sys.exit(f"{name} by {exporter}: {ran[0].stderr}")
+    told = [its.stderr.rstrip("\n") for its in ran]
     if not told[0]:
         print(f"{name:18}{exporter:8}is read", flush=True)
         return True
@@ -203,7 +202,9 @@ def main():
     parser = comparison.parser(__doc__, "onnx_cases")
     options = comparison.parse(parser, "torch, torchvision, onnx, onnxscript", there=torch is not None)
     os.environ["TORCH_LOGS"] = "-all"
-    supported = set(re.findall(r'"([A-Z]\w+)"', "".join(table.read_text() for table in TABLES)))
+    tables = [(READER / "fold.cpp").read_text()]
+    tables += [file.read_text().partition("_operators() {")[2] for file in (READER / "ops").glob("*.cpp")]
+    supported = set(re.findall(r'"([A-Z]\w+)"', "".join(tables)))
     torch.manual_seed(0)
     return comparison.status(check(name, exporter, net, x, options.program, supported)
                              for name, net, x in models() for exporter in ("legacy", "dynamo"))

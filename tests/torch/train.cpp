@@ -22,7 +22,7 @@ namespace {
 
 struct Enough {};
 
-/// What is asked for on the command line.
+/// The arguments of the command line.
 struct Wanted {
   std::string workload, optimiser;
   int steps, width_divisor, batch;
@@ -33,7 +33,7 @@ void keep_parameters(lamina::TensorFile& file, const std::string& prefix, const 
   for (auto& [name, tensor] : lamina::save_weights(plan)) file[prefix + name] = std::move(tensor);
 }
 
-/// Sets a number of an optimiser by its name; false where it has none of the name.
+/// Sets a number of an optimiser by its name; returns false if the optimiser has no such number.
 struct SetNumber {
   const std::string& name;
   double value;

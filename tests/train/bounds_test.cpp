@@ -1,8 +1,8 @@
 // Every workload, narrower than published, learns its synthetic set to what is possible: loss and accuracy are within 2
 // % of the best classifier's, on new samples.
 //
-// Most see each sample once: what a network learns of one sample's noise is what keeps its loss above the best. Dropout
-// makes a narrow network less certain than it should be: it is left out, but for one case of the published width.
+// Most trainings see each sample once, because learning the noise of a sample keeps the loss above the best. Dropout
+// makes a narrow network less certain than it should be. It is left out, except in one case of the published width.
 // docs/training.md has the numbers.
 
 #include "lamina/workloads.h"
@@ -13,7 +13,7 @@ using namespace lamina;
 
 namespace {
 
-/// The rate falls from `rate` to 0 like a cosine. A constant one, as published, needs more steps.
+/// The rate falls from `rate` to 0 like a cosine. A constant rate, as published, needs more steps.
 struct Small {
   const char* name;
   double share;
@@ -61,7 +61,7 @@ void check(const Small& small) {
                   << "; the best possible are " << best.loss << " and " << best.accuracy << "; in training "
                   << last.training.loss << " and " << last.training.accuracy << "; " << last.seconds << " s an epoch");
   CHECK(score.accuracy >= 0.98 * best.accuracy);
-  CHECK(score.accuracy <= best.accuracy + 0.01);  // the best is that of these samples: more is luck
+  CHECK(score.accuracy <= best.accuracy + 0.01);  // the best accuracy is computed on these samples, so more is luck
   CHECK(score.loss <= 1.02 * best.loss);
   CHECK(score.loss >= 0.98 * best.loss);
 }

@@ -1,4 +1,4 @@
-// Checkpoints: runs that stop and go on; files that are of another run, damaged, or cannot be written.
+// Checkpoints: runs that stop and resume, and files that are of another run, damaged, or cannot be written.
 
 #include <fstream>
 
@@ -48,13 +48,13 @@ TEST_CASE("a run that stops anywhere goes on from its checkpoint, and ends with 
         CHECK(everything(trainer.plan()) == everything(straight.plan()));
         if (dtype == DType::f16) {
           LossScale got = trainer.plan().loss_scale(), want = straight.plan().loss_scale();
-          got.inverse = want.inverse;  // that of the last update, of which there may be none since the file was read
+          got.inverse = want.inverse;  // it belongs to the last update, and there may be none since the file was read
           CHECK(got == want);
         }
         REQUIRE(trainer.epochs().size() == 3);
         for (std::size_t e = 0; e < 3; ++e) CHECK(same(trainer.epochs()[e], straight.epochs()[e]));
       }
-      // A run that is complete goes on with nothing to do.
+      // A complete run has nothing left to do when it resumes.
       options.after_batch = nullptr;
       Trainer complete(graph, *backend, *source, options);
       CHECK(complete.train(3).size() == 3);
@@ -81,7 +81,7 @@ TEST_CASE("a run that stops goes on at the rate of its update, under every sched
     options.checkpoint_updates = 1;
     bool done = false;
     for (int trainers = 0; !done; ++trainers) {
-      int left = 3;  // updates, before the next one is the last of this trainer
+      int left = 3;  // updates before the last one of this trainer
       options.after_batch = [&](const Progress&) {
         if (left-- == 0) throw Interrupted("stopped");
       };

@@ -1,4 +1,4 @@
-// A training that other programs kill: prints a digest of everything it ends with.
+// A training that other programs kill: prints a digest of everything that it ends with.
 // usage: train_child CHECKPOINT|- EPOCHS [PAUSE_SECONDS]
 // With "-" there is no checkpoint. A pause after every batch leaves time to be killed.
 

@@ -56,7 +56,7 @@ TEST_CASE("100 steps under every optimiser have PyTorch's losses to 1e-9") {
   for (const std::string& name : training_backends()) {
     const auto backend = make_or_skip(name);
     for (const Case& c : cases()) {
-      // The slower kernels run one case for each rule.
+      // Slower kernels run one case for each rule.
       if (name != "eigen" &&
           !std::set<std::string>{"nesterov", "rmsprop", "adagrad", "adadelta", "clipped"}.contains(c.name))
         continue;
@@ -85,7 +85,7 @@ Values cross_entropy_gradient(Values dy, const Values& labels) {
   return dy;
 }
 
-/// As make_onnx_training.py has them, with the names that its files of torchscript have.
+/// The network of make_onnx_training.py, with the names that its files of torchscript have.
 Graph siamese() {
   Graph graph("siamese");
   std::vector<Value> towers;
@@ -121,7 +121,7 @@ Graph tied() {
   return graph;
 }
 
-/// 100 steps of a network that was read, or of an equal one, from the weights that were read.
+/// Trains 100 steps of a network that was read, or of an equal one, from the weights that were read.
 void check_training(const OnnxModel& model, const Graph& graph, const TensorFile& golden, Backend& backend) {
   Plan plan(graph, backend, {.dtype = DType::f64, .optimiser = Sgd{.momentum = 0.9, .weight_decay = 0.01}});
   Device& device = backend.device();
@@ -149,7 +149,7 @@ void check_training(const OnnxModel& model, const Graph& graph, const TensorFile
   std::size_t states = 0;
   for (const std::string& state : plan.state_names())
     if (state.find("running_") != state.npos) check("state", states++, plan.state(state));
-  CHECK(checked + 1 + model.inputs.size() == golden.size());  // all that PyTorch has
+  CHECK(checked + 1 + model.inputs.size() == golden.size());  // all tensors that PyTorch has
 }
 
 }  // namespace
@@ -161,11 +161,12 @@ TEST_CASE("networks that PyTorch exported train as there, and so in C++: the par
     for (const std::string exporter : {"torchscript", "dynamo"}) {
       const TensorFile golden = read_safetensors(folder + network + "_training.safetensors");
       OnnxOptions options;
-      if (network == "onnx" && exporter == "torchscript") options.trains["gains"] = false;  // a buffer: no file says it
+      // gains are a buffer, which no file says
+      if (network == "onnx" && exporter == "torchscript") options.trains["gains"] = false;
       const OnnxModel model = read_onnx(folder + network + "_training_" + exporter + ".onnx", options);
       for (const std::string& name : training_backends()) {
         CAPTURE(network, exporter, name);
-        const bool in_full = name == "eigen";  // the slower kernels run three of one exporter
+        const bool in_full = name == "eigen";  // the slower kernels run only three networks of one exporter
         if (!in_full && (exporter == "dynamo" || network == "recursive" || network == "tied_rows")) continue;
         check_training(model, model.graph, golden, *make_or_skip(name));
         if (in_full && exporter == "torchscript" && in_cpp.contains(network))

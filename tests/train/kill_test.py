@@ -1,9 +1,9 @@
-"""Kills a training at random moments, again and again, until it ends: no checkpoint may be unreadable, and the end must
-be, bit by bit, that of a run that nobody killed.
+"""Kills a training at random moments, again and again, until it ends. No checkpoint may be unreadable, and the end must
+have the bits of a run that was not killed.
 
 usage: kill_test.py CHILD KILLS SECONDS [SEED [all]]
 
-until so many kills, or so many seconds, whichever comes first; with `all` too few kills are a failure
+It ends after KILLS kills or SECONDS seconds, whichever comes first. With `all` too few kills are a failure.
 """
 
 import os
@@ -26,7 +26,7 @@ def main():
     begun = time.monotonic()
     wanted = subprocess.run([child, "-", EPOCHS, "0"], capture_output=True, text=True, check=True).stdout
     first = time.monotonic()
-    length = None  # of an undisturbed run with checkpoints
+    length = None  # duration of an undisturbed run with checkpoints
     done = runs = resumed = 0
     while done < kills and time.monotonic() - begun < seconds:
         with tempfile.TemporaryDirectory(prefix="lamina-kill-") as folder:
@@ -35,7 +35,7 @@ def main():
                 resumed += os.path.exists(checkpoint)
                 process = start(child, checkpoint)
                 try:
-                    # Any moment of a run, from the start of the process on; the last attempts may end.
+                    # The moment is anywhere in a run, from the start of the process on. The last attempts may end.
                     wait = None if length is None or attempt == 39 else dice.uniform(0, 0.6 * length)
                     out, err = process.communicate(timeout=wait)
                 except subprocess.TimeoutExpired:

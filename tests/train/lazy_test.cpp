@@ -1,4 +1,4 @@
-// Lazy updates of an embedding's table: which rows change, by which formula, PyTorch's losses, and what is refused.
+// Lazy updates of an embedding's table: the rows that change, the formula, PyTorch's losses, and refusals.
 
 #include "lamina/error.h"
 #include "lamina/plan.h"
@@ -30,7 +30,7 @@ Options lazy(const Optimiser& optimiser, DType dtype = DType::f64) {
   return {.dtype = dtype, .optimiser = optimiser, .table_updates = TableUpdates::lazy};
 }
 
-/// Gradients of the table with rows of zeros, and a row whose last feature alone has one.
+/// Gradients of the table with rows of zeros, and a row with a gradient only in its last feature.
 Values sparse_gradient(std::uint64_t key) {
   Values all = normal(Shape{vocabulary, features, 1, 1}, key);
   for (std::size_t row = 0; row < vocabulary; ++row)
@@ -67,7 +67,7 @@ TEST_CASE("a lazy update gives rows with a gradient the dense update's bits, and
         for (std::uint64_t step = 1; step <= 4; ++step) {
           const Values gradient = sparse_gradient(step);
           const std::vector<Values> before = everything(here);
-          for (const std::string& p : here.parameter_names())  // the dense plan goes on from where this one is
+          for (const std::string& p : here.parameter_names())  // the dense plan continues from the values of this one
             write(device, dense.parameter(p), read(device, here.parameter(p)));
           for (const std::string& s : here.optimiser_state_names())
             write(device, dense.optimiser_state(s), read(device, here.optimiser_state(s)));
@@ -133,7 +133,7 @@ TEST_CASE("100 steps with lazy updates have the losses of PyTorch's SparseAdam, 
       CHECK(worst_loss(plan, golden, "ids", golden.at("losses." + run.name).values, constant_rate(run.rate)) < 1e-9);
     }
   }
-  // The two are different algorithms.
+  // The two algorithms differ.
   CHECK(std::abs(golden.at("losses.sparse_adam").values.back() - golden.at("losses.dense_adam").values.back()) > 1e-3);
 }
 

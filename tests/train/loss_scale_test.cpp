@@ -1,4 +1,5 @@
-// Loss scaling: what it does not change, what a step with an overflow leaves, how the scale moves, what is refused.
+// Loss scaling: the results that it does not change, the state after a step with an overflow, the moves of the scale,
+// and refusals.
 
 #include "lamina/error.h"
 #include "lamina/train.h"
@@ -14,7 +15,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Its table may be updated lazily.
+/// A graph whose table may be updated lazily.
 Graph words() { return classifier(30); }
 
 Options options_of(const Optimiser& optimiser, DType dtype, double loss_scale) {
@@ -87,7 +88,7 @@ TEST_CASE("a step with an overflow leaves every bit of parameters, optimiser and
         CHECK(plan.loss_scale().good == 0);
         CHECK(plan.updates() == 5);
 
-        // The run goes on as if these steps had not been.
+        // The run continues as if these steps had not happened.
         LossScale again = plan.loss_scale();
         again.scale = 0x1p10F;
         plan.set_loss_scale(again);
@@ -185,7 +186,7 @@ TEST_CASE("a training in f16 that skips every update ends once its loss scale is
   CHECK(std::isfinite(trainer.train(1)[0].training.loss));
   CHECK_THROWS_WITH(trainer.train(100), ContainsSubstring("every update is skipped"));
   CHECK(plan->loss_scale().scale == 0x1p-126F);
-  CHECK(trainer.epochs().size() < 30);  // 142 updates of 8 an epoch; a GPU looks when one ends
+  CHECK(trainer.epochs().size() < 30);  // 142 updates, 8 in an epoch; a GPU checks when an epoch ends
 }
 
 TEST_CASE("a loss scale that cannot be is refused, naming it") {

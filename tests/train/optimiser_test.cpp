@@ -1,4 +1,4 @@
-// Optimisers against their formulas, written once more element by element; what a plan does with them.
+// Optimisers against their formulas, written again element by element, and the handling of optimisers by a plan.
 
 #include "lamina/optimiser.h"
 
@@ -31,7 +31,7 @@ struct Element {
   double p = 0, a = 0, b = 0;
 };
 
-/// The formulas as lamina/optimiser.h has them. `t` counts from 1.
+/// The formulas of lamina/optimiser.h. `t` counts from 1.
 struct Formula {
   Element e;
   double g, rate, t;
@@ -96,7 +96,7 @@ const std::vector<Optimiser>& optimisers() {
   return all;
 }
 
-/// Random gradients for every parameter of a plan; they are returned as well.
+/// Sets random gradients of every parameter of a plan, and returns them.
 std::map<std::string, Values> draw_gradients(Plan& plan, std::uint64_t key) {
   plan.forward();
   plan.backward();
@@ -140,8 +140,8 @@ TEST_CASE("an update follows the optimiser's formula, in f64 and f32, at rates t
           plan.update(rate);
         }
         CHECK(plan.updates() == 4);
-        // A dozen roundings an update, of numbers around 1. Adadelta and Adam divide by a root of nearly nothing at
-        // first, which takes twice as many digits.
+        // An update has a dozen roundings of numbers around 1. At first Adadelta and Adam divide by a root of nearly
+        // nothing, which takes twice as many digits.
         const double bound = dtype == DType::f64 ? 1e-13 : 2e-5;
         for (const auto& [p, elements] : wanted) {
           const Values got = read(device, plan.parameter(p));
@@ -170,7 +170,7 @@ TEST_CASE("gradients are clipped by the norm of all of them, and only above the 
       for (const double limit : {3.0, 1e6}) {
         Options options = training(Sgd{}, dtype);
         options.clip_norm = limit;
-        Plan plan(small_graph(1100), *backend, options);  // several slices of the norm
+        Plan plan(small_graph(1100), *backend, options);  // there are several slices of the norm
         const Values before = read(backend->device(), plan.parameter("second.weight"));
         const auto gradients = draw_gradients(plan, 7);
         const double factor = std::min(1.0, limit / (norm_of(gradients) * std::abs(scale) + 1e-6));

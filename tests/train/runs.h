@@ -1,5 +1,5 @@
 #pragma once
-// What a training changes, comparing two, and steps beside those of PyTorch.
+// The tensors that a training changes, their comparison, and steps beside those of PyTorch.
 
 #include <cmath>
 #include <stdexcept>
@@ -14,7 +14,7 @@
 
 namespace lamina::test {
 
-/// Everything that a training changes.
+/// All tensors that a training changes.
 inline std::vector<Values> everything(Plan& plan) {
   Device& device = plan.backend().device();
   std::vector<Values> all;

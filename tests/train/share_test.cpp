@@ -11,7 +11,8 @@ using namespace lamina::test;
 
 namespace {
 
-/// Layers with parameters, with running statistics, with a step, and one whose parameters are prepared in inference.
+/// Layers with parameters, with running statistics, with a step, and a layer whose parameters are prepared in
+/// inference.
 Graph graph_of(int batch, int outputs = 3) {
   Graph graph("of " + std::to_string(batch));
   Value x = graph.input({batch, 2, 6, 6});
@@ -23,7 +24,7 @@ Graph graph_of(int batch, int outputs = 3) {
 
 Options sharing(const Plan& plan) { return {.mode = Mode::inference, .dtype = plan.options().dtype, .share = &plan}; }
 
-/// A few passes and updates, so that parameters and statistics are not those of the start.
+/// Makes a few passes and updates, so that parameters and statistics differ from the initial ones.
 void train(Plan& plan) {
   for (int i = 0; i < 3; ++i) {
     plan.forward();

@@ -1,4 +1,4 @@
-// Trainer: what an epoch does, by hand; initialisers; what it refuses.
+// Trainer: an epoch by hand, initialisers, refusals.
 
 #include "lamina/train.h"
 
@@ -27,7 +27,7 @@ TEST_CASE("an epoch is its batches by hand: forward, backward, an update, the sh
                      .validation = unseen.get()});
     Options options{.dtype = DType::f64, .optimiser = KerasAdam{}};
     Plan plan(small_network(8), *backend, options);
-    // As the trainer starts.
+    // The numbers with which the trainer starts.
     for (const std::string& p : plan.parameter_names())
       write(device, plan.parameter(p), read(device, trainer.plan().parameter(p)));
     std::uint64_t step = 0;
@@ -63,7 +63,7 @@ TEST_CASE("an epoch is its batches by hand: forward, backward, an update, the sh
     CHECK(std::abs(results[1].training.accuracy - right / 20) < 1e-14);
     CHECK(trainer.batch_scores().size() == 3);
 
-    // Validation: an inference plan of all eleven at once.
+    // Validation uses an inference plan of all eleven samples at once.
     options.mode = Mode::inference;
     options.optimiser.reset();
     Plan inference(small_network(11), *backend, options);
@@ -87,7 +87,7 @@ TEST_CASE("an epoch is its batches by hand: forward, backward, an update, the sh
 TEST_CASE("batches that are added up are one update with the mean over their samples") {
   const auto backend = make_backend("eigen");
   const auto source = digits(44, 1);
-  // 8 + 8 + 8 | 8 + 8 + 4 samples, against batches of 24 and 20 in the same order; no dropout acts at rate 0.
+  // Batches of 8 + 8 + 8 | 8 + 8 + 4 samples against batches of 24 and 20 in the same order. Dropout has rate 0.
   const auto graph = [](int batch) {
     Graph g("linear");
     const Value images = g.input({batch, 1, 28, 28}, "images"), labels = g.input({batch, 1, 1, 1}, "labels");
@@ -169,7 +169,7 @@ TEST_CASE("a validation that is not a number does not make the next one so") {
 TEST_CASE("a loss or a parameter that is not finite ends the training, and the checkpoint stays the one before it") {
   const auto backend = make_backend("eigen", {.threads = 1});
   const auto source = digits(24, 1);
-  for (const std::int64_t after : {1, 3}) {  // the next batch shows it; there is none in the epoch
+  for (const std::int64_t after : {1, 3}) {  // after 3 the epoch has no further batch
     const Folder own;
     TrainerOptions options{.checkpoint = own / "run"};
     Trainer first(small_network(8), *backend, *source, options);
@@ -241,7 +241,7 @@ TEST_CASE("what a trainer cannot train is an error") {
   const auto refused = [&](const Graph& graph, const TrainerOptions& options = {}) {
     CHECK_THROWS_AS(Trainer(graph, *backend, *source, options), UsageError);
   };
-  refused(small_network(8, true));  // batch norm, and 4 samples in the last batch
+  refused(small_network(8, true));  // there is a batch norm, and the last batch has 4 samples
   CHECK_NOTHROW(Trainer(small_network(8, true), *backend, *source, {.drop_last = true}));
   refused(small_network(8), {.accumulate = 0});
   refused(small_network(8), {.learning_rate = nullptr});

@@ -1,5 +1,5 @@
-// Batches on their way to a device that copies late: the host waits before it overwrites what is still to be copied,
-// and for nothing else.
+// Uploads of batches to a device that copies late. The host waits only before it overwrites data that is still to be
+// copied.
 
 #include "lib/training/uploads.h"
 
@@ -14,7 +14,7 @@ using training::Uploads;
 
 namespace {
 
-/// A device that copies from staging memory only when somebody waits for it, as late as a GPU could.
+/// A device that copies from staging memory only when a caller waits for it, as late as a GPU could.
 class LateDevice final : public Device {
  public:
   struct Copy {
@@ -38,6 +38,7 @@ class LateDevice final : public Device {
   }
   void download(void* to, const void* from, std::size_t bytes) override { finish(), memory_.download(to, from, bytes); }
   void fill(void* to, unsigned char byte, std::size_t bytes) override { memory_.fill(to, byte, bytes); }
+  void copy(void* to, const void* from, std::size_t bytes) override { finish(), memory_.copy(to, from, bytes); }
   void synchronize() override { finish(); }
   std::unique_ptr<Timer> timer() override { return memory_.timer(); }
   std::unique_ptr<Staging> staging(std::size_t bytes) override { return std::make_unique<Late>(*this, bytes); }
@@ -71,7 +72,7 @@ class LateDevice final : public Device {
   HostDevice memory_{1};
 };
 
-/// A batch's numbers follow from its number.
+/// The numbers of a batch, which follow from its number.
 std::vector<float> numbered(int batch, std::int64_t count) {
   std::vector<float> values(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(32 * batch) + static_cast<float>(i);
@@ -98,7 +99,7 @@ TEST_CASE("a host is two batches ahead of its device, and waits before it writes
       const Tensor y{to_labels.data(), labels, dtype, layout, dense_pitch(labels, layout)};
       Uploads uploads(device, x, y);
       const auto give = [&](int batch) { uploads.give(numbered(batch, 24), numbered(batch, 3)); };
-      // The device takes the copies of batch `batch`, and none of the next.
+      // Lets the device make the copies of batch `batch`, and no later ones.
       const auto arrives = [&](int batch) {
         std::deque<LateDevice::Copy> later;
         while (device.queue.size() > 2) {
@@ -111,10 +112,10 @@ TEST_CASE("a host is two batches ahead of its device, and waits before it writes
       };
       give(0);
       give(1);
-      CHECK(device.queue.size() == 4);  // nothing was waited for
+      CHECK(device.queue.size() == 4);  // no wait was needed
       arrives(0);
       give(2);
-      CHECK(device.queue.size() == 4);  // its memory is free
+      CHECK(device.queue.size() == 4);  // the memory is free
       give(3);
       CHECK(device.queue.size() == 4);  // batch 1 was copied first
       arrives(2);

@@ -1,4 +1,4 @@
-// The six workloads: sizes as published, the data and the training of each, the initial values of an LSTM.
+// The six workloads: their published sizes, data and training, and the initial values of an LSTM.
 
 #include "lamina/workloads.h"
 
@@ -78,7 +78,7 @@ TEST_CASE("an LSTM starts as in Keras: orthogonal recurrent weights, the forget 
   const Plan& plan = trainer.plan();
   const Values bias = read(backend->device(), plan.parameter("lstm_1.bias_l0"));
   for (std::size_t i = 0; i < 32; ++i) CHECK(bias[i] == (i / 8 == 1 ? 1 : 0));
-  const Values w = read(backend->device(), plan.parameter("lstm_1.weight_hh_l0"));  // 32 x 8, columns orthonormal
+  const Values w = read(backend->device(), plan.parameter("lstm_1.weight_hh_l0"));  // 32 x 8, with orthonormal columns
   for (std::size_t a = 0; a < 8; ++a)
     for (std::size_t b = 0; b < 8; ++b) {
       double product = 0;

@@ -1,4 +1,4 @@
-// Measured choices in a file: what is kept, what is refused, and several writers.
+// Measured choices in a file: what is kept and refused, and several writers.
 
 #include "lamina/choice_cache.h"
 
@@ -19,7 +19,7 @@ using namespace lamina::test;
 
 namespace {
 
-/// Keys that differ in every part, and in texts that would run together without their lengths.
+/// Keys that differ in every part, and in texts that would be equal without the lengths of the parts.
 std::vector<ChoiceKey> keys() {
   const ChoiceKey plain{.backend = "b", .device = "d", .version = "v", .unit = "conv(8, 3x3)", .workspace_limit = 1000};
   std::vector<ChoiceKey> all(13, plain);
@@ -145,7 +145,7 @@ TEST_CASE("a read-only file is read, and what it lacks is measured and kept in m
   std::filesystem::permissions(folder.path(), std::filesystem::perms(whole_folder ? 0555 : 0777));
   std::filesystem::permissions(folder / "c.json", std::filesystem::perms(whole_folder ? 0666 : 0444));
   const pid_t child = fork();
-  if (child == 0) {  // root may write everywhere
+  if (child == 0) {  // root may write to every file
     if (geteuid() == 0 && seteuid(65534) != 0) _exit(77);
     try {
       ChoiceCache cache(folder / "c.json");

@@ -1,4 +1,4 @@
-// Choices by timing, on algorithms that take a given time.
+// Choices by timing, on algorithms that take given times.
 
 #include "lib/tuning/measure_in_turns.h"
 
@@ -18,13 +18,13 @@ std::function<double(int)> always(double seconds) {
   return [=](int) { return seconds; };
 }
 
-/// Faster than `seconds` by a thousandth in so many of the rounds that count, slower in the others.
+/// Times that are below `seconds` by a thousandth in `rounds` of the counted rounds, and above in the others.
 std::function<double(int)> faster_in(int rounds, double seconds) {
   return [=](int run) { return seconds * (run >= 1 && run <= rounds ? 0.999 : 1.001); };
 }
 
 const Case plain = {"", Conv{.channels = 4, .kernel = 3}, {{1, 2, 5, 5}}};
-constexpr std::size_t plain_bytes = 10 * 256;  // x 200, dx 200, w 288 twice, bias 16 twice, y and dy 144: none empty
+constexpr std::size_t plain_bytes = 10 * 256;  // x 200, dx 200, w 288 twice, bias 16 twice, y and dy 144
 
 Spec spec_of(const Backend& backend, const Case& c, bool wants_dx = true) {
   return *make_spec(backend, c, {.dtype = DType::f32, .wants = {wants_dx}});
@@ -44,7 +44,7 @@ struct Memory {
   unsigned char* data;
 };
 
-/// The algorithms that were taken of `plain`, all passes open.
+/// The algorithms that were picked for `plain`, with all passes open.
 Algorithms taken_by(RaceBackend& backend, const Choice& choice = {.measure = true}, std::size_t bytes = 1 << 16) {
   const Memory buffer(bytes);
   const Choice measured = measure_in_turns(backend, spec_of(backend, plain), choice, buffer.data, buffer.bytes).choice;
@@ -68,7 +68,7 @@ Rounds rounds(const std::function<double(int)>& seconds) {
 
 }  // namespace
 
-/// As it is without a choice of rules.
+/// The number of rounds without a choice of rules.
 const int all_rounds = static_cast<int>(RaceRules().rounds);
 
 TEST_CASE("a slow first algorithm is replaced by a fast second one, in every pass") {
@@ -83,7 +83,7 @@ TEST_CASE("algorithms are ranked by the device's time, not by the host's to laun
   queued.device().longest = 5e-3;
   CHECK(taken_by(queued) == all("many calls"));
   CHECK_FALSE(queued.device().holds.empty());
-  RaceBackend unqueued(ways);  // a device that cannot be held shows what it sees
+  RaceBackend unqueued(ways);  // a device that cannot be held shows the launches
   CHECK(taken_by(unqueued) == all("one call"));
   CHECK(unqueued.device().holds.empty());
 }
@@ -96,7 +96,7 @@ TEST_CASE("on a device with a queue every run begins with empty caches, whatever
   queued.device().longest = 5e-3;
   queued.device().at_fill = [&](std::size_t bytes) { written = bytes; };
   CHECK(taken_by(queued) == all("steady"));
-  RaceBackend unqueued(ways);  // a processor's caches are as the unit leaves them
+  RaceBackend unqueued(ways);  // a processor's caches stay as the unit leaves them
   unqueued.device().at_fill = queued.device().at_fill;
   CHECK(taken_by(unqueued) == all("resident"));
 }
@@ -217,7 +217,7 @@ TEST_CASE("each algorithm reads the parameters that it prepared") {
   RaceBackend backend({{"a", always(2e-3), 1e-6, 64, true, 300}, {"b", always(1e-3), 1e-6, 64, true, 700}});
   CHECK(taken_by(backend) == all("b"));
   CHECK(taken_by(backend, {.measure = true}, plain_bytes + 3 * 256 + 64) == all("b"));
-  // In backward races the forward pass is the rule's, which needs less.
+  // In backward races the forward pass is the rule's pick, which needs less.
   CHECK(taken_by(backend, {.measure = true}, plain_bytes + 3 * 256 + 63) == Algorithms{"a", "b", "b"});
 }
 

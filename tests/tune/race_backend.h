@@ -1,28 +1,28 @@
 #pragma once
-// A backend whose algorithms take the time that a test sets, by its own clock.
+// A backend whose algorithms take the times that a test sets, by its own clock.
 
 #include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "lib/backends/common/lowering.h"
+#include "lib/backends/common/algorithms.h"
 #include "tests/support/queued_device.h"
 
 namespace lamina::test {
 
-/// An algorithm: what it takes at its run number 0, 1, ..., and what it promises.
+/// An algorithm: its times at run 0, 1, ..., and the properties that it declares.
 struct Way {
   std::string name;
   std::function<double(int run)> seconds;
   double max_error = 1e-6;
   std::size_t workspace_bytes = 0;
   bool deterministic = true;
-  std::size_t prepared_bytes = 0;  ///< in which `prepare` leaves the name, and forward looks for it
-  double launch_seconds = 0;       ///< of the host, before the device can begin
+  std::size_t prepared_bytes = 0;  ///< `prepare` leaves the name there, and forward looks for it
+  double launch_seconds = 0;       ///< the host's time, before the device can begin
 };
 
-/// Convolutions by these ways in every pass; all else is "direct" and of no use.
+/// Has convolutions by these ways in every pass. Every other op is "direct" and computes nothing.
 class RaceBackend final : public Backend {
  public:
   explicit RaceBackend(std::vector<Way> ways) : ways_(std::move(ways)) {}
@@ -37,7 +37,7 @@ class RaceBackend final : public Backend {
   int runs() const { return static_cast<int>(log.size()); }
 
   std::vector<std::string> log;     ///< "forward a", in the order of the runs
-  std::vector<std::string> faults;  ///< what kernels found wrong with their arguments
+  std::vector<std::string> faults;  ///< faults that kernels found in their arguments
 
  private:
   Lowered::Step step_of(const Way&, const Spec&, Pass);

@@ -8,7 +8,7 @@ using namespace lamina;
 
 namespace {
 
-/// Seconds of a candidate at its run number 0, which warms up, 1, ...
+/// Seconds of a candidate at run 0, which warms up, and at run 1, ...
 using Answers = std::function<std::optional<double>(std::size_t run)>;
 
 Answers every_run(double seconds) {
@@ -34,7 +34,8 @@ TEST_CASE("a candidate that is clearly slower leaves a race after three rounds, 
   CHECK(rounds_of(raced) == std::vector<std::size_t>{9, 9, 9, 3});
   CHECK(raced[2].finished);
   CHECK_FALSE(raced[3].finished);
-  const Answers wavering = [](std::size_t run) { return run == 2 ? 0.5e-3 : 4e-3; };  // its interval reaches down
+  // its interval reaches down to the leader
+  const Answers wavering = [](std::size_t run) { return run == 2 ? 0.5e-3 : 4e-3; };
   CHECK(rounds_of(race_of({every_run(1e-3), wavering}))[1] > 3);
 }
 
@@ -63,5 +64,5 @@ TEST_CASE("the factor of a win is compared with the interval, not with the media
   CHECK(beats(wavering, leader));
   CHECK_FALSE(beats(wavering, leader, 1.1));
   CHECK(winner({leader, wavering, quick}, 1.1) == 2);
-  CHECK_FALSE(beats({0.1, 0.1}, leader));  // it left
+  CHECK_FALSE(beats({0.1, 0.1}, leader));  // the leader left the race
 }

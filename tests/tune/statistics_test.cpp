@@ -1,4 +1,5 @@
-// Medians with intervals: against a table that the Python side checks too, and how often they hold the true value.
+// Medians with intervals: against a table that the Python tests also check, and how often the intervals hold the true
+// value.
 
 #include "lamina/statistics.h"
 
@@ -25,16 +26,16 @@ void check(const Interval& found, const nlohmann::json& expected) {
   CHECK_THAT(found.high, WithinULP(expected.at("high").get<double>(), 1));
 }
 
-/// Above 0 and skew, with a median of log 2.
+/// Positive, skewed numbers with a median of log 2.
 double draw(std::mt19937_64& engine) { return -std::log(std::ldexp(static_cast<double>((engine() >> 11) + 1), -53)); }
 
-/// How many of `trials` hold, in standard deviations from what the exact probability makes of them.
+/// The deviation of `held` hits in `trials` from the exact probability, in standard deviations.
 double surprise(int held, int trials, double probability) {
   return (held - trials * probability) / std::sqrt(trials * probability * (1 - probability));
 }
 
 constexpr int trials = 20000;
-constexpr double surprising = 4;  // once in sixteen thousand draws, and the draw is fixed
+constexpr double surprising = 4;  // exceeded once in sixteen thousand draws, and the draw is fixed
 
 }  // namespace
 
@@ -90,5 +91,5 @@ TEST_CASE("a ratio's interval holds the true one as often, however the rounds dr
     decided += found.low > 1 ? 1 : 0;
   }
   CHECK(std::abs(surprise(held, trials, coverage)) < surprising);
-  CHECK(decided > 0.9 * trials);  // the drift of 256 would hide it from two unpaired medians
+  CHECK(decided > 0.9 * trials);  // two unpaired medians would miss it in a drift of 256
 }

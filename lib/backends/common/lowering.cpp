@@ -1,9 +1,8 @@
-// The flags of a unit, and picking an algorithm for a pass, as a Choice demands.
+// The flags of a unit.
 
 #include "lowering.h"
 
 #include <cmath>
-#include <sstream>
 #include <variant>
 
 #include "lamina/error.h"
@@ -11,41 +10,6 @@
 #include "lib/core/units/spec_passes.h"
 
 namespace lamina {
-namespace {
-
-/// Why an alternative is not acceptable, or empty.
-std::string refusal(const Alternative& alternative, const Lowered::Step& step, const Choice& choice) {
-  std::ostringstream text;
-  if (alternative.max_error > choice.max_error) {
-    text << alternative.algorithm << " guarantees ";
-    if (alternative.max_error == no_bound)
-      text << "no bound on its error";
-    else
-      text << "a relative error of " << alternative.max_error << ", not " << choice.max_error;
-  } else if (choice.deterministic && !step.deterministic) {
-    text << alternative.algorithm << " may give other bits on another run";
-  } else if (step.kernel->workspace_bytes() > choice.workspace_limit) {
-    text << alternative.algorithm << " needs " << step.kernel->workspace_bytes() << " bytes of workspace, the limit is "
-         << choice.workspace_limit;
-  }
-  return text.str();
-}
-
-/// Why the alternative is taken, where there are several; `refused` has what the limits say of those before it.
-std::string reason_of(const Alternative& taken, bool named, const std::vector<Alternative>& all,
-                      const std::string& refused) {
-  if (named) return "named";
-  if (all.size() == 1) return {};
-  if (!refused.empty()) return "rule: the first within the limits; " + refused;
-  if (!taken.reason.empty()) return "rule: " + taken.reason;
-  std::string others;
-  for (const Alternative& other : all)
-    if (&other != &taken) others += (others.empty() ? "" : ", ") + other.algorithm;
-  return "rule: before " + others;
-}
-
-}  // namespace
-
 void check_enumerators(const Spec& spec, const Choice& choice) {
   const auto check = [](const TensorSpec& tensor, const char* of) {
     check_enumerator(tensor.dtype, DType::u64, std::string("Spec: dtype of ") + of);
@@ -148,34 +112,17 @@ bool wanted(const Args& args, std::size_t i) { return i < args.dx.size() && args
 bool same_place(const Tensor& a, const Tensor& b) { return a.data == b.data && a.pitch == b.pitch; }
 bool ends_in_relu(const Spec& spec) { return !spec.tail.empty() && std::holds_alternative<Relu>(spec.tail.back()); }
 
-Lowered::Step pick(const std::string& unit, Pass pass, const Choice& choice,
-                   const std::vector<Alternative>& alternatives) {
-  const std::string& named = choice.algorithm[static_cast<std::size_t>(pass)];
-  std::string known, reasons;
-  for (const Alternative& alternative : alternatives) {
-    known += (known.empty() ? "" : ", ") + alternative.algorithm;
-    if (!named.empty() && alternative.algorithm != named) continue;
-    Lowered::Step step = alternative.lower();
-    step.max_error = alternative.max_error;
-    const std::string reason = refusal(alternative, step, choice);
-    if (reason.empty()) {
-      step.reason = reason_of(alternative, !named.empty(), alternatives, reasons);
-      return step;
-    }
-    reasons += (reasons.empty() ? "" : "; ") + reason;
-  }
-  const std::string where = unit + ", " + std::string(to_string(pass)) + ": ";
-  if (reasons.empty()) throw UsageError(where + "unknown algorithm '" + named + "'; there are " + known);
-  throw Unsupported(where + reasons);
+Lowered product_flags(const Spec& spec) {
+  Lowered unit = empty_unit(spec);
+  unit.backward_reads_x[0] = spec.mode == Mode::training;
+  unit.backward_reads_y = spec.mode == Mode::training && ends_in_relu(spec);
+  return unit;
 }
 
 Lowered assemble(const Spec& spec, const std::function<Lowered::Step(Pass)>& lower_pass) {
-  Lowered lowered = empty_unit(spec);
-  const bool training = spec.mode == Mode::training;
+  Lowered lowered = product_flags(spec);
   for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data})
     if (wants(spec, pass)) lowered.steps.push_back(lower_pass(pass));
-  lowered.backward_reads_x[0] = training;
-  lowered.backward_reads_y = training && ends_in_relu(spec);
   return lowered;
 }
 

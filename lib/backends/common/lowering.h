@@ -1,5 +1,5 @@
 #pragma once
-// Shared by every backend's lowering: kernels from functions, the flags of a unit, the pick of an algorithm.
+// Shared by every backend's lowering: kernels from functions, and the flags of a unit.
 
 #include <functional>
 #include <memory>
@@ -99,20 +99,10 @@ bool same_place(const Tensor&, const Tensor&);
 /// Whether the unit's tail is one ReLU; a convolution or fully connected op has no other.
 bool ends_in_relu(const Spec&);
 
-/// One algorithm for a pass.
-struct Alternative {
-  std::string algorithm;
-  double max_error;  ///< bound on |computed - exact| over the sum of |terms|
-  std::function<Lowered::Step()> lower;
-  std::string reason{};  ///< why the rule has it first, if it does
-};
+/// The unit of a convolution or fully connected op without its steps: what they read.
+Lowered product_flags(const Spec&);
 
-/// The alternative that the choice names. If it names none, the first that respects its limits of error and
-/// workspace and its demand for determinism. `unit` starts the messages. Throws UsageError for an unknown name,
-/// Unsupported if no alternative fits. The step says why it was picked.
-Lowered::Step pick(const std::string& unit, Pass, const Choice&, const std::vector<Alternative>&);
-
-/// The unit of a convolution or fully connected op: its steps, and what they read.
+/// The same with its steps.
 Lowered assemble(const Spec&, const std::function<Lowered::Step(Pass)>& lower_pass);
 
 /// Half the distance between 1 and the next number: the relative error of rounding to nearest, above underflow.

@@ -4,7 +4,7 @@
 
 #include <variant>
 
-#include "conv_tail.h"
+#include "conv_unit.h"
 #include "lamina/error.h"
 #include "lib/backends/common/lowering.h"
 #include "lib/core/text/shortest.h"

@@ -29,7 +29,7 @@ void check_nchw(const std::string& backend, const Spec&);
 void check_one_layout(const std::string& backend, const Spec&);
 
 /// Whether `next` may follow an op and the first `count` ops of its tail: an Add and a ReLU after a batch norm, a ReLU
-/// after products and sums, and in inference what conv_tail.h has.
+/// after products and sums, and in inference what conv_unit.h has.
 bool usual_join(const Op&, const std::vector<Op>& tail, std::size_t count, const Op& next, Mode);
 
 /// Throws Unsupported for an op of the tail that may not follow those before it.

@@ -8,7 +8,7 @@
 #include "kernels/add.h"
 #include "lib/backends/common/lowering.h"
 #include "lib/backends/common/unit_checks.h"
-#include "lib/backends/half/half.h"
+#include "lib/core/text/one_of.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
@@ -31,19 +31,8 @@ void check_spec(const Spec& spec, const Choice& choice) {
   check_tail(self, spec, usual_join);
 }
 
-bool has_algorithms(const Op& op) { return holds<Conv>(op) || holds<FullyConnected>(op) || holds<Lstm>(op); }
-
-Lowered lower_in_one_type(const Spec& spec, const Choice& choice, Machine& machine) {
-  return std::visit(
-      [&](const auto& op) -> Lowered {
-        if constexpr (std::is_same_v<decltype(op), const Input&>) {
-          throw UsageError(self + ": an input computes nothing to be lowered");
-        } else {
-          return LAMINA_CUDA_SPACE::lower(op, spec, choice, machine);
-        }
-      },
-      spec.op);
-}
+/// Whether rows of a table run the op.
+bool has_table(const Op& op) { return holds_any<Conv, FullyConnected>(op); }
 
 class CudaHalves final : public HalfUnits {
  public:
@@ -56,8 +45,26 @@ class CudaHalves final : public HalfUnits {
            holds_any<MaxPool, AveragePool, GlobalAveragePool, BatchNorm, Lrn, Dropout, Concat, Slice>(spec.op);
   }
   bool takes_nhwc(const Spec& spec) const override { return takes_any_order(spec.op); }
-  Lowered lower(const Spec& spec, const Choice& choice) override { return lower_in_one_type(spec, choice, machine_); }
+  Lowered lower(const Spec& spec, const Choice& choice) override {
+    return std::visit(
+        [&]<class T>(const T& op) -> Lowered {
+          if constexpr (std::is_same_v<T, Input>) {
+            throw UsageError(self + ": an input computes nothing to be lowered");
+          } else if constexpr (OneOf<T, Conv, FullyConnected>) {
+            return LAMINA_CUDA_SPACE::lower(op, spec, choice, machine_, *this);
+          } else {
+            return LAMINA_CUDA_SPACE::lower(op, spec, choice, machine_);
+          }
+        },
+        spec.op);
+  }
   void convert(const Tensor& to, const Tensor& from) override { LAMINA_CUDA_SPACE::convert(to, from, false, on_); }
+
+  std::vector<std::string> algorithms(const Spec& spec, Pass pass) {
+    if (const auto* const conv = std::get_if<Conv>(&spec.op))
+      return LAMINA_CUDA_SPACE::algorithms(*conv, spec, pass, machine_, *this);
+    return LAMINA_CUDA_SPACE::algorithms(std::get<FullyConnected>(spec.op), spec, pass, machine_, *this);
+  }
 
  private:
   Machine& machine_;
@@ -77,8 +84,7 @@ class CudaBackend final : public Backend {
   }
 
   std::vector<std::string> algorithms(const Spec& spec, Pass pass) const override {
-    if (const auto* conv = std::get_if<Conv>(&spec.op)) return conv_algorithms(*conv, in_nchw(in_f32(spec)), pass);
-    if (holds<FullyConnected>(spec.op)) return fully_connected_algorithms(pass);
+    if (has_table(spec.op)) return halves_.algorithms(spec, pass);
     if (holds<Input>(spec.op) || !has_pass(spec.op, pass)) return {};
     if (holds<Lstm>(spec.op)) return lstm_algorithms(spec, pass);
     return {"direct"};
@@ -91,9 +97,9 @@ class CudaBackend final : public Backend {
 
   Lowered lower(const Spec& spec, const Choice& choice) override {
     check_spec(spec, choice);
-    const bool copies = has_halves(spec) || spec.y.layout == Layout::nhwc;
-    Lowered lowered = copies ? lower_halves(spec, choice, halves_) : lower_in_one_type(spec, choice, machine_);
-    if (!has_algorithms(spec.op)) check_direct(self, spec, choice, lowered);
+    const bool copies = !has_table(spec.op) && (has_halves(spec) || spec.y.layout == Layout::nhwc);
+    Lowered lowered = copies ? lower_on_copies(spec, choice, halves_) : halves_.lower(spec, choice);
+    if (!has_table(spec.op) && !holds<Lstm>(spec.op)) check_direct(self, spec, choice, lowered);
     return lowered;
   }
 
@@ -103,7 +109,7 @@ class CudaBackend final : public Backend {
 
  private:
   Machine machine_;
-  CudaHalves halves_{machine_};
+  mutable CudaHalves halves_{machine_};  // has no state but the machine
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "lamina/backend.h"
 #include "lamina/error.h"
 #include "lib/backends/common/lowering.h"
+#include "lib/backends/common/on_copies.h"
 #include "lib/backends/gpu_ops/gpu_ops.h"
 #include "machine.h"
 
@@ -59,8 +60,6 @@ Lowered lower(const AveragePool&, const Spec&, const Choice&, Machine&);
 Lowered lower(const GlobalAveragePool&, const Spec&, const Choice&, Machine&);
 Lowered lower(const BatchNorm&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Lrn&, const Spec&, const Choice&, Machine&);
-Lowered lower(const Conv&, const Spec&, const Choice&, Machine&);
-Lowered lower(const FullyConnected&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Dropout&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Softmax&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Lstm&, const Spec&, const Choice&, Machine&);
@@ -75,9 +74,14 @@ auto lower(const Op& op, const Spec& spec, const Choice&, Machine& machine)
   return lower(op, spec, launcher_of(machine));
 }
 
-/// The algorithms of a convolution, fully connected op or LSTM, best guess first; for every other op {"direct"}.
-std::vector<std::string> conv_algorithms(const Conv&, const Spec&, Pass);
-std::vector<std::string> fully_connected_algorithms(Pass);
 std::vector<std::string> lstm_algorithms(const Spec&, Pass);
+
+// Ops with a table of algorithms, some of which run on copies.
+Lowered lower(const Conv&, const Spec&, const Choice&, Machine&, HalfUnits&);
+Lowered lower(const FullyConnected&, const Spec&, const Choice&, Machine&, HalfUnits&);
+
+/// The names of the algorithms that can run a pass, best guess first.
+std::vector<std::string> algorithms(const Conv&, const Spec&, Pass, Machine&, HalfUnits&);
+std::vector<std::string> algorithms(const FullyConnected&, const Spec&, Pass, Machine&, HalfUnits&);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <variant>
 
-#include "lib/backends/common/conv_tail.h"
+#include "lib/backends/common/conv_unit.h"
 #include "lib/backends/common/lowering.h"
 #include "lib/backends/common/unit_checks.h"
 #include "lib/backends/cudnn/conv/conv_algorithms.h"
@@ -171,7 +171,7 @@ Lowered CudnnBackend::lower(const Spec& spec, const Choice& choice) {
   if (!has_halves(spec)) return lower_in_one_type(spec, choice, *session_);
   check_math("cudnn: " + to_string(spec.op), half_type(spec), choice.math);
   check_version(spec, session_->api());
-  if (!library_takes_halves(spec)) return lower_halves(spec, choice, halves_);
+  if (!library_takes_halves(spec)) return lower_on_copies(spec, choice, halves_);
   if (choice.max_error < no_bound)
     refuse(spec.op, "no bound on the error of the library's calls on halves is documented; leave max_error out");
   return lower_in_one_type(spec, choice, *session_);

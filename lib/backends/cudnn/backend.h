@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/backends/common/on_copies.h"
 #include "lib/backends/cudnn/library/session.h"
-#include "lib/backends/half/half.h"
 
 namespace lamina::cudnn {
 

@@ -61,7 +61,7 @@ Lowered EigenHalves::lower(const Spec& spec, const Choice& choice) {
 
 EigenBackend::EigenBackend(const BackendOptions& options)
     : pool_(on_the_host(options).threads),
-      context_{pool_, set_of(options)},
+      context_{pool_, set_of(options), halves_},
       device_(pool_.threads(), options.memory_limit) {}
 
 std::string EigenBackend::describe() {
@@ -72,11 +72,7 @@ std::string EigenBackend::describe() {
 }
 
 std::vector<std::string> EigenBackend::algorithms(const Spec& spec, Pass pass) const {
-  if (has_algorithms(spec.op)) {
-    std::vector<std::string> names = context_.set.algorithms(in_f32(spec), pass);
-    if (!names.empty() && pairs_.takes(spec)) names.emplace_back(bf16_gemm_name);
-    return names;
-  }
+  if (has_algorithms(spec.op)) return context_.set.algorithms(spec, pass, context_);
   if (!holds<Input>(spec.op) && has_pass(spec.op, pass)) return {"direct"};
   return {};
 }
@@ -88,8 +84,10 @@ bool EigenBackend::fuses(const Spec& spec, const Node& next, int) const {
 
 Lowered EigenBackend::lower(const Spec& spec, const Choice& choice) {
   check_spec(spec, choice);
-  Lowered lowered = has_halves(spec) ? pairs_.lower(spec, choice) : context_.set.lower(spec, choice, context_);
-  if (!has_algorithms(spec.op)) check_direct("eigen", spec, choice, lowered);
+  if (has_algorithms(spec.op)) return context_.set.lower(spec, choice, context_);
+  const Lowered lowered =
+      has_halves(spec) ? lower_on_copies(spec, choice, halves_) : context_.set.lower(spec, choice, context_);
+  check_direct("eigen", spec, choice, lowered);
   return lowered;
 }
 

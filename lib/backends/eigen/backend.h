@@ -2,9 +2,8 @@
 // The backend "eigen": every op on the host, in f32 and f64, and in f32 on values of f16 and bf16, on dense or pitched
 // nchw tensors, by its own threads.
 
-#include "lib/backends/eigen/pair_units.h"
+#include "lib/backends/common/on_copies.h"
 #include "lib/backends/eigen/runtime/common.h"
-#include "lib/backends/half/half.h"
 #include "lib/core/device/host/host_device.h"
 
 namespace lamina::eigen {
@@ -45,9 +44,8 @@ class EigenBackend final : public Backend {
 
  private:
   Pool pool_;
-  Context context_;
   EigenHalves halves_{context_};
-  PairUnits pairs_{context_, halves_};
+  Context context_;
   HostDevice device_;
 };
 

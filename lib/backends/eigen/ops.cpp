@@ -23,9 +23,9 @@ Lowered lower_op(const Spec& spec, const Choice& choice, const Context& context)
       spec.op);
 }
 
-std::vector<std::string> algorithms(const Spec& spec, Pass pass) {
-  return std::visit(Overloaded{[&](const Conv& op) { return conv_algorithms(op, spec, pass); },
-                               [&](const FullyConnected& op) { return fully_connected_algorithms(op, spec, pass); },
+std::vector<std::string> algorithms_of(const Spec& spec, Pass pass, const Context& context) {
+  return std::visit(Overloaded{[&](const Conv& op) { return algorithms(op, spec, pass, context); },
+                               [&](const FullyConnected& op) { return algorithms(op, spec, pass, context); },
                                [](const auto&) { return std::vector<std::string>{}; }},
                     spec.op);
 }
@@ -35,6 +35,6 @@ std::vector<std::string> algorithms(const Spec& spec, Pass pass) {
 extern const InstructionSet LAMINA_SET;
 const InstructionSet LAMINA_SET = {
     LAMINA_SET_NAME,   micro_kernels_f32, micro_kernels_f64, kernels_6x2_f32, kernels_6x2_f64, register_sums_f32,
-    register_sums_f64, lower_op,          algorithms,        update,          check_overflow,  convert};
+    register_sums_f64, lower_op,          algorithms_of,     update,          check_overflow,  convert};
 
 }  // namespace lamina::eigen

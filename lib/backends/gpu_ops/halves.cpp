@@ -8,7 +8,7 @@
 #include "kernels/bias.h"
 #include "kernels/moves/copy.h"
 #include "kernels/moves/transpose.h"
-#include "lib/backends/half/half.h"
+#include "lib/backends/common/on_copies.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

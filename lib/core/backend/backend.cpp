@@ -1,4 +1,4 @@
-// The defaults of a backend: refuse every offer.
+// The default functions of a backend: they decline or refuse.
 
 #include "lamina/backend.h"
 

@@ -20,7 +20,7 @@ void append(std::string& line, const char* what, const std::vector<TensorSpec>& 
   for (const TensorSpec& tensor : tensors) line += std::string(", ") + what + " " + text(tensor);
 }
 
-/// ", dx 10" for two inputs of which the first has the flag; empty without flags.
+/// ", dx 10" for two inputs of which only the first has the flag; empty without flags.
 void append(std::string& line, const char* what, const std::vector<bool>& flags) {
   if (flags.empty()) return;
   line += std::string(", ") + what + " ";

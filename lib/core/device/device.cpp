@@ -1,5 +1,5 @@
-// Common to all devices: the default refusals to record and to hold, and copies between host values and tensors of any
-// kind.
+// Functions common to all devices: the default refusals to record and to hold, and copies between host values and
+// tensors of any kind.
 
 #include "lamina/device.h"
 
@@ -15,7 +15,7 @@
 namespace lamina {
 namespace {
 
-/// The bits of an element, and how it converts.
+/// The bits of an element, and its conversions.
 template <DType Type>
 struct Float16 {
   std::uint16_t bits = 0;
@@ -35,7 +35,7 @@ void check(const char* call, std::size_t values, const Tensor& tensor) {
   if (static_cast<std::int64_t>(values) != tensor.shape.count())
     throw UsageError(std::string(call) + ": " + std::to_string(values) + " host values for a tensor of " +
                      to_string(tensor.shape) + ", which has " + std::to_string(tensor.shape.count()));
-  // The text is made only for a message: a step of a training uploads and allocates nothing.
+  // The text is made only for a message, because a training step uploads and must not allocate.
   if (tensor.dtype > DType::u64) check_enumerator(tensor.dtype, DType::u64, std::string(call) + ": the tensor's dtype");
   if (tensor.layout > Layout::nhwc)
     check_enumerator(tensor.layout, Layout::nhwc, std::string(call) + ": the tensor's layout");
@@ -53,7 +53,7 @@ void with_element(const char* call, DType dtype, Function&& function) {
   throw UsageError(std::string(call) + ": the tensor holds u64 words; copy them with Device::" + call);
 }
 
-/// One image of a tensor on the device: its start and the number of elements it spans, gaps between pixels included.
+/// One image of a tensor on the device: where it starts and how many elements it spans, including gaps between pixels.
 struct Span {
   std::int64_t first, count;
 };
@@ -76,7 +76,7 @@ void for_each_element(const Tensor& tensor, Move&& move) {
   }
 }
 
-/// Writes the elements of one image to where its span starts.
+/// Writes the elements of one image to the start of its span.
 template <class Element, class Host>
 void place(Element* to, const Tensor& tensor, std::span<const Host> from, int n) {
   const Host* const image = from.data() + n * tensor.shape.image();

@@ -31,7 +31,8 @@ DeviceInfo processor() {
   return info;
 }
 
-/// The version of the cuDNN that the loader finds: major * 1000 + minor * 100 + patch, from 9 on major * 10000.
+/// The version of the cuDNN that the loader finds. The library encodes it as major * 1000 + minor * 100 + patch; from 9
+/// on the factor of major is 10000.
 std::string cudnn_version() {
   for (const char* const name : {"libcudnn.so.9", "libcudnn.so.8"}) {
     void* const opened = dlopen(name, RTLD_LAZY | RTLD_LOCAL);

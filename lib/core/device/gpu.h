@@ -1,5 +1,5 @@
 #pragma once
-// GPUs for the rest of this folder: by the CUDA runtime (cuda_info.cpp), or none (no_cuda.cpp).
+// What the rest of this folder needs of GPUs: by the CUDA runtime (cuda_info.cpp), or always none (no_cuda.cpp).
 
 #include <string>
 #include <vector>
@@ -11,15 +11,16 @@ namespace lamina {
 std::string why_no_cuda();                    ///< empty, or why there is no CUDA device; never throws
 std::vector<DeviceInfo> cuda_devices();       ///< never throws
 DeviceInfo cuda_device_info(int number);      ///< throws DeviceError
-std::vector<LibraryVersion> cuda_versions();  ///< of driver and runtime; never throws
+std::vector<LibraryVersion> cuda_versions();  ///< versions of driver and runtime; never throws
 std::string cuda_version_text(int version);   ///< "13.0" for 13000
 std::string cuda_bus_id(int number);          ///< "0000:3b:00.0"; throws DeviceError
 DeviceRates measure_cuda(int number);         ///< throws DeviceError, OutOfMemory
 
-/// fp32 units, and fused multiply-adds per clock in tf32 and fp16 tensor units, of one multiprocessor; 0: unknown.
+/// Units of one multiprocessor: fp32 units, and fused multiply-adds per clock in tf32 and fp16 tensor units; 0:
+/// unknown.
 struct MultiprocessorUnits {
   int fp32 = 0, tf32 = 0, fp16 = 0;
 };
-MultiprocessorUnits units_of(int major, int minor);  ///< of a compute capability
+MultiprocessorUnits units_of(int major, int minor);  ///< units of a compute capability
 
 }  // namespace lamina

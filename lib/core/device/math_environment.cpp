@@ -1,4 +1,4 @@
-// Environment variables that change products.
+// Environment variables that change the results of matrix products.
 
 #include "math_environment.h"
 
@@ -12,7 +12,7 @@ namespace {
 constexpr const char* tf32 = "NVIDIA_TF32_OVERRIDE";  // 0: never TF32; other values have no documented meaning
 constexpr const char* single_emulated = "CUBLAS_EMULATE_SINGLE_PRECISION";
 constexpr const char* double_emulated = "CUBLAS_EMULATE_DOUBLE_PRECISION";
-// These say how to emulate; they do not switch emulation on.
+// These two say how to emulate; they do not switch emulation on.
 constexpr const char* strategy = "CUBLAS_EMULATION_STRATEGY";
 constexpr const char* mantissa_bits = "CUBLAS_FIXEDPOINT_EMULATION_MANTISSA_BIT_COUNT";
 

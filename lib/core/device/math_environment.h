@@ -9,12 +9,12 @@ namespace lamina {
 
 enum class Products : std::uint8_t { of_cudnn, of_cublas };
 
-/// ", environment NVIDIA_TF32_OVERRIDE=1": every such variable that is set, for a backend's description; empty
-/// if none is set.
+/// A text like ", environment NVIDIA_TF32_OVERRIDE=1" with every such variable that is set, for a backend's
+/// description; empty if none is set.
 std::string math_environment();
 
-/// Throws UsageError, which starts with `unit` and names the variable, if one of them gives such products another
-/// math than `math`: strict products with factors rounded to TF32, or emulated; TF32 products without rounding.
+/// Throws UsageError if one of these variables gives products another math than `math`: strict products with factors
+/// rounded to TF32, or emulated; TF32 products without rounding. The message starts with `unit` and names the variable.
 void check_math_environment(const std::string& unit, DType, Math, Products);
 
 }  // namespace lamina

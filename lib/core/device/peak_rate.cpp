@@ -25,8 +25,8 @@ double peak_rate(Device& device, double flops_per_round, const std::function<voi
     return timer->seconds();
   };
   int rounds = 1;
-  seconds_of(rounds);  // loads the kernel
-  // A short run is mostly start and end. So the length is found by doubling, and then once by proportion.
+  seconds_of(rounds);  // the first run loads the kernel
+  // A short run is mostly start and end. So doubling finds the length, and then proportion corrects it once.
   while (rounds < most_rounds && seconds_of(rounds) < run_seconds / 4) rounds *= 2;
   warm_up(device, [&] { work(rounds); });
   const double wanted = std::ceil(rounds * run_seconds / seconds_of(rounds));

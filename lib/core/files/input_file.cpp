@@ -28,7 +28,7 @@ InputFile::InputFile(const fs::path& path) : name_(path.string()) {
   stream_.seekg(0);
 }
 
-/// What a download may leave in place of the file, by its first bytes.
+/// Refuses what a failed download may leave in place of the file. It is recognised by its first bytes.
 void InputFile::refuse_stand_in(std::string start) const {
   if (start.starts_with("version https://git-lfs.github.com/spec/")) {
     const std::size_t size = start.find("\nsize ");

@@ -12,7 +12,8 @@ namespace lamina {
 
 class InputFile {
  public:
-  /// Regular files only: a pipe could wait for a writer. A Git LFS pointer or a page of HTML is named as such.
+  /// Takes regular files only, because a pipe could wait for a writer. A Git LFS pointer or a page of HTML is named as
+  /// such.
   explicit InputFile(const std::filesystem::path&);
 
   const std::string& name() const { return name_; }

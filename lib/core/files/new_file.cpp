@@ -23,15 +23,16 @@ namespace {
 
 constexpr const char* neighbours = ".new-";
 
-/// Locks a new neighbour for as long as its descriptor is open, and says whether it still has its name. Where a file
-/// system has no locks, nobody removes what others left, either.
+/// Locks a new temporary file for as long as its descriptor is open, and says whether the file still has its name.
+/// Where a file system has no locks, no process removes what others left, either.
 bool is_ours(int descriptor) {
   (void)::flock(descriptor, LOCK_EX);
   struct stat now {};
   return ::fstat(descriptor, &now) == 0 && now.st_nlink > 0;
 }
 
-/// Whether this is what a writer puts after `neighbours`: "<process>-<count>". A user's "file.new-plan" has none.
+/// Whether `end` is what a writer puts after the prefix of its temporary files: "<process>-<count>". A user's
+/// "file.new-plan" has no such end.
 bool is_numbered(std::string_view end) {
   const auto minus = end.find('-');
   const auto is_number = [](std::string_view text) {
@@ -62,7 +63,7 @@ NewFile::NewFile(const fs::path& path, Special special) : name_(path.string()), 
     neighbour_ += neighbours + std::to_string(::getpid()) + "-" + std::to_string(count++);
     descriptor_ = ::open(neighbour_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor_ < 0 && errno != EEXIST) break;
-    if (descriptor_ >= 0 && !is_ours(descriptor_)) {  // taken for one left behind before it was locked
+    if (descriptor_ >= 0 && !is_ours(descriptor_)) {  // another process removed it before it was locked
       ::close(descriptor_);
       descriptor_ = -1;
     }
@@ -87,14 +88,14 @@ void NewFile::write(std::span<const std::byte> bytes) {
 
 void NewFile::keep() {
   const bool in_place = neighbour_.empty();
-  // A pipe or a device may have nothing to wait for.
+  // A pipe or a device may have nothing to write to a disk.
   if (::fsync(descriptor_) != 0 && !(in_place && errno == EINVAL)) fail("could not be written", errno);
   if (in_place) return;
   if (::rename(neighbour_.c_str(), target_.c_str()) != 0) fail("could not be replaced", errno);
   neighbour_.clear();
-  ::close(descriptor_);  // not before: the lock keeps others from the neighbour
+  ::close(descriptor_);  // only now: the lock keeps others from removing the temporary file
   descriptor_ = -1;
-  // The rename has happened even if the folder's sync fails: some file systems do not support it.
+  // The rename is done, so an error of the folder's sync is ignored: some file systems do not support it.
   const int folder_descriptor = ::open(folder().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder_descriptor >= 0) {
     ::fsync(folder_descriptor);
@@ -102,7 +103,7 @@ void NewFile::keep() {
   }
 }
 
-/// Removes files of processes that ended while they wrote: nobody holds their lock.
+/// Removes files of processes that ended while they wrote. Nobody holds a lock on these files.
 void NewFile::remove_left_behind() const {
   const std::string prefix = target_.filename().string() + neighbours;
   std::error_code error;

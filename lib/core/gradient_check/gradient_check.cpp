@@ -37,7 +37,7 @@ Values normal(std::int64_t count, std::uint64_t key) {
   return values;
 }
 
-/// The plan under test. If it does not keep its values, a second plan shows the values before every kink.
+/// The plan under test. If it does not keep its values, a second plan provides the values before every kink.
 class Subject {
  public:
   Subject(const Graph& graph, Backend& backend, const Options& options, const GradientCheck& how)
@@ -136,9 +136,9 @@ struct Variable {
 
 /// A derivative along one direction.
 struct Probe {
-  std::int64_t place = -1;  ///< of the only coordinate that moves; -1: several do
+  std::int64_t place = -1;  ///< index of the only coordinate that moves; -1: several move
   double gradient = 0, difference = 0;
-  double curvature = 0;  ///< bounds what curvature does to the difference
+  double curvature = 0;  ///< bound on the effect of curvature on the difference
   double step = 0;       ///< 0: a kink at every step
 };
 
@@ -182,7 +182,7 @@ class Check {
     for (std::size_t v = 0; v < variables_.size(); ++v) {
       GradientError& found = report.tensors.emplace_back(worst_of(variables_[v], probes[v]));
       if (found.passed() || found.probes == 0 || !found.place.empty()) continue;
-      // It is wrong along a direction. Single coordinates may say where.
+      // The gradient is wrong along a direction. Single coordinates may show where.
       const GradientError at = worst_of(variables_[v], probes_of_coordinates(variables_[v]));
       if (at.probes > 0 && !at.passed()) found = at;
     }
@@ -201,14 +201,14 @@ class Check {
       subject_.set_parameter(variable.name, values);
   }
 
-  /// The numbers as the type holds them.
+  /// The numbers rounded to the element type.
   Values typed(Values values) const {
     if (options_.dtype != DType::f64)
       for (double& value : values) value = static_cast<double>(static_cast<float>(value));
     return values;
   }
 
-  /// Sets it so far from where it was, as near as the type can.
+  /// Moves the variable by `distance` from where it was, as nearly as the type can.
   Values move(const Variable& variable, Values direction, double distance) {
     for (std::size_t i = 0; i < direction.size(); ++i) direction[i] = variable.base[i] + distance * direction[i];
     direction = typed(direction);
@@ -216,7 +216,7 @@ class Check {
     return direction;
   }
 
-  /// Labels and ids have no gradient, and stay as they are drawn here.
+  /// Labels and ids have no gradient. They are drawn here and then stay.
   void set_whole_numbers(const Node& input, std::int64_t count) {
     Values values(static_cast<std::size_t>(input.shape.count()));
     planner::fill_whole_numbers(values, count, key(input.name, "input"));
@@ -227,7 +227,8 @@ class Check {
     return how_.seed * 0x9E3779B97F4A7C15U ^ hash(name) ^ hash(purpose) * 3;
   }
 
-  /// The constructor's biases of 0 and scales of 1 would hide a missing factor or term.
+  /// Moves parameters off the biases of 0 and scales of 1 of the constructor, which would hide a missing factor or
+  /// term.
   void leave_special_points() {
     for (Variable& variable : variables_) {
       if (variable.is_input) continue;
@@ -297,7 +298,7 @@ class Check {
     return dot(subject_.output(), r_);
   }
 
-  /// Fourth differences of L while everything moves a little: what is smooth in L has none so near.
+  /// Measures roundoff by fourth differences of L over very small steps, where the smooth part of L has none.
   void measure_roundoff() {
     constexpr std::uint64_t samples = 8;
     roundoff_ = unit_ * norm_of_products(subject_.output(), r_);
@@ -322,14 +323,14 @@ class Check {
     for (const Variable& variable : variables_) set(variable, variable.base);
   }
 
-  /// What L does along the direction beyond what the gradient predicts for the points that were reached: the type
-  /// rounds them, and a wrong step would be a wrong derivative.
+  /// Compares the change of L along the direction with the change that the gradient predicts for the points that were
+  /// reached. The type rounds these points, and a wrong step would give a wrong derivative.
   Probe probe(const Variable& variable, const Values& direction) {
     Probe probe;
     probe.gradient = static_cast<double>(dot(variable.gradient, direction));
     for (int halvings = 0; halvings <= most_halvings && probe.step == 0; ++halvings) {
       const double step = std::ldexp(how_.step, -halvings);
-      std::array<long double, 5> rest{};  // at -2, -1, 0, 1, 2 steps
+      std::array<long double, 5> rest{};  // the rest at -2, -1, 0, 1, 2 steps
       bool crossed = false;
       for (const int steps : {2, -2, 1, -1}) {
         const Values moved = move(variable, direction, steps * step);
@@ -359,7 +360,7 @@ class Check {
     return found;
   }
 
-  /// All of them, or as many as are drawn.
+  /// All coordinates, or a random choice if there are more than options allow.
   std::vector<Probe> probes_of_coordinates(const Variable& variable) {
     const std::size_t count = variable.base.size(), most = static_cast<std::size_t>(std::max(how_.coordinates, 0));
     std::vector<Probe> probes;
@@ -426,7 +427,7 @@ class Check {
   Values r_;
   Kinks base_;
   long double loss_ = 0;
-  double roundoff_ = 0;  ///< of L
+  double roundoff_ = 0;  ///< roundoff of L
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a check of gradients found, and how it is said.
+// The result of a gradient check, and its text.
 
 #include <algorithm>
 #include <array>

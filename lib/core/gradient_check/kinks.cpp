@@ -17,7 +17,7 @@ struct Adder {
   Kinks& kinks;
 
   void near(double distance) {
-    // A distance of exactly 0 is built in (a dropped value, a window of rectified zeros) and stays 0 in every run.
+    // A distance of exactly 0 is structural (a dropped value, a window of rectified zeros) and stays 0 in every run.
     if (distance > 0) kinks.margin = std::min(kinks.margin, distance);
   }
 
@@ -36,7 +36,7 @@ struct Adder {
   void winner_of(const Each& each) {
     double first = -std::numeric_limits<double>::infinity();
     each([&](std::int64_t, double value) { first = std::max(first, value); });
-    // Values that are equal by construction (a constant background) may differ by rounding: no kink.
+    // Values that are equal by construction (a constant background) may differ by rounding. That is no kink.
     const double tie = kinks.tie * std::max(1.0, std::abs(first));
     std::int64_t winner = -1;
     each([&](std::int64_t place, double value) {
@@ -65,7 +65,7 @@ struct Adder {
           });
   }
 
-  // The kinks of the losses: where the accuracy jumps and where the clip begins.
+  // The kinks of the losses: the points where the accuracy jumps and where the clip begins.
 
   /// `labels` chooses the probability that is clipped.
   void softmax(double clip, const Shape& shape, const Values& logits, const Values& labels) {

@@ -18,14 +18,15 @@
 // embedding  0                                      1 per y                -
 // lstm       2 per product, 15 per h of each step   2 per product, 21 per h of each step   2 per product
 // add        inputs - 1 per y                       -                      0
-// multiply   1 per y                                -                      2 per y; of a factor per plane 3
-// pad        0                                      -                      0; other than by value 1 per border cell
+// multiply   1 per y                                -                      2 per y; with a factor per plane 3
+// pad        0                                      -                      0; 1 per border cell unless by value
 // input, channel shuffle, concat, slice   0         -                      0
 //
-// Biases do not count, as in the published figures; an exponential, a power, a logarithm or a tanh counts as one. Of
-// the LSTM's backward products those of weights count in backward_params, those of x and h in backward_data. With ids
-// as input its input product is a choice of rows and counts nothing. Each line is derived beside its number. Bytes are
-// those of an op alone, by what it reads (support/units/op_reads.h); a plan that fuses or aliases needs fewer.
+// Biases do not count, as in the published figures. An exponential, a power, a logarithm or a tanh counts as one. In
+// the LSTM's backward pass, products for the gradients of weights count in backward_params, those for the gradients of
+// x and h in backward_data. With ids as input, its input product only selects rows and counts nothing. Each line is
+// derived beside its number. Bytes are those that an op alone reads (lib/core/units/op_reads.h) and writes; a plan that
+// fuses or aliases needs fewer.
 
 #include <cstdint>
 #include <limits>
@@ -62,8 +63,8 @@ double count(const std::vector<Shape>& shapes) {
   return sum;
 }
 
-/// Sums of products, and how many products each has: per element of y, for an LSTM per gate of each step. Their number
-/// may exceed 64 bits, each of the factors does not.
+/// The sums of products of an op, and how many products each sum has. There is one sum for each element of y or, in an
+/// LSTM, for each gate of each step. Their total may exceed 64 bits, but no single factor does.
 struct Products {
   std::int64_t first, second, terms;
   double count() const { return static_cast<double>(first) * static_cast<double>(second) * static_cast<double>(terms); }
@@ -176,7 +177,7 @@ struct BackwardData {
   double operator()(const SigmoidCrossEntropy&) const { return 5 * count(x[0]); }
   double operator()(const Add&) const { return 0; }
   double operator()(const ScaleShift&) const { return count(x[0]); }
-  double operator()(const Pad& op) const {  // what the border shows is added
+  double operator()(const Pad& op) const {  // the gradients of border cells are added
     return op.by == PadBy::value ? 0 : count(shapes.y) - count(x[0]);
   }
   double operator()(const ChannelShuffle&) const { return 0; }
@@ -214,7 +215,7 @@ struct Bytes {
   double of_y(const Shape& extent) const { return of(count(extent), output_dtype(op, dtype)); }
   double of_parameter(const Shape& extent) const { return of(count(extent), parameter_dtype(dtype)); }
 
-  /// What a pass writes, and of dy what it reads.
+  /// The bytes that a pass writes, and those of dy that it reads.
   double written_and_dy(Pass pass) const {
     if (pass != Pass::backward_params && pass != Pass::backward_data) return of_y(shapes.y);
     double bytes = of_y(pass == Pass::backward_data ? backward_reads_dy(op, x[0], shapes.y) : shapes.y);

@@ -1,4 +1,4 @@
-// The parts of the error kinds that are outside their header.
+// The parts of the error classes that are not in their header.
 
 #include "lamina/error.h"
 

@@ -17,9 +17,9 @@ struct Value::Body {
   std::string name;
   std::vector<Node> nodes;
   std::unordered_map<std::string, int> index;
-  std::unordered_map<std::string, int> repeats;  // of a name: every lower number is taken
+  std::unordered_map<std::string, int> repeats;  // by name: the last number of a repeat; lower ones are taken
 
-  /// Everything that can throw comes before the first change.
+  /// Everything that can throw stands before the first change.
   int append(Op op, std::vector<int> inputs, std::string wanted_name) {
     if (wanted_name.empty()) wanted_name = op_name(op);
     Inferred shapes = inferred(op, inputs, wanted_name);

@@ -20,7 +20,7 @@ constexpr std::int64_t largest = std::numeric_limits<int>::max();
 /// a / b for a positive b, rounded towards minus infinity.
 constexpr std::int64_t floor_divide(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
-/// Whether a x b x c, all of them positive ints, is at most `largest`.
+/// Whether a x b x c is at most `largest`. All three are positive ints.
 constexpr bool product_fits(std::int64_t a, std::int64_t b, std::int64_t c) {
   return a * b <= largest && a * b * c <= largest;
 }
@@ -118,7 +118,7 @@ class Inference {
   Inferred operator()(const SoftmaxCrossEntropy& op) const {
     const Shape& logits = logits_of(op);
     if (x_[1] != Shape{logits.n, 1, logits.h, logits.w})
-      fail("the labels do not have one channel and the logits' rows");
+      fail("the labels must have one channel, and n, h and w of the logits");
     return result(loss_and_accuracy);
   }
 
@@ -140,7 +140,7 @@ class Inference {
     check_enumerator(op.gates, Gates::hard_sigmoid, to_string(op_) + ": gates");
     at_least("hidden", op.hidden, 1);
     if (op.hidden > largest / 4) fail("more than 2^31 - 1 rows of weights");
-    if (x.w != 1 && x.h != 1) fail("the steps of a sequence are rows, or columns: there must be one of the other");
+    if (x.w != 1 && x.h != 1) fail("the steps of a sequence are along h or w, so the other extent must be 1");
     if (op.vocabulary != 0) check_ids(x, op.vocabulary);
     const int channels = op.vocabulary != 0 ? op.vocabulary : x.c, rows = 4 * op.hidden;
     return result({x.n, op.hidden, op.steps == Steps::last ? 1 : static_cast<int>(x.plane()), 1},
@@ -179,7 +179,7 @@ class Inference {
     const Size most = op.by == PadBy::reflect ? Size{x.h - 1, x.w - 1} : Size{x.h, x.w};
     const bool reaches = op.by == PadBy::value || op.by == PadBy::edge ||
                          (std::max(op.before.h, op.after.h) <= most.h && std::max(op.before.w, op.after.w) <= most.w);
-    if (!reaches) fail("a side is longer than the image has other cells to show");
+    if (!reaches) fail("a side is longer than the cells of the image that it shows");
     return result(
         {x.n, x.c, padded("rows", op.before.h, x.h, op.after.h), padded("columns", op.before.w, x.w, op.after.w)});
   }
@@ -287,7 +287,7 @@ class Inference {
     int size, stride, pad, dilation = 1;
   };
 
-  /// The number of windows along an axis. Also keeps every index that a window reaches within an int.
+  /// The number of windows along an axis. It also makes sure that every index that a window reaches fits an int.
   int windows(const char* axis, int extent, const Windows& its, Rounding rounding) const {
     const std::int64_t stride = its.stride, padded = std::int64_t{extent} + 2 * std::int64_t{its.pad};
     const std::int64_t reach = its.dilation * (std::int64_t{its.size} - 1) + 1;

@@ -1,4 +1,4 @@
-// Parameters and running statistics that several nodes use: each use says which node has the memory.
+// Parameters and running statistics that several nodes use. Each use records which node has the memory.
 
 #include "share.h"
 
@@ -28,7 +28,8 @@ void each(const std::vector<Node>& nodes, const Slots& slots, Visit visit) {
     for (std::size_t k = 0; k < (nodes[node].*slots.shapes).size(); ++k) visit(Slot{static_cast<int>(node), k});
 }
 
-/// Only running statistics of batch norms: a dropout counts its own steps, and other states are constants.
+/// Whether a state can be shared: only running statistics of batch norms can. A dropout counts its own steps, and other
+/// states are constants.
 bool sharable(const Node& node, const Slots& slots) {
   return slots.of != state_slots.of || std::holds_alternative<BatchNorm>(node.op);
 }
@@ -43,7 +44,8 @@ Slot find(const std::vector<Node>& nodes, const Slots& slots, std::string_view n
   return found;
 }
 
-/// Two uses that become one, in the order of their homes; equal: they are one already. Throws what Graph::share does.
+/// The slots of two tensors that become one, the earlier slot first. They are equal if the tensors are one already.
+/// Throws what Graph::share does.
 std::pair<Slot, Slot> checked(const std::string& graph, const std::vector<Node>& nodes, const Slots& slots, Slot a,
                               Slot b) {
   const std::string what = "graph \"" + graph + "\": " + name_of(nodes, slots, a) + " cannot be shared with " +
@@ -72,7 +74,7 @@ bool fixed(const std::vector<Node>& nodes, const Slot& slot) {
   return nodes[static_cast<std::size_t>(slot.node)].fixed[slot.index];
 }
 
-/// Every use of a parameter.
+/// Fixes every use of a parameter.
 void fix_all(std::vector<Node>& nodes, const Slot& its) {
   each(nodes, parameter_slots, [&](const Slot& slot) {
     if (home(nodes, parameter_slots, slot) == its) nodes[static_cast<std::size_t>(slot.node)].fixed[slot.index] = true;
@@ -93,7 +95,7 @@ void join(std::vector<Node>& nodes, const Slots& slots, const std::pair<Slot, Sl
 
 std::vector<Stored> stored(const std::vector<Node>& nodes, const Slots& slots) {
   std::vector<Stored> all;
-  std::vector<std::vector<std::size_t>> at(nodes.size());  // in `all`
+  std::vector<std::vector<std::size_t>> at(nodes.size());  // indices in `all`
   each(nodes, slots, [&](const Slot& slot) {
     const Slot& its = home(nodes, slots, slot);
     if (its == slot) {

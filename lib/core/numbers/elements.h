@@ -1,5 +1,5 @@
 #pragma once
-// The numbers of a file: little-endian f64, f32, f16 and bf16 as bytes, doubles in memory.
+// The numbers of a file: little-endian f64, f32, f16 and bf16 as bytes, and doubles in memory.
 
 #include <cstddef>
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace lamina {
 
-/// Exact: every number of these types is a double. `bytes` holds one element per value.
+/// Converts exactly: every number of these types is a double. `bytes` holds one element per value.
 void decode(DType, std::span<const std::byte> bytes, std::span<double> values);
 
 /// Rounds to nearest, ties to even; infinities and NaNs are kept. `bytes` has room for one element per value.

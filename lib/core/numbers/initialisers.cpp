@@ -1,4 +1,4 @@
-// The initial numbers of parameters: lamina/initialisers.h.
+// The initial numbers of parameters, for lamina/initialisers.h.
 
 #include "lamina/initialisers.h"
 
@@ -78,7 +78,7 @@ void fill_orthogonal(std::span<double> out, std::int64_t rows, std::int64_t colu
     throw UsageError("fill_orthogonal: " + std::to_string(rows) + " x " + std::to_string(columns) + " is not " +
                      std::to_string(out.size()) + " elements");
   }
-  // The short side's vectors, each contiguous.
+  // The vectors of the shorter side, each contiguous.
   const auto count = static_cast<std::size_t>(std::min(rows, columns));
   const auto length = static_cast<std::size_t>(std::max(rows, columns));
   std::vector<double> vectors(out.size());
@@ -86,7 +86,7 @@ void fill_orthogonal(std::span<double> out, std::int64_t rows, std::int64_t colu
   const auto vector = [&](std::size_t i) { return std::span(vectors).subspan(i * length, length); };
   for (std::size_t i = 0; i < count; ++i) {
     const std::span<double> v = vector(i);
-    for (int turn = 0; turn < 2; ++turn) {  // the second removes what rounding left of the first ("twice is enough")
+    for (int turn = 0; turn < 2; ++turn) {  // the second turn removes what rounding left of the first
       for (std::size_t j = 0; j < i; ++j) {
         const double share = dot(v, vector(j));
         for (std::size_t k = 0; k < length; ++k) v[k] -= share * vector(j)[k];

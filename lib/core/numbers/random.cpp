@@ -1,6 +1,6 @@
-// Normal and uniform numbers from words of Philox. Plain loops over short blocks, so that the compiler vectorises them;
-// the logarithm, sine and cosine are polynomials for the same reason, and give the same bits with every mathematics
-// library.
+// Normal and uniform numbers from words of Philox. They are plain loops over short blocks, so that the compiler
+// vectorises them. The logarithm, sine and cosine are polynomials for the same reason, and give the same bits with
+// every mathematics library.
 
 #include "lamina/random.h"
 
@@ -19,10 +19,12 @@ constexpr int block_counters = 32;  // per iteration of the outer loop: 4 words 
 constexpr int block_words = 4 * block_counters;
 constexpr double word_step = 1.0 / 4294967296.0;  // 2^-32
 
-/// A whole number below 2^52 as a double, without the conversion that SSE2 lacks: it is the fraction field of 2^52.
+/// A whole number below 2^52 as a double: the number becomes the fraction field of 2^52. SSE2 lacks the usual
+/// conversion.
 double whole(std::uint64_t number) { return std::bit_cast<double>(number | 0x4330000000000000U) - 4503599627370496.0; }
 
-/// A polynomial by Horner's rule, the highest coefficient first; one expression, since inner loops prevent vectors.
+/// A polynomial by Horner's rule, the highest coefficient first. It is one expression, since an inner loop would
+/// prevent vectorisation.
 template <class... Coefficients>
 double polynomial(double z, Coefficients... coefficients) {
   double value = 0;
@@ -50,8 +52,8 @@ struct Point {
   double cosine, sine;
 };
 
-/// The point on the unit circle after word / 2^32 of a turn. The nearest quarter turn is exact, the rest a Taylor
-/// series up to an eighth of a turn.
+/// The point on the unit circle after word / 2^32 of a turn. The nearest quarter turn is exact; the rest, up to an
+/// eighth of a turn, is a Taylor series.
 Point on_circle(std::uint32_t word) {
   constexpr double round_to_whole = 6755399441055744.0;  // 1.5 2^52: adding it leaves the whole part in the low bits
   const double quarters = whole(word) * (word_step * 4);
@@ -74,7 +76,7 @@ Point on_circle(std::uint32_t word) {
 void fill_normal(std::span<double> out, std::uint64_t key, std::uint64_t first) {
   std::uint32_t words[block_words];
   double normal[block_words];
-  // Blocks start with a whole counter: the first block drops the numbers before `first`.
+  // Blocks start with a whole counter, so the first block drops the numbers before `first`.
   std::size_t lead = first % 4;
   std::uint64_t counter = first / 4;
   for (std::size_t at = 0; at < out.size(); counter += block_counters) {

@@ -14,10 +14,10 @@ constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return divide_up(value, multiple) * multiple;
 }
 
-/// Where the blocks of a plan's memory begin, in bytes.
+/// The alignment, in bytes, of the blocks of a plan's memory.
 constexpr std::size_t block_alignment = 256;
 
-/// The next multiple of a power of two, for instance where the next block begins.
+/// The next multiple of a power of two, for instance the start of the next block.
 constexpr std::size_t aligned(std::size_t bytes, std::size_t alignment = block_alignment) {
   return (bytes + alignment - 1) & ~(alignment - 1);
 }

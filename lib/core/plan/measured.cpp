@@ -11,8 +11,8 @@
 namespace lamina::planner {
 namespace {
 
-/// Memory to measure in: as much as the plan will take, or more if a unit with the largest workspace that its choice
-/// allows needs more. If there is not enough memory for that, it has room for smaller workspaces only.
+/// Memory to measure in: as much as the plan will take, or more if a unit with its largest allowed workspace needs
+/// more. If there is not enough memory for that, only smaller workspaces fit.
 Buffer scratch_buffer(Device& device, const PlanLayout& layout) {
   std::size_t least = layout.memory.arena + layout.memory.workspace, most = least;
   for (const Unit& unit : layout.units.list) {
@@ -56,7 +56,7 @@ PlanLayout make_measured_layout(const Graph& graph, Backend& backend, const Opti
     taken.choice.measure = false;
     settled.choice_of[Nodes(graph)[unit.y()].name] = taken.choice;
   }
-  layout = make_layout(graph, backend, settled);  // of the same units: choices change no spec
+  layout = make_layout(graph, backend, settled);  // the units are the same: choices change no spec
   layout.tied = std::move(tied);
   return layout;
 }

@@ -79,7 +79,7 @@ struct Check {
   void operator()(const KerasAdam& op) const { check_adam(op); }
 };
 
-/// The numbers of an optimiser, by name.
+/// Collects the numbers of an optimiser, by name.
 struct Text {
   std::string name, numbers{};
 

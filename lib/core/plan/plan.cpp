@@ -10,7 +10,6 @@
 
 #include "lamina/error.h"
 #include "lamina/near_names.h"
-#include "lib/core/numbers/scaled_pair.h"
 #include "lib/core/plan/decisions/layout.h"
 #include "lib/core/plan/run/bind.h"
 #include "lib/core/plan/run/initial.h"
@@ -30,10 +29,10 @@ using planner::Unit;
 using planner::UnitId;
 
 struct Plan::Body {
-  /// All parameters, or all state: the node and number of each.
+  /// All parameters, or all states, by name: the node and the number within it.
   struct Named {
-    std::vector<std::string> names;  // in order of the graph
-    // Also by aliases; a node's fixed parameters are counted after its state.
+    std::vector<std::string> names;  // names in order of the graph
+    // The places by name, aliases included. A node's fixed parameters are counted after its state.
     std::unordered_map<std::string, std::pair<NodeId, std::size_t>> places;
 
     Named(std::vector<Stored> all, const Nodes& nodes) {
@@ -47,7 +46,7 @@ struct Plan::Body {
     }
   };
 
-  std::shared_ptr<Backend> shared;  // first, so that the backend goes last; null where no shared_ptr owns it
+  std::shared_ptr<Backend> shared;  // first, so that the backend is destroyed last; null: it is not shared
   Graph graph;
   Nodes nodes;
   Backend* backend;
@@ -56,8 +55,8 @@ struct Plan::Body {
   planner::Memory memory;
   planner::Calls calls;
   Named parameters, state;
-  std::vector<UpdateTensors> update_rows;    // where the numbers of an update are
-  std::vector<std::string> optimiser_names;  // of the optimiser's state: all of a parameter's, then the next one's
+  std::vector<UpdateTensors> update_rows;    // rows of numbers that an update changes
+  std::vector<std::string> optimiser_names;  // names of the optimiser's state, by parameter
   bool shares = false, ready_for_backward = false, has_gradients = false;
   std::uint64_t updates = 0;
   std::atomic<bool> running{false};
@@ -90,11 +89,11 @@ struct Plan::Body {
     return {running, "another thread runs this plan; wait until its pass ends, or make a plan for each thread"};
   }
 
-  /// Without its sums over the ranks a batch norm would compute another function.
+  /// Refuses a run without sums over the ranks: a batch norm would compute another function.
   void check_sums(std::size_t first, std::size_t last, const std::function<void(std::size_t)>* before) const {
     for (std::size_t i = first; before == nullptr && i < last; ++i)
       if (calls.described[i].joint_sums > 0)
-        throw UsageError("Options::norm_ranks: node " + graph.nodes()[calls.described[i].nodes.front()].name +
+        throw UsageError("Options::norm_ranks: node " + nodes[NodeId{calls.described[i].nodes.front()}].name +
                          " needs sums over the ranks; give forward() and backward() a function that adds them up "
                          "(Declared::joint_sums)");
   }
@@ -110,7 +109,7 @@ struct Plan::Body {
   void forward(const std::function<void(std::size_t)>* before) {
     const BusyGuard mine = turn();
     check_sums(0, calls.forward, before);
-    ready_for_backward = false;  // and stays so if a call throws
+    ready_for_backward = false;  // stays false if a call throws
     run(0, calls.forward, before);
     ready_for_backward = true;
   }
@@ -155,7 +154,7 @@ struct Plan::Body {
     throw UsageError("this plan has no loss scaling; make it with Options::loss_scale");
   }
 
-  /// Throws UsageError with near names, as Graph::node does.
+  /// The node of that name. Throws UsageError with near names, as Graph::node does.
   NodeId find(std::string_view node_name) const {
     return NodeId{static_cast<int>(&graph.node(node_name) - graph.nodes().data())};
   }
@@ -193,7 +192,7 @@ struct Plan::Body {
     return names;
   }
 
-  /// A node whose value exists.
+  /// A node whose value is stored.
   NodeId existing(std::string_view node_name) const {
     const NodeId node = find(node_name);
     const UnitId unit = unit_of(node);
@@ -236,7 +235,12 @@ std::uint64_t Plan::updates() const { return body().updates; }
 void Plan::set_updates(std::uint64_t now) { body().updates = now; }
 
 void Plan::scale_loss(double share) {
-  body().backend->update(scaled_pair(output_gradient().data, body().loss_scale(), DType::f32, share));
+  Device& device = body().backend->device();
+  void* const to = output_gradient().data;
+  float pair[] = {1, 0};                                                     // the gradients of a loss and its score
+  if (share == 1) return device.copy(to, body().loss_scale(), sizeof pair);  // as LossScale begins
+  pair[0] = static_cast<float>(share * loss_scale().scale);
+  device.upload(to, pair, sizeof pair);
 }
 
 LossScale Plan::loss_scale() const {

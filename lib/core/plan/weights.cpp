@@ -13,7 +13,7 @@
 namespace lamina {
 namespace {
 
-/// Every tensor of a plan that belongs in a file. Counters (a dropout's step) do not.
+/// Every tensor of a plan that belongs in a file. Counters (a dropout's step) do not belong there.
 std::vector<std::pair<Stored, Tensor>> tensors_of(const Plan& plan) {
   std::vector<std::pair<Stored, Tensor>> tensors;
   for (Stored& its : plan.graph().parameters()) {
@@ -27,7 +27,7 @@ std::vector<std::pair<Stored, Tensor>> tensors_of(const Plan& plan) {
   return tensors;
 }
 
-/// The first name of a tensor that a file has, or else its own.
+/// The first of a tensor's names that a file has, or else the tensor's own name.
 std::string name_in(const TensorFile& file, const Stored& its) {
   const auto has = [&](const std::string& name) { return file.contains(name); };
   const auto alias = std::ranges::find_if(its.aliases, has);
@@ -49,7 +49,7 @@ bool fits(const std::vector<std::int64_t>& extents, const Shape& shape) {
          (extents == Extents{shape.c} && shape == Shape{1, shape.c, 1, 1});
 }
 
-/// Why the tensor of a file cannot be loaded, or empty.
+/// The reason why a tensor of a file cannot be loaded, or empty.
 std::string objection(const HostTensor& host, const Tensor& tensor) {
   if (!fits(host.extents, tensor.shape)) {
     return "is " + text_of(host.extents) + " in the file and " + to_string(tensor.shape) + " in the plan";
@@ -65,7 +65,7 @@ std::string objection(const HostTensor& host, const Tensor& tensor) {
 
 bool ignored(std::string_view name) { return name == "num_batches_tracked" || name.ends_with(".num_batches_tracked"); }
 
-/// PyTorch's extents: of a filter all four, of other weights a matrix, of anything else a vector.
+/// PyTorch's extents: four for a filter, two for any other weight, one for everything else.
 std::vector<std::int64_t> extents_of(const Plan& plan, const std::string& name, const Shape& shape) {
   const std::size_t dot = name.rfind('.');
   const Op& op = plan.graph().node(std::string_view(name).substr(0, dot)).op;

@@ -1,5 +1,5 @@
 #pragma once
-// The limit of a process's address space, by which an allocation fails before memory is used up.
+// The limit of a process's address space. It makes an allocation fail before memory is used up.
 
 #include <sys/resource.h>
 

@@ -8,7 +8,8 @@
 
 namespace lamina {
 
-/// Marks something as busy for one caller. Throws UsageError if it is busy already: in another thread or an outer call.
+/// Marks something as busy for one caller. Throws UsageError if it is busy already, in another thread or in an outer
+/// call.
 class BusyGuard {
  public:
   BusyGuard(std::atomic<bool>& taken, const char* what_to_do) : taken_(taken) {

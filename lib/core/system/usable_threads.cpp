@@ -54,7 +54,7 @@ int quota_threads(const std::filesystem::path& groups, const std::filesystem::pa
   std::ifstream file(own);
   int least = 0;
   for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with("0::/")) continue;  // of version 2
+    if (!line.starts_with("0::/")) continue;  // the line of cgroup version 2
     std::filesystem::path group = std::filesystem::path(line.substr(4)).relative_path();
     for (;; group = group.parent_path()) {
       const int threads = quota_of(groups / group);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view separator = ", ";
 
-/// The parts of a description; a comma between parentheses, as in an optimiser's numbers, ends none.
+/// The parts of a description. A comma between parentheses, as in an optimiser's numbers, does not separate parts.
 std::vector<std::string> parts_of(const std::string& text) {
   std::vector<std::string> parts(1);
   int depth = 0;
@@ -28,8 +28,8 @@ std::vector<std::string> parts_of(const std::string& text) {
   return parts;
 }
 
-/// A fingerprint in a description: the words before it, what a user reads in place of both, and what is said where
-/// nothing else differs.
+/// A fingerprint in a description: the words before it, the words that a user reads in place of both, and what the
+/// message says if nothing else differs.
 struct Fingerprint {
   std::string_view before, shown, said;
 };
@@ -37,7 +37,7 @@ constexpr Fingerprint fingerprints[] = {{"graph ", "a network", "a network of ot
                                         {" by learning rates ", "", "other learning rates"},
                                         {" of data ", "", "other samples"}};
 
-/// A part as a user reads it.
+/// A part in the form that a user reads.
 std::string shown(std::string part) {
   for (const Fingerprint& each : fingerprints)
     if (const std::size_t at = part.find(each.before); at != part.npos)
@@ -45,7 +45,7 @@ std::string shown(std::string part) {
   return part;
 }
 
-/// What a user reads of the parts that others lack.
+/// The parts that `others` lack, in the form that a user reads.
 std::string lacking(const std::vector<std::string>& parts, const std::vector<std::string>& others) {
   std::string text;
   for (const std::string& part : parts)

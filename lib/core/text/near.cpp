@@ -32,18 +32,18 @@ std::string known_names(const std::vector<std::string>& known) {
 }  // namespace
 
 std::size_t edit_distance(std::string_view pattern, std::string_view text, Match match) {
-  std::vector<std::size_t> column(pattern.size() + 1);  // the distances of the first i characters of the pattern
+  std::vector<std::size_t> column(pattern.size() + 1);  // distances of the first i characters of the pattern
   std::iota(column.begin(), column.end(), std::size_t{0});
   std::size_t best = column.back();
   for (const char c : text) {
     std::size_t diagonal = column[0];
-    if (match == Match::whole) ++column[0];  // a part may start anywhere
+    if (match == Match::whole) ++column[0];  // a match of a part may start anywhere
     for (std::size_t i = 1; i <= pattern.size(); ++i) {
       const std::size_t changed = diagonal + (pattern[i - 1] == c ? 0 : 1);
       diagonal = column[i];
       column[i] = std::min({changed, column[i] + 1, column[i - 1] + 1});
     }
-    best = std::min(best, column.back());  // or end anywhere
+    best = std::min(best, column.back());  // and it may end anywhere
   }
   return match == Match::whole ? column.back() : best;
 }

@@ -1,4 +1,4 @@
-// UTF-8, and text of unknown encoding, such as names of files, where it is needed.
+// UTF-8, and text of unknown encoding, such as file names, in places that need UTF-8.
 
 #include "utf8.h"
 

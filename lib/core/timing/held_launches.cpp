@@ -1,4 +1,4 @@
-// Timing without the host's launches.
+// Timing without the time of the host's launches.
 
 #include "lamina/timing.h"
 
@@ -9,7 +9,7 @@ namespace lamina {
 namespace {
 
 constexpr double shortest_delay_seconds = 50e-6;  // the host's own noise
-constexpr double margin = 2;                      // over the host's time in the last call
+constexpr double margin = 2;                      // factor over the host's time in the last call
 
 }  // namespace
 

@@ -10,7 +10,7 @@ namespace lamina {
 namespace {
 
 constexpr double least_seconds = 0.05, most_seconds = 1, batch_seconds = 0.01, agreement = 0.02;
-constexpr double most_growth = 10;  // of a batch: the first run is often the slowest
+constexpr double most_growth = 10;  // largest growth of a batch: the first run is often the slowest
 
 bool agree(double a, double b) { return std::abs(a - b) <= agreement * std::max(a, b); }
 

@@ -14,7 +14,7 @@ using Inputs = OpReads::Inputs;
 
 constexpr int every = std::numeric_limits<int>::max();
 
-/// An op without a line here does not compile.
+/// By op: what the gradient of its inputs reads. An op without a line here does not compile.
 struct DataGradientReads {
   OpReads operator()(const OneOf<Conv, FullyConnected> auto&) const { return {.params = 1}; }
   OpReads operator()(const Lstm&) const { return {.params = 2}; }
@@ -26,7 +26,7 @@ struct DataGradientReads {
   /// The mask of a Dropout follows from its step.
   OpReads operator()(const Dropout&) const { return {.state = true}; }
   OpReads operator()(const ScaleShift& op) const { return {.params = op.learned ? 1 : 0, .state = !op.learned}; }
-  /// dy alone; the positions of max pooling's maxima are saved.
+  /// These read dy alone; the positions of max pooling's maxima are saved.
   OpReads operator()(const OneOf<MaxPool, AveragePool, GlobalAveragePool, Add, Pad, ChannelShuffle, Concat, Slice,
                                  Embedding, Input> auto&) const {
     return {};

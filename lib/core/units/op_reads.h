@@ -12,22 +12,23 @@ struct OpReads {
     none,
     first,
     all,
-    others,  ///< of two inputs, for the gradient of one the other
+    others,  ///< the other of two inputs, for the gradient of one
   };
   Inputs x = Inputs::none;
   bool y = false;
-  int params = 0;      ///< the first so many parameters
-  bool state = false;  ///< all of it
+  int params = 0;      ///< how many of the first parameters
+  bool state = false;  ///< whether it reads the whole state
 };
 OpReads op_reads(const Op&, Pass);
 
-/// The part of an input of shape `x` that forward reads: of a slice, its channels.
+/// The part of an input of shape `x` that forward reads. For a slice it is the slice's channels.
 Shape forward_reads(const Op&, const Shape& x, const Shape& y);
 
-/// The part of a parameter that forward reads: of an embedding's table, a row per id.
+/// The part of a parameter that forward reads. For an embedding's table it is a row for each id.
 Shape forward_reads_parameter(const Op&, const std::vector<Shape>& x, Shape parameter);
 
-/// The part of dy that the gradient of an input of shape `x` needs: of a value padded by a number, what is inside.
+/// The part of dy that the gradient of an input of shape `x` needs. For a value padded by a number it is the part
+/// inside.
 Shape backward_reads_dy(const Op&, const Shape& x, const Shape& y);
 
 }  // namespace lamina

@@ -8,8 +8,8 @@
 
 namespace lamina {
 
-/// Allocates consecutive parts of one block of memory, each with the alignment, in bytes, if the block has it. Without
-/// memory it only counts.
+/// Allocates consecutive parts of one block of memory. Each part has the alignment, in bytes, if the block has it.
+/// Without memory it only counts.
 class ScratchAllocator {
  public:
   explicit ScratchAllocator(void* memory = nullptr, std::size_t alignment = 64)

@@ -29,7 +29,7 @@ class UnitMemory {
   }
 
   ScratchAllocator parts_;
-  std::size_t bytes_ = 0;  // to the end of the part that was taken last
+  std::size_t bytes_ = 0;  // bytes up to the end of the last part
 };
 
 }  // namespace

@@ -23,7 +23,7 @@ inline std::size_t workspace_bytes(const Lowered& lowered) {
   return most;
 }
 
-/// The first step that covers a pass, or null. The step belongs to the unit: a temporary cannot be asked.
+/// The first step that covers a pass, or null. The step belongs to the unit, so the unit must not be a temporary.
 inline const Lowered::Step* find_step(const Lowered& lowered, Pass pass) {
   const auto found = std::find_if(lowered.steps.begin(), lowered.steps.end(),
                                   [pass](const Lowered::Step& step) { return step.covers(pass); });
@@ -67,13 +67,13 @@ Args bind_unit(const Spec& spec, const Lowered& lowered, Memory&& memory) {
   return args;
 }
 
-/// A single unit in one buffer: every tensor and block aligned to 256.
+/// A single unit in one buffer: every tensor and block is aligned to 256.
 struct UnitInBuffer {
   Args args;
-  std::size_t bytes = 0;  ///< of everything; the workspace is last
+  std::size_t bytes = 0;  ///< bytes of everything; the workspace is last
 };
 
-/// Binds from `buffer` on. If that is null it only counts bytes.
+/// Binds from `buffer` on. With a null buffer it only counts bytes.
 UnitInBuffer bind_in_buffer(const Spec&, const Lowered&, void* buffer);
 
 }  // namespace lamina

@@ -29,8 +29,8 @@ struct TensorSpec {
   Shape shape;
   DType dtype = DType::f32;
   Layout layout = Layout::nchw;
-  std::int64_t pitch = 0;           ///< as in Tensor, of the value
-  std::int64_t gradient_pitch = 0;  ///< as in Tensor, of its gradient
+  std::int64_t pitch = 0;           ///< pitch of the value, as in Tensor
+  std::int64_t gradient_pitch = 0;  ///< pitch of its gradient, as in Tensor
   bool operator==(const TensorSpec&) const = default;
 };
 
@@ -38,31 +38,33 @@ struct TensorSpec {
 /// shared.
 struct Spec {
   Op op;                             ///< a Dropout's seed already holds the hash of its node's name
-  std::vector<Op> tail;              ///< taken in by fuses(), in order
+  std::vector<Op> tail;              ///< ops that fuses() took in, in order
   std::vector<TensorSpec> x;         ///< inputs of op, then the further inputs of each op of the tail
   TensorSpec y;                      ///< the last op's value
-  std::vector<TensorSpec> w, state;  ///< those of op, then of the tail; always dense
-  std::vector<bool> wants_dx;        ///< per x: is its gradient wanted
-  std::vector<bool> adds_dx;         ///< per x: added to the old contents (beta 1) or overwritten (beta 0); for a
-                                     ///< value given twice (only within one op), the second is added to the first
-  bool adds_dw = false;              ///< every parameter gradient is added to (beta 1)
+  std::vector<TensorSpec> w, state;  ///< parameters and state of op, then those of the tail; always dense
+  std::vector<bool> wants_dx;        ///< per x: whether its gradient is wanted
+  std::vector<bool> adds_dx;  ///< per x: whether its gradient is added to the old contents (beta 1) or overwrites them
+                              ///< (beta 0). A value may be given twice, within one op only: then the second gradient is
+                              ///< added to the first
+  bool adds_dw = false;       ///< whether every parameter gradient is added to the old contents (beta 1)
   Mode mode = Mode::training;
   bool operator==(const Spec&) const = default;
 };
 
-/// One line that differs where operator== does: "conv(64, 3x3, pad 1x1) + relu, x 16x64x56x56 f32 nchw, ...".
+/// One line. Two specs have the same line exactly if operator== says that they are equal: "conv(64, 3x3, pad 1x1) +
+/// relu, x 16x64x56x56 f32 nchw, ...".
 LAMINA_API std::string to_string(const Spec&);
 
 constexpr double no_bound = std::numeric_limits<double>::infinity();  ///< no bound on an error
 
 /// Which algorithm to run, per pass. An empty name leaves the pick to the backend, among the algorithms that respect
-/// every other field. Rows and the choice cache record the algorithms that were picked.
+/// every other field. The choice cache and the rows of the benchmark record the algorithms that were picked.
 struct Choice {
   std::array<std::string, 3> algorithm{};  ///< forward, backward_params, backward_data
   bool measure = false;                    ///< pick by timing, with Options::tuner, rather than by rule
   bool deterministic = false;              ///< only algorithms with the same bits on every run
   Math math = Math::strict;
-  double max_error = no_bound;                         ///< relative, as documented for the algorithm
+  double max_error = no_bound;                         ///< largest relative error, as documented for the algorithm
   std::size_t workspace_limit = std::size_t{1} << 30;  ///< bytes, per call
   bool operator==(const Choice&) const = default;
 };
@@ -71,19 +73,19 @@ struct Choice {
 /// noise. A choice cache does not remember ties.
 struct MeasuredChoice {
   Choice choice;
-  std::array<std::vector<std::string>, 3> tied{};  ///< in the order of Choice::algorithm
+  std::array<std::vector<std::string>, 3> tied{};  ///< ties in the order of Choice::algorithm
 };
 
-/// Where one call finds its tensors; `d` marks the gradient of L = <y, dy>. Null means not wanted.
+/// Where one call finds its tensors; `d` marks a gradient of L = <y, dy>. A null tensor is not wanted.
 /// Where the spec says "adds", old contents are kept; otherwise they are never read (they may be NaN).
 struct Args {
   std::vector<Tensor> x, w, state;
   std::vector<Tensor> dx, dw;
   Tensor y, dy;
-  void* saved = nullptr;      ///< saved_bytes: written by forward, read by backward and recompute, private to the unit
-  void* scratch = nullptr;    ///< scratch_bytes: live during this unit's backward steps only
-  void* prepared = nullptr;   ///< prepared_bytes: written by prepare
-  void* workspace = nullptr;  ///< at least workspace_bytes() of the kernel, aligned to 256, undefined on entry
+  void* saved = nullptr;      ///< block of saved_bytes: written by forward, read by backward and recompute
+  void* scratch = nullptr;    ///< block of scratch_bytes: live during this unit's backward steps only
+  void* prepared = nullptr;   ///< block of prepared_bytes: written by prepare
+  void* workspace = nullptr;  ///< block of at least workspace_bytes() of the kernel, aligned to 256, undefined on entry
 };
 
 /// One launchable piece of work. Holds descriptors and an algorithm; never memory.
@@ -94,15 +96,15 @@ class LAMINA_API Kernel {
   virtual void run(const Args&) = 0;  ///< enqueues on the backend's device; does not wait, does not allocate
 };
 
-/// What a step of a lowered unit declares, and a plan's call of it repeats.
+/// What a step of a lowered unit declares about itself. A plan's call of that step repeats it.
 struct Declared {
-  std::vector<Pass> passes;  ///< covered passes; a call that computes dx and dw together lists both
+  std::vector<Pass> passes;  ///< passes that the step covers; a call that computes dx and dw together lists both
   std::string algorithm;
-  bool deterministic = true;    ///< the same bits on every run
+  bool deterministic = true;    ///< whether every run gives the same bits
   Math math = Math::strict;     ///< math of its products
   std::int64_t joint_sums = 0;  ///< number of f64 that the caller adds up over all ranks after this call and before the
-                                ///< next; they begin what is saved or, in a backward pass, the scratch block
-  double max_error = no_bound;  ///< bound on |computed - exact| over the sum of |terms|; no_bound: none is guaranteed
+                                ///< next; they begin the saved block or, in a backward pass, the scratch block
+  double max_error = no_bound;  ///< bound on |computed - exact| over the sum of |terms|; no_bound: there is none
   bool covers(Pass pass) const { return std::find(passes.begin(), passes.end(), pass) != passes.end(); }
 };
 
@@ -111,17 +113,18 @@ struct Declared {
 struct Lowered {
   struct Step : Declared {
     std::shared_ptr<Kernel> kernel;
-    std::string reason{};  ///< why this algorithm, for people: "named", or the rule's; empty: there is one only
+    std::string reason{};  ///< why this algorithm was picked, as a sentence for a reader: "named", or the rule's
+                           ///< reason; empty: there is only one
   };
   std::vector<Step> steps;
   std::size_t saved_bytes = 0, scratch_bytes = 0, prepared_bytes = 0;
   bool workspace_exact = true;         ///< false: an upper bound; only a device gives the exact size
-  std::vector<bool> backward_reads_x;  ///< per x: do backward steps read it
+  std::vector<bool> backward_reads_x;  ///< per x: whether backward steps read it
   bool backward_reads_y = false;
   std::vector<bool> y_may_alias_x;      ///< per x: forward may be given y at the address of x[i]
   std::vector<bool> dx_is_dy;           ///< per x: dx[i] equals dy; if they share memory, the step is not needed
   std::vector<bool> dx_may_alias_dy;    ///< per x: backward may be given dx[i] at the address of dy
-  std::vector<bool> recompute_reads_x;  ///< per x: does the recompute step, if any, read it
+  std::vector<bool> recompute_reads_x;  ///< per x: whether the recompute step, if there is one, reads it
 };
 
 /// The rule of an update of parameters p from their gradients g, and its factors. With G = gradient_scale g, scaled
@@ -138,17 +141,18 @@ struct Lowered {
 /// with decay 1 and gain 1. No state may share memory with another tensor.
 struct UpdateFactors {
   enum class Rule : std::uint8_t { sgd, rmsprop, adadelta, adam };
-  /// What corrected() does to a rule's factors in update number T: nothing, as Adam or as KerasAdam has it.
+  /// What corrected() does to a rule's factors in update number T: nothing, or the bias correction of Adam or of
+  /// KerasAdam.
   enum class Correction : std::uint8_t { none, adam, keras_adam };
   Rule rule = Rule::sgd;
   Correction correction = Correction::none;
   bool nesterov = false;
-  bool clears_gradient = false;  ///< g becomes zero once it was read
+  bool clears_gradient = false;  ///< whether g becomes zero after it was read
   double gradient_scale = 1, clip_norm = 0, weight_decay = 0, shrink = 1;
   double rate = 0, decay = 0, gain = 1, decay2 = 0, gain2 = 0, epsilon = 0, root_scale = 1;
 };
 
-/// The factors of update number `number`, from 1, as a rule takes them.
+/// The factors of update number `number`, counted from 1, in the form that a rule takes.
 LAMINA_API UpdateFactors corrected(UpdateFactors, std::uint64_t number);
 
 /// Dynamic loss scaling. It lives on the device and is decided there: the host waits for nothing. The gradient of a
@@ -158,30 +162,30 @@ LAMINA_API UpdateFactors corrected(UpdateFactors, std::uint64_t number);
 struct LossScale {
   float scale = 0x1p16F, zero = 0;  ///< the gradient of a loss and its score: {scale, 0}
   double inverse = 1;               ///< 1 / the scale of the present update's gradients
-  std::uint64_t updates = 0;        ///< that were not skipped: the number in Adam's correction
+  std::uint64_t updates = 0;        ///< number of updates that were not skipped: the number in Adam's correction
   std::uint32_t good = 0;           ///< updates in a row that were not skipped, since the scale changed
   std::uint32_t skips = 0;          ///< 1: the present update is skipped
 
   static constexpr std::uint32_t growth = 2000;
-  /// Goes on by an update whose gradients are finite, or not. The scale stays a normal number.
+  /// Moves on by one update, whose gradients are all finite or not. The scale stays a normal number.
   LAMINA_API void next(bool finite);
   bool operator==(const LossScale&) const = default;
 };
 
 /// What is updated: `count` parameters in a row, their gradients and their state.
 struct UpdateTensors {
-  /// Numbers in a row of a lazy update; 0: not lazy. A row whose gradients are all 0 keeps its parameters
-  /// and state.
+  /// Length of a row in a lazy update; 0: not lazy. A row whose gradients are all 0 keeps its parameters and state.
   std::int64_t lazy_row = 0;
 
   DType dtype = DType::f32;
-  std::int64_t count = 0;  ///< without lazy_row whole packs of 16 bytes, at such addresses
+  std::int64_t count = 0;  ///< number of parameters; without lazy_row a whole number of packs of 16 bytes, at addresses
+                           ///< that are multiples of 16
   void* p = nullptr;
   void* g = nullptr;
   void* first = nullptr;
   void* second = nullptr;
-  /// On the device, at the start of a block of 256 bytes, whose rest is the backend's; null: no loss scaling. Otherwise
-  /// the factors are not corrected yet: the device has the number.
+  /// The loss scale on the device, at the start of a block of 256 bytes; the rest of the block is the backend's. Null:
+  /// no loss scaling. If it is not null, the factors are not corrected yet, because only the device has the number.
   LossScale* loss_scale = nullptr;
   double* sums = nullptr;  ///< room for the sums of norm_slices slices and the factor, if clip_norm is above 0
 
@@ -196,7 +200,7 @@ constexpr int most_backend_threads = 1024;
 
 struct BackendOptions {
   int threads = 0;  ///< 0: every core this process may use, limited by its quota of processor time
-  int device = 0;   ///< which of the backend's devices, counted from 0
+  int device = 0;   ///< number of the device, counted from 0
   std::size_t memory_limit = std::numeric_limits<std::size_t>::max();  ///< bytes; beyond it, OutOfMemory
   std::string instruction_set{};  ///< eigen: docs/backends.md lists them; empty: the widest that runs here
 };
@@ -204,38 +208,39 @@ struct BackendOptions {
 /// Translates units into kernels for one device. The constructor touches no device and opens no library; the first call
 /// that needs one does, and may throw then.
 /// Kernels may use what the backend owns (device, threads, library handles) while it lives. Whoever keeps kernels or
-/// memory of a backend therefore shares it, if a shared_ptr owns it. Plans do so.
+/// memory of a backend therefore shares ownership of it, if a shared_ptr owns it. Plans do so.
 class LAMINA_API Backend : public std::enable_shared_from_this<Backend> {
  public:
   virtual ~Backend() = default;
   virtual std::string_view name() const = 0;
-  virtual std::string available() const = 0;  ///< empty, or why it cannot run here and what to do
-  virtual std::string describe() = 0;         ///< versions and origin, for the context: "cuDNN 9.19.0, ..."
+  virtual std::string available() const = 0;  ///< empty, or why it cannot run here and what to do about it
+  virtual std::string describe() = 0;  ///< versions and origin, for the context of a result file: "cuDNN 9.19.0, ..."
   virtual Device& device() = 0;
 
-  /// The algorithms for this unit and pass, best guess first. Touches no device.
+  /// The algorithms for this unit and pass, the best guess first. Touches no device.
   virtual std::vector<std::string> algorithms(const Spec&, Pass) const = 0;
 
-  /// Whether `next` may join the spec's tail; its operand number `operand` is the y of `spec`. Default: no.
+  /// Whether `next` may join the spec's tail. Its operand number `operand` is the y of `spec`. Default: no.
   virtual bool fuses(const Spec& spec, const Node& next, int operand) const;
 
   /// Whether every x and y of the unit, and their gradients, may have a pitch that is not dense. Default: no.
   virtual bool takes_pitch(const Spec&) const;
 
-  /// Kernels by rule or by name. Touches no device, allocates no tensor. Throws Unsupported (op, layout, type,
-  /// algorithm, a workspace limit below need) and UsageError (an unknown algorithm, with the known ones).
+  /// Kernels, picked by rule or by name. Touches no device, allocates no tensor. Throws Unsupported (op, layout, type,
+  /// algorithm, a workspace limit that is too low) and UsageError (an unknown algorithm; the message lists the known
+  /// ones).
   virtual Lowered lower(const Spec&, const Choice&) = 0;
 
-  /// Called while a plan is made, or its inputs are drawn: before each unit that is lowered, each run that a Tuner
-  /// times, and each part of the numbers. It may throw, which ends that.
+  /// Called while a plan is made or its inputs are drawn: before each unit is lowered, before each run that a Tuner
+  /// times, and before each part of the numbers is drawn. It may throw, which ends the work.
   std::function<void()> while_planning{};
 
   /// Updates parameters. Enqueues; does not wait, does not allocate. The same bits on every run.
   /// Default: throws Unsupported.
   virtual void update(const Update&);
 
-  /// With loss scaling, before the updates of one step: goes on to the next `loss_scale` by whether all `count`
-  /// elements of `g` are finite. Enqueues; does not wait, does not allocate. Default: throws Unsupported.
+  /// For loss scaling, called before the updates of one step: moves on to the next `loss_scale`, depending on whether
+  /// all `count` elements of `g` are finite. Enqueues; does not wait, does not allocate. Default: throws Unsupported.
   virtual void check_overflow(const UpdateTensors& all);
 
   /// Peak operations per second of the device's units in strict math on operands in registers; a multiply-add counts as
@@ -248,13 +253,13 @@ class LAMINA_API Backend : public std::enable_shared_from_this<Backend> {
 class LAMINA_API Tuner {
  public:
   virtual ~Tuner() = default;
-  /// Times the candidates that `choice` leaves open, in memory that the plan lends, and names those to take.
+  /// Times the candidates that `choice` leaves open, in memory that the plan lends, and names the ones to take.
   virtual MeasuredChoice measure(Backend&, const Spec&, const Choice&, void* buffer, std::size_t buffer_bytes) = 0;
 };
 
 /// "eigen", "cuda", "cuda-host", "cudnn" or "cudnn:<directory>". Touches no device.
-/// Throws UsageError for an unknown name or bad options, Unsupported for a backend that was not built, with how to get
-/// it, LoadError if this process already uses the cuDNN of another directory.
+/// Throws UsageError for an unknown name or bad options, Unsupported for a backend that was not built (the message says
+/// how to get it), LoadError if this process already uses the cuDNN of another directory.
 LAMINA_API std::shared_ptr<Backend> make_backend(const std::string& name, const BackendOptions& = {});
 
 /// Every name that make_backend accepts, built or not.

@@ -25,7 +25,7 @@ namespace lamina {
 
 /// Some samples, ready for upload(): host memory, dense n, c, h, w.
 struct Batch {
-  std::int64_t number = 0;    ///< in its epoch, from 0
+  std::int64_t number = 0;    ///< number of the batch in its epoch, from 0
   Shape shape;                ///< shape of x; n is the number of samples in this batch
   std::vector<float> x;       ///< ids are stored as exact whole numbers: they are below 2^24
   std::vector<float> labels;  ///< the class of each sample, a whole number
@@ -42,10 +42,10 @@ class LAMINA_API Source {
   virtual ~Source() = default;
   virtual std::int64_t count() const = 0;
   virtual Shape shape() const = 0;  ///< shape of one sample: n is 1
-  virtual int classes() const = 0;  ///< labels are below it
+  virtual int classes() const = 0;  ///< number of classes; labels are below it
 
-  /// Writes all of x, shape().count() elements in the order c, h, w, and the label. Depends on its arguments alone;
-  /// several threads call it at once. Its exceptions are thrown by Loader::next().
+  /// Writes all of x, shape().count() elements in the order c, h, w, and the label. The result depends on the arguments
+  /// alone. Several threads call it at once. Its exceptions are thrown by Loader::next().
   virtual void write(std::int64_t sample, Moment, std::span<float> x, float& label) const = 0;
 };
 
@@ -68,9 +68,8 @@ LAMINA_API std::unique_ptr<Source> id_source(IdSet, int length);
 
 struct TextOptions {
   int window = 40;
-  int step = 3;  ///< from one window's start to the next one's
-  /// false: x is ids, {1, 1, window, 1}. true: x is 1 in the channel of the character and 0 elsewhere,
-  /// {1, characters, window, 1}.
+  int step = 3;  ///< steps from the start of a window to the start of the next
+  /// false: x is the ids, of shape {1, 1, window, 1}. true: x is one-hot, of shape {1, characters, window, 1}.
   bool one_hot = false;
 };
 
@@ -87,10 +86,10 @@ struct LoaderOptions {
   bool shuffle = true;     ///< a new order in every epoch; false: the source's order
   bool drop_last = false;  ///< drop the last batch if it is not full
   std::uint64_t seed = 0;
-  int threads = 1;  ///< that prepare batches; 0: next() prepares them in the caller's thread
-  int ahead = 3;    ///< batches that may be ready before they are requested; at least 1
-  /// Of `ranks` loaders, each gives its equal part of the rows of every batch. A last batch that is not full has all
-  /// its rows in the first parts: the last may have none.
+  int threads = 1;  ///< threads that prepare batches; 0: next() prepares them in the caller's thread
+  int ahead = 3;    ///< most batches that are ready before they are requested; at least 1
+  /// Each of `ranks` loaders gives its equal part of the rows of every batch. A last batch that is not full has all its
+  /// rows in the first parts, so the last parts may have none.
   int rank = 0, ranks = 1;
 };
 
@@ -98,15 +97,15 @@ struct LoaderOptions {
 /// Memory: ahead + 1 batches, reused.
 class LAMINA_API Loader {
  public:
-  /// The source must outlive it. Throws UsageError: options out of range, a source without samples, an epoch without
+  /// The source must outlive it. Throws UsageError for options out of range, a source without samples, an epoch without
   /// batches.
   Loader(const Source&, LoaderOptions);
   ~Loader();                       ///< waits for samples in progress, not for their batches
   Loader(const Loader&) = delete;  // threads hold its address
   Loader& operator=(const Loader&) = delete;
 
-  std::int64_t batches() const;  ///< in an epoch
-  std::int64_t samples() const;  ///< in an epoch: without those that drop_last drops
+  std::int64_t batches() const;  ///< number of batches in an epoch
+  std::int64_t samples() const;  ///< number of samples in an epoch, without those that drop_last drops
 
   /// Begins an epoch at batch `first`; an unfinished epoch is abandoned. Throws UsageError unless
   /// 0 <= first <= batches().

@@ -1,6 +1,6 @@
 #pragma once
-// Measured choices of algorithms, kept in a JSON file. The key of a choice is what the
-// measurement depended on.
+// Measured choices of algorithms, kept in a JSON file. The key of a choice is everything that the measurement depended
+// on.
 
 #include <array>
 #include <filesystem>
@@ -21,7 +21,8 @@ struct ChoiceKey {
   std::string device;                  ///< Device::describe()
   std::string version;                 ///< version of this library, and Backend::describe()
   std::string unit;                    ///< to_string(Spec): op, shapes, layouts, element types, betas
-  std::array<std::string, 3> named{};  ///< names given by the caller; empty where open; the rest as in Choice
+  std::array<std::string, 3> named{};  ///< names given by the caller, empty where the caller left it open; the other
+                                       ///< fields as in Choice
   Math math = Math::strict;
   bool deterministic = false;
   double max_error = no_bound;
@@ -33,7 +34,7 @@ struct ChoiceKey {
 /// device).
 LAMINA_API ChoiceKey choice_key(Backend&, const Spec&, const Choice& asked);
 
-/// One line; equal for equal keys only.
+/// One line. Only equal keys have equal lines.
 LAMINA_API std::string to_string(const ChoiceKey&);
 
 /// The algorithms chosen: forward, backward_params, backward_data; empty for a pass that was not measured.
@@ -54,14 +55,14 @@ class LAMINA_API ChoiceCache {
   explicit ChoiceCache(std::filesystem::path file);
 
   std::optional<Algorithms> find(const ChoiceKey&) const;
-  void remember(const ChoiceKey&, const Algorithms&);  ///< in memory; replaces an older entry
+  void remember(const ChoiceKey&, const Algorithms&);  ///< adds to the memory only; replaces an older entry
 
   /// Throws FileError as the constructor does, and if the file cannot be written; the file is then unchanged.
   void save() const;
 
-  /// Fills what `asked` leaves open from the file, or else by `measure`, whose answer is remembered and, unless the
-  /// file or its folder is read-only, saved. An entry that names an algorithm unknown to the backend for this unit is
-  /// measured again.
+  /// Takes what `asked` leaves open from the file, or else calls `measure`. The measured answer is remembered and also
+  /// saved, unless the file or its folder is read-only. An entry that names an algorithm unknown to the backend for
+  /// this unit is measured again.
   MeasuredChoice find_or_measure(Backend&, const Spec&, const Choice& asked,
                                  const std::function<MeasuredChoice()>& measure);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Every header of the component core but one, which is included separately: lamina/cudnn_engines.h.
+// Every header of the core component, except lamina/cudnn_engines.h, which is included separately.
 
 #include "lamina/api.h"
 #include "lamina/backend.h"

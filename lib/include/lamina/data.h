@@ -16,19 +16,19 @@ namespace lamina {
 /// Images as bytes, each with its class.
 struct ImageSet {
   Shape image;                       ///< shape of one image: n is 1
-  int classes = 10;                  ///< labels are below it
-  std::vector<std::uint8_t> pixels;  ///< in the order n, c, h, w
-  std::vector<std::uint8_t> labels;  ///< one for each image
+  int classes = 10;                  ///< number of classes; labels are below it
+  std::vector<std::uint8_t> pixels;  ///< pixels in the order n, c, h, w
+  std::vector<std::uint8_t> labels;  ///< one label for each image
   std::int64_t count() const { return static_cast<std::int64_t>(labels.size()); }
 };
 
-/// Lists of ids (words, say), each with its class.
+/// Lists of ids, for instance of words, each list with its class.
 struct IdSet {
-  std::uint32_t vocabulary = 0;      ///< ids are below it: the rows that an embedding needs
-  int classes = 2;                   ///< labels are below it
+  std::uint32_t vocabulary = 0;      ///< number of rows that an embedding needs; ids are below it
+  int classes = 2;                   ///< number of classes; labels are below it
   std::vector<std::uint64_t> ends;   ///< list i is ids[ends[i - 1]] up to ids[ends[i]]; the first begins at 0
   std::vector<std::uint32_t> ids;    ///< all lists, one after another
-  std::vector<std::uint8_t> labels;  ///< one for each list
+  std::vector<std::uint8_t> labels;  ///< one label for each list
   std::int64_t count() const { return static_cast<std::int64_t>(labels.size()); }
   std::span<const std::uint32_t> list(std::int64_t i) const {
     const auto at = static_cast<std::size_t>(i);
@@ -45,7 +45,7 @@ struct IdSet {
 /// A text as numbers: each character is an index into the sorted list of the characters that occur.
 struct Text {
   std::vector<char32_t> alphabet;  ///< sorted by code point, without repeats
-  std::vector<std::uint32_t> ids;  ///< one for each character, below alphabet.size()
+  std::vector<std::uint32_t> ids;  ///< one id for each character, below alphabet.size()
 };
 
 /// Which part of a data set.
@@ -54,8 +54,9 @@ enum class Part : std::uint8_t { train, test };
 // ---- Files --------------------------------------------------------------------------------------------------------
 //
 // Every reader also takes a gzip file, recognised by its first bytes, whatever its name. An invalid file throws a
-// FileError that names it, what was found and what was expected. Invalid are: missing, not a regular file, truncated,
-// too long, wrong magic number, impossible counts or labels, a damaged gzip stream.
+// FileError that names it and says what was found and what was expected. A file is invalid if it is missing, not a
+// regular file, truncated or too long, or if it has a wrong magic number, impossible counts or labels, or a damaged
+// gzip stream.
 // Memory use is proportional to the file, whatever counts its header claims; a gzip stream may expand to 100 times its
 // size, or to a MiB if that is more. Writers replace a file as a whole or not at all. They throw UsageError for an
 // inconsistent set and FileError for errors of the disk.
@@ -66,8 +67,8 @@ enum class Part : std::uint8_t { train, test };
 LAMINA_API ImageSet read_mnist(const std::filesystem::path& images, const std::filesystem::path& labels,
                                int classes = 10);
 
-/// From a folder with the usual file names: train-images-idx3-ubyte and train-labels-idx1-ubyte, or t10k- for the
-/// test; each may end in .gz. If both forms exist, the one without .gz is read.
+/// Reads a folder with the usual file names: train-images-idx3-ubyte and train-labels-idx1-ubyte, or the same with
+/// t10k- for the test set. Each name may end in .gz. If both forms exist, the one without .gz is read.
 LAMINA_API ImageSet read_mnist(const std::filesystem::path& folder, Part);
 
 /// Writes what read_mnist reads, uncompressed. The set must have one channel.
@@ -79,11 +80,11 @@ LAMINA_API void write_mnist(const std::filesystem::path& folder, Part, const Ima
 /// truncation between two records cannot be detected.
 LAMINA_API ImageSet read_cifar10(std::span<const std::filesystem::path> files);
 
-/// From a folder: data_batch_1.bin to data_batch_5.bin (those that exist, without a gap; at least the first), or
-/// test_batch.bin. Each may end in .gz.
+/// Reads a folder: data_batch_1.bin to data_batch_5.bin (at least the first, without a gap), or test_batch.bin. Each
+/// name may end in .gz.
 LAMINA_API ImageSet read_cifar10(const std::filesystem::path& folder, Part);
 
-/// Writes one file of records. The set must be of 3 x 32 x 32 and 10 classes.
+/// Writes one file of records. The set must have images of 3 x 32 x 32 and 10 classes.
 LAMINA_API void write_cifar10(const std::filesystem::path&, const ImageSet&);
 
 /// Lists of ids in this library's file format. All numbers are little-endian:
@@ -105,7 +106,7 @@ LAMINA_API void write_ids(const std::filesystem::path&, const IdSet&);
 /// scripts are kept as they are. Throws FileError for invalid UTF-8, with the byte's position.
 LAMINA_API Text read_text(const std::filesystem::path&);
 
-/// The same from memory. Throws UsageError for invalid UTF-8.
+/// The same for a text in memory. Throws UsageError for invalid UTF-8.
 LAMINA_API Text make_text(std::string_view utf8);
 
 }  // namespace lamina

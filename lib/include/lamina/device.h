@@ -20,7 +20,7 @@ class LAMINA_API Timer {
   virtual ~Timer() = default;
   virtual void start() = 0;      ///< marks the queue; does not wait
   virtual void stop() = 0;       ///< marks the queue; does not wait
-  virtual double seconds() = 0;  ///< waits for the second mark; the time between them
+  virtual double seconds() = 0;  ///< time between the two marks; waits for the second
 
   /// Whether the queue has reached the first mark; does not wait. Default: true, for a device that runs work as it is
   /// enqueued.
@@ -41,26 +41,26 @@ class LAMINA_API Captured {
   virtual void launch() = 0;  ///< enqueues; does not wait
 };
 
-/// Host memory that a device copies from in its own time, so that neither side waits for the other; page-locked for a
-/// GPU.
+/// Host memory from which a device copies on its own, so that neither side waits for the other. For a GPU it is
+/// page-locked.
 class LAMINA_API Staging {
  public:
   virtual ~Staging() = default;
-  /// Waits until the device has copied all that was uploaded from here. The bytes may be written until the next upload.
+  /// The bytes to write. Waits until the device has copied all that was uploaded from here. They may be written until
+  /// the next upload.
   virtual void* data() = 0;
-  /// Enqueues a copy of the bytes from `first` on to memory of the device; does not wait.
+  /// Enqueues a copy of the bytes from offset `first` on to memory of the device; does not wait.
   virtual void upload(void* to, std::size_t first, std::size_t bytes) = 0;
 };
 
-/// A queue of a device beside its own, for a library that enqueues work there. Its destructor may run after the
-/// device's.
+/// A second queue of a device, for a library that enqueues work there. Its destructor may run after the device's.
 class LAMINA_API SideQueue {
  public:
   virtual ~SideQueue() = default;
   virtual void* stream() = 0;  ///< a cudaStream_t
-  virtual void follow() = 0;   ///< what is enqueued here from now on runs after the device's work so far; does not wait
-  virtual void lead() = 0;     ///< the device's work from now on runs after what was enqueued here; does not wait
-  virtual bool idle() = 0;     ///< whether all that was enqueued here has run; does not wait
+  virtual void follow() = 0;   ///< later work here runs after the device's work so far; does not wait
+  virtual void lead() = 0;     ///< later work of the device runs after the work here; does not wait
+  virtual bool idle() = 0;     ///< whether all work that was enqueued here has run; does not wait
 };
 
 /// One device with one queue of work, which runs in order. Its memory, timers and captured work must not
@@ -74,27 +74,27 @@ class LAMINA_API Device {
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void release(void* data) noexcept = 0;
 
-  virtual void upload(void* to, const void* from_host, std::size_t bytes) = 0;    ///< in queue order; waits
-  virtual void download(void* to_host, const void* from, std::size_t bytes) = 0;  ///< in queue order; waits
+  virtual void upload(void* to, const void* from_host, std::size_t bytes) = 0;    ///< copies in queue order; waits
+  virtual void download(void* to_host, const void* from, std::size_t bytes) = 0;  ///< copies in queue order; waits
   virtual void fill(void* to, unsigned char byte, std::size_t bytes) = 0;         ///< enqueues; does not wait
-  virtual void synchronize() = 0;                                                 ///< waits for all work
+  virtual void copy(void* to, const void* from, std::size_t bytes) = 0;  ///< copies within the device; enqueues
+  virtual void synchronize() = 0;                                        ///< waits for all work
   virtual std::unique_ptr<Timer> timer() = 0;
-  virtual bool has_host_memory() const { return false; }  ///< whether the host may read and write its memory
+  virtual bool has_host_memory() const { return false; }  ///< whether the host may read and write the device's memory
 
-  /// So many bytes for uploads that do not wait. Default: null, for a device whose uploads wait for nothing anyway.
+  /// `bytes` of memory for uploads that do not wait. Default: null, for a device whose uploads never wait.
   virtual std::unique_ptr<Staging> staging(std::size_t bytes);
 
-  /// Makes the device that of the calling thread. Default: null, for a device without streams of CUDA.
+  /// A second queue. Makes the device current in the calling thread. Default: null, for a device without CUDA streams.
   virtual std::unique_ptr<SideQueue> side_queue();
 
-  /// Longest time for which hold() keeps the queue busy. 0: work runs while it is enqueued, so there is nothing to
-  /// hold.
+  /// Longest time for which hold() keeps the queue busy. 0: work runs as it is enqueued, so there is nothing to hold.
   virtual double longest_hold() const { return 0; }
   /// Keeps the queue busy for about `seconds`, at most longest_hold(), so that marks and work enqueued
   /// meanwhile begin without waiting for the host. It ends on time, whatever the host does. Enqueues; does not wait.
   virtual void hold(double seconds);
 
-  /// Takes readings of the device now; changes nothing, never throws. Default: nothing.
+  /// Takes readings of the device now. Changes nothing, never throws. Default: no readings.
   virtual DeviceState state() { return {}; }
 
   /// Records the work that `work` enqueues instead of running it. Throws Unsupported if the device cannot do so.
@@ -141,8 +141,8 @@ LAMINA_API void upload(Device&, const Tensor& to, std::span<const double> from);
 LAMINA_API void download(Device&, std::span<float> to, const Tensor& from);
 LAMINA_API void download(Device&, std::span<double> to, const Tensor& from);
 
-/// Writes to host memory, as of a Staging, the bytes that upload() would copy to a tensor. Throws as upload(), and
-/// UsageError for a tensor that is not dense.
+/// Writes to host memory, for instance of a Staging, the bytes that upload() would copy to a tensor. Throws as
+/// upload(), and UsageError for a tensor that is not dense.
 LAMINA_API void write_elements(void* to_host, const Tensor& tensor, std::span<const float> from);
 
 }  // namespace lamina

@@ -11,21 +11,20 @@
 
 namespace lamina {
 
-/// The processor, with all its cores as one device, or one GPU. Unknown values are 0 or empty.
+/// One device: the processor with all its cores, or a GPU. Unknown values are 0 or empty.
 struct DeviceInfo {
   enum class Kind : std::uint8_t { processor, gpu };
 
   Kind kind = Kind::processor;
   int number = 0;            ///< number of a GPU: BackendOptions::device
   std::string name;          ///< "NVIDIA H200"
-  std::string architecture;  ///< "sm_90"; of a processor, the system's word for its instruction set: "x86_64"
+  std::string architecture;  ///< name of the instruction set: "sm_90"; for a processor, the system's word: "x86_64"
   std::size_t memory_bytes = 0;
   int multiprocessors = 0;  ///< number of a GPU's multiprocessors
   int cores = 0;            ///< CUDA cores (fp32 units), or the processor's cores that this process may use
 
-  // Theoretical peaks from a GPU's clocks, units and bus, for dense operands. Operations and bytes
-  // per second. Tensor rates are those of the architecture's full parts with sums in fp32; some GeForce parts have
-  // half.
+  // Theoretical peaks in operations and bytes per second, for dense operands, from a GPU's clocks, units and bus.
+  // Tensor rates are those of the architecture's full parts with sums in fp32; some GeForce parts have half.
   double peak_fp32 = 0, peak_tf32 = 0, peak_fp16 = 0;
   double peak_bytes_per_second = 0;
 };
@@ -39,11 +38,12 @@ LAMINA_API std::string why_no_gpu();
 
 struct LibraryVersion {
   std::string name;     ///< "driver", "CUDA runtime", "cuBLAS", "cuDNN"
-  std::string version;  ///< or why it is unknown
+  std::string version;  ///< version, or why it is unknown
 };
 
-/// The software that drives the GPUs here. With `loaded`, cuBLAS and cuDNN are opened for their versions, as the system
-/// finds them, and stay open: do not use it in a process that has yet to choose among several of them.
+/// The software that drives the GPUs of this machine. With `loaded`, cuBLAS and cuDNN are opened to read their
+/// versions, as the system finds them, and stay open. Do not use that in a process that has yet to choose among several
+/// of them.
 LAMINA_API std::vector<LibraryVersion> device_libraries(bool loaded);
 
 /// Measured peaks of a device; 0: not measured.
@@ -56,9 +56,9 @@ struct DeviceRates {
   std::string matrix_by;                    ///< "cuBLAS 13.1.0, 4096 cubed", or why it was not measured
 };
 
-/// Takes about a second and at most 1 GiB of the device's memory. For a processor it measures no rate of units and no
-/// matrix rate: its backend does that. Once `stop`, which any thread may call, is true, a processor's rates are given
-/// up: they are 0. Throws DeviceError, OutOfMemory.
+/// Takes about a second and at most 1 GiB of the device's memory. For a processor the rates of units and matrices stay
+/// 0, because its backend measures them. Any thread may call `stop`; once it is true, a processor's rates are given up
+/// and are 0. Throws DeviceError, OutOfMemory.
 LAMINA_API DeviceRates measure(const DeviceInfo&, const std::function<bool()>& stop = {});
 
 }  // namespace lamina

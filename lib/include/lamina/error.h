@@ -24,8 +24,8 @@ class LAMINA_API ShapeError : public Error {
   ~ShapeError() override;
 };
 
-/// The request is valid, but not supported: an op, algorithm, layout or type by a backend, an operator of a file. Tests
-/// and benchmarks turn this one, and only this one, into "skipped, because ...".
+/// The request is valid, but not supported: an op, algorithm, layout or type by a backend, or an operator of a file.
+/// Tests and benchmarks turn this error, and only this one, into "skipped, because ...".
 class LAMINA_API Unsupported : public Error {
  public:
   using Error::Error;
@@ -44,7 +44,7 @@ class LAMINA_API DeviceError : public Error {
 class LAMINA_API OutOfMemory : public DeviceError {
  public:
   OutOfMemory(std::size_t wanted_bytes, std::size_t free_bytes, const std::string& reason = {});
-  explicit OutOfMemory(const std::string& message);  ///< from a library that does not report sizes: both are 0
+  explicit OutOfMemory(const std::string& message);  ///< for a library that reports no sizes: both are 0
   ~OutOfMemory() override;
   std::size_t wanted_bytes() const noexcept { return wanted_bytes_; }
   std::size_t free_bytes() const noexcept { return free_bytes_; }
@@ -54,21 +54,21 @@ class LAMINA_API OutOfMemory : public DeviceError {
   std::size_t free_bytes_ = 0;
 };
 
-/// A shared library is missing, lacks an entry point that is needed now, or is a mixture of versions.
+/// A shared library is missing, lacks a needed entry point, or is a mixture of versions.
 class LAMINA_API LoadError : public Error {
  public:
   using Error::Error;
   ~LoadError() override;
 };
 
-/// A file is invalid: which file, which entry, what was expected.
+/// A file is invalid. The message says which file, which entry, and what was expected.
 class LAMINA_API FileError : public Error {
  public:
   using Error::Error;
   ~FileError() override;
 };
 
-/// A caller's option, name or order of calls is wrong; the message says what would be right.
+/// A caller's option, name or order of calls is wrong. The message says what would be right.
 class LAMINA_API UsageError : public Error {
  public:
   using Error::Error;

@@ -12,36 +12,36 @@
 namespace lamina {
 
 struct GradientCheck {
-  int coordinates = 64;  ///< most elements of an f64 tensor that are checked one by one, all others along
-                         ///< directions
-  int directions = 4;    ///< per tensor: that of its gradient, and random ones
+  int coordinates = 64;  ///< most elements of an f64 tensor that is checked element by element; every other
+                         ///< tensor is checked along directions
+  int directions = 4;    ///< directions per tensor: the direction of its gradient, then random ones
   double step = 0;       ///< step of the differences; halved near a kink (ReLU, max pooling). 0: the fourth root of the
                          ///< type's unit roundoff, which is 1e-4 in f64 and 1.6e-2 in f32
   std::uint64_t seed = 1;
-  std::function<void(Plan&)> start{};                  ///< sets parameters; without it they are as a plan draws them
-  std::function<void(const std::string&)> progress{};  ///< gets what is done next: "[3/62] conv1.weight"
+  std::function<void(Plan&)> start{};  ///< sets parameters; without it they keep the values that a plan draws
+  std::function<void(const std::string&)> progress{};  ///< called with what is done next: "[3/62] conv1.weight"
 };
 
-/// The worst place of a tensor.
+/// The element or direction of a tensor with the largest error.
 struct LAMINA_API GradientError {
   std::string tensor;                   ///< "conv1.weight", or the name of an input
-  std::string place{};                  ///< "[3,0,1,2]"; empty: along a direction
-  double gradient = 0, difference = 0;  ///< the derivative there, by the gradient and by differences
-  double tolerance = 0;                 ///< how wrong the differences may be
+  std::string place{};                  ///< element: "[3,0,1,2]"; empty: a direction
+  double gradient = 0, difference = 0;  ///< the derivative there, from the gradient and from differences
+  double tolerance = 0;                 ///< bound on the error of the differences
   double step = 0;                      ///< step of the differences
-  int probes = 0;     ///< coordinates or directions that were compared; 0: each has a kink at every step
-  int skipped = 0;    ///< those that have one
-  bool seen = false;  ///< a derivative is above its tolerance; where none is, a gradient of 0 would pass, too
+  int probes = 0;     ///< coordinates or directions that were compared; 0: every probe has a kink at every step
+  int skipped = 0;    ///< coordinates or directions left out, because they have a kink at every step
+  bool seen = false;  ///< whether some derivative is above its tolerance; if none is, a gradient of 0 would pass, too
 
-  double times() const;  ///< how many times its tolerance the error is; infinite for a NaN, and without a probe
+  double times() const;  ///< error in multiples of the tolerance; infinite for a NaN, and without a probe
   bool passed() const { return times() <= 1; }
 };
 
 struct LAMINA_API GradientReport {
   std::vector<GradientError> tensors{};
 
-  bool passed() const;                 ///< each tensor has, and there is one; one with a kink everywhere has not
-  const GradientError& worst() const;  ///< Needs a tensor.
+  bool passed() const;  ///< whether all tensors passed; false without a tensor, or with one that has a kink everywhere
+  const GradientError& worst() const;  ///< needs at least one tensor
 };
 
 /// A line for each tensor that fails, with its worst place, and the verdict.

@@ -12,7 +12,7 @@
 
 namespace lamina {
 
-/// A parameter, or a state, of a node: which of them. Node -1: none.
+/// Which parameter or state of which node. Node -1: none.
 struct Slot {
   int node = -1;
   std::size_t index = 0;
@@ -27,21 +27,21 @@ struct Node {
   Shape shape;                ///< shape of the value it makes
   std::vector<Shape> params;  ///< weights first, then bias (BatchNorm: scale, shift)
   std::vector<Shape> state;   ///< BatchNorm: running mean, running variance; ScaleShift: scale, shift; Dropout: step
-  /// By parameter and by state: that of an earlier node whose memory it uses (Graph::share), which has its own.
+  /// By parameter and by state: the slot of an earlier node whose memory it uses (Graph::share).
   std::vector<Slot> params_of{}, state_of{};
   std::vector<bool> fixed{};  ///< by parameter: whether training leaves it as it is (Graph::fix)
 };
 
-/// Elements of the parameters that are the node's own, and not an earlier one's or fixed.
+/// Elements of the node's own parameters: not those of an earlier node, and not fixed ones.
 LAMINA_API std::int64_t own_parameters(const Node&);
 
-/// A parameter or state of a graph: once, however many nodes use it.
+/// A parameter or state of a graph, listed once, however many nodes use it.
 struct Stored {
   Slot first;        ///< its place in the first node that uses it
-  std::string name;  ///< by that node: "layer1.0.conv1.weight"
+  std::string name;  ///< name by that node: "layer1.0.conv1.weight"
   Shape shape;
-  std::vector<std::string> aliases{};  ///< by the others
-  bool fixed = false;                  ///< whether it is a fixed parameter: state, with a parameter's slot
+  std::vector<std::string> aliases{};  ///< names by the other nodes
+  bool fixed = false;                  ///< whether it is a fixed parameter: it counts as state, with a parameter's slot
 };
 
 class Graph;
@@ -62,8 +62,8 @@ class LAMINA_API Value {
   int id_;
 };
 
-/// A network under construction or complete. Every net can be built, described and tested on any machine.
-/// Movable, copied by clone() alone: values point into it, and follow it when it is moved. On a moved-from graph
+/// A network under construction or complete. Every net can be built, described and tested on any machine. A graph is
+/// movable and copied by clone() alone. Values point into it, and follow it when it is moved. On a moved-from graph
 /// every function but assignment throws UsageError.
 class LAMINA_API Graph {
  public:
@@ -80,21 +80,21 @@ class LAMINA_API Graph {
 
   const std::vector<Node>& nodes() const;
   const Node& node(std::string_view name) const;  ///< throws UsageError with near names
-  Value value(std::string_view node);             ///< to build on; throws UsageError with near names
+  Value value(std::string_view node);             ///< value to build on; throws UsageError with near names
   int find(std::string_view name) const;          ///< index of the node, or -1
 
-  /// Makes one parameter of two: share("decoder.weight", "encoder.weight"). Both nodes read it, their gradients add up,
-  /// and it has the name of the earlier node; the other is its alias. Running statistics of batch norms, too: each node
-  /// updates them, in order. Throws UsageError (unknown names with near ones, a state that is no statistic, a parameter
-  /// with a state, two of one node), ShapeError (other extents); the graph is then unchanged.
+  /// Makes one parameter of two: share("decoder.weight", "encoder.weight"). Both nodes read it, and their gradients add
+  /// up. It has the name of the earlier node; the other name is its alias. Running statistics of batch norms can be
+  /// shared, too: each node updates them, in order. Throws UsageError (unknown names with near ones, a state that is no
+  /// statistic, a parameter with a state, two of one node), ShapeError (other extents); the graph is then unchanged.
   void share(std::string_view name, std::string_view with);
-  /// The same of all parameters and statistics of a node: a module that is applied twice. Throws as above, and
-  /// UsageError for nodes that have others, or none.
+  /// Shares all parameters and statistics of a node: a module that is applied twice. Throws as above, and UsageError
+  /// for nodes whose parameters differ in kind, or that have none.
   void share_all(std::string_view node, std::string_view with);
-  /// Makes state of a parameter: no pass computes its gradient and no update changes it, as of PyTorch's buffers, and
-  /// of parameters without requires_grad. Throws UsageError for an unknown name, with near ones.
+  /// Turns a parameter into state: no pass computes its gradient and no update changes it. It is like a buffer in
+  /// PyTorch, or a parameter without requires_grad. Throws UsageError for an unknown name, with near ones.
   void fix(std::string_view parameter);
-  std::vector<Stored> parameters() const;  ///< in order of the nodes, without those that are fixed
+  std::vector<Stored> parameters() const;  ///< in order of the nodes, without fixed ones
   std::vector<Stored> states() const;      ///< in order of the nodes, then the fixed parameters
 
   Graph first(std::size_t count) const;  ///< a copy of its first `count` nodes
@@ -143,8 +143,8 @@ LAMINA_API Value channel_shuffle(Value x, std::string name, ChannelShuffle op);
 LAMINA_API Value concat(const std::vector<Value>& x, std::string name = {});
 LAMINA_API Value slice(Value x, std::string name, Slice op);
 
-/// By node: how many values it may hold if an op reads it as whole numbers, labels or ids, also through Slice and
-/// Concat: 0, 1, ..., count - 1, the least count of several readers. 0 where none does.
+/// By node: how many values it may hold, if an op reads it as whole numbers (labels or ids), directly or through Slice
+/// and Concat. These are 0, 1, ..., count - 1; with several readers, the least count holds. 0: no op reads it so.
 LAMINA_API std::vector<std::int64_t> whole_numbers(const Graph&);
 
 /// By node: the element type of its value, and of its gradient, in a plan of type `dtype`. It is parameter_dtype(dtype)

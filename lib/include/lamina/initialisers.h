@@ -12,8 +12,8 @@
 
 namespace lamina {
 
-/// Number of terms in a sum that a weight takes part in: of an output (forward), of an input's gradient (backward).
-/// Counted as in Keras (keras/initializers.py, _compute_fans).
+/// Number of terms in the sums that a weight takes part in: the sum for an output (forward), and the sum for an input's
+/// gradient (backward). Counted as in Keras (keras/initializers.py, _compute_fans).
 struct Fans {
   double in = 1, out = 1;
 };
@@ -21,12 +21,12 @@ struct Fans {
 /// The fans of filters {k, c / groups, r, s}: c / groups r s and k r s.
 LAMINA_API Fans conv_fans(const Shape& filters);
 
-/// The fans of a fully connected weight {k, c, h, w}: c h w, as its input is flattened, and k. Or of an LSTM's matrix,
-/// {4 hidden, in, 1, 1}, whose four gates count as one matrix.
+/// The fans of a fully connected weight {k, c, h, w}: c h w, as its input is flattened, and k. Also those of an LSTM's
+/// matrix, {4 hidden, in, 1, 1}, whose four gates count as one matrix.
 LAMINA_API Fans dense_fans(const Shape& weight);
 
-/// Normal, variance 2 / fans.in (He et al., Delving Deep into Rectifiers, 2015). Elements first, first + 1, ... of the
-/// tensor, so it can be filled in slices.
+/// Normal, variance 2 / fans.in (He et al., Delving Deep into Rectifiers, 2015). `out` gets the elements first, first +
+/// 1, ... of the tensor, so it can be filled in slices.
 LAMINA_API void fill_he_normal(std::span<double> out, Fans, std::uint64_t key, std::uint64_t first = 0);
 
 /// Uniform in [-l, l), l = sqrt(6 / (fans.in + fans.out)) (Glorot, Bengio, Understanding the difficulty of training
@@ -52,7 +52,8 @@ LAMINA_API void fill_unit_forget_bias(std::span<double> out);
 /// "unit_forget_bias", "zeros".
 LAMINA_API std::vector<std::string> initialiser_names();
 
-/// Fills a parameter of that shape by the initialiser's name. "uniform" is Keras' for embeddings, from -0.05 to
+/// Fills a parameter of shape `shape` by the initialiser of that name. "uniform" is Keras' for embeddings, from -0.05
+/// to
 /// 0.05; "orthogonal" uses a matrix of shape.n rows. Throws UsageError for an unknown name, and unless the shape fills
 /// `out`.
 LAMINA_API void initialise(std::span<double> out, std::string_view name, const Shape& shape, Fans, std::uint64_t key);

@@ -1,5 +1,5 @@
 #pragma once
-// Every header of every component but one, which is included separately: lamina/cudnn_engines.h.
+// Every header of every component, except lamina/cudnn_engines.h, which is included separately.
 
 #include "lamina/batches.h"
 #include "lamina/choice_cache.h"

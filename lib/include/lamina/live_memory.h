@@ -10,7 +10,7 @@
 namespace lamina {
 
 /// Bytes in use while one unit runs, by kind. Parameters, state, inputs and prepared forms are outside the arena and
-/// there all the time: MemoryReport has them.
+/// always there: MemoryReport has them.
 struct LiveMemory {
   std::vector<int> nodes;  ///< nodes of the unit, in order
   bool backward = false;
@@ -18,8 +18,9 @@ struct LiveMemory {
   std::size_t total() const { return values + gradients + saved + scratch + workspace; }
 };
 
-/// By step of the plan: its units forward and then, in training, backward. No total exceeds MemoryReport::arena, which
-/// is larger where packing leaves gaps. Touches no device. Throws what predict_memory throws.
+/// One entry for each step of the plan: its units forward and then, in training, backward. No total exceeds
+/// MemoryReport::arena, which is larger where packing leaves gaps. Touches no device. Throws what predict_memory
+/// throws.
 LAMINA_API std::vector<LiveMemory> predict_live_memory(const Graph&, Backend&, const Options& = {});
 
 }  // namespace lamina

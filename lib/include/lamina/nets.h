@@ -15,15 +15,15 @@ struct Options {
   int image = 0;          ///< rows and columns of the input; 0: the network's own
   int classes = 0;        ///< outputs; 0: the network's own
   int width_divisor = 1;  ///< divides every hidden width (rounded up): narrow versions for tests
-  bool dropout = true;    ///< with the dropout of the source
-  bool softmax = true;    ///< with the softmax of the source, if it has one
+  bool dropout = true;    ///< whether to include the dropout of the source
+  bool softmax = true;    ///< whether to include the softmax of the source, if it has one
 };
 
 /// How the network was timed for the published tables.
 struct Protocol {
-  bool softmax = false;         ///< the timed net ends in a softmax
-  bool input_gradient = false;  ///< the gradient with respect to the image is computed
-  bool accumulate = true;       ///< parameter gradients are added to
+  bool softmax = false;         ///< whether the timed net ends in a softmax
+  bool input_gradient = false;  ///< whether the gradient with respect to the image is computed
+  bool accumulate = true;       ///< whether parameter gradients are added to the old ones
 };
 
 /// What is known of a network before it is built.
@@ -31,7 +31,7 @@ struct Info {
   std::string_view name;
   std::string_view source;  ///< one line of provenance
   int image;                ///< rows and columns of its original input
-  int smallest_image;       ///< below it, build throws ShapeError
+  int smallest_image;       ///< least rows and columns; below it, build throws ShapeError
   int channels;             ///< channels of the image
   int classes;
   Protocol protocol;

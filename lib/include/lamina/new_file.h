@@ -1,5 +1,5 @@
 #pragma once
-// A file that appears whole or not at all: written beside its target, then renamed.
+// A file that appears whole or not at all: it is written beside its target, then renamed.
 
 #include <cstddef>
 #include <filesystem>
@@ -11,8 +11,8 @@
 namespace lamina {
 
 /// Unless keep() has succeeded, the destructor restores the initial state. Every function throws FileError, naming the
-/// file. A symbolic link stays, and its target is replaced; an old file's permissions are kept.
-/// The next writer removes what a killed process left beside the file.
+/// file. If the target is a symbolic link, the link stays and the file that it points to is replaced. An old file's
+/// permissions are kept. The next writer removes what a killed process left beside the file.
 class LAMINA_API NewFile {
  public:
   /// What happens to a target that is a pipe or a device: it is refused, or written in place.
@@ -31,7 +31,7 @@ class LAMINA_API NewFile {
   [[noreturn]] void fail(const char* what, int error) const;
 
   std::string name_;
-  std::filesystem::path target_, neighbour_;  ///< no neighbour: written in place
+  std::filesystem::path target_, neighbour_;  ///< an empty neighbour: the target is written in place
   int descriptor_ = -1;
 };
 

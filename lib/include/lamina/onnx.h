@@ -15,27 +15,29 @@
 namespace lamina {
 
 struct OnnxOptions {
-  /// The extent of the batch axis of every input that has one. 0: as in the file, and 1 where the file leaves it open.
-  /// The operators say which axis that is, as a rule the first; of an LSTM's input with time first it is the second.
+  /// The extent of the batch axis of every input that has one. 0: as in the file, and 1 if the file leaves it open. The
+  /// operators determine the batch axis. It is the first axis, or the second in an LSTM's input with time first.
   int batch = 0;
-  /// The batch axis of inputs, by their names, where it is another than the operators say.
+  /// The batch axis of inputs, by name, if it is not the one that the operators determine.
   std::map<std::string, int> batch_axes{};
-  /// Extents that the file leaves open, by the names that onnx_open_extents lists. Those of the batch, and of inputs
-  /// that the output does not need, can be left out.
+  /// Extents that the file leaves open, by the names that onnx_open_extents lists. The extent of the batch, and extents
+  /// of inputs that the output does not need, can be left out.
   std::map<std::string, std::int64_t> extents{};
-  /// The output of the file that becomes the graph's; a file with several needs it. Empty: the only one.
+  /// The output of the file that becomes the output of the graph. Empty: the only output. A file with several outputs
+  /// needs a name.
   std::string output{};
   /// Inputs of the file that become constants, with their numbers: weights that the file leaves to its caller.
   TensorFile constants{};
-  /// Limit of numbers that reading computes beyond those in the file (ConstantOfShape, Expand, weights of two readers).
+  /// Limit on the number of values that reading computes beyond those in the file (ConstantOfShape, Expand, weights
+  /// with two readers).
   std::int64_t most_computed_numbers = std::int64_t{1} << 28;
-  /// Also reads a BatchNormalization that normalises by the batch and a Dropout that drops wherever the file runs, as a
-  /// model that was exported for training has them: as BatchNorm and Dropout, which do so in training alone.
+  /// Also reads a BatchNormalization that normalises by the batch, and a Dropout that drops, wherever the file runs.
+  /// Models that were exported for training have them. They become BatchNorm and Dropout, which do so only in training.
   bool training = false;
-  /// Whether initializers train, by their names in the file, or by how these end ("*.scale"). Those that are not here
-  /// train as docs/onnx.md says.
+  /// Whether initializers are trained, by their names in the file or by the ends of names ("*.scale"). The others
+  /// follow docs/onnx.md.
   std::map<std::string, bool> trains{};
-  /// The error that refuses a file has a line for each node, not for each kind of them.
+  /// Whether the error that refuses a file has a line for each node, and not for each kind of node.
   bool all_refusals = false;
 };
 
@@ -46,24 +48,25 @@ struct OnnxFactor {
   bool operator==(const OnnxFactor&) const = default;
 };
 
-/// An input or the output, as the file has it and as the graph has it.
+/// An input or output, in the file's form and in the graph's form.
 struct OnnxValue {
-  std::string name;                           ///< in the file
-  std::vector<std::int64_t> extents;          ///< in the file, outermost first
+  std::string name;                           ///< name in the file
+  std::vector<std::int64_t> extents;          ///< extents in the file, outermost first
   std::string node;                           ///< the node of the graph whose value it is
-  std::vector<std::vector<OnnxFactor>> axes;  ///< by axis in the file: its factors, outermost first
+  std::vector<std::vector<OnnxFactor>> axes;  ///< for each axis in the file its factors, outermost first
 };
 
 /// A network that was read.
 struct OnnxModel {
   Graph graph;
-  TensorFile weights;  ///< by the graph's names: what load_weights takes
+  TensorFile weights;  ///< weights by the graph's names, for load_weights
   std::vector<OnnxValue> inputs;
   OnnxValue output;
   std::int64_t opset = 0;
-  std::int64_t replaced_batch = 0;  ///< batch of the file, where the options have another; 0: none
-  /// What the owner of the file should know before training or timing it, a sentence each, without a full stop: batch
-  /// norms that the exporter folded, a batch that is not the first axis, what trains without the file saying it.
+  std::int64_t replaced_batch = 0;  ///< batch of the file if the options have another; 0: none
+  /// Notes for the owner of the file before training or timing it. Each is a sentence without a full stop, for example
+  /// about batch norms that the exporter folded, a batch that is not the first axis, or parameters that are trained
+  /// although the file does not say so.
   std::vector<std::string> notes{};
 };
 
@@ -73,37 +76,40 @@ struct OnnxModel {
 /// of the file. Shapes and functions of constants are computed while reading. Nodes that only rename or regroup axes
 /// (Reshape, Flatten, Squeeze, Transpose, Identity, ...) are left out of the graph: OnnxValue says where numbers are.
 ///
-/// Throws FileError for an invalid file: wrong lengths, nodes that read a value that no earlier node makes,
-/// extents that do not match, external data outside the file's folder. Memory is in proportion to the file and its
-/// external data, and to `most_computed_numbers`. Throws Unsupported for a valid file that the ops of this library do
-/// not express. Its message names every such operator in ten lines: how many nodes, the first one's name, the reason.
+/// Throws FileError for an invalid file: wrong lengths, nodes that read a value that no earlier node makes, extents
+/// that do not match, external data outside the file's folder. Memory is in proportion to the file and its external
+/// data, and to `most_computed_numbers`. Throws Unsupported for a valid file that the ops of this library do not
+/// express. Its message has up to ten lines, one for each such operator: the number of nodes, the name of the first,
+/// and the reason. Throws UsageError for options that do not fit the file.
+/// Throws UsageError for options that do not fit the file.
+/// Throws UsageError for options that do not fit the file.
 /// Throws UsageError for options that do not fit the file.
 LAMINA_API OnnxModel read_onnx(const std::filesystem::path&, const OnnxOptions& = {});
 
-/// An extent of inputs that a file leaves open.
+/// An extent of an input that a file leaves open.
 struct OnnxOpenExtent {
-  std::string name;    ///< that the file has for it
-  bool batch = false;  ///< only batch axes have it: OnnxOptions::batch gives it
+  std::string name;    ///< name of the extent in the file
+  bool batch = false;  ///< whether only batch axes have it: OnnxOptions::batch sets it
 };
 
-/// The names that OnnxOptions::extents can have for a file: each once, in the file's order. Throws FileError for an
+/// The names that OnnxOptions::extents may have for a file, each once, in the file's order. Throws FileError for an
 /// invalid file.
 LAMINA_API std::vector<OnnxOpenExtent> onnx_open_extents(const std::filesystem::path&);
 
-/// Writes a graph and its weights (by its names, as save_weights gives them) as a model of opset 19, whose batch is
-/// open. read_onnx with the graph's batch reads back an equal graph and the same weights, all numbers as f32. The file
+/// Writes a graph and its weights (by its names, as save_weights gives them) as a model of opset 19 with an open batch.
+/// read_onnx with the graph's batch reads back an equal graph and the same weights, all numbers as f32. The file
 /// appears whole or not at all.
 ///
-/// Throws Unsupported, naming every such node, for ops that are not written (losses, Embedding, Lstm, an even
-/// Lrn), UsageError for weights that are missing or of another size, FileError for a number beyond f32, a
+/// Throws Unsupported, naming every such node, for ops that are not written (losses, Embedding, Lstm, an even Lrn),
+/// UsageError for weights that are missing or of another size, FileError for a number beyond f32, a
 /// model beyond 2 GB, a full disk.
 LAMINA_API void write_onnx(const std::filesystem::path&, const Graph&, const TensorFile& weights);
 
-/// A tensor of the file's format alone (TensorProto), as beside test cases.
+/// Reads a file with a single tensor (TensorProto), as ONNX's test cases have.
 LAMINA_API HostTensor read_onnx_tensor(const std::filesystem::path&);
 
-/// to_graph: numbers in the file's order as dense n, c, h, w, for `upload`. from_graph: those of `download` in the
-/// file's order. Both throw UsageError unless the number of numbers is that of the extents.
+/// to_graph gives numbers in the file's order as dense n, c, h, w, for `upload`. from_graph gives the numbers of
+/// `download` in the file's order. Both throw UsageError unless the number of values matches the extents.
 LAMINA_API std::vector<double> to_graph(const OnnxValue&, std::span<const double>);
 LAMINA_API std::vector<double> from_graph(const OnnxValue&, std::span<const double>);
 

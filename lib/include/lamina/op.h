@@ -94,12 +94,12 @@ struct GlobalAveragePool {
 struct BatchNorm {
   double epsilon = 1e-5;
   double momentum = 0.1;
-  int ranks = 1;  ///< number of batches whose statistics are taken together in training (Options::norm_ranks)
+  int ranks = 1;  ///< number of ranks whose batches share their statistics in training (Options::norm_ranks)
   bool operator==(const BatchNorm&) const = default;
 };
 
 /// y[c] = x[c] / (k + alpha/size * sum of x[i]^2 over i in [c - size/2, c - size/2 + size - 1])^beta, across channels;
-/// the window is clipped at the ends but still divided by `size`. An even size extends one further down than up.
+/// the window is clipped at the ends but still divided by `size`. An even size has one channel more below c than above.
 /// ShapeError: size below 1, k not positive, alpha or beta negative.
 /// Krizhevsky et al. 2012, section 3.3, with alpha divided by size as Caffe, Torch, cuDNN and PyTorch do.
 struct Lrn {
@@ -123,15 +123,15 @@ struct FullyConnected {
   bool operator==(const FullyConnected&) const = default;
 };
 
-/// Training: y = x * mask / (1 - rate), mask 1 with probability 1 - rate; inference: y = x.
+/// Training: y = x * mask / (1 - rate), where mask is 1 with probability 1 - rate, else 0. Inference: y = x.
 /// Counter-based: element i = ((n C + c) H + h) W + w takes word i mod 4 of Philox4x32-10 with the key
-/// (seed xor hash of the node's name) and the counter (i / 4, step), and is dropped if word < rate * 2^32. State:
-/// step, one u64 word, advanced by every training forward. The mask is the same on every backend and in every
-/// layout. ShapeError: rate below 0, or not below 1.
+/// (seed xor hash of the node's name) and the counter (i / 4, step), and is dropped if word < rate * 2^32. State: step,
+/// one u64 word, advanced by every training forward. The mask is the same on every backend and in every layout.
+/// ShapeError: rate below 0, or not below 1.
 struct Dropout {
   double rate = 0.5;
   std::uint64_t seed = 0;
-  std::int64_t first_image = 0;  ///< index of this batch's first image in the batch that several ranks share
+  std::int64_t first_image = 0;  ///< index of this batch's first image in the global batch of all ranks
   bool operator==(const Dropout&) const = default;
 };
 
@@ -150,7 +150,7 @@ struct Tanh {
   bool operator==(const Tanh&) const = default;
 };
 
-/// y = min(max(x, low), high); dx = dy where low < x < high, else 0, as in ReLU6 = Clip{.low = 0, .high = 6}.
+/// y = min(max(x, low), high); dx = dy where low < x < high, else 0, as in ReLU6, which is Clip{.low = 0, .high = 6}.
 /// A bound may be infinite. A NaN stays a NaN. ShapeError: low above high, a bound that is NaN or, if finite, beyond
 /// f32.
 struct Clip {
@@ -174,8 +174,8 @@ struct HardSwish {
 };
 
 /// y = x s with s = 1 / (1 + exp(-x)); dx = dy s (1 + x (1 - s)). Minus infinity gives 0.
-/// One op and not a Multiply with a Sigmoid: it keeps x alone, where the two keep x and s, and passes over memory once.
-/// Elfwing and others, 2017; Ramachandran and others, 2017 (Swish with beta 1).
+/// It is one op, not a Multiply with a Sigmoid: it keeps only x, where the two ops keep x and s, and passes over memory
+/// once. Elfwing and others, 2017; Ramachandran and others, 2017 (Swish with beta 1).
 struct Silu {
   bool operator==(const Silu&) const = default;
 };
@@ -260,23 +260,23 @@ struct Add {
 };
 
 /// y = x[0] x[1]. x[1] has the shape of x[0], or is N x C x 1 x 1: one factor for each plane (squeeze-and-excitation).
-/// dx[0] = dy x[1]; dx[1] = dy x[0], of planes its sum over h, w. ShapeError: other shapes.
+/// dx[0] = dy x[1]; dx[1] = dy x[0], summed over h, w if x[1] has one factor for each plane. ShapeError: other shapes.
 struct Multiply {
   bool operator==(const Multiply&) const = default;
 };
 
-/// y[n,c,h,w] = scale[c] x[n,c,h,w] + shift[c]; dx = scale[c] dy. Not `by_channel`: one scale and one shift for all.
-/// These are numbers that training leaves as they are, such as the mean and deviation of images: state that no pass
-/// changes. `learned`: they are parameters, such as a layer scale; dscale[c] = sum over n,h,w of dy x, dshift[c] = sum
-/// of dy. Scale and shift are each 1 x C x 1 x 1, or 1 x 1 x 1 x 1, and start as 1 and 0.
+/// y[n,c,h,w] = scale[c] x[n,c,h,w] + shift[c]; dx = scale[c] dy. Without `by_channel` there is one scale and one shift
+/// for all channels. Without `learned` they are state that no pass changes, such as the mean and deviation of images.
+/// With `learned` they are parameters, such as a layer scale: dscale[c] = sum over n,h,w of dy x, dshift[c] = sum of
+/// dy. Scale and shift are each 1 x C x 1 x 1, or 1 x 1 x 1 x 1, and start as 1 and 0.
 struct ScaleShift {
   bool by_channel = true;
   bool learned = false;
   bool operator==(const ScaleShift&) const = default;
 };
 
-/// What a border is made of: a number; or cells of the image: those at its edge, those that a mirror in the middle of
-/// the edge shows, those at the other end.
+/// The cells that a border is made of: a constant value, the nearest cell of the image, its mirror image, or the cell
+/// at the opposite end.
 enum class PadBy : std::uint8_t { value, edge, reflect, wrap };
 
 /// y[n,c,p,q] = x[n, c, p - before.h, q - before.w], and where that is outside x: `value`, or along each axis the cell
@@ -345,20 +345,20 @@ LAMINA_API std::int64_t whole_numbers(const Op&, const std::vector<Shape>& x, st
 LAMINA_API std::vector<std::string_view> parameter_names(const Op&);
 LAMINA_API std::vector<std::string_view> state_names(const Op&);
 
-/// Whether the op computes a loss and a score from labels.
+/// Whether the op computes a loss and an accuracy from labels.
 LAMINA_API bool is_loss(const Op&);
 
-// Element types where values have type `dtype`. Values of half precision (f16, bf16) leave in f32 what they would
-// spoil: parameters, which move by less than a half resolves; running statistics; losses; labels and ids, which bf16
-// holds exactly only up to 256.
+// Element types where values have type `dtype`. With half precision (f16, bf16) some tensors stay in f32, because they
+// would lose too much: parameters, whose updates are smaller than a half resolves; running statistics; losses; labels
+// and ids, which bf16 holds exactly only up to 256.
 
 /// Element type of parameters, their gradients and the optimiser's state: f32 for f16 and bf16, else `dtype`.
 LAMINA_API DType parameter_dtype(DType dtype);
-/// Element type of an op's state: that of parameters for running statistics, u64 for a step.
+/// Element type of an op's state: parameter_dtype for running statistics, u64 for a step.
 LAMINA_API DType state_dtype(const Op&, DType dtype);
-/// Element type of an op's input i, and of its gradient: that of parameters for labels and ids, else `dtype`.
+/// Element type of an op's input i, and of its gradient: parameter_dtype for labels and ids, else `dtype`.
 LAMINA_API DType input_dtype(const Op&, const std::vector<Shape>& x, std::size_t i, DType dtype);
-/// Element type of y and of its gradient: that of parameters for a loss, else `dtype`.
+/// Element type of y and of its gradient: parameter_dtype for a loss, else `dtype`.
 LAMINA_API DType output_dtype(const Op&, DType dtype);
 
 /// The parts of the work of a unit. `backward_params` runs before `backward_data`.
@@ -374,14 +374,14 @@ struct Cost {
   double bytes = 0;  ///< every tensor the pass must read or write, touched once
 };
 
-/// Arithmetic on shapes, for the op alone; throws what `infer` throws. For a convolution or a fully connected
-/// op each of the three passes costs 2 flops per multiply-add of forward; for other ops see the table at the head of
-/// lib/core/graph/cost.cpp. An embedding reads one row of its table for each id. `recompute` costs what
-/// `forward` does, without parameters (but an embedding's rows) and state; `prepare` costs nothing.
+/// Arithmetic on shapes, for the op alone; throws what `infer` throws. For a convolution or a fully connected op each
+/// of the three passes costs 2 flops per multiply-add of forward; for other ops see the table at the head of
+/// lib/core/graph/cost.cpp. An embedding reads one row of its table for each id. `recompute` costs what `forward` does,
+/// but reads no state and no parameters except an embedding's rows. `prepare` costs nothing.
 LAMINA_API Cost cost(const Op&, const std::vector<Shape>& x, Pass, DType = DType::f32);
 
-/// Multiply-adds of one forward pass of a convolution, a fully connected op or an LSTM, zero for every other. Exact.
-/// Throws ShapeError as `infer`, and beyond 2^63 - 1.
+/// Multiply-adds of one forward pass of a convolution, a fully connected op or an LSTM; zero for every other op. Exact.
+/// Throws ShapeError as `infer` does, and for more than 2^63 - 1.
 LAMINA_API std::int64_t multiply_adds(const Op&, const std::vector<Shape>& x);
 
 }  // namespace lamina

@@ -2,7 +2,7 @@
 // How parameters follow their gradients: optimisers, by PyTorch's formulas and by Keras', and learning rates over time.
 //
 // p is a parameter, g its gradient, T the number of the update, from 1. State starts at zero. Keras means the formulas
-// of Keras 2.0 and 2.1. A `weight_decay` replaces g by g + weight_decay p, before anything else.
+// of Keras 2.0 and 2.1. With a `weight_decay`, g is first replaced by g + weight_decay p.
 
 #include <cstddef>
 #include <cstdint>
@@ -86,9 +86,10 @@ struct KerasAdam {
   bool operator==(const KerasAdam&) const = default;
 };
 
-/// Which rows of an embedding's table an update changes. With `dense`, all: means decay also in the rows that no id
-/// named, and these rows move on. With `lazy`, only rows whose gradient is not zero in every feature; the others keep
-/// their parameters and state. So a lazy KerasAdam is PyTorch's SparseAdam. All other parameters are updated densely.
+/// Which rows of an embedding's table an update changes. With `dense`, it changes all rows: the means also decay in
+/// rows whose ids did not occur, and these rows move on. With `lazy`, it changes only rows with a gradient that is not
+/// zero in some feature; the others keep their parameters and state. So a lazy KerasAdam is PyTorch's SparseAdam. All
+/// other parameters are updated densely.
 enum class TableUpdates : std::uint8_t { dense, lazy };
 LAMINA_API std::string_view to_string(TableUpdates);
 
@@ -108,7 +109,7 @@ LAMINA_API std::vector<std::string> optimiser_names();
 /// "adam(beta1 0.9, beta2 0.999, epsilon 1e-08)": every number that is not 0.
 LAMINA_API std::string to_string(const Optimiser&);
 
-/// Last part of the names of an optimiser's state: a block as large as the parameters for each.
+/// Last part of the names of an optimiser's state. Each names a block as large as the parameters.
 /// Sgd, KerasSgd: "velocity" if it has a momentum; RmsProp: "mean_square"; Adagrad: "sum_of_squares"; Adadelta:
 /// "mean_square", "mean_square_update"; Adam, AdamW, KerasAdam: "mean", "mean_square".
 LAMINA_API std::vector<std::string_view> state_names(const Optimiser&);
@@ -117,8 +118,8 @@ LAMINA_API std::vector<std::string_view> state_names(const Optimiser&);
 /// shrinks, rows without a gradient too.
 LAMINA_API void check_lazy(const Optimiser&);
 
-/// Throws UsageError for a number out of range, naming it: momentum, rho and beta from 0 to below 1, epsilon above 0,
-/// weight decay from 0, Nesterov without a momentum.
+/// Throws UsageError for a number out of range, naming it. Momentum, rho and beta are from 0 to below 1, epsilon is
+/// above 0, weight decay is at least 0, and Nesterov needs a momentum.
 LAMINA_API void check_optimiser(const Optimiser&);
 
 // ---- Learning rates -------------------------------------------------------------------------------------------------

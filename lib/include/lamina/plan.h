@@ -20,17 +20,16 @@ namespace lamina {
 
 class Plan;
 
-/// What is kept until backward: everything it reads or, with `cheap`, only what is expensive to recompute.
+/// What is kept until backward: everything that backward reads or, with `cheap`, only what is expensive to recompute.
 enum class Keep : std::uint8_t { all, cheap };
 
 struct Options {
   Mode mode = Mode::training;
-  DType dtype =
-      DType::f32;  ///< type of values and their gradients; value_dtypes() and parameter_dtype() say what differs
+  DType dtype = DType::f32;  ///< type of values and gradients; value_dtypes() and parameter_dtype() give exceptions
   Layout layout = Layout::nchw;
-  Choice choice{};  ///< a named algorithm applies to the units that have it, the others pick; it is a
-                    ///< UsageError if no unit has it
-  std::map<std::string, Choice> choice_of{};  ///< by node name, if it differs; an unknown name is a UsageError
+  Choice choice{};  ///< algorithms for all units: a named algorithm applies to the units that have it, the other units
+                    ///< pick; a name that no unit has is a UsageError
+  std::map<std::string, Choice> choice_of{};  ///< choices for single nodes, by name; an unknown name is a UsageError
   std::shared_ptr<Tuner> tuner{};             ///< tuner of choices with `measure`: make_tuner() of lamina/tuning.h
   bool fuse = true;
   Keep keep = Keep::all;
@@ -38,15 +37,15 @@ struct Options {
   bool input_gradient = false;  ///< compute the gradient of every input but labels and ids
   bool accumulate_parameters = false;  ///< backward adds to parameter gradients instead of overwriting them
   std::uint64_t seed = 0;              ///< seed of the numbers that the constructor draws
-  /// Index of this batch's first image in the batch that several ranks share; dropout's mask is of the whole batch.
+  /// Index of this batch's first image in the global batch of all ranks: dropout's mask covers the global batch.
   std::int64_t first_image = 0;
-  /// Number of ranks whose batches a batch norm takes together in training. Above 1, the caller adds up sums over
-  /// the ranks between calls (Declared::joint_sums): a pass without a function is a UsageError.
+  /// Number of ranks whose batches share the statistics of a batch norm in training. Above 1, the caller adds up sums
+  /// over the ranks between calls (Declared::joint_sums): a pass without a function is a UsageError.
   int norm_ranks = 1;
-  std::optional<Optimiser> optimiser{};  ///< in training: what update() does
+  std::optional<Optimiser> optimiser{};  ///< rule of update(), in training
   double clip_norm = 0;  ///< above 0: update() scales all gradients together, so that their norm is at most this
-  /// Above 0, in f32 or half precision, for a graph that ends in a loss: dynamic loss scaling (LossScale), from this
-  /// scale on. Gradients are then those of a loss that was multiplied by it, until update() divides by it.
+  /// First scale of dynamic loss scaling (LossScale), in f32 or half precision, for a graph that ends in a loss; 0: no
+  /// loss scaling. Until update() divides by it, gradients are those of the loss times the scale.
   double loss_scale = 0;
   TableUpdates table_updates = TableUpdates::dense;  ///< updates of the graph's embeddings; lazy excludes clip_norm
   /// In inference: a plan on the same backend whose parameters and state this plan uses, by name, in place of its own.
@@ -56,29 +55,30 @@ struct Options {
 
 /// Sizes of what a plan holds, in bytes.
 struct MemoryReport {
-  std::size_t parameters = 0;  ///< and their gradients, in training
+  std::size_t parameters = 0;  ///< parameters and, in training, their gradients
   std::size_t state = 0;
   std::size_t optimiser = 0;  ///< the state of Options::optimiser
-  std::size_t inputs = 0;     ///< inputs, output, and the gradients of both that are wanted
+  std::size_t inputs = 0;     ///< inputs and output, and those of their gradients that are wanted
   std::size_t arena = 0;      ///< one block for everything below, packed by lifetime
-  /// What is in the arena, each block counted once, and the largest workspace of a call. Their sum exceeds `arena`.
+  /// The blocks in the arena by kind, each counted once, and the largest workspace of a call. Their sum exceeds
+  /// `arena`.
   std::size_t values = 0, gradients = 0, saved = 0, scratch = 0, workspace = 0;
   std::size_t prepared = 0;
   bool workspace_exact = true;  ///< false: an upper bound (a library without its device; measured picks)
   std::size_t total() const { return parameters + state + optimiser + inputs + arena + prepared; }
 };
 
-/// What `Plan` would allocate. Touches no device. Throws what `Plan` throws, except for DeviceError.
+/// The memory that `Plan` would allocate. Touches no device. Throws what `Plan` throws, except for DeviceError.
 LAMINA_API MemoryReport predict_memory(const Graph&, Backend&, const Options& = {});
 
-/// By node: whether the gradient of its value is wanted. It is wanted if the node or one before it has parameters
-/// or is an input whose gradient is requested, and if the output depends on it other than through labels and ids. In
-/// inference no gradient is.
+/// By node: whether the gradient of its value is wanted. It is wanted if the node or one before it has parameters or is
+/// an input whose gradient is requested, and if the output depends on it other than through labels and ids. In
+/// inference no gradient is wanted.
 LAMINA_API std::vector<bool> wanted_gradients(const Graph&, const Options& = {});
 
 /// A unit of work: the nodes that run as one, and what a plan requests from its backend.
 struct PlannedUnit {
-  std::vector<int> nodes;  ///< in order
+  std::vector<int> nodes;  ///< nodes of the unit, in order
   Spec spec;
   Choice choice;
 };
@@ -97,25 +97,25 @@ struct Call : Declared {
   /// For one node and one pass both equal those of `cost`.
   Cost cost;
   std::size_t workspace_bytes = 0;
-  std::vector<std::string> tied{};  ///< algorithms tied with the measured pick, for its first pass
+  std::vector<std::string> tied{};  ///< algorithms tied with the measured pick, for the call's first pass
 };
 
 /// A graph bound to memory of a backend's device.
 ///
 /// The constructor fills parameters with normal numbers of variance 2 / fan-in (batch norm: scale 1, shift 0; biases 0;
 /// running variance 1), inputs that are read as labels or ids with valid whole numbers, each as likely as the others
-/// (see whole_numbers), and other inputs and output gradients with standard normal numbers, from a counter-based
-/// generator seeded by Options::seed and the name: the same numbers on every backend. Parameter gradients start at
-/// zero. The plan copies what it needs of the graph, and shares ownership of its backend if a shared_ptr owns it, as
-/// with make_backend. Any other backend must outlive the plan. On a moved-from plan every function but assignment
-/// throws UsageError. One caller at a time: forward(), backward(), update() and parameters_changed() throw UsageError,
-/// and run nothing, while another of them runs. Plans of one backend must not run at the same time either: a caller
-/// with several threads makes a backend for each.
+/// (see whole_numbers), and other inputs and output gradients with standard normal numbers. They come from a
+/// counter-based generator seeded by Options::seed and the name, so they are the same on every backend. Parameter
+/// gradients start at zero. The plan copies what it needs of the graph, and shares ownership of its backend if a
+/// shared_ptr owns it, as with make_backend. Any other backend must outlive the plan. On a moved-from plan every
+/// function but assignment throws UsageError. One caller at a time: forward(), backward(), update() and
+/// parameters_changed() throw UsageError, and run nothing, while another of them runs. Plans of one backend must not
+/// run at the same time either: a caller with several threads makes a backend for each.
 class LAMINA_API Plan {
  public:
   /// Throws ShapeError (batch norm over a single value, more than 2^58 bytes), UsageError (a graph that computes
   /// nothing, a node that nobody reads, in training parameters that only labels or ids depend on, unknown names, a
-  /// max_error below 0 or NaN, numbers of an optimiser out of range, a plan to share that lacks a parameter),
+  /// max_error that is below 0 or NaN, numbers of an optimiser out of range, a plan to share that lacks a parameter),
   /// Unsupported (by the backend), OutOfMemory, DeviceError.
   Plan(const Graph&, Backend&, const Options& = {});
   ~Plan();
@@ -123,42 +123,42 @@ class LAMINA_API Plan {
   Plan& operator=(Plan&&) noexcept;
 
   void forward();   ///< enqueues; does not wait, does not allocate
-  void backward();  ///< enqueues; UsageError in inference mode or without a forward since the last backward
+  void backward();  ///< enqueues; throws UsageError in inference mode or without a forward since the last backward
 
   /// Applies the gradients to all parameters at once, by Options::optimiser. The gradients are multiplied by
   /// `gradient_scale` first (1 / k after k backward passes that were added up). With accumulate_parameters they are
   /// zero afterwards. Enqueues; does not wait, does not allocate. Throws UsageError without an optimiser, without a
   /// backward() since the last update(), and unless the rate is finite and at least 0.
   void update(double learning_rate, double gradient_scale = 1);
-  std::uint64_t updates() const;        ///< so far; with loss scaling also those that were skipped
-  void set_updates(std::uint64_t now);  ///< when a run goes on: Adam's correction depends on it
+  std::uint64_t updates() const;  ///< number of updates so far; with loss scaling it includes those that were skipped
+  void set_updates(std::uint64_t now);  ///< for a run that is resumed: Adam's correction depends on it
 
-  /// With Options::loss_scale, else a UsageError. scale_loss() sets the output's gradient, before backward(), to the
-  /// present scale times `share`, 1 for the loss itself. It enqueues; does not wait, does not allocate. The others
-  /// wait.
+  /// These need Options::loss_scale; without it they throw UsageError. scale_loss() is called before backward() and
+  /// sets the output's gradient to the present scale times `share`, which is 1 for the loss itself. With 1 it enqueues,
+  /// and does not wait. Otherwise it waits, as the other functions do. None allocates.
   void scale_loss(double share = 1);
   LossScale loss_scale() const;
-  void set_loss_scale(const LossScale&);  ///< when a run goes on
+  void set_loss_scale(const LossScale&);  ///< for a run that is resumed
 
-  /// As above, with `before(i)` called ahead of calls()[i], and `before(end)` after the last, for timers.
+  /// As above. Calls `before(i)` ahead of calls()[i], and `before(end)` after the last one, for timers.
   void forward(const std::function<void(std::size_t)>& before);
   void backward(const std::function<void(std::size_t)>& before);
 
-  Tensor input(std::string_view name = {}) const;           ///< empty: the only input
+  Tensor input(std::string_view name = {}) const;           ///< the input of that name; empty: the only input
   Tensor input_gradient(std::string_view name = {}) const;  ///< UsageError unless wanted
   Tensor output() const;                                    ///< the value of the last node
   Tensor output_gradient() const;
   Tensor value(std::string_view node) const;      ///< valid until a later step reuses its bytes; see keep_values
   Tensor gradient(std::string_view node) const;   ///< valid as long as the value is; null if not wanted
-  Tensor parameter(std::string_view name) const;  ///< "layer1.0.conv1.weight"; of a shared one any of its names
+  Tensor parameter(std::string_view name) const;  ///< "layer1.0.conv1.weight"; a shared parameter has several names
   Tensor parameter_gradient(std::string_view name) const;
   Tensor state(std::string_view name) const;         ///< "layer1.0.bn1.running_mean", "drop6.step"
-  std::vector<std::string> parameter_names() const;  ///< in order of the graph; of a shared one the first name alone
+  std::vector<std::string> parameter_names() const;  ///< in order of the graph; a shared parameter has its first name
   std::vector<std::string> state_names() const;
   Tensor optimiser_state(std::string_view name) const;  ///< "conv1.weight.velocity"
   std::vector<std::string> optimiser_state_names() const;
 
-  /// Call it after writing to parameters or state: it makes the prepared forms again.
+  /// Makes the prepared forms again. Call it after writing to parameters or state.
   void parameters_changed();
 
   const Graph& graph() const;
@@ -166,7 +166,7 @@ class LAMINA_API Plan {
   const Options& options() const;
   const MemoryReport& memory() const;
   const std::vector<Call>& calls() const;  ///< forward's, then backward's, in running order
-  std::size_t forward_calls() const;       ///< how many of them belong to forward
+  std::size_t forward_calls() const;       ///< how many of the calls belong to forward
   /// The tensors that a call of calls() is bound to, as its kernel gets them. Lives as long as the plan. Throws
   /// UsageError beyond the last.
   const Args& args(std::size_t call) const;

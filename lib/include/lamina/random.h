@@ -39,7 +39,7 @@ constexpr std::uint64_t hash(std::string_view text) {
 /// Standard normal numbers (Box-Muller on words of Philox): elements first, first + 1, ... of the sequence of `key`.
 LAMINA_API void fill_normal(std::span<double> out, std::uint64_t key, std::uint64_t first = 0);
 
-/// Uniform numbers in [0, 1), element i a function of key and i alone.
+/// Uniform numbers in [0, 1). Element i is a function of key and i alone.
 LAMINA_API void fill_uniform(std::span<double> out, std::uint64_t key);
 
 }  // namespace lamina

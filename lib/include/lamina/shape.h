@@ -1,8 +1,8 @@
 #pragma once
 // Extents, element types, memory layouts, and the view of a tensor.
 //
-// Here and in every header: an enumerator out of range is a UsageError. Exceptions: constexpr functions do not check,
-// and Backend::algorithms returns an empty list for an unknown pass.
+// Here and in every header, an enumerator out of range is a UsageError. There are two exceptions: constexpr functions
+// do not check, and Backend::algorithms returns an empty list for an unknown pass.
 
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +31,7 @@ enum class DType : std::uint8_t { f64, f32, f16, bf16, u64 };
 /// Whether values of the type take 16 bits.
 constexpr bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 
-/// The order of a tensor in memory; a Shape stays n, c, h, w in either.
+/// The order of a tensor's elements in memory. A Shape lists n, c, h, w in either layout.
 enum class Layout : std::uint8_t { nchw, nhwc };
 
 LAMINA_API std::size_t size_of(DType);          ///< bytes of one element
@@ -43,7 +43,7 @@ constexpr std::int64_t dense_pitch(const Shape& shape, Layout layout) {
   return layout == Layout::nchw ? shape.image() : shape.c;
 }
 
-/// A view of device memory: where, how large, of what. Owns nothing; null data means "not wanted".
+/// A view of device memory: its address, extents and element type. Owns nothing. A null tensor is "not wanted".
 struct Tensor {
   void* data = nullptr;
   Shape shape;

@@ -39,100 +39,101 @@ struct Score {
 
 /// The result of an epoch.
 struct EpochResult {
-  std::uint64_t epoch = 0;  ///< from 0
-  Score training{};         ///< over its batches, as the parameters move and with dropout
-  Score validation{};       ///< after it, without dropout; NaN without a validation set
-  double seconds = 0;       ///< from its first batch to its last validation, as far as it ran
+  std::uint64_t epoch = 0;  ///< number of the epoch, from 0
+  Score training{};         ///< score over the epoch's batches, while the parameters move and with dropout
+  Score validation{};       ///< score after the epoch, without dropout; NaN without a validation set
+  double seconds = 0;       ///< time from the first batch to the last validation, as far as the epoch ran
   double validation_seconds = 0;
 };
 
 /// The progress within an epoch.
 struct Progress {
   std::uint64_t epoch = 0;
-  std::int64_t batch = 0, batches = 0;  ///< done; in all
+  std::int64_t batch = 0, batches = 0;  ///< batches done, and batches of the epoch
   std::int64_t samples = 0;             ///< samples of the batch just done, on all ranks
-  std::uint64_t updates = 0;            ///< since the run began
+  std::uint64_t updates = 0;            ///< updates since the run began
 };
 
 struct TrainerOptions {
   Optimiser optimiser = Adam{};  ///< named_optimiser() has the usual learning rate of each
   Schedule learning_rate = constant_rate(1e-3);
-  double clip_norm = 0;    ///< as Options::clip_norm
-  int accumulate = 1;      ///< batches that are added up for an update; at the end of an epoch it may be fewer
+  double clip_norm = 0;    ///< largest norm, as Options::clip_norm
+  int accumulate = 1;      ///< batches whose gradients are added up for an update; the last of an epoch may have fewer
   std::uint64_t seed = 0;  ///< seed of initial parameters, order, augmentation and dropout
-  /// The first scale of the loss in f16, whose small gradients would be 0: it adapts (LossScale). Other types have
-  /// none.
+  /// The first scale of the loss in f16, where small gradients would become 0. It adapts (LossScale). Other types have
+  /// no scale.
   double loss_scale = 0x1p16;
   /// The training plan's options. The trainer sets mode, optimiser, clip_norm, accumulate_parameters, seed and share.
   Options plan = Options();  // not {}: g++ 12 would warn falsely of its destructor
 
   const Source* validation = nullptr;  ///< must outlive the trainer
   bool shuffle = true;                 ///< a new order in every epoch
-  bool drop_last = false;  ///< drop the last batch if it is not full; otherwise its missing rows count nothing
+  bool drop_last = false;  ///< drop the last batch if it is not full; otherwise added rows fill it, and count nothing
   int threads = 1;         ///< threads that prepare batches; with 0, train() prepares them itself
 
-  /// What convolutions' and fully connected weights start as: a name of lamina/initialisers.h. Others start as in
-  /// Keras: biases 0, a batch norm's scale 1, embeddings "uniform", of an LSTM "glorot_uniform" for inputs,
-  /// "orthogonal" for the recurrent weight, "unit_forget_bias".
+  /// Initialiser of the weights of convolutions and fully connected ops: a name of lamina/initialisers.h. Other
+  /// parameters start as in Keras: biases 0, a batch norm's scale 1, embeddings "uniform"; in an LSTM, input weights
+  /// "glorot_uniform", recurrent weights "orthogonal", the bias "unit_forget_bias".
   std::string initialiser = "glorot_uniform";
-  std::map<std::string, std::string> initialiser_of{};  ///< by a parameter's name, if it differs
+  std::map<std::string, std::string> initialiser_of{};  ///< initialisers of single parameters, by name
 
-  /// A safetensors file: parameters, state of the optimiser, counters. It is replaced as a whole after every epoch and
-  /// every `checkpoint_updates` updates. If it exists, the trainer goes on from it. Empty: none.
+  /// A safetensors file with parameters, state of the optimiser and counters. It is replaced as a whole after every
+  /// epoch and every `checkpoint_updates` updates. If it exists, the trainer resumes from it. Empty: no checkpoint.
   std::filesystem::path checkpoint{};
-  std::int64_t checkpoint_updates = 0;  ///< 0: after epochs only
+  std::int64_t checkpoint_updates = 0;  ///< updates between checkpoints; 0: after epochs only
 
-  /// Ranks that train together, each with this graph, data and options; null: none. The graph's batch is the part of
-  /// one rank, and a batch is that of all ranks. It must outlive the trainer.
+  /// The ranks that train together, each with this graph, data and options; null: no other ranks. The graph's batch is
+  /// the part of one rank, and the global batch is that of all ranks. It must outlive the trainer.
   Communicator* communicator = nullptr;
-  /// Whether batch norm takes the statistics of the batch of all ranks, as one rank would; else those of a rank's part.
+  /// Whether batch norm takes its statistics over the global batch of all ranks, as a single rank would; else over the
+  /// part of a rank.
   bool synchronised_batch_norm = false;
-  std::size_t bucket_bytes = std::size_t{4} << 20;  ///< gradients whose sums over the ranks begin together
+  std::size_t bucket_bytes = std::size_t{4} << 20;  ///< bytes of gradients whose sums over the ranks begin together
 
   std::function<void(const Progress&)> after_batch{};
   std::function<void(const EpochResult&)> after_epoch{};
 };
 
 /// Trains a graph whose output is a SoftmaxCrossEntropy or a SigmoidCrossEntropy with one label for each image. The
-/// labels are an Input; there is one other Input, of the samples. The batch size is the graph's.
+/// labels are an Input; there is one other Input, for the samples. The batch size is the graph's.
 ///
-/// A run is a function of graph, backend, source and options: it has the same bits with any number of loader threads,
-/// and whether or not it went on from a checkpoint, as long as the backend's algorithms are deterministic. Losses stay
+/// A run is a function of graph, backend, source and options. It has the same bits with any number of loader threads,
+/// and with or without a resume from a checkpoint, as long as the backend's algorithms are deterministic. Losses stay
 /// on the device until an epoch ends.
 ///
-/// With a communicator every rank makes a trainer and calls the same members. A run of several ranks equals that of one
-/// with the whole batch, to rounding: the same samples, masks of dropout, sums and clipping. Batch norm takes the
-/// statistics of a rank's own part, or is synchronised. Parameters have the same bits on every rank. Rank 0 writes the
-/// checkpoint, which every rank must be able to read; a run goes on from it with any number of ranks of the same whole
-/// batch. On a moved-from trainer every function but assignment throws UsageError.
+/// With a communicator every rank makes a trainer and calls the same members. A run of several ranks equals a run of
+/// one rank with the global batch, to rounding: it has the same samples, masks of dropout, sums and clipping. Batch
+/// norm takes the statistics of a rank's own part, or is synchronised. Parameters have the same bits on every rank.
+/// Rank 0 writes the checkpoint, which every rank must be able to read. A run can resume from it with any number of
+/// ranks of the same global batch. On a moved-from trainer every function but assignment throws UsageError.
 class LAMINA_API Trainer {
  public:
-  /// Source and backend must outlive it. Throws UsageError (a graph of another form, a source that does not fit it,
-  /// options out of range, batch norm with a last batch that is not full, a checkpoint of another run or data, an
-  /// unknown initialiser, ranks whose runs differ), FileError (a checkpoint that cannot be read, or has no folder), and
-  /// what Plan throws.
+  /// Source and backend must outlive the trainer. Throws UsageError (a graph of another form, a source that does not
+  /// fit it, options out of range, batch norm with a last batch that is not full, a checkpoint of another run or other
+  /// data, an unknown initialiser, ranks whose runs differ), FileError (a checkpoint that cannot be read, or whose
+  /// folder is missing), and what Plan throws.
   Trainer(const Graph&, Backend&, const Source& train, TrainerOptions = {});
   ~Trainer();
   Trainer(Trainer&&) noexcept;
   Trainer& operator=(Trainer&&) noexcept;
 
-  /// Trains until `epochs` are complete, those before a checkpoint included, and gives all. Throws what device,
-  /// sources, callbacks and checkpoints throw, the last after the callback. Unless it was the device, train() goes on.
-  /// Error, of no kind: the training is lost. A loss is not finite (in f16: not one gradient at the least loss scale),
-  /// or a parameter is not when a checkpoint is written.
+  /// Trains until `epochs` are complete, including those before a checkpoint, and returns all of them. Throws what
+  /// device, sources, callbacks and checkpoints throw, the last after the callback. After such an exception train() may
+  /// be called again, unless the device failed. Throws a plain Error if the training is lost: a loss is not finite (in
+  /// f16: no gradient is finite at the least loss scale), or a parameter is not finite when a checkpoint is written.
   const std::vector<EpochResult>& train(int epochs);
 
-  const std::vector<EpochResult>& epochs() const;  ///< complete ones
+  const std::vector<EpochResult>& epochs() const;  ///< the complete epochs
   bool resumed() const;                            ///< whether a checkpoint was found
 
-  /// Without dropout, with the present parameters.
+  /// The score without dropout, with the present parameters.
   Score evaluate(const Source&);
 
-  /// The scores of the epoch that began last, batch by batch. None if a checkpoint ended an epoch and no batch was done
-  /// since. Waits for the device.
+  /// The scores of the epoch that began last, batch by batch. Empty if a checkpoint ended an epoch and no batch was
+  /// done since. Waits for the device.
   std::vector<Score> batch_scores() const;
 
-  Plan& plan();  ///< plan of the training; its parameters are the present ones
+  Plan& plan();  ///< the training plan; its parameters are the present ones
 
  private:
   struct Body;

@@ -12,31 +12,32 @@
 
 namespace lamina {
 
-/// A tensor on the host, as a file has it: its extents as stored, outermost first, and its numbers.
+/// A tensor on the host, as in a file: its extents as stored, outermost first, and its numbers.
 struct HostTensor {
-  DType dtype = DType::f32;           ///< as stored: f64, f32, f16, bf16
+  DType dtype = DType::f32;           ///< type as stored: f64, f32, f16, bf16
   std::vector<std::int64_t> extents;  ///< {} for a scalar
   std::vector<double> values;         ///< every f64, f32, f16 and bf16 converts to double exactly
 };
 
-/// By name, in alphabetical order.
+/// Tensors by name, in alphabetical order.
 using TensorFile = std::map<std::string, HostTensor>;
 
 /// Loads every parameter and running statistic of the plan. Strict: a missing, unknown or misshapen tensor is a
-/// FileError that names it (a few at once, and how many more). A parameter that several nodes share is loaded by any of
-/// its names; where the file has several, their numbers must be equal. `num_batches_tracked` is ignored, and so is a
-/// plan's dropout step. A vector {k} fits 1 x k x 1 x 1; a matrix {k, j} fits k x c x h x w with c h w = j. Rounds to
-/// the plan's element type; a finite number out of its range is a FileError. After an error the plan is unchanged.
+/// FileError. The message names the first few, and how many more there are. A parameter that several nodes share is
+/// loaded by any of its names; if the file has several of them, their numbers must be equal. `num_batches_tracked` is
+/// ignored, and so is a plan's dropout step. A vector {k} fits 1 x k x 1 x 1; a matrix {k, j} fits k x c x h x w with c
+/// h w = j. Rounds to the plan's element type; a finite number out of its range is a FileError. After an error the plan
+/// is unchanged.
 LAMINA_API void load_weights(Plan&, const TensorFile&, const std::string& file_name = "weights");
 
-/// Every parameter and running statistic of the plan, once and by its first name, in PyTorch's extents (filters {k, c,
-/// h, w}, other weights matrices, those of fully connected ops {k, c h w}, everything else a vector), of the plan's
-/// element type. Waits for the device.
+/// Every parameter and running statistic of the plan, once and by its first name, in the plan's element type. The
+/// extents are PyTorch's: filters {k, c, h, w}, other weights as matrices, weights of fully connected ops {k, c h w},
+/// everything else as vectors. Waits for the device.
 LAMINA_API TensorFile save_weights(const Plan&);
 
 /// Converts a fully connected weight {k, h w c}, whose columns flatten an image in the order h, w, c, as in Keras, to
-/// {k, c h w} in the order c, h, w of this library and PyTorch. (Keras stores the transpose, {h w c, k}.) Of `image`
-/// only c, h and w are used: the extents that are flattened. Throws UsageError unless the weight is a matrix of c h w
+/// {k, c h w} in the order c, h, w of this library and PyTorch. (Keras stores the transpose, {h w c, k}.) Only c, h and
+/// w of `image` are used: the extents that are flattened. Throws UsageError unless the weight is a matrix of c h w
 /// columns.
 LAMINA_API HostTensor hwc_to_chw(const HostTensor& weight, const Shape& image);
 

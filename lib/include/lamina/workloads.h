@@ -22,7 +22,7 @@ struct Workload {
   std::string_view name;    ///< "mnist_mlp"
   std::string_view source;  ///< one line of provenance
   int batch, epochs;
-  std::int64_t samples;         ///< for training, in the published set
+  std::int64_t samples;         ///< training samples in the published set
   std::string_view optimiser;   ///< name for named_optimiser
   double learning_rate, decay;  ///< numbers of inverse_time
   bool drop_last;
@@ -35,10 +35,9 @@ struct WorkloadOptions {
   /// Folder of the real files (docs/data.md): MNIST's, CIFAR-10's, imdb-train.ids and imdb-test.ids,
   /// imdb-bigrams-train.ids and imdb-bigrams-test.ids, or nietzsche.txt. Empty: a synthetic set in the same format.
   std::filesystem::path data{};
-  double share = 1;       ///< share of a synthetic set: samples for each published one, from above 0 to 16; above 1 for
-                          ///< training only
+  double share = 1;  ///< size of a synthetic set: samples for each published one, 0 to 16; above 1 for training only
   int width_divisor = 1;  ///< divides every hidden width (rounded up): narrow versions for tests
-  int batch = 0;          ///< 0: the workload's
+  int batch = 0;          ///< batch size; 0: the workload's own
   bool dropout = true;
   std::uint64_t seed = 0;
 };
@@ -48,14 +47,14 @@ struct PreparedWorkload {
   Graph graph;
   std::unique_ptr<Source> training, validation;  ///< lstm_text has no validation
   TrainerOptions options;                        ///< without a checkpoint and callbacks
-  std::string data;                              ///< "MNIST", or "synthetic digits": what it is trained on
+  std::string data;                              ///< the data: "MNIST", or "synthetic digits"
   bool synthetic = true;
-  /// What the best classifier of a synthetic set reaches on these validation samples. lstm_text has none, so here it is
-  /// the chain's loss on the text of training, and the accuracy that is expected.
+  /// What the best classifier of a synthetic set reaches on these validation samples. lstm_text has no validation
+  /// samples: for it, this is the chain's loss on the training text, and the expected accuracy.
   std::optional<Optimum> optimum;
 };
 
-/// The network, its data and its training as the source has them; losses as Keras', probabilities limited to
-/// [1e-7, 1 - 1e-7]. Throws UsageError (options out of range), FileError (data), ShapeError.
+/// The network, its data and its training as in the source. Losses are computed as in Keras, with probabilities limited
+/// to [1e-7, 1 - 1e-7]. Throws UsageError (options out of range), FileError (data), ShapeError.
 LAMINA_API PreparedWorkload prepare(const Workload&, const WorkloadOptions& = {});
 }  // namespace lamina

@@ -1,6 +1,5 @@
 // Concat, Split and Slice along the channels, and Gather where it takes a run of them, or everything in order.
 
-#include "lib/onnx/fold.h"
 #include "operators.h"
 
 namespace lamina::onnx {
@@ -85,12 +84,9 @@ void import_split(NodeContext& context) {
 }
 
 void import_slice(NodeContext& context) {
-  const Attributes& node = context.attributes();
   const DynamicValue x = context.dynamic(0);
   const Extents own = extents(x.view);
-  const std::vector<Range> ranges =
-      slice_ranges(node, own, context.list("starts", 1).value_or(Extents{}),
-                   context.list("ends", 2).value_or(Extents{}), context.list("axes", 3), context.list("steps", 4));
+  const std::vector<Range> ranges = context.slice_ranges(own);
   std::optional<std::size_t> along;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     if (ranges[i].first == 0 && ranges[i].count == own[i] && ranges[i].step == 1) continue;
@@ -136,6 +132,10 @@ void import_gather_part(NodeContext& context) {
   }
   if (at.extents.empty()) y.view.erase(y.view.begin() + static_cast<std::ptrdiff_t>(along));
   context.result(std::move(y));
+}
+
+Operators channel_operators() {
+  return {{{"Concat"}, import_concat}, {{"Slice"}, import_slice}, {{"Split"}, import_split}};
 }
 
 }  // namespace lamina::onnx

@@ -17,8 +17,6 @@ bool is_blur(const NodeContext& context, const Constant& w, int groups) {
   return true;
 }
 
-}  // namespace
-
 void import_conv(NodeContext& context) {
   const Attributes& node = context.attributes();
   const bool own = context.padded(0).padding && context.padded(0).padding->number == 0 && !pads_itself(node);
@@ -73,5 +71,8 @@ void import_conv(NodeContext& context) {
   if (!bias.empty()) context.weights(y, "bias", {channels}, std::move(bias), w.type, bias_source);
   context.result({.value = y, .view = layout_of(result, usual_labels(result.size())).view, .type = x.type});
 }
+
+}  // namespace
+Operators conv_operators() { return {{{"Conv"}, import_conv}}; }
 
 }  // namespace lamina::onnx

@@ -4,14 +4,15 @@
 #include <cmath>
 #include <limits>
 
-#include "lib/onnx/aligned.h"
+#include "lib/onnx/extents.h"
+#include "lib/onnx/folding.h"
 #include "operators.h"
 
 namespace lamina::onnx {
 namespace {
 
 /// The addition of values that are all computed; a subtraction is the addition of -1 times the second.
-void add_all(NodeContext& context, bool subtracts = false) {
+void add_all(NodeContext& context, bool subtracts) {
   std::vector<Value> operands;
   const DynamicValue& first = context.dynamic(0);
   for (std::size_t i = 0; i < context.inputs(); ++i) {
@@ -140,54 +141,19 @@ bool take(const NodeContext& context, const DynamicValue& x, const NodeContext::
   return true;
 }
 
-/// Whether a node's constant trains: a parameter that is one number, or exactly one for each channel.
-bool trains(NodeContext& context, const DynamicValue& x, const NodeContext::Arithmetic& node) {
+/// Whether an op can train the constant: one number, or exactly one for each channel.
+bool is_trainable(const NodeContext& context, const DynamicValue& x, const NodeContext::Arithmetic& node) {
   const Constant& its = *node.constant;
-  const auto one_for_each = [&] {
-    return its.count() == x.value.shape().c && its.extents.size() <= x.view.size() &&
-           elements_by_channel(context, x, aligned(node.node, context.opset(), its.extents, x.view.size()));
-  };
-  return context.learns(its, x) && node.node.node().op_type != "Div" && (its.count() == 1 || one_for_each());
+  if (node.node.node().op_type == "Div") return false;
+  return its.count() == 1 ||
+         (its.count() == x.value.shape().c && its.extents.size() <= x.view.size() &&
+          elements_by_channel(context, x, aligned(node.node, context.opset(), its.extents, x.view.size())));
 }
 
-void append_scale_shift(NodeContext& context, const DynamicValue& x, Numbers numbers, ElementType type,
-                        const std::optional<std::pair<WeightSource, WeightSource>>& learned = {}) {
-  const auto count = static_cast<std::int64_t>(numbers.scale.size());
-  const auto [scale, shift] = learned.value_or(std::pair<WeightSource, WeightSource>{});
-  const Value y =
-      context.append(ScaleShift{.by_channel = count > 1, .learned = learned.has_value()}, {x.value}, context.name());
-  context.weights(y, "scale", {count}, std::move(numbers.scale), type, scale);
-  context.weights(y, "shift", {count}, std::move(numbers.shift), type, shift);
-  context.result({.value = y, .view = x.view, .type = x.type});
+template <class Each>
+void import_each(NodeContext& context) {
+  context.result_of(Each{}, context.dynamic(0));
 }
-
-/// A scale, a shift, or a scale and then a shift that train: parameters of one op. False, and nothing done, where no op
-/// trains them.
-bool learned(NodeContext& context, const DynamicValue& x, const NodeContext::Arithmetic& node) {
-  Numbers numbers;
-  if (!context.learns(*node.constant, x)) return false;
-  const std::string_view name = node.node.node().inputs[node.at];
-  const bool scales = node.node.node().op_type == "Mul",
-             any = trains(context, x, node) && take(context, x, node, numbers);
-  if (!any || !context.origins_are_stated()) context.note(name, any);
-  if (!any) return false;
-  WeightSource scale, shift;
-  (scales ? scale : shift).value = name;
-  const auto next = context.next_arithmetic();
-  if (scales && next && next->node.node().op_type == "Add" && next->constant->count() == node.constant->count() &&
-      trains(context, x, *next) && take(context, x, *next, numbers)) {
-    shift.value = next->node.node().inputs[next->at];
-    if (!context.origins_are_stated()) context.note(shift.value, true);
-    context.fuse_next();
-  }
-  append_scale_shift(context, x, std::move(numbers), x.type, std::pair(scale, shift));
-  return true;
-}
-
-}  // namespace
-
-void import_relu(NodeContext& context) { context.result_of(Relu{}, context.dynamic(0)); }
-void import_hard_swish(NodeContext& context) { context.result_of(HardSwish{}, context.dynamic(0)); }
 
 void import_sigmoid(NodeContext& context) {
   context.dynamic(0);  // before the Mul is marked as done
@@ -204,9 +170,6 @@ void import_hard_sigmoid(NodeContext& context) {
   const bool is_swish = alpha == sixth && beta == 0.5 && context.fuse_product();
   context.result_of(is_swish ? Op(HardSwish{}) : Op(HardSigmoid{.alpha = alpha, .beta = beta}), context.dynamic(0));
 }
-void import_tanh(NodeContext& context) { context.result_of(Tanh{}, context.dynamic(0)); }
-
-namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
@@ -227,8 +190,6 @@ void clip(NodeContext& context, std::size_t operand, double low, double high) {
   const Op op = low == 0 && high == infinity ? Op(Relu{}) : Op(Clip{.low = std::min(low, high), .high = high});
   context.result_of(op, x);
 }
-
-}  // namespace
 
 void import_clip(NodeContext& context) {
   const auto limit = [&](const char* name, std::size_t input, double otherwise) {
@@ -254,49 +215,67 @@ void import_limit(NodeContext& context) {
   is_max ? clip(context, *operand, limit, infinity) : clip(context, *operand, -infinity, limit);
 }
 
-void import_add(NodeContext& context) {
-  const bool has_constant = context.inputs() == 2 && (context.is_constant(0) || context.is_constant(1));
-  has_constant ? import_arithmetic(context) : add_all(context);
-}
+void import_sum(NodeContext& context) { add_all(context, false); }
 
-void import_sum(NodeContext& context) { add_all(context); }
-
-/// A value and a constant: fixed numbers by channel, or one for all. What the nodes after it do alike is done with it.
+/// A value and a constant: one op with numbers by channel, or one for all. Nodes after it that do alike are done with
+/// it: any of fixed numbers; but where a constant trains, only a factor and then a shift.
 void import_arithmetic(NodeContext& context) {
   const Attributes& node = context.attributes();
   const std::string_view op = node.node().op_type;
   const std::size_t at = context.is_constant(1) ? 1 : 0;
-  if (!context.is_constant(at) && (squared(context) || divided_by_squares(context))) return;
-  if (context.is_constant(at) && squares_and_number(context, at)) return;
-  if (!context.is_constant(at) && op == "Mul") return multiply(context);
   if (!context.is_constant(at)) {
-    if (op == "Sub") return add_all(context, true);
+    if (squared(context) || divided_by_squares(context)) return;
+    if (op == "Mul") return multiply(context);
+    if (op == "Add" || op == "Sub") return add_all(context, op == "Sub");
     throw Refusal{"both operands are computed: only division by a constant is read"};
   }
+  if (squares_and_number(context, at)) return;
   const DynamicValue& x = context.dynamic(1 - at);
   if (op == "Div" && !is_floating(x.type))
     throw Refusal{"it divides whole numbers: divide before they go into the network"};
   const Constant& constant = context.constant(at, "its operand");
   if (at == 0 && op == "Div")
     throw Refusal{"it divides a constant by a computed value: only division by a constant is read"};
-  if (learned(context, x, {node, &constant, at})) return;
-  if (constant.origin == Origin::parameter && !context.origins_are_stated())
-    context.note(node.node().inputs[at], false);
+
   Numbers numbers;
-  if (!take(context, x, {node, &constant, at}, numbers)) {
+  WeightSource scale, shift;
+  bool any_trains = false;
+  int taken = 0;
+  const auto take_one = [&](const NodeContext::Arithmetic& next) {
+    const bool learns = context.learns(*next.constant, x), trains = learns && is_trainable(context, x, next);
+    const bool is_factor = next.node.node().op_type == "Mul";
+    const bool is_shift_of_factor =
+        taken == 1 && op == "Mul" && next.node.node().op_type == "Add" && next.constant->count() == constant.count();
+    if (taken > 0 && (any_trains || trains ? !is_shift_of_factor : learns)) return false;
+    if (!take(context, x, next, numbers)) return false;
+    const std::string_view name = next.node.node().inputs[next.at];
+    const bool is_stated = context.origins_are_stated();
+    if (learns ? !(trains && is_stated) : next.constant->origin == Origin::parameter && !is_stated)
+      context.note(name, trains);
+    if (trains) (is_factor ? scale : shift).value = name;
+    any_trains = any_trains || trains;
+    ++taken;
+    return true;
+  };
+  if (!take_one({node, &constant, at})) {
     throw Refusal{"its constant of " + text(constant.extents) + " is not one number, or one for each channel, of " +
                       text(extents(x.view)),
                   true};
   }
   for (auto next = context.next_arithmetic(); next && is_floating(x.type); next = context.next_arithmetic()) {
-    if (context.learns(*next->constant, x) || !take(context, x, *next, numbers)) break;
+    if (!take_one(*next)) break;
     context.fuse_next();
   }
   const auto all = [](const std::vector<double>& list, double number) {
-    return std::all_of(list.begin(), list.end(), [&](double each) { return each == number; });
+    return std::ranges::count(list, number) == std::ssize(list);
   };
-  if (all(numbers.scale, 1) && all(numbers.shift, 0)) return context.result(DynamicValue(x));
-  append_scale_shift(context, x, std::move(numbers), constant.type);
+  if (!any_trains && all(numbers.scale, 1) && all(numbers.shift, 0)) return context.result(DynamicValue(x));
+  const auto count = static_cast<std::int64_t>(numbers.scale.size());
+  const ElementType type = any_trains ? x.type : constant.type;
+  const Value y = context.append(ScaleShift{.by_channel = count > 1, .learned = any_trains}, {x.value}, context.name());
+  context.weights(y, "scale", {count}, std::move(numbers.scale), type, scale);
+  context.weights(y, "shift", {count}, std::move(numbers.shift), type, shift);
+  context.result({.value = y, .view = x.view, .type = x.type});
 }
 
 void import_pow(NodeContext& context) {
@@ -316,14 +295,7 @@ void import_random(NodeContext&) {
 
 void import_cast(NodeContext& context) {
   const bool like = context.attributes().node().op_type == "CastLike";
-  if (context.is_constant(0)) {
-    Constant y = context.constant(0, "its input");
-    y.type = context.pending(1).type;
-    if (y.type != ElementType::f32 && y.type != ElementType::f64)
-      throw Refusal{"it converts a constant to " + text(y.type) + ", which is not read"};
-    for (double& value : y.values) value = y.type == ElementType::f32 ? static_cast<float>(value) : value;
-    return context.result(std::move(y));
-  }
+  if (context.is_constant(0)) return context.result(converted(context, context.constant(0), context.pending(1).type));
   DynamicValue x = context.padded(0);
   const ElementType to = !like                    ? static_cast<ElementType>(context.attributes().integer("to", 0))
                          : context.is_constant(1) ? context.constant(1, "its type").type
@@ -336,6 +308,23 @@ void import_cast(NodeContext& context) {
     throw Refusal{"it converts " + text(x.type) + " to " + text(to) +
                   ": only floating point types become each other; convert before or after the network"};
   }
+}
+
+}  // namespace
+Operators elementwise_operators() {
+  return {
+      {{"Add", "Div", "Mul", "Sub"}, import_arithmetic},
+      {{"Bernoulli", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}, import_random, false},
+      {{"Cast", "CastLike"}, import_cast},
+      {{"Clip"}, import_clip},
+      {{"HardSigmoid"}, import_hard_sigmoid},
+      {{"HardSwish"}, import_each<HardSwish>},
+      {{"Max", "Min"}, import_limit},
+      {{"Pow"}, import_pow},
+      {{"Relu"}, import_each<Relu>},
+      {{"Sigmoid"}, import_sigmoid},
+      {{"Sum"}, import_sum},
+      {{"Tanh"}, import_each<Tanh>}};
 }
 
 }  // namespace lamina::onnx

@@ -75,8 +75,6 @@ DynamicValue append_product(NodeContext& context, const DynamicValue& x, const P
   return {.value = y, .view = std::move(view), .type = x.type};
 }
 
-}  // namespace
-
 void import_gemm(NodeContext& context) {
   const Attributes& node = context.attributes();
   DynamicValue x = context.dynamic(0);
@@ -148,5 +146,8 @@ void import_matmul(NodeContext& context) {
                         .name = context.input_name(1)};
   context.result(append_product(context, x, product, {}, {}, context.name()));
 }
+
+}  // namespace
+Operators linear_operators() { return {{{"Gemm"}, import_gemm}, {{"MatMul"}, import_matmul}}; }
 
 }  // namespace lamina::onnx

@@ -126,4 +126,6 @@ bool mean_of_squares(NodeContext& context) {
   return true;
 }
 
+Operators lrn_operators() { return {{{"LRN"}, import_lrn}}; }
+
 }  // namespace lamina::onnx

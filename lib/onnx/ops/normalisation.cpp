@@ -18,8 +18,6 @@ bool is_by_batch(const NodeContext& context) {
                      [](std::string_view output) { return !output.empty(); });
 }
 
-}  // namespace
-
 /// ONNX's momentum is what remains of the running statistics; ours is what comes in. In training ONNX's running
 /// variance is that of the whole batch, ours the unbiased one.
 void import_batch_norm(NodeContext& context) {
@@ -107,6 +105,11 @@ void import_dropout(NodeContext& context) {
   }
   if (!(rate >= 0 && rate < 1)) throw Refusal{"its ratio is " + std::to_string(rate) + ": use one from 0 to below 1"};
   context.result_of(Dropout{.rate = rate}, x);
+}
+
+}  // namespace
+Operators normalisation_operators() {
+  return {{{"BatchNormalization"}, import_batch_norm}, {{"Dropout"}, import_dropout}, {{"Softmax"}, import_softmax}};
 }
 
 }  // namespace lamina::onnx

@@ -82,8 +82,6 @@ void shorten_single(Windows::Along& a) {
   a.begin = a.end = 0;
 }
 
-}  // namespace
-
 void import_max_pool(NodeContext& context) {
   constexpr double lowest = -std::numeric_limits<double>::infinity();
   context.only_output("use return_indices=False");
@@ -134,8 +132,6 @@ void import_average_pool(NodeContext& context) {
   }
   append_pool(context, pool, AveragePool{.window = 1, .stride = 1, .count_padding = counted}, *rounding, x.type);
 }
-
-namespace {
 
 /// A window over all rows, all columns or both, which the axes `over` are, in whatever order: the result has axes of
 /// extent 1 for them, or none. False, and nothing done, where they are something else.
@@ -195,23 +191,28 @@ void global_pool(NodeContext& context, bool maximum) {
                 true};
 }
 
-}  // namespace
-
 void import_global_average_pool(NodeContext& context) { global_pool(context, false); }
 void import_global_max_pool(NodeContext& context) { global_pool(context, true); }
 
 /// ReduceMean and ReduceMax over pixels, or over the steps of a sequence.
 void import_reduce(NodeContext& context) {
   const Attributes& node = context.attributes();
-  const std::optional<Extents> axes = context.list("axes", 1);
-  std::vector<char> over(context.dynamic(0).view.size(), !axes || axes->empty());
-  for (const std::int64_t axis : axes.value_or(Extents{})) over[axis_of(node, axis, over.size())] = 1;
+  const std::vector<char> over = context.reduced_axes(context.dynamic(0).view.size());
   const bool maximum = node.node().op_type == "ReduceMax";
   if (pool_over(context, over, maximum, node.integer("keepdims", 1) != 0)) return;
   throw Refusal{std::string("it takes the ") + (maximum ? "maximum" : "mean") +
                     " over other axes than all rows, all columns, or all steps of a sequence: only such as x." +
                     (maximum ? "amax" : "mean") + "((2, 3)) of an image are read",
                 true};
+}
+
+}  // namespace
+Operators pool_operators() {
+  return {{{"AveragePool"}, import_average_pool},
+          {{"GlobalAveragePool"}, import_global_average_pool},
+          {{"GlobalMaxPool"}, import_global_max_pool},
+          {{"MaxPool"}, import_max_pool},
+          {{"ReduceMax", "ReduceMean"}, import_reduce}};
 }
 
 }  // namespace lamina::onnx

@@ -59,8 +59,6 @@ std::vector<Gates> gates_of(const Attributes& node, std::size_t directions) {
   return gates;
 }
 
-}  // namespace
-
 void import_lstm(NodeContext& context) {
   const Attributes& node = context.attributes();
   const DynamicValue x = context.dynamic(0);
@@ -176,5 +174,8 @@ void import_gather(NodeContext& context) {
   }
   context.result({.value = y, .view = view, .type = table.type});
 }
+
+}  // namespace
+Operators sequence_operators() { return {{{"Gather"}, import_gather}, {{"LSTM"}, import_lstm}}; }
 
 }  // namespace lamina::onnx

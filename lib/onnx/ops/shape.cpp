@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "lib/onnx/fold.h"
+#include "lib/onnx/extents.h"
 #include "operators.h"
 
 namespace lamina::onnx {
@@ -38,8 +38,6 @@ Extents extents_of_value(NodeContext& context) {
     throw Refusal{"it asks for the extents of padded squares: write them as numbers"};
   return materialised_extents(context);
 }
-
-}  // namespace
 
 void import_if(NodeContext& context) {
   context.inline_graph(context.number(0, "its condition") != 0 ? "then_branch" : "else_branch");
@@ -84,8 +82,6 @@ void import_transpose(NodeContext& context) {
   context.result(std::move(x));
 }
 
-namespace {
-
 /// A border of cells of the image is an op at once.
 void pad_by_cells(NodeContext& context, DynamicValue x, const std::string& mode) {
   const std::map<std::string_view, PadBy> modes = {
@@ -97,8 +93,6 @@ void pad_by_cells(NodeContext& context, DynamicValue x, const std::string& mode)
   context.importer().materialise_padding(x);
   context.result(std::move(x));
 }
-
-}  // namespace
 
 /// A Pad of rows and columns is kept beside the value, for the op that reads it.
 void import_pad(NodeContext& context) {
@@ -143,6 +137,17 @@ void import_pad(NodeContext& context) {
     if (mode != "constant") return pad_by_cells(context, std::move(x), mode);
   }
   context.result(std::move(x));
+}
+
+}  // namespace
+Operators shape_operators() {
+  return {{{"Flatten", "Reshape", "Squeeze", "Unsqueeze"}, import_regroup},
+          {{"Identity"}, import_identity},
+          {{"If"}, import_if, false},
+          {{"Pad"}, import_pad},
+          {{"Shape"}, import_shape},
+          {{"Size"}, import_size},
+          {{"Transpose"}, import_transpose}};
 }
 
 }  // namespace lamina::onnx

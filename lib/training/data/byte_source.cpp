@@ -1,4 +1,4 @@
-// Reads plain files and, by zlib, gzip streams (RFC 1952).
+// Reads plain files and, with zlib, gzip streams (RFC 1952).
 
 #include "byte_source.h"
 
@@ -19,7 +19,7 @@ struct ByteSource::Gzip {
   bool ended = false;
 
   Gzip() {
-    constexpr int gzip_only = 15 + 16;  // the largest window; with a gzip header, and no other
+    constexpr int gzip_only = 15 + 16;  // the largest window; a gzip header and no other
     const int status = inflateInit2(&stream, gzip_only);
     if (status != Z_OK) throw std::bad_alloc();  // the only error that these arguments allow
   }
@@ -129,7 +129,7 @@ std::vector<std::uint8_t> ByteSource::take(std::uint64_t count, const char* what
          (gzip_ ? "its gzip stream may give at most " : "has only ") + std::to_string(left()) +
          (gzip_ ? " (" + std::to_string(most_expansion) + " for each of the file)" : ""));
   }
-  // A gzip stream may give less than its limit, so memory grows with what was unpacked.
+  // A gzip stream may give less than its limit, so memory grows with the unpacked bytes.
   constexpr std::size_t first_step = std::size_t{1} << 16;
   std::vector<std::uint8_t> bytes;
   while (bytes.size() < count) {

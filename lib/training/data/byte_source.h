@@ -1,5 +1,5 @@
 #pragma once
-// The bytes of a file in order, unpacked where it is a gzip stream.
+// The bytes of a file in order. A gzip stream is unpacked.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace lamina {
 
-/// Every failure is a FileError that names the file. Memory is taken in proportion to the file: a gzip stream may give
-/// `most_expansion` times its bytes, or `least_limit_bytes`.
+/// Every failure is a FileError that names the file. Memory is in proportion to the file: a gzip stream may give
+/// `most_expansion` times its bytes, or `least_limit_bytes` if that is more.
 class ByteSource {
  public:
   static constexpr std::uint64_t most_expansion = 100;  // MNIST's images are packed 5 to 1, text 3 to 1
@@ -23,29 +23,29 @@ class ByteSource {
   explicit ByteSource(const std::filesystem::path&);
   ~ByteSource();
 
-  /// Fills `to`. `what` names it, for a file that ends before.
+  /// Fills `to`. `what` names the bytes in the error of a file that ends too early.
   void read(std::span<std::uint8_t> to, const char* what);
   std::uint16_t read_u16_le(const char* what);
   std::uint32_t read_u32_le(const char* what);
   std::uint32_t read_u32_be(const char* what);
 
-  /// So many bytes. A count that the file cannot have is refused before memory is taken for it.
+  /// The next `count` bytes. A count that the file cannot have is refused before memory is taken for it.
   std::vector<std::uint8_t> take(std::uint64_t count, const char* what);
-  std::vector<std::uint8_t> rest();  ///< all that are left
-  void finish();                     ///< throws unless nothing is left; a gzip stream's checksum is checked
+  std::vector<std::uint8_t> rest();  ///< all remaining bytes
+  void finish();                     ///< throws unless all bytes were read; checks a gzip stream's checksum
 
   [[noreturn]] void fail(const std::string& what) const;
 
  private:
   struct Gzip;
-  std::size_t some(std::span<std::uint8_t> to);  // fewer than to.size() only at the end
+  std::size_t some(std::span<std::uint8_t> to);  // gives fewer than to.size() bytes only at the end
   std::size_t some_unpacked(std::span<std::uint8_t> to);
-  std::uint64_t left() const;  // at most
+  std::uint64_t left() const;  // upper bound on the bytes that are left
 
   InputFile file_;
-  std::uint64_t unread_ = 0;  // of the file
-  std::uint64_t given_ = 0;   // to the caller
-  std::uint64_t limit_ = 0;   // for given_
+  std::uint64_t unread_ = 0;  // bytes of the file that were not read yet
+  std::uint64_t given_ = 0;   // bytes given to the caller
+  std::uint64_t limit_ = 0;   // limit of given_
   std::uint8_t first_[2] = {};
   std::size_t first_count_ = 0, first_given_ = 0;
   std::unique_ptr<Gzip> gzip_;  // null: the file's bytes are the data

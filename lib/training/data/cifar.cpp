@@ -1,4 +1,4 @@
-// CIFAR-10's binary version: records of a label and an image.
+// CIFAR-10's binary version: records, each a label and an image.
 
 #include <string>
 

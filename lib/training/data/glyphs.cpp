@@ -48,7 +48,8 @@ int left(const GlyphOptions& options) { return (options.image.w - glyph_width) /
 double byte_probability(int byte, double mean, double noise) {
   const double low = byte == 0 ? -INFINITY : (byte - 0.5 - mean) / noise;
   const double high = byte == 255 ? INFINITY : (byte + 0.5 - mean) / noise;
-  // Upper tails of the normal distribution, on the side where they are small, so that the difference keeps its digits.
+  // Each tail of the normal distribution is taken on the side where it is small, so that the difference keeps its
+  // digits.
   const auto tail = [](double z) { return 0.5 * std::erfc(z * std::numbers::sqrt2 / 2); };
   return low > 0 ? tail(low) - tail(high) : tail(-high) - tail(-low);
 }
@@ -105,7 +106,7 @@ ImageSet Glyphs::draw(std::int64_t count, std::uint64_t seed) const {
     const int c = below(words[0], classes);
     const int first_row = top(options_) - options_.shift + below(words[1], places);
     const int first_column = left(options_) - options_.shift + below(words[2], places);
-    // With the options' probability the label is wrong: then it is one of the others.
+    // With the probability of the options, the label is wrong. Then it is one of the others.
     const bool is_wrong = (label[0] + 0.5) * 0x1p-32 < options_.wrong_labels;
     set.labels.push_back(
         static_cast<std::uint8_t>(is_wrong ? (c + 1 + below(label[1], classes - 1)) % options_.classes : c));
@@ -134,7 +135,8 @@ std::vector<double> Glyphs::posterior(std::span<const std::uint8_t> bytes) const
     throw UsageError("Glyphs::posterior: " + std::to_string(bytes.size()) + " bytes are not an image of " +
                      to_string(image));
   }
-  // ln p(image | glyph, place) is, but for a constant, the sum of the gains below the ink. Cells are summed first.
+  // Up to a constant, ln p(image | glyph, place) is the sum of the gains of the pixels that have ink. Cells are summed
+  // first.
   const auto plane = static_cast<std::size_t>(image.plane()), width = static_cast<std::size_t>(image.w);
   std::vector<double> gains(plane), cells(plane);
   for (std::size_t i = 0; i < bytes.size(); ++i) gains[i % plane] += gain_[i / plane * 256 + bytes[i]];

@@ -13,7 +13,7 @@
 namespace lamina {
 namespace {
 
-/// The nearest whole number to a uniform one within `reach` of zero.
+/// A shift: uniform within `reach` of zero, rounded to the nearest whole number.
 int move_by(std::uint32_t word, double reach) {
   const double uniform = (static_cast<double>(word) + 0.5) * 0x1p-32;  // inside (0, 1)
   return static_cast<int>(std::floor((2 * uniform - 1) * reach + 0.5));

@@ -10,9 +10,9 @@
 namespace lamina {
 namespace {
 
-constexpr std::uint32_t most_ids = 1U << 24;  // every whole number up to it is an f32
+constexpr std::uint32_t most_ids = 1U << 24;  // every whole number up to it is exact in f32
 
-/// Keeps the last ids, with zeros in front.
+/// Keeps the last ids and puts zeros in front.
 void pad(std::span<const std::uint32_t> ids, std::span<float> out) {
   const std::size_t kept = std::min(ids.size(), out.size());
   const auto zeros = static_cast<std::ptrdiff_t>(out.size() - kept);

@@ -1,4 +1,4 @@
-// Batches prepared ahead, by threads that take them in order into a ring of slots.
+// Batches prepared ahead by threads, which take them in order into a ring of slots.
 
 #include <algorithm>
 #include <atomic>
@@ -23,7 +23,7 @@ struct Slot {
   bool ready = false;
 };
 
-/// Throws UsageError unless the options make sense.
+/// Throws UsageError for options out of range.
 LoaderOptions checked(const LoaderOptions& options) {
   const auto wants = [](const char* name, int value, const char* range) {
     throw UsageError("Loader: " + std::string(name) + " is " + std::to_string(value) + "; it should be " + range);
@@ -137,7 +137,7 @@ struct Loader::Work {
   std::condition_variable work_waits, caller_waits;
   std::atomic<bool> cancelled = false;
   bool over = false, running = false;
-  int busy = 0;                 // threads at a batch
+  int busy = 0;                 // number of threads that prepare a batch
   std::int64_t unprepared = 0;  // the first batch that no thread has taken
   std::int64_t wanted = 0;      // the batch that the caller holds, or the one that it will ask for first
   std::int64_t next = -1;       // the batch that the caller will ask for; -1: no epoch has begun
@@ -164,7 +164,7 @@ void Loader::start(std::uint64_t epoch, std::int64_t first) {
   }
   std::unique_lock lock(work.mutex);
   work.stop(lock);
-  work.next = -1;  // in case the order throws
+  work.next = -1;  // remains so if the order throws
   if (work.options.shuffle) work.order = shuffled(work.source.count(), work.options.seed, epoch);
   for (Slot& slot : work.slots) slot.error = nullptr, slot.ready = false;
   work.epoch = epoch;
@@ -183,7 +183,7 @@ const Batch* Loader::next() {
     if (!slot.error) work.prepare(number);
   } else {
     std::unique_lock lock(work.mutex);
-    if (work.wanted < number) {  // the batch before is given back
+    if (work.wanted < number) {  // gives the previous batch back
       Slot& before = work.slot(number - 1);
       before.ready = false;
       work.wanted = number;

@@ -15,8 +15,9 @@ namespace {
 constexpr std::string_view characters = " abcdefghijklmnopqrstuvwxyz.,;'-";
 constexpr int most_contexts = 1024;
 
-/// The distribution q with q = q P, by Grassmann, Taksar and Heyman: states are eliminated from the last to the first,
-/// each one's transitions are divided among the rest, and then the states are restored. It adds positive numbers only.
+/// The distribution q with q = q P, by Grassmann, Taksar and Heyman. States are eliminated from the last to the first;
+/// the transitions of each are divided among the remaining states. Then the states are restored. The method adds
+/// positive numbers only.
 std::vector<double> stationary(std::vector<double> p, std::size_t n) {
   for (std::size_t k = n - 1; k > 0; --k) {
     double leaves = 0;
@@ -60,7 +61,7 @@ MarkovText::MarkovText(MarkovOptions options) : options_(options) {
   next_.resize(n * wide);
   fill_normal(next_, options_.chain_seed ^ hash("chain"));
   for (double& value : next_) value = std::exp(options_.contrast * value);
-  std::vector<double> transitions(n * n);  // from context to context: the oldest character goes, the next one comes
+  std::vector<double> transitions(n * n);  // from context to context: the oldest character leaves, the next one enters
   for (std::size_t context = 0; context < n; ++context) {
     double* const row = next_.data() + context * wide;
     double total = 0;

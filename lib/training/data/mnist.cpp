@@ -15,7 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint32_t images_magic = 0x00000803, labels_magic = 0x00000801;  // bytes; of three axes, of one
+// magic numbers: bytes on three axes, bytes on one axis
+constexpr std::uint32_t images_magic = 0x00000803, labels_magic = 0x00000801;
 constexpr std::uint32_t longest_side = 65535;
 constexpr std::uint32_t most_images = 0x7FFFFFFF;  // the format's numbers have a sign
 

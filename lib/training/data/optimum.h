@@ -11,8 +11,8 @@
 
 namespace lamina {
 
-/// Means of the largest posterior and of the posterior's entropy, with 99 % intervals. They vary less than the share
-/// of right answers and the mean of -ln p(label), and have the same expectations, given the sample.
+/// The means of the largest posterior and of the posterior's entropy, with 99 % intervals. Given the sample, they have
+/// the same expectations as the share of right answers and the mean of -ln p(label), and vary less.
 class OptimumEstimate {
  public:
   void add(std::span<const double> posterior) {
@@ -30,7 +30,7 @@ class OptimumEstimate {
 
  private:
   struct Mean {
-    double mean = 0, squares = 0;  // of the differences from the mean, summed (Welford)
+    double mean = 0, squares = 0;  // mean, and sum of the squared differences from it (Welford)
     void add(double value, std::int64_t count) {
       const double before = value - mean;
       mean += before / static_cast<double>(count);
@@ -47,7 +47,7 @@ class OptimumEstimate {
   Mean accuracy_, loss_;
 };
 
-/// What posteriors reach on labels: share of right answers and mean of -ln p(label).
+/// The result of posteriors on labels: share of right answers and mean of -ln p(label).
 class Reached {
  public:
   void add(std::span<const double> posterior, std::size_t label) {

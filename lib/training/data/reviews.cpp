@@ -14,9 +14,9 @@ namespace lamina {
 namespace {
 
 constexpr std::uint32_t start_id = 1, first_word = 3;
-constexpr std::uint64_t counters_per_review = 1U << 15;  // more than the words of the longest review, two to a counter
+constexpr std::uint64_t counters_per_review = 1U << 15;  // more than the longest review needs
 
-/// Uniform in (0, 1), from 53 bits of two words.
+/// A uniform number in (0, 1), from 53 bits of two words.
 double uniform(std::uint32_t high, std::uint32_t low) {
   const std::uint64_t bits = (std::uint64_t{high} << 21) ^ (low >> 11);
   return (static_cast<double>(bits) + 0.5) * 0x1p-53;

@@ -1,4 +1,4 @@
-// What is required of every data set, however it was made.
+// Checks of every data set, however it was made.
 
 #include "sets.h"
 

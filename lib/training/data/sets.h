@@ -1,5 +1,5 @@
 #pragma once
-// What is required of every data set, however it was made.
+// Checks of every data set, however it was made.
 
 #include <cstdint>
 #include <filesystem>
@@ -10,11 +10,11 @@
 
 namespace lamina {
 
-/// Throws UsageError, whose text begins with `what`, for a set whose parts contradict each other.
+/// Throws UsageError for a set whose parts contradict each other. The message begins with `what`.
 void check(const ImageSet&, const std::string& what);
 void check(const IdSet&, const std::string& what);
 
-/// The place of the first label that is not below `classes`; labels.size() if there is none.
+/// The index of the first label that is not below `classes`; labels.size() if there is none.
 std::size_t first_wrong_label(std::span<const std::uint8_t> labels, int classes);
 
 /// folder/name, or folder/name.gz if only that exists; an empty path if neither does.

@@ -19,7 +19,7 @@ std::vector<std::uint32_t> shuffled(std::int64_t count, std::uint64_t seed, std:
   std::iota(order.begin(), order.end(), 0U);
   static constexpr std::uint64_t stream = hash("shuffle");
   for (std::uint64_t left = order.size(); left > 1; --left) {
-    // A place below `left` from 64 random bits: floor(bits left / 2^64), uniform to a part in 2^32.
+    // A uniform position below `left` from 64 random bits: floor(bits left / 2^64), uniform to a part in 2^32.
     const auto words = philox(seed ^ stream, left, epoch);
     const std::uint64_t place = (words[0] * left + (words[1] * left >> 32)) >> 32;
     std::swap(order[left - 1], order[place]);

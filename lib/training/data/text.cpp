@@ -1,4 +1,4 @@
-// Texts as numbers: UTF-8, small letters, the sorted list of characters.
+// Texts as numbers: UTF-8, lower case, the sorted list of characters.
 
 #include <algorithm>
 #include <optional>
@@ -18,7 +18,7 @@ char32_t small(char32_t c) {
   return ascii || latin1 ? c + 32 : c;
 }
 
-/// The place of the first byte that is not UTF-8, if there is one.
+/// The position of the first byte that is not UTF-8, if there is one.
 std::optional<std::size_t> decode_all(std::string_view utf8, std::vector<std::uint32_t>& characters) {
   for (std::size_t at = 0; at < utf8.size();) {
     const Decoded decoded = decode(utf8.substr(at, 4));

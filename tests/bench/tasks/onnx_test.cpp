@@ -13,8 +13,8 @@
 #include "lamina/safetensors.h"
 #include "tests/bench/ended.h"
 #include "tests/io/files.h"
-#include "tests/onnx/model.h"
 #include "tests/support/catch.h"
+#include "tests/support/onnx_model.h"
 
 using namespace lamina;
 using namespace lamina::bench;

@@ -17,9 +17,9 @@
 #include "lamina/safetensors.h"
 #include "lamina/workloads.h"
 #include "tests/io/files.h"
-#include "tests/onnx/model.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers/larger.h"
+#include "tests/support/onnx_model.h"
 
 using namespace lamina;
 using namespace lamina::bench;

@@ -151,8 +151,8 @@ TEST_CASE("a gate of variants fails rows that fail, are missing, or whose ratio 
   CHECK(judged(1.008, 0, 0.03) == std::pair(Verdict::equal, false));
   // The interval begins below the limit, and above 1.
   CHECK(judged(1.04, 0.005, 0.03) == std::pair(Verdict::slower, true));
-  // The interval has both sides of 1.
-  CHECK(judged(1.04, 0.02, 0.03).second == false);
+  // The interval is above 1, and the gate's is not.
+  CHECK(judged(1.04, 0.01, 0.03) == std::pair(Verdict::slower, false));
 }
 
 TEST_CASE("a row says that another algorithm was picked, and that the plan takes over 1 % more memory") {

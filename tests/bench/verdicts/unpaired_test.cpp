@@ -1,4 +1,4 @@
-// The statistic of two runs that took no turns: against published critical values, and how often it holds.
+// The statistic of two runs that took no turns: against published critical values, and how often its intervals hold.
 
 #include "bench/compare/unpaired.h"
 
@@ -11,7 +11,7 @@ using lamina::Interval;
 
 namespace {
 
-/// Above 0 and skew.
+/// Positive, skewed numbers.
 double draw_run(std::mt19937_64& engine) {
   return 1 - 0.1 * std::log(std::uniform_real_distribution<>(1e-12, 1)(engine));
 }
@@ -25,7 +25,7 @@ std::vector<double> run(std::mt19937_64& engine, std::size_t samples, double rat
 }  // namespace
 
 TEST_CASE("ranks are one more than the critical values of Mann and Whitney's table") {
-  // Two-sided, 5 %: the greatest U that is significant.
+  // For a two-sided test at 5 %: the greatest significant U.
   struct Entry {
     std::size_t n, m, u;
   };
@@ -42,7 +42,7 @@ TEST_CASE("ranks are one more than the critical values of Mann and Whitney's tab
 
 TEST_CASE("exact and normal ranks agree where one takes over from the other") {
   const auto exact = static_cast<double>(unpaired_rank(25, 25)), normal = static_cast<double>(unpaired_rank(26, 26));
-  CHECK(exact == 212);  // U of 211
+  CHECK(exact == 212);  // which means U = 211
   CHECK(normal > exact);
   CHECK(normal < 1.15 * exact);
 }
@@ -91,13 +91,13 @@ TEST_CASE("samples that resemble their predecessors count as fewer, and independ
   CHECK(autocorrelation_factor(run(engine, 1000, 1)) < 1.15);
   std::vector<double> slow(1000), alternating(1000);
   for (std::size_t i = 0; i < slow.size(); ++i) {
-    slow[i] = 1 + static_cast<double>(i / 10 * 7919 % 100);  // each ten times
+    slow[i] = 1 + static_cast<double>(i / 10 * 7919 % 100);  // each value occurs ten times
     alternating[i] = i % 2 == 0 ? 1 : 2;
   }
   CHECK(autocorrelation_factor(slow) > 8);
   CHECK(autocorrelation_factor(alternating) == 1);
   CHECK(autocorrelation_factor({1, 2, 3}) == 1);
-  CHECK(autocorrelation_factor(std::vector<double>(9, 1)) == 1);  // of a clock that tells them not apart
+  CHECK(autocorrelation_factor(std::vector<double>(9, 1)) == 1);  // a clock too coarse to tell the samples apart
   std::vector<double> coarse(1000);
   for (double& each : coarse) each = std::round(draw_run(engine) * 10);
   CHECK(autocorrelation_factor(coarse) < 1.15);

@@ -28,6 +28,7 @@ class CountingDevice final : public Device {
   void upload(void* to, const void* from, std::size_t bytes) override { ++copies, host_.upload(to, from, bytes); }
   void download(void* to, const void* from, std::size_t bytes) override { ++copies, host_.download(to, from, bytes); }
   void fill(void* to, unsigned char byte, std::size_t bytes) override { ++copies, host_.fill(to, byte, bytes); }
+  void copy(void* to, const void* from, std::size_t bytes) override { ++copies, host_.copy(to, from, bytes); }
   void synchronize() override {
     ++waits;
     if (lost) throw DeviceError("the device is lost");

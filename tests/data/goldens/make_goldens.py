@@ -51,7 +51,7 @@ class Golden:
     """One case: inputs, parameters and state in f64, and a function that makes y."""
 
     def __init__(self, op, name, x, function, weight=None, bias=None, state=None, whole=None):
-        """`whole`: by number of the input, the range (first, end) of its whole numbers; it has no gradient."""
+        """`whole` has the range (first, end) of an input of whole numbers, by its number; it has no gradient."""
         self.op, self.name, self.function = op, name, function
         self.whole = whole or {}
         numbers = Numbers(op + name)
@@ -128,7 +128,7 @@ def fully_connected(name, x, outputs, bias=True):
 
 
 def loss_and_accuracy(loss, right):
-    """One tensor, as our losses give it; the accuracy has no gradient."""
+    """Loss and accuracy in one tensor, as our losses give them; the accuracy has no gradient."""
     return torch.stack([loss, right.to(loss.dtype).mean()]).reshape(1, 2, 1, 1)
 
 
@@ -235,7 +235,7 @@ GOLDENS = [
     Golden("tanh", "map", [(2, 3, 5, 3)], torch.tanh),
     Golden("clip", "relu6", [(2, 3, 5, 3)], F.relu6),
     Golden("clip", "two_sides", [(2, 3, 5, 3)], lambda x0: F.hardtanh(x0, -0.5, 0.75)),
-    # By the formula: F.hardsigmoid's gradient in f64 has a sixth that was rounded to f32.
+    # It is computed by the formula: F.hardsigmoid's gradient in f64 has a sixth that was rounded to f32.
     Golden("hard_sigmoid", "map", [(2, 3, 5, 3)], lambda x0: F.hardtanh(x0 / 6 + 0.5, 0, 1)),
     Golden("hard_sigmoid", "keras", [(2, 3, 5, 3)], lambda x0: F.hardtanh(0.2 * x0 + 0.5, 0, 1)),
     Golden("hard_swish", "map", [(2, 3, 5, 3)], F.hardswish),

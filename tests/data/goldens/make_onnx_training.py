@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A network with constants, and four that use parameters more than once, as both exporters of PyTorch write them,
-{onnx,siamese,recursive,tied,tied_rows}_training_{torchscript,dynamo}.onnx beside this script, and what 100 steps of SGD make of
-them in f64, onnx_training.safetensors and so on.
+{onnx,siamese,recursive,tied,tied_rows}_training_{torchscript,dynamo}.onnx beside this script, and their
+parameters after 100 steps of SGD in f64, onnx_training.safetensors and so on.
 
 usage: make_onnx_training.py        (needs onnx and onnxscript)
 """
@@ -67,7 +67,8 @@ class Recursive(torch.nn.Module):
 
 
 class Tied(torch.nn.Module):
-    """A table of embeddings that is also the matrix of the output; `rows`: of every word, and not of their largest."""
+    """A table of embeddings that is also the matrix of the output, which takes every word with `rows`, else their largest
+    numbers."""
 
     def __init__(self, rows):
         super().__init__()
@@ -86,7 +87,7 @@ def export(network, inputs, name, dynamo):
     path = HERE / f"{name}.onnx"
     torch.onnx.export(network, inputs, path, dynamo=dynamo, external_data=False)
     model = onnx.load(path)
-    # What is read: the names of modules, which tensors are parameters, and of which others were computed.
+    # These entries are read: the names of modules, the tensors that are parameters, and the origins of the others.
     keys = ("pkg.torch.onnx.fx_node", "pkg.torch.export.ExportedProgram.graph_signature",
             "pkg.onnxscript.optimizer.folded_from")
     for part in [model, model.graph, *model.graph.node, *model.graph.value_info, *model.graph.input]:

@@ -5,7 +5,7 @@ script; and of a network with a table of words, whose gradient is sparse, as laz
 usage: make_training.py        (the file says which version made it)
 
 The network: 12 -> 16, ReLU, 16 -> 5, softmax cross entropy; ten batches of eight, in turn. The cases have the names of
-tests/train/goldens_test.cpp. PyTorch has no SGD and no Adam by Keras' formulas; they stand here as Keras 2.1.1 has them.
+tests/train/goldens_test.cpp. PyTorch has no SGD and no Adam by Keras' formulas; these are here as in Keras 2.1.1.
 """
 
 import torch

@@ -1,4 +1,4 @@
-// Chains of ops: their stages, and the oracle's results and bounds over all of them.
+// Chains of ops: their stages, and the oracle's results and bounds over all stages.
 
 #include "tests/support/cases/chain.h"
 
@@ -99,7 +99,7 @@ Bounds chain_bounds(const Case& c, const Feed& feed, const Algorithms& algorithm
   if (stages.size() == 1) return bounds_of(c, feed, algorithms);
   Case head = c;
   head.tail.clear();
-  // ReLU and Add pass gradients on unchanged, so the head gets the exact dy of the chain after it.
+  // ReLU and Add pass gradients on unchanged, so the head gets the exact dy of the rest of the chain.
   const std::vector<Values> values = forward_values(stages, feed);
   Values dy = feed.dy;
   std::vector<Bound> further;

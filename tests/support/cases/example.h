@@ -10,7 +10,7 @@ namespace lamina::test {
 /// Old gradients are not added to; dy may be omitted if no gradient is wanted.
 void check_example(const Case&, const Feed&, const Result& want);
 
-/// As run_unit(), of a case that the backend under test takes, by the algorithms that it picks.
+/// As run_unit(), for a case that the backend under test takes, by the algorithms that it picks.
 Result run_case(const Case&, const Feed&, const Conditions& = {});
 
 }  // namespace lamina::test

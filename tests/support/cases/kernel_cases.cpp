@@ -46,7 +46,7 @@ std::vector<Case> kernel_cases() {
       {"slice", Slice{.first = 1, .channels = 3}, {x}},
       {"slice in packs", Slice{.first = 2, .channels = 2}, {{2, 4, 4, 6}}},
   };
-  // In packs where images follow one another, singly, and in packs by plane.
+  // In packs if images follow one another, singly, and in packs by plane.
   for (const Shape& shape : {x, Shape{1, 3, 7, 9}, Shape{2, 4, 4, 6}}) {
     for (const Op& op : std::vector<Op>{Relu{}, Sigmoid{}, Tanh{}, Clip{.low = -0.5, .high = 1}, HardSigmoid{},
                                         HardSwish{}, Silu{}, Dropout{}, GlobalAveragePool{}, BatchNorm{}})

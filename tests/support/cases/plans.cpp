@@ -102,7 +102,7 @@ Values compose(Plan& plan) {
       feed.x.push_back(values[static_cast<std::size_t>(i)]);
     }
     for (const std::string_view part : parameter_names(node.op)) {
-      if (feed.w.size() == node.params.size()) break;  // a convolution without bias
+      if (feed.w.size() == node.params.size()) break;  // a convolution without bias has one parameter
       feed.w.push_back(read(device, plan.parameter(node.name + "." + std::string(part))));
     }
     for (const std::string_view part : state_names(node.op))

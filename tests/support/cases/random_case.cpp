@@ -36,7 +36,7 @@ AveragePool random_average_pool(Dice& dice) {
           .count_padding = dice.chance(0.5)};
 }
 
-/// Every window of maxima has a cell: minus infinity has no differences.
+/// Every window of a max pool has a cell: minus infinity has no differences.
 Lrn random_lrn(Dice& dice) {
   return {.size = dice(1, 6), .alpha = dice.chance(0.5) ? 1e-2 : 1.0, .beta = 0.75, .k = dice.chance(0.5) ? 1.0 : 2.0};
 }
@@ -106,7 +106,7 @@ Case random_case(std::uint64_t seed) {
     try {
       infer(c.op, c.x);
       return c;
-    } catch (const ShapeError&) {  // does not fit its shape: try again
+    } catch (const ShapeError&) {  // the op does not fit its shape: try again
     }
   }
 }

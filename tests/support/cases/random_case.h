@@ -1,5 +1,5 @@
 #pragma once
-// Random single ops, for cases that nobody would write by hand.
+// Random single ops, including combinations that no author would write by hand.
 
 #include <cstdint>
 
@@ -7,7 +7,7 @@
 
 namespace lamina::test {
 
-/// One op with random numbers and a small random shape that it accepts, in training mode, no Dropout.
+/// An op with random numbers and a small random shape that it accepts, in training mode. Dropout is left out.
 Case random_case(std::uint64_t seed);
 
 }  // namespace lamina::test

@@ -73,7 +73,7 @@ class Builder {
     return values_[i].value;
   }
 
-  /// A value. Newer ones are more likely, so that chains grow.
+  /// Picks a value to read. Newer values are more likely, so that chains grow.
   Value read() {
     const int last = static_cast<int>(values_.size()) - 1;
     return read(static_cast<std::size_t>(dice_.chance(0.6) ? last : dice_(0, last)));
@@ -116,7 +116,7 @@ class Builder {
     keep(dice_.chance(0.6) ? relu(y, name("relu")) : y);
   }
 
-  /// A value of this shape: an existing one, a convolution of one that fits, or a new input.
+  /// A value of this shape: an existing value, a convolution of a fitting value, or a new input.
   Value shortcut(const Shape& shape) {
     std::vector<std::size_t> equal;
     for (std::size_t i = 0; i < values_.size(); ++i)
@@ -162,7 +162,7 @@ class Builder {
     }
   }
 
-  /// Products with numbers between -1 and 1, so that chains of them do not grow: gates of planes or of elements,
+  /// Products with numbers between -1 and 1, so that chains of them do not grow: gates of planes or elements, and
   /// squares.
   void product() {
     const Value x = read();
@@ -191,7 +191,7 @@ class Builder {
     keep(channel_shuffle(x, name("shuffle"), {x.shape().c % 2 == 0 ? 2 : x.shape().c}));
   }
 
-  /// Ids as vectors, as a sequence or as a map.
+  /// Ids as vectors, a sequence or a map.
   void words(int n) {
     const int width = dice_.chance(0.5) ? 1 : dice_(2, 4);
     const Value ids = graph_.input({n, 1, dice_(2, 5), width}, "ids");

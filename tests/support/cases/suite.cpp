@@ -6,7 +6,7 @@
 
 #include "lamina/error.h"
 #include "lib/backends/common/lowering.h"
-#include "lib/backends/half/half.h"
+#include "lib/backends/common/on_copies.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/chain.h"
 #include "tests/support/cases/plans.h"
@@ -15,7 +15,7 @@
 
 namespace lamina::test {
 namespace {
-/// Labels or ids, now and then the label that is ignored.
+/// Labels or ids. Some labels are the label that is ignored.
 Values draw_whole_numbers(const Op& op, const Shape& shape, std::int64_t count, std::uint64_t key) {
   Dice dice(key);
   Values values(static_cast<std::size_t>(shape.count()));
@@ -46,7 +46,7 @@ void draw_stage(Feed& feed, const Stage& stage, bool first, std::uint64_t key, F
     const bool is_factor = std::holds_alternative<ScaleShift>(stage.c.op);
     Values values = is_factor ? draw(inferred.state[i]) : normal(inferred.state[i], ++key);
     for (double& value : values) {
-      if (std::holds_alternative<Dropout>(stage.c.op)) value = 5;  // the step
+      if (std::holds_alternative<Dropout>(stage.c.op)) value = 5;  // the step of a dropout
       if (std::holds_alternative<BatchNorm>(stage.c.op) && i == 1)
         value = static_cast<float>(std::abs(value) + 0.5);  // a variance
     }
@@ -54,7 +54,7 @@ void draw_stage(Feed& feed, const Stage& stage, bool first, std::uint64_t key, F
   }
 }
 
-/// Whether every ReLU inside the chain gets numbers that are further from 0 than any rounding: a library may round to
+/// Whether every ReLU inside the chain gets numbers that are further from 0 than any rounding. A library may round to
 /// halves before it.
 bool clear_of_kinks(const std::vector<Stage>& stages, const Feed& feed, DType dtype) {
   const double rounding = is_half(dtype) && decided_by_library() ? 0.03 : 1e-3;
@@ -116,8 +116,8 @@ Bound with_rounded_weights(const std::string& algorithm, Bound bound) {
   return bound;
 }
 
-/// A library rounds y and dx more than once: before a bias, an Add and a ReLU, and from an y that was rounded. It
-/// rounds the gradient of a parameter to a half. Weights are halves in the feed.
+/// A library rounds y and dx more than once: before a bias, an Add and a ReLU, and from a y that was rounded. It rounds
+/// the gradient of a parameter to a half. The feed has weights in halves.
 Bound with_library_rounding(const Spec& spec, Bound bound, double roundings) {
   if (decided_by_library() && (is_half(spec.y.dtype) || is_half(spec.x[0].dtype)))
     bound.count += 1.02 * roundings * unit_roundoff(half_type(spec)) / epsilon(DType::f32);
@@ -146,7 +146,7 @@ Result compare(const Spec& spec, const Choice& choice, const Feed& feed, const R
   return got;
 }
 
-/// Every algorithm of every pass, as triples: the i-th of each.
+/// Every algorithm of every pass, as triples: the i-th algorithm of each pass.
 std::vector<Choice> choices(const Spec& spec) {
   const Pass passes[] = {Pass::forward, Pass::backward_params, Pass::backward_data};
   std::vector<Choice> result{Choice{}};
@@ -165,7 +165,7 @@ std::string to_string(const Choice& choice) {
   return choice.algorithm[0] + "/" + choice.algorithm[1] + "/" + choice.algorithm[2];
 }
 
-/// A library shows whether it supports a call only by running it. A refusal is no failure, and is said.
+/// Only running a call shows whether a library supports it. A refusal is no failure, and is reported.
 void unless_refused_while_running(const std::function<void()>& run) {
   try {
     run();
@@ -198,7 +198,7 @@ void check_sharing(const Case& c, const Feed& feed, const Result& want, CaseBoun
   }
 }
 
-/// Against the oracle on the same numbers, which are exact in all these types.
+/// Compares with the oracle on the same numbers, which are exact in all these types.
 void check_in(const Case& c, const Feed& feed, const std::vector<DType>& types) {
   const Result want = reference(c, feed);
   CaseBounds bounds(c, feed);
@@ -227,7 +227,7 @@ void check_in(const Case& c, const Feed& feed, const std::vector<DType>& types) 
 }  // namespace
 
 double epsilon(DType dtype) {
-  // In f64 the oracle errs as much as the tested backend.
+  // In f64 the oracle has as large an error as the tested backend.
   return dtype == DType::f64 ? 2 * std::numeric_limits<double>::epsilon()
                              : static_cast<double>(std::numeric_limits<float>::epsilon());
 }
@@ -240,7 +240,7 @@ Feed make_feed(const Case& c, std::uint64_t key, Fill fill, DType dtype) {
     for (std::size_t i = 0; i < stages.size(); ++i) draw_stage(feed, stages[i], i == 0, k += 101, fill);
     for (std::size_t i = 0; i < feed.x.size(); ++i)
       feed.x[i] = rounded(feed.x[i], i < c.x.size() ? input_dtype(c.op, c.x, i, dtype) : dtype);
-    // A library rounds weights, and so do products of pairs: before a ReLU that would move numbers across its kink.
+    // A library rounds weights, and so do products of pairs. Before a ReLU this would move numbers across its kink.
     if (is_half(dtype) && (decided_by_library() || stages.size() > 1))
       for (Values& w : feed.w) w = rounded(w, dtype);
     if (!clear_of_kinks(stages, feed, dtype)) continue;
@@ -275,7 +275,7 @@ void check_close(const std::string& what, const Values& got, const Values& want,
     if (is_half(dtype)) allowed += unit_roundoff(dtype) * (std::abs(want[i] + before) + allowed);
     if (dtype == DType::f16) allowed += 0x1p-25;
     if (std::abs(got[i] - (want[i] + before)) <= allowed) continue;
-    if (std::isinf(got[i]) && got[i] == want[i]) continue;  // the maximum of no cell
+    if (std::isinf(got[i]) && got[i] == want[i]) continue;  // maximum of a window without cells
     std::ostringstream text;
     text.precision(17);
     text << what << '[' << i << "] of " << got.size() << " is " << got[i] << ", not " << want[i] + before << " +- "
@@ -291,7 +291,7 @@ bool check_against_oracle(const Case& c, std::uint64_t key) {
   if (!make_spec(backend(), c, {}) && !make_spec(backend(), c, {.dtype = DType::f32})) return false;
   check_in(c, make_feed(c, key), element_types());
   std::vector<DType> halves{DType::f16, DType::bf16};
-  // An emulator is slow: a case takes one of the two types there.
+  // An emulator is slow: there a case takes one of the two types.
   if (backend().name() == "cuda-host") halves = {halves[to_string(c).size() % 2]};
   for (const DType half : halves) check_in(c, make_feed(c, key, Fill::normal, half), {half});
   return true;
@@ -312,7 +312,7 @@ void check_integers(const Case& c, std::uint64_t key) {
       for (const Choice& choice : choices(spec)) {
         const Algorithms taken = algorithms_of(spec, choice);
         if (any_winograd(taken) || std::any_of(taken.begin(), taken.end(), is_unbounded))
-          continue;  // its transforms divide
+          continue;  // its transforms divide, so they are not exact
         INFO(to_string(conditions) << " by " << to_string(choice));
         unless_refused_while_running([&] {
           const Result got = run_unit(backend(), spec, choice, feed);

@@ -13,41 +13,41 @@ namespace lamina::test {
 enum class Fill : std::uint8_t { normal, integers };
 
 /// Suitable numbers for the case: a permutation for max pooling, distance from 0 for ReLU (also inside a chain),
-/// positive variances, valid labels (some of them -1) and ids; random upstream gradients, never ones.
-/// What a unit of type `dtype` has in 16 bits is rounded to it.
+/// positive variances, valid labels (some of them -1) and ids, and random upstream gradients, never ones.
+/// Numbers that a unit of type `dtype` has in 16 bits are rounded to 16 bits.
 Feed make_feed(const Case&, std::uint64_t key, Fill = Fill::normal, DType dtype = DType::f32);
 
 /// The oracle's result: every op of the chain on its own, in f64.
 Result reference(const Case&, const Feed&);
 
-/// Bounds of a whole chain whose first op uses these algorithms. The tail may hold ReLU, Add and a global average pool,
+/// Bounds of a whole chain whose first op uses these algorithms. The tail may have ReLU, Add and a global average pool
 /// and, in inference, a batch norm.
 Bounds chain_bounds(const Case&, const Feed&, const Algorithms& = {});
 
-/// Fails the running test with the first element that is too far from the oracle's, or NaN. An element of 16 bits may
-/// be further away by its own rounding: u of itself, or in f16 half the distance of its subnormal numbers.
+/// Fails the running test with the first element that is NaN or too far from the oracle's. A 16-bit element may be
+/// further away by its own rounding: u of itself, or in f16 half the distance of its subnormal numbers.
 void check_close(const std::string& what, const Values& got, const Values& want, const Bound&, double epsilon,
                  const Values& old = {}, DType dtype = DType::f32);
 
 double epsilon(DType);
 
-/// Every element type, algorithm, beta and pitch, shared memory and unwanted gradients, on the backend under test.
-/// Returns false if the backend does not fuse the tail.
+/// Checks every element type, algorithm, beta and pitch, shared memory and unwanted gradients on the backend under
+/// test. Returns false if the backend does not fuse the tail.
 bool check_against_oracle(const Case&, std::uint64_t key = 1);
 
-/// The same of all cases, each of which the backend has to take.
+/// The same for all cases. The backend must take each of them.
 void check_all_against_oracle(const std::vector<Case>&);
 
-/// Whole numbers through every algorithm that only adds and multiplies: equal to the oracle in every bit.
+/// Checks whole numbers through every algorithm that only adds and multiplies: every bit must equal the oracle's.
 void check_integers(const Case&, std::uint64_t key = 1);
 void check_all_integers(const std::vector<Case>&);
 
 /// A graph of the case: inputs x0, x1, ..., the op as "op", its tail as "tail0", ...
 Graph graph_of(const Case&);
 
-/// Gradients in f64 through Plan against central differences, fused and not.
+/// Checks gradients in f64 through Plan against central differences, fused and not.
 void check_differences(const Case&, const GradientCheck& = {});
-void check_all_differences(const std::vector<Case>&);  ///< of the cases in training
+void check_all_differences(const std::vector<Case>&);  ///< all cases in training mode
 
 /// Checks y and every gradient that was wanted, against f64 and bounds of a unit of `dtype`.
 void check_result(const Result& got, const Result& want, const Bounds&, DType dtype);

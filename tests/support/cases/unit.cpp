@@ -13,7 +13,7 @@ namespace {
 
 using Tensors = std::vector<std::unique_ptr<GuardedTensor>>;
 
-/// Equal; a NaN equals a NaN.
+/// Whether two numbers are equal; a NaN equals a NaN.
 bool same(const Values& a, const Values& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](double p, double q) { return p == q || (std::isnan(p) && std::isnan(q)); });

@@ -1,4 +1,4 @@
-// How far a correct result may be from the exact one.
+// Bounds on the distance of a correct result from the exact one.
 
 #include "tests/support/numbers/bounds.h"
 
@@ -10,7 +10,7 @@
 namespace lamina::test {
 namespace {
 
-/// The oracle on given numbers: sums of |terms| where an op is linear in them.
+/// The oracle's result on given numbers. On absolute values it is the sum of |terms|, if the op is linear in them.
 Result oracle_of(const Case& c, const Feed& feed) {
   return run_unit(oracle(), *make_spec(oracle(), c, {}), direct(), feed);
 }
@@ -192,7 +192,7 @@ struct OpBounds {
           smallest = std::min(smallest, feed.x[0][at(n, k, place)]);
           if (training) through_sum += result.y[at(n, k, place)] * std::abs(feed.dy[at(n, k, place)]);
         }
-        // The rounding of x - max is a relative error of exp(x - max).
+        // The rounding of x - max causes a relative error of exp(x - max).
         const double spread = 1 + largest - smallest;
         for (int k = 0; k < x.c; ++k) {
           const std::size_t i = at(n, k, place);
@@ -205,7 +205,7 @@ struct OpBounds {
     return bounds;
   }
 
-  /// y is one function of x, dx = dy y (1 - y) or dy (1 - y y): the difference is a sum of two terms.
+  /// y is a function of x, and dx = dy y (1 - y) or dy (1 - y y): the difference is a sum of two terms.
   template <class Factor>
   Bounds elementwise(const Factor& factor) const {
     const Result result = oracle_of(c, feed);
@@ -225,7 +225,7 @@ struct OpBounds {
 
   Bounds operator()(const Clip&) const { return exact(oracle_of(c, feed)); }
 
-  /// y and dx are sums of terms: those of y as a function of x, those of dx / dy likewise.
+  /// y and dx are sums of terms. The terms of y are given as a function of x, and so are those of dx / dy.
   template <class Terms, class SlopeTerms>
   Bounds of_terms(const Terms& terms, const SlopeTerms& slope_terms, double count) const {
     Bounds bounds = exact(oracle_of(c, feed));
@@ -273,7 +273,7 @@ struct OpBounds {
   }
   Bounds operator()(const ChannelShuffle&) const { return exact(oracle_of(c, feed)); }
 
-  /// Adds a row, or a decision, to the bounds of a loss: the terms of its loss, and those of its gradient.
+  /// Adds a row, or a decision, to the bounds of a loss: the terms of its loss and of its gradient.
   struct Rows {
     double count = 0, terms = 0;
   };
@@ -298,7 +298,7 @@ struct OpBounds {
           smallest = std::min(smallest, feed.x[0][at(n, k, place)]);
         }
         for (int k = 0; k < x.c; ++k) sum += std::exp(feed.x[0][at(n, k, place)] - largest);
-        // The rounding of x - max is a relative error of exp(x - max).
+        // The rounding of x - max causes a relative error of exp(x - max).
         const double spread = 1 + largest - smallest;
         rows.terms += 2 * spread + std::log(sum);
         for (int k = 0; k < x.c && training; ++k) {

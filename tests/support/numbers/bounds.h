@@ -1,5 +1,6 @@
 #pragma once
-// How far a correct result may be from the exact one: (K + 8) * epsilon * (sum of |terms|) for a sum of K products.
+// Bounds on the distance of a correct result from the exact one: (K + 8) * epsilon * (sum of |terms|) for a sum of K
+// products.
 
 #include <array>
 #include <string>
@@ -23,9 +24,10 @@ struct Bounds {
 /// The algorithms of forward, backward_params and backward_data, by name.
 using Algorithms = std::array<std::string, 3>;
 
-/// Bounds for one op (a case without a tail) from its inputs in f64. Linear ops: the oracle's result on absolute
-/// values. The others: the absolute values of the terms of their formula, the count times the number of factors that
-/// carry an error of (K + 8) epsilon themselves. For passes of a Winograd algorithm see winograd_bounds.h.
+/// Bounds for one op (a case without a tail) from its inputs in f64. For linear ops, the terms are the oracle's result
+/// on absolute values. For other ops, they are the absolute values of the terms of the formula, and the count is
+/// multiplied by the number of factors that have an error of (K + 8) epsilon themselves. Passes of a Winograd algorithm
+/// have the bounds of winograd_bounds.h.
 Bounds bounds_of(const Case&, const Feed&, const Algorithms& = {});
 
 }  // namespace lamina::test

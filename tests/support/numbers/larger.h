@@ -5,7 +5,7 @@
 
 namespace lamina::test {
 
-/// The larger one, or NaN where either is: it is below no bound. std::max(largest, NaN) would be `largest`.
+/// The larger number, or NaN if either is NaN, so that no bound holds. std::max(largest, NaN) would be `largest`.
 inline double larger(double largest, double next) { return std::isnan(largest) || next <= largest ? largest : next; }
 
 }  // namespace lamina::test

@@ -9,7 +9,7 @@
 namespace lamina::test {
 namespace {
 
-/// A number and how far a computed one may be from it, in epsilons.
+/// A number, and the bound on the error of a computed one, in epsilons.
 struct Estimate {
   double value = 0, error = 0;
 };
@@ -22,7 +22,7 @@ Estimate operator+(Estimate a, Estimate b) {
   return {a.value + b.value, a.error + b.error + std::abs(a.value) + std::abs(b.value)};
 }
 
-/// A sum of products of given length.
+/// A sum of products of a given length.
 class Sum {
  public:
   explicit Sum(double length) : length_(length) {}
@@ -57,7 +57,7 @@ struct Gate {
     const double value = 1 / (1 + std::exp(-a.value));
     return {value, value * (1 - value) * a.error + 8 * value};
   }
-  /// By the gate's argument, from its value.
+  /// The slope by the gate's argument, from the gate's value.
   Estimate slope(Estimate y) const {
     if (hard) return {y.value > 0 && y.value < 1 ? 0.2 : 0.0, 1};
     return {y.value * (1 - y.value), std::abs(1 - 2 * y.value) * y.error + 2 * y.value * (1 + y.value)};

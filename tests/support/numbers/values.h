@@ -14,31 +14,31 @@ using Values = std::vector<double>;
 
 Values zeros(const Shape&);
 Values normal(const Shape&, std::uint64_t key);
-/// Whole numbers in [-3, 3]: sums and products of these are exact in f32.
+/// Whole numbers in [-3, 3]. Sums and products of them are exact in f32.
 Values integers(const Shape&, std::uint64_t key);
-/// Every number once, in random order, 1/8 apart and centred on 0: max pooling has one clear winner.
+/// Every number once, in random order, 1/8 apart and centred on 0, so that max pooling has one clear winner.
 Values permutation(const Shape&, std::uint64_t key);
-/// Normal numbers pushed away from 0 by 0.1: no ReLU near its kink.
+/// Normal numbers pushed away from 0 by 0.1, so that no ReLU is near its kink.
 Values apart_from_zero(const Shape&, std::uint64_t key);
 
-/// A tensor's elements, on any device, in any layout and pitch. They wait.
+/// A tensor's elements, from any device, layout and pitch. The call waits.
 Values read(Device&, const Tensor&);
 void write(Device&, const Tensor&, const Values&);
 
-/// To the nearest numbers of a type.
+/// The values rounded to the nearest numbers of a type.
 Values rounded(Values, DType);
 
 Values absolute(Values);
 Values plus(Values, const Values&);  ///< element by element
 
-/// Seed of the random tests: LAMINA_TEST_SEED, or 1.
+/// The seed of the random tests: LAMINA_TEST_SEED, or 1.
 std::uint64_t seed();
 
 /// A stream of random whole numbers for the choices of a random test.
 class Dice {
  public:
   explicit Dice(std::uint64_t key) : key_(key) {}
-  /// Uniform in [low, high].
+  /// A number that is uniform in [low, high].
   int operator()(int low, int high);
   bool chance(double probability);
   std::uint64_t word();

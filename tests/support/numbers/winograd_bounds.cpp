@@ -1,4 +1,4 @@
-// The bounds of Winograd convolutions, by loops over what their tiles may read.
+// The bounds of Winograd convolutions, computed by loops over all that their tiles may read.
 
 #include "tests/support/numbers/winograd_bounds.h"
 
@@ -8,10 +8,11 @@
 namespace lamina::test {
 namespace {
 
-double roundings(const Winograd& winograd) { return winograd.taps == 5 ? 28 : 26; }  // besides the sum over channels
+// roundings besides the sum over channels
+double roundings(const Winograd& winograd) { return winograd.taps == 5 ? 28 : 26; }
 constexpr double weight_roundings = 28;
 
-/// The largest |value| of a plane among the rows and columns that any tile with the output (p, q) reads.
+/// The largest |value| of a plane among the rows and columns that a tile with the output (p, q) may read.
 double largest_near(const Winograd& winograd, const double* plane, const Shape& shape, int p, int q, Size pad) {
   const int before = winograd.tile - 1, behind = winograd.tile + winograd.taps - 2;
   double largest = 0;

@@ -28,14 +28,14 @@
 namespace lamina::test {
 
 struct Winograd {
-  int tile, taps;  ///< outputs and filter along one axis
-  double growth;   ///< of its transforms, in two dimensions
+  int tile, taps;  ///< outputs and filter taps along one axis
+  double growth;   ///< growth by its transforms, in two dimensions
   double weight_growth;
-  int weights() const { return taps * taps; }  ///< of a filter
+  int weights() const { return taps * taps; }  ///< weights of a filter
 };
 
 /// The numbers of "winograd_2x2" (points 0, 1, -1, infinity), of "winograd_4x4" (0, 1/2, -1/2, 2, -2, infinity), and of
-/// the first with filters of 5x5 (the points of the second); empty for other algorithms.
+/// "winograd_2x2" with filters of 5x5 (points as winograd_4x4); empty for other algorithms.
 std::optional<Winograd> winograd_named(const std::string& algorithm, int taps = 3);
 
 Bound winograd_y_bound(const Winograd&, const Conv&, const Shape& x, const Feed&);

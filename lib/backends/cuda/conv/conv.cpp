@@ -12,129 +12,114 @@
 
 #include "conv.h"
 
-#include <algorithm>
-
 #include "conv_winograd_4x4.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-std::string unit_text(const Conv& op) { return std::string(Machine::backend_name()) + ": " + to_string(Op(op)); }
+constexpr const char *implicit_gemm_name = "implicit_gemm", *im2col_gemm_name = "im2col_gemm";
 
-/// Whether a pass has its own algorithm.
-bool has_choice(Pass pass) {
-  return pass == Pass::forward || pass == Pass::backward_params || pass == Pass::backward_data;
-}
+/// Places of the rule, from the first.
+struct Place {
+  static constexpr int narrow = 0, winograd = 1, pixels = 2, implicit = 3, single_pixels = 4, cublas = 5, plain = 6,
+                       behind = 7, last = 8;
+};
 
-/// Roundings of one term on its way into a result, without that of the result: of a sum with a bias and,
+/// The most roundings of one term on its way into a result, without that of the result: of a sum with a bias and,
 /// if they follow, with a folded batch norm and an Add.
-double roundings(const Conv& op, const Spec& spec, Pass pass) {
-  const double kernel = static_cast<double>(op.kernel.h) * op.kernel.w;
-  const int channels = spec.x[0].shape.c / op.groups, filters = op.channels / op.groups;
-  switch (pass) {
-    case Pass::forward: return kernel * channels + 1 + fold_roundings(conv_forward(op, spec));
-    case Pass::backward_params: return static_cast<double>(spec.y.shape.n) * static_cast<double>(spec.y.shape.plane());
-    default: return kernel * filters;
-  }
+double roundings(const ConvUnit& c, Pass pass) {
+  return terms(c, pass) + (pass == Pass::forward ? 1 + (c.folded ? 4 : 0) + (c.add ? 1 : 0) : 0);
 }
 
 /// The bound of `direct` on |computed - exact| / (sum of |terms|).
-double direct_error(const Conv& op, const Spec& spec, Pass pass) {
-  const double sum = (roundings(op, spec, pass) + 2) * unit_roundoff(DType::f64);
-  if (spec.y.dtype == DType::f64) return sum;
+double direct_error(const ConvUnit& c, Pass pass, Machine&) {
+  const double sum = (roundings(c, pass) + 2) * unit_roundoff(DType::f64);
+  if (c.dtype == DType::f64) return sum;
   // Rounded, and again with a beta, or before if a filter was folded.
-  const double twice = 2 * unit_roundoff(spec.y.dtype);
+  const double twice = 2 * unit_roundoff(c.dtype);
   return sum + twice / (1 - twice);
 }
 
 /// The bound of a product that sums in the element type.
-double product_error(const Conv& op, const Spec& spec, Pass pass) {
-  return (roundings(op, spec, pass) + 2) * unit_roundoff(spec.y.dtype);
+double product_error(const ConvUnit& c, Pass pass, Machine&) {
+  return (roundings(c, pass) + 2) * unit_roundoff(c.dtype);
 }
 
-bool has_narrow_groups(const Conv& op, const Spec& spec) {
+bool has_narrow_groups(const ConvUnit& c) {
   constexpr int few = 8;
-  return op.groups > 1 && (op.channels / op.groups < few || spec.x[0].shape.c / op.groups < few);
+  return c.op.groups > 1 && (c.group_filters() < few || c.group_channels() < few);
 }
+
+int place_of_im2col_gemm(const ConvUnit& c, Pass pass, Machine& machine) {
+  if (!machine.has_blas()) return by_name_only;
+  // A weight gradient needs a launch for every image and group.
+  return pass == Pass::backward_params && has_narrow_groups(c) ? Place::last : Place::cublas;
+}
+
+constexpr Algorithm<Machine> conv_rows[] = {
+    {.name = winograd_4x4_name,
+     .takes = takes_plain,
+     .refusal = winograd_4x4_refusal,
+     .place = [](const ConvUnit& c, Pass pass,
+                 Machine& machine) { return winograd_4x4_pays(c, pass, machine) ? Place::winograd : Place::behind; },
+     .max_error = no_guarantee,
+     .lower = winograd_4x4_step,
+     .prepare = winograd_4x4_filters},
+    {.name = "gemm_1x1",
+     .takes = takes_plain,
+     .refusal = gemm_1x1_refusal,
+     .place = [](const ConvUnit& c, Pass pass,
+                 Machine&) { return gemm_1x1_pays(c, pass) ? Place::pixels : Place::single_pixels; },
+     .max_error = product_error,
+     .lower = gemm_1x1_step,
+     .prepare = folded},
+    {.name = implicit_gemm_name,
+     .takes = takes_plain,
+     .refusal = implicit_gemm_refusal,
+     .place = [](const ConvUnit&, Pass, Machine&) { return Place::implicit; },
+     .max_error = product_error,
+     .lower = implicit_gemm_step,
+     .prepare = folded},
+    {.name = im2col_gemm_name,
+     .takes = takes_plain,
+     .refusal = im2col_gemm_refusal,
+     .place = place_of_im2col_gemm,
+     .max_error = product_error,
+     .lower = im2col_gemm_step,
+     .prepare = folded},
+    {.name = "direct",
+     .takes = takes_plain,
+     .refusal = runs_all,
+     .place =
+         [](const ConvUnit& c, Pass pass, Machine&) {
+           return pass != Pass::backward_params && has_narrow_groups(c) ? Place::narrow : Place::plain;
+         },
+     .max_error = direct_error,
+     .lower = direct_step,
+     .prepare = folded}};
 
 /// Why the rule has this algorithm first.
-std::string rule_text(const std::string& first, const Conv& op, const Spec& spec) {
+std::string conv_reason(const std::string& first, const ConvUnit& c, Pass pass, Machine& machine) {
   if (first == winograd_4x4_name) return "by its model faster than implicit_gemm";
   if (first == "direct") return "a product's tile would be mostly empty in groups of so few filters or channels";
   if (first == "gemm_1x1") return "a 1x1 kernel: its product reads the tensors directly";
-  if (first != "implicit_gemm") return {};
-  const std::string refused = winograd_4x4_refusal(op, spec);
+  if (first != implicit_gemm_name) return {};
+  const std::string refused = winograd_4x4_refusal(c, pass, machine);
   if (!refused.empty()) return "the default; " + refused;
-  return spec.y.dtype == DType::f32 ? "by its model faster than winograd_4x4" : "the default; winograd_4x4 is for f32";
+  return c.dtype == DType::f32 ? "by its model faster than winograd_4x4" : "the default; winograd_4x4 is for f32";
 }
 
-/// The algorithms for this unit, best guess first. Throws Unsupported, with the reason, if `named` cannot run it.
-std::vector<Alternative> alternatives_of(const Conv& op, const Spec& spec, Pass pass, const Choice& choice,
-                                         Machine* machine) {
-  const std::string named = has_choice(pass) ? choice.algorithm[static_cast<std::size_t>(pass)] : "";
-  std::vector<Alternative> found;
-  const auto offer = [&](const char* name, double error, const std::string& refusal, auto step) {
-    if (refusal.empty())
-      found.push_back({name, error, [=, &op, &spec] { return step(op, spec, pass, *machine); }});
-    else if (named == name)
-      throw Unsupported(unit_text(op) + ", " + std::string(to_string(pass)) + ": " + refusal);
-  };
-  const auto offer_winograd = [&] {
-    offer(winograd_4x4_name, no_bound, winograd_4x4_refusal(op, spec), winograd_4x4_step);
-  };
-  const bool winograd_first = winograd_4x4_pays(op, spec, pass);
-  if (winograd_first) offer_winograd();
-  const auto offer_1x1 = [&] {
-    offer("gemm_1x1", product_error(op, spec, pass), gemm_1x1_refusal(op, spec), gemm_1x1_step);
-  };
-  const bool own_1x1_first = gemm_1x1_pays(op, spec, pass);
-  if (own_1x1_first) offer_1x1();
-  offer("implicit_gemm", product_error(op, spec, pass), implicit_gemm_refusal(op, spec), implicit_gemm_step);
-  if (!own_1x1_first) offer_1x1();
-  if (machine == nullptr || named == im2col_gemm_name || machine->has_blas())
-    offer(im2col_gemm_name, product_error(op, spec, pass), im2col_gemm_refusal(op, spec),
-          [&choice](const Conv& o, const Spec& s, Pass p, Machine& m) { return im2col_gemm_step(o, s, choice, p, m); });
-  offer("direct", direct_error(op, spec, pass), {}, direct_step);
-  if (!winograd_first) offer_winograd();
-  if (has_narrow_groups(op, spec))
-    std::stable_partition(found.begin(), found.end(), [&](const Alternative& c) {
-      // A weight gradient by im2col_gemm needs a launch for every image and group.
-      return pass == Pass::backward_params ? c.algorithm != im2col_gemm_name : c.algorithm == "direct";
-    });
-  if (!found.empty()) found.front().reason = rule_text(found.front().algorithm, op, spec);
-  return found;
-}
-
-/// Adds the prepared form that the chosen forward algorithm wants, and whether y may take the Add's place.
-void prepare(Lowered& lowered, const Conv& op, const Spec& spec, Machine& machine) {
-  const ConvForward forward = conv_forward(op, spec);
-  if (forward.adds) lowered.y_may_alias_x[1] = same_pitch(spec, 1);
-  const std::string algorithm = lowered.steps[0].algorithm;
-  if (algorithm == winograd_4x4_name) {
-    lowered.prepared_bytes = winograd_4x4_prepared_bytes(op, spec);
-    lowered.steps.push_back(winograd_4x4_step(op, spec, Pass::prepare, machine));
-  } else if (forward.folded) {
-    lowered.prepared_bytes = fold_bytes(forward, spec.y.dtype);
-    lowered.steps.push_back(fold_step(forward, spec.y.dtype, algorithm, machine));
-  }
-}
+constexpr AlgorithmTable<Machine> conv_table{conv_rows, conv_reason};
 
 }  // namespace
 
-std::vector<std::string> conv_algorithms(const Conv& op, const Spec& spec, Pass pass) {
-  if (!has_choice(pass)) return {};
-  std::vector<std::string> names;
-  for (const Alternative& alternative : alternatives_of(op, spec, pass, Choice{}, nullptr))
-    names.push_back(alternative.algorithm);
-  return names;
+std::vector<std::string> algorithms(const Conv&, const Spec& spec, Pass pass, Machine& machine, HalfUnits& halves) {
+  return Chooser(conv_table, spec, machine, halves).names(pass);
 }
 
-Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, Machine& machine) {
-  Lowered lowered = assemble(spec, [&](Pass pass) {
-    return pick(unit_text(op), pass, choice, alternatives_of(op, spec, pass, choice, &machine));
-  });
-  if (uses(lowered, im2col_gemm_name)) machine.make_blas(spec.y.dtype);
-  if (spec.mode == Mode::inference) prepare(lowered, op, spec, machine);
+Lowered lower(const Conv&, const Spec& spec, const Choice& choice, Machine& machine, HalfUnits& halves) {
+  Lowered lowered = Chooser(conv_table, spec, machine, halves).lower(choice);
+  if (uses(lowered, im2col_gemm_name)) machine.make_blas(conv_unit(spec).dtype);
   return lowered;
 }
 

@@ -13,37 +13,36 @@ ConvGeometry geometry_of(const Conv& op) {
 }
 
 template <class T>
-void backward_bias(Stream stream, const Conv& op, const Args& args, const Masked<T>& dy, bool adds) {
-  if (op.bias && args.dw.size() > 1 && args.dw[1]) bias_gradient(stream, dy, args.dw[1].as<T>(), adds, args.workspace);
+void backward_bias(Stream stream, const ConvUnit& c, const Args& args, const Masked<T>& dy) {
+  if (c.op.bias && args.dw.size() > 1 && args.dw[1])
+    bias_gradient(stream, dy, args.dw[1].as<T>(), c.add_dw, args.workspace);
 }
-template void backward_bias(Stream, const Conv&, const Args&, const Masked<float>&, bool);
-template void backward_bias(Stream, const Conv&, const Args&, const Masked<double>&, bool);
+template void backward_bias(Stream, const ConvUnit&, const Args&, const Masked<float>&);
+template void backward_bias(Stream, const ConvUnit&, const Args&, const Masked<double>&);
 
-std::size_t backward_bias_bytes(const Conv& op, const Spec& spec) {
-  return op.bias ? bias_gradient_bytes(op.channels, spec.y.shape.n * spec.y.shape.plane()) : 0;
+std::size_t backward_bias_bytes(const ConvUnit& c) {
+  return c.op.bias ? bias_gradient_bytes(c.op.channels, c.y.n * c.y.plane()) : 0;
 }
 
-Lowered::Step direct_step(const Conv& op, const Spec& spec, Pass pass, Machine& machine) {
-  const bool relu = ends_in_relu(spec), add_dx = adds_dx(spec, 0), add_dw = spec.adds_dw;
-  const ConvGeometry g = geometry_of(op);
-  const ConvForward forward = conv_forward(op, spec);
-  return with_type(spec.y.dtype, [&]<class T>() {
+Lowered::Step direct_step(const ConvUnit& c, Pass pass, const Choice&, Machine& machine) {
+  const ConvGeometry g = geometry_of(c.op);
+  return with_type(c.dtype, [&]<class T>() {
     const auto run = [=](Stream stream, const Args& args) {
       if (pass == Pass::forward) {
-        const ForwardInputs<T> in = begin_forward<T>(stream, forward, args);
+        const ForwardInputs<T> in = begin_forward<T>(stream, c, args);
         return conv_direct_forward(stream, g, view<const T>(args.x[0]), in.w, view<T>(args.y), in.end);
       }
-      const Masked<T> dy = masked_dy<T>(args, relu);
+      const Masked<T> dy = masked_dy<T>(c, args);
       if (pass == Pass::backward_data) {
         if (wanted(args, 0))
-          conv_direct_backward_data(stream, g, args.w[0].as<const T>(), dy, view<T>(args.dx[0]), add_dx);
+          conv_direct_backward_data(stream, g, args.w[0].as<const T>(), dy, view<T>(args.dx[0]), c.add_dx);
         return;
       }
-      backward_bias(stream, op, args, dy, add_dw);
+      backward_bias(stream, c, args, dy);
       if (!args.dw.empty() && args.dw[0])
-        conv_direct_backward_weights(stream, g, view<const T>(args.x[0]), dy, args.dw[0].as<T>(), add_dw);
+        conv_direct_backward_weights(stream, g, view<const T>(args.x[0]), dy, args.dw[0].as<T>(), c.add_dw);
     };
-    return launches(machine, {pass}, "direct", run, pass == Pass::backward_params ? backward_bias_bytes(op, spec) : 0);
+    return launches(machine, {pass}, "direct", run, pass == Pass::backward_params ? backward_bias_bytes(c) : 0);
   });
 }
 

@@ -22,20 +22,17 @@ namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
 /// A pass, complete except for addresses and pitches.
-struct Problem {
+struct Problem : ConvUnit {
   ConvGeometry g;
-  Shape x, y;
-  ConvForward forward;
-  bool relu, add_dx, add_dw;
-  int images_at_once;
-  std::size_t bias_bytes;  ///< of the workspace, before columns are written
+  int images_at_once = 1;
+
+  explicit Problem(const ConvUnit& c) : ConvUnit(c), g(geometry_of(c.op)) {}
 
   bool plain() const {
     return g.kernel_h == 1 && g.kernel_w == 1 && g.stride_h == 1 && g.stride_w == 1 && g.pad_h == 0 && g.pad_w == 0;
   }
   int rows() const { return x.c * g.kernel_h * g.kernel_w; }  ///< of the columns, all groups
   int group_rows() const { return rows() / g.groups; }
-  int group_filters() const { return y.c / g.groups; }
   std::int64_t columns_per_image() const { return plain() ? 0 : rows() * y.plane(); }
   std::int64_t masked_per_image(Pass pass) const { return relu && pass != Pass::forward ? y.image() : 0; }
   template <class T>
@@ -43,7 +40,7 @@ struct Problem {
     return std::max(aligned(static_cast<std::size_t>(images * columns_per_image()) * sizeof(T)) +
                         aligned(static_cast<std::size_t>(images * masked_per_image(pass)) * sizeof(T)) +
                         Machine::blas_workspace_bytes(),
-                    pass == Pass::backward_params ? bias_bytes : 0);
+                    pass == Pass::backward_params ? backward_bias_bytes(*this) : 0);
   }
 };
 
@@ -71,7 +68,7 @@ class Run {
   }
 
   void forward() {
-    const ForwardInputs<T> in = begin_forward<T>(stream_, c_.forward, *args_);
+    const ForwardInputs<T> in = begin_forward<T>(stream_, c_, *args_);
     for_each_chunk([&](int first, int count) {
       const View<const T> columns = columns_of(first, count);
       const View<T> y = images_of<T>(args_->y, first, count);
@@ -115,9 +112,9 @@ class Run {
     });
   }
 
-  void backward_params(const Conv& op) {
+  void backward_params() {
     const bool wants_dw = !args_->dw.empty() && args_->dw[0];
-    backward_bias(stream_, op, *args_, masked_dy<T>(*args_, c_.relu), c_.add_dw);
+    backward_bias(stream_, c_, *args_, masked_dy<T>(c_, *args_));
     if (!wants_dw) return;
     for_each_chunk([&](int first, int count) {
       const View<const T> dy = dy_of(first, count), columns = columns_of(first, count);
@@ -187,28 +184,19 @@ class Run {
 
 }  // namespace
 
-std::string im2col_gemm_refusal(const Conv& op, const Spec& spec) {
-  const Problem problem{
-      geometry_of(op), spec.x[0].shape, spec.y.shape, conv_forward(op, spec), false, false, false, 1, 0};
+std::string im2col_gemm_refusal(const ConvUnit& c, Pass, Machine&) {
+  const std::int64_t columns = Problem(c).columns_per_image();
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-  if (problem.columns_per_image() <= most) return {};
-  return std::string(im2col_gemm_name) + " takes images of up to " + std::to_string(most) +
-         " elements of columns, not " + std::to_string(problem.columns_per_image());
+  if (columns <= most) return {};
+  return "im2col_gemm takes images of up to " + std::to_string(most) + " elements of columns, not " +
+         std::to_string(columns);
 }
 
-Lowered::Step im2col_gemm_step(const Conv& op, const Spec& spec, const Choice& choice, Pass pass, Machine& machine) {
-  Problem problem{geometry_of(op),
-                  spec.x[0].shape,
-                  spec.y.shape,
-                  conv_forward(op, spec),
-                  ends_in_relu(spec),
-                  adds_dx(spec, 0),
-                  spec.adds_dw,
-                  1,
-                  backward_bias_bytes(op, spec)};
-  return with_type(spec.y.dtype, [&]<class T>() {
+Lowered::Step im2col_gemm_step(const ConvUnit& c, Pass pass, const Choice& choice, Machine& machine) {
+  Problem problem(c);
+  return with_type(c.dtype, [&]<class T>() {
     // The most images that fit the limit, by halving: bytes grow with images.
-    for (int above = spec.x[0].shape.n; problem.images_at_once < above;) {
+    for (int above = c.x.n; problem.images_at_once < above;) {
       const int middle = above - (above - problem.images_at_once) / 2;
       if (problem.bytes<T>(pass, middle) <= choice.workspace_limit)
         problem.images_at_once = middle;
@@ -216,14 +204,14 @@ Lowered::Step im2col_gemm_step(const Conv& op, const Spec& spec, const Choice& c
         above = middle - 1;
     }
     return launches(
-        machine, {pass}, im2col_gemm_name,
+        machine, {pass}, "im2col_gemm",
         [=, &machine](Stream stream, const Args& args) {
           if (pass == Pass::backward_data && !wanted(args, 0)) return;
           Run<T> run(problem, pass, machine, stream, args);
           switch (pass) {
             case Pass::forward: return run.forward();
             case Pass::backward_data: return run.backward_data();
-            default: return run.backward_params(op);
+            default: return run.backward_params();
           }
         },
         problem.bytes<T>(pass, problem.images_at_once));

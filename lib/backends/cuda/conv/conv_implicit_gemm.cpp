@@ -28,31 +28,30 @@ constexpr const char* name = Kernels::name;
 
 }  // namespace
 
-std::string implicit_gemm_refusal(const Conv& op, const Spec& spec) {
+std::string implicit_gemm_refusal(const ConvUnit& c, Pass, Machine&) {
   constexpr std::int64_t most = conv_implicit_gemm_most;
-  for (const Shape& shape : {spec.x[0].shape, spec.y.shape})
+  for (const Shape& shape : {c.x, c.y})
     if (shape.n * shape.plane() > most) return limit<Kernels>("pixels of a batch", most, shape.n * shape.plane());
-  const std::int64_t filters = op.channels / op.groups, channels = spec.x[0].shape.c / op.groups;
-  const std::int64_t weights = filters * channels * op.kernel.h * op.kernel.w;
+  const std::int64_t filters = c.group_filters(), channels = c.group_channels();
+  const std::int64_t weights = filters * c.filter_weights();
   if (weights > most) return limit<Kernels>("weights of a group", most, weights);
   if (std::max(filters, channels) > conv_implicit_gemm_most_results)
     return limit<Kernels>("filters or channels of a group", conv_implicit_gemm_most_results,
                           std::max(filters, channels));
-  if (op.groups > conv_implicit_gemm_most_groups)
-    return limit<Kernels>("groups", conv_implicit_gemm_most_groups, op.groups);
+  if (c.op.groups > conv_implicit_gemm_most_groups)
+    return limit<Kernels>("groups", conv_implicit_gemm_most_groups, c.op.groups);
   return {};
 }
 
-std::int64_t implicit_gemm_cycles(const Conv& op, const Spec& spec, Pass pass) {
-  const ConvGeometry g = geometry_of(op);
-  const Shape &x = spec.x[0].shape, &y = spec.y.shape;
+std::int64_t implicit_gemm_cycles(const ConvUnit& c, Pass pass) {
+  const ConvGeometry g = geometry_of(c.op);
   return pass == Pass::backward_data
-             ? conv_implicit_gemm_data_cycles(g, empty_view<const float>(y), empty_view<float>(x))
-             : conv_implicit_gemm_forward_cycles(g, empty_view<const float>(x), empty_view<float>(y));
+             ? conv_implicit_gemm_data_cycles(g, empty_view<const float>(c.y), empty_view<float>(c.x))
+             : conv_implicit_gemm_forward_cycles(g, empty_view<const float>(c.x), empty_view<float>(c.y));
 }
 
-Lowered::Step implicit_gemm_step(const Conv& op, const Spec& spec, Pass pass, Machine& machine) {
-  return product_step<Kernels>(op, spec, pass, machine);
+Lowered::Step implicit_gemm_step(const ConvUnit& c, Pass pass, const Choice&, Machine& machine) {
+  return product_step<Kernels>(c, pass, machine);
 }
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

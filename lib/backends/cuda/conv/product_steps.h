@@ -12,46 +12,43 @@ namespace lamina::LAMINA_CUDA_SPACE {
 ///   name
 ///   forward, backward_data, backward_weights                   the launchers
 ///   forward_bytes, backward_data_bytes, backward_weights_bytes  their workspaces
-template <class Algorithm, class T>
-Lowered::Step product_step(const Conv& op, const Spec& spec, Pass pass, Machine& machine) {
-  const ConvGeometry g = geometry_of(op);
-  const View<const T> x = empty_view<const T>(spec.x[0].shape), y = empty_view<const T>(spec.y.shape);
-  switch (pass) {
-    case Pass::backward_params:
-      return launches(
-          machine, {pass}, Algorithm::name,
-          [op, g, relu = ends_in_relu(spec), adds = spec.adds_dw](Stream stream, const Args& args) {
-            const Masked<T> dy = masked_dy<T>(args, relu);
-            backward_bias(stream, op, args, dy, adds);
-            if (!args.dw.empty() && args.dw[0])
-              Algorithm::backward_weights(stream, g, view<const T>(args.x[0]), dy, args.dw[0].as<T>(),
-                                          static_cast<T*>(args.workspace), adds);
-          },
-          std::max(Algorithm::backward_weights_bytes(g, x, y), backward_bias_bytes(op, spec)));
-    case Pass::backward_data:
-      return launches(
-          machine, {pass}, Algorithm::name,
-          [g, relu = ends_in_relu(spec), adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
-            if (wanted(args, 0))
-              Algorithm::backward_data(stream, g, args.w[0].as<const T>(), masked_dy<T>(args, relu),
-                                       view<T>(args.dx[0]), adds, static_cast<T*>(args.workspace));
-          },
-          Algorithm::backward_data_bytes(g, y, empty_view<T>(spec.x[0].shape)));
-    default:
-      return launches(
-          machine, {pass}, Algorithm::name,
-          [g, forward = conv_forward(op, spec)](Stream stream, const Args& args) {
-            const ForwardInputs<T> in = begin_forward<T>(stream, forward, args);
-            Algorithm::forward(stream, g, view<const T>(args.x[0]), in.w, view<T>(args.y), in.end,
-                               static_cast<T*>(args.workspace));
-          },
-          Algorithm::forward_bytes(g, x, empty_view<T>(spec.y.shape)));
-  }
-}
-
 template <class Algorithm>
-Lowered::Step product_step(const Conv& op, const Spec& spec, Pass pass, Machine& machine) {
-  return with_type(spec.y.dtype, [&]<class T>() { return product_step<Algorithm, T>(op, spec, pass, machine); });
+Lowered::Step product_step(const ConvUnit& c, Pass pass, Machine& machine) {
+  return with_type(c.dtype, [&]<class T>() {
+    const ConvGeometry g = geometry_of(c.op);
+    const View<const T> x = empty_view<const T>(c.x), y = empty_view<const T>(c.y);
+    switch (pass) {
+      case Pass::backward_params:
+        return launches(
+            machine, {pass}, Algorithm::name,
+            [c, g](Stream stream, const Args& args) {
+              const Masked<T> dy = masked_dy<T>(c, args);
+              backward_bias(stream, c, args, dy);
+              if (!args.dw.empty() && args.dw[0])
+                Algorithm::backward_weights(stream, g, view<const T>(args.x[0]), dy, args.dw[0].as<T>(),
+                                            static_cast<T*>(args.workspace), c.add_dw);
+            },
+            std::max(Algorithm::backward_weights_bytes(g, x, y), backward_bias_bytes(c)));
+      case Pass::backward_data:
+        return launches(
+            machine, {pass}, Algorithm::name,
+            [c, g](Stream stream, const Args& args) {
+              if (wanted(args, 0))
+                Algorithm::backward_data(stream, g, args.w[0].as<const T>(), masked_dy<T>(c, args), view<T>(args.dx[0]),
+                                         c.add_dx, static_cast<T*>(args.workspace));
+            },
+            Algorithm::backward_data_bytes(g, y, empty_view<T>(c.x)));
+      default:
+        return launches(
+            machine, {pass}, Algorithm::name,
+            [c, g](Stream stream, const Args& args) {
+              const ForwardInputs<T> in = begin_forward<T>(stream, c, args);
+              Algorithm::forward(stream, g, view<const T>(args.x[0]), in.w, view<T>(args.y), in.end,
+                                 static_cast<T*>(args.workspace));
+            },
+            Algorithm::forward_bytes(g, x, empty_view<T>(c.y)));
+    }
+  });
 }
 
 /// The refusal of what exceeds a limit: "gemm_1x1 takes up to 65535 groups, not 70000".

@@ -11,18 +11,13 @@
 #include "by_cublas.h"
 #include "kernels/bias.h"
 #include "kernels/pointwise.h"
+#include "lib/backends/common/algorithms.h"
 #include "lib/core/numbers/rounding.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
 constexpr const char* cublas_name = "cublas";
-
-/// The op's sizes: matrices of images x features, outputs x features and images x outputs.
-struct Layer {
-  int images, features, outputs;
-  bool bias, relu, add_dx, add_dw;
-};
 
 /// A row-major matrix, as the three products need it.
 template <class T>
@@ -76,13 +71,16 @@ GemmProblem<T> problem_of(const Product<T>& p) {
   return g;
 }
 
-/// The operands of one pass, without data.
+int features_of(const ConvUnit& c) { return static_cast<int>(c.x.image()); }
+
+/// The operands of one pass, without data: matrices of images x features, outputs x features and images x outputs.
 template <class T>
-Product<T> shape_of(const Layer& l, Pass pass) {
+Product<T> shape_of(const ConvUnit& c, Pass pass) {
+  const int images = c.x.n, outputs = c.y.c, features = features_of(c);
   switch (pass) {
-    case Pass::forward: return {l.images, l.outputs, l.features, false, true, {}, {}, {}, false};
-    case Pass::backward_data: return {l.images, l.features, l.outputs, false, false, {}, {}, {}, l.add_dx};
-    default: return {l.outputs, l.features, l.images, true, false, {}, {}, {}, l.add_dw};
+    case Pass::forward: return {images, outputs, features, false, true, {}, {}, {}, false};
+    case Pass::backward_data: return {images, features, outputs, false, false, {}, {}, {}, c.add_dx};
+    default: return {outputs, features, images, true, false, {}, {}, {}, c.add_dw};
   }
 }
 
@@ -93,111 +91,118 @@ Matrix<const T> rows_of(const Tensor& tensor) {
 
 /// Bytes for the masked dy.
 template <class T>
-std::size_t masked_bytes(const Layer& l, Pass pass) {
-  if (pass == Pass::forward || !l.relu) return 0;
-  return aligned(static_cast<std::size_t>(l.images) * static_cast<std::size_t>(l.outputs) * sizeof(T));
+std::size_t masked_bytes(const ConvUnit& c, Pass pass) {
+  if (pass == Pass::forward || !c.relu) return 0;
+  return aligned(static_cast<std::size_t>(c.x.n) * static_cast<std::size_t>(c.y.c) * sizeof(T));
 }
 
 template <class T>
-Matrix<const T> masked_dy(Stream stream, const Layer& l, const Args& args) {
-  if (!l.relu) return rows_of<T>(args.dy);
+Matrix<const T> masked_dy(Stream stream, const ConvUnit& c, const Args& args) {
+  if (!c.relu) return rows_of<T>(args.dy);
   T* const masked = static_cast<T*>(args.workspace);
   pointwise_backward(stream, pointwise::Relu{}, view<const T>(args.y), view<const T>(args.dy),
-                     View<T>{masked, l.images, l.outputs, 1, 1, l.outputs}, false);
-  return {masked, l.outputs};
+                     View<T>{masked, c.x.n, c.y.c, 1, 1, c.y.c}, false);
+  return {masked, c.y.c};
 }
 
 /// The part of the workspace that the bias gradient takes, before the product.
-std::size_t bias_bytes(const Layer& l, Pass pass) {
-  return pass == Pass::backward_params && l.bias ? bias_gradient_bytes(l.outputs, l.images) : 0;
+std::size_t bias_bytes(const ConvUnit& c, Pass pass) {
+  return pass == Pass::backward_params && c.op.bias ? bias_gradient_bytes(c.y.c, c.x.n) : 0;
 }
 
 /// One pass; `multiply(product, rest of the workspace)` does the product.
 template <class T, class Multiply>
-void run(Stream stream, const Layer& l, Pass pass, const Args& args, Multiply multiply) {
-  Product<T> p = shape_of<T>(l, pass);
-  void* const rest = static_cast<char*>(args.workspace) + masked_bytes<T>(l, pass);
-  const Matrix<const T> w{args.w[0].as<const T>(), l.features};
+void run(Stream stream, const ConvUnit& c, Pass pass, const Args& args, Multiply multiply) {
+  Product<T> p = shape_of<T>(c, pass);
+  void* const rest = static_cast<char*>(args.workspace) + masked_bytes<T>(c, pass);
+  const Matrix<const T> w{args.w[0].as<const T>(), features_of(c)};
   if (pass == Pass::forward) {
     p.a = rows_of<T>(args.x[0]);
     p.b = w;
     p.c = {args.y.as<T>(), args.y.pitch};
     multiply(p, rest);
-    if (l.bias || l.relu) add_bias(stream, l.bias ? args.w[1].as<const T>() : nullptr, view<T>(args.y), l.relu);
+    if (c.op.bias || c.relu) add_bias(stream, c.op.bias ? args.w[1].as<const T>() : nullptr, view<T>(args.y), c.relu);
     return;
   }
   if (pass == Pass::backward_data) {
     if (!wanted(args, 0)) return;
-    p.a = masked_dy<T>(stream, l, args);
+    p.a = masked_dy<T>(stream, c, args);
     p.b = w;
     p.c = {args.dx[0].as<T>(), args.dx[0].pitch};
     multiply(p, rest);
     return;
   }
-  const Matrix<const T> dy = masked_dy<T>(stream, l, args);
-  if (l.bias && args.dw.size() > 1 && args.dw[1])
-    bias_gradient(stream, Masked<T>{{dy.data, l.images, l.outputs, 1, 1, dy.row}, {}}, args.dw[1].as<T>(), l.add_dw,
-                  rest);
+  const Matrix<const T> dy = masked_dy<T>(stream, c, args);
+  if (c.op.bias && args.dw.size() > 1 && args.dw[1])
+    bias_gradient(stream, Masked<T>{{dy.data, c.x.n, c.y.c, 1, 1, dy.row}, {}}, args.dw[1].as<T>(), c.add_dw, rest);
   if (args.dw.empty() || !args.dw[0]) return;
   p.a = dy;
   p.b = rows_of<T>(args.x[0]);
-  p.c = {args.dw[0].as<T>(), l.features};
+  p.c = {args.dw[0].as<T>(), features_of(c)};
   multiply(p, rest);
 }
 
-template <class T>
-Lowered::Step cublas_step(const Layer& l, Pass pass, Machine& machine) {
-  return launches(
-      machine, {pass}, cublas_name,
-      [l, pass, &machine](Stream stream, const Args& args) {
-        run<T>(stream, l, pass, args,
-               [&](const Product<T>& p, void* workspace) { by_cublas(machine, problem_of(p), workspace); });
-      },
-      masked_bytes<T>(l, pass) + std::max(Machine::blas_workspace_bytes(), bias_bytes(l, pass)));
+/// The sums of a product are in the element type.
+double product_error(const ConvUnit& c, Pass pass, Machine&) {
+  const double terms = pass == Pass::forward ? features_of(c) + 1.0 : pass == Pass::backward_data ? c.y.c : c.x.n;
+  return (terms + 2) * unit_roundoff(c.dtype);
 }
 
-template <class T>
-Lowered::Step gemm_step(const Layer& l, Pass pass, Machine& machine) {
-  const GemmProblem<T> g = problem_of(shape_of<T>(l, pass));
-  return launches(
-      machine, {pass}, "gemm",
-      [l, pass](Stream stream, const Args& args) {
-        run<T>(stream, l, pass, args,
-               [&](const Product<T>& p, void* workspace) { gemm(stream, problem_of(p), static_cast<T*>(workspace)); });
-      },
-      masked_bytes<T>(l, pass) + std::max(gemm_partial_bytes<T>(g.m, g.n, g.k), bias_bytes(l, pass)));
+Lowered::Step cublas_step(const ConvUnit& c, Pass pass, const Choice&, Machine& machine) {
+  return with_type(c.dtype, [&]<class T>() {
+    return launches(
+        machine, {pass}, cublas_name,
+        [c, pass, &machine](Stream stream, const Args& args) {
+          run<T>(stream, c, pass, args,
+                 [&](const Product<T>& p, void* workspace) { by_cublas(machine, problem_of(p), workspace); });
+        },
+        masked_bytes<T>(c, pass) + std::max(Machine::blas_workspace_bytes(), bias_bytes(c, pass)));
+  });
 }
+
+Lowered::Step gemm_step(const ConvUnit& c, Pass pass, const Choice&, Machine& machine) {
+  return with_type(c.dtype, [&]<class T>() {
+    const GemmProblem<T> g = problem_of(shape_of<T>(c, pass));
+    return launches(
+        machine, {pass}, "gemm",
+        [c, pass](Stream stream, const Args& args) {
+          run<T>(stream, c, pass, args, [&](const Product<T>& p, void* workspace) {
+            gemm(stream, problem_of(p), static_cast<T*>(workspace));
+          });
+        },
+        masked_bytes<T>(c, pass) + std::max(gemm_partial_bytes<T>(g.m, g.n, g.k), bias_bytes(c, pass)));
+  });
+}
+
+constexpr Algorithm<Machine> connected_rows[] = {
+    {.name = cublas_name,
+     .takes = takes_plain,
+     .refusal = runs_all,
+     .place = [](const ConvUnit&, Pass, Machine& machine) { return machine.has_blas() ? 0 : by_name_only; },
+     .max_error = product_error,
+     .lower = cublas_step,
+     .prepare = nothing},
+    {.name = "gemm",
+     .takes = takes_plain,
+     .refusal = runs_all,
+     .place = [](const ConvUnit&, Pass, Machine&) { return 1; },
+     .max_error = product_error,
+     .lower = gemm_step,
+     .prepare = nothing}};
+
+constexpr AlgorithmTable<Machine> connected_table{
+    connected_rows, [](const std::string&, const ConvUnit&, Pass, Machine&) { return std::string(); }};
 
 }  // namespace
 
-std::vector<std::string> fully_connected_algorithms(Pass pass) {
-  if (pass != Pass::forward && pass != Pass::backward_params && pass != Pass::backward_data) return {};
-  return {cublas_name, "gemm"};
+std::vector<std::string> algorithms(const FullyConnected&, const Spec& spec, Pass pass, Machine& machine,
+                                    HalfUnits& halves) {
+  return Chooser(connected_table, spec, machine, halves).names(pass);
 }
 
-Lowered lower(const FullyConnected& op, const Spec& spec, const Choice& choice, Machine& machine) {
-  const std::string unit = std::string(Machine::backend_name()) + ": " + to_string(Op(op));
-  const Layer l{spec.x[0].shape.n,  static_cast<int>(spec.x[0].shape.image()),
-                op.outputs,         op.bias,
-                ends_in_relu(spec), adds_dx(spec, 0),
-                spec.adds_dw};
-  Lowered lowered = assemble(spec, [&](Pass pass) {
-    const double terms = pass == Pass::forward ? l.features + 1.0 : pass == Pass::backward_data ? l.outputs : l.images;
-    const double error = (terms + 2) * unit_roundoff(spec.y.dtype);
-    std::vector<Alternative> alternatives;
-    const auto offer = [&](const char* name, auto step_of) {
-      alternatives.push_back({name, error, [=, &machine, &spec] {
-                                return with_type(spec.y.dtype, [&]<class T>() {
-                                  return step_of.template operator()<T>(l, pass, machine);
-                                });
-                              }});
-    };
-    if (machine.has_blas() || choice.algorithm[static_cast<std::size_t>(pass)] == cublas_name)
-      offer(cublas_name, []<class T>(const Layer& layer, Pass p, Machine& m) { return cublas_step<T>(layer, p, m); });
-    offer("gemm", []<class T>(const Layer& layer, Pass p, Machine& m) { return gemm_step<T>(layer, p, m); });
-    return pick(unit, pass, choice, alternatives);
-  });
-  if (uses(lowered, cublas_name)) machine.make_blas(spec.y.dtype);
+Lowered lower(const FullyConnected&, const Spec& spec, const Choice& choice, Machine& machine, HalfUnits& halves) {
+  Lowered lowered = Chooser(connected_table, spec, machine, halves).lower(choice);
+  if (uses(lowered, cublas_name)) machine.make_blas(conv_unit(spec).dtype);
   return lowered;
 }
 

@@ -8,7 +8,7 @@
 
 #include "conv_algorithms.h"
 #include "half_conv.h"
-#include "lib/backends/common/conv_tail.h"
+#include "lib/backends/common/algorithms.h"
 #include "lib/backends/cudnn/library/status.h"
 #include "lib/core/numbers/rounding.h"
 
@@ -16,29 +16,14 @@ namespace lamina::cudnn {
 namespace {
 
 /// Shared by all passes of one unit.
-struct Unit {
+struct Unit : ConvUnit {
   Session& session;
   const Api& api;
-  DType dtype;
-  bool relu, bias;   ///< bias: its own
-  bool folded, add;  ///< inference: a batch norm is folded into filter and bias; x[1] is added
-  bool adds, adds_dw;
   std::shared_ptr<const HalfConv> halves;  ///< null for other types
 
-  Unit(const Conv& op, const Spec& spec, Session& in)
-      : session(in),
-        api(in.api()),
-        dtype(spec.y.dtype),
-        relu(ends_in_relu(spec)),
-        bias(op.bias),
-        folded(conv_tail(spec).norm != nullptr),
-        add(conv_tail(spec).add),
-        adds(adds_dx(spec, 0)),
-        adds_dw(spec.adds_dw) {
-    if (is_half(dtype)) halves = std::make_shared<const HalfConv>(op, spec, in);
+  Unit(const Spec& spec, Session& in) : ConvUnit(conv_unit(spec)), session(in), api(in.api()) {
+    if (is_half(values)) halves = std::make_shared<const HalfConv>(op, spec, in);
   }
-
-  bool has_bias() const { return bias || folded; }
 
   /// Memory after the library's in a workspace: of the copy of x, and from there on of the gradient in halves.
   static void* after(const Args& args, std::size_t bytes) {
@@ -60,17 +45,15 @@ std::size_t filter_offset(const Unit& unit, const Spec& spec) {
 
 /// Computes the prepared filter, folded or of halves or both, and the folded bias from the parameters.
 Lowered::Step prepare_step(const Unit& unit, const Spec& spec, const std::string& algorithm) {
-  const BatchNorm* const norm_op = conv_tail(spec).norm;
-  const auto run = [unit, epsilon = norm_op == nullptr ? 0 : norm_op->epsilon,
-                    offset = filter_offset(unit, spec)](const Args& args) {
+  const auto run = [unit, offset = filter_offset(unit, spec)](const Args& args) {
     void* const filter = static_cast<char*>(args.prepared) + offset;
     Tensor w = args.w[0];
     if (unit.folded) {
-      const std::size_t norm = unit.bias ? 2 : 1;  // the batch norm's first parameter
+      const std::size_t norm = unit.op.bias ? 2 : 1;  // the batch norm's first parameter
       w.data = unit.halves ? args.workspace : filter;
       unit.session.machine().fold(
-          {w.dtype, args.w[0].data, unit.bias ? args.w[1].data : nullptr, args.w[norm].data, args.w[norm + 1].data,
-           args.state[0].data, args.state[1].data, epsilon, w.shape.n, w.shape.image()},
+          {w.dtype, args.w[0].data, unit.op.bias ? args.w[1].data : nullptr, args.w[norm].data, args.w[norm + 1].data,
+           args.state[0].data, args.state[1].data, unit.epsilon, w.shape.n, w.shape.image()},
           w.data, args.prepared);
     }
     if (unit.halves) unit.halves->write_filter(w, filter);
@@ -81,7 +64,7 @@ Lowered::Step prepare_step(const Unit& unit, const Spec& spec, const std::string
 
 class Forward {
  public:
-  Forward(const Unit& unit, const Spec& spec, ConvProblem problem, Taken taken)
+  Forward(const Unit& unit, const Spec& spec, std::shared_ptr<const ConvProblem> problem, Taken taken)
       : unit_(unit),
         problem_(std::move(problem)),
         taken_(std::move(taken)),
@@ -94,23 +77,23 @@ class Forward {
 
   void run(const Args& args) const {
     if (taken_.fused) return run_fused(args);
-    const DType dtype = unit_.dtype;
+    const DType dtype = unit_.values;
     HandleObject* const handle = unit_.session.handle();
-    LAMINA_CUDNN(unit_.api, ConvolutionForward, handle, one(dtype), problem_.image(), unit_.image(args, taken_),
-                 problem_.filter(), filter(args), problem_.convolution(), taken_.number, args.workspace,
-                 taken_.workspace_bytes, zero(dtype), problem_.result(), args.y.data);
+    LAMINA_CUDNN(unit_.api, ConvolutionForward, handle, one(dtype), problem_->image(), unit_.image(args, taken_),
+                 problem_->filter(), filter(args), problem_->convolution(), taken_.number, args.workspace,
+                 taken_.workspace_bytes, zero(dtype), problem_->result(), args.y.data);
     unit_.session.check_parts(Use::forward);
     const bool relu_with_bias = unit_.halves && unit_.relu && !addend_;
     if (unit_.halves && unit_.has_bias()) unit_.session.machine().add_bias(bias(args), args.y, relu_with_bias);
     if (bias_)
-      LAMINA_CUDNN(unit_.api, AddTensor, handle, one(dtype), bias_->get(), bias(args), one(dtype), problem_.result(),
+      LAMINA_CUDNN(unit_.api, AddTensor, handle, one(dtype), bias_->get(), bias(args), one(dtype), problem_->result(),
                    args.y.data);
     if (addend_)
       LAMINA_CUDNN(unit_.api, AddTensor, handle, one(dtype), addend_->get(), args.x[1].data, one(dtype),
-                   problem_.result(), args.y.data);
+                   problem_->result(), args.y.data);
     if (unit_.relu && !relu_with_bias)
-      LAMINA_CUDNN(unit_.api, ActivationForward, handle, relu_.get(), one(dtype), problem_.result(), args.y.data,
-                   zero(dtype), problem_.result(), args.y.data);
+      LAMINA_CUDNN(unit_.api, ActivationForward, handle, relu_.get(), one(dtype), problem_->result(), args.y.data,
+                   zero(dtype), problem_->result(), args.y.data);
   }
 
  private:
@@ -123,12 +106,12 @@ class Forward {
   /// Any refusal by the library is Unsupported, whatever its status: only a call shows whether it supports the fusion,
   /// and whether the workspace of the convolution alone is enough for it.
   void run_fused(const Args& args) const {
-    const DType dtype = unit_.dtype;
+    const DType dtype = unit_.values;
     const Status status = unit_.api.ConvolutionBiasActivationForward(
-        unit_.session.handle(), one(dtype), problem_.image(), args.x[0].data, problem_.filter(), filter(args),
-        problem_.convolution(), taken_.number, args.workspace, taken_.workspace_bytes,
-        addend_ ? one(dtype) : zero(dtype), addend_ ? addend_->get() : problem_.result(),
-        addend_ ? args.x[1].data : args.y.data, bias_->get(), bias(args), relu_.get(), problem_.result(), args.y.data);
+        unit_.session.handle(), one(dtype), problem_->image(), args.x[0].data, problem_->filter(), filter(args),
+        problem_->convolution(), taken_.number, args.workspace, taken_.workspace_bytes,
+        addend_ ? one(dtype) : zero(dtype), addend_ ? addend_->get() : problem_->result(),
+        addend_ ? args.x[1].data : args.y.data, bias_->get(), bias(args), relu_.get(), problem_->result(), args.y.data);
     if (refused(unit_.api, status))
       throw Unsupported("cuDNN " + unit_.api.number() + " refuses " + taken_.name +
                         ": cudnnConvolutionBiasActivationForward gave " + text(unit_.api, status) +
@@ -138,7 +121,7 @@ class Forward {
   }
 
   Unit unit_;
-  ConvProblem problem_;
+  std::shared_ptr<const ConvProblem> problem_;
   Taken taken_;
   ActivationDescriptor relu_;
   std::optional<TensorDescriptor> bias_, addend_;
@@ -156,7 +139,7 @@ class ReluMask {
         copies_(spec.y.pitch != spec.y.gradient_pitch) {}
 
   void run(const Args& args) const {
-    const DType dtype = unit_.dtype;
+    const DType dtype = unit_.values;
     HandleObject* const handle = unit_.session.handle();
     const void* dy = args.dy.data;
     if (copies_) {  // the library requires the same strides for y and dy
@@ -176,34 +159,34 @@ class ReluMask {
 
 class BackwardParams {
  public:
-  BackwardParams(const Unit& unit, const Spec& spec, ConvProblem problem, Taken taken)
+  BackwardParams(const Unit& unit, const Spec& spec, std::shared_ptr<const ConvProblem> problem, Taken taken)
       : unit_(unit), problem_(std::move(problem)), taken_(std::move(taken)) {
     if (unit.relu) mask_.emplace(unit, spec);
-    if (unit.bias && !unit.halves) bias_.emplace(describe_dense(unit.api, spec.w.at(1)));
+    if (unit.op.bias && !unit.halves) bias_.emplace(describe_dense(unit.api, spec.w.at(1)));
   }
 
   void run(const Args& args) const {
     if (mask_) mask_->run(args);
     const void* const dy = mask_ ? args.scratch : args.dy.data;
-    const DType dtype = unit_.dtype;
+    const DType dtype = unit_.values;
     HandleObject* const handle = unit_.session.handle();
     if (args.dw.at(0)) {
       void* const dw = unit_.halves ? gradient_in_halves(args) : args.dw[0].data;
-      LAMINA_CUDNN(unit_.api, ConvolutionBackwardFilter, handle, one(dtype), problem_.image(),
-                   unit_.image(args, taken_), problem_.result(), dy, problem_.convolution(), taken_.number,
-                   args.workspace, taken_.workspace_bytes, beta(dtype, unit_.adds_dw && !unit_.halves),
-                   problem_.filter(), dw);
+      LAMINA_CUDNN(unit_.api, ConvolutionBackwardFilter, handle, one(dtype), problem_->image(),
+                   unit_.image(args, taken_), problem_->result(), dy, problem_->convolution(), taken_.number,
+                   args.workspace, taken_.workspace_bytes, beta(dtype, unit_.add_dw && !unit_.halves),
+                   problem_->filter(), dw);
       unit_.session.check_parts(Use::backward_params);
-      if (unit_.halves) unit_.halves->take_gradient(dw, args.dw[0], unit_.adds_dw);
+      if (unit_.halves) unit_.halves->take_gradient(dw, args.dw[0], unit_.add_dw);
     }
-    if (unit_.halves && unit_.bias && args.dw.at(1)) {
+    if (unit_.halves && unit_.op.bias && args.dw.at(1)) {
       Tensor masked = mask_ ? args.y : args.dy;
       if (mask_) masked.data = args.scratch;
-      unit_.session.machine().bias_gradient(masked, args.dw[1].data, unit_.adds_dw, args.workspace);
+      unit_.session.machine().bias_gradient(masked, args.dw[1].data, unit_.add_dw, args.workspace);
     }
     if (bias_ && args.dw.at(1))
-      LAMINA_CUDNN(unit_.api, ConvolutionBackwardBias, handle, one(dtype), problem_.result(), dy,
-                   beta(dtype, unit_.adds_dw), bias_->get(), args.dw[1].data);
+      LAMINA_CUDNN(unit_.api, ConvolutionBackwardBias, handle, one(dtype), problem_->result(), dy,
+                   beta(dtype, unit_.add_dw), bias_->get(), args.dw[1].data);
   }
 
  private:
@@ -212,7 +195,7 @@ class BackwardParams {
   }
 
   Unit unit_;
-  ConvProblem problem_;
+  std::shared_ptr<const ConvProblem> problem_;
   Taken taken_;
   std::optional<ReluMask> mask_;
   std::optional<TensorDescriptor> bias_;
@@ -220,72 +203,63 @@ class BackwardParams {
 
 class BackwardData {
  public:
-  BackwardData(const Unit& unit, ConvProblem problem, Taken taken)
+  BackwardData(const Unit& unit, std::shared_ptr<const ConvProblem> problem, Taken taken)
       : unit_(unit), problem_(std::move(problem)), taken_(std::move(taken)) {}
 
   void run(const Args& args) const {
     if (!wanted(args, 0)) return;
     const void* const dy = unit_.relu ? args.scratch : args.dy.data;
-    LAMINA_CUDNN(unit_.api, ConvolutionBackwardData, unit_.session.handle(), one(unit_.dtype), problem_.filter(),
-                 unit_.halves ? args.prepared : args.w[0].data, problem_.result(), dy, problem_.convolution(),
-                 taken_.number, args.workspace, taken_.workspace_bytes, beta(unit_.dtype, unit_.adds), problem_.image(),
-                 args.dx[0].data);
+    LAMINA_CUDNN(unit_.api, ConvolutionBackwardData, unit_.session.handle(), one(unit_.values), problem_->filter(),
+                 unit_.halves ? args.prepared : args.w[0].data, problem_->result(), dy, problem_->convolution(),
+                 taken_.number, args.workspace, taken_.workspace_bytes, beta(unit_.values, unit_.add_dx),
+                 problem_->image(), args.dx[0].data);
     unit_.session.check_parts(Use::backward_data);
   }
 
  private:
   Unit unit_;
-  ConvProblem problem_;
+  std::shared_ptr<const ConvProblem> problem_;
   Taken taken_;
 };
-
-/// A step that keeps `body`; `named`: the choice names its algorithm.
-template <class Body>
-Lowered::Step keep(Pass pass, const Taken& taken, bool named, std::size_t workspace_bytes, std::shared_ptr<Body> body) {
-  Lowered::Step kept = step(
-      {pass}, taken.name, [body](const Args& args) { body->run(args); }, workspace_bytes);
-  kept.deterministic = taken.deterministic;
-  kept.math = taken.math;
-  kept.reason = named ? "named" : "rule: the first of cuDNN's heuristic within the limits";
-  return kept;
-}
 
 }  // namespace
 
 Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, Session& session) {
-  const Unit unit(op, spec, session);
+  const Unit unit(spec, session);
   const Spec given = as_given(op, spec);
   const Api& api = unit.api;
-  const std::string name = "cudnn: " + to_string(Op(op));
   bool exact = true;
   Lowered lowered = assemble(spec, [&](Pass pass) {
     const bool data = pass == Pass::backward_data, params = pass == Pass::backward_params;
     TensorDescriptor image = data ? describe_gradient(api, given.x[0]) : describe_value(api, given.x[0]);
     TensorDescriptor result =
         pass == Pass::forward || unit.relu ? describe_value(api, spec.y) : describe_gradient(api, spec.y);
-    ConvProblem problem(op, given, pass, std::move(image), std::move(result), session);
-    const bool adds = params ? unit.adds_dw && !unit.halves : data && unit.adds;
+    const auto problem = std::make_shared<ConvProblem>(op, given, pass, std::move(image), std::move(result), session);
+    const bool adds = params ? unit.add_dw && !unit.halves : data && unit.add_dx;
     const std::size_t own_bytes = unit.own_bytes(pass);
-    const Taken taken = take(name, spec, problem, choice, adds, own_bytes, session);
-    const bool named = !choice.algorithm[static_cast<std::size_t>(pass)].empty();
-    exact = exact && taken.exact;
-    std::size_t bytes = with_own(taken.workspace_bytes, own_bytes);
-    if (params && unit.halves && unit.bias)
-      bytes = std::max(bytes, session.machine().bias_gradient_bytes(spec.y.shape, spec.y.layout));
-    const auto made = [&](auto body) {
-      Lowered::Step kept = keep(pass, taken, named, bytes, std::move(body));
-      check_workspace(name, choice, kept);
-      return kept;
+    const auto make = [&](const Taken& taken) {
+      exact = exact && taken.exact;
+      std::size_t bytes = with_own(taken.workspace_bytes, own_bytes);
+      if (params && unit.halves && unit.op.bias)
+        bytes = std::max(bytes, session.machine().bias_gradient_bytes(spec.y.shape, spec.y.layout));
+      const auto made = [&](auto body) {
+        Lowered::Step kept = step(
+            {pass}, taken.name, [body](const Args& args) { body->run(args); }, bytes);
+        kept.deterministic = taken.deterministic;
+        kept.math = taken.math;
+        return kept;
+      };
+      if (pass == Pass::forward) return made(std::make_shared<Forward>(unit, spec, problem, taken));
+      if (data) return made(std::make_shared<BackwardData>(unit, problem, taken));
+      return made(std::make_shared<BackwardParams>(unit, spec, problem, taken));
     };
-    if (pass == Pass::forward) return made(std::make_shared<Forward>(unit, spec, std::move(problem), taken));
-    if (data) return made(std::make_shared<BackwardData>(unit, std::move(problem), taken));
-    return made(std::make_shared<BackwardParams>(unit, spec, std::move(problem), taken));
+    return pick_conv("cudnn: " + to_string(Op(op)), spec, *problem, choice, adds, own_bytes, session, make);
   });
   lowered.workspace_exact = exact;
   if (unit.folded || unit.halves) {
     lowered.prepared_bytes = filter_offset(unit, spec) +
                              (unit.halves ? unit.halves->filter_bytes()
-                                          : static_cast<std::size_t>(spec.w[0].shape.count()) * size_of(unit.dtype));
+                                          : static_cast<std::size_t>(spec.w[0].shape.count()) * size_of(unit.values));
     lowered.steps.push_back(prepare_step(unit, spec, lowered.steps[0].algorithm));
   }
   if (unit.relu && spec.mode == Mode::training) lowered.scratch_bytes = extent_bytes(spec.y, spec.y.pitch);

@@ -1,17 +1,20 @@
 #pragma once
-// The library's algorithms of a convolution: their names, and which one a Choice takes.
+// The table of the library's algorithms of a convolution.
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "lib/backends/common/algorithms.h"
 #include "lib/backends/cudnn/library/common.h"
 #include "lib/core/numbers/rounding.h"
 
 namespace lamina::cudnn {
 
-struct Algorithm {
+/// A row: an algorithm of the library.
+struct Row {
   const char* name;
   int number;
   bool deterministic;  ///< by the manual; a query may deny it for a shape
@@ -19,7 +22,7 @@ struct Algorithm {
 };
 
 /// By number.
-std::span<const Algorithm> conv_algorithms(Pass);
+std::span<const Row> conv_algorithms(Pass);
 
 /// Follows the name of a forward algorithm: convolution, bias and ReLU in one call of the library.
 constexpr std::string_view fused_suffix = "+fused";
@@ -28,7 +31,7 @@ constexpr std::string_view fused_suffix = "+fused";
 /// the last op. Only running it shows whether the library supports it.
 bool has_fused_call(const Spec&);
 
-/// The names that take() accepts.
+/// The names of all rows, and of their fused calls.
 std::vector<std::string> conv_algorithm_names(const Spec&, Pass);
 
 /// The descriptors of one pass of one convolution, and the library's queries about it.
@@ -57,23 +60,22 @@ class ConvProblem {
   ConvolutionDescriptor convolution_;
 };
 
-/// The result of a Choice for one pass.
+/// One algorithm as a step runs it.
 struct Taken {
-  std::string name;  ///< empty if no device was available for the query
+  std::string name;  ///< "heuristic" where no device was available for the query and none was named
   int number = 0;
-  bool fused = false;           ///< by the call of has_fused_call()
-  std::size_t workspace_bytes;  ///< the limit if no device was available for the query
-  bool exact = true;            ///< whether that is the exact need
-  bool deterministic = false;   ///< by the manual and by the library's answer; without a device, as demanded
-  Math math = Math::strict;     ///< of the descriptor that runs
+  bool fused = false;               ///< by the call of has_fused_call()
+  std::size_t workspace_bytes = 0;  ///< the limit if no device was available for the query
+  bool exact = true;                ///< whether that is the exact need
+  bool deterministic = false;       ///< by the manual and by the library's answer; without a device, as demanded
+  Math math = Math::strict;         ///< of the descriptor that runs
 };
 
-/// The algorithm of the name, or the first in the library's order, that respects the choice's limit, determinism and
-/// math, and that supports beta 1 if the pass `adds`. It sets the math type of the problem's descriptor. A fused
-/// call is taken by name only, never by rule. `own_bytes` of the workspace are ours. Throws Unsupported with every
-/// reason, UsageError for an unknown name.
-Taken take(const std::string& unit, const Spec&, ConvProblem&, const Choice&, bool adds, std::size_t own_bytes,
-           Session&);
+/// The step of one pass by pick(), among the rows in the library's order. `make` makes the step of one; the math type
+/// is then set in the problem's descriptor. A row that may refuse to add where the pass `adds`, one that the library
+/// did not answer with, and a fused call are taken by name only. `own_bytes` of the workspace are ours.
+Lowered::Step pick_conv(const std::string& unit, const Spec&, ConvProblem&, const Choice&, bool adds,
+                        std::size_t own_bytes, Session&, const std::function<Lowered::Step(const Taken&)>& make);
 
 /// A workspace: the library's bytes, then ours.
 inline std::size_t with_own(std::size_t bytes, std::size_t own_bytes) {

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "lib/backends/common/algorithms.h"
 #include "lib/backends/cudnn/library/common.h"
 #include "lib/core/device/blas/blas.h"
 #include "lib/core/device/math_environment.h"
@@ -105,11 +106,6 @@ struct Problem {
 };
 
 void check_choice(const FullyConnected& op, const Spec& spec, const Choice& choice) {
-  for (const std::string& name : choice.algorithm)
-    if (!name.empty() && name != "gemm")
-      throw UsageError("cudnn: " + to_string(Op(op)) + ": unknown algorithm '" + name + "'; there is gemm");
-  if (choice.max_error < std::numeric_limits<double>::infinity())
-    refuse(op, "no bound on the error of cuBLAS's products is documented; leave max_error out");
   check_math("cudnn: " + to_string(Op(op)), spec.y.dtype, choice.math);
   if (choice.workspace_limit < Blas::least_workspace_bytes)
     refuse(op, "cuBLAS may fail with less than " + std::to_string(Blas::least_workspace_bytes) +
@@ -124,12 +120,14 @@ Lowered lower(const FullyConnected& op, const Spec& spec, const Choice& choice, 
   const auto problem = std::make_shared<const Problem>(op, spec, choice, session);
   if (session.has_device()) session.blas();  // so that no pass opens it
   Lowered unit = assemble(spec, [&](Pass pass) {
-    Lowered::Step made = step(
-        {pass}, "gemm", [problem, pass](const Args& args) { problem->run(pass, args); },
-        problem->workspace_bytes(pass));
-    made.math = choice.math;
-    check_workspace("cudnn: " + to_string(Op(op)), choice, made);
-    return made;
+    const auto lower = [&] {
+      Lowered::Step made = step(
+          {pass}, "gemm", [problem, pass](const Args& args) { problem->run(pass, args); },
+          problem->workspace_bytes(pass));
+      made.math = choice.math;
+      return made;
+    };
+    return pick("cudnn: " + to_string(Op(op)), pass, choice, {{"gemm", no_bound, lower}});
   });
   if (!is_half(spec.y.dtype)) return unit;
   unit.prepared_bytes = static_cast<std::size_t>(spec.w[0].shape.count()) * size_of(spec.y.dtype);

@@ -1,121 +1,127 @@
-// Convolution: the algorithms of each pass.
+// Convolution: its table of algorithms.
 //
-//   im2col_gemm   a product whose second factor is packed from the image block by block; the default
-//   im2col_eigen  columns written as a matrix, and Eigen's own product; the baseline, taken only by name
-//   direct        loops over outputs with sums in double; for few channels in a group, and where exactness is wanted
 //   winograd_4x4  a quarter of the multiplications; 3x3 with stride 1. The default of f32 where channels are enough
 //   winograd_2x2  four ninths of them (of 5x5: 0.36), and a smaller error; 3x3 and 5x5 with stride 1. The default of
 //                 5x5 in f32 where channels are enough
+//   bf16_gemm     im2col_gemm on pairs of bf16, where the processor has an instruction for them
+//   im2col_gemm   a product whose second factor is packed from the image block by block; the default
+//   direct        loops over outputs with sums in double; for few channels in a group, and where exactness is wanted
+//   im2col_eigen  columns written as a matrix, and Eigen's own product; the baseline, taken only by name
 
 #include "conv.h"
 
-#include <algorithm>
-
 #include "batch_norm_fold.h"
+#include "bf16_gemm.h"
 #include "im2col_eigen.h"
+#include "lib/backends/common/algorithms.h"
 #include "winograd.h"
 
 namespace lamina::eigen {
 namespace {
 
-constexpr int few = 4;  // channels or filters of a group; with fewer a register tile is mostly empty
+constexpr const char* im2col_gemm_name = "im2col_gemm";
 
-template <class T>
-const T* find(const std::vector<Op>& tail) {
-  for (const Op& op : tail)
-    if (const T* const found = std::get_if<T>(&op)) return found;
-  return nullptr;
+/// Places of the rule, from the first.
+struct Place {
+  static constexpr int ahead = 0, usual = 1, behind = 2, last = 3;
+};
+
+bool takes_bf16(const Spec& spec, Pass pass) {
+  return takes_plain(spec, pass) || (spec.y.dtype == DType::bf16 && has_one_type(spec));
 }
 
-ConvProblem problem_of(const Conv& op, const Spec& spec) {
-  ConvProblem c{.op = op,
-                .x = spec.x.at(0).shape,
-                .y = spec.y.shape,
-                .relu = find<Relu>(spec.tail) != nullptr,
-                .add_dx = !spec.adds_dx.empty() && spec.adds_dx[0],
-                .add_dw = spec.adds_dw,
-                .add_y = find<Add>(spec.tail) != nullptr};
-  if (const BatchNorm* const norm = find<BatchNorm>(spec.tail)) {
-    c.folded = true;
-    c.conv_bias = op.bias;
-    c.op.bias = true;
-    c.epsilon = norm->epsilon;
-  }
-  return c;
-}
-
-bool prefers_direct(const ConvProblem& c) {
+/// With fewer channels or filters of a group a register tile is mostly empty.
+bool prefers_direct(const ConvUnit& c) {
+  constexpr int few = 4;
   return c.op.groups > 1 && c.group_channels() < few && c.group_filters() < few;
 }
 
-/// Terms of one sum of a pass.
-double terms(const ConvProblem& c, Pass pass) {
-  const double kernel = static_cast<double>(c.op.kernel.h) * c.op.kernel.w;
-  switch (pass) {
-    case Pass::forward: return kernel * c.group_channels();
-    case Pass::backward_params: return static_cast<double>(c.y.n) * static_cast<double>(c.y.plane());
-    default: return kernel * c.group_filters();
-  }
+Lowered::Step im2col_gemm(const ConvUnit& c, Pass pass, const Choice&, const Context& context) {
+  return with_type(c.dtype,
+                   [&]<class T>() { return im2col_gemm_step<T>(c, pass, context.pool, context.set.kernels_6x2<T>()); });
+}
+double im2col_gemm_bound(const ConvUnit& c, Pass pass, const Context& context) {
+  return with_type(c.dtype, [&]<class T>() {
+    return im2col_gemm_error<T>(c, pass, context.pool.threads(), context.set.kernels_6x2<T>());
+  });
 }
 
-std::string unit_text(const Conv& op) { return "eigen: " + to_string(Op(op)); }
+Lowered::Step im2col_gemm_on_pairs(const ConvUnit& c, Pass pass, const Context& context) {
+  return im2col_gemm_step<float>(c, pass, context.pool, *context.set.f32_pairs);
+}
+double im2col_gemm_bound_on_pairs(const ConvUnit& c, Pass pass, const Context& context) {
+  return im2col_gemm_error<float>(c, pass, context.pool.threads(), *context.set.f32_pairs);
+}
+
+/// With a batch norm folded into the convolution: its scale and bias.
+Prepared norm_fold(const ConvUnit& c, const Context&) { return {fold_bytes(c), fold_step(c)}; }
+
+template <int Tile>
+constexpr Algorithm<const Context> winograd(const char* name) {
+  return {
+      .name = name,
+      .takes = takes_bf16,
+      .refusal =
+          [](const ConvUnit& c, Pass, const Context&) {
+            const std::string refused = winograd_refusal(c, Tile);
+            return refused.empty() ? refused : std::string(winograd_name(Tile)) + " " + refused;
+          },
+      .place = [](const ConvUnit& c, Pass, const Context&) { return winograd_pays(c) ? Place::ahead : Place::last; },
+      .max_error = no_guarantee,
+      .lower = [](const ConvUnit& c, Pass pass, const Choice&,
+                  const Context& context) { return winograd_step(c, Tile, pass, context); },
+      .prepare =
+          [](const ConvUnit& c, const Context& context) {
+            return Prepared{winograd_prepared_bytes(c, Tile, context), winograd_step(c, Tile, Pass::prepare, context)};
+          }};
+}
+
+constexpr Algorithm<const Context> conv_rows[] = {
+    winograd<4>(winograd_4x4_name),
+    winograd<2>(winograd_2x2_name),
+    {.name = bf16_gemm_name,
+     .takes = [](const Spec&, Pass) { return true; },
+     .refusal = [](const ConvUnit& c, Pass, const Context& context) { return bf16_gemm_refusal(c, context); },
+     .place = [](const ConvUnit& c, Pass pass,
+                 const Context& context) { return bf16_gemm_pays(c, pass, context) ? Place::usual : by_name_only; },
+     .max_error = [](const ConvUnit& c, Pass pass,
+                     const Context& context) { return bf16_gemm_error(c, pass, context, im2col_gemm_bound_on_pairs); },
+     .lower = [](const ConvUnit& c, Pass pass, const Choice&,
+                 const Context& context) { return bf16_gemm_step(c, pass, context, im2col_gemm_on_pairs); },
+     .prepare = norm_fold},
+    {.name = im2col_gemm_name,
+     .takes = takes_plain,
+     .refusal = runs_all,
+     .place = [](const ConvUnit&, Pass, const Context&) { return Place::usual; },
+     .max_error = im2col_gemm_bound,
+     .lower = im2col_gemm,
+     .prepare = norm_fold},
+    {.name = "direct",
+     .takes = takes_plain,
+     .refusal = runs_all,
+     .place = [](const ConvUnit& c, Pass, const Context&) { return prefers_direct(c) ? Place::ahead : Place::behind; },
+     .max_error = direct_error,
+     .lower = direct_step,
+     .prepare = norm_fold},
+    {.name = im2col_eigen_name,
+     .takes = takes_plain,
+     .refusal = runs_all,
+     .place = [](const ConvUnit&, Pass, const Context&) { return by_name_only; },
+     .max_error = im2col_eigen_error,
+     .lower = im2col_eigen_step,
+     .prepare = norm_fold}};
 
 /// Why the rule has this algorithm first.
-std::string rule_text(const std::string& first, const ConvProblem& c, DType dtype) {
+std::string conv_reason(const std::string& first, const ConvUnit& c, Pass, const Context&) {
+  if (first == bf16_gemm_name) return "the processor multiplies pairs of bf16";
   if (first == "direct") return "a register tile would be mostly empty in groups of so few channels and filters";
-  if (first != "im2col_gemm") return "fewer multiplications, in f32 and with enough channels and filters";
+  if (first != im2col_gemm_name) return "fewer multiplications, in f32 and with enough channels and filters";
   const std::string refused = winograd_refusal(c, 2);
   if (!refused.empty()) return "the default; Winograd " + refused;
-  return dtype == DType::f32 ? "too few channels or filters for Winograd" : "the default; Winograd is for f32";
+  return c.dtype == DType::f32 ? "too few channels or filters for Winograd" : "the default; Winograd is for f32";
 }
 
-/// Those that can do this pass, best guess first. Throws Unsupported where the choice names one that cannot, and
-/// UsageError for a name that one of them has elsewhere, with the reason.
-std::vector<Alternative> alternatives_of(const ConvProblem& c, const Spec& spec, Pass pass, const Choice& choice,
-                                         const Context* context) {
-  const std::string& named = choice.algorithm[static_cast<std::size_t>(pass)];
-  const std::string where = unit_text(c.op) + ", " + std::string(to_string(pass)) + ": ";
-  if (named == "implicit_gemm")
-    throw UsageError(where +
-                     "implicit_gemm and im2col_gemm are one algorithm here, since columns are packed from the "
-                     "image and never written as a matrix; name it im2col_gemm");
-  const DType dtype = spec.y.dtype;
-  const bool inference = spec.mode == Mode::inference;
-  std::vector<Alternative> found = {
-      {"im2col_gemm", context == nullptr ? no_bound : im2col_gemm_error(c, dtype, pass, *context),
-       [=, &c] { return im2col_gemm_step(c, dtype, pass, *context); }},
-      {"direct", direct_error(c, dtype, pass), [=, &c] { return direct_step(c, dtype, pass, *context); }}};
-  if (prefers_direct(c)) std::swap(found[0], found[1]);
-  const auto first = [&] { return winograd_pays(c, dtype) ? found.begin() : found.end(); };
-  for (const int tile : {2, 4}) {  // 4x4 ends up in front of 2x2
-    const std::string name = tile == 2 ? winograd_2x2_name : winograd_4x4_name;
-    const std::string refused = winograd_refusal(c, tile);
-    if (refused.empty())
-      found.insert(first(),
-                   {name, no_bound, [=, &c] { return winograd_step(c, tile, dtype, pass, inference, *context); }});
-    else if (named == name)
-      throw Unsupported(std::string(where).append(name).append(" ").append(refused));
-  }
-  if (!named.empty() || context == nullptr)  // never by rule
-    found.push_back({im2col_eigen_name, context == nullptr ? no_bound : im2col_eigen_error(c, dtype, pass, *context),
-                     [=, &c] { return im2col_eigen_step(c, dtype, pass, *context); }});
-  found.front().reason = rule_text(found.front().algorithm, c, dtype);
-  return found;
-}
-
-/// Adds what the forward pass wants prepared, by the algorithm that was taken.
-void prepare(Lowered& lowered, const ConvProblem& c, DType dtype, const Context& context) {
-  const std::string forward = lowered.steps[0].algorithm;
-  if (forward == winograd_2x2_name || forward == winograd_4x4_name) {
-    const int tile = forward == winograd_2x2_name ? 2 : 4;
-    lowered.prepared_bytes = winograd_prepared_bytes(c, tile, dtype, context);
-    if (lowered.prepared_bytes == 0) return;
-    lowered.steps.push_back(winograd_step(c, tile, dtype, Pass::prepare, true, context));
-  } else if (c.folded) {
-    lowered.prepared_bytes = fold_bytes(c, dtype);
-    lowered.steps.push_back(fold_step(c, forward, dtype));
-  }
-}
+constexpr AlgorithmTable<const Context> conv_table{conv_rows, conv_reason};
 
 }  // namespace
 
@@ -124,36 +130,31 @@ double error_of_roundings(double roundings, DType dtype) {
   return sum < 1 ? sum / (1 - sum) : no_bound;
 }
 
-int last_roundings(const ConvProblem& c, Pass pass) {
+int last_roundings(const ConvUnit& c, Pass pass) {
   switch (pass) {
-    case Pass::forward: return (c.folded ? 4 : 0) + (c.op.bias ? 1 : 0) + (c.add_y ? 1 : 0);
+    case Pass::forward: return (c.folded ? 4 : 0) + (c.has_bias() ? 1 : 0) + (c.add ? 1 : 0);
     case Pass::backward_params: return c.add_dw ? 1 : 0;
     default: return c.add_dx ? 1 : 0;
   }
 }
 
-double direct_error(const ConvProblem& c, DType dtype, Pass pass) {
+double direct_error(const ConvUnit& c, Pass pass, const Context&) {
   const double sum = error_of_roundings(terms(c, pass) + last_roundings(c, pass), DType::f64);
   // Rounded once more at the end, as a folded scale was at its beginning.
-  return dtype == DType::f64 ? sum : sum + error_of_roundings(2, dtype);
+  return c.dtype == DType::f64 ? sum : sum + error_of_roundings(2, c.dtype);
 }
 
-std::vector<std::string> conv_algorithms(const Conv& op, const Spec& spec, Pass pass) {
-  if (pass != Pass::forward && pass != Pass::backward_params && pass != Pass::backward_data) return {};
-  std::vector<std::string> names;
-  for (const Alternative& alternative : alternatives_of(problem_of(op, spec), spec, pass, Choice{}, nullptr))
-    names.push_back(alternative.algorithm);
-  return names;
+std::vector<std::string> algorithms(const Conv&, const Spec& spec, Pass pass, const Context& context) {
+  return Chooser(conv_table, spec, context, context.halves).names(pass);
 }
 
-Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, const Context& context) {
-  const ConvProblem problem = problem_of(op, spec);
-  Lowered lowered = assemble(spec, [&](Pass pass) {
-    return pick(unit_text(op), pass, choice, alternatives_of(problem, spec, pass, choice, &context));
-  });
-  if (problem.add_y) lowered.y_may_alias_x[1] = same_pitch(spec, 1);
-  if (spec.mode == Mode::inference) prepare(lowered, problem, spec.y.dtype, context);
-  return lowered;
+Lowered lower(const Conv&, const Spec& spec, const Choice& choice, const Context& context) {
+  for (std::size_t pass = 0; pass < choice.algorithm.size(); ++pass)
+    if (choice.algorithm[pass] == "implicit_gemm")
+      throw UsageError(unit_text(spec, context.halves) + ", " + std::string(to_string(static_cast<Pass>(pass))) +
+                       ": implicit_gemm and im2col_gemm are one algorithm here, since columns are packed from the "
+                       "image and never written as a matrix; name it im2col_gemm");
+  return Chooser(conv_table, spec, context, context.halves).lower(choice);
 }
 
 }  // namespace lamina::eigen

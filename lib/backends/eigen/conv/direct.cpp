@@ -16,12 +16,12 @@ namespace {
 constexpr int row_block = 128;  // outputs of a row that are summed together
 
 template <class T>
-void forward(const ConvProblem& c, const Args& args, Pool& pool) {
+void forward(const ConvUnit& c, const Args& args, Pool& pool) {
   const T* const x = args.x[0].as<T>();
   const auto [w, epilogue] = filters_of<T>(c, args);
   place_addend(c, args, pool);
   const Size size = c.op.kernel;
-  pool.split(std::int64_t{c.y.n} * c.y.c, 1, [&, w = w, epilogue = epilogue](std::int64_t first, std::int64_t last) {
+  pool.split(std::int64_t{c.y.n} * c.y.c, 1, [&](std::int64_t first, std::int64_t last) {
     double sum[row_block];
     for (std::int64_t plane = first; plane < last; ++plane) {
       const std::int64_t n = plane / c.y.c, k = plane % c.y.c;
@@ -67,7 +67,7 @@ double masked(const T* dy, const T* y, std::int64_t at) {
 }
 
 template <class T>
-void backward_data(const ConvProblem& c, const Args& args, Pool& pool) {
+void backward_data(const ConvUnit& c, const Args& args, Pool& pool) {
   if (!args.dx[0]) return;
   const T* const w = args.w[0].as<T>();
   const Size size = c.op.kernel, stride = c.op.stride;
@@ -110,7 +110,7 @@ void backward_data(const ConvProblem& c, const Args& args, Pool& pool) {
 }  // namespace
 
 template <class T>
-void bias_gradient(const ConvProblem& c, const Args& args, Pool& pool) {
+void bias_gradient(const ConvUnit& c, const Args& args, Pool& pool) {
   if (args.dw.size() < 2 || !args.dw[1]) return;
   T* const db = args.dw[1].as<T>();
   pool.split(c.y.c, 1, [&](std::int64_t first, std::int64_t last) {
@@ -126,13 +126,13 @@ void bias_gradient(const ConvProblem& c, const Args& args, Pool& pool) {
   });
 }
 
-template void bias_gradient<float>(const ConvProblem&, const Args&, Pool&);
-template void bias_gradient<double>(const ConvProblem&, const Args&, Pool&);
+template void bias_gradient<float>(const ConvUnit&, const Args&, Pool&);
+template void bias_gradient<double>(const ConvUnit&, const Args&, Pool&);
 
 namespace {
 
 template <class T>
-void backward_params(const ConvProblem& c, const Args& args, Pool& pool) {
+void backward_params(const ConvUnit& c, const Args& args, Pool& pool) {
   bias_gradient<T>(c, args, pool);
   if (args.dw.empty() || !args.dw[0]) return;
   T* const dw = args.dw[0].as<T>();
@@ -169,13 +169,13 @@ void backward_params(const ConvProblem& c, const Args& args, Pool& pool) {
 
 }  // namespace
 
-Lowered::Step direct_step(const ConvProblem& problem, DType dtype, Pass pass, const Context& context) {
-  return with_type(dtype, [&]<class T>() {
-    return step({pass}, "direct", [problem, pass, &pool = context.pool](const Args& args) {
+Lowered::Step direct_step(const ConvUnit& c, Pass pass, const Choice&, const Context& context) {
+  return with_type(c.dtype, [&]<class T>() {
+    return step({pass}, "direct", [c, pass, &pool = context.pool](const Args& args) {
       switch (pass) {
-        case Pass::forward: return forward<T>(problem, args, pool);
-        case Pass::backward_params: return backward_params<T>(problem, args, pool);
-        default: return backward_data<T>(problem, args, pool);
+        case Pass::forward: return forward<T>(c, args, pool);
+        case Pass::backward_params: return backward_params<T>(c, args, pool);
+        default: return backward_data<T>(c, args, pool);
       }
     });
   });

@@ -13,13 +13,13 @@ constexpr std::int64_t sums_bytes = 512 * 1024;  // of one block: half of a seco
 
 }  // namespace
 
-bool has_few_channels(const ConvProblem& c) {
-  constexpr int few = 4;
-  return c.group_channels() <= few && c.op.kernel.h * c.op.kernel.w > 1;
+bool has_few_channels(const ConvUnit& c) {
+  constexpr int most_channels = 4;
+  return c.group_channels() <= most_channels && c.op.kernel.h * c.op.kernel.w > 1;
 }
 
 template <class T>
-FewChannelsData<T>::FewChannelsData(const ConvProblem& c, int threads, const MicroKernels<T>& kernels)
+FewChannelsData<T>::FewChannelsData(const ConvUnit& c, int threads, const MicroKernels<T>& kernels)
     : c_(c),
       kernels_(&kernels),
       image_parts_(std::min(threads, c.x.n)),

@@ -17,7 +17,7 @@ namespace lamina::eigen {
 template <class T>
 class FewChannelsData {
  public:
-  FewChannelsData(const ConvProblem&, int threads, const MicroKernels<T>& kernels);
+  FewChannelsData(const ConvUnit&, int threads, const MicroKernels<T>& kernels);
   std::size_t workspace_bytes() const;
   void run(const Args&, Pool&) const;
 
@@ -34,7 +34,7 @@ class FewChannelsData {
                   const Buffers&) const;
   void add_sums(const Tensor& dx, std::int64_t image, int channel, int first_row, int rows, const T* sums) const;
 
-  ConvProblem c_;
+  ConvUnit c_;
   const MicroKernels<T>* kernels_;
   int image_parts_, channel_parts_;
   int block_rows_;
@@ -46,6 +46,6 @@ extern template class FewChannelsData<float>;
 extern template class FewChannelsData<double>;
 
 /// Whether this way beats the gathering one.
-bool has_few_channels(const ConvProblem&);
+bool has_few_channels(const ConvUnit&);
 
 }  // namespace lamina::eigen

@@ -30,7 +30,7 @@ std::int64_t part_size(std::int64_t count, std::int64_t fit, std::int64_t parts)
 template <class T>
 class EigenConv {
  public:
-  EigenConv(const ConvProblem& c, Pass pass, int threads) : c_(c), pass_(pass), threads_(threads) {
+  EigenConv(const ConvUnit& c, Pass pass, int threads) : c_(c), pass_(pass), threads_(threads) {
     const std::int64_t fit = columns_bytes / static_cast<std::int64_t>(sizeof(T));
     channels_ = c.group_channels();
     filters_ = c.group_filters();
@@ -97,7 +97,7 @@ class EigenConv {
   void backward_data(const Args&, std::int64_t unit, const Buffers&) const;
   void backward_params(const Args&, int part, const Buffers&) const;
 
-  ConvProblem c_;
+  ConvUnit c_;
   Pass pass_;
   int threads_;
   std::int64_t channels_, filters_, columns_;  // of one product, at most
@@ -266,8 +266,8 @@ std::int64_t EigenConv<T>::roundings() const {
 
 }  // namespace
 
-Lowered::Step im2col_eigen_step(const ConvProblem& c, DType dtype, Pass pass, const Context& context) {
-  return with_type(dtype, [&]<class T>() {
+Lowered::Step im2col_eigen_step(const ConvUnit& c, Pass pass, const Choice&, const Context& context) {
+  return with_type(c.dtype, [&]<class T>() {
     EigenConv<T> conv(c, pass, context.pool.threads());
     const std::size_t bytes = conv.workspace_bytes();
     return step(
@@ -276,10 +276,10 @@ Lowered::Step im2col_eigen_step(const ConvProblem& c, DType dtype, Pass pass, co
   });
 }
 
-double im2col_eigen_error(const ConvProblem& c, DType dtype, Pass pass, const Context& context) {
+double im2col_eigen_error(const ConvUnit& c, Pass pass, const Context& context) {
   const std::int64_t sum =
-      with_type(dtype, [&]<class T>() { return EigenConv<T>(c, pass, context.pool.threads()).roundings(); });
-  return error_of_roundings(static_cast<double>(sum + last_roundings(c, pass)), dtype);
+      with_type(c.dtype, [&]<class T>() { return EigenConv<T>(c, pass, context.pool.threads()).roundings(); });
+  return error_of_roundings(static_cast<double>(sum + last_roundings(c, pass)), c.dtype);
 }
 
 }  // namespace lamina::eigen

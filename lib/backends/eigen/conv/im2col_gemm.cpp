@@ -29,14 +29,14 @@ std::vector<Tap> forward_taps(const Conv& op) {
   return taps;
 }
 
-Columns forward_columns(const ConvProblem& c) {
+Columns forward_columns(const ConvUnit& c) {
   return Columns({c.x.n, c.group_channels(), c.x.h, c.x.w}, c.y.h, c.y.w, c.op.stride, forward_taps(c.op), false);
 }
 
 // ---- forward ----
 
 template <class T>
-Lowered::Step forward_step(const ConvProblem& c, Pool& pool, const MicroKernels<T>& kernels) {
+Lowered::Step forward_step(const ConvUnit& c, Pool& pool, const MicroKernels<T>& kernels) {
   ColumnProduct<T> product(forward_columns(c), c.group_filters(), pool.threads(), kernels);
   const std::size_t part_bytes = product.workspace_bytes();
   const std::size_t bytes = part_bytes * static_cast<std::size_t>(product.parts());
@@ -66,7 +66,7 @@ Lowered::Step forward_step(const ConvProblem& c, Pool& pool, const MicroKernels<
 // ---- backward_data ----
 
 template <class T>
-Lowered::Step backward_data_step(const ConvProblem& c, Pool& pool, const MicroKernels<T>& kernels) {
+Lowered::Step backward_data_step(const ConvUnit& c, Pool& pool, const MicroKernels<T>& kernels) {
   const auto step_of = [&pool](auto data) {
     const std::size_t bytes = data.workspace_bytes();
     return step(
@@ -81,7 +81,7 @@ Lowered::Step backward_data_step(const ConvProblem& c, Pool& pool, const MicroKe
 // ---- backward_params ----
 
 template <class T>
-Lowered::Step backward_params_step(const ConvProblem& c, Pool& pool, const MicroKernels<T>& kernels) {
+Lowered::Step backward_params_step(const ConvUnit& c, Pool& pool, const MicroKernels<T>& kernels) {
   WeightGradientProduct<T> gradient(c, forward_columns(c), pool.threads(), kernels);
   const std::size_t bytes = gradient.workspace_bytes();
   return step(
@@ -102,7 +102,7 @@ Lowered::Step backward_params_step(const ConvProblem& c, Pool& pool, const Micro
 
 /// The roundings of a term of dx.
 template <class T>
-std::int64_t data_roundings(const ConvProblem& c) {
+std::int64_t data_roundings(const ConvUnit& c) {
   const Conv& op = c.op;
   const std::int64_t filters = c.group_filters();
   if (is_subpixel(c)) {
@@ -116,29 +116,30 @@ std::int64_t data_roundings(const ConvProblem& c) {
 
 }  // namespace
 
-double im2col_gemm_error(const ConvProblem& c, DType dtype, Pass pass, const Context& context) {
-  const std::int64_t sum = with_type(dtype, [&]<class T>() {
-    const std::int64_t taps = std::int64_t{c.op.kernel.h} * c.op.kernel.w;
+template <class T>
+double im2col_gemm_error(const ConvUnit& c, Pass pass, int threads, const MicroKernels<T>& kernels) {
+  const std::int64_t taps = std::int64_t{c.op.kernel.h} * c.op.kernel.w;
+  const auto sum = [&] {
     switch (pass) {
       case Pass::forward: return ColumnProduct<T>::roundings(c.group_channels(), taps);
-      case Pass::backward_params:
-        return WeightGradientProduct<T>(c, forward_columns(c), context.pool.threads(), context.set.kernels_6x2<T>())
-            .roundings();
+      case Pass::backward_params: return WeightGradientProduct<T>(c, forward_columns(c), threads, kernels).roundings();
       default: return data_roundings<T>(c);
     }
-  });
-  return error_of_roundings(static_cast<double>(sum + last_roundings(c, pass)), dtype);
+  };
+  return error_of_roundings(static_cast<double>(sum() + last_roundings(c, pass)), c.dtype);
 }
+template double im2col_gemm_error(const ConvUnit&, Pass, int, const MicroKernels<float>&);
+template double im2col_gemm_error(const ConvUnit&, Pass, int, const MicroKernels<double>&);
 
-Lowered::Step im2col_gemm_step(const ConvProblem& problem, DType dtype, Pass pass, const Context& context) {
-  return with_type(dtype, [&]<class T>() {
-    const MicroKernels<T>& kernels = context.set.kernels_6x2<T>();
-    switch (pass) {
-      case Pass::forward: return forward_step<T>(problem, context.pool, kernels);
-      case Pass::backward_params: return backward_params_step<T>(problem, context.pool, kernels);
-      default: return backward_data_step<T>(problem, context.pool, kernels);
-    }
-  });
+template <class T>
+Lowered::Step im2col_gemm_step(const ConvUnit& c, Pass pass, Pool& pool, const MicroKernels<T>& kernels) {
+  switch (pass) {
+    case Pass::forward: return forward_step<T>(c, pool, kernels);
+    case Pass::backward_params: return backward_params_step<T>(c, pool, kernels);
+    default: return backward_data_step<T>(c, pool, kernels);
+  }
 }
+template Lowered::Step im2col_gemm_step(const ConvUnit&, Pass, Pool&, const MicroKernels<float>&);
+template Lowered::Step im2col_gemm_step(const ConvUnit&, Pass, Pool&, const MicroKernels<double>&);
 
 }  // namespace lamina::eigen

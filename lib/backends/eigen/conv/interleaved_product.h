@@ -18,8 +18,8 @@ class InterleavedProduct {
   /// Both of as many columns and rows.
   InterleavedProduct(Columns left, Columns right, std::int64_t rows, int threads, const MicroKernels<T>& kernels)
       : left_(std::move(left), rows, threads, kernels, true), right_(std::move(right), rows, threads, kernels, true) {
-    constexpr std::int64_t sums_bytes = 256 * 1024;  // together with the columns in a second-level cache
-    const std::int64_t fit = sums_bytes / static_cast<std::int64_t>(sizeof(T)) / right_.tallest();
+    constexpr std::int64_t most_sums_bytes = 256 * 1024;  // together with the columns in a second-level cache
+    const std::int64_t fit = most_sums_bytes / static_cast<std::int64_t>(sizeof(T)) / right_.tallest();
     const std::int64_t width = kernels.width(), least = 2 * width;
     block_ = std::max(least, std::min({fit / width * width, left_.block_columns(), right_.block_columns()}));
     block_ = round_up(block_, width);

@@ -27,7 +27,7 @@ std::map<int, std::vector<AxisTap>> taps_of_residues(int extent, int kernel, int
 }
 
 /// By row and by column.
-auto taps_of_residues(const ConvProblem& c) {
+auto taps_of_residues(const ConvUnit& c) {
   const Conv& op = c.op;
   return std::pair(taps_of_residues(c.x.h, op.kernel.h, op.stride.h, op.pad.h, op.dilation.h),
                    taps_of_residues(c.x.w, op.kernel.w, op.stride.w, op.pad.w, op.dilation.w));
@@ -70,7 +70,7 @@ void sort_taps(T* to, const T* from, std::int64_t filters, std::span<const int> 
 }  // namespace
 
 template <class T>
-StridedDataGradient<T>::StridedDataGradient(const ConvProblem& problem, int threads, const MicroKernels<T>& kernels)
+StridedDataGradient<T>::StridedDataGradient(const ConvUnit& problem, int threads, const MicroKernels<T>& kernels)
     : c_(problem), kernels_(&kernels) {
   const Conv& op = c_.op;
   std::vector<Columns> columns;  // of each residue
@@ -242,7 +242,7 @@ void StridedDataGradient<T>::run_group(int part, int group, const T* weights, co
 }
 
 template <class T>
-auto StridedDataGradient<T>::depth(const ConvProblem& c) -> Depth {
+auto StridedDataGradient<T>::depth(const ConvUnit& c) -> Depth {
   const auto [by_row, by_column] = taps_of_residues(c);
   std::size_t rows = 0, columns = 0;  // the most taps along each axis
   for (const auto& [h, taps] : by_row) rows = std::max(rows, taps.size());

@@ -17,7 +17,7 @@ namespace lamina::eigen {
 template <class T>
 class StridedDataGradient {
  public:
-  StridedDataGradient(const ConvProblem&, int threads, const MicroKernels<T>& kernels);
+  StridedDataGradient(const ConvUnit&, int threads, const MicroKernels<T>& kernels);
   std::size_t workspace_bytes() const { return weight_bytes_ + part_bytes_ * static_cast<std::size_t>(parts_); }
   void run(const Args&, Pool&) const;
 
@@ -25,7 +25,7 @@ class StridedDataGradient {
   struct Depth {
     std::int64_t roundings, taps;
   };
-  static Depth depth(const ConvProblem&);
+  static Depth depth(const ConvUnit&);
 
  private:
   /// The positions of x of one residue.
@@ -49,7 +49,7 @@ class StridedDataGradient {
   void zero_gaps(const Tensor& dx, std::int64_t first_plane, std::int64_t last_plane) const;
   void run_group(int part, int group, const T* weights, const Args&, void* workspace) const;
 
-  ConvProblem c_;
+  ConvUnit c_;
   const MicroKernels<T>* kernels_;
   std::vector<Residue> residues_;
   std::vector<Product> products_;

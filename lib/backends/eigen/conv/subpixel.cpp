@@ -9,15 +9,15 @@
 
 namespace lamina::eigen {
 
-bool is_subpixel(const ConvProblem& c) {
-  constexpr int few = 4, wide = 3;  // of channels; of strides: narrower ones are scattered by whole vectors
+bool is_subpixel(const ConvUnit& c) {
+  constexpr int most_channels = 4, wide = 3;  // of channels; of strides: narrower ones are scattered by whole vectors
   const Conv& op = c.op;
-  return c.group_channels() <= few && op.stride.w >= wide && op.dilation == Size(1) && op.kernel.h >= op.stride.h &&
-         op.kernel.w >= op.stride.w;
+  return c.group_channels() <= most_channels && op.stride.w >= wide && op.dilation == Size(1) &&
+         op.kernel.h >= op.stride.h && op.kernel.w >= op.stride.w;
 }
 
 template <class T>
-SubpixelData<T>::SubpixelData(const ConvProblem& c, int threads, const MicroKernels<T>& kernels)
+SubpixelData<T>::SubpixelData(const ConvUnit& c, int threads, const MicroKernels<T>& kernels)
     : c_(c),
       h_{c.op.stride.h, c.op.pad.h, c.op.kernel.h, c.x.h},
       w_{c.op.stride.w, c.op.pad.w, c.op.kernel.w, c.x.w},

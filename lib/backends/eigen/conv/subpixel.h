@@ -17,7 +17,7 @@ namespace lamina::eigen {
 template <class T>
 class SubpixelData {
  public:
-  SubpixelData(const ConvProblem&, int threads, const MicroKernels<T>& kernels);
+  SubpixelData(const ConvUnit&, int threads, const MicroKernels<T>& kernels);
   std::size_t workspace_bytes() const;
   void run(const Args&, Pool&) const;
 
@@ -44,7 +44,7 @@ class SubpixelData {
   void sort_weights(const T* w, T* to, std::int64_t first, std::int64_t last) const;
   void place(const T* sums, T* image, std::int64_t first, std::int64_t last) const;
 
-  ConvProblem c_;
+  ConvUnit c_;
   Axis h_, w_;
   int image_parts_;  ///< images at a time
   int share_parts_;  ///< threads for each of them
@@ -55,6 +55,6 @@ extern template class SubpixelData<float>;
 extern template class SubpixelData<double>;
 
 /// Whether this way beats the others.
-bool is_subpixel(const ConvProblem&);
+bool is_subpixel(const ConvUnit&);
 
 }  // namespace lamina::eigen

@@ -58,11 +58,11 @@ double masked_sum_of(const T* values, const T* mask, std::int64_t count) {
   return sum;
 }
 
-bool swaps(const ConvProblem& c, const Columns& x_columns) {
+bool swaps(const ConvUnit& c, const Columns& x_columns) {
   return x_columns.taps() == 1 && c.group_filters() > c.group_channels();
 }
 
-Columns left_columns(const ConvProblem& c, const Columns& x_columns) {
+Columns left_columns(const ConvUnit& c, const Columns& x_columns) {
   if (!swaps(c, x_columns)) return x_columns;
   return Columns({c.y.n, c.group_filters(), c.y.h, c.y.w}, c.y.h, c.y.w, 1, {{0, 0}}, c.relu);
 }
@@ -70,7 +70,7 @@ Columns left_columns(const ConvProblem& c, const Columns& x_columns) {
 }  // namespace
 
 template <class T>
-WeightGradientProduct<T>::WeightGradientProduct(const ConvProblem& c, Columns x_columns, int threads,
+WeightGradientProduct<T>::WeightGradientProduct(const ConvUnit& c, Columns x_columns, int threads,
                                                 const MicroKernels<T>& kernels)
     : kernels_(&kernels),
       swapped_(swaps(c, x_columns)),

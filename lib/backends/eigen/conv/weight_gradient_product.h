@@ -21,7 +21,7 @@ template <class T>
 class WeightGradientProduct {
  public:
   /// `x_columns` are those of one group of x.
-  WeightGradientProduct(const ConvProblem&, Columns x_columns, int threads, const MicroKernels<T>& kernels);
+  WeightGradientProduct(const ConvUnit&, Columns x_columns, int threads, const MicroKernels<T>& kernels);
 
   std::size_t workspace_bytes() const;  ///< of all threads
   /// The roundings of a term: one for it and for each later one of its block, one for each later block, and one for

@@ -12,10 +12,8 @@
 namespace lamina::eigen {
 namespace {
 
-const char* name_of(int tile) { return tile == 2 ? winograd_2x2_name : winograd_4x4_name; }
-
 /// A forward pass, which is also how a weight gradient reads x.
-WinogradExtents forward_extents(const ConvProblem& c) {
+WinogradExtents forward_extents(const ConvUnit& c) {
   return {.images = c.x.n,
           .groups = c.op.groups,
           .inputs = c.group_channels(),
@@ -30,7 +28,7 @@ WinogradExtents forward_extents(const ConvProblem& c) {
 }
 
 /// dx as the outputs of dy.
-WinogradExtents data_extents(const ConvProblem& c) {
+WinogradExtents data_extents(const ConvUnit& c) {
   return {.images = c.x.n,
           .groups = c.op.groups,
           .inputs = c.group_filters(),
@@ -45,7 +43,7 @@ WinogradExtents data_extents(const ConvProblem& c) {
 }
 
 /// dy through the mask of a fused ReLU.
-Planes gradient_planes(const ConvProblem& c, const Args& args) {
+Planes gradient_planes(const ConvUnit& c, const Args& args) {
   Planes dy(args.dy);
   if (c.relu) {
     dy.mask = args.y.data;
@@ -55,7 +53,7 @@ Planes gradient_planes(const ConvProblem& c, const Args& args) {
 }
 
 template <class T>
-WinogradProduct<T> product_of(const ConvProblem& c, int tile, Pass pass, int threads, const MicroKernels<T>& kernels) {
+WinogradProduct<T> product_of(const ConvUnit& c, int tile, Pass pass, int threads, const MicroKernels<T>& kernels) {
   const bool data = pass == Pass::backward_data;
   return WinogradProduct<T>(data ? data_extents(c) : forward_extents(c), tile, data, threads, kernels);
 }
@@ -69,8 +67,8 @@ bool prepares_filters(const WinogradProduct<T>& product) {
 }
 
 template <class T>
-Lowered::Step prepare_step(const ConvProblem& c, int tile, Pool& pool, const MicroKernels<T>& kernels) {
-  return step({Pass::prepare}, name_of(tile),
+Lowered::Step prepare_step(const ConvUnit& c, int tile, Pool& pool, const MicroKernels<T>& kernels) {
+  return step({Pass::prepare}, winograd_name(tile),
               [c, &pool, product = product_of<T>(c, tile, Pass::forward, pool.threads(), kernels)](const Args& args) {
                 if (c.folded) fold<T>(c, args);
                 if (prepares_filters(product)) {
@@ -81,13 +79,12 @@ Lowered::Step prepare_step(const ConvProblem& c, int tile, Pool& pool, const Mic
 }
 
 template <class T>
-Lowered::Step product_step(const ConvProblem& c, int tile, Pass pass, bool inference, Pool& pool,
-                           const MicroKernels<T>& kernels) {
+Lowered::Step product_step(const ConvUnit& c, int tile, Pass pass, Pool& pool, const MicroKernels<T>& kernels) {
   WinogradProduct<T> product = product_of<T>(c, tile, pass, pool.threads(), kernels);
-  const bool prepared = inference && prepares_filters(product);
+  const bool prepared = c.inference && prepares_filters(product);
   const std::size_t bytes = product.workspace_bytes(prepared);
   return step(
-      {pass}, name_of(tile),
+      {pass}, winograd_name(tile),
       [c, data = pass == Pass::backward_data, prepared, &pool, product = std::move(product)](const Args& args) {
         const Tensor& to = data ? args.dx[0] : args.y;
         if (!to) return;
@@ -104,11 +101,11 @@ Lowered::Step product_step(const ConvProblem& c, int tile, Pass pass, bool infer
 }
 
 template <class T>
-Lowered::Step params_step(const ConvProblem& c, int tile, Pool& pool, const MicroKernels<T>& kernels) {
+Lowered::Step params_step(const ConvUnit& c, int tile, Pool& pool, const MicroKernels<T>& kernels) {
   WinogradWeightGradient<T> gradient(forward_extents(c), tile, pool.threads(), kernels);
   const std::size_t bytes = gradient.workspace_bytes();
   return step(
-      {Pass::backward_params}, name_of(tile),
+      {Pass::backward_params}, winograd_name(tile),
       [c, &pool, gradient = std::move(gradient)](const Args& args) {
         gradient.run(pool,
                      {.x = Planes(args.x[0]),
@@ -123,7 +120,9 @@ Lowered::Step params_step(const ConvProblem& c, int tile, Pool& pool, const Micr
 
 }  // namespace
 
-std::string winograd_refusal(const ConvProblem& c, int tile) {
+const char* winograd_name(int tile) { return tile == 2 ? winograd_2x2_name : winograd_4x4_name; }
+
+std::string winograd_refusal(const ConvUnit& c, int tile) {
   const Conv& op = c.op;
   const auto by = [](Size size) { return std::to_string(size.h) + "x" + std::to_string(size.w); };
   if (op.kernel != Size(3) && (tile != 2 || op.kernel != Size(5)))
@@ -133,25 +132,24 @@ std::string winograd_refusal(const ConvProblem& c, int tile) {
   return {};
 }
 
-bool winograd_pays(const ConvProblem& c, DType dtype) {
+bool winograd_pays(const ConvUnit& c) {
   const int least = c.op.kernel.h == 5 ? 16 : 24;
-  return dtype == DType::f32 && c.group_channels() >= least && c.group_filters() >= least;
+  return c.dtype == DType::f32 && c.group_channels() >= least && c.group_filters() >= least;
 }
 
-Lowered::Step winograd_step(const ConvProblem& c, int tile, DType dtype, Pass pass, bool inference,
-                            const Context& context) {
-  return with_type(dtype, [&]<class T>() {
+Lowered::Step winograd_step(const ConvUnit& c, int tile, Pass pass, const Context& context) {
+  return with_type(c.dtype, [&]<class T>() {
     const MicroKernels<T>& kernels = context.set.kernels<T>();
     switch (pass) {
       case Pass::prepare: return prepare_step<T>(c, tile, context.pool, kernels);
       case Pass::backward_params: return params_step<T>(c, tile, context.pool, kernels);
-      default: return product_step<T>(c, tile, pass, inference, context.pool, kernels);
+      default: return product_step<T>(c, tile, pass, context.pool, kernels);
     }
   });
 }
 
-std::size_t winograd_prepared_bytes(const ConvProblem& c, int tile, DType dtype, const Context& context) {
-  return with_type(dtype, [&]<class T>() {
+std::size_t winograd_prepared_bytes(const ConvUnit& c, int tile, const Context& context) {
+  return with_type(c.dtype, [&]<class T>() {
     const WinogradProduct<T> product =
         product_of<T>(c, tile, Pass::forward, context.pool.threads(), context.set.kernels<T>());
     const std::int64_t filters = prepares_filters(product) ? product.prepared_count() : 0;

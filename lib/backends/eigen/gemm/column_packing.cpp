@@ -7,8 +7,8 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t staged_bytes = 16 * 1024;  // of copied channels: half of a first-level cache
-constexpr std::int64_t planes_ahead = 2;          // from what is copied to what is prefetched
+constexpr std::int64_t packing_bytes = 16 * 1024;  // of copied channels: half of a first-level cache
+constexpr std::int64_t planes_ahead = 2;           // from what is copied to what is prefetched
 
 }  // namespace
 
@@ -18,7 +18,7 @@ std::int64_t ColumnProduct<T>::staged_channels(const Section& section) const {
   const Columns& columns = section.columns;
   const std::int64_t bytes =
       columns.staged_bound(section.block_columns, kernels_->lanes) * static_cast<std::int64_t>(sizeof(T));
-  return bytes == 0 ? 0 : std::clamp<std::int64_t>(staged_bytes / bytes, 1, columns.channels());
+  return bytes == 0 ? 0 : std::clamp<std::int64_t>(packing_bytes / bytes, 1, columns.channels());
 }
 
 template <class T>

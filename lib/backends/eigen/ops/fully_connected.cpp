@@ -9,7 +9,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "lib/backends/eigen/conv/conv.h"
+#include "lib/backends/common/algorithms.h"
+#include "lib/backends/eigen/conv/bf16_gemm.h"
 #include "lib/backends/eigen/gemm/gemm.h"
 
 namespace lamina::eigen {
@@ -20,7 +21,7 @@ constexpr std::int64_t packed_bytes = 256 * 1024;  // of one packed block
 template <class T>
 class FullyConnectedProduct {
  public:
-  FullyConnectedProduct(const ConvProblem& c, int threads, const MicroKernels<T>& kernels)
+  FullyConnectedProduct(const ConvUnit& c, int threads, const MicroKernels<T>& kernels)
       : c_(c), threads_(threads), kernels_(&kernels), images_(c.x.n), features_(c.x.image()), outputs_(c.y.c) {}
 
   std::size_t workspace_bytes(Pass pass) const {
@@ -129,7 +130,7 @@ class FullyConnectedProduct {
     }
   }
 
-  ConvProblem c_;
+  ConvUnit c_;
   int threads_;
   const MicroKernels<T>* kernels_;
   std::int64_t images_, features_, outputs_;
@@ -273,60 +274,91 @@ void FullyConnectedProduct<T>::backward_params(const Args& args, Pool& pool) con
 
 /// The micro-kernels of a pass. With few images memory bounds the backward passes, and wide panels are faster then.
 template <class T>
-const MicroKernels<T>& kernels_of(const ConvProblem& problem, Pass pass, const Context& context) {
+const MicroKernels<T>& kernels_of(const ConvUnit& problem, Pass pass, const Context& context) {
   constexpr int few_images = 64;
   return pass != Pass::forward && problem.x.n <= few_images ? context.set.kernels<T>() : context.set.kernels_6x2<T>();
 }
 
-Lowered::Step gemm_step(const ConvProblem& problem, DType dtype, Pass pass, const Context& context) {
-  return with_type(dtype, [&]<class T>() {
-    Pool& pool = context.pool;
-    FullyConnectedProduct<T> product(problem, pool.threads(), kernels_of<T>(problem, pass, context));
-    const std::size_t bytes = product.workspace_bytes(pass);
-    return step(
-        {pass}, "gemm",
-        [product = std::move(product), pass, &pool](const Args& args) {
-          switch (pass) {
-            case Pass::forward: return product.forward(args, pool);
-            case Pass::backward_params: return product.backward_params(args, pool);
-            default: return product.backward_data(args, pool);
-          }
-        },
-        bytes);
-  });
+template <class T>
+Lowered::Step gemm_step(const ConvUnit& c, Pass pass, Pool& pool, const MicroKernels<T>& kernels) {
+  FullyConnectedProduct<T> product(c, pool.threads(), kernels);
+  const std::size_t bytes = product.workspace_bytes(pass);
+  return step(
+      {pass}, "gemm",
+      [product = std::move(product), pass, &pool](const Args& args) {
+        switch (pass) {
+          case Pass::forward: return product.forward(args, pool);
+          case Pass::backward_params: return product.backward_params(args, pool);
+          default: return product.backward_data(args, pool);
+        }
+      },
+      bytes);
 }
 
-double gemm_error(const ConvProblem& problem, DType dtype, Pass pass, const Context& context) {
-  return with_type(dtype, [&]<class T>() {
-    const MicroKernels<T>& kernels = kernels_of<T>(problem, pass, context);
-    return FullyConnectedProduct<T>(problem, context.pool.threads(), kernels).error(pass);
-  });
+/// A weight is multiplied once for each image. For few of them rounding it costs more than pairs save.
+int place_of_pairs(const ConvUnit& c, Pass pass, const Context& context) {
+  constexpr int few_images = 32;
+  if (pass == Pass::forward && c.x.n < few_images) return by_name_only;
+  return bf16_gemm_pays(flat(c), pass, context) ? 0 : by_name_only;
 }
+
+constexpr Algorithm<const Context> connected_rows[] = {
+    {.name = bf16_gemm_name,
+     .takes = [](const Spec&, Pass) { return true; },
+     .refusal = [](const ConvUnit& c, Pass, const Context& context) { return bf16_gemm_refusal(c, context); },
+     .place = place_of_pairs,
+     .max_error =
+         [](const ConvUnit& c, Pass pass, const Context& context) {
+           return bf16_gemm_error(flat(c), pass, context, [](const ConvUnit& pairs, Pass p, const Context& on) {
+             return FullyConnectedProduct<float>(pairs, on.pool.threads(), *on.set.f32_pairs).error(p);
+           });
+         },
+     .lower =
+         [](const ConvUnit& c, Pass pass, const Choice&, const Context& context) {
+           return bf16_gemm_step(flat(c), pass, context, [](const ConvUnit& pairs, Pass p, const Context& on) {
+             return gemm_step<float>(pairs, p, on.pool, *on.set.f32_pairs);
+           });
+         },
+     .prepare = nothing},
+    {.name = "gemm",
+     .takes = takes_plain,
+     .refusal = runs_all,
+     .place = [](const ConvUnit&, Pass, const Context&) { return 1; },
+     .max_error =
+         [](const ConvUnit& c, Pass pass, const Context& context) {
+           return with_type(c.dtype, [&]<class T>() {
+             return FullyConnectedProduct<T>(c, context.pool.threads(), kernels_of<T>(c, pass, context)).error(pass);
+           });
+         },
+     .lower =
+         [](const ConvUnit& c, Pass pass, const Choice&, const Context& context) {
+           return with_type(c.dtype, [&]<class T>() {
+             return gemm_step<T>(c, pass, context.pool, kernels_of<T>(c, pass, context));
+           });
+         },
+     .prepare = nothing},
+    {.name = "direct",
+     .takes = takes_plain,
+     .refusal = runs_all,
+     .place = [](const ConvUnit&, Pass, const Context&) { return 2; },
+     .max_error = direct_error,
+     .lower = direct_step,
+     .prepare = nothing}};
+
+std::string connected_reason(const std::string& first, const ConvUnit&, Pass, const Context&) {
+  return first == bf16_gemm_name ? "the processor multiplies pairs of bf16" : "";
+}
+
+constexpr AlgorithmTable<const Context> connected_table{connected_rows, connected_reason};
 
 }  // namespace
 
-std::vector<std::string> fully_connected_algorithms(const FullyConnected&, const Spec&, Pass pass) {
-  if (pass != Pass::forward && pass != Pass::backward_params && pass != Pass::backward_data) return {};
-  return {"gemm", "direct"};
+std::vector<std::string> algorithms(const FullyConnected&, const Spec& spec, Pass pass, const Context& context) {
+  return Chooser(connected_table, spec, context, context.halves).names(pass);
 }
 
-Lowered lower(const FullyConnected& op, const Spec& spec, const Choice& choice, const Context& context) {
-  const std::string unit = "eigen: " + to_string(Op(op));
-  const Shape& x = spec.x.at(0).shape;
-  const ConvProblem problem{.op = {.channels = op.outputs, .kernel = {x.h, x.w}, .bias = op.bias},
-                            .x = x,
-                            .y = spec.y.shape,
-                            .relu = ends_in_relu(spec),
-                            .add_dx = !spec.adds_dx.empty() && spec.adds_dx[0],
-                            .add_dw = spec.adds_dw};
-  const DType dtype = spec.y.dtype;
-  return assemble(spec, [&](Pass pass) {
-    return pick(unit, pass, choice,
-                {{"gemm", gemm_error(problem, dtype, pass, context),
-                  [&, pass] { return gemm_step(problem, dtype, pass, context); }},
-                 {"direct", direct_error(problem, dtype, pass),
-                  [&, pass] { return direct_step(problem, dtype, pass, context); }}});
-  });
+Lowered lower(const FullyConnected&, const Spec& spec, const Choice& choice, const Context& context) {
+  return Chooser(connected_table, spec, context, context.halves).lower(choice);
 }
 
 }  // namespace lamina::eigen

@@ -46,7 +46,7 @@ void gradients_of_elements(Pool& pool, const Args& args, const bool (&adds)[2]) 
   split_images(pool, args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
     for (std::int64_t at = first; at < last; at += chunk)
       for (const bool in_place : {false, true})  // the one in dy's memory comes last
-        for (const std::size_t k : {0, 1})
+        for (std::size_t k = 0; k < 2; ++k)
           if (wanted(args, k) && same_place(args.dx[k], args.dy) == in_place)
             put_product(image<T>(args.dx[k], n) + at, image<const T>(args.dy, n) + at,
                         image<const T>(args.x[1 - k], n) + at, std::min(chunk, last - at), adds[k]);

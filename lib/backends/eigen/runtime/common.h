@@ -8,6 +8,7 @@
 #include "lamina/backend.h"
 #include "lamina/error.h"
 #include "lib/backends/common/lowering.h"
+#include "lib/backends/common/on_copies.h"
 #include "pool.h"
 
 namespace lamina::eigen {
@@ -16,6 +17,7 @@ namespace lamina::eigen {
 struct Context {
   Pool& pool;
   const InstructionSet& set;
+  HalfUnits& halves;  ///< runs on copies what kernels do not take in half precision
 };
 
 /// Calls `function.template operator()<T>()` with the T of `dtype`. Throws Unsupported for other types.
@@ -64,8 +66,8 @@ Lowered lower(const Slice&, const Spec&, const Choice&, const Context&);
 void update(const Update&, Pool&);
 void check_overflow(const UpdateTensors&, Pool&);
 
-/// The algorithms of a convolution or fully connected op, best guess first; for every other op {"direct"}.
-std::vector<std::string> conv_algorithms(const Conv&, const Spec&, Pass);
-std::vector<std::string> fully_connected_algorithms(const FullyConnected&, const Spec&, Pass);
+/// The algorithms of a convolution or fully connected op, best guess first.
+std::vector<std::string> algorithms(const Conv&, const Spec&, Pass, const Context&);
+std::vector<std::string> algorithms(const FullyConnected&, const Spec&, Pass, const Context&);
 
 }  // namespace lamina::eigen

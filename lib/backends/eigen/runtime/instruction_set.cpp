@@ -20,20 +20,33 @@ namespace {
 
 #if defined(LAMINA_WITH_X86_64_V4)
 /// The set x86-64-v4 with products of pairs.
-InstructionSet with_pairs(const char* name, const PairKernels& pairs) {
-  InstructionSet set = instruction_set_x86_64_v4;
-  set.name = name;
-  set.pairs = &pairs;
-  return set;
-}
+class BF16Set {
+ public:
+  BF16Set(const char* name, const PairKernels& pairs) : products_(instruction_set_x86_64_v4.f32) {
+    for (int half = 0; half < 2; ++half) {
+      std::ranges::copy(pairs.tile[half], products_.tile[half]);
+      std::ranges::copy(pairs.non_temporal_tile[half], products_.non_temporal_tile[half]);
+    }
+    set_.name = name;
+    set_.pairs = &pairs;
+    set_.f32_pairs = &products_;
+  }
+  BF16Set(const BF16Set&) = delete;
+
+  const InstructionSet& set() const { return set_; }
+
+ private:
+  MicroKernels<float> products_;
+  InstructionSet set_ = instruction_set_x86_64_v4;
+};
 
 const InstructionSet& bf16_set() {
-  static const InstructionSet set = with_pairs("x86-64-v4-bf16", pair_kernels_avx512_bf16);
-  return set;
+  static const BF16Set with("x86-64-v4-bf16", pair_kernels_avx512_bf16);
+  return with.set();
 }
 const InstructionSet& twin_of_bf16_set() {
-  static const InstructionSet set = with_pairs("x86-64-v4-bf16-twin", pair_kernels_plain);
-  return set;
+  static const BF16Set with("x86-64-v4-bf16-twin", pair_kernels_plain);
+  return with.set();
 }
 #endif
 

@@ -29,12 +29,13 @@ struct InstructionSet {
   /// Lowers any op but an input.
   Lowered (*lower)(const Spec&, const Choice&, const Context&);
   /// The algorithms of a convolution or a fully connected op, best guess first.
-  std::vector<std::string> (*algorithms)(const Spec&, Pass);
+  std::vector<std::string> (*algorithms)(const Spec&, Pass, const Context&);
   // The work of Backend's functions of these names.
   void (*update)(const Update&, Pool&);
   void (*check_overflow)(const UpdateTensors&, Pool&);
   void (*convert)(const Tensor& to, const Tensor& from, Pool&);  ///< of HalfUnits
   const PairKernels* pairs = nullptr;                            ///< of bf16; null: the set has no instruction for them
+  const MicroKernels<float>* f32_pairs = nullptr;                ///< with pairs: f32, whose tiles multiply pairs
 
   template <class T>
   const MicroKernels<T>& kernels() const {

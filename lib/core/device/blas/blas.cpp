@@ -1,5 +1,5 @@
-// Row-major products through a column-major library: c by rows is its transpose by columns, and the transpose
-// of op(a) op(b) is the product of the transposes in reverse order.
+// Row-major products by a column-major library. A row-major c is a column-major transpose of c, and the transpose of
+// op(a) op(b) is the product of the transposes in reverse order.
 
 #include "blas.h"
 

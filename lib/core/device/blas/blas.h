@@ -1,7 +1,7 @@
 #pragma once
 // Matrix products by a library with cuBLAS's interface: the real one, loaded at run time (blas_library.h), or a
-// substitute that computes on the host (host_blas.h). No header of CUDA is needed: a stream is a pointer, an enumerator
-// its number.
+// substitute that computes on the host (host_blas.h). No header of CUDA is needed: a stream is a pointer, and an
+// enumerator is its number.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,8 +11,9 @@
 
 namespace lamina {
 
-/// The functions of cuBLAS that the backends call, by exported name: the header's macros hide that cublasSgemm without
-/// _v2 is another, older function. Every status is an int, 0 is success; a handle and a stream are pointers.
+/// The functions of cuBLAS that the backends call, by the names that the library exports. (The header's macros hide
+/// that cublasSgemm without _v2 is another, older function.) Every status is an int, where 0 is success; a handle and a
+/// stream are pointers.
 struct BlasTable {
   using Handle = void*;
 
@@ -41,7 +42,7 @@ struct BlasTable {
   const char* (*cublasGetStatusString)(int status) = nullptr;  ///< 11.4 and later; may be null
 };
 
-/// The numbers of cuBLAS's enumerators; the same in 11, 12 and 13.
+/// The numbers of cuBLAS's enumerators. They are the same in versions 11, 12 and 13.
 namespace cublas_number {
 constexpr int op_n = 0, op_t = 1;
 constexpr int default_math = 0, tf32_math = 3;
@@ -78,9 +79,10 @@ struct HalfGemm : Gemm<float, void> {
 /// A handle of the library, bound to a stream. One thread at a time.
 class Blas {
  public:
-  /// What the library needs for full speed on the newest devices, with one stream and in a CUDA graph.
+  /// The workspace that the library needs for full speed on the newest devices, with one stream and in a CUDA graph.
   static constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
-  /// By its manual (cublasSetWorkspace), cuBLAS may fail with ALLOC_FAILED if given less; zero is not mentioned.
+  /// The least workspace. By its manual (cublasSetWorkspace), cuBLAS may fail with ALLOC_FAILED if given less; the
+  /// manual does not mention zero.
   static constexpr std::size_t least_workspace_bytes = std::size_t{16} << 10;
 
   /// Allocates the library's own memory on the device, and takes a while. The table must outlive it. Throws OutOfMemory
@@ -90,8 +92,8 @@ class Blas {
   Blas(Blas&& other) noexcept;
   Blas& operator=(Blas&& other) noexcept;
 
-  /// From now on work uses this memory, aligned to 256 bytes, and none of the library's: nothing is allocated
-  /// while it runs or is recorded. The caller keeps ownership.
+  /// Makes all further work use this memory, aligned to 256 bytes, in place of the library's own. Nothing is then
+  /// allocated while work runs or is recorded. The caller keeps ownership.
   void use_workspace(void* workspace, std::size_t bytes);
 
   /// Whether fp32 products may round their factors to tf32; initially they may not.

@@ -44,7 +44,7 @@ void* open_in(const std::string& folder, int major, std::string& tried) {
     tried += "\n  " + path.string() + ": no such file";
     return nullptr;
   }
-  // Its other half must come from the same folder, not from the system.
+  // Its other half, cublasLt, must come from the same folder, not from the system.
   const std::filesystem::path half = path.parent_path() / file_name("libcublasLt", major);
   if (std::filesystem::exists(half, error) && dlopen(half.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr)
     tried += "\n  " + loader_text();

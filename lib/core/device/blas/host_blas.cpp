@@ -1,4 +1,4 @@
-// cuBLAS's products by plain loops. Matrices are column-major: element (i, j) of a is a[i + j * lda].
+// cuBLAS's products, computed by plain loops. Matrices are column-major: element (i, j) of a is a[i + j * lda].
 
 #include "host_blas.h"
 
@@ -25,7 +25,7 @@ bool is_operation(int op) { return op == op_n || op == op_t; }
 
 constexpr int rows_at_once = 256;
 
-/// Rows [first, first + rows) of column j of c, which start at `to`.
+/// Computes rows [first, first + rows) of column j of c, which start at `to`.
 template <class T>
 void column_part(int transa, int transb, int first, int rows, int j, int k, T alpha, const T* a, int lda, const T* b,
                  int ldb, T beta, T* to) {
@@ -65,7 +65,7 @@ int one_gemm(BlasTable::Handle handle, int transa, int transb, int m, int n, int
   return gemm<T>(handle, transa, transb, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0, 1);
 }
 
-/// The element type of cuBLAS's number; u64 for those that it lacks here.
+/// The element type of cuBLAS's number; u64 for types that are missing here.
 DType element_type(int number) {
   return number == real_32f    ? DType::f32
          : number == real_16f  ? DType::f16
@@ -73,7 +73,7 @@ DType element_type(int number) {
                                : DType::u64;
 }
 
-/// A matrix of halves, widened.
+/// A matrix of halves, converted to f32.
 std::vector<float> widened(const void* halves, DType dtype, int rows, int columns, int leading) {
   std::vector<float> wide(static_cast<std::size_t>(std::ptrdiff_t{leading} * std::max(columns - 1, 0) + rows));
   for (std::ptrdiff_t j = 0; j < columns; ++j)

@@ -5,9 +5,9 @@
 
 namespace lamina {
 
-/// Every entry behaves as cuBLAS's does, with column-major matrices, but works during the call. Streams, workspaces and
-/// math modes are accepted and have no effect. Each element is one sum in rising order of k, in the type of its
-/// factors.
+/// Every entry behaves as cuBLAS's does, with column-major matrices, but does its work during the call. Streams,
+/// workspaces and math modes are accepted and have no effect. Each element is one sum in rising order of k, in the type
+/// of its factors.
 const BlasTable& host_blas();
 
 }  // namespace lamina

@@ -17,8 +17,8 @@ inline std::string failure_text(cudaError_t status, const char* call, std::strin
          "): " + cudaGetErrorString(status) + ", at " + std::string(file) + ":" + std::to_string(line);
 }
 
-/// Throws DeviceError unless `status` is success. The runtime then forgets the error, except for sticky errors of the
-/// device: every later call returns these again.
+/// Throws DeviceError unless `status` is success. The runtime then forgets the error. It does not forget sticky errors
+/// of the device: every later call returns these again.
 inline void check(cudaError_t status, const char* call, const char* file, int line) {
   if (status == cudaSuccess) return;
   (void)cudaGetLastError();

@@ -45,13 +45,13 @@ int attribute(cudaDeviceAttr which, int number) {
   return value;
 }
 
-/// Whether a query found that all was done.
+/// Whether a query returned that all work is done.
 bool is_done(cudaError_t status, const char* query) {
   if (status != cudaErrorNotReady) {
     cudart::check(status, query, __FILE__, __LINE__);
     return true;
   }
-  (void)cudaGetLastError();  // which also remembers this error
+  (void)cudaGetLastError();  // clears the error, which the runtime also remembers
   return false;
 }
 
@@ -97,7 +97,7 @@ class CudaStaging final : public Staging {
 
   void* data() override {
     device_->stream();
-    LAMINA_CUDART(cudaEventSynchronize(copied_.get()));  // at once, if nothing was uploaded yet
+    LAMINA_CUDART(cudaEventSynchronize(copied_.get()));  // returns at once if nothing was uploaded yet
     return memory_.get();
   }
   void upload(void* to, std::size_t first, std::size_t bytes) override {
@@ -172,7 +172,7 @@ struct CudaDevice::Body {
   };
 
   cudart::Stream stream;
-  double clock_hertz = 0;  // the highest
+  double clock_hertz = 0;  // the highest clock
   std::optional<Nvml> nvml;
   std::mutex mutex;
   std::unordered_map<void*, Block> blocks;
@@ -265,7 +265,7 @@ std::unique_ptr<Staging> CudaDevice::staging(std::size_t bytes) { return std::ma
 
 std::unique_ptr<SideQueue> CudaDevice::side_queue() { return std::make_unique<CudaSideQueue>(*this); }
 
-/// Far more than the host needs to enqueue a layer, and short enough to be harmless elsewhere.
+/// The limit is far more than the host needs to enqueue a layer, and short enough to be harmless otherwise.
 double CudaDevice::longest_hold() const { return 5e-3; }
 
 void CudaDevice::hold(double seconds) {
@@ -301,7 +301,7 @@ int CudaDevice::multiprocessors() {
 
 std::unique_ptr<Captured> CudaDevice::capture(const std::function<void()>& work) {
   cudaStream_t const recorded = stream();
-  // Only this thread's calls are checked for what a recording cannot contain.
+  // Only this thread's calls are checked against what a recording cannot contain.
   LAMINA_CUDART(cudaStreamBeginCapture(recorded, cudaStreamCaptureModeThreadLocal));
   cudaGraph_t ended = nullptr;
   try {

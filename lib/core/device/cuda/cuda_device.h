@@ -15,8 +15,8 @@ namespace lamina {
 /// Empty, or one line on why this machine has no CUDA device of this number and what to do. Never throws.
 std::string cuda_unavailable(int number = 0);
 
-/// Opens its GPU at the first call that needs one; that call throws DeviceError if there is no GPU, UsageError for a
-/// number that is too high. May be used by any thread, by one at a time.
+/// Opens its GPU at the first call that needs one. That call throws DeviceError if there is no GPU, UsageError for a
+/// number that is too high. Any thread may use it, one at a time.
 class CudaDevice final : public Device {
  public:
   /// `memory_limit` bounds the sum of all live blocks, in bytes.
@@ -32,7 +32,7 @@ class CudaDevice final : public Device {
   void upload(void* to, const void* from_host, std::size_t bytes) override;
   void download(void* to_host, const void* from, std::size_t bytes) override;
   void fill(void* to, unsigned char byte, std::size_t bytes) override;
-  void copy(void* to, const void* from, std::size_t bytes);  ///< within the device; enqueues, does not wait
+  void copy(void* to, const void* from, std::size_t bytes) override;
   void synchronize() override;
   std::unique_ptr<Timer> timer() override;
   std::unique_ptr<Staging> staging(std::size_t bytes) override;  ///< throws DeviceError if no memory can be locked
@@ -43,12 +43,14 @@ class CudaDevice final : public Device {
   /// Runs a thread that polls the clock of its multiprocessor. It counts cycles at the clock's highest rate, so it
   /// takes longer at a lower rate.
   void hold(double seconds) override;
-  DeviceState state() override;  ///< by NVIDIA's management library, opened at the first call
+  DeviceState state() override;  ///< readings from NVIDIA's management library, which the first call opens
 
-  /// A CUDA graph. Throws DeviceError if `work` does something that cannot be recorded, such as to allocate or to wait.
+  /// Records a CUDA graph. Throws DeviceError if `work` does something that cannot be recorded, such as allocating or
+  /// waiting.
   std::unique_ptr<Captured> capture(const std::function<void()>& work) override;
 
-  /// The device's one stream, for kernels and libraries (a cudaStream_t). Makes the device the calling thread's.
+  /// The device's one stream, for kernels and libraries (a cudaStream_t). Makes the device current in the calling
+  /// thread.
   CUstream_st* stream();
 
   int multiprocessors();

@@ -32,7 +32,7 @@ std::string driver_release() {
   return {};
 }
 
-/// The shortest of several runs of `work`, after one to warm up.
+/// The shortest time of several runs of `work`, after one run to warm up.
 template <class Work>
 double shortest_seconds(Device& device, Work&& work) {
   const std::unique_ptr<Timer> timer = device.timer();
@@ -63,7 +63,7 @@ void measure_matrix(CudaDevice& device, DeviceRates& rates) {
   const Buffer b(device, count * sizeof(float));
   const Buffer c(device, count * sizeof(float));
   const Buffer workspace(device, Blas::workspace_bytes);
-  // Not zeros: with constant operands a device runs cooler, and so faster, than in any real product.
+  // The operands are not zeros: with constant operands a device runs cooler, and so faster, than in any real product.
   std::vector<float> values(count);
   std::uint32_t state = 1;
   for (float& value : values) {
@@ -120,7 +120,7 @@ DeviceInfo cuda_device_info(int number) {
   info.peak_fp32 = 2 * clocks * units.fp32;
   info.peak_tf32 = 2 * clocks * units.tf32;
   info.peak_fp16 = 2 * clocks * units.fp16;
-  // Two transfers per clock, over a bus whose width is in bits.
+  // The bus makes two transfers per clock, and its width is in bits.
   info.peak_bytes_per_second =
       2 * 1e3 * attribute(cudaDevAttrMemoryClockRate, number) * attribute(cudaDevAttrGlobalMemoryBusWidth, number) / 8;
   return info;
@@ -167,7 +167,7 @@ DeviceRates measure_cuda(int number) {
     measure_matrix(device, rates);
   } catch (const LoadError& error) {
     rates.matrix_by = error.what();
-  } catch (const UsageError& error) {  // of the environment
+  } catch (const UsageError& error) {  // an error about the environment
     rates.matrix_by = error.what();
   }
   return rates;

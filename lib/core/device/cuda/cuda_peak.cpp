@@ -12,7 +12,7 @@
 namespace lamina {
 namespace {
 
-// Chains that converge slowly, from both sides: their bits keep changing, as in a product.
+// These chains converge slowly, from both sides: their bits keep changing, as in a product.
 constexpr double factor = -0.9999, addend = 0.7;
 
 template <class T>
@@ -31,7 +31,7 @@ double measure_peak(CudaDevice& device) {
     last_rounds = rounds;
   };
   const double rate = peak_rate(device, cuda::peak_flops_per_round(blocks), work);
-  // Without the right result there is no rate.
+  // A rate counts only if the result is right.
   for (const std::size_t thread : {std::size_t{0}, threads / 2 + 5, threads - 1}) {
     T found = 0;
     device.download(&found, static_cast<const T*>(out.data()) + thread, sizeof(T));

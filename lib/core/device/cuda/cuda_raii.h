@@ -38,7 +38,7 @@ using HostMemory = Owned<void*, [](void* data) { return cudaFreeHost(data); }>;
 using Graph = Owned<cudaGraph_t, cudaGraphDestroy>;
 using Executable = Owned<cudaGraphExec_t, cudaGraphExecDestroy>;
 
-/// A queue that does not wait for the default stream, nor does the default stream wait for it.
+/// A queue that is independent of the default stream: neither waits for the other.
 inline Stream make_stream() {
   cudaStream_t stream = nullptr;
   LAMINA_CUDART(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));

@@ -20,7 +20,7 @@ void add(std::string& list, const std::string& more) { list += (list.empty() ? "
 }  // namespace
 
 std::string throttle_text(unsigned long long reasons) {
-  // Bit 0 means an idle GPU, whose clock is not limited.
+  // The reasons that limit a clock, by bit. Bit 0 is not listed: it means an idle GPU, whose clock is not limited.
   constexpr std::array<std::pair<unsigned long long, const char*>, 8> names = {{{0x2, "application clocks"},
                                                                                 {0x4, "power cap"},
                                                                                 {0x8, "hardware slowdown"},
@@ -58,7 +58,7 @@ std::string Nvml::open(const std::string& pci_bus_id, const std::string& library
   if (table_.nvmlDeviceGetCurrentClocksEventReasons == nullptr)
     resolve(opened, "nvmlDeviceGetCurrentClocksThrottleReasons", table_.nvmlDeviceGetCurrentClocksEventReasons);
 
-  // The library counts its users. This one never leaves, so that the library stays initialised.
+  // The library counts its users. This process never unregisters, so that the library stays initialised.
   if (const int status = table_.nvmlInit_v2(); status != success) return "nvmlInit_v2: " + text_of(status);
   if (const int status = table_.nvmlDeviceGetHandleByPciBusId_v2(pci_bus_id.c_str(), &device_); status != success)
     return "nvmlDeviceGetHandleByPciBusId_v2(" + pci_bus_id + "): " + text_of(status);

@@ -1,6 +1,6 @@
 #pragma once
-// Clock, temperature and power of a GPU by NVIDIA's management library, opened at run time. Nothing links it, and none
-// of its headers is needed. It only reads: no clock, limit or mode is ever set.
+// Clock, temperature and power of a GPU from NVIDIA's management library, opened at run time. Nothing links it, and
+// none of its headers is needed. It is only read from: no clock, limit or mode is ever set.
 
 #include <memory>
 #include <string>
@@ -14,9 +14,8 @@ class Nvml {
  public:
   static constexpr const char* usual_library = "libnvidia-ml.so.1";  ///< the driver's, by name
 
-  /// Opens the library, and the GPU at this bus address ("0000:3b:00.0", as from cudaDeviceGetPCIBusId):
-  /// its GPU numbers differ from those of a process with CUDA_VISIBLE_DEVICES. Never throws: failures are
-  /// in every state's `missing`.
+  /// Opens the library, and the GPU at this bus address ("0000:3b:00.0", as from cudaDeviceGetPCIBusId). Its GPU
+  /// numbers would not do: they ignore CUDA_VISIBLE_DEVICES. Never throws: every state names the failures in `missing`.
   explicit Nvml(const std::string& pci_bus_id, const std::string& library = usual_library);
 
   /// Never throws. By NVIDIA's reference the power is an average over the last second on GPUs from Ampere on, except
@@ -30,7 +29,7 @@ class Nvml {
     int (*nvmlDeviceGetClockInfo)(void* device, int clock, unsigned* mhz) = nullptr;
     int (*nvmlDeviceGetTemperature)(void* device, int sensor, unsigned* celsius) = nullptr;
     int (*nvmlDeviceGetPowerUsage)(void* device, unsigned* milliwatts) = nullptr;
-    /// ...ThrottleReasons before driver 535; the same bits.
+    /// Before driver 535 its name was ...ThrottleReasons; the bits are the same.
     int (*nvmlDeviceGetCurrentClocksEventReasons)(void* device, unsigned long long* reasons) = nullptr;
     const char* (*nvmlErrorString)(int status) = nullptr;
   };
@@ -43,8 +42,8 @@ class Nvml {
   std::string failure_;  ///< why readings fail, or empty
 };
 
-/// "power cap, thermal slowdown" for the bits that say why a clock is lower than it could be. An idle GPU is
-/// not a reason.
+/// "power cap, thermal slowdown" for the bits that say why a clock is lower than it could be. An idle GPU gives no
+/// reason.
 std::string throttle_text(unsigned long long reasons);
 
 }  // namespace lamina

@@ -72,7 +72,7 @@ void* HostDevice::allocate(std::size_t bytes) {
   const bool large = bytes >= large_block_bytes;
   const std::size_t within_limit = memory_limit_ - std::min(memory_limit_, used_bytes_);
   if (bytes > within_limit) throw OutOfMemory(bytes, within_limit);
-  // The system overcommits memory, and kills the process that touches it.
+  // The system overcommits memory, and later kills the process that touches it.
   const std::size_t available = large ? available_bytes() : std::numeric_limits<std::size_t>::max();
   if (bytes > available) throw OutOfMemory(bytes, std::min(available, within_limit));
 

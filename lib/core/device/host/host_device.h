@@ -14,7 +14,7 @@ namespace lamina {
 
 std::string processor_name();  ///< "AMD EPYC ...", as the system reports it
 
-std::unique_ptr<Timer> host_timer();  ///< of the calling thread's queue, by the system's clock
+std::unique_ptr<Timer> host_timer();  ///< a timer of the calling thread's queue, by the system's clock
 
 /// Work runs when it is enqueued, so nothing ever waits.
 class HostDevice final : public Device {
@@ -35,6 +35,7 @@ class HostDevice final : public Device {
   void upload(void* to, const void* from_host, std::size_t bytes) override;
   void download(void* to_host, const void* from, std::size_t bytes) override;
   void fill(void* to, unsigned char byte, std::size_t bytes) override;
+  void copy(void* to, const void* from, std::size_t bytes) override { download(to, from, bytes); }
   void synchronize() override {}
   std::unique_ptr<Timer> timer() override;
   bool has_host_memory() const override { return true; }

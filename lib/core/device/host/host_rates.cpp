@@ -21,14 +21,15 @@ namespace {
 constexpr std::size_t array_bytes = std::size_t{256} << 20;
 constexpr int tries = 9;
 
-/// Calls work(thread) on so many threads, including the caller's.
+/// Calls work(thread) on `threads` threads, the caller's included.
 void on_threads(int threads, const std::function<void(int)>& work) {
   std::vector<std::jthread> others;
   for (int thread = 1; thread < threads; ++thread) others.emplace_back(work, thread);
   work(0);
 }
 
-/// Shortest time in which all threads finish work(thread), of several runs after one to warm up; infinite once stopped.
+/// Shortest time in which all threads finish work(thread), of several runs after one run to warm up; infinite once
+/// stopped.
 double shortest_seconds(int threads, const std::function<bool()>& stop, const std::function<void(int)>& work) {
   using Clock = std::chrono::steady_clock;
   std::vector<Clock::time_point> stamps;
@@ -64,7 +65,7 @@ DeviceRates measure_host(int threads, const std::function<bool()>& stop) {
     return first + static_cast<std::size_t>(array) * count + static_cast<std::size_t>(thread) * share;
   };
 
-  // Memory that was never written is one page of zeros, read from the cache.
+  // The arrays are written first: memory that was never written is one page of zeros, which is read from the cache.
   on_threads(threads, [&](int thread) {
     constexpr std::size_t block = std::size_t{1} << 20;
     for (const int array : {0, 1, 2})

@@ -5,8 +5,8 @@
 
 namespace lamina {
 
-/// Copies and triads over blocks far larger than caches, on so many threads at once; the fastest of several runs. Both
-/// are 0 once `stop`, which any of the threads may call, is true.
+/// Copies and triads over blocks far larger than caches, on `threads` threads at once; the fastest of several runs.
+/// Both rates are 0 once `stop`, which any of the threads may call, is true.
 DeviceRates measure_host(int threads, const std::function<bool()>& stop);
 
 }  // namespace lamina

@@ -19,18 +19,18 @@ namespace lamina::planner {
 namespace {
 
 /// The members of a block that have the same place in it. They are checked together, so that the cost of a chain of
-/// in-place ops grows only with its length.
+/// in-place ops grows linearly with its length.
 struct Region {
-  std::int64_t offset, extent;                  // in elements of the block
+  std::int64_t offset, extent;                  // offset and extent in elements of the block
   std::map<Step, std::vector<NodeId>> writers;  // members by the step that writes them
-  std::multiset<Step> last_reads;               // of each member that is read
+  std::multiset<Step> last_reads;               // for each member that is read, the step of its last read
 
   Step last_read() const { return last_reads.empty() ? none<Step> : *last_reads.rbegin(); }
   bool overlaps(const Region& other, std::int64_t shift) const {
     return offset + shift < other.offset + other.extent && other.offset < offset + shift + extent;
   }
   bool is_at(std::int64_t place, std::int64_t length) const { return offset == place && extent == length; }
-  /// Whether a member is written after `when` and not after the last read of the other's.
+  /// Whether a member is written after `when` and no later than a last read in the other region.
   bool writes_into(const Region& other, Step when) const {
     const auto next = writers.upper_bound(when);
     return next != writers.end() && next->first <= other.last_read();
@@ -68,12 +68,12 @@ class Forest {
 
   bool is_root(NodeId i) const { return root(i) == i; }
 
-  /// Called before a unit's merges: the unit does not write what it shares.
+  /// Called before a unit's merges. Forgets what the previous unit shares instead of writing.
   void next_unit() { shared_.clear(); }
 
-  /// Gives `inner`, the root of its block, the place of `outer`, if both have the same extent and nothing that is still
-  /// to be read is lost at step `when`. `overwrites`: the unit at that step reads `outer` and writes `inner` over it;
-  /// otherwise inner and outer are the same values.
+  /// Gives `inner`, the root of its block, the place of `outer`, if both have the same extent and no content that is
+  /// still to be read is lost at step `when`. With `overwrites`, the unit at that step reads `outer` and writes `inner`
+  /// over it; without it, inner and outer have the same values.
   bool merge(NodeId inner, NodeId outer, Step when, bool overwrites) {
     const NodeId from = root(inner), to = root(outer);
     if (from != inner || from == to) return false;
@@ -112,7 +112,7 @@ class Forest {
       same->take(region);
   }
 
-  /// Whether after a merge at step `when` one region's writes destroy what is still to be read of the other.
+  /// Whether, after a merge at step `when`, the writes of one region destroy what is still to be read from the other.
   bool harms(const Region& a, NodeId inner, const Region& b, NodeId outer, Step when, bool overwrites) const {
     if (a.writes_into(b, when) || b.writes_into(a, when)) return true;
     if (const auto now = b.writers.find(when); now != b.writers.end() && a.last_read() >= when)
@@ -120,7 +120,7 @@ class Forest {
         if (std::ranges::find(shared_, writer) == shared_.end()) return true;
     const auto now = a.writers.find(when);
     if (!overwrites || now == a.writers.end()) return false;
-    // The unit reads outer and writes inner element by element: this write may be at the step of outer's last read.
+    // The unit reads outer and writes inner element by element, so this write may be at the step of outer's last read.
     auto late_reads = std::distance(b.last_reads.lower_bound(when), b.last_reads.end());
     const bool only_inner = now->second.size() == 1 && now->second[0] == inner;
     const bool has_outer = b.is_at(places_.offset[outer], extent_[outer]);
@@ -129,10 +129,10 @@ class Forest {
   }
 
   Places places_;
-  EachNode<std::vector<NodeId>> members_;  // by root
-  EachNode<std::vector<Region>> regions_;  // by root
+  EachNode<std::vector<NodeId>> members_;  // members by root
+  EachNode<std::vector<Region>> regions_;  // regions by root
   EachNode<std::int64_t> extent_;
-  EachNode<Step> last_read_;  // none: never
+  EachNode<Step> last_read_;  // step of the last read; none: never read
   std::vector<NodeId> shared_;
 };
 

@@ -10,15 +10,15 @@
 
 namespace lamina::planner {
 
-/// The place of each value (or gradient): in the block of `root`, from element `offset` on.
+/// The place of each value (or gradient): its block, named by the block's `root`, and its offset in it.
 struct Places {
-  EachNode<NodeId> root;          ///< itself if it has a separate block
-  EachNode<std::int64_t> offset;  ///< in elements
+  EachNode<NodeId> root;          ///< root of its block; the value itself if it has a separate block
+  EachNode<std::int64_t> offset;  ///< offset in elements
 };
 
 struct Aliases {
   Places value, gradient;
-  EachUnit<std::vector<bool>> dx_shared;  ///< per x: dx is dy and shares its memory, so nothing is computed
+  EachUnit<std::vector<bool>> dx_shared;  ///< per x: whether dx is dy and shares its memory
 };
 
 }  // namespace lamina::planner

@@ -1,4 +1,4 @@
-// Which unit writes each gradient first.
+// Which unit is the first to write each gradient.
 
 #include <set>
 
@@ -9,7 +9,7 @@ namespace lamina::planner {
 void set_betas(Units& units, const Nodes& nodes) {
   EachNode<bool> written(units.producer.size(), false);
   std::set<Slot> written_params;
-  for (Unit& unit : units.list | std::views::reverse) {  // as backward runs
+  for (Unit& unit : units.list | std::views::reverse) {  // in the order of backward
     for (std::size_t j = 0; j < unit.x.size(); ++j) {
       if (!unit.spec.wants_dx[j]) continue;
       unit.spec.adds_dx[j] = written[unit.x[j]];

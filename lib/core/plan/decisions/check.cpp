@@ -1,4 +1,4 @@
-// What is required of a graph and of options before planning.
+// Checks of the graph and the options before planning.
 
 #include <limits>
 #include <string>
@@ -79,7 +79,7 @@ void check_options(const Nodes& nodes, const Options& options) {
   }
 }
 
-/// Throws UsageError unless the other plan has every parameter and state of this graph, in the same form.
+/// Throws UsageError unless the other plan has every parameter and state of this graph, in the same type and layout.
 void check_shared(const Nodes& nodes, const Backend& backend, const Options& options) {
   if (options.share == nullptr) return;
   const Plan& other = *options.share;
@@ -116,7 +116,7 @@ void check_readers(const Nodes& nodes) {
                        "; every node but the last, whose value is the output, must be read");
 }
 
-/// Parameters that only labels or ids depend on would never get a gradient.
+/// Refuses parameters that only labels or ids depend on: they would never get a gradient.
 void check_gradients_exist(const Nodes& nodes) {
   const EachNode<bool> reached = reached_by_gradients(nodes);
   for (const NodeId node : nodes.ids())
@@ -125,7 +125,7 @@ void check_gradients_exist(const Nodes& nodes) {
                        " is read only as labels or ids, which have no gradient, so its parameters cannot be trained");
 }
 
-/// Sizes are summed in 64 bits: what passes here is far below their limit, and what fails is too large for any machine.
+/// Refuses sizes beyond any machine. They are summed in 64 bits, far below the limit of that type.
 void check_bytes(const Nodes& nodes, const Options& options) {
   double elements = 0;
   for (const NodeId node : nodes.ids()) elements += static_cast<double>(nodes[node].shape.count());

@@ -1,5 +1,5 @@
-// The algorithms that the caller asks for, by unit. Without one the backend picks (pick(),
-// lib/backends/common/lowering.cpp).
+// The algorithms that the caller asks for, by unit. Where the caller names none, the backend picks (pick() in
+// lib/backends/common/algorithms.cpp).
 
 #include <algorithm>
 #include <set>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr Pass passes[] = {Pass::forward, Pass::backward_params, Pass::backward_data};
 
-/// The choice that names one of the unit's nodes; the last node's has precedence. Null: there is none.
+/// The choice for one of the unit's nodes, by name; the last such node has precedence. Null: there is none.
 const Choice* by_name(const Unit& unit, const Nodes& nodes, const Options& options) {
   for (auto node = unit.nodes.rbegin(); node != unit.nodes.rend(); ++node)
     if (const auto named = options.choice_of.find(nodes[*node].name); named != options.choice_of.end())
@@ -23,7 +23,7 @@ const Choice* by_name(const Unit& unit, const Nodes& nodes, const Options& optio
   return nullptr;
 }
 
-/// Throws UsageError for an unknown algorithm that was named for a pass that is not lowered. No backend is asked for
+/// Throws UsageError for an unknown algorithm that is named for a pass that is not lowered. No backend is asked about
 /// such a pass, so none would report it.
 void check_unlowered(const Unit& unit, const Nodes& nodes, const Backend& backend) {
   for (std::size_t p = 0; p < std::size(passes); ++p) {

@@ -1,5 +1,5 @@
 #pragma once
-// The decisions of a plan before it has memory, in this order. Each is in the file of its name. See layout.cpp.
+// The decisions of a plan before it has memory, in this order. Each has a file of its name. layout.cpp calls them.
 
 #include "layout.h"
 
@@ -8,29 +8,30 @@ namespace lamina::planner {
 /// Throws what Plan documents for a graph and options that cannot be planned.
 void check(const Nodes&, const Backend&, const Options&);
 
-/// fuse: chains of nodes that the backend takes as one unit, in running order; the producer and readers of each value;
-/// which gradients are wanted.
+/// fuse: the chains of nodes that the backend takes as one unit, in running order; the producer and the readers of each
+/// value; which gradients are wanted.
 Units fuse(const Nodes&, const Backend&, const Options&);
 
-/// betas: the first writer of each gradient overwrites it; the others add to it. A unit adds to all gradients of its
-/// parameters or to none: where it is the first writer of some alone, these are zeroed before.
+/// betas: the first writer of each gradient overwrites it, the others add to it. A unit adds to all its parameter
+/// gradients or to none. Where it would be the first writer of only some of them, these are set to zero before, and it
+/// adds to all.
 void set_betas(Units&, const Nodes&);
 
-/// views: which values and gradients are parts of others (Concat, Slice). A value is a part of at most one other; every
-/// unit that touches it takes a pitch.
+/// views: which values and gradients are parts of others (Concat, Slice). A value is a part of at most one other. Every
+/// unit that touches a view must take a pitch.
 void set_views(Units&, const Nodes&, const Backend&, const Options&);
 
-/// pitches: a view has the pitch of what it is a part of.
+/// pitches: a view has the pitch of the tensor that it is a part of.
 void set_pitches(Units&, const Nodes&, const Options&);
 
 /// choices: the algorithms that each unit is asked for. Throws UsageError for an algorithm in Options::choice that no
-/// unit knows; the message has the known ones.
+/// unit knows; the message lists the known ones.
 void set_choices(Units&, const Nodes&, const Backend&, const Options&);
 
-/// All of these: the units as the backend will lower them.
+/// Makes all of these decisions. The result is the units as the backend will lower them.
 Units make_units(const Nodes&, const Backend&, const Options&);
 
-/// lower: what the backend makes of each unit. Equal units share it.
+/// lower: the backend's kernels for each unit. Equal units share them.
 void lower(Units&, const Nodes&, Backend&);
 
 /// lifetimes: when every value and gradient is written and read, and which values are dropped and recomputed.

@@ -8,7 +8,7 @@
 namespace lamina::planner {
 namespace {
 
-/// By value: the nodes that read it, once per operand.
+/// By value: the nodes that read it, once for each operand.
 EachNode<std::vector<NodeId>> node_readers(const Nodes& nodes) {
   EachNode<std::vector<NodeId>> readers(nodes.size());
   for (const NodeId node : nodes.ids())
@@ -16,7 +16,7 @@ EachNode<std::vector<NodeId>> node_readers(const Nodes& nodes) {
   return readers;
 }
 
-/// By node: the next one that updates the same running statistics; none: there is none.
+/// By node: the next node that updates the same running statistics, or none.
 EachNode<NodeId> next_updates(const Nodes& nodes) {
   EachNode<NodeId> next(nodes.size(), none<NodeId>), last(nodes.size(), none<NodeId>);
   for (const NodeId node : nodes.ids())
@@ -32,7 +32,7 @@ EachNode<NodeId> next_updates(const Nodes& nodes) {
 /// Builds units, node by node.
 class Fuser {
  public:
-  /// Reads what `units` has of each value.
+  /// Reads the producers, readers and types that `units` has for each value.
   Fuser(const Nodes& nodes, const Units& units, const Backend& backend, const Options& options)
       : nodes_(nodes),
         wanted_(units.wanted),
@@ -65,19 +65,19 @@ class Fuser {
  private:
   bool joins(const Unit& unit, NodeId next) const {
     const auto inputs = nodes_.inputs(next);
-    // A unit computes the gradients of all its parameters, or of none.
+    // A unit computes the gradients of all its parameters or of none.
     const auto has_fixed = [&](NodeId node) {
       return std::ranges::find(nodes_[node].fixed, true) != nodes_[node].fixed.end();
     };
     if (options_.mode == Mode::training && (has_fixed(unit.nodes.front()) || has_fixed(next))) return false;
-    // A join belongs to the chain whose value is made last: the other operands exist by then.
+    // A join belongs to the chain whose value is made last, because the other operands exist by then.
     if (std::ranges::max(inputs) != unit.y()) return false;
-    // In training statistics are updated in the order of the nodes, and a unit runs where its last node is.
+    // In training, statistics are updated in the order of the nodes, and a unit runs where its last node is.
     const auto follows_update = [&](NodeId node) {
       return next_update_[node] != none<NodeId> && next_update_[node] < next;
     };
     if (options_.mode == Mode::training && std::ranges::any_of(unit.nodes, follows_update)) return false;
-    // One unit does not read a value twice through different ops: one kernel would have to add their gradients.
+    // One unit must not read a value through two different ops, because one kernel would have to add the two gradients.
     const auto known = [&](NodeId x) { return std::ranges::find(unit.x, x) != unit.x.end(); };
     if (std::ranges::any_of(inputs, known)) return false;
     const auto operand = std::ranges::find(inputs, unit.y()) - inputs.begin();
@@ -92,7 +92,7 @@ class Fuser {
       const NodeId value{nodes_[node].inputs[i]};
       if (node != unit.nodes.front() && value == unit.y()) continue;
       unit.x.push_back(value);
-      Shape shape = shapes[i];  // a sequence of columns has its numbers where one of rows has them
+      Shape shape = shapes[i];  // a sequence of columns stores its numbers as a sequence of rows does
       if (std::holds_alternative<Lstm>(nodes_[node].op)) shape = {shape.n, shape.c, shape.h * shape.w, 1};
       unit.spec.x.push_back(dense(shape, dtype_[value]));
       unit.spec.wants_dx.push_back(wanted_[value] && whole_numbers(nodes_[node].op, shapes, i) == 0);
@@ -100,7 +100,7 @@ class Fuser {
     }
   }
 
-  /// Extends the unit by this node, which is then its last.
+  /// Extends the unit by this node, which becomes its last.
   void end_at(Unit& unit, NodeId last) const {
     const Node& node = nodes_[last];
     unit.spec.y = dense(node.shape, dtype_[last]);
@@ -113,7 +113,7 @@ class Fuser {
     return {shape, dtype, options_.layout, pitch, pitch};
   }
 
-  /// With its node's seed, and its place among the ranks.
+  /// The op with its node's seed and the place of this rank's images filled in.
   Op completed_op(NodeId node) const {
     Op op = nodes_[node].op;
     if (auto* dropout = std::get_if<Dropout>(&op)) {

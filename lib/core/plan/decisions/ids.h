@@ -1,6 +1,6 @@
 #pragma once
-// What a plan counts: nodes with the values they make, units, and steps of its clock. Each has a separate type, so that
-// a number of one kind cannot be used as another.
+// The things that a plan numbers: nodes with the values they make, units, and steps of its clock. Each has a type of
+// its own, so that a number of one kind cannot be used as another.
 
 #include <cstddef>
 #include <limits>
@@ -13,10 +13,10 @@
 namespace lamina::planner {
 
 enum class NodeId : int {};  ///< a node of the graph, and the value that it makes
-enum class UnitId : int {};  ///< in the order in which units run forward
-enum class Step : int {};    ///< one clock ticks over both passes: see Units
+enum class UnitId : int {};  ///< units in the order in which they run forward
+enum class Step : int {};    ///< one clock counts the steps of both passes: see Units
 
-/// The number of nothing.
+/// The id that stands for nothing.
 template <class Id>
 constexpr Id none{-1};
 
@@ -25,7 +25,7 @@ constexpr std::size_t index(Id id) {
   return static_cast<std::size_t>(id);
 }
 
-/// The first `count` of them, in order.
+/// The first `count` ids, in order.
 template <class Id>
 auto first_ids(std::size_t count) {
   return std::views::iota(0, static_cast<int>(count)) | std::views::transform([](int i) { return Id{i}; });
@@ -69,6 +69,7 @@ class Nodes {
   auto ids() const { return first_ids<NodeId>(all_->size()); }
   NodeId output() const { return NodeId{static_cast<int>(all_->size()) - 1}; }
   bool is_input(NodeId id) const { return std::holds_alternative<Input>((*this)[id].op); }
+  NodeId input(NodeId id, std::size_t k) const { return NodeId{(*this)[id].inputs[k]}; }
   auto inputs(NodeId id) const {
     return (*this)[id].inputs | std::views::transform([](int i) { return NodeId{i}; });
   }

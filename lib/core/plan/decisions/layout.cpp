@@ -1,4 +1,4 @@
-// The list of what a plan decides before it has memory. After that, run/bind.cpp binds the kernels to their tensors.
+// The list of a plan's decisions before it has memory. After them, run/bind.cpp binds the kernels to their tensors.
 
 #include "layout.h"
 

@@ -32,7 +32,7 @@ struct Location {
 
 /// The workspaces of a unit's calls. Each lives while its call runs.
 struct Workspaces {
-  Location forward, backward, recompute;  ///< forward: of prepare, too
+  Location forward, backward, recompute;  ///< workspaces of the passes; forward's is also for prepare
 };
 
 /// A block of the arena.
@@ -47,13 +47,14 @@ struct PlanLayout {
   Lifetimes lives;
   Aliases aliases;
   EachNode<Location> value, gradient, recomputed;
-  EachNode<std::vector<Location>> parameter, parameter_gradient, state;  ///< as in Node; empty if another plan's
+  /// locations as in Node; empty if another plan has them
+  EachNode<std::vector<Location>> parameter, parameter_gradient, state;
   EachUnit<Location> saved, scratch, prepared;
   EachUnit<Workspaces> workspace;
-  EachUnit<decltype(MeasuredChoice::tied)> tied;  ///< empty where nothing was measured
-  std::size_t parameter_bytes = 0;                ///< of the parameters; their gradients take as much
-  std::size_t norm_offset = 0;                    ///< in the optimiser's buffer, after its state
-  std::size_t loss_scale_offset = 0;              ///< after that
+  EachUnit<decltype(MeasuredChoice::tied)> tied;  ///< algorithms tied with the measured ones; may be empty
+  std::size_t parameter_bytes = 0;                ///< bytes of the parameters; their gradients take as much
+  std::size_t norm_offset = 0;                    ///< offset in the optimiser's buffer, after its state
+  std::size_t loss_scale_offset = 0;              ///< offset after that
   std::vector<ArenaBlock> blocks;
   MemoryReport memory;
 };
@@ -61,8 +62,8 @@ struct PlanLayout {
 /// Touches no device. Throws what Plan documents, except for what concerns memory.
 PlanLayout make_layout(const Graph&, Backend&, const Options&);
 
-/// As make_layout(). If a choice asks for measurement, the backend measures in memory that is unused; the layout has
-/// the algorithms that it measured.
+/// As make_layout(). If a choice asks for measurement, the backend measures in memory that is not in use yet, and the
+/// layout has the algorithms that won.
 PlanLayout make_measured_layout(const Graph&, Backend&, const Options&);
 
 }  // namespace lamina::planner

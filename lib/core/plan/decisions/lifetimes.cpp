@@ -11,7 +11,7 @@
 namespace lamina::planner {
 namespace {
 
-/// Forward accesses, and backward reads, of every value.
+/// Adds the forward accesses and the backward reads of every value.
 void add_value_accesses(Lifetimes& lives, const Units& units) {
   for (const UnitId id : units.list.ids()) {
     const Unit& unit = units.list[id];
@@ -37,7 +37,8 @@ void add_gradient_accesses(Lifetimes& lives, const Units& units) {
   }
 }
 
-/// What the caller may access between passes lives as long as the plan: inputs, the output, and their gradients.
+/// Extends the lives of the tensors that the caller may access between passes to the life of the plan: inputs, the
+/// output, and their gradients.
 void keep_what_the_caller_touches(Lifetimes& lives, const Units& units, const Nodes& nodes) {
   for (const NodeId node : nodes.ids()) {
     if (!nodes.is_input(node)) continue;
@@ -63,8 +64,8 @@ EachNode<bool> in_views(const Units& units) {
   return in_view;
 }
 
-/// Keep::cheap: a value is dropped after its last forward reader and recomputed for its first backward reader, if its
-/// unit can do so, and if what it is computed from exists then anyway.
+/// Keep::cheap: drops a value after its last forward reader and recomputes it for its first backward reader. Its unit
+/// must be able to do so, and the inputs of the computation must exist then anyway.
 void drop_cheap_values(Lifetimes& lives, const Units& units, NodeId output) {
   const EachNode<bool> in_view = in_views(units);
   const auto is_backward = [&](Step step) { return units.is_backward(step); };

@@ -8,18 +8,18 @@
 
 namespace lamina::planner {
 
-/// A step after all others: what is read then lives as long as the plan.
+/// A step after all others: a tensor that is read then lives as long as the plan.
 constexpr Step forever{std::numeric_limits<int>::max()};
 
 /// The steps at which one value or gradient is written and read. Without writes it does not exist.
 struct Accesses {
   std::vector<Step> writes, reads;
-  Step first() const;  ///< first write; forever if there is none
-  Step last() const;   ///< last write or read; none if there is neither
+  Step first() const;  ///< step of the first write; forever if there is none
+  Step last() const;   ///< step of the last write or read; none if there is neither
 };
 
 struct Lifetimes {
-  EachNode<Accesses> value;  ///< of a dropped value: until the last forward reader
+  EachNode<Accesses> value;  ///< accesses; of a dropped value those up to its last forward reader
   EachNode<Accesses> gradient;
   EachNode<Accesses> recomputed;  ///< the second life of a dropped value; without writes it is not dropped
   bool dropped(NodeId node) const { return !recomputed[node].writes.empty(); }

@@ -1,4 +1,4 @@
-// What the backend makes of each unit.
+// The backend's kernels for each unit.
 
 #include <algorithm>
 #include <vector>
@@ -19,7 +19,7 @@ void lower(Units& units, const Nodes& nodes, Backend& backend) {
     }
     if (backend.while_planning) backend.while_planning();
     Choice by_rule = unit.choice;
-    by_rule.measure = false;  // measured choices already have names, or are measured later
+    by_rule.measure = false;  // measured choices have names already, or are measured later
     const auto at_node = [&](const Error& error) { return "node " + nodes[unit.nodes[0]].name + ": " + error.what(); };
     try {
       unit.lowered = std::make_shared<const Lowered>(backend.lower(unit.spec, by_rule));

@@ -13,7 +13,7 @@
 namespace lamina {
 namespace {
 
-/// A block that has its place. What a search reads is contiguous.
+/// A block that has its place. The fields that a search reads are contiguous.
 struct Placed {
   std::size_t offset, end;
   int first, last;
@@ -42,7 +42,7 @@ Packing pack(const std::vector<Lifetime>& blocks, std::size_t alignment) {
 
   Packing packing;
   packing.offsets.resize(blocks.size());
-  std::vector<Placed> placed;  // by offset
+  std::vector<Placed> placed;  // sorted by offset
   for (const std::size_t b : order) {
     const Lifetime& block = blocks[b];
     const std::size_t bytes = aligned(block.bytes, alignment);

@@ -48,7 +48,7 @@ class Arena {
     for (std::size_t i = 0; i < blocks_.size(); ++i) *locations_[i] = {BufferKind::arena, packing.offsets[i]};
     return packing.bytes;
   }
-  /// For plans that pack nothing: every block lives as long as the plan.
+  /// Extends every block's life to that of the plan, for plans that pack nothing.
   void outlive(Step end) {
     for (ArenaBlock& block : blocks_) block.life.first = 0, block.life.last = static_cast<int>(end);
   }
@@ -87,7 +87,8 @@ void place_parameters(PlanLayout& layout, const Nodes& nodes, const Options& opt
     for (std::size_t k = 0; k < n.state.size(); ++k)
       add(layout.state, n.state_of[k], state, n.state[k], state_dtype(n.op, options.dtype));
   }
-  // Behind the row of an update: what kernels compute of fixed parameters together with other gradients.
+  // Behind the row of an update come the gradients of fixed parameters that kernels compute together with other
+  // gradients.
   for (const NodeId node : nodes.ids())
     for (std::size_t k = 0; k < layout.parameter_gradient[node].size(); ++k)
       if (nodes[node].fixed[k] && computes_gradients(nodes[node]))
@@ -127,7 +128,7 @@ class Tensors {
     }
   }
 
-  /// Sets each member's location from that of its root, when that is known.
+  /// Sets each member's location from that of its root, once that is known.
   void follow_roots() {
     for (const NodeId i : lives_.ids()) {
       if (lives_[i].writes.empty() || places_.root[i] == i) continue;
@@ -200,7 +201,7 @@ void place(PlanLayout& layout, const Nodes& nodes, const Options& options) {
     take_blocks(layout, unit, arena, prepared);
     if (!options.keep_values) take_workspace(layout, unit, arena);
   }
-  Location kept_workspace;  // for plans that keep what calls wrote: one block for all calls
+  Location kept_workspace;  // for plans that keep every value: one block for all calls
   if (options.keep_values) {
     arena.take(memory.workspace, Step{0}, units.end(), kept_workspace, &LiveMemory::workspace);
     arena.outlive(units.end());

@@ -7,7 +7,7 @@
 namespace lamina::planner {
 namespace {
 
-/// Elements from the first of a tensor to the first of its channel `first`.
+/// Elements from the start of a tensor to the start of its channel `first`.
 std::int64_t channel_offset(const Shape& shape, Layout layout, int first) {
   return layout == Layout::nchw ? first * shape.plane() : first;
 }
@@ -27,8 +27,8 @@ class Views {
     if (!movable(unit.y()) || !all([&](NodeId x) { return movable(x); })) return;
     const auto is_free = [](const EachNode<View>& views, NodeId x) { return views[x].parent == none<NodeId>; };
     if (all([&](NodeId x) { return is_free(units_.value_view, x); })) place_parts(units_.value_view, unit);
-    // The gradient of an input is a part of dy only if concat writes it first and later writers may add to it. They may
-    // not if dy belongs to the caller.
+    // The gradient of an input is a part of dy only if concat is its first writer and later writers may add to it. They
+    // may not if dy belongs to the caller.
     if (unit.backward && unit.y() != nodes_.output() &&
         all([&](NodeId x) { return units_.readers[x].back() == id && is_free(units_.gradient_view, x); }))
       place_parts(units_.gradient_view, unit);
@@ -44,7 +44,7 @@ class Views {
   }
 
  private:
-  /// Between two types there is a cast, which no view does.
+  /// Two types differ by a cast, and no view casts.
   bool same_type(NodeId a, NodeId b) const { return units_.dtype[a] == units_.dtype[b]; }
 
   /// Whether every unit that touches the value takes a pitch.

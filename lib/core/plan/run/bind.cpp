@@ -113,7 +113,7 @@ class Binder {
  private:
   const Unit& unit(UnitId id) const { return layout_.units.list[id]; }
 
-  /// Recomputes what was dropped and is needed from this step on.
+  /// Runs again the units whose values were dropped and are needed from this step on.
   void recompute(Step when) {
     const auto units = recomputed_at_.find(when);
     if (units == recomputed_at_.end()) return;
@@ -149,8 +149,8 @@ class Binder {
   const PlanLayout& layout_;
   const Memory& memory_;
   const Nodes& nodes_;
-  std::map<Step, std::vector<UnitId>> recomputed_at_;  // in order
-  EachUnit<std::shared_ptr<const Spec>> specs_;        // of units with calls, which share them
+  std::map<Step, std::vector<UnitId>> recomputed_at_;  // for each step, the units that are recomputed there, in order
+  EachUnit<std::shared_ptr<const Spec>> specs_;        // specs of units with calls, which share them
   Calls calls_;
 };
 

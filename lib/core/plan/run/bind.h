@@ -14,10 +14,10 @@ struct BoundCall {
 };
 
 struct Calls {
-  std::vector<BoundCall> bound;    ///< forward's, then backward's
+  std::vector<BoundCall> bound;    ///< forward's calls, then backward's
   std::vector<Call> described;     ///< the same, for the caller
-  std::size_t forward = 0;         ///< how many of them are forward's
-  std::vector<BoundCall> prepare;  ///< in inference: run when parameters change
+  std::size_t forward = 0;         ///< how many calls belong to forward
+  std::vector<BoundCall> prepare;  ///< in inference: the calls that run when parameters change
 };
 
 Calls bind(const PlanLayout&, const Memory&, const Nodes&, Mode);

@@ -2,7 +2,7 @@
 //
 // forward     reads the inputs, parameters and state, writes y; recompute: the inputs and y
 // backward    reads dy, writes the wanted gradients of inputs and parameters, and reads what they are computed from
-//             (support/units/op_reads.h); y for a ReLU at the unit's end only if its backend reads the mask from y
+//             (lib/core/units/op_reads.h); y for a ReLU at the unit's end only if its backend reads the mask from y
 
 #include "call_cost.h"
 
@@ -66,7 +66,7 @@ class Border {
     if (std::holds_alternative<Relu>(nodes_[unit_.y()].op) && unit_.lowered->backward_reads_y) touch_value(unit_.y());
   }
 
-  /// What a pass of one node reads besides dy.
+  /// Counts what a pass of one node reads besides dy.
   void touch_reads(NodeId i, Pass pass) {
     using Inputs = OpReads::Inputs;
     const Node& node = nodes_[i];
@@ -75,8 +75,8 @@ class Border {
     for (const NodeId input : nodes_.inputs(i)) x.push_back(nodes_[input].shape);
     for (std::size_t k = 0; k < x.size(); ++k)
       if (reads.x == Inputs::all || (reads.x == Inputs::first && k == 0) ||
-          (reads.x == Inputs::others && wanted_[nodes_.inputs(i)[1 - k]]))
-        touch_value(nodes_.inputs(i)[k], forward_reads(node.op, x[k], node.shape));
+          (reads.x == Inputs::others && wanted_[nodes_.input(i, 1 - k)]))
+        touch_value(nodes_.input(i, k), forward_reads(node.op, x[k], node.shape));
     if (reads.y && !std::holds_alternative<Relu>(node.op)) touch_value(i);
     for (std::size_t k = 0; k < node.params.size() && static_cast<int>(k) < reads.params; ++k)
       touch(Part::parameter, i, k, forward_reads_parameter(node.op, x, node.params[k]), parameter_dtype_);

@@ -28,14 +28,15 @@ Tensor images_of(const Tensor& tensor, int first, int count) {
 
 /// Sets every element of a tensor, in slices of about a MiB, one for each thread, so that little memory is needed
 /// besides the plan. `numbers(out, first)` gives elements first, first + 1, ... in the order n, c, h, w. The threads
-/// draw, and this thread copies to the device.
+/// draw the numbers, and this thread copies them to the device.
 template <class Numbers>
 void fill(Backend& backend, const Tensor& tensor, Numbers&& numbers) {
   const std::int64_t image = tensor.shape.image();
   const std::int64_t slice_elements = std::int64_t{1} << 17;
   const auto images_at_once = static_cast<int>(std::clamp<std::int64_t>(slice_elements / image, 1, tensor.shape.n));
   const int slices = (tensor.shape.n - 1) / images_at_once + 1;
-  const int threads_at_once = slices == 1 ? 1 : std::min(slices, usable_threads());  // which reads files
+  // usable_threads() reads files, so it is called only if needed
+  const int threads_at_once = slices == 1 ? 1 : std::min(slices, usable_threads());
   std::vector<std::vector<double>> drawn(static_cast<std::size_t>(threads_at_once));
   for (int n = 0; n < tensor.shape.n;) {
     if (backend.while_planning) backend.while_planning();
@@ -68,14 +69,14 @@ void fill_random(Backend& backend, const Tensor& tensor, std::uint64_t key) {
   fill(backend, tensor, [&](std::span<double> out, std::uint64_t first) { fill_normal(out, key, first); });
 }
 
-/// Whole numbers below `count`; 0: normal numbers.
+/// Fills an input with whole numbers below `count` or, if count is 0, with normal numbers.
 void fill_input(Backend& backend, const Tensor& tensor, std::int64_t count, std::uint64_t key) {
   if (count == 0) return fill_random(backend, tensor, key);
   fill(backend, tensor,
        [&](std::span<double> out, std::uint64_t first) { fill_whole_numbers(out, count, key, first); });
 }
 
-/// The key of what has this name.
+/// The key of the numbers of the tensor with this name.
 std::uint64_t key(std::uint64_t seed, const std::string& name) { return hash(name) ^ philox(seed, 0, 0)[0]; }
 
 void fill_parameters(const Plan& plan) {

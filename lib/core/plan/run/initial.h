@@ -8,11 +8,11 @@
 
 namespace lamina::planner {
 
-/// Fills inputs, the output gradient and, unless they are another plan's, parameters and state as Plan documents.
+/// Fills inputs, the output gradient and, unless they belong to another plan, parameters and state, as Plan documents.
 void fill_initial(const Plan&, bool shares);
 
-/// Numbers 0 to count - 1, each as likely as the others; count is at most 2^32. Element i of `out` is a function of key
-/// and first + i.
+/// Whole numbers from 0 to count - 1, each equally likely; count is at most 2^32. Element i of `out` is a function of
+/// key and first + i.
 void fill_whole_numbers(std::span<double> out, std::int64_t count, std::uint64_t key, std::uint64_t first = 0);
 
 }  // namespace lamina::planner

@@ -28,7 +28,7 @@ Memory::Memory(Device& device, const PlanLayout& layout, const Nodes& nodes, con
   device.fill(parameter_gradients_.data(), 0, parameter_gradients_.size_bytes());
   device.fill(inputs_.data(), nan, inputs_.size_bytes());
   device.fill(arena_.data(), nan, arena_.size_bytes());
-  if (options.optimiser) {  // an update covers the gaps between parameters as well
+  if (options.optimiser) {  // an update also covers the gaps between parameters
     device.fill(lasting_->parameters.data(), 0, lasting_->parameters.size_bytes());
     device.fill(optimiser_.data(), 0, optimiser_.size_bytes());
     const LossScale start{.scale = static_cast<float>(options.loss_scale)};
@@ -132,7 +132,7 @@ std::vector<UpdateTensors> Memory::update_rows(TableUpdates tables) const {
     some.lazy_row = lazy_row;
     return some;
   };
-  std::map<std::int64_t, const Shape*> by_offset;  // elements
+  std::map<std::int64_t, const Shape*> by_offset;  // offsets in elements
   for (const NodeId i : nodes_.ids())
     if (std::holds_alternative<Embedding>(nodes_[i].op) && !nodes_[i].fixed[0])
       by_offset[static_cast<std::int64_t>(layout_->parameter[i][0].offset_bytes / size_of(parameter_dtype_))] =
@@ -144,7 +144,7 @@ std::vector<UpdateTensors> Memory::update_rows(TableUpdates tables) const {
     parts.push_back(part(offset, offset + table->count(), table->image()));
     done = offset +
            static_cast<std::int64_t>(aligned(static_cast<std::size_t>(table->count()) * size_of(parameter_dtype_)) /
-                                     size_of(parameter_dtype_));  // where the next tensor starts, for vectors
+                                     size_of(parameter_dtype_));  // start of the next tensor, aligned for vectors
   }
   if (done < all.count) parts.push_back(part(done, all.count, 0));
   return parts;

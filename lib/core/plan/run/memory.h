@@ -11,26 +11,26 @@
 namespace lamina::planner {
 
 /// Owns the memory of a layout. Parameter gradients and the optimiser's state start as zeros, inputs and the arena as
-/// NaN, so that a read of what was never written is visible. Parameters and state may be those of another memory; they
+/// NaN, so that a read of what was never written is visible. Parameters and state may belong to another Memory; they
 /// then live as long as either.
 class Memory {
  public:
   Memory(Device&, const PlanLayout&, const Nodes&, const Options&, const Memory* share);
 
   void* address(const Location&) const;
-  Tensor value(NodeId) const;       ///< after forward
-  Tensor kept_value(NodeId) const;  ///< as backward reads it: recomputed if it was dropped
+  Tensor value(NodeId) const;       ///< value after forward
+  Tensor kept_value(NodeId) const;  ///< value as backward reads it: recomputed if it was dropped
   Tensor gradient(NodeId) const;    ///< null if it is not wanted
   Tensor parameter(NodeId, std::size_t k) const;
   Tensor parameter_gradient(NodeId, std::size_t k) const;  ///< null in inference
-  /// State k of the node, or after these a parameter.
+  /// State k of the node. The numbers after its states are its fixed parameters.
   Tensor state(NodeId, std::size_t k) const;
-  Tensor optimiser_state(NodeId, std::size_t k, std::size_t which) const;  ///< of parameter k
+  Tensor optimiser_state(NodeId, std::size_t k, std::size_t which) const;  ///< state of parameter k
 
-  UpdateTensors all_parameters() const;  ///< as one row
+  UpdateTensors all_parameters() const;  ///< all of them as one row
 
-  /// What an update is applied to: all parameters are one row. With lazy updates of tables there are several: the
-  /// tables, and what is between them.
+  /// The rows that an update is applied to. All parameters are one row. With lazy updates of tables there are several
+  /// rows: the tables, and the parameters between them.
   std::vector<UpdateTensors> update_rows(TableUpdates) const;
 
  private:

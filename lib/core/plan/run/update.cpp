@@ -17,7 +17,7 @@ struct Factors {
     return u;
   }
 
-  // With v' = -v: v' = momentum v' + rate g, p -= v'.
+  // With v' = -v this is v' = momentum v' + rate g, p -= v'.
   UpdateFactors operator()(const KerasSgd& op) const {
     UpdateFactors u = momentum(op.momentum, op.nesterov);
     u.rate = 1;

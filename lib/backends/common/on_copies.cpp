@@ -10,18 +10,21 @@
 // What a backend does not take in nhwc is copied to nchw in the same way, also in f32, and parameters where their order
 // differs.
 
+#include "on_copies.h"
+
 #include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include "chunks.h"
 #include "lamina/error.h"
 #include "lib/backends/common/lowering.h"
 #include "lib/core/numbers/float16.h"
 #include "lib/core/numbers/rounding.h"
+#include "lib/core/text/one_of.h"
 #include "lib/core/text/shortest.h"
 #include "lib/core/units/op_reads.h"
 #include "lib/core/units/scratch_allocator.h"
@@ -34,26 +37,6 @@ namespace {
 std::size_t copy_bytes(const Shape& shape, DType dtype) {
   return aligned(static_cast<std::size_t>(shape.count()) * size_of(dtype));
 }
-
-/// How the kernels of a backend take a unit.
-struct Form {
-  bool types = false;  ///< its types as they are; else in f32
-  bool nchw = false;   ///< in nchw what is nhwc
-  /// x and w keep the order of nhwc. A fully connected op may do so, since both have it.
-  bool keeps_order = false;
-
-  bool copies() const { return !types || nchw; }
-  DType type(DType dtype) const { return is_half(dtype) && !types ? DType::f32 : dtype; }
-  bool copies(const TensorSpec& tensor, std::int64_t pitch) const {
-    const Tensor like{nullptr, tensor.shape, tensor.dtype, tensor.layout, pitch};
-    return (is_half(tensor.dtype) && copies()) ||
-           (nchw && (!like.dense() || (!keeps_order && is_permuted(tensor.shape))));
-  }
-  Spec of(Spec spec) const {
-    if (!types) spec = in_f32(std::move(spec));
-    return nchw ? in_nchw(std::move(spec)) : spec;
-  }
-};
 
 /// Whether backward compares y with numbers at which it rounds to the other side: then it makes y again from x instead.
 bool makes_y_again(const Op& op, DType values) {
@@ -115,7 +98,6 @@ class HalfKernel final : public Kernel {
       : units_(units),
         first_(first.kernel),
         later_(later.kernel),
-        forward_(find_step(part, Pass::forward)->kernel),
         traffic_(spec, part, first, form),
         chunks_(chunks),
         form_(form),
@@ -145,6 +127,7 @@ class HalfKernel final : public Kernel {
     part_.w.resize(spec.w.size());
     part_.dw.resize(spec.w.size());
     part_.state.resize(spec.state.size());
+    if (traffic_.makes_y) forward_ = find_step(part, Pass::forward)->kernel;
   }
 
   std::size_t workspace_bytes() const override { return bytes_; }
@@ -240,24 +223,41 @@ class HalfKernel final : public Kernel {
   Args part_;  // of the chunk that runs: a pass allocates nothing
 };
 
-/// What a choice for a unit with halves leaves to the kernels of f32.
-Choice choice_in_form(const std::string& unit, const Spec& spec, const Spec& part, const Form& form,
-                      const Choice& choice) {
-  Choice left = choice;
-  const DType values = half_type(spec);
-  const double u = is_half(values) ? unit_roundoff(values) : 0;
-  if (choice.max_error < u)
-    throw Unsupported(unit + ": values of " + std::string(to_string(values)) +
-                      " are rounded by a relative error of up to " + shortest(u) + ", not " +
-                      shortest(choice.max_error));
-  left.max_error = (choice.max_error - u) / (1 + u);
-  if (!form.copies()) return left;
-  std::size_t copies = (ends_in_relu(spec) ? 2 : 1) * copy_bytes(part.y.shape, part.y.dtype);
-  for (const TensorSpec& x : part.x) copies += copy_bytes(x.shape, x.dtype);
-  for (const TensorSpec& w : spec.w)
-    if (form.copies(w, w.pitch)) copies += 2 * copy_bytes(w.shape, w.dtype);
-  left.workspace_limit -= std::min(copies, left.workspace_limit);
-  return left;
+/// Ops whose result needs all images.
+struct NeedsAllImages {
+  bool operator()(
+      const OneOf<SoftmaxCrossEntropy, SigmoidCrossEntropy, BatchNorm, Dropout, Embedding, Lstm> auto&) const {
+    return true;
+  }
+  bool operator()(const auto& /*an image at a time*/) const { return false; }
+};
+
+Form form_of(const Spec& spec, const HalfUnits& units) {
+  Form form;
+  form.types =
+      !has_halves(spec) || (has_one_type(spec) && units.takes_halves(spec) && !makes_y_again(spec.op, spec.y.dtype));
+  form.nchw = spec.y.layout == Layout::nhwc && !units.takes_nhwc(spec);
+  form.keeps_order = form.nchw && std::holds_alternative<FullyConnected>(spec.op);
+  return form;
+}
+
+Chunks chunks_of(const Spec& spec, const Form& form, const HalfUnits& units) {
+  const int images = spec.y.shape.n;
+  if (!form.copies() || std::visit(NeedsAllImages{}, spec.op)) return Chunks(images);
+  std::int64_t elements = 0;
+  const auto add = [&](const TensorSpec& value) {
+    if (is_half(value.dtype) || value.layout == Layout::nhwc) elements += value.shape.count();
+  };
+  std::for_each(spec.x.begin(), spec.x.end(), add);
+  add(spec.y);
+  return {images, elements, units.chunk_elements()};
+}
+
+Spec spec_of_chunk(Spec spec, const Chunks& chunks) {
+  const auto cut = [&](TensorSpec& tensor) { tensor.shape = chunks.shape(tensor.shape); };
+  std::for_each(spec.x.begin(), spec.x.end(), cut);
+  cut(spec.y);
+  return spec;
 }
 
 /// The unit that adds to the parameters' gradients of the first, by the same algorithms.
@@ -270,17 +270,25 @@ Lowered lower_later(Spec part, const Lowered& first, Choice choice, HalfUnits& u
   return units.lower(part, choice);
 }
 
-}  // namespace
-
-Spec spec_of_chunk(Spec spec, const Chunks& chunks) {
-  const auto cut = [&](TensorSpec& tensor) { tensor.shape = chunks.shape(tensor.shape); };
-  std::for_each(spec.x.begin(), spec.x.end(), cut);
-  cut(spec.y);
+Spec in_nchw(Spec spec) {
+  const auto order = [](TensorSpec& tensor) {
+    tensor.layout = Layout::nchw;
+    tensor.pitch = tensor.gradient_pitch = dense_pitch(tensor.shape, tensor.layout);
+  };
+  for (std::vector<TensorSpec>* const all : {&spec.x, &spec.w, &spec.state})
+    std::for_each(all->begin(), all->end(), order);
+  order(spec.y);
   return spec;
 }
 
-double half_error(double error, const Lowered::Step& step, DType values, int chunks) {
-  if (!step.covers(Pass::backward_params)) return error + (is_half(values) ? (1 + error) * unit_roundoff(values) : 0);
+}  // namespace
+
+std::string unit_text(const Spec& spec, const HalfUnits& units) {
+  return std::string(units.backend()) + ": " + to_string(spec.op);
+}
+
+double half_error(double error, Pass pass, DType values, int chunks) {
+  if (pass != Pass::backward_params) return error + (is_half(values) ? (1 + error) * unit_roundoff(values) : 0);
   return error + (1 + error) * (chunks - 1) * unit_roundoff(DType::f32) * 1.01;  // 1.01: the higher powers
 }
 
@@ -296,10 +304,7 @@ DType half_type(const Spec& spec) {
   return spec.y.dtype;
 }
 
-bool has_halves(const Spec& spec) {
-  return is_half(spec.y.dtype) ||
-         std::any_of(spec.x.begin(), spec.x.end(), [](const TensorSpec& x) { return is_half(x.dtype); });
-}
+bool has_halves(const Spec& spec) { return is_half(half_type(spec)); }
 
 Spec in_f32(Spec spec) {
   const auto widen = [](TensorSpec& tensor) {
@@ -312,52 +317,81 @@ Spec in_f32(Spec spec) {
   return spec;
 }
 
-Spec in_nchw(Spec spec) {
-  const auto order = [](TensorSpec& tensor) {
-    tensor.layout = Layout::nchw;
-    tensor.pitch = tensor.gradient_pitch = dense_pitch(tensor.shape, tensor.layout);
-  };
-  for (std::vector<TensorSpec>* const all : {&spec.x, &spec.w, &spec.state})
-    std::for_each(all->begin(), all->end(), order);
-  order(spec.y);
-  return spec;
+bool Form::copies(const TensorSpec& tensor, std::int64_t pitch) const {
+  const Tensor like{nullptr, tensor.shape, tensor.dtype, tensor.layout, pitch};
+  return (is_half(tensor.dtype) && copies()) ||
+         (nchw && (!like.dense() || (!keeps_order && is_permuted(tensor.shape))));
 }
 
-Lowered lower_halves(const Spec& spec, const Choice& choice, HalfUnits& units) {
-  const std::string unit = std::string(units.backend()) + ": " + to_string(spec.op);
-  Form form;
-  form.types =
-      !has_halves(spec) || (has_one_type(spec) && units.takes_halves(spec) && !makes_y_again(spec.op, spec.y.dtype));
-  form.nchw = spec.y.layout == Layout::nhwc && !units.takes_nhwc(spec);
-  form.keeps_order = form.nchw && std::holds_alternative<FullyConnected>(spec.op);
-  const Chunks chunks(spec, form.copies(), units);
-  const Spec part_spec = form.of(spec_of_chunk(spec, chunks));
-  const Choice left = choice_in_form(unit, spec, part_spec, form, choice);
-  const Lowered part = units.lower(part_spec, left);
-  const bool adds_up = chunks.count > 1 && wants(spec, Pass::backward_params);
-  const Lowered later = adds_up ? lower_later(part_spec, part, left, units) : part;
+Spec Form::of(Spec spec) const {
+  if (!types) spec = in_f32(std::move(spec));
+  return nchw ? in_nchw(std::move(spec)) : spec;
+}
 
-  Lowered lowered = part;
-  lowered.steps.clear();
+OnCopies::OnCopies(const Spec& spec, HalfUnits& units)
+    : spec_(spec),
+      units_(units),
+      form_(form_of(spec, units)),
+      chunks_(chunks_of(spec, form_, units)),
+      part_(form_.of(spec_of_chunk(spec, chunks_))) {}
+
+bool OnCopies::sums_chunks() const { return chunks_.count > 1 && wants(spec_, Pass::backward_params); }
+
+Choice OnCopies::left_of(const Choice& choice) const {
+  Choice left = choice;
+  const DType values = half_type(spec_);
+  const double u = is_half(values) ? unit_roundoff(values) : 0;
+  if (choice.max_error < u)
+    throw Unsupported(unit_text(spec_, units_) + ": values of " + std::string(to_string(values)) +
+                      " are rounded by a relative error of up to " + shortest(u) + ", not " +
+                      shortest(choice.max_error));
+  left.max_error = (choice.max_error - u) / (1 + u);
+  if (!form_.copies()) return left;
+  std::size_t copies = (ends_in_relu(spec_) ? 2 : 1) * copy_bytes(part_.y.shape, part_.y.dtype);
+  for (const TensorSpec& x : part_.x) copies += copy_bytes(x.shape, x.dtype);
+  for (const TensorSpec& w : spec_.w)
+    if (form_.copies(w, w.pitch)) copies += 2 * copy_bytes(w.shape, w.dtype);
+  left.workspace_limit -= std::min(copies, left.workspace_limit);
+  return left;
+}
+
+double OnCopies::error(double of_kernel, Pass pass) const {
+  return half_error(of_kernel, pass, half_type(spec_), chunks_.count);
+}
+
+Lowered::Step OnCopies::step(const Lowered& part, Lowered::Step first, const Lowered::Step& later) const {
+  const bool of_params = first.covers(Pass::backward_params);
+  first.max_error = error(first.max_error, of_params ? Pass::backward_params : first.passes.front());
+  if (form_.copies()) first.kernel = std::make_shared<HalfKernel>(spec_, part, first, later, chunks_, form_, units_);
+  return first;
+}
+
+Lowered OnCopies::unit(Lowered part) const {
+  part.steps.clear();
+  part.saved_bytes = chunks_.all_blocks(part.saved_bytes);
+  part.scratch_bytes = chunks_.all_blocks(part.scratch_bytes);
+  for (std::size_t i = 0; i < spec_.x.size(); ++i) {
+    const bool same_type = spec_.x[i].dtype == spec_.y.dtype;
+    part.y_may_alias_x[i] = part.y_may_alias_x[i] && same_type && same_pitch(spec_, i);
+    part.dx_may_alias_dy[i] = part.dx_may_alias_dy[i] && same_type && same_gradient_pitch(spec_, i);
+    part.dx_is_dy[i] = part.dx_is_dy[i] && same_type;
+  }
+  if (has_halves(spec_) && makes_y_again(spec_.op, spec_.y.dtype) && spec_.mode == Mode::training) {
+    part.backward_reads_y = false;
+    part.backward_reads_x[0] = true;
+  }
+  return part;
+}
+
+Lowered lower_on_copies(const Spec& spec, const Choice& choice, HalfUnits& units) {
+  const OnCopies copies(spec, units);
+  const Choice left = copies.left_of(choice);
+  const Lowered part = units.lower(copies.part(), left);
+  const Lowered later = copies.sums_chunks() ? lower_later(copies.part(), part, left, units) : part;
+  Lowered lowered = copies.unit(part);
   for (std::size_t i = 0; i < part.steps.size(); ++i) {
-    Lowered::Step step = part.steps[i];
-    step.max_error = half_error(step.max_error, step, half_type(spec), chunks.count);
-    if (form.copies())
-      step.kernel = std::make_shared<HalfKernel>(spec, part, step, later.steps[i], chunks, form, units);
-    check_workspace(unit, choice, step);
-    lowered.steps.push_back(std::move(step));
-  }
-  lowered.saved_bytes = chunks.all_blocks(part.saved_bytes);
-  lowered.scratch_bytes = chunks.all_blocks(part.scratch_bytes);
-  for (std::size_t i = 0; i < spec.x.size(); ++i) {
-    const bool same_type = spec.x[i].dtype == spec.y.dtype;
-    lowered.y_may_alias_x[i] = part.y_may_alias_x[i] && same_type && same_pitch(spec, i);
-    lowered.dx_may_alias_dy[i] = part.dx_may_alias_dy[i] && same_type && same_gradient_pitch(spec, i);
-    lowered.dx_is_dy[i] = part.dx_is_dy[i] && same_type;
-  }
-  if (has_halves(spec) && makes_y_again(spec.op, spec.y.dtype) && spec.mode == Mode::training) {
-    lowered.backward_reads_y = false;
-    lowered.backward_reads_x[0] = true;
+    lowered.steps.push_back(copies.step(part, part.steps[i], later.steps[i]));
+    check_workspace(unit_text(spec, units), choice, lowered.steps.back());
   }
   return lowered;
 }

@@ -1,39 +1,24 @@
-// A unit that is a product runs the algorithm of f32 on pairs of bf16, which are as large as numbers of f32: the
-// dimension that its sums run over is halved. This is, in a forward pass, x's channels; in a data gradient, y's; in a
-// weight gradient, the images of both. So all of packing, strides, taps and threads is that of f32. Only the tiles of
-// the product, and what is done here, know pairs: neighbours along that dimension are interleaved, the last one of an
-// odd count with 0. Weights are rounded to bf16 on the way, and dy is masked by y.
+// A unit runs the algorithm of f32 on pairs of bf16, which are as large as numbers of f32: the dimension that its sums
+// run over is halved. This is, in a forward pass, x's channels; in a data gradient, y's; in a weight gradient, the
+// images of both. So all of packing, strides, taps and threads is that of f32. Only the tiles of the product, and what
+// is done here, know pairs: neighbours along that dimension are interleaved, the last one of an odd count with 0.
+// Weights are rounded to bf16 on the way, and dy is masked by y.
 //
-// The results are of f32. y and dx are rounded as in lower_halves.cpp, also in chunks.
+// The results are of f32. y and dx are rounded as in on_copies.cpp, also in chunks. Compiled once, for every processor.
 
-#include "pair_units.h"
+#include "bf16_gemm.h"
 
 #include <algorithm>
-#include <limits>
 #include <memory>
 #include <numeric>
 #include <utility>
-#include <variant>
 
-#include "bf16_winograd.h"
-#include "lib/backends/half/chunks.h"
-#include "lib/core/units/spec_passes.h"
-#include "lib/core/units/unit_memory.h"
+#include "lib/backends/common/on_copies.h"
 
 namespace lamina::eigen {
 namespace {
 
 constexpr std::int64_t run_elements = 4096;  // that a thread pairs at once
-
-MicroKernels<float> products_of(const InstructionSet& set) {
-  MicroKernels<float> products = set.f32;
-  if (set.pairs == nullptr) return products;
-  for (int half = 0; half < 2; ++half) {
-    std::copy_n(set.pairs->tile[half], products.max_vectors, products.tile[half]);
-    std::copy_n(set.pairs->non_temporal_tile[half], products.max_vectors, products.non_temporal_tile[half]);
-  }
-  return products;
-}
 
 /// Where the elements are whose neighbours along a dimension become pairs. Those of the dimension's index e are the
 /// `inner` ones from e * stride on; that in each of `groups` groups, one after the other, of each of `outer` parts.
@@ -84,24 +69,18 @@ void make_pairs(float* to, const From* from, const Along& along, const std::uint
   });
 }
 
-/// The extents of a product, as a convolution has them.
+/// The extents of a product.
 struct Extents {
   std::int64_t images, groups, channels, filters, x_plane, y_plane, taps;  // channels and filters of a group
 
-  explicit Extents(const Spec& spec) : images(spec.y.shape.n), groups(1) {
-    const Shape &x = spec.x[0].shape, &y = spec.y.shape;
-    if (const auto* const conv = std::get_if<Conv>(&spec.op)) {
-      groups = conv->groups;
-      channels = x.c / groups;
-      x_plane = x.plane();
-      taps = std::int64_t{conv->kernel.h} * conv->kernel.w;
-    } else {
-      channels = x.image();
-      x_plane = taps = 1;
-    }
-    filters = y.c / groups;
-    y_plane = y.plane();
-  }
+  explicit Extents(const ConvUnit& c)
+      : images(c.y.n),
+        groups(c.op.groups),
+        channels(c.group_channels()),
+        filters(c.group_filters()),
+        x_plane(c.x.plane()),
+        y_plane(c.y.plane()),
+        taps(std::int64_t{c.op.kernel.h} * c.op.kernel.w) {}
 
   Along x(std::int64_t pitch, Pass pass) const { return values(pitch, channels, x_plane, pass); }
   Along y(std::int64_t pitch, Pass pass) const { return values(pitch, filters, y_plane, pass); }
@@ -121,57 +100,55 @@ int halved(std::int64_t groups, std::int64_t extent) {
   return static_cast<int>(groups * divide_up(extent, std::int64_t{2}));
 }
 
-/// The unit of f32 that a pass of this one is on pairs. Its other passes are not used, nor are the shapes of
-/// parameters.
-Spec on_pairs(Spec part, Pass pass) {
-  const Extents extents(part);
-  if (pass != Pass::forward) part.tail.clear();
-  if (pass == Pass::forward) {
-    const bool is_conv = std::holds_alternative<Conv>(part.op);
-    Shape& x = part.x[0].shape;
-    x = {x.n, halved(extents.groups, extents.channels), is_conv ? x.h : 1, is_conv ? x.w : 1};
-  } else if (pass == Pass::backward_data) {
-    part.y.shape.c = halved(extents.groups, extents.filters);
-  } else {
-    part.x[0].shape.n = part.y.shape.n = halved(1, extents.images);
-  }
-  if (auto* const conv = std::get_if<Conv>(&part.op)) {
-    conv->channels = part.y.shape.c;
-  } else {
-    std::get<FullyConnected>(part.op).outputs = part.y.shape.c;
-  }
-  for (TensorSpec* const tensor : {&part.x[0], &part.y}) tensor->pitch = tensor->gradient_pitch = tensor->shape.image();
-  return part;
-}
+/// What a pass of a unit is on pairs: in chunks, whose weight gradients pair images.
+struct OnPairs {
+  Chunks chunks;
+  ConvUnit chunk;    ///< the unit of one chunk
+  ConvUnit product;  ///< the unit of f32 that a pass of it is. Its other passes are not used
 
-bool is_masked(const Spec& spec, Pass pass) { return pass != Pass::forward && ends_in_relu(spec); }
+  OnPairs(const ConvUnit& c, Pass pass, const Context& context)
+      : chunks(c.y.n, c.x.count() + (c.add ? 2 : 1) * c.y.count(), context.halves.chunk_elements(),
+               pass == Pass::backward_params ? 2 : 1),
+        chunk(c),
+        product(c) {
+    chunk.x = product.x = chunks.shape(c.x);
+    chunk.y = product.y = chunks.shape(c.y);
+    product.values = DType::f32;
+    if (pass != Pass::forward) product.relu = false;
+    const Extents extents(chunk);
+    if (pass == Pass::forward) {
+      product.x.c = halved(extents.groups, extents.channels);
+    } else if (pass == Pass::backward_data) {
+      product.y.c = product.op.channels = halved(extents.groups, extents.filters);
+    } else {
+      product.x.n = product.y.n = halved(1, extents.images);
+    }
+  }
+};
 
 /// One pass of a unit on pairs.
 class PairKernel final : public Kernel {
  public:
-  PairKernel(const Spec& spec, Pass pass, const Chunks& chunks, std::shared_ptr<Kernel> first,
-             std::shared_ptr<Kernel> later, HalfUnits& halves, const Context& context)
-      : part_spec_(in_f32(spec_of_chunk(spec, chunks))),
+  PairKernel(const OnPairs& on_pairs, Pass pass, std::shared_ptr<Kernel> first, std::shared_ptr<Kernel> later,
+             const Context& context)
+      : chunk_(on_pairs.chunk),
         pass_(pass),
-        extents_(part_spec_),
-        chunks_(chunks),
+        extents_(on_pairs.chunk),
+        chunks_(on_pairs.chunks),
         first_(std::move(first)),
         later_(std::move(later)),
-        halves_(halves),
+        halves_(context.halves),
         pool_(context.pool),
         pairs_(*context.set.pairs),
-        masked_(is_masked(spec, pass)),
-        adds_dx_(adds_dx(spec, 0)),
-        adds_dw_(spec.adds_dw) {
-    const Spec paired = on_pairs(part_spec_, pass);
-    part_.x.resize(spec.x.size());
-    part_.dx.resize(1);
-    for (std::size_t i = 0; i < spec.x.size(); ++i) part_.x[i] = tensor_of(i == 0 ? paired.x[0] : part_spec_.x[i]);
-    part_.y = tensor_of(paired.y);
-    part_.dy = part_.y;
-    part_.dx[0] = tensor_of(part_spec_.x[0]);
-    part_.w.resize(spec.w.size());
-    part_.state.resize(spec.state.size());
+        masked_(pass != Pass::forward && on_pairs.chunk.relu) {
+    const ConvUnit& product = on_pairs.product;
+    part_.x = {dense(product.x)};
+    if (chunk_.add) part_.x.push_back(dense(chunk_.y));
+    part_.y = part_.dy = dense(product.y);
+    part_.dx = {dense(chunk_.x)};
+    const std::size_t folded = chunk_.folded ? 2 : 0;  // parameters of a batch norm, and its statistics
+    part_.w.resize((chunk_.op.bias ? 2 : 1) + folded);
+    part_.state.resize(folded);
     part_.dw.resize(1);
     ScratchAllocator counter(nullptr, block_alignment);
     place(counter);
@@ -200,9 +177,7 @@ class PairKernel final : public Kernel {
   }
 
  private:
-  static Tensor tensor_of(const TensorSpec& spec) {
-    return {nullptr, spec.shape, DType::f32, Layout::nchw, spec.shape.image()};
-  }
+  static Tensor dense(const Shape& shape) { return {nullptr, shape, DType::f32, Layout::nchw, shape.image()}; }
 
   /// Lays out the workspace, and binds the tensors of a chunk to it.
   void place(ScratchAllocator& memory) {
@@ -231,9 +206,10 @@ class PairKernel final : public Kernel {
                                 extents_.y(y.pitch, pass_), pairs_.pair, pool_);
     }
     const Tensor out = chunks_.part(pass_ == Pass::forward ? args.y : args.dx.empty() ? Tensor{} : args.dx[0], k);
-    const Tensor& wide = pass_ == Pass::forward ? part_.y : part_.dx[0];
+    Tensor wide = pass_ == Pass::forward ? part_.y : part_.dx[0];
+    wide.shape = out.shape;
     if (pass_ == Pass::forward && part_.x.size() > 1) halves_.convert(wide, chunks_.part(args.x[1], k));
-    if (pass_ == Pass::backward_data && adds_dx_) halves_.convert(wide, out);
+    if (pass_ == Pass::backward_data && chunk_.add_dx) halves_.convert(wide, out);
     (k == 0 ? first_ : later_)->run(part_);
     if (pass_ != Pass::backward_params) halves_.convert(out, wide);
   }
@@ -248,7 +224,7 @@ class PairKernel final : public Kernel {
     };
     const auto put = [&](std::int64_t filter, double sum) {
       float& db = args.dw[1].as<float>()[filter];
-      db = static_cast<float>(adds_dw_ ? static_cast<double>(db) + sum : sum);
+      db = static_cast<float>(chunk_.add_dw ? static_cast<double>(db) + sum : sum);
     };
     const std::int64_t together = plane == 1 ? room : 1;  // filters
     pool_.split(args.dy.shape.c, together, [&](std::int64_t first, std::int64_t last) {
@@ -267,7 +243,7 @@ class PairKernel final : public Kernel {
     });
   }
 
-  Spec part_spec_;  // of a chunk, in f32
+  ConvUnit chunk_;
   Pass pass_;
   Extents extents_;
   Chunks chunks_;
@@ -275,14 +251,11 @@ class PairKernel final : public Kernel {
   HalfUnits& halves_;
   Pool& pool_;
   const PairKernels& pairs_;
-  bool masked_, adds_dx_, adds_dw_;
+  bool masked_;
   float* weights_ = nullptr;
   std::size_t bytes_ = 0;
   Args part_;  // of the chunk that runs
 };
-
-/// The name of the algorithm of f32 that runs on pairs.
-const char* product_name(const Spec& spec) { return std::holds_alternative<Conv>(spec.op) ? "im2col_gemm" : "gemm"; }
 
 /// The bound of a product of pairs, from that of a product of f32 with as many terms as it has pairs: n u / (1 - n u).
 /// A pair is two terms. Products of two numbers of bf16 are exact in f32.
@@ -295,98 +268,40 @@ double pair_error(double error, Pass pass) {
 
 }  // namespace
 
-PairUnits::PairUnits(const Context& context, HalfUnits& halves)
-    : context_(context),
-      halves_(halves),
-      products_(products_of(context.set)),
-      set_{.name = context.set.name,
-           .f32 = products_,
-           .f64 = context.set.f64,
-           .f32_6x2 = products_,
-           .f64_6x2 = context.set.f64_6x2,
-           .sums_f32 = context.set.sums_f32,
-           .sums_f64 = context.set.sums_f64,
-           .lower = context.set.lower,
-           .algorithms = context.set.algorithms,
-           .update = context.set.update,
-           .check_overflow = context.set.check_overflow,
-           .convert = context.set.convert},
-      on_pairs_{context.pool, set_} {}
-
-bool PairUnits::takes(const Spec& spec) const {
-  return context_.set.pairs != nullptr &&
-         (std::holds_alternative<Conv>(spec.op) || std::holds_alternative<FullyConnected>(spec.op)) && is_of_bf16(spec);
+ConvUnit flat(ConvUnit c) {
+  c.x = {c.x.n, static_cast<int>(c.x.image()), 1, 1};
+  c.op.kernel = 1;
+  return c;
 }
 
-Lowered::Step PairUnits::step(const Spec& spec, Pass pass) {
-  const Chunks chunks(spec, true, halves_, pass == Pass::backward_params ? 2 : 1);
-  Spec paired = on_pairs(in_f32(spec_of_chunk(spec, chunks)), pass);
-  const char* const product = product_name(spec);
-  const auto lower = [&] {
-    const Lowered lowered = set_.lower(paired, {.algorithm = {product, product, product}}, on_pairs_);
-    return *find_step(lowered, pass);
-  };
-  Lowered::Step step = lower();
+std::string bf16_gemm_refusal(const ConvUnit& c, const Context& context) {
+  if (c.values == DType::bf16 && context.set.pairs != nullptr) return {};
+  return std::string("bf16_gemm is for bf16 and needs the instruction set x86-64-v4-bf16, not ") + context.set.name;
+}
+
+bool bf16_gemm_pays(const ConvUnit& c, Pass pass, const Context& context) {
+  if (pass == Pass::forward) return c.group_channels() > 1;
+  return (pass == Pass::backward_params ? OnPairs(c, pass, context).chunks.extent : c.group_filters()) > 1;
+}
+
+Lowered::Step bf16_gemm_step(const ConvUnit& c, Pass pass, const Context& context,
+                             Lowered::Step (*product)(const ConvUnit&, Pass, const Context&)) {
+  OnPairs on_pairs(c, pass, context);
+  Lowered::Step step = product(on_pairs.product, pass, context);
   const std::shared_ptr<Kernel> first = step.kernel;
-  paired.adds_dw = true;
-  const std::shared_ptr<Kernel> later = pass == Pass::backward_params && chunks.count > 1 ? lower().kernel : first;
-  step.kernel = std::make_shared<PairKernel>(spec, pass, chunks, first, later, halves_, context_);
+  on_pairs.product.add_dw = true;
+  const bool sums = pass == Pass::backward_params && on_pairs.chunks.count > 1;
+  const std::shared_ptr<Kernel> later = sums ? product(on_pairs.product, pass, context).kernel : first;
+  step.kernel = std::make_shared<PairKernel>(on_pairs, pass, first, later, context);
   step.algorithm = bf16_gemm_name;
-  step.max_error = half_error(pair_error(step.max_error, pass), step, DType::bf16, chunks.count);
   return step;
 }
 
-/// Whether the rule has products of pairs for a pass rather than this step.
-bool PairUnits::is_better(const Spec& spec, Pass pass, const Lowered::Step& than) const {
-  const Extents extents(spec);
-  // A weight is multiplied once for each image. For few of them rounding it costs more than the product saves.
-  const bool few_uses = std::holds_alternative<FullyConnected>(spec.op) && extents.images < 32;
-  if (pass == Pass::forward && few_uses) return false;
-  const std::int64_t summed = pass == Pass::forward           ? extents.channels
-                              : pass == Pass::backward_params ? Chunks(spec, true, halves_, 2).extent
-                                                              : extents.filters;
-  return summed > 1 && than.algorithm == product_name(spec);
-}
-
-Lowered PairUnits::lower(const Spec& spec, const Choice& choice) {
-  // A product of f32 stands in for a pass that is to be bf16_gemm. The limits do not hold for it.
-  Choice stand_in = choice, others = choice;
-  bool stands_in = false;
-  for (std::size_t pass = 0; pass < choice.algorithm.size(); ++pass) {
-    if (choice.algorithm[pass] != bf16_gemm_name) continue;
-    if (!takes(spec))
-      throw Unsupported("eigen: " + to_string(spec.op) + ", " + std::string(to_string(static_cast<Pass>(pass))) +
-                        ": bf16_gemm is for bf16 and needs the instruction set x86-64-v4-bf16, not " +
-                        context_.set.name);
-    others.algorithm[pass].clear();
-    stand_in.algorithm[pass] = product_name(spec);
-    stands_in |= wants(spec, static_cast<Pass>(pass));
-  }
-  if (stands_in) {
-    stand_in.max_error = no_bound;
-    stand_in.workspace_limit = std::numeric_limits<std::size_t>::max();
-  }
-  Lowered lowered = lower_with_bf16_winograd(spec, stand_in, halves_, context_);
-  if (!takes(spec)) return lowered;
-  for (Lowered::Step& step : lowered.steps) {
-    const Pass pass = step.passes.front();
-    if (pass == Pass::prepare) {
-      step.algorithm = lowered.steps.front().algorithm;  // forward's
-      continue;
-    }
-    const std::string& named = choice.algorithm[static_cast<std::size_t>(pass)];
-    if (named != bf16_gemm_name && stands_in) {
-      const Lowered limited = lower_with_bf16_winograd(spec, others, halves_, context_);
-      step = *find_step(limited, pass);
-    }
-    if (named.empty() ? !is_better(spec, pass, step) : named != bf16_gemm_name) continue;
-    Lowered::Step pairs = this->step(spec, pass), other = step;
-    const char* const reason = "the processor multiplies pairs of bf16";
-    step = pick("eigen: " + to_string(spec.op), pass, choice,
-                {{bf16_gemm_name, pairs.max_error, [&] { return pairs; }, reason},
-                 {other.algorithm, other.max_error, [&] { return other; }}});
-  }
-  return lowered;
+double bf16_gemm_error(const ConvUnit& c, Pass pass, const Context& context,
+                       double (*product_error)(const ConvUnit&, Pass, const Context&)) {
+  const OnPairs on_pairs(c, pass, context);
+  return half_error(pair_error(product_error(on_pairs.product, pass, context), pass), pass, DType::bf16,
+                    on_pairs.chunks.count);
 }
 
 }  // namespace lamina::eigen

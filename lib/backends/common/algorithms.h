@@ -1,0 +1,182 @@
+#pragma once
+// The table of algorithms of an op that is a product, and the one chooser. An op's file has its table: a row for each
+// algorithm. By rule the first row is taken that can run the pass and respects the limits of the Choice.
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "conv_unit.h"
+#include "lowering.h"
+#include "on_copies.h"
+
+namespace lamina {
+
+/// What the forward pass of an algorithm wants prepared. No bytes: nothing.
+struct Prepared {
+  std::size_t bytes = 0;
+  Lowered::Step step{};
+};
+
+/// The place of a row that no rule takes: it is taken by name, or by measuring.
+constexpr int by_name_only = 100;
+
+/// A row of a table: one algorithm. `On` is what the backend's kernels run on.
+template <class On>
+struct Algorithm {
+  const char* name;
+  /// Whether its kernels read and write the values of this unit in a pass as they are. Else it runs on copies, and
+  /// every other question is about the part of the unit that a copy holds.
+  bool (*takes)(const Spec&, Pass);
+  /// Why it cannot run the pass, as a sentence that begins with its name; empty: it can.
+  std::string (*refusal)(const ConvUnit&, Pass, On&);
+  /// Where the rule has it: from the least place to the largest, by_name_only last, and rows of one place as they are
+  /// in the table.
+  int (*place)(const ConvUnit&, Pass, On&);
+  /// Its bound on |computed - exact| over the sum of |terms|.
+  double (*max_error)(const ConvUnit&, Pass, On&);
+  Lowered::Step (*lower)(const ConvUnit&, Pass, const Choice&, On&);
+  Prepared (*prepare)(const ConvUnit&, On&);
+};
+
+/// A table, and why the rule has the row `first` in front.
+template <class On>
+struct AlgorithmTable {
+  std::span<const Algorithm<On>> rows;
+  std::string (*reason)(const std::string& first, const ConvUnit&, Pass, On&);
+};
+
+/// `takes` of kernels of f32 and f64 in nchw; `refusal` of rows that run every pass; `max_error` of those that
+/// guarantee nothing; `prepare` of those that want nothing.
+bool takes_plain(const Spec&, Pass);
+template <class On>
+std::string runs_all(const ConvUnit&, Pass, On&) {
+  return {};
+}
+template <class On>
+double no_guarantee(const ConvUnit&, Pass, On&) {
+  return no_bound;
+}
+template <class On>
+Prepared nothing(const ConvUnit&, On&) {
+  return {};
+}
+
+/// A row for one pass of one unit, as pick() compares them.
+struct Alternative {
+  std::string algorithm;
+  double max_error;
+  /// Its step. One without a kernel cannot run after all, and its reason says why.
+  std::function<Lowered::Step()> lower;
+  std::string reason{};   ///< why the rule has it first, if it does
+  std::string refusal{};  ///< why it cannot run; empty: it can
+  int place = 0;
+};
+
+/// The alternative that the choice names. If it names none, the first that respects its limits of error and workspace
+/// and its demand for determinism. `unit` starts the messages. Throws UsageError for an unknown name, Unsupported if no
+/// alternative fits. The step says why it was picked.
+Lowered::Step pick(const std::string& unit, Pass, const Choice&, const std::vector<Alternative>&);
+
+/// One unit and the rows of its op's table.
+template <class On>
+class Chooser {
+ public:
+  /// All outlive this.
+  Chooser(const AlgorithmTable<On>& table, const Spec& spec, On& on, HalfUnits& halves)
+      : table_(table), spec_(spec), on_(on), halves_(halves), whole_(conv_unit(spec)), part_(whole_) {
+    if (takes_plain(spec, Pass::forward)) return;
+    copies_.emplace(spec, halves);
+    part_ = conv_unit(copies_->part());
+  }
+
+  /// The names of the rows that can run a pass, best guess first.
+  std::vector<std::string> names(Pass pass) const {
+    std::vector<std::string> can;
+    if (pass != Pass::forward && pass != Pass::backward_params && pass != Pass::backward_data) return can;
+    for (const Alternative& row : alternatives(pass, {}))
+      if (row.refusal.empty()) can.push_back(row.algorithm);
+    return can;
+  }
+
+  /// The rows for a pass, best guess first, and last what refuses it.
+  std::vector<Alternative> alternatives(Pass pass, const Choice& choice) const {
+    std::vector<Alternative> found;
+    for (const Algorithm<On>& row : table_.rows) {
+      const bool as_it_is = takes(row, pass);
+      const ConvUnit& unit = as_it_is ? whole_ : part_;
+      Alternative next{row.name, no_bound, {}};
+      next.refusal = row.refusal(unit, pass, on_);
+      const bool can = next.refusal.empty();
+      next.place = can ? row.place(unit, pass, on_) : by_name_only;
+      next.lower = [&, pass] { return lower(row, pass, choice); };
+      const bool named = choice.algorithm[static_cast<std::size_t>(pass)] == row.name;
+      if (can && (named || next.place != by_name_only)) {
+        const double error = row.max_error(unit, pass, on_);
+        next.max_error = as_it_is ? error : copies_->error(error, pass);
+      }
+      found.push_back(std::move(next));
+    }
+    std::ranges::stable_sort(found, {}, &Alternative::place);
+    const Algorithm<On>& first = *row_of(found.front().algorithm);
+    found.front().reason = table_.reason(first.name, takes(first, pass) ? whole_ : part_, pass, on_);
+    return found;
+  }
+
+  /// The unit by the rows that the choice takes.
+  Lowered lower(const Choice& choice) const {
+    const std::string unit = unit_text(spec_, halves_);
+    const Choice left = copies_ ? copies_->left_of(choice) : choice;
+    Lowered lowered = assemble(spec_, [&](Pass pass) { return pick(unit, pass, choice, alternatives(pass, left)); });
+    allow_add_in_place(lowered, spec_);
+    if (!whole_.inference) return lowered;
+    const Algorithm<On>& forward = *row_of(lowered.steps[0].algorithm);
+    const bool as_it_is = takes(forward, Pass::forward);
+    Prepared prepared = forward.prepare(as_it_is ? whole_ : part_, on_);
+    if (prepared.bytes == 0) return lowered;
+    prepared.step.algorithm = forward.name;
+    lowered.prepared_bytes = prepared.bytes;
+    lowered.steps.push_back(as_it_is ? prepared.step : copies_->step(part_unit(), prepared.step, prepared.step));
+    check_workspace(unit, choice, lowered.steps.back());
+    return lowered;
+  }
+
+ private:
+  bool takes(const Algorithm<On>& row, Pass pass) const { return !copies_ || row.takes(spec_, pass); }
+
+  const Algorithm<On>* row_of(const std::string& name) const {
+    return &*std::ranges::find(table_.rows, name, &Algorithm<On>::name);
+  }
+
+  /// The part of a unit on copies, without steps.
+  Lowered part_unit() const {
+    Lowered part = product_flags(copies_->part());
+    allow_add_in_place(part, copies_->part());
+    return part;
+  }
+
+  void allow_add_in_place(Lowered& unit, const Spec& spec) const {
+    if (whole_.add) unit.y_may_alias_x[1] = same_pitch(spec, 1) && spec.x[1].dtype == spec.y.dtype;
+  }
+
+  Lowered::Step lower(const Algorithm<On>& row, Pass pass, const Choice& choice) const {
+    if (takes(row, pass)) return row.lower(whole_, pass, choice, on_);
+    const Lowered::Step first = row.lower(part_, pass, choice, on_);
+    if (pass != Pass::backward_params || !copies_->sums_chunks()) return copies_->step(part_unit(), first, first);
+    ConvUnit later = part_;
+    later.add_dw = true;
+    return copies_->step(part_unit(), first, row.lower(later, pass, choice, on_));
+  }
+
+  const AlgorithmTable<On>& table_;
+  const Spec& spec_;
+  On& on_;
+  const HalfUnits& halves_;
+  std::optional<OnCopies> copies_;
+  ConvUnit whole_, part_;
+};
+
+}  // namespace lamina

@@ -1,0 +1,60 @@
+// A convolution and what follows it in its unit.
+
+#include "conv_unit.h"
+
+#include <variant>
+
+#include "lib/backends/common/lowering.h"
+#include "lib/backends/common/on_copies.h"
+
+namespace lamina {
+namespace {
+
+/// The position of an op in the order of the tail; 0: it may not follow.
+int rank(const Op& op) {
+  if (std::holds_alternative<BatchNorm>(op)) return 1;
+  if (std::holds_alternative<Add>(op)) return 2;
+  return std::holds_alternative<Relu>(op) ? 3 : 0;
+}
+
+Conv conv_of(const Spec& spec) {
+  if (const auto* const conv = std::get_if<Conv>(&spec.op)) return *conv;
+  const auto& op = std::get<FullyConnected>(spec.op);
+  const Shape& x = spec.x[0].shape;
+  return {.channels = op.outputs, .kernel = {x.h, x.w}, .bias = op.bias};
+}
+
+}  // namespace
+
+ConvUnit conv_unit(const Spec& spec) {
+  ConvUnit unit{.op = conv_of(spec), .x = spec.x.at(0).shape, .y = spec.y.shape};
+  unit.dtype = parameter_dtype(half_type(spec));
+  unit.values = has_one_type(spec) ? spec.y.dtype : unit.dtype;
+  unit.inference = spec.mode == Mode::inference;
+  for (const Op& op : spec.tail) {
+    unit.relu |= std::holds_alternative<Relu>(op);
+    unit.add |= std::holds_alternative<Add>(op);
+    if (const auto* const norm = std::get_if<BatchNorm>(&op)) {
+      unit.folded = true;
+      unit.epsilon = norm->epsilon;
+    }
+  }
+  unit.add_dx = adds_dx(spec, 0);
+  unit.add_dw = spec.adds_dw;
+  return unit;
+}
+
+double terms(const ConvUnit& c, Pass pass) {
+  const double kernel = static_cast<double>(c.op.kernel.h) * c.op.kernel.w;
+  switch (pass) {
+    case Pass::forward: return kernel * c.group_channels();
+    case Pass::backward_params: return static_cast<double>(c.y.n) * static_cast<double>(c.y.plane());
+    default: return kernel * c.group_filters();
+  }
+}
+
+bool joins_inference(const std::vector<Op>& tail, std::size_t count, const Op& next) {
+  return rank(next) > (count == 0 ? 0 : rank(tail[count - 1]));
+}
+
+}  // namespace lamina

@@ -1,0 +1,28 @@
+#pragma once
+// The algorithm bf16_gemm of convolutions and fully connected ops: products of pairs of bf16.
+
+#include <string>
+
+#include "conv.h"
+
+namespace lamina::eigen {
+
+constexpr const char* bf16_gemm_name = "bf16_gemm";
+
+/// A fully connected op as the convolution by 1x1 of images of one pixel.
+ConvUnit flat(ConvUnit);
+
+/// Why the unit has no products of pairs, or empty.
+std::string bf16_gemm_refusal(const ConvUnit&, const Context&);
+
+/// Whether the rule has products of pairs before the product of f32 that they are: not where there is nothing to pair.
+bool bf16_gemm_pays(const ConvUnit&, Pass, const Context&);
+
+/// A pass, from `product`, which makes the step of a unit of f32 by the kernels InstructionSet::f32_pairs, or from the
+/// bound of such a unit. A fully connected op is given flat.
+Lowered::Step bf16_gemm_step(const ConvUnit&, Pass, const Context&,
+                             Lowered::Step (*product)(const ConvUnit&, Pass, const Context&));
+double bf16_gemm_error(const ConvUnit&, Pass, const Context&,
+                       double (*product_error)(const ConvUnit&, Pass, const Context&));
+
+}  // namespace lamina::eigen

@@ -1,0 +1,35 @@
+"""The program onnx_cases as a function of arrays, for a Python that has numpy."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench" / "race" / "peers"))
+import safetensors_file  # noqa: E402
+
+REFUSED = 3
+
+
+class Failed(Exception):
+    """Its text, and whether the model is refused."""
+    def __init__(self, text, refused):
+        super().__init__(text)
+        self.refused = refused
+
+
+def call(program, *words):
+    """What it prints."""
+    ran = subprocess.run([program, *map(str, words)], capture_output=True, text=True, errors="replace")
+    if ran.returncode != 0:
+        raise Failed(ran.stderr.rstrip("\n"), ran.returncode == REFUSED)
+    return ran.stdout
+
+
+def run(program, model, inputs, dtype="f32", batch=0, output=""):
+    """The output of a model, in f64."""
+    with tempfile.TemporaryDirectory(prefix="lamina-onnx-") as folder:
+        before, after = pathlib.Path(folder) / "in", pathlib.Path(folder) / "out"
+        safetensors_file.write(before, {name: array.astype("float64") for name, array in inputs.items()})
+        call(program, "run", model, before, after, dtype, batch, output)
+        return safetensors_file.read(after)["y"].copy()
