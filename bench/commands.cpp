@@ -7,19 +7,18 @@
 #include <cstdio>
 #include <memory>
 
-#include "bench/compare/compare.h"
-#include "bench/context/devices.h"
+#include "bench/compare/comparison.h"
+#include "bench/context/context.h"
 #include "bench/io/interrupt.h"
-#include "bench/measure/networks.h"
+#include "bench/measure/session.h"
 #include "bench/options/flags.h"
-#include "bench/race/serve/serve.h"
+#include "bench/race/serve/server.h"
 #include "bench/sweep/sweep.h"
-#include "bench/tasks/check.h"
 #include "bench/tasks/describe.h"
 #include "bench/tasks/engines/engines.h"
 #include "bench/tasks/frontier.h"
 #include "bench/tasks/ledger.h"
-#include "bench/train/flags.h"
+#include "bench/train/train.h"
 #include "lamina/error.h"
 
 namespace lamina::bench {
@@ -35,25 +34,27 @@ int printed(const std::string& text) { return print_now(text), 0; }
 
 int status_of_interrupt() { return interrupted() != 0 ? 128 + interrupted() : 0; }
 
-/// The options of a subcommand, with the flags that each with networks has.
+/// The options of a subcommand for networks, with these groups of flags.
 template <class Options>
-std::shared_ptr<Options> with_networks(CLI::App& app) {
+std::shared_ptr<Options> with_networks(CLI::App& app, unsigned flags, bool tables = true) {
   auto options = std::make_shared<Options>();
   add_networks(app, options->networks, options->net);
-  add_format(app, options->format);
+  if (tables) add_format(app, options->format);
+  add_flags(app, flags, *options);
   return options;
 }
+
+constexpr unsigned task_flags = network_flags | error_flags | measure_flags;
 
 /// --max_measured_error: of what is measured, in place of --max_error.
 void add_measured_error(CLI::App& app, FrontierOptions& options) {
   app.add_option("--max_measured_error", options.max_measured_error,
-                 "Only algorithms that were measured to keep this error, relative to the sum of |terms|")
+                 "Only algorithms with this measured error, relative to the sum of |terms|")
       ->check(above_zero(1));
 }
 
 Action ledger(CLI::App& app) {
-  auto options = with_networks<LedgerOptions>(app);
-  add_flags(app, network_flags | error_flags | mode_flags | measure_flags, *options);
+  auto options = with_networks<LedgerOptions>(app, task_flags | mode_flags);
   add_passes(app, options->passes);
   add_out(app, options->out);
   app.add_option("--trace", options->trace, "File of the calls in time, for ui.perfetto.dev or chrome://tracing")
@@ -83,8 +84,7 @@ Action measure_algorithms(CLI::App& app, const std::shared_ptr<FrontierOptions>&
 }
 
 Action frontier(CLI::App& app) {
-  auto options = with_networks<FrontierOptions>(app);
-  add_flags(app, network_flags | mode_flags, *options);
+  auto options = with_networks<FrontierOptions>(app, network_flags | mode_flags);
   add_measured_error(app, *options);
   return measure_algorithms(app, options);
 }
@@ -101,19 +101,12 @@ Action layers(CLI::App& app) {
 
 Action compare(CLI::App& app) {
   auto options = std::make_shared<CompareOptions>();
-  auto* const first = app.add_option("A", options->first,
-                                     "Before a change: a folder with the files that --benchmark_out of several "
-                                     "processes wrote, or one file");
-  auto* const second = app.add_option("B", options->second, "After it: a folder or a file, too");
-  first->type_name("PATH");
-  second->type_name("PATH");
-  auto* const paired =
-      app.add_option("--paired", options->paired,
-                     "In place of A and B: a file with variants that took turns, of bench/race; each is compared with "
-                     "the first");
+  app.add_option("A", options->first, "Before a change: a file of results, or a folder with one of each process")
+      ->type_name("PATH");
+  app.add_option("B", options->second, "After it: a file or a folder, too")->type_name("PATH");
+  auto* const paired = app.add_option("--paired", options->paired, "In place of both: variants that took turns");
   paired->type_name("FILE");
-  add_list(app, "--subject", options->subjects,
-           "Variants of --paired that are compared with each of the others, and with the fastest of them", "Options")
+  add_list(app, "--subject", options->subjects, "Variants to compare with each other one, and with the fastest")
       ->type_name("VARIANT[,...]")
       ->needs(paired);
   app.parse_complete_callback([options] {
@@ -124,15 +117,13 @@ Action compare(CLI::App& app) {
   });
   add_share(
       app, "--fail-if-slower,--fail_if_slower", [options](double share) { options->rules.fail_if_slower = share; },
-      "Exit status 3 if a row is slower by more, fails in B alone, or is missing there; 4 if there are too few "
-      "processes to say");
+      "Exit status 3 if a row is slower by more, or fails in B alone; 4 if processes are too few to say");
   add_share(
       app, "--smallest", [options](double share) { options->rules.smallest = share; },
       "The change to find; within it rows are equal; default: 2%");
   app.add_flag("--any_load", options->rules.any_load, "Judge rows that other programs disturbed, too")
       ->excludes(paired);
-  app.add_flag("--cpu_time", options->rules.cpu_time,
-               "Compare processor time in place of duration: for a machine on which other programs run");
+  app.add_flag("--cpu_time", options->rules.cpu_time, "Compare processor time, which other programs change less");
   app.add_flag("--other_machine", options->other_machine, "Compare files of different machines or threads")
       ->excludes(paired);
   add_format(app, options->format);
@@ -141,24 +132,19 @@ Action compare(CLI::App& app) {
 }
 
 Action sweep(CLI::App& app) {
-  auto options = std::make_shared<SweepOptions>();
-  add_networks(app, options->networks, options->net);
+  auto options = with_networks<SweepOptions>(app, network_flags | error_flags | mode_flags, false);
   app.add_option("--benchmark_out", options->out, "File for the rows; one that the same sweep has begun is completed")
       ->type_name("FILE")
       ->required();
-  add_flags(app, network_flags | error_flags | mode_flags, *options);
   app.get_option("--batch")->description("Images per pass; default: 1, 2, 4, ... to the largest in memory, and 15, 17");
   add_passes(app, options->passes);
-  constexpr const char* what = "What is swept";
-  add_list(app, "--thread_counts", options->thread_counts,
-           "Numbers of threads, at batch 16 or the first of --batch; default: doubled, up to all", what)
+  app.option_defaults()->group("What is swept");
+  add_list(app, "--thread_counts", options->thread_counts, "Numbers of threads; default: doubled, up to all")
       ->check(CLI::Range(1, most_backend_threads));
-  add_list(app, "--images", options->images, "Rows and columns of the input; default: that of --image", what)
+  add_list(app, "--images", options->images, "Rows and columns of the input; default: that of --image")
       ->check(CLI::Range(1, 65536));
-  app.add_option("--longest_pass", options->longest_pass,
-                 "Longest pass in seconds: larger batches are left out; default: 20")
-      ->check(above_zero())
-      ->group(what);
+  app.add_option("--longest_pass", options->longest_pass, "Seconds of a pass that is not left out; default: 20")
+      ->check(above_zero());
   return [options](const MakeBackend& make) {
     catch_interrupts();
     check(*options);
@@ -169,10 +155,8 @@ Action sweep(CLI::App& app) {
 }
 
 Action memory(CLI::App& app) {
-  auto options = with_networks<MemoryOptions>(app);
-  add_flags(app, network_flags | error_flags | mode_flags | measure_flags, *options);
-  add_optimiser(app, options->optimiser,
-                "Optimiser of the training, by its name in `train`: its state counts as memory; default: none")
+  auto options = with_networks<MemoryOptions>(app, task_flags | mode_flags);
+  add_optimiser(app, options->optimiser, "Optimiser of the training, whose state counts; default: none")
       ->excludes("--inference");
   add_out(app, options->out);
   return [options](const MakeBackend& make) {
@@ -183,8 +167,7 @@ Action memory(CLI::App& app) {
 }
 
 Action describe(CLI::App& app) {
-  auto options = with_networks<DescribeOptions>(app);
-  add_flags(app, network_flags | error_flags | mode_flags | measure_flags, *options);
+  auto options = with_networks<DescribeOptions>(app, task_flags | mode_flags);
   app.get_option("--backend")->description("Backends whose algorithms to print; without it the layers are printed");
   for (const char* of_plans : {"--inference", "--measure", "--keep", "--unfused"})
     app.get_option(of_plans)->needs("--backend");
@@ -197,22 +180,18 @@ Action describe(CLI::App& app) {
 }
 
 Action check_gradients_of(CLI::App& app) {
-  auto options = std::make_shared<CheckOptions>();
+  auto options = with_networks<CheckOptions>(app, task_flags, false);
   options->configs = {.batches = {2}, .dtypes = {DType::f64}};
-  add_networks(app, options->networks, options->net);
-  add_flags(app, network_flags | error_flags | measure_flags, *options);
   app.get_option("--batch")->description("Images of a pass; default: 2");
   app.get_option("--dtype")->description("Element type; default: f64");
-  constexpr const char* what = "What is compared";
+  app.option_defaults()->group("What is compared");
   app.add_option("--coordinates", options->how.coordinates,
-                 "In f64 each element of tensors of at most so many; all others along directions; default: 4")
-      ->check(CLI::NonNegativeNumber)
-      ->group(what);
-  app.add_option("--directions", options->how.directions,
-                 "Directions of each other tensor: that of its gradient, and random ones; default: 2")
-      ->check(CLI::PositiveNumber)
-      ->group(what);
-  app.add_option("--seed", options->how.seed, "Of inputs and directions; default: 1")->group(what);
+                 "Most elements of a tensor of f64 that is compared element by element; default: 4")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--directions", options->how.directions, "Directions in which others are compared; default: 2")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--seed", options->how.seed, "Of inputs and directions; default: 1");
+  app.option_defaults()->group("Options");
   add_layers(app, options->net.layers);
   return [options, &app](const MakeBackend& make) {
     for (const char* flag : {"--batch", "--image", "--width_divisor", "--softmax"})
@@ -244,12 +223,11 @@ Action devices(CLI::App& app) {
 }
 
 Action engines(CLI::App& app) {
-  auto options = std::make_shared<EnginesOptions>();
-  add_networks(app, options->networks, options->net);
+  auto options =
+      with_networks<EnginesOptions>(app, onnx_flags | size_flags | batch_flags | layout_flags | cudnn_flags, false);
   app.add_option("--device", options->device, "a100, h200, or a JSON file of properties")
       ->type_name("NAME|FILE")
       ->required();
-  add_flags(app, onnx_flags | size_flags | batch_flags | layout_flags | cudnn_flags, *options);
   app.add_option("--benchmark_out", options->out, "File for the answers as JSON");
   return [options](const MakeBackend&) {
     check_onnx_extents(options->net.onnx, options->net.onnx_settings);
@@ -283,38 +261,20 @@ Action serve(CLI::App& app) {
 }
 
 constexpr Command every_command[] = {
-    {"run", "Time rows of networks and layers (what is done without a subcommand)", run_command, true},
+    {"run", "Time rows of networks and layers; what is done without a subcommand", run_command, true},
     {"ledger", "Time per layer and pass, biggest first, and their sum against the whole", ledger},
-    {"frontier",
-     "Per layer and pass, the algorithms that none beats in time, workspace and error, and the fastest network of them "
-     "under the limits",
-     frontier},
-    {"compare",
-     "Two sets of results, row by row and layer by layer: faster, slower, equal or inconclusive; a gate for CI",
-     compare},
-    {"check",
-     "Gradients of networks or ONNX files against differences: which are wrong and where; exit status 1 if one is",
+    {"frontier", "Per layer and pass, the algorithms that none beats; the fastest network of them", frontier},
+    {"compare", "Two sets of results, row by row: faster, slower, equal or inconclusive; a gate for CI", compare},
+    {"check", "Gradients of networks or ONNX files against differences: which are wrong, and where",
      check_gradients_of},
-    {"sweep",
-     "Batches until out of memory, threads, sizes, types, backends in one run that can go on; answers in "
-     "words",
-     sweep},
-    {"memory", "What training and inference take at a batch, by kind; the largest batch within --memory_limit", memory},
-    {"describe",
-     "Layers: name, op, output, parameters, multiply-adds, bytes per image; with --backend, each layer's algorithms, "
-     "and why they are taken",
-     describe},
+    {"sweep", "Batches until out of memory, threads, sizes, types, backends, as one file; answers in words", sweep},
+    {"memory", "What training and inference take at a batch, by kind; the largest batch that fits", memory},
+    {"describe", "Layers: op, output, parameters, multiply-adds, bytes; with --backend, algorithms and why", describe},
     {"networks", "The networks there are: names, images, sources", networks},
     {"devices", "Processor and GPUs: what they are, and what they were measured to reach", devices},
-    {"engines", "Engines that cuDNN would choose per convolution and pass on --device, which need not be present",
-     engines},
-    {"train",
-     "Train known networks, any on a folder of images, or an ONNX file: seconds, dollars, loss and accuracy by epoch",
-     train, true},
-    {"conv",
-     "One convolution: every algorithm of every backend, in all passes: time, workspace, error, determinism, and what "
-     "is picked, and why",
-     layers},
+    {"engines", "Engines that cuDNN would choose per convolution and pass on a device that need not be here", engines},
+    {"train", "Train workloads, networks, ONNX files: seconds, dollars, loss and accuracy by epoch", train, true},
+    {"conv", "One convolution by every algorithm: time, workspace, error, determinism, the pick and why", layers},
     {"fully_connected", "The same of one fully connected layer", layers},
     {"max_pool", "The same of one layer of maxima", layers},
     {"average_pool", "The same of one layer of averages", layers},

@@ -19,7 +19,7 @@
 #include "bench/context/build.h"
 #include "bench/io/text.h"
 #include "bench/machine/ranks.h"
-#include "bench/measure/networks.h"
+#include "bench/measure/session.h"
 #include "commands.h"
 #include "lamina/communicator.h"
 #include "lamina/error.h"

@@ -10,7 +10,6 @@
 #include "bench/io/interrupt.h"
 #include "bench/options/flags.h"
 #include "bench/rows/rows.h"
-#include "bench/rows/run.h"
 #include "commands.h"
 #include "lamina/error.h"
 #include "lamina/near_names.h"
@@ -56,47 +55,40 @@ void give_to_library(const RunOptions& options, const CLI::App& app) {
 Action run_command(CLI::App& app) {
   auto options = std::make_shared<RunOptions>();
   app.footer(fmt::format(fmt::runtime(names_help), key_help()));
-  constexpr const char* rows = "Rows";
   auto* networks = app.add_option("networks", options->networks, "Only rows of these networks");
   networks->delimiter(',')->type_name("[NET ...]");
-  app.add_flag("--benchmark_list_tests", options->list, "Print the names of the rows")->group(rows);
+  app.option_defaults()->group("Rows");
+  app.add_flag("--benchmark_list_tests", options->list, "Print the names of the rows");
   auto* filter =
       app.add_option("--benchmark_filter", options->filter,
                      "Only rows whose names hold a match of this expression, or with - before it the others");
-  filter->group(rows);
-  app.add_option("--benchmark_out", options->out, "File for the rows, every sample in it")->group(rows);
+  app.add_option("--benchmark_out", options->out, "File for the rows, every sample in it");
   const Names<Screen> forms = {{"console", Screen::console}, {"json", Screen::json}, {"csv", Screen::csv}};
-  add_choice(app, "--benchmark_out_format", options->out_format, forms, "Form of the file; default: json")->group(rows);
-  add_choice(app, "--benchmark_format", options->screen, forms, "Form of standard output; default: console")
-      ->group(rows);
+  add_choice(app, "--benchmark_out_format", options->out_format, forms, "Form of the file; default: json");
+  add_choice(app, "--benchmark_format", options->screen, forms, "Form of standard output; default: console");
   app.add_option("--benchmark_time_unit", options->time_unit,
                  "Unit of all times; default: us of layers, ms of networks")
-      ->check(CLI::IsMember({"ns", "us", "ms", "s"}))
-      ->group(rows);
-  add_list(app, "--benchmark_context", options->context, "Further facts for the context of the file", rows)
+      ->check(CLI::IsMember({"ns", "us", "ms", "s"}));
+  add_list(app, "--benchmark_context", options->context, "Further facts for the context of the file")
       ->type_name("KEY=VALUE,...");
-  app.add_option("--trace", options->trace, "File of the passes, and of sums over ranks, in time, for ui.perfetto.dev")
-      ->group(rows);
+  app.add_option("--trace", options->trace, "File of the passes, and of sums over ranks, in time, for ui.perfetto.dev");
   auto* table = app.add_flag("--table", options->table, "Print the table of the published form");
-  table->group(rows);
   app.add_flag("--quick", options->quick, "resnet18, resnet50 and alexnet only")
       ->needs(table)
       ->excludes(filter)
-      ->excludes(networks)
-      ->group(rows);
+      ->excludes(networks);
 
   add_flags(app, network_flags | error_flags | measure_flags | row_flags, *options);
+  app.option_defaults()->group("What is timed");
   auto* passes = add_passes(app, options->passes);
   add_share(
       app, "--noise", [options](double share) { options->noise = share; },
       "Passes until the median is known to this share of it: half of its interval of 95 %")
-      ->excludes(passes)
-      ->group("What is timed");
+      ->excludes(passes);
   app.add_option("--benchmark_min_time", options->min_time,
                  "Seconds that a run of one row goes on, pass by pass, at least; with --noise: seconds after which no "
                  "further pass begins; default: one pass, and 60 s")
-      ->check(above_zero())
-      ->group("What is timed");
+      ->check(above_zero());
 
   return [options, &app](const MakeBackend& make) {
     if (!options->list) catch_interrupts();

@@ -1,6 +1,6 @@
 // The subcommand `compare`.
 
-#include "compare.h"
+#include "comparison.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -24,16 +24,11 @@ std::string milliseconds(double seconds) { return seconds > 0 ? fmt::format("{:.
 TextTable table_of(const Comparison& comparison, const std::vector<const ComparedRow*>& rows, bool with_sides) {
   const bool names = comparison.paired && !with_sides && !rows.empty();
   const bool has_fastest = std::ranges::any_of(rows, [](const ComparedRow* row) { return !row->fastest.empty(); });
-  TextTable table{{{"row"},
-                   {(names ? rows.front()->first : "first") + " ms", true},
-                   {(names ? rows.front()->second : "second") + " ms", true},
-                   {"ratio", true},
-                   {"interval"},
-                   {"verdict"},
-                   {comparison.paired ? "disturbed" : "grades"},
-                   {"reason"}}};
-  if (has_fastest) table.columns.insert(table.columns.begin() + 1, {"fastest"});
-  if (with_sides) table.columns.insert(table.columns.begin(), {{"first"}, {"second"}});
+  const std::string first = names ? rows.front()->first : "first", second = names ? rows.front()->second : "second";
+  TextTable table{{"row", ">" + first + " ms", ">" + second + " ms", ">ratio", "interval", "verdict",
+                   comparison.paired ? "disturbed" : "grades", "reason"}};
+  if (has_fastest) table.columns.insert(table.columns.begin() + 1, "fastest");
+  if (with_sides) table.columns.insert(table.columns.begin(), {"first", "second"});
   for (const ComparedRow* row : rows) {
     const bool timed = row->first_seconds > 0 && row->seconds > 0;
     table.rows.push_back(

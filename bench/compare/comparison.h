@@ -2,13 +2,16 @@
 // Two sets of results, row by row: how much slower the second is, and whether that can be said. The sets are separate
 // processes, or variants that took turns in one file. A separate process is one sample: what it found of the machine
 // (clock, neighbours of a virtual machine, place in memory) lasts longer than its passes. A round of variants is one
-// sample.
+// sample. The subcommand `compare`: two sets of files, or variants that took turns in one file, row by row, as a table
+// and as JSON, and a limit that fails.
 
 #include <cstddef>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "bench/io/text.h"
 #include "lamina/statistics.h"
 #include "run_file.h"
 
@@ -94,5 +97,24 @@ Comparison compare(const Processes& first, const Processes& second, const Compar
 /// them each subject is compared with each variant that is none, and with the fastest of these by row, if there are
 /// several. Throws UsageError for a subject that is no variant, and if no row is in two variants.
 Comparison compare_paired(const std::vector<Variant>&, const std::vector<std::string>& subjects, const CompareRules&);
+
+struct CompareOptions {
+  std::filesystem::path first{}, second{};  ///< each a file, or a folder with a file of each process
+  std::filesystem::path paired{};           ///< in place of both: a file with variants that took turns
+  std::vector<std::string> subjects{};      ///< variants of it that are compared with all others
+  CompareRules rules{};
+  bool other_machine = false;  ///< compare even if the files are of different machines or numbers of threads
+  Format format = Format::text;
+  std::filesystem::path out{};  ///< JSON file of the comparison, which may be `paired` itself; empty: none
+};
+
+/// With a limit, the exit status of a comparison in which a row is slower than the limit, fails, or is missing.
+constexpr int slower_status = 3;
+/// That of one in which no row is so, and some have too few samples to be judged.
+constexpr int undecided_status = 4;
+
+/// Prints the comparison and gives the exit status. Throws FileError for files that cannot be read or written, and
+/// UsageError for files that cannot be compared.
+int compare_files(const CompareOptions&, const Print&);
 
 }  // namespace lamina::bench

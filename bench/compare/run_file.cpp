@@ -24,10 +24,8 @@ struct Wrong {
 };
 
 double seconds_per(const std::string& unit) {
-  if (unit == "s") return 1;
-  if (unit == "ms") return 1e-3;
-  if (unit == "us") return 1e-6;
-  if (unit == "ns") return 1e-9;
+  static const std::map<std::string, double> units = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
+  if (const auto known = units.find(unit); known != units.end()) return known->second;
   throw Wrong{"time_unit \"" + unit + "\" is unknown"};
 }
 
@@ -44,7 +42,6 @@ void add_entry(std::map<std::string, RunRow>& rows, const Json& entry, bool pair
   row.disturbed += entry.value("disturbed", std::size_t{0});
   if (entry.value("error_occurred", false) || entry.contains("skipped")) {
     row.failure = entry.value("error_message", entry.value("skip_message", std::string("failed")));
-    row.failure_kind = entry.value("failure", std::string("failed"));
     return;
   }
   row.plan_MiB = entry.value("plan_MiB", row.plan_MiB);
@@ -89,25 +86,6 @@ void add_ledger(RunFile& file, const Json& ledger) {
   for (const Json& call : ledger.at("calls")) add(call.at("layers"), call.at("pass"), call.at("samples"));
 }
 
-}  // namespace
-
-std::string RunFile::fact(const char* name) const {
-  const auto found = context.find(name);
-  if (found == context.end()) return {};
-  return found->is_string() ? found->get<std::string>() : found->dump();
-}
-
-std::vector<std::string> other_machine(const RunFile& first, const RunFile& second) {
-  std::vector<std::string> differences;
-  for (const char* fact : {"processor", "num_cpus", "memory", "gpu_0", "threads", "cpu_quota"}) {
-    const std::string a = first.fact(fact), b = second.fact(fact);
-    if (!a.empty() && !b.empty() && a != b) differences.push_back(fmt::format("{}: {} and {}", fact, a, b));
-  }
-  return differences;
-}
-
-namespace {
-
 /// Gives the file's document to `take`. Throws FileError: what is wrong with the file, and what to do.
 template <class Take>
 void read_document(const std::filesystem::path& path, const Take& take) {
@@ -136,6 +114,21 @@ void read_document(const std::filesystem::path& path, const Take& take) {
 }
 
 }  // namespace
+
+std::string RunFile::fact(const char* name) const {
+  const auto found = context.find(name);
+  if (found == context.end()) return {};
+  return found->is_string() ? found->get<std::string>() : found->dump();
+}
+
+std::vector<std::string> other_machine(const RunFile& first, const RunFile& second) {
+  std::vector<std::string> differences;
+  for (const char* fact : {"processor", "num_cpus", "memory", "gpu_0", "threads", "cpu_quota"}) {
+    const std::string a = first.fact(fact), b = second.fact(fact);
+    if (!a.empty() && !b.empty() && a != b) differences.push_back(fmt::format("{}: {} and {}", fact, a, b));
+  }
+  return differences;
+}
 
 RunFile read_run_file(const std::filesystem::path& path, bool may_be_empty) {
   RunFile file{path, {}, {}};

@@ -21,7 +21,6 @@ struct RunRow {
   std::vector<double> cpu_seconds{};   ///< by pass, of all threads; empty: the file has none
   std::vector<std::int64_t> rounds{};  ///< the number of each pass, or of each round where variants took turns
   std::string failure{};               ///< why there are no further passes, kind first
-  std::string failure_kind{};          ///< "unsupported", "out_of_memory" or "failed"
   std::string grade{};                 ///< empty: the file has none
   double others_share = 0;    ///< share of all processors' time that other programs took; 0: little, or not known
   std::size_t disturbed = 0;  ///< rounds that other programs disturbed, as their writer says

@@ -13,14 +13,12 @@
 #include <iterator>
 #include <optional>
 #include <set>
-#include <utility>
 
 #include "bench/io/interrupt.h"
 #include "bench/io/text.h"
 #include "bench/measure/row_key.h"
 #include "bench/timing/machine_watch.h"
 #include "build.h"
-#include "devices.h"
 #include "lamina/error.h"
 
 namespace lamina::bench {
@@ -84,20 +82,15 @@ void add_versions(Facts& facts) {
 }
 
 void add_machine(Facts& facts) {
-  if (const std::string model = value_of("/proc/cpuinfo", "model name"); !model.empty())
-    facts.emplace_back("processor", model);
-  if (const std::string memory = value_of("/proc/meminfo", "MemTotal"); !memory.empty())
-    facts.emplace_back("memory", bytes_text(std::strtod(memory.c_str(), nullptr) * 1024));
-  if (const std::string kernel = first_line("/proc/sys/kernel/osrelease"); !kernel.empty())
-    facts.emplace_back("kernel", kernel);
-  if (const std::string name = value_of("/etc/os-release", "PRETTY_NAME="); name.size() > 2)
-    facts.emplace_back("system", name.substr(1, name.size() - 2));
-  // What containers hide from the count of processors, and what holds the clock down.
-  if (const std::string quota = first_line("/sys/fs/cgroup/cpu.max"); !quota.empty())
-    facts.emplace_back("cpu_quota", quota);
-  if (const std::string governor = first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
-      !governor.empty())
-    facts.emplace_back("governor", governor);
+  const std::string memory = value_of("/proc/meminfo", "MemTotal"), name = value_of("/etc/os-release", "PRETTY_NAME=");
+  for (const Fact& fact : {Fact{"processor", value_of("/proc/cpuinfo", "model name")},
+                           {"memory", memory.empty() ? "" : bytes_text(std::strtod(memory.c_str(), nullptr) * 1024)},
+                           {"kernel", first_line("/proc/sys/kernel/osrelease")},
+                           {"system", name.size() > 2 ? name.substr(1, name.size() - 2) : ""},
+                           // What containers hide from the count of processors, and what holds the clock down.
+                           {"cpu_quota", first_line("/sys/fs/cgroup/cpu.max")},
+                           {"governor", first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")}})
+    if (!fact.second.empty()) facts.push_back(fact);
 }
 
 /// Which readings of a GPU are in the rows, or why not; of a processor nothing.

@@ -1,5 +1,6 @@
 #pragma once
-// The context of a file of results: what a reader of the file cannot find out later of machine and build.
+// The context of a file of results: what a reader of the file cannot find out later of machine and build. And the
+// devices of this machine: as a table with what they were measured to reach, and as facts for the context.
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -8,8 +9,10 @@
 #include <vector>
 
 #include "bench/io/result_file.h"
+#include "bench/io/text.h"
 #include "bench/machine/backends.h"
 #include "bench/machine/peaks.h"
+#include "lamina/devices.h"
 
 namespace lamina::bench {
 
@@ -46,5 +49,26 @@ class Results {
   ResultFile file_;
   const char* list_;
 };
+
+struct MeasuredDevice {
+  DeviceInfo device{};
+  DeviceRates rates{};
+  /// The rate of fp32 multiply-adds in registers, on every core or multiprocessor; of a processor the median
+  /// of several moments, and the greatest.
+  double units_flops_per_second = 0, units_most = 0;
+};
+
+/// A row for each; what is 0 is an empty cell.
+TextTable device_columns(const std::vector<MeasuredDevice>&);
+
+/// Measures each device that is found, some seconds in all. Without a GPU, or where one cannot be measured, a line
+/// below the table says why.
+std::string device_table(Backends&, Peaks&, Format);
+
+/// A GPU's properties: "gpu_0" and one line.
+Fact gpu_fact(const DeviceInfo&);
+
+/// Properties only, and versions that are known without opening a library.
+Facts device_facts();
 
 }  // namespace lamina::bench

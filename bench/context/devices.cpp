@@ -1,10 +1,9 @@
 // The devices of this machine.
 
-#include "devices.h"
+#include "context.h"
 
 #include <fmt/format.h>
 
-#include "bench/io/text.h"
 #include "lamina/error.h"
 
 namespace lamina::bench {
@@ -50,10 +49,10 @@ MeasuredDevice measured(const DeviceInfo& device, Backends& backends, Peaks& pea
 
 TextTable device_columns(const std::vector<MeasuredDevice>& all) {
   TextTable table;
-  for (const char* name : {"device", "name", "architecture"}) table.columns.push_back({name});
-  for (const char* name : {"GiB", "SMs", "cores", "peak fp32 TFLOP/s", "tf32", "fp16", "peak GB/s", "copy GB/s",
-                           "triad GB/s", "units TFLOP/s", "units at most", "matrix TFLOP/s", "tf32 matrix TFLOP/s"})
-    table.columns.push_back({name, true});
+  table.columns = {"device",         "name",           "architecture",       ">GiB",
+                   ">SMs",           ">cores",         ">peak fp32 TFLOP/s", ">tf32",
+                   ">fp16",          ">peak GB/s",     ">copy GB/s",         ">triad GB/s",
+                   ">units TFLOP/s", ">units at most", ">matrix TFLOP/s",    ">tf32 matrix TFLOP/s"};
   for (const auto& [device, rates, units_flops_per_second, units_most] : all)
     table.rows.push_back({title(device), device.name, device.architecture,
                           amount(static_cast<double>(device.memory_bytes), 1024 * mebibyte, 1),

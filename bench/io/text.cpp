@@ -3,6 +3,7 @@
 #include "text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <ranges>
 #include <utility>
 
 namespace lamina::bench {
@@ -95,14 +97,10 @@ std::string TextTable::text() const {
 std::string TextTable::csv(bool titled) const {
   std::string text;
   const auto line = [&](const std::vector<std::string>& row) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      if (i > 0) text += ",";
-      text += quoted(row[i]);
-    }
-    text += "\n";
+    text += fmt::format("{}\n", fmt::join(row | std::views::transform(quoted), ","));
   };
   if (titled) line(titles());
-  for (const auto& row : rows) line(row);
+  std::ranges::for_each(rows, line);
   return text;
 }
 

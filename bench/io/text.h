@@ -31,9 +31,13 @@ enum class Format { text, csv };
 
 struct TextTable {
   struct Column {
+    /// A title after a > is of numbers, which are aligned on the right.
+    Column(const std::string& text, std::size_t least_width = 0)
+        : title(text.substr(text.starts_with('>') ? 1 : 0)), number(text.starts_with('>')), width(least_width) {}
+    Column(const char* text, std::size_t least_width = 0) : Column(std::string(text), least_width) {}
     std::string title;
-    bool number = false;    ///< numbers are aligned on the right
-    std::size_t width = 0;  ///< of its cells, at least
+    bool number;
+    std::size_t width;  ///< of its cells, at least
   };
   std::vector<Column> columns{};
   std::vector<std::vector<std::string>> rows{};

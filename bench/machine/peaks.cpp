@@ -8,7 +8,6 @@
 
 #include "bench/io/interrupt.h"
 #include "bench/timing/machine_watch.h"
-#include "bench/timing/stopwatch.h"
 #include "lamina/lamina.h"
 #include "lamina/statistics.h"
 

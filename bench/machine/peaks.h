@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backends.h"
-#include "bench/timing/samples.h"
+#include "bench/timing/stopwatch.h"
 #include "lamina/devices.h"
 
 namespace lamina::bench {

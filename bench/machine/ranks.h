@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/timing/samples.h"
+#include "bench/timing/stopwatch.h"
 #include "lamina/communicator.h"
 
 namespace lamina::bench {

@@ -6,10 +6,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
 
 #include "bench/io/row_name.h"
-#include "networks.h"
 
 namespace lamina::bench {
 namespace {

@@ -1,12 +1,169 @@
 // What a subcommand measures with: one network on one backend, its graph and plans, and what backends reach.
+// Networks by name.
 
 #include "session.h"
 
-#include <utility>
+#include <fmt/format.h>
 
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <set>
+#include <string_view>
+
+#include "bench/machine/ranks.h"
+#include "lamina/error.h"
 #include "lamina/tuning.h"
 
 namespace lamina::bench {
+namespace {
+
+Network of_zoo(const nets::Info& info) {
+  return {.name = std::string(info.name),
+          .source = std::string(info.source),
+          .protocol = info.protocol,
+          .image = info.image,
+          .smallest_image = info.smallest_image};
+}
+
+Network of_file(const std::filesystem::path& file, const NetSettings& settings) {
+  if (settings.image != 0 || settings.width_divisor != 1 || settings.softmax)
+    throw UsageError(fmt::format(
+        "--image, --width_divisor and --softmax are of the zoo's networks; {} is taken as it is", file.string()));
+  return {.name = network_name(file), .source = "from " + file.string(), .file = file};
+}
+
+/// What the library says of its options, by the flags that give them.
+std::string by_flags(std::string said) {
+  const auto replace_end = [&](std::string_view option, std::string_view flag) {
+    if (said.ends_with(option)) said.replace(said.size() - option.size(), option.size(), flag);
+  };
+  replace_end("in OnnxOptions::extents", "by --onnx_extents=NAME=EXTENT[,...]");
+  replace_end("in OnnxOptions::output", "by --onnx_output=NAME");
+  replace_end("an axis that is one all the same is given by OnnxOptions::batch_axes", "give --batch=1");
+  return said;
+}
+
+/// The extents that this file leaves open: another file may have the others.
+std::map<std::string, std::int64_t> extents_of(const std::filesystem::path& onnx, const OnnxSettings& settings) {
+  std::map<std::string, std::int64_t> its;
+  if (settings.extents.empty()) return its;
+  for (const OnnxOpenExtent& open : onnx_open_extents(onnx))
+    if (const auto given = settings.extents.find(open.name); given != settings.extents.end()) its.insert(*given);
+  return its;
+}
+
+/// `what_to_do` is for an extent that gives another batch.
+OnnxModel read_file(const std::filesystem::path& onnx, int batch, const OnnxSettings& settings,
+                    std::string_view what_to_do) {
+  try {
+    OnnxSettings its = settings;
+    its.batch = batch, its.training = true, its.extents = extents_of(onnx, settings);
+    OnnxModel model = read_onnx(onnx, its);
+    for (const OnnxValue& input : model.inputs)
+      if (const int images = model.graph.node(input.node).shape.n; !its.extents.empty() && images != batch)
+        throw UsageError(
+            fmt::format("--onnx_extents gives {} a batch of {}, and {}", onnx.string(), images, what_to_do));
+    static std::set<std::string> said;
+    if (model.replaced_batch > 0 && said.insert(onnx.string()).second)
+      fmt::print(stderr, "{} was exported with a batch of {}; it is taken with --batch={}\n", onnx.string(),
+                 model.replaced_batch, batch);
+    for (const std::string& note : model.notes)
+      if (said.insert(onnx.string() + note).second) fmt::print(stderr, "{}: {}\n", onnx.string(), note);
+    return model;
+  } catch (const UsageError& error) {
+    throw UsageError(by_flags(error.what()));
+  }
+}
+
+Graph zoo_graph(const Config& c, const Network& its, const NetSettings& settings) {
+  return nets::build(c.network, {.batch = c.batch,
+                                 .image = settings.image,
+                                 .width_divisor = settings.width_divisor,
+                                 .softmax = settings.softmax.value_or(its.protocol.softmax)});
+}
+
+}  // namespace
+
+std::vector<Config> configs(Backends& backends, const ConfigSettings& settings, const NetSettings& net,
+                            const std::vector<std::string>& names) {
+  if (settings.dtypes.size() > 1 || settings.layouts.size() > 1)
+    throw UsageError("this command takes one --dtype and one --layout; `run` and `sweep` take several");
+  std::vector<Config> all;
+  for (const std::string& name : names) {
+    const Network its = network(name, net);
+    for (const std::string& backend : backends.names())
+      for (const int batch : its.layer != nullptr ? std::vector<int>{its.layer->x.n} : settings.batches)
+        all.push_back({its.name, backend, settings.dtypes.front(), settings.layouts.front(), batch});
+  }
+  return all;
+}
+
+std::string to_string(const Config& c) { return fmt::format("{} on {}, batch {}", c.network, c.backend, c.batch); }
+
+void check_no_path(const std::string& name) {
+  if (name.ends_with(".onnx") || name.find('/') != std::string::npos)
+    throw UsageError(fmt::format("{} is no name of a network; a file is given by --onnx={}", name, name));
+}
+
+Network network(const std::string& name, const NetSettings& settings) {
+  for (const std::filesystem::path& file : settings.onnx)
+    if (network_name(file) == name) return of_file(file, settings);
+  for (const Layer& layer : settings.layers)
+    if (layer.name == name)
+      return {.name = name, .source = "one layer", .protocol = {.input_gradient = true}, .layer = &layer};
+  check_no_path(name);
+  return of_zoo(nets::info(name));
+}
+
+std::vector<Network> networks(const NetSettings& settings) {
+  std::vector<Network> all;
+  for (const std::filesystem::path& file : settings.onnx) all.push_back(of_file(file, settings));
+  if (all.empty())
+    for (const nets::Info& info : nets::list()) all.push_back(of_zoo(info));
+  return all;
+}
+
+OnnxModel read_network_file(const std::filesystem::path& onnx, int batch, const OnnxSettings& settings) {
+  return read_file(
+      onnx, batch, settings,
+      fmt::format("it is read with a batch of {}: leave that name out; --batch alone gives a batch", batch));
+}
+
+bool leave_out_refused(NetSettings& settings, int batch) {
+  const std::size_t named = settings.onnx.size();
+  std::erase_if(settings.onnx, [&](const std::filesystem::path& file) {
+    try {
+      read_network_file(file, batch, settings.onnx_settings);
+      return false;
+    } catch (const Error& error) {
+      fmt::print(stderr, "lamina_bench: left out: {}\n", error.what());
+      return true;
+    }
+  });
+  if (settings.onnx.empty()) throw Unsupported("no file of --onnx can be read");
+  return settings.onnx.size() < named;
+}
+
+Graph graph_of(const Config& of_all, const NetSettings& settings) {
+  Config c = of_all;
+  c.batch = part_of(c.batch, settings.ranks);
+  const Network its = network(c.network, settings);
+  if (its.layer != nullptr) return its.layer->graph();
+  return its.file ? read_network_file(*its.file, c.batch, settings.onnx_settings).graph : zoo_graph(c, its, settings);
+}
+
+Graph graph_of_one_image(const std::string& name, const NetSettings& settings) {
+  const Network its = network(name, settings);
+  if (its.file)
+    return read_file(*its.file, 1, settings.onnx_settings, "this is of one image: leave that name out").graph;
+  return zoo_graph({name, "", DType::f32, Layout::nchw, 1}, its, settings);
+}
+
+TensorFile stored_weights(const Config& c, const NetSettings& settings) {
+  const Network its = network(c.network, settings);
+  return its.file ? read_network_file(*its.file, c.batch, settings.onnx_settings).weights : TensorFile{};
+}
 
 Plans::Plans(NetSettings net, PlanSettings settings) : net_(std::move(net)), settings_(std::move(settings)) {
   if (settings_.choice.measure) tuner_ = make_tuner(settings_.choice_cache);

@@ -1,18 +1,76 @@
 #pragma once
-// What a subcommand measures with: backends, graphs and plans as the settings ask for them, and what
-// backends reach.
+// What a subcommand measures with: backends, graphs and plans as the settings ask for them, and what backends reach.
+// Networks by name: those of the zoo, and those of the ONNX files that the settings name.
 
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "bench/machine/backends.h"
 #include "bench/machine/peaks.h"
 #include "lamina/communicator.h"
 #include "lamina/nets.h"
-#include "networks.h"
+#include "lamina/onnx.h"
+#include "lamina/weights.h"
 
 namespace lamina::bench {
+
+/// One network on one backend: what rows and tables are made for.
+struct Config {
+  std::string network;
+  std::string backend;
+  DType dtype = DType::f32;
+  Layout layout = Layout::nchw;
+  int batch = 16;
+};
+
+/// Each of the networks on every backend and at every batch of the settings, or its layer's own, in this order; of
+/// types and layouts the first. Throws UsageError for an unknown network.
+std::vector<Config> configs(Backends&, const ConfigSettings&, const NetSettings&,
+                            const std::vector<std::string>& networks);
+
+/// "resnet50 on eigen, batch 16"
+std::string to_string(const Config&);
+
+/// What is known of a network before it is built.
+struct Network {
+  std::string name;
+  std::string source;  ///< one line of provenance
+  nets::Protocol protocol{};
+  int image = 0, smallest_image = 0;            ///< 0: the file's own
+  std::optional<std::filesystem::path> file{};  ///< of a network that is read
+  const Layer* layer = nullptr;                 ///< in the settings, of a network that is one layer
+};
+
+/// Throws UsageError for a path in place of a network's name, with the flag that takes it.
+void check_no_path(const std::string& name);
+
+/// Throws UsageError with near names, and for settings that a file has no use for.
+Network network(const std::string& name, const NetSettings&);
+
+/// The zoo's, or with files those of the files alone.
+std::vector<Network> networks(const NetSettings&);
+
+/// Takes away the files that cannot be read, each with a line on standard error. Returns whether there were any. Throws
+/// Unsupported if none can be read.
+bool leave_out_refused(NetSettings&, int batch);
+
+/// Reads a file with this batch, that of --batch. Of the settings' extents it takes those that the file leaves open.
+/// Throws what read_onnx throws, its texts with the flags, and UsageError for an extent that gives another batch.
+OnnxModel read_network_file(const std::filesystem::path& onnx, int batch, const OnnxSettings&);
+
+/// A network's graph, of one rank's part of the batch. In the zoo with the softmax of its protocol, unless the settings
+/// have another. Throws UsageError where the ranks do not share the batch out evenly.
+Graph graph_of(const Config&, const NetSettings&);
+
+/// A network's graph for one image, whatever --batch gives.
+Graph graph_of_one_image(const std::string& name, const NetSettings&);
+
+/// The weights of a network that is read; empty for the zoo's.
+TensorFile stored_weights(const Config&, const NetSettings&);
 
 /// "training" or "inference".
 inline const char* mode_name(Mode mode) { return mode == Mode::training ? "training" : "inference"; }

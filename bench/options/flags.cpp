@@ -2,14 +2,9 @@
 
 #include "flags.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdlib>
-#include <limits>
-#include <map>
 
-#include "flag.h"
 #include "lamina/choice_cache.h"
 #include "lamina/error.h"
 #include "lamina/optimiser.h"

@@ -82,6 +82,14 @@ struct PlanningSettings {
   PlanSettings plan{};
 };
 
+/// The settings of a subcommand that does something for each of some networks.
+struct TaskOptions : PlanningSettings {
+  std::vector<std::string> networks{};
+  Format format = Format::text;
+  int passes = 0;               ///< samples of each time; 0: as many as are usual on the device
+  std::filesystem::path out{};  ///< file of the results as JSON; empty: none
+};
+
 /// The result that a key is of, as far as the flags in it depend on that.
 struct KeyOf {
   std::string_view what, part, backend;

@@ -5,6 +5,7 @@ import os
 import re
 
 import networks
+import pythons
 import variants
 
 LARGEST = 2**31 - 1  # what the workers can read
@@ -42,51 +43,40 @@ def modes(text):
 def parser_of(description):
     parser = argparse.ArgumentParser(prog="race", description=description, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("networks", nargs="*", metavar="NET",
-                        help=f"networks, also ONNX files, or trainings (default: {', '.join(networks.PUBLISHED)}; of trainings "
-                             f"{', '.join(networks.WORKLOADS)})")
-    parser.add_argument("--what", choices=variants.WHATS, default="networks",
-                        help="passes of whole networks, of each distinct convolution, or epochs (default: %(default)s)")
-    parser.add_argument("--device", default="cpu",
-                        help="cpu, cuda, cuda:N, or rehearsal: what a race on a GPU does, without one: PyTorch on the "
-                             "processor, Lamina's kernels as the host runs them (default: %(default)s)")
-    defaults = variants.DEFAULTS
-    parser.add_argument("--ours",
-                        help=f"variants of Lamina, joined by commas, of {', '.join(variants.OURS)} (default: eigen; "
-                             f"on a GPU {defaults['networks', 'cuda'][0]})")
-    parser.add_argument("--peers", help=f"what they race, of {', '.join(variants.PEERS)} (default: "
-                                        f"{defaults['networks', 'cpu'][1]}; layers: {defaults['layers', 'cpu'][1]}; "
-                                        f"trainings: {defaults['trainings', 'cpu'][1]}; on a GPU "
-                                        f"{defaults['networks', 'cuda'][1]})")
-    parser.add_argument("--modes", type=modes, default=["training"],
-                        help="of networks: training, inference, or both joined by a comma (default: training)")
-    parser.add_argument("--batch", type=whole(1), default=16, help="images of a pass (default: %(default)s)")
-    parser.add_argument("--share", type=positive, default=0.1024,
-                        help="of the trainings' synthetic sets (default: %(default)s, whole batches)")
-    parser.add_argument("--threads", type=whole(1), default=len(os.sched_getaffinity(0)),
-                        help="of every worker (default: the processors that this process may use, here %(default)s)")
-    parser.add_argument("--rounds", type=whole(2), default=9,
-                        help=f"each one pass of every variant; fewer than {FEWEST_ROUNDS} have no interval (default: "
-                             "%(default)s)")
-    parser.add_argument("--retries", type=whole(0), default=3,
-                        help="how often a pass that other programs disturbed is run again at most; an epoch is not "
-                             "(default: %(default)s)")
-    parser.add_argument("--memory", choices=("yes", "no", "only"), default="yes",
-                        help="of networks: whether peaks of memory are measured; only: and no times (default: "
-                             "%(default)s)")
-    parser.add_argument("--python", action="append", default=[], metavar="EXE",
-                        help="an interpreter with a peer; may be given more than once (default: the first of "
-                             "python3 and /usr/bin/python3 that has it)")
-    parser.add_argument("--program", default=networks.BENCH,
-                        help="the lamina_bench that is Lamina's side, and that judges (default: %(default)s)")
-    parser.add_argument("--patience", type=positive, default=600.0, metavar="S",
-                        help="seconds that a worker may take for an answer before it is ended and its variant left out "
-                             "(default: %(default).0f)")
-    parser.add_argument("--limit", metavar="X",
-                        help="status 3 where Lamina is slower by more than this share, as 3%%; --fail-if-slower of "
-                             "`lamina_bench compare` (default: no limit)")
-    parser.add_argument("--benchmark_out", default="results/race.json", metavar="FILE",
-                        help="the JSON file to write (default: %(default)s)")
+
+    def add(flag, text, usual="", **more):
+        default = more.get("default")
+        usual = usual or (default if isinstance(default, str) else f"{default:g}" if default else "")
+        parser.add_argument(flag, help=(f"{text} (default: {usual})" if usual else text).replace("%", "%%"), **more)
+
+    defaults, every = variants.DEFAULTS, len(os.sched_getaffinity(0))
+    add("networks", "networks, ONNX files among them, or trainings", f"{', '.join(networks.PUBLISHED)}; of trainings "
+        f"{', '.join(networks.WORKLOADS)}", nargs="*", metavar="NET")
+    add("--what", "passes of whole networks, of each distinct convolution, or epochs", choices=variants.WHATS,
+        default="networks")
+    add("--device", "cpu, cuda, cuda:N, or rehearsal: what a race on a GPU does, without one", default="cpu")
+    add("--ours", f"variants of Lamina, joined by commas, of {', '.join(variants.OURS)}",
+        f"eigen; on a GPU {defaults['networks', 'cuda'][0]}")
+    add("--peers", f"what they race, of {', '.join(variants.PEERS)}",
+        "; ".join(f"{' on '.join(of)}: {words[1]}" for of, words in defaults.items()))
+    add("--modes", "of networks: training, inference, or both joined by a comma", "training", type=modes,
+        default=["training"])
+    add("--batch", "images of a pass", type=whole(1), default=16)
+    add("--share", "of the trainings' synthetic sets, in whole batches", type=positive, default=0.1024)
+    add("--threads", "of every worker", f"the processors that this process may use, here {every}", type=whole(1),
+        default=every)
+    add("--rounds", f"each one pass of every variant; fewer than {FEWEST_ROUNDS} have no interval", type=whole(2),
+        default=9)
+    add("--retries", "how often a disturbed pass, but no epoch, is run again", type=whole(0), default=3)
+    add("--memory", "of networks: whether peaks of memory are measured; only: and no times",
+        choices=("yes", "no", "only"), default="yes")
+    add("--python", "an interpreter with a peer; may be given more than once", f"the first of {', '.join(pythons.USUAL)}",
+        action="append", default=[], metavar="EXE")
+    add("--program", "the lamina_bench that is Lamina's side, and that judges", default=networks.BENCH)
+    add("--patience", "seconds for an answer, after which a worker is ended and left out", type=positive, default=600.0,
+        metavar="S")
+    add("--limit", "status 3 where Lamina is slower by more than this share, as 3%", "no limit", metavar="X")
+    add("--benchmark_out", "the JSON file to write", default="results/race.json", metavar="FILE")
     return parser
 
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "bench/io/text.h"
-#include "bench/timing/grade.h"
+#include "bench/timing/machine_watch.h"
 #include "lamina/error.h"
 #include "lamina/statistics.h"
 
@@ -19,19 +19,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The kind of an error, for the text of its row.
-std::string text_of(const std::exception& error) {
-  const auto is = [&]<class Kind>(Kind*) { return dynamic_cast<const Kind*>(&error) != nullptr; };
-  const char* kind = is(static_cast<Unsupported*>(nullptr))      ? "Unsupported"
-                     : is(static_cast<OutOfMemory*>(nullptr))    ? "OutOfMemory"
-                     : is(static_cast<DeviceError*>(nullptr))    ? "DeviceError"
-                     : is(static_cast<ShapeError*>(nullptr))     ? "ShapeError"
-                     : is(static_cast<LoadError*>(nullptr))      ? "LoadError"
-                     : is(static_cast<FileError*>(nullptr))      ? "FileError"
-                     : is(static_cast<UsageError*>(nullptr))     ? "UsageError"
-                     : is(static_cast<std::bad_alloc*>(nullptr)) ? "OutOfMemory on the host"
-                                                                 : "Error";
-  return fmt::format("{}: {}{}", kind, error.what(), is(static_cast<std::bad_alloc*>(nullptr)) ? address_limit() : "");
+template <class Kind>
+bool is(const std::exception& error) {
+  return dynamic_cast<const Kind*>(&error) != nullptr;
 }
 
 void add_failure(Json& entry, const Outcome& outcome) {
@@ -45,21 +35,23 @@ void add_failure(Json& entry, const Outcome& outcome) {
   }
 }
 
-/// As Google Benchmark has it.
-double median_of(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
 }  // namespace
 
 void set_failure(Outcome& outcome, const std::exception& error) {
-  outcome.failure = text_of(error);
-  if (dynamic_cast<const Unsupported*>(&error) != nullptr) outcome.kind = Failure::unsupported;
-  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) outcome.kind = Failure::out_of_memory;
+  const bool host_is_full = is<std::bad_alloc>(error);
+  const char* kind = is<Unsupported>(error)   ? "Unsupported"
+                     : is<OutOfMemory>(error) ? "OutOfMemory"
+                     : is<DeviceError>(error) ? "DeviceError"
+                     : is<ShapeError>(error)  ? "ShapeError"
+                     : is<LoadError>(error)   ? "LoadError"
+                     : is<FileError>(error)   ? "FileError"
+                     : is<UsageError>(error)  ? "UsageError"
+                     : host_is_full           ? "OutOfMemory on the host"
+                                              : "Error";
+  outcome.failure = fmt::format("{}: {}{}", kind, error.what(), host_is_full ? address_limit() : "");
+  if (is<Unsupported>(error)) outcome.kind = Failure::unsupported;
+  if (host_is_full || is<OutOfMemory>(error)) outcome.kind = Failure::out_of_memory;
   if (const auto* memory = dynamic_cast<const OutOfMemory*>(&error)) {
-    outcome.kind = Failure::out_of_memory;
     outcome.wanted_bytes = memory->wanted_bytes();
     outcome.free_bytes = memory->free_bytes();
   }
@@ -68,7 +60,7 @@ void set_failure(Outcome& outcome, const std::exception& error) {
 Figures figures_of(const Row& row, const Outcome& outcome, std::span<const Sample> run) {
   Sample sample = run.back();
   sample.seconds = mean(seconds_of(run));
-  sample.cpu_seconds = mean(cpu_seconds_of(run));
+  sample.cpu_seconds = mean(seconds_of(run, &Sample::cpu_seconds));
   Figures figures = {{"real_time", sample.seconds}, {"cpu_time", sample.cpu_seconds}};
   const Work work = row.work();
   const auto rate = [&](const char* name, double amount) {
@@ -93,12 +85,7 @@ Figures figures_of(const Row& row, const Outcome& outcome, std::span<const Sampl
   mebibytes("workspace_MiB", outcome.memory.workspace);
   mebibytes("plan_MiB", outcome.memory.total());
   if (row.group->layers > 0) figures["layers"] = row.group->layers;
-  const auto reading = [&](const char* name, const std::optional<double>& value) {
-    if (value) figures[name] = *value;
-  };
-  reading("sm_mhz", sample.state.sm_mhz);
-  reading("temperature_c", sample.state.temperature_c);
-  reading("power_w", sample.state.power_w);
+  for (const auto& [name, value] : readings_of(sample.state)) figures[name] = value;
   for (const auto& [name, value] : outcome.counters) figures[name] = value;
   return figures;
 }
@@ -111,7 +98,7 @@ Figures figures_of(const Row& row, const Outcome& outcome, const Runs& runs, con
   for (const auto& [name, values] : by_name) {
     const double middle = mean(values);
     figures[name] = statistic == "mean"     ? middle
-                    : statistic == "median" ? median_of(values)
+                    : statistic == "median" ? median_interval(values).middle
                     : statistic == "stddev" ? deviation(values)
                     : middle != 0           ? deviation(values) / middle
                                             : 0;  // zeros do not vary
@@ -175,7 +162,7 @@ Json row_entry(const Row& row, const Outcome& outcome, const Place& place) {
     return list;
   };
   entry["real_times"] = times(seconds_of(all));
-  entry["cpu_times"] = times(cpu_seconds_of(all));
+  entry["cpu_times"] = times(seconds_of(all, &Sample::cpu_seconds));
   return entry;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 // Rows: what the user asked for, the measurements that feed them, and the filter that picks from their names.
+// The subcommand `run`: the rows that a filter picks, under Google Benchmark, with their file and table.
 
 #include <filesystem>
 #include <functional>
@@ -10,23 +11,22 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/machine/backends.h"
 #include "bench/measure/net_run.h"
 #include "bench/measure/row_key.h"
 #include "bench/measure/session.h"
 #include "bench/options/settings.h"
 #include "bench/timing/machine_watch.h"
-#include "bench/timing/samples.h"
+#include "bench/timing/stopwatch.h"
 
 namespace lamina::bench {
 
-struct RunOptions : PlanningSettings {
-  std::vector<std::string> networks{};  ///< empty: all that a filter names, or the ten of the published tables
-  int passes = 0;                       ///< 0: 10 on a GPU, 3 on a processor
-  double noise = 0;                     ///< half of the median's interval, of the median, until which to go on; 0: none
-  double min_time = 0;                  ///< seconds of a run, or with `noise` the most of a measurement; 0: not given
-  bool list = false;                    ///< print the names of the rows only
+/// Without networks: all that a filter names, or the ten of the published tables.
+struct RunOptions : TaskOptions {
+  double noise = 0;     ///< half of the median's interval, of the median, until which to go on; 0: none
+  double min_time = 0;  ///< seconds of a run, or with `noise` the most of a measurement; 0: not given
+  bool list = false;    ///< print the names of the rows only
   std::optional<std::string> filter{};
-  std::filesystem::path out{};    ///< of the rows as JSON; empty: none
   std::filesystem::path trace{};  ///< of the passes in time; empty: none
   Screen out_format = Screen::json, screen = Screen::console;
   std::string time_unit{};             ///< of all rows; empty: by the kind of the row
@@ -124,5 +124,8 @@ std::vector<Row> layer_rows(Session&, const RunOptions&, const Config&);
 
 /// Makes a row of each part.
 std::vector<Row> rows_of(Group, const std::function<RowKey(std::string_view part)>& key);
+
+/// Runs the rows, or prints their names. Throws UsageError, FileError. Gives the exit status.
+int run_rows(const RunOptions&, const MakeBackend&);
 
 }  // namespace lamina::bench

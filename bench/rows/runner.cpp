@@ -1,22 +1,83 @@
-// Runs rows under Google Benchmark.
+// Runs rows under Google Benchmark, and tells what keeps or shows them.
 
 #include "runner.h"
 
-#include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <string_view>
 
 #include "bench/io/interrupt.h"
 #include "bench/io/text.h"
-#include "entries.h"
 #include "lamina/statistics.h"
 
 namespace lamina::bench {
 namespace {
 
 constexpr double longest_settling = 60;  ///< seconds, where --benchmark_min_time gives none
+
+using Run = benchmark::BenchmarkReporter::Run;
+
+/// What a row says of itself, and the median of the clocks that its device reported.
+std::string with_clock(const std::string& note, const std::vector<Sample>& samples) {
+  std::vector<double> mhz;
+  for (const Sample& sample : samples)
+    if (sample.state.sm_mhz) mhz.push_back(*sample.state.sm_mhz);
+  if (mhz.empty()) return note;
+  return fmt::format("{}{}{:.0f} MHz", note, note.empty() ? "" : ", ", median_interval(mhz).middle);
+}
+
+std::string number(double value, int digits) { return value > 0 ? fmt::format("{:.{}f}", value, digits) : ""; }
+
+/// The table of the published form.
+TextTable published_form() {
+  return {{{"network", 13},
+           {"backend", 35},
+           {">forward ms", 10},
+           {">backward ms", 11},
+           {">total ms", 10},
+           {">+- ms", 8},
+           {">images/s", 8},
+           {">MiB", 8},
+           "note"}};
+}
+
+bool is_aggregate(const Run& run) { return run.run_type == Run::RT_Aggregate; }
+
+Figures figures_of(const Run& run, const Row& row, const Outcome& outcome, const Runs& runs) {
+  return is_aggregate(run) ? figures_of(row, outcome, runs, run.aggregate_name) : figures_of(row, outcome, runs[0]);
+}
+
+/// `run` comes with the library's own name, to which it appends "/iterations:1/repeats:3/manual_time".
+void print_by(benchmark::BenchmarkReporter& by, bool same_counters, Run run, const Row& row, const Outcome& outcome,
+              const Runs& runs) {
+  constexpr std::array shown = {"images_per_second", "flops_per_second", "share_of_peak"};
+  const std::vector<Sample>& samples = outcome.samples[row.part];
+  if (runs.empty() && !samples.empty()) return;  // it would look like a time of 0; standard error has it
+  run.run_name = {};
+  run.run_name.function_name = row.name;
+  run.report_label = samples.empty() ? outcome.note : with_clock(outcome.note, samples);
+  if (runs.empty()) {
+    run.iterations = 0;
+    run.real_accumulated_time = run.cpu_accumulated_time = 0;
+  } else {
+    const Figures figures = figures_of(run, row, outcome, runs);
+    const bool is_share = is_aggregate(run) && run.aggregate_unit == benchmark::kPercentage;
+    const double iterations = is_share ? 1 : static_cast<double>(run.iterations);
+    run.real_accumulated_time = iterations * figures.at("real_time");
+    run.cpu_accumulated_time = iterations * figures.at("cpu_time");
+    for (const char* name : shown)
+      if (const auto its = figures.find(name); its != figures.end()) run.counters[name] = its->second;
+  }
+  if (same_counters)
+    for (const char* name : shown) run.counters.try_emplace(name, std::nan(""));
+  by.ReportRuns({run});
+}
 
 }  // namespace
 
@@ -103,8 +164,7 @@ Runs Runner::runs_of(const benchmark::BenchmarkReporter::Run& run) const {
   const auto& samples = outcomes().at(row.group.get()).samples[row.part];
   // Before its last runs the library tried how many passes a run should have.
   auto its = std::span(taken_.at(&row).runs).last(static_cast<std::size_t>(run.repetitions));
-  if (run.run_type == benchmark::BenchmarkReporter::Run::RT_Iteration)
-    its = its.subspan(static_cast<std::size_t>(run.repetition_index), 1);
+  if (!is_aggregate(run)) its = its.subspan(static_cast<std::size_t>(run.repetition_index), 1);
   Runs whole;
   for (const auto& [first, count] : its)
     if (count > 0) whole.push_back(std::span(samples).subspan(first, count));
@@ -124,6 +184,94 @@ bool Runner::any_failed() const {
 bool Runner::any_measured() const {
   return std::any_of(rows_.begin(), rows_.end(),
                      [&](const Row& row) { return !outcomes().at(row.group.get()).samples[row.part].empty(); });
+}
+
+bool Report::ReportContext(const Context& context) {
+  if (begin_) begin_(context);
+  begin_ = {};  // the library begins anew for each group of rows that it runs
+  return true;
+}
+
+void Report::ReportRuns(const std::vector<Run>& runs) {
+  clear_step();
+  bool failed = false;
+  for (Run run : runs) {
+    const Row& row = runner_->row_of(run);
+    const Outcome& outcome = runner_->outcomes().at(row.group.get());
+    const Runs its = runner_->runs_of(run);
+    has_passes_ |= !is_aggregate(run);
+    if (std::ssize(its) < (is_aggregate(run) ? run.repetitions : 1)) {
+      // Of aggregates alone, an interrupted row keeps the median of the passes that it has.
+      const bool is_median = is_aggregate(run) && !has_passes_ && run.aggregate_name == "median";
+      if (is_median && !its.empty())
+        run.repetitions = static_cast<std::int64_t>(its.size());
+      else if (is_aggregate(run) || std::exchange(failed, true) || outcome.failure.empty())
+        continue;  // no failure: interrupted
+    }
+    take_(run, row, outcome, its);
+  }
+}
+
+Report file_report(const Runner& runner, ResultFile& file) {
+  const auto take = [&](const Run& run, const Row& row, const Outcome& outcome, const Runs& runs) {
+    Place place{&row - runner.rows().data(), run.repetitions, run.repetition_index, run.iterations};
+    if (is_aggregate(run)) place.aggregate = run.aggregate_name;
+    for (const auto& [name, counter] : run.counters) place.by_library[name] = counter.value;
+    const std::vector<Sample>& all = outcome.samples[row.part];
+    const bool one_pass = !is_aggregate(run) && run.iterations == 1;
+    file.document["benchmarks"].push_back(runs.empty() ? failure_entry(row, outcome, place, run.time_unit)
+                                                       : entry_of(row, outcome, place, run.time_unit,
+                                                                  figures_of(run, row, outcome, runs),
+                                                                  one_pass ? runs[0] : std::span(all)));
+    file.save_now_and_then();
+  };
+  return {runner, take, {}};
+}
+
+Report text_report(const Runner& runner, benchmark::BenchmarkReporter& by, bool same_counters) {
+  const auto begin = [&](benchmark::BenchmarkReporter::Context context) {
+    static std::ostream nowhere(nullptr);
+    by.SetErrorStream(&nowhere);  // the machine and the build are in the file, by more than the library knows
+    context.name_field_width = 0;
+    for (const Row& row : runner.rows()) context.name_field_width = std::max(context.name_field_width, row.name.size());
+    context.name_field_width += std::string_view("_stddev").size();
+    by.ReportContext(context);
+  };
+  const auto take = [&by, same_counters](const Run& run, const Row& row, const Outcome& outcome, const Runs& runs) {
+    print_by(by, same_counters, run, row, outcome, runs);
+  };
+  return {runner, take, begin};
+}
+
+std::string Table::header() const { return published_form().line(published_form().titles()); }
+
+std::string Table::take(const Row& row, const Outcome& outcome) {
+  const Group& group = *row.group;
+  if (group.parts.back() != "total" || taken_.contains(&group)) return {};
+  const bool complete = row.part + 1 == group.parts.size();
+  if (!complete && outcome.failure.empty()) return {};
+  taken_.insert(&group);
+
+  const Config& c = group.config;
+  std::vector<std::string> cells(9);
+  cells[0] = c.network;
+  cells[1] = fmt::format("{} {} {} batch {}", c.backend, to_string(c.dtype), to_string(c.layout), c.batch);
+  const std::vector<double> total = seconds_of(outcome.samples[2]);
+  if (!total.empty()) {
+    for (std::size_t part = 0; part < 3; ++part)
+      cells[2 + part] = number(1e3 * mean(seconds_of(outcome.samples[part])), 2);
+    if (total.size() > 1) cells[5] = fmt::format("{:.2f}", 1e3 * deviation(total));
+    cells[6] = number(c.batch / mean(total), 1);
+  }
+  cells[7] = number(static_cast<double>(outcome.memory.total()) / mebibyte, 0);
+  cells[8] = outcome.failure;
+  return published_form().line(cells);
+}
+
+Report table_report(const Runner& runner) {
+  const auto take = [table = std::make_shared<Table>()](const Run&, const Row& row, const Outcome& outcome,
+                                                        const Runs&) { std::cout << table->take(row, outcome); };
+  return {runner, take, [](const auto&) { std::cout << Table().header(); }};
 }
 
 }  // namespace lamina::bench

@@ -1,6 +1,6 @@
 // Measures the points of a sweep, and keeps them.
 
-#include "points.h"
+#include "sweep.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -8,15 +8,12 @@
 #include <algorithm>
 #include <exception>
 #include <limits>
-#include <map>
 #include <utility>
 
 #include "bench/io/interrupt.h"
-#include "bench/io/text.h"
 #include "bench/measure/memory_prediction.h"
 #include "lamina/devices.h"
 #include "lamina/error.h"
-#include "points.h"
 
 namespace lamina::bench {
 namespace {
@@ -34,14 +31,7 @@ std::size_t gpu_memory() {
 
 /// The points as a table.
 std::string points_text(const std::vector<SweptPoint>& points) {
-  TextTable table{{{"network"},
-                   {"batch", true},
-                   {"threads", true},
-                   {"ms", true},
-                   {"interval"},
-                   {"ms per image", true},
-                   {"images/s", true},
-                   {"note"}}};
+  TextTable table{{"network", ">batch", ">threads", ">ms", "interval", ">ms per image", ">images/s", "note"}};
   for (const SweptPoint& line : points) {
     const SweepPoint& point = line.point;
     const std::string threads = point.threads > 0 ? fmt::format("{}", point.threads) : "";
@@ -118,13 +108,10 @@ class Sweep {
     const bool unsupported = dynamic_cast<const Unsupported*>(&error) != nullptr;
     any_failed_ = any_failed_ || !unsupported;
     unplanned_.emplace(to_string(series), error.what());
-    points_.add_unplanned({{"network", series.network},
-                           {"backend", series.backend},
-                           {"series", to_string(series)},
-                           {"reason", error.what()},
-                           {"failure", unsupported ? "unsupported" : "failed"},
-                           {"key", key_of_all(series)},
-                           {"rerun", points_.rerun_of(series, batches_and_threads())}});
+    Json entry = entry_of(series);
+    entry.update(
+        {{"series", to_string(series)}, {"reason", error.what()}, {"failure", unsupported ? "unsupported" : "failed"}});
+    points_.add_unplanned(std::move(entry));
     fmt::print(stderr, "{} cannot be planned: {}\n", to_string(series), error.what());
   }
 
@@ -222,31 +209,28 @@ class Sweep {
   }
 
   void add_answer(const Series& series, const Answer& answer) {
-    Json json = {{"network", series.network}, {"backend", series.backend}, {"what", answer.what}};
+    Json json = entry_of(series);
+    json["what"] = answer.what;
     if (answer.value) json["value"] = *answer.value;
     json["text"] = answer.text;
-    json["key"] = key_of_all(series);
-    json["rerun"] = points_.rerun_of(series, batches_and_threads());
     answers_.push_back(std::move(json));
   }
 
-  /// The flags of --batch and --thread_counts, where they were given.
-  std::vector<std::string> batches_and_threads() const {
-    std::vector<std::string> flags;
+  /// What is said of all points of a series: of which it is, without a batch, and the command that sweeps it again.
+  Json entry_of(const Series& series) const {
+    std::vector<std::string> flags;  // that were given
     if (!options_.configs.batches.empty())
       flags.push_back(fmt::format("--batch={}", fmt::join(options_.configs.batches, ",")));
     if (!options_.thread_counts.empty())
       flags.push_back(fmt::format("--thread_counts={}", fmt::join(options_.thread_counts, ",")));
-    return flags;
-  }
-
-  /// The key of all points of a series: without a batch.
-  Json key_of_all(const Series& series) const {
     PlanningSettings its = options_;
     its.net.image = series.image;
     Json key = fields_of(key_of("net", series.config(0), mode() == Mode::inference ? "inference" : "total", its));
     key.erase("batch");
-    return key;
+    return {{"network", series.network},
+            {"backend", series.backend},
+            {"key", std::move(key)},
+            {"rerun", points_.rerun_of(series, flags)}};
   }
 
   std::string text() const {

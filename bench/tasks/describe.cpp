@@ -1,5 +1,5 @@
 // The layers of networks: what they make, hold, compute and move, per image, and which algorithms backends take for
-// them.
+// them; the memory that they would take, from the planner's arithmetic alone; gradients against differences.
 
 #include "describe.h"
 
@@ -8,10 +8,19 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
+#include <optional>
+#include <string_view>
 #include <utility>
 
+#include "bench/context/context.h"
 #include "bench/measure/layers.h"
+#include "bench/measure/memory_prediction.h"
+#include "bench/measure/row_key.h"
+#include "lamina/error.h"
+#include "lamina/live_memory.h"
 #include "lamina/nets.h"
+#include "lamina/optimiser.h"
 
 namespace lamina::bench {
 namespace {
@@ -48,6 +57,63 @@ std::vector<Line> measured(Session& session, const Config& c) {
   return lines;
 }
 
+using Json = nlohmann::ordered_json;
+
+/// Kinds of memory. In a file a part of the arena has its own name alone.
+constexpr std::pair<std::string_view, std::size_t MemoryReport::*> kinds[] = {
+    {"parameters", &MemoryReport::parameters},
+    {"state", &MemoryReport::state},
+    {"optimiser", &MemoryReport::optimiser},
+    {"inputs", &MemoryReport::inputs},
+    {"arena", &MemoryReport::arena},
+    {"arena: values", &MemoryReport::values},
+    {"arena: gradients", &MemoryReport::gradients},
+    {"arena: saved", &MemoryReport::saved},
+    {"arena: scratch", &MemoryReport::scratch},
+    {"arena: workspace", &MemoryReport::workspace},
+    {"prepared", &MemoryReport::prepared}};
+
+std::string mib(std::size_t bytes) { return fmt::format("{:.2f}", static_cast<double>(bytes) / mebibyte); }
+
+std::string text_of(const LargestBatch& largest, std::size_t limit) {
+  if (largest.batch == 0) return fmt::format("not even one image fits in {}", bytes_text(static_cast<double>(limit)));
+  return fmt::format("{}batch {} fits in {} ({} of it used)", largest.at_least ? "at least " : "", largest.batch,
+                     bytes_text(static_cast<double>(limit)), bytes_text(static_cast<double>(largest.bytes)));
+}
+
+Json memory_json(Session& session, const Config& c, const MemoryOptions& options, Mode mode, MemoryPredictor& predictor,
+                 std::size_t limit, bool limited) {
+  const MemoryReport report = predictor.at(c.batch);
+  const char* const part = mode_name(mode);
+  RowKey key = key_of("memory", c, part, options);
+  if (mode == Mode::training && !options.optimiser.empty()) key.differs.emplace_back("optimiser", options.optimiser);
+  Json json = {{"key", fields_of(key)}, {"mode", part}};
+  for (const auto& [kind, bytes] : kinds) json[std::string(kind.substr(kind.rfind(' ') + 1))] = report.*bytes;
+  json["total"] = report.total();
+  json["workspace_exact"] = report.workspace_exact;
+  if (limited) {
+    const LargestBatch largest = predictor.largest_under(limit);
+    json["limit_bytes"] = limit;
+    json["largest_batch"] = largest.batch;
+    json["largest_batch_bytes"] = largest.bytes;
+    json["largest_batch_at_least"] = largest.at_least;
+  }
+  const Graph graph = session.plans.graph(c);
+  json["steps"] = Json::array();
+  for (const LiveMemory& step : predict_live_memory(graph, session.backends.at(c.backend), predictor.options(c.batch)))
+    json["steps"].push_back({{"step", json["steps"].size()},
+                             {"layers", layers_text(graph, step.nodes)},
+                             {"pass", step.backward ? "backward" : "forward"},
+                             {"live_bytes", step.total()},
+                             {"by_kind",
+                              {{"values", step.values},
+                               {"gradients", step.gradients},
+                               {"saved", step.saved},
+                               {"scratch", step.scratch},
+                               {"workspace", step.workspace}}}});
+  return json;
+}
+
 }  // namespace
 
 std::string image_text(const Shape& s) { return fmt::format("{}x{}x{}", s.c, s.h, s.w); }
@@ -60,8 +126,8 @@ std::string geometry(const Op& op) {
 
 std::string list_networks(Format format) {
   TextTable table;
-  table.columns = {{"network"}, {"image", true},    {"smallest", true}, {"channels", true}, {"classes", true},
-                   {"softmax"}, {"input_gradient"}, {"accumulate"},     {"source"}};
+  table.columns = {"network", ">image",         ">smallest",  ">channels", ">classes",
+                   "softmax", "input_gradient", "accumulate", "source"};
   const auto yes = [](bool value) { return std::string(value ? "yes" : "no"); };
   for (const nets::Info& info : nets::list())
     table.rows.push_back({std::string(info.name), fmt::format("{}", info.image), fmt::format("{}", info.smallest_image),
@@ -71,9 +137,8 @@ std::string list_networks(Format format) {
 }
 
 std::string describe(const DescribeOptions& options) {
-  TextTables tables(
-      options.format, {{"network"}},
-      {{"name"}, {"op"}, {"geometry"}, {"output"}, {"parameters", true}, {"multiply_adds", true}, {"bytes", true}});
+  TextTables tables(options.format, {"network"},
+                    {"name", "op", "geometry", "output", ">parameters", ">multiply_adds", ">bytes"});
   std::string all;
   for (const std::string& network : options.networks) {
     const Network info = bench::network(network, options.net);
@@ -110,8 +175,7 @@ std::string describe(const DescribeOptions& options) {
 }
 
 std::string describe_algorithms(Session& session, const DescribeOptions& options) {
-  TextTables tables(options.format, {{"network"}, {"backend"}, {"batch", true}},
-                    {{"layer"}, {"pass"}, {"algorithm"}, {"reason"}});
+  TextTables tables(options.format, {"network", "backend", ">batch"}, {"layer", "pass", "algorithm", "reason"});
   std::string all;
   for (const Config& c : configs(session.backends, options.configs, options.net, options.networks)) {
     const bool measures = options.plan.choice.measure;
@@ -123,6 +187,76 @@ std::string describe_algorithms(Session& session, const DescribeOptions& options
                          to_string(c.layout), mode_name(options.plan.mode), tables.take());
   }
   return options.format == Format::text ? all : tables.take();
+}
+
+std::string describe_memory(Session& session, const MemoryOptions& options) {
+  const bool text = options.format == Format::text;
+  std::optional<Optimiser> optimiser;
+  if (!options.optimiser.empty()) optimiser = named_optimiser(options.optimiser).optimiser;
+  const std::size_t limit = options.backends.memory_limit;
+  const bool limited = limit != std::numeric_limits<std::size_t>::max();
+  Results results(session.backends, options.out, "memories");
+  std::vector<Mode> modes = {Mode::training, Mode::inference};
+  if (!session.plans.trains()) modes.erase(modes.begin());
+  std::vector<TextTable::Column> columns = {"MiB"};
+  for (const Mode mode : modes) columns.push_back(std::string(">") + mode_name(mode));
+  TextTables tables(options.format, {"network", "backend", ">batch"}, columns);
+  std::string all;
+  for (const Config& c : configs(session.backends, options.configs, options.net, options.networks)) {
+    std::vector<MemoryPredictor> predictors;
+    std::vector<MemoryReport> reports;
+    for (const Mode mode : modes) {
+      predictors.emplace_back(session.plans, session.backends, c, mode, optimiser);
+      reports.push_back(predictors.back().at(c.batch));
+    }
+    const auto add = [&](std::string_view kind, const auto& text_of_mode) {
+      std::vector<std::string> row = {std::string(kind)};
+      for (std::size_t i = 0; i < modes.size(); ++i) row.push_back(text_of_mode(i));
+      tables.add({c.network, c.backend, fmt::format("{}", c.batch)}, std::move(row));
+    };
+    if (results.wanted()) {
+      std::vector<std::string> more;
+      if (!options.optimiser.empty()) more.push_back("--optimiser=" + options.optimiser);
+      const std::string again = rerun("memory", c, options, more);
+      for (std::size_t i = 0; i < modes.size(); ++i)
+        results.add(memory_json(session, c, options, modes[i], predictors[i], limit, limited), again);
+    }
+    for (const auto& kind : kinds) add(kind.first, [&](std::size_t i) { return mib(reports[i].*kind.second); });
+    add("total", [&](std::size_t i) { return mib(reports[i].total()); });
+    if (!text && limited)
+      add("largest batch", [&](std::size_t i) { return fmt::format("{}", predictors[i].largest_under(limit).batch); });
+    if (!text) continue;
+    all += fmt::format("{}{}, {}{}{}\n\n{}\n", all.empty() ? "" : "\n", to_string(c), to_string(c.dtype),
+                       options.plan.keep == Keep::cheap ? ", keeping what is expensive to make again" : "",
+                       optimiser ? ", training by " + to_string(*optimiser) : "", tables.take());
+    all += "Blocks in the arena share its memory where their lives do not overlap: they sum to more than it.\n";
+    if (!std::ranges::all_of(reports, &MemoryReport::workspace_exact)) all += "The workspace is an upper bound.\n";
+    for (std::size_t i = 0; limited && i < modes.size(); ++i)
+      all += fmt::format("{}: {}.\n", modes[i] == Mode::training ? "Training" : "Inference",
+                         text_of(predictors[i].largest_under(limit), limit));
+  }
+  results.finish(session.peaks);
+  return text ? all : tables.take();
+}
+
+int check_networks(Session& session, const CheckOptions& options, const Print& print) {
+  bool right = true;
+  for (const Config& c : configs(session.backends, options.configs, options.net, options.networks)) try {
+      GradientCheck how = options.how;
+      how.progress = [&c](const std::string& next) { show_step(fmt::format("{}: {}", to_string(c), next)); };
+      if (const TensorFile weights = session.plans.weights(c); !weights.empty())
+        how.start = [weights](Plan& plan) { load_weights(plan, weights); };
+      const GradientReport report = check_gradients(session.plans.graph(c), session.backends.usable(c.backend),
+                                                    session.plans.options(c, Mode::training), how);
+      clear_step();
+      print(fmt::format("{}, {}:\n{}", to_string(c), to_string(c.dtype), to_string(report)));
+      right = report.passed() && right;
+    } catch (const Unsupported& error) {
+      clear_step();
+      print(fmt::format("{}: not supported: {}\n", to_string(c), error.what()));
+      right = false;
+    }
+  return right ? 0 : 1;
 }
 
 }  // namespace lamina::bench

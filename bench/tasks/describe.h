@@ -1,5 +1,6 @@
 #pragma once
-// What can be said of networks without running them: layers, algorithms, and the memory they would take.
+// What can be said of networks without timing them: layers, algorithms, the memory they would take, and whether their
+// gradients are right.
 
 #include <filesystem>
 #include <string>
@@ -7,19 +8,14 @@
 
 #include "bench/io/text.h"
 #include "bench/measure/session.h"
+#include "lamina/gradient_check.h"
 
 namespace lamina::bench {
 
-struct DescribeOptions : PlanningSettings {
-  std::vector<std::string> networks{};
-  Format format = Format::text;
-};
+using DescribeOptions = TaskOptions;
 
-struct MemoryOptions : PlanningSettings {
-  std::vector<std::string> networks{};
+struct MemoryOptions : TaskOptions {
   std::string optimiser{};  ///< of named_optimiser, whose state training has; empty: none
-  Format format = Format::text;
-  std::filesystem::path out{};  ///< of the predictions as JSON, with the memory over the plan's time; empty: none
 };
 
 std::string image_text(const Shape&);  ///< "64x7x7": without the images
@@ -40,5 +36,14 @@ std::string describe_algorithms(Session&, const DescribeOptions&);
 /// memory limit. Writes the file of the options, if there is one. Throws UsageError for an unknown network or
 /// optimiser.
 std::string describe_memory(Session&, const MemoryOptions&);
+
+struct CheckOptions : TaskOptions {
+  GradientCheck how{.coordinates = 4, .directions = 2};
+};
+
+/// Prints of each network, or layer, on each backend which gradients are wrong, and the verdict. Networks have the
+/// parameters of their file, or drawn ones. The exit status: 1 if a gradient is wrong, or a backend does not support
+/// one.
+int check_networks(Session&, const CheckOptions&, const Print&);
 
 }  // namespace lamina::bench

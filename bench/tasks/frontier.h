@@ -43,12 +43,8 @@ bool dominates(const Measurement& a, const Measurement& b);
 /// By candidate: whether it ran and no other dominates it. Of equal ones that are tied, all stay.
 std::vector<bool> not_beaten(const std::vector<Candidate>&);
 
-struct FrontierOptions : PlanningSettings {
-  std::vector<std::string> networks{};
-  Format format = Format::text;
-  double max_measured_error = no_bound;  ///< of a pick
-  int passes = 0;                        ///< samples of each algorithm; 0: as the tuner does
-  std::filesystem::path out{};           ///< of the frontiers as JSON; empty: none
+struct FrontierOptions : TaskOptions {
+  double max_measured_error = no_bound;  ///< largest error of a pick
 };
 
 struct FrontierLine {

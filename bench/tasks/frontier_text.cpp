@@ -46,43 +46,37 @@ std::string remark(const FrontierLine& line, std::size_t i, const LayerTuning::P
 std::vector<std::string> cells(const FrontierLine& line, const Candidate& one) {
   std::vector<std::string> text = {line.node, fmt::format("{}", line.layers), std::string(to_string(line.pass())),
                                    one.algorithm};
-  if (!one.ran()) {
-    text.resize(13);
-    return text;
-  }
   const Measurement& its = one.measured;
+  if (!one.ran()) return text.resize(13), text;
   const Interval seconds = median_interval(its.seconds);
   const auto yes = [](bool value) { return std::string(value ? "yes" : "no"); };
-  text.push_back(milliseconds(seconds.middle));
-  if (its.of_one_image)
-    text.emplace_back("of one image");
-  else if (its.seconds.size() == 1)
-    text.emplace_back("one sample");
-  else
-    text.push_back(fmt::format("{} .. {}", milliseconds(seconds.low), milliseconds(seconds.high)));
-  text.push_back(fmt::format("{:.1f}", 1e-9 * line.work.flops / seconds.middle));
-  text.push_back(fmt::format("{:.2f}", static_cast<double>(its.workspace_bytes) / mebibyte));
-  text.push_back(error_text(its.error));
-  text.push_back(error_text(its.guaranteed_error));
-  text.push_back(yes(its.deterministic));
-  text.push_back(its.runs_compared > 1 ? fmt::format("{} in {}", yes(its.same_bits), its.runs_compared)
-                                       : "not compared");
-  text.emplace_back(to_string(its.math));
+  const std::string interval = its.of_one_image ? "of one image"
+                               : its.seconds.size() == 1
+                                   ? "one sample"
+                                   : milliseconds(seconds.low) + " .. " + milliseconds(seconds.high);
+  const std::string same =
+      its.runs_compared > 1 ? fmt::format("{} in {}", yes(its.same_bits), its.runs_compared) : "not compared";
+  const std::string measured[] = {milliseconds(seconds.middle),
+                                  interval,
+                                  fmt::format("{:.1f}", 1e-9 * line.work.flops / seconds.middle),
+                                  fmt::format("{:.2f}", static_cast<double>(its.workspace_bytes) / mebibyte),
+                                  error_text(its.error),
+                                  error_text(its.guaranteed_error),
+                                  yes(its.deterministic),
+                                  same,
+                                  std::string(to_string(its.math))};
+  text.insert(text.end(), std::begin(measured), std::end(measured));
   return text;
 }
 
 /// The columns of networks, or of layers that were given, which are alone.
 std::vector<TextTable::Column> columns(bool of_layers) {
-  std::vector<TextTable::Column> all = {{"layer"},         {"layers", true},
-                                        {"pass"},          {"algorithm"},
-                                        {"ms", true},      {"interval"},
-                                        {"GFLOP/s", true}, {"workspace MiB", true},
-                                        {"error", true},   {"guaranteed", true},
-                                        {"deterministic"}, {"same bits"},
-                                        {"math"},          {"remark"}};
+  std::vector<TextTable::Column> all = {"layer",         ">layers",   "pass",           "algorithm", ">ms",
+                                        "interval",      ">GFLOP/s",  ">workspace MiB", ">error",    ">guaranteed",
+                                        "deterministic", "same bits", "math",           "remark"};
   if (!of_layers) return all;
   all.erase(all.begin());
-  all.front() = {"backend"};
+  all.front() = "backend";
   return all;
 }
 
@@ -198,8 +192,8 @@ bool frontiers(Session& session, const FrontierOptions& options, const Print& pr
   const Choice& demands = options.plan.choice;
   const Limits limits{demands.workspace_limit, options.max_measured_error, demands.deterministic};
   Results results(session.backends, options.out, "frontiers");
-  std::vector<TextTable::Column> of = {{"network"}, {"backend"}, {"batch", true}};
-  if (of_layers) of = {{"layer"}};
+  std::vector<TextTable::Column> of = {"network", "backend", ">batch"};
+  if (of_layers) of = {"layer"};
   TextTables tables(options.format, of, columns(of_layers));
   TuningRules rules;
   if (options.passes > 0) rules.race.rounds = static_cast<std::size_t>(options.passes);

@@ -1,4 +1,5 @@
 // Where a network's time goes. Whole and stamped passes take turns, so that both see the same machine.
+// Ledgers as a trace.
 
 #include "ledger.h"
 
@@ -13,8 +14,6 @@
 #include "bench/context/context.h"
 #include "bench/context/trace_file.h"
 #include "bench/io/interrupt.h"
-#include "bench/measure/layers.h"
-#include "bench/measure/row_key.h"
 #include "bench/timing/stopwatch.h"
 #include "lamina/live_memory.h"
 #include "lamina/statistics.h"
@@ -23,6 +22,22 @@ namespace lamina::bench {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+enum Lane { measured = 1, predicted = 2 };
+
+Json facts_of(const LedgerEntry& entry, const Rates& rates, Lane lane) {
+  Json facts = {{"pass", passes_text(entry.passes)},
+                {"algorithm", entry.algorithm},
+                {"flops", entry.flops},
+                {"bytes", entry.bytes},
+                {"workspace_bytes", entry.workspace_bytes}};
+  if (lane == measured && entry.seconds > 0) {
+    facts["GFLOP/s"] = 1e-9 * entry.flops / entry.seconds;
+    facts["GB/s"] = 1e-9 * entry.bytes / entry.seconds;
+    if (rates.units.flops_per_second > 0) facts["of_peak"] = entry.flops / entry.seconds / rates.units.flops_per_second;
+  }
+  return {{"cat", entry.op}, {"args", facts}};
+}
 
 std::string medians_text(int passes, int asked) {
   const std::string text = passes == 1 ? "one pass" : fmt::format("medians of {} passes", passes);
@@ -69,6 +84,24 @@ void set_known(Json& json, const char* name, double value) {
 std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
 
 }  // namespace
+
+void add_ledger(TraceFile& trace, const std::string& name, const Ledger& ledger, const Rates& rates) {
+  const int process = trace.add_process(name);
+  trace.add_lane(process, measured, "measured");
+  const bool known = rates.least_seconds(1, 1) > 0;
+  if (known) trace.add_lane(process, predicted, "least time at the measured rates");
+  double now = 0, predicted_now = 0;  // each lane from 0: its length is its sum
+  for (const LedgerEntry* entry : ledger.in_order()) {
+    trace.add_bytes(process, "live bytes", now, entry->live_bytes);
+    trace.add(process, measured, entry->layers, now, entry->seconds, facts_of(*entry, rates, measured));
+    now += entry->seconds;
+    if (!known) continue;
+    const double least = rates.least_seconds(entry->flops, entry->bytes);
+    trace.add(process, predicted, entry->layers, predicted_now, least, facts_of(*entry, rates, predicted));
+    predicted_now += least;
+  }
+  trace.add_bytes(process, "live bytes", now, 0);
+}
 
 double Rates::least_seconds(double flops, double bytes) const {
   return units.flops_per_second > 0 && memory > 0 ? std::max(flops / units.flops_per_second, bytes / memory) : 0;
@@ -192,16 +225,9 @@ Json ledger_json(const RowKey& key, const Ledger& ledger, const Rates& rates, in
 
 void ledgers(Session& session, const LedgerOptions& options, const Print& print) {
   const bool text = options.format == Format::text;
-  TextTables tables(options.format, {{"network"}, {"backend"}, {"batch", true}},
-                    {{"layer"},
-                     {"pass"},
-                     {"algorithm"},
-                     {"ms", true},
-                     {"% of sum", true},
-                     {"GFLOP/s", true},
-                     {"% of peak", true},
-                     {"GB/s", true},
-                     {"% of memory", true}});
+  TextTables tables(
+      options.format, {"network", "backend", ">batch"},
+      {"layer", "pass", "algorithm", ">ms", ">% of sum", ">GFLOP/s", ">% of peak", ">GB/s", ">% of memory"});
   bool first = true;
   Results results(session.backends, options.out, "ledgers");
   TraceFile trace;

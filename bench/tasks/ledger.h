@@ -15,12 +15,8 @@ namespace lamina::bench {
 
 class TraceFile;
 
-struct LedgerOptions : PlanningSettings {
-  std::vector<std::string> networks{};
-  Format format = Format::text;
-  int passes = 0;                 ///< 0: 10 on a GPU, 3 on a processor
-  std::filesystem::path out{};    ///< of the ledgers as JSON; empty: none
-  std::filesystem::path trace{};  ///< of the ledgers as a trace for Perfetto; empty: none
+struct LedgerOptions : TaskOptions {
+  std::filesystem::path trace{};  ///< file of the ledgers as a trace for Perfetto; empty: none
 };
 
 struct LedgerEntry {

@@ -1,11 +1,16 @@
 #pragma once
 // What else the machine did while something was timed: the load of other programs, clock and temperature of the
 // processors, as far as the system lets us read them; and the clock of this core, as far as additions show it.
+// How far a row can be trusted: A to D, by its samples and by what the machine did meanwhile. docs/measuring.md has the
+// table.
 
 #include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "stopwatch.h"
 
 namespace lamina::bench {
 
@@ -63,5 +68,17 @@ class MachineWatch {
   std::optional<double> last_others_;
   Conditions worst_;
 };
+
+struct Grade {
+  char letter = 'A';
+  std::vector<std::string> reasons{};  ///< what kept it from A, and what could not be read
+};
+
+/// Needs a sample. The worst of all marks is the grade; what could not be read gives none, but without the load there
+/// is no A.
+Grade grade(const std::vector<double>& seconds, const Conditions&);
+
+/// The conditions of samples of a device that reports its own clock and temperature, in place of the processor's.
+Conditions conditions_of(const std::vector<Sample>&, Conditions);
 
 }  // namespace lamina::bench

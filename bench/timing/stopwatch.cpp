@@ -1,8 +1,12 @@
-// Timing work on a device.
+// Timing work on a device; what many samples have in common.
 
 #include "stopwatch.h"
 
+#include <algorithm>
+#include <cmath>
 #include <ctime>
+#include <numeric>
+#include <string_view>
 
 namespace lamina::bench {
 namespace {
@@ -10,6 +14,59 @@ namespace {
 Launches as_enqueued(const Device& device) { return device.longest_hold() > 0 ? Launches::included : Launches::none; }
 
 }  // namespace
+
+double mean(const std::vector<double>& x) {
+  if (x.empty()) return 0;
+  return std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());
+}
+
+double deviation(const std::vector<double>& x) {
+  if (x.size() < 2) return 0;
+  const double centre = mean(x);
+  double sum = 0;
+  for (const double value : x) sum += (value - centre) * (value - centre);
+  return std::sqrt(sum / static_cast<double>(x.size() - 1));
+}
+
+std::vector<double> seconds_of(std::span<const Sample> samples, double Sample::*which) {
+  std::vector<double> seconds;
+  for (const Sample& sample : samples) seconds.push_back(sample.*which);
+  return seconds;
+}
+
+std::map<std::string, double> readings_of(const DeviceState& state) {
+  std::map<std::string, double> readings;
+  for (const auto& [name, value] : {std::pair("sm_mhz", state.sm_mhz), std::pair("temperature_c", state.temperature_c),
+                                    std::pair("power_w", state.power_w)})
+    if (value) readings[name] = *value;
+  return readings;
+}
+
+const char* to_string(Launches launches) {
+  constexpr const char* names[] = {"", "included", "hidden", "replayed"};
+  return names[static_cast<std::size_t>(launches)];
+}
+
+Launches launches_of(std::span<const Sample> samples) {
+  if (samples.empty()) return Launches::none;
+  const Launches first = samples.front().launches;
+  const auto is_other = [&](const Sample& sample) { return sample.launches != first; };
+  return std::ranges::any_of(samples, is_other) ? Launches::included : first;
+}
+
+std::string throttled_of(std::span<const Sample> samples) {
+  constexpr std::string_view comma = ", ";
+  std::vector<std::string_view> reasons;
+  for (const Sample& sample : samples)
+    for (std::string_view rest = sample.state.throttled; !rest.empty();) {
+      const std::string_view reason = rest.substr(0, rest.find(comma));
+      if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) reasons.push_back(reason);
+      rest.remove_prefix(std::min(rest.size(), reason.size() + comma.size()));
+    }
+  std::string text;
+  for (const std::string_view reason : reasons) text += (text.empty() ? "" : std::string(comma)) + std::string(reason);
+  return text;
+}
 
 double cpu_seconds() {
   timespec now{};

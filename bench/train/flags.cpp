@@ -1,10 +1,10 @@
 // The flags of `train`.
 
-#include "flags.h"
+#include "bench/options/flags.h"
 
-#include "bench/options/flag.h"
 #include "lamina/optimiser.h"
 #include "lamina/workloads.h"
+#include "train.h"
 
 namespace lamina::bench {
 namespace {
@@ -58,27 +58,24 @@ void add_train_flags(CLI::App& app, TrainOptions& options) {
     if (options.names.empty())
       for (const Workload& each : workloads()) options.names.emplace_back(each.name);
   });
-  constexpr const char* run = groups[0];
-  app.add_option("--backend", options.backend, "Backend; default: eigen")->group(run);
+  app.option_defaults()->group(groups[0]);
+  app.add_option("--backend", options.backend, "Backend; default: eigen");
   for (const Flag<TrainOptions>& flag : table()) flag.add(app, flag.name, options)->group(groups[flag.set]);
   app.add_option("--seeds", options.seeds, "Trainings of each: with --seed, and as many seeds after it; default: 1")
-      ->check(CLI::Range(1, 1000))
-      ->group(run);
-  add_choice(app, "--dtype", options.dtype, dtypes, "Element type; default: f32")->group(run);
+      ->check(CLI::Range(1, 1000));
+  add_choice(app, "--dtype", options.dtype, dtypes, "Element type; default: f32");
   auto* checkpoint =
-      app.add_option("--checkpoint", options.checkpoint, "File to go on from, written after every epoch")->group(run);
+      app.add_option("--checkpoint", options.checkpoint, "File to go on from, written after every epoch");
   app.add_option("--checkpoint_updates", options.checkpoint_updates,
                  "Updates after which --checkpoint is written, too, for long epochs")
       ->check(CLI::Range(1, 1 << 30))
-      ->needs(checkpoint)
-      ->group(run);
-  app.add_option("--benchmark_out,--json", options.json, "File for the epochs as rows (docs/training.md)")->group(run);
+      ->needs(checkpoint);
+  app.add_option("--benchmark_out,--json", options.json, "File for the epochs as rows (docs/training.md)");
   add_flags(app, processor_flags | cudnn_flags, options);
-  constexpr const char* cost = "What it costs";
+  app.option_defaults()->group("What it costs");
   app.add_option("--usd_per_hour", options.usd_per_hour, "Price of this machine: dollars of the run as well")
-      ->check(above_zero())
-      ->group(cost);
-  app.add_option("--target", options.target, "Accuracy, 0.98 for 98 %: seconds and dollars to it as well")->group(cost);
+      ->check(above_zero());
+  app.add_option("--target", options.target, "Accuracy, 0.98 for 98 %: seconds and dollars to it as well");
 }
 
 Differs training_differs(const TrainOptions& options) {

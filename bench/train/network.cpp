@@ -8,7 +8,7 @@
 #include <cmath>
 #include <utility>
 
-#include "bench/measure/networks.h"
+#include "bench/measure/session.h"
 #include "lamina/error.h"
 #include "lamina/nets.h"
 #include "lamina/synthetic.h"

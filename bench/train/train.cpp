@@ -15,18 +15,15 @@
 #include "bench/context/build.h"
 #include "bench/io/interrupt.h"
 #include "bench/io/result_file.h"
-#include "bench/io/text.h"
 #include "bench/machine/ranks.h"
-#include "bench/measure/networks.h"
+#include "bench/measure/session.h"
 #include "bench/timing/stopwatch.h"
 #include "lamina/error.h"
 #include "lamina/near_names.h"
 #include "lamina/nets.h"
 #include "lamina/workloads.h"
-#include "lines.h"
 #include "network.h"
-#include "record.h"
-#include "screen.h"
+#include "report.h"
 
 namespace lamina::bench {
 namespace {

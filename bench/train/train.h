@@ -10,6 +10,10 @@
 #include "bench/machine/backends.h"
 #include "bench/options/settings.h"
 
+namespace CLI {
+class App;
+}
+
 namespace lamina::bench {
 
 struct TrainOptions : PlanningSettings {
@@ -33,6 +37,10 @@ struct TrainOptions : PlanningSettings {
   double usd_per_hour = 0;              ///< price of the machine; 0: not known
   double target = 0;                    ///< accuracy to which seconds and dollars are given as well; 0: none
 };
+
+void add_train_flags(CLI::App&, TrainOptions&);
+Differs training_differs(const TrainOptions&);                 ///< from the defaults, for keys
+std::vector<std::string> training_words(const TrainOptions&);  ///< the flags that train the same again
 
 /// Trains one after another and prints a line for each epoch, then what it took; of several trainings a table at the
 /// end. Progress goes to standard error: a line that is written over on a terminal, elsewhere one every ten seconds.

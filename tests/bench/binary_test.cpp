@@ -15,40 +15,27 @@ using nlohmann::json;
 using namespace lamina::test;
 
 TEST_CASE("the devices are a table, measured, with what is missing below it") {
-  const Ended ended = run_bench("devices");
-  CAPTURE(ended.said);
-  REQUIRE(ended.status == 0);
-  REQUIRE_THAT(ended.said, ContainsSubstring("copy GB/s") && ContainsSubstring("\nprocessor"));
-  REQUIRE_THAT(ended.said, ContainsSubstring("\nUnits of processor: ") &&
-                               ContainsSubstring(", multiply-adds in registers, on every thread\n") &&
-                               ContainsSubstring("\nMatrix rate of processor: backend eigen, fastest of "));
-  const std::string why = lamina::why_no_gpu();
-  REQUIRE_THAT(ended.said, ContainsSubstring(why.empty() ? "\ngpu 0" : "\nGPU: " + why + "\n"));
-  REQUIRE_THAT(ended.said, !ContainsSubstring("Not measured, processor"));
-  REQUIRE_THAT(run_bench("devices --format=csv").said, ContainsSubstring("device,name,architecture,GiB,"));
+  const std::string said = said_by("devices"), why = lamina::why_no_gpu();
+  REQUIRE_THAT(said, ContainsSubstring("copy GB/s") && ContainsSubstring("\nprocessor"));
+  REQUIRE_THAT(said, ContainsSubstring("\nUnits of processor: ") &&
+                         ContainsSubstring(", multiply-adds in registers, on every thread\n") &&
+                         ContainsSubstring("\nMatrix rate of processor: backend eigen, fastest of "));
+  REQUIRE_THAT(said, ContainsSubstring(why.empty() ? "\ngpu 0" : "\nGPU: " + why + "\n"));
+  REQUIRE_THAT(said, !ContainsSubstring("Not measured, processor"));
+  said_by("devices --format=csv", 0, "device,name,architecture,GiB,");
 }
 
 TEST_CASE("rows for a GPU are listed on a machine without one, and fail with the reason") {
   for (const std::string backend : {"cuda", "cudnn"}) {
-    CAPTURE(backend);
-    const Ended listed =
-        run_bench("--backend=" + backend + " --benchmark_list_tests --benchmark_filter=net/mnist_mlp/total");
-    CHECK(listed.status == 0);
-    CHECK_THAT(listed.said, ContainsSubstring("net/mnist_mlp/total/" + backend + "/f32/nchw/batch:16\n"));
+    const std::string rows = "--benchmark_filter=net/mnist_mlp/total --backend=" + backend;
+    said_by(rows + " --benchmark_list_tests", 0, "net/mnist_mlp/total/" + backend + "/f32/nchw/batch:16\n");
     if (lamina::why_no_gpu().empty()) continue;
-    const Ended run = run_bench("--backend=" + backend + " --benchmark_filter=net/mnist_mlp/total --passes=1");
-    CHECK(run.status == 1);
-    CHECK_THAT(run.said, ContainsSubstring("Unsupported: ") && ContainsSubstring("no row could run"));
+    CHECK_THAT(said_by(rows + " --passes=1", 1, "Unsupported: "), ContainsSubstring("no row could run"));
   }
 }
 
 TEST_CASE("every sample of a row is in the JSON, under its documented name, without what only GPUs have") {
-  const Folder folder;
-  const std::string out = folder.file("rows.json");
-  const Ended ended = run_bench("--benchmark_filter=net/mnist_mlp/ --batch=2 --passes=4 --benchmark_out=" + out);
-  CAPTURE(ended.said);
-  REQUIRE(ended.status == 0);
-  const json result = read(out);
+  const json result = results_of("--benchmark_filter=net/mnist_mlp/ --batch=2 --passes=4");
   for (const char* key :
        {"processor", "compiler", "compiler_flags", "commit", "backend_eigen", "processor_cores", "load_average_start",
         "load_average_end", "clock_MHz_start", "clock_MHz_end", "libc", "shared_libraries"})
@@ -87,12 +74,7 @@ TEST_CASE("every sample of a row is in the JSON, under its documented name, with
 }
 
 TEST_CASE("a row has its share of the peak beside it, and the context the peak") {
-  const Folder folder;
-  const std::string out = folder.file("rows.json");
-  REQUIRE(
-      run_bench("--backend=eigen --batch=1 --passes=2 --benchmark_filter=net/mnist_mlp/total/ --benchmark_out=" + out)
-          .status == 0);
-  const json result = read(out);
+  const json result = results_of("--backend=eigen --batch=1 --passes=2 --benchmark_filter=net/mnist_mlp/total/");
   for (const json& run : result["benchmarks"]) {
     if (run["run_type"] != "iteration") continue;
     const double peak = run["peak_flops_per_second"];
@@ -104,9 +86,7 @@ TEST_CASE("a row has its share of the peak beside it, and the context the peak")
 }
 
 TEST_CASE("the networks there are can be listed") {
-  const Ended ended = run_bench("networks --format=csv");
-  REQUIRE(ended.status == 0);
-  std::istringstream stream(ended.said);
+  std::istringstream stream(said_by("networks --format=csv"));
   std::vector<std::string> names;
   for (const lamina::test::CsvRow& row : lamina::test::read_csv(stream, "networks")) {
     names.push_back(row.at("network"));
@@ -121,15 +101,12 @@ TEST_CASE("the networks there are can be listed") {
 
 TEST_CASE("measured choices are kept in the file that is named, and are no part of layer rows") {
   const Folder folder;
-  const std::string cache = folder.file("choices.json"), out = folder.file("rows.json");
-  const Ended ended = run_bench(
-      "--benchmark_filter='^(net|layer)/mnist_cnn' --batch=2 --width_divisor=8 --passes=1 --backend=eigen --measure"
-      " --choice_cache=" +
-      cache + " --benchmark_out=" + out);
-  CAPTURE(ended.said);
-  REQUIRE(ended.status == 0);
+  const std::string cache = folder.file("choices.json");
+  const json rows = results_of(
+      "--benchmark_filter='^(net|layer)/mnist_cnn' --batch=2 --width_divisor=8 --passes=1 "
+      "--backend=eigen --measure --choice_cache=" +
+      cache)["benchmarks"];
   REQUIRE(std::filesystem::exists(cache));
-  const json rows = read(out).at("benchmarks");
   REQUIRE_FALSE(rows.empty());
   for (const auto& row : rows) {
     const std::string name = row.at("name");
@@ -139,29 +116,24 @@ TEST_CASE("measured choices are kept in the file that is named, and are no part 
 }
 
 TEST_CASE("a refusal is a row, and nothing but refusals is a failure") {
-  const Ended both = run_bench("--benchmark_filter=net/mnist_mlp/total --batch=2 --passes=1 --layout=nchw,nhwc");
-  CAPTURE(both.said);
-  REQUIRE_THAT(both.said, ContainsSubstring("Unsupported: "));
-  REQUIRE(both.status == 0);
+  const std::string rows = " --batch=2 --passes=1 --benchmark_filter=net/mnist_mlp";
+  said_by("--layout=nchw,nhwc" + rows + "/total", 0, "Unsupported: ");
   // One reason for many rows is said once.
-  const Ended many = run_bench("--benchmark_filter=net/mnist_mlp --backend=eigen --layout=nhwc --batch=2 --passes=1");
-  CHECK(many.status == 1);
-  CHECK_THAT(many.said, ContainsSubstring("no row could run"));
-  const std::size_t first = many.said.find("Unsupported: ");
+  const std::string many = said_by("--backend=eigen --layout=nhwc" + rows, 1, "no row could run");
+  const std::size_t first = many.find("Unsupported: ");
   REQUIRE(first != std::string::npos);
-  CHECK(many.said.find("Unsupported: ", first + 1) == std::string::npos);
-  CHECK_THAT(many.said, ContainsSubstring("Unsupported, as above"));
+  CHECK(many.find("Unsupported: ", first + 1) == std::string::npos);
+  CHECK_THAT(many, ContainsSubstring("Unsupported, as above"));
 }
 
 TEST_CASE("a memory limit below need is a failed row beside others") {
   const Folder folder;
   const std::string out = folder.file("rows.json");
-  const Ended ended = run_bench(
+  said_by(
       "--benchmark_filter='net/(mnist_mlp|mnist_cnn)/inference' --batch=2 --memory_limit=4MB --passes=2 "
       "--benchmark_out=" +
-      out);
-  CAPTURE(ended.said);
-  REQUIRE(ended.status == 1);
+          out,
+      1);
   std::map<std::string, int> failed, measured;
   const json result = read(out);
   for (const json& run : result["benchmarks"]) {
@@ -177,13 +149,11 @@ TEST_CASE("a memory limit below need is a failed row beside others") {
 TEST_CASE("the table has a line for each network, and the rows are in a file") {
   const Folder folder;
   const std::string out = folder.file("rows.json");
-  const Ended ended = run_bench(
+  const std::string said = said_by(
       "--table --benchmark_filter=net/resnet18/ --batch=2 --image=32 --width_divisor=8 --passes=2 --benchmark_out=" +
       out);
-  CAPTURE(ended.said);
-  REQUIRE(ended.status == 0);
-  REQUIRE_THAT(ended.said, ContainsSubstring("about") && ContainsSubstring("eigen f32 nchw batch 2"));
-  REQUIRE_THAT(ended.said, ContainsSubstring("Rows: " + out));
+  REQUIRE_THAT(said, ContainsSubstring("about") && ContainsSubstring("eigen f32 nchw batch 2"));
+  REQUIRE_THAT(said, ContainsSubstring("Rows: " + out));
   REQUIRE(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
   REQUIRE(read(out)["benchmarks"][0]["name"] == "net/resnet18/forward/eigen/f32/nchw/batch:2/image:32/width_divisor:8");
 }

@@ -1,6 +1,6 @@
 // The subcommand `compare`: files that cannot be compared, folders of processes, variants, and its gate.
 
-#include "bench/compare/compare.h"
+#include "bench/compare/comparison.h"
 
 #include <filesystem>
 #include <fstream>
@@ -22,11 +22,7 @@ void write(const std::string& path, const json& document) { std::ofstream(path) 
 
 /// Runs `compare`, which ends with this status and says so.
 std::string compared(const std::string& arguments, int status, const std::string& why = {}) {
-  const test::Ended ended = test::run_bench("compare " + arguments);
-  CAPTURE(arguments, ended.said);
-  CHECK(ended.status == status);
-  CHECK_THAT(ended.said, ContainsSubstring(why));
-  return ended.said;
+  return test::said_by("compare " + arguments, status, why);
 }
 
 /// A file that is changed at a place.
@@ -115,9 +111,7 @@ TEST_CASE("the program compares folders of files that it wrote, and its gate has
   const Folder folder;
   const std::string one = folder.file("one.json"), before = folder.file("before"), after = folder.file("after"),
                     out = folder.file("compared.json");
-  REQUIRE(
-      test::run_bench("--backend=eigen --batch=2 --passes=9 --benchmark_filter=net/mnist_mlp/ --benchmark_out=" + one)
-          .status == 0);
+  test::said_by("--backend=eigen --batch=2 --passes=9 --benchmark_filter=net/mnist_mlp/ --benchmark_out=" + one);
   json measured = test::read(one);
   for (json& entry : measured["benchmarks"]) entry.erase("others_share");  // what runs beside the test is no subject
   const auto process = [&](const std::string& side, int number, double factor) {

@@ -33,12 +33,6 @@ inline Ended run_program(const std::string& program, const std::string& argument
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), said};
 }
 
-#ifdef LAMINA_BENCH
-inline Ended run_bench(const std::string& arguments, Outputs kept = Outputs::both) {
-  return run_program(LAMINA_BENCH, arguments, kept);
-}
-#endif
-
 /// Seconds of a processor that the programs which have ended used.
 inline double seconds_of_ended() {
   rusage used{};
@@ -53,5 +47,28 @@ inline nlohmann::json read(const std::string& file) {
   std::ifstream stream(file);
   return nlohmann::json::parse(stream);
 }
+
+#ifdef LAMINA_BENCH
+inline Ended run_bench(const std::string& arguments, Outputs kept = Outputs::both) {
+  return run_program(LAMINA_BENCH, arguments, kept);
+}
+
+/// Runs lamina_bench, which ends with this status and says so.
+inline std::string said_by(const std::string& arguments, int status = 0, const std::string& why = {}) {
+  const Ended ended = run_bench(arguments);
+  CAPTURE(arguments, ended.said);
+  CHECK(ended.status == status);
+  CHECK_THAT(ended.said, Catch::Matchers::ContainsSubstring(why));
+  return ended.said;
+}
+
+/// The file of results of a run of lamina_bench that ends well.
+inline nlohmann::json results_of(const std::string& arguments) {
+  const Folder folder;
+  const std::string out = folder.file("results.json");
+  said_by(arguments + " --benchmark_out=" + out);
+  return read(out);
+}
+#endif
 
 }  // namespace lamina::test

@@ -1,6 +1,6 @@
 // Grades of rows, and the readings of the machine that they are by, from fake /proc and /sys.
 
-#include "bench/timing/grade.h"
+#include "bench/timing/machine_watch.h"
 
 #include <unistd.h>
 

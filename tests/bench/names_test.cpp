@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "bench/options/flags.h"
 #include "lamina/error.h"
 #include "tests/support/catch.h"
 
@@ -15,6 +16,15 @@ using Catch::Matchers::ContainsSubstring;
 namespace {
 
 const Config resnet50{"resnet50", "eigen"};
+
+/// What these flags give.
+RunOptions options_of(const std::string& flags) {
+  RunOptions options;
+  CLI::App app;
+  add_flags(app, ~0U, options);
+  app.parse(flags);
+  return options;
+}
 
 std::string net_name(const RunOptions& options, const Config& c = resnet50) {
   return to_string(key_of("net", c, "total", options));
@@ -33,47 +43,33 @@ std::vector<std::string> names_of(const RunOptions& options) {
 
 }  // namespace
 
-TEST_CASE("a row's name leaves out the defaults") {
-  const RunOptions options;
-  REQUIRE(net_name(options) == "net/resnet50/total/eigen/f32/nchw/batch:16");
-  REQUIRE(layer_name(options) == "layer/resnet50/conv1/forward/eigen/direct/f32/nchw/batch:16");
-}
-
-TEST_CASE("what differs from the default is in the name") {
-  RunOptions options;
-  options.net.image = 224;
-  REQUIRE(net_name(options) == "net/resnet50/total/eigen/f32/nchw/batch:16");
-  options.net.image = 64;
-  options.plan.cuda_graph = true;
-  options.plan.keep = Keep::cheap;
-  options.plan.fuse = false;
-  options.plan.accumulate = true;  // as published
-  options.net.softmax = true;      // not as published
-  options.plan.input_gradient = false;
-  const Config other{"resnet50", "eigen", DType::f64, Layout::nhwc, 3};
-  REQUIRE(net_name(options, other) ==
-          "net/resnet50/total/eigen/f64/nhwc/batch:3/image:64/graph/recompute/unfused/softmax:1");
-  REQUIRE(net_name(options, {"vgg16", "eigen"}) ==
-          "net/vgg16/total/eigen/f32/nchw/batch:16/image:64/graph/recompute/unfused/input_gradient:0");
-}
-
-TEST_CASE("a forced instruction set is in the names of eigen's rows only") {
-  RunOptions options;
-  options.backends.instruction_set = "x86-64-v3";
-  options.net.width_divisor = 8;
-  const std::string forced = "/f32/nchw/batch:16/instruction_set:x86-64-v3/width_divisor:8";
-  CHECK(net_name(options) == "net/resnet50/total/eigen" + forced);
-  CHECK(layer_name(options) == "layer/resnet50/conv1/forward/eigen/direct" + forced);
-  CHECK(net_name(options, {"resnet50", "cuda-host"}) ==
-        "net/resnet50/total/cuda-host/f32/nchw/batch:16/width_divisor:8");
-}
-
-TEST_CASE("the name of a network's row says that its algorithms were measured") {
-  RunOptions options;
-  options.plan.choice.measure = true;
-  options.plan.choice.deterministic = true;
-  REQUIRE(net_name(options) == "net/resnet50/total/eigen/f32/nchw/batch:16/deterministic/measured");
-  REQUIRE(layer_name(options) == "layer/resnet50/conv1/forward/eigen/direct/f32/nchw/batch:16/deterministic");
+TEST_CASE("what differs from the default, and is not as published, is in the name") {
+  const std::string net = "net/resnet50/total/eigen/f32/nchw/batch:16",
+                    layer = "layer/resnet50/conv1/forward/eigen/direct/f32/nchw/batch:16";
+  struct Named {
+    std::string flags, of_net, of_layer;
+  };
+  for (const auto& [flags, of_net, of_layer] :
+       {Named{"", "", ""},
+        {"--image=224 --accumulate", "", ""},
+        {"--image=64 --cuda_graph --keep=cheap --unfused --softmax --no_input_gradient",
+         "/image:64/graph/recompute/unfused/softmax:1", "/image:64"},
+        {"--instruction_set=x86-64-v3 --width_divisor=8", "/instruction_set:x86-64-v3/width_divisor:8",
+         "/instruction_set:x86-64-v3/width_divisor:8"},
+        {"--measure --deterministic", "/deterministic/measured", "/deterministic"},
+        {"--deterministic --max_error=1e-6 --workspace_limit=1MiB",
+         "/deterministic/max_error:1e-06/workspace_limit:1048576",
+         "/deterministic/max_error:1e-06/workspace_limit:1048576"}}) {
+    CAPTURE(flags);
+    CHECK(net_name(options_of(flags)) == net + of_net);
+    CHECK(layer_name(options_of(flags)) == layer + of_layer);
+  }
+  CHECK(net_name(options_of("--math=tf32"), {"resnet50", "eigen", DType::f32, Layout::nhwc, 3}) ==
+        "net/resnet50/total/eigen/tf32/nhwc/batch:3");
+  CHECK(net_name(options_of("--no_input_gradient"), {"vgg16", "eigen", DType::f64}) ==
+        "net/vgg16/total/eigen/f64/nchw/batch:16/input_gradient:0");
+  CHECK(net_name(options_of("--instruction_set=generic"), {"resnet50", "cuda-host"}) ==
+        "net/resnet50/total/cuda-host/f32/nchw/batch:16");
 }
 
 TEST_CASE("the protocol is the published one unless a flag says otherwise") {
@@ -121,19 +117,6 @@ TEST_CASE("a filter that matches nothing is an error that names the nearest rows
   REQUIRE_THROWS_WITH(pick(names, "^net/resnet5/totl/"),
                       ContainsSubstring("^net/resnet5/totl/") && ContainsSubstring("net/resnet50/total/eigen"));
   REQUIRE_THROWS_WITH(pick(names, "conv5_4.*vgg19.*winogard"), ContainsSubstring("nearest"));
-}
-
-TEST_CASE("names have the limits and math that are not the default") {
-  RunOptions options;
-  options.plan.choice.deterministic = true;
-  options.plan.choice.max_error = 1e-6;
-  options.plan.choice.workspace_limit = 1 << 20;
-  options.plan.choice.math = Math::tf32;
-  CHECK(net_name(options) ==
-        "net/resnet50/total/eigen/tf32/nchw/batch:16/deterministic/max_error:1e-06/workspace_limit:1048576");
-  CHECK(layer_name(options) ==
-        "layer/resnet50/conv1/forward/eigen/direct/tf32/nchw/batch:16/deterministic/max_error:1e-06/"
-        "workspace_limit:1048576");
 }
 
 TEST_CASE("a key has the facts of its row as fields, and its name is printed from them") {

@@ -169,12 +169,7 @@ TEST_CASE("a trace without known rates has no lane of predicted times") {
 }
 
 TEST_CASE("a frontier's file has every algorithm that was tried, with its samples or its refusal") {
-  const Folder folder;
-  const std::string out = folder.file("frontier.json");
-  const Ended ended = run_bench(std::string("frontier cifar10_cnn --passes=2") + narrow + "--benchmark_out=" + out);
-  CAPTURE(ended.said);
-  REQUIRE(ended.status == 0);
-  const json result = read(out);
+  const json result = results_of(std::string("frontier cifar10_cnn --passes=2") + narrow);
   check_context(result);
   const json& frontier = result["frontiers"].at(0);
   CHECK(frontier["complete"] == true);
@@ -204,13 +199,7 @@ TEST_CASE("a frontier's file has every algorithm that was tried, with its sample
 }
 
 TEST_CASE("a memory file has what is printed, and the arena's bytes over the plan's time") {
-  const Folder folder;
-  const std::string out = folder.file("memory.json");
-  const Ended ended =
-      run_bench(std::string("memory cifar10_cnn --memory_limit=100MiB") + narrow + "--benchmark_out=" + out);
-  CAPTURE(ended.said);
-  REQUIRE(ended.status == 0);
-  const json result = read(out);
+  const json result = results_of(std::string("memory cifar10_cnn --memory_limit=100MiB") + narrow);
   check_context(result);
   REQUIRE(result["memories"].size() == 2);
   for (const json& one : result["memories"]) {

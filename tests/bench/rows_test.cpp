@@ -11,9 +11,8 @@
 
 #include "bench/context/context.h"
 #include "bench/io/text.h"
-#include "bench/measure/layer_run.h"
 #include "bench/measure/layers.h"
-#include "bench/rows/progress.h"
+#include "bench/rows/meter.h"
 #include "bench/timing/stopwatch.h"
 #include "lamina/error.h"
 #include "tests/support/backend.h"

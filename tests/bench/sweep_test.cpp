@@ -27,9 +27,7 @@ std::string sweep_of(const std::string& out, const std::string& more = "--memory
 TEST_CASE("a sweep finds the largest batch by prediction and proves it by running, and goes on where it stopped") {
   const Folder folder;
   const std::string out = folder.file("sweep.json");
-  const Ended ended = run_bench(sweep_of(out));
-  CAPTURE(ended.said);
-  REQUIRE(ended.status == 0);
+  const std::string said = said_by(sweep_of(out));
   const json whole = read(out);
   std::set<int> batches, refused;
   std::set<std::string> threads, names;
@@ -59,7 +57,7 @@ TEST_CASE("a sweep finds the largest batch by prediction and proves it by runnin
   CHECK(*batches.rbegin() == largest);
   CHECK(refused == std::set<int>{largest + 1});
   for (const int batch : {1, 2, 4, 8, 15, 16, 17}) CHECK(batches.contains(batch));
-  CHECK_THAT(ended.said, ContainsSubstring(std::to_string(largest + 1) + " was out of memory"));
+  CHECK_THAT(said, ContainsSubstring(std::to_string(largest + 1) + " was out of memory"));
 
   // As an interrupt leaves it: without the rows of the last points.
   json part = whole;
@@ -80,10 +78,7 @@ TEST_CASE("a sweep finds the largest batch by prediction and proves it by runnin
   for (const json& row : again["benchmarks"]) CHECK(passes(row) == (row.contains("error_occurred") ? 0 : 2));
 
   const auto is_another = [&](const std::string& more, const std::string& why) {
-    CAPTURE(more, why);
-    const Ended other = run_bench(sweep_of(out, more));
-    CHECK(other.status == 2);
-    CHECK_THAT(other.said, ContainsSubstring("another sweep" + why));
+    said_by(sweep_of(out, more), 2, "another sweep" + why);
   };
   for (const char* more : {"--memory_limit=24MiB --inference", "--memory_limit=48MiB", ""}) is_another(more, "");
   CHECK(run_bench("compare " + out + " " + out).status == 0);
@@ -97,15 +92,10 @@ TEST_CASE("a sweep finds the largest batch by prediction and proves it by runnin
 }
 
 TEST_CASE("a sweep takes named batches and sizes") {
-  const Folder folder;
-  const std::string out = folder.file("sweep.json");
-  const std::string flags =
-      "sweep cifar10_cnn --backend=eigen --passes=5 --width_divisor=8 --batch=2,4 --thread_counts=1 ";
-  const Ended ended = run_bench(flags + "--images=32 --inference --benchmark_out=" + out);
-  CAPTURE(ended.said);
-  REQUIRE(ended.status == 0);
   std::set<std::string> names;
-  const json result = read(out);
+  const json result = results_of(
+      "sweep cifar10_cnn --backend=eigen --passes=5 --width_divisor=8 --batch=2,4 "
+      "--thread_counts=1 --images=32 --inference");
   for (const json& row : result["benchmarks"]) {
     names.insert(row["name"]);
     auto times = row["real_times"].get<std::vector<double>>();
@@ -125,12 +115,10 @@ TEST_CASE("a sweep leaves out a size that a network cannot have, says why, and d
   const std::string why = "cifar10_cnn needs images of at least 10x10, not 4x4";
   for (const std::string batch : {"--batch=2 ", ""}) {
     const std::string out = folder.file("sweep" + std::to_string(batch.size()) + ".json");
-    const Ended ended = run_bench(flags + batch + "--images=4,16 --memory_limit=2MiB --benchmark_out=" + out);
-    CAPTURE(ended.said);
-    CHECK(ended.status == 1);
-    const std::size_t first = ended.said.find(series + " cannot be planned: " + why);
-    const std::size_t last = ended.said.find(series + " was left out, as it cannot be planned: " + why);
-    const std::size_t measured = ended.said.find("[1/");
+    const std::string said = said_by(flags + batch + "--images=4,16 --memory_limit=2MiB --benchmark_out=" + out, 1);
+    const std::size_t first = said.find(series + " cannot be planned: " + why);
+    const std::size_t last = said.find(series + " was left out, as it cannot be planned: " + why);
+    const std::size_t measured = said.find("[1/");
     REQUIRE(measured != std::string::npos);
     CHECK(first < measured);
     CHECK(last != std::string::npos);

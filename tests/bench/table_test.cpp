@@ -1,6 +1,6 @@
 // Tables: cells and files.
 
-#include "bench/rows/report.h"
+#include "bench/rows/runner.h"
 
 #include <filesystem>
 
@@ -54,13 +54,13 @@ TEST_CASE("a network that failed has a line that says why") {
 }
 
 TEST_CASE("cells survive CSV and columns") {
-  const TextTable table{{{"name"}, {"n", true}}, {{"a,b", "1"}, {"c\"d", "23"}}};
+  const TextTable table{{"name", ">n"}, {{"a,b", "1"}, {"c\"d", "23"}}};
   REQUIRE(table.csv() == "name,n\n\"a,b\",1\n\"c\"\"d\",23\n");
   REQUIRE(table.text() == "name   n\na,b    1\nc\"d   23\n");
 }
 
 TEST_CASE("tables of several networks are apart as text, and one as CSV, whose first columns name the network") {
-  TextTables text(Format::text, {{"of"}}, {{"n"}}), csv(Format::csv, {{"of"}}, {{"n"}});
+  TextTables text(Format::text, {"of"}, {"n"}), csv(Format::csv, {"of"}, {"n"});
   for (TextTables* tables : {&text, &csv}) tables->add({"a"}, {"1"});
   CHECK(text.take() == "n\n1\n");
   CHECK(csv.take() == "of,n\na,1\n");

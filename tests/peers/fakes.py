@@ -34,20 +34,31 @@ CONVOLUTIONS = {
 PROGRAMS = ("lamina_bench", "onednn_worker", "python", "python3")
 
 
-class Fakes(unittest.TestCase):
-    """A folder with programs that are fake_worker.py."""
+class Folder(unittest.TestCase):
+    """Tests with a folder of their own for files and programs."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
+
+    def program(self, name, text=""):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", opener=lambda path, how: os.open(path, how, 0o755)) as file:
+            file.write(text)
+        return path
+
+
+class Fakes(Folder):
+    """A folder with programs that are fake_worker.py."""
+
+    def setUp(self):
+        super().setUp()
         self.out, self.log, self.said = (os.path.join(self.folder, name) for name in ("out.json", "log", "said"))
         with open(os.path.join(HERE, "fake_worker.py")) as file:
             text = f"#!{sys.executable} -IS\n{file.read()}"  # without what it does not need, it starts at once
         for name in PROGRAMS:
-            path = os.path.join(self.folder, name)
-            with open(path, "w", opener=lambda name, how: os.open(name, how, 0o755)) as file:
-                file.write(text)
+            self.program(name, text)
 
     def tell(self, told):
         """The environment of a race whose fakes behave as told."""

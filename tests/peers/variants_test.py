@@ -9,28 +9,24 @@ import json
 import os
 import shlex
 import sys
-import tempfile
 import unittest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "../../bench/race"))
+import fakes  # which finds the modules of a race
 import networks
 import options
 import pythons
 import variants
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 LEFT_OUT = {"googlenet_caffe", "resnet50_v1"}  # of the table of layers: neighbours of others, for orientation only
 
 
-class Options(unittest.TestCase):
+class Options(fakes.Folder):
     def setUp(self):
-        """A folder with programs to be found and never to be run."""
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        """Programs to be found and never to be run."""
+        super().setUp()
         for name in ("lamina_bench", "onednn_worker"):
-            with open(os.path.join(self.folder, name), "w", opener=lambda path, how: os.open(path, how, 0o755)):
-                pass
+            self.program(name)
 
     def parse(self, *words):
         return options.parse("", ["--program", os.path.join(self.folder, "lamina_bench"), *words])

@@ -7,17 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-RACE = os.path.join(HERE, "../../bench/race")
-sys.path.insert(0, os.path.join(HERE, "../../bench"))
-import wheels
-
-sys.path.insert(0, RACE)
+import fakes  # which finds the modules of a race and of bench/
 import results
+import wheels
 
 BENCH = sys.argv.pop(1) if len(sys.argv) > 1 else None
 
@@ -39,20 +34,15 @@ def row(of, milliseconds, **more):
             "time_unit": "ms"} | more
 
 
-class Versions(unittest.TestCase):
+class Versions(fakes.Folder):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        super().setUp()
         self.out, self.said = os.path.join(self.folder, "out.json"), os.path.join(self.folder, "said")
 
-    def program(self, name, body):
+    def shell(self, name, body):
         """A program of the shell that finds in $out the file it is to leave."""
-        path = os.path.join(self.folder, name)
-        with open(path, "w", opener=lambda path, how: os.open(path, how, 0o755)) as file:
-            file.write('#!/bin/bash\nhere=$(dirname "$0")\nfor flag; do case $flag in --benchmark_out=*) '
-                       f'out=${{flag#*=}} ;; esac; done\n{body}\n')
-        return path
+        return self.program(name, '#!/bin/bash\nhere=$(dirname "$0")\nfor flag; do case $flag in --benchmark_out=*) '
+                                  f'out=${{flag#*=}} ;; esac; done\n{body}\n')
 
     def leaves(self, *rows):
         return "cat > \"$out\" << 'END'\n" + json.dumps(
@@ -60,7 +50,7 @@ class Versions(unittest.TestCase):
 
     def start(self, *words):
         with open(self.said, "w") as said:
-            child = subprocess.Popen([sys.executable, "-B", os.path.join(RACE, "versions"), *words, "--benchmark_out",
+            child = subprocess.Popen([sys.executable, "-B", os.path.join(fakes.RACE, "versions"), *words, "--benchmark_out",
                                       self.out],
                                      stdout=said, stderr=said, start_new_session=True,
                                      preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
@@ -91,9 +81,9 @@ class Versions(unittest.TestCase):
 
     def test_slowdowns_and_picks_are_named_in_turns_of_abba(self):
         passes = [row(NET, ms, repetition_index=i) for i, ms in enumerate((14, 9, 10))]  # the median counts
-        a = self.program("a", self.leaves(*passes, row(layer("gemm"), 2), row(layer("fft"), 1),
+        a = self.shell("a", self.leaves(*passes, row(layer("gemm"), 2), row(layer("fft"), 1),
                                           row(layer("default"), 1, algorithm="fft")))
-        b = self.program("b", self.leaves(row(NET, 11), row(layer("gemm"), 2), row(layer("fft"), 1),
+        b = self.shell("b", self.leaves(row(NET, 11), row(layer("gemm"), 2), row(layer("fft"), 1),
                                           row(layer("default"), 2, algorithm="gemm")))
         said, result, found = self.compare(a, b, "--batch", "2")
         for of, verdict, reason, ratio in ((layer("default"), "slower", "picked gemm instead of fft", 2.0),
@@ -110,7 +100,7 @@ class Versions(unittest.TestCase):
                                                             "context": {"backend": "cuDNN 1"}})
 
     def test_a_program_has_our_flags_and_those_of_its_version(self):
-        ours = self.program("ours", 'echo "$LD_LIBRARY_PATH $@" >> "$here/called"\n' + self.leaves(row(NET, 1)))
+        ours = self.shell("ours", 'echo "$LD_LIBRARY_PATH $@" >> "$here/called"\n' + self.leaves(row(NET, 1)))
         for name in ("eight", "nine"):
             os.mkdir(os.path.join(self.folder, name))
         eight, nine = (os.path.join(self.folder, name) for name in ("eight", "nine"))
@@ -127,18 +117,18 @@ class Versions(unittest.TestCase):
         self.assertFalse(of_nine.startswith(nine), of_nine)
 
     def test_a_program_that_crashes_is_named_and_the_rows_of_all_are_kept(self):
-        good = self.program("good", self.leaves(row(NET, 1)))
+        good = self.shell("good", self.leaves(row(NET, 1)))
         for body, kept, how in (("kill -SEGV $$", False, "no rows; signal 11"),
                                 (self.leaves(row(NET, 1)) + "\nkill -SEGV $$", True, "not all rows; signal 11"),
                                 ("echo 'late: no room' >&2; exit 2", False, "no rows; exit status 2")):
-            said, result, found = self.compare(good, self.program("bad", body), status=1)
+            said, result, found = self.compare(good, self.shell("bad", body), status=1)
             self.assertIn(f"/bad: round 1: {how}", said)
             self.assertEqual(self.times(result, good), (list(range(6)), [1.0] * 6))
             self.assertEqual(len(result["context"]["variants"][1]["crashes"]), 6)
             self.assertEqual([one["verdict"] for one in found.values()], ["equal"] if kept else [])
 
     def test_where_nothing_has_a_time_the_status_is_1(self):
-        refuses = self.program("refuses", self.leaves(row(NET, 0, skipped=True, skip_message="why")) + "\nexit 1")
+        refuses = self.shell("refuses", self.leaves(row(NET, 0, skipped=True, skip_message="why")) + "\nexit 1")
         said, _, found = self.compare(refuses, refuses, status=1)
         self.assertEqual([one["reason"] for one in found.values()], ["fails in both: why"])
         self.assertIn("why", said)
@@ -146,14 +136,14 @@ class Versions(unittest.TestCase):
     def test_a_program_that_is_too_old_is_named_with_what_it_lacks(self):
         for body, lacks in ((self.leaves({"name": "net/n", "run_type": "iteration", "real_time": 1}), "key"),
                             ("exit 2", "--batch=2")):
-            old = self.program("old", body)
+            old = self.shell("old", body)
             said, _ = self.end(self.start("--programs", f"{old},{old}", "--batch=2"), 2)
             self.assertIn("/old", said)
             self.assertIn(lacks, said)
 
     def stopped(self, body, interrupts):
         """What is left where a process of a second program is interrupted as a terminal does it, or by its parent."""
-        programs = self.program("quick", self.leaves(row(NET, 1))) + "," + self.program("other", body)
+        programs = self.shell("quick", self.leaves(row(NET, 1))) + "," + self.shell("other", body)
         child = self.start("--programs", programs, "--backend=eigen", "--batch=2", "--passes=100000",
                            "--benchmark_filter=net/mnist_cnn/inference")
         for ready, interrupt in zip(("started", "heard"), interrupts):
@@ -221,7 +211,7 @@ class Versions(unittest.TestCase):
             self.assertTrue(run.get("real_times") or run.get("error_message") or run.get("skip_message"))
 
     def test_wrong_use_ends_with_status_2_before_anything_runs(self):
-        good = self.program("good", 'touch "$here/ran"; exit 3')
+        good = self.shell("good", 'touch "$here/ran"; exit 3')
         for words, near in ((["--programs", good], "two"), (["--programs", f"{good},/nothing/here"], "/nothing/here"),
                             (["--programs", f"{good},{good}", "--rounds", "5"], "--rounds"), ([], "--cudnn"),
                             (["--programs", f"{good},{good}", "--cudnn", "/a,/b"], "--cudnn"),

@@ -7,7 +7,6 @@
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include <chrono>
-#include <exception>
 #include <iostream>
 #include <memory>
 #include <tuple>
@@ -22,7 +21,6 @@ namespace lamina::bench {
 namespace {
 
 using dnnl::memory;
-using nlohmann::json;
 using Tag = memory::format_tag;
 using Type = memory::data_type;
 
@@ -169,29 +167,25 @@ std::unique_ptr<Served> open(const dnnl::engine& engine, const RacedConvolution&
   }
 }
 
-int serve_onednn(int threads, const std::string& type) {
-  try {
-    if (type != "f32" && type != "bf16") throw UsageError("no type '" + type + "'; there are f32 and bf16");
-    const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-    const dnnl_version_t& version = *dnnl_version();
-    const std::string text =
-        std::to_string(version.major) + '.' + std::to_string(version.minor) + '.' + std::to_string(version.patch);
-    serve({{"onednn", text}, {"threads", threads}}, [&](const std::string& pass, const std::string& variant,
-                                                        const std::string& numbers) {
-      return open(engine, read_convolution(numbers), pass_of(pass), variant, type == "bf16" ? Type::bf16 : Type::f32);
-    });
-  } catch (const std::exception& error) {
-    std::cout << json{{"error", error.what()}}.dump() << std::endl;
-    return 1;
-  }
-  return 0;
+void serve_onednn(int threads, const std::string& type) {
+  if (type != "f32" && type != "bf16") throw UsageError("no type '" + type + "'; there are f32 and bf16");
+  const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  const dnnl_version_t& version = *dnnl_version();
+  const std::string text =
+      std::to_string(version.major) + '.' + std::to_string(version.minor) + '.' + std::to_string(version.patch);
+  serve({{"onednn", text}, {"threads", threads}},
+        [&](const std::string& pass, const std::string& variant, const std::string& numbers) {
+          return open(engine, read_convolution(numbers), named("pass", pass, raced_passes), variant,
+                      type == "bf16" ? Type::bf16 : Type::f32);
+        });
 }
 
 }  // namespace
 }  // namespace lamina::bench
 
 int main(int argc, char** argv) {
-  if (argc == 3) return lamina::bench::serve_onednn(std::stoi(argv[1]), argv[2]);
+  using namespace lamina::bench;
+  if (argc == 3) return answering([&] { serve_onednn(std::stoi(argv[1]), argv[2]); });
   std::cerr << "usage: onednn_worker THREADS f32|bf16\n";
   return 2;
 }

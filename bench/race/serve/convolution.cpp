@@ -91,12 +91,6 @@ RacedConvolution read_convolution(const std::string& text) {
   return conv;
 }
 
-Pass pass_of(const std::string& name) {
-  for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data})
-    if (name == to_string(pass)) return pass;
-  throw UsageError("no pass '" + name + "'; there are forward, backward_params and backward_data");
-}
-
 json convolutions_of(const std::string& net, int batch) {
   const nets::Protocol protocol = nets::info(net).protocol;
   const Graph graph = nets::build(net, {.batch = batch});

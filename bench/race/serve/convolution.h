@@ -22,7 +22,7 @@ struct RacedConvolution {
 /// bias. Throws UsageError for anything else.
 RacedConvolution read_convolution(const std::string&);
 
-Pass pass_of(const std::string& name);  ///< throws UsageError for an unknown one
+constexpr std::initializer_list<Pass> raced_passes = {Pass::forward, Pass::backward_params, Pass::backward_data};
 
 /// A network's convolutions: names, numbers, and whether the data gradient is wanted. Throws UsageError.
 nlohmann::json convolutions_of(const std::string& net, int batch);

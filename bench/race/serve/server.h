@@ -1,16 +1,21 @@
 #pragma once
 // The child's side of every race between processes: what it runs, and the requests that it answers.
+// lamina_bench serve: a worker of bench/race/race, which runs one pass at a time.
 
+#include <filesystem>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "bench/timing/samples.h"
-#include "lamina/device.h"
+#include "bench/options/settings.h"
+#include "bench/timing/stopwatch.h"
+#include "lamina/backend.h"
 #include "lamina/error.h"
-#include "lamina/op.h"
+#include "lamina/graph.h"
+#include "lamina/weights.h"
 
 namespace lamina::bench {
 
@@ -24,6 +29,17 @@ class Served {
   /// What one run computes.
   virtual std::vector<float> result() { throw UsageError("numbers of networks are compared by tests/torch"); }
 };
+
+/// What has this name, of those that there are. Throws UsageError.
+template <class T>
+T named(const char* what, const std::string& name, std::initializer_list<T> known) {
+  std::string names;
+  for (const T each : known) {
+    if (name == to_string(each)) return each;
+    names += " " + std::string(to_string(each));
+  }
+  throw UsageError("no " + std::string(what) + " '" + name + "'; there are" + names);
+}
 
 /// Makes what the words of a request name: a network's mode or a layer's pass, then what a side has of it (a layout, an
 /// algorithm), then a convolution's numbers. Throws Unsupported where the side has none such.
@@ -42,7 +58,47 @@ using Open = std::function<std::unique_ptr<Served>(const std::string& what, cons
 /// else Open throws; UsageError for any other line.
 void serve(const nlohmann::json& greeting, const Open&, Device* device = nullptr);
 
+/// Does the work of a child. What fails is one last line with "error", and "refused" where it is something that cannot
+/// be done here and no fault. Gives the exit status.
+int answering(const std::function<void()>& work);
+
 /// Adds a sample to an answer.
 void put(nlohmann::json& answer, const std::string& what, const Sample&);
+
+struct ServedTrainingOptions {
+  std::string workload{};
+  double share = 1;  ///< of the synthetic set
+  int epochs = 1;    ///< that `files` gets; a race has one more than rounds
+  std::filesystem::path files{};
+};
+
+/// Writes to the folder `files`, which exists: initial.safetensors, the parameters that the training starts with, and
+/// epoch-0.safetensors, ...: "x" and "labels" of every sample in the order of the epoch, whole batches only.
+void write_batches(const ServedTrainingOptions&, Backend&);
+
+/// Each pass is the next epoch of one training, on whole batches and without validation: "epoch" and "epoch_cpu"
+/// seconds, "loss", "accuracy".
+std::unique_ptr<Served> serve_training(const ServedTrainingOptions&, Backend&);
+
+/// Writes to the folder `files`, which exists:
+///   weights.safetensors   the network's parameters and running statistics, those given or as its plans draw them
+///   check.safetensors     "x", a batch of numbers, of further inputs "x1", ..., and what an f32 plan makes of them in
+///                         inference, "y"; of a network without dropout also what it makes in training, "y_training"
+///   network.onnx          graph and weights, where `onnx` asks for it
+/// Throws what write_onnx throws, and UsageError where y says nothing of what was computed: where it is not finite, or
+/// has hardly more than one probability other than 0 in each image.
+void write_network_files(const Graph&, const TensorFile& weights, Backend&, const std::filesystem::path& files,
+                         bool onnx);
+
+struct ServeOptions : PlanningSettings {
+  std::string network{};             ///< of the zoo; empty: an ONNX file's, or convolutions
+  bool write_onnx = false;           ///< the files have the network as ONNX, too
+  ServedTrainingOptions training{};  ///< epochs of a workload; its `files` are also those of a network
+};
+
+/// Serves as server.h says: passes of a network, epochs of a workload, or convolutions. With a folder for
+/// files it first writes there what peers need. What fails is one last line with "error",
+/// and "refused" where it is something that cannot be done here and no fault. Returns the exit status.
+int run_serve(const ServeOptions&);
 
 }  // namespace lamina::bench

@@ -1,4 +1,5 @@
 // Which engines cuDNN would choose for the convolutions of networks, on a device that need not be present.
+// What --device names: a known set of properties, or a file.
 
 #include "engines.h"
 
@@ -11,6 +12,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <memory>
 
 #include "bench/context/build.h"
@@ -20,7 +23,6 @@
 #include "bench/measure/layers.h"
 #include "bench/measure/session.h"
 #include "bench/tasks/describe.h"
-#include "device_sets.h"
 #include "lamina/error.h"
 
 namespace lamina::bench {
@@ -114,16 +116,15 @@ constexpr std::pair<char, const char*> marks[] = {
     {'f', "fft"},         {'n', "nondeterministic"},    {'c', "runtime_compilation"}};
 
 constexpr const char* legend =
-    "Engines in order of preference, after the bar those of the fallback list; letters: t tensor cores, d inputs "
-    "rounded to a shorter type, r sums in a shorter type, w Winograd, f FFT, n not the same bits on every run, c "
-    "compiled when "
-    "first used.\nConfigs: configurations of mode A + of the fallback list. MiB: workspace of the first pick.\n";
+    "Engines in order of preference, after the bar those of the fallback list; letters: t tensor cores, d inputs\n"
+    "rounded to a shorter type, r sums in a shorter type, w Winograd, f FFT, n not the same bits on every run, c\n"
+    "compiled when first used.\n"
+    "Configs: configurations of mode A + of the fallback list. MiB: workspace of the first pick.\n";
 
 constexpr const char* caution =
     "Asked without a device: engines that would be compiled at run time may be missing, that an engine is proposed "
     "does not prove that its plan builds, and the device's properties are written by hand. Engine numbers mean "
-    "something "
-    "within one version of cuDNN only.";
+    "something within one version of cuDNN only.";
 
 std::string marked(const Json& engine) {
   std::string text = engine["engine"].dump();
@@ -164,8 +165,8 @@ void add_cells(std::vector<std::string>& row, const Json& engines) {
 std::string table(const std::string& network, int batch, Layout layout, const std::vector<Convolution>& convolutions,
                   const EngineViews& views) {
   TextTable table;
-  table.columns = {{"layer"},         {"layers", true}, {"input"},  {"conv"},          {"pass"},     {"tf32"},
-                   {"configs", true}, {"MiB", true},    {"strict"}, {"configs", true}, {"MiB", true}};
+  table.columns = {"layer",    ">layers", "input",  "conv",     "pass", "tf32",
+                   ">configs", ">MiB",    "strict", ">configs", ">MiB"};
   for (std::size_t i = 0; i < convolutions.size(); ++i) {
     const Convolution& each = convolutions[i];
     const auto use =
@@ -210,6 +211,31 @@ Json document(const std::vector<Convolution>& convolutions, const EngineViews& v
     all["convolutions"].push_back(std::move(entry));
   }
   return all;
+}
+
+/// What --device names, as JSON: a known set of properties, or a file.
+std::string device_properties(const std::string& name) {
+  if (const auto known = device_sets().find(name); known != device_sets().end()) return known->second;
+  std::vector<std::string> names;
+  for (const auto& [each, text] : device_sets()) names.push_back(each);
+  const auto refused = [&](const std::string& why) {
+    return UsageError(fmt::format("{}: valid names: {}; else give a file with the keys of bench/devices/h200.json", why,
+                                  fmt::join(names, " and ")));
+  };
+  std::ifstream file(name);
+  if (name.empty() || !file) throw refused(fmt::format("no device \"{}\", and no such file", name));
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!Json::parse(text, not_too_deep, false).is_object()) throw refused(name + " does not hold a JSON object");
+  return text;
+}
+
+/// Keys of the known sets that these properties lack: "maxGridSize, warpSize"; nothing where they have all.
+std::string missing_properties(const std::string& text) {
+  const Json read = Json::parse(text, not_too_deep, false), known = Json::parse(device_sets().at("h200"));
+  std::vector<std::string> missing;
+  for (const auto& [key, value] : known.items())
+    if (!read.contains(key)) missing.push_back(key);
+  return fmt::format("{}", fmt::join(missing, ", "));
 }
 
 EngineViews ask(const EnginesOptions& options, const std::string& properties,

@@ -2,6 +2,7 @@
 // Which engines cuDNN would choose for the convolutions of networks, on a device that need not be present.
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -12,10 +13,11 @@
 
 namespace lamina::bench {
 
-struct EnginesOptions : PlanningSettings {
-  std::vector<std::string> networks{};
+/// Properties of known devices by name, as JSON, in the form of cuDNN's device-property descriptor.
+const std::map<std::string, std::string>& device_sets();
+
+struct EnginesOptions : TaskOptions {
   std::string device{};  ///< a known set of properties, or a file
-  std::filesystem::path out{};
 };
 
 /// A convolution (its bias apart) that networks have, once for all of them.

@@ -1,6 +1,6 @@
 // The subcommand `check`: what it prints of right and wrong gradients, and its exit status.
 
-#include "bench/tasks/check.h"
+#include "bench/tasks/describe.h"
 
 #include <memory>
 
@@ -39,12 +39,9 @@ TEST_CASE("check prints the verdict on a layer's gradients, and of a wrong one w
 }
 
 TEST_CASE("check takes networks by name") {
-  const test::Ended ended = test::run_bench("check mnist_mlp --backend=eigen --coordinates=2 --directions=1");
-  CAPTURE(ended.said);
-  CHECK(ended.status == 0);
-  CHECK_THAT(ended.said, ContainsSubstring("mnist_mlp on eigen, batch 2: [2/7] dense_1.weight\n") &&
-                             ContainsSubstring("mnist_mlp on eigen, batch 2, f64:\npassed: "));
-  const test::Ended layer = test::run_bench("check conv --input=3x4x5x5 --channels=2 --kernel=3 --backend=eigen");
-  CHECK(layer.status == 0);
-  CHECK_THAT(layer.said, ContainsSubstring("conv(2, 3x3) of 3x4x5x5 on eigen, batch 3, f64:\npassed: 3 tensors"));
+  CHECK_THAT(test::said_by("check mnist_mlp --backend=eigen --coordinates=2 --directions=1"),
+             ContainsSubstring("mnist_mlp on eigen, batch 2: [2/7] dense_1.weight\n") &&
+                 ContainsSubstring("mnist_mlp on eigen, batch 2, f64:\npassed: "));
+  test::said_by("check conv --input=3x4x5x5 --channels=2 --kernel=3 --backend=eigen", 0,
+                "conv(2, 3x3) of 3x4x5x5 on eigen, batch 3, f64:\npassed: 3 tensors");
 }

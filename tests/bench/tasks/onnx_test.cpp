@@ -5,7 +5,6 @@
 #include <span>
 
 #include "bench/measure/net_run.h"
-#include "bench/measure/networks.h"
 #include "bench/measure/session.h"
 #include "bench/rows/rows.h"
 #include "bench/tasks/describe.h"
@@ -56,9 +55,9 @@ TEST_CASE("a network of a file is described by the name of its file, and checked
   options.networks = {"tinny"};
   CHECK_THROWS_AS(describe(options), UsageError);
   const std::string check = "check --backend=eigen --onnx=" + file.path().string();
-  CHECK_THAT(test::run_bench(check).said, ContainsSubstring("tiny on eigen, batch 2, f64:\npassed: "));
+  test::said_by(check, 0, "tiny on eigen, batch 2, f64:\npassed: ");
   file.write(NAN);  // of which check has to see the weights
-  CHECK_THAT(test::run_bench(check).said, ContainsSubstring("failed: "));
+  test::said_by(check, 1, "failed: ");
 }
 
 TEST_CASE("a network of a file has the weights of the file") {
@@ -100,19 +99,13 @@ TEST_CASE("a file of two inputs is timed") {
     x[n,1,8,8] z[n,1,8,8] w[2,1,3,3] = all 1; v[2,1,3,3] = all 2
     a = Conv(x, w) "image" b = Conv(z, v) "mask" y = Add(a, b))"));
   const std::string file = " --backend=eigen --batch=2 --passes=1 --onnx=" + folder.file("two.onnx");
-  const test::Ended rows = test::run_bench("run" + file);
-  CAPTURE(rows.said);
-  CHECK(rows.status == 0);
+  const std::string rows = test::said_by("run" + file);
   for (const char* pass : {"forward", "backward", "total", "inference"})
-    CHECK_THAT(rows.said, ContainsSubstring(std::string("net/two/") + pass + "/eigen/f32/nchw/batch:2"));
-  CHECK(test::run_bench("sweep" + file + " --thread_counts=1 --benchmark_out=" + folder.file("rows.json")).status == 0);
-  const test::Ended train = test::run_bench("train --onnx=" + folder.file("two.onnx"));
-  CHECK(train.status == 2);
-  CHECK_THAT(train.said, ContainsSubstring("has 2 inputs; a training takes one of images"));
-  const test::Ended served = test::run_bench("serve --batch=2 --write_onnx --onnx=" + folder.file("two.onnx") +
-                                             " --files=" + folder.path().string() + " < /dev/null");
-  CAPTURE(served.said);
-  CHECK(served.status == 0);
+    CHECK_THAT(rows, ContainsSubstring(std::string("net/two/") + pass + "/eigen/f32/nchw/batch:2"));
+  test::said_by("sweep" + file + " --thread_counts=1 --benchmark_out=" + folder.file("rows.json"));
+  test::said_by("train --onnx=" + folder.file("two.onnx"), 2, "has 2 inputs; a training takes one of images");
+  test::said_by("serve --batch=2 --write_onnx --onnx=" + folder.file("two.onnx") +
+                " --files=" + folder.path().string() + " < /dev/null");
   const TensorFile check = read_safetensors(folder / "check.safetensors");
   CHECK(check.at("x").extents == std::vector<std::int64_t>{2, 1, 8, 8});
   CHECK(check.at("x").values != check.at("x1").values);
@@ -178,11 +171,8 @@ TEST_CASE("open extents of a file and one of its outputs are given, and rows are
   };
   CHECK(named("net/wide/inference/eigen/f32/nchw"));
   CHECK(named("layer/wide/conv1/forward/eigen/default/f32/nchw"));
-  const test::Ended whole =
-      test::run_bench("describe --onnx=" + folder.file("wide.onnx") + " --onnx_output=c --onnx_extents=batch=12");
-  CAPTURE(whole.said);
-  CHECK(whole.status == 0);
-  CHECK_THAT(whole.said, ContainsSubstring("2x10x6") && ContainsSubstring("1 layers"));
+  CHECK_THAT(test::said_by("describe --onnx=" + folder.file("wide.onnx") + " --onnx_output=c --onnx_extents=batch=12"),
+             ContainsSubstring("2x10x6") && ContainsSubstring("1 layers"));
 }
 
 TEST_CASE("an extent by a name that no file leaves open is refused, with those that each leaves open") {
@@ -191,51 +181,37 @@ TEST_CASE("an extent by a name that no file leaves open is refused, with those t
   test::write(folder / "whole.onnx", test::bytes_of("x[1,3,4,4] y = Relu(x)"));
   const std::string wide = folder.file("wide.onnx"), whole = folder.file("whole.onnx");
   for (const std::string command :
-       {"run", "describe", "memory", "train", "engines --device=a100", "sweep --benchmark_out=never.json"}) {
-    CAPTURE(command);
-    const test::Ended refused =
-        test::run_bench(command + " --onnx=" + wide + "," + whole + " --onnx_extents=height=8,width=8,hieght=8");
-    CHECK(refused.status == 2);
-    CHECK_THAT(refused.said,
-               ContainsSubstring("--onnx_extents: no axis is open by the name hieght; " + wide +
-                                 " leaves n (of --batch), height, width open; " + whole + " leaves no axis open"));
-  }
+       {"run", "describe", "memory", "train", "engines --device=a100", "sweep --benchmark_out=never.json"})
+    test::said_by(command + " --onnx=" + wide + "," + whole + " --onnx_extents=height=8,width=8,hieght=8", 2,
+                  "--onnx_extents: no axis is open by the name hieght; " + wide +
+                      " leaves n (of --batch), height, width open; " + whole + " leaves no axis open");
   // A name that one of the files has is of that file.
-  const test::Ended both =
-      test::run_bench("describe --onnx=" + wide + "," + whole + " --onnx_extents=height=8,width=6");
-  CAPTURE(both.said);
-  CHECK(both.status == 0);
-  CHECK_THAT(both.said, ContainsSubstring("3x8x6") && ContainsSubstring("3x4x4"));
-  CHECK_THAT(test::run_bench("memory --backend=eigen --onnx=" + whole).said,
-             ContainsSubstring(whole + " was exported with a batch of 1; it is taken with --batch=16\n"));
+  CHECK_THAT(test::said_by("describe --onnx=" + wide + "," + whole + " --onnx_extents=height=8,width=6"),
+             ContainsSubstring("3x8x6") && ContainsSubstring("3x4x4"));
+  test::said_by("memory --backend=eigen --onnx=" + whole, 0,
+                whole + " was exported with a batch of 1; it is taken with --batch=16\n");
 }
 
 TEST_CASE("a sweep goes on with the model that it began with, and with no other of its name") {
   TinyFile file;
   const test::Folder folder;
-  const auto sweep = [&] {
-    return test::run_bench(
+  const auto sweep = [&](int status, const std::string& why) {
+    return test::said_by(
         "sweep --onnx=" + file.path().string() +
-        " --backend=eigen --passes=1 --batch=1 --thread_counts=1 --benchmark_out=" + folder.file("sweep.json"));
+            " --backend=eigen --passes=1 --batch=1 --thread_counts=1 --benchmark_out=" + folder.file("sweep.json"),
+        status, why);
   };
-  CHECK(sweep().status == 0);
-  CHECK_THAT(sweep().said, ContainsSubstring("resuming after"));
+  sweep(0, "");
+  sweep(0, "resuming after");
   file.write(1);
-  const test::Ended other = sweep();
-  CHECK(other.status == 2);
-  CHECK_THAT(other.said, ContainsSubstring("another sweep") && ContainsSubstring("tiny.onnx"));
+  CHECK_THAT(sweep(2, "another sweep"), ContainsSubstring("tiny.onnx"));
 }
 
 TEST_CASE("memory, ledger and frontier are of the network of a file") {
   const TinyFile file;
-  const test::Folder folder;
   const auto results_of = [&](const std::string& subcommand, const char* list) {
-    const std::string out = folder.file(subcommand + ".json");
-    const test::Ended ended = test::run_bench(subcommand + " --onnx=" + file.path().string() +
-                                              " --backend=eigen --batch=2 --benchmark_out=" + out);
-    CAPTURE(ended.said);
-    CHECK(ended.status == 0);
-    nlohmann::json results = test::read(out)[list];
+    nlohmann::json results =
+        test::results_of(subcommand + " --onnx=" + file.path().string() + " --backend=eigen --batch=2")[list];
     REQUIRE_FALSE(results.empty());
     CHECK(results[0]["key"]["network"] == "tiny");
     CHECK(results[0]["key"]["batch"] == 2);
@@ -255,15 +231,11 @@ TEST_CASE("what can only infer is planned with --inference") {
     CAPTURE(subcommand);
     const std::string command = subcommand + " --onnx=" + folder.file("net.onnx") + " --backend=eigen --batch=1";
     CHECK_THAT(test::run_bench(command).said, ContainsSubstring("training needs two or more"));
-    const std::string out = subcommand == "describe" ? "" : " --benchmark_out=" + folder.file(subcommand + ".json");
-    const test::Ended ended = test::run_bench(command + " --inference" + out);
-    CAPTURE(ended.said);
-    CHECK(ended.status == 0);
-    if (out.empty()) {
-      CHECK_THAT(ended.said, ContainsSubstring("nchw, inference"));
+    if (subcommand == "describe") {
+      test::said_by(command + " --inference", 0, "nchw, inference");
       continue;
     }
-    const nlohmann::json results = test::read(folder.file(subcommand + ".json"));
+    const nlohmann::json results = test::results_of(command + " --inference");
     const auto list = subcommand == "memory" ? "memories" : subcommand + "s";
     REQUIRE(results[list].size() == 1);
     CHECK(results[list][0]["key"]["part"] == "inference");
@@ -276,14 +248,10 @@ TEST_CASE("of several files those that can be read are timed, and one that is re
   const test::Folder folder;
   write_unsupported(folder / "other.onnx");
   const std::string run = "run --backend=eigen --passes=1 --batch=1 --benchmark_filter=net/.*/inference --onnx=";
-  const test::Ended both = test::run_bench(run + folder.file("other.onnx") + "," + file.path().string());
-  CAPTURE(both.said);
-  CHECK(both.status == 1);
-  CHECK_THAT(both.said, ContainsSubstring("left out: " + folder.file("other.onnx")) && ContainsSubstring("Unheard") &&
-                            ContainsSubstring("net/tiny/inference/eigen/f32/nchw/batch:1"));
-  const test::Ended alone = test::run_bench(run + folder.file("other.onnx"));
-  CHECK(alone.status == 1);
-  CHECK_THAT(alone.said, ContainsSubstring("Unheard") && !ContainsSubstring("left out"));
+  CHECK_THAT(test::said_by(run + folder.file("other.onnx") + "," + file.path().string(), 1, "Unheard"),
+             ContainsSubstring("left out: " + folder.file("other.onnx")) &&
+                 ContainsSubstring("net/tiny/inference/eigen/f32/nchw/batch:1"));
+  CHECK_THAT(test::said_by(run + folder.file("other.onnx"), 1, "Unheard"), !ContainsSubstring("left out"));
 }
 
 TEST_CASE("a sweep that leaves out a file with an operator that is not supported ends well, and has it in its file") {
@@ -291,19 +259,17 @@ TEST_CASE("a sweep that leaves out a file with an operator that is not supported
   const test::Folder folder;
   write_unsupported(folder / "other.onnx");
   test::write(folder / "junk.onnx", "junk");
-  const auto sweep = [&](const std::string& second) {
+  const auto sweep = [&](const std::string& second, int status) {
     const std::string out = folder.file(second + ".json");
-    const test::Ended ended =
-        test::run_bench("sweep --backend=eigen --passes=1 --batch=1 --thread_counts=1 --onnx=" + file.path().string() +
-                        "," + folder.file(second + ".onnx") + " --benchmark_out=" + out);
-    CAPTURE(ended.said);
-    CHECK_THAT(ended.said, ContainsSubstring(second + " on eigen, f32 nchw was left out, as it cannot be planned"));
+    test::said_by("sweep --backend=eigen --passes=1 --batch=1 --thread_counts=1 --onnx=" + file.path().string() + "," +
+                      folder.file(second + ".onnx") + " --benchmark_out=" + out,
+                  status, second + " on eigen, f32 nchw was left out, as it cannot be planned");
     const nlohmann::json result = test::read(out);
     CHECK(result["benchmarks"][0]["key"]["network"] == "tiny");
     REQUIRE(result["not_planned"].size() == 1);
     CHECK(result["not_planned"][0]["key"]["network"] == second);
-    return std::pair(ended.status, result["not_planned"][0]["failure"].get<std::string>());
+    return result["not_planned"][0]["failure"].get<std::string>();
   };
-  CHECK(sweep("other") == std::pair(0, std::string("unsupported")));
-  CHECK(sweep("junk") == std::pair(1, std::string("failed")));
+  CHECK(sweep("other", 0) == "unsupported");
+  CHECK(sweep("junk", 1) == "failed");
 }

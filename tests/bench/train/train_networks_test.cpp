@@ -7,7 +7,7 @@
 #include <span>
 
 #include "bench/train/network.h"
-#include "bench/train/record.h"
+#include "bench/train/report.h"
 #include "bench/train/train.h"
 #include "lamina/data.h"
 #include "lamina/device.h"

@@ -11,9 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "bench/race/serve/training.h"
-#include "bench/train/lines.h"
-#include "bench/train/screen.h"
+#include "bench/race/serve/server.h"
+#include "bench/train/report.h"
 #include "bench/train/train.h"
 #include "lamina/error.h"
 #include "lamina/safetensors.h"

@@ -31,11 +31,10 @@ RunRow timed(const ordered_json& key, double seconds, int rounds = 9) {
   return row;
 }
 
-RunRow failed(const ordered_json& key, const char* why, const char* kind) {
+RunRow failed(const ordered_json& key, const char* why) {
   RunRow row;
   row.key = key;
   row.failure = why;
-  row.failure_kind = kind;
   return row;
 }
 
@@ -106,7 +105,7 @@ TEST_CASE("a race compares its subject with each competitor and with the fastest
     keras.rows[name] = timed(net(name), 4);
   }
   keras.rows["c"] = timed(net("c"), 1);  // which ours does not run
-  torch.rows["d"] = failed(net("d"), "Unsupported: no", "unsupported");
+  torch.rows["d"] = failed(net("d"), "Unsupported: no");
   ours.rows["d"] = timed(net("d"), 1);
   const Comparison all = compare_paired({ours, torch, keras}, {"eigen"}, {});
   CHECK(all.rows.size() == 2 * 3 + 1);
@@ -137,7 +136,7 @@ TEST_CASE("a gate of variants fails rows that fail, are missing, or whose ratio 
     Variant old{"old", {}}, now{"new", {}};
     for (const char* name : {"row", "bad", "gone"}) old.rows[name] = now.rows[name] = timed(net(name), 1);
     for (int i = 0; i < 9; ++i) now.rows["row"].seconds[i] *= factor + spread * (i - 4);
-    now.rows["bad"] = failed(net("bad"), "OutOfMemory: too much", "out_of_memory");
+    now.rows["bad"] = failed(net("bad"), "OutOfMemory: too much");
     now.rows.erase("gone");
     const Comparison all = versions({old, now}, {.fail_if_slower = limit});
     const ComparedRow& row = row_of(all, "row");

@@ -1,0 +1,116 @@
+#pragma once
+// What is said of trainings: a line for each epoch, what a run took and costs, the table of several; how far one is, on
+// standard error (on a terminal a line that is written over, elsewhere one every ten seconds); and their file.
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bench/context/context.h"
+#include "bench/io/text.h"
+#include "bench/machine/backends.h"
+#include "bench/measure/row_key.h"
+#include "lamina/train.h"
+#include "lamina/workloads.h"
+#include "train.h"
+
+namespace lamina::bench {
+
+/// ", 0.000031 USD at 0.12 USD/h": at least four digits after the point, and two that are not 0. Empty without a price.
+std::string cost_text(double seconds, double usd_per_hour);
+
+/// Seconds until the validation accuracy, or the training's where there is none, first reached a target; negative if it
+/// did not.
+double seconds_to(const std::vector<EpochResult>&, double target_accuracy);
+
+/// A training that ended, or was interrupted.
+struct Trained {
+  std::string name, data;
+  std::uint64_t seed = 0;
+  std::int64_t samples = 0;  ///< of an epoch
+  std::optional<Optimum> optimum{};
+  std::vector<EpochResult> epochs{};
+};
+
+/// `data_note` ends every line.
+std::string epoch_line(const EpochResult&, int epochs, const std::string& data_note);
+
+/// Seconds and dollars, to the last epoch and to the target.
+std::string summary(const TrainOptions&, const std::vector<EpochResult>&, const std::string& data_note);
+
+/// How an interrupted training goes on, or that it does not.
+std::string stopped_line(const TrainOptions&, std::size_t done, int epochs, const std::string& data_note);
+
+/// A row for each.
+TextTable trained_table(const std::vector<Trained>&);
+
+/// "epoch 3/20  [############        ]  61 %  25310 samples/s  2 s left; in all about 1 min 5 s, of which 40 s are
+/// left" `seconds`: since the training began, or went on; `batches` and `samples`: done since then.
+std::string progress_line(const lamina::Progress&, std::uint64_t epochs, double seconds, std::int64_t batches,
+                          std::int64_t samples);
+
+/// It writes from a thread of its own, as a batch or a validation may take minutes.
+class TrainingScreen {
+ public:
+  /// `pause`: between two lines.
+  TrainingScreen(std::uint64_t epochs, std::chrono::milliseconds pause, Print print);
+  ~TrainingScreen() { writer_ = {}; }
+  TrainingScreen(const TrainingScreen&) = delete;  // its writer has its address
+  TrainingScreen& operator=(const TrainingScreen&) = delete;
+  void batch_done(const lamina::Progress&);
+  std::unique_lock<std::mutex> quiet() { return std::unique_lock(mutex_); }  ///< while it is held, nothing is written
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::string line() const;
+
+  std::uint64_t epochs_;
+  Print print_;
+  std::mutex mutex_{};
+  std::condition_variable_any ended_{};
+  lamina::Progress at_{};
+  Clock::time_point begun_ = Clock::now();   ///< once there is a batch, when the first was done
+  std::int64_t batches_ = -1, samples_ = 0;  ///< done since then; -1: none at all
+  std::jthread writer_;
+};
+
+/// Samples of an epoch of training.
+std::int64_t samples_of(const PreparedWorkload&);
+
+/// What an epoch's row has besides its time: epoch, samples, samples_per_second (while it trains, not validates), loss,
+/// accuracy, validation_loss, validation_accuracy, validation_seconds. What was not measured is left out.
+std::map<std::string, double> epoch_fields(const EpochResult&, std::int64_t samples);
+
+class Record {
+ public:
+  /// Does nothing without options.json.
+  Record(const TrainOptions&, Backends&);
+
+  /// `before`: epochs of the checkpoint that the training goes on from, whose processor time is not known.
+  /// `onnx`: the file of the network; null: none.
+  void begin(const std::string& name, const std::filesystem::path* onnx, const PreparedWorkload&, const TrainOptions&,
+             std::uint64_t seed, int epochs, const std::vector<EpochResult>& before);
+  void epoch_done(const EpochResult&, double cpu_seconds);
+  void trained() { results_.try_to_save(); }  ///< says that the training has ended, or was interrupted
+  /// Throws FileError.
+  void end();
+
+ private:
+  void add(const EpochResult&, double cpu_seconds);
+
+  Backends* backends_;
+  Results results_;
+  std::string rerun_;
+  RowKey key_{};
+  std::string data_{};
+  std::int64_t samples_ = 0;
+  int epochs_ = 0;
+};
+
+}  // namespace lamina::bench
