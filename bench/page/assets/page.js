@@ -104,14 +104,6 @@ const missingOf = (sections) => make(
     ...sections.flatMap(({title, fill}, i) => [
       i ? ", " : "", make("button", {type: "button", className: "copy", "data-run": fill, title: fill}, title)]));
 
-/// Light, dark, or as the system has it. Colours are CSS alone: charts follow by themselves.
-byId("theme").addEventListener("click", () => {
-  const order = ["auto", "light", "dark"], root = document.documentElement.dataset;
-  const now = order[(order.indexOf(root.theme || "auto") + 1) % order.length];
-  root.theme = now;
-  byId("theme").textContent = `Theme: ${now}`;
-});
-
 /// The data are in the page compressed, as base64.
 const readData = () => {
   const bytes = Uint8Array.from(atob(byId("data").textContent.trim()), (character) => character.charCodeAt(0));

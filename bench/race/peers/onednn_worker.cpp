@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "bench/race/serve/convolution.h"
+#include "bench/race/serve/server.h"
 #include "bench/timing/stopwatch.h"
 #include "lamina/error.h"
 
