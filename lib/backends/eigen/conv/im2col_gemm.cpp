@@ -1,9 +1,7 @@
 // Convolution as matrix products whose second factor, the columns, is packed from the image block by block.
 //
 // forward           y = w * columns of x
-// backward_data     dx at the positions of one residue modulo the stride = weights * columns of dy
-// (strided_data_gradient.h);
-//                   if x has few channels: few_channels.h, subpixel.h
+// backward_data     strided_data_gradient.h; where a group has few channels, few_channels.h
 // backward_params   weight_gradient_product.h
 
 #include <cstdint>
@@ -15,7 +13,6 @@
 #include "few_channels.h"
 #include "lib/backends/eigen/gemm/column_product.h"
 #include "strided_data_gradient.h"
-#include "subpixel.h"
 #include "weight_gradient_product.h"
 
 namespace lamina::eigen {
@@ -73,7 +70,6 @@ Lowered::Step backward_data_step(const ConvUnit& c, Pool& pool, const MicroKerne
         {Pass::backward_data}, "im2col_gemm",
         [&pool, data = std::move(data)](const Args& args) { data.run(args, pool); }, bytes);
   };
-  if (is_subpixel(c)) return step_of(SubpixelData<T>(c, pool.threads(), kernels));
   if (has_few_channels(c)) return step_of(FewChannelsData<T>(c, pool.threads(), kernels));
   return step_of(StridedDataGradient<T>(c, pool.threads(), kernels));
 }
@@ -103,12 +99,7 @@ Lowered::Step backward_params_step(const ConvUnit& c, Pool& pool, const MicroKer
 /// The roundings of a term of dx.
 template <class T>
 std::int64_t data_roundings(const ConvUnit& c) {
-  const Conv& op = c.op;
   const std::int64_t filters = c.group_filters();
-  if (is_subpixel(c)) {
-    return ColumnProduct<T>::roundings(filters,
-                                       divide_up(op.kernel.h, op.stride.h) * divide_up(op.kernel.w, op.stride.w));
-  }
   const auto depth = StridedDataGradient<T>::depth(c);
   // Few channels: a product per tap, added up where taps overlap.
   return has_few_channels(c) ? ColumnProduct<T>::roundings(filters, 1) + depth.taps : depth.roundings;
@@ -122,7 +113,7 @@ double im2col_gemm_error(const ConvUnit& c, Pass pass, int threads, const MicroK
   const auto sum = [&] {
     switch (pass) {
       case Pass::forward: return ColumnProduct<T>::roundings(c.group_channels(), taps);
-      case Pass::backward_params: return WeightGradientProduct<T>(c, forward_columns(c), threads, kernels).roundings();
+      case Pass::backward_params: return position_blocks<T>(c, forward_columns(c), threads, kernels.rows).roundings();
       default: return data_roundings<T>(c);
     }
   };

@@ -198,23 +198,23 @@ template <class Store>
 void ColumnProduct<T>::multiply_range(const Section& section, ColumnRange range, std::span<const Panel<T>> next,
                                       const Work& work, const Block<T>& shared, const Store& store) const {
   const Columns& columns = section.columns;
-  const std::span<const Panel<T>> panels = shared.panels;
+  const std::span<const Panel<T>> panels = shared.b.list;
   const std::int64_t segments =
       section.in_place ? 0
                        : columns.segments(range, widths_of(range, panels), panel_stride(), work.operands.source.pitch,
                                           kernels_->lanes, work.buffers.segments);
   Block<T> block = shared;
-  block.ldb = section.in_place ? columns.plane() : kernels_->width();
+  block.b.ld = section.in_place ? columns.plane() : kernels_->width();
   for (std::int64_t k = 0; k < depth_; k += block_depth_) {
-    block.a = shared.a + k;
+    block.a.data = shared.a.data + k;
     block.depth = std::min(block_depth_, depth_ - k);
-    block.begins = k == 0;
-    block.ends = k + block.depth == depth_;
-    block.prefetch_b = shared.prefetch_b && k == 0;
+    block.along.begins = k == 0;
+    block.along.ends = k + block.depth == depth_;
+    block.ahead.b = shared.ahead.b && k == 0;
     if (section.in_place) {
-      block.b_offset = k * columns.plane();
-      block.next = block.ends ? next : panels;
-      block.next_offset = block.ends ? 0 : (k + block.depth) * columns.plane();
+      block.b.offset = k * columns.plane();
+      block.ahead.next = block.along.ends ? next : panels;
+      block.ahead.next_offset = block.along.ends ? 0 : (k + block.depth) * columns.plane();
     } else {
       pack(section, range, panels, work, k, block.depth, segments);
     }
@@ -243,21 +243,17 @@ void ColumnProduct<T>::run(const Section& section, const Work& work) const {
     };
     multiply_range(section, range, next, work,
                    {.kernels = kernels_,
-                    .a = operands.a + rows.first * operands.lda,
-                    .lda = operands.lda,
                     .rows = rows.last - rows.first,
                     .depth = 0,
-                    .panels = panels,
-                    .ldb = 0,
-                    .ldc = work.output.plane,
+                    .a = {operands.a + rows.first * operands.lda, operands.lda},
+                    .b = {panels, 0},
+                    .c = {.ld = work.output.plane, .non_temporal = operands.non_temporal},
                     .epilogue = operands.epilogue.from(rows.first),
-                    .sums = block_depth_ < depth_ ? work.buffers.sums : nullptr,
-                    .sums_ld = section.block_columns,
+                    .along = {.sums = block_depth_ < depth_ ? work.buffers.sums : nullptr, .ld = section.block_columns},
                     // Weights with many taps exceed the second-level cache. Beside narrow vectors it is often small.
-                    .prefetch_a = columns.staged() || narrow_vectors(*kernels_),
-                    .prefetch_b = section.in_place && range.first == share.first,
-                    .prefetch_c = narrow_vectors(*kernels_),
-                    .non_temporal = operands.non_temporal},
+                    .ahead = {.a = columns.staged() || narrow_vectors(*kernels_),
+                              .b = section.in_place && range.first == share.first,
+                              .c = narrow_vectors(*kernels_)}},
                    store);
     range = next_range;
     panels = next;

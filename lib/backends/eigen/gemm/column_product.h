@@ -57,7 +57,7 @@ class ColumnProduct {
     Source<T> source;
     GridOutput<T> output;
     Epilogue<T> epilogue = {};
-    bool non_temporal = false;                                        ///< as Block::non_temporal
+    bool non_temporal = false;                                        ///< as PlaceOfC::non_temporal
     IndexRange images{0, std::numeric_limits<int>::max()};            ///< whose columns are wanted
     IndexRange columns{0, std::numeric_limits<std::int64_t>::max()};  ///< those wanted of a product that packs
   };

@@ -34,35 +34,64 @@ constexpr std::int64_t panel_vectors(std::int64_t left, std::int64_t most) {
   return std::min(left, left == most + 1 && most > 2 ? most - 1 : most);
 }
 
+/// Rows of the first factor, where they are in memory.
+template <class T>
+struct RowsOfA {
+  const T* data;
+  std::int64_t ld;  ///< elements from row to row
+  /// Elements of a run. A row is runs of memory, and `run_pitch` elements lie between the starts of two.
+  std::int64_t run = std::numeric_limits<std::int64_t>::max();
+  std::int64_t run_pitch = 0;
+};
+
+/// Panels of the second factor.
+template <class T>
+struct PanelsOfB {
+  std::span<const Panel<T>> list;
+  std::int64_t ld;          ///< elements from row to row of a panel
+  std::int64_t offset = 0;  ///< elements from a panel's first row to the first that is read
+};
+
+/// Where the result goes: to the places of the panels.
+struct PlaceOfC {
+  std::int64_t ld;          ///< elements from row to row
+  std::int64_t offset = 0;  ///< elements from row 0 to the block's first
+  /// Non-temporal stores where nothing is added (also by earlier blocks along k), where a panel has a direct place
+  /// whose rows are whole lines of memory, and where vectors are.
+  bool non_temporal = false;
+};
+
+/// The block's place among those whose results are summed along k.
+template <class T>
+struct AlongK {
+  bool begins = true, ends = true;  ///< the first block; the last
+  /// Rows of `ld` elements that keep, from block to block, the tiles that c has no direct place for. Null: every block
+  /// adds them to c.
+  T* sums = nullptr;
+  std::int64_t ld = 0;
+};
+
+/// What is prefetched because it comes from memory.
+template <class T>
+struct Ahead {
+  bool a = false;                       ///< the next rows of a, while the first panel is multiplied
+  bool b = false;                       ///< the next panel, while the first rows multiply one
+  bool c = false;                       ///< the place of the next tile
+  std::span<const Panel<T>> next = {};  ///< panels of the next block: rows prefetch a share each
+  std::int64_t next_offset = 0;         ///< their PanelsOfB::offset
+};
+
 /// One block of a product: rows of a times panels, all of them `depth` deep.
 template <class T>
 struct Block {
   const MicroKernels<T>* kernels;
-  const T* a;
-  std::int64_t lda;
-  std::int64_t rows;
-  std::int64_t depth;
-  std::int64_t run = std::numeric_limits<std::int64_t>::max();  ///< rows of a are runs of so many elements,
-  std::int64_t run_pitch = 0;                                   ///< from one's start to the next one's
-  std::span<const Panel<T>> panels;
-  std::int64_t b_offset = 0;  ///< elements from a panel's first row to the block's
-  std::int64_t ldb;           ///< elements from row to row of a panel
-  std::int64_t c_offset = 0;  ///< elements from row 0 of c to the block's first
-  std::int64_t ldc;           ///< elements from row to row of c
-  Epilogue<T> epilogue = {};  ///< its `add`: to what c held before the product
-  bool begins = true;         ///< the first block of its sums along k
-  bool ends = true;           ///< and the last
-  T* sums = nullptr;          ///< rows x sums_ld: keeps, from block to block, the tiles that c has no direct place for;
-  std::int64_t sums_ld = 0;   ///< without it they are added to c by every block
-  bool prefetch_a = false;  ///< a comes from memory: while the first panel is multiplied, the next rows are prefetched
-  bool prefetch_b = false;  ///< so do panels: while the first rows multiply one, the next one is prefetched
-  bool prefetch_c = false;  ///< so does c: each tile prefetches the place of the next one
-  /// c is stored by non-temporal stores where nothing is added to it (also by earlier blocks along k), where it has a
-  /// direct place whose rows are whole lines of memory, and where vectors are.
-  bool non_temporal = false;
-  std::span<const Panel<T>> next =
-      {};                        ///< panels of the next block, if they come from memory: rows prefetch a share each
-  std::int64_t next_offset = 0;  ///< as b_offset
+  std::int64_t rows, depth;
+  RowsOfA<T> a;
+  PanelsOfB<T> b;
+  PlaceOfC c;
+  Epilogue<T> epilogue = {};  ///< `add`: to what c held before the product
+  AlongK<T> along = {};
+  Ahead<T> ahead = {};
 };
 
 /// Whether the rows that a tile writes are whole lines of memory.
@@ -77,11 +106,11 @@ bool whole_lines(const Tile<T>& tile, const MicroKernels<T>& kernels) {
 template <class T>
 std::int64_t to_next_tile(const Block<T>& block, std::size_t index, std::int64_t column) {
   const MicroKernels<T>& kernels = *block.kernels;
-  const bool last = index + 1 == block.panels.size();
-  const Panel<T>&panel = block.panels[index], &next = block.panels[last ? 0 : index + 1];
+  const bool last = index + 1 == block.b.list.size();
+  const Panel<T>&panel = block.b.list[index], &next = block.b.list[last ? 0 : index + 1];
   if ((panel.c == nullptr) != (next.c == nullptr)) return 0;
-  if (panel.c == nullptr) return last ? kernels.rows * block.sums_ld - column : panel.vectors * kernels.lanes;
-  return next.c - panel.c + (last ? kernels.rows * block.ldc : 0);
+  if (panel.c == nullptr) return last ? kernels.rows * block.along.ld - column : panel.vectors * kernels.lanes;
+  return next.c - panel.c + (last ? kernels.rows * block.c.ld : 0);
 }
 
 /// Whether a vector is shorter than a cache line. Products with such vectors prefetch weights and outputs.
@@ -97,73 +126,73 @@ template <class T, class Store>
 void multiply(const Block<T>& block, const Store& store) {
   const MicroKernels<T>& kernels = *block.kernels;
   const std::int64_t width = kernels.width();
-  const bool keeps = block.sums != nullptr && !(block.begins && block.ends);
+  const bool keeps = block.along.sums != nullptr && !(block.along.begins && block.along.ends);
   constexpr std::int64_t line = line_bytes / static_cast<std::int64_t>(sizeof(T));
   const std::int64_t share = divide_up(line, divide_up(block.rows, kernels.rows));  // of every `line` rows of a panel
   alignas(line_bytes) T spill[2048 / sizeof(T)];
   Tile<T> tile{.depth = block.depth,
-               .a = block.a,
-               .lda = block.lda,
+               .a = block.a.data,
+               .lda = block.a.ld,
                .rows = 0,
                .b = nullptr,
-               .ldb = block.ldb,
+               .ldb = block.b.ld,
                .c = spill,
                .ldc = width,
-               .run = block.run,
-               .run_pitch = block.run_pitch};
+               .run = block.a.run,
+               .run_pitch = block.a.run_pitch};
   std::int64_t first = 0;  // that these rows prefetch, of every `line` rows of a panel
   for (std::int64_t i = 0; i < block.rows; i += kernels.rows, first += share) {
     const int rows = static_cast<int>(std::min<std::int64_t>(kernels.rows, block.rows - i));
     const int half = rows <= kernels.rows / 2 ? 1 : 0;
     const Epilogue<T> of_rows = block.epilogue.from(i);
     const Epilogue<T> direct{.scale = of_rows.scale,
-                             .bias = block.begins ? of_rows.bias : nullptr,
-                             .add = of_rows.add || !block.begins,
-                             .relu = of_rows.relu && block.ends};
-    const Epilogue<T> indirect{.scale = of_rows.scale, .add = keeps && !block.begins};
-    tile.a = block.a + i * block.lda;
+                             .bias = block.along.begins ? of_rows.bias : nullptr,
+                             .add = of_rows.add || !block.along.begins,
+                             .relu = of_rows.relu && block.along.ends};
+    const Epilogue<T> indirect{.scale = of_rows.scale, .add = keeps && !block.along.begins};
+    tile.a = block.a.data + i * block.a.ld;
     tile.rows = rows;
     std::int64_t column = 0;
-    for (std::size_t index = 0; index < block.panels.size(); ++index) {
-      const Panel<T>& panel = block.panels[index];
-      tile.b = panel.b + block.b_offset;
+    for (std::size_t index = 0; index < block.b.list.size(); ++index) {
+      const Panel<T>& panel = block.b.list[index];
+      tile.b = panel.b + block.b.offset;
       bool non_temporal = false;
       if (panel.c != nullptr) {
-        tile.c = panel.c + block.c_offset + i * block.ldc;
-        tile.ldc = block.ldc;
+        tile.c = panel.c + block.c.offset + i * block.c.ld;
+        tile.ldc = block.c.ld;
         tile.epilogue = direct;
-        non_temporal = block.non_temporal && !direct.add && block.ends && whole_lines(tile, kernels);
+        non_temporal = block.c.non_temporal && !direct.add && block.along.ends && whole_lines(tile, kernels);
       } else {
-        tile.c = keeps ? block.sums + i * block.sums_ld + column : spill;
-        tile.ldc = keeps ? block.sums_ld : width;
+        tile.c = keeps ? block.along.sums + i * block.along.ld + column : spill;
+        tile.ldc = keeps ? block.along.ld : width;
         tile.epilogue = indirect;
       }
       Prefetch<T>& prefetch = tile.prefetch;
-      prefetch.a = block.prefetch_a && index == 0 ? kernels.rows * block.lda : 0;
-      prefetch.c = block.prefetch_c && (panel.c != nullptr || keeps) ? to_next_tile(block, index, column) : 0;
+      prefetch.a = block.ahead.a && index == 0 ? kernels.rows * block.a.ld : 0;
+      prefetch.c = block.ahead.c && (panel.c != nullptr || keeps) ? to_next_tile(block, index, column) : 0;
       prefetch.panel = nullptr;
-      if (block.prefetch_b && i == 0 && index + 1 < block.panels.size()) {
-        prefetch.panel = block.panels[index + 1].b + block.b_offset;
+      if (block.ahead.b && i == 0 && index + 1 < block.b.list.size()) {
+        prefetch.panel = block.b.list[index + 1].b + block.b.offset;
         prefetch.first = 0;
         prefetch.rows = static_cast<int>(line);
-      } else if (index < block.next.size() && first < line) {
-        prefetch.panel = block.next[index].b + block.next_offset;
+      } else if (index < block.ahead.next.size() && first < line) {
+        prefetch.panel = block.ahead.next[index].b + block.ahead.next_offset;
         prefetch.first = static_cast<int>(first);
         prefetch.rows = static_cast<int>(std::min(share, line - first));
       }
       column += panel.vectors * kernels.lanes;
       (non_temporal ? kernels.non_temporal_tile : kernels.tile)[half][panel.vectors - 1](tile);
-      if (panel.c != nullptr || (keeps && !block.ends)) continue;
+      if (panel.c != nullptr || (keeps && !block.along.ends)) continue;
       store(OutputTile<T>{.to = nullptr,
-                          .ldc = block.ldc,
+                          .ldc = block.c.ld,
                           .step = 1,
                           .from = tile.c,
                           .ldf = tile.ldc,
                           .rows = rows,
                           .count = panel.count,
-                          .epilogue = {.bias = keeps || block.begins ? of_rows.bias : nullptr,
-                                       .add = of_rows.add || !(keeps || block.begins),
-                                       .relu = of_rows.relu && block.ends}},
+                          .epilogue = {.bias = keeps || block.along.begins ? of_rows.bias : nullptr,
+                                       .add = of_rows.add || !(keeps || block.along.begins),
+                                       .relu = of_rows.relu && block.along.ends}},
             i, panel.column);
     }
   }

@@ -101,17 +101,13 @@ void multiply_rows(const MicroKernels<T>& kernels, const T* a, std::int64_t lda,
     const Panel<T> one{panel, c + column, column, count, vectors};
     for (std::int64_t k = 0; k < depth; k += block) {
       multiply(Block<T>{.kernels = &kernels,
-                        .a = a + k,
-                        .lda = lda,
                         .rows = rows,
                         .depth = std::min(block, depth - k),
-                        .panels = {&one, 1},
-                        .b_offset = k * b.ld,
-                        .ldb = b.ld,
-                        .ldc = ldc,
+                        .a = {a + k, lda},
+                        .b = {{&one, 1}, b.ld, k * b.ld},
+                        .c = {ldc},
                         .epilogue = {.add = add},
-                        .begins = k == 0,
-                        .ends = k + block >= depth},
+                        .along = {.begins = k == 0, .ends = k + block >= depth}},
                [](const OutputTile<T>&, std::int64_t, std::int64_t) {});
     }
     column += count;

@@ -168,16 +168,15 @@ void FullyConnectedProduct<T>::forward(const Args& args, Pool& pool) const {
                             depth);
       }
       multiply(Block<T>{.kernels = kernels_,
-                        .a = args.w[0].as<T>() + own.first * features_ + k,
-                        .lda = features_,
                         .rows = own.last - own.first,
                         .depth = depth,
-                        .panels = list_panels<T>(*kernels_, buffers.panels, panel_stride, padded_images(), buffers.sums,
-                                                 buffers.list),
-                        .ldb = ldb,
-                        .ldc = padded_images(),
-                        .begins = k == 0,
-                        .prefetch_a = true},
+                        .a = {args.w[0].as<T>() + own.first * features_ + k, features_},
+                        .b = {list_panels<T>(*kernels_, buffers.panels, panel_stride, padded_images(), buffers.sums,
+                                             buffers.list),
+                              ldb},
+                        .c = {padded_images()},
+                        .along = {.begins = k == 0},
+                        .ahead = {.a = true}},
                RowMajor<T>{buffers.sums, padded_images(), kernels_});
     }
     const std::int64_t count = own.last - own.first;
@@ -218,16 +217,15 @@ void FullyConnectedProduct<T>::backward_data(const Args& args, Pool& pool) const
         const std::int64_t depth = std::min(block, outputs_ - k);
         pack_rows(args.w[0].as<T>() + k * features_ + j, features_, depth, columns, panel_stride, buffers);
         multiply(Block<T>{.kernels = kernels_,
-                          .a = dy + k,
-                          .lda = dy_pitch,
                           .rows = images_,
                           .depth = depth,
-                          .panels = list_panels<T>(*kernels_, buffers.panels, panel_stride, columns, dx.as<T>() + j,
-                                                   buffers.list),
-                          .ldb = width(),
-                          .ldc = dx.pitch,
+                          .a = {dy + k, dy_pitch},
+                          .b = {list_panels<T>(*kernels_, buffers.panels, panel_stride, columns, dx.as<T>() + j,
+                                               buffers.list),
+                                width()},
+                          .c = {dx.pitch},
                           .epilogue = {.add = c_.add_dx},
-                          .begins = k == 0},
+                          .along = {.begins = k == 0}},
                  RowMajor<T>{dx.as<T>() + j, dx.pitch, kernels_});
       }
     }
@@ -255,17 +253,16 @@ void FullyConnectedProduct<T>::backward_params(const Args& args, Pool& pool) con
         const std::int64_t depth = std::min(block, images_ - n);
         pack_rows(args.x[0].as<T>() + n * args.x[0].pitch + j, args.x[0].pitch, depth, columns, panel_stride, buffers);
         multiply(Block<T>{.kernels = kernels_,
-                          .a = dy + own.first * images_ + n,
-                          .lda = images_,
                           .rows = own.last - own.first,
                           .depth = depth,
-                          .panels = list_panels<T>(*kernels_, buffers.panels, panel_stride, columns,
-                                                   dw + own.first * features_ + j, buffers.list),
-                          .ldb = width(),
-                          .ldc = features_,
+                          .a = {dy + own.first * images_ + n, images_},
+                          .b = {list_panels<T>(*kernels_, buffers.panels, panel_stride, columns,
+                                               dw + own.first * features_ + j, buffers.list),
+                                width()},
+                          .c = {features_},
                           .epilogue = {.add = c_.add_dw},
-                          .begins = n == 0,
-                          .prefetch_c = true},
+                          .along = {.begins = n == 0},
+                          .ahead = {.c = true}},
                  RowMajor<T>{dw + own.first * features_ + j, features_, kernels_});
       }
     }

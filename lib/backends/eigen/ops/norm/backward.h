@@ -1,0 +1,190 @@
+#pragma once
+// Batch normalisation: the gradients.
+
+#include <array>
+
+#include "channel.h"
+
+namespace lamina::eigen::batch_norm {
+
+/// Where ReLU's mask comes from: y, or, where nothing was added, x through the very arithmetic of forward, which saves
+/// reading y.
+enum class Mask { none, from_y, from_x };
+
+inline Mask mask_of(NormTail tail) {
+  if (!tail.relu) return Mask::none;
+  return tail.add ? Mask::from_y : Mask::from_x;
+}
+
+template <class T>
+struct Rooms {
+  Room<T> dy, x, y;
+};
+
+/// The gradient of the normalised value, dz: dy, or dy where the ReLU after it let it through. On one chunk of a plane.
+/// With `ahead` it prefetches all that a chunk some way after this one will read.
+template <class T, Mask mask>
+struct Gradient {
+  const T *dy, *x, *y;
+  Affine<T> affine;
+
+  Gradient(const Args& args, const Affine<T>& channel, std::int64_t n, std::int64_t c, std::int64_t first,
+           std::int64_t count, Rooms<T>& rooms, bool ahead)
+      : dy(load(args.dy, plane(args.dy, n, c) + first, count, rooms.dy, ahead)),
+        x(load(args.x[0], plane(args.x[0], n, c) + first, count, rooms.x, ahead)),
+        y(mask == Mask::from_y ? load(args.y, plane(args.y, n, c) + first, count, rooms.y, ahead) : nullptr),
+        affine(channel) {}
+
+  T operator[](std::int64_t i) const {
+    if constexpr (mask == Mask::from_y) return y[i] > 0 ? dy[i] : T(0);
+    if constexpr (mask == Mask::from_x) return affine(x[i]) > 0 ? dy[i] : T(0);
+    return dy[i];
+  }
+
+  /// The chunk in place, or written to `room`.
+  const T* write(std::int64_t count, T* room) const {
+    if constexpr (mask == Mask::none) return dy;
+    const Gradient dz = *this;
+    LAMINA_INDEPENDENT
+    for (std::int64_t i = 0; i < count; ++i) room[i] = dz[i];
+    return room;
+  }
+};
+
+/// Sums over one channel of dz and of dz (x - mean).
+template <class T, Mask mask>
+TwoSums gradient_sums(const Args& args, const Affine<T>& affine, double mean, std::int64_t c) {
+  TwoSums sums;
+  T room[chunk];
+  Rooms<T> rooms;
+  for_each_chunk(args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t count) {
+    const Gradient<T, mask> gradient(args, affine, n, c, first, count, rooms, true);
+    const T* dz = gradient.write(count, room);
+    const T* x = gradient.x;
+    sums.add(
+        count,
+        [&](std::int64_t i, Double4& sum, Double4& products) {
+          const Double4 d = load4(dz + i);
+          sum += d;
+          products += d * (load4(x + i) - mean);
+        },
+        [&](std::int64_t i, auto& sum, auto& products) {
+          const auto d = static_cast<double>(dz[i]);
+          sum += d;
+          products += d * (static_cast<double>(x[i]) - mean);
+        });
+  });
+  return sums;
+}
+
+/// dx = factor dz + (x - mean) slope + offset.
+template <class T>
+struct DataGradient {
+  T factor, mean, slope, offset;
+
+  T operator()(T dz, T x) const { return multiply_add(factor, dz, multiply_add(x - mean, slope, offset)); }
+};
+
+template <class T, class Gradients>
+void write_data_gradient(const Gradients& dz, const T* x, T* dx, const DataGradient<T>& data, std::int64_t count,
+                         bool adds) {
+  const DataGradient<T> gradient = data;
+  with_flag(adds, [&](auto add) {
+    LAMINA_INDEPENDENT
+    for (std::int64_t i = 0; i < count; ++i) {
+      const T d = gradient(dz[i], x[i]);
+      dx[i] = add ? dx[i] + d : d;
+    }
+  });
+}
+
+template <class T, Mask mask>
+void write_gradients(const Args& args, const Affine<T>& affine, const DataGradient<T>& data, std::int64_t c,
+                     const std::array<bool, 2>& adds) {
+  const bool on_dy = wanted(args, 1) && same_place(args.dx[1], args.dy);
+  const bool wants_other = wanted(args, 1) && (mask != Mask::none || adds[1] || !on_dy);
+  const bool wants_x = wanted(args, 0);
+  if (!wants_x && !wants_other) return;
+  const auto output = [&](std::size_t i, bool is_wanted) {
+    if (!is_wanted) return Output<T>({}, false);
+    return Output<T>(args.dx[i], is_large<T>(args.dy) && !adds[i] && !same_place(args.dx[i], args.dy) &&
+                                     !same_place(args.dx[i], args.x[0]) &&
+                                     !(mask == Mask::from_y && same_place(args.dx[i], args.y)));
+  };
+  Output<T> to_x = output(0, wants_x), to_other = output(1, wants_other);
+  T room[chunk];
+  Rooms<T> rooms;
+  for_each_chunk(args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t count) {
+    const Gradient<T, mask> gradient(args, affine, n, c, first, count, rooms, false);
+    const auto write_x = [&](const auto& dz) {
+      T* const dx = to_x.begin(plane(args.dx[0], n, c) + first, count, adds[0]);
+      write_data_gradient(dz, gradient.x, dx, data, count, adds[0]);
+      to_x.finish(dx);
+    };
+    if (!wants_other) return write_x(gradient);
+    const T* dz = gradient.write(count, room);
+    const auto write_other = [&] {
+      T* const other = to_other.begin(plane(args.dx[1], n, c) + first, count, adds[1]);
+      const bool as_it_is = !adds[1] && !to_other.in_place();
+      if (!as_it_is) put(other, dz, count, adds[1]);
+      to_other.finish(as_it_is ? dz : other);
+    };
+    // Either may share dy's memory; that one must not be written while the other still reads dy.
+    if (!on_dy) write_other();
+    if (wants_x) write_x(dz);
+    if (on_dy) write_other();
+  });
+}
+
+/// The gradients of scale and shift.
+template <class T, Mask mask>
+Pair parameter_gradients(const Args& args, std::int64_t c, bool adds_dw) {
+  const Statistics& statistics = saved_statistics(args, c);
+  const TwoSums sums = gradient_sums<T, mask>(args, affine_of<T>(args, statistics, c), statistics.mean, c);
+  const double dshift = sums.first(), dscale = sums.second() * statistics.inverse_deviation;
+  const auto place = [&](std::size_t i, double value) {
+    if (i >= args.dw.size() || !args.dw[i]) return;
+    T& dw = args.dw[i].as<T>()[c];
+    dw = adds_dw ? dw + static_cast<T>(value) : static_cast<T>(value);
+  };
+  place(0, dscale);
+  place(1, dshift);
+  return {dscale, dshift};
+}
+
+/// With the gradients of scale and shift that `count` numbers gave.
+template <class T, Mask mask>
+void data_gradients(const Args& args, std::int64_t c, const std::array<bool, 2>& adds, const Pair& gradients,
+                    double count) {
+  const auto& [dscale, dshift] = gradients;
+  const double inverse_deviation = saved_statistics(args, c).inverse_deviation;
+  const Affine<T> affine = affine_of<T>(args, saved_statistics(args, c), c);
+  const double factor = static_cast<double>(args.w[0].as<T>()[c]) * inverse_deviation;
+  const DataGradient<T> data = {static_cast<T>(factor), affine.mean,
+                                static_cast<T>(-factor * inverse_deviation * dscale / count),
+                                static_cast<T>(-factor * dshift / count)};
+  write_gradients<T, mask>(args, affine, data, c, adds);
+}
+
+template <class T, Mask mask>
+void backward(Pool& pool, const Args& args, const std::array<bool, 2>& adds, bool adds_dw) {
+  split_channels(pool, args.dy.shape, [&](std::int64_t c) {
+    data_gradients<T, mask>(args, c, adds, parameter_gradients<T, mask>(args, c, adds_dw), count_of(args.dy.shape, 1));
+  });
+}
+
+/// Leaves the gradients of this rank's part, which are also those of its scale and shift.
+template <class T, Mask mask>
+void leave_gradients(Pool& pool, const Args& args, bool adds_dw) {
+  split_channels(pool, args.dy.shape,
+                 [&](std::int64_t c) { joint_pair(args.scratch, c) = parameter_gradients<T, mask>(args, c, adds_dw); });
+}
+
+template <class T, Mask mask>
+void backward_of_ranks(Pool& pool, const Args& args, const std::array<bool, 2>& adds, int ranks) {
+  split_channels(pool, args.dy.shape, [&](std::int64_t c) {
+    data_gradients<T, mask>(args, c, adds, joint_pair(args.scratch, c), count_of(args.dy.shape, ranks));
+  });
+}
+
+}  // namespace lamina::eigen::batch_norm
