@@ -65,6 +65,7 @@ struct Long {
   std::size_t pass;
   bool through_dy;    // dy is lossy, else x
   std::int64_t each;  // elements that count as the first term
+  std::string algorithm = std::holds_alternative<Conv>(c.op) ? "im2col_gemm" : "gemm";
 };
 
 /// The convolutions and fully connected ops of a network as its own numbers reach them: x, w and dy of a pass in f64,
@@ -123,6 +124,15 @@ TEST_CASE("a product guarantees what its sums come near") {
       {{"", Conv{.channels = 4000, .kernel = 3, .stride = 2, .bias = false}, {{1, 5, 5, 5}}}, 2, true, 1},
       {{"", Conv{.channels = 4000, .kernel = 2, .stride = 2, .bias = false}, {{1, 3, 2, 2}}}, 2, true, 1},
       {{"", Conv{.channels = 4000, .kernel = 3, .stride = 3, .bias = false}, {{1, 3, 3, 3}}}, 2, true, 1},
+      {{"", Conv{.channels = 1, .kernel = {40, 100}, .bias = false}, {{1, 1, 40, 100}}}, 0, false, 1, "depthwise"},
+      {{"", one_by_one, {{1, 1, 56, 56}}}, 1, false, 1, "depthwise"},
+      {{"", one_by_one, {{96, 1, 7, 7}}}, 1, false, 1, "depthwise"},
+      {{"", Conv{.channels = 4015, .kernel = 1, .bias = false}, {{1, 1, 1, 1}}}, 2, true, 1, "depthwise"},
+      {{"", Conv{.channels = 900, .kernel = 3, .stride = 2, .pad = 1, .bias = false}, {{1, 1, 3, 3}}},
+       2,
+       true,
+       1,
+       "depthwise"},
       {{"", FullyConnected{.outputs = 3, .bias = false}, {{2, 9000, 1, 1}}}, 0, false, 1},
       {{"", FullyConnected{.outputs = 3, .bias = false}, {{1000, 1200, 1, 1}}}, 1, false, 1200},
       {{"", FullyConnected{.outputs = 600, .bias = false}, {{2, 1200, 1, 1}}}, 2, true, 1},
@@ -139,9 +149,10 @@ TEST_CASE("a product guarantees what its sums come near") {
       feed.w.emplace_back(static_cast<std::size_t>(spec.w[0].shape.count()), 1.0);
       feed.dy = l.through_dy ? lossy(y.count(), l.each) : Values(static_cast<std::size_t>(y.count()), 1.0);
       Choice named;
-      named.algorithm[l.pass] = std::holds_alternative<Conv>(l.c.op) ? "im2col_gemm" : "gemm";
+      named.algorithm[l.pass] = l.algorithm;
       const Taken step = taken(*eigen, spec, named)[l.pass];
-      INFO(to_string(l.c) << ", " << made[l.pass] << " by " << set->name << " on " << threads << " threads");
+      INFO(to_string(l.c) << ", " << made[l.pass] << " by " << l.algorithm << ", " << set->name << " on " << threads
+                          << " threads");
       const Result want = reference(l.c, feed);  // every term is positive: the sum of |terms|, too
       const double error = worst(result_of(run_unit(*eigen, spec, named, feed), l.pass), result_of(want, l.pass),
                                  result_of(want, l.pass));

@@ -91,6 +91,38 @@ const std::vector<GemmCase> gemm_cases = {
     {{2, 8, 100, 160}, {.channels = 2, .kernel = 3, .pad = 1}},
 };
 
+// Of one channel in a group. Edges: squares with sums of their own and other kernels, one and several filters for each
+// channel, padding up to beyond the kernel, strides with residues side by side, scattered or without a tap, rows
+// shorter than a vector, planes of several bands, several planes copied at once.
+const std::vector<GemmCase> depthwise_cases = {
+    {{2, 5, 1, 1}, {.channels = 5, .kernel = 1, .groups = 5}},
+    {{2, 5, 9, 11}, {.channels = 5, .kernel = 1, .stride = 2, .pad = 1, .groups = 5}},
+    {{2, 5, 7, 8}, {.channels = 5, .kernel = 1, .stride = 3, .groups = 5, .bias = false}},
+    {{3, 40, 7, 7}, {.channels = 40, .kernel = 3, .pad = 1, .groups = 40}},
+    {{2, 3, 14, 15}, {.channels = 3, .kernel = 3, .pad = 1, .groups = 3, .bias = false}},
+    {{2, 3, 40, 37}, {.channels = 6, .kernel = 3, .pad = 2, .groups = 3}},
+    {{1, 2, 140, 150}, {.channels = 2, .kernel = 3, .pad = 1, .groups = 2}},
+    {{1, 2, 3, 1500}, {.channels = 2, .kernel = 3, .pad = 1, .groups = 2}},
+    {{2, 5, 15, 14}, {.channels = 5, .kernel = 3, .stride = 2, .pad = 1, .groups = 5}},
+    {{2, 2, 130, 141}, {.channels = 2, .kernel = 3, .stride = 2, .pad = 1, .groups = 2}},
+    {{2, 3, 22, 41}, {.channels = 9, .kernel = 3, .stride = 3, .pad = 3, .groups = 3}},
+    {{2, 3, 21, 40}, {.channels = 3, .kernel = 3, .stride = {2, 1}, .pad = 1, .groups = 3}},
+    {{2, 3, 21, 40}, {.channels = 6, .kernel = {1, 3}, .stride = {1, 2}, .pad = {0, 2}, .groups = 3}},
+    {{2, 3, 12, 13}, {.channels = 3, .kernel = 3, .pad = 2, .dilation = 2, .groups = 3}},
+    {{2, 3, 19, 17}, {.channels = 6, .kernel = 3, .stride = 2, .pad = {0, 2}, .dilation = {2, 1}, .groups = 3}},
+    {{3, 17, 7, 7}, {.channels = 17, .kernel = 5, .pad = 2, .groups = 17}},
+    {{2, 3, 40, 37}, {.channels = 3, .kernel = 5, .pad = {4, 1}, .groups = 3}},
+    {{2, 4, 29, 28}, {.channels = 8, .kernel = 5, .stride = 2, .pad = 2, .groups = 4, .bias = false}},
+    {{2, 2, 40, 37}, {.channels = 2, .kernel = 7, .pad = 3, .groups = 2}},
+    {{2, 3, 6, 9}, {.channels = 9, .kernel = 7, .stride = {1, 3}, .pad = 6, .groups = 3}},
+    {{2, 3, 16, 23}, {.channels = 3, .kernel = {2, 4}, .stride = {3, 2}, .pad = {3, 5}, .groups = 3}},
+    {{2, 3, 16, 23}, {.channels = 6, .kernel = {4, 2}, .stride = {2, 5}, .pad = 1, .groups = 3}},
+    {{2, 2, 40, 37}, {.channels = 2, .kernel = {33, 30}, .groups = 2}},
+    {{2, 1, 28, 30}, {.channels = 20, .kernel = 5}},
+    {{2, 3, 5, 6}, {.channels = 3, .kernel = 2, .stride = 1 << 20, .pad = 1, .groups = 3}},
+    {{2, 3, 1, 1}, {.channels = 3, .kernel = 1, .stride = 2, .pad = 1, .groups = 3}},
+};
+
 /// Numbers in a tensor with a pitch, between and after its images a pattern that must stay.
 template <class T>
 struct Field {
@@ -321,6 +353,10 @@ TEST_CASE("a convolution is its definition on every instruction set, by every al
     for (const eigen::InstructionSet* set : sets_here()) check_all(c.op, c.op, c.x, "im2col_gemm", *set, reference);
     check_all(c.op, c.op, c.x, "im2col_eigen", *sets_here().front(), reference);
     check_all(c.op, c.op, c.x, "direct", *eigen::instruction_sets().back(), reference);
+  }
+  for (const GemmCase& c : depthwise_cases) {
+    Reference reference;
+    for (const eigen::InstructionSet* set : sets_here()) check_all(c.op, c.op, c.x, "depthwise", *set, reference);
   }
 }
 

@@ -182,6 +182,17 @@ TEST_CASE("winograd_4x4 refuses 5x5 and names what it takes, and winograd_2x2 ta
   }
 }
 
+TEST_CASE("depthwise is what the rule takes where groups have one channel, and it refuses others") {
+  const Spec one = f32_spec({"", Conv{.channels = 4, .kernel = 3, .groups = 2}, {{1, 2, 7, 7}}});
+  const Spec two = f32_spec({"", Conv{.channels = 4, .kernel = 3, .groups = 2}, {{1, 4, 7, 7}}});
+  for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data}) {
+    CHECK(oracle().algorithms(one, pass).front() == "depthwise");
+    CHECK(oracle().algorithms(two, pass).front() != "depthwise");
+  }
+  CHECK_THROWS_MATCHES(oracle().lower(two, {.algorithm = {"", "depthwise", ""}}), Unsupported,
+                       Says("depthwise is for groups of one channel, not of 2"));
+}
+
 TEST_CASE("a plan names the node that its backend refuses") {
   Graph graph("refused");
   conv(graph.input({1, 2, 4, 4}), "first", {.channels = 2, .kernel = 3});

@@ -3,15 +3,17 @@
 //   winograd_4x4  a quarter of the multiplications; 3x3 with stride 1. The default of f32 where channels are enough
 //   winograd_2x2  four ninths of them (of 5x5: 0.36), and a smaller error; 3x3 and 5x5 with stride 1. The default of
 //                 5x5 in f32 where channels are enough
+//   depthwise     sums over taps along the rows of planes; the default of groups of one channel
 //   bf16_gemm     im2col_gemm on pairs of bf16, where the processor has an instruction for them
 //   im2col_gemm   a product whose second factor is packed from the image block by block; the default
-//   direct        loops over outputs with sums in double; for few channels in a group, and where exactness is wanted
+//   direct        loops over outputs with sums in double, where exactness is wanted
 //   im2col_eigen  columns written as a matrix, and Eigen's own product; the baseline, taken only by name
 
 #include "conv.h"
 
 #include "batch_norm_fold.h"
 #include "bf16_gemm.h"
+#include "depthwise.h"
 #include "im2col_eigen.h"
 #include "lib/backends/common/algorithms.h"
 #include "winograd.h"
@@ -79,6 +81,13 @@ constexpr Algorithm<const Context> winograd(const char* name) {
 constexpr Algorithm<const Context> conv_rows[] = {
     winograd<4>(winograd_4x4_name),
     winograd<2>(winograd_2x2_name),
+    {.name = depthwise_name,
+     .takes = takes_plain,
+     .refusal = [](const ConvUnit& c, Pass, const Context&) { return depthwise_refusal(c); },
+     .place = [](const ConvUnit&, Pass, const Context&) { return Place::ahead; },
+     .max_error = depthwise_error,
+     .lower = depthwise_step,
+     .prepare = norm_fold},
     {.name = bf16_gemm_name,
      .takes = [](const Spec&, Pass) { return true; },
      .refusal = [](const ConvUnit& c, Pass, const Context& context) { return bf16_gemm_refusal(c, context); },
@@ -114,6 +123,7 @@ constexpr Algorithm<const Context> conv_rows[] = {
 /// Why the rule has this algorithm first.
 std::string conv_reason(const std::string& first, const ConvUnit& c, Pass, const Context&) {
   if (first == bf16_gemm_name) return "the processor multiplies pairs of bf16";
+  if (first == depthwise_name) return "a product would be mostly empty in groups of one channel";
   if (first == "direct") return "a register tile would be mostly empty in groups of so few channels and filters";
   if (first != im2col_gemm_name) return "fewer multiplications, in f32 and with enough channels and filters";
   const std::string refused = winograd_refusal(c, 2);

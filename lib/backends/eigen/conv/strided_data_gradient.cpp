@@ -3,31 +3,16 @@
 #include "strided_data_gradient.h"
 
 #include <algorithm>
-#include <map>
 #include <span>
 
+#include "axis_taps.h"
 #include "lib/backends/eigen/runtime/elements.h"
 
 namespace lamina::eigen {
 namespace {
 
-/// A tap along one axis that reaches the positions of one residue: its index in the kernel and what it reads of dy.
-struct AxisTap {
-  int index, offset;
-};
-
-/// Those of each residue below `extent` that a tap reaches.
-std::map<int, std::vector<AxisTap>> taps_of_residues(int extent, int kernel, int stride, int pad, int dilation) {
-  std::map<int, std::vector<AxisTap>> taps;
-  for (int i = 0; i < kernel; ++i) {
-    const int first = i * dilation - pad, residue = first % stride + (first % stride < 0 ? stride : 0);
-    if (residue < extent) taps[residue].push_back({i, (residue - first) / stride});
-  }
-  return taps;
-}
-
 /// By row and by column.
-auto taps_of_residues(const ConvUnit& c) {
+auto taps_of_axes(const ConvUnit& c) {
   const Conv& op = c.op;
   return std::pair(taps_of_residues(c.x.h, op.kernel.h, op.stride.h, op.pad.h, op.dilation.h),
                    taps_of_residues(c.x.w, op.kernel.w, op.stride.w, op.pad.w, op.dilation.w));
@@ -74,7 +59,7 @@ StridedDataGradient<T>::StridedDataGradient(const ConvUnit& problem, int threads
     : c_(problem), kernels_(&kernels) {
   const Conv& op = c_.op;
   std::vector<Columns> columns;  // of each residue
-  const auto [by_row, by_column] = taps_of_residues(c_);
+  const auto [by_row, by_column] = taps_of_axes(c_);
   for (int h = 0; h < std::min(op.stride.h, c_.x.h); ++h) reached_rows_.push_back(by_row.contains(h));
   for (int w = 0; w < std::min(op.stride.w, c_.x.w); ++w)
     if (!by_column.contains(w)) gap_columns_.push_back(w);
@@ -243,7 +228,7 @@ void StridedDataGradient<T>::run_group(int part, int group, const T* weights, co
 
 template <class T>
 auto StridedDataGradient<T>::depth(const ConvUnit& c) -> Depth {
-  const auto [by_row, by_column] = taps_of_residues(c);
+  const auto [by_row, by_column] = taps_of_axes(c);
   std::size_t rows = 0, columns = 0;  // the most taps along each axis
   for (const auto& [h, taps] : by_row) rows = std::max(rows, taps.size());
   for (const auto& [w, taps] : by_column) columns = std::max(columns, taps.size());

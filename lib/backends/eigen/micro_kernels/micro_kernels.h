@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "activation_kernels.h"
+#include "epilogue.h"
+#include "tap_kernels.h"
 #include "winograd_kernels.h"
 
 namespace lamina::eigen {
@@ -25,20 +27,6 @@ struct PackedRows {
   std::int64_t rows;
   const Segment* segments;  ///< panel after panel, each from its first column on
   std::int64_t count;       ///< of segments
-};
-
-/// What is done to a finished sum before it is stored in c: max(scale * sum + bias + c, 0); each part is optional.
-template <class T>
-struct Epilogue {
-  const T* scale = nullptr;  ///< one per row of c, or null
-  const T* bias = nullptr;   ///< one per row of c, or null
-  bool add = false;          ///< c is read and added to; otherwise it is only written
-  bool relu = false;
-
-  /// That of the rows from `row` on.
-  Epilogue from(std::int64_t row) const {
-    return {scale == nullptr ? nullptr : scale + row, bias == nullptr ? nullptr : bias + row, add, relu};
-  }
 };
 
 /// What a product prefetches for the next ones. Addresses may be out of bounds.
@@ -126,6 +114,7 @@ struct MicroKernels {
   void (*store_tile)(const OutputTile<T>&);
   WinogradKernels<T> winograd;
   ActivationKernels<T> activations;
+  TapKernels<T> taps;
 
   int width() const { return vectors * lanes; }
 };
