@@ -1,4 +1,4 @@
-// Convolutions whose groups have one channel: bands, forward and the data gradient.
+// Convolutions whose groups have one channel: forward and the data gradient.
 
 #include "depthwise.h"
 
@@ -19,7 +19,7 @@ struct Axis {
   int extent, step;
   std::map<int, std::vector<AxisTap>> taps;
 
-  int grid() const { return ceil_div(extent, step); }        // positions of residue 0
+  int grid() const { return ceil_div(extent, step); }      // positions of residue 0
   int residues() const { return std::min(step, extent); }  // that occur
   int positions(int residue) const { return ceil_div(extent - residue, step); }
 };
@@ -46,9 +46,7 @@ class PlaneSums {
         rows_(axis_of(pass, c.x.h, c.y.h, c.op.kernel.h, c.op.stride.h, c.op.pad.h, c.op.dilation.h)),
         cols_(axis_of(pass, c.x.w, c.y.w, c.op.kernel.w, c.op.stride.w, c.op.pad.w, c.op.dilation.w)),
         bands_(make_bands()),
-        groups_at_once_(std::clamp<std::int64_t>(
-            Bands::copied_bytes / (planes() * bands_.largest().plane * static_cast<std::int64_t>(sizeof(T))), 1,
-            c.op.groups)) {
+        groups_at_once_(std::clamp<std::int64_t>(TapBands::copied_bytes / bytes_of_group(), 1, c.op.groups)) {
     const bool is_square = c.op.kernel.h == c.op.kernel.w && c.op.stride == Size(1) && c.op.dilation == Size(1);
     square_ = is_square && planes() == 1 ? TapKernels<T>::square(c.op.kernel.h) : 0;
   }
@@ -80,10 +78,11 @@ class PlaneSums {
       ScratchAllocator scratch(static_cast<std::byte*>(workspace) +
                                static_cast<std::size_t>(part) * counter.used_bytes());
       const Scratch own = allocate(scratch);
+      std::fill_n(own.copy, copied_elements(), T{0});
       while (first < last) {
         const std::int64_t image = first / groups, group = first - image * groups;
         const std::int64_t count = std::min({groups_at_once_, groups - group, last - first});
-        for (std::int64_t band = 0; band < bands_.count(); ++band)
+        for (std::size_t band = 0; band < bands_.count(); ++band)
           make_band(operands, image, group, group + count, band, own);
         first += count;
       }
@@ -94,21 +93,28 @@ class PlaneSums {
  private:
   struct Scratch {
     T* copy;
-    T* weights;     // of the taps of residue 0, then of residue 1, ...: each those of all planes
+    T* weights;  // of a data gradient: those of the taps of residue 0, then of residue 1, ...: each those of all planes
     T* columns[2];  // sums of residues side by side
     T* out;         // rows that non-temporal stores take away
   };
 
   bool is_forward() const { return pass_ == Pass::forward; }
-  int planes() const { return is_forward() ? c_.group_channels() : c_.group_filters(); }  // that a sum reads
+  int planes() const { return is_forward() ? c_.group_channels() : c_.group_filters(); }   // that a sum reads
   int results() const { return is_forward() ? c_.group_filters() : c_.group_channels(); }  // planes of a group
   const Shape& from() const { return is_forward() ? c_.x : c_.y; }
   const Shape& to() const { return is_forward() ? c_.y : c_.x; }
   bool non_temporal() const { return wants_non_temporal<T>(to()) && !(is_forward() ? c_.add : c_.add_dx); }
   std::int64_t column_ld() const { return round_up(cols_.grid(), kernels_->lanes); }
 
+  /// Of its copies; 1 where padding alone is read.
+  std::int64_t bytes_of_group() const {
+    return std::max<std::int64_t>(1, planes() * bands_.largest().plane * static_cast<std::int64_t>(sizeof(T)));
+  }
+  /// Of some groups, and as many as a vector reads and writes after them.
+  std::int64_t copied_elements() const { return groups_at_once_ * planes() * bands_.largest().plane + kernels_->lanes; }
+
   /// Sorts the taps by residue.
-  Bands make_bands() {
+  TapBands make_bands() {
     std::vector<Tap> taps;
     first_.push_back(0);
     for (int h = 0; h < rows_.residues(); ++h) {
@@ -122,12 +128,8 @@ class PlaneSums {
         first_.push_back(static_cast<std::int64_t>(places_.size()));
       }
     }
-    if (taps.empty()) taps.push_back({0, 0});  // padding alone is read
     const Size step = is_forward() ? c_.op.stride : Size(1);
-    return {{{1, planes(), from().h, from().w}, rows_.grid(), cols_.grid(), step, taps, true},
-            rows_.grid(),
-            cols_.grid(),
-            first_,
+    return {{planes(), from().h, from().w, rows_.grid(), cols_.grid(), step, std::move(taps), first_},
             kernels_->lanes,
             sizeof(T),
             rows_.grid()};
@@ -136,7 +138,7 @@ class PlaneSums {
   Scratch allocate(ScratchAllocator& scratch) const {
     const Band& band = bands_.largest();
     Scratch own{};
-    own.copy = scratch.take<T>(groups_at_once_ * planes() * band.plane + kernels_->lanes);
+    own.copy = scratch.take<T>(copied_elements());
     own.weights = scratch.take<T>(planes() * static_cast<std::int64_t>(places_.size()));
     if (cols_.residues() > 1)
       for (T*& side : own.columns) side = scratch.take<T>(band.rows * column_ld());
@@ -144,42 +146,46 @@ class PlaneSums {
     return own;
   }
 
-  void make_band(const Operands& operands, std::int64_t image, std::int64_t first, std::int64_t last,
-                 std::int64_t band, const Scratch& own) const {
-    const std::int64_t before = bands_.first_row(band) * rows_.step;
+  void make_band(const Operands& operands, std::int64_t image, std::int64_t first, std::int64_t last, std::size_t band,
+                 const Scratch& own) const {
+    const std::int64_t before = bands_[band].first * rows_.step;
     const std::int64_t rows = std::min(rows_.extent - before, bands_[band].rows * rows_.step);
     bands_.copy(band, operands.from.from(image).further(first * planes() * from().plane()), (last - first) * planes(),
                 *kernels_, own.copy);
     for (std::int64_t group = first; group < last; ++group) {
       for (std::int64_t i = 0; i < results(); ++i) {
         const std::int64_t result = group * results() + i;
-        gather_weights(operands.w, group, i, own.weights);
+        const T* const weights = weights_of(operands.w, group, i, own.weights);
         T* const to = operands.to.template as<T>() + image * operands.to.pitch + result * this->to().plane() +
                       before * this->to().w;
-        sum_band(band, own.copy + (group - first) * planes() * bands_[band].plane, own,
+        sum_band(band, own.copy + (group - first) * planes() * bands_[band].plane, weights, own,
                  operands.epilogue.from(result), own.out == nullptr ? to : own.out);
         if (own.out != nullptr) copy_non_temporal(to, own.out, rows * this->to().w);
       }
     }
   }
 
-  void gather_weights(const T* w, std::int64_t group, std::int64_t result, T* to) const {
+  /// The weights of one result, sorted as the offsets of bands are: those of a forward pass are.
+  const T* weights_of(const T* w, std::int64_t group, std::int64_t result, T* sorted) const {
     const std::int64_t kernel = std::int64_t{c_.op.kernel.h} * c_.op.kernel.w;
     w += group * planes() * results() * kernel + result * kernel * (is_forward() ? planes() : 1);
-    const std::int64_t pitch = is_forward() ? kernel : results() * kernel;
+    if (is_forward()) return w;
+    T* to = sorted;
     for (std::size_t i = 0; i + 1 < first_.size(); ++i) {
       for (int plane = 0; plane < planes(); ++plane)
         for (std::int64_t t = first_[i]; t < first_[i + 1]; ++t)
-          *to++ = w[plane * pitch + places_[static_cast<std::size_t>(t)]];
+          *to++ = w[plane * results() * kernel + places_[static_cast<std::size_t>(t)]];
     }
+    return sorted;
   }
 
   /// One result of a band, whose first row is at `to`.
-  void sum_band(std::int64_t band, const T* copy, const Scratch& own, const Epilogue<T>& epilogue, T* to) const {
+  void sum_band(std::size_t band, const T* copy, const T* weights, const Scratch& own, const Epilogue<T>& epilogue,
+                T* to) const {
     const Band& shape = bands_[band];
     const std::int64_t width = this->to().w, ldc = rows_.step * width;
     for (int h = 0; h < rows_.residues(); ++h, to += width) {
-      const std::int64_t rows = std::min(shape.rows, rows_.positions(h) - bands_.first_row(band));
+      const std::int64_t rows = std::min(shape.rows, rows_.positions(h) - bands_[band].first);
       if (rows <= 0) continue;
       for (int v = 0; v < cols_.residues(); ++v) {
         const auto residue = static_cast<std::size_t>(h * cols_.residues() + v);
@@ -188,9 +194,9 @@ class PlaneSums {
                         .ldc = ldc,
                         .end = rows_.step == 1 ? to + rows * width : to,
                         .from = copy,
-                        .ld = shape.ld,
+                        .ld = bands_.ld(),
                         .offsets = shape.offsets.data() + first,
-                        .weights = own.weights + first,
+                        .weights = weights + first,
                         .taps = taps,
                         .rows = rows,
                         .cols = cols_.positions(v),
@@ -237,7 +243,7 @@ class PlaneSums {
   Axis rows_, cols_;
   std::vector<std::int64_t> first_;  // of each residue: its first tap; then their number
   std::vector<int> places_;          // of each tap in a plane of the kernel
-  Bands bands_;
+  TapBands bands_;
   std::int64_t groups_at_once_;
   int square_;  // index in TapKernels::sums
 };
@@ -273,34 +279,6 @@ Lowered::Step depthwise_step(const ConvUnit& c, Pass pass, Pool& pool, const Mic
 }
 
 }  // namespace
-
-Bands::Bands(Columns columns, std::int64_t rows, std::int64_t cols, std::vector<std::int64_t> residues, int lanes,
-             std::size_t element_bytes, std::int64_t most_rows)
-    : columns_(std::move(columns)), rows_(rows), cols_(cols), residues_(std::move(residues)) {
-  constexpr std::int64_t at_once = 8;  // rows of sums in registers
-  const auto bytes = [&](std::int64_t band) {
-    return columns_.channels() * columns_.staged_size({0, band * cols_}, lanes) * static_cast<std::int64_t>(element_bytes);
-  };
-  std::int64_t band = std::min(rows_, most_rows);
-  if (bytes(band) > copied_bytes) {
-    const std::int64_t row = bytes(2) - bytes(1), border = bytes(1) - row;
-    const std::int64_t fit = (copied_bytes - border) / row / at_once * at_once;
-    band = std::min(band, std::max(fit, at_once));
-  }
-  whole_ = band_of(0, band, lanes);
-  last_ = band_of((count() - 1) * band, rows_ - (count() - 1) * band, lanes);
-}
-
-Band Bands::band_of(std::int64_t first, std::int64_t rows, int lanes) const {
-  const ColumnRange range{first * cols_, rows * cols_};
-  Band band{rows, columns_.staged_size(range, lanes), columns_.staged_length(lanes), {}};
-  for (std::size_t residue = 0; residue + 1 < residues_.size(); ++residue) {
-    for (std::int64_t channel = 0; channel < columns_.channels(); ++channel)
-      for (std::int64_t tap = residues_[residue]; tap < residues_[residue + 1]; ++tap)
-        band.offsets.push_back(columns_.start(channel, tap, band.plane, columns_.staged_rows(range), lanes));
-  }
-  return band;
-}
 
 std::string depthwise_refusal(const ConvUnit& c) {
   if (c.group_channels() == 1) return {};

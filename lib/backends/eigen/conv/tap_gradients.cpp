@@ -1,7 +1,8 @@
 // The weight gradient of convolutions whose groups have one channel.
 //
 // Sums of products grow in vectors, one for each weight, while a number of bands goes by; then their lanes are added to
-// totals in double. A thread has some groups and takes all images for them, so nothing depends on the number of threads.
+// totals in double. A thread has some groups and takes all images for them, so nothing depends on the number of
+// threads.
 
 #include <algorithm>
 
@@ -10,21 +11,18 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t held_bytes = 8 * 1024;    // of the groups at once: a quarter of a first-level cache
-constexpr std::int64_t most_products = 512;      // that are summed in their own type
+constexpr std::int64_t held_bytes = 8 * 1024;  // of the groups at once: a quarter of a first-level cache
+constexpr std::int64_t most_products = 512;    // that are summed in their own type
 
 std::int64_t vectors_of_row(const ConvUnit& c, int lanes) { return divide_up(c.y.w, lanes); }
 
-Bands bands_of(const ConvUnit& c, int lanes, std::size_t element_bytes) {
+TapBands bands_of(const ConvUnit& c, int lanes, std::size_t element_bytes) {
   std::vector<Tap> taps;
   for (int r = 0; r < c.op.kernel.h; ++r)
     for (int s = 0; s < c.op.kernel.w; ++s)
       taps.push_back({r * c.op.dilation.h - c.op.pad.h, s * c.op.dilation.w - c.op.pad.w});
   const auto count = static_cast<std::int64_t>(taps.size());
-  return {{{1, 1, c.x.h, c.x.w}, c.y.h, c.y.w, c.op.stride, taps, true},
-          c.y.h,
-          c.y.w,
-          {0, count},
+  return {{1, c.x.h, c.x.w, c.y.h, c.y.w, c.op.stride, std::move(taps), {0, count}},
           lanes,
           element_bytes,
           std::max<std::int64_t>(1, most_products / vectors_of_row(c, lanes))};
@@ -37,7 +35,7 @@ TapGradients<T>::TapGradients(const ConvUnit& c, const MicroKernels<T>& kernels)
     : c_(c), kernels_(&kernels), bands_(bands_of(c, kernels.lanes, sizeof(T))) {
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));
   const Band& band = bands_.largest();
-  groups_at_once_ = std::clamp<std::int64_t>(std::min(Bands::copied_bytes / (c.group_channels() * band.plane * size),
+  groups_at_once_ = std::clamp<std::int64_t>(std::min(TapBands::copied_bytes / (c.group_channels() * band.plane * size),
                                                       held_bytes / (group_sums() * kernels.lanes * size)),
                                              1, c.op.groups);
   bands_at_once_ = std::max<std::int64_t>(1, most_products / (band.rows * vectors_of_row(c, kernels.lanes)));
@@ -45,7 +43,8 @@ TapGradients<T>::TapGradients(const ConvUnit& c, const MicroKernels<T>& kernels)
 
 template <class T>
 auto TapGradients<T>::roundings() const -> Roundings {
-  const std::int64_t bands = c_.x.n * bands_.count(), at_once = std::min(bands, bands_at_once_);
+  const std::int64_t bands = c_.x.n * static_cast<std::int64_t>(bands_.count()),
+                     at_once = std::min(bands, bands_at_once_);
   return {at_once * bands_.largest().rows * vectors_of_row(c_, kernels_->lanes),
           divide_up(bands, at_once) * kernels_->lanes};
 }
@@ -54,7 +53,7 @@ template <class T>
 auto TapGradients<T>::allocate(ScratchAllocator& scratch) const -> Sums {
   const std::int64_t sums = groups_at_once_ * group_sums();
   Sums own{};
-  own.copy = scratch.take<T>(groups_at_once_ * c_.group_channels() * bands_.largest().plane + kernels_->lanes);
+  own.copy = scratch.take<T>(copied_elements());
   own.sums = scratch.take<T>(sums * kernels_->lanes);
   own.totals = scratch.take<double>(sums);
   own.ones = scratch.take<T>(c_.op.bias ? round_up(c_.y.w, kernels_->lanes) : 0);
@@ -70,7 +69,7 @@ std::size_t TapGradients<T>::workspace_bytes(int threads) const {
 
 /// Products of one band of one image, of the groups [first, last).
 template <class T>
-void TapGradients<T>::add_band(const Args& args, std::int64_t image, std::int64_t band, std::int64_t first,
+void TapGradients<T>::add_band(const Args& args, std::int64_t image, std::size_t band, std::int64_t first,
                                std::int64_t last, const Sums& own) const {
   const std::int64_t channels = c_.group_channels(), filters = c_.group_filters(), lanes = kernels_->lanes;
   const std::int64_t kernel = std::int64_t{c_.op.kernel.h} * c_.op.kernel.w, no_offset = 0;
@@ -78,9 +77,8 @@ void TapGradients<T>::add_band(const Args& args, std::int64_t image, std::int64_
   const Source<T> x{args.x[0].as<T>(), args.x[0].pitch};
   bands_.copy(band, x.from(image).further(first * channels * c_.x.plane()), (last - first) * channels, *kernels_,
               own.copy);
-  const Source<T> dy = gradient_source<T>(c_, args)
-                           .from(image)
-                           .further(first * filters * c_.y.plane() + bands_.first_row(band) * c_.y.w);
+  const Source<T> dy =
+      gradient_source<T>(c_, args).from(image).further(first * filters * c_.y.plane() + shape.first * c_.y.w);
   T *sums = own.sums, *bias_sums = own.sums + (last - first) * group_weights() * lanes;
   for (std::int64_t k = 0; k < (last - first) * filters; ++k) {
     const Source<T> plane = dy.further(k * c_.y.plane());
@@ -89,7 +87,7 @@ void TapGradients<T>::add_band(const Args& args, std::int64_t image, std::int64_
                             .mask = plane.mask,
                             .ldy = c_.y.w,
                             .from = own.copy + k / filters * channels * shape.plane,
-                            .ld = shape.ld,
+                            .ld = bands_.ld(),
                             .offsets = shape.offsets.data(),
                             .taps = kernel,
                             .rows = shape.rows,
@@ -139,6 +137,7 @@ void TapGradients<T>::run(const Args& args, Pool& pool) const {
     ScratchAllocator scratch(static_cast<std::byte*>(args.workspace) +
                              static_cast<std::size_t>(part) * counter.used_bytes());
     const Sums own = allocate(scratch);
+    std::fill_n(own.copy, copied_elements(), T{0});
     if (c_.op.bias) std::fill_n(own.ones, round_up(c_.y.w, kernels_->lanes), T{1});
     for (; first < last; first += groups_at_once_) {
       const std::int64_t end = std::min(last, first + groups_at_once_), groups = end - first;
@@ -146,7 +145,7 @@ void TapGradients<T>::run(const Args& args, Pool& pool) const {
       std::fill_n(own.sums, groups * group_sums() * kernels_->lanes, T{0});
       std::int64_t bands = 0;
       for (std::int64_t image = 0; image < c_.x.n; ++image) {
-        for (std::int64_t band = 0; band < bands_.count(); ++band) {
+        for (std::size_t band = 0; band < bands_.count(); ++band) {
           add_band(args, image, band, first, end, own);
           if (++bands % bands_at_once_ == 0) flush(groups, own);
         }

@@ -110,12 +110,12 @@ class Columns {
     return channel * staged_size + (place.phase * staged_rows + place.row) * staged_length(lanes) + place.column;
   }
   std::int64_t staged_rows(ColumnRange) const;
-  std::int64_t staged_length(int lanes) const { return round_up(cols_ + reach_w_, lanes); }  ///< of a row
 
  private:
   struct Place {
     std::int64_t phase, row, column;
   };
+  std::int64_t staged_length(int lanes) const { return round_up(cols_ + reach_w_, lanes); }
 
   int images_, channels_, h_, w_, rows_, cols_;
   Size step_;

@@ -2,7 +2,7 @@
 // Sums over taps along the rows of planes, as depthwise convolutions need them: what each instruction set fills a table
 // with.
 //
-// A copy of a plane has its border of zeros, and is sorted by residues modulo a stride (gemm/columns.h). A tap is then
+// A copy of a plane has its border of zeros, and is sorted by residues modulo a stride. A tap is then
 // an offset into it, and what it reads for a row of results is a run of consecutive elements.
 
 #include <cstdint>
@@ -10,6 +10,26 @@
 #include "epilogue.h"
 
 namespace lamina::eigen {
+
+/// Rows of a plane that are copied: the first element in the copy and in the plane, how many rows of how many elements.
+struct CopiedRows {
+  std::int64_t to, from, rows, count;
+};
+
+/// to[p * to_plane + part.to + i * ld + j] = from[p * from_plane + part.from + i * row_stride + j * step], or 0 where
+/// mask (if not null) is not above 0 there, for each part of each plane. Up to a vector less one element after a row of
+/// the copy are set to 0; parts are in the order of the copy.
+template <class T>
+struct TapCopy {
+  T* to;
+  std::int64_t to_plane, ld;
+  const T* from;
+  const T* mask;
+  std::int64_t from_plane, row_stride, step;
+  std::int64_t planes;
+  const CopiedRows* parts;
+  std::int64_t count;
+};
 
 /// to[i * ldc + j] = sum over t of weights[t] * from[i * ld + offsets[t] + j] through the epilogue, for `rows` rows of
 /// `cols` elements. Up to a vector less one element after those of `from` are read.
@@ -44,6 +64,7 @@ struct TapProducts {
 
 template <class T>
 struct TapKernels {
+  void (*copy)(const TapCopy<T>&);
   /// Any taps; then squares of 3, 5 and 7 taps side by side, whose offsets are r * ld + s, in the order of rows.
   void (*sums[4])(const TapSums<T>&);
   void (*products)(const TapProducts<T>&);
