@@ -70,7 +70,7 @@ class PlaneSums {
     Epilogue<T> epilogue;
   };
 
-  void run(const Operands& operands, Pool& pool, void* workspace) const {
+  void run(const Operands& operands, ThreadPool& pool, void* workspace) const {
     ScratchAllocator counter;
     allocate(counter);
     const std::int64_t groups = c_.op.groups;
@@ -249,7 +249,7 @@ class PlaneSums {
 };
 
 template <class T>
-Lowered::Step depthwise_step(const ConvUnit& c, Pass pass, Pool& pool, const MicroKernels<T>& kernels) {
+Lowered::Step depthwise_step(const ConvUnit& c, Pass pass, ThreadPool& pool, const MicroKernels<T>& kernels) {
   if (pass == Pass::backward_params) {
     TapGradients<T> gradients(c, kernels);
     const std::size_t bytes = gradients.workspace_bytes(pool.threads());

@@ -130,7 +130,7 @@ void TapGradients<T>::store(const Args& args, std::int64_t first, std::int64_t l
 }
 
 template <class T>
-void TapGradients<T>::run(const Args& args, Pool& pool) const {
+void TapGradients<T>::run(const Args& args, ThreadPool& pool) const {
   ScratchAllocator counter;
   allocate(counter);
   pool.split_parts(c_.op.groups, 1, [&](int part, std::int64_t first, std::int64_t last) {
