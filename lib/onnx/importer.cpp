@@ -76,7 +76,7 @@ std::variant<OnnxModel, Constant> Importer::run_or_fold() {
   auto* dynamic = end == nullptr ? nullptr : std::get_if<DynamicValue>(&end->is);
   if (dynamic != nullptr && !unsure_.contains(output_)) {
     try {
-      materialise(*dynamic, true);
+      materialise(*dynamic);
     } catch (const Refusal& refusal) {
       refusals_.add("", "", "its output " + in_quotes(output_) + ": " + refusal.why);
     } catch (const ShapeError& error) {

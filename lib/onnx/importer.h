@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -44,13 +45,26 @@ struct Squares {
   std::optional<double> exponent{};
 };
 
-/// A value that is computed when the network runs.
+/// An LSTM, whose readers decide which steps are computed: all, the last, or both by two ops with the same parameters.
+struct PendingLstm {
+  std::function<Value(Steps)> append;
+  std::int64_t steps;                       ///< number of steps
+  std::int64_t last;                        ///< index of the step that is computed last; -1 for two directions
+  std::unordered_map<Steps, Value> made{};  ///< ops so far
+};
+
+/// A value that is computed when the network runs. At most one of the last three is there: what no node of the graph
+/// has computed from `value` yet.
 struct DynamicValue {
   Value value;
   View view;
   ElementType type = ElementType::f32;
-  std::optional<Padding> padding{};  ///< a Pad that no node of the graph has done
-  std::optional<Squares> squares{};  ///< what no node of the graph has computed from the value; never with a padding
+  std::optional<Padding> padding{};
+  std::optional<Squares> squares{};
+  std::shared_ptr<PendingLstm> lstm{};
+  Steps steps = Steps::all;  ///< steps of the LSTM that the value has
+
+  bool is_pending() const { return padding || squares || lstm; }
 };
 
 /// What is computed when the network runs, of extents that nobody knows: it is behind a node that is not read.
@@ -83,8 +97,9 @@ class NodeContext {
   bool all_constant() const;
   const Constant& constant(std::size_t input, std::string_view what = "its input") const;  ///< Refusal if it is dynamic
   const DynamicValue& dynamic(std::size_t input) const;  ///< Refusal if it is a constant
-  const DynamicValue& padded(std::size_t input) const;   ///< as dynamic(), perhaps with a padding that is no op yet
-  const DynamicValue& pending(std::size_t input) const;  ///< as padded(), perhaps with squares
+  const DynamicValue& padded(std::size_t input) const;   ///< as dynamic(), perhaps with a pending padding or LSTM
+  const DynamicValue& viewed(std::size_t input) const;   ///< as dynamic(), perhaps with pending squares or LSTM
+  const DynamicValue& pending(std::size_t input) const;  ///< as dynamic(), perhaps with anything pending
   std::size_t last() const { return output_of_; }        ///< the node whose output is this one's
   Extents extents(std::size_t input) const;
   double number(std::size_t input, std::string_view what = "a number") const;  ///< FileError for another count
@@ -133,6 +148,10 @@ class NodeContext {
     std::size_t at;
   };
   std::optional<Arithmetic> next_arithmetic() const;
+  /// The one index that the only reader of the result takes of this axis, if it is a Gather.
+  std::optional<std::int64_t> next_index(std::size_t along, std::size_t rank) const;
+  /// The LSTM all of whose steps the value has; null if it is something else.
+  std::shared_ptr<PendingLstm> lstm_of(const DynamicValue&) const;
   void fuse_next();  ///< the only reader is done then, with this node's result
   /// The bias of a product: what an Add right after it adds, one number for each element of the axis `channels` of the
   /// result. The Add is done then, and `source` is what it adds. Empty: there is no such Add.
@@ -205,7 +224,8 @@ class Importer {
   AxisLabels labels_of(std::string_view value, std::size_t rank, int depth);
   AxisLabels labels_for_operand(const NodeMessage&, std::size_t operand, std::size_t rank, int depth);
   Known* known(std::string_view value);
-  void materialise(DynamicValue&, bool also_padding);   ///< makes ops of what is pending
+  void materialise_squares(DynamicValue&);              ///< makes an op of them
+  void materialise(DynamicValue&);                      ///< makes ops of what is pending
   const Constant* constant_of(std::string_view value);  ///< null if it is none
   bool has_parameters(int node);                        ///< of the graph: it, or what it follows from
   std::string free_name(const std::string&);
@@ -230,9 +250,10 @@ class Importer {
   std::vector<char> live_, done_;
   std::unordered_set<std::string_view> unsure_;  ///< values that stand in for others, and those that follow from them
   Refusals refusals_;
-  std::vector<const ValueMessage*> stated_;           ///< what the file says of values, by their names
-  std::unordered_map<int, std::vector<Value>> once_;  ///< by input: what append_once() made of it
-  std::unordered_map<std::string, int> repeats_;      ///< a number for each name: every lower one is taken
+  std::vector<const ValueMessage*> stated_;                      ///< what the file says of values, by their names
+  std::unordered_map<int, std::shared_ptr<PendingLstm>> lstms_;  ///< by ops of all steps
+  std::unordered_map<int, std::vector<Value>> once_;             ///< by input: what append_once() made of it
+  std::unordered_map<std::string, int> repeats_;                 ///< a number for each name: every lower one is taken
   SharedWeights shared_;
   std::int64_t computed_ = 0;                                           ///< less those that the file has
   std::unordered_map<std::string_view, std::uint64_t> external_bytes_;  ///< that were read, by location

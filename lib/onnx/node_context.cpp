@@ -70,13 +70,19 @@ const DynamicValue& NodeContext::pending(std::size_t input) const { return held(
 
 const DynamicValue& NodeContext::padded(std::size_t input) const {
   DynamicValue& value = held(input);
-  importer_->materialise(value, false);
+  if (value.squares) importer_->materialise_squares(value);
+  return value;
+}
+
+const DynamicValue& NodeContext::viewed(std::size_t input) const {
+  DynamicValue& value = held(input);
+  if (value.padding) importer_->materialise_padding(value);
   return value;
 }
 
 const DynamicValue& NodeContext::dynamic(std::size_t input) const {
   DynamicValue& value = held(input);
-  importer_->materialise(value, true);
+  importer_->materialise(value);
   return value;
 }
 
@@ -210,6 +216,16 @@ std::optional<NodeContext::Arithmetic> NodeContext::next_arithmetic() const {
   return constant == nullptr ? std::nullopt : std::optional(Arithmetic{{*next, importer_->name_}, constant, at});
 }
 
+std::optional<std::int64_t> NodeContext::next_index(std::size_t along, std::size_t rank) const {
+  const NodeMessage* next = only_reader();
+  if (next == nullptr || next->op_type != "Gather") return std::nullopt;
+  const Attributes gather(*next, importer_->name_);
+  const Constant* index = importer_->constant_of(next->inputs[1]);
+  if (index == nullptr || !index->extents.empty()) return std::nullopt;
+  if (axis_of(gather, gather.integer("axis", 0), rank) != along) return std::nullopt;
+  return to_integer(index->at(0));
+}
+
 void NodeContext::fuse_next() {
   output_of_ = importer_->readers(importer_->nodes_[output_of_]->outputs.front()).front();
   importer_->done_[output_of_] = 1;
@@ -239,14 +255,28 @@ bool NodeContext::fuse_product() {
   return true;
 }
 
-void Importer::materialise(DynamicValue& x, bool also_padding) {
-  if (x.squares) {
-    const Squares& s = *x.squares;
-    if (s.before + s.after + s.size > 0) throw Refusal{"it works on a part of nn.LocalResponseNorm"};
-    x.value = apply(Multiply{}, {x.value, x.value}, free_name(s.name));
-    x.squares.reset();
-  }
-  if (x.padding && also_padding) materialise_padding(x);
+std::shared_ptr<PendingLstm> NodeContext::lstm_of(const DynamicValue& x) const {
+  if (x.lstm) return x.steps == Steps::all ? x.lstm : nullptr;
+  const auto found = importer_->lstms_.find(x.value.id());
+  return found == importer_->lstms_.end() || x.is_pending() ? nullptr : found->second;
+}
+
+void Importer::materialise(DynamicValue& x) {
+  if (x.squares) materialise_squares(x);
+  if (x.padding) materialise_padding(x);
+  if (!x.lstm) return;
+  auto made = x.lstm->made.find(x.steps);
+  if (made == x.lstm->made.end()) made = x.lstm->made.emplace(x.steps, x.lstm->append(x.steps)).first;
+  x.value = made->second;
+  if (x.steps == Steps::all) lstms_[x.value.id()] = x.lstm;
+  x.lstm.reset();
+}
+
+void Importer::materialise_squares(DynamicValue& x) {
+  const Squares& s = *x.squares;
+  if (s.before + s.after + s.size > 0) throw Refusal{"it works on a part of nn.LocalResponseNorm"};
+  x.value = apply(Multiply{}, {x.value, x.value}, free_name(s.name));
+  x.squares.reset();
 }
 
 void Importer::materialise_padding(DynamicValue& x) {

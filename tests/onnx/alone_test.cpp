@@ -1,5 +1,5 @@
-// What is read with the ops that there are: layers on constants, parts that are views, means over steps, sequences of
-// columns, differences and squares; and what needs no op at all.
+// What is read with the ops that there are: layers on constants, parts that are views, means over pixels, differences
+// and squares, slopes; and what needs no op at all.
 
 #include "lamina/error.h"
 #include "lamina/onnx.h"
@@ -8,16 +8,6 @@
 
 using namespace lamina;
 using namespace lamina::test;
-
-namespace {
-
-/// An LSTM of two hidden values on three features.
-const std::string lstm_weights = R"(
-  w[1,8,3] = -.03, -.02, -.01, 0, .01, .02, .03, -.03, -.02, -.01, 0, .01, .02, .03, -.03, -.02, -.01, 0, .01, .02, .03,
-             -.03, -.02, -.01
-  r[1,8,2] = -.03, -.02, -.01, 0, .01, .02, .03, -.03, -.02, -.01, 0, .01, .02, .03, -.03, -.02)";
-
-}  // namespace
 
 TEST_CASE("weights that a file computes by layers are folded") {
   const auto folded = [](const std::string& text) {
@@ -96,38 +86,6 @@ TEST_CASE("means and maxima are taken over steps, rows or columns") {
   CHECK(op_of(reduced("[2,3,5]", "ReduceMean", "axes=[2], keepdims=0")) == Op(GlobalAveragePool{}));
   CHECK(reduced("[2,3,1,1]", "ReduceMean", "axes=[2,3], keepdims=0").graph.nodes().size() == 2);
   CHECK_THROWS_AS(reduced("[1,2,2,3]", "ReduceMean", "axes=[1]"), Unsupported);
-
-  for (const bool maximum : {false, true}) {  // over the steps of a sequence that has time first
-    const OnnxModel steps = read("opset 12; x[2,4,3]" + lstm_weights + R"(
-          s = Transpose<perm=[1,0,2]>(x) h = LSTM<hidden_size=2>(s, w, r) q = Squeeze<axes=[1]>(h)
-          t = Transpose<perm=[1,0,2]>(q) y = )" +
-                                 (maximum ? "ReduceMax" : "ReduceMean") + "<axes=[1], keepdims=0>(t)");
-    CHECK(steps.output.extents == Extents{2, 2});
-    CHECK(op_of(steps) == (maximum ? Op(MaxPool{.window = {4, 1}, .stride = {4, 1}}) : Op(GlobalAveragePool{})));
-  }
-}
-
-TEST_CASE("an LSTM reads the columns of an image of one row as it reads rows, forward and backward") {
-  const auto model = [](const char* x, const char* axis) {
-    return read("opset 12; filter[3,1,1,1] = .01, .02, -.01; x" + std::string(x) + lstm_weights + R"(
-      c = Conv(x, filter) "conv" q = Squeeze<axes=[)" +
-                axis + "]>(c) " + R"(
-      s = Transpose<perm=[2,0,1]>(q) y = LSTM<hidden_size=2>(s, w, r) "lstm")");
-  };
-  const OnnxModel columns = model("[2,1,1,5]", "2"), rows = model("[2,1,5,1]", "3");
-  CHECK(columns.output.extents == Extents{5, 1, 2, 2});
-  CHECK(output_of(columns) == output_of(rows));
-  const auto backend = make_backend("eigen");
-  std::vector<Values> gradients;
-  for (const OnnxModel* each : {&columns, &rows}) {
-    Plan plan(each->graph, *backend, {.dtype = DType::f64, .seed = 5});
-    load_weights(plan, each->weights);
-    plan.forward();
-    plan.backward();
-    gradients.emplace_back(3);
-    download(backend->device(), gradients.back(), plan.parameter_gradient("conv.weight"));
-  }
-  CHECK(gradients[0] == gradients[1]);
 }
 
 TEST_CASE("what gives its input costs nothing, and the same pool of a value is computed once") {
@@ -154,20 +112,35 @@ TEST_CASE("what gives its input costs nothing, and the same pool of a value is c
   CHECK(sum("2,2").size() == 4);
 }
 
-TEST_CASE("an LSTM with initial states for the file's batch is read for another") {
-  const auto model = [](const std::string& last) {
-    return Model("x[2,4,3] i = {1}; j = {2}; one = {1}; two = {2}; h0[1,2,2] = 0, 0, 0, " + last + lstm_weights + R"(
-      s = Transpose<perm=[1,0,2]>(x) all = Shape(s) n = Slice(all, i, j) shape = Concat<axis=0>(one, n, two)
-      h = Expand(h0, shape) y = LSTM<hidden_size=2>(s, w, r, , , h, h))");
-  };
-  for (const int batch : {1, 2, 3}) CHECK(read(model("0"), {.batch = batch}).output.extents == Extents{4, 1, batch, 2});
-  CHECK_THROWS_AS(read(model("1"), {.batch = 3}), FileError);
-}
-
 TEST_CASE(
     "a constant of a computed value's type is a constant, and random numbers are refused with the way to leave them "
     "out") {
   CHECK(output_of(read("x[1,2] k[] = 3; c = CastLike(k, x) y = Add(x, c)")) == Values{3, 4});
   CHECK_THROWS_WITH(read("x[1,2,1,1] k[1,1,1,1] = 0; r = RandomUniformLike(k) y = Mul(x, r)"),
                     Catch::Matchers::ContainsSubstring("set its p to 0 before the export"));
+}
+
+TEST_CASE("a LeakyRelu and a PRelu are a Relu and what is below 0 by a slope, also for the gradient at 0") {
+  const auto of = [](const std::string& function, const std::string& x = "[1,2,1,2]") {
+    return read("x" + x + " one[] = 1; all[1] = 0.125; each[2,1,1] = 0.5, 0.25; m = Sub(x, one) y = " + function);
+  };
+  CHECK(output_of(of("LeakyRelu<alpha=0.5>(m)")) == Values{-0.5, 0, 1, 2});
+  CHECK(output_of(of("LeakyRelu(m)"))[0] == -0.01);
+  CHECK(output_of(of("PRelu(m, all)", "[1,4]")) == Values{-0.125, 0, 1, 2});
+  CHECK_THROWS_AS(of("PRelu(m, each)", "[1,3,2,2]"), Unsupported);
+  CHECK_THROWS_AS(of("PRelu(m, m)"), Unsupported);
+  const OnnxModel model = of("PRelu(x, each)");
+  CHECK(model.graph.parameters().size() == 1);
+  const auto backend = make_backend("eigen");
+  Plan plan(model.graph, *backend, {.dtype = DType::f64, .input_gradient = true});
+  load_weights(plan, model.weights);
+  Values dx(4), dslope(2);
+  upload(backend->device(), plan.input(), Values{-3, 0, -2, 5});
+  plan.forward();
+  upload(backend->device(), plan.output_gradient(), Values{1, 10, 100, 1000});
+  plan.backward();
+  download(backend->device(), dx, plan.input_gradient());
+  download(backend->device(), dslope, plan.parameter_gradient("y.slope.scale"));
+  CHECK(dx == Values{0.5, 5, 25, 1000});
+  CHECK(dslope == Values{-3, -200});
 }

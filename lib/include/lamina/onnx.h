@@ -81,9 +81,6 @@ struct OnnxModel {
 /// data, and to `most_computed_numbers`. Throws Unsupported for a valid file that the ops of this library do not
 /// express. Its message has up to ten lines, one for each such operator: the number of nodes, the name of the first,
 /// and the reason. Throws UsageError for options that do not fit the file.
-/// Throws UsageError for options that do not fit the file.
-/// Throws UsageError for options that do not fit the file.
-/// Throws UsageError for options that do not fit the file.
 LAMINA_API OnnxModel read_onnx(const std::filesystem::path&, const OnnxOptions& = {});
 
 /// An extent of an input that a file leaves open.

@@ -27,17 +27,17 @@ void drop_zeros(const NodeContext& context, std::vector<double>& bias, std::size
   if (!trains && std::all_of(bias.begin(), bias.end(), is_zero)) bias.clear();
 }
 
-View with_channels(const View& view, const Shape& before, const Shape& after) {
+View with_channels(const View& view, const Shape& before, const Shape& after, std::int64_t group) {
   View result = view;
   for (Axis& axis : result) {
     Axis changed;
     for (const OnnxFactor& factor : axis) {
       if (factor.stride >= before.image()) {
         changed.push_back({factor.extent, factor.stride / before.image() * after.image()});
-      } else if (factor.extent * factor.stride <= before.plane()) {
+      } else if (factor.extent * factor.stride <= group * before.plane()) {
         changed.push_back(factor);
-      } else if (factor == OnnxFactor{before.c, before.plane()}) {
-        if (after.c != 1) changed.push_back({after.c, after.plane()});
+      } else if (factor == OnnxFactor{before.c / group, group * before.plane()}) {
+        if (after.c != group) changed.push_back({after.c / group, group * after.plane()});
       } else {
         throw Refusal{std::string("its channels are joined with other axes: ") + keep_order, true};
       }
@@ -52,6 +52,17 @@ int narrow(const NodeContext& context, std::int64_t number, std::int64_t least, 
     context.attributes().invalid("has the " + std::string(what) + " " + std::to_string(number));
   }
   return static_cast<int>(number);
+}
+
+double text_number(double number) {
+  const auto single = static_cast<float>(number);
+  return single == number ? as_written(single) : number;
+}
+
+double limit_of(const NodeContext& context, std::size_t input, const std::string& what) {
+  const Constant& number = context.constant(input, what);
+  if (number.count() != 1) throw Refusal{what + " has " + text(number.extents) + " numbers: limit by one number"};
+  return text_number(number.at(0));
 }
 
 }  // namespace lamina::onnx
