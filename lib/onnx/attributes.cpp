@@ -71,6 +71,10 @@ double as_written(float number) {
   return result;
 }
 
+bool is_any_of(std::string_view name, std::string_view words) {
+  return (" " + std::string(words) + " ").find(" " + std::string(name) + " ") != std::string::npos;
+}
+
 std::size_t axis_of(const Attributes& attributes, std::int64_t axis, std::size_t rank) {
   const auto size = static_cast<std::int64_t>(rank);
   if (axis < -size || axis >= size) {

@@ -49,6 +49,9 @@ class Attributes {
 /// The double nearest to the shortest decimal of a float: what was written, 0.1 and not 0.100000001.
 double as_written(float);
 
+/// Whether a name is among words with spaces in between.
+bool is_any_of(std::string_view name, std::string_view words);
+
 /// An axis counted from the end if negative; FileError unless it is one of `rank`.
 std::size_t axis_of(const Attributes&, std::int64_t axis, std::size_t rank);
 

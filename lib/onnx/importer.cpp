@@ -140,7 +140,6 @@ void Importer::read_file(const std::set<std::string_view>& wanted) {
       Constant constant{.type = input.type,
                         .extents = given->second.extents,
                         .values = given->second.values,
-                        .uniform = false,
                         .origin = Origin::tensor,
                         .source = input.name};
       if (element_count(constant.extents) != static_cast<std::int64_t>(constant.values.size())) {

@@ -243,10 +243,6 @@ ModelMessage decode_model(std::string_view bytes, const std::string& file) {
   return checked(file, "the model", [&] { return Decoder(room(bytes, 192 << 10)).model_of(reader_of(bytes)); });
 }
 
-TensorMessage decode_tensor(std::string_view bytes, const std::string& file) {
-  return checked(file, "a tensor", [&] { return Decoder(room(bytes, 192 << 10)).tensor_of(reader_of(bytes)); });
-}
-
 AttributeValue decode_attribute(const AttributeMessage& attribute, const std::string& file) {
   return checked(file, "an attribute",
                  [&] { return Decoder(room(attribute.body, 4 << 10)).attribute_value(reader_of(attribute.body)); });

@@ -98,7 +98,6 @@ struct AttributeValue {
 
 /// These throw FileError, starting with `file`: a field that does not fit into its message, a number that is too long.
 ModelMessage decode_model(std::string_view bytes, const std::string& file);
-TensorMessage decode_tensor(std::string_view bytes, const std::string& file);
 AttributeValue decode_attribute(const AttributeMessage&, const std::string& file);
 
 }  // namespace lamina::onnx

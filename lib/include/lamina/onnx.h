@@ -102,9 +102,6 @@ LAMINA_API std::vector<OnnxOpenExtent> onnx_open_extents(const std::filesystem::
 /// model beyond 2 GB, a full disk.
 LAMINA_API void write_onnx(const std::filesystem::path&, const Graph&, const TensorFile& weights);
 
-/// Reads a file with a single tensor (TensorProto), as ONNX's test cases have.
-LAMINA_API HostTensor read_onnx_tensor(const std::filesystem::path&);
-
 /// to_graph gives numbers in the file's order as dense n, c, h, w, for `upload`. from_graph gives the numbers of
 /// `download` in the file's order. Both throw UsageError unless the number of values matches the extents.
 LAMINA_API std::vector<double> to_graph(const OnnxValue&, std::span<const double>);

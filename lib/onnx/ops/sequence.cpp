@@ -27,11 +27,9 @@ std::vector<double> reordered(const NodeContext& context, const Constant& from, 
 void demand_zeros(const NodeContext& context, std::size_t input, const char* what) {
   if (!context.has(input)) return;
   const Constant& constant = context.constant(input, what);
-  for (std::int64_t i = 0; i < (constant.uniform ? 1 : constant.count()); ++i) {
-    if (constant.at(i) != 0)
-      throw Refusal{"numbers other than 0 as " + std::string(what) +
-                    " are not supported: export nn.LSTM, called without (h0, c0)"};
-  }
+  if (std::ranges::any_of(constant.values, [](double number) { return number != 0; }))
+    throw Refusal{"numbers other than 0 as " + std::string(what) +
+                  " are not supported: export nn.LSTM, called without (h0, c0)"};
 }
 
 /// The gates of each direction. A direction has three activations: that of its gates, then tanh twice.
@@ -130,11 +128,9 @@ void import_lstm(NodeContext& context) {
   if (context.has(3) && context.constant(3, "its bias").extents != Extents{directions, 8 * hidden})
     node.invalid("has a bias of " + text(context.constant(3).extents));
   if (context.has(4)) {
-    const Constant& lengths = context.constant(4, "the lengths of its sequences");
-    for (std::int64_t i = 0; i < (lengths.uniform ? 1 : lengths.count()); ++i) {
-      if (to_integer(lengths.at(i)) != own[steps])
-        throw Refusal{"its sequences differ in length: export the model without pack_padded_sequence"};
-    }
+    const std::vector<double>& lengths = context.constant(4, "the lengths of its sequences").values;
+    if (std::ranges::count(lengths, static_cast<double>(own[steps])) != std::ssize(lengths))
+      throw Refusal{"its sequences differ in length: export the model without pack_padded_sequence"};
   }
   demand_zeros(context, 5, "its initial h");
   demand_zeros(context, 6, "its initial c");

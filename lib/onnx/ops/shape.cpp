@@ -47,8 +47,7 @@ void import_shape(NodeContext& context) {
 
 void import_size(NodeContext& context) {
   const auto count = static_cast<double>(element_count(extents_of_value(context)).value_or(0));
-  context.result(
-      Constant{.type = ElementType::i64, .extents = {}, .values = {count}, .uniform = false, .of_extents = true});
+  context.result(Constant{.type = ElementType::i64, .extents = {}, .values = {count}, .of_extents = true});
 }
 
 void import_regroup(NodeContext& context) {
