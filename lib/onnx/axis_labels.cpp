@@ -11,8 +11,8 @@ namespace lamina::onnx {
 AxisLabels Importer::labels_of(std::string_view value, std::size_t rank, int depth) {
   constexpr int deepest = 16;
   if (depth < deepest) {
-    for (const std::size_t reader : readers(value)) {
-      const NodeMessage& node = *nodes_[reader];
+    for (const std::size_t reader : nodes_.readers(value)) {
+      const NodeMessage& node = nodes_[reader];
       if (node.op_type == "Shape") continue;  // takes any order
       const auto operand = std::find(node.inputs.begin(), node.inputs.end(), value) - node.inputs.begin();
       try {

@@ -30,12 +30,17 @@ Constant with_extents(const NodeContext& node, const Constant& x, Extents extent
 
 namespace {
 
+Axis factors_of(const Extents& extents, const Extents& strides) {
+  Axis factors;
+  for (std::size_t i = 0; i < extents.size(); ++i) factors.push_back({extents[i], strides[i]});
+  return factors;
+}
+
 /// The elements of x at offsets that each axis of the result steps by.
 Constant stepped(const NodeContext& node, const Constant& x, Extents extents, const Extents& strides,
                  std::int64_t first) {
   if (x.uniform) return with_extents(node, x, std::move(extents));
-  Axis factors;
-  for (std::size_t i = 0; i < extents.size(); ++i) factors.push_back({extents[i], strides[i]});
+  const Axis factors = factors_of(extents, strides);
   Constant y = blank(node, x.type, std::move(extents));
   std::size_t to = 0;
   for_each_place(factors, first, [&](std::int64_t from) { y.values[to++] = x.at(from); });
@@ -185,15 +190,14 @@ Constant concat(const NodeContext& node) {
       node.attributes().invalid("joins " + text(first.extents) + " and " + text(node.constant(i).extents));
   }
   Constant y = blank(node, first.type, extents);
-  const auto middle = extents.begin() + static_cast<std::ptrdiff_t>(axis);
-  const std::int64_t outer = *element_count({extents.begin(), middle}),
-                     inner = *element_count({middle + 1, extents.end()});
-  std::size_t to = 0;
-  for (std::int64_t o = 0; to < y.values.size() && o < outer; ++o) {
-    for (std::size_t i = 0; i < node.inputs(); ++i) {
-      const std::int64_t run = node.constant(i).extents[axis] * inner;
-      for (std::int64_t r = 0; r < run; ++r) y.values[to++] = node.constant(i).at(o * run + r);
-    }
+  const Extents strides = dense_strides(extents);
+  std::int64_t begin = 0;
+  for (std::size_t i = 0; i < node.inputs(); ++i) {
+    const Constant& x = node.constant(i);
+    std::int64_t from = 0;
+    for_each_place(factors_of(x.extents, strides), begin * strides[axis],
+                   [&](std::int64_t to) { y.values[static_cast<std::size_t>(to)] = x.at(from++); });
+    begin += x.extents[axis];
   }
   return y;
 }

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "importer.h"
+#include "node_context.h"
 
 namespace lamina::onnx {
 

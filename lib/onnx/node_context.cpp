@@ -11,15 +11,9 @@
 #include "lib/onnx/ops/operators.h"
 
 namespace lamina::onnx {
-namespace {
-
-/// Another domain's Add or Mul may be anything.
-bool is_of_onnx(const NodeMessage& node) { return node.domain.empty() || node.domain == "ai.onnx"; }
-
-}  // namespace
 
 NodeContext::NodeContext(Importer& importer, std::size_t index)
-    : importer_(&importer), index_(index), output_of_(index), attributes_(*importer.nodes_[index], importer.name_) {}
+    : importer_(&importer), index_(index), output_of_(index), attributes_(importer.nodes_[index], importer.name_) {}
 
 std::int64_t NodeContext::opset() const { return importer_->opset_; }
 
@@ -106,7 +100,7 @@ bool NodeContext::wanted(std::size_t output) const {
   const auto& outputs = attributes_.node().outputs;
   if (output >= outputs.size() || outputs[output].empty()) return false;
   return outputs[output] == importer_->output_ || importer_->inlined_.contains(outputs[output]) ||
-         !importer_->readers(outputs[output]).empty();
+         !importer_->nodes_.readers(outputs[output]).empty();
 }
 
 void NodeContext::only_output(std::string_view instead) const {
@@ -119,7 +113,7 @@ void NodeContext::only_output(std::string_view instead) const {
 }
 
 void NodeContext::result(DynamicValue value, std::size_t output) {
-  const std::string_view name = importer_->nodes_[output_of_]->outputs[output];
+  const std::string_view name = importer_->nodes_[output_of_].outputs[output];
   importer_->values_[name] = {std::move(value)};
   if (importer_->is_unsure(attributes_.node())) importer_->unsure_.insert(name);
 }
@@ -198,12 +192,12 @@ void NodeContext::note(std::string_view initializer, bool trains) {
 bool NodeContext::origins_are_stated() const { return importer_->kinds_.are_stated(); }
 
 const NodeMessage* NodeContext::only_reader() const {
-  const std::vector<std::string_view>& outputs = importer_->nodes_[output_of_]->outputs;
+  const std::vector<std::string_view>& outputs = importer_->nodes_[output_of_].outputs;
   if (outputs.empty() || outputs.front() == importer_->output_) return nullptr;
-  const std::vector<std::size_t>& readers = importer_->readers(outputs.front());
-  if (readers.size() != 1 || importer_->done_[readers.front()]) return nullptr;
-  const NodeMessage& next = *importer_->nodes_[readers.front()];
-  return next.inputs.size() == 2 && next.outputs.size() == 1 && is_of_onnx(next) ? &next : nullptr;
+  const std::vector<std::size_t>& readers = importer_->nodes_.readers(outputs.front());
+  if (readers.size() != 1 || !importer_->nodes_.is_open(readers.front())) return nullptr;
+  const NodeMessage& next = importer_->nodes_[readers.front()];
+  return next.inputs.size() == 2 && next.outputs.size() == 1 && next.is_of_onnx() ? &next : nullptr;
 }
 
 std::optional<NodeContext::Arithmetic> NodeContext::next_arithmetic() const {
@@ -211,7 +205,7 @@ std::optional<NodeContext::Arithmetic> NodeContext::next_arithmetic() const {
   if (next == nullptr || next->inputs[0] == next->inputs[1]) return std::nullopt;
   const std::string_view op = next->op_type;
   if (op != "Add" && op != "Sub" && op != "Mul" && op != "Div") return std::nullopt;
-  const std::size_t at = next->inputs[0] == importer_->nodes_[output_of_]->outputs.front() ? 1 : 0;
+  const std::size_t at = next->inputs[0] == importer_->nodes_[output_of_].outputs.front() ? 1 : 0;
   const Constant* constant = importer_->constant_of(next->inputs[at]);
   return constant == nullptr ? std::nullopt : std::optional(Arithmetic{{*next, importer_->name_}, constant, at});
 }
@@ -227,8 +221,8 @@ std::optional<std::int64_t> NodeContext::next_index(std::size_t along, std::size
 }
 
 void NodeContext::fuse_next() {
-  output_of_ = importer_->readers(importer_->nodes_[output_of_]->outputs.front()).front();
-  importer_->done_[output_of_] = 1;
+  output_of_ = importer_->nodes_.readers(importer_->nodes_[output_of_].outputs.front()).front();
+  importer_->nodes_.finish(output_of_);
 }
 
 std::vector<double> NodeContext::fuse_bias(const Extents& result, std::size_t channels, WeightSource& source) {
@@ -260,6 +254,8 @@ std::shared_ptr<PendingLstm> NodeContext::lstm_of(const DynamicValue& x) const {
   const auto found = importer_->lstms_.find(x.value.id());
   return found == importer_->lstms_.end() || x.is_pending() ? nullptr : found->second;
 }
+
+void NodeContext::append_padding(DynamicValue& x) { importer_->materialise_padding(x); }
 
 void Importer::materialise(DynamicValue& x) {
   if (x.squares) materialise_squares(x);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/onnx/importer.h"
+#include "lib/onnx/node_context.h"
 
 namespace lamina::onnx {
 

@@ -83,7 +83,7 @@ void pad_by_cells(NodeContext& context, DynamicValue x, const std::string& mode)
   if (found == modes.end()) context.attributes().invalid("has the mode " + mode.substr(0, 20));
   x.padding->by = found->second;
   x.padding->number = 0;
-  context.importer().materialise_padding(x);
+  context.append_padding(x);
   context.result(std::move(x));
 }
 
