@@ -14,7 +14,7 @@
 
 namespace lamina::onnx {
 
-/// Zeros (or another number) around rows and columns. The op that reads them pads, or else an op Pad of that name.
+/// Zeros, or another number, around rows and columns. The op that reads the value pads, or an op Pad of that name does.
 struct Padding {
   std::string name;
   std::int64_t top = 0, left = 0, bottom = 0, right = 0;
@@ -25,9 +25,9 @@ struct Padding {
 /// The square of a value on the way through an LRN that is written as its parts:
 /// (scale * mean of the squares of `size` channels + shift) ^ exponent, the mean with zeros around the channels.
 struct Squares {
-  std::string name;                    ///< the name of the op Multiply that it is where no LRN follows
+  std::string name;                    ///< name of the op Multiply that it becomes if no LRN follows
   std::int64_t before = 0, after = 0;  ///< zeros around the channels
-  int size = 0;                        ///< 0: no mean yet
+  int size = 0;                        ///< channels of the mean; 0: no mean yet
   double scale = 1, shift = 0;
   std::optional<double> exponent{};
 };
@@ -54,7 +54,7 @@ struct DynamicValue {
   bool is_pending() const { return padding || squares || lstm; }
 };
 
-/// What is computed when the network runs, of extents that nobody knows: it is behind a node that is not read.
+/// A value behind a node that is not read: computed when the network runs, of extents that nobody knows.
 struct Unseen {};
 
 }  // namespace lamina::onnx

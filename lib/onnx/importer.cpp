@@ -73,18 +73,19 @@ std::variant<OnnxModel, Constant> Importer::run_or_fold() {
 
   Known* end = known(output_);
   auto* dynamic = end == nullptr ? nullptr : std::get_if<DynamicValue>(&end->is);
+  const auto add = [&](const std::string& why) { refusals_.add("", "", "its output " + in_quotes(output_) + why); };
   if (dynamic != nullptr && !unsure_.contains(output_)) {
     try {
       materialise(*dynamic);
     } catch (const Refusal& refusal) {
-      refusals_.add("", "", "its output " + in_quotes(output_) + ": " + refusal.why);
+      add(": " + refusal.why);
     } catch (const ShapeError& error) {
-      refusals_.add("", "", "its output " + in_quotes(output_) + ": " + error.what());
+      add(std::string(": ") + error.what());
     }
   }
   if (refusals_.empty() && dynamic == nullptr) {
     if (const Constant* constant = constant_of(output_)) return *constant;
-    refusals_.add("", "", "its output " + in_quotes(output_) + " is not made by any node that is read");
+    add(" is not made by any node that is read");
   }
   if (!refusals_.empty()) refuse();
   const std::string node = result_.graph.nodes()[static_cast<std::size_t>(dynamic->value.id())].name;

@@ -30,15 +30,16 @@ class Importer {
  public:
   Importer(const ModelMessage&, const OnnxOptions&, const std::filesystem::path&);
   OnnxModel run();
-  /// What onnx_open_extents gives.
+  /// The result of onnx_open_extents.
   std::vector<OnnxOpenExtent> open_extents_of_all();
-  /// What run() gives, or the output if it is a constant.
+  /// The result of run(), or the output if it is a constant.
   std::variant<OnnxModel, Constant> run_or_fold();
 
  private:
   friend class NodeContext;
-  struct Known {  ///< monostate: of a constant nothing but that it is one
+  struct Known {  ///< monostate: a constant of which nothing else is known
     std::variant<std::monostate, const TensorMessage*, std::shared_ptr<const Constant>, DynamicValue, Unseen> is;
+    bool is_computed() const { return is.index() > 2; }
   };
 
   void choose_output();
@@ -68,7 +69,7 @@ class Importer {
   void materialise_padding(DynamicValue&);
   void materialise(DynamicValue&);                      ///< makes ops of what is pending
   const Constant* constant_of(std::string_view value);  ///< null if it is none
-  bool has_parameters(int node);                        ///< of the graph: it, or what it follows from
+  bool has_parameters(int node);                        ///< whether a node of the graph, or one before it, has any
   std::string free_name(const std::string&);
   void consume_budget(std::int64_t computed, const std::string& what);
   std::string in_file(std::string_view value) const;
@@ -82,23 +83,23 @@ class Importer {
   std::int64_t opset_ = 0;
   std::string_view output_;
   std::unordered_map<std::string_view, Known> values_;
-  std::unordered_map<std::string_view, const ValueMessage*> inputs_;  ///< those that are no constants
+  std::unordered_map<std::string_view, const ValueMessage*> inputs_;  ///< inputs that are no constants
   std::set<std::string_view> inlined_;                                ///< outputs of inlined graphs
-  std::deque<GraphMessage> graphs_;                                   ///< these graphs
+  std::deque<GraphMessage> graphs_;                                   ///< inlined graphs
   std::unordered_set<std::string_view> unsure_;  ///< values that stand in for others, and those that follow from them
   Refusals refusals_;
-  std::vector<const ValueMessage*> stated_;                      ///< what the file says of values, by their names
-  std::unordered_map<int, std::shared_ptr<PendingLstm>> lstms_;  ///< by ops of all steps
-  std::unordered_map<int, std::vector<Value>> once_;             ///< by input: what append_once() made of it
-  std::unordered_map<std::string, int> repeats_;                 ///< a number for each name: every lower one is taken
+  std::vector<const ValueMessage*> stated_;                      ///< values of known extents, sorted by name
+  std::unordered_map<int, std::shared_ptr<PendingLstm>> lstms_;  ///< LSTMs, by ops that compute all steps
+  std::unordered_map<int, std::vector<Value>> once_;             ///< results of append_once(), by input
+  std::unordered_map<std::string, int> repeats_;                 ///< by name: a number below which all are taken
   SharedWeights shared_;
-  std::int64_t computed_ = 0;                                           ///< less those that the file has
-  std::unordered_map<std::string_view, std::uint64_t> external_bytes_;  ///< that were read, by location
-  std::int64_t fixed_batch_ = 0;  ///< in the file, where the options replace it; 0 if it is open
+  std::int64_t computed_ = 0;  ///< numbers computed so far, less those in the file
+  std::unordered_map<std::string_view, std::uint64_t> external_bytes_;  ///< bytes that were read, by location
+  std::int64_t fixed_batch_ = 0;  ///< the file's batch, if the options replace it; else 0
   bool guesses_labels_ = false;   ///< whether labels_of() had no operator to go by, behind a Transpose
   Origins kinds_;
-  std::vector<char> has_parameters_{};                         ///< by node of the graph, as far as was asked
-  std::set<std::string_view> learned_{}, left_as_they_are_{};  ///< initializers, for notes
+  std::vector<char> has_parameters_{};                         ///< by node of the graph, as far as asked
+  std::set<std::string_view> learned_{}, left_as_they_are_{};  ///< initializers that notes name
   OnnxModel result_;
 };
 

@@ -82,7 +82,7 @@ class Decoder {
     return found;
   }
 
-  /// Room for so many more.
+  /// Makes room for `more` elements.
   template <class Element>
   void reserve(std::vector<Element>* elements, std::size_t more) {
     if (more == 0) return;

@@ -31,8 +31,7 @@ bool NodeContext::has(std::size_t input) const { return input < inputs() && !att
 
 bool NodeContext::is_constant(std::size_t input) const {
   const Importer::Known* found = has(input) ? importer_->known(attributes_.node().inputs[input]) : nullptr;
-  return found != nullptr && !std::holds_alternative<DynamicValue>(found->is) &&
-         !std::holds_alternative<Unseen>(found->is);
+  return found != nullptr && !found->is_computed();
 }
 
 bool NodeContext::all_constant() const {

@@ -17,12 +17,12 @@
 
 namespace lamina::onnx {
 
-/// Which part of an axis a Slice takes.
+/// The part of an axis that a Slice takes.
 struct Range {
   std::int64_t first, count, step;
 };
 
-/// What a node asks of a value of which nothing is known.
+/// Thrown where a node asks for a value of which nothing is known.
 struct Unknown {};
 
 class Importer;
@@ -38,7 +38,7 @@ class NodeContext {
   const std::filesystem::path& path() const;
   std::string name() const { return name_.value_or(attributes_.name()); }
 
-  std::size_t inputs() const;         ///< with absent ones in between, without those at the end
+  std::size_t inputs() const;         ///< number of inputs, with absent ones in between, without those at the end
   bool has(std::size_t input) const;  ///< whether it is present
   bool is_constant(std::size_t input) const;
   bool all_constant() const;
@@ -47,7 +47,8 @@ class NodeContext {
   const DynamicValue& padded(std::size_t input) const;   ///< as dynamic(), perhaps with a pending padding or LSTM
   const DynamicValue& viewed(std::size_t input) const;   ///< as dynamic(), perhaps with pending squares or LSTM
   const DynamicValue& pending(std::size_t input) const;  ///< as dynamic(), perhaps with anything pending
-  std::size_t last() const { return output_of_; }        ///< the node whose output is this one's
+  /// Index of the node whose output is this one's: a later node if it was fused.
+  std::size_t last() const { return output_of_; }
   Extents extents(std::size_t input) const;
   double number(std::size_t input, std::string_view what = "a number") const;  ///< FileError for another count
   /// An attribute up to some opset, an operand from then on; nothing if it is absent.
@@ -59,45 +60,43 @@ class NodeContext {
   void only_output(std::string_view instead) const;  ///< Refusal if another than the first is wanted: what to do
   void result(DynamicValue, std::size_t output = 0);
   void result(Constant, std::size_t output = 0);
-  void result_of(const Op&, const DynamicValue&);  ///< of an op that keeps the extents of its operand
-  void fold();                                     ///< the result from inputs that are all constants
-  void inline_graph(std::string_view attribute);   ///< the results from the nodes of a graph without inputs
-  /// The extents that a Reshape asks for: numbers of the file stand for its batch, where the options give another.
+  void result_of(const Op&, const DynamicValue&);  ///< the result is an op that keeps the extents of its operand
+  void fold();                                     ///< the result is computed from inputs that are all constants
+  void inline_graph(std::string_view attribute);   ///< the results are those of a graph without inputs
+  /// Extents that a Reshape asks for. Where the options replace the file's batch, its number among them is replaced.
   Extents with_batch(const DynamicValue&, const Extents& wanted) const;
-  /// What an Expand to extents of running values expands: of a constant with the file's batch, whose images are equal,
-  /// one image.
+  /// The constant that an Expand to extents of running values expands: one image if the constant has the file's batch
+  /// and its images are equal.
   Constant one_image(const Constant&, const Extents& wanted) const;
 
   /// Appends a node of the graph under a name that is free.
   Value append(const Op&, const std::vector<Value>&, const std::string& name);
-  /// The same for an op of one input without parameters and state; the node of an equal op, if that input has one.
+  /// As append(), for an op of one input without parameters and state. If an equal op reads that input, it is its node.
   Value append_once(const Op&, Value, const std::string& name);
-  /// Numbers of a parameter of the node that makes the value. An earlier node's, if they are one parameter. Fixed, if
-  /// there is no source, or if it does not train.
+  /// Gives a parameter of the node that makes the value its numbers. It becomes the parameter of an earlier node if
+  /// both are one, and is fixed if it has no source or does not train.
   void weights(Value, std::string_view parameter, Extents, std::vector<double>, ElementType, const WeightSource&);
   std::string_view input_name(std::size_t input) const { return attributes_.node().inputs[input]; }
-  /// Whether the constant of a node's arithmetic trains: where the file does not say what parameters are, one of
-  /// PyTorch's that is behind other parameters.
+  /// Whether the constant of a node's arithmetic trains. If the file does not say what parameters are, a constant of
+  /// PyTorch's trains behind other parameters.
   bool learns(const Constant&, const DynamicValue& x) const;
-  /// For a note: an initializer that is taken for a parameter without the file saying so, or that may be one and is not
-  /// trained.
+  /// Notes an initializer that trains without the file saying so, or that may be a parameter and does not train.
   void note(std::string_view initializer, bool trains);
   bool origins_are_stated() const;
-  /// Numbers for `weights`: counted, as the file need not hold them.
+  /// Numbers for weights(). They count as computed, because the file need not hold them.
   std::vector<double> numbers(const Constant&) const;
   void consume_budget(std::int64_t computed) const;
 
-  /// The only reader of the result, if it adds, subtracts, multiplies or divides by a constant, which is its operand
-  /// `at`.
+  /// The only reader of the result, if it adds, subtracts, multiplies or divides by a constant: its operand `at`.
   struct Arithmetic {
     Attributes node;
     const Constant* constant;
     std::size_t at;
   };
   std::optional<Arithmetic> next_arithmetic() const;
-  /// The one index that the only reader of the result takes of this axis, if it is a Gather.
+  /// The index that the only reader of the result takes of this axis, if it is a Gather of one.
   std::optional<std::int64_t> next_index(std::size_t along, std::size_t rank) const;
-  /// The LSTM all of whose steps the value has; null if it is something else.
+  /// The LSTM whose steps the value has, if it has all of them.
   std::shared_ptr<PendingLstm> lstm_of(const DynamicValue&) const;
   void fuse_next();  ///< the only reader is done then, with this node's result
   /// The bias of a product: what an Add right after it adds, one number for each element of the axis `channels` of the

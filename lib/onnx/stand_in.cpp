@@ -42,13 +42,10 @@ Extents Importer::stated_extents(std::string_view value, ElementType& type) {
 }
 
 void Importer::stand_in(const NodeMessage& node) {
-  const auto is_computed = [&](std::string_view input) {
+  const bool computed = !is_any_of(node.op_type, "Shape Size") && std::ranges::any_of(node.inputs, [&](auto input) {
     const Known* found = known(input);
-    return found != nullptr &&
-           (std::holds_alternative<DynamicValue>(found->is) || std::holds_alternative<Unseen>(found->is));
-  };
-  const bool computed =
-      node.op_type != "Shape" && node.op_type != "Size" && std::ranges::any_of(node.inputs, is_computed);
+    return found != nullptr && found->is_computed();
+  });
   for (const std::string_view output : node.outputs) {
     if (output.empty() || known(output) != nullptr) continue;
     values_[output] = {};

@@ -54,7 +54,7 @@ struct GraphLayout {
 };
 GraphLayout layout_of(const Extents&, const AxisLabels&);
 
-/// The same numbers in order under other extents, of the same count. Nothing if they would have to move.
+/// The view of a value under other extents of the same count. Nothing if its numbers would have to move.
 std::optional<View> reshaped(const View&, const Extents&);
 
 }  // namespace lamina::onnx

@@ -38,9 +38,8 @@ void add_all(NodeContext& context, bool subtracts) {
       throw Refusal{"it adds " + text(extents(first.view)) + " and " + text(extents(x.view)) +
                     ": computed values need the same extents"};
     }
-    if (x.view != first.view || x.value.shape() != first.value.shape()) {
-      throw Refusal{std::string("its operands have their axes in different orders: ") + keep_order, true};
-    }
+    if (x.view != first.view || x.value.shape() != first.value.shape())
+      refuse_order("its operands have their axes in different orders");
     operands.push_back(x.value);
   }
   if (subtracts) operands[1] = negative(context, operands[1], first.type);
@@ -74,8 +73,8 @@ void multiply(NodeContext& context) {
   context.result({.value = y, .view = x.view, .type = x.type});
 }
 
-/// Which element of a constant, aligned at the last axis of x, is that of each channel of the graph's value. Nothing if
-/// it differs within one.
+/// The element of a constant, aligned at the last axis of x, for each channel of the graph's value. Nothing if it
+/// differs within a channel.
 std::optional<Extents> elements_by_channel(const NodeContext& context, const DynamicValue& x, const Extents& its) {
   const Shape shape = x.value.shape();
   const std::size_t rank = x.view.size();

@@ -1,4 +1,4 @@
-// Concat, Split and Slice along the channels, and Gather where it takes a run of them, or everything in order.
+// Concat, Split and Slice along the channels, and Gather from a computed value.
 
 #include "operators.h"
 
@@ -70,7 +70,7 @@ void import_concat(NodeContext& context) {
       Extents others = extents(x.view), firsts = extents(first.view);
       others[along] = firsts[along] = 0;
       if (others != firsts) node.invalid("joins " + text(extents(first.view)) + " and " + text(extents(x.view)));
-      throw Refusal{std::string("its operands have their axes in different orders: ") + keep_order, true};
+      refuse_order("its operands have their axes in different orders");
     }
     operands.push_back(x.value);
   }
@@ -125,8 +125,8 @@ void import_slice(NodeContext& context) {
   context.result(run_of(context, context.dynamic(0), *along, first, count, context.name()));
 }
 
-/// Of a computed value: an index of an axis of one element, everything in order under other extents (as_strided), the
-/// last step of an LSTM, or a run of channels.
+/// A Gather takes of a computed value an index of an axis of one element, everything in order under other extents
+/// (as_strided), the last step of an LSTM, or a run of channels.
 void import_gather_part(NodeContext& context) {
   const Attributes& node = context.attributes();
   const DynamicValue x = context.viewed(0);

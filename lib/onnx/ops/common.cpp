@@ -7,17 +7,21 @@
 
 namespace lamina::onnx {
 
+void refuse_order(const std::string& why) {
+  throw Refusal{why + ": a permute or view before it would have to move numbers", true};
+}
+
+void refuse_input(const DynamicValue& x, const std::string& why) {
+  refuse_order("its input of " + text(extents(x.view)) + " is kept as " + to_string(x.value.shape()) + ", " + why);
+}
+
 Value as_image(const DynamicValue& x) {
   const Shape s = x.value.shape();
   const Extents own = extents(x.view);
   const bool fits = (own == Extents{s.n, s.c, s.h, s.w} || (own == Extents{s.n, s.c, s.h} && s.w == 1)) &&
                     x.view[0] == axis(s.n, s.image()) && x.view[1] == axis(s.c, s.plane()) &&
                     x.view[2] == axis(s.h, s.w) && (own.size() == 3 || x.view[3] == axis(s.w, 1));
-  if (!fits) {
-    throw Refusal{
-        "its input of " + text(own) + " is kept as " + to_string(s) + ", in another order or grouping: " + keep_order,
-        true};
-  }
+  if (!fits) refuse_input(x, "in another order or grouping");
   return x.value;
 }
 
@@ -39,7 +43,7 @@ View with_channels(const View& view, const Shape& before, const Shape& after, st
       } else if (factor == OnnxFactor{before.c / group, group * before.plane()}) {
         if (after.c != group) changed.push_back({after.c / group, group * after.plane()});
       } else {
-        throw Refusal{std::string("its channels are joined with other axes: ") + keep_order, true};
+        refuse_order("its channels are joined with other axes");
       }
     }
     axis = changed;

@@ -33,11 +33,8 @@ DynamicValue append_product(NodeContext& context, const DynamicValue& x, const P
   const auto is_within = [&](const OnnxFactor& factor) { return factor.extent * factor.stride <= shape.image(); };
   const bool rows_are_images = x.view.size() == 2 && x.view[0] == axis(shape.n, shape.image()) &&
                                product.inputs == shape.image() && std::ranges::all_of(x.view[1], is_within);
-  if (!rows_are_images && (x.view[last] != axis(shape.c, shape.plane()) || product.inputs != shape.c)) {
-    throw Refusal{"its input of " + text(extents(x.view)) + " is kept as " + to_string(shape) +
-                      ", whose channels are not its last axis: " + keep_order,
-                  true};
-  }
+  if (!rows_are_images && (x.view[last] != axis(shape.c, shape.plane()) || product.inputs != shape.c))
+    refuse_input(x, "whose channels are not its last axis");
   const Op op = rows_are_images ? Op(FullyConnected{.outputs = outputs, .bias = !bias.empty()})
                                 : Op(Conv{.channels = outputs, .kernel = 1, .bias = !bias.empty()});
   const Value y = context.append(op, {x.value}, name);

@@ -1,6 +1,6 @@
 #pragma once
-// The operators, a function for each: from a node of the file to nodes of the graph. Files are groups of operators,
-// with a table of theirs at the end.
+// The operators: a function for each makes nodes of the graph from a node of the file. Each file has a group of
+// operators, with a table at its end.
 
 #include <cstdint>
 #include <string>
@@ -24,8 +24,8 @@ Operators pool_operators();
 Operators sequence_operators();
 Operators shape_operators();
 
-// lrn.cpp: the parts of an LRN as PyTorch's exporters write them: each does its node and returns true if the node is
-// such a part.
+// lrn.cpp: the parts of an LRN as PyTorch's exporters write them. Each function does its node and returns true if the
+// node is such a part.
 bool squared(NodeContext&);             ///< Mul of a value by itself
 bool mean_of_squares(NodeContext&);     ///< AveragePool
 bool divided_by_squares(NodeContext&);  ///< Div of the value by what came of its squares
@@ -36,8 +36,10 @@ void import_gather_part(NodeContext&);  ///< Gather from a computed value
 // sequence.cpp: Gather or Slice of one step of an LSTM. False, and nothing done, where the axis is another one.
 bool takes_step(NodeContext&, std::size_t along, std::int64_t step, bool keeps_axis);
 
-/// Why axes are not in the order that an op takes.
-constexpr const char* keep_order = "a permute or view before it would have to move numbers";
+/// Throws a Refusal because of the order in which the graph keeps a value: `why`, and what would be needed.
+[[noreturn]] void refuse_order(const std::string& why);
+/// As refuse_order(), for an operator's input: the reason says first how the graph keeps it.
+[[noreturn]] void refuse_input(const DynamicValue&, const std::string& why = "in another order");
 
 /// The value if its axes in the file are the graph's n, c, h, w (or n, c, h with w 1); else a Refusal.
 Value as_image(const DynamicValue&);

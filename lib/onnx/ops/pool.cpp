@@ -183,9 +183,7 @@ void global_pool(NodeContext& context, bool maximum) {
   if (over.size() < 3) context.attributes().invalid("has an input of " + text(context.extents(0)));
   over[0] = over[1] = 0;
   if (pool_over(context, over, maximum, true)) return;
-  throw Refusal{"its input of " + text(context.extents(0)) + " is kept as " +
-                    to_string(context.dynamic(0).value.shape()) + ", in another order: " + keep_order,
-                true};
+  refuse_input(context.dynamic(0));
 }
 
 void import_global_average_pool(NodeContext& context) { global_pool(context, false); }

@@ -32,7 +32,7 @@ void demand_zeros(const NodeContext& context, std::size_t input, const char* wha
                   " are not supported: export nn.LSTM, called without (h0, c0)"};
 }
 
-/// The gates of each direction. A direction has three activations: that of its gates, then tanh twice.
+/// The gates of each direction. A direction has three activations: one for its gates, then tanh twice.
 std::vector<Gates> gates_of(const Attributes& node, std::size_t directions) {
   std::vector<Gates> gates(directions, Gates::logistic);
   const std::vector<std::string_view> names = node.value("activations").texts;
@@ -110,10 +110,8 @@ void import_lstm(NodeContext& context) {
   const std::size_t images = images_first ? 0 : 1, steps = images_first ? 1 : 0;
   if (own.size() != 3) node.invalid("has an input of " + text(own));
   if (own[images] != shape.n || own[steps] != shape.plane() || own[2] != shape.c || (shape.w != 1 && shape.h != 1) ||
-      x.view[images] != placed[0] || x.view[steps] != placed[1] || x.view[2] != placed[2]) {
-    throw Refusal{"its input of " + text(own) + " is kept as " + to_string(shape) + ", in another order: " + keep_order,
-                  true};
-  }
+      x.view[images] != placed[0] || x.view[steps] != placed[1] || x.view[2] != placed[2])
+    refuse_input(x);
   const std::string direction = node.text("direction", "forward");
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional") {
     node.invalid("has the direction " + direction.substr(0, 20));

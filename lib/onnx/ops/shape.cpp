@@ -59,9 +59,7 @@ void import_regroup(NodeContext& context) {
   if (reshapes && list && (!context.has(1) || !context.constant(1, "its shape").of_extents))
     list = context.with_batch(x, *list);
   const std::optional<View> view = reshaped(x.view, regrouped(node, own, list));
-  if (!view) {
-    throw Refusal{"it groups axes of " + text(own) + " that do not follow each other in memory: " + keep_order, true};
-  }
+  if (!view) refuse_order("it groups axes of " + text(own) + " that do not follow each other in memory");
   x.view = *view;
   if (!x.is_pending()) shuffle_channels(context, x);
   context.result(std::move(x));
