@@ -19,7 +19,7 @@ struct Axis {
   int extent, step;
   std::map<int, std::vector<AxisTap>> taps;
 
-  int grid() const { return ceil_div(extent, step); }        // positions of residue 0
+  int grid() const { return ceil_div(extent, step); }      // positions of residue 0
   int residues() const { return std::min(step, extent); }  // that occur
   int positions(int residue) const { return ceil_div(extent - residue, step); }
 };
@@ -72,7 +72,7 @@ class PlaneSums {
     Epilogue<T> epilogue;
   };
 
-  void run(const Operands& operands, Pool& pool, void* workspace) const {
+  void run(const Operands& operands, ThreadPool& pool, void* workspace) const {
     ScratchAllocator counter;
     allocate(counter);
     const std::int64_t groups = c_.op.groups;
@@ -100,7 +100,7 @@ class PlaneSums {
   };
 
   bool is_forward() const { return pass_ == Pass::forward; }
-  int planes() const { return is_forward() ? c_.group_channels() : c_.group_filters(); }  // that a sum reads
+  int planes() const { return is_forward() ? c_.group_channels() : c_.group_filters(); }   // that a sum reads
   int results() const { return is_forward() ? c_.group_filters() : c_.group_channels(); }  // planes of a group
   const Shape& from() const { return is_forward() ? c_.x : c_.y; }
   const Shape& to() const { return is_forward() ? c_.y : c_.x; }
@@ -144,8 +144,8 @@ class PlaneSums {
     return own;
   }
 
-  void make_band(const Operands& operands, std::int64_t image, std::int64_t first, std::int64_t last,
-                 std::int64_t band, const Scratch& own) const {
+  void make_band(const Operands& operands, std::int64_t image, std::int64_t first, std::int64_t last, std::int64_t band,
+                 const Scratch& own) const {
     const std::int64_t before = bands_.first_row(band) * rows_.step;
     const std::int64_t rows = std::min(rows_.extent - before, bands_[band].rows * rows_.step);
     bands_.copy(band, operands.from.from(image).further(first * planes() * from().plane()), (last - first) * planes(),
@@ -156,8 +156,8 @@ class PlaneSums {
         gather_weights(operands.w, group, i, own.weights);
         T* const to = operands.to.template as<T>() + image * operands.to.pitch + result * this->to().plane() +
                       before * this->to().w;
-        sum_band(band, own.copy + (group - first) * planes() * bands_[band].plane, own,
-                 operands.epilogue.from(result), own.out == nullptr ? to : own.out);
+        sum_band(band, own.copy + (group - first) * planes() * bands_[band].plane, own, operands.epilogue.from(result),
+                 own.out == nullptr ? to : own.out);
         if (own.out != nullptr) copy_non_temporal(to, own.out, rows * this->to().w);
       }
     }
@@ -243,7 +243,7 @@ class PlaneSums {
 };
 
 template <class T>
-Lowered::Step depthwise_step(const ConvUnit& c, Pass pass, Pool& pool, const MicroKernels<T>& kernels) {
+Lowered::Step depthwise_step(const ConvUnit& c, Pass pass, ThreadPool& pool, const MicroKernels<T>& kernels) {
   if (pass == Pass::backward_params) {
     TapGradients<T> gradients(c, kernels);
     const std::size_t bytes = gradients.workspace_bytes(pool.threads());
@@ -279,7 +279,8 @@ Bands::Bands(Columns columns, std::int64_t rows, std::int64_t cols, std::vector<
     : columns_(std::move(columns)), rows_(rows), cols_(cols), residues_(std::move(residues)) {
   constexpr std::int64_t at_once = 8;  // rows of sums in registers
   const auto bytes = [&](std::int64_t band) {
-    return columns_.channels() * columns_.staged_size({0, band * cols_}, lanes) * static_cast<std::int64_t>(element_bytes);
+    return columns_.channels() * columns_.staged_size({0, band * cols_}, lanes) *
+           static_cast<std::int64_t>(element_bytes);
   };
   std::int64_t band = std::min(rows_, most_rows);
   if (bytes(band) > copied_bytes) {

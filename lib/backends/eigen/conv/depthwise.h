@@ -66,7 +66,7 @@ class TapGradients {
  public:
   TapGradients(const ConvUnit&, const MicroKernels<T>&);
   std::size_t workspace_bytes(int threads) const;
-  void run(const Args&, Pool&) const;
+  void run(const Args&, ThreadPool&) const;
   /// The roundings of a term in its own type, and in double.
   struct Roundings {
     std::int64_t own, in_double;

@@ -1,7 +1,8 @@
 // The weight gradient of convolutions whose groups have one channel.
 //
 // Sums of products grow in vectors, one for each weight, while a number of bands goes by; then their lanes are added to
-// totals in double. A thread has some groups and takes all images for them, so nothing depends on the number of threads.
+// totals in double. A thread has some groups and takes all images for them, so nothing depends on the number of
+// threads.
 
 #include <algorithm>
 
@@ -10,8 +11,8 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t held_bytes = 8 * 1024;    // of the groups at once: a quarter of a first-level cache
-constexpr std::int64_t most_products = 512;      // that are summed in their own type
+constexpr std::int64_t held_bytes = 8 * 1024;  // of the groups at once: a quarter of a first-level cache
+constexpr std::int64_t most_products = 512;    // that are summed in their own type
 
 std::int64_t vectors_of_row(const ConvUnit& c, int lanes) { return divide_up(c.y.w, lanes); }
 
@@ -78,9 +79,8 @@ void TapGradients<T>::add_band(const Args& args, std::int64_t image, std::int64_
   const Source<T> x{args.x[0].as<T>(), args.x[0].pitch};
   bands_.copy(band, x.from(image).further(first * channels * c_.x.plane()), (last - first) * channels, *kernels_,
               own.copy);
-  const Source<T> dy = gradient_source<T>(c_, args)
-                           .from(image)
-                           .further(first * filters * c_.y.plane() + bands_.first_row(band) * c_.y.w);
+  const Source<T> dy = gradient_source<T>(c_, args).from(image).further(first * filters * c_.y.plane() +
+                                                                        bands_.first_row(band) * c_.y.w);
   T *sums = own.sums, *bias_sums = own.sums + (last - first) * group_weights() * lanes;
   for (std::int64_t k = 0; k < (last - first) * filters; ++k) {
     const Source<T> plane = dy.further(k * c_.y.plane());
@@ -132,7 +132,7 @@ void TapGradients<T>::store(const Args& args, std::int64_t first, std::int64_t l
 }
 
 template <class T>
-void TapGradients<T>::run(const Args& args, Pool& pool) const {
+void TapGradients<T>::run(const Args& args, ThreadPool& pool) const {
   ScratchAllocator counter;
   allocate(counter);
   pool.split_parts(c_.op.groups, 1, [&](int part, std::int64_t first, std::int64_t last) {
