@@ -46,8 +46,8 @@ class NetRun {
   Plan plan_;
   DataParallel ranks_;
   Stopwatch stopwatch_;
-  std::unique_ptr<Captured> forward_, backward_;  ///< null: the plan's own calls
-  std::uint64_t drawn_ = 0;                       ///< numbers of passes so far
+  std::unique_ptr<CapturedGraph> forward_, backward_;  ///< null: the plan's own calls
+  std::uint64_t drawn_ = 0;                            ///< numbers of passes so far
   std::vector<Span> spans_;
 };
 

@@ -20,7 +20,7 @@ DataParallel::DataParallel(Communicator* all)
 void DataParallel::make_buckets(const Plan& plan, std::size_t bytes) {
   dtype_ = parameter_dtype(plan.options().dtype);
   // a device that the communicator refuses is refused now
-  if (size() > 1) all_->start_sum(plan.backend().device(), nullptr, 0, dtype_);
+  if (size() > 1) all_->start_all_reduce(plan.backend().device(), nullptr, 0, dtype_);
   std::map<std::byte*, std::pair<std::int64_t, std::size_t>> gradients;  // number of elements and last call, by address
   for (std::size_t call = plan.forward_calls(); call < plan.calls().size(); ++call)
     if (plan.calls()[call].covers(Pass::backward_params))
@@ -43,10 +43,11 @@ void DataParallel::make_buckets(const Plan& plan, std::size_t bytes) {
 }
 
 void DataParallel::join(const Plan& plan, std::size_t first, std::size_t call) {
-  if (call == first || plan.calls()[call - 1].joint_sums == 0) return;
+  if (call == first || plan.calls()[call - 1].cross_rank_sums == 0) return;
   Device& device = plan.backend().device();
   const Args& args = plan.args(call - 1);
-  all_->start_sum(device, first == 0 ? args.saved : args.scratch, plan.calls()[call - 1].joint_sums, DType::f64);
+  all_->start_all_reduce(device, first == 0 ? args.saved : args.scratch, plan.calls()[call - 1].cross_rank_sums,
+                         DType::f64);
   all_->finish(device);
 }
 
@@ -56,14 +57,14 @@ void DataParallel::forward(Plan& plan) {
 }
 
 void DataParallel::backward(Plan& plan, bool sums) {
-  statistics_differ_ = size() > 1 && plan.options().norm_ranks == 1;
+  statistics_differ_ = size() > 1 && plan.options().sync_batch_norm_ranks == 1;
   if (size() == 1) return plan.backward();
   Device& device = plan.backend().device();
   auto next = sums ? buckets_.begin() : buckets_.end();
   plan.backward([&](std::size_t call) {
     join(plan, plan.forward_calls(), call);
     for (; next != buckets_.end() && next->last_call < call; ++next)
-      all_->start_sum(device, next->data, next->count, dtype_);
+      all_->start_all_reduce(device, next->data, next->count, dtype_);
   });
   all_->finish(device);
 }

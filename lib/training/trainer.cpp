@@ -38,8 +38,8 @@ Options training_options(const TrainerOptions& given, const DataParallel& ranks,
   options.accumulate_parameters = given.accumulate > 1;
   options.seed = given.seed;
   options.share = nullptr;
-  options.first_image = std::int64_t{ranks.rank()} * part;
-  options.norm_ranks = given.synchronised_batch_norm ? ranks.size() : 1;
+  options.batch_offset = std::int64_t{ranks.rank()} * part;
+  options.sync_batch_norm_ranks = given.synchronised_batch_norm ? ranks.size() : 1;
   return options;
 }
 

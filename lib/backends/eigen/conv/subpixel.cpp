@@ -99,7 +99,7 @@ void SubpixelData<T>::place(const T* sums, T* image, std::int64_t first, std::in
 }
 
 template <class T>
-void SubpixelData<T>::run(const Args& args, Pool& pool) const {
+void SubpixelData<T>::run(const Args& args, ThreadPool& pool) const {
   const Tensor& dx = args.dx[0];
   if (!dx) return;
   ScratchAllocator scratch(args.workspace);

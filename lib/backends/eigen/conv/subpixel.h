@@ -19,7 +19,7 @@ class SubpixelData {
  public:
   SubpixelData(const ConvUnit&, int threads, const MicroKernels<T>& kernels);
   std::size_t workspace_bytes() const;
-  void run(const Args&, Pool&) const;
+  void run(const Args&, ThreadPool&) const;
 
  private:
   /// One axis: the residues, the taps of each, and the values of i from the first that reaches dx.

@@ -29,7 +29,7 @@ class WeightGradientProduct {
   std::int64_t roundings() const;
 
   using Operands = WeightGradientOperands<T>;
-  void run(Pool&, const Operands&, void* workspace) const;
+  void run(ThreadPool&, const Operands&, void* workspace) const;
 
  private:
   struct Buffers {

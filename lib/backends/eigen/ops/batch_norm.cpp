@@ -131,7 +131,7 @@ void write_channel(const Args& args, NormTail tail, const Affine<T>& affine, std
 }
 
 template <class Work>
-void split_channels(Pool& pool, const Shape& shape, Work&& work) {
+void split_channels(ThreadPool& pool, const Shape& shape, Work&& work) {
   pool.split(shape.c, 1, [&](std::int64_t from, std::int64_t to) {
     for (std::int64_t c = from; c < to; ++c) work(c);
   });
@@ -147,14 +147,14 @@ void normalise(const Args& args, const BatchNorm& op, NormTail tail, std::int64_
 }
 
 template <class T>
-void forward_training(Pool& pool, const Args& args, const BatchNorm& op, NormTail tail) {
+void forward_training(ThreadPool& pool, const Args& args, const BatchNorm& op, NormTail tail) {
   split_channels(pool, args.y.shape,
                  [&](std::int64_t c) { normalise<T>(args, op, tail, c, mean_and_variance<T>(args.x[0], c)); });
 }
 
 /// Leaves this rank's shares of the mean of x and of x^2.
 template <class T>
-void leave_statistics(Pool& pool, const Args& args, const BatchNorm& op) {
+void leave_statistics(ThreadPool& pool, const Args& args, const BatchNorm& op) {
   split_channels(pool, args.x[0].shape, [&](std::int64_t c) {
     const auto [mean, variance] = mean_and_variance<T>(args.x[0], c);
     joint_pair(args.saved, c) = {mean / op.ranks, (variance + mean * mean) / op.ranks};
@@ -162,7 +162,7 @@ void leave_statistics(Pool& pool, const Args& args, const BatchNorm& op) {
 }
 
 template <class T>
-void forward_of_ranks(Pool& pool, const Args& args, const BatchNorm& op, NormTail tail) {
+void forward_of_ranks(ThreadPool& pool, const Args& args, const BatchNorm& op, NormTail tail) {
   split_channels(pool, args.y.shape, [&](std::int64_t c) {
     const auto [mean, square] = joint_pair(args.saved, c);
     normalise<T>(args, op, tail, c, {mean, std::max(0.0, square - mean * mean)});
@@ -181,7 +181,7 @@ void prepare(const Args& args, const BatchNorm& op) {
 }
 
 template <class T>
-void forward_inference(Pool& pool, const Args& args, NormTail tail) {
+void forward_inference(ThreadPool& pool, const Args& args, NormTail tail) {
   const auto* const prepared = static_cast<const Affine<T>*>(args.prepared);
   split_channels(pool, args.y.shape, [&](std::int64_t c) { write_channel(args, tail, prepared[c], c); });
 }
@@ -348,7 +348,7 @@ void data_gradients(const Args& args, std::int64_t c, const std::array<bool, 2>&
 }
 
 template <class T, Mask mask>
-void backward(Pool& pool, const Args& args, const std::array<bool, 2>& adds, bool adds_dw) {
+void backward(ThreadPool& pool, const Args& args, const std::array<bool, 2>& adds, bool adds_dw) {
   split_channels(pool, args.dy.shape, [&](std::int64_t c) {
     data_gradients<T, mask>(args, c, adds, parameter_gradients<T, mask>(args, c, adds_dw), count_of(args.dy.shape, 1));
   });
@@ -356,13 +356,13 @@ void backward(Pool& pool, const Args& args, const std::array<bool, 2>& adds, boo
 
 /// Leaves the gradients of this rank's part, which are also those of its scale and shift.
 template <class T, Mask mask>
-void leave_gradients(Pool& pool, const Args& args, bool adds_dw) {
+void leave_gradients(ThreadPool& pool, const Args& args, bool adds_dw) {
   split_channels(pool, args.dy.shape,
                  [&](std::int64_t c) { joint_pair(args.scratch, c) = parameter_gradients<T, mask>(args, c, adds_dw); });
 }
 
 template <class T, Mask mask>
-void backward_of_ranks(Pool& pool, const Args& args, const std::array<bool, 2>& adds, int ranks) {
+void backward_of_ranks(ThreadPool& pool, const Args& args, const std::array<bool, 2>& adds, int ranks) {
   split_channels(pool, args.dy.shape, [&](std::int64_t c) {
     data_gradients<T, mask>(args, c, adds, joint_pair(args.scratch, c), count_of(args.dy.shape, ranks));
   });
@@ -374,7 +374,7 @@ Lowered lower(const BatchNorm& op, const Spec& spec, const Choice&, const Contex
   const NormTail tail = norm_tail(spec);
   Lowered unit = norm_unit(spec, tail);
   with_type(spec.y.dtype, [&]<class T>() {
-    Pool& pool = context.pool;
+    ThreadPool& pool = context.pool;
     const auto emit = [&](std::vector<Pass> passes, auto function) {
       unit.steps.push_back(step(std::move(passes), "direct", function));
     };
@@ -387,7 +387,7 @@ Lowered lower(const BatchNorm& op, const Spec& spec, const Choice&, const Contex
     /// A call whose sums the caller adds up, before the one that follows.
     const auto emit_sums = [&](Pass pass, auto function) {
       emit({pass}, function);
-      unit.steps.back().joint_sums = 2 * std::int64_t{spec.y.shape.c};
+      unit.steps.back().cross_rank_sums = 2 * std::int64_t{spec.y.shape.c};
     };
     const bool of_ranks = op.ranks > 1;
     unit.saved_bytes = static_cast<std::size_t>(spec.y.shape.c) * sizeof(Statistics);
