@@ -95,7 +95,7 @@ std::string environment_text() {
 /// The words in the order that CLI11 wants, last first; `run` where no subcommand is named. Throws UsageError for a
 /// first word that is neither a subcommand nor a network, and for a flag with an empty value, as which CLI11 takes the
 /// next word.
-std::vector<std::string> words_of(int argc, const char* const* argv, const CLI::App& run) {
+std::vector<std::string> arguments_of(int argc, const char* const* argv, const CLI::App& run) {
   std::vector<std::string> words(argv + 1, argv + argc), known;
   for (const std::string& word : words)
     if (word.empty() || (word.starts_with("--") && word.find('=') == word.size() - 1))
@@ -142,14 +142,14 @@ std::function<int()> parse(CLI::App& app, int argc, const char* const* argv, con
       chosen = [&, action] { return command.takes_ranks || is_alone(command.name) ? action(make) : 2; };
     });
   }
-  app.parse(words_of(argc, argv, *app.get_subcommand("run")));
+  app.parse(arguments_of(argc, argv, *app.get_subcommand("run")));
   return chosen;
 }
 
 int run_arguments(int argc, char** argv, const MakeBackend& make) {
   CLI::App app{about, "lamina_bench"};
   const auto ended = [](const std::string& why, int status) {
-    if (status == 2) let_rank_0_speak();
+    if (status == 2) print_on_rank_0();
     fmt::print(stderr, "lamina_bench: {}{}\n", why, status == 2 ? environment_text() : "");
     return status;
   };

@@ -7,7 +7,7 @@
 
 #include "add.h"
 
-#include "kernels/common/cut_at_zero.h"
+#include "kernels/common/clamp_at_zero.h"
 #include "kernels/common/packs.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
@@ -30,7 +30,7 @@ struct Sources {
 
 template <class T, int width>
 __device__ void clip(Pack<T, width>& pack) {
-  for (T& value : pack.v) value = cut_at_zero(value);
+  for (T& value : pack.v) value = clamp_at_zero(value);
 }
 
 template <class T, int width>

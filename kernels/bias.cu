@@ -9,7 +9,7 @@
 #include "bias.h"
 
 #include "kernels/common/channel_sums.h"
-#include "kernels/common/cut_at_zero.h"
+#include "kernels/common/clamp_at_zero.h"
 #include "kernels/common/elements.h"
 #include "kernels/common/packs.h"
 
@@ -23,7 +23,7 @@ __global__ void add_bias_kernel(const Computed<T>* bias, View<T> y, bool relu) {
     T& place = y.at(n, 0)[i];
     Computed<T> value = load(place);
     if (bias != nullptr) value += bias[static_cast<unsigned>(i) / plane];
-    store(place, relu ? cut_at_zero(value) : value);
+    store(place, relu ? clamp_at_zero(value) : value);
   });
 }
 
@@ -38,7 +38,7 @@ __global__ void add_bias_rows_kernel(const float* bias, View<T> y, int threads_o
   for (std::int64_t n = std::int64_t{blockIdx.x} * rows + thread / threads_of_row; n < y.n;
        n += std::int64_t{gridDim.x} * rows) {
     Loaded<T, width> sum = load_pack<width>(static_cast<const T*>(y.data + n * y.pitch + k));
-    for (int j = 0; j < width; ++j) sum.v[j] = relu ? cut_at_zero(sum.v[j] + added.v[j]) : sum.v[j] + added.v[j];
+    for (int j = 0; j < width; ++j) sum.v[j] = relu ? clamp_at_zero(sum.v[j] + added.v[j]) : sum.v[j] + added.v[j];
     store_pack(y.data + n * y.pitch + k, sum);
   }
 }

@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-#include "kernels/common/cut_at_zero.h"
+#include "kernels/common/clamp_at_zero.h"
 #include "kernels/common/packs.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
@@ -20,7 +20,7 @@ struct Of;
 template <class T>
 struct Of<pointwise::Relu, T> {
   explicit Of(const pointwise::Relu&) {}
-  __device__ T value(T x) const { return cut_at_zero(x); }
+  __device__ T value(T x) const { return clamp_at_zero(x); }
   __device__ T gradient(T y, T dy) const { return y > T(0) ? dy : T(0); }
 };
 

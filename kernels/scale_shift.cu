@@ -37,13 +37,13 @@ __global__ void scale_shift_sums_kernel(View<const T> x, View<const T> dy, Sums*
       sums.second += static_cast<double>(of_dy.v[k]);
     }
   });
-  leave_partial(sums, partial);
+  store_partial(sums, partial);
 }
 
 template <class T>
 __global__ void scale_shift_gradient_kernel(const Sums* partial, int slices, T* dscale, T* dshift, bool adds) {
   const int k = static_cast<int>(blockIdx.x);
-  const Sums sums = take_partial(partial, k, slices);
+  const Sums sums = sum_partials(partial, k, slices);
   if (threadIdx.x != 0) return;
   dscale[k] = static_cast<T>(adds ? sums.first + static_cast<double>(dscale[k]) : sums.first);
   dshift[k] = static_cast<T>(adds ? sums.second + static_cast<double>(dshift[k]) : sums.second);

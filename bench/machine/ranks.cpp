@@ -31,14 +31,14 @@ int with_ranks(const std::string& backend, const std::function<int(Communicator&
   } catch (const std::exception& error) {
     if (ranks->size() == 1) throw;
     const bool misused = dynamic_cast<const UsageError*>(&error) != nullptr;
-    if (misused) let_rank_0_speak();
+    if (misused) print_on_rank_0();
     ::dprintf(STDERR_FILENO, "lamina_bench: rank %d of %d: %s\n", ranks->rank(), ranks->size(), error.what());
     ranks->abort(misused ? 2 : 1);
     throw;
   }
 }
 
-void let_rank_0_speak() {
+void print_on_rank_0() {
   for (const char* const variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"})
     if (const char* const rank = std::getenv(variable); rank != nullptr && std::string(rank) != "0") {
       std::signal(SIGTERM, SIG_DFL);
@@ -60,10 +60,10 @@ Sample joined(Communicator& ranks, Sample sample) {
   return sample;
 }
 
-std::vector<SumTimes> last_sums(const Communicator& ranks) {
-  std::vector<SumTimes> sums(ranks.last_sums().begin(), ranks.last_sums().end()), together;
-  std::ranges::sort(sums, {}, &SumTimes::begin);
-  for (const SumTimes& each : sums) {
+std::vector<AllReduceTimes> last_all_reduces(const Communicator& ranks) {
+  std::vector<AllReduceTimes> sums(ranks.last_all_reduces().begin(), ranks.last_all_reduces().end()), together;
+  std::ranges::sort(sums, {}, &AllReduceTimes::begin);
+  for (const AllReduceTimes& each : sums) {
     if (!together.empty() && each.begin <= together.back().end) {
       together.back().bytes += each.bytes;
       together.back().end = std::max(together.back().end, each.end);

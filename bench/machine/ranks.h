@@ -16,7 +16,7 @@ namespace lamina::bench {
 int with_ranks(const std::string& backend, const std::function<int(Communicator&)>& work);
 
 /// What is wrong with the words is wrong for every rank: rank 0 says so and ends all while the others wait here.
-void let_rank_0_speak();
+void print_on_rank_0();
 
 /// One rank's part of a batch. Throws UsageError where it is not whole.
 int part_of(int batch, int ranks);
@@ -25,6 +25,6 @@ int part_of(int batch, int ranks);
 Sample joined(Communicator&, Sample);
 
 /// Those that the last finish() waited for; sums that overlap are joined.
-std::vector<SumTimes> last_sums(const Communicator&);
+std::vector<AllReduceTimes> last_all_reduces(const Communicator&);
 
 }  // namespace lamina::bench

@@ -44,7 +44,7 @@ void LayerRun::enqueue() {
 }
 
 void LayerRun::look(double seconds) {
-  look_at_run(
+  inspect_timed_run(
       plan_.backend().device(), facts_.runs_compared, seconds, [this] { enqueue(); },
       [this] {
         const std::uint64_t bits = bits_of(plan_.backend().device(), results_of(pass_, *args_));

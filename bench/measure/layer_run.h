@@ -40,7 +40,7 @@ class LayerRun {
 
  private:
   void enqueue();
-  void look(double seconds);  ///< at the bits of a timed run, as look_at_run() has it
+  void look(double seconds);  ///< at the bits of a timed run, as inspect_timed_run() has it
 
   Pass pass_;
   Plan plan_;

@@ -51,7 +51,7 @@ Sample NetRun::timed(const char* what, const std::function<void()>& work) {
 }
 
 void NetRun::add_sums(Sample& backward) {
-  for (const SumTimes& each : last_sums(ranks_.communicator())) {
+  for (const AllReduceTimes& each : last_all_reduces(ranks_.communicator())) {
     if (backward.sums.bytes == 0) spans_.push_back({"waits for sums", each.waited, spans_.back().end});
     backward.sums.bytes += static_cast<double>(each.bytes);
     backward.sums.seconds += each.end - each.begin;

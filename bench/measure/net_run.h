@@ -44,10 +44,10 @@ class NetRun {
   void record();
 
   Plan plan_;
-  training::Ranks ranks_;
+  training::DataParallel ranks_;
   Stopwatch stopwatch_;
-  std::unique_ptr<Captured> forward_, backward_;  ///< null: the plan's own calls
-  std::uint64_t drawn_ = 0;                       ///< numbers of passes so far
+  std::unique_ptr<CapturedGraph> forward_, backward_;  ///< null: the plan's own calls
+  std::uint64_t drawn_ = 0;                            ///< numbers of passes so far
   std::vector<Span> spans_;
 };
 

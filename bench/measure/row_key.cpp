@@ -28,7 +28,7 @@ std::string command(Words first, bool with_network, const Config& c, PlanningSet
     first.insert(first.erase(first.begin() + 1, first.end()), layer->words.begin(), layer->words.end());
   else if (settings.net.onnx.empty() && with_network)
     first.push_back(c.network);
-  for (const Words& flags : {words_of(settings), more}) first.insert(first.end(), flags.begin(), flags.end());
+  for (const Words& flags : {arguments_of(settings), more}) first.insert(first.end(), flags.begin(), flags.end());
   return (settings.net.ranks > 1 ? fmt::format("mpirun -n {} ", settings.net.ranks) : "") + shell_line(first);
 }
 

@@ -204,7 +204,7 @@ Differs differs_of(const PlanningSettings& settings, const KeyOf& of) {
   return differs;
 }
 
-std::vector<std::string> words_of(const PlanningSettings& settings, bool unnamed) {
+std::vector<std::string> arguments_of(const PlanningSettings& settings, bool unnamed) {
   std::vector<std::string> words;
   for (const Flag<PlanningSettings>& flag : planning_flags())
     if (flag.set != 0 && (!unnamed || flag.keys == Keys::none))

@@ -105,7 +105,7 @@ const Op& plain_op(const std::string& name) {
 }
 
 /// The layer's own flags that were given, as words.
-std::vector<std::string> words_of(const CLI::App& app, const std::vector<CLI::Option*>& flags) {
+std::vector<std::string> arguments_of(const CLI::App& app, const std::vector<CLI::Option*>& flags) {
   std::vector<std::string> words{app.get_name()};
   for (const CLI::Option* option : flags)
     if (option->count() > 0)
@@ -131,7 +131,7 @@ void add_layer(CLI::App& app, std::vector<Layer>& layers) {
   std::visit([&app](auto& op) { add_fields(app, op); }, layer->op);
   app.parse_complete_callback([layer, flags = app.get_options(), &app, &layers] {
     layer->name = fmt::format("{} of {}", to_string(layer->op), to_string(layer->x));
-    layer->words = words_of(app, flags);
+    layer->words = arguments_of(app, flags);
     try {
       layer->graph();
     } catch (const ShapeError& error) {

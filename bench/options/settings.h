@@ -93,7 +93,7 @@ struct KeyOf {
 using Differs = std::vector<std::pair<std::string, std::string>>;
 Differs differs_of(const PlanningSettings&, const KeyOf&);
 /// The same as flags: {"--image=64", "--cuda_graph"}; `unnamed`: only flags that names of rows do not show.
-std::vector<std::string> words_of(const PlanningSettings&, bool unnamed = false);
+std::vector<std::string> arguments_of(const PlanningSettings&, bool unnamed = false);
 /// What the names of rows have after the batch: "/image:<value> /graph ...".
 std::string key_help();
 

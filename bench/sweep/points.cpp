@@ -99,7 +99,7 @@ std::string SweepRunner::settings() const {
   // What the names of rows have may differ: another size, type or limit is another row.
   PlanningSettings unnamed = options_;
   unnamed.net.onnx.clear();
-  return fmt::format("{} passes {}{}", options_.passes, fmt::join(words_of(unnamed, true), " "),
+  return fmt::format("{} passes {}{}", options_.passes, fmt::join(arguments_of(unnamed, true), " "),
                      to_utf8(files_text(options_.net.onnx)));
 }
 

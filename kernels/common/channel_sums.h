@@ -65,7 +65,7 @@ __device__ void for_each_pack_of_slice(int images, std::int64_t plane, Body body
 
 /// Adds the sums of all threads and writes them to the place of the block's slice. Every thread of the block calls it,
 /// once.
-__device__ inline void leave_partial(Sums sums, Sums* partial) {
+__device__ inline void store_partial(Sums sums, Sums* partial) {
   LAMINA_SHARED(double[sum_threads / lanes], first);
   LAMINA_SHARED(double[sum_threads / lanes], second);
   sums = {reduce_warp(sums.first, Plus()), reduce_warp(sums.second, Plus())};
@@ -83,7 +83,7 @@ __device__ inline void leave_partial(Sums sums, Sums* partial) {
 }
 
 /// The sums of one channel, in every lane of the calling warp.
-__device__ inline Sums take_partial(const Sums* partial, int channel, int slices) {
+__device__ inline Sums sum_partials(const Sums* partial, int channel, int slices) {
   Sums sums;
   for (int i = static_cast<int>(threadIdx.x) % lanes; i < slices; i += lanes) {
     const Sums slice = partial[std::int64_t{channel} * slices + i];

@@ -24,7 +24,7 @@ constexpr std::int64_t large_device = 132;
 
 /// The type T itself. With it a variable's name may follow the whole type of an array.
 template <class T>
-using Plainly = T;
+using TypeIdentity = T;
 
 }  // namespace lamina::LAMINA_CUDA_SPACE
 
@@ -40,7 +40,7 @@ using Plainly = T;
 #if !defined(LAMINA_CUDA_ON_HOST)
 
 /// An object, or an array, in static shared memory: LAMINA_SHARED(float[8][32], tile);
-#define LAMINA_SHARED(T, name) __shared__ ::lamina::LAMINA_CUDA_SPACE::Plainly<T> name
+#define LAMINA_SHARED(T, name) __shared__ ::lamina::LAMINA_CUDA_SPACE::TypeIdentity<T> name
 
 /// The launch's dynamic shared memory as an array of T, aligned to 16 bytes: LAMINA_DYNAMIC_SHARED(float, tile);
 #define LAMINA_DYNAMIC_SHARED(T, name)                           \

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "cut_at_zero.h"
+#include "clamp_at_zero.h"
 #include "divide_up.h"
 #include "halves.h"
 #include "launch.h"
@@ -68,7 +68,7 @@ __device__ void put_pack(T* to, Loaded<T, width> pack, bool adds, bool relu) {
     for (int k = 0; k < width; ++k) pack.v[k] += old.v[k];
   }
   if (relu)
-    for (int k = 0; k < width; ++k) pack.v[k] = cut_at_zero(pack.v[k]);
+    for (int k = 0; k < width; ++k) pack.v[k] = clamp_at_zero(pack.v[k]);
   store_pack(to, pack);
 }
 

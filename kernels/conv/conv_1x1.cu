@@ -21,7 +21,7 @@
 #include "conv_results.h"
 #include "kernels/common/divide_up.h"
 #include "kernels/common/fast_divide.h"
-#include "kernels/gemm/gemm_bring.h"
+#include "kernels/gemm/gemm_tile_loader.h"
 #include "kernels/moves/fill.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
@@ -84,8 +84,8 @@ __device__ void write(const PixelProduct<T>& product, T* range, int channel, int
 /// `w_width` weights and `width` pixels. For a row or pixel out of range, the last one is read, and nothing is written.
 template <class T, class Tile, bool along_k, int w_width, int width, bool masked>
 struct PixelLoads {
-  using Weights = Bring<Tile, along_k, Tile::bm, w_width>;
-  using Pixels = Bring<Tile, false, Tile::bn, width>;
+  using Weights = TileLoader<Tile, along_k, Tile::bm, w_width>;
+  using Pixels = TileLoader<Tile, false, Tile::bn, width>;
 
   const unsigned w_row, in_plane;  // 32 bits, so that an address is one instruction
   const int rows;                  ///< rows of the block, from the thread's first row on
@@ -194,11 +194,11 @@ bool is_dense(const PixelProduct<T>& product) {
 
 /// The tile and the ranges, which depend on the shapes alone.
 template <class T>
-ConvCut cut_of(const PixelProduct<T>& product, ConvTile tile, int ranges) {
+ConvSchedule cut_of(const PixelProduct<T>& product, ConvTile tile, int ranges) {
   const bool packs =
       is_dense(product) && product.rows * product.columns % widest<T> == 0 && product.w_row % widest<T> == 0;
-  return conv_cut_for({product.results, product.pixels, product.groups, product.depth, 128, 16},
-                      packs ? pack_costs : single_costs, tile, ranges);
+  return conv_schedule_for({product.results, product.pixels, product.groups, product.depth, 128, 16},
+                           packs ? pack_costs : single_costs, tile, ranges);
 }
 
 /// Calls body(width of packs of weights, width of packs of pixels). A product without packs of weights has no packs of
@@ -214,7 +214,7 @@ void with_widths(bool w_packs, bool pixel_packs, Body body) {
 template <class T, bool along_k>
 void run(Stream stream, const PixelProduct<T>& product, T* partial, ConvTile tile, int ranges) {
   if (product.pixels == 0) return;
-  const ConvCut cut = cut_of(product, tile, ranges);
+  const ConvSchedule cut = cut_of(product, tile, ranges);
 
   // The sums of ranges are written as if each range were an image that holds only the product's pixels.
   PixelProduct<T> made = product;

@@ -14,7 +14,7 @@
 #include "conv_results.h"
 #include "kernels/common/divide_up.h"
 #include "kernels/common/fast_divide.h"
-#include "kernels/gemm/gemm_bring.h"
+#include "kernels/gemm/gemm_tile_loader.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
@@ -38,8 +38,8 @@ struct WeightProduct {
 /// read, and nothing is written.
 template <class T, class Tile, int width, bool masked>
 struct WeightLoads {
-  using Filters = Bring<Tile, true, Tile::bm, width>;
-  using Channels = Bring<Tile, true, Tile::bn, width>;
+  using Filters = TileLoader<Tile, true, Tile::bm, width>;
+  using Channels = TileLoader<Tile, true, Tile::bn, width>;
   static_assert(Filters::per_row == Channels::per_row);
 
   const WeightProduct<T>& product;
@@ -149,10 +149,10 @@ constexpr ConvTileCost single_costs[3] = {{ConvTile::tile_64x128, 64, 128, 8, 63
 ConvTile tile_of_singles(ConvTile tile) { return tile == ConvTile::tile_128x128 ? ConvTile::tile_64x128 : tile; }
 
 template <class T>
-ConvCut cut_of(const ConvGeometry& g, const View<const T>& x, const View<const T>& dy, ConvTile tile, int ranges) {
+ConvSchedule cut_of(const ConvGeometry& g, const View<const T>& x, const View<const T>& dy, ConvTile tile, int ranges) {
   const bool packs = g.stride_h == 1 && g.stride_w == 1 && dy.plane() % widest<T> == 0;
-  return conv_cut_for({dy.c / g.groups, x.c / g.groups, g.groups, dy.n * dy.plane(), 512, 256},
-                      packs ? pack_costs : single_costs, packs ? tile : tile_of_singles(tile), ranges);
+  return conv_schedule_for({dy.c / g.groups, x.c / g.groups, g.groups, dy.n * dy.plane(), 512, 256},
+                           packs ? pack_costs : single_costs, packs ? tile : tile_of_singles(tile), ranges);
 }
 
 }  // namespace
@@ -168,7 +168,7 @@ std::size_t conv_1x1_weights_bytes(const ConvGeometry& g, const View<const T>& x
 template <class T>
 void conv_1x1_backward_weights(Stream stream, const ConvGeometry& g, View<const T> x, const Masked<T>& dy, T* dw,
                                T* partial, bool adds, int ranges, ConvTile tile) {
-  const ConvCut cut = cut_of(g, x, dy.dy, tile, ranges);
+  const ConvSchedule cut = cut_of(g, x, dy.dy, tile, ranges);
   WeightProduct<T> product{};
   product.groups = g.groups;
   product.filters = dy.dy.c / g.groups;

@@ -7,7 +7,7 @@
 
 #include "conv_direct.h"
 
-#include "kernels/common/cut_at_zero.h"
+#include "kernels/common/clamp_at_zero.h"
 #include "kernels/common/elements.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
@@ -48,7 +48,7 @@ __global__ void conv_direct_forward_kernel(ConvGeometry g, View<const T> x, cons
     }
     T& to = y.at(n, 0)[i];
     if (end.adds) sum += static_cast<double>(to);
-    to = static_cast<T>(end.relu ? cut_at_zero(sum) : sum);
+    to = static_cast<T>(end.relu ? clamp_at_zero(sum) : sum);
   });
 }
 

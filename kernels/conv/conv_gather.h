@@ -10,7 +10,7 @@
 //                   step, by bk threads, two steps ahead. For all other numbers of channels.
 
 #include "conv_tiles.h"
-#include "kernels/common/cut_at_zero.h"
+#include "kernels/common/clamp_at_zero.h"
 #include "kernels/common/fast_divide.h"
 #include "kernels/gemm/gemm_tile.h"
 

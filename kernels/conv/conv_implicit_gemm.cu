@@ -49,15 +49,16 @@ template <class T, class Products>
 constexpr bool is_one = std::is_same_v<Products, GatherProduct<T>>;
 
 /// The kernel. `Products` is GatherProduct<T> or GatherProducts<T>.
-template <class T, class Tile, class Bring, class Products>
+template <class T, class Tile, class TileLoader, class Products>
 __global__ __launch_bounds__(Tile::threads,
                              conv_blocks_at_once<Tile>) void conv_gather_product_kernel(const Products products) {
   LAMINA_SHARED(typename Tile::Shared, shared);
-  LAMINA_SHARED(typename Bring::Shared, shared_taps);
+  LAMINA_SHARED(typename TileLoader::Shared, shared_taps);
   // The values needed at the end are recomputed there, so that they take no registers until then. If registers are few,
   // this also holds for what the thread that looks ahead has written itself.
   LAMINA_SHARED(int, shared_part);
-  constexpr bool rereads = !is_one<T, Products> && Tile::bm * Tile::bn == 128 * 128 && Bring::by_one_thread_unmasked;
+  constexpr bool rereads =
+      !is_one<T, Products> && Tile::bm * Tile::bn == 128 * 128 && TileLoader::by_one_thread_unmasked;
   const int first_result = static_cast<int>(blockIdx.y) * Tile::bm,
             first_pixel = static_cast<int>(blockIdx.x) * Tile::bn;
   const int part = part_at(products, static_cast<int>(blockIdx.z));
@@ -69,7 +70,7 @@ __global__ __launch_bounds__(Tile::threads,
   }
   const int k_count = product.depth * product.rows.taps * product.columns.taps;
   const int tiles = divide_up(k_count, Tile::bk), first_tile = split * product.tiles_per_split;
-  Bring bring(product, shared_taps, group, first_result, first_pixel, first_tile);
+  TileLoader bring(product, shared_taps, group, first_result, first_pixel, first_tile);
 
   T sums[Tile::tm][Tile::tn] = {};
   Tile::run(
@@ -83,7 +84,7 @@ __global__ __launch_bounds__(Tile::threads,
         for (int i = 0; i < Tile::loads_b; ++i) to.b[half][own.b_place + i * own.b_rows * to.b_pitch] = b[i];
       },
       [&](int tile) {
-        if (!Bring::looks_ahead()) return;
+        if (!TileLoader::looks_ahead()) return;
         if constexpr (rereads)
           bring.ahead(product_of(products, shared_part), tile);
         else
@@ -127,15 +128,17 @@ constexpr ConvTileCost strided_costs[3] = {{ConvTile::tile_128x128, 128, 128, 8,
 
 /// The tile and the ranges. If the channels are not a multiple of 8, the largest tile has too few registers.
 template <class T>
-ConvCut cut_of(const GatherProduct<T>& product, const std::vector<ProductPart<T>>& parts, ConvTile tile, int splits) {
+ConvSchedule cut_of(const GatherProduct<T>& product, const std::vector<ProductPart<T>>& parts, ConvTile tile,
+                    int splits) {
   std::vector<ConvPart> sizes;
   for (const ProductPart<T>& part : parts)
     sizes.push_back({part.pixels, std::int64_t{product.depth} * part.rows.taps * part.columns.taps});
   const auto cut_for = [&](ConvTile taken, int ranges) {
-    return conv_cut_for({product.results, 0, product.groups, 0, 128, 16}, sizes.data(), static_cast<int>(sizes.size()),
-                        parts.size() > 1 ? strided_costs : gather_costs, taken, ranges);
+    return conv_schedule_for({product.results, 0, product.groups, 0, 128, 16}, sizes.data(),
+                             static_cast<int>(sizes.size()), parts.size() > 1 ? strided_costs : gather_costs, taken,
+                             ranges);
   };
-  const ConvCut cut = cut_for(tile, splits);
+  const ConvSchedule cut = cut_for(tile, splits);
   return product.depth % 8 != 0 && cut.tile == ConvTile::tile_128x128 ? cut_for(ConvTile::tile_64x128, cut.ranges)
                                                                       : cut;
 }
@@ -151,7 +154,7 @@ struct Same {
   using type = T;
 };
 
-/// Calls body(tile, Same<Bring>()) with the types that a product takes.
+/// Calls body(tile, Same<TileLoader>()) with the types that a product takes.
 template <class T, class Body>
 void with_bring(const GatherProduct<T>& product, ConvTile tile, Body body) {
   with_conv_tile<T, 8>(tile, [&](auto chosen) {
@@ -191,7 +194,7 @@ std::int64_t range_count(const ProductPart<T>& part) {
 template <class T>
 ConvTile split(const GatherProduct<T>& product, std::vector<ProductPart<T>>& parts, T* partial, ConvTile tile,
                int splits) {
-  const ConvCut cut = cut_of(product, parts, tile, splits);
+  const ConvSchedule cut = cut_of(product, parts, tile, splits);
   const auto taps = [](const ProductPart<T>& part) { return part.rows.taps * part.columns.taps; };
   int z = 0;
   for (ProductPart<T>& part : parts) {
@@ -251,7 +254,7 @@ void run(Stream stream, const GatherProduct<T>& product, std::vector<ProductPart
   const int blocks_z = made.back().first_z + product.groups * made.back().splits;
   with_bring(product, tile, [&](auto chosen, auto bring) {
     using Tile = decltype(chosen);
-    using Bring = typename decltype(bring)::type;
+    using TileLoader = typename decltype(bring)::type;
     for (ProductPart<T>& part : made) {
       const int depth = product.depth * part.rows.taps * part.columns.taps, tiles = divide_up(depth, Tile::bk);
       part.tiles_per_split = divide_up(tiles, part.splits);
@@ -260,8 +263,8 @@ void run(Stream stream, const GatherProduct<T>& product, std::vector<ProductPart
                     static_cast<unsigned>(divide_up(product.results, Tile::bm)), static_cast<unsigned>(blocks_z));
     with_products(common, made, made.size(), [&](const auto& products) {
       using Products = std::decay_t<decltype(products)>;
-      launch(conv_gather_product_kernel<T, Tile, Bring, Products>, "conv_gather_product_kernel", grid, Tile::threads, 0,
-             stream, products);
+      launch(conv_gather_product_kernel<T, Tile, TileLoader, Products>, "conv_gather_product_kernel", grid,
+             Tile::threads, 0, stream, products);
     });
   });
 

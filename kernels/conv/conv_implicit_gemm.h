@@ -49,7 +49,7 @@ template <class T>
 std::size_t conv_implicit_gemm_partial_bytes(const ConvGeometry&, const View<const T>& x, const View<const T>& dy,
                                              int splits = 0);
 
-/// Cycles of the weight gradient in f32, by the model that chooses tile and ranges (conv_cut.h).
+/// Cycles of the weight gradient in f32, by the model that chooses tile and ranges (conv_schedule.h).
 std::int64_t conv_implicit_gemm_weights_cycles(const ConvGeometry&, const View<const float>& x,
                                                const View<const float>& dy);
 

@@ -150,9 +150,10 @@ constexpr ConvTileCost weights_costs[3] = {{ConvTile::tile_128x128, 128, 128, 16
                                            {ConvTile::tile_64x64, 64, 64, 16, 737, 690, 5}};
 
 template <class T>
-ConvCut cut_of(const ConvGeometry& g, const View<const T>& x, const View<const T>& dy, ConvTile tile, int splits) {
+ConvSchedule cut_of(const ConvGeometry& g, const View<const T>& x, const View<const T>& dy, ConvTile tile, int splits) {
   const std::int64_t weights = std::int64_t{x.c / g.groups} * g.kernel_h * g.kernel_w;
-  return conv_cut_for({dy.c / g.groups, weights, g.groups, dy.n * dy.plane(), 512, 256}, weights_costs, tile, splits);
+  return conv_schedule_for({dy.c / g.groups, weights, g.groups, dy.n * dy.plane(), 512, 256}, weights_costs, tile,
+                           splits);
 }
 
 }  // namespace
@@ -175,7 +176,7 @@ std::size_t conv_implicit_gemm_partial_bytes(const ConvGeometry& g, const View<c
 template <class T>
 void conv_implicit_gemm_backward_weights(Stream stream, const ConvGeometry& g, View<const T> x, const Masked<T>& dy,
                                          T* dw, T* partial, bool adds, int splits, ConvTile tile) {
-  const ConvCut cut = cut_of(g, x, dy.dy, tile, splits);
+  const ConvSchedule cut = cut_of(g, x, dy.dy, tile, splits);
   splits = cut.ranges;
   const int row_taps = g.kernel_w, taps = g.kernel_h * g.kernel_w;
   const int weights = x.c / g.groups * taps;

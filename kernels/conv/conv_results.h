@@ -31,7 +31,7 @@ __device__ void finish_sums(T (&sums)[Tile::tm][Tile::tn], const T* bias, bool r
 #pragma unroll
     for (int i = 0; i < Tile::tm; ++i)
 #pragma unroll
-      for (int j = 0; j < Tile::tn; ++j) sums[i][j] = cut_at_zero(sums[i][j]);
+      for (int j = 0; j < Tile::tn; ++j) sums[i][j] = clamp_at_zero(sums[i][j]);
   }
 }
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "conv_cut.h"
+#include "conv_schedule.h"
 #include "kernels/gemm/gemm_tile.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {

@@ -21,7 +21,7 @@ constexpr int bk = 8;
 
 /// The position of element `i` of those that a thread loads of a tile with `extent` elements along its free axis.
 template <bool along_k, int extent, int threads>
-struct Bring {
+struct TileLoader {
   __device__ static int free(int i) {
     const int thread = static_cast<int>(threadIdx.x) + i * threads;
     return along_k ? thread / bk : thread % extent;
@@ -45,8 +45,8 @@ constexpr int gemm_blocks_at_once = 0;
 template <class T, class Tile, bool a_along_k, bool b_along_k>
 __global__ __launch_bounds__(Tile::threads, gemm_blocks_at_once<Tile>) void gemm_kernel(GemmProblem<T> p,
                                                                                         int tiles_per_split) {
-  using BringA = Bring<a_along_k, Tile::bm, Tile::threads>;
-  using BringB = Bring<b_along_k, Tile::bn, Tile::threads>;
+  using BringA = TileLoader<a_along_k, Tile::bm, Tile::threads>;
+  using BringB = TileLoader<b_along_k, Tile::bn, Tile::threads>;
   LAMINA_SHARED(typename Tile::Shared, shared);
   const int first_m = static_cast<int>(blockIdx.x) * Tile::bm, first_n = static_cast<int>(blockIdx.y) * Tile::bn;
   const int split = static_cast<int>(blockIdx.z), tiles = divide_up(p.k, bk), first = split * tiles_per_split;

@@ -32,7 +32,7 @@
 /// An object, or an array, in static shared memory: LAMINA_SHARED(float[8][32], tile). One block runs at a time, so
 /// one object is enough; at the start of every block it holds NaN.
 #define LAMINA_SHARED(T, name)                           \
-  static ::lamina::cuda_host::Plainly<T> name;           \
+  static ::lamina::cuda_host::TypeIdentity<T> name;      \
   static std::uint64_t lamina_block_that_has_##name = 0; \
   ::lamina::cuda_host::host::begin_shared(name, lamina_block_that_has_##name)
 

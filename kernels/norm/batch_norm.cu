@@ -14,7 +14,7 @@
 #include <cmath>
 
 #include "kernels/common/channel_sums.h"
-#include "kernels/common/cut_at_zero.h"
+#include "kernels/common/clamp_at_zero.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
@@ -32,7 +32,7 @@ __global__ void batch_norm_sums_kernel(View<const T> x, Sums* partial) {
       sums.second += d * d;
     }
   });
-  leave_partial(sums, partial);
+  store_partial(sums, partial);
 }
 
 template <class T>
@@ -51,7 +51,7 @@ template <class T>
 __global__ void batch_norm_statistics_kernel(View<const T> x, const Sums* partial, int slices, NormNumbers<T> numbers,
                                              NormChannel<T>* channels) {
   const int c = static_cast<int>(blockIdx.x);
-  const Sums sums = take_partial(partial, c, slices);
+  const Sums sums = sum_partials(partial, c, slices);
   if (threadIdx.x != 0) return;
   const auto count = static_cast<double>(x.n * x.plane());
   const double offset = sums.first / count, mean = static_cast<double>(load(*x.at(0, c))) + offset;
@@ -85,7 +85,7 @@ __global__ void batch_norm_apply_kernel(Extent extent, std::int64_t plane, Image
       for (int k = 0; k < width; ++k) value.v[k] += more.v[k];
     }
     if (relu)
-      for (auto& v : value.v) v = cut_at_zero(v);
+      for (auto& v : value.v) v = clamp_at_zero(v);
     store_pack(y.at(n) + i, value);
   });
 }

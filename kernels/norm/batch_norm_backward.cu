@@ -44,7 +44,7 @@ __global__ void batch_norm_gradient_sums_kernel(View<const T> x, View<const T> y
       sums.second += d * (static_cast<double>(values.v[k]) - channel.mean);
     }
   });
-  leave_partial(sums, partial);
+  store_partial(sums, partial);
 }
 
 template <class T>
@@ -57,7 +57,7 @@ __global__ void batch_norm_slopes_kernel(const Sums* partial, int slices, double
                                          const Computed<T>* scale, Computed<T>* dscale, Computed<T>* dshift, bool adds,
                                          Slopes<T>* slopes) {
   const int c = static_cast<int>(blockIdx.x);
-  const Sums sums = take_partial(partial, c, slices);
+  const Sums sums = sum_partials(partial, c, slices);
   if (threadIdx.x != 0) return;
   const NormChannel<T> channel = channels[c];
   const double shift_sum = sums.first, scale_sum = sums.second * channel.inverse_deviation;

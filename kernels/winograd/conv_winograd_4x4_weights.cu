@@ -20,8 +20,8 @@
 #include "conv_winograd_4x4.h"
 #include "kernels/common/divide_up.h"
 #include "kernels/common/packs.h"
-#include "kernels/conv/conv_cut.h"
 #include "kernels/conv/conv_ranges.h"
+#include "kernels/conv/conv_schedule.h"
 #include "winograd_block.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
@@ -353,8 +353,8 @@ WinogradRanges winograd_4x4_weights_ranges(const WinogradWeights<T>& conv) {
   const int step_cycles = pair_cycles + row_cycles / grid.pair_columns;
   const ConvTileCost costs[1] = {{ConvTile::automatic, 32, 32 * taps, 1, step_cycles, end_cycles, 1}};
   const std::int64_t weights = std::int64_t{grid.channels} * taps;
-  const ConvCut cut =
-      conv_cut_for({grid.filters, weights, conv.groups, grid.pairs, 16, 256}, costs, ConvTile::automatic, 0);
+  const ConvSchedule cut =
+      conv_schedule_for({grid.filters, weights, conv.groups, grid.pairs, 16, 256}, costs, ConvTile::automatic, 0);
   return {cut.ranges, cut.cycles};
 }
 

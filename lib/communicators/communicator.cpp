@@ -24,7 +24,7 @@ class Alone final : public Communicator {
   int rank() const override { return 0; }
   int size() const override { return 1; }
   int threads() const override { return usable_threads(); }
-  void start_sum(Device&, void*, std::int64_t, DType dtype) override { communicator::check_sum(dtype); }
+  void start_all_reduce(Device&, void*, std::int64_t, DType dtype) override { communicator::check_sum(dtype); }
   void finish(Device&) override {}
   void sum(std::span<double>) override {}
   void broadcast(void*, std::size_t, int) override {}

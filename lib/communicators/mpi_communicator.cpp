@@ -56,7 +56,7 @@ class Mpi final : public Communicator {
   int size() const override { return size_; }
   int threads() const override { return threads_; }
 
-  void start_sum(Device& device, void* data, std::int64_t count, DType dtype) override {
+  void start_all_reduce(Device& device, void* data, std::int64_t count, DType dtype) override {
     check_sum(dtype);
     if (!device.has_host_memory())
       throw Unsupported("communicator mpi sums memory of the host, and not of " + device.describe() +
@@ -80,10 +80,10 @@ class Mpi final : public Communicator {
     const double now = seconds();
     wait();
     if (std::exchange(finished_, true)) return;
-    for (SumTimes& each : sums_) each.waited = now;
+    for (AllReduceTimes& each : sums_) each.waited = now;
   }
 
-  std::span<const SumTimes> last_sums() const override { return sums_; }
+  std::span<const AllReduceTimes> last_all_reduces() const override { return sums_; }
 
   void sum(std::span<double> numbers) override {
     const int count = of_one_call(numbers.size());
@@ -114,7 +114,7 @@ class Mpi final : public Communicator {
   struct Job {
     std::string what;
     Begin begin;
-    SumTimes times;
+    AllReduceTimes times;
     MPI_Request request = MPI_REQUEST_NULL;
     bool begun = false, done = false;
   };
@@ -230,7 +230,7 @@ class Mpi final : public Communicator {
   std::mutex mutex_;
   std::condition_variable called_, changed_;
   std::list<Job> jobs_;
-  std::vector<SumTimes> sums_;  // sums that ended since the first start after a finish()
+  std::vector<AllReduceTimes> sums_;  // sums that ended since the first start after a finish()
   std::string error_;
   Ending ending_ = Ending::none;
   int status_ = 0;

@@ -9,6 +9,6 @@ namespace lamina::communicator {
 
 std::unique_ptr<Communicator> make_mpi(const CommunicatorOptions&);
 
-void check_sum(DType);  ///< throws UsageError for a type that start_sum() does not take
+void check_sum(DType);  ///< throws UsageError for a type that start_all_reduce() does not take
 
 }  // namespace lamina::communicator

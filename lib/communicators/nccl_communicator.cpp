@@ -38,7 +38,7 @@ class Nccl final : public Communicator {
     host_->abort(status);
   }
 
-  void start_sum(Device& device, void* data, std::int64_t count, DType dtype) override {
+  void start_all_reduce(Device& device, void* data, std::int64_t count, DType dtype) override {
     check_sum(dtype);
     open(device);
     if (count == 0) return;

@@ -14,13 +14,13 @@
 
 namespace lamina::training {
 
-Ranks::Ranks(Communicator* all)
+DataParallel::DataParallel(Communicator* all)
     : alone_(all == nullptr ? make_communicator("self") : nullptr), all_(all == nullptr ? alone_.get() : all) {}
 
-void Ranks::make_buckets(const Plan& plan, std::size_t bytes) {
+void DataParallel::make_buckets(const Plan& plan, std::size_t bytes) {
   dtype_ = parameter_dtype(plan.options().dtype);
   // a device that the communicator refuses is refused now
-  if (size() > 1) all_->start_sum(plan.backend().device(), nullptr, 0, dtype_);
+  if (size() > 1) all_->start_all_reduce(plan.backend().device(), nullptr, 0, dtype_);
   std::map<std::byte*, std::pair<std::int64_t, std::size_t>> gradients;  // number of elements and last call, by address
   for (std::size_t call = plan.forward_calls(); call < plan.calls().size(); ++call)
     if (plan.calls()[call].covers(Pass::backward_params))
@@ -42,33 +42,34 @@ void Ranks::make_buckets(const Plan& plan, std::size_t bytes) {
   }
 }
 
-void Ranks::join(const Plan& plan, std::size_t first, std::size_t call) {
-  if (call == first || plan.calls()[call - 1].joint_sums == 0) return;
+void DataParallel::join(const Plan& plan, std::size_t first, std::size_t call) {
+  if (call == first || plan.calls()[call - 1].cross_rank_sums == 0) return;
   Device& device = plan.backend().device();
   const Args& args = plan.args(call - 1);
-  all_->start_sum(device, first == 0 ? args.saved : args.scratch, plan.calls()[call - 1].joint_sums, DType::f64);
+  all_->start_all_reduce(device, first == 0 ? args.saved : args.scratch, plan.calls()[call - 1].cross_rank_sums,
+                         DType::f64);
   all_->finish(device);
 }
 
-void Ranks::forward(Plan& plan) {
+void DataParallel::forward(Plan& plan) {
   if (size() == 1) return plan.forward();
   plan.forward([&](std::size_t call) { join(plan, 0, call); });
 }
 
-void Ranks::backward(Plan& plan, bool sums) {
-  statistics_differ_ = size() > 1 && plan.options().norm_ranks == 1;
+void DataParallel::backward(Plan& plan, bool sums) {
+  statistics_differ_ = size() > 1 && plan.options().sync_batch_norm_ranks == 1;
   if (size() == 1) return plan.backward();
   Device& device = plan.backend().device();
   auto next = sums ? buckets_.begin() : buckets_.end();
   plan.backward([&](std::size_t call) {
     join(plan, plan.forward_calls(), call);
     for (; next != buckets_.end() && next->last_call < call; ++next)
-      all_->start_sum(device, next->data, next->count, dtype_);
+      all_->start_all_reduce(device, next->data, next->count, dtype_);
   });
   all_->finish(device);
 }
 
-std::vector<Score> Ranks::joined(std::vector<Score> scores, std::int64_t samples, int part) const {
+std::vector<Score> DataParallel::joined(std::vector<Score> scores, std::int64_t samples, int part) const {
   if (size() == 1) return scores;
   const std::int64_t batch = std::int64_t{part} * size();
   std::vector<double> sums;
@@ -83,7 +84,7 @@ std::vector<Score> Ranks::joined(std::vector<Score> scores, std::int64_t samples
   return scores;
 }
 
-void Ranks::average_statistics(Plan& plan) {
+void DataParallel::average_statistics(Plan& plan) {
   if (!std::exchange(statistics_differ_, false)) return;
   Device& device = plan.backend().device();
   for (const Stored& its : plan.graph().states()) {
@@ -98,7 +99,7 @@ void Ranks::average_statistics(Plan& plan) {
   }
 }
 
-void Ranks::write_once(const std::function<void()>& write) const {
+void DataParallel::write_once(const std::function<void()>& write) const {
   std::exception_ptr thrown;
   std::string error;  // kind and text of the error
   try {

@@ -11,9 +11,9 @@
 
 namespace lamina::training {
 
-class LAMINA_API Ranks {
+class LAMINA_API DataParallel {
  public:
-  explicit Ranks(Communicator*);  ///< null: a single rank
+  explicit DataParallel(Communicator*);  ///< null: a single rank
 
   int rank() const { return all_->rank(); }
   int size() const { return all_->size(); }

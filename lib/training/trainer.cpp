@@ -29,7 +29,7 @@ using Clock = std::chrono::steady_clock;
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-Options training_options(const TrainerOptions& given, const Ranks& ranks, int part) {
+Options training_options(const TrainerOptions& given, const DataParallel& ranks, int part) {
   Options options = given.plan;
   options.mode = Mode::training;
   options.optimiser = given.optimiser;
@@ -38,8 +38,8 @@ Options training_options(const TrainerOptions& given, const Ranks& ranks, int pa
   options.accumulate_parameters = given.accumulate > 1;
   options.seed = given.seed;
   options.share = nullptr;
-  options.first_image = std::int64_t{ranks.rank()} * part;
-  options.norm_ranks = given.synchronised_batch_norm ? ranks.size() : 1;
+  options.batch_offset = std::int64_t{ranks.rank()} * part;
+  options.sync_batch_norm_ranks = given.synchronised_batch_norm ? ranks.size() : 1;
   return options;
 }
 
@@ -55,7 +55,7 @@ Options evaluation_options(const Plan& plan) {
   return options;
 }
 
-LoaderOptions loader_options(const TrainerOptions& given, int part, const Ranks& ranks) {
+LoaderOptions loader_options(const TrainerOptions& given, int part, const DataParallel& ranks) {
   return {.batch = part * ranks.size(),
           .shuffle = given.shuffle,
           .drop_last = given.drop_last,
@@ -122,7 +122,7 @@ struct Trainer::Body {
   };
 
   TrainerOptions options;
-  Ranks ranks;
+  DataParallel ranks;
   Backend& backend;
   Inputs inputs;
   Plan plan;

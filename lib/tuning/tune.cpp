@@ -202,7 +202,7 @@ class PassTuner {
     if (rules_.before_run) rules_.before_run();
     const double seconds = timed(lowered, args);
     if (rules_.look)
-      look_at_run(
+      inspect_timed_run(
           device_, one.measured.runs_compared, seconds, [&] { lamina::run(lowered, args, pass_); },
           [&] { rules_.look(one, tuning_.spec, args); });
     return seconds;
@@ -271,8 +271,8 @@ LayerTuning::Picked pick(const std::vector<Candidate>& candidates,
   return picked;
 }
 
-void look_at_run(Device& device, int looked, double seconds, const std::function<void()>& run,
-                 const std::function<void()>& look) {
+void inspect_timed_run(Device& device, int looked, double seconds, const std::function<void()>& run,
+                       const std::function<void()>& look) {
   const bool is_short = seconds < short_seconds;
   if (is_short && looked >= looks) return;
   look();

@@ -83,7 +83,7 @@ LAMINA_API std::vector<std::size_t> bytes_to_tune(Backend&, const Spec&, Pass, c
 /// Looks at the results of a timed run, outside the timed part: of four runs at least, and of each that is not short. A
 /// look disturbs a short run after it. So right after the first short one, others are run and looked at until four have
 /// been, `looked` of them before, and then the device is warmed up again.
-LAMINA_API void look_at_run(Device&, int looked, double seconds, const std::function<void()>& run,
-                            const std::function<void()>& look);
+LAMINA_API void inspect_timed_run(Device&, int looked, double seconds, const std::function<void()>& run,
+                                  const std::function<void()>& look);
 
 }  // namespace lamina

@@ -30,7 +30,7 @@ class Thread final : public Communicator {
   int rank() const override { return rank_; }
   int size() const override { return meeting_.size; }
   int threads() const override { return 1; }
-  void start_sum(Device&, void*, std::int64_t, DType) override { throw Unsupported("a sum on the host"); }
+  void start_all_reduce(Device&, void*, std::int64_t, DType) override { throw Unsupported("a sum on the host"); }
   void finish(Device&) override {}
   void sum(std::span<double>) override { throw Unsupported("a sum on the host"); }
   void broadcast(void* data, std::size_t bytes, int from_rank) override {
@@ -58,7 +58,7 @@ void sum_on(Device& device, Communicator& ranks, DType dtype) {
       numbers[static_cast<std::size_t>(i)] = static_cast<T>(i % 1000 + 7 * ranks.rank() + round);
     device.fill(memory.data(), 0xff, count * sizeof(T));  // NaN until the numbers come
     device.upload(memory.data(), numbers.data(), count * sizeof(T));
-    ranks.start_sum(device, memory.data(), count, dtype);
+    ranks.start_all_reduce(device, memory.data(), count, dtype);
     device.fill(more.data(), 1, 1 << 24);
     ranks.finish(device);
     device.download(summed.data(), memory.data(), count * sizeof(T));

@@ -62,7 +62,7 @@ TEST_CASE("a peak counts two operations per multiply-add, on every thread") {
   const eigen::InstructionSet fake = {
       "fake",        real.f32,   real.f64,        real.f32_6x2, real.f64_6x2,        slow,
       real.sums_f64, real.lower, real.algorithms, real.update,  real.check_overflow, real.convert};
-  eigen::Pool pool(threads);
+  eigen::ThreadPool pool(threads);
   seen.clear();
   const double rate = eigen::peak_flops_per_second(pool, fake, DType::f32), exact = 2e6 * count * threads;
   CHECK(seen.size() == threads);
@@ -96,7 +96,7 @@ TEST_CASE("a backend's peak is that of its instruction set, and no product excee
   constexpr double noise = 0.1;
   for (const eigen::InstructionSet* set : sets_here()) {
     const auto backend = make_backend("eigen", {.threads = 1, .instruction_set = set->name});
-    eigen::Pool pool(1);
+    eigen::ThreadPool pool(1);
     double peak = 0, of_set = 0, product = 0;
     for (int round = 0; round < 12; ++round) {  // in turns: what else runs here slows all of them
       peak = std::max(peak, backend->peak_flops_per_second(DType::f32));

@@ -18,11 +18,11 @@
 #include "lib/backends/eigen/runtime/cpu_affinity.h"
 #include "tests/support/catch.h"
 
-using lamina::eigen::Pool;
+using lamina::eigen::ThreadPool;
 
 TEST_CASE("every part runs exactly once, each on its own thread") {
   const int threads = GENERATE(1, 2, 3, 8);
-  Pool pool(threads);
+  ThreadPool pool(threads);
   REQUIRE(pool.threads() == threads);
   std::vector<int> runs(static_cast<std::size_t>(threads));
   std::set<std::thread::id> ids;
@@ -37,7 +37,7 @@ TEST_CASE("every part runs exactly once, each on its own thread") {
 }
 
 TEST_CASE("part 0 runs on the caller's thread") {
-  Pool pool(3);
+  ThreadPool pool(3);
   std::thread::id first;
   pool.run([&](int part) {
     if (part == 0) first = std::this_thread::get_id();
@@ -46,7 +46,7 @@ TEST_CASE("part 0 runs on the caller's thread") {
 }
 
 TEST_CASE("many short rounds lose none, and what one round wrote the next one reads") {
-  Pool pool(4);
+  ThreadPool pool(4);
   std::vector<std::int64_t> value(4);
   for (int round = 0; round < 2000; ++round) {
     pool.run([&](int part) {
@@ -58,7 +58,7 @@ TEST_CASE("many short rounds lose none, and what one round wrote the next one re
 }
 
 TEST_CASE("workers that fell asleep wake up") {
-  Pool pool(2);
+  ThreadPool pool(2);
   std::atomic<int> runs = 0;
   for (int round = 0; round < 5; ++round) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -157,7 +157,7 @@ TEST_CASE("workers that have slept start on separate processors, and may leave t
   CPU_ZERO(&allowed);
   REQUIRE(sched_getaffinity(0, sizeof allowed, &allowed) == 0);
   constexpr int rounds = 10;
-  Pool pool(2);
+  ThreadPool pool(2);
   int apart = 0;
   for (int round = 0; round < rounds; ++round) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -176,7 +176,7 @@ TEST_CASE("workers that have slept start on separate processors, and may leave t
 #endif
 
 TEST_CASE("a caller that finishes early waits for slow workers") {
-  Pool pool(2);
+  ThreadPool pool(2);
   bool done = false;
   pool.run([&](int part) {
     if (part == 0) return;
@@ -187,7 +187,7 @@ TEST_CASE("a caller that finishes early waits for slow workers") {
 }
 
 TEST_CASE("an exception of any part is rethrown after all parts have ended, and the pool still works") {
-  Pool pool(3);
+  ThreadPool pool(3);
   for (const int failing : {0, 1, 2}) {
     std::atomic<int> ended = 0;
     CHECK_THROWS_AS(pool.run([&](int part) {
@@ -203,7 +203,7 @@ TEST_CASE("an exception of any part is rethrown after all parts have ended, and 
 }
 
 TEST_CASE("of several exceptions the one of the lowest part is rethrown") {
-  Pool pool(3);
+  ThreadPool pool(3);
   for (int round = 0; round < 20; ++round) {
     try {
       pool.run([](int part) {
@@ -220,7 +220,7 @@ TEST_CASE("split covers a range once with contiguous shares that are multiples o
   const int threads = GENERATE(1, 2, 3, 7);
   const std::int64_t count = GENERATE(0, 1, 5, 16, 17, 100, 1003);
   const std::int64_t grain = GENERATE(1, 4, 16);
-  Pool pool(threads);
+  ThreadPool pool(threads);
   std::vector<std::pair<std::int64_t, std::int64_t>> shares;
   std::mutex mutex;
   pool.split(count, grain, [&](std::int64_t first, std::int64_t last) {
@@ -241,7 +241,7 @@ TEST_CASE("split covers a range once with contiguous shares that are multiples o
 }
 
 TEST_CASE("the same pool splits the same range the same way") {
-  Pool pool(3);
+  ThreadPool pool(3);
   const auto shares = [&] {
     std::vector<std::int64_t> owner(100, -1);
     pool.split(100, 8, [&](std::int64_t first, std::int64_t last) {
@@ -254,7 +254,7 @@ TEST_CASE("the same pool splits the same range the same way") {
 }
 
 TEST_CASE("a second caller of a pool is refused, and the first is unaffected") {
-  Pool pool(2);
+  ThreadPool pool(2);
   std::atomic<int> refused = 0;
   std::vector<int> runs(2);
   pool.run([&](int part) {
@@ -276,7 +276,7 @@ TEST_CASE("a second caller of a pool is refused, and the first is unaffected") {
 
 TEST_CASE("work that a pool runs cannot use the pool, on one thread or more") {
   for (const int threads : {1, 2}) {
-    Pool pool(threads);
+    ThreadPool pool(threads);
     CHECK_THROWS_AS(pool.run([&](int part) {
       if (part == 0) pool.run([](int) {});
     }),
@@ -320,7 +320,7 @@ TEST_CASE("quotas of processor time are whole threads, rounded up, and the small
 }
 
 TEST_CASE("a pool takes the cores of the process by default and refuses absurd numbers") {
-  CHECK(Pool(0).threads() >= 1);
-  CHECK_THROWS_AS(Pool(-1), lamina::UsageError);
-  CHECK_THROWS_AS(Pool(1 << 20), lamina::UsageError);
+  CHECK(ThreadPool(0).threads() >= 1);
+  CHECK_THROWS_AS(ThreadPool(-1), lamina::UsageError);
+  CHECK_THROWS_AS(ThreadPool(1 << 20), lamina::UsageError);
 }

@@ -10,7 +10,7 @@
 #include "tests/support/catch.h"
 #include "tiles.h"
 #if defined(LAMINA_CUDA_ON_HOST)
-#include "kernels/conv/conv_cut.h"
+#include "kernels/conv/conv_schedule.h"
 #include "kernels/host/grid.h"
 #endif
 
@@ -239,7 +239,7 @@ TEST_CASE("sums are cut into ranges where that fills the multiprocessors of a la
                                  {ConvTile::tile_64x128, 64, 128, 8, 2000, 0, 1},
                                  {ConvTile::tile_64x64, 64, 64, 8, 1000, 0, 1}};
   const auto cut = [&](std::int64_t results, std::int64_t columns, std::int64_t depth) {
-    return conv_cut_for({results, columns, 1, depth, 512, 256}, costs, ConvTile::tile_128x128, 0).ranges;
+    return conv_schedule_for({results, columns, 1, depth, 512, 256}, costs, ConvTile::tile_128x128, 0).ranges;
   };
   // 144 blocks are two rounds of 132. In 11 ranges they are 12 full rounds.
   CHECK(cut(512, 4608, 100000) == 11);
@@ -258,10 +258,10 @@ TEST_CASE("sums are cut into ranges where that fills the multiprocessors of a la
   // The busiest multiprocessor has a block of 10 steps, one of 5, and one block without steps.
   CHECK(cycles_of(size, parts, 3, two[0], 1) == 10 * 700 + 2 * 30 + 30);
   CHECK(cycles_of(size, parts, 3, costs[0], 1) == (10 + 5) * 4000);
-  CHECK(conv_cut_for(size, parts, 3, costs, ConvTile::tile_128x128, 0).cycles == (10 + 5) * 4000);
+  CHECK(conv_schedule_for(size, parts, 3, costs, ConvTile::tile_128x128, 0).cycles == (10 + 5) * 4000);
   // Few results take small tiles. A given number of ranges is kept.
-  CHECK(conv_cut_for({64, 10000, 1, 64, 512, 256}, costs, ConvTile::automatic, 0).tile != ConvTile::tile_128x128);
-  CHECK(conv_cut_for({512, 4608, 1, 100000, 512, 256}, costs, ConvTile::automatic, 5).ranges == 5);
+  CHECK(conv_schedule_for({64, 10000, 1, 64, 512, 256}, costs, ConvTile::automatic, 0).tile != ConvTile::tile_128x128);
+  CHECK(conv_schedule_for({512, 4608, 1, 100000, 512, 256}, costs, ConvTile::automatic, 5).ranges == 5);
 }
 
 TEST_CASE("implicit gemm refuses filters whose weights it cannot count, and says how many there are") {

@@ -102,20 +102,20 @@ TEST_CASE("batch norm of one value per channel is refused when a plan is made") 
 TEST_CASE("statistics of several ranks are sums between two calls on eigen, and refused elsewhere") {
   Graph graph("ranks");
   batch_norm(graph.input({2, 3, 2, 2}), "bn");
-  Options options{.input_gradient = true, .norm_ranks = 2};
+  Options options{.input_gradient = true, .sync_batch_norm_ranks = 2};
   if (backend().name() != "eigen") {
     CHECK_THROWS_WITH(Plan(graph, backend(), options), ContainsSubstring("batch_norm(over 2 ranks)"));
     return;
   }
   Plan plan(graph, backend(), options);
   REQUIRE(plan.calls().size() == 4);
-  for (const std::size_t call : {0, 1, 2, 3}) CHECK(plan.calls()[call].joint_sums == (call % 2 == 0 ? 6 : 0));
+  for (const std::size_t call : {0, 1, 2, 3}) CHECK(plan.calls()[call].cross_rank_sums == (call % 2 == 0 ? 6 : 0));
   CHECK_THROWS_AS(plan.forward(), UsageError);  // no function adds the sums up
   plan.forward([](std::size_t) {});
   CHECK_THROWS_WITH(plan.backward(), ContainsSubstring("node bn needs sums over the ranks"));
   plan.backward([](std::size_t) {});
   for (const int ranks : {0, -1}) {
-    options.norm_ranks = ranks;
+    options.sync_batch_norm_ranks = ranks;
     CHECK_THROWS_AS(Plan(graph, backend(), options), UsageError);
   }
 }

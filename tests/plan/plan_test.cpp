@@ -354,7 +354,7 @@ TEST_CASE("a pass that is recorded does, at each launch, what a pass does") {
   Plan recorded(graph, backend(), options), plain(graph, backend(), options);
   plain.forward();  // the first use of a library may do things that cannot be recorded
   plain.backward();
-  std::unique_ptr<Captured> pass;
+  std::unique_ptr<CapturedGraph> pass;
   try {
     pass = backend().device().capture([&] {
       recorded.forward();

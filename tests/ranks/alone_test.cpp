@@ -19,10 +19,10 @@ TEST_CASE("one rank alone sums and broadcasts what it has") {
   CHECK(self->threads() >= 1);
   HostDevice device(1);
   float number = 3;
-  self->start_sum(device, &number, 1, DType::f32);
+  self->start_all_reduce(device, &number, 1, DType::f32);
   self->finish(device);
   CHECK(number == 3);
-  CHECK_THROWS_AS(self->start_sum(device, &number, 1, DType::bf16), UsageError);
+  CHECK_THROWS_AS(self->start_all_reduce(device, &number, 1, DType::bf16), UsageError);
   CHECK(broadcast_text(*self, "text") == "text");
   CHECK_NOTHROW(check_same(*self, "seed 1"));
   self->barrier();

@@ -16,9 +16,9 @@ TEST_CASE("sums that were begun one after another are over all ranks, in both ty
   std::vector<double> large(300000);
   for (std::size_t i = 0; i < small.size(); ++i) small[i] = static_cast<float>(ranks().rank() + static_cast<int>(i));
   for (std::size_t i = 0; i < large.size(); ++i) large[i] = ranks().rank() - static_cast<double>(i);
-  ranks().start_sum(device, large.data(), static_cast<std::int64_t>(large.size()), DType::f64);
-  ranks().start_sum(device, small.data(), static_cast<std::int64_t>(small.size()), DType::f32);
-  ranks().start_sum(device, large.data(), 0, DType::f64);
+  ranks().start_all_reduce(device, large.data(), static_cast<std::int64_t>(large.size()), DType::f64);
+  ranks().start_all_reduce(device, small.data(), static_cast<std::int64_t>(small.size()), DType::f32);
+  ranks().start_all_reduce(device, large.data(), 0, DType::f64);
   ranks().finish(device);
   const double of_ranks = size * (size - 1) / 2.0;
   for (std::size_t i = 0; i < small.size(); ++i) CHECK(small[i] == of_ranks + size * static_cast<double>(i));
@@ -31,7 +31,7 @@ TEST_CASE("a sum has the same bits on every rank and on every run") {
   HostDevice device(1);
   const auto run = [&](const Shape& shape) {
     Values values = normal(shape, static_cast<std::uint64_t>(ranks().rank()));
-    ranks().start_sum(device, values.data(), shape.count(), DType::f64);
+    ranks().start_all_reduce(device, values.data(), shape.count(), DType::f64);
     ranks().finish(device);
     return values;
   };
@@ -46,13 +46,13 @@ TEST_CASE("after finish() it is known when its sums ran, and nothing else is amo
   HostDevice device(1);
   std::vector<double> numbers(300000);
   for (const std::int64_t count : {std::int64_t{300000}, std::int64_t{7}}) {
-    ranks().start_sum(device, numbers.data(), count, DType::f64);
+    ranks().start_all_reduce(device, numbers.data(), count, DType::f64);
     std::vector<double> ones(3, 1);
     ranks().sum(ones);
     ranks().finish(device);
     ranks().finish(device);  // this waits for no sum, and changes nothing
     std::int64_t bytes = 0;
-    for (const SumTimes& each : ranks().last_sums()) {
+    for (const AllReduceTimes& each : ranks().last_all_reduces()) {
       bytes += each.bytes;
       CHECK(0 < each.begin);
       CHECK(each.begin <= each.end);
@@ -60,7 +60,7 @@ TEST_CASE("after finish() it is known when its sums ran, and nothing else is amo
     }
     CHECK(bytes == 8 * count);
   }
-  CHECK(make_communicator("self")->last_sums().empty());
+  CHECK(make_communicator("self")->last_all_reduces().empty());
 }
 
 TEST_CASE("numbers and texts of any rank reach all") {
@@ -88,9 +88,9 @@ TEST_CASE("every rank learns which rank differs, and in what") {
 TEST_CASE("what mpi cannot sum is refused, and a second communicator") {
   QueuedDevice gpu;
   double number = 1;
-  CHECK_THROWS_WITH(ranks().start_sum(gpu, &number, 1, DType::f64), ContainsSubstring("not of modelled device"));
+  CHECK_THROWS_WITH(ranks().start_all_reduce(gpu, &number, 1, DType::f64), ContainsSubstring("not of modelled device"));
   HostDevice host(1);
-  CHECK_THROWS_AS(ranks().start_sum(host, &number, 1, DType::f16), UsageError);
+  CHECK_THROWS_AS(ranks().start_all_reduce(host, &number, 1, DType::f16), UsageError);
   CHECK_THROWS_WITH(make_communicator("mpi"), ContainsSubstring("keep the first one"));
   CHECK(ranks().name() == "mpi");
 }

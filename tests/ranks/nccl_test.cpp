@@ -80,7 +80,7 @@ struct Second : Communicator {
   int rank() const override { return 1; }
   int size() const override { return 2; }
   int threads() const override { return 1; }
-  void start_sum(Device&, void*, std::int64_t, DType) override { throw std::logic_error("a sum on the host"); }
+  void start_all_reduce(Device&, void*, std::int64_t, DType) override { throw std::logic_error("a sum on the host"); }
   void finish(Device&) override {}
   void sum(std::span<double> numbers) override { numbers[0] *= 2; }
   void broadcast(void* data, std::size_t bytes, int) override { std::memset(data, 'i', bytes); }
@@ -102,9 +102,9 @@ TEST_CASE("a rank alone opens NCCL once, sums on the queue after the device's wo
   {
     const auto ranks = communicator::make_nccl(table(), make_communicator("self"), {});
     fake.polls = 3;
-    ranks->start_sum(gpu, nullptr, 0, DType::f32);
-    ranks->start_sum(gpu, numbers.data(), 5, DType::f64);
-    ranks->start_sum(gpu, numbers.data(), 7, DType::f32);
+    ranks->start_all_reduce(gpu, nullptr, 0, DType::f32);
+    ranks->start_all_reduce(gpu, numbers.data(), 5, DType::f64);
+    ranks->start_all_reduce(gpu, numbers.data(), 7, DType::f32);
     ranks->finish(gpu);
   }
   CHECK(fake.log == Log{"id", "rank 0 of 1", "sum 5 of type 8", "sum 7 of type 7", "lead", "destroy"});
@@ -116,7 +116,7 @@ TEST_CASE("another rank has the first one's id, and all that is no device's memo
   std::vector<double> numbers{3};
   {
     const auto ranks = second();
-    ranks->start_sum(gpu, &number, 1, DType::f32);
+    ranks->start_all_reduce(gpu, &number, 1, DType::f32);
     ranks->sum(numbers);
     CHECK(ranks->size() == 2);
   }
@@ -132,7 +132,7 @@ TEST_CASE("an error that comes later, and a rank that hangs, abort what waits on
       const auto ranks = second(hangs ? 0.01 : 60);
       fake.polls = 1 << 30;
       fake.async = hangs ? 0 : 6;
-      ranks->start_sum(gpu, &number, 1, DType::f32);
+      ranks->start_all_reduce(gpu, &number, 1, DType::f32);
       CHECK_THROWS_WITH(ranks->finish(gpu), ContainsSubstring(hangs ? "waited 0.01 s for a sum of 1 numbers"
                                                                     : "a sum of 1 numbers: NCCL: a link is down (6)"));
     }
@@ -144,7 +144,7 @@ TEST_CASE("a rank that throws, or ends all, aborts NCCL before the others end") 
   Gpu gpu;
   const auto run = [&](auto&& what) {
     const auto ranks = second();
-    ranks->start_sum(gpu, nullptr, 0, DType::f32);
+    ranks->start_all_reduce(gpu, nullptr, 0, DType::f32);
     what(*ranks);
   };
   CHECK_THROWS_AS(run([](Communicator&) { throw std::runtime_error("the disk is full"); }), std::runtime_error);
@@ -158,12 +158,12 @@ TEST_CASE("what nccl cannot sum is refused, and a call that fails is named") {
   QueuedDevice plain;
   double number = 1;
   const auto ranks = second();
-  CHECK_THROWS_WITH(ranks->start_sum(plain, &number, 1, DType::f64), ContainsSubstring("take mpi"));
-  CHECK_THROWS_AS(ranks->start_sum(gpu, &number, 1, DType::bf16), UsageError);
-  ranks->start_sum(gpu, &number, 1, DType::f64);
-  CHECK_THROWS_WITH(ranks->start_sum(other, &number, 1, DType::f64), ContainsSubstring("a second device"));
+  CHECK_THROWS_WITH(ranks->start_all_reduce(plain, &number, 1, DType::f64), ContainsSubstring("take mpi"));
+  CHECK_THROWS_AS(ranks->start_all_reduce(gpu, &number, 1, DType::bf16), UsageError);
+  ranks->start_all_reduce(gpu, &number, 1, DType::f64);
+  CHECK_THROWS_WITH(ranks->start_all_reduce(other, &number, 1, DType::f64), ContainsSubstring("a second device"));
   fake.open = false;
-  CHECK_THROWS_WITH(ranks->start_sum(gpu, &number, 1, DType::f64),
+  CHECK_THROWS_WITH(ranks->start_all_reduce(gpu, &number, 1, DType::f64),
                     ContainsSubstring("ncclAllReduce: NCCL: invalid argument (4)"));
 }
 

@@ -46,7 +46,7 @@ class QueuedDevice : public Device {
     launch(0, seconds);
   }
   DeviceState state() override { return reading(); }
-  std::unique_ptr<Captured> capture(const std::function<void()>& work) override {
+  std::unique_ptr<CapturedGraph> capture(const std::function<void()>& work) override {
     return std::make_unique<Recorded>(*this, work);
   }
 
@@ -64,7 +64,7 @@ class QueuedDevice : public Device {
     double first = 0, second = 0;
   };
   /// Runs the work at each launch, without the host's time for it.
-  struct Recorded final : Captured {
+  struct Recorded final : CapturedGraph {
     Recorded(QueuedDevice& of, std::function<void()> work) : device(&of), recorded(std::move(work)) {}
     void launch() override {
       device->replaying_ = true;

@@ -248,7 +248,7 @@ TEST_CASE("results of four runs are looked at, even where a first run is long by
   const double brief = 1e-5, lengthy = 1.0;
   int looked = 0;
   const auto time = [&](double seconds) {
-    look_at_run(
+    inspect_timed_run(
         backend->device(), looked, seconds, [] {}, [&] { ++looked; });
     return looked;
   };

@@ -86,7 +86,7 @@ template <class On>
 class Chooser {
  public:
   /// All outlive this.
-  Chooser(const AlgorithmTable<On>& table, const Spec& spec, On& on, HalfUnits& halves)
+  Chooser(const AlgorithmTable<On>& table, const Spec& spec, On& on, MixedPrecisionLowering& halves)
       : table_(table), spec_(spec), on_(on), halves_(halves), whole_(conv_unit(spec)), part_(whole_) {
     if (takes_plain(spec, Pass::forward)) return;
     copies_.emplace(spec, halves);
@@ -174,7 +174,7 @@ class Chooser {
   const AlgorithmTable<On>& table_;
   const Spec& spec_;
   On& on_;
-  const HalfUnits& halves_;
+  const MixedPrecisionLowering& halves_;
   std::optional<OnCopies> copies_;
   ConvUnit whole_, part_;
 };

@@ -49,13 +49,13 @@ bool makes_y_again(const Op& op, DType values) {
 }
 
 /// What a kernel reads and writes of a unit's values and gradients.
-struct Traffic {
+struct MemoryAccess {
   std::vector<bool> reads_x, reads_dx, writes_dx;
   std::size_t reads_w = 0;  ///< the first so many
   bool reads_y = false, writes_y = false, makes_y = false, reads_dy = false;
   int y_in_x = -1, dx_in_dy = -1;  ///< the widened tensors that may be one
 
-  Traffic(const Spec& spec, const Lowered& lowered, const Lowered::Step& step, const Form& form)
+  MemoryAccess(const Spec& spec, const Lowered& lowered, const Lowered::Step& step, const ComputeType& form)
       : reads_x(spec.x.size()), reads_dx(spec.x.size()), writes_dx(spec.x.size()) {
     // A kernel works in place on a copy of x or dy, and never on the tensor itself.
     const auto in_place = [&](const std::vector<bool>& allowed, std::size_t i, std::int64_t pitch) {
@@ -94,7 +94,7 @@ class HalfKernel final : public Kernel {
   /// `part` is the unit of a chunk. Its step `first` computes the first chunk; `later`, which adds to the parameters'
   /// gradients, the others.
   HalfKernel(const Spec& spec, const Lowered& part, const Lowered::Step& first, const Lowered::Step& later,
-             const Chunks& chunks, const Form& form, HalfUnits& units)
+             const Chunks& chunks, const ComputeType& form, MixedPrecisionLowering& units)
       : units_(units),
         first_(first.kernel),
         later_(later.kernel),
@@ -211,11 +211,11 @@ class HalfKernel final : public Kernel {
     if (to && copied(to)) copy(to, from);
   }
 
-  HalfUnits& units_;
+  MixedPrecisionLowering& units_;
   std::shared_ptr<Kernel> first_, later_, forward_;
-  Traffic traffic_;
+  MemoryAccess traffic_;
   Chunks chunks_;
-  Form form_;
+  ComputeType form_;
   int runs_;
   bool writes_dw_, adds_dw_;
   std::size_t saved_bytes_, scratch_bytes_;  // of a chunk
@@ -232,8 +232,8 @@ struct NeedsAllImages {
   bool operator()(const auto& /*an image at a time*/) const { return false; }
 };
 
-Form form_of(const Spec& spec, const HalfUnits& units) {
-  Form form;
+ComputeType form_of(const Spec& spec, const MixedPrecisionLowering& units) {
+  ComputeType form;
   form.types =
       !has_halves(spec) || (has_one_type(spec) && units.takes_halves(spec) && !makes_y_again(spec.op, spec.y.dtype));
   form.nchw = spec.y.layout == Layout::nhwc && !units.takes_nhwc(spec);
@@ -241,7 +241,7 @@ Form form_of(const Spec& spec, const HalfUnits& units) {
   return form;
 }
 
-Chunks chunks_of(const Spec& spec, const Form& form, const HalfUnits& units) {
+Chunks chunks_of(const Spec& spec, const ComputeType& form, const MixedPrecisionLowering& units) {
   const int images = spec.y.shape.n;
   if (!form.copies() || std::visit(NeedsAllImages{}, spec.op)) return Chunks(images);
   std::int64_t elements = 0;
@@ -261,7 +261,7 @@ Spec spec_of_chunk(Spec spec, const Chunks& chunks) {
 }
 
 /// The unit that adds to the parameters' gradients of the first, by the same algorithms.
-Lowered lower_later(Spec part, const Lowered& first, Choice choice, HalfUnits& units) {
+Lowered lower_later(Spec part, const Lowered& first, Choice choice, MixedPrecisionLowering& units) {
   part.adds_dw = true;
   for (const Lowered::Step& step : first.steps)
     for (const Pass pass : step.passes)
@@ -283,7 +283,7 @@ Spec in_nchw(Spec spec) {
 
 }  // namespace
 
-std::string unit_text(const Spec& spec, const HalfUnits& units) {
+std::string unit_text(const Spec& spec, const MixedPrecisionLowering& units) {
   return std::string(units.backend()) + ": " + to_string(spec.op);
 }
 
@@ -317,18 +317,18 @@ Spec in_f32(Spec spec) {
   return spec;
 }
 
-bool Form::copies(const TensorSpec& tensor, std::int64_t pitch) const {
+bool ComputeType::copies(const TensorSpec& tensor, std::int64_t pitch) const {
   const Tensor like{nullptr, tensor.shape, tensor.dtype, tensor.layout, pitch};
   return (is_half(tensor.dtype) && copies()) ||
          (nchw && (!like.dense() || (!keeps_order && is_permuted(tensor.shape))));
 }
 
-Spec Form::of(Spec spec) const {
+Spec ComputeType::of(Spec spec) const {
   if (!types) spec = in_f32(std::move(spec));
   return nchw ? in_nchw(std::move(spec)) : spec;
 }
 
-OnCopies::OnCopies(const Spec& spec, HalfUnits& units)
+OnCopies::OnCopies(const Spec& spec, MixedPrecisionLowering& units)
     : spec_(spec),
       units_(units),
       form_(form_of(spec, units)),
@@ -383,7 +383,7 @@ Lowered OnCopies::unit(Lowered part) const {
   return part;
 }
 
-Lowered lower_on_copies(const Spec& spec, const Choice& choice, HalfUnits& units) {
+Lowered lower_on_copies(const Spec& spec, const Choice& choice, MixedPrecisionLowering& units) {
   const OnCopies copies(spec, units);
   const Choice left = copies.left_of(choice);
   const Lowered part = units.lower(copies.part(), left);

@@ -12,9 +12,9 @@
 namespace lamina {
 
 /// What a backend gives for its units on copies. Outlives every kernel.
-class HalfUnits {
+class MixedPrecisionLowering {
  public:
-  virtual ~HalfUnits() = default;
+  virtual ~MixedPrecisionLowering() = default;
   virtual std::string_view backend() const = 0;
   /// The most elements that all widened values of a chunk have together, so that they stay in cache.
   virtual std::int64_t chunk_elements() const = 0;
@@ -33,7 +33,7 @@ class HalfUnits {
 };
 
 /// The unit as messages name it: "eigen: conv 64 3x3".
-std::string unit_text(const Spec&, const HalfUnits&);
+std::string unit_text(const Spec&, const MixedPrecisionLowering&);
 
 /// Whether any value of the unit is of f16 or bf16.
 bool has_halves(const Spec&);
@@ -51,7 +51,7 @@ Spec in_f32(Spec);
 bool is_permuted(const Shape&);
 
 /// How the kernels of a backend take a unit.
-struct Form {
+struct ComputeType {
   bool types = false;  ///< its types as they are; else in f32
   bool nchw = false;   ///< in nchw what is nhwc
   /// x and w keep the order of nhwc. A fully connected op may do so, since both have it.
@@ -66,7 +66,7 @@ struct Form {
 /// A unit on copies of what its kernels do not take as it is.
 class OnCopies {
  public:
-  OnCopies(const Spec&, HalfUnits&);
+  OnCopies(const Spec&, MixedPrecisionLowering&);
 
   const Spec& part() const { return part_; }  ///< the unit of one chunk, as the kernels take it
   /// Whether parameters' gradients are summed over several chunks: the steps of later ones add to those of the first.
@@ -83,13 +83,13 @@ class OnCopies {
 
  private:
   Spec spec_;
-  HalfUnits& units_;
-  Form form_;
+  MixedPrecisionLowering& units_;
+  ComputeType form_;
   Chunks chunks_;
   Spec part_;
 };
 
 /// Lowers a unit whose op has no table of algorithms on copies.
-Lowered lower_on_copies(const Spec&, const Choice&, HalfUnits&);
+Lowered lower_on_copies(const Spec&, const Choice&, MixedPrecisionLowering&);
 
 }  // namespace lamina

@@ -40,7 +40,7 @@ void check_types(const std::string& backend, const Spec& spec, Halves halves) {
 }
 
 void check_whole_batch(const std::string& backend, const Dropout& op) {
-  if (op.first_image != 0)
+  if (op.batch_offset != 0)
     throw Unsupported(backend + ": " + to_string(op) + ": no mask of a part of a batch; several ranks train on eigen");
 }
 
@@ -69,7 +69,7 @@ void check_one_layout(const std::string& backend, const Spec& spec) {
         throw Unsupported(backend + ": one unit has tensors of both layouts; it takes one");
 }
 
-bool usual_join(const Op& op, const std::vector<Op>& tail, std::size_t count, const Op& next, Mode mode) {
+bool default_fusion(const Op& op, const std::vector<Op>& tail, std::size_t count, const Op& next, Mode mode) {
   const bool conv = std::holds_alternative<Conv>(op), norm = std::holds_alternative<BatchNorm>(op);
   if (mode == Mode::inference && conv) return joins_inference(tail, count, next);
   if (std::holds_alternative<Add>(next)) return count == 0 && norm;
@@ -78,7 +78,7 @@ bool usual_join(const Op& op, const std::vector<Op>& tail, std::size_t count, co
   return count == 1 && norm && std::holds_alternative<Add>(tail[0]);
 }
 
-void check_tail(const std::string& backend, const Spec& spec, decltype(usual_join)* joins) {
+void check_tail(const std::string& backend, const Spec& spec, decltype(default_fusion)* joins) {
   for (std::size_t i = 0; i < spec.tail.size(); ++i)
     if (!joins(spec.op, spec.tail, i, spec.tail[i], spec.mode))
       throw Unsupported(backend + ": " + to_string(spec.op) + " cannot be fused with the op after it: " +

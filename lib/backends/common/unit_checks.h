@@ -30,9 +30,9 @@ void check_one_layout(const std::string& backend, const Spec&);
 
 /// Whether `next` may follow an op and the first `count` ops of its tail: an Add and a ReLU after a batch norm, a ReLU
 /// after products and sums, and in inference what conv_unit.h has.
-bool usual_join(const Op&, const std::vector<Op>& tail, std::size_t count, const Op& next, Mode);
+bool default_fusion(const Op&, const std::vector<Op>& tail, std::size_t count, const Op& next, Mode);
 
 /// Throws Unsupported for an op of the tail that may not follow those before it.
-void check_tail(const std::string& backend, const Spec&, decltype(usual_join)* joins);
+void check_tail(const std::string& backend, const Spec&, decltype(default_fusion)* joins);
 
 }  // namespace lamina

@@ -28,15 +28,15 @@ void check_spec(const Spec& spec, const Choice& choice) {
     check_nchw(self, spec);
   else
     check_one_layout(self, spec);
-  check_tail(self, spec, usual_join);
+  check_tail(self, spec, default_fusion);
 }
 
 /// Whether rows of a table run the op.
 bool has_table(const Op& op) { return holds_any<Conv, FullyConnected>(op); }
 
-class CudaHalves final : public HalfUnits {
+class CudaMixedPrecision final : public MixedPrecisionLowering {
  public:
-  explicit CudaHalves(Machine& machine) : machine_(machine), on_(launcher_of(machine)) {}
+  explicit CudaMixedPrecision(Machine& machine) : machine_(machine), on_(launcher_of(machine)) {}
   std::string_view backend() const override { return on_.backend; }
   std::int64_t chunk_elements() const override { return gpu_chunk_elements; }
   bool takes_halves(const Spec& spec) const override {
@@ -91,7 +91,7 @@ class CudaBackend final : public Backend {
   }
 
   bool fuses(const Spec& spec, const Node& next, int) const override {
-    if (!usual_join(spec.op, spec.tail, spec.tail.size(), next.op, spec.mode)) return false;
+    if (!default_fusion(spec.op, spec.tail, spec.tail.size(), next.op, spec.mode)) return false;
     return !holds<Add>(next.op) || reads_two_values(next);
   }
 
@@ -109,7 +109,7 @@ class CudaBackend final : public Backend {
 
  private:
   Machine machine_;
-  mutable CudaHalves halves_{machine_};  // has no state but the machine
+  mutable CudaMixedPrecision halves_{machine_};  // has no state but the machine
 };
 
 }  // namespace

@@ -77,11 +77,11 @@ auto lower(const Op& op, const Spec& spec, const Choice&, Machine& machine)
 std::vector<std::string> lstm_algorithms(const Spec&, Pass);
 
 // Ops with a table of algorithms, some of which run on copies.
-Lowered lower(const Conv&, const Spec&, const Choice&, Machine&, HalfUnits&);
-Lowered lower(const FullyConnected&, const Spec&, const Choice&, Machine&, HalfUnits&);
+Lowered lower(const Conv&, const Spec&, const Choice&, Machine&, MixedPrecisionLowering&);
+Lowered lower(const FullyConnected&, const Spec&, const Choice&, Machine&, MixedPrecisionLowering&);
 
 /// The names of the algorithms that can run a pass, best guess first.
-std::vector<std::string> algorithms(const Conv&, const Spec&, Pass, Machine&, HalfUnits&);
-std::vector<std::string> algorithms(const FullyConnected&, const Spec&, Pass, Machine&, HalfUnits&);
+std::vector<std::string> algorithms(const Conv&, const Spec&, Pass, Machine&, MixedPrecisionLowering&);
+std::vector<std::string> algorithms(const FullyConnected&, const Spec&, Pass, Machine&, MixedPrecisionLowering&);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

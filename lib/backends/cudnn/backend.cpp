@@ -157,11 +157,13 @@ bool CudnnBackend::takes_pitch(const Spec& spec) const {
          ((holds<Dropout>(spec.op) || is_own_with_pitch(spec.op)) && spec.y.layout == Layout::nchw);
 }
 
-std::int64_t CudnnHalves::chunk_elements() const { return cuda::gpu_chunk_elements; }
+std::int64_t CudnnMixedPrecision::chunk_elements() const { return cuda::gpu_chunk_elements; }
 
-bool CudnnHalves::takes_halves(const Spec& spec) const { return cuda::gpu_op_takes_halves(spec.op); }
+bool CudnnMixedPrecision::takes_halves(const Spec& spec) const { return cuda::gpu_op_takes_halves(spec.op); }
 
-Lowered CudnnHalves::lower(const Spec& spec, const Choice& choice) { return lower_in_one_type(spec, choice, session_); }
+Lowered CudnnMixedPrecision::lower(const Spec& spec, const Choice& choice) {
+  return lower_in_one_type(spec, choice, session_);
+}
 
 Lowered CudnnBackend::lower(const Spec& spec, const Choice& choice) {
   if (holds<Input>(spec.op)) throw UsageError("cudnn: an input computes nothing to be lowered");

@@ -11,9 +11,9 @@
 namespace lamina::cudnn {
 
 /// Units on halves that the library does not take: by our kernels, most of them in f32 on widened values.
-class CudnnHalves final : public HalfUnits {
+class CudnnMixedPrecision final : public MixedPrecisionLowering {
  public:
-  explicit CudnnHalves(Session& session) : session_(session) {}
+  explicit CudnnMixedPrecision(Session& session) : session_(session) {}
   std::string_view backend() const override { return "cudnn"; }
   std::int64_t chunk_elements() const override;
   bool takes_halves(const Spec&) const override;
@@ -49,7 +49,7 @@ class CudnnBackend final : public Backend {
  private:
   std::string name_;
   std::unique_ptr<Session> session_;
-  CudnnHalves halves_{*session_};
+  CudnnMixedPrecision halves_{*session_};
 };
 
 /// The backend on the machine's GPU, with the cuDNN of `directory` or, if that is empty, the system's. Throws

@@ -23,7 +23,7 @@ bool holds(const Op& op) {
 /// An embedding and the mean over its places are one unit, too.
 bool joins(const Op& op, const std::vector<Op>& tail, std::size_t count, const Op& next, Mode mode) {
   if (holds<GlobalAveragePool>(next)) return count == 0 && holds<Embedding>(op);
-  return usual_join(op, tail, count, next, mode);
+  return default_fusion(op, tail, count, next, mode);
 }
 
 void check_spec(const Spec& spec, const Choice& choice) {
@@ -51,11 +51,13 @@ const InstructionSet& set_of(const BackendOptions& options) {
 
 }  // namespace
 
-std::int64_t EigenHalves::chunk_elements() const { return context_.pool.threads() * (std::int64_t{1} << 20); }
+std::int64_t EigenMixedPrecision::chunk_elements() const { return context_.pool.threads() * (std::int64_t{1} << 20); }
 
-bool EigenHalves::takes_halves(const Spec& spec) const { return holds<BatchNorm>(spec.op) || holds<MaxPool>(spec.op); }
+bool EigenMixedPrecision::takes_halves(const Spec& spec) const {
+  return holds<BatchNorm>(spec.op) || holds<MaxPool>(spec.op);
+}
 
-Lowered EigenHalves::lower(const Spec& spec, const Choice& choice) {
+Lowered EigenMixedPrecision::lower(const Spec& spec, const Choice& choice) {
   return context_.set.lower(holds<MaxPool>(spec.op) ? spec : in_f32(spec), choice, context_);
 }
 

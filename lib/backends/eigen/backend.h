@@ -8,9 +8,9 @@
 
 namespace lamina::eigen {
 
-class EigenHalves final : public HalfUnits {
+class EigenMixedPrecision final : public MixedPrecisionLowering {
  public:
-  explicit EigenHalves(const Context& context) : context_(context) {}
+  explicit EigenMixedPrecision(const Context& context) : context_(context) {}
   std::string_view backend() const override { return "eigen"; }
   std::int64_t chunk_elements() const override;
   bool takes_halves(const Spec&) const override;
@@ -43,8 +43,8 @@ class EigenBackend final : public Backend {
   void check_overflow(const UpdateTensors& all) override { context_.set.check_overflow(all, pool_); }
 
  private:
-  Pool pool_;
-  EigenHalves halves_{context_};
+  ThreadPool pool_;
+  EigenMixedPrecision halves_{context_};
   Context context_;
   HostDevice device_;
 };

@@ -130,7 +130,7 @@ void download_values(Device& device, std::span<Host> to, const Tensor& from) {
 
 }  // namespace
 
-std::unique_ptr<Captured> Device::capture(const std::function<void()>&) {
+std::unique_ptr<CapturedGraph> Device::capture(const std::function<void()>&) {
   throw Unsupported("this device cannot record work and repeat it; a CUDA device can (backend cuda or cudnn)");
 }
 

@@ -38,9 +38,9 @@ Values normal(std::int64_t count, std::uint64_t key) {
 }
 
 /// The plan under test. If it does not keep its values, a second plan provides the values before every kink.
-class Subject {
+class PlanUnderTest {
  public:
-  Subject(const Graph& graph, Backend& backend, const Options& options, const GradientCheck& how)
+  PlanUnderTest(const Graph& graph, Backend& backend, const Options& options, const GradientCheck& how)
       : device_(backend.device()), plan_(graph, backend, options) {
     if (how.start) how.start(plan_);
     if (!options.fuse && options.keep_values && options.keep == Keep::all) return;
@@ -422,7 +422,7 @@ class Check {
   Options options_;
   double unit_;  ///< the type's unit roundoff
   Device& device_;
-  Subject subject_;
+  PlanUnderTest subject_;
   std::vector<Variable> variables_;
   Values r_;
   Kinks base_;

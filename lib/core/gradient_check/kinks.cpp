@@ -13,7 +13,7 @@ namespace {
 using Values = std::vector<double>;
 
 /// Adds the kinks of one op.
-struct Adder {
+struct KinkCollector {
   Kinks& kinks;
 
   void near(double distance) {
@@ -103,7 +103,7 @@ struct Adder {
 
 void Kinks::add(const Op& op, const std::vector<Shape>& x, const Shape& y,
                 const std::function<Values(std::size_t)>& values) {
-  Adder adder{*this};
+  KinkCollector adder{*this};
   if (const auto* const pool = std::get_if<MaxPool>(&op)) {
     adder.winners(*pool, x[0], y, values(0));
   } else if (std::holds_alternative<Relu>(op)) {

@@ -102,7 +102,7 @@ struct Numbers {
   void operator()(const Dropout& op) const {
     phrase.unless_default(op.rate == Dropout{}.rate, "rate " + shortest(op.rate))
         .unless_default(op.seed == Dropout{}.seed, "seed " + std::to_string(op.seed))
-        .unless_default(op.first_image == 0, "from image " + std::to_string(op.first_image));
+        .unless_default(op.batch_offset == 0, "from image " + std::to_string(op.batch_offset));
   }
   void operator()(const Slice& op) const {
     phrase.always("first " + std::to_string(op.first)).always("channels " + std::to_string(op.channels));

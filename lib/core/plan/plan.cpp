@@ -92,10 +92,11 @@ struct Plan::Body {
   /// Refuses a run without sums over the ranks: a batch norm would compute another function.
   void check_sums(std::size_t first, std::size_t last, const std::function<void(std::size_t)>* before) const {
     for (std::size_t i = first; before == nullptr && i < last; ++i)
-      if (calls.described[i].joint_sums > 0)
-        throw UsageError("Options::norm_ranks: node " + nodes[NodeId{calls.described[i].nodes.front()}].name +
+      if (calls.described[i].cross_rank_sums > 0)
+        throw UsageError("Options::sync_batch_norm_ranks: node " +
+                         nodes[NodeId{calls.described[i].nodes.front()}].name +
                          " needs sums over the ranks; give forward() and backward() a function that adds them up "
-                         "(Declared::joint_sums)");
+                         "(StepProperties::cross_rank_sums)");
   }
 
   void run(std::size_t first, std::size_t last, const std::function<void(std::size_t)>* before) {

@@ -97,12 +97,13 @@ class LAMINA_API Kernel {
 };
 
 /// What a step of a lowered unit declares about itself. A plan's call of that step repeats it.
-struct Declared {
+struct StepProperties {
   std::vector<Pass> passes;  ///< passes that the step covers; a call that computes dx and dw together lists both
   std::string algorithm;
-  bool deterministic = true;    ///< whether every run gives the same bits
-  Math math = Math::strict;     ///< math of its products
-  std::int64_t joint_sums = 0;  ///< number of f64 that the caller adds up over all ranks after this call and before the
+  bool deterministic = true;  ///< whether every run gives the same bits
+  Math math = Math::strict;   ///< math of its products
+  std::int64_t cross_rank_sums =
+      0;                        ///< number of f64 that the caller adds up over all ranks after this call and before the
                                 ///< next; they begin the saved block or, in a backward pass, the scratch block
   double max_error = no_bound;  ///< bound on |computed - exact| over the sum of |terms|; no_bound: there is none
   bool covers(Pass pass) const { return std::find(passes.begin(), passes.end(), pass) != passes.end(); }
@@ -111,7 +112,7 @@ struct Declared {
 /// A unit lowered for one device: the steps of all its passes, and what they need.
 /// The steps that cover backward_params run before those that cover only backward_data.
 struct Lowered {
-  struct Step : Declared {
+  struct Step : StepProperties {
     std::shared_ptr<Kernel> kernel;
     std::string reason{};  ///< why this algorithm was picked, as a sentence for a reader: "named", or the rule's
                            ///< reason; empty: there is only one

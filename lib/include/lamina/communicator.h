@@ -26,7 +26,7 @@ struct CommunicatorOptions {
 };
 
 /// One sum, or a piece of it. Times are seconds of std::chrono::steady_clock in this process.
-struct SumTimes {
+struct AllReduceTimes {
   std::int64_t bytes = 0;
   double begin = 0, end = 0;
   double waited = 0;  ///< when finish() was called, which waited for this sum
@@ -48,12 +48,12 @@ class LAMINA_API Communicator {
   /// work that was enqueued before. Does not wait for other ranks. The result has the same bits on every rank, and on
   /// every run with this number of ranks. Throws UsageError unless the type is f32 or f64, and Unsupported for memory
   /// that the communicator cannot read.
-  virtual void start_sum(Device&, void* data, std::int64_t count, DType) = 0;
+  virtual void start_all_reduce(Device&, void* data, std::int64_t count, DType) = 0;
   /// Makes all work that is enqueued from now on wait for the sums that were begun. The host may have to wait for them.
   virtual void finish(Device&) = 0;
   /// The sums that the last finish() waited for; empty unless the communicator knows when they ran ("mpi" does). Valid
   /// until the next sum.
-  virtual std::span<const SumTimes> last_sums() const { return {}; }
+  virtual std::span<const AllReduceTimes> last_all_reduces() const { return {}; }
 
   virtual void sum(std::span<double>) = 0;  ///< sums over all ranks, in place; waits
   virtual void broadcast(void* data, std::size_t bytes, int from_rank = 0) = 0;  ///< waits

@@ -35,9 +35,9 @@ struct DeviceState {
 };
 
 /// Work recorded once, to be launched again at little cost (a CUDA graph).
-class LAMINA_API Captured {
+class LAMINA_API CapturedGraph {
  public:
-  virtual ~Captured() = default;
+  virtual ~CapturedGraph() = default;
   virtual void launch() = 0;  ///< enqueues; does not wait
 };
 
@@ -98,7 +98,7 @@ class LAMINA_API Device {
   virtual DeviceState state() { return {}; }
 
   /// Records the work that `work` enqueues instead of running it. Throws Unsupported if the device cannot do so.
-  virtual std::unique_ptr<Captured> capture(const std::function<void()>& work);
+  virtual std::unique_ptr<CapturedGraph> capture(const std::function<void()>& work);
 };
 
 /// Device memory with one owner. The device must outlive it.

@@ -94,7 +94,7 @@ struct GlobalAveragePool {
 struct BatchNorm {
   double epsilon = 1e-5;
   double momentum = 0.1;
-  int ranks = 1;  ///< number of ranks whose batches share their statistics in training (Options::norm_ranks)
+  int ranks = 1;  ///< number of ranks whose batches share their statistics in training (Options::sync_batch_norm_ranks)
   bool operator==(const BatchNorm&) const = default;
 };
 
@@ -131,7 +131,7 @@ struct FullyConnected {
 struct Dropout {
   double rate = 0.5;
   std::uint64_t seed = 0;
-  std::int64_t first_image = 0;  ///< index of this batch's first image in the global batch of all ranks
+  std::int64_t batch_offset = 0;  ///< index of this batch's first image in the global batch of all ranks
   bool operator==(const Dropout&) const = default;
 };
 

@@ -38,10 +38,10 @@ struct Options {
   bool accumulate_parameters = false;  ///< backward adds to parameter gradients instead of overwriting them
   std::uint64_t seed = 0;              ///< seed of the numbers that the constructor draws
   /// Index of this batch's first image in the global batch of all ranks: dropout's mask covers the global batch.
-  std::int64_t first_image = 0;
+  std::int64_t batch_offset = 0;
   /// Number of ranks whose batches share the statistics of a batch norm in training. Above 1, the caller adds up sums
-  /// over the ranks between calls (Declared::joint_sums): a pass without a function is a UsageError.
-  int norm_ranks = 1;
+  /// over the ranks between calls (StepProperties::cross_rank_sums): a pass without a function is a UsageError.
+  int sync_batch_norm_ranks = 1;
   std::optional<Optimiser> optimiser{};  ///< rule of update(), in training
   double clip_norm = 0;  ///< above 0: update() scales all gradients together, so that their norm is at most this
   /// First scale of dynamic loss scaling (LossScale), in f32 or half precision, for a graph that ends in a loss; 0: no
@@ -88,7 +88,7 @@ struct PlannedUnit {
 LAMINA_API std::vector<PlannedUnit> planned_units(const Graph&, const Backend&, const Options& = {});
 
 /// One bound call of a plan, with what its step declares.
-struct Call : Declared {
+struct Call : StepProperties {
   std::vector<int> nodes;            ///< nodes of the unit, in order
   std::shared_ptr<const Spec> spec;  ///< spec of the unit; its calls share it
   /// Lower bounds. Flops are those of `cost`, summed over the unit's nodes and the call's passes, without unwanted

@@ -113,11 +113,12 @@ constexpr AlgorithmTable<Machine> conv_table{conv_rows, conv_reason};
 
 }  // namespace
 
-std::vector<std::string> algorithms(const Conv&, const Spec& spec, Pass pass, Machine& machine, HalfUnits& halves) {
+std::vector<std::string> algorithms(const Conv&, const Spec& spec, Pass pass, Machine& machine,
+                                    MixedPrecisionLowering& halves) {
   return Chooser(conv_table, spec, machine, halves).names(pass);
 }
 
-Lowered lower(const Conv&, const Spec& spec, const Choice& choice, Machine& machine, HalfUnits& halves) {
+Lowered lower(const Conv&, const Spec& spec, const Choice& choice, Machine& machine, MixedPrecisionLowering& halves) {
   Lowered lowered = Chooser(conv_table, spec, machine, halves).lower(choice);
   if (uses(lowered, im2col_gemm_name)) machine.make_blas(conv_unit(spec).dtype);
   return lowered;

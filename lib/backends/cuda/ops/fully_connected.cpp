@@ -196,11 +196,12 @@ constexpr AlgorithmTable<Machine> connected_table{
 }  // namespace
 
 std::vector<std::string> algorithms(const FullyConnected&, const Spec& spec, Pass pass, Machine& machine,
-                                    HalfUnits& halves) {
+                                    MixedPrecisionLowering& halves) {
   return Chooser(connected_table, spec, machine, halves).names(pass);
 }
 
-Lowered lower(const FullyConnected&, const Spec& spec, const Choice& choice, Machine& machine, HalfUnits& halves) {
+Lowered lower(const FullyConnected&, const Spec& spec, const Choice& choice, Machine& machine,
+              MixedPrecisionLowering& halves) {
   Lowered lowered = Chooser(connected_table, spec, machine, halves).lower(choice);
   if (uses(lowered, cublas_name)) machine.make_blas(conv_unit(spec).dtype);
   return lowered;

@@ -36,7 +36,7 @@ std::size_t fold_bytes(const ConvUnit& c) {
   return with_type(c.dtype, [&]<class T>() { return static_cast<std::size_t>(2 * fold_room<T>(c)) * sizeof(T); });
 }
 
-void place_addend(const ConvUnit& c, const Args& args, Pool& pool) {
+void place_addend(const ConvUnit& c, const Args& args, ThreadPool& pool) {
   if (!c.add || same_place(args.x[1], args.y)) return;
   const auto size = static_cast<std::int64_t>(size_of(args.y.dtype));
   split_images(pool, c.y, [&](std::int64_t n, std::int64_t first, std::int64_t last) {

@@ -41,6 +41,6 @@ Lowered::Step fold_step(const ConvUnit&);
 std::size_t fold_bytes(const ConvUnit&);
 
 /// Copies the operand of an Add that follows the convolution to y; the convolution is then added to it.
-void place_addend(const ConvUnit&, const Args&, Pool&);
+void place_addend(const ConvUnit&, const Args&, ThreadPool&);
 
 }  // namespace lamina::eigen

@@ -37,7 +37,7 @@ struct Along {
 /// 0.
 template <class From>
 void make_pairs(float* to, const From* from, const Along& along, const std::uint16_t* mask, const Along& like,
-                void (*pair)(float*, const PairSource<From>&, std::int64_t), Pool& pool) {
+                void (*pair)(float*, const PairSource<From>&, std::int64_t), ThreadPool& pool) {
   const bool neighbours = along.inner == 1 && along.stride == 1;  // a group is then one row
   const std::int64_t pairs = neighbours ? 1 : along.pairs(), step = neighbours ? 2 : 1;
   const std::int64_t length = neighbours ? along.pairs() : along.inner, rows = along.outer * along.groups * pairs;
@@ -248,8 +248,8 @@ class PairKernel final : public Kernel {
   Extents extents_;
   Chunks chunks_;
   std::shared_ptr<Kernel> first_, later_;
-  HalfUnits& halves_;
-  Pool& pool_;
+  MixedPrecisionLowering& halves_;
+  ThreadPool& pool_;
   const PairKernels& pairs_;
   bool masked_;
   float* weights_ = nullptr;

@@ -21,12 +21,12 @@ Source<T> gradient_source(const ConvUnit& c, const Args& args) {
 
 /// The gradient of the bias by its definition, where it is wanted.
 template <class T>
-void bias_gradient(const ConvUnit&, const Args&, Pool&);
+void bias_gradient(const ConvUnit&, const Args&, ThreadPool&);
 
 /// One pass of a convolution by one algorithm.
 Lowered::Step direct_step(const ConvUnit&, Pass, const Choice&, const Context&);
 template <class T>
-Lowered::Step im2col_gemm_step(const ConvUnit&, Pass, Pool&, const MicroKernels<T>&);
+Lowered::Step im2col_gemm_step(const ConvUnit&, Pass, ThreadPool&, const MicroKernels<T>&);
 
 /// Roundings of a finished sum: a folded batch norm's scale (an addition, a root, a division) and its product, the
 /// bias, an old content.

@@ -16,7 +16,7 @@ namespace {
 constexpr int row_block = 128;  // outputs of a row that are summed together
 
 template <class T>
-void forward(const ConvUnit& c, const Args& args, Pool& pool) {
+void forward(const ConvUnit& c, const Args& args, ThreadPool& pool) {
   const T* const x = args.x[0].as<T>();
   const auto [w, epilogue] = filters_of<T>(c, args);
   place_addend(c, args, pool);
@@ -67,7 +67,7 @@ double masked(const T* dy, const T* y, std::int64_t at) {
 }
 
 template <class T>
-void backward_data(const ConvUnit& c, const Args& args, Pool& pool) {
+void backward_data(const ConvUnit& c, const Args& args, ThreadPool& pool) {
   if (!args.dx[0]) return;
   const T* const w = args.w[0].as<T>();
   const Size size = c.op.kernel, stride = c.op.stride;
@@ -110,7 +110,7 @@ void backward_data(const ConvUnit& c, const Args& args, Pool& pool) {
 }  // namespace
 
 template <class T>
-void bias_gradient(const ConvUnit& c, const Args& args, Pool& pool) {
+void bias_gradient(const ConvUnit& c, const Args& args, ThreadPool& pool) {
   if (args.dw.size() < 2 || !args.dw[1]) return;
   T* const db = args.dw[1].as<T>();
   pool.split(c.y.c, 1, [&](std::int64_t first, std::int64_t last) {
@@ -126,13 +126,13 @@ void bias_gradient(const ConvUnit& c, const Args& args, Pool& pool) {
   });
 }
 
-template void bias_gradient<float>(const ConvUnit&, const Args&, Pool&);
-template void bias_gradient<double>(const ConvUnit&, const Args&, Pool&);
+template void bias_gradient<float>(const ConvUnit&, const Args&, ThreadPool&);
+template void bias_gradient<double>(const ConvUnit&, const Args&, ThreadPool&);
 
 namespace {
 
 template <class T>
-void backward_params(const ConvUnit& c, const Args& args, Pool& pool) {
+void backward_params(const ConvUnit& c, const Args& args, ThreadPool& pool) {
   bias_gradient<T>(c, args, pool);
   if (args.dw.empty() || !args.dw[0]) return;
   T* const dw = args.dw[0].as<T>();

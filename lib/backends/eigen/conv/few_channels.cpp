@@ -111,7 +111,7 @@ void FewChannelsData<T>::make_image(const Args& args, std::int64_t image, int gr
 }
 
 template <class T>
-void FewChannelsData<T>::run(const Args& args, Pool& pool) const {
+void FewChannelsData<T>::run(const Args& args, ThreadPool& pool) const {
   if (!args.dx[0]) return;
   ScratchAllocator shared(args.workspace);
   T* const weights = allocate_weights(shared);

@@ -19,7 +19,7 @@ class FewChannelsData {
  public:
   FewChannelsData(const ConvUnit&, int threads, const MicroKernels<T>& kernels);
   std::size_t workspace_bytes() const;
-  void run(const Args&, Pool&) const;
+  void run(const Args&, ThreadPool&) const;
 
  private:
   struct Buffers {

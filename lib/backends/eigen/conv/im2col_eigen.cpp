@@ -54,7 +54,7 @@ class EigenConv {
 
   std::size_t workspace_bytes() const { return static_cast<std::size_t>(threads_) * part_bytes(); }
   std::int64_t roundings() const;
-  void run(const Args&, Pool&) const;
+  void run(const Args&, ThreadPool&) const;
 
  private:
   using Product = EigenProduct<T>;
@@ -229,7 +229,7 @@ void EigenConv<T>::backward_params(const Args& args, int part, const Buffers& bu
 }
 
 template <class T>
-void EigenConv<T>::run(const Args& args, Pool& pool) const {
+void EigenConv<T>::run(const Args& args, ThreadPool& pool) const {
   if (pass_ == Pass::forward) place_addend(c_, args, pool);
   if (pass_ == Pass::backward_data && !args.dx[0]) return;
   if (pass_ == Pass::backward_params) {

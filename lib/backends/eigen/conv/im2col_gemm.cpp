@@ -33,7 +33,7 @@ Columns forward_columns(const ConvUnit& c) {
 // ---- forward ----
 
 template <class T>
-Lowered::Step forward_step(const ConvUnit& c, Pool& pool, const MicroKernels<T>& kernels) {
+Lowered::Step forward_step(const ConvUnit& c, ThreadPool& pool, const MicroKernels<T>& kernels) {
   ColumnProduct<T> product(forward_columns(c), c.group_filters(), pool.threads(), kernels);
   const std::size_t part_bytes = product.workspace_bytes();
   const std::size_t bytes = part_bytes * static_cast<std::size_t>(product.parts());
@@ -63,7 +63,7 @@ Lowered::Step forward_step(const ConvUnit& c, Pool& pool, const MicroKernels<T>&
 // ---- backward_data ----
 
 template <class T>
-Lowered::Step backward_data_step(const ConvUnit& c, Pool& pool, const MicroKernels<T>& kernels) {
+Lowered::Step backward_data_step(const ConvUnit& c, ThreadPool& pool, const MicroKernels<T>& kernels) {
   const auto step_of = [&pool](auto data) {
     const std::size_t bytes = data.workspace_bytes();
     return step(
@@ -77,7 +77,7 @@ Lowered::Step backward_data_step(const ConvUnit& c, Pool& pool, const MicroKerne
 // ---- backward_params ----
 
 template <class T>
-Lowered::Step backward_params_step(const ConvUnit& c, Pool& pool, const MicroKernels<T>& kernels) {
+Lowered::Step backward_params_step(const ConvUnit& c, ThreadPool& pool, const MicroKernels<T>& kernels) {
   WeightGradientProduct<T> gradient(c, forward_columns(c), pool.threads(), kernels);
   const std::size_t bytes = gradient.workspace_bytes();
   return step(
@@ -123,14 +123,14 @@ template double im2col_gemm_error(const ConvUnit&, Pass, int, const MicroKernels
 template double im2col_gemm_error(const ConvUnit&, Pass, int, const MicroKernels<double>&);
 
 template <class T>
-Lowered::Step im2col_gemm_step(const ConvUnit& c, Pass pass, Pool& pool, const MicroKernels<T>& kernels) {
+Lowered::Step im2col_gemm_step(const ConvUnit& c, Pass pass, ThreadPool& pool, const MicroKernels<T>& kernels) {
   switch (pass) {
     case Pass::forward: return forward_step<T>(c, pool, kernels);
     case Pass::backward_params: return backward_params_step<T>(c, pool, kernels);
     default: return backward_data_step<T>(c, pool, kernels);
   }
 }
-template Lowered::Step im2col_gemm_step(const ConvUnit&, Pass, Pool&, const MicroKernels<float>&);
-template Lowered::Step im2col_gemm_step(const ConvUnit&, Pass, Pool&, const MicroKernels<double>&);
+template Lowered::Step im2col_gemm_step(const ConvUnit&, Pass, ThreadPool&, const MicroKernels<float>&);
+template Lowered::Step im2col_gemm_step(const ConvUnit&, Pass, ThreadPool&, const MicroKernels<double>&);
 
 }  // namespace lamina::eigen

@@ -188,7 +188,7 @@ void StridedDataGradient<T>::zero_gaps(const Tensor& dx, std::int64_t first_plan
 }
 
 template <class T>
-void StridedDataGradient<T>::run(const Args& args, Pool& pool) const {
+void StridedDataGradient<T>::run(const Args& args, ThreadPool& pool) const {
   const Tensor& dx = args.dx[0];
   if (!dx) return;
   T* const weights = static_cast<T*>(args.workspace);

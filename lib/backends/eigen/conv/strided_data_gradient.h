@@ -19,7 +19,7 @@ class StridedDataGradient {
  public:
   StridedDataGradient(const ConvUnit&, int threads, const MicroKernels<T>& kernels);
   std::size_t workspace_bytes() const { return weight_bytes_ + part_bytes_ * static_cast<std::size_t>(parts_); }
-  void run(const Args&, Pool&) const;
+  void run(const Args&, ThreadPool&) const;
 
   /// The most roundings of a term of dx, and the most taps that reach an element of x.
   struct Depth {

@@ -342,7 +342,7 @@ void WeightGradientProduct<T>::run_part(const Share& share, const Buffers& buffe
 }
 
 template <class T>
-void WeightGradientProduct<T>::run(Pool& pool, const Operands& operands, void* workspace) const {
+void WeightGradientProduct<T>::run(ThreadPool& pool, const Operands& operands, void* workspace) const {
   ScratchAllocator shared_scratch(workspace);
   const Shared shared = allocate_shared(shared_scratch);
   ScratchAllocator counter;

@@ -45,7 +45,7 @@ class WeightGradientProduct {
 
   std::size_t workspace_bytes() const;  ///< of all threads
   using Operands = WeightGradientOperands<T>;
-  void run(Pool&, const Operands&, void* workspace) const;
+  void run(ThreadPool&, const Operands&, void* workspace) const;
 
  private:
   struct Buffers {

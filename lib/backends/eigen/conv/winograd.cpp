@@ -67,7 +67,7 @@ bool prepares_filters(const WinogradProduct<T>& product) {
 }
 
 template <class T>
-Lowered::Step prepare_step(const ConvUnit& c, int tile, Pool& pool, const MicroKernels<T>& kernels) {
+Lowered::Step prepare_step(const ConvUnit& c, int tile, ThreadPool& pool, const MicroKernels<T>& kernels) {
   return step({Pass::prepare}, winograd_name(tile),
               [c, &pool, product = product_of<T>(c, tile, Pass::forward, pool.threads(), kernels)](const Args& args) {
                 if (c.folded) fold<T>(c, args);
@@ -79,7 +79,7 @@ Lowered::Step prepare_step(const ConvUnit& c, int tile, Pool& pool, const MicroK
 }
 
 template <class T>
-Lowered::Step product_step(const ConvUnit& c, int tile, Pass pass, Pool& pool, const MicroKernels<T>& kernels) {
+Lowered::Step product_step(const ConvUnit& c, int tile, Pass pass, ThreadPool& pool, const MicroKernels<T>& kernels) {
   WinogradProduct<T> product = product_of<T>(c, tile, pass, pool.threads(), kernels);
   const bool prepared = c.inference && prepares_filters(product);
   const std::size_t bytes = product.workspace_bytes(prepared);
@@ -101,7 +101,7 @@ Lowered::Step product_step(const ConvUnit& c, int tile, Pass pass, Pool& pool, c
 }
 
 template <class T>
-Lowered::Step params_step(const ConvUnit& c, int tile, Pool& pool, const MicroKernels<T>& kernels) {
+Lowered::Step params_step(const ConvUnit& c, int tile, ThreadPool& pool, const MicroKernels<T>& kernels) {
   WinogradWeightGradient<T> gradient(forward_extents(c), tile, pool.threads(), kernels);
   const std::size_t bytes = gradient.workspace_bytes();
   return step(

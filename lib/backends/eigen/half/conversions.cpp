@@ -39,7 +39,7 @@ void narrow(std::uint16_t* to, const float* from, std::int64_t count, DType to_t
   for (; i < count; ++i) to[i] = lamina::narrow<DType::f16>(from[i]);
 }
 
-void convert(const Tensor& to, const Tensor& from, Pool& pool) {
+void convert(const Tensor& to, const Tensor& from, ThreadPool& pool) {
   constexpr std::int64_t run = 1024;  // elements between two prefetches
   split_images(pool, to.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
     if (is_half(to.dtype))

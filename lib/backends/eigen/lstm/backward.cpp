@@ -62,7 +62,7 @@ std::size_t LstmBackward<T>::workspace_bytes() const {
 }
 
 template <class T>
-void LstmBackward<T>::run(const Args& args, Pool& pool) const {
+void LstmBackward<T>::run(const Args& args, ThreadPool& pool) const {
   ScratchAllocator workspace(args.workspace), saved(args.saved);
   const Shared shared = allocate_shared(workspace);
   const auto whole = LstmSaved<T>::allocate(rows_, saved);

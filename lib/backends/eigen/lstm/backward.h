@@ -23,7 +23,7 @@ class LstmBackward {
       : rows_(rows), add_dx_(problem.add_dx), add_dw_(problem.add_dw), wants_dx_(wants_dx) {}
 
   std::size_t workspace_bytes() const;
-  void run(const Args&, Pool&) const;
+  void run(const Args&, ThreadPool&) const;
 
  private:
   /// Rows of all parts, and the gradients of the weights with gates as rows, in whole vectors.

@@ -67,13 +67,13 @@ std::size_t LstmForward<T>::prepared_bytes() const {
 }
 
 template <class T>
-void LstmForward<T>::prepare(const Args& args, Pool& pool) const {
+void LstmForward<T>::prepare(const Args& args, ThreadPool& pool) const {
   ScratchAllocator prepared(args.prepared);
   LstmForwardWeights<T>::allocate(rows_, prepared).pack(rows_, args, pool);
 }
 
 template <class T>
-void LstmForward<T>::run(const Args& args, Pool& pool) const {
+void LstmForward<T>::run(const Args& args, ThreadPool& pool) const {
   ScratchAllocator workspace(args.workspace), prepared(args.prepared), saved(args.saved);
   const auto weights = LstmForwardWeights<T>::allocate(rows_, training_ ? workspace : prepared);
   if (training_) weights.pack(rows_, args, pool);

@@ -37,8 +37,8 @@ class LstmForward {
   std::size_t workspace_bytes() const;
   std::size_t saved_bytes() const;
   std::size_t prepared_bytes() const;
-  void prepare(const Args&, Pool&) const;
-  void run(const Args&, Pool&) const;
+  void prepare(const Args&, ThreadPool&) const;
+  void run(const Args&, ThreadPool&) const;
 
  private:
   struct Buffers {

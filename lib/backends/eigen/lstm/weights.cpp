@@ -7,7 +7,7 @@ namespace {
 
 /// Packs columns that are rows of `w` (4 hidden x depth), gate by gate.
 template <class T>
-void pack_gates_as_columns(const LstmRows<T>& rows, const T* w, std::int64_t depth, T* to, Pool& pool) {
+void pack_gates_as_columns(const LstmRows<T>& rows, const T* w, std::int64_t depth, T* to, ThreadPool& pool) {
   const MicroKernels<T>& kernels = *rows.kernels;
   const std::int64_t width = kernels.width(), panels = divide_up(rows.gates(), width);
   pool.split(panels, 1, [&](std::int64_t first, std::int64_t last) {
@@ -33,7 +33,7 @@ void pack_gates_as_columns(const LstmRows<T>& rows, const T* w, std::int64_t dep
 
 /// Packs rows that are rows of `w` (4 hidden x columns), gate by gate.
 template <class T>
-void pack_gates_as_rows(const LstmRows<T>& rows, const T* w, std::int64_t columns, T* to, Pool& pool) {
+void pack_gates_as_rows(const LstmRows<T>& rows, const T* w, std::int64_t columns, T* to, ThreadPool& pool) {
   const MicroKernels<T>& kernels = *rows.kernels;
   const std::int64_t width = kernels.width(), padded = round_up(columns, kernels.lanes), depth = rows.gates();
   pool.split(depth, 1, [&](std::int64_t first, std::int64_t last) {
@@ -62,7 +62,7 @@ void pack_bias(const LstmRows<T>& rows, const T* bias, T* to) {
 
 /// weight_ih with a row for each id.
 template <class T>
-void pack_ids(const LstmRows<T>& rows, const T* w, T* to, Pool& pool) {
+void pack_ids(const LstmRows<T>& rows, const T* w, T* to, ThreadPool& pool) {
   const std::int64_t vocabulary = rows.op.vocabulary;
   pool.split(vocabulary, rows.kernels->lanes, [&](std::int64_t first, std::int64_t last) {
     if (rows.width != rows.hidden) std::fill(to + first * rows.gates(), to + last * rows.gates(), T{0});
@@ -93,7 +93,7 @@ RightSide<T> LstmForwardWeights<T>::recurrent_side(const LstmRows<T>& rows) cons
 }
 
 template <class T>
-void LstmForwardWeights<T>::pack(const LstmRows<T>& rows, const Args& args, Pool& pool) const {
+void LstmForwardWeights<T>::pack(const LstmRows<T>& rows, const Args& args, ThreadPool& pool) const {
   const T* const w = args.w[0].as<T>();
   if (rows.op.vocabulary != 0) {
     pack_ids(rows, w, input, pool);
@@ -122,7 +122,7 @@ RightSide<T> LstmBackwardWeights<T>::recurrent_side(const LstmRows<T>& rows) con
 }
 
 template <class T>
-void LstmBackwardWeights<T>::pack(const LstmRows<T>& rows, bool wants_dx, const Args& args, Pool& pool) const {
+void LstmBackwardWeights<T>::pack(const LstmRows<T>& rows, bool wants_dx, const Args& args, ThreadPool& pool) const {
   if (wants_dx) pack_gates_as_rows(rows, args.w[0].as<const T>(), rows.channels, input, pool);
   pack_gates_as_rows(rows, args.w[1].as<const T>(), rows.hidden, recurrent, pool);
 }

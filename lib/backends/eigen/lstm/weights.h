@@ -17,7 +17,7 @@ struct LstmForwardWeights {
   static LstmForwardWeights allocate(const LstmRows<T>&, ScratchAllocator&);
   RightSide<T> input_side(const LstmRows<T>&) const;
   RightSide<T> recurrent_side(const LstmRows<T>&) const;
-  void pack(const LstmRows<T>&, const Args&, Pool&) const;
+  void pack(const LstmRows<T>&, const Args&, ThreadPool&) const;
 };
 
 /// For backward: rows are gates, columns what they were computed from.
@@ -29,7 +29,7 @@ struct LstmBackwardWeights {
   static LstmBackwardWeights allocate(const LstmRows<T>&, bool wants_dx, ScratchAllocator&);
   RightSide<T> input_side(const LstmRows<T>&) const;
   RightSide<T> recurrent_side(const LstmRows<T>&) const;
-  void pack(const LstmRows<T>&, bool wants_dx, const Args&, Pool&) const;
+  void pack(const LstmRows<T>&, bool wants_dx, const Args&, ThreadPool&) const;
 };
 
 }  // namespace lamina::eigen

@@ -9,7 +9,7 @@ namespace {
 constexpr std::int64_t chunk = 2048;  // elements, in cache while every input or gradient passes over them
 
 template <class T>
-void forward(Pool& pool, const Args& args, bool relu) {
+void forward(ThreadPool& pool, const Args& args, bool relu) {
   with_flag(relu, [&](auto clips) {
     split_images(pool, args.y.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
       T* y = image<T>(args.y, n);
@@ -48,7 +48,7 @@ void put_masked(T* dx, const T* dy, const T* y, std::int64_t count, bool adds) {
 }
 
 template <class T>
-void backward(Pool& pool, const Args& args, const std::vector<bool>& adds, bool relu) {
+void backward(ThreadPool& pool, const Args& args, const std::vector<bool>& adds, bool relu) {
   split_images(pool, args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
     const T* dy = image<const T>(args.dy, n);
     for (std::int64_t at = first; at < last; at += chunk) {

@@ -17,7 +17,7 @@ Lowered lower(const BatchNorm& op, const Spec& spec, const Choice&, const Contex
   const NormTail tail = norm_tail(spec);
   Lowered unit = norm_unit(spec, tail);
   with_type(spec.y.dtype, [&]<class T>() {
-    Pool& pool = context.pool;
+    ThreadPool& pool = context.pool;
     const auto emit = [&](std::vector<Pass> passes, auto function) {
       unit.steps.push_back(step(std::move(passes), "direct", function));
     };
@@ -30,7 +30,7 @@ Lowered lower(const BatchNorm& op, const Spec& spec, const Choice&, const Contex
     /// A call whose sums the caller adds up, before the one that follows.
     const auto emit_sums = [&](Pass pass, auto function) {
       emit({pass}, function);
-      unit.steps.back().joint_sums = 2 * std::int64_t{spec.y.shape.c};
+      unit.steps.back().cross_rank_sums = 2 * std::int64_t{spec.y.shape.c};
     };
     const bool of_ranks = op.ranks > 1;
     unit.saved_bytes = static_cast<std::size_t>(spec.y.shape.c) * sizeof(Statistics);

@@ -15,7 +15,7 @@ Tensor channels_of(const Tensor& y, const Shape& part, int first) {
 }
 
 template <class T>
-void copy(Pool& pool, const Tensor& to, const Tensor& from, bool adds) {
+void copy(ThreadPool& pool, const Tensor& to, const Tensor& from, bool adds) {
   if (same_place(to, from) && !adds) return;
   split_images(pool, to.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
     put(image<T>(to, n) + first, image<const T>(from, n) + first, last - first, adds);
@@ -23,7 +23,7 @@ void copy(Pool& pool, const Tensor& to, const Tensor& from, bool adds) {
 }
 
 template <class T>
-void forward(Pool& pool, const Args& args) {
+void forward(ThreadPool& pool, const Args& args) {
   int channel = 0;
   for (const Tensor& x : args.x) {
     copy<T>(pool, channels_of(args.y, x.shape, channel), x, false);
@@ -32,7 +32,7 @@ void forward(Pool& pool, const Args& args) {
 }
 
 template <class T>
-void backward(Pool& pool, const Args& args, const std::vector<Shape>& shapes, const std::vector<bool>& adds) {
+void backward(ThreadPool& pool, const Args& args, const std::vector<Shape>& shapes, const std::vector<bool>& adds) {
   int channel = 0;
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     if (wanted(args, i)) copy<T>(pool, args.dx[i], channels_of(args.dy, shapes[i], channel), adds[i]);

@@ -16,13 +16,13 @@ struct Mask {
   std::uint64_t key;
   std::uint64_t threshold;
   double scale;
-  std::int64_t first_image;
+  std::int64_t batch_offset;
 
   explicit Mask(const Dropout& op)
       : key(op.seed),
         threshold(static_cast<std::uint64_t>(std::ceil(op.rate * 4294967296.0))),
         scale(1 / (1 - op.rate)),
-        first_image(op.first_image) {}
+        batch_offset(op.batch_offset) {}
 };
 
 /// to = from * mask, or to += from * mask, for elements [first, last) of image n.
@@ -47,17 +47,17 @@ void apply(const Mask& mask, std::uint64_t step, std::int64_t before, T* to, con
 }
 
 template <class T>
-void run(Pool& pool, const Mask& mask, std::uint64_t step, const Tensor& to, const Tensor& from, bool adds) {
+void run(ThreadPool& pool, const Mask& mask, std::uint64_t step, const Tensor& to, const Tensor& from, bool adds) {
   with_flag(adds, [&](auto add) {
     split_images(pool, to.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
-      apply<T, decltype(add)::value>(mask, step, (mask.first_image + n) * to.shape.image(), image<T>(to, n),
+      apply<T, decltype(add)::value>(mask, step, (mask.batch_offset + n) * to.shape.image(), image<T>(to, n),
                                      image<const T>(from, n), first, last);
     });
   });
 }
 
 template <class T>
-void copy(Pool& pool, const Args& args) {
+void copy(ThreadPool& pool, const Args& args) {
   if (same_place(args.y, args.x[0])) return;
   split_images(pool, args.y.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
     put(image<T>(args.y, n) + first, image<const T>(args.x[0], n) + first, last - first, false);
@@ -71,7 +71,7 @@ Lowered lower(const Dropout& op, const Spec& spec, const Choice&, const Context&
   unit.y_may_alias_x[0] = same_pitch(spec, 0);
   const auto emit = [&](Pass pass, auto function) { unit.steps.push_back(step({pass}, "direct", function)); };
   with_type(spec.y.dtype, [&]<class T>() {
-    Pool& pool = context.pool;
+    ThreadPool& pool = context.pool;
     if (spec.mode == Mode::inference) {
       emit(Pass::forward, [&pool](const Args& args) { copy<T>(pool, args); });
       return;

@@ -17,7 +17,7 @@ constexpr std::int64_t together = 16;  // places: a line of memory in f32
 
 /// Calls work(n, first place, places) for runs that cover every place of every image once.
 template <class Work>
-void split_runs(Pool& pool, const Shape& shape, Work&& work) {
+void split_runs(ThreadPool& pool, const Shape& shape, Work&& work) {
   const std::int64_t plane = shape.plane(), runs = (plane + together - 1) / together;
   pool.split(shape.n * runs, std::max<std::int64_t>(1, 4096 / (together * shape.c)),
              [&](std::int64_t from, std::int64_t to) {
@@ -29,7 +29,7 @@ void split_runs(Pool& pool, const Shape& shape, Work&& work) {
 }
 
 template <class T>
-void forward(Pool& pool, const Args& args, const Embedding& op) {
+void forward(ThreadPool& pool, const Args& args, const Embedding& op) {
   const T* const table = args.w[0].as<const T>();
   const std::int64_t plane = args.y.shape.plane(), features = op.features;
   split_runs(pool, args.y.shape, [&](std::int64_t n, std::int64_t first, std::int64_t places) {
@@ -61,7 +61,7 @@ std::size_t backward_workspace(const Shape& y) {
 }
 
 template <class T>
-void backward(Pool& pool, const Args& args, const Embedding& op, bool adds) {
+void backward(ThreadPool& pool, const Args& args, const Embedding& op, bool adds) {
   const Shape& y = args.dy.shape;
   const std::int64_t plane = y.plane(), features = op.features;
   T* const turned = static_cast<T*>(args.workspace);
@@ -93,7 +93,7 @@ Lowered lower(const Embedding& op, const Spec& spec, const Choice&, const Contex
   unit.backward_reads_x[0] = true;
   unit.recompute_reads_x[0] = true;
   with_type(spec.y.dtype, [&]<class T>() {
-    Pool& pool = context.pool;
+    ThreadPool& pool = context.pool;
     const auto run = [&pool, op](const Args& args) { forward<T>(pool, args, op); };
     unit.steps.push_back(step({Pass::forward}, "direct", run));
     if (spec.mode == Mode::inference) return;

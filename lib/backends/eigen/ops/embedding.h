@@ -17,7 +17,7 @@ void add_row(T* to, const T* from, T factor, std::int64_t features) {
 /// Calls add(from, to) for ranges of rows that cover the table's gradient once, which are set to zero before unless the
 /// gradient adds.
 template <class T, class Add>
-void split_rows(Pool& pool, const Args& args, const Embedding& op, bool adds, Add&& add) {
+void split_rows(ThreadPool& pool, const Args& args, const Embedding& op, bool adds, Add&& add) {
   pool.split(op.vocabulary, 64, [&](std::int64_t from, std::int64_t to) {
     T* const dw = args.dw[0].as<T>();
     if (!adds) std::fill(dw + from * op.features, dw + to * op.features, T(0));

@@ -26,7 +26,7 @@ void for_runs(const T* ids, std::int64_t plane, Work&& work) {
 }
 
 template <class T>
-void mean_forward(Pool& pool, const Args& args, const Embedding& op) {
+void mean_forward(ThreadPool& pool, const Args& args, const Embedding& op) {
   const T* const table = args.w[0].as<const T>();
   const std::int64_t plane = args.x[0].shape.plane(), features = op.features;
   pool.split(args.y.shape.n, 1, [&](std::int64_t from, std::int64_t to) {
@@ -49,7 +49,7 @@ void mean_forward(Pool& pool, const Args& args, const Embedding& op) {
 }
 
 template <class T>
-void mean_backward(Pool& pool, const Args& args, const Embedding& op, bool adds) {
+void mean_backward(ThreadPool& pool, const Args& args, const Embedding& op, bool adds) {
   const std::int64_t plane = args.x[0].shape.plane(), features = op.features;
   split_rows<T>(pool, args, op, adds, [&](std::int64_t from, std::int64_t to) {
     for (std::int64_t n = 0; n < args.dy.shape.n; ++n) {
@@ -71,7 +71,7 @@ Lowered lower_embedding_mean(const Embedding& op, const Spec& spec, const Contex
   unit.backward_reads_x[0] = true;
   unit.recompute_reads_x[0] = true;
   with_type(spec.y.dtype, [&]<class T>() {
-    Pool& pool = context.pool;
+    ThreadPool& pool = context.pool;
     const auto run = [&pool, op](const Args& args) { mean_forward<T>(pool, args, op); };
     unit.steps.push_back(step({Pass::forward}, "direct", run));
     if (spec.mode == Mode::inference) return;

@@ -35,7 +35,7 @@ void sigmoid_of(Chunk<T>& x) {
 
 /// Calls work(n, first pixel, pixels) for chunks of pixels that cover every image once.
 template <class Work>
-void split_chunks(Pool& pool, const Shape& shape, Work&& work) {
+void split_chunks(ThreadPool& pool, const Shape& shape, Work&& work) {
   // Fewer elements are not worth waking a thread.
   const std::int64_t grain = std::max<std::int64_t>(1, 4096 / (std::min(chunk, shape.plane()) * shape.c));
   split_chunks(pool, shape, chunk, grain,

@@ -32,9 +32,9 @@ class FullyConnectedProduct {
 
   double error(Pass) const;
 
-  void forward(const Args& args, Pool& pool) const;
-  void backward_data(const Args& args, Pool& pool) const;
-  void backward_params(const Args& args, Pool& pool) const;
+  void forward(const Args& args, ThreadPool& pool) const;
+  void backward_data(const Args& args, ThreadPool& pool) const;
+  void backward_params(const Args& args, ThreadPool& pool) const;
 
  private:
   struct Buffers {
@@ -151,7 +151,7 @@ double FullyConnectedProduct<T>::error(Pass pass) const {
 }
 
 template <class T>
-void FullyConnectedProduct<T>::forward(const Args& args, Pool& pool) const {
+void FullyConnectedProduct<T>::forward(const Args& args, ThreadPool& pool) const {
   const T* const bias = c_.op.bias ? args.w[1].as<T>() : nullptr;
   pool.run([&](int part) {
     const IndexRange own = share_of(outputs_, kernels_->rows, part, threads_);
@@ -191,7 +191,7 @@ void FullyConnectedProduct<T>::forward(const Args& args, Pool& pool) const {
 }
 
 template <class T>
-void FullyConnectedProduct<T>::backward_data(const Args& args, Pool& pool) const {
+void FullyConnectedProduct<T>::backward_data(const Args& args, ThreadPool& pool) const {
   const Tensor& dx = args.dx[0];
   if (!dx) return;
   const T* dy = args.dy.as<T>();
@@ -233,7 +233,7 @@ void FullyConnectedProduct<T>::backward_data(const Args& args, Pool& pool) const
 }
 
 template <class T>
-void FullyConnectedProduct<T>::backward_params(const Args& args, Pool& pool) const {
+void FullyConnectedProduct<T>::backward_params(const Args& args, ThreadPool& pool) const {
   T* const dw = args.dw.empty() ? nullptr : args.dw[0].as<T>();
   T* const db = args.dw.size() < 2 ? nullptr : args.dw[1].as<T>();
   ScratchAllocator shared(args.workspace);
@@ -277,7 +277,7 @@ const MicroKernels<T>& kernels_of(const ConvUnit& problem, Pass pass, const Cont
 }
 
 template <class T>
-Lowered::Step gemm_step(const ConvUnit& c, Pass pass, Pool& pool, const MicroKernels<T>& kernels) {
+Lowered::Step gemm_step(const ConvUnit& c, Pass pass, ThreadPool& pool, const MicroKernels<T>& kernels) {
   FullyConnectedProduct<T> product(c, pool.threads(), kernels);
   const std::size_t bytes = product.workspace_bytes(pass);
   return step(

@@ -64,7 +64,7 @@ void window_scale(const Window<T>& window, const T* x, std::int64_t c, std::int6
 }
 
 template <class T>
-void forward(Pool& pool, const Args& args, const Window<T>& window) {
+void forward(ThreadPool& pool, const Args& args, const Window<T>& window) {
   const Shape& shape = args.y.shape;
   const std::int64_t plane = shape.plane();
   split_chunks(pool, shape, chunk, 1, [&](int, std::int64_t n, std::int64_t first, std::int64_t pixels) {
@@ -87,7 +87,7 @@ void forward(Pool& pool, const Args& args, const Window<T>& window) {
 /// dx[i] = dy[i] scale[i]^-beta - 2 beta alpha/size x[i] * sum over the c whose window holds i of
 /// dy[c] x[c] scale[c]^(-beta - 1).
 template <class T>
-void backward(Pool& pool, const Args& args, const Window<T>& window, bool adds) {
+void backward(ThreadPool& pool, const Args& args, const Window<T>& window, bool adds) {
   if (!wanted(args, 0)) return;
   const Shape& shape = args.dy.shape;
   const std::int64_t plane = shape.plane();
@@ -140,7 +140,7 @@ Lowered lower(const Lrn& op, const Spec& spec, const Choice&, const Context& con
   unit.recompute_reads_x[0] = true;
   unit.dx_may_alias_dy[0] = same_gradient_pitch(spec, 0);
   with_type(spec.y.dtype, [&]<class T>() {
-    Pool& pool = context.pool;
+    ThreadPool& pool = context.pool;
     const Window<T> window(op);
     const std::size_t workspace = 2 * static_cast<std::size_t>(spec.y.shape.c) * chunk * sizeof(T);
     add_steps(

@@ -11,7 +11,7 @@ Lowered lower(const Lstm& op, const Spec& spec, const Choice&, const Context& co
   const LstmProblem problem{op, spec.x.at(0).shape, adds_dx(spec, 0), spec.adds_dw};
   const bool training = spec.mode == Mode::training;
   with_type(spec.y.dtype, [&]<class T>() {
-    Pool& pool = context.pool;
+    ThreadPool& pool = context.pool;
     const LstmRows<T> rows(problem, pool.threads(), context.set.kernels<T>());
     const LstmForward<T> forward(rows, training);
     unit.steps.push_back(step(

@@ -8,7 +8,7 @@ namespace {
 constexpr std::int64_t grain = 4096;  // elements; less is not worth waking a thread
 
 template <class T>
-void pad_rows(Pool& pool, const Args& args, const Pad& op) {
+void pad_rows(ThreadPool& pool, const Args& args, const Pad& op) {
   const Tensor &x = args.x[0], &y = args.y;
   const std::int64_t height = y.shape.h, width = y.shape.w, inside = x.shape.w;
   const T value = static_cast<T>(op.value);
@@ -30,7 +30,7 @@ void pad_rows(Pool& pool, const Args& args, const Pad& op) {
 }
 
 template <class T>
-void unpad_rows(Pool& pool, const Args& args, const Pad& op, bool adds) {
+void unpad_rows(ThreadPool& pool, const Args& args, const Pad& op, bool adds) {
   const Tensor &dx = args.dx[0], &dy = args.dy;
   const std::int64_t height = dx.shape.h, width = dx.shape.w;
   pool.split(dx.shape.count() / width, std::max<std::int64_t>(1, grain / width),
@@ -54,7 +54,7 @@ std::int64_t shown(PadBy by, std::int64_t position, std::int64_t extent) {
 
 /// With a border of cells.
 template <class T>
-void pad_by_cells(Pool& pool, const Args& args, const Pad& op) {
+void pad_by_cells(ThreadPool& pool, const Args& args, const Pad& op) {
   const Tensor &x = args.x[0], &y = args.y;
   split_planes(pool, y.shape, [&](std::int64_t n, std::int64_t c) {
     const T* const from = image<const T>(x, n) + c * x.shape.plane();
@@ -67,7 +67,7 @@ void pad_by_cells(Pool& pool, const Args& args, const Pad& op) {
 }
 
 template <class T>
-void unpad_by_cells(Pool& pool, const Args& args, const Pad& op, bool adds) {
+void unpad_by_cells(ThreadPool& pool, const Args& args, const Pad& op, bool adds) {
   const Tensor &dx = args.dx[0], &dy = args.dy;
   split_planes(pool, dx.shape, [&](std::int64_t n, std::int64_t c) {
     T* const to = image<T>(dx, n) + c * dx.shape.plane();
@@ -83,7 +83,7 @@ void unpad_by_cells(Pool& pool, const Args& args, const Pad& op, bool adds) {
 /// Channel i groups + g of `to` becomes channel g C/groups + i of `from`. With C/groups in place of groups this is the
 /// inverse.
 template <class T>
-void shuffle(Pool& pool, const Tensor& from, const Tensor& to, std::int64_t groups, bool adds) {
+void shuffle(ThreadPool& pool, const Tensor& from, const Tensor& to, std::int64_t groups, bool adds) {
   const std::int64_t channels = to.shape.c, plane = to.shape.plane(), members = channels / groups;
   pool.split(to.shape.n * channels, std::max<std::int64_t>(1, grain / plane),
              [&](std::int64_t first, std::int64_t end) {

@@ -25,7 +25,7 @@ void put_product(T* to, const T* a, T factor, std::int64_t count, bool adds) {
 }
 
 template <class T>
-void multiply_elements(Pool& pool, const Args& args) {
+void multiply_elements(ThreadPool& pool, const Args& args) {
   split_images(pool, args.y.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
     put_product(image<T>(args.y, n) + first, image<const T>(args.x[0], n) + first, image<const T>(args.x[1], n) + first,
                 last - first, false);
@@ -33,7 +33,7 @@ void multiply_elements(Pool& pool, const Args& args) {
 }
 
 template <class T>
-void multiply_planes(Pool& pool, const Args& args) {
+void multiply_planes(ThreadPool& pool, const Args& args) {
   const std::int64_t plane = args.y.shape.plane();
   split_planes(pool, args.y.shape, [&](std::int64_t n, std::int64_t c) {
     put_product(image<T>(args.y, n) + c * plane, image<const T>(args.x[0], n) + c * plane,
@@ -42,7 +42,7 @@ void multiply_planes(Pool& pool, const Args& args) {
 }
 
 template <class T>
-void gradients_of_elements(Pool& pool, const Args& args, const bool (&adds)[2]) {
+void gradients_of_elements(ThreadPool& pool, const Args& args, const bool (&adds)[2]) {
   split_images(pool, args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
     for (std::int64_t at = first; at < last; at += chunk)
       for (const bool in_place : {false, true})  // the one in dy's memory comes last
@@ -54,7 +54,7 @@ void gradients_of_elements(Pool& pool, const Args& args, const bool (&adds)[2]) 
 }
 
 template <class T>
-void gradients_of_planes(Pool& pool, const Args& args, const bool (&adds)[2]) {
+void gradients_of_planes(ThreadPool& pool, const Args& args, const bool (&adds)[2]) {
   const std::int64_t plane = args.dy.shape.plane();
   split_planes(pool, args.dy.shape, [&](std::int64_t n, std::int64_t c) {
     const T* const dy = image<const T>(args.dy, n) + c * plane;

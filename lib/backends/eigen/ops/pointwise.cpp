@@ -79,7 +79,7 @@ struct SiluRows {
 
 /// The unit of such an op; it may work in place.
 template <class Rows>
-Lowered lower_pointwise(const Spec& spec, Pool& pool, Reads reads, const Rows& rows) {
+Lowered lower_pointwise(const Spec& spec, ThreadPool& pool, Reads reads, const Rows& rows) {
   Lowered unit = in_place_unit(spec);
   unit.backward_reads_x[0] = reads == Reads::x;
   unit.backward_reads_y = reads == Reads::y;

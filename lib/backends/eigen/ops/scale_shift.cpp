@@ -8,8 +8,8 @@ namespace {
 
 /// to = scale from + shift, or to +=. A run of elements has one number of each; a null shift is 0.
 template <class T>
-void put_scaled(Pool& pool, const Tensor& to, const Tensor& from, const T* scales, const T* shifts, std::int64_t run,
-                bool adds) {
+void put_scaled(ThreadPool& pool, const Tensor& to, const Tensor& from, const T* scales, const T* shifts,
+                std::int64_t run, bool adds) {
   with_flag(adds, [&](auto add) {
     split_images(pool, to.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
       for (std::int64_t at = first, end = 0; at < last; at = end) {
@@ -34,7 +34,7 @@ struct Sums {
 };
 
 template <class T>
-void sum_gradients(Pool& pool, const Args& args, bool by_channel, bool adds) {
+void sum_gradients(ThreadPool& pool, const Args& args, bool by_channel, bool adds) {
   const Shape& shape = args.dy.shape;
   auto* const sums = static_cast<Sums*>(args.workspace);
   pool.split(shape.c, 1, [&](std::int64_t from, std::int64_t to) {

@@ -6,7 +6,7 @@ namespace lamina::eigen {
 namespace {
 
 template <class T>
-void forward(Pool& pool, const Args& args, std::int64_t first_channel) {
+void forward(ThreadPool& pool, const Args& args, std::int64_t first_channel) {
   const Tensor& x = args.x[0];
   const std::int64_t offset = first_channel * x.shape.plane();
   if (x.as<T>() + offset == args.y.as<T>() && x.pitch == args.y.pitch) return;  // laid out as a view
@@ -16,7 +16,7 @@ void forward(Pool& pool, const Args& args, std::int64_t first_channel) {
 }
 
 template <class T>
-void backward(Pool& pool, const Args& args, std::int64_t first_channel, bool adds) {
+void backward(ThreadPool& pool, const Args& args, std::int64_t first_channel, bool adds) {
   if (!wanted(args, 0)) return;
   const Tensor &dx = args.dx[0], &dy = args.dy;
   const std::int64_t begin = first_channel * dx.shape.plane(), end = begin + dy.shape.image();

@@ -37,7 +37,7 @@ void forward_map(const T* x, T* y, std::int64_t channels, std::int64_t plane, st
 }
 
 template <class T>
-void forward(Pool& pool, const Args& args) {
+void forward(ThreadPool& pool, const Args& args) {
   const Shape& shape = args.y.shape;
   const std::int64_t plane = shape.plane();
   split_chunks(pool, shape, [&](std::int64_t n, std::int64_t first, std::int64_t pixels) {
@@ -76,7 +76,7 @@ void backward_chunk(const T* y, const T* dy, T* dx, std::int64_t channels, std::
 }
 
 template <class T>
-void backward(Pool& pool, const Args& args, bool adds) {
+void backward(ThreadPool& pool, const Args& args, bool adds) {
   const Shape& shape = args.dy.shape;
   with_flag(adds, [&](auto add) {
     split_chunks(pool, shape, [&](std::int64_t n, std::int64_t first, std::int64_t pixels) {

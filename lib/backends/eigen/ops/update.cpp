@@ -106,7 +106,7 @@ void run_rule(const Update& u, const Part<T>& part) {
 
 /// The factor that limits the norm of all gradients. Slices depend on the count alone, and so the sum's bits.
 template <class T>
-double clip_factor(const Update& u, Pool& pool) {
+double clip_factor(const Update& u, ThreadPool& pool) {
   constexpr std::int64_t least = 1024;  // numbers of a slice
   const std::int64_t slices = std::clamp<std::int64_t>(u.count / least, 1, Update::norm_slices);
   const T* g = static_cast<const T*>(u.g);
@@ -142,7 +142,7 @@ bool has_gradient(const Part<T>& row) {
 
 }  // namespace
 
-void check_overflow(const UpdateTensors& all, Pool& pool) {
+void check_overflow(const UpdateTensors& all, ThreadPool& pool) {
   with_type(all.dtype, [&]<class T>() {
     using Bits = std::conditional_t<std::is_same_v<T, float>, std::uint32_t, std::uint64_t>;
     constexpr Bits infinity = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
@@ -157,7 +157,7 @@ void check_overflow(const UpdateTensors& all, Pool& pool) {
   });
 }
 
-void update(const Update& given, Pool& pool) {
+void update(const Update& given, ThreadPool& pool) {
   Update u = given;
   if (u.loss_scale != nullptr) {
     static_cast<UpdateFactors&>(u) = corrected(given, u.loss_scale->updates);

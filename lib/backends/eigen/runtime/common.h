@@ -15,9 +15,9 @@ namespace lamina::eigen {
 
 /// What lowering needs of its backend. Outlives every kernel.
 struct Context {
-  Pool& pool;
+  ThreadPool& pool;
   const InstructionSet& set;
-  HalfUnits& halves;  ///< runs on copies what kernels do not take in half precision
+  MixedPrecisionLowering& halves;  ///< runs on copies what kernels do not take in half precision
 };
 
 /// Calls `function.template operator()<T>()` with the T of `dtype`. Throws Unsupported for other types.
@@ -63,8 +63,8 @@ Lowered lower(const Concat&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Slice&, const Spec&, const Choice&, const Context&);
 
 // The work of Backend's functions of these names, in update.cpp.
-void update(const Update&, Pool&);
-void check_overflow(const UpdateTensors&, Pool&);
+void update(const Update&, ThreadPool&);
+void check_overflow(const UpdateTensors&, ThreadPool&);
 
 /// The algorithms of a convolution or fully connected op, best guess first.
 std::vector<std::string> algorithms(const Conv&, const Spec&, Pass, const Context&);

@@ -31,7 +31,7 @@ T* image(const Tensor& tensor, std::int64_t n) {
 /// Calls work(n, first, last) for ranges of elements of images that cover all images once, divided among the
 /// threads.
 template <class Work>
-void split_images(Pool& pool, const Shape& shape, Work&& work) {
+void split_images(ThreadPool& pool, const Shape& shape, Work&& work) {
   constexpr std::int64_t grain = 4096;  // elements; less is not worth waking a thread
   const std::int64_t size = shape.image();
   pool.split(shape.count(), grain, [&](std::int64_t from, std::int64_t to) {
@@ -46,7 +46,7 @@ void split_images(Pool& pool, const Shape& shape, Work&& work) {
 
 /// Calls work(n, c) for every plane, in order within a thread.
 template <class Work>
-void split_planes(Pool& pool, const Shape& shape, Work&& work) {
+void split_planes(ThreadPool& pool, const Shape& shape, Work&& work) {
   pool.split(std::int64_t{shape.n} * shape.c, 1, [&](std::int64_t from, std::int64_t to) {
     for (std::int64_t i = from; i < to; ++i) work(i / shape.c, i % shape.c);
   });
@@ -55,7 +55,7 @@ void split_planes(Pool& pool, const Shape& shape, Work&& work) {
 /// Calls work(part, n, first pixel, pixels) for chunks of pixels that cover every image once. A thread gets a multiple
 /// of `grain` chunks.
 template <class Work>
-void split_chunks(Pool& pool, const Shape& shape, std::int64_t chunk, std::int64_t grain, Work&& work) {
+void split_chunks(ThreadPool& pool, const Shape& shape, std::int64_t chunk, std::int64_t grain, Work&& work) {
   const std::int64_t plane = shape.plane(), chunks = divide_up(plane, chunk);
   pool.split_parts(shape.n * chunks, grain, [&](int part, std::int64_t from, std::int64_t to) {
     for (std::int64_t i = from; i < to; ++i) {

@@ -14,7 +14,7 @@
 namespace lamina::eigen {
 
 struct Context;
-class Pool;
+class ThreadPool;
 
 /// The functions of a set. They run only on processors that have the set.
 struct InstructionSet {
@@ -31,11 +31,11 @@ struct InstructionSet {
   /// The algorithms of a convolution or a fully connected op, best guess first.
   std::vector<std::string> (*algorithms)(const Spec&, Pass, const Context&);
   // The work of Backend's functions of these names.
-  void (*update)(const Update&, Pool&);
-  void (*check_overflow)(const UpdateTensors&, Pool&);
-  void (*convert)(const Tensor& to, const Tensor& from, Pool&);  ///< of HalfUnits
-  const PairKernels* pairs = nullptr;                            ///< of bf16; null: the set has no instruction for them
-  const MicroKernels<float>* f32_pairs = nullptr;                ///< with pairs: f32, whose tiles multiply pairs
+  void (*update)(const Update&, ThreadPool&);
+  void (*check_overflow)(const UpdateTensors&, ThreadPool&);
+  void (*convert)(const Tensor& to, const Tensor& from, ThreadPool&);  ///< of MixedPrecisionLowering
+  const PairKernels* pairs = nullptr;              ///< of bf16; null: the set has no instruction for them
+  const MicroKernels<float>* f32_pairs = nullptr;  ///< with pairs: f32, whose tiles multiply pairs
 
   template <class T>
   const MicroKernels<T>& kernels() const {

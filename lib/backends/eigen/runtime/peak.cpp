@@ -17,7 +17,7 @@ constexpr int runs = 8;
 
 /// Seconds of one round of all threads: the slowest's, without the time until it started.
 template <class T>
-double seconds_of(Pool& pool, const RegisterSums<T>& sums, std::int64_t steps) {
+double seconds_of(ThreadPool& pool, const RegisterSums<T>& sums, std::int64_t steps) {
   std::vector<double> seconds(static_cast<std::size_t>(pool.threads()));
   pool.run([&](int thread) {
     const auto start = std::chrono::steady_clock::now();
@@ -29,7 +29,7 @@ double seconds_of(Pool& pool, const RegisterSums<T>& sums, std::int64_t steps) {
 }
 
 template <class T>
-double measured(Pool& pool, const RegisterSums<T>& sums) {
+double measured(ThreadPool& pool, const RegisterSums<T>& sums) {
   std::int64_t steps = 1024;
   while (seconds_of(pool, sums, steps) < long_enough) steps *= 2;
   double best = seconds_of(pool, sums, steps);
@@ -39,7 +39,7 @@ double measured(Pool& pool, const RegisterSums<T>& sums) {
 
 }  // namespace
 
-double peak_flops_per_second(Pool& pool, const InstructionSet& set, DType dtype) {
+double peak_flops_per_second(ThreadPool& pool, const InstructionSet& set, DType dtype) {
   if (dtype == DType::bf16 && set.pairs != nullptr) return measured(pool, set.pairs->sums);
   const DType computes = is_half(dtype) ? DType::f32 : dtype;  // its arithmetic
   return with_type(computes, [&]<class T>() { return measured(pool, set.sums<T>()); });

@@ -10,6 +10,6 @@ namespace lamina::eigen {
 /// Operations per second of the set's sums in registers, on every thread of the pool; a multiply-add counts as two. The
 /// best of several runs in a few milliseconds: the rate at the clock of this moment, which on some processors changes
 /// by half within seconds. Throws Unsupported for a type that the backend lacks.
-double peak_flops_per_second(Pool&, const InstructionSet&, DType);
+double peak_flops_per_second(ThreadPool&, const InstructionSet&, DType);
 
 }  // namespace lamina::eigen

@@ -57,7 +57,7 @@ int checked(int threads) {
 
 }  // namespace
 
-struct Pool::Body {
+struct ThreadPool::Body {
   std::mutex mutex;
   std::condition_variable wake, done;
   std::atomic<std::uint64_t> round{0};  // of work; written under the mutex, so that no sleeper misses a change
@@ -126,13 +126,13 @@ struct Pool::Body {
   }
 };
 
-Pool::Pool(int threads) : threads_(checked(threads)), body_(std::make_unique<Body>()) {}
+ThreadPool::ThreadPool(int threads) : threads_(checked(threads)), body_(std::make_unique<Body>()) {}
 
-Pool::~Pool() {
+ThreadPool::~ThreadPool() {
   if (!body_->workers.empty()) body_->end();
 }
 
-void Pool::run_erased(Erased call, void* work) {
+void ThreadPool::run_erased(Erased call, void* work) {
   const BusyGuard turn(
       busy_,
       "the threads of this eigen backend already run another plan; run the plans of one backend one after the "

@@ -12,12 +12,13 @@ namespace lamina::eigen {
 
 /// A few threads that wait for work. One caller at a time; the caller works too, as part 0.
 /// Threads start with the first run() and end with the pool.
-class Pool {
+class ThreadPool {
  public:
-  explicit Pool(int threads);  ///< 0: as many as this process may use (its affinity mask, its groups' quota of time)
-  ~Pool();
-  Pool(const Pool&) = delete;  // workers hold its address
-  Pool& operator=(const Pool&) = delete;
+  explicit ThreadPool(
+      int threads);  ///< 0: as many as this process may use (its affinity mask, its groups' quota of time)
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;  // workers hold its address
+  ThreadPool& operator=(const ThreadPool&) = delete;
 
   int threads() const { return threads_; }
 

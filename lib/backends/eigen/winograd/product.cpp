@@ -124,7 +124,7 @@ void WinogradProduct<T>::transform_filters(const T* w, const T* scale, int group
 }
 
 template <class T>
-void WinogradProduct<T>::prepare(Pool& pool, const T* w, const T* scale, T* to) const {
+void WinogradProduct<T>::prepare(ThreadPool& pool, const T* w, const T* scale, T* to) const {
   const auto chunks = static_cast<std::int64_t>(chunks_.size());
   pool.split(e_.groups * chunks, 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) {
@@ -231,7 +231,7 @@ void WinogradProduct<T>::multiply_part(int part, IndexRange block, const Group& 
 }
 
 template <class T>
-void WinogradProduct<T>::run(Pool& pool, const Operands& given, void* workspace) const {
+void WinogradProduct<T>::run(ThreadPool& pool, const Operands& given, void* workspace) const {
   ScratchAllocator scratch(workspace);
   const Buffers buffers = allocate(scratch, given.prepared != nullptr);
   Operands operands = given;
@@ -264,7 +264,7 @@ void WinogradProduct<T>::run_apart(int part, const Operands& operands, Buffers b
 }
 
 template <class T>
-void WinogradProduct<T>::run_together(Pool& pool, const Operands& operands, const Buffers& buffers) const {
+void WinogradProduct<T>::run_together(ThreadPool& pool, const Operands& operands, const Buffers& buffers) const {
   for (int g = 0; g < e_.groups; ++g) {
     const Group group{g, &operands};
     for (std::int64_t first = 0; first < spans_.count(); first += block_spans_) {

@@ -25,7 +25,7 @@ class WinogradProduct {
   const WinogradExtents& extents() const { return e_; }
   std::int64_t tiles() const { return spans_.tiles(0, spans_.count()); }    ///< of the batch
   std::int64_t prepared_count() const { return e_.groups * group_size(); }  ///< elements
-  void prepare(Pool&, const T* w, const T* scale, T* to) const;
+  void prepare(ThreadPool&, const T* w, const T* scale, T* to) const;
 
   struct Operands {
     const T* w;         ///< filters as they are, of all groups; or
@@ -34,7 +34,7 @@ class WinogradProduct {
     Epilogue<T> epilogue;  ///< its scale multiplies the filters
   };
   std::size_t workspace_bytes(bool prepared) const;
-  void run(Pool&, const Operands&, void* workspace) const;
+  void run(ThreadPool&, const Operands&, void* workspace) const;
 
  private:
   struct Buffers {  // one of each per thread, but for points of blocks that are shared
@@ -51,7 +51,7 @@ class WinogradProduct {
   void transform_inputs(IndexRange block, IndexRange spans, const Group&, T* pixels, T* points) const;
   void transform_outputs(IndexRange spans, IndexRange outputs, const Group&, T* pixels, const T* products) const;
   void run_apart(int part, const Operands&, Buffers) const;
-  void run_together(Pool&, const Operands&, const Buffers&) const;
+  void run_together(ThreadPool&, const Operands&, const Buffers&) const;
   void multiply_part(int part, IndexRange block, const Group&, const Buffers&) const;
 
   WinogradExtents e_;

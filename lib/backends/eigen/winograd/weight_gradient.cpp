@@ -129,7 +129,7 @@ void WinogradWeightGradient<T>::transform_dy(IndexRange spans, std::int64_t tile
 }
 
 template <class T>
-void WinogradWeightGradient<T>::add_block(Pool& pool, const Cut& cut, const Operands& operands,
+void WinogradWeightGradient<T>::add_block(ThreadPool& pool, const Cut& cut, const Operands& operands,
                                           const Buffers& buffers) const {
   const bool x_stays = block_spans_ == spans_.count() && cut.outputs.first > 0;
   pool.run([&](int part) {
@@ -167,7 +167,7 @@ void WinogradWeightGradient<T>::add_block(Pool& pool, const Cut& cut, const Oper
 }
 
 template <class T>
-void WinogradWeightGradient<T>::write(Pool& pool, const Cut& cut, const Operands& operands,
+void WinogradWeightGradient<T>::write(ThreadPool& pool, const Cut& cut, const Operands& operands,
                                       const Buffers& buffers) const {
   if (operands.dw == nullptr) return;
   const std::int64_t lanes = kernels_->lanes, weights = e_.taps * e_.taps;
@@ -183,7 +183,7 @@ void WinogradWeightGradient<T>::write(Pool& pool, const Cut& cut, const Operands
 }
 
 template <class T>
-void WinogradWeightGradient<T>::run_group(Pool& pool, const Operands& operands, const Buffers& buffers) const {
+void WinogradWeightGradient<T>::run_group(ThreadPool& pool, const Operands& operands, const Buffers& buffers) const {
   const std::int64_t bias_ld = round_up(e_.outputs, kernels_->lanes);
   std::fill(buffers.bias_sums, buffers.bias_sums + threads_ * bias_ld, 0.0);
   for (std::int64_t c = 0; c < e_.inputs; c += block_inputs_) {
@@ -206,7 +206,7 @@ void WinogradWeightGradient<T>::run_group(Pool& pool, const Operands& operands, 
 }
 
 template <class T>
-void WinogradWeightGradient<T>::run(Pool& pool, const Operands& operands, void* workspace) const {
+void WinogradWeightGradient<T>::run(ThreadPool& pool, const Operands& operands, void* workspace) const {
   ScratchAllocator scratch(workspace);
   const Buffers buffers = allocate(scratch);
   for (int group = 0; group < e_.groups; ++group) {

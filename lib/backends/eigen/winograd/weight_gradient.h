@@ -27,7 +27,7 @@ class WinogradWeightGradient {
     T* db;         ///< null: not wanted
     bool add;      ///< to what dw and db hold
   };
-  void run(Pool&, const Operands&, void* workspace) const;
+  void run(ThreadPool&, const Operands&, void* workspace) const;
 
  private:
   struct Buffers {
@@ -46,9 +46,9 @@ class WinogradWeightGradient {
   template <class E>
   void transform_dy(IndexRange spans, std::int64_t tile, IndexRange outputs, const Source<E>&, T* pixels,
                     double* bias_sums, const Buffers&) const;
-  void run_group(Pool&, const Operands&, const Buffers&) const;
-  void add_block(Pool&, const Cut&, const Operands&, const Buffers&) const;
-  void write(Pool&, const Cut&, const Operands&, const Buffers&) const;
+  void run_group(ThreadPool&, const Operands&, const Buffers&) const;
+  void add_block(ThreadPool&, const Cut&, const Operands&, const Buffers&) const;
+  void write(ThreadPool&, const Cut&, const Operands&, const Buffers&) const;
 
   WinogradExtents e_;
   const MicroKernels<T>* kernels_;

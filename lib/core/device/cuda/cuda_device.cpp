@@ -144,7 +144,7 @@ class CudaSideQueue final : public SideQueue {
   cudart::Event before_, after_;
 };
 
-class CudaGraph final : public Captured {
+class CudaGraph final : public CapturedGraph {
  public:
   CudaGraph(CudaDevice& device, cudart::Executable executable) : device_(&device), executable_(std::move(executable)) {}
   void launch() override { LAMINA_CUDART(cudaGraphLaunch(executable_.get(), device_->stream())); }
@@ -299,7 +299,7 @@ int CudaDevice::multiprocessors() {
   return attribute(cudaDevAttrMultiProcessorCount, number_);
 }
 
-std::unique_ptr<Captured> CudaDevice::capture(const std::function<void()>& work) {
+std::unique_ptr<CapturedGraph> CudaDevice::capture(const std::function<void()>& work) {
   cudaStream_t const recorded = stream();
   // Only this thread's calls are checked against what a recording cannot contain.
   LAMINA_CUDART(cudaStreamBeginCapture(recorded, cudaStreamCaptureModeThreadLocal));

@@ -47,7 +47,7 @@ class CudaDevice final : public Device {
 
   /// Records a CUDA graph. Throws DeviceError if `work` does something that cannot be recorded, such as allocating or
   /// waiting.
-  std::unique_ptr<Captured> capture(const std::function<void()>& work) override;
+  std::unique_ptr<CapturedGraph> capture(const std::function<void()>& work) override;
 
   /// The device's one stream, for kernels and libraries (a cudaStream_t). Makes the device current in the calling
   /// thread.

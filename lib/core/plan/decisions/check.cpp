@@ -28,8 +28,9 @@ void check_training(const Options& options) {
   }
   if (!(options.clip_norm >= 0))
     throw UsageError("Options::clip_norm is " + shortest(options.clip_norm) + "; give a norm above 0, or 0 for none");
-  if (options.norm_ranks < 1)
-    throw UsageError("Options::norm_ranks is " + std::to_string(options.norm_ranks) + "; it should be at least 1");
+  if (options.sync_batch_norm_ranks < 1)
+    throw UsageError("Options::sync_batch_norm_ranks is " + std::to_string(options.sync_batch_norm_ranks) +
+                     "; it should be at least 1");
   if (options.share != nullptr && options.mode == Mode::training)
     throw UsageError(
         "Options::share: a training plan has its own parameters; share them with a plan in inference mode");

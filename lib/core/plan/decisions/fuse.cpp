@@ -118,9 +118,9 @@ class Fuser {
     Op op = nodes_[node].op;
     if (auto* dropout = std::get_if<Dropout>(&op)) {
       dropout->seed ^= hash(nodes_[node].name);
-      dropout->first_image += options_.first_image;
+      dropout->batch_offset += options_.batch_offset;
     }
-    if (auto* norm = std::get_if<BatchNorm>(&op)) norm->ranks *= options_.norm_ranks;
+    if (auto* norm = std::get_if<BatchNorm>(&op)) norm->ranks *= options_.sync_batch_norm_ranks;
     return op;
   }
 

@@ -123,8 +123,8 @@ class Binder {
   void call(UnitId id, const Lowered::Step& step, Pass pass) {
     calls_.bound.push_back({step.kernel.get(), args(id, pass)});
     Call described;
-    const Declared& declared = step;
-    static_cast<Declared&>(described) = declared;
+    const StepProperties& declared = step;
+    static_cast<StepProperties&>(described) = declared;
     for (const NodeId node : unit(id).nodes) described.nodes.push_back(static_cast<int>(node));
     if (specs_[id] == nullptr) specs_[id] = std::make_shared<const Spec>(unit(id).spec);
     described.spec = specs_[id];

@@ -49,7 +49,7 @@ RowLoss forward_chunk(const T* x, const T* labels, std::int64_t count, T limit) 
 }
 
 template <class T>
-void forward(Pool& pool, const Args& args, const SigmoidCrossEntropy& op, bool training) {
+void forward(ThreadPool& pool, const Args& args, const SigmoidCrossEntropy& op, bool training) {
   const Shape shape = flat(args, false);
   const std::int64_t chunks = chunks_of({1, 1, 1, shape.w});
   auto* const sums = static_cast<RowLoss*>(args.workspace);
@@ -62,7 +62,7 @@ void forward(Pool& pool, const Args& args, const SigmoidCrossEntropy& op, bool t
 }
 
 template <class T>
-void backward(Pool& pool, const Args& args, const SigmoidCrossEntropy& op, bool adds) {
+void backward(ThreadPool& pool, const Args& args, const SigmoidCrossEntropy& op, bool adds) {
   if (!wanted(args, 0)) return;
   const T scale = args.dy.as<T>()[0] * *static_cast<const T*>(args.saved), limit = limit_of<T>(op);
   with_flag(adds, [&](auto add) {
@@ -90,7 +90,7 @@ Lowered lower(const SigmoidCrossEntropy& op, const Spec& spec, const Choice&, co
   const Shape& x = spec.x[0].shape;
   unit.backward_reads_x = {true, true};
   with_type(spec.y.dtype, [&]<class T>() {
-    Pool& pool = context.pool;
+    ThreadPool& pool = context.pool;
     const auto most = static_cast<std::size_t>(chunks_of({x.n, 1, 1, static_cast<int>(x.image())}));
     const bool training = spec.mode == Mode::training;
     unit.steps.push_back(step(

@@ -95,7 +95,7 @@ void forward_map(const SoftmaxCrossEntropy& op, const T* x, const T* labels, con
 }
 
 template <class T>
-void forward(Pool& pool, const Args& args, const SoftmaxCrossEntropy& op, bool training) {
+void forward(ThreadPool& pool, const Args& args, const SoftmaxCrossEntropy& op, bool training) {
   const Shape& shape = args.x[0].shape;
   const std::int64_t plane = shape.plane();
   const Saved<T> saved = training ? Saved<T>(args.saved) : Saved<T>();
@@ -155,7 +155,7 @@ void backward_map(const T* x, const T* labels, T* dx, const Shape& shape, std::i
 }
 
 template <class T>
-void backward_rows(Pool& pool, const Args& args, bool adds) {
+void backward_rows(ThreadPool& pool, const Args& args, bool adds) {
   if (!wanted(args, 0)) return;
   const Shape& shape = args.x[0].shape;
   const std::int64_t plane = shape.plane();
@@ -182,7 +182,7 @@ Lowered lower(const SoftmaxCrossEntropy& op, const Spec& spec, const Choice&, co
   const bool training = spec.mode == Mode::training;
   unit.backward_reads_x = {true, true};
   with_type(spec.y.dtype, [&]<class T>() {
-    Pool& pool = context.pool;
+    ThreadPool& pool = context.pool;
     if (training) unit.saved_bytes = Saved<T>::bytes(rows);
     unit.steps.push_back(step(
         {Pass::forward}, "direct", [&pool, op, training](const Args& args) { forward<T>(pool, args, op, training); },

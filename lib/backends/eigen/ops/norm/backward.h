@@ -167,7 +167,7 @@ void data_gradients(const Args& args, std::int64_t c, const std::array<bool, 2>&
 }
 
 template <class T, Mask mask>
-void backward(Pool& pool, const Args& args, const std::array<bool, 2>& adds, bool adds_dw) {
+void backward(ThreadPool& pool, const Args& args, const std::array<bool, 2>& adds, bool adds_dw) {
   split_channels(pool, args.dy.shape, [&](std::int64_t c) {
     data_gradients<T, mask>(args, c, adds, parameter_gradients<T, mask>(args, c, adds_dw), count_of(args.dy.shape, 1));
   });
@@ -175,13 +175,13 @@ void backward(Pool& pool, const Args& args, const std::array<bool, 2>& adds, boo
 
 /// Leaves the gradients of this rank's part, which are also those of its scale and shift.
 template <class T, Mask mask>
-void leave_gradients(Pool& pool, const Args& args, bool adds_dw) {
+void leave_gradients(ThreadPool& pool, const Args& args, bool adds_dw) {
   split_channels(pool, args.dy.shape,
                  [&](std::int64_t c) { joint_pair(args.scratch, c) = parameter_gradients<T, mask>(args, c, adds_dw); });
 }
 
 template <class T, Mask mask>
-void backward_of_ranks(Pool& pool, const Args& args, const std::array<bool, 2>& adds, int ranks) {
+void backward_of_ranks(ThreadPool& pool, const Args& args, const std::array<bool, 2>& adds, int ranks) {
   split_channels(pool, args.dy.shape, [&](std::int64_t c) {
     data_gradients<T, mask>(args, c, adds, joint_pair(args.scratch, c), count_of(args.dy.shape, ranks));
   });

@@ -63,7 +63,7 @@ void for_each_chunk(const Shape& shape, Work&& work) {
 }
 
 template <class Work>
-void split_channels(Pool& pool, const Shape& shape, Work&& work) {
+void split_channels(ThreadPool& pool, const Shape& shape, Work&& work) {
   pool.split(shape.c, 1, [&](std::int64_t from, std::int64_t to) {
     for (std::int64_t c = from; c < to; ++c) work(c);
   });

@@ -83,14 +83,14 @@ void normalise(const Args& args, const BatchNorm& op, NormTail tail, std::int64_
 }
 
 template <class T>
-void forward_training(Pool& pool, const Args& args, const BatchNorm& op, NormTail tail) {
+void forward_training(ThreadPool& pool, const Args& args, const BatchNorm& op, NormTail tail) {
   split_channels(pool, args.y.shape,
                  [&](std::int64_t c) { normalise<T>(args, op, tail, c, mean_and_variance<T>(args.x[0], c)); });
 }
 
 /// Leaves this rank's shares of the mean of x and of x^2.
 template <class T>
-void leave_statistics(Pool& pool, const Args& args, const BatchNorm& op) {
+void leave_statistics(ThreadPool& pool, const Args& args, const BatchNorm& op) {
   split_channels(pool, args.x[0].shape, [&](std::int64_t c) {
     const auto [mean, variance] = mean_and_variance<T>(args.x[0], c);
     joint_pair(args.saved, c) = {mean / op.ranks, (variance + mean * mean) / op.ranks};
@@ -98,7 +98,7 @@ void leave_statistics(Pool& pool, const Args& args, const BatchNorm& op) {
 }
 
 template <class T>
-void forward_of_ranks(Pool& pool, const Args& args, const BatchNorm& op, NormTail tail) {
+void forward_of_ranks(ThreadPool& pool, const Args& args, const BatchNorm& op, NormTail tail) {
   split_channels(pool, args.y.shape, [&](std::int64_t c) {
     const auto [mean, square] = joint_pair(args.saved, c);
     normalise<T>(args, op, tail, c, {mean, std::max(0.0, square - mean * mean)});
@@ -117,7 +117,7 @@ void prepare(const Args& args, const BatchNorm& op) {
 }
 
 template <class T>
-void forward_inference(Pool& pool, const Args& args, NormTail tail) {
+void forward_inference(ThreadPool& pool, const Args& args, NormTail tail) {
   const auto* const prepared = static_cast<const Affine<T>*>(args.prepared);
   split_channels(pool, args.y.shape, [&](std::int64_t c) { write_channel(args, tail, prepared[c], c); });
 }

@@ -90,7 +90,7 @@ void backward_plane(const Windows& g, bool count_padding, const T* dy, T* dx, co
 
 /// Calls work(n, c, rows of this thread) for every plane.
 template <class T, class Work>
-void split_with_rows(Pool& pool, const Args& args, const Windows& g, bool count_padding, const Shape& shape,
+void split_with_rows(ThreadPool& pool, const Args& args, const Windows& g, bool count_padding, const Shape& shape,
                      Work&& work) {
   const std::int64_t planes = std::int64_t{shape.n} * shape.c;
   pool.run([&](int part) {
@@ -101,7 +101,7 @@ void split_with_rows(Pool& pool, const Args& args, const Windows& g, bool count_
 }
 
 template <class T, class Sum>
-void forward(Pool& pool, const Args& args, const Windows& g, bool count_padding) {
+void forward(ThreadPool& pool, const Args& args, const Windows& g, bool count_padding) {
   split_with_rows<Sum>(pool, args, g, count_padding, args.y.shape,
                        [&](std::int64_t n, std::int64_t c, const Rows<Sum>& rows) {
                          forward_plane(g, count_padding, image<const T>(args.x[0], n) + c * g.H * g.W,
@@ -110,7 +110,7 @@ void forward(Pool& pool, const Args& args, const Windows& g, bool count_padding)
 }
 
 template <class T>
-void backward(Pool& pool, const Args& args, const Windows& g, bool count_padding, bool adds) {
+void backward(ThreadPool& pool, const Args& args, const Windows& g, bool count_padding, bool adds) {
   if (!wanted(args, 0)) return;
   split_with_rows<T>(pool, args, g, count_padding, args.dy.shape,
                      [&](std::int64_t n, std::int64_t c, const Rows<T>& rows) {
@@ -127,7 +127,7 @@ Lowered lower(const AveragePool& op, const Spec& spec, const Choice&, const Cont
   unit.recompute_reads_x[0] = true;
   const Windows g(op, spec.x[0].shape, spec.y.shape);
   with_type(spec.y.dtype, [&]<class T>() {
-    Pool& pool = context.pool;
+    ThreadPool& pool = context.pool;
     const bool large = g.R * g.S > terms_at_once;
     const auto workspace_of = [&](std::size_t bytes) { return bytes * static_cast<std::size_t>(pool.threads()); };
     add_steps(

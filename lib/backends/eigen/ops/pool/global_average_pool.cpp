@@ -6,7 +6,7 @@ namespace lamina::eigen {
 namespace {
 
 template <class T>
-void forward(Pool& pool, const Args& args) {
+void forward(ThreadPool& pool, const Args& args) {
   const Shape& shape = args.x[0].shape;
   const std::int64_t plane = shape.plane();
   split_planes(pool, shape, [&](std::int64_t n, std::int64_t c) {
@@ -17,7 +17,7 @@ void forward(Pool& pool, const Args& args) {
 }
 
 template <class T>
-void backward(Pool& pool, const Args& args, bool adds) {
+void backward(ThreadPool& pool, const Args& args, bool adds) {
   if (!wanted(args, 0)) return;
   const Shape& shape = args.dx[0].shape;
   const std::int64_t plane = shape.plane();

@@ -225,7 +225,7 @@ struct WidePlanes {
 };
 
 template <class T, class Winner, bool Places>
-void forward(Pool& pool, const Args& args, const Windows& g) {
+void forward(ThreadPool& pool, const Args& args, const Windows& g) {
   const bool widens = is_half(args.y.dtype);
   const Shape& shape = args.y.shape;
   const std::int64_t planes = std::int64_t{shape.n} * shape.c;
@@ -248,7 +248,7 @@ void forward(Pool& pool, const Args& args, const Windows& g) {
 }
 
 template <class T, class Winner>
-void backward(Pool& pool, const Args& args, const Windows& g, bool adds) {
+void backward(ThreadPool& pool, const Args& args, const Windows& g, bool adds) {
   if (!wanted(args, 0)) return;
   const Shape& shape = args.dy.shape;
   auto* const steps = static_cast<std::int64_t*>(args.workspace);
@@ -271,7 +271,7 @@ void backward(Pool& pool, const Args& args, const Windows& g, bool adds) {
 }
 
 template <class T, class Winner>
-void emit_steps(Lowered& unit, const Spec& spec, const Windows& g, Pool& pool) {
+void emit_steps(Lowered& unit, const Spec& spec, const Windows& g, ThreadPool& pool) {
   const auto threads = static_cast<std::size_t>(pool.threads());
   const std::size_t wide = WidePlanes<T>::bytes(g, spec.y.dtype) * threads;
   const std::size_t workspace = Rows<T>::bytes(g) * threads + wide;

@@ -19,7 +19,7 @@ struct ConvTileCost {
   int step_cycles, end_cycles, at_once;
 };
 
-struct ConvCut {
+struct ConvSchedule {
   ConvTile tile;
   int ranges;           ///< ranges of the first part, which is the deepest
   std::int64_t cycles;  ///< cycles that the model predicts
@@ -108,9 +108,9 @@ inline std::int64_t cycles_of(const ConvSize& size, const ConvPart* parts, int c
 /// of blocks. A given tile or number is kept. The result depends on the shapes alone. The parts, at least one, replace
 /// the size's columns and depth.
 template <std::size_t tiles>
-ConvCut conv_cut_for(const ConvSize& size, const ConvPart* parts, int count, const ConvTileCost (&costs)[tiles],
-                     ConvTile tile, int ranges) {
-  ConvCut best{tile, ranges, -1};
+ConvSchedule conv_schedule_for(const ConvSize& size, const ConvPart* parts, int count,
+                               const ConvTileCost (&costs)[tiles], ConvTile tile, int ranges) {
+  ConvSchedule best{tile, ranges, -1};
   for (const ConvTileCost& cost : costs) {
     if (tile == ConvTile::automatic ? cost.bm > 64 && size.results <= 64 : cost.tile != tile) continue;
     const auto blocks = [&](int made) {
@@ -134,9 +134,9 @@ ConvCut conv_cut_for(const ConvSize& size, const ConvPart* parts, int count, con
 }
 
 template <std::size_t tiles>
-ConvCut conv_cut_for(const ConvSize& size, const ConvTileCost (&costs)[tiles], ConvTile tile, int ranges) {
+ConvSchedule conv_schedule_for(const ConvSize& size, const ConvTileCost (&costs)[tiles], ConvTile tile, int ranges) {
   const ConvPart whole{size.columns, size.depth};
-  return conv_cut_for(size, &whole, 1, costs, tile, ranges);
+  return conv_schedule_for(size, &whole, 1, costs, tile, ranges);
 }
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -11,7 +11,7 @@ namespace lamina::LAMINA_CUDA_SPACE {
 
 /// `extent` is the tile's extent along the free axis: Tile::bm or Tile::bn.
 template <class Tile, bool along_k, int extent, int width>
-struct Bring {
+struct TileLoader {
   static constexpr int per_row = (along_k ? Tile::bk : extent) / width;  ///< packs in a row of the dense axis
   static constexpr int rows = Tile::threads / per_row;                   ///< rows that the block loads at once
   static constexpr int passes = extent * Tile::bk / width / Tile::threads;
@@ -45,7 +45,7 @@ struct Bring {
 
 /// Loads a pack: values[pass * width ...] = the pack at `from`.
 template <int width, class T, int count>
-__device__ void bring_pack(const T* from, int pass, T (&values)[count]) {
+__device__ void load_tile_pack(const T* from, int pass, T (&values)[count]) {
   const Pack<T, width> pack = load_pack<width>(from);
 #pragma unroll
   for (int j = 0; j < width; ++j) values[pass * width + j] = pack.v[j];
@@ -54,7 +54,7 @@ __device__ void bring_pack(const T* from, int pass, T (&values)[count]) {
 /// Loads a pack if it `counts`, else zeros.
 template <int width, class T, int count>
 __device__ void bring_pack_if(bool counts, const T* from, int pass, T (&values)[count]) {
-  if (counts) return bring_pack<width>(from, pass, values);
+  if (counts) return load_tile_pack<width>(from, pass, values);
 #pragma unroll
   for (int j = 0; j < width; ++j) values[pass * width + j] = T(0);
 }
