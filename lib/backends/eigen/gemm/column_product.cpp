@@ -31,13 +31,11 @@ Depths divide_depth(std::int64_t channels, std::int64_t taps) {
 template <class T>
 struct GridPlace {
   std::int64_t length, offset;  // of the section in an image
-  std::int64_t first;           // of the wanted columns
   GridOutput<T> output;
 
   bool whole() const { return output.step == 1 && output.row_pitch == output.row_length; }  // an image is one run
 
   T* direct(std::int64_t column, std::int64_t count) const {
-    if (output.row_major) return output.data + column - first;
     const std::int64_t image = column / length, within = column - image * length;
     if (output.h != 0 || output.step != 1 || within + count > length) return nullptr;
     const std::int64_t at = offset + within;
@@ -48,15 +46,9 @@ struct GridPlace {
   }
 
   void store(OutputTile<T> tile, std::int64_t row, std::int64_t column, const MicroKernels<T>& kernels) const {
-    if (output.row_major) return RowMajor<T>{output.data, output.plane, &kernels}(tile, row, column - first);
     const std::int64_t count = tile.count;
     tile.step = output.step;
-    if (output.left != nullptr) {
-      tile.left = output.left + row * output.left_ld + column - first;
-      tile.left_ld = output.left_ld;
-    }
     for (std::int64_t j = 0; j < count; j += tile.count, tile.from += tile.count) {
-      if (j > 0 && tile.left != nullptr) tile.left += tile.count;
       const std::int64_t image = (column + j) / length, within = (column + j) - image * length;
       const std::int64_t at = offset + within, p = at / output.row_length, q = at - p * output.row_length;
       tile.count = std::min({whole() ? length - within : output.row_length - q, length - within, count - j});
@@ -81,13 +73,10 @@ std::int64_t ColumnProduct<T>::roundings(std::int64_t channels, std::int64_t tap
 }
 
 template <class T>
-ColumnProduct<T>::ColumnProduct(Columns columns, std::int64_t rows, int threads, const MicroKernels<T>& kernels,
-                                bool packs)
+ColumnProduct<T>::ColumnProduct(Columns columns, std::int64_t rows, int threads, const MicroKernels<T>& kernels)
     : kernels_(&kernels),
       depth_(columns.depth()),
       rows_(rows),
-      grid_(columns.grid()),
-      columns_(columns.count()),
       partition_(partition(columns.count(), rows, threads, kernels.lanes, kernels.rows)) {
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));
   const std::int64_t taps = columns.taps(), grid = columns.grid();
@@ -95,8 +84,8 @@ ColumnProduct<T>::ColumnProduct(Columns columns, std::int64_t rows, int threads,
   // Rows that are whole pages apart would share few sets of a cache; a panel of one vector is slow; and where a
   // vector is less than a line, a panel's rows would end within lines that the next panel reads again.
   const std::int64_t body = grid / kernels.lanes * kernels.lanes;
-  const bool in_place = !packs && !columns.staged() && kernels.lanes * size == line_bytes &&
-                        body >= 2 * kernels.lanes && columns.plane() * size % page_bytes != 0;
+  const bool in_place = !columns.staged() && kernels.lanes * size == line_bytes && body >= 2 * kernels.lanes &&
+                        columns.plane() * size % page_bytes != 0;
   if (in_place) {
     sections_.push_back({columns.part(body), 0, true});
     if (body < grid) sections_.push_back({columns.part(grid - body), body, false});
@@ -125,11 +114,6 @@ std::int64_t ColumnProduct<T>::block_columns(const Section& section) const {
 template <class T>
 std::int64_t ColumnProduct<T>::tallest() const {
   return divide_up(divide_up(rows_, kernels_->rows), partition_.rows) * kernels_->rows;
-}
-
-template <class T>
-IndexRange ColumnProduct<T>::columns(int part) const {
-  return share_of(columns_, kernels_->lanes, part % partition_.columns, partition_.columns);
 }
 
 template <class T>
@@ -162,7 +146,7 @@ template <class T>
 std::span<const Panel<T>> ColumnProduct<T>::list_panels(const Section& section, ColumnRange range, const Work& work,
                                                         Panel<T>* list) const {
   const std::int64_t grid = section.columns.grid(), lanes = kernels_->lanes, last = range.first + range.count;
-  const GridPlace<T> place{grid, section.offset, work.operands.columns.first, work.output};
+  const GridPlace<T> place{grid, section.offset, work.output};
   const Source<T>& source = work.operands.source;
   Panel<T>* end = list;
   const T* packed = work.buffers.panels;
@@ -228,10 +212,10 @@ void ColumnProduct<T>::run(const Section& section, const Work& work) const {
   const Operands& operands = work.operands;
   const IndexRange rows = work.rows;
   IndexRange share = share_of(columns.count(), kernels_->lanes, work.column_part, partition_.columns);
-  share.first = std::max({share.first, operands.images.first * columns.grid(), operands.columns.first});
-  share.last = std::min({share.last, operands.images.last * columns.grid(), operands.columns.last});
+  share.first = std::max(share.first, operands.images.first * columns.grid());
+  share.last = std::min(share.last, operands.images.last * columns.grid());
   share.last = std::max(share.first, share.last);
-  const GridPlace<T> place{columns.grid(), section.offset, operands.columns.first, work.output};
+  const GridPlace<T> place{columns.grid(), section.offset, work.output};
   Panel<T>* const* const lists = work.buffers.lists;
   ColumnRange range = range_from(section, share.first, share.last);
   std::span<const Panel<T>> panels = list_panels(section, range, work, lists[0]);
@@ -267,7 +251,7 @@ void ColumnProduct<T>::run(int part, const Operands& operands, void* workspace) 
   if (rows.first == rows.last) return;
   ScratchAllocator scratch(workspace);
   GridOutput<T> output = operands.output;
-  if (!output.row_major) output.data += rows.first * output.plane;
+  output.data += rows.first * output.plane;
   const Work work{operands, output, part % partition_.columns, rows, allocate(scratch)};
   for (const Section& section : sections_) run(section, work);
   if (operands.non_temporal) non_temporal_fence();

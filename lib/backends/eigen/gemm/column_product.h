@@ -21,20 +21,13 @@ struct GridOutput {
   T* data;
   std::int64_t pitch, plane, row_length, row_pitch, step;
   std::int64_t h = 0, w = 0;
-  /// With step 2: a row-major matrix of one part's rows and the wanted columns, each element of which is written before
-  /// that of its column.
-  const T* left = nullptr;
-  std::int64_t left_ld = 0;
-  /// data is such a matrix itself, `plane` elements from row to row, with room for whole vectors.
-  bool row_major = false;
 };
 
 /// One product a * columns, in blocks and partitioned for threads. Holds no memory.
 template <class T>
 class ColumnProduct {
  public:
-  /// With `packs` no column is read in place.
-  ColumnProduct(Columns columns, std::int64_t rows, int threads, const MicroKernels<T>& kernels, bool packs = false);
+  ColumnProduct(Columns columns, std::int64_t rows, int threads, const MicroKernels<T>& kernels);
 
   /// The roundings of a term if `channels` of `taps` terms each are summed: one for it and for each later term of its
   /// block, one for each later block.
@@ -42,12 +35,6 @@ class ColumnProduct {
 
   std::int64_t depth() const { return depth_; }
   std::int64_t rows() const { return rows_; }
-  std::int64_t grid() const { return grid_; }  ///< columns of one image
-  std::int64_t tallest() const;                ///< rows of the largest part
-  std::int64_t block_columns() const {
-    return sections_.front().block_columns;
-  }                                                                 ///< columns that are multiplied at once
-  IndexRange columns(int part) const;                               ///< of a part
   std::size_t workspace_bytes() const { return workspace_bytes_; }  ///< of one part
   int parts() const { return partition_.parts(); }
 
@@ -57,9 +44,8 @@ class ColumnProduct {
     Source<T> source;
     GridOutput<T> output;
     Epilogue<T> epilogue = {};
-    bool non_temporal = false;                                        ///< as PlaceOfC::non_temporal
-    IndexRange images{0, std::numeric_limits<int>::max()};            ///< whose columns are wanted
-    IndexRange columns{0, std::numeric_limits<std::int64_t>::max()};  ///< those wanted of a product that packs
+    bool non_temporal = false;                              ///< as PlaceOfC::non_temporal
+    IndexRange images{0, std::numeric_limits<int>::max()};  ///< images whose columns are wanted
   };
   /// Computes this part's share. Parts may run at the same time, each with a separate workspace.
   void run(int part, const Operands&, void* workspace) const;
@@ -89,6 +75,7 @@ class ColumnProduct {
   };
 
   Buffers allocate(ScratchAllocator&) const;
+  std::int64_t tallest() const;  // rows of the largest part
   std::int64_t block_columns(const Section&) const;
   std::int64_t staged_channels(const Section&) const;
   /// What separates panels has room for what packing writes after a row.
@@ -106,7 +93,7 @@ class ColumnProduct {
                    std::int64_t segments) const;
 
   const MicroKernels<T>* kernels_;
-  std::int64_t depth_, rows_, grid_, columns_;
+  std::int64_t depth_, rows_;
   Partition partition_;
   std::vector<Section> sections_;
   std::int64_t block_depth_;

@@ -79,10 +79,9 @@ struct Staged {
 };
 
 /// to[i * ldc + j * step] = from[i * ldf + j], through the epilogue without its scale, which the tile that
-/// made the sums has applied. Where `width` is not 0, the other ones of to[i * ldc + 0 .. width - 1] are set to 0,
-/// and so are `below` further rows of as many, `pitch` apart; width <= count * step then, and nothing is added to. With
-/// `left`, step is 2 and each of these elements follows one of the left ones: to[i * ldc + j * 2] = left[i * left_ld +
-/// j] (+ the old value), and the one above is one further.
+/// made the sums has applied. Where `width` is not 0, the other elements of to[i * ldc + 0 .. width - 1] are set to 0,
+/// and so are `width` elements of `below` further rows, `pitch` apart; then width <= count * step, and nothing is
+/// added.
 template <class T>
 struct OutputTile {
   T* to;
@@ -93,8 +92,6 @@ struct OutputTile {
   std::int64_t count;
   Epilogue<T> epilogue = {};
   std::int64_t width = 0, below = 0, pitch = 0;
-  const T* left = nullptr;
-  std::int64_t left_ld = 0;
 };
 
 /// A panel is up to `vectors * lanes` wide. tile[half][v - 1] computes v vectors of it, half != 0 at most rows / 2
