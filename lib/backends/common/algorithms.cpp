@@ -30,8 +30,8 @@ std::string excess(const Alternative& alternative, const Lowered::Step& step, co
 
 bool is_by_rule(const Alternative& alternative) { return alternative.place != by_name_only; }
 
-/// Why the alternative is taken by rule, where there are several; `excluded` has what the limits say of those before
-/// it.
+/// The reason for an alternative that the rule takes among several. `excluded` says why limits exclude the earlier
+/// ones.
 std::string reason_of(const Alternative& taken, const std::vector<Alternative>& all, const std::string& excluded) {
   if (!excluded.empty()) return "rule: the first within the limits; " + excluded;
   if (!taken.reason.empty()) return "rule: " + taken.reason;

@@ -1,4 +1,4 @@
-// y = sum of the inputs, and ReLU of it if the unit's tail has one. Every input's gradient is dy itself, or dy where
+// y = the sum of the inputs, or its ReLU if the unit's tail has one. Every input's gradient is dy itself, or dy where
 // y > 0. If there are more inputs than one launch adds, further launches add the rest to y.
 
 #include "kernels/add.h"

@@ -1,7 +1,7 @@
 #pragma once
 // The part of cuDNN's C interface that is called here: objects, numbers, results of a query. We declare it, so that the
-// backend is compiled on every machine, and for every version at once. If cudnn.h is found, header_check.cpp proves
-// that they agree. An enumerator is an int in the C calls, here and there.
+// backend is compiled on every machine, and for every version at once. If cudnn.h is found, header_check.cpp compares
+// it with these declarations. An enumerator is an int in the C calls, here and there.
 
 #include <cstddef>
 
@@ -27,7 +27,7 @@ struct RnnObject;
 struct RnnDataObject;
 using Stream = CUstream_st*;  ///< the CUDA runtime's cudaStream_t
 
-/// The answer of a query for convolution algorithms, one per algorithm. The same for all three passes in 7, 8 and 9.
+/// The answer of a query for one convolution algorithm. It is the same for all three passes in 7, 8 and 9.
 struct AlgorithmResult {
   int algorithm;
   Status status;  ///< success, or the reason

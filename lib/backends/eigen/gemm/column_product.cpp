@@ -8,13 +8,12 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t block_row_bytes = 2048;  // of one row of a: eight rows fill a third of a first-level cache
-constexpr std::int64_t block_panel_bytes = 512 * 1024;  // of its packed columns: half of a second-level cache
-constexpr std::int64_t in_place_bytes = 256 * 1024;     // of a block that is read in place, together with the next one
+constexpr std::int64_t block_row_bytes = 2048;          // one row of a: eight rows fill a third of an L1 cache
+constexpr std::int64_t block_panel_bytes = 512 * 1024;  // packed columns of a block: half of an L2 cache
+constexpr std::int64_t in_place_bytes = 256 * 1024;     // a block that is read in place, besides the next block
 constexpr std::int64_t page_bytes = 4096;
 
-/// How the terms of a sum are divided along k: whole channels in a block, unless one alone is too deep; blocks of even
-/// depth.
+/// The blocks of a sum along k. They are about equally deep, and have whole channels unless one channel is too deep.
 struct Depths {
   std::int64_t block, blocks;
 };
@@ -30,10 +29,10 @@ Depths divide_depth(std::int64_t channels, std::int64_t taps) {
 /// Columns of one section, in the layout of the output.
 template <class T>
 struct GridPlace {
-  std::int64_t length, offset;  // of the section in an image
+  std::int64_t length, offset;  // columns of the section in an image: number and first
   GridOutput<T> output;
 
-  bool whole() const { return output.step == 1 && output.row_pitch == output.row_length; }  // an image is one run
+  bool whole() const { return output.step == 1 && output.row_pitch == output.row_length; }  // an image is a run
 
   T* direct(std::int64_t column, std::int64_t count) const {
     const std::int64_t image = column / length, within = column - image * length;
@@ -81,8 +80,8 @@ ColumnProduct<T>::ColumnProduct(Columns columns, std::int64_t rows, int threads,
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));
   const std::int64_t taps = columns.taps(), grid = columns.grid();
   block_depth_ = divide_depth<T>(columns.channels(), taps).block;
-  // Rows that are whole pages apart would share few sets of a cache; a panel of one vector is slow; and where a
-  // vector is less than a line, a panel's rows would end within lines that the next panel reads again.
+  // Not in place: rows that are whole pages apart share few sets of a cache. A panel of one vector is slow. If vectors
+  // are shorter than a line, a panel's rows end within lines that the next panel reads again.
   const std::int64_t body = grid / kernels.lanes * kernels.lanes;
   const bool in_place = !columns.staged() && kernels.lanes * size == line_bytes && body >= 2 * kernels.lanes &&
                         columns.plane() * size % page_bytes != 0;
@@ -136,7 +135,7 @@ auto ColumnProduct<T>::allocate(ScratchAllocator& scratch) const -> Buffers {
   buffers.panels = scratch.take<T>(packed);
   buffers.staged = scratch.take<T>(staged + width);
   buffers.starts = scratch.take<std::int64_t>(starts);
-  buffers.sums = scratch.take<T>(block_depth_ < depth_ ? tallest() * widest : 0);  // that wait for further blocks
+  buffers.sums = scratch.take<T>(block_depth_ < depth_ ? tallest() * widest : 0);  // sums that wait for further blocks
   buffers.segments = scratch.take<Segment>(segments);
   for (Panel<T>*& list : buffers.lists) list = scratch.take<Panel<T>>(panels);
   return buffers;
@@ -167,7 +166,7 @@ std::span<const Panel<T>> ColumnProduct<T>::list_panels(const Section& section, 
   return {list, end};
 }
 
-/// The block of columns that starts here, of those before `last`.
+/// The block of columns that begins at `first`, at most up to `last`.
 template <class T>
 ColumnRange ColumnProduct<T>::range_from(const Section& section, std::int64_t first, std::int64_t last) const {
   const std::int64_t grid = section.columns.grid(), block = section.block_columns;
@@ -175,8 +174,8 @@ ColumnRange ColumnProduct<T>::range_from(const Section& section, std::int64_t fi
   return {first, std::min(within_image ? std::min(block, grid - first % grid) : block, last - first)};
 }
 
-/// Multiplies the columns of a range block by block of the depth. `shared` is what all of these share, `next` the
-/// panels of the range to come.
+/// Multiplies the columns of a range, block by block along k. `shared` has the fields that all these blocks share,
+/// `next` the panels of the next range.
 template <class T>
 template <class Store>
 void ColumnProduct<T>::multiply_range(const Section& section, ColumnRange range, std::span<const Panel<T>> next,
@@ -234,7 +233,7 @@ void ColumnProduct<T>::run(const Section& section, const Work& work) const {
                     .c = {.ld = work.output.plane, .non_temporal = operands.non_temporal},
                     .epilogue = operands.epilogue.from(rows.first),
                     .along = {.sums = block_depth_ < depth_ ? work.buffers.sums : nullptr, .ld = section.block_columns},
-                    // Weights with many taps exceed the second-level cache. Beside narrow vectors it is often small.
+                    // Weights with many taps exceed the L2 cache, which is often small beside narrow vectors.
                     .ahead = {.a = columns.staged() || narrow_vectors(*kernels_),
                               .b = section.in_place && range.first == share.first,
                               .c = narrow_vectors(*kernels_)}},

@@ -13,8 +13,8 @@
 
 namespace lamina::eigen {
 
-/// Where column (n, p, q) of row m goes: data[n * pitch + m * plane + p * row_pitch + q * step], q below row_length.
-/// Where h and w are given, a row's plane is h x w, and its elements that no column goes to are set to 0; `add` must be
+/// Place of the result: column (n, p, q) of row m is at data[n * pitch + m * plane + p * row_pitch + q * step], with q
+/// below row_length. If h and w are given, a row's plane is h x w and its other elements are set to 0; `add` must be
 /// false then.
 template <class T>
 struct GridOutput {
@@ -29,46 +29,46 @@ class ColumnProduct {
  public:
   ColumnProduct(Columns columns, std::int64_t rows, int threads, const MicroKernels<T>& kernels);
 
-  /// The roundings of a term if `channels` of `taps` terms each are summed: one for it and for each later term of its
-  /// block, one for each later block.
+  /// The most roundings of a term in a sum over `channels` of `taps` terms each: one for the term and each later term
+  /// of its block, and one for each later block.
   static std::int64_t roundings(std::int64_t channels, std::int64_t taps);
 
   std::int64_t depth() const { return depth_; }
   std::int64_t rows() const { return rows_; }
-  std::size_t workspace_bytes() const { return workspace_bytes_; }  ///< of one part
+  std::size_t workspace_bytes() const { return workspace_bytes_; }  ///< workspace of one part
   int parts() const { return partition_.parts(); }
 
   struct Operands {
-    const T* a;        ///< rows x depth(),
+    const T* a;        ///< rows() x depth()
     std::int64_t lda;  ///< elements from row to row
     Source<T> source;
     GridOutput<T> output;
     Epilogue<T> epilogue = {};
-    bool non_temporal = false;                              ///< as PlaceOfC::non_temporal
+    bool non_temporal = false;                              ///< see PlaceOfC::non_temporal
     IndexRange images{0, std::numeric_limits<int>::max()};  ///< images whose columns are wanted
   };
   /// Computes this part's share. Parts may run at the same time, each with a separate workspace.
   void run(int part, const Operands&, void* workspace) const;
 
  private:
-  /// Columns of every image that are taken alike.
+  /// The columns of every image that are read in place, or those that are packed.
   struct Section {
     Columns columns;
-    std::int64_t offset;  // of the first one in an image
-    bool in_place;        // a panel is some columns of the source as it is; offset is 0
+    std::int64_t offset;  // first column in an image
+    bool in_place;        // panels are columns of the source itself; offset is 0
     std::int64_t block_columns = 0;
   };
   struct Buffers {
     T* panels;
-    T* staged;             // some channels
-    std::int64_t* starts;  // of the rows of each of their taps, there
+    T* staged;             // copy of some channels
+    std::int64_t* starts;  // start of each row (channel, tap) in `staged`
     T* sums;
     Segment* segments;
-    Panel<T>* lists[2];  // of a range, and of the next one
+    Panel<T>* lists[2];  // panels of a range, and of the next one
   };
-  struct Work {  // one part's
+  struct Work {  // the work of one part
     const Operands& operands;
-    GridOutput<T> output;  // of these rows
+    GridOutput<T> output;  // output of these rows
     int column_part;
     IndexRange rows;
     Buffers buffers;
@@ -78,7 +78,7 @@ class ColumnProduct {
   std::int64_t tallest() const;  // rows of the largest part
   std::int64_t block_columns(const Section&) const;
   std::int64_t staged_channels(const Section&) const;
-  /// What separates panels has room for what packing writes after a row.
+  /// Elements from panel to panel. Packing may write up to a row after a panel.
   std::int64_t panel_stride() const { return (block_depth_ + 1) * kernels_->width(); }
   void run(const Section&, const Work&) const;
   template <class Store>

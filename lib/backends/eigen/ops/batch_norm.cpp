@@ -1,8 +1,8 @@
-// Batch normalisation, alone or with an Add and a ReLU after it, one channel at a time: its planes are read from
-// memory once and stay in cache for the second pass. Sums are in double, in an order that no number of threads changes.
-// What f32 computes may be stored in half precision: each tensor has its own type. Where several ranks have one batch,
-// each pass is two calls: the first leaves sums that the caller adds up over the ranks, and the second computes with
-// them.
+// Batch normalisation, alone or with an Add and a ReLU after it, channel by channel: the planes of a channel are read
+// from memory once and stay in cache for the second pass. Sums are in double, in an order that does not depend on the
+// number of threads. f32 results may be stored in half precision: each tensor has its own type. If several ranks share
+// a batch, each pass is two calls. The first leaves sums that the caller adds up over the ranks; the second computes
+// with them.
 
 #include <array>
 #include <utility>
@@ -27,7 +27,7 @@ Lowered lower(const BatchNorm& op, const Spec& spec, const Choice&, const Contex
       emit({Pass::forward}, [&pool, tail](const Args& args) { forward_inference<T>(pool, args, tail); });
       return;
     }
-    /// A call whose sums the caller adds up, before the one that follows.
+    /// Adds a step whose sums the caller adds up before the next step.
     const auto emit_sums = [&](Pass pass, auto function) {
       emit({pass}, function);
       unit.steps.back().cross_rank_sums = 2 * std::int64_t{spec.y.shape.c};

@@ -6,7 +6,7 @@
 namespace lamina::eigen {
 namespace {
 
-/// What a gradient is computed from, beside dy.
+/// The value, beside dy, from which a gradient is computed.
 enum class Reads { x, y };
 
 /// dx = gradient(v, dy), or dx += with `adds`.
@@ -38,7 +38,7 @@ struct ByElement {
 template <class Value, class Gradient>
 ByElement(Value, Gradient) -> ByElement<Value, Gradient>;
 
-/// An op whose y is a function of the instruction set, `map` of its table, and whose gradient is one of y.
+/// An op whose y is a function of the instruction set's table, `map`, and whose gradient is a function of y.
 template <class Map, class Gradient>
 struct ByMap {
   const InstructionSet& set;
@@ -57,7 +57,7 @@ struct ByMap {
 template <class Map, class Gradient>
 ByMap(const InstructionSet&, Map, Gradient) -> ByMap<Map, Gradient>;
 
-/// Both y and the slope of x are functions of the instruction set.
+/// SiLU: y and the slope of x are functions of the instruction set.
 struct SiluRows {
   const InstructionSet& set;
 
@@ -77,7 +77,7 @@ struct SiluRows {
   }
 };
 
-/// The unit of such an op; it may work in place.
+/// The unit of a pointwise op; it may work in place.
 template <class Rows>
 Lowered lower_pointwise(const Spec& spec, ThreadPool& pool, Reads reads, const Rows& rows) {
   Lowered unit = in_place_unit(spec);
@@ -145,7 +145,7 @@ Lowered lower(const HardSigmoid& op, const Spec& spec, const Choice&, const Cont
   return lower_pointwise(spec, context.pool, Reads::y, ByElement{value, gradient});
 }
 
-// It falls and rises, so that x does not follow from y.
+// HardSwish falls and rises, so x does not follow from y.
 Lowered lower(const HardSwish&, const Spec& spec, const Choice&, const Context& context) {
   const auto value = []<class T>(T x) {
     return x <= -3 ? T(0) : x >= 3 ? x : x * multiply_add(x, static_cast<T>(1.0 / 6), T(0.5));

@@ -31,9 +31,8 @@ class ThreadPool {
                const_cast<void*>(static_cast<const void*>(std::addressof(work))));
   }
 
-  /// Splits [0, count) into one contiguous range per thread, sizes a multiple of `grain` (the last may be smaller), and
-  /// calls work(part, first, last) for those that are not empty. Which thread gets what depends on count, grain and
-  /// threads alone.
+  /// Splits [0, count) into one contiguous range per thread, in multiples of `grain` (the last may be smaller). Calls
+  /// work(part, first, last) for the ranges that are not empty. The ranges depend on count, grain and threads alone.
   template <class Work>
   void split_parts(std::int64_t count, std::int64_t grain, Work&& work) {
     const std::int64_t blocks = divide_up(count, grain);
@@ -48,7 +47,7 @@ class ThreadPool {
     });
   }
 
-  /// As split_parts(), but calls work(first, last).
+  /// Like split_parts(), but calls work(first, last).
   template <class Work>
   void split(std::int64_t count, std::int64_t grain, Work&& work) {
     split_parts(count, grain, [&](int, std::int64_t first, std::int64_t last) { work(first, last); });

@@ -7,8 +7,7 @@
 
 namespace lamina::eigen::batch_norm {
 
-/// Where ReLU's mask comes from: y, or, where nothing was added, x through the very arithmetic of forward, which saves
-/// reading y.
+/// The source of ReLU's mask: y or, without an Add, x by the same arithmetic as forward, so that y is not read.
 enum class Mask { none, from_y, from_x };
 
 inline Mask mask_of(NormTail tail) {
@@ -21,8 +20,8 @@ struct Rooms {
   Room<T> dy, x, y;
 };
 
-/// The gradient of the normalised value, dz: dy, or dy where the ReLU after it let it through. On one chunk of a plane.
-/// With `ahead` it prefetches all that a chunk some way after this one will read.
+/// dz, the gradient of the normalised value, on one chunk of a plane: dy, masked if a ReLU follows. With `ahead` the
+/// reads of a later chunk are prefetched.
 template <class T, Mask mask>
 struct Gradient {
   const T *dy, *x, *y;
@@ -41,7 +40,7 @@ struct Gradient {
     return dy[i];
   }
 
-  /// The chunk in place, or written to `room`.
+  /// The address of the chunk: in place, or in `room`, where it is written.
   const T* write(std::int64_t count, T* room) const {
     if constexpr (mask == Mask::none) return dy;
     const Gradient dz = *this;
@@ -129,7 +128,7 @@ void write_gradients(const Args& args, const Affine<T>& affine, const DataGradie
       if (!as_it_is) put(other, dz, count, adds[1]);
       to_other.finish(as_it_is ? dz : other);
     };
-    // Either may share dy's memory; that one must not be written while the other still reads dy.
+    // If a gradient shares dy's memory, it is written after the other one has read dy.
     if (!on_dy) write_other();
     if (wants_x) write_x(dz);
     if (on_dy) write_other();
@@ -152,7 +151,7 @@ Pair parameter_gradients(const Args& args, std::int64_t c, bool adds_dw) {
   return {dscale, dshift};
 }
 
-/// With the gradients of scale and shift that `count` numbers gave.
+/// Computes the data gradients from the gradients of scale and shift over `count` numbers.
 template <class T, Mask mask>
 void data_gradients(const Args& args, std::int64_t c, const std::array<bool, 2>& adds, const Pair& gradients,
                     double count) {
@@ -173,7 +172,7 @@ void backward(ThreadPool& pool, const Args& args, const std::array<bool, 2>& add
   });
 }
 
-/// Leaves the gradients of this rank's part, which are also those of its scale and shift.
+/// Leaves the gradients of scale and shift over this rank's part, which are also this rank's gradients.
 template <class T, Mask mask>
 void leave_gradients(ThreadPool& pool, const Args& args, bool adds_dw) {
   split_channels(pool, args.dy.shape,

@@ -1,5 +1,5 @@
 #pragma once
-// Batch normalisation: one channel of it, which both passes go through chunk by chunk.
+// Batch normalisation: one channel, which both passes process chunk by chunk.
 
 #include <algorithm>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace lamina::eigen::batch_norm {
 
-constexpr std::int64_t chunk = elements_of_room;  // between two prefetches
+constexpr std::int64_t chunk = elements_of_room;  // elements between two prefetches
 
 /// y = (x - mean) * factor + shift, in the type of the tensors.
 template <class T>
@@ -46,7 +46,7 @@ using Pair = std::pair<double, double>;
 
 inline Pair& joint_pair(void* block, std::int64_t c) { return static_cast<Pair*>(block)[c]; }
 
-/// Numbers of a channel in the batch of all ranks.
+/// The number of elements of a channel in the batch of all ranks.
 inline double count_of(const Shape& shape, int ranks) { return static_cast<double>(shape.n * shape.plane() * ranks); }
 
 /// The place of a plane's first element.

@@ -8,8 +8,8 @@
 
 namespace lamina::eigen::batch_norm {
 
-/// Mean and biased variance of one channel. Sums of differences from one of its values: no cancellation beyond the
-/// spread of the channel itself, so that one pass is enough.
+/// Mean and biased variance of one channel. The sums are of differences from one of its values, so that cancellation is
+/// limited by the channel's own spread, and one pass is enough.
 template <class T>
 Pair mean_and_variance(const Tensor& x, std::int64_t c) {
   Room<T> room;
@@ -105,7 +105,7 @@ void forward_of_ranks(ThreadPool& pool, const Args& args, const BatchNorm& op, N
   });
 }
 
-/// Makes of parameters and running statistics what a pass in inference computes with.
+/// Makes the affine maps of inference from parameters and running statistics.
 template <class T>
 void prepare(const Args& args, const BatchNorm& op) {
   auto* const prepared = static_cast<Affine<T>*>(args.prepared);
