@@ -69,16 +69,43 @@ struct Alternative {
   std::string algorithm;
   double max_error;
   /// Makes the step. A step without a kernel cannot run; its reason says why.
-  std::function<Lowered::Step()> lower;
+  std::function<Lowered::Step()> make_step;
   std::string reason{};   ///< why the rule puts it first, if it does
   std::string refusal{};  ///< why it cannot run; empty: it can
   int place = 0;
 };
 
-/// The alternative that the choice names, or else the first within its limits of error and workspace and its demand for
-/// determinism. `unit` starts the messages. Throws UsageError for an unknown name, Unsupported if no alternative fits.
-/// The step says why it was picked.
-Lowered::Step pick(const std::string& unit, Pass, const Choice&, const std::vector<Alternative>&);
+/// What a choice demands of the alternatives of one pass. It collects why they are passed over.
+class Demands {
+ public:
+  /// All arguments outlive this object. `unit` starts the messages.
+  Demands(const std::string& unit, Pass, const Choice&, const std::vector<Alternative>&);
+  bool considers(const Alternative&);              ///< whether it is named, or by rule where none is, and can run
+  bool takes(const Alternative&, Lowered::Step&);  ///< whether it is within the limits; the step then says why
+  [[noreturn]] void refuse() const;  ///< throws UsageError for an unknown name, Unsupported if no alternative fits
+
+ private:
+  void note(const std::string& reason);
+
+  std::string where_;
+  const std::string& named_;
+  const Choice& choice_;
+  const std::vector<Alternative>& all_;
+  std::string reasons_;
+};
+
+/// The step of the alternative that the choice names, or else of the first within its limits of error and workspace and
+/// its demand for determinism.
+inline Lowered::Step pick(const std::string& unit, Pass pass, const Choice& choice,
+                          const std::vector<Alternative>& alternatives) {
+  Demands demands(unit, pass, choice, alternatives);
+  for (const Alternative& alternative : alternatives) {
+    if (!demands.considers(alternative)) continue;
+    Lowered::Step step = alternative.make_step();
+    if (demands.takes(alternative, step)) return step;
+  }
+  demands.refuse();
+}
 
 /// One unit and the rows of its op's table.
 template <class On>
@@ -111,7 +138,7 @@ class Chooser {
       next.refusal = row.refusal(unit, pass, on_);
       const bool can = next.refusal.empty();
       next.place = can ? row.place(unit, pass, on_) : by_name_only;
-      next.lower = [&, pass] { return lower(row, pass, choice); };
+      next.make_step = [&, pass] { return lower_row(row, pass, choice); };
       const bool named = choice.algorithm[static_cast<std::size_t>(pass)] == row.name;
       if (can && (named || next.place != by_name_only)) {
         const double error = row.max_error(unit, pass, on_);
@@ -129,7 +156,9 @@ class Chooser {
   Lowered lower(const Choice& choice) const {
     const std::string unit = unit_text(spec_, halves_);
     const Choice left = copies_ ? copies_->left_of(choice) : choice;
-    Lowered lowered = assemble(spec_, [&](Pass pass) { return pick(unit, pass, choice, alternatives(pass, left)); });
+    Lowered lowered = product_flags(spec_);
+    for (const Pass pass : product_passes(spec_))
+      lowered.steps.push_back(pick(unit, pass, choice, alternatives(pass, left)));
     allow_add_in_place(lowered, spec_);
     if (!whole_.inference) return lowered;
     const Algorithm<On>& forward = *row_of(lowered.steps[0].algorithm);
@@ -161,7 +190,7 @@ class Chooser {
     if (whole_.add) unit.y_may_alias_x[1] = same_pitch(spec, 1) && spec.x[1].dtype == spec.y.dtype;
   }
 
-  Lowered::Step lower(const Algorithm<On>& row, Pass pass, const Choice& choice) const {
+  Lowered::Step lower_row(const Algorithm<On>& row, Pass pass, const Choice& choice) const {
     if (takes(row, pass)) return row.lower(whole_, pass, choice, on_);
     const Lowered::Step first = row.lower(part_, pass, choice, on_);
     if (pass != Pass::backward_params || !copies_->sums_chunks()) return copies_->step(part_unit(), first, first);

@@ -1,7 +1,6 @@
 #pragma once
 // Shared by every backend's lowering: kernels from functions, and the flags of a unit.
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -102,8 +101,8 @@ bool ends_in_relu(const Spec&);
 /// The unit of a convolution or fully connected op without its steps: the flags of what its passes read.
 Lowered product_flags(const Spec&);
 
-/// The unit of product_flags() with its steps.
-Lowered assemble(const Spec&, const std::function<Lowered::Step(Pass)>& lower_pass);
+/// The passes that have steps in such a unit.
+std::vector<Pass> product_passes(const Spec&);
 
 /// Half the distance between 1 and the next number: the relative error of rounding to nearest, above underflow.
 double unit_roundoff(DType);

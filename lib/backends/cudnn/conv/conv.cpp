@@ -229,7 +229,8 @@ Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, Session& s
   const Spec given = as_given(op, spec);
   const Api& api = unit.api;
   bool exact = true;
-  Lowered lowered = assemble(spec, [&](Pass pass) {
+  Lowered lowered = product_flags(spec);
+  for (const Pass pass : product_passes(spec)) {
     const bool data = pass == Pass::backward_data, params = pass == Pass::backward_params;
     TensorDescriptor image = data ? describe_gradient(api, given.x[0]) : describe_value(api, given.x[0]);
     TensorDescriptor result =
@@ -253,8 +254,9 @@ Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, Session& s
       if (data) return made(std::make_shared<BackwardData>(unit, problem, taken));
       return made(std::make_shared<BackwardParams>(unit, spec, problem, taken));
     };
-    return pick_conv("cudnn: " + to_string(Op(op)), spec, *problem, choice, adds, own_bytes, session, make);
-  });
+    lowered.steps.push_back(
+        pick_conv("cudnn: " + to_string(Op(op)), spec, *problem, choice, adds, own_bytes, session, make));
+  }
   lowered.workspace_exact = exact;
   if (unit.folded || unit.halves) {
     lowered.prepared_bytes = filter_offset(unit, spec) +

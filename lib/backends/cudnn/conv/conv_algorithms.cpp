@@ -113,7 +113,7 @@ class Rows {
       if (choice_.math == Math::tf32 || is_half(dtype_)) math = answer->math;
     }
     taken.math = choice_.math == Math::tf32 && math != math_type::fma ? Math::tf32 : Math::strict;
-    next.lower = [this, taken, math] { return step_of(taken, math); };
+    next.make_step = [this, taken, math] { return step_of(taken, math); };
     return next;
   }
 
