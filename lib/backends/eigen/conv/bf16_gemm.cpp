@@ -268,7 +268,7 @@ double pair_error(double error, Pass pass) {
 
 }  // namespace
 
-ConvUnit flat(ConvUnit c) {
+ConvUnit as_1x1(ConvUnit c) {
   c.x = {c.x.n, static_cast<int>(c.x.image()), 1, 1};
   c.op.kernel = 1;
   return c;

@@ -296,7 +296,7 @@ Lowered::Step gemm_step(const ConvUnit& c, Pass pass, ThreadPool& pool, const Mi
 int place_of_pairs(const ConvUnit& c, Pass pass, const Context& context) {
   constexpr int few_images = 32;
   if (pass == Pass::forward && c.x.n < few_images) return by_name_only;
-  return bf16_gemm_pays(flat(c), pass, context) ? 0 : by_name_only;
+  return bf16_gemm_pays(as_1x1(c), pass, context) ? 0 : by_name_only;
 }
 
 constexpr Algorithm<const Context> connected_rows[] = {
@@ -306,13 +306,13 @@ constexpr Algorithm<const Context> connected_rows[] = {
      .place = place_of_pairs,
      .max_error =
          [](const ConvUnit& c, Pass pass, const Context& context) {
-           return bf16_gemm_error(flat(c), pass, context, [](const ConvUnit& pairs, Pass p, const Context& on) {
+           return bf16_gemm_error(as_1x1(c), pass, context, [](const ConvUnit& pairs, Pass p, const Context& on) {
              return FullyConnectedProduct<float>(pairs, on.pool.threads(), *on.set.f32_pairs).error(p);
            });
          },
      .lower =
          [](const ConvUnit& c, Pass pass, const Choice&, const Context& context) {
-           return bf16_gemm_step(flat(c), pass, context, [](const ConvUnit& pairs, Pass p, const Context& on) {
+           return bf16_gemm_step(as_1x1(c), pass, context, [](const ConvUnit& pairs, Pass p, const Context& on) {
              return gemm_step<float>(pairs, p, on.pool, *on.set.f32_pairs);
            });
          },
