@@ -91,8 +91,7 @@ auto answer_soon(const std::string& what, Work work) {
   return answer.get();
 }
 
-/// The threads' masks after CpuAffinity::bind() in a caller that may run on `processors`. The threads then release
-/// them.
+/// The threads' masks after CpuAffinity::bind() in a caller with `processors`. The threads then release them.
 std::vector<cpu_set_t> bound_masks(std::size_t threads, std::size_t processors = CpuAffinity::usable()) {
   return answer_soon("CpuAffinity::bind() of " + std::to_string(threads) + " workers", [threads, processors] {
     CpuAffinity affinity;
