@@ -54,7 +54,7 @@ TEST_CASE("batch norm, by hand") {
       {{1 - 2 * xhat, 1 + 2 * xhat},
        {{scale / 4 * (dy0 - mean_dy + xhat * mean_product), scale / 4 * (dy1 - mean_dy - xhat * mean_product)}},
        {{xhat * (dy1 - dy0)}, {4}},
-       // The running variance takes the unbiased one: 18 of two values, not 9.
+       // The running variance takes the unbiased variance: 18 for two values, not 9.
        {{0.75 * 4 + 0.25 * 5}, {0.75 * 2 + 0.25 * 18}}});
 }
 

@@ -1,4 +1,4 @@
-// The one chooser: an algorithm for a pass, as a Choice demands.
+// The chooser: picks an algorithm for a pass, as a Choice demands.
 
 #include "algorithms.h"
 
@@ -30,8 +30,7 @@ std::string excess(const Alternative& alternative, const Lowered::Step& step, co
 
 bool is_by_rule(const Alternative& alternative) { return alternative.place != by_name_only; }
 
-/// The reason for an alternative that the rule takes among several. `excluded` says why limits exclude the earlier
-/// ones.
+/// The reason why the rule takes an alternative among several. `excluded`: why limits exclude the earlier ones.
 std::string reason_of(const Alternative& taken, const std::vector<Alternative>& all, const std::string& excluded) {
   if (!excluded.empty()) return "rule: the first within the limits; " + excluded;
   if (!taken.reason.empty()) return "rule: " + taken.reason;

@@ -75,12 +75,12 @@ struct Alternative {
   int place = 0;
 };
 
-/// What a choice demands of the alternatives of one pass. It collects why they are passed over.
+/// The demands of a choice on the alternatives of one pass. Collects the reasons why alternatives are passed over.
 class Demands {
  public:
   /// All arguments outlive this object. `unit` starts the messages.
   Demands(const std::string& unit, Pass, const Choice&, const std::vector<Alternative>&);
-  bool considers(const Alternative&);              ///< whether it is named, or by rule where none is, and can run
+  bool considers(const Alternative&);              ///< whether it can run, and is named or, without a name, by rule
   bool takes(const Alternative&, Lowered::Step&);  ///< whether it is within the limits; the step then says why
   [[noreturn]] void refuse() const;  ///< throws UsageError for an unknown name, Unsupported if no alternative fits
 

@@ -16,7 +16,7 @@ struct Chunks {
   explicit Chunks(int images) : extent(images) {}
 
   /// The fewest chunks with at most `most` of all `elements` each. Their extent is a multiple of `grain` if `images` is
-  /// one.
+  /// a multiple of it.
   Chunks(int images, std::int64_t elements, std::int64_t most, int grain = 1) : extent(images) {
     const int least = images % grain == 0 ? grain : 1;
     const auto divides = [&] { return images % extent == 0 && extent % least == 0; };

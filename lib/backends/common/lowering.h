@@ -101,7 +101,7 @@ bool ends_in_relu(const Spec&);
 /// The unit of a convolution or fully connected op without its steps: the flags of what its passes read.
 Lowered product_flags(const Spec&);
 
-/// The passes that have steps in such a unit.
+/// The passes that have steps in a unit of product_flags().
 std::vector<Pass> product_passes(const Spec&);
 
 /// Half the distance between 1 and the next number: the relative error of rounding to nearest, above underflow.

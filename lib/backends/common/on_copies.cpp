@@ -82,7 +82,7 @@ struct MemoryAccess {
       reads_dx[i] = writes_dx[i] && adds_dx(spec, i);
       if (writes_dx[i] && in_place(lowered.dx_may_alias_dy, i, spec.y.gradient_pitch)) dx_in_dy = static_cast<int>(i);
     }
-    // If a kernel adds to a gradient, no dx takes the memory of dy: the same value, given twice, may be added to again.
+    // If a kernel adds to a gradient, no dx takes the memory of dy: a value that is given twice needs dy again.
     if (std::find(reads_dx.begin(), reads_dx.end(), true) != reads_dx.end()) dx_in_dy = -1;
   }
 };

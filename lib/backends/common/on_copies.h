@@ -23,7 +23,7 @@ class MixedPrecisionLowering {
   virtual bool takes_halves(const Spec&) const = 0;
   /// Whether kernels of the backend take the unit in nhwc. Else it is computed on copies in nchw.
   virtual bool takes_nhwc(const Spec&) const { return true; }
-  /// Lowers a unit of f32, or one that takes halves, in a layout that it takes. Error bounds are those of its
+  /// Lowers a unit of f32, or of halves that kernels take, in a layout that kernels take. Error bounds are those of
   /// arithmetic in f32.
   virtual Lowered lower(const Spec&, const Choice&) = 0;
   /// Copies between tensors of one shape and any pitches, on the device's queue: halves to f32, or f32 to halves.
@@ -52,8 +52,8 @@ bool is_permuted(const Shape&);
 
 /// The form in which a backend's kernels take a unit.
 struct ComputeType {
-  bool types = false;  ///< kernels take the types of the unit; else f32
-  bool nchw = false;   ///< nhwc values are copied to nchw
+  bool types = false;  ///< whether kernels take the types of the unit; else f32
+  bool nchw = false;   ///< whether nhwc values are copied to nchw
   /// x and w keep the order of nhwc. Valid for a fully connected op, because both have that order.
   bool keeps_order = false;
 

@@ -40,8 +40,8 @@ class Machine {
   virtual std::string unavailable() const = 0;  ///< empty, or why the device is not available
   virtual Device& device() = 0;
   virtual Stream stream() = 0;
-  /// cuBLAS of the CUDA that cuDNN was built for, bound to the stream; from beside cuDNN's directory if there is one.
-  /// Throws LoadError if there is none.
+  /// cuBLAS of the CUDA that cuDNN was built for, bound to the stream; preferably from beside cuDNN's directory. Throws
+  /// LoadError if no cuBLAS is found.
   virtual Blas& blas(int cuda_major, const std::string& cudnn_directory) = 0;
   /// The version of blas() as "cuBLAS 13.1.0", or in one line why there is none. Touches no device.
   virtual std::string describe_blas(int cuda_major, const std::string& cudnn_directory) = 0;

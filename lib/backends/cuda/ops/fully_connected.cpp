@@ -36,7 +36,7 @@ struct Product {
   bool adds;
 };
 
-/// Our product is faster with few columns than with few rows. If c has fewer rows, it is c^T = op(b)^T op(a)^T.
+/// Our product is faster with few columns than with few rows. With fewer rows it computes c^T = op(b)^T op(a)^T.
 template <class T>
 GemmProblem<T> problem_of(const Product<T>& p) {
   GemmProblem<T> g;

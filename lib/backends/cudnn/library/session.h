@@ -60,8 +60,8 @@ class Claim {
   Claim& operator=(const Claim&) = delete;
 };
 
-/// The one cuDNN of this process: that of the first call that succeeds. Throws LoadError if a later call names
-/// another directory.
+/// The one cuDNN of this process: the first call that succeeds decides. Throws LoadError if a later call names another
+/// directory.
 const Api& process_library(const std::string& directory);
 
 }  // namespace lamina::cudnn

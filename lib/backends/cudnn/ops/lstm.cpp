@@ -9,8 +9,8 @@
 // offsets of ours. The persist_ algorithms take no descriptor with one bias, so there are two: ours, and zeros beside
 // the recurrent weights.
 //
-// Only a run shows whether the library has persist_small_h for a device and sizes. If nobody named an algorithm,
-// lowering tries it on memory of its own, and takes standard if it is refused.
+// Only a run shows whether the library has persist_small_h for a device and sizes. If no algorithm is named, lowering
+// tries it on memory of its own, and takes standard if it is refused.
 
 #include <array>
 

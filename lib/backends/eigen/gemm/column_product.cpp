@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t block_row_bytes = 2048;          // one row of a: eight rows fill a third of an L1 cache
 constexpr std::int64_t block_panel_bytes = 512 * 1024;  // packed columns of a block: half of an L2 cache
-constexpr std::int64_t in_place_bytes = 256 * 1024;     // a block that is read in place, besides the next block
+constexpr std::int64_t in_place_bytes = 256 * 1024;     // a block that is read in place; the next one is prefetched
 constexpr std::int64_t page_bytes = 4096;
 
 /// The blocks of a sum along k. They are about equally deep, and have whole channels unless one channel is too deep.
@@ -32,7 +32,7 @@ struct GridPlace {
   std::int64_t length, offset;  // columns of the section in an image: number and first
   GridOutput<T> output;
 
-  bool whole() const { return output.step == 1 && output.row_pitch == output.row_length; }  // an image is a run
+  bool whole() const { return output.step == 1 && output.row_pitch == output.row_length; }  // an image is one run
 
   T* direct(std::int64_t column, std::int64_t count) const {
     const std::int64_t image = column / length, within = column - image * length;
@@ -80,8 +80,8 @@ ColumnProduct<T>::ColumnProduct(Columns columns, std::int64_t rows, int threads,
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));
   const std::int64_t taps = columns.taps(), grid = columns.grid();
   block_depth_ = divide_depth<T>(columns.channels(), taps).block;
-  // Not in place: rows that are whole pages apart share few sets of a cache. A panel of one vector is slow. If vectors
-  // are shorter than a line, a panel's rows end within lines that the next panel reads again.
+  // Columns are not read in place in three cases. Rows that are whole pages apart share few sets of a cache. A panel of
+  // one vector is slow. Rows of short vectors end within lines that the next panel reads again.
   const std::int64_t body = grid / kernels.lanes * kernels.lanes;
   const bool in_place = !columns.staged() && kernels.lanes * size == line_bytes && body >= 2 * kernels.lanes &&
                         columns.plane() * size % page_bytes != 0;

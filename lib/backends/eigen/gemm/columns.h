@@ -1,10 +1,10 @@
 #pragma once
-// The matrix of columns (im2col) of a convolution, a factor of the weights, packed block by block from the image.
+// The matrix of columns (im2col) of a convolution, which multiplies the weights. It is packed from the image in blocks.
 //
 // The element of row (c, t) and column (n, p, q) is the source element of image n, channel c, row p * step + dh[t] and
-// column q * step + dw[t], or zero outside the plane. t runs over the taps. A forward pass has the taps r * dilation -
-// pad. A data gradient is one such product for every residue of the input position modulo the stride, with the taps
-// that reach it. The columns of all images lie side by side, so that small planes make wide products.
+// column q * step + dw[t], or zero outside the plane. t runs over the taps. A forward pass has the taps
+// r * dilation - pad. A data gradient is one such product for every residue of the input position modulo the stride,
+// with the taps that reach it. The columns of all images lie side by side, so that small planes make wide products.
 //
 // Unless the only tap is the identity, a block of channels is first copied out of the image, with its border of zeros
 // and sorted by residues modulo the step. A tap then reads consecutive elements in every row.

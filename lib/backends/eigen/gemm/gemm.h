@@ -2,8 +2,8 @@
 // Matrix products in blocks: the loops between panels and the micro-kernels, and how work is partitioned for threads.
 //
 // c = a * b. Rows of a are read in place, row-major. b is in panels of up to MicroKernels::width() columns (NR):
-// packed, `ldb` elements for each k, or in place. A block of b (KC x NC) is sized for the second-level cache. The rows
-// of a that one register tile reads (MR x KC) stay in the first-level cache while they multiply every panel.
+// packed, `ldb` elements for each k, or in place. A block of b (KC x NC) is sized for the L2 cache. The rows of a that
+// one register tile reads (MR x KC) stay in the L1 cache while they multiply every panel.
 
 #include <algorithm>
 #include <cstddef>
@@ -74,10 +74,10 @@ struct AlongK {
 /// Prefetches from memory.
 template <class T>
 struct Ahead {
-  bool a = false;                       ///< the next rows of a, during the first panel
-  bool b = false;                       ///< the next panel, during the first rows
+  bool a = false;                       ///< the next rows of a, while the first panel is multiplied
+  bool b = false;                       ///< the next panel, while the first rows are multiplied
   bool c = false;                       ///< the place of the next tile
-  std::span<const Panel<T>> next = {};  ///< panels of the next block; rows prefetch a share each
+  std::span<const Panel<T>> next = {};  ///< panels of the next block; each strip of rows prefetches a share
   std::int64_t next_offset = 0;         ///< PanelsOfB::offset of the next block
 };
 
@@ -259,7 +259,7 @@ int cheapest_divisor(int threads, const Cost& cost) {
 
 /// The partition whose largest part is smallest. Parts that share columns each pack them, and the cost includes it.
 inline Partition partition(std::int64_t columns, std::int64_t rows, int threads, int lanes, int tile_rows) {
-  constexpr std::int64_t packing_rows = 8;  // packing an element costs as much as using it in these rows
+  constexpr std::int64_t packing_rows = 8;  // rows in which using an element costs about as much as packing it
   const int row_parts = cheapest_divisor(threads, [&](int of_rows, int of_columns) {
     const std::int64_t widest = divide_up(divide_up(columns, lanes), of_columns) * lanes;
     const std::int64_t tallest = divide_up(divide_up(rows, tile_rows), of_rows) * tile_rows;

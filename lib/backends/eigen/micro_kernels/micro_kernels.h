@@ -78,8 +78,8 @@ struct Staged {
 };
 
 /// to[i * ldc + j * step] = from[i * ldf + j], through the epilogue without its scale: the tile that made the sums has
-/// applied it. If `width` is not 0, the other elements of to[i * ldc + 0 .. width - 1] are set to 0, and so are `below`
-/// further rows of `width`, `pitch` apart; then width <= count * step, and nothing is added.
+/// applied it. If `width` is not 0, the other elements of to[i * ldc + 0 .. width - 1] are set to 0, as well as `below`
+/// further rows of `width` elements, `pitch` apart; then width <= count * step, and nothing is added.
 template <class T>
 struct OutputTile {
   T* to;

@@ -130,7 +130,7 @@ void add(double* sums, const std::uint16_t* from, const std::uint16_t* mask, std
   add_run<false>(sums, from, nullptr, count);
 }
 
-constexpr int sums = 24;  // the registers hold these besides a and b
+constexpr int sums = 24;  // sums that the registers hold besides a and b
 
 double total(std::int64_t steps, float a, float b) {
   const float spread_a = std::bit_cast<float>(bits_of(a) * 0x10001U);

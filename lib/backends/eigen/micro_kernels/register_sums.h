@@ -5,7 +5,7 @@
 
 namespace lamina::eigen {
 
-/// Independent sums, so many that no unit waits for the sum before.
+/// Independent sums. Their number is large enough that no unit waits for its last result.
 template <class T>
 struct RegisterSums {
   std::int64_t count;  ///< number of sums; each takes one multiply-add per step

@@ -7,7 +7,7 @@
 
 namespace lamina::eigen {
 
-/// to += factor from.
+/// to += factor * from.
 template <class T>
 void add_row(T* to, const T* from, T factor, std::int64_t features) {
   LAMINA_INDEPENDENT

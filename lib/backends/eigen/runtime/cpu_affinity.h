@@ -15,7 +15,7 @@ namespace lamina::eigen {
 
 #if defined(__linux__)
 /// If a pool takes all processors of its caller, workers that have slept for long start on separate processors. A
-/// virtual machine's scheduler treats long idle processors as busy, and would start all workers beside the caller.
+/// virtual machine's scheduler treats long idle processors as busy, and would start the workers on the caller's.
 class CpuAffinity {
  public:
   /// Decides once whether these workers and their caller take all of the caller's processors.

@@ -1,6 +1,6 @@
 #pragma once
 // Non-temporal stores, which bypass the caches. A plain store first fetches the line that it changes, and evicts
-// another one. A tensor larger than the caches gains nothing from it: its first elements are evicted before anyone
+// another one. For a tensor larger than the caches both are useless, since its first elements are evicted before anyone
 // reads them.
 
 #include <algorithm>

@@ -12,7 +12,7 @@ constexpr std::int64_t filters_bytes = 4 << 20;     // filters of a chunk, or al
 constexpr std::int64_t most_vectors = 4;            // vectors of outputs in a chunk
 constexpr std::int64_t wide_panel_bytes = 3 << 20;  // filters in a panel of three vectors
 constexpr std::int64_t prefetched_inputs = 4;       // inputs from the transformed filters to the prefetched ones
-constexpr std::int64_t filter_worth = 12;           // transforming a filter costs as much as using it in these tiles
+constexpr std::int64_t filter_worth = 12;           // tiles whose use of a filter costs as much as its transform
 
 /// The partition of a block whose largest part is smallest. Parts that share outputs each transform their filters,
 /// unless these are `transformed` before.

@@ -15,7 +15,7 @@ struct RowLoss {
   std::int64_t right = 0, count = 0;  ///< ignored rows do not count
 };
 
-/// y = {mean loss, share of right rows}, in the order of the rows. Returns 1 / the rows that count, or 0 if none does.
+/// y = {mean loss, share of right rows}, summed in order. Returns 1 / the number of rows that count, or 0 without any.
 template <class T>
 T put_loss(const Tensor& y, const RowLoss* rows, std::int64_t count) {
   RowLoss sum;

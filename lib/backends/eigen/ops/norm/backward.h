@@ -172,7 +172,7 @@ void backward(ThreadPool& pool, const Args& args, const std::array<bool, 2>& add
   });
 }
 
-/// Leaves the gradients of scale and shift over this rank's part, which are also this rank's gradients.
+/// Leaves this rank's gradients of scale and shift for the sums over all ranks.
 template <class T, Mask mask>
 void leave_gradients(ThreadPool& pool, const Args& args, bool adds_dw) {
   split_channels(pool, args.dy.shape,

@@ -26,7 +26,7 @@ struct Affine {
   T operator()(T x) const { return multiply_add(x - mean, factor, shift); }
 };
 
-/// Mean and inverse standard deviation per channel: what forward saves in training.
+/// Mean and inverse standard deviation of a channel, which forward saves in training.
 struct Statistics {
   double mean, inverse_deviation;
 };
