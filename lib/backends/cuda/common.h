@@ -27,15 +27,6 @@ Lowered::Step launches(Machine& machine, std::vector<Pass> passes, std::string a
   return launches(launcher_of(machine), std::move(passes), std::move(algorithm), std::move(function), workspace_bytes);
 }
 
-/// The steps of an op whose only algorithm is "direct": forward, and in training recompute (the same) and backward.
-template <class Forward, class Backward>
-void add_launches(Lowered& unit, const Spec& spec, Machine& machine, const Forward& forward, const Backward& backward) {
-  unit.steps.push_back(launches(machine, {Pass::forward}, "direct", forward));
-  if (spec.mode == Mode::inference) return;
-  unit.steps.push_back(launches(machine, {Pass::recompute}, "direct", forward));
-  unit.steps.push_back(launches(machine, {Pass::backward_data}, "direct", backward));
-}
-
 /// Whether a step of the unit uses this algorithm.
 inline bool uses(const Lowered& lowered, const char* algorithm) {
   return std::any_of(lowered.steps.begin(), lowered.steps.end(),
