@@ -57,7 +57,8 @@ Kinks PlanUnderTest::kinks() {
     for (std::size_t input = 0; input < node.inputs.size(); ++input) x.push_back(source(input).shape);
     kinks.add(node.op, x, node.shape, [&](std::size_t input) {
       const Node& from = source(input);
-      return read_values(device_, std::holds_alternative<Input>(from.op) ? plan.input(from.name) : plan.value(from.name));
+      return read_values(device_,
+                         std::holds_alternative<Input>(from.op) ? plan.input(from.name) : plan.value(from.name));
     });
   }
   return kinks;
