@@ -75,6 +75,8 @@ Lowered norm_unit(const Spec& spec, NormTail tail) {
   return unit;
 }
 
+bool is_activation(const Op& op) { return holds_any<Relu, Sigmoid, Tanh, Clip, HardSigmoid, HardSwish, Silu>(op); }
+
 bool has_pass(const Op& op, Pass pass) {
   const auto* const lstm = std::get_if<Lstm>(&op);
   switch (pass) {

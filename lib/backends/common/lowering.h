@@ -61,7 +61,7 @@ Lowered in_place_unit(const Spec&);
 /// The unit of a Multiply: the gradient of each input is computed from the other.
 Lowered product_unit(const Spec&);
 
-/// The ops that follow a batch norm in its unit.
+/// The ops that follow a batch norm in its unit, but for functions other than ReLU.
 struct NormTail {
   bool add = false, relu = false;
 };
@@ -74,6 +74,9 @@ template <class... Ops>
 bool holds_any(const Op& op) {
   return (std::holds_alternative<Ops>(op) || ...);
 }
+
+/// Whether y is a function of x, element by element.
+bool is_activation(const Op&);
 
 /// Whether an op has the pass, by its kind alone.
 bool has_pass(const Op&, Pass);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "lib/backends/eigen/half/elements.h"
+#include "lib/backends/eigen/ops/pointwise_rows.h"
 #include "lib/backends/eigen/runtime/common.h"
 #include "lib/backends/eigen/runtime/lanes.h"
 
@@ -25,6 +26,19 @@ struct Affine {
 
   T operator()(T x) const { return multiply_add(x - mean, factor, shift); }
 };
+
+/// The ops that follow the batch norm in its unit.
+template <class T>
+struct Tail : NormTail {
+  std::shared_ptr<const Activation<T>> activation;  ///< function other than ReLU; null: none
+};
+
+template <class T>
+Tail<T> tail_of(const Spec& spec, const InstructionSet& set) {
+  Tail<T> tail{norm_tail(spec), nullptr};
+  if (!tail.relu && !spec.tail.empty()) tail.activation = activation<T>(spec.tail.back(), set);
+  return tail;
+}
 
 /// Mean and inverse standard deviation of a channel, which forward saves in training.
 struct Statistics {
