@@ -13,7 +13,7 @@ constexpr std::int64_t rows = 3, room = 400;  // rows of an output; elements fro
 constexpr int edge = 1000;                    // content of the output before
 
 /// The elements between finished sums, and beside them.
-enum class Between { kept, zeros };
+enum class Between { kept, zeros, left };
 
 struct PutWay {
   std::int64_t step;
@@ -51,14 +51,19 @@ eigen::OutputTile<T> finished(const PutWay& way, std::int64_t count) {
 template <class T>
 std::vector<T> wanted(const eigen::OutputTile<T>& f) {
   std::vector<T> to(rows * room, T{edge});
+  const auto store = [&](std::int64_t at, T value) {
+    T& old = to[static_cast<std::size_t>(at)];
+    if (f.epilogue.add) value += old;
+    old = f.epilogue.relu && value < 0 ? T{0} : value;
+  };
   for (std::int64_t i = 0; i < f.rows; ++i) {
     for (std::int64_t row = 0; row <= f.below; ++row) {
       for (std::int64_t j = 0; j < f.width; ++j) to[static_cast<std::size_t>(i * f.ldc + row * f.pitch + j)] = T{0};
     }
     for (std::int64_t j = 0; j < f.count; ++j) {
-      T& old = to[static_cast<std::size_t>(i * f.ldc + j * f.step)];
-      const T value = f.from[i * f.ldf + j] + (f.epilogue.add ? old : T{0});
-      old = f.epilogue.relu && value < 0 ? T{0} : value;
+      const std::int64_t at = i * f.ldc + j * f.step;
+      if (f.left != nullptr) store(at, f.left[i * f.left_ld + j]);
+      store(f.left != nullptr ? at + 1 : at, f.from[i * f.ldf + j]);
     }
   }
   return to;
@@ -68,9 +73,13 @@ template <class T>
 void check_put(const eigen::MicroKernels<T>& kernels, const PutWay& way) {
   for (std::int64_t count = 1; count <= 3 * kernels.lanes + 2; ++count) {
     INFO(count << " sums, " << way.step << " apart, between " << static_cast<int>(way.between) << ", add " << way.add);
-    const std::vector<T> sums = put_numbers<T>(count, 1);
+    const std::vector<T> sums = put_numbers<T>(count, 1), left = put_numbers<T>(count, 5);
     eigen::OutputTile<T> f = finished<T>(way, count);
     f.from = sums.data();
+    if (way.between == Between::left) {
+      f.left = left.data();
+      f.left_ld = count;
+    }
     const std::vector<T> want = wanted(f);
     std::vector<T> got(rows * room, T{edge});
     f.to = got.data();
@@ -140,6 +149,7 @@ void check_puts(const eigen::MicroKernels<T>& kernels) {
   for (const bool add : {false, true}) {
     for (const bool relu : {false, true}) {
       for (const std::int64_t step : {1, 2, 3}) check_put(kernels, {step, Between::kept, add, relu});
+      check_put(kernels, {2, Between::left, add, relu});
     }
   }
   for (const std::int64_t step : {1, 2, 3}) check_put(kernels, {step, Between::zeros, false, false});

@@ -67,7 +67,9 @@ struct Staged {
 
 /// to[i * ldc + j * step] = from[i * ldf + j], through the epilogue without its scale: the tile that made the sums has
 /// applied it. If `width` is not 0, the other elements of to[i * ldc + 0 .. width - 1] are set to 0, as well as `below`
-/// further rows of `width` elements, `pitch` apart; then width <= count * step, and nothing is added.
+/// further rows of `width` elements, `pitch` apart; then width <= count * step, and nothing is added. With `left`, step
+/// is 2, and elements of left and from alternate: to[i * ldc + j * 2] = left[i * left_ld + j] (+ the old value), and
+/// the element of from is the next one.
 template <class T>
 struct OutputTile {
   T* to;
@@ -78,6 +80,8 @@ struct OutputTile {
   std::int64_t count;
   Epilogue<T> epilogue = {};
   std::int64_t width = 0, below = 0, pitch = 0;
+  const T* left = nullptr;
+  std::int64_t left_ld = 0;
 };
 
 /// A panel is up to `vectors * lanes` wide. tile[0][v - 1] computes v vectors of it, tile[1][v - 1] at most rows / 2
