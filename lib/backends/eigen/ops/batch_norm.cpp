@@ -6,8 +6,8 @@
 
 #include <utility>
 
-#include "norm/backward.h"
-#include "norm/forward.h"
+#include "lib/backends/eigen/ops/norm/backward.h"
+#include "lib/backends/eigen/ops/norm/forward.h"
 
 namespace lamina::eigen {
 
