@@ -17,14 +17,14 @@
 #include <vector>
 
 #include "bench/context/build.h"
+#include "bench/io/text.h"
 #include "bench/machine/ranks.h"
 #include "bench/measure/networks.h"
 #include "commands.h"
 #include "lamina/communicator.h"
 #include "lamina/error.h"
+#include "lamina/near_names.h"
 #include "lamina/nets.h"
-#include "lib/core/system/address_limit.h"
-#include "lib/core/text/near.h"
 
 namespace lamina::bench {
 

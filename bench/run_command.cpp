@@ -13,7 +13,7 @@
 #include "bench/rows/run.h"
 #include "commands.h"
 #include "lamina/error.h"
-#include "lib/core/text/near.h"
+#include "lamina/near_names.h"
 
 namespace lamina::bench {
 namespace {
@@ -26,7 +26,7 @@ constexpr const char* names_help =
     "After these, where it is not the default, with a : and the value, if it has one:\n {}\n\n"
     "Google Benchmark's other flags do what they do there: --benchmark_report_aggregates_only,\n"
     "--benchmark_display_aggregates_only, --benchmark_enable_random_interleaving, --benchmark_counters_tabular,\n"
-    "--benchmark_color, --benchmark_context=KEY=VALUE,..., --benchmark_perf_counters, --v, and where the version has\n"
+    "--benchmark_color, --benchmark_perf_counters, --v, and where the version has\n"
     "them --benchmark_min_warmup_time and --benchmark_dry_run. As there, what no flag gives is taken from the\n"
     "environment: BENCHMARK_FILTER, BENCHMARK_OUT, ...";
 
@@ -73,6 +73,8 @@ Action run_command(CLI::App& app) {
                  "Unit of all times; default: us of layers, ms of networks")
       ->check(CLI::IsMember({"ns", "us", "ms", "s"}))
       ->group(rows);
+  add_list(app, "--benchmark_context", options->context, "Further facts for the context of the file", rows)
+      ->type_name("KEY=VALUE,...");
   app.add_option("--trace", options->trace, "File of the passes, and of sums over ranks, in time, for ui.perfetto.dev")
       ->group(rows);
   auto* table = app.add_flag("--table", options->table, "Print the table of the published form");

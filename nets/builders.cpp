@@ -2,8 +2,6 @@
 
 #include "builders.h"
 
-#include "lib/core/numbers/rounding.h"
-
 namespace lamina::nets {
 
 Value images(Graph& graph, int channels, const Options& options) {
@@ -11,7 +9,8 @@ Value images(Graph& graph, int channels, const Options& options) {
 }
 
 int width(int published, const Options& options, int groups) {
-  return static_cast<int>(round_up(divide_up(published, options.width_divisor), groups));
+  const auto divided_up = [](int value, int by) { return (value + by - 1) / by; };
+  return divided_up(divided_up(published, options.width_divisor), groups) * groups;
 }
 
 Value conv_relu(Value x, const std::string& conv_name, const std::string& relu_name, const Conv& op) {

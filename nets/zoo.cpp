@@ -4,7 +4,7 @@
 
 #include "builders.h"
 #include "lamina/error.h"
-#include "lib/core/text/near.h"
+#include "lamina/near_names.h"
 
 namespace lamina::nets {
 namespace {

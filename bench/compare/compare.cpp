@@ -36,8 +36,6 @@ TextTable table_of(const Comparison& comparison, const std::vector<const Compare
   if (with_sides) table.columns.insert(table.columns.begin(), {{"first"}, {"second"}});
   for (const ComparedRow* row : rows) {
     const bool timed = row->first_seconds > 0 && row->seconds > 0;
-    const std::string reason =
-        row->regression + (row->regression.empty() || row->reason.empty() ? "" : ": ") + row->reason;
     table.rows.push_back(
         {row->name, milliseconds(row->first_seconds), milliseconds(row->seconds),
          timed ? fmt::format("{:.4f}", row->ratio.middle) : "",
@@ -46,7 +44,7 @@ TextTable table_of(const Comparison& comparison, const std::vector<const Compare
          !comparison.paired ? row->grades
          : timed            ? fmt::format("{} of {}", row->disturbed, row->first_processes + row->processes)
                             : "",
-         reason});
+         row->reason});
     if (has_fastest) table.rows.back().insert(table.rows.back().begin() + 1, row->fastest);
     if (with_sides) table.rows.back().insert(table.rows.back().begin(), {row->first, row->second});
   }
@@ -69,7 +67,7 @@ std::string tables_of(const Comparison& comparison, bool versions) {
     std::size_t left_out = 0;
     for (; row != comparison.rows.end() && row->first == first && row->second == second; ++row) {
       const bool alike = row->verdict == Verdict::equal || row->verdict == Verdict::inconclusive;
-      const bool hidden = versions && row->is_layer() && alike && row->regression.empty();
+      const bool hidden = versions && row->is_layer() && alike;
       left_out += hidden ? 1 : 0;
       if (!hidden) shown.push_back(&*row);
     }
@@ -169,7 +167,6 @@ Json json_of(const Comparison& comparison, const CompareRules& rules) {
     json["disturbed"] = row.disturbed;
     add("grades", row.grades);
     add("reason", row.reason);
-    add("regression", row.regression);
     add("rerun", row.rerun);
     rows.push_back(std::move(json));
   }

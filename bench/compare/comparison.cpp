@@ -15,13 +15,14 @@
 #include <set>
 #include <utility>
 
+#include "bench/compare/unpaired.h"
 #include "lamina/error.h"
-#include "lib/tuning/unpaired.h"
 
 namespace lamina::bench {
 namespace {
 
-constexpr double gate_strictness = 50;  // a gate may be wrong so many times less often than the verdict `slower`
+constexpr double gate_strictness = 50;  // ratio of the probabilities of a wrong `slower` and of a wrong failure
+constexpr double more_memory = 1.01;    // ratio from which on it is worth a word
 
 constexpr const char* not_in_second = "not in the second";
 
@@ -170,12 +171,7 @@ ComparedRow begin_row(const std::string& name, const SideRow& first, const SideR
   }
   row.grades = first.grade + (first.grade.empty() || second.grade.empty() ? "" : " ") + second.grade;
   row.disturbed = first.disturbed.size() + second.disturbed.size() + a->disturbed + b->disturbed;
-  row.first_MiB = a->plan_MiB;
-  row.MiB = b->plan_MiB;
-  row.first_algorithm = a->algorithm;
-  row.algorithm = b->algorithm;
   row.rerun = b->rerun;
-  row.failure_kind = b->failure_kind;
   if (!second.has_times()) {
     row.verdict = first.has_times() ? Verdict::fails : Verdict::inconclusive;
     row.reason = (first.has_times() ? "" : "fails in both: ") + b->failure;
@@ -183,6 +179,15 @@ ComparedRow begin_row(const std::string& name, const SideRow& first, const SideR
     row.reason = "fails in the first alone: " + a->failure;
   }
   return row;
+}
+
+/// Adds what else differs: the algorithm that was picked, and memory.
+void add_differences(ComparedRow& row, const RunRow& a, const RunRow& b) {
+  const auto add = [&](const std::string& text) { row.reason += (row.reason.empty() ? "" : "; ") + text; };
+  if (!a.algorithm.empty() && !b.algorithm.empty() && a.algorithm != b.algorithm)
+    add(fmt::format("picked {} instead of {}", b.algorithm, a.algorithm));
+  if (a.plan_MiB > 0 && b.plan_MiB > more_memory * a.plan_MiB)
+    add(fmt::format("{:.1f} -> {:.1f} MiB", a.plan_MiB, b.plan_MiB));
 }
 
 void sort_rows(std::vector<ComparedRow>& rows) {
@@ -248,6 +253,11 @@ Verdict judge(const Interval& ratio, double smallest) {
   return Verdict::inconclusive;
 }
 
+bool ComparedRow::is_whole() const {
+  const std::string what = key.value("what", std::string());
+  return !is_layer() && (what == "net" || what == "ledger");
+}
+
 std::size_t ComparedRow::missing_processes() const {
   const std::size_t least = std::min(first_processes, processes);
   return fewest_processes > least ? fewest_processes - least : 0;
@@ -300,13 +310,14 @@ Comparison compare(const Processes& first, const Processes& second, const Compar
   for (const auto& side : sides) {
     const auto& [a, b] = side.second;
     ComparedRow& row = all.rows.emplace_back(begin_row(side.first, a, b));
-    if (has_both(side)) compare_processes(row, a, b, rules, all.level);
+    if (!has_both(side)) continue;
+    compare_processes(row, a, b, rules, all.level);
+    add_differences(row, *a.any, *b.any);
   }
   if (all.count(Verdict::missing) == all.rows.size())
     throw UsageError(fmt::format("{} and {} have no row in common: the first has {}, the second {}",
                                  first.front().path.string(), second.front().path.string(),
                                  first.front().rows.begin()->first, second.front().rows.begin()->first));
-  explain(all.rows);
   sort_rows(all.rows);
   return all;
 }
@@ -346,9 +357,10 @@ Comparison compare_paired(const std::vector<Variant>& variants, const std::vecto
       row.first = first != nullptr ? before->name : "fastest";
       row.second = second->name;
       if (first == nullptr) row.fastest = before->name;
-      if (a.has_times() && b.has_times()) compare_rounds(row, a, b, rules);
+      if (!a.has_times() || !b.has_times()) continue;
+      compare_rounds(row, a, b, rules);
+      if (versions) add_differences(row, *a.any, *b.any);
     }
-    if (versions) explain(rows);
     add_means(all.means, rows);
     sort_rows(rows);
     std::ranges::move(rows, std::back_inserter(all.rows));

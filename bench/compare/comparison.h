@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/tuning/statistics.h"
+#include "lamina/statistics.h"
 #include "run_file.h"
 
 namespace lamina::bench {
@@ -52,16 +52,11 @@ struct ComparedRow {
   std::size_t disturbed = 0;                       ///< samples of both sides that other programs disturbed
   double scatter = 0;  ///< deviation of the processes, or of the rounds' ratios, as a share of the median; 0: not known
   std::string grades{};  ///< the worst of each side: "A B"
-  std::string
-      reason{};  ///< what the verdict rests on, where that is not the interval, and the figures of an explanation
-  std::string regression{};                    ///< what explains a slowdown: "pick", "kernel", "memory", "layers"
-  double first_MiB = 0, MiB = 0;               ///< memory of the plan; 0: not known
-  std::string first_algorithm{}, algorithm{};  ///< what the backend picked
-  std::string failure_kind{};                  ///< of a row that fails
-  std::string rerun{};                         ///< the command that measures the second's row again
-  std::vector<std::pair<std::int64_t, double>> round_ratios{};  ///< of variants: each round that both have
+  std::string reason{};  ///< basis of the verdict, where that is not the interval; another pick; more memory
+  std::string rerun{};   ///< command that measures the second's row again
+  std::vector<std::pair<std::int64_t, double>> round_ratios{};  ///< ratio of each round that both variants have
 
-  bool beyond_gate = false;  ///< the ratio is above the gate's limit, and the gate's stricter interval is above 1
+  bool beyond_gate = false;  ///< whether the ratio is above the gate's limit, and its stricter interval above 1
 
   std::size_t missing_processes() const;  ///< of each side, that an interval needs
   bool is_undecided() const { return verdict == Verdict::inconclusive && missing_processes() > 0; }
@@ -99,8 +94,5 @@ Comparison compare(const Processes& first, const Processes& second, const Compar
 /// them each subject is compared with each variant that is none, and with the fastest of these by row, if there are
 /// several. Throws UsageError for a subject that is no variant, and if no row is in two variants.
 Comparison compare_paired(const std::vector<Variant>&, const std::vector<std::string>& subjects, const CompareRules&);
-
-/// Fills in what explains the slowdowns among the rows of one pair of sides.
-void explain(std::vector<ComparedRow>&);
 
 }  // namespace lamina::bench

@@ -12,7 +12,6 @@
 
 #include "bench/io/row_name.h"
 #include "lamina/error.h"
-#include "lib/tuning/depth_limit.h"
 
 namespace lamina::bench {
 namespace {
@@ -117,7 +116,7 @@ void read_document(const std::filesystem::path& path, const Take& take) {
   const auto refused = [&](const std::string& what) { return FileError(path.string() + " " + what); };
   const auto damaged = [&](const std::string& what) { return refused(what + "; measure again, into a new file"); };
   try {
-    Json document = Json::parse(stream, not_too_deep<Json>);
+    Json document = Json::parse(stream, not_too_deep);
     if (!document.is_object() || !document.contains("context") || !document["context"].is_object() ||
         (!document.contains("benchmarks") && !document.contains("ledgers")))
       throw refused(

@@ -6,13 +6,13 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <iterator>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <utility>
 
 #include "bench/io/interrupt.h"
@@ -22,7 +22,6 @@
 #include "build.h"
 #include "devices.h"
 #include "lamina/error.h"
-#include "lib/core/files/system_file.h"
 
 namespace lamina::bench {
 namespace {
@@ -40,13 +39,21 @@ std::string value_of(const char* path, const std::string& key) {
   return {};
 }
 
-std::string utc_now() {
+std::string now_text(std::tm* (*split)(const std::time_t*, std::tm*), const char* format) {
   const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   std::tm parts{};
-  gmtime_r(&now, &parts);
+  split(&now, &parts);
   char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  std::strftime(text, sizeof text, format, &parts);
   return text;
+}
+
+std::string utc_now() { return now_text(gmtime_r, "%Y-%m-%dT%H:%M:%SZ"); }
+
+/// "2026-11-22T10:00:00+01:00"
+std::string local_now() {
+  std::string text = now_text(localtime_r, "%Y-%m-%dT%H:%M:%S%z");
+  return text.insert(text.size() - 2, ":");
 }
 
 /// File names of the shared libraries in this process; a distribution's have their versions in them.
@@ -125,13 +132,22 @@ std::string command_line() {
   return to_utf8(shell_line(line));
 }
 
-/// Some of it only the library knows.
+/// The fields of Google Benchmark's own files.
 Json context_of_library() {
-  std::ostringstream text;
-  benchmark::JSONReporter json;
-  json.SetOutputStream(&text);
-  json.ReportContext(benchmark::BenchmarkReporter::Context());  // leaves the list of rows open
-  return Json::parse(text.str() + "]}")["context"];
+  const benchmark::CPUInfo& cpu = benchmark::CPUInfo::Get();
+  Json context = {{"date", local_now()},
+                  {"host_name", benchmark::SystemInfo::Get().name},
+                  {"executable", "lamina_bench"},
+                  {"num_cpus", cpu.num_cpus},
+                  {"mhz_per_cpu", std::lround(1e-6 * cpu.cycles_per_second)}};
+  if (cpu.scaling != benchmark::CPUInfo::UNKNOWN)
+    context["cpu_scaling_enabled"] = cpu.scaling == benchmark::CPUInfo::ENABLED;
+  context["caches"] = Json::array();
+  for (const auto& cache : cpu.caches)
+    context["caches"].push_back(
+        {{"type", cache.type}, {"level", cache.level}, {"size", cache.size}, {"num_sharing", cache.num_sharing}});
+  context["load_avg"] = cpu.load_avg;
+  return context;
 }
 
 }  // namespace
@@ -211,9 +227,13 @@ Results::Results(Backends& backends, const std::filesystem::path& path, const ch
 }
 
 void Results::add(Json result, const std::string& rerun) {
-  if (!wanted()) return;
   result["rerun"] = rerun;
-  file_.document[list_].push_back(std::move(result));
+  add_to(list_, std::move(result));
+}
+
+void Results::add_to(const char* list, Json entry) {
+  if (!wanted()) return;
+  file_.document[list].push_back(std::move(entry));
   file_.save_now_and_then();
 }
 

@@ -30,14 +30,16 @@ void add_peaks(nlohmann::ordered_json& context, const Peaks&);  ///< the rates t
 /// Adds the rates, and what changed meanwhile.
 void end_context(nlohmann::ordered_json& context, const Peaks&);
 
-/// A file with a context and one list of results. Without a path it does nothing.
+/// A file of results with its context. Without a path it does nothing.
 class Results {
  public:
   /// Throws FileError where it cannot be written.
   Results(Backends&, const std::filesystem::path&, const char* list);
   bool wanted() const { return !file_.path().empty(); }
-  /// `rerun`: the command that measures it again. The file is written now and then.
+  /// Adds to the list; `rerun`: the command that measures it again. The file is written now and then.
   void add(nlohmann::ordered_json result, const std::string& rerun);
+  void add_to(const char* list, nlohmann::ordered_json entry);
+  void try_to_save() { file_.try_to_save(); }
   void finish(const Peaks&);  ///< throws FileError
 
  private:

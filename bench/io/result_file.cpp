@@ -16,8 +16,8 @@
 #include <utility>
 
 #include "lamina/error.h"
+#include "lamina/new_file.h"
 #include "lamina/random.h"
-#include "lib/core/files/new_file.h"
 
 namespace lamina::bench {
 

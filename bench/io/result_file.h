@@ -18,6 +18,14 @@ void replace_file(const std::filesystem::path&, const std::string& contents);
 /// The text of a file of results: each entry of each list is one line.
 std::string file_text(const nlohmann::ordered_json& document);
 
+/// For Json::parse(): leaves out what is nested deeper than any file of ours. Each level would need the stack when such
+/// a value is copied, printed or destroyed.
+inline bool not_too_deep(int depth, nlohmann::ordered_json::parse_event_t /*event*/,
+                         nlohmann::ordered_json& /*value*/) {
+  constexpr int deepest = 100;
+  return depth <= deepest;
+}
+
 /// Makes the folder of a file if need be and tries to write there. Throws FileError.
 void check_writable(const std::filesystem::path& file);
 

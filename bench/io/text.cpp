@@ -3,12 +3,14 @@
 #include "text.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 namespace lamina::bench {
@@ -36,6 +38,17 @@ std::string seconds_text(double seconds) {
   if (whole >= 3600) return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
   if (whole >= 60) return fmt::format("{} min {} s", whole / 60, whole % 60);
   return fmt::format("{} s", whole);
+}
+
+std::string to_utf8(const std::string& text) {
+  using Json = nlohmann::json;
+  return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+std::string address_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return {};
+  return fmt::format("; this process may have {} bytes of address space (ulimit -v)", limit.rlim_cur);
 }
 
 bool on_terminal() {

@@ -13,6 +13,12 @@ constexpr double mebibyte = 1024.0 * 1024.0;
 std::string bytes_text(double bytes);      ///< "4.21 GiB", "17 B"
 std::string seconds_text(double seconds);  ///< "2 h 5 min", "3 min 20 s", "14 s"
 
+/// The text with U+FFFD in place of what is not UTF-8.
+std::string to_utf8(const std::string&);
+
+/// "; this process may have 2147483648 bytes of address space (ulimit -v)"; empty: there is no limit.
+std::string address_limit();
+
 bool on_terminal();  ///< whether standard error is one
 
 void show_step(const std::string& what);

@@ -10,7 +10,7 @@
 #include "bench/timing/machine_watch.h"
 #include "bench/timing/stopwatch.h"
 #include "lamina/lamina.h"
-#include "lib/tuning/statistics.h"
+#include "lamina/statistics.h"
 
 namespace lamina::bench {
 namespace {

@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "lamina/error.h"
-#include "lib/tuning/tune.h"
+#include "lamina/layer_tuning.h"
 
 namespace lamina::bench {
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "bench/timing/stopwatch.h"
+#include "lamina/data_parallel.h"
 #include "lamina/plan.h"
 #include "lamina/weights.h"
-#include "lib/training/ranks.h"
 
 namespace lamina::bench {
 
@@ -44,7 +44,7 @@ class NetRun {
   void record();
 
   Plan plan_;
-  training::DataParallel ranks_;
+  DataParallel ranks_;
   Stopwatch stopwatch_;
   std::unique_ptr<CapturedGraph> forward_, backward_;  ///< null: the plan's own calls
   std::uint64_t drawn_ = 0;                            ///< numbers of passes so far

@@ -13,7 +13,7 @@
 #include "flags.h"
 #include "lamina/error.h"
 #include "lamina/graph.h"
-#include "lib/core/text/near.h"
+#include "lamina/near_names.h"
 
 namespace lamina::bench {
 namespace {

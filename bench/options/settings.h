@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "bench/io/text.h"
 #include "lamina/onnx.h"
 #include "lamina/plan.h"
-#include "lib/core/text/utf8.h"
 
 namespace lamina::bench {
 

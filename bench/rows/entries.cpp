@@ -7,13 +7,12 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
+#include <utility>
 
 #include "bench/io/text.h"
 #include "bench/timing/grade.h"
 #include "lamina/error.h"
-#include "lib/core/system/address_limit.h"
-#include "lib/core/text/utf8.h"
-#include "lib/tuning/statistics.h"
+#include "lamina/statistics.h"
 
 namespace lamina::bench {
 namespace {
@@ -46,41 +45,11 @@ void add_failure(Json& entry, const Outcome& outcome) {
   }
 }
 
-/// What the library's JSON has of a run. JSON has no NaN, as the variation of zeros is.
-Json json_of(const Run& run) {
-  const bool aggregate = run.run_type == Run::RT_Aggregate;
-  const bool is_ratio = aggregate && run.aggregate_unit == benchmark::kPercentage;
-  const auto finite = [](double value) { return std::isfinite(value) ? value : 0; };
-  Json json = {{"name", run.benchmark_name()},
-               {"family_index", run.family_index},
-               {"per_family_instance_index", run.per_family_instance_index},
-               {"run_name", run.run_name.str()},
-               {"run_type", aggregate ? "aggregate" : "iteration"},
-               {"repetitions", run.repetitions}};
-  if (!aggregate) json["repetition_index"] = run.repetition_index;
-  json["threads"] = run.threads;
-  if (aggregate) json["aggregate_name"] = run.aggregate_name;
-  if (aggregate) json["aggregate_unit"] = is_ratio ? "percentage" : "time";
-  json["iterations"] = run.iterations;
-  json["real_time"] = finite(is_ratio ? run.real_accumulated_time : run.GetAdjustedRealTime());
-  json["cpu_time"] = finite(is_ratio ? run.cpu_accumulated_time : run.GetAdjustedCPUTime());
-  json["time_unit"] = benchmark::GetTimeUnitString(run.time_unit);
-  for (const auto& [name, counter] : run.counters)
-    if (std::isfinite(counter.value)) json[name] = counter.value;
-  if (!run.report_label.empty()) json["label"] = run.report_label;
-  return json;
-}
-
-/// A run that the library did not make.
-Run run_of(const Row& row, const Outcome& outcome, std::int64_t row_number, int passes) {
-  Run run;
-  run.run_name.function_name = row.name;
-  run.family_index = row_number;
-  run.per_family_instance_index = run.repetition_index = 0;
-  run.repetitions = passes;
-  run.time_unit = unit_of(row);
-  run.report_label = outcome.note;
-  return run;
+/// As Google Benchmark has it.
+double median_of(std::vector<double> values) {
+  std::ranges::sort(values);
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 }  // namespace
@@ -96,44 +65,82 @@ void set_failure(Outcome& outcome, const std::exception& error) {
   }
 }
 
-std::map<std::string, double> counters_of(const Row& row, const Outcome& outcome, const Sample& sample) {
-  std::map<std::string, double> counters;
+Figures figures_of(const Row& row, const Outcome& outcome, std::span<const Sample> run) {
+  Sample sample = run.back();
+  sample.seconds = mean(seconds_of(run));
+  sample.cpu_seconds = mean(cpu_seconds_of(run));
+  Figures figures = {{"real_time", sample.seconds}, {"cpu_time", sample.cpu_seconds}};
   const Work work = row.work();
   const auto rate = [&](const char* name, double amount) {
-    if (amount > 0 && sample.seconds > 0) counters[name] = amount / sample.seconds;
+    if (amount > 0 && sample.seconds > 0) figures[name] = amount / sample.seconds;
   };
   rate("images_per_second", work.images);
   rate("flops_per_second", work.flops);
   rate("bytes_per_second", outcome.bytes.empty() ? work.bytes : outcome.bytes[row.part]);
   const double beside = sample.peak_flops_per_second, peak = beside > 0 ? beside : outcome.peak_flops_per_second;
   if (peak > 0) rate("share_of_peak", work.flops / row.group->ranks / peak);
-  if (sample.peak_flops_per_second > 0) counters["peak_flops_per_second"] = sample.peak_flops_per_second;
-  if (sample.clock_mhz > 0) counters["core_mhz"] = sample.clock_mhz;
+  if (sample.peak_flops_per_second > 0) figures["peak_flops_per_second"] = sample.peak_flops_per_second;
+  if (sample.clock_mhz > 0) figures["core_mhz"] = sample.clock_mhz;
   if (sample.sums.seconds > 0) {
-    counters["summed_bytes"] = sample.sums.bytes;
-    counters["summed_bytes_per_second"] = sample.sums.bytes / sample.sums.seconds;
-    counters["hidden_share"] = sample.sums.hidden_seconds / sample.sums.seconds;
+    figures["summed_bytes"] = sample.sums.bytes;
+    figures["summed_bytes_per_second"] = sample.sums.bytes / sample.sums.seconds;
+    figures["hidden_share"] = sample.sums.hidden_seconds / sample.sums.seconds;
   }
   const auto mebibytes = [&](const char* name, std::size_t bytes) {
-    counters[name] = static_cast<double>(bytes) / mebibyte;
+    figures[name] = static_cast<double>(bytes) / mebibyte;
   };
   mebibytes("arena_MiB", outcome.memory.arena);
   mebibytes("workspace_MiB", outcome.memory.workspace);
   mebibytes("plan_MiB", outcome.memory.total());
-  if (row.group->layers > 0) counters["layers"] = row.group->layers;
+  if (row.group->layers > 0) figures["layers"] = row.group->layers;
   const auto reading = [&](const char* name, const std::optional<double>& value) {
-    if (value) counters[name] = *value;
+    if (value) figures[name] = *value;
   };
   reading("sm_mhz", sample.state.sm_mhz);
   reading("temperature_c", sample.state.temperature_c);
   reading("power_w", sample.state.power_w);
-  for (const auto& [name, value] : outcome.counters) counters[name] = value;
-  return counters;
+  for (const auto& [name, value] : outcome.counters) figures[name] = value;
+  return figures;
 }
 
-Json entry_of(const Run& run, const Row& row, const Outcome& outcome, const std::vector<Sample>& samples) {
-  Json entry = json_of(run);
-  if (run.iterations == 0) add_failure(entry, outcome);
+Figures figures_of(const Row& row, const Outcome& outcome, const Runs& runs, const std::string& statistic) {
+  std::map<std::string, std::vector<double>> by_name;
+  for (const auto& run : runs)
+    for (const auto& [name, value] : figures_of(row, outcome, run)) by_name[name].push_back(value);
+  Figures figures;
+  for (const auto& [name, values] : by_name) {
+    const double middle = mean(values);
+    figures[name] = statistic == "mean"     ? middle
+                    : statistic == "median" ? median_of(values)
+                    : statistic == "stddev" ? deviation(values)
+                    : middle != 0           ? deviation(values) / middle
+                                            : 0;  // zeros do not vary
+  }
+  return figures;
+}
+
+Json entry_of(const Row& row, const Outcome& outcome, const Place& place, benchmark::TimeUnit unit,
+              const Figures& figures, std::span<const Sample> samples) {
+  const bool one_run = place.aggregate.empty(), is_share = place.aggregate == "cv";
+  Json entry = {{"name", row.name + (one_run ? "" : "_" + place.aggregate)},
+                {"family_index", place.row},
+                {"per_family_instance_index", 0},
+                {"run_name", row.name},
+                {"run_type", one_run ? "iteration" : "aggregate"},
+                {"repetitions", place.repetitions}};
+  if (one_run) entry["repetition_index"] = place.repetition;
+  entry["threads"] = 1;
+  if (!one_run) entry["aggregate_name"] = place.aggregate;
+  if (!one_run) entry["aggregate_unit"] = is_share ? "percentage" : "time";
+  entry["iterations"] = place.iterations;
+  for (const char* time : {"real_time", "cpu_time"})
+    entry[time] = figures.at(time) * (is_share ? 1 : benchmark::GetTimeUnitMultiplier(unit));
+  entry["time_unit"] = benchmark::GetTimeUnitString(unit);
+  for (const auto* counters : {&figures, &place.by_library})
+    for (const auto& [name, value] : *counters)
+      if (std::isfinite(value) && !entry.contains(name)) entry[name] = value;
+  if (!outcome.note.empty()) entry["label"] = outcome.note;
+  if (place.iterations == 0) add_failure(entry, outcome);
   entry["key"] = fields_of(row.key);
   if (!row.rerun.empty()) entry["rerun"] = row.rerun;
   if (!outcome.algorithm.empty()) entry["algorithm"] = outcome.algorithm;
@@ -149,26 +156,20 @@ Json entry_of(const Run& run, const Row& row, const Outcome& outcome, const std:
   return entry;
 }
 
-Json failure_entry(const Row& row, const Outcome& outcome, std::int64_t row_number, int passes) {
-  Run run = run_of(row, outcome, row_number, passes);
-  run.repetition_index = static_cast<std::int64_t>(outcome.samples[row.part].size());
-  run.iterations = 0;
-  return entry_of(run, row, outcome, {});
+Json failure_entry(const Row& row, const Outcome& outcome, Place place, benchmark::TimeUnit unit) {
+  place.iterations = 0;
+  return entry_of(row, outcome, place, unit, {{"real_time", 0}, {"cpu_time", 0}}, {});
 }
 
-Json row_entry(const Row& row, const Outcome& outcome, std::int64_t row_number, int passes) {
+Json row_entry(const Row& row, const Outcome& outcome, const Place& place) {
   const std::vector<Sample>& all = outcome.samples[row.part];
   const double middle = median_interval(seconds_of(all)).middle;
-  const Sample& nearest =
-      *std::ranges::min_element(all, {}, [middle](const Sample& sample) { return std::abs(sample.seconds - middle); });
-  Run run = run_of(row, outcome, row_number, passes);
-  run.real_accumulated_time = nearest.seconds;
-  run.cpu_accumulated_time = nearest.cpu_seconds;
-  for (const auto& [name, value] : counters_of(row, outcome, nearest)) run.counters[name] = value;
-  Json entry = entry_of(run, row, outcome, all);
+  const auto nearest =
+      std::ranges::min_element(all, {}, [middle](const Sample& sample) { return std::abs(sample.seconds - middle); });
+  const benchmark::TimeUnit unit = unit_of(row);
+  Json entry = entry_of(row, outcome, place, unit, figures_of(row, outcome, {nearest, 1}), all);
   entry.erase("repetition_index");
-  const auto times = [per_second =
-                          benchmark::GetTimeUnitMultiplier(run.time_unit)](const std::vector<double>& seconds) {
+  const auto times = [per_second = benchmark::GetTimeUnitMultiplier(unit)](const std::vector<double>& seconds) {
     Json list = Json::array();
     for (const double each : seconds) list.push_back(std::round(1e9 * each) / (1e9 / per_second));  // a clock has ns
     return list;

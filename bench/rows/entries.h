@@ -7,6 +7,7 @@
 #include <exception>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,29 +15,41 @@
 
 namespace lamina::bench {
 
-using Run = benchmark::BenchmarkReporter::Run;
+/// Place of an entry among those of a file, as Google Benchmark counts them.
+struct Place {
+  std::int64_t row = 0;          ///< number of the row in the file
+  std::int64_t repetitions = 1;  ///< number of the row's runs
+  std::int64_t repetition = 0;   ///< number of this run
+  std::int64_t iterations = 1;   ///< passes of a run; 0: the run failed
+  std::string aggregate{};       ///< "mean", "median", "stddev" or "cv" of the runs; empty: the entry is of one run
+  std::map<std::string, double> by_library{};  ///< counters of Google Benchmark's own, as of --benchmark_perf_counters
+};
 
-/// Counters by which a row's function tells its report what the library cannot take: the processor's seconds of an
-/// iteration, and that no pass came of a run.
-constexpr const char* cpu_counter = "lamina cpu seconds";
-constexpr const char* lost_counter = "lamina lost";
+/// Seconds "real_time" and "cpu_time", and counters: rates, memory and readings.
+using Figures = std::map<std::string, double>;
 
-/// Says why a group could not be measured.
-void set_failure(Outcome&, const std::exception&);
+/// The passes of each run of a row that the library made.
+using Runs = std::vector<std::span<const Sample>>;
 
-/// Rates, memory and readings beside the time of one sample.
-std::map<std::string, double> counters_of(const Row&, const Outcome&, const Sample&);
+/// Figures of one run of passes: means of their times, and the state of the device after the last.
+Figures figures_of(const Row&, const Outcome&, std::span<const Sample> run);
 
-/// A run as the library writes it, with what the row and its measurement say beside times and counters. `samples`: that
-/// it is about. A run without iterations is one that failed.
-nlohmann::ordered_json entry_of(const Run&, const Row&, const Outcome&, const std::vector<Sample>& samples);
+/// The same of several runs, by a statistic of Google Benchmark's: "mean", "median", "stddev" or "cv".
+Figures figures_of(const Row&, const Outcome&, const Runs&, const std::string& statistic);
 
-/// Why there is no further pass of a row. `row_number`: in the file.
-nlohmann::ordered_json failure_entry(const Row&, const Outcome&, std::int64_t row_number, int passes);
+/// An entry of the samples: its place, its figures, and what the row and its measurement say beside them.
+nlohmann::ordered_json entry_of(const Row&, const Outcome&, const Place&, benchmark::TimeUnit, const Figures&,
+                                std::span<const Sample> samples);
+
+/// Why there is no further pass of a row, as an entry.
+nlohmann::ordered_json failure_entry(const Row&, const Outcome&, Place, benchmark::TimeUnit);
 
 /// All passes of a row that has times: the entry of the pass in the middle, by time, with the times of all of them, in
 /// their order, as the lists real_times and cpu_times.
-nlohmann::ordered_json row_entry(const Row&, const Outcome&, std::int64_t row_number, int passes);
+nlohmann::ordered_json row_entry(const Row&, const Outcome&, const Place&);
+
+/// Says why a group could not be measured.
+void set_failure(Outcome&, const std::exception&);
 
 /// Milliseconds, of layers microseconds, of trainings seconds.
 benchmark::TimeUnit unit_of(const Row&);

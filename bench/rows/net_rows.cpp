@@ -5,7 +5,7 @@
 #include "bench/machine/backends.h"
 #include "bench/measure/layers.h"
 #include "bench/measure/net_run.h"
-#include "lib/core/timing/warm_up.h"
+#include "lamina/timing.h"
 #include "rows.h"
 
 namespace lamina::bench {

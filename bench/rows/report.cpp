@@ -13,10 +13,12 @@
 
 #include "bench/io/text.h"
 #include "entries.h"
-#include "lib/tuning/statistics.h"
+#include "lamina/statistics.h"
 
 namespace lamina::bench {
 namespace {
+
+using Run = benchmark::BenchmarkReporter::Run;
 
 /// What a row says of itself, and the median of the clocks that its device reported.
 std::string with_clock(const std::string& note, const std::vector<Sample>& samples) {
@@ -42,14 +44,32 @@ TextTable published_form() {
            {"note"}}};
 }
 
-void print_by(benchmark::BenchmarkReporter& by, bool same_counters, Run run, const Row& row, const Outcome& outcome) {
+bool is_aggregate(const Run& run) { return run.run_type == Run::RT_Aggregate; }
+
+Figures figures_of(const Run& run, const Row& row, const Outcome& outcome, const Runs& runs) {
+  return is_aggregate(run) ? figures_of(row, outcome, runs, run.aggregate_name) : figures_of(row, outcome, runs[0]);
+}
+
+/// `run` comes with the library's own name, to which it appends "/iterations:1/repeats:3/manual_time".
+void print_by(benchmark::BenchmarkReporter& by, bool same_counters, Run run, const Row& row, const Outcome& outcome,
+              const Runs& runs) {
   constexpr std::array shown = {"images_per_second", "flops_per_second", "share_of_peak"};
   const std::vector<Sample>& samples = outcome.samples[row.part];
-  if (!samples.empty()) {
-    if (run.iterations == 0) return;  // which would look like a time of 0; standard error has it
-    run.report_label = with_clock(outcome.note, samples);
-    for (const auto& [name, value] : counters_of(row, outcome, samples.front()))
-      if (std::ranges::find(shown, name) == shown.end()) run.counters.erase(name);
+  if (runs.empty() && !samples.empty()) return;  // it would look like a time of 0; standard error has it
+  run.run_name = {};
+  run.run_name.function_name = row.name;
+  run.report_label = samples.empty() ? outcome.note : with_clock(outcome.note, samples);
+  if (runs.empty()) {
+    run.iterations = 0;
+    run.real_accumulated_time = run.cpu_accumulated_time = 0;
+  } else {
+    const Figures figures = figures_of(run, row, outcome, runs);
+    const bool is_share = is_aggregate(run) && run.aggregate_unit == benchmark::kPercentage;
+    const double iterations = is_share ? 1 : static_cast<double>(run.iterations);
+    run.real_accumulated_time = iterations * figures.at("real_time");
+    run.cpu_accumulated_time = iterations * figures.at("cpu_time");
+    for (const char* name : shown)
+      if (const auto its = figures.find(name); its != figures.end()) run.counters[name] = its->second;
   }
   if (same_counters)
     for (const char* name : shown) run.counters.try_emplace(name, std::nan(""));
@@ -70,43 +90,31 @@ void Report::ReportRuns(const std::vector<Run>& runs) {
   for (Run run : runs) {
     const Row& row = runner_->row_of(run);
     const Outcome& outcome = runner_->outcomes().at(row.group.get());
-    const bool aggregate = run.run_type == Run::RT_Aggregate;
-    has_passes_ |= !aggregate;
-    if (run.counters.erase(lost_counter) > 0 || outcome.samples[row.part].empty()) {
-      const std::vector<Sample>& samples = outcome.samples[row.part];
+    const Runs its = runner_->runs_of(run);
+    has_passes_ |= !is_aggregate(run);
+    if (std::ssize(its) < (is_aggregate(run) ? run.repetitions : 1)) {
       // Of aggregates alone, an interrupted row keeps the median of the passes that it has.
-      if (aggregate && !has_passes_ && run.aggregate_name == "median" && !samples.empty()) {
-        run.repetitions = static_cast<std::int64_t>(samples.size());
-        const auto whole = static_cast<double>(run.iterations);
-        run.real_accumulated_time = whole * median_interval(seconds_of(samples)).middle;
-        run.counters = {{cpu_counter, median_interval(cpu_seconds_of(samples)).middle}};
-      } else {
-        if (aggregate || std::exchange(failed, true) || outcome.failure.empty()) continue;  // no failure: interrupted
-        run.iterations = 0;
-        run.real_accumulated_time = 0;
-      }
+      const bool is_median = is_aggregate(run) && !has_passes_ && run.aggregate_name == "median";
+      if (is_median && !its.empty())
+        run.repetitions = static_cast<std::int64_t>(its.size());
+      else if (is_aggregate(run) || std::exchange(failed, true) || outcome.failure.empty())
+        continue;  // no failure: interrupted
     }
-    run.run_name = {};
-    run.run_name.function_name = row.name;
-    run.family_index = &row - runner_->rows().data();
-    run.report_label = outcome.note;
-    const double cpu = run.counters[cpu_counter];
-    run.counters.erase(cpu_counter);
-    const bool ratio = aggregate && run.aggregate_unit == benchmark::kPercentage;
-    run.cpu_accumulated_time = ratio ? cpu : cpu * static_cast<double>(run.iterations);
-    take_(run, row, outcome);
+    take_(run, row, outcome, its);
   }
 }
 
 Report file_report(const Runner& runner, ResultFile& file) {
-  const auto take = [&file](const Run& run, const Row& row, const Outcome& outcome) {
-    std::vector<Sample> samples = outcome.samples[row.part];
-    const auto index = static_cast<std::size_t>(run.repetition_index);
-    if (run.iterations == 0)
-      samples.clear();
-    else if (run.run_type == Run::RT_Iteration && run.iterations == 1 && index < samples.size())
-      samples = {samples[index]};
-    file.document["benchmarks"].push_back(entry_of(run, row, outcome, samples));
+  const auto take = [&](const Run& run, const Row& row, const Outcome& outcome, const Runs& runs) {
+    Place place{&row - runner.rows().data(), run.repetitions, run.repetition_index, run.iterations};
+    if (is_aggregate(run)) place.aggregate = run.aggregate_name;
+    for (const auto& [name, counter] : run.counters) place.by_library[name] = counter.value;
+    const std::vector<Sample>& all = outcome.samples[row.part];
+    const bool one_pass = !is_aggregate(run) && run.iterations == 1;
+    file.document["benchmarks"].push_back(runs.empty() ? failure_entry(row, outcome, place, run.time_unit)
+                                                       : entry_of(row, outcome, place, run.time_unit,
+                                                                  figures_of(run, row, outcome, runs),
+                                                                  one_pass ? runs[0] : std::span(all)));
     file.save_now_and_then();
   };
   return {runner, take, {}};
@@ -121,8 +129,8 @@ Report text_report(const Runner& runner, benchmark::BenchmarkReporter& by, bool 
     context.name_field_width += std::string_view("_stddev").size();
     by.ReportContext(context);
   };
-  const auto take = [&by, same_counters](const Run& run, const Row& row, const Outcome& outcome) {
-    print_by(by, same_counters, run, row, outcome);
+  const auto take = [&by, same_counters](const Run& run, const Row& row, const Outcome& outcome, const Runs& runs) {
+    print_by(by, same_counters, run, row, outcome, runs);
   };
   return {runner, take, begin};
 }
@@ -153,9 +161,8 @@ std::string Table::take(const Row& row, const Outcome& outcome) {
 }
 
 Report table_report(const Runner& runner) {
-  const auto take = [table = std::make_shared<Table>()](const Run&, const Row& row, const Outcome& outcome) {
-    std::cout << table->take(row, outcome);
-  };
+  const auto take = [table = std::make_shared<Table>()](const Run&, const Row& row, const Outcome& outcome,
+                                                        const Runs&) { std::cout << table->take(row, outcome); };
   return {runner, take, [](const auto&) { std::cout << Table().header(); }};
 }
 

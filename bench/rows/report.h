@@ -10,17 +10,18 @@
 #include <vector>
 
 #include "bench/io/result_file.h"
+#include "entries.h"
 #include "runner.h"
 
 namespace lamina::bench {
 
-/// Gives the library's runs to whatever keeps or shows them, with what is known of them here: the rows' own names, to
-/// which the library appends "/iterations:1/repeats:3/manual_time", and the processor's time. Runs of passes that never
-/// were are left out; of each row's failed ones the first is kept, without iterations.
+/// Tells whatever keeps or shows rows which runs the library has finished. Runs of passes that never were are left out;
+/// of each row's failed ones the first is told.
 class Report final : public benchmark::BenchmarkReporter {
  public:
   using Begin = std::function<void(const Context&)>;
-  using Take = std::function<void(const Run&, const Row&, const Outcome&)>;
+  /// Takes a run, or a statistic, with the passes of each run that it is of; none: it failed.
+  using Take = std::function<void(const Run&, const Row&, const Outcome&, const Runs&)>;
 
   Report(const Runner& runner, Take take, Begin begin)
       : runner_(&runner), take_(std::move(take)), begin_(std::move(begin)) {}

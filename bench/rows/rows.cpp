@@ -13,7 +13,7 @@
 
 #include "bench/measure/row_key.h"
 #include "lamina/error.h"
-#include "lib/core/text/near.h"
+#include "lamina/near_names.h"
 
 namespace lamina::bench {
 namespace {

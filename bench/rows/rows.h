@@ -29,9 +29,10 @@ struct RunOptions : PlanningSettings {
   std::filesystem::path out{};    ///< of the rows as JSON; empty: none
   std::filesystem::path trace{};  ///< of the passes in time; empty: none
   Screen out_format = Screen::json, screen = Screen::console;
-  std::string time_unit{};  ///< of all rows; empty: by the kind of the row
-  bool table = false;       ///< print the table of the published form
-  bool quick = false;       ///< only three networks
+  std::string time_unit{};             ///< of all rows; empty: by the kind of the row
+  std::vector<std::string> context{};  ///< further facts of the file, KEY=VALUE
+  bool table = false;                  ///< print the table of the published form
+  bool quick = false;                  ///< only three networks
 };
 
 /// By name, which of the rows the expression (as std::regex reads it, found anywhere in the name) picks; after a "-",

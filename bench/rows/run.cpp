@@ -72,6 +72,17 @@ void announce(const Progress& progress, const Runner& runner, Session& session, 
              seconds > 0 ? fmt::format(": about {} in all", seconds_text(seconds)) : "");
 }
 
+/// Adds what --benchmark_context gives. Throws UsageError.
+void add_facts(Json& context, const std::vector<std::string>& facts) {
+  for (const std::string& fact : facts) {
+    const std::size_t equals = fact.find('=');
+    const std::string name = fact.substr(0, equals);
+    if (name.empty() || equals == std::string::npos || context.contains(name))
+      throw UsageError(fmt::format("--benchmark_context: \"{}\" is no KEY=VALUE with a key of its own", fact));
+    context[name] = fact.substr(equals + 1);
+  }
+}
+
 int measure_rows(Session& session, const RunOptions& options) {
   const std::filesystem::path& out = options.out;
   if (!out.empty()) check_writable(out), claim(out);
@@ -88,6 +99,7 @@ int measure_rows(Session& session, const RunOptions& options) {
   // The documents of the file, and of standard output as JSON.
   std::array documents = {ResultFile(options.out_format == Screen::json ? out : ""), ResultFile("")};
   Json context = start_context(session.backends);
+  add_facts(context, options.context);
   add_peaks(context, session.peaks);
   for (ResultFile& document : documents) document.document["context"] = context;
   const auto by_library = text_reporter(options.out_format);

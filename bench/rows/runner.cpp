@@ -11,20 +11,12 @@
 #include "bench/io/interrupt.h"
 #include "bench/io/text.h"
 #include "entries.h"
-#include "lib/tuning/statistics.h"
+#include "lamina/statistics.h"
 
 namespace lamina::bench {
 namespace {
 
 constexpr double longest_settling = 60;  ///< seconds, where --benchmark_min_time gives none
-
-/// What a run of several passes is reported by: mean times, and the state of the device after the last.
-Sample mean_of(const std::vector<Sample>& samples) {
-  Sample its = samples.back();
-  its.seconds = mean(seconds_of(samples));
-  its.cpu_seconds = mean(cpu_seconds_of(samples));
-  return its;
-}
 
 }  // namespace
 
@@ -50,9 +42,8 @@ void Runner::run(std::span<const Row> rows, int repetitions, benchmark::Benchmar
                  benchmark::BenchmarkReporter& file) {
   benchmark::ClearRegisteredBenchmarks();
   for (const Row& row : rows) {
-    auto* const its = benchmark::RegisterBenchmark(
-        row.name.c_str(),
-        [this, &row, next = std::size_t{0}](benchmark::State& state) mutable { iterate(row, next, state); });
+    auto* const its =
+        benchmark::RegisterBenchmark(row.name.c_str(), [this, &row](benchmark::State& state) { iterate(row, state); });
     its->UseManualTime()->Repetitions(repetitions > 0 ? repetitions
                                                       : passes_on(row.group->config.backend, options_->passes));
     if (options_->time_unit.empty()) its->Unit(unit_of(row));
@@ -87,12 +78,14 @@ int Runner::settle(std::span<const Row> rows) {
   return static_cast<int>(passes);
 }
 
-void Runner::iterate(const Row& row, std::size_t& next, benchmark::State& state) {
+void Runner::iterate(const Row& row, benchmark::State& state) {
   const Outcome& outcome = meter_.outcome(row);
   const std::vector<Sample>& samples = outcome.samples[row.part];
-  const auto wanted = static_cast<std::size_t>(state.max_iterations);
-  std::vector<Sample> its;
-  while (its.size() < wanted && meter_.measure(row, next)) its.push_back(samples[next++]);
+  auto& [next, runs] = taken_[&row];
+  const std::size_t first = next, wanted = static_cast<std::size_t>(state.max_iterations);
+  while (next < first + wanted && meter_.measure(row, next)) ++next;
+  const bool lost = next < first + wanted;
+  runs.emplace_back(first, lost ? 0 : wanted);
   if (samples.empty()) {
     std::string& before = refused_[row.group->config.backend];  // a backend that cannot run says so once
     const bool again = outcome.kind == Failure::unsupported && outcome.failure == before;
@@ -101,19 +94,26 @@ void Runner::iterate(const Row& row, std::size_t& next, benchmark::State& state)
     return;
   }
   // The library must not know that a row failed after its first passes (1.7 ends the process): the report does.
-  const bool lost = its.size() < wanted;
-  auto sample = its.begin();
-  for ([[maybe_unused]] auto _ : state) state.SetIterationTime(lost ? options_->min_time : (sample++)->seconds);
-  if (lost) {
-    state.counters[lost_counter] = 1;
-    return;
-  }
-  const Sample mean = mean_of(its);
-  for (const auto& [name, value] : counters_of(row, outcome, mean)) state.counters[name] = value;
-  state.counters[cpu_counter] = mean.cpu_seconds;
+  std::size_t at = first;
+  for ([[maybe_unused]] auto _ : state) state.SetIterationTime(lost ? options_->min_time : samples[at++].seconds);
 }
 
-const Row& Runner::row_of(const Run& run) const { return rows_[first_ + static_cast<std::size_t>(run.family_index)]; }
+Runs Runner::runs_of(const benchmark::BenchmarkReporter::Run& run) const {
+  const Row& row = row_of(run);
+  const auto& samples = outcomes().at(row.group.get()).samples[row.part];
+  // Before its last runs the library tried how many passes a run should have.
+  auto its = std::span(taken_.at(&row).runs).last(static_cast<std::size_t>(run.repetitions));
+  if (run.run_type == benchmark::BenchmarkReporter::Run::RT_Iteration)
+    its = its.subspan(static_cast<std::size_t>(run.repetition_index), 1);
+  Runs whole;
+  for (const auto& [first, count] : its)
+    if (count > 0) whole.push_back(std::span(samples).subspan(first, count));
+  return whole;
+}
+
+const Row& Runner::row_of(const benchmark::BenchmarkReporter::Run& run) const {
+  return rows_[first_ + static_cast<std::size_t>(run.family_index)];
+}
 
 bool Runner::any_failed() const {
   return std::ranges::any_of(outcomes(), [](const auto& each) {

@@ -7,8 +7,10 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "entries.h"
 #include "meter.h"
 
 namespace lamina::bench {
@@ -25,7 +27,10 @@ class Runner {
   bool any_failed() const;    ///< a row other than by a refusal
   bool any_measured() const;  ///< a row with at least one sample
 
-  const Row& row_of(const benchmark::BenchmarkReporter::Run&) const;  ///< as the library reports it
+  const Row& row_of(const benchmark::BenchmarkReporter::Run&) const;  ///< row that the library reports
+  /// The passes of a run that the library reports, or of each run that a statistic is of; those that could not have all
+  /// their passes are left out.
+  Runs runs_of(const benchmark::BenchmarkReporter::Run&) const;
 
  private:
   /// Registers the rows, each with so many repetitions, and runs them.
@@ -34,12 +39,18 @@ class Runner {
   /// Takes passes of rows of one group until the medians of all are known well enough, or the time is over. Gives how
   /// many.
   int settle(std::span<const Row>);
-  /// One run of a row, by the passes from `next` on.
-  void iterate(const Row&, std::size_t& next, benchmark::State&);
+  /// One run of a row, by the passes that follow those of the runs before.
+  void iterate(const Row&, benchmark::State&);
+
+  struct Taken {
+    std::size_t next = 0;                                     ///< first pass that no run has taken
+    std::vector<std::pair<std::size_t, std::size_t>> runs{};  ///< first pass and number of passes of each run
+  };
 
   std::vector<Row> rows_;
   const RunOptions* options_;
   Meter meter_;
+  std::map<const Row*, Taken> taken_;
   std::size_t first_ = 0;                       ///< of the rows that are registered
   std::map<std::string, std::string> refused_;  ///< by backend: the last refusal that was reported
 };

@@ -1,4 +1,4 @@
-// What a sweep answers in words, with intervals, and how long the rest of it will take.
+// What a sweep answers in words, with intervals.
 // tests/data/sweep_answers.json has answers to made-up times.
 
 #include "answers.h"
@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "bench/compare/comparison.h"
-#include "lib/tuning/unpaired.h"
+#include "bench/compare/unpaired.h"
 
 namespace lamina::bench {
 namespace {
@@ -22,7 +22,7 @@ std::vector<double> per_image(const SweepPoint& point) {
   return seconds;
 }
 
-/// Passes of one process resemble their predecessors, as processes do in a comparison.
+/// Passes of one process resemble their predecessors.
 Interval ratio_of(const std::vector<double>& from, const std::vector<double>& to) {
   return inflate(unpaired_ratio_interval(from, to), std::max(autocorrelation_factor(from), autocorrelation_factor(to)));
 }
@@ -155,28 +155,6 @@ Answer largest_batch(const LargestRun& found) {
   else
     text += found.next_refused ? fmt::format("; it ran, and {} was out of memory", found.predicted + 1) : "; it ran";
   return {"largest_batch", found.predicted, text + "."};
-}
-
-void TimeLeft::plan(const std::string& point, double work, double passes) { planned_[point] = {work, passes}; }
-
-void TimeLeft::done(const std::string& point, double seconds) {
-  const auto found = planned_.find(point);
-  if (found == planned_.end()) return;
-  done_work_ += found->second.work;
-  done_seconds_ += seconds;
-  planned_.erase(found);
-}
-
-void TimeLeft::drop(const std::string& point) { planned_.erase(point); }
-
-double TimeLeft::seconds(double longest_pass) const {
-  if (done_work_ <= 0) return 0;
-  double left = 0;
-  for (const auto& [name, point] : planned_) {
-    const double its = point.work * done_seconds_ / done_work_;
-    if (its / point.passes <= longest_pass) left += its;
-  }
-  return left;
 }
 
 }  // namespace lamina::bench

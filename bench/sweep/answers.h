@@ -1,13 +1,12 @@
 #pragma once
-// What a sweep answers in words, with intervals, and how long the rest of it will take.
+// What a sweep answers in words, with intervals.
 // tests/data/sweep_answers.json has answers to made-up times.
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "lib/tuning/statistics.h"
+#include "lamina/statistics.h"
 
 namespace lamina::bench {
 
@@ -50,26 +49,5 @@ struct LargestRun {
   std::string limit{};        ///< "2.00 GiB"
 };
 Answer largest_batch(const LargestRun&);
-
-/// The work of points, by name, in floating-point operations. The rate of the points that were measured holds for those
-/// that were not.
-class TimeLeft {
- public:
-  /// A point to be measured: `work` of all its passes, of which one takes `work / passes`. Those whose pass would take
-  /// longer than `longest_pass` by the rate so far count as nothing, since they will be left out.
-  void plan(const std::string& point, double work, double passes);
-  void done(const std::string& point, double seconds);  ///< measured, or failed, in so many seconds
-  void drop(const std::string& point);                  ///< it is in the file, or is left out
-
-  /// 0: nothing is left, or nothing was measured yet.
-  double seconds(double longest_pass) const;
-
- private:
-  struct Point {
-    double work, passes;
-  };
-  std::map<std::string, Point> planned_;
-  double done_work_ = 0, done_seconds_ = 0;
-};
 
 }  // namespace lamina::bench

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -23,16 +22,11 @@
 #include "lamina/devices.h"
 #include "lamina/error.h"
 #include "lamina/random.h"
-#include "lib/tuning/depth_limit.h"
 
 namespace lamina::bench {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-double wall_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 /// How long each file of a network is, and a hash of its bytes: rows have the names of files alone.
 std::string files_text(const std::vector<std::filesystem::path>& files) {
@@ -116,7 +110,7 @@ void SweepRunner::go_on(const RunFile& before) {
       refuse(fmt::format("{}: {}, and now {}", fact, before.fact(fact), now.fact(fact)));
   if (const auto differences = other_machine(before, now); !differences.empty()) refuse(differences.front());
   std::ifstream stream(options_.out);
-  file_.document["benchmarks"] = Json::parse(stream, not_too_deep<Json>)["benchmarks"];
+  file_.document["benchmarks"] = Json::parse(stream, not_too_deep)["benchmarks"];
   known_ = before.rows;
   fmt::print(stderr, "{}: resuming after {} rows\n", options_.out.string(), known_.size());
 }
@@ -129,7 +123,17 @@ std::vector<Row> SweepRunner::rows_of(Setting& its, const Series& series, int ba
   std::vector<Row> rows = net_rows(its.session, its.options, series.config(batch));
   std::erase_if(
       rows, [&](const Row& row) { return (row.key.part == "inference") != (options_.plan.mode == Mode::inference); });
+  const Group& plain = *rows.back().group;
+  Group its_group = plain;
+  its_group.title +=
+      fmt::format("{}, batch {}", rows.back().key.type == "f32" ? "" : " in " + rows.back().key.type, batch);
+  if (threads > 0) {
+    its_group.title += fmt::format(", {} thread{}", threads, threads == 1 ? "" : "s");
+    its_group.flops_per_pass *= static_cast<double>(all_threads()) / threads;  // as the time is longer
+  }
+  const auto group = std::make_shared<const Group>(std::move(its_group));
   for (Row& row : rows) {
+    row.group = group;
     row.rerun = rerun_of_point(series, row, threads);
     if (threads > 0) row.key.differs.emplace_back("threads", fmt::format("{}", threads));
     row.name = to_string(row.key);
@@ -156,18 +160,23 @@ std::string SweepRunner::rerun_of_point(const Series& series, const Row& row, in
 }
 
 void SweepRunner::plan(const Series& series, const std::vector<SweepPoint>& points) {
-  const int passes = passes_on(series.backend, options_.passes);
-  const Row one = rows_of(setting_of(series), series, 1, 0).back();
   for (const SweepPoint& point : points) {
-    RowKey key = one.key;
-    key.batch = point.batch;
-    if (point.threads > 0) key.differs.emplace_back("threads", fmt::format("{}", point.threads));
-    const double times = point.threads > 0 ? static_cast<double>(all_threads()) / point.threads : 1;
-    const double work = times * point.batch * one.group->flops_per_pass;
-    // Every number of threads is measured, however long its passes take.
-    const double all = 1 + passes, as_one = point.threads > 0 ? std::numeric_limits<double>::infinity() : all;
-    if (const std::string name = to_string(key); !known_.contains(name)) left_.plan(name, work * all, as_one);
+    std::vector<Row> rows = rows_of(setting_of(series, point.threads), series, point.batch, point.threads);
+    if (!known_.contains(rows.back().name)) planned_.push_back(std::move(rows.back()));
   }
+}
+
+void SweepRunner::leave_out(const Series& series, int batch) {
+  const auto all_but_batch = [](RowKey key) { return key.batch = 0, fields_of(key); };
+  const Json its = all_but_batch(rows_of(setting_of(series), series, batch, 0).back().key);
+  for (const Row& row : planned_)
+    if (row.key.batch >= batch && all_but_batch(row.key) == its && left_out_.insert(row.name).second)
+      progress().group_failed(*row.group, 1 + passes_on(series.backend, options_.passes));
+}
+
+Progress& SweepRunner::progress() {
+  if (!progress_) progress_.emplace(base_->session.peaks, planned_, options_.passes);
+  return *progress_;
 }
 
 SweepPoint SweepRunner::point(const Series& series, int batch, int threads) {
@@ -176,8 +185,7 @@ SweepPoint SweepRunner::point(const Series& series, int batch, int threads) {
   const std::vector<Row> rows = rows_of(its, series, batch, threads);
   const int passes = passes_on(c.backend, options_.passes);
   const std::string& name = rows.back().name;  // of the whole pass
-  if (!known_.contains(name) && interrupted() == 0) measure(rows, its, passes, threads);
-  left_.drop(name);
+  if (!known_.contains(name) && interrupted() == 0) measure(rows, its, passes);
   const auto found = known_.find(name);
   if (found == known_.end()) return {batch, threads};  // interrupted
   SweepPoint point{batch, threads, found->second.seconds, found->second.failure, found->second.others_share};
@@ -186,28 +194,12 @@ SweepPoint SweepRunner::point(const Series& series, int batch, int threads) {
   return point;
 }
 
-void SweepRunner::show(const Row& row, int pass, int passes) {
-  if (!on_terminal() && pass > 0) return;
-  show_step(fmt::format("[{}] {}{}, batch {}{}{}{}", number_, row.group->title,
-                        row.key.type == "f32" ? "" : " in " + row.key.type, row.key.batch,
-                        threads_ > 0 ? fmt::format(", {} thread{}", threads_, threads_ == 1 ? "" : "s") : "",
-                        on_terminal() ? fmt::format(", pass {} of {}", pass, passes) : "", left_text()));
-}
-
-std::string SweepRunner::left_text() const {
-  const double seconds = left_.seconds(options_.longest_pass);
-  return seconds > 0 ? fmt::format(", about {} left", seconds_text(seconds)) : "";
-}
-
-void SweepRunner::measure(const std::vector<Row>& rows, Setting& its, int passes, int threads) {
+void SweepRunner::measure(const std::vector<Row>& rows, Setting& its, int passes) {
   ++number_;
-  threads_ = threads;
-  const double start = wall_seconds();
   int done = 0;
   while (done < passes && its.meter.measure(rows.front(), static_cast<std::size_t>(done))) ++done;
   const Outcome outcome = its.meter.take(rows.front());
   if (outcome.failure.empty() && done < passes) return;  // interrupted
-  left_.done(rows.back().name, wall_seconds() - start);
   for (const Row& row : rows) {
     RunRow& known = known_[row.name];
     known.key = fields_of(row.key);
@@ -215,13 +207,14 @@ void SweepRunner::measure(const std::vector<Row>& rows, Setting& its, int passes
     known.others_share = outcome.conditions.others.value_or(0);
     known.seconds = seconds_of(outcome.samples[row.part]);
     Json& entries = file_.document["benchmarks"];
-    if (!known.seconds.empty()) entries.push_back(row_entry(row, outcome, number_, passes));
-    if (!outcome.failure.empty()) entries.push_back(failure_entry(row, outcome, number_, passes));
+    if (!known.seconds.empty()) entries.push_back(row_entry(row, outcome, {number_, passes}));
+    if (!outcome.failure.empty())
+      entries.push_back(failure_entry(row, outcome, {number_, passes, std::ssize(known.seconds)}, unit_of(row)));
   }
   file_.save_now_and_then();
 }
 
-void SweepRunner::leave_out(Json entry) { file_.document["not_planned"].push_back(std::move(entry)); }
+void SweepRunner::add_unplanned(Json entry) { file_.document["not_planned"].push_back(std::move(entry)); }
 
 void SweepRunner::finish(const Json& answers) {
   clear_step();

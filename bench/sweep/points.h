@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -13,7 +14,7 @@
 #include "bench/compare/run_file.h"
 #include "bench/io/result_file.h"
 #include "bench/measure/session.h"
-#include "bench/rows/meter.h"
+#include "bench/rows/progress.h"
 #include "sweep.h"
 
 namespace lamina::bench {
@@ -57,9 +58,11 @@ class SweepRunner final : public Watcher {
   /// The limit of plans on the processor, in bytes.
   std::size_t memory_limit() const { return limit_; }
 
-  /// Says that a point will be asked for, so that the progress knows the time left. `threads` 0: as the options have
+  /// Says that points will be asked for, so that the progress knows the time left. `threads` 0: as the options have
   /// them.
   void plan(const Series&, const std::vector<SweepPoint>&);
+  /// Says that points of this batch and of larger ones will not be asked for.
+  void leave_out(const Series&, int batch);
   /// Measures it now unless the file has it. Without times or failure: interrupted.
   SweepPoint point(const Series&, int batch, int threads);
 
@@ -67,7 +70,7 @@ class SweepRunner final : public Watcher {
   std::string rerun_of(const Series&, const std::vector<std::string>& more) const;
 
   /// Keeps in the file that a series has no points, and why.
-  void leave_out(nlohmann::ordered_json entry);
+  void add_unplanned(nlohmann::ordered_json entry);
 
   const std::vector<SweptPoint>& all() const { return table_; }  ///< that were asked for
   bool any_measured() const { return measured_; }
@@ -81,9 +84,11 @@ class SweepRunner final : public Watcher {
   void go_on(const RunFile& before);
   std::vector<Row> rows_of(Setting&, const Series&, int batch, int threads);
   std::string rerun_of_point(const Series&, const Row&, int threads) const;
-  void measure(const std::vector<Row>&, Setting&, int passes, int threads);
-  void show(const Row&, int pass, int passes) override;
-  std::string left_text() const;
+  void measure(const std::vector<Row>&, Setting&, int passes);
+  Progress& progress();
+  void show(const Row& row, int pass, int passes) override { progress().show(row, pass, passes); }
+  void pass_done(const Group& group) override { progress().pass_done(group); }
+  void group_failed(const Group& group, int passes_left) override { progress().group_failed(group, passes_left); }
 
   const SweepOptions& options_;
   const MakeBackend& make_;
@@ -95,8 +100,10 @@ class SweepRunner final : public Watcher {
   std::vector<SweptPoint> table_;
   std::set<std::string> shown_;  ///< whose points are in the table
   std::size_t limit_ = 0;
-  TimeLeft left_;
-  int number_ = 0, threads_ = 0;  ///< of the point that is measured
+  std::vector<Row> planned_;            ///< a row of each point that will be measured
+  std::set<std::string> left_out_;      ///< names of those that will not, after all
+  std::optional<Progress> progress_{};  ///< none before the first point
+  int number_ = 0;                      ///< number of the point that is measured
 };
 
 /// Takes all processors, whatever --threads says.

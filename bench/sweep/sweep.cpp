@@ -118,13 +118,13 @@ class Sweep {
     const bool unsupported = dynamic_cast<const Unsupported*>(&error) != nullptr;
     any_failed_ = any_failed_ || !unsupported;
     unplanned_.emplace(to_string(series), error.what());
-    points_.leave_out({{"network", series.network},
-                       {"backend", series.backend},
-                       {"series", to_string(series)},
-                       {"reason", error.what()},
-                       {"failure", unsupported ? "unsupported" : "failed"},
-                       {"key", key_of_all(series)},
-                       {"rerun", points_.rerun_of(series, batches_and_threads())}});
+    points_.add_unplanned({{"network", series.network},
+                           {"backend", series.backend},
+                           {"series", to_string(series)},
+                           {"reason", error.what()},
+                           {"failure", unsupported ? "unsupported" : "failed"},
+                           {"key", key_of_all(series)},
+                           {"rerun", points_.rerun_of(series, batches_and_threads())}});
     fmt::print(stderr, "{} cannot be planned: {}\n", to_string(series), error.what());
   }
 
@@ -138,7 +138,7 @@ class Sweep {
       for (int batch = 1; batch <= largest.batch; batch *= 2) points.push_back({batch, 0});
       for (const int batch : {usual_batch - 1, usual_batch + 1})
         if (largest.batch >= usual_batch) points.push_back({batch, 0});
-      points.push_back({largest.batch, 0});
+      points.push_back({std::max(1, largest.batch), 0});  // one image is tried, whatever is predicted
     }
     if (!runs_on_gpu(series.backend))
       for (const int count : thread_counts()) points.push_back({thread_batch(), count});
@@ -172,6 +172,7 @@ class Sweep {
       if (seconds > options_.longest_pass) {
         too_long = fmt::format("a pass of batch {} would take about {}, more than --longest_pass", batch,
                                seconds_text(seconds));
+        points_.leave_out(series, batch);
         return nullptr;
       }
       return &all.emplace_back(points_.point(series, batch, 0));

@@ -10,7 +10,6 @@
 #include "bench/measure/layers.h"
 #include "bench/numbers/reference.h"
 #include "lamina/error.h"
-#include "lib/core/units/unit_memory.h"
 
 namespace lamina::bench {
 namespace {
@@ -28,7 +27,8 @@ Lowered::Step step_by_rule(Session& session, const Config& c, const Graph& graph
   try {
     Backend& backend = session.backends.at(c.backend);
     const Lowered lowered = backend.lower(spec_of(backend, graph, node, c, true), session.plans.choice());
-    if (const Lowered::Step* step = find_step(lowered, pass)) return *step;
+    const auto step = std::ranges::find_if(lowered.steps, [&](const auto& each) { return each.covers(pass); });
+    if (step != lowered.steps.end()) return *step;
   } catch (const Unsupported&) {
     // Then there is no such line to mark.
   } catch (const OutOfMemory&) {

@@ -15,7 +15,7 @@
 #include "bench/io/text.h"
 #include "bench/measure/row_key.h"
 #include "bench/measure/session.h"
-#include "lib/tuning/tune.h"
+#include "lamina/layer_tuning.h"
 
 namespace lamina::bench {
 

@@ -17,7 +17,7 @@
 #include "bench/measure/row_key.h"
 #include "bench/timing/stopwatch.h"
 #include "lamina/live_memory.h"
-#include "lib/tuning/statistics.h"
+#include "lamina/statistics.h"
 
 namespace lamina::bench {
 namespace {

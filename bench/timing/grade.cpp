@@ -9,7 +9,7 @@
 #include <array>
 #include <optional>
 
-#include "lib/tuning/statistics.h"
+#include "lamina/statistics.h"
 
 namespace lamina::bench {
 namespace {

@@ -15,11 +15,12 @@
 #include <system_error>
 #include <utility>
 
-#include "lib/core/files/system_file.h"
 #include "stopwatch.h"
 
 namespace lamina::bench {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr int runs = 6, steps = 8192, additions = 32;  // some 0.1 ms each
 
@@ -38,7 +39,13 @@ double seconds_of_chain() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-namespace fs = std::filesystem;
+/// The number that the first line begins with.
+std::optional<double> number_in(const fs::path& path) {
+  const std::string line = first_line(path);
+  char* end = nullptr;
+  const double value = std::strtod(line.c_str(), &end);
+  return end == line.c_str() ? std::nullopt : std::optional(value);
+}
 
 template <class Take>
 void for_each_in(const fs::path& folder, Take&& take) {
@@ -76,6 +83,13 @@ double core_clock() {
   double best = std::numeric_limits<double>::infinity();
   for (int run = 0; run < runs; ++run) best = std::min(best, seconds_of_chain());
   return static_cast<double>(steps) * additions / best;
+}
+
+std::string first_line(const fs::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
 }
 
 std::optional<double> processor_mhz(const fs::path& root) {

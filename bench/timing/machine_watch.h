@@ -21,6 +21,8 @@ struct Conditions {
   std::string throttled{};                                  ///< what held the clock of a GPU down
 };
 
+std::string first_line(const std::filesystem::path&);  ///< empty: there is no such file, or no right to read it
+
 /// Clock of the fastest processor now, and the highest temperature of the processors with their limit. `root`: of /proc
 /// and /sys.
 std::optional<double> processor_mhz(const std::filesystem::path& root = "/");

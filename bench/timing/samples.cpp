@@ -22,13 +22,13 @@ double deviation(const std::vector<double>& x) {
   return std::sqrt(sum / static_cast<double>(x.size() - 1));
 }
 
-std::vector<double> seconds_of(const std::vector<Sample>& samples) {
+std::vector<double> seconds_of(std::span<const Sample> samples) {
   std::vector<double> seconds;
   for (const Sample& sample : samples) seconds.push_back(sample.seconds);
   return seconds;
 }
 
-std::vector<double> cpu_seconds_of(const std::vector<Sample>& samples) {
+std::vector<double> cpu_seconds_of(std::span<const Sample> samples) {
   std::vector<double> seconds;
   for (const Sample& sample : samples) seconds.push_back(sample.cpu_seconds);
   return seconds;
@@ -44,7 +44,7 @@ const char* to_string(Launches launches) {
   return "";
 }
 
-Launches launches_of(const std::vector<Sample>& samples) {
+Launches launches_of(std::span<const Sample> samples) {
   if (samples.empty()) return Launches::none;
   const Launches first = samples.front().launches;
   const bool same =
@@ -52,7 +52,7 @@ Launches launches_of(const std::vector<Sample>& samples) {
   return same ? first : Launches::included;
 }
 
-std::string throttled_of(const std::vector<Sample>& samples) {
+std::string throttled_of(std::span<const Sample> samples) {
   constexpr std::string_view comma = ", ";
   std::vector<std::string_view> reasons;
   for (const Sample& sample : samples)

@@ -2,6 +2,7 @@
 // What is measured, and what becomes of many of them.
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,12 +38,12 @@ struct Sample {
 double mean(const std::vector<double>&);
 double deviation(const std::vector<double>&);  ///< with n - 1; 0 for fewer than two
 
-std::vector<double> seconds_of(const std::vector<Sample>&);
-std::vector<double> cpu_seconds_of(const std::vector<Sample>&);
+std::vector<double> seconds_of(std::span<const Sample>);
+std::vector<double> cpu_seconds_of(std::span<const Sample>);
 
 /// What all samples have in common; where they differ, the launches are included in some, and so said to be.
-Launches launches_of(const std::vector<Sample>&);
+Launches launches_of(std::span<const Sample>);
 /// Everything that held the clock down in any of them, each once: "power cap, thermal slowdown".
-std::string throttled_of(const std::vector<Sample>&);
+std::string throttled_of(std::span<const Sample>);
 
 }  // namespace lamina::bench

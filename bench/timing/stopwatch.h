@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "lamina/plan.h"
-#include "lib/core/timing/held_launches.h"
+#include "lamina/timing.h"
 #include "samples.h"
 
 namespace lamina::bench {

@@ -43,17 +43,13 @@ std::map<std::string, double> epoch_fields(const EpochResult& epoch, std::int64_
   return fields;
 }
 
-Record::Record(const TrainOptions& options, Backends& backends) : backends_(&backends), file_(options.json) {
-  if (!wanted()) return;
-  Json& context = file_.document["context"];
-  context = start_context(backends);
-  file_.document["trainings"] = Json::array();
-}
+Record::Record(const TrainOptions& options, Backends& backends)
+    : backends_(&backends), results_(backends, options.json, "trainings") {}
 
 void Record::begin(const std::string& name, const std::filesystem::path* onnx, const PreparedWorkload& ready,
                    const TrainOptions& options, std::uint64_t seed, int epochs,
                    const std::vector<EpochResult>& before) {
-  if (!wanted()) return;
+  if (!results_.wanted()) return;
   TrainOptions its = options;
   its.seed = seed;
   key_ = training_key(name, ready, its);
@@ -72,11 +68,10 @@ void Record::begin(const std::string& name, const std::filesystem::path* onnx, c
                    {"validation_samples", ready.validation ? ready.validation->count() : 0},
                    {"seed", seed},
                    {"epochs", epochs},
-                   {"resumed_after", before.size()},
-                   {"rerun", rerun_}};
+                   {"resumed_after", before.size()}};
   if (onnx != nullptr) training["onnx"] = onnx->string();
   if (ready.optimum) training["best_possible"] = {{"loss", ready.optimum->loss}, {"accuracy", ready.optimum->accuracy}};
-  file_.document["trainings"].push_back(std::move(training));
+  results_.add(std::move(training), rerun_);
   for (const EpochResult& epoch : before) add(epoch, 0);
 }
 
@@ -98,23 +93,13 @@ void Record::add(const EpochResult& epoch, double cpu_seconds) {
   row["label"] = data_;
   row["key"] = fields_of(key_);
   row["rerun"] = rerun_;
-  file_.document["benchmarks"].push_back(std::move(row));
+  results_.add_to("benchmarks", std::move(row));
 }
 
 void Record::epoch_done(const EpochResult& epoch, double cpu_seconds) {
-  if (!wanted()) return;
-  add(epoch, cpu_seconds);
-  file_.save_now_and_then();
+  if (results_.wanted()) add(epoch, cpu_seconds);
 }
 
-void Record::trained() {
-  if (wanted()) file_.try_to_save();
-}
-
-void Record::end() {
-  if (!wanted()) return;
-  end_context(file_.document["context"], Peaks(*backends_));
-  file_.save();
-}
+void Record::end() { results_.finish(Peaks(*backends_)); }
 
 }  // namespace lamina::bench

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/io/result_file.h"
+#include "bench/context/context.h"
 #include "bench/machine/backends.h"
 #include "bench/measure/row_key.h"
 #include "lamina/workloads.h"
@@ -31,16 +31,15 @@ class Record {
   void begin(const std::string& name, const std::filesystem::path* onnx, const PreparedWorkload&, const TrainOptions&,
              std::uint64_t seed, int epochs, const std::vector<EpochResult>& before);
   void epoch_done(const EpochResult&, double cpu_seconds);
-  void trained();  ///< it has ended, or was interrupted
+  void trained() { results_.try_to_save(); }  ///< says that the training has ended, or was interrupted
   /// Throws FileError.
   void end();
 
  private:
-  bool wanted() const { return !file_.path().empty(); }
   void add(const EpochResult&, double cpu_seconds);
 
   Backends* backends_;
-  ResultFile file_;
+  Results results_;
   std::string rerun_;
   RowKey key_{};
   std::string data_{};

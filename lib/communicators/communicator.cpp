@@ -7,9 +7,9 @@
 #include <cstdlib>
 
 #include "lamina/error.h"
+#include "lamina/near_names.h"
 #include "lib/core/system/usable_threads.h"
 #include "lib/core/text/difference.h"
-#include "lib/core/text/near.h"
 #include "lib/core/text/shortest.h"
 #include "mpi_communicator.h"
 #include "nccl_communicator.h"

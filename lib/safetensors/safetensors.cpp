@@ -11,9 +11,9 @@
 #include <string_view>
 
 #include "lamina/error.h"
+#include "lamina/new_file.h"
 #include "lamina/safetensors.h"
 #include "lib/core/files/input_file.h"
-#include "lib/core/files/new_file.h"
 #include "lib/core/numbers/elements.h"
 #include "lib/core/text/quoted.h"
 #include "safetensors_header.h"

@@ -8,8 +8,8 @@
 
 #include "lamina/error.h"
 #include "lamina/initialisers.h"
+#include "lamina/near_names.h"
 #include "lamina/random.h"
-#include "lib/core/text/near.h"
 
 namespace lamina::training {
 namespace {

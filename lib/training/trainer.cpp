@@ -16,9 +16,9 @@
 #include "description.h"
 #include "feed.h"
 #include "initial.h"
+#include "lamina/data_parallel.h"
 #include "lamina/error.h"
 #include "lib/core/text/shortest.h"
-#include "ranks.h"
 
 namespace lamina {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lamina/error.h"
-#include "lib/core/text/near.h"
+#include "lamina/near_names.h"
 
 namespace lamina {
 

@@ -14,7 +14,7 @@
 
 #include "choice_file.h"
 #include "lamina/error.h"
-#include "lib/core/files/new_file.h"
+#include "lamina/new_file.h"
 #include "lib/core/text/shortest.h"
 
 namespace lamina {

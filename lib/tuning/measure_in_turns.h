@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <functional>
 
-#include "tune.h"
+#include "lamina/layer_tuning.h"
 
 namespace lamina {
 

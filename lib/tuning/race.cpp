@@ -1,6 +1,6 @@
 // Times candidates in turns.
 
-#include "race.h"
+#include "lamina/race.h"
 
 #include <algorithm>
 #include <limits>

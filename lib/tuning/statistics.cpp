@@ -1,6 +1,6 @@
 // Medians with intervals from the order of the samples.
 
-#include "statistics.h"
+#include "lamina/statistics.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // Choices by timing: the algorithms of one unit and pass race in memory that the caller lends.
 
-#include "tune.h"
+#include "lamina/layer_tuning.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,8 +10,7 @@
 #include <utility>
 
 #include "lamina/error.h"
-#include "lib/core/timing/held_launches.h"
-#include "lib/core/timing/warm_up.h"
+#include "lamina/timing.h"
 #include "lib/core/units/unit_memory.h"
 #include "measured_unit.h"
 

@@ -157,11 +157,11 @@ TEST_CASE("of samples that differ the launches are included, and every reason fo
   hidden.state.throttled = "power cap";
   included.launches = Launches::included;
   included.state.throttled = "thermal slowdown, power cap";
-  CHECK(launches_of({}) == Launches::none);
-  CHECK(launches_of({hidden, hidden}) == Launches::hidden);
-  CHECK(launches_of({hidden, included}) == Launches::included);
-  CHECK(throttled_of({hidden, included, Sample{}}) == "power cap, thermal slowdown");
-  CHECK(throttled_of({Sample{}}).empty());
+  CHECK(launches_of(std::vector<Sample>{}) == Launches::none);
+  CHECK(launches_of(std::vector<Sample>{hidden, hidden}) == Launches::hidden);
+  CHECK(launches_of(std::vector<Sample>{hidden, included}) == Launches::included);
+  CHECK(throttled_of(std::vector<Sample>{hidden, included, Sample{}}) == "power cap, thermal slowdown");
+  CHECK(throttled_of(std::vector<Sample>{Sample{}}).empty());
 }
 
 TEST_CASE("the JSON of a row has its launches and the device's readings, and the context explains them") {

@@ -4,8 +4,8 @@
 
 #include "lamina/error.h"
 #include "lamina/lamina.h"
+#include "lamina/timing.h"
 #include "lib/core/device/cuda/cuda_peak.h"
-#include "lib/core/timing/held_launches.h"
 #include "tests/support/catch.h"
 #include "tests/support/skip.h"
 

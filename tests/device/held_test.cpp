@@ -4,9 +4,8 @@
 #include <thread>
 
 #include "lamina/error.h"
+#include "lamina/timing.h"
 #include "lib/core/device/peak_rate.h"
-#include "lib/core/timing/held_launches.h"
-#include "lib/core/timing/warm_up.h"
 #include "tests/support/catch.h"
 #include "tests/support/queued_device.h"
 

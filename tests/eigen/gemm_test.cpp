@@ -67,7 +67,7 @@ const std::vector<GemmCase> gemm_cases = {
     {{2, 300, 5, 5}, {.channels = 301, .kernel = 1, .stride = 2}},
     {{2, 6, 13, 14}, {.channels = 600, .kernel = 1, .stride = 2}},
     {{2, 5, 7, 9}, {.channels = 12, .kernel = 1, .stride = 2, .pad = 1}},
-    // 1x1 with strides, where padding alone is read: no residue of x is met
+    // 1x1 with strides that read only padding: no residue of x is met
     {{2, 5, 1, 1}, {.channels = 12, .kernel = 1, .stride = 2, .pad = 1}},
     // whole rows of zeros between sums that are vectors side by side
     {{2, 6, 12, 100}, {.channels = 9, .kernel = 1, .stride = {2, 1}}},
@@ -75,13 +75,13 @@ const std::vector<GemmCase> gemm_cases = {
     // residues side by side, several blocks deep, and panels of fewer vectors that are packed
     {{3, 20, 14, 14}, {.channels = 600, .kernel = 3, .stride = 2, .pad = 1, .groups = 2}},
     {{1, 9, 8, 8}, {.channels = 12, .kernel = 3, .pad = 1}},
-    // residues side by side, both of them planes of dy as they lie
+    // residues side by side, both of them planes of dy itself
     {{2, 9, 6, 10}, {.channels = 7, .kernel = 2, .stride = 2}},
     // residues of one column each; transposed weights that would lie multiples of 1 KiB apart, in one and two groups
     {{2, 6, 3, 2}, {.channels = 7, .kernel = 3, .stride = {1, 2}, .pad = 1}},
     {{1, 6, 5, 6}, {.channels = 256, .kernel = 1}},
     {{1, 10, 5, 6}, {.channels = 512, .kernel = 3, .stride = 2, .pad = 1, .groups = 2}},
-    // filters and channels that are transposed at once, and fewer; a kernel that is too large for that
+    // filters and channels that are transposed at once, and fewer; a kernel too large for it
     {{1, 21, 9, 8}, {.channels = 37, .kernel = 3, .stride = 2, .pad = 1}},
     {{1, 70, 3, 5}, {.channels = 20, .kernel = 1}},
     {{1, 5, 20, 19}, {.channels = 20, .kernel = {13, 12}, .stride = 2, .pad = 6}},
@@ -123,7 +123,7 @@ const std::vector<GemmCase> depthwise_cases = {
     {{2, 3, 1, 1}, {.channels = 3, .kernel = 1, .stride = 2, .pad = 1, .groups = 3}},
 };
 
-/// Numbers in a tensor with a pitch, between and after its images a pattern that must stay.
+/// Numbers in a tensor with a pitch. A pattern between and after its images must stay.
 template <class T>
 struct Field {
   static constexpr double wall = 12345.0;
@@ -163,7 +163,7 @@ struct Field {
   TensorSpec spec() const { return {shape, sizeof(T) == 4 ? DType::f32 : DType::f64, Layout::nchw, pitch, pitch}; }
 };
 
-/// A sum and the sum of the sizes of its terms.
+/// A sum, and the sum of |terms|.
 struct Sum {
   double value = 0, size = 0;
   void add(double term) {
@@ -190,7 +190,7 @@ void products(const Conv& op, const Shape& x, const Shape& y, Term&& term) {
             }
 }
 
-/// Compares with sums that were added to `before`, if that is given.
+/// Compares with sums, which were added to `before` if it is given.
 template <class T>
 void compare(const char* what, Field<T>& got, const std::vector<Sum>& wanted, double terms, bool exact,
              const Field<T>* before = nullptr) {
@@ -214,9 +214,9 @@ struct Sums {
   std::vector<Sum> y, dw, db, dx;
 };
 
-/// What the definition gives, kept as long as data and the outputs that a ReLU passes stay the same.
+/// Sums of the definition, kept as long as the data and the ReLU's mask stay the same.
 struct Known {
-  std::vector<bool> passes;  ///< of y's elements: whether dy passes the ReLU; none without one
+  std::vector<bool> passes;  ///< the ReLU's mask of y's elements; empty without a ReLU
   Sums sums;
 };
 

@@ -1,5 +1,5 @@
-// Tensors that are large enough for non-temporal stores: the same bits as those of a smaller tensor, which is not,
-// where each channel is computed for itself.
+// Tensors that are large enough for non-temporal stores: they have the same bits as smaller tensors if each channel is
+// computed separately.
 
 #include "lib/backends/eigen/runtime/non_temporal.h"
 #include "lamina/backend.h"
@@ -55,7 +55,7 @@ Pair batch_norm(const Shape& x, bool add_and_relu) {
   return pair;
 }
 
-/// A forward pass computes each filter for itself.
+/// A forward pass computes each filter separately.
 Pair filters(const Conv& op, const Shape& x) {
   Pair pair;
   Conv small = op;
@@ -71,7 +71,7 @@ Pair filters(const Conv& op, const Shape& x) {
   return pair;
 }
 
-/// A convolution with a group per channel computes each channel for itself, and so does its data gradient.
+/// A convolution with a group per channel, and its data gradient, compute each channel separately.
 Pair channel_by_channel(const Shape& x, const std::string& algorithm, Conv op) {
   Pair pair;
   const auto conv = [&](int channels) {
@@ -125,7 +125,7 @@ void check_pair(const Pair& pair, const eigen::InstructionSet& set,
 
 TEST_CASE("batch norm of a large tensor has the same bits as one of few channels") {
   const eigen::InstructionSet& widest = *sets_here().front();
-  // Planes that start and end where lines of memory do, and planes that do anywhere.
+  // Planes of whole lines of memory, and planes that start and end within lines.
   const Shape lines{2, 74, 240, 240}, parts{2, 80, 229, 231};
   const Pair pair = batch_norm(lines, true);
   for (const eigen::InstructionSet* set : sets_here()) check_pair(pair, *set);

@@ -1,4 +1,4 @@
-// What the eigen backend refuses, by which kind of error, and with which words.
+// The refusals of the eigen backend: the kind of each error, and its words.
 
 #include <variant>
 

@@ -1,6 +1,6 @@
 // Suggestions for mistyped names.
 
-#include "lib/core/text/near.h"
+#include "lamina/near_names.h"
 
 #include "tests/support/catch.h"
 

@@ -11,9 +11,9 @@
 #include "files.h"
 #include "lamina/data.h"
 #include "lamina/error.h"
+#include "lamina/new_file.h"
 #include "lamina/onnx.h"
 #include "lamina/safetensors.h"
-#include "lib/core/files/new_file.h"
 #include "tests/support/catch.h"
 #include "tests/support/data.h"
 

@@ -1,6 +1,6 @@
 // Races of candidates whose times are known.
 
-#include "lib/tuning/race.h"
+#include "lamina/race.h"
 
 #include "tests/support/catch.h"
 

@@ -1,7 +1,7 @@
 // Medians with intervals: against a table that the Python tests also check, and how often the intervals hold the true
 // value.
 
-#include "lib/tuning/statistics.h"
+#include "lamina/statistics.h"
 
 #include <fstream>
 #include <nlohmann/json.hpp>

@@ -7,13 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "bench/io/result_file.h"
 #include "device_sets.h"
 #include "lamina/error.h"
-#include "lib/tuning/depth_limit.h"
 
 namespace lamina::bench {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 std::string device_properties(const std::string& name) {
   if (const auto known = device_sets().find(name); known != device_sets().end()) return known->second;
@@ -27,13 +27,13 @@ std::string device_properties(const std::string& name) {
   if (name.empty() || !file)
     throw UsageError(fmt::format("no device \"{}\", and no such file: {}", name, what_there_is));
   std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  const json read = json::parse(text, not_too_deep<json>, false);
+  const json read = json::parse(text, not_too_deep, false);
   if (!read.is_object()) throw UsageError(fmt::format("{} does not hold a JSON object: {}", name, what_there_is));
   return text;
 }
 
 std::string missing_properties(const std::string& text) {
-  const json read = json::parse(text, not_too_deep<json>, false);
+  const json read = json::parse(text, not_too_deep, false);
   const json known = json::parse(device_sets().at("h200"));
   std::vector<std::string> missing;
   for (const auto& [key, value] : known.items())

@@ -7,8 +7,7 @@
 #include <limits>
 #include <memory>
 
-#include "lib/core/timing/held_launches.h"
-#include "lib/core/timing/warm_up.h"
+#include "lamina/timing.h"
 
 namespace lamina {
 

@@ -1,6 +1,6 @@
 // Replacing a file atomically, by POSIX calls: a stream can neither wait for the disk nor report what failed.
 
-#include "new_file.h"
+#include "lamina/new_file.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

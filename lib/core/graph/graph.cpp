@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "lamina/error.h"
-#include "lib/core/text/near.h"
+#include "lamina/near_names.h"
 #include "share.h"
 
 namespace lamina {

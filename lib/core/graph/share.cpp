@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "lamina/error.h"
-#include "lib/core/text/near.h"
+#include "lamina/near_names.h"
 
 namespace lamina::graph {
 namespace {

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "lamina/error.h"
+#include "lamina/near_names.h"
 #include "lamina/random.h"
-#include "lib/core/text/near.h"
 
 namespace lamina {
 namespace {

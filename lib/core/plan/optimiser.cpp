@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "lamina/error.h"
-#include "lib/core/text/near.h"
+#include "lamina/near_names.h"
 #include "lib/core/text/shortest.h"
 
 namespace lamina {

@@ -1,6 +1,6 @@
 // Similar names: edit distance, and a clause with the nearest names.
 
-#include "lib/core/text/near.h"
+#include "lamina/near_names.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,6 +1,6 @@
 // Timing without the time of the host's launches.
 
-#include "held_launches.h"
+#include "lamina/timing.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,6 +1,6 @@
 // Warming a device up until its clock has settled.
 
-#include "warm_up.h"
+#include "lamina/timing.h"
 
 #include <algorithm>
 #include <chrono>

@@ -10,8 +10,8 @@
 #include <variant>
 
 #include "lamina/error.h"
+#include "lamina/new_file.h"
 #include "lamina/onnx.h"
-#include "lib/core/files/new_file.h"
 #include "lib/core/numbers/elements.h"
 #include "lib/onnx/messages.h"
 #include "node_out.h"

@@ -7,7 +7,7 @@
 #include "byte_source.h"
 #include "lamina/data.h"
 #include "lamina/error.h"
-#include "lib/core/files/new_file.h"
+#include "lamina/new_file.h"
 #include "sets.h"
 
 namespace lamina {

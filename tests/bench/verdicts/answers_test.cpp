@@ -1,4 +1,4 @@
-// What a sweep answers in words, and the time that it has left, for known times.
+// What a sweep answers in words, for known times.
 
 #include "bench/sweep/answers.h"
 
@@ -70,19 +70,4 @@ TEST_CASE("the largest batch says whether it was predicted, ran, and was the las
   CHECK_THAT(largest_batch(run).text, ContainsSubstring("not run: a pass takes too long"));
   run.predicted = 0;
   CHECK_FALSE(largest_batch(run).value);
-}
-
-TEST_CASE("the time left of a sweep is that of the points that are left, at the rate of those that were measured") {
-  TimeLeft left;
-  left.plan("batch 1", 10, 2);
-  left.plan("batch 2", 20, 2);
-  left.plan("batch 4", 40, 2);
-  CHECK(left.seconds(20) == 0);  // nothing was measured
-  left.done("batch 1", 5);
-  CHECK(left.seconds(20) == Approx(30));
-  CHECK(left.seconds(8) == Approx(10));  // a pass of batch 4 takes 10 s: it will be left out
-  left.done("batch 1", 1000);            // known already
-  left.drop("batch 2");
-  left.done("batch 4", 40);  // 45 s for 50 operations, and nothing is left
-  CHECK(left.seconds(20) == 0);
 }

@@ -105,10 +105,8 @@ std::int64_t data_roundings(const ConvUnit& c) {
   return has_few_channels(c) ? ColumnProduct<T>::roundings(filters, 1) + depth.taps : depth.roundings;
 }
 
-}  // namespace
-
 template <class T>
-double im2col_gemm_error(const ConvUnit& c, Pass pass, int threads, const MicroKernels<T>& kernels) {
+double error_of(const ConvUnit& c, Pass pass, int threads, const MicroKernels<T>& kernels) {
   const std::int64_t taps = std::int64_t{c.op.kernel.h} * c.op.kernel.w;
   const auto sum = [&] {
     switch (pass) {
@@ -119,18 +117,32 @@ double im2col_gemm_error(const ConvUnit& c, Pass pass, int threads, const MicroK
   };
   return error_of_roundings(static_cast<double>(sum() + last_roundings(c, pass)), c.dtype);
 }
-template double im2col_gemm_error(const ConvUnit&, Pass, int, const MicroKernels<float>&);
-template double im2col_gemm_error(const ConvUnit&, Pass, int, const MicroKernels<double>&);
 
 template <class T>
-Lowered::Step im2col_gemm_step(const ConvUnit& c, Pass pass, ThreadPool& pool, const MicroKernels<T>& kernels) {
+Lowered::Step pass_step(const ConvUnit& c, Pass pass, ThreadPool& pool, const MicroKernels<T>& kernels) {
   switch (pass) {
     case Pass::forward: return forward_step<T>(c, pool, kernels);
     case Pass::backward_params: return backward_params_step<T>(c, pool, kernels);
     default: return backward_data_step<T>(c, pool, kernels);
   }
 }
-template Lowered::Step im2col_gemm_step(const ConvUnit&, Pass, ThreadPool&, const MicroKernels<float>&);
-template Lowered::Step im2col_gemm_step(const ConvUnit&, Pass, ThreadPool&, const MicroKernels<double>&);
+
+}  // namespace
+
+Lowered::Step im2col_gemm_step(const ConvUnit& c, Pass pass, const Choice&, const Context& context) {
+  return with_type(c.dtype,
+                   [&]<class T>() { return pass_step<T>(c, pass, context.pool, context.set.kernels_6x2<T>()); });
+}
+double im2col_gemm_error(const ConvUnit& c, Pass pass, const Context& context) {
+  return with_type(
+      c.dtype, [&]<class T>() { return error_of<T>(c, pass, context.pool.threads(), context.set.kernels_6x2<T>()); });
+}
+
+Lowered::Step im2col_gemm_on_pairs_step(const ConvUnit& c, Pass pass, const Context& context) {
+  return pass_step<float>(c, pass, context.pool, *context.set.f32_pairs);
+}
+double im2col_gemm_on_pairs_error(const ConvUnit& c, Pass pass, const Context& context) {
+  return error_of<float>(c, pass, context.pool.threads(), *context.set.f32_pairs);
+}
 
 }  // namespace lamina::eigen

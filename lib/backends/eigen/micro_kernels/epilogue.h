@@ -5,7 +5,7 @@
 
 namespace lamina::eigen {
 
-/// What is done to a finished sum before it is stored in c: max(scale * sum + bias + c, 0); each part is optional.
+/// The last step of a sum: max(scale * sum + bias + c, 0) is stored in c. Each part is optional.
 template <class T>
 struct Epilogue {
   const T* scale = nullptr;  ///< one per row of c, or null
@@ -13,7 +13,7 @@ struct Epilogue {
   bool add = false;          ///< c is read and added to; otherwise it is only written
   bool relu = false;
 
-  /// That of the rows from `row` on.
+  /// The epilogue of the rows from `row` on.
   Epilogue from(std::int64_t row) const {
     return {scale == nullptr ? nullptr : scale + row, bias == nullptr ? nullptr : bias + row, add, relu};
   }

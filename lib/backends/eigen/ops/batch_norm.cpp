@@ -1,23 +1,22 @@
-// Batch normalisation, alone or with an Add and a ReLU after it, one channel at a time: its planes are read from
-// memory once and stay in cache for the second pass. Sums are in double, in an order that no number of threads changes.
-// What f32 computes may be stored in half precision: each tensor has its own type. Where several ranks have one batch,
-// each pass is two calls: the first leaves sums that the caller adds up over the ranks, and the second computes with
-// them.
+// Batch normalisation, alone or with an Add and a ReLU or another function after it, channel by channel: the planes of
+// a channel are read from memory once and stay in cache for the second pass. Sums are in double, in an order that does
+// not depend on the number of threads. f32 results may be stored in half precision: each tensor has its own type. If
+// several ranks share a batch, each pass is two calls. The first leaves sums that the caller adds up over the ranks;
+// the second computes with them.
 
-#include <array>
 #include <utility>
 
-#include "norm/backward.h"
-#include "norm/forward.h"
+#include "lib/backends/eigen/ops/norm/backward.h"
+#include "lib/backends/eigen/ops/norm/forward.h"
 
 namespace lamina::eigen {
 
 Lowered lower(const BatchNorm& op, const Spec& spec, const Choice&, const Context& context) {
   using namespace batch_norm;
-  const NormTail tail = norm_tail(spec);
-  Lowered unit = norm_unit(spec, tail);
+  Lowered unit = norm_unit(spec, norm_tail(spec));
   with_type(spec.y.dtype, [&]<class T>() {
     ThreadPool& pool = context.pool;
+    const Tail<T> tail = tail_of<T>(spec, context.set);
     const auto emit = [&](std::vector<Pass> passes, auto function) {
       unit.steps.push_back(step(std::move(passes), "direct", function));
     };
@@ -27,7 +26,7 @@ Lowered lower(const BatchNorm& op, const Spec& spec, const Choice&, const Contex
       emit({Pass::forward}, [&pool, tail](const Args& args) { forward_inference<T>(pool, args, tail); });
       return;
     }
-    /// A call whose sums the caller adds up, before the one that follows.
+    /// Adds a step whose sums the caller adds up before the next step.
     const auto emit_sums = [&](Pass pass, auto function) {
       emit({pass}, function);
       unit.steps.back().cross_rank_sums = 2 * std::int64_t{spec.y.shape.c};
@@ -46,23 +45,22 @@ Lowered lower(const BatchNorm& op, const Spec& spec, const Choice&, const Contex
         write_channel(args, tail, affine_of<T>(args, saved_statistics(args, c), c), c);
       });
     });
+    const How<T> how{{adds_dx(spec, 0), adds_dx(spec, 1)}, spec.adds_dw, tail.activation};
     const auto emit_backward = [&]<Mask mask>() {
-      const std::array<bool, 2> adds = {adds_dx(spec, 0), adds_dx(spec, 1)};
       if (of_ranks) {
-        emit_sums(Pass::backward_params,
-                  [&pool, adds_dw = spec.adds_dw](const Args& args) { leave_gradients<T, mask>(pool, args, adds_dw); });
-        emit({Pass::backward_data}, [&pool, adds, ranks = op.ranks](const Args& args) {
-          backward_of_ranks<T, mask>(pool, args, adds, ranks);
-        });
+        emit_sums(Pass::backward_params, [&pool, how](const Args& args) { leave_gradients<T, mask>(pool, args, how); });
+        emit({Pass::backward_data},
+             [&pool, how, ranks = op.ranks](const Args& args) { backward_of_ranks<T, mask>(pool, args, how, ranks); });
         return;
       }
       emit({Pass::backward_params, Pass::backward_data},
-           [&pool, adds, adds_dw = spec.adds_dw](const Args& args) { backward<T, mask>(pool, args, adds, adds_dw); });
+           [&pool, how](const Args& args) { backward<T, mask>(pool, args, how); });
     };
     switch (mask_of(tail)) {
       case Mask::none: emit_backward.template operator()<Mask::none>(); break;
       case Mask::from_y: emit_backward.template operator()<Mask::from_y>(); break;
       case Mask::from_x: emit_backward.template operator()<Mask::from_x>(); break;
+      case Mask::by_rows: emit_backward.template operator()<Mask::by_rows>(); break;
     }
   });
   return unit;

@@ -8,14 +8,14 @@
 
 namespace lamina::eigen {
 
-// Each is the one symbol of an object, or of a joined object, of ops.
+// Each symbol is the only one of an object, or a joined object, of ops.
 extern const InstructionSet instruction_set_generic, instruction_set_x86_64_v3, instruction_set_x86_64_v4;
 extern const PairKernels pair_kernels_avx512_bf16, pair_kernels_plain;
 
 namespace {
 
 #if defined(LAMINA_WITH_X86_64_V4)
-/// The set x86-64-v4 with products of pairs.
+/// The set x86-64-v4 with products of bf16 pairs.
 class BF16Set {
  public:
   BF16Set(const char* name, const PairKernels& pairs) : products_(instruction_set_x86_64_v4.f32) {
@@ -47,9 +47,9 @@ const InstructionSet& twin_of_bf16_set() {
 #endif
 
 #if defined(__x86_64__)
-// The compiler's checks; they include that the system saves the wide registers. Clang's know features, not levels: no
-// processor has these of x86-64-v3 without the others.
-[[maybe_unused]] bool runs_v3() {  // unused where generic alone is built, as is the next
+// The compiler's checks; they include that the system saves the wide registers. Clang's checks know features, not
+// levels: a processor with these features has all of x86-64-v3.
+[[maybe_unused]] bool runs_v3() {  // unused, like the next one, if only generic is built
 #if defined(__clang__)
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
          __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");

@@ -6,8 +6,8 @@
 
 #include "decisions.h"
 #include "lamina/error.h"
+#include "lamina/near_names.h"
 #include "lib/core/text/enumerators.h"
-#include "lib/core/text/near.h"
 #include "lib/core/text/shortest.h"
 
 namespace lamina::planner {

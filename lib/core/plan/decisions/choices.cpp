@@ -7,7 +7,7 @@
 
 #include "decisions.h"
 #include "lamina/error.h"
-#include "lib/core/text/near.h"
+#include "lamina/near_names.h"
 #include "lib/core/units/spec_passes.h"
 
 namespace lamina::planner {

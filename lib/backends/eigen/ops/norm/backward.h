@@ -7,33 +7,50 @@
 
 namespace lamina::eigen::batch_norm {
 
-/// Where ReLU's mask comes from: y, or, where nothing was added, x through the very arithmetic of forward, which saves
-/// reading y.
-enum class Mask { none, from_y, from_x };
+/// The source of the slope of the function that follows. ReLU's comes from y or, without an Add, from x by the same
+/// arithmetic as forward, so that y is not read. That of another function comes from x so, chunk by chunk.
+enum class Mask { none, from_y, from_x, by_rows };
 
-inline Mask mask_of(NormTail tail) {
+template <class T>
+Mask mask_of(const Tail<T>& tail) {
+  if (tail.activation != nullptr) return Mask::by_rows;
   if (!tail.relu) return Mask::none;
   return tail.add ? Mask::from_y : Mask::from_x;
 }
+
+/// One channel, as its gradient is computed.
+template <class T>
+struct Channel {
+  Affine<T> affine;
+  const Activation<T>* activation;
+};
 
 template <class T>
 struct Rooms {
   Room<T> dy, x, y;
 };
 
-/// The gradient of the normalised value, dz: dy, or dy where the ReLU after it let it through. On one chunk of a plane.
-/// With `ahead` it prefetches all that a chunk some way after this one will read.
+/// dz, the gradient of the normalised value, on one chunk of a plane: dy times the slope of the function that follows.
+/// With `ahead` the reads of a later chunk are prefetched.
 template <class T, Mask mask>
 struct Gradient {
   const T *dy, *x, *y;
   Affine<T> affine;
 
-  Gradient(const Args& args, const Affine<T>& channel, std::int64_t n, std::int64_t c, std::int64_t first,
+  Gradient(const Args& args, const Channel<T>& channel, std::int64_t n, std::int64_t c, std::int64_t first,
            std::int64_t count, Rooms<T>& rooms, bool ahead)
       : dy(load(args.dy, plane(args.dy, n, c) + first, count, rooms.dy, ahead)),
         x(load(args.x[0], plane(args.x[0], n, c) + first, count, rooms.x, ahead)),
         y(mask == Mask::from_y ? load(args.y, plane(args.y, n, c) + first, count, rooms.y, ahead) : nullptr),
-        affine(channel) {}
+        affine(channel.affine) {
+    if constexpr (mask == Mask::by_rows) {
+      T* const dz = rooms.y.elements;
+      LAMINA_INDEPENDENT
+      for (std::int64_t i = 0; i < count; ++i) dz[i] = affine(x[i]);
+      channel.activation->backward(dz, dz, dy, count);
+      dy = dz;
+    }
+  }
 
   T operator[](std::int64_t i) const {
     if constexpr (mask == Mask::from_y) return y[i] > 0 ? dy[i] : T(0);
@@ -41,9 +58,9 @@ struct Gradient {
     return dy[i];
   }
 
-  /// The chunk in place, or written to `room`.
+  /// The address of the chunk: in place, or in `room`, where it is written.
   const T* write(std::int64_t count, T* room) const {
-    if constexpr (mask == Mask::none) return dy;
+    if constexpr (mask == Mask::none || mask == Mask::by_rows) return dy;
     const Gradient dz = *this;
     LAMINA_INDEPENDENT
     for (std::int64_t i = 0; i < count; ++i) room[i] = dz[i];
@@ -53,12 +70,12 @@ struct Gradient {
 
 /// Sums over one channel of dz and of dz (x - mean).
 template <class T, Mask mask>
-TwoSums gradient_sums(const Args& args, const Affine<T>& affine, double mean, std::int64_t c) {
+TwoSums gradient_sums(const Args& args, const Channel<T>& channel, double mean, std::int64_t c) {
   TwoSums sums;
   T room[chunk];
   Rooms<T> rooms;
   for_each_chunk(args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t count) {
-    const Gradient<T, mask> gradient(args, affine, n, c, first, count, rooms, true);
+    const Gradient<T, mask> gradient(args, channel, n, c, first, count, rooms, true);
     const T* dz = gradient.write(count, room);
     const T* x = gradient.x;
     sums.add(
@@ -99,7 +116,7 @@ void write_data_gradient(const Gradients& dz, const T* x, T* dx, const DataGradi
 }
 
 template <class T, Mask mask>
-void write_gradients(const Args& args, const Affine<T>& affine, const DataGradient<T>& data, std::int64_t c,
+void write_gradients(const Args& args, const Channel<T>& channel, const DataGradient<T>& data, std::int64_t c,
                      const std::array<bool, 2>& adds) {
   const bool on_dy = wanted(args, 1) && same_place(args.dx[1], args.dy);
   const bool wants_other = wanted(args, 1) && (mask != Mask::none || adds[1] || !on_dy);
@@ -115,7 +132,7 @@ void write_gradients(const Args& args, const Affine<T>& affine, const DataGradie
   T room[chunk];
   Rooms<T> rooms;
   for_each_chunk(args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t count) {
-    const Gradient<T, mask> gradient(args, affine, n, c, first, count, rooms, false);
+    const Gradient<T, mask> gradient(args, channel, n, c, first, count, rooms, false);
     const auto write_x = [&](const auto& dz) {
       T* const dx = to_x.begin(plane(args.dx[0], n, c) + first, count, adds[0]);
       write_data_gradient(dz, gradient.x, dx, data, count, adds[0]);
@@ -129,33 +146,41 @@ void write_gradients(const Args& args, const Affine<T>& affine, const DataGradie
       if (!as_it_is) put(other, dz, count, adds[1]);
       to_other.finish(as_it_is ? dz : other);
     };
-    // Either may share dy's memory; that one must not be written while the other still reads dy.
+    // If a gradient shares dy's memory, it is written after the other one has read dy.
     if (!on_dy) write_other();
     if (wants_x) write_x(dz);
     if (on_dy) write_other();
   });
 }
 
+/// How gradients are computed and written.
+template <class T>
+struct How {
+  std::array<bool, 2> adds;  ///< by input: its gradient is added to
+  bool adds_dw;
+  std::shared_ptr<const Activation<T>> activation;  ///< with Mask::by_rows
+};
+
 /// The gradients of scale and shift.
 template <class T, Mask mask>
-Pair parameter_gradients(const Args& args, std::int64_t c, bool adds_dw) {
+Pair parameter_gradients(const Args& args, const How<T>& how, std::int64_t c) {
   const Statistics& statistics = saved_statistics(args, c);
-  const TwoSums sums = gradient_sums<T, mask>(args, affine_of<T>(args, statistics, c), statistics.mean, c);
+  const Channel<T> channel{affine_of<T>(args, statistics, c), how.activation.get()};
+  const TwoSums sums = gradient_sums<T, mask>(args, channel, statistics.mean, c);
   const double dshift = sums.first(), dscale = sums.second() * statistics.inverse_deviation;
   const auto place = [&](std::size_t i, double value) {
     if (i >= args.dw.size() || !args.dw[i]) return;
     T& dw = args.dw[i].as<T>()[c];
-    dw = adds_dw ? dw + static_cast<T>(value) : static_cast<T>(value);
+    dw = how.adds_dw ? dw + static_cast<T>(value) : static_cast<T>(value);
   };
   place(0, dscale);
   place(1, dshift);
   return {dscale, dshift};
 }
 
-/// With the gradients of scale and shift that `count` numbers gave.
+/// Computes the data gradients from the gradients of scale and shift over `count` numbers.
 template <class T, Mask mask>
-void data_gradients(const Args& args, std::int64_t c, const std::array<bool, 2>& adds, const Pair& gradients,
-                    double count) {
+void data_gradients(const Args& args, const How<T>& how, std::int64_t c, const Pair& gradients, double count) {
   const auto& [dscale, dshift] = gradients;
   const double inverse_deviation = saved_statistics(args, c).inverse_deviation;
   const Affine<T> affine = affine_of<T>(args, saved_statistics(args, c), c);
@@ -163,27 +188,27 @@ void data_gradients(const Args& args, std::int64_t c, const std::array<bool, 2>&
   const DataGradient<T> data = {static_cast<T>(factor), affine.mean,
                                 static_cast<T>(-factor * inverse_deviation * dscale / count),
                                 static_cast<T>(-factor * dshift / count)};
-  write_gradients<T, mask>(args, affine, data, c, adds);
+  write_gradients<T, mask>(args, {affine, how.activation.get()}, data, c, how.adds);
 }
 
 template <class T, Mask mask>
-void backward(ThreadPool& pool, const Args& args, const std::array<bool, 2>& adds, bool adds_dw) {
+void backward(ThreadPool& pool, const Args& args, const How<T>& how) {
   split_channels(pool, args.dy.shape, [&](std::int64_t c) {
-    data_gradients<T, mask>(args, c, adds, parameter_gradients<T, mask>(args, c, adds_dw), count_of(args.dy.shape, 1));
+    data_gradients<T, mask>(args, how, c, parameter_gradients<T, mask>(args, how, c), count_of(args.dy.shape, 1));
   });
 }
 
-/// Leaves the gradients of this rank's part, which are also those of its scale and shift.
+/// Leaves this rank's gradients of scale and shift for the sums over all ranks.
 template <class T, Mask mask>
-void leave_gradients(ThreadPool& pool, const Args& args, bool adds_dw) {
+void leave_gradients(ThreadPool& pool, const Args& args, const How<T>& how) {
   split_channels(pool, args.dy.shape,
-                 [&](std::int64_t c) { joint_pair(args.scratch, c) = parameter_gradients<T, mask>(args, c, adds_dw); });
+                 [&](std::int64_t c) { joint_pair(args.scratch, c) = parameter_gradients<T, mask>(args, how, c); });
 }
 
 template <class T, Mask mask>
-void backward_of_ranks(ThreadPool& pool, const Args& args, const std::array<bool, 2>& adds, int ranks) {
+void backward_of_ranks(ThreadPool& pool, const Args& args, const How<T>& how, int ranks) {
   split_channels(pool, args.dy.shape, [&](std::int64_t c) {
-    data_gradients<T, mask>(args, c, adds, joint_pair(args.scratch, c), count_of(args.dy.shape, ranks));
+    data_gradients<T, mask>(args, how, c, joint_pair(args.scratch, c), count_of(args.dy.shape, ranks));
   });
 }
 

@@ -1,17 +1,18 @@
 #pragma once
-// Batch normalisation: one channel of it, which both passes go through chunk by chunk.
+// Batch normalisation: one channel, which both passes process chunk by chunk.
 
 #include <algorithm>
 #include <cstdint>
 #include <utility>
 
 #include "lib/backends/eigen/half/elements.h"
+#include "lib/backends/eigen/ops/pointwise_rows.h"
 #include "lib/backends/eigen/runtime/common.h"
 #include "lib/backends/eigen/runtime/lanes.h"
 
 namespace lamina::eigen::batch_norm {
 
-constexpr std::int64_t chunk = elements_of_room;  // between two prefetches
+constexpr std::int64_t chunk = elements_of_room;  // elements between two prefetches
 
 /// y = (x - mean) * factor + shift, in the type of the tensors.
 template <class T>
@@ -26,7 +27,20 @@ struct Affine {
   T operator()(T x) const { return multiply_add(x - mean, factor, shift); }
 };
 
-/// Mean and inverse standard deviation per channel: what forward saves in training.
+/// The ops that follow the batch norm in its unit.
+template <class T>
+struct Tail : NormTail {
+  std::shared_ptr<const Activation<T>> activation;  ///< function other than ReLU; null: none
+};
+
+template <class T>
+Tail<T> tail_of(const Spec& spec, const InstructionSet& set) {
+  Tail<T> tail{norm_tail(spec), nullptr};
+  if (!tail.relu && !spec.tail.empty()) tail.activation = activation<T>(spec.tail.back(), set);
+  return tail;
+}
+
+/// Mean and inverse standard deviation of a channel, which forward saves in training.
 struct Statistics {
   double mean, inverse_deviation;
 };
@@ -46,7 +60,7 @@ using Pair = std::pair<double, double>;
 
 inline Pair& joint_pair(void* block, std::int64_t c) { return static_cast<Pair*>(block)[c]; }
 
-/// Numbers of a channel in the batch of all ranks.
+/// The number of elements of a channel in the batch of all ranks.
 inline double count_of(const Shape& shape, int ranks) { return static_cast<double>(shape.n * shape.plane() * ranks); }
 
 /// The place of a plane's first element.

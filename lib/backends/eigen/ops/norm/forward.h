@@ -8,8 +8,8 @@
 
 namespace lamina::eigen::batch_norm {
 
-/// Mean and biased variance of one channel. Sums of differences from one of its values: no cancellation beyond the
-/// spread of the channel itself, so that one pass is enough.
+/// Mean and biased variance of one channel. The sums are of differences from one of its values, so that cancellation is
+/// limited by the channel's own spread, and one pass is enough.
 template <class T>
 Pair mean_and_variance(const Tensor& x, std::int64_t c) {
   Room<T> room;
@@ -46,7 +46,7 @@ void update_running(const Args& args, std::int64_t c, const BatchNorm& op, doubl
 }
 
 template <class T, bool Adds, bool Clips>
-void write_channel(const Args& args, const Affine<T>& affine, std::int64_t c) {
+void write_channel(const Args& args, const Activation<T>* activation, const Affine<T>& affine, std::int64_t c) {
   Output<T> y(args.y,
               is_large<T>(args.y) && !same_place(args.y, args.x[0]) && !(Adds && same_place(args.y, args.x[1])));
   Room<T> room, other_room;
@@ -61,20 +61,23 @@ void write_channel(const Args& args, const Affine<T>& affine, std::int64_t c) {
       if (Clips) value = value <= 0 ? T(0) : value;
       to[i] = value;
     }
+    if (activation != nullptr) activation->forward(to, to, size);
     y.finish(to);
   });
 }
 
 template <class T>
-void write_channel(const Args& args, NormTail tail, const Affine<T>& affine, std::int64_t c) {
+void write_channel(const Args& args, const Tail<T>& tail, const Affine<T>& affine, std::int64_t c) {
   with_flag(tail.add, [&](auto adds) {
-    with_flag(tail.relu,
-              [&](auto clips) { write_channel<T, decltype(adds)::value, decltype(clips)::value>(args, affine, c); });
+    with_flag(tail.relu, [&](auto clips) {
+      write_channel<T, decltype(adds)::value, decltype(clips)::value>(args, tail.activation.get(), affine, c);
+    });
   });
 }
 
 template <class T>
-void normalise(const Args& args, const BatchNorm& op, NormTail tail, std::int64_t c, const Pair& mean_and_variance) {
+void normalise(const Args& args, const BatchNorm& op, const Tail<T>& tail, std::int64_t c,
+               const Pair& mean_and_variance) {
   const auto& [mean, variance] = mean_and_variance;
   Statistics& statistics = saved_statistics(args, c);
   statistics = {mean, 1 / std::sqrt(variance + op.epsilon)};
@@ -83,7 +86,7 @@ void normalise(const Args& args, const BatchNorm& op, NormTail tail, std::int64_
 }
 
 template <class T>
-void forward_training(ThreadPool& pool, const Args& args, const BatchNorm& op, NormTail tail) {
+void forward_training(ThreadPool& pool, const Args& args, const BatchNorm& op, const Tail<T>& tail) {
   split_channels(pool, args.y.shape,
                  [&](std::int64_t c) { normalise<T>(args, op, tail, c, mean_and_variance<T>(args.x[0], c)); });
 }
@@ -98,14 +101,14 @@ void leave_statistics(ThreadPool& pool, const Args& args, const BatchNorm& op) {
 }
 
 template <class T>
-void forward_of_ranks(ThreadPool& pool, const Args& args, const BatchNorm& op, NormTail tail) {
+void forward_of_ranks(ThreadPool& pool, const Args& args, const BatchNorm& op, const Tail<T>& tail) {
   split_channels(pool, args.y.shape, [&](std::int64_t c) {
     const auto [mean, square] = joint_pair(args.saved, c);
     normalise<T>(args, op, tail, c, {mean, std::max(0.0, square - mean * mean)});
   });
 }
 
-/// Makes of parameters and running statistics what a pass in inference computes with.
+/// Makes the affine maps of inference from parameters and running statistics.
 template <class T>
 void prepare(const Args& args, const BatchNorm& op) {
   auto* const prepared = static_cast<Affine<T>*>(args.prepared);
@@ -117,7 +120,7 @@ void prepare(const Args& args, const BatchNorm& op) {
 }
 
 template <class T>
-void forward_inference(ThreadPool& pool, const Args& args, NormTail tail) {
+void forward_inference(ThreadPool& pool, const Args& args, const Tail<T>& tail) {
   const auto* const prepared = static_cast<const Affine<T>*>(args.prepared);
   split_channels(pool, args.y.shape, [&](std::int64_t c) { write_channel(args, tail, prepared[c], c); });
 }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "lamina/backend.h"
-#include "race.h"
+#include "lamina/race.h"
 
 namespace lamina {
 

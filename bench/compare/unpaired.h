@@ -4,41 +4,41 @@
 #include <cstddef>
 #include <vector>
 
-#include "statistics.h"
+#include "lamina/statistics.h"
 
-namespace lamina {
+namespace lamina::bench {
 
 /// The place of the interval's lower end among the sorted ratios of all pairs of `first` and `second` samples, counted
 /// from 1; the upper end is as far from the last. By the ranks of Mann and Whitney: exact up to 25 samples a run, and
 /// by the normal distribution above. 0: too few samples for an interval of this level.
-LAMINA_API std::size_t unpaired_rank(std::size_t first, std::size_t second, double level = interval_level);
+std::size_t unpaired_rank(std::size_t first, std::size_t second, double level = interval_level);
 
 /// The median of the ratios second[j] / first[i] of all pairs, with its interval (Hodges and Lehmann). It holds for any
 /// distribution of the noise, if that is the same in both runs up to the ratio, and if samples are independent. Both
 /// need a sample. Too few for an interval of this level: the ends are the least and the greatest ratio.
-LAMINA_API Interval unpaired_ratio_interval(const std::vector<double>& first, const std::vector<double>& second,
-                                            double level = interval_level);
+Interval unpaired_ratio_interval(const std::vector<double>& first, const std::vector<double>& second,
+                                 double level = interval_level);
 
 /// The interval that `times` times fewer samples would give.
-LAMINA_API Interval inflate(const Interval& ratio, double times);
+Interval inflate(const Interval& ratio, double times);
 
 /// How many samples, each of which resembles the one before it, say as much as one independent sample. It is 1 for
 /// independent samples. With this many times as many samples, an interval is as wide as with independent ones.
-LAMINA_API double autocorrelation_factor(const std::vector<double>& samples);
+double autocorrelation_factor(const std::vector<double>& samples);
 
 /// The samples that each of two runs needs for an interval whose ends are at most `share` from its middle. `spread`: of
 /// the samples, as their deviation's share of the median.
-LAMINA_API std::size_t samples_to_resolve(double share, double spread, double level = interval_level);
+std::size_t samples_to_resolve(double share, double spread, double level = interval_level);
 
 /// The same for two variants that took turns: how many rounds. `spread`: of the ratios of the rounds.
-LAMINA_API std::size_t pairs_to_resolve(double share, double spread, double level = interval_level);
+std::size_t pairs_to_resolve(double share, double spread, double level = interval_level);
 
 /// The samples' deviation as a share of their median, from the middle half of those of the most common state alone: a
 /// machine at half its speed for a while does not widen it. Where there are other states, it is greater by as much as
 /// they widen the interval of the ratio.
-LAMINA_API double robust_spread(std::vector<double> samples);
+double robust_spread(std::vector<double> samples);
 
 /// The distance from the mean, in deviations, within which a normal number is with this probability.
-LAMINA_API double normal_quantile(double level);
+double normal_quantile(double level);
 
-}  // namespace lamina
+}  // namespace lamina::bench

@@ -1,12 +1,13 @@
 // The statistic of two runs that took no turns: against published critical values, and how often its intervals hold.
 
-#include "lib/tuning/unpaired.h"
+#include "bench/compare/unpaired.h"
 
 #include <random>
 
 #include "tests/support/catch.h"
 
-using namespace lamina;
+using namespace lamina::bench;
+using lamina::Interval;
 
 namespace {
 

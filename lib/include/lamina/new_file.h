@@ -6,12 +6,14 @@
 #include <span>
 #include <string>
 
+#include "lamina/api.h"
+
 namespace lamina {
 
 /// Unless keep() has succeeded, the destructor restores the initial state. Every function throws FileError, naming the
 /// file. If the target is a symbolic link, the link stays and the file that it points to is replaced. An old file's
 /// permissions are kept. The next writer removes what a killed process left beside the file.
-class NewFile {
+class LAMINA_API NewFile {
  public:
   /// What happens to a target that is a pipe or a device: it is refused, or written in place.
   enum class Special { refused, written };

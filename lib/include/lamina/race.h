@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "statistics.h"
+#include "lamina/statistics.h"
 
 namespace lamina {
 

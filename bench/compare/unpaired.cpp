@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-namespace lamina {
+namespace lamina::bench {
 namespace {
 
 constexpr std::size_t exact_up_to = 25;
@@ -172,4 +172,4 @@ double robust_spread(std::vector<double> samples) {
   return (at(0.75) - at(0.25)) / of_normal / at(0.5) / (here * here + (1 - here) * (1 - here));
 }
 
-}  // namespace lamina
+}  // namespace lamina::bench

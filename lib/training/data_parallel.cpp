@@ -1,6 +1,6 @@
 // The work that a trainer does together with the other ranks.
 
-#include "ranks.h"
+#include "lamina/data_parallel.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 #include "lamina/error.h"
 
-namespace lamina::training {
+namespace lamina {
 
 DataParallel::DataParallel(Communicator* all)
     : alone_(all == nullptr ? make_communicator("self") : nullptr), all_(all == nullptr ? alone_.get() : all) {}
@@ -114,4 +114,4 @@ void DataParallel::write_once(const std::function<void()>& write) const {
   if (!error.empty()) throw Error(error.substr(1));
 }
 
-}  // namespace lamina::training
+}  // namespace lamina

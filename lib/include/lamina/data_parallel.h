@@ -9,7 +9,7 @@
 #include "lamina/communicator.h"
 #include "lamina/train.h"
 
-namespace lamina::training {
+namespace lamina {
 
 class LAMINA_API DataParallel {
  public:
@@ -58,4 +58,4 @@ class LAMINA_API DataParallel {
   bool statistics_differ_ = false;
 };
 
-}  // namespace lamina::training
+}  // namespace lamina
