@@ -194,7 +194,7 @@ bool is_dense(const PixelProduct<T>& product) {
 
 /// The tile and the ranges, which depend on the shapes alone.
 template <class T>
-ConvSchedule cut_of(const PixelProduct<T>& product, ConvTile tile, int ranges) {
+ConvSchedule schedule_of(const PixelProduct<T>& product, ConvTile tile, int ranges) {
   const bool packs =
       is_dense(product) && product.rows * product.columns % widest<T> == 0 && product.w_row % widest<T> == 0;
   return conv_schedule_for({product.results, product.pixels, product.groups, product.depth, 128, 16},
@@ -214,7 +214,7 @@ void with_widths(bool w_packs, bool pixel_packs, Body body) {
 template <class T, bool along_k>
 void run(Stream stream, const PixelProduct<T>& product, T* partial, ConvTile tile, int ranges) {
   if (product.pixels == 0) return;
-  const ConvSchedule cut = cut_of(product, tile, ranges);
+  const ConvSchedule cut = schedule_of(product, tile, ranges);
 
   // The sums of ranges are written as if each range were an image that holds only the product's pixels.
   PixelProduct<T> made = product;
@@ -266,7 +266,7 @@ void run(Stream stream, const PixelProduct<T>& product, T* partial, ConvTile til
 
 template <class T>
 std::size_t range_bytes(const PixelProduct<T>& product, int ranges) {
-  ranges = cut_of(product, ConvTile::automatic, ranges).ranges;
+  ranges = schedule_of(product, ConvTile::automatic, ranges).ranges;
   if (ranges == 1) return 0;
   return static_cast<std::size_t>(ranges) * static_cast<std::size_t>(product.pixels) *
          static_cast<std::size_t>(product.out.c) * sizeof(T);

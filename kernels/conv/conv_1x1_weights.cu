@@ -149,7 +149,8 @@ constexpr ConvTileCost single_costs[3] = {{ConvTile::tile_64x128, 64, 128, 8, 63
 ConvTile tile_of_singles(ConvTile tile) { return tile == ConvTile::tile_128x128 ? ConvTile::tile_64x128 : tile; }
 
 template <class T>
-ConvSchedule cut_of(const ConvGeometry& g, const View<const T>& x, const View<const T>& dy, ConvTile tile, int ranges) {
+ConvSchedule schedule_of(const ConvGeometry& g, const View<const T>& x, const View<const T>& dy, ConvTile tile,
+                         int ranges) {
   const bool packs = g.stride_h == 1 && g.stride_w == 1 && dy.plane() % widest<T> == 0;
   return conv_schedule_for({dy.c / g.groups, x.c / g.groups, g.groups, dy.n * dy.plane(), 512, 256},
                            packs ? pack_costs : single_costs, packs ? tile : tile_of_singles(tile), ranges);
@@ -159,7 +160,7 @@ ConvSchedule cut_of(const ConvGeometry& g, const View<const T>& x, const View<co
 
 template <class T>
 std::size_t conv_1x1_weights_bytes(const ConvGeometry& g, const View<const T>& x, const View<const T>& dy, int ranges) {
-  ranges = cut_of(g, x, dy, ConvTile::automatic, ranges).ranges;
+  ranges = schedule_of(g, x, dy, ConvTile::automatic, ranges).ranges;
   if (ranges == 1) return 0;
   return static_cast<std::size_t>(ranges) * static_cast<std::size_t>(dy.c) * static_cast<std::size_t>(x.c / g.groups) *
          sizeof(T);
@@ -168,7 +169,7 @@ std::size_t conv_1x1_weights_bytes(const ConvGeometry& g, const View<const T>& x
 template <class T>
 void conv_1x1_backward_weights(Stream stream, const ConvGeometry& g, View<const T> x, const Masked<T>& dy, T* dw,
                                T* partial, bool adds, int ranges, ConvTile tile) {
-  const ConvSchedule cut = cut_of(g, x, dy.dy, tile, ranges);
+  const ConvSchedule cut = schedule_of(g, x, dy.dy, tile, ranges);
   WeightProduct<T> product{};
   product.groups = g.groups;
   product.filters = dy.dy.c / g.groups;

@@ -128,8 +128,8 @@ constexpr ConvTileCost strided_costs[3] = {{ConvTile::tile_128x128, 128, 128, 8,
 
 /// The tile and the ranges. If the channels are not a multiple of 8, the largest tile has too few registers.
 template <class T>
-ConvSchedule cut_of(const GatherProduct<T>& product, const std::vector<ProductPart<T>>& parts, ConvTile tile,
-                    int splits) {
+ConvSchedule schedule_of(const GatherProduct<T>& product, const std::vector<ProductPart<T>>& parts, ConvTile tile,
+                         int splits) {
   std::vector<ConvPart> sizes;
   for (const ProductPart<T>& part : parts)
     sizes.push_back({part.pixels, std::int64_t{product.depth} * part.rows.taps * part.columns.taps});
@@ -156,7 +156,7 @@ struct Same {
 
 /// Calls body(tile, Same<TileLoader>()) with the types that a product takes.
 template <class T, class Body>
-void with_bring(const GatherProduct<T>& product, ConvTile tile, Body body) {
+void with_tile_loader(const GatherProduct<T>& product, ConvTile tile, Body body) {
   with_conv_tile<T, 8>(tile, [&](auto chosen) {
     using Tile = decltype(chosen);
     const bool masked = product.mask.data != nullptr;
@@ -194,7 +194,7 @@ std::int64_t range_count(const ProductPart<T>& part) {
 template <class T>
 ConvTile split(const GatherProduct<T>& product, std::vector<ProductPart<T>>& parts, T* partial, ConvTile tile,
                int splits) {
-  const ConvSchedule cut = cut_of(product, parts, tile, splits);
+  const ConvSchedule cut = schedule_of(product, parts, tile, splits);
   const auto taps = [](const ProductPart<T>& part) { return part.rows.taps * part.columns.taps; };
   int z = 0;
   for (ProductPart<T>& part : parts) {
@@ -252,7 +252,7 @@ void run(Stream stream, const GatherProduct<T>& product, std::vector<ProductPart
     common.relu = false;
   }
   const int blocks_z = made.back().first_z + product.groups * made.back().splits;
-  with_bring(product, tile, [&](auto chosen, auto bring) {
+  with_tile_loader(product, tile, [&](auto chosen, auto bring) {
     using Tile = decltype(chosen);
     using TileLoader = typename decltype(bring)::type;
     for (ProductPart<T>& part : made) {
@@ -317,14 +317,14 @@ std::size_t conv_implicit_gemm_data_bytes(const ConvGeometry& g, const View<cons
 template <class T>
 std::int64_t conv_implicit_gemm_forward_cycles(const ConvGeometry& g, const View<const T>& x, const View<T>& y) {
   const std::vector<ProductPart<T>> parts = forward_parts(g, y);
-  return parts.empty() ? 0 : cut_of(forward_product(g, x, y), parts, ConvTile::automatic, 0).cycles;
+  return parts.empty() ? 0 : schedule_of(forward_product(g, x, y), parts, ConvTile::automatic, 0).cycles;
 }
 
 template <class T>
 std::int64_t conv_implicit_gemm_data_cycles(const ConvGeometry& g, const View<const T>& dy, const View<T>& dx) {
   std::int64_t cycles = 0;
   for_each_launch(g, dx, false, 0, [&](const std::vector<ProductPart<T>>& parts) {
-    cycles += cut_of(data_product(g, dy, dx), parts, ConvTile::automatic, 0).cycles;
+    cycles += schedule_of(data_product(g, dy, dx), parts, ConvTile::automatic, 0).cycles;
   });
   return cycles;
 }

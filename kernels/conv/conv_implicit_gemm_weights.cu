@@ -150,7 +150,8 @@ constexpr ConvTileCost weights_costs[3] = {{ConvTile::tile_128x128, 128, 128, 16
                                            {ConvTile::tile_64x64, 64, 64, 16, 737, 690, 5}};
 
 template <class T>
-ConvSchedule cut_of(const ConvGeometry& g, const View<const T>& x, const View<const T>& dy, ConvTile tile, int splits) {
+ConvSchedule schedule_of(const ConvGeometry& g, const View<const T>& x, const View<const T>& dy, ConvTile tile,
+                         int splits) {
   const std::int64_t weights = std::int64_t{x.c / g.groups} * g.kernel_h * g.kernel_w;
   return conv_schedule_for({dy.c / g.groups, weights, g.groups, dy.n * dy.plane(), 512, 256}, weights_costs, tile,
                            splits);
@@ -160,13 +161,13 @@ ConvSchedule cut_of(const ConvGeometry& g, const View<const T>& x, const View<co
 
 std::int64_t conv_implicit_gemm_weights_cycles(const ConvGeometry& g, const View<const float>& x,
                                                const View<const float>& dy) {
-  return cut_of(g, x, dy, ConvTile::automatic, 0).cycles;
+  return schedule_of(g, x, dy, ConvTile::automatic, 0).cycles;
 }
 
 template <class T>
 std::size_t conv_implicit_gemm_partial_bytes(const ConvGeometry& g, const View<const T>& x, const View<const T>& dy,
                                              int splits) {
-  splits = cut_of(g, x, dy, ConvTile::automatic, splits).ranges;
+  splits = schedule_of(g, x, dy, ConvTile::automatic, splits).ranges;
   if (splits == 1) return 0;
   const std::size_t weights = static_cast<std::size_t>(dy.c) * static_cast<std::size_t>(x.c / g.groups) *
                               static_cast<std::size_t>(g.kernel_h) * static_cast<std::size_t>(g.kernel_w);
@@ -176,7 +177,7 @@ std::size_t conv_implicit_gemm_partial_bytes(const ConvGeometry& g, const View<c
 template <class T>
 void conv_implicit_gemm_backward_weights(Stream stream, const ConvGeometry& g, View<const T> x, const Masked<T>& dy,
                                          T* dw, T* partial, bool adds, int splits, ConvTile tile) {
-  const ConvSchedule cut = cut_of(g, x, dy.dy, tile, splits);
+  const ConvSchedule cut = schedule_of(g, x, dy.dy, tile, splits);
   splits = cut.ranges;
   const int row_taps = g.kernel_w, taps = g.kernel_h * g.kernel_w;
   const int weights = x.c / g.groups * taps;

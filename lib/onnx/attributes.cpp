@@ -35,7 +35,7 @@ bool Attributes::has(std::string_view name) const {
   return std::ranges::find(node_->attributes, name, &AttributeMessage::name) != node_->attributes.end();
 }
 
-// Of an attribute that is there the format leaves out zeros.
+// The format leaves out the zeros of an attribute that is there.
 
 std::int64_t Attributes::integer(std::string_view name, std::int64_t otherwise) const {
   return has(name) ? value(name).integer.value_or(0) : otherwise;
@@ -69,6 +69,10 @@ double as_written(float number) {
   double result = 0;
   std::from_chars(digits.data(), end, result);
   return result;
+}
+
+bool is_any_of(std::string_view name, std::string_view words) {
+  return (" " + std::string(words) + " ").find(" " + std::string(name) + " ") != std::string::npos;
 }
 
 std::size_t axis_of(const Attributes& attributes, std::int64_t axis, std::size_t rank) {

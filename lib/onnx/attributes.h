@@ -23,7 +23,7 @@ class Attributes {
   Attributes(const NodeMessage& node, std::string file) : node_(&node), file_(std::move(file)) {}
 
   const NodeMessage& node() const { return *node_; }
-  /// The node's name, or that of its first output.
+  /// The name of the node, else of its first output.
   std::string name() const;
   /// "model.onnx: node 'conv1' (Conv)": how a message begins.
   std::string where() const;
@@ -33,7 +33,7 @@ class Attributes {
   double number(std::string_view name, double otherwise) const;
   std::string text(std::string_view name, std::string otherwise) const;
   std::optional<Extents> integers(std::string_view name) const;
-  /// All that it has; nothing where it is absent.
+  /// Every form of the value that the attribute has; none if it is absent.
   AttributeValue value(std::string_view name) const;
   /// An operand that is a list by axis or by output, as whole numbers.
   Extents list(const Constant&) const;
@@ -48,6 +48,9 @@ class Attributes {
 
 /// The double nearest to the shortest decimal of a float: what was written, 0.1 and not 0.100000001.
 double as_written(float);
+
+/// Whether a name is among words with spaces in between.
+bool is_any_of(std::string_view name, std::string_view words);
 
 /// An axis counted from the end if negative; FileError unless it is one of `rank`.
 std::size_t axis_of(const Attributes&, std::int64_t axis, std::size_t rank);

@@ -11,8 +11,8 @@ namespace lamina::onnx {
 AxisLabels Importer::labels_of(std::string_view value, std::size_t rank, int depth) {
   constexpr int deepest = 16;
   if (depth < deepest) {
-    for (const std::size_t reader : readers(value)) {
-      const NodeMessage& node = *nodes_[reader];
+    for (const std::size_t reader : nodes_.readers(value)) {
+      const NodeMessage& node = nodes_[reader];
       if (node.op_type == "Shape") continue;  // takes any order
       const auto operand = std::find(node.inputs.begin(), node.inputs.end(), value) - node.inputs.begin();
       try {
@@ -83,7 +83,7 @@ AxisLabels Importer::labels_for_operand(const NodeMessage& node, std::size_t ope
     for (std::size_t i = 0; i < rank; ++i) labels[order[i]] = wanted[i];
     return labels;
   }
-  if ((op == "Add" || op == "Sub" || op == "Mul" || op == "Div") && node.inputs.size() == 2) {
+  if (is_any_of(op, "Add Sub Mul Div PRelu") && node.inputs.size() == 2) {
     // What a constant has a number for is to be channels, unless it is the second axis alone anyway.
     const Constant* other = constant_of(node.inputs[1 - operand % 2]);
     const Extents its = other == nullptr ? Extents{} : aligned(attributes, opset_, other->extents, rank);
@@ -94,12 +94,9 @@ AxisLabels Importer::labels_for_operand(const NodeMessage& node, std::size_t ope
       return labels_around(numbered.front(), numbered.back() - numbered.front() + 1, rank);
     }
   }
-  const bool elementwise = op == "Identity" || op == "Relu" || op == "Sigmoid" || op == "Tanh" || op == "Dropout" ||
-                           op == "Add" || op == "Sum" || op == "Cast" || op == "Clip" || op == "HardSigmoid" ||
-                           op == "HardSwish";
-  if (elementwise) return labels_of(result, rank, depth + 1);
-  const bool as_usual = op == "Conv" || op == "MaxPool" || op == "AveragePool" || op == "BatchNormalization";
-  return as_usual ? usual_labels(rank) : "";
+  if (is_any_of(op, "Identity Relu Sigmoid Tanh Dropout Add Sum Cast Clip HardSigmoid HardSwish LeakyRelu PRelu"))
+    return labels_of(result, rank, depth + 1);
+  return is_any_of(op, "Conv MaxPool AveragePool BatchNormalization") ? usual_labels(rank) : "";
 }
 
 }  // namespace lamina::onnx

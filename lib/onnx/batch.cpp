@@ -16,7 +16,7 @@ struct Place {
 /// batch of 1 leaves no trace, and counts as the first axis.
 std::optional<Place> batch_of(const DynamicValue& x, std::int64_t batch) {
   if (batch == 1) return Place{};
-  const std::int64_t all = x.value.shape().count();
+  const std::int64_t all = *element_count(extents(x.view));
   std::optional<Place> equal;
   std::int64_t outer = 1;
   for (std::size_t i = 0; i < x.view.size(); ++i) {

@@ -179,7 +179,7 @@ Constant read_constant(const TensorMessage& tensor, const fs::path& model, const
     throw FileError(what + " has the extents " + text(tensor.dims) + ", which no memory can hold");
   }
   const auto wanted = static_cast<std::uint64_t>(*count * size);
-  Constant constant{.type = tensor.type, .extents = tensor.dims, .values = {}, .uniform = false};
+  Constant constant{.type = tensor.type, .extents = tensor.dims, .values = {}};
   if (tensor.external) {
     constant.values = decoded(tensor.type, external_bytes(tensor, wanted, model, what));
   } else if (tensor.raw) {

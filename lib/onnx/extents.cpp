@@ -14,10 +14,7 @@ Constant shape_constant(const Attributes& node, const Extents& all) {
   const auto rank = static_cast<std::int64_t>(all.size());
   const auto place = [&](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + rank : at, 0, rank); };
   const std::int64_t first = place(node.integer("start", 0)), end = std::max(first, place(node.integer("end", rank)));
-  return {.type = ElementType::i64,
-          .extents = {end - first},
-          .values = {all.begin() + first, all.begin() + end},
-          .uniform = false};
+  return {.type = ElementType::i64, .extents = {end - first}, .values = {all.begin() + first, all.begin() + end}};
 }
 
 Extents reshape_extents(const Attributes& node, const Extents& of, const Extents& wanted) {

@@ -13,28 +13,16 @@
 
 namespace lamina::onnx {
 
-namespace {
-
-/// FileError for extents that no memory can hold.
-std::int64_t counted(const NodeContext& node, const Extents& extents) {
+Constant blank(const NodeContext& node, ElementType type, Extents extents) {
   const std::optional<std::int64_t> count = element_count(extents);
   if (!count) node.attributes().invalid("would make a tensor of " + text(extents));
-  return *count;
-}
-
-}  // namespace
-
-Constant blank(const NodeContext& node, ElementType type, Extents extents) {
-  const std::int64_t count = counted(node, extents);
-  node.consume_budget(count);
-  return {.type = type,
-          .extents = std::move(extents),
-          .values = std::vector<double>(static_cast<std::size_t>(count)),
-          .uniform = false};
+  node.consume_budget(*count);
+  return {.type = type, .extents = std::move(extents), .values = std::vector<double>(static_cast<std::size_t>(*count))};
 }
 
 Constant with_extents(const NodeContext& node, const Constant& x, Extents extents) {
   if (!x.uniform) node.consume_budget(x.count());
+  if (!element_count(extents)) node.attributes().invalid("would make a tensor of " + text(extents));
   Constant y = x;
   y.extents = std::move(extents);
   return y;
@@ -42,25 +30,20 @@ Constant with_extents(const NodeContext& node, const Constant& x, Extents extent
 
 namespace {
 
+Axis factors_of(const Extents& extents, const Extents& strides) {
+  Axis factors;
+  for (std::size_t i = 0; i < extents.size(); ++i) factors.push_back({extents[i], strides[i]});
+  return factors;
+}
+
 /// The elements of x at offsets that each axis of the result steps by.
 Constant stepped(const NodeContext& node, const Constant& x, Extents extents, const Extents& strides,
                  std::int64_t first) {
-  if (x.uniform) {
-    counted(node, extents);
-    return {.type = x.type, .extents = std::move(extents), .values = x.values, .uniform = true};
-  }
+  if (x.uniform) return with_extents(node, x, std::move(extents));
+  const Axis factors = factors_of(extents, strides);
   Constant y = blank(node, x.type, std::move(extents));
-  Extents at(y.extents.size(), 0);
-  std::int64_t from = first;
-  for (double& value : y.values) {
-    value = x.values[static_cast<std::size_t>(from)];
-    for (std::size_t i = at.size(); i-- > 0;) {
-      from += strides[i];
-      if (++at[i] < y.extents[i]) break;
-      from -= strides[i] * y.extents[i];
-      at[i] = 0;
-    }
-  }
+  std::size_t to = 0;
+  for_each_place(factors, first, [&](std::int64_t from) { y.values[to++] = x.at(from); });
   return y;
 }
 
@@ -83,52 +66,46 @@ Extents broadcast_strides(const Extents& of, const Extents& result) {
 Constant identity(const NodeContext& node) { return with_extents(node, node.constant(0), node.constant(0).extents); }
 
 Constant constant(const NodeContext& node) {
-  const auto list = [&](ElementType type, std::vector<double> values, bool scalar) {
-    const auto count = static_cast<std::int64_t>(values.size());
-    return Constant{
-        .type = type, .extents = scalar ? Extents{} : Extents{count}, .values = std::move(values), .uniform = false};
-  };
   if (const std::optional<TensorMessage> tensor = node.attributes().value("value").tensor) {
     Constant read = read_constant(*tensor, node.path(), node.attributes().where());
     std::uint64_t external_bytes = 0;
     if (!tensor->external) node.consume_budget(-stored_numbers(*tensor, node.path(), external_bytes));
     return read;
   }
-  if (node.attributes().has("value_float"))
-    return list(ElementType::f32, {node.attributes().number("value_float", 0)}, true);
-  if (node.attributes().has("value_floats")) {
+  const auto has = [&](const char* name) { return node.attributes().has(name); };
+  const bool floats = has("value_float") || has("value_floats"), list = has("value_floats") || has("value_ints");
+  Constant y{.type = floats ? ElementType::f32 : ElementType::i64, .extents = {}, .values = {}};
+  if (has("value_floats")) {
     const std::vector<float> numbers = node.attributes().value("value_floats").numbers;
-    return list(ElementType::f32, {numbers.begin(), numbers.end()}, false);
+    y.values = {numbers.begin(), numbers.end()};
+  } else if (has("value_ints")) {
+    const std::vector<std::int64_t> numbers = node.attributes().value("value_ints").integers;
+    y.values = {numbers.begin(), numbers.end()};
+  } else if (has("value_float") || has("value_int")) {
+    y.values = {floats ? node.attributes().number("value_float", 0)
+                       : static_cast<double>(node.attributes().integer("value_int", 0))};
+  } else {
+    throw Refusal{"its value is neither a tensor nor numbers"};
   }
-  if (node.attributes().has("value_int")) {
-    return list(ElementType::i64, {static_cast<double>(node.attributes().integer("value_int", 0))}, true);
-  }
-  if (const std::optional<Extents> ints = node.attributes().integers("value_ints")) {
-    return list(ElementType::i64, {ints->begin(), ints->end()}, false);
-  }
-  throw Refusal{"its value is neither a tensor nor numbers"};
+  if (list) y.extents = {y.count()};
+  return y;
 }
 
 Constant constant_of_shape(const NodeContext& node) {
-  Constant value{.type = ElementType::f32, .extents = {1}, .values = {0}, .uniform = false};
+  Constant value{.type = ElementType::f32, .extents = {1}, .values = {0}};
   if (const std::optional<TensorMessage> tensor = node.attributes().value("value").tensor) {
     value = read_constant(*tensor, node.path(), node.attributes().where());
     if (value.values.size() != 1)
       node.attributes().invalid("has a value of " + text(value.extents) + " instead of one number");
   }
-  value.extents = node.attributes().list(node.constant(0));
-  counted(node, value.extents);
   value.uniform = true;
-  return value;
+  return with_extents(node, value, node.attributes().list(node.constant(0)));
 }
 
 Constant shape_of(const NodeContext& node) { return shape_constant(node.attributes(), node.constant(0).extents); }
 
 Constant size_of_all(const NodeContext& node) {
-  return {.type = ElementType::i64,
-          .extents = {},
-          .values = {static_cast<double>(node.constant(0).count())},
-          .uniform = false};
+  return {.type = ElementType::i64, .extents = {}, .values = {static_cast<double>(node.constant(0).count())}};
 }
 
 Constant regroup(const NodeContext& node) {
@@ -213,15 +190,14 @@ Constant concat(const NodeContext& node) {
       node.attributes().invalid("joins " + text(first.extents) + " and " + text(node.constant(i).extents));
   }
   Constant y = blank(node, first.type, extents);
-  const auto middle = extents.begin() + static_cast<std::ptrdiff_t>(axis);
-  const std::int64_t outer = *element_count({extents.begin(), middle}),
-                     inner = *element_count({middle + 1, extents.end()});
-  std::size_t to = 0;
-  for (std::int64_t o = 0; to < y.values.size() && o < outer; ++o) {
-    for (std::size_t i = 0; i < node.inputs(); ++i) {
-      const std::int64_t run = node.constant(i).extents[axis] * inner;
-      for (std::int64_t r = 0; r < run; ++r) y.values[to++] = node.constant(i).at(o * run + r);
-    }
+  const Extents strides = dense_strides(extents);
+  std::int64_t begin = 0;
+  for (std::size_t i = 0; i < node.inputs(); ++i) {
+    const Constant& x = node.constant(i);
+    std::int64_t from = 0;
+    for_each_place(factors_of(x.extents, strides), begin * strides[axis],
+                   [&](std::int64_t to) { y.values[static_cast<std::size_t>(to)] = x.at(from++); });
+    begin += x.extents[axis];
   }
   return y;
 }
@@ -241,23 +217,12 @@ Function each(OfOne of) {
 Constant pairwise(const NodeContext& node, const Constant& a, const Constant& b, OfTwo of) {
   const Extents of_b = aligned(node.attributes(), node.opset(), b.extents, a.extents.size());
   const Extents extents = broadcast(node.attributes(), a.extents, of_b);
-  counted(node, extents);
-  const auto result = [&](double left, double right) {
-    const double value = of(left, right);
-    return is_floating(a.type) ? value : std::trunc(value);
-  };
-  if (a.uniform && b.uniform) {
-    return {.type = a.type, .extents = extents, .values = {result(a.values[0], b.values[0])}, .uniform = true};
-  }
   Constant y = stepped(node, a, extents, broadcast_strides(a.extents, extents), 0);
   const Constant other = stepped(node, b, extents, broadcast_strides(of_b, extents), 0);
-  if (y.uniform)
-    y = {.type = y.type,
-         .extents = extents,
-         .values = std::vector<double>(other.values.size(), y.values[0]),
-         .uniform = false};
+  if (!other.uniform) y.values.resize(other.values.size(), y.values[0]), y.uniform = false;
   for (std::size_t i = 0; i < y.values.size(); ++i) {
-    y.values[i] = result(y.values[i], other.at(static_cast<std::int64_t>(i)));
+    y.values[i] = of(y.values[i], other.at(static_cast<std::int64_t>(i)));
+    if (!is_floating(a.type)) y.values[i] = std::trunc(y.values[i]);
   }
   return y;
 }

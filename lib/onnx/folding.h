@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "importer.h"
+#include "node_context.h"
 
 namespace lamina::onnx {
 
@@ -14,10 +14,10 @@ using Function = std::function<Constant(const NodeContext&)>;
 /// Null if the operator is not folded.
 const Function* find_folding(std::string_view op_type);
 
-/// A result of those extents, with memory for its numbers.
+/// A result of these extents, with memory for its numbers.
 Constant blank(const NodeContext&, ElementType, Extents);
 
-/// The same numbers in order under other extents.
+/// A constant under other extents, its numbers in the same order.
 Constant with_extents(const NodeContext&, const Constant&, Extents);
 
 // fold_layers.cpp

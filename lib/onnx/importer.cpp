@@ -15,8 +15,6 @@ namespace {
 
 constexpr std::int64_t oldest_opset = 6, newest_opset = 27;
 
-bool default_domain(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
-
 /// Nothing, or a note.
 std::vector<std::string> note_of_norms(const Graph& graph) {
   const auto is_norm = [](const Node& node) { return std::holds_alternative<BatchNorm>(node.op); };
@@ -43,6 +41,7 @@ std::vector<std::string> note_of(const std::set<std::string_view>& names, const 
 Importer::Importer(const ModelMessage& model, const OnnxOptions& options, const std::filesystem::path& path)
     : model_(model),
       file_(*model.graph),
+      nodes_(path.string()),
       options_(options),
       path_(path),
       name_(path.string()),
@@ -67,25 +66,26 @@ OnnxModel Importer::run() {
 std::variant<OnnxModel, Constant> Importer::run_or_fold() {
   choose_output();
   read_file({output_});
-  if (!made_.contains(output_)) throw FileError(in_file(output_) + " is an output that nothing makes");
+  if (!nodes_.has(output_)) throw FileError(in_file(output_) + " is an output that nothing makes");
   fold_constants();
   add_inputs();
   import_nodes(0);
 
   Known* end = known(output_);
   auto* dynamic = end == nullptr ? nullptr : std::get_if<DynamicValue>(&end->is);
+  const auto add = [&](const std::string& why) { refusals_.add("", "", "its output " + in_quotes(output_) + why); };
   if (dynamic != nullptr && !unsure_.contains(output_)) {
     try {
-      materialise(*dynamic, true);
+      materialise(*dynamic);
     } catch (const Refusal& refusal) {
-      refusals_.add("", "", "its output " + in_quotes(output_) + ": " + refusal.why);
+      add(": " + refusal.why);
     } catch (const ShapeError& error) {
-      refusals_.add("", "", "its output " + in_quotes(output_) + ": " + error.what());
+      add(std::string(": ") + error.what());
     }
   }
   if (refusals_.empty() && dynamic == nullptr) {
     if (const Constant* constant = constant_of(output_)) return *constant;
-    refusals_.add("", "", "its output " + in_quotes(output_) + " is not made by any node that is read");
+    add(" is not made by any node that is read");
   }
   if (!refusals_.empty()) refuse();
   const std::string node = result_.graph.nodes()[static_cast<std::size_t>(dynamic->value.id())].name;
@@ -140,7 +140,6 @@ void Importer::read_file(const std::set<std::string_view>& wanted) {
       Constant constant{.type = input.type,
                         .extents = given->second.extents,
                         .values = given->second.values,
-                        .uniform = false,
                         .origin = Origin::tensor,
                         .source = input.name};
       if (element_count(constant.extents) != static_cast<std::int64_t>(constant.values.size())) {
@@ -151,56 +150,19 @@ void Importer::read_file(const std::set<std::string_view>& wanted) {
     } else if (!values_.contains(input.name) && !inputs_.emplace(input.name, &input).second) {
       throw FileError(in_file(input.name) + " is a duplicate input");
     }
-    made_.insert(input.name);
+    nodes_.make(input.name);
   }
   for (const auto& [name, tensor] : options_.constants) {
     if (!used.contains(name)) throw UsageError(in_file(name) + " was given as a constant, and is not an input");
   }
-  add_nodes(file_, wanted);
+  nodes_.add(file_, wanted);
 }
 
 void Importer::add_initializers(const GraphMessage& graph) {
   for (const TensorMessage& tensor : graph.initializers) {
-    if (!made_.insert(tensor.name).second) throw FileError(in_file(tensor.name) + " is a duplicate initializer");
+    if (!nodes_.make(tensor.name)) throw FileError(in_file(tensor.name) + " is a duplicate initializer");
     values_[tensor.name] = {&tensor};
   }
-}
-
-/// Every value is made before it is read, and once: so there are no cycles. What the wanted ones need is live.
-void Importer::add_nodes(const GraphMessage& graph, std::set<std::string_view> wanted) {
-  const std::size_t first = nodes_.size();
-  for (const NodeMessage& node : graph.nodes) {
-    const Attributes attributes(node, name_);
-    if (node.op_type.empty()) attributes.invalid("has no operator");
-    for (const std::string_view input : node.inputs) {
-      if (!input.empty() && !made_.contains(input)) {
-        attributes.invalid("reads " + in_quotes(input) + ", which no input, initializer or earlier node makes");
-      }
-    }
-    for (const std::string_view output : node.outputs) {
-      if (!output.empty() && !made_.insert(output).second) {
-        attributes.invalid("makes " + in_quotes(output) + ", which is made already");
-      }
-    }
-    nodes_.push_back(&node);
-  }
-  live_.resize(nodes_.size(), 0);
-  done_.resize(nodes_.size(), 0);
-  for (std::size_t i = nodes_.size(); i-- > first;) {
-    const auto is_wanted = [&](std::string_view output) { return !output.empty() && wanted.contains(output); };
-    live_[i] = std::ranges::any_of(nodes_[i]->outputs, is_wanted);
-    if (live_[i]) wanted.merge(reads(*nodes_[i]));
-  }
-  for (std::size_t i = first; i < nodes_.size(); ++i) {
-    if (!live_[i]) continue;
-    for (const std::string_view input : reads(*nodes_[i])) readers_[input].push_back(i);
-  }
-}
-
-const std::vector<std::size_t>& Importer::readers(std::string_view value) const {
-  static const std::vector<std::size_t> none;
-  const auto found = readers_.find(value);
-  return found == readers_.end() ? none : found->second;
 }
 
 Importer::Known* Importer::known(std::string_view value) {
@@ -236,16 +198,16 @@ void Importer::consume_budget(std::int64_t computed, const std::string& what) {
 /// What depends on constants alone, before any shape is known: later nodes may be asked for their numbers early.
 void Importer::fold_constants() {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    const NodeMessage& node = *nodes_[i];
-    const auto unread = [&](std::string_view output) { return readers(output).empty() && output != output_; };
-    if (!live_[i] || !default_domain(node.domain) || find_folding(node.op_type) == nullptr || node.outputs.empty() ||
+    const NodeMessage& node = nodes_[i];
+    const auto unread = [&](std::string_view output) { return nodes_.readers(output).empty() && output != output_; };
+    if (!nodes_.is_open(i) || !node.is_of_onnx() || find_folding(node.op_type) == nullptr || node.outputs.empty() ||
         !std::all_of(node.outputs.begin() + 1, node.outputs.end(), unread))
       continue;
     NodeContext context(*this, i);
     if (!context.all_constant()) continue;
     try {
       context.fold();
-      done_[i] = 1;
+      nodes_.finish(i);
     } catch (const Refusal&) {
       // Reported with the others, in order.
     }
@@ -298,12 +260,12 @@ std::string Importer::free_name(const std::string& its) {
 void Importer::import_nodes(std::size_t first) {
   const std::size_t end = nodes_.size();  // without those of branches
   for (std::size_t i = first; i < end; ++i) {
-    if (live_[i] && !done_[i]) import_node(i);
+    if (nodes_.is_open(i)) import_node(i);
   }
 }
 
 void Importer::import_node(std::size_t index) {
-  const NodeMessage& node = *nodes_[index];
+  const NodeMessage& node = nodes_[index];
   NodeContext context(*this, index);
   const bool unsure = is_unsure(node);
   const auto report = [&](const std::string& why, bool is_certain) {
@@ -311,7 +273,7 @@ void Importer::import_node(std::size_t index) {
     refusals_.add(node.op_type, name, is_certain ? why : "");
   };
   try {
-    if (!default_domain(node.domain))
+    if (!node.is_of_onnx())
       throw Refusal{"the operators of the domain " + in_quotes(node.domain) + " are unknown here: use ONNX's own"};
     const OperatorRow* row = find_operator(node.op_type);
     if (row == nullptr && find_folding(node.op_type) == nullptr) throw Refusal{"this operator is not supported"};
@@ -329,7 +291,7 @@ void Importer::import_node(std::size_t index) {
     if (!context.all_constant()) report("", false);
   }
   stand_in(node);
-  if (context.last() != index) stand_in(*nodes_[context.last()]);  // it was to be done with this one
+  if (context.last() != index) stand_in(nodes_[context.last()]);  // it was to be done with this one
 }
 
 bool Importer::is_unsure(const NodeMessage& node) const {

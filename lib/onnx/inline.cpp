@@ -6,29 +6,9 @@
 
 namespace lamina::onnx {
 
-/// What a node reads, also from within its graphs.
-std::set<std::string_view> Importer::reads(const NodeMessage& node, int depth) const {
-  constexpr int deepest = 8;
-  std::set<std::string_view> all(node.inputs.begin(), node.inputs.end());
-  if (node.op_type == "If") {
-    const Attributes attributes(node, name_);
-    if (depth == deepest) {
-      throw Unsupported(attributes.where() + " is an If within " + std::to_string(deepest) + " others");
-    }
-    for (const char* branch : {"then_branch", "else_branch"}) {
-      const std::optional<GraphMessage> graph = attributes.value(branch).graph;
-      if (!graph) continue;
-      for (const NodeMessage& inner : graph->nodes) all.merge(reads(inner, depth + 1));
-      for (const ValueMessage& output : graph->outputs) all.insert(output.name);
-    }
-  }
-  all.erase("");
-  return all;
-}
-
 void Importer::inline_graph(std::size_t index, GraphMessage graph) {
-  const Attributes attributes(*nodes_[index], name_);
-  const std::vector<std::string_view>& outputs = nodes_[index]->outputs;
+  const Attributes attributes(nodes_[index], name_);
+  const std::vector<std::string_view>& outputs = nodes_[index].outputs;
   if (!graph.inputs.empty() || graph.outputs.size() != outputs.size()) {
     attributes.invalid("has a branch with inputs, or with another number of outputs");
   }
@@ -38,7 +18,7 @@ void Importer::inline_graph(std::size_t index, GraphMessage graph) {
   for (const ValueMessage& output : own.outputs) wanted.insert(output.name);
   inlined_.insert(wanted.begin(), wanted.end());
   add_initializers(own);
-  add_nodes(own, std::move(wanted));
+  nodes_.add(own, std::move(wanted));
   import_nodes(first);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const Known* found = known(own.outputs[i].name);

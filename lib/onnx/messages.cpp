@@ -82,7 +82,7 @@ class Decoder {
     return found;
   }
 
-  /// Room for so many more.
+  /// Makes room for `more` elements.
   template <class Element>
   void reserve(std::vector<Element>* elements, std::size_t more) {
     if (more == 0) return;
@@ -241,10 +241,6 @@ auto checked(const std::string& file, const std::string& what, Decode decode) {
 
 ModelMessage decode_model(std::string_view bytes, const std::string& file) {
   return checked(file, "the model", [&] { return Decoder(room(bytes, 192 << 10)).model_of(reader_of(bytes)); });
-}
-
-TensorMessage decode_tensor(std::string_view bytes, const std::string& file) {
-  return checked(file, "a tensor", [&] { return Decoder(room(bytes, 192 << 10)).tensor_of(reader_of(bytes)); });
 }
 
 AttributeValue decode_attribute(const AttributeMessage& attribute, const std::string& file) {

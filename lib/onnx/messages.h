@@ -52,6 +52,9 @@ struct NodeMessage {
   std::vector<std::string_view> inputs, outputs;  ///< an empty name is an absent one
   std::vector<AttributeMessage> attributes;
   std::string_view traced;  ///< metadata of PyTorch's new exporter: the call that it comes from
+
+  /// Whether the operator is ONNX's own: another domain's Add may be anything.
+  bool is_of_onnx() const { return domain.empty() || domain == "ai.onnx"; }
 };
 
 /// A dimension of a value: a number, or a name that stands for one, or neither.
@@ -98,7 +101,6 @@ struct AttributeValue {
 
 /// These throw FileError, starting with `file`: a field that does not fit into its message, a number that is too long.
 ModelMessage decode_model(std::string_view bytes, const std::string& file);
-TensorMessage decode_tensor(std::string_view bytes, const std::string& file);
 AttributeValue decode_attribute(const AttributeMessage&, const std::string& file);
 
 }  // namespace lamina::onnx

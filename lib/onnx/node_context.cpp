@@ -11,15 +11,9 @@
 #include "lib/onnx/ops/operators.h"
 
 namespace lamina::onnx {
-namespace {
-
-/// Another domain's Add or Mul may be anything.
-bool is_of_onnx(const NodeMessage& node) { return node.domain.empty() || node.domain == "ai.onnx"; }
-
-}  // namespace
 
 NodeContext::NodeContext(Importer& importer, std::size_t index)
-    : importer_(&importer), index_(index), output_of_(index), attributes_(*importer.nodes_[index], importer.name_) {}
+    : importer_(&importer), index_(index), output_of_(index), attributes_(importer.nodes_[index], importer.name_) {}
 
 std::int64_t NodeContext::opset() const { return importer_->opset_; }
 
@@ -37,8 +31,7 @@ bool NodeContext::has(std::size_t input) const { return input < inputs() && !att
 
 bool NodeContext::is_constant(std::size_t input) const {
   const Importer::Known* found = has(input) ? importer_->known(attributes_.node().inputs[input]) : nullptr;
-  return found != nullptr && !std::holds_alternative<DynamicValue>(found->is) &&
-         !std::holds_alternative<Unseen>(found->is);
+  return found != nullptr && !found->is_computed();
 }
 
 bool NodeContext::all_constant() const {
@@ -70,13 +63,19 @@ const DynamicValue& NodeContext::pending(std::size_t input) const { return held(
 
 const DynamicValue& NodeContext::padded(std::size_t input) const {
   DynamicValue& value = held(input);
-  importer_->materialise(value, false);
+  if (value.squares) importer_->materialise_squares(value);
+  return value;
+}
+
+const DynamicValue& NodeContext::viewed(std::size_t input) const {
+  DynamicValue& value = held(input);
+  if (value.padding) importer_->materialise_padding(value);
   return value;
 }
 
 const DynamicValue& NodeContext::dynamic(std::size_t input) const {
   DynamicValue& value = held(input);
-  importer_->materialise(value, true);
+  importer_->materialise(value);
   return value;
 }
 
@@ -100,7 +99,7 @@ bool NodeContext::wanted(std::size_t output) const {
   const auto& outputs = attributes_.node().outputs;
   if (output >= outputs.size() || outputs[output].empty()) return false;
   return outputs[output] == importer_->output_ || importer_->inlined_.contains(outputs[output]) ||
-         !importer_->readers(outputs[output]).empty();
+         !importer_->nodes_.readers(outputs[output]).empty();
 }
 
 void NodeContext::only_output(std::string_view instead) const {
@@ -113,7 +112,7 @@ void NodeContext::only_output(std::string_view instead) const {
 }
 
 void NodeContext::result(DynamicValue value, std::size_t output) {
-  const std::string_view name = importer_->nodes_[output_of_]->outputs[output];
+  const std::string_view name = importer_->nodes_[output_of_].outputs[output];
   importer_->values_[name] = {std::move(value)};
   if (importer_->is_unsure(attributes_.node())) importer_->unsure_.insert(name);
 }
@@ -192,12 +191,12 @@ void NodeContext::note(std::string_view initializer, bool trains) {
 bool NodeContext::origins_are_stated() const { return importer_->kinds_.are_stated(); }
 
 const NodeMessage* NodeContext::only_reader() const {
-  const std::vector<std::string_view>& outputs = importer_->nodes_[output_of_]->outputs;
+  const std::vector<std::string_view>& outputs = importer_->nodes_[output_of_].outputs;
   if (outputs.empty() || outputs.front() == importer_->output_) return nullptr;
-  const std::vector<std::size_t>& readers = importer_->readers(outputs.front());
-  if (readers.size() != 1 || importer_->done_[readers.front()]) return nullptr;
-  const NodeMessage& next = *importer_->nodes_[readers.front()];
-  return next.inputs.size() == 2 && next.outputs.size() == 1 && is_of_onnx(next) ? &next : nullptr;
+  const std::vector<std::size_t>& readers = importer_->nodes_.readers(outputs.front());
+  if (readers.size() != 1 || !importer_->nodes_.is_open(readers.front())) return nullptr;
+  const NodeMessage& next = importer_->nodes_[readers.front()];
+  return next.inputs.size() == 2 && next.outputs.size() == 1 && next.is_of_onnx() ? &next : nullptr;
 }
 
 std::optional<NodeContext::Arithmetic> NodeContext::next_arithmetic() const {
@@ -205,14 +204,24 @@ std::optional<NodeContext::Arithmetic> NodeContext::next_arithmetic() const {
   if (next == nullptr || next->inputs[0] == next->inputs[1]) return std::nullopt;
   const std::string_view op = next->op_type;
   if (op != "Add" && op != "Sub" && op != "Mul" && op != "Div") return std::nullopt;
-  const std::size_t at = next->inputs[0] == importer_->nodes_[output_of_]->outputs.front() ? 1 : 0;
+  const std::size_t at = next->inputs[0] == importer_->nodes_[output_of_].outputs.front() ? 1 : 0;
   const Constant* constant = importer_->constant_of(next->inputs[at]);
   return constant == nullptr ? std::nullopt : std::optional(Arithmetic{{*next, importer_->name_}, constant, at});
 }
 
+std::optional<std::int64_t> NodeContext::next_index(std::size_t along, std::size_t rank) const {
+  const NodeMessage* next = only_reader();
+  if (next == nullptr || next->op_type != "Gather") return std::nullopt;
+  const Attributes gather(*next, importer_->name_);
+  const Constant* index = importer_->constant_of(next->inputs[1]);
+  if (index == nullptr || !index->extents.empty()) return std::nullopt;
+  if (axis_of(gather, gather.integer("axis", 0), rank) != along) return std::nullopt;
+  return to_integer(index->at(0));
+}
+
 void NodeContext::fuse_next() {
-  output_of_ = importer_->readers(importer_->nodes_[output_of_]->outputs.front()).front();
-  importer_->done_[output_of_] = 1;
+  output_of_ = importer_->nodes_.readers(importer_->nodes_[output_of_].outputs.front()).front();
+  importer_->nodes_.finish(output_of_);
 }
 
 std::vector<double> NodeContext::fuse_bias(const Extents& result, std::size_t channels, WeightSource& source) {
@@ -239,14 +248,30 @@ bool NodeContext::fuse_product() {
   return true;
 }
 
-void Importer::materialise(DynamicValue& x, bool also_padding) {
-  if (x.squares) {
-    const Squares& s = *x.squares;
-    if (s.before + s.after + s.size > 0) throw Refusal{"it works on a part of nn.LocalResponseNorm"};
-    x.value = apply(Multiply{}, {x.value, x.value}, free_name(s.name));
-    x.squares.reset();
-  }
-  if (x.padding && also_padding) materialise_padding(x);
+std::shared_ptr<PendingLstm> NodeContext::lstm_of(const DynamicValue& x) const {
+  if (x.lstm) return x.steps == Steps::all ? x.lstm : nullptr;
+  const auto found = importer_->lstms_.find(x.value.id());
+  return found == importer_->lstms_.end() || x.is_pending() ? nullptr : found->second;
+}
+
+void NodeContext::append_padding(DynamicValue& x) { importer_->materialise_padding(x); }
+
+void Importer::materialise(DynamicValue& x) {
+  if (x.squares) materialise_squares(x);
+  if (x.padding) materialise_padding(x);
+  if (!x.lstm) return;
+  auto made = x.lstm->made.find(x.steps);
+  if (made == x.lstm->made.end()) made = x.lstm->made.emplace(x.steps, x.lstm->append(x.steps)).first;
+  x.value = made->second;
+  if (x.steps == Steps::all) lstms_[x.value.id()] = x.lstm;
+  x.lstm.reset();
+}
+
+void Importer::materialise_squares(DynamicValue& x) {
+  const Squares& s = *x.squares;
+  if (s.before + s.after + s.size > 0) throw Refusal{"it works on a part of nn.LocalResponseNorm"};
+  x.value = apply(Multiply{}, {x.value, x.value}, free_name(s.name));
+  x.squares.reset();
 }
 
 void Importer::materialise_padding(DynamicValue& x) {

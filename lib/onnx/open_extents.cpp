@@ -74,7 +74,7 @@ std::vector<OnnxOpenExtent> Importer::open_extents() {
 }
 
 bool Importer::is_read(const ValueMessage& input) const {
-  return inputs_.contains(input.name) && (!readers(input.name).empty() || input.name == output_);
+  return inputs_.contains(input.name) && (!nodes_.readers(input.name).empty() || input.name == output_);
 }
 
 /// All that does not fit in one error: an extent of the options that the file does not leave open, or the open ones

@@ -21,31 +21,18 @@ std::string bytes_of(const fs::path& path) {
   return bytes;
 }
 
-/// Calls `visit` with where each element is in the graph's order, in the file's order.
+/// Calls visit(place in the graph's order, place in the file's order) for each element of a value of `count` elements.
 template <class Visit>
-void walk(const OnnxValue& value, Visit visit) {
-  std::vector<OnnxFactor> factors;
-  for (const auto& axis : value.axes) factors.insert(factors.end(), axis.begin(), axis.end());
-  std::vector<std::int64_t> at(factors.size(), 0);
-  std::int64_t place = 0, count = 1;
-  for (const OnnxFactor& factor : factors) count *= factor.extent;
-  for (std::int64_t i = 0; i < count; ++i) {
-    visit(static_cast<std::size_t>(i), static_cast<std::size_t>(place));
-    for (std::size_t k = factors.size(); k-- > 0;) {
-      place += factors[k].stride;
-      if (++at[k] < factors[k].extent) break;
-      place -= factors[k].stride * factors[k].extent;
-      at[k] = 0;
-    }
-  }
-}
-
-void demand_count(const OnnxValue& value, std::size_t count) {
+void walk(const OnnxValue& value, std::size_t count, Visit visit) {
   const std::optional<std::int64_t> wanted = onnx::element_count(value.extents);
   if (!wanted || static_cast<std::size_t>(*wanted) != count) {
     throw UsageError("\"" + value.name + "\" has the extents " + onnx::text(value.extents) + ", but " +
                      std::to_string(count) + " numbers were given");
   }
+  onnx::Axis factors;
+  for (const onnx::Axis& axis : value.axes) factors.insert(factors.end(), axis.begin(), axis.end());
+  std::size_t i = 0;
+  onnx::for_each_place(factors, 0, [&](std::int64_t place) { visit(static_cast<std::size_t>(place), i++); });
 }
 
 /// Views of the bytes.
@@ -70,27 +57,15 @@ std::vector<OnnxOpenExtent> onnx_open_extents(const fs::path& path) {
   return onnx::Importer(model, {}, path).open_extents_of_all();
 }
 
-HostTensor read_onnx_tensor(const fs::path& path) {
-  const std::string bytes = bytes_of(path);
-  const onnx::TensorMessage message = onnx::decode_tensor(bytes, path.string());
-  onnx::Constant constant = onnx::read_constant(message, path, path.string() + ": the tensor");
-  const bool single = constant.type == onnx::ElementType::f32;
-  return {.dtype = single ? DType::f32 : DType::f64,
-          .extents = std::move(constant.extents),
-          .values = std::move(constant.values)};
-}
-
 std::vector<double> to_graph(const OnnxValue& value, std::span<const double> numbers) {
-  demand_count(value, numbers.size());
   std::vector<double> result(numbers.size());
-  walk(value, [&](std::size_t i, std::size_t place) { result[place] = numbers[i]; });
+  walk(value, numbers.size(), [&](std::size_t place, std::size_t i) { result[place] = numbers[i]; });
   return result;
 }
 
 std::vector<double> from_graph(const OnnxValue& value, std::span<const double> numbers) {
-  demand_count(value, numbers.size());
   std::vector<double> result(numbers.size());
-  walk(value, [&](std::size_t i, std::size_t place) { result[i] = numbers[place]; });
+  walk(value, numbers.size(), [&](std::size_t place, std::size_t i) { result[i] = numbers[place]; });
   return result;
 }
 

@@ -11,14 +11,11 @@
 namespace lamina::onnx {
 namespace {
 
-/// Whether the result of an operator has the extents of its first operand.
-bool keeps_extents(std::string_view op) {
-  constexpr std::string_view all =
-      " BatchNormalization Celu Clip CumSum Elu Erf Exp Gelu GroupNormalization HardSigmoid HardSwish LRN LeakyRelu "
-      "InstanceNormalization LayerNormalization Log LogSoftmax Mish PRelu Relu Selu Sigmoid Softmax Softplus Swish "
-      "Tanh ";
-  return all.find(" " + std::string(op) + " ") != all.npos;
-}
+/// Operators whose result has the extents of its first operand.
+constexpr std::string_view keep_extents =
+    "BatchNormalization Celu Clip CumSum Elu Erf Exp Gelu GroupNormalization HardSigmoid HardSwish LRN "
+    "InstanceNormalization LayerNormalization Log LogSoftmax Mish PRelu Relu Selu Sigmoid Softmax Softplus Swish "
+    "Tanh";
 
 }  // namespace
 
@@ -45,13 +42,10 @@ Extents Importer::stated_extents(std::string_view value, ElementType& type) {
 }
 
 void Importer::stand_in(const NodeMessage& node) {
-  const auto is_computed = [&](std::string_view input) {
+  const bool computed = !is_any_of(node.op_type, "Shape Size") && std::ranges::any_of(node.inputs, [&](auto input) {
     const Known* found = known(input);
-    return found != nullptr &&
-           (std::holds_alternative<DynamicValue>(found->is) || std::holds_alternative<Unseen>(found->is));
-  };
-  const bool computed =
-      node.op_type != "Shape" && node.op_type != "Size" && std::ranges::any_of(node.inputs, is_computed);
+    return found != nullptr && found->is_computed();
+  });
   for (const std::string_view output : node.outputs) {
     if (output.empty() || known(output) != nullptr) continue;
     values_[output] = {};
@@ -63,7 +57,7 @@ void Importer::stand_in(const NodeMessage& node) {
       Extents its = stated_extents(output, type);
       const Known* first = known(node.inputs.front());
       const auto* x = first == nullptr ? nullptr : std::get_if<DynamicValue>(&first->is);
-      if (its.empty() && x != nullptr && !x->padding && !x->squares && keeps_extents(node.op_type))
+      if (its.empty() && x != nullptr && !x->is_pending() && is_any_of(node.op_type, keep_extents))
         its = extents(x->view), type = x->type;
       if (its.empty() || element_count(its).value_or(0) == 0) continue;
       const GraphLayout layout = layout_of(its, labels_of(output, its.size(), 0));

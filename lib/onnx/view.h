@@ -25,6 +25,22 @@ Axis axis(std::int64_t extent, std::int64_t stride);
 std::int64_t extent(const Axis&);
 Extents extents(const View&);
 
+/// Calls visit(place) for each element of the factors in order, the last of them innermost, with its offset in memory.
+template <class Visit>
+void for_each_place(const Axis& factors, std::int64_t first, Visit visit) {
+  std::vector<std::int64_t> at(factors.size(), 0);
+  std::int64_t place = first, count = extent(factors);
+  while (count-- > 0) {
+    visit(place);
+    for (std::size_t i = at.size(); i-- > 0;) {
+      place += factors[i].stride;
+      if (++at[i] < factors[i].extent) break;
+      place -= factors[i].stride * factors[i].extent;
+      at[i] = 0;
+    }
+  }
+}
+
 /// Which of the graph's axes each axis of the file is: 'n', 'c', 'h' or 'w'. Several on one of them are joined in
 /// order.
 using AxisLabels = std::string;
@@ -38,7 +54,7 @@ struct GraphLayout {
 };
 GraphLayout layout_of(const Extents&, const AxisLabels&);
 
-/// The same numbers in order under other extents, of the same count. Nothing if they would have to move.
+/// The view of a value under other extents of the same count. Nothing if its numbers would have to move.
 std::optional<View> reshaped(const View&, const Extents&);
 
 }  // namespace lamina::onnx

@@ -1,4 +1,4 @@
-// What the backend refuses before any op is lowered, its description, and the calls that a pass may make.
+// The backend: refusals before any op is lowered, its description, and the calls that a pass may make.
 
 #include "lamina/error.h"
 #include "lamina/plan.h"
@@ -144,14 +144,14 @@ TEST_CASE("cudnn: a pass of a plan allocates nothing, waits for nothing, and mak
     {
       Plan plan(graph, on.backend, Options{});
       const int made = on.fake.made, allocations = on.log.device.allocations, copies = on.log.device.copies;
-      // Every call but those that the constructor made.
+      // All calls but those of the constructor.
       const auto calls = [&](auto pass) {
         on.fake.forget();
         on.log.calls.clear();
         pass();
         return on.fake.names();
       };
-      const auto beside = [&] {  // of dropout and cuBLAS, without their arguments
+      const auto beside = [&] {  // calls of dropout and cuBLAS, without their arguments
         Calls names;
         for (const std::string& call : on.log.calls) names.push_back(call.substr(0, call.find(' ')));
         return names;

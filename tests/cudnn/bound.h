@@ -1,5 +1,5 @@
 #pragma once
-// A unit lowered on a fake, with host memory for every tensor, under a name that the fake's calls show.
+// A unit lowered on a fake. Every tensor has host memory, with a name that the fake's calls show.
 
 #include <memory>
 #include <string>
@@ -20,7 +20,7 @@ struct BoundUnit {
   /// Runs the steps that cover a pass, and returns their calls.
   std::vector<std::string> run(Pass);
 
-  /// Memory for one of them, as bind_unit requests it.
+  /// Memory for a tensor, as bind_unit requests it.
   Tensor tensor(Operand, std::size_t i, const TensorSpec&, std::int64_t pitch);
   void* block(Block, std::size_t bytes);
 
@@ -41,7 +41,7 @@ std::vector<double> get(FakeBackend&, const Tensor&);
 /// The spec of a case that the backend supports.
 Spec spec_of(const FakeBackend&, const Case&, const Conditions& = {.dtype = DType::f32});
 
-/// One case of each op, and of each of its forms with different calls.
+/// Cases of each op, and of each of its forms with different calls.
 const std::vector<Case>& cases();
 
 }  // namespace lamina::test

@@ -1,4 +1,4 @@
-// Which algorithm of a convolution a Choice takes, on fakes with set answers.
+// The algorithm of a convolution that a Choice takes, on fakes with set answers.
 
 #include "lamina/error.h"
 #include "tests/cudnn/bound.h"
@@ -110,7 +110,7 @@ TEST_CASE("cudnn: a step declares the determinism and the math of what was taken
   CHECK(step(0, {.math = Math::tf32}).math == Math::tf32);
   CHECK_FALSE(step(0, {.math = Math::tf32}).deterministic);  // by the library's answer
   on.fake.answers[Pass::forward] = {result(1, 0, cudnn::math_type::standard)};
-  CHECK(step(0, {.math = Math::tf32}).math == Math::tf32);  // which the standard math may be
+  CHECK(step(0, {.math = Math::tf32}).math == Math::tf32);  // standard math may be tf32
   CHECK(step(0, {}).math == Math::strict);
   CHECK(step(0, {.algorithm = {"gemm", "", ""}, .math = Math::tf32}).math == Math::tf32);  // no answer: as requested
   const Spec connected = spec_of(on, {"", FullyConnected{.outputs = 2}, {{2, 3, 1, 1}}});
@@ -150,7 +150,7 @@ TEST_CASE("cudnn: an answer's status is not explained by the last error, which i
   CHECK_THROWS_WITH(forward_of(on, {}),
                     ContainsSubstring("fft: CUDNN_STATUS_NOT_SUPPORTED (3000)") && !ContainsSubstring("stale"));
   on.fake.answers[Pass::forward] = {result(4)};
-  on.fake.workspace_status[4] = 3000;  // of the call just made
+  on.fake.workspace_status[4] = 3000;  // status of the call just made
   CHECK_THROWS_WITH(forward_of(on, {}), ContainsSubstring("fft: CUDNN_STATUS_NOT_SUPPORTED (3000): stale"));
 }
 

@@ -1,4 +1,4 @@
-// lamina_bench engines: tables, files, errors, and that ten networks take seconds.
+// lamina_bench engines: tables, files, errors, and the time for ten networks.
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -41,7 +41,7 @@ TEST_CASE("engines of all convolutions of the ten networks are there in seconds,
   const std::string out = folder.file("engines.json");
   double least = std::numeric_limits<double>::infinity();
   for (int attempt = 0; attempt < 3 && least >= most_seconds; ++attempt) {
-    const double start = seconds_of_ended();  // not of a clock, which other programs hold up
+    const double start = seconds_of_ended();  // processor time: other programs hold up a clock
     const Ended ended = run_or_skip(std::string("engines ") + ten + " --device=h200 --benchmark_out=" + out);
     const double seconds = seconds_of_ended() - start;
     CAPTURE(ended.said);

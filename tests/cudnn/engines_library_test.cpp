@@ -79,7 +79,7 @@ TEST_CASE("a set of properties that lacks any key is refused by the installed cu
   opened(cudnn, "h200");
   const json whole = json::parse(properties("h200"));
   for (const auto& [key, value] : whole.items()) {
-    if (key == "deviceName") continue;  // which some versions lack
+    if (key == "deviceName") continue;  // some versions lack it
     json less = whole;
     less.erase(key);
     CAPTURE(key);

@@ -113,7 +113,7 @@ TEST_CASE("heuristics that cannot do a convolution propose nothing, which is an 
 }
 
 TEST_CASE("device properties that the library refuses are the caller's mistake, reported with its message") {
-  for (int call = 2; call <= 3; ++call) {  // the one that sets the text, the one that finalizes it
+  for (int call = 2; call <= 3; ++call) {  // the call that sets the text, and the one that finalizes it
     const Api api = test::fake_graph_api();
     fake_graph().failing_call = call;
     const std::string text = said_by<UsageError>([&] { make_device(api, "{}"); });

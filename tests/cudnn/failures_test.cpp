@@ -56,7 +56,7 @@ TEST_CASE("cudnn: each call that fails is an error of its kind, and nothing is l
         on.fake.fail_call = call;
         on.fake.fail_status = failure.status;
         const Kind kind = run_kernels(on, spec_of(on, c));
-        // If there is an alternative, a refusal leads to it: an algorithm further down, three calls for one, a copy.
+        // A refusal may lead to an alternative: an algorithm further down, three calls for one, a copy.
         if (failure.kind == Kind::unsupported)
           CHECK((kind == Kind::unsupported || kind == Kind::none));
         else

@@ -24,7 +24,7 @@ struct Folded : BoundUnit {
   char* filter() const { return static_cast<char*>(args.prepared) + 256; }
 };
 
-/// Two convolutions with batch norms, and one that adds the first's value.
+/// Two convolutions with batch norms, and a third that adds the value of the first.
 Graph residual() {
   Graph graph("residual");
   const Value x = relu(batch_norm(conv(graph.input({2, 3, 4, 4}), "a", {.channels = 4, .kernel = 1}), "a.bn"));

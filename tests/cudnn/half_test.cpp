@@ -79,7 +79,7 @@ TEST_CASE("cudnn: the fake refuses types that the manual does not list") {
                     ContainsSubstring("cudnnSetTensor4dDescriptorEx"));
 }
 
-#if defined(LAMINA_CUDA_ON_HOST)  // whose kernels convert, and add biases
+#if defined(LAMINA_CUDA_ON_HOST)  // its kernels convert, and add biases
 
 TEST_CASE("cudnn: a convolution on halves reads a half form of its filter, and adds its gradients to those of f32") {
   for (const DType dtype : both_halves) {
@@ -122,7 +122,7 @@ TEST_CASE("cudnn: a ReLU after a convolution on halves is computed with the bias
   put(on, unit.args.y, {-1, 1, 3, 1});
   CHECK(unit.run(Pass::forward).size() == 1);
   CHECK(get(on, unit.args.y) == std::vector<double>{0, 1.5, 1, 0});
-  put(on, row(unit.args.scratch, 4, DType::f16), {0, 5, 7, 0});  // what the library would write
+  put(on, row(unit.args.scratch, 4, DType::f16), {0, 5, 7, 0});  // the library would write these numbers
   const Calls params = unit.run(Pass::backward_params);
   REQUIRE(params.size() == 2);
   CHECK(params[0].starts_with("ActivationBackward("));
@@ -140,7 +140,7 @@ TEST_CASE("cudnn: halves start from tensor cores, and take the math of the answe
     CHECK(unit.lowered.steps[0].math == Math::strict);
     CHECK_THAT(unit.run(Pass::forward).at(0), ContainsSubstring("ConvolutionMathType " + std::to_string(math)));
   }
-  BoundUnit named(on, spec_of(on, c, in(DType::f16)), {.algorithm = {"gemm", "", ""}});  // which has no answer
+  BoundUnit named(on, spec_of(on, c, in(DType::f16)), {.algorithm = {"gemm", "", ""}});  // it has no answer
   CHECK_THAT(named.run(Pass::forward).at(0), ContainsSubstring("ConvolutionMathType 1"));
   on.fake.answers[Pass::forward] = {result(1, 0, cudnn::math_type::allow_conversion)};
   CHECK_THROWS_WITH(on.backend.lower(spec_of(on, c, in(DType::bf16)), {}), ContainsSubstring("round to 16 bits"));

@@ -80,7 +80,7 @@ TEST_CASE("cudnn loader: a status means what its version says, in its own words"
   for (const auto& [status, meant] : young) CHECK(meaning(nine.api(), status) == meant);
   CHECK(refused(nine.api(), 2000));
   CHECK_FALSE(refused(nine.api(), 5000));
-  const TensorSpec nhwc{.shape = {1, 1, 1, 1}, .layout = Layout::nhwc, .pitch = 1};  // which these fakes refuse
+  const TensorSpec nhwc{.shape = {1, 1, 1, 1}, .layout = Layout::nhwc, .pitch = 1};  // these fakes refuse nhwc
   CHECK_THROWS_AS(FilterDescriptor(describe_filter(eight.api(), nhwc)), Unsupported);
   CHECK_THROWS_AS(FilterDescriptor(describe_filter(nine.api(), nhwc)), Unsupported);
 }

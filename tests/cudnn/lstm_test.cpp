@@ -12,7 +12,7 @@ namespace {
 const Shape lstm_shape = {2, 4, 5, 1};
 const Lstm op{.hidden = 3};
 
-/// The calls but those that make, set, ask for or end descriptors and places.
+/// The calls without those that make, set, query or destroy descriptors and places.
 Calls work_of(const Calls& calls) {
   Calls work;
   for (const std::string& call : calls)
@@ -28,7 +28,7 @@ Calls names_of(const Calls& calls) {
   return names;
 }
 
-/// Without copies.
+/// The calls without copies.
 Calls of_sequences(Calls calls) {
   std::erase_if(calls, [](const std::string& call) { return call.starts_with("copy "); });
   return calls;
@@ -90,7 +90,7 @@ TEST_CASE("cudnn: an LSTM has two biases in the library, ours and zeros") {
 
 TEST_CASE("cudnn: an LSTM's weights that the library keeps together are one copy each") {
   FakeBackend on;
-  on.fake.rnn_place_step = 3 * 3 * sizeof(float);  // of the recurrent ones
+  on.fake.rnn_place_step = 3 * 3 * sizeof(float);  // bytes of a recurrent matrix
   BoundUnit unit(on, spec_of(on, {"", op, {lstm_shape}}));
   unit.run(Pass::forward);
   CHECK(on.log.calls == copies(4, 48) + copies(1, 144) + copies(4, 12) + Calls{"to rows", "from rows"});
@@ -196,7 +196,7 @@ TEST_CASE(
     CHECK(step.reason == "rule: the library refuses persist_small_h here");
   }
   CHECK(on.backend.lower(spec, {.algorithm = {"persist_small_h", "", ""}}).steps[0].algorithm == "persist_small_h");
-  on.fake.status["RNNForward"] = 4000;  // no refusal but a failure
+  on.fake.status["RNNForward"] = 4000;  // a failure, not a refusal
   CHECK_THROWS_AS(on.backend.lower(spec, {}), DeviceError);
 }
 
@@ -222,7 +222,7 @@ TEST_CASE("cudnn: an LSTM is in strict math unless tf32 is asked for") {
   CHECK(descriptor(on, spec).find(", 0, 0, 3, 4, 3, 3, 1, ") != std::string::npos);
   CHECK(descriptor(on, spec, {.math = Math::tf32}).find(", 0, 0, 0, 4, 3, 3, 1, ") != std::string::npos);
   const Spec f64 = spec_of(on, {"", op, {lstm_shape}}, {.dtype = DType::f64});
-  CHECK(descriptor(on, f64).find(", 1, 1, 0, 4, 3, 3, 1, ") != std::string::npos);  // the library's one math for it
+  CHECK(descriptor(on, f64).find(", 1, 1, 0, 4, 3, 3, 1, ") != std::string::npos);  // the library's only math for f64
   CHECK_THROWS_AS(on.backend.lower(f64, {.math = Math::tf32}), Unsupported);
 }
 

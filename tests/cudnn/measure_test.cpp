@@ -25,7 +25,7 @@ struct MeasuringBackend : FakeBackend {
   std::vector<LayerTuning> seen;
 };
 
-/// What measuring a unit takes, in so many bytes that are lent.
+/// The choice that measuring a unit makes, with `bytes` of lent memory.
 Choice measured(MeasuringBackend& on, const Spec& spec, const Choice& choice = {.measure = true},
                 std::size_t bytes = 1 << 20) {
   std::vector<char> buffer(bytes);
@@ -36,14 +36,14 @@ Choice measured(MeasuringBackend& on, const Spec& spec, const Choice& choice = {
   return (on.cache ? on.cache->find_or_measure(on.backend, spec, choice, race) : race()).choice;
 }
 
-/// Seconds of one algorithm in the rounds 0, which warms up, to 9.
+/// Seconds of one algorithm by round, from 0, which warms up, to 9.
 using Told = std::function<double(int round)>;
 
 Told always(double seconds) {
   return [=](int) { return seconds; };
 }
 
-/// Sets the clock's times for a race of these, in the order in which they enter. All are within a factor of 2.
+/// Sets the clock's times for a race of these algorithms, in their order of entry. All are within a factor of 2.
 void tell(MachineLog& log, const std::vector<Told>& algorithms) {
   const std::size_t count = algorithms.size();
   for (std::size_t round = 0; round <= RaceRules().rounds; ++round)
@@ -58,7 +58,7 @@ std::vector<Told> one_fast(std::size_t count, std::size_t fast) {
   return told;
 }
 
-/// "a", "a taken", "a tied" or "a refused", the rule's pick first.
+/// A word for each algorithm, the rule's pick first: "a", "a taken", "a tied" or "a refused".
 std::vector<std::string> words(const LayerTuning& tuning) {
   std::vector<std::string> all;
   for (const LayerTuning::Candidate& one : tuning.candidates)
@@ -122,7 +122,7 @@ TEST_CASE("cudnn: an algorithm that refuses or fails while it runs is out, be it
     MeasuringBackend on;
     on.fake.fail_status = status;
     on.fake.fail_call_of = "ConvolutionForward";
-    on.fake.fail_algorithm = 0;  // the rule's
+    on.fake.fail_algorithm = 0;  // the rule's pick
     const Spec spec = spec_of(on, in_inference);
     const Choice taken = measured(on, spec);
     CHECK(taken.algorithm[0] == "implicit_precomp_gemm");
@@ -130,7 +130,7 @@ TEST_CASE("cudnn: an algorithm that refuses or fails while it runs is out, be it
     CHECK(seen.candidates.front().by_rule);
     CHECK_THAT(refusal(seen, "implicit_gemm"), ContainsSubstring(std::to_string(status)));
 
-    on.fake.status["ConvolutionForward"] = status;  // of all
+    on.fake.status["ConvolutionForward"] = status;  // of all algorithms
     const Says said("nothing could be measured: implicit_gemm: ");
     if (status == 5000)
       CHECK_THROWS_MATCHES(measured(on, spec), DeviceError, said);
@@ -154,7 +154,7 @@ TEST_CASE("cudnn: the later passes run a forward algorithm that can") {
   MeasuringBackend on;
   on.fake.fail_status = 4004;
   on.fake.fail_call_of = "ConvolutionForward";
-  on.fake.fail_algorithm = 0;  // the rule's
+  on.fake.fail_algorithm = 0;  // the rule's pick
   const Choice taken = measured(on, spec_of(on, measured_case));
   CHECK(taken.algorithm == std::array<std::string, 3>{"implicit_precomp_gemm", "algo_0", "algo_0"});
 }

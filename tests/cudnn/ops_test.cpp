@@ -212,7 +212,7 @@ TEST_CASE("cudnn: a sum is one call for two, one more for each further, and its 
   unit.args.y = unit.args.x[1];  // the operand that y aliases comes first
   CHECK(unit.run(Pass::forward)[0].find("1, " + t + ", x1, 1, " + t + ", x0, 0, " + t + ", x1)") != std::string::npos);
 
-  unit.args.dx[1] = unit.args.dy;  // the one that aliases dy comes last, or needs nothing
+  unit.args.dx[1] = unit.args.dy;  // a dx that aliases dy comes last, or needs nothing
   CHECK(unit.run(Pass::backward_data) == Calls{"TransformTensor(handle, 1, " + t + ", dy, 0, " + t + ", dx0)",
                                                "TransformTensor(handle, 1, " + t + ", dy, 0, " + t + ", dx2)"});
   for (const DType dtype : {DType::f32, DType::f64}) {

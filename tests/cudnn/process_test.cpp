@@ -1,4 +1,4 @@
-// The one cuDNN of a process: who claims it, and that a second one is refused.
+// The one cuDNN of a process: its claims, and the refusal of a second one.
 
 #include "lamina/backend.h"
 #include "lamina/cudnn_engines.h"
@@ -15,7 +15,7 @@ namespace {
 /// The folder that the build made for a fake.
 std::string folder(const std::string& name) { return fs::canonical(fs::path(LAMINA_TEST_FAKES) / name).string(); }
 
-/// Checks that it is a LoadError with both directories, and what to do.
+/// Checks for a LoadError with both directories and the remedy.
 template <class Act>
 void refuses(const std::string& first, const std::string& second, Act act) {
   CHECK_THROWS_MATCHES(act(), LoadError, Says(first, second, "one process per version"));

@@ -1,5 +1,5 @@
-// What the algorithms of the backend "eigen" guarantee of their errors: that sums come near it, that no layer of a
-// network breaks it, and what a limit of error then picks.
+// The error bounds of the algorithms of the backend "eigen": sums come near them, no layer of a network exceeds them,
+// and a limit of error picks by them.
 
 #include <variant>
 
@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t passes = 3;  // forward, backward_params, backward_data
 constexpr const char* made[passes] = {"y", "dw", "dx"};
 
-/// The algorithm that a pass took, and what it guarantees.
+/// The algorithm of a pass, and its error bound.
 struct Taken {
   std::string algorithm;
   double max_error = no_bound;
@@ -41,7 +41,7 @@ const Bound& bound_of(const Bounds& bounds, std::size_t pass) {
   return pass == 0 ? bounds.y : pass == 1 ? bounds.dw[0] : bounds.dx[0];
 }
 
-/// Greatest |got - want| / terms; elements without terms must be equal.
+/// The largest |got - want| / terms; elements without terms must be equal.
 double worst(const Values& got, const Values& want, const Values& terms) {
   double largest = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
@@ -52,22 +52,23 @@ double worst(const Values& got, const Values& want, const Values& terms) {
   return largest;
 }
 
-/// 1 and then numbers so small that each is lost when it is added to 1 alone: a sum in order rounds as far as it can.
+/// 1, then numbers so small that each is lost when it is added to 1: a sum in order rounds as much as possible.
 Values lossy(std::int64_t count, std::int64_t each) {
   Values values(static_cast<std::size_t>(count), std::ldexp(1.0, -24));
   std::fill(values.begin(), values.begin() + each, 1.0);
   return values;
 }
 
-/// A case of which one pass sums `x` (or dy) over a long dimension, with factors of 1.
+/// A case in which one pass sums x (or dy) over a long dimension, with factors of 1.
 struct Long {
   Case c;
   std::size_t pass;
   bool through_dy;    // dy is lossy, else x
   std::int64_t each;  // elements that count as the first term
+  std::string algorithm = std::holds_alternative<Conv>(c.op) ? "im2col_gemm" : "gemm";
 };
 
-/// The convolutions and fully connected ops of a network as its own numbers reach them: x, w and dy of a pass in f64,
+/// A convolution or fully connected op of a network with the network's own numbers: x, w and dy of a pass in f64,
 /// rounded to f32.
 struct Layer {
   std::string name;
@@ -104,7 +105,7 @@ std::vector<Layer> layers_of(const Graph& graph, Backend& backend) {
   return layers;
 }
 
-/// So narrow and small that sums in double take no time, and wide enough for Winograd's algorithms by rule.
+/// A network small enough for quick sums in double, and wide enough for Winograd's algorithms by rule.
 Graph small(const std::string& name) {
   const bool deep = name == "vgg16";
   return nets::build(name, {.batch = 2, .image = deep ? 32 : 64, .width_divisor = deep ? 4 : 2});
@@ -123,6 +124,15 @@ TEST_CASE("a product guarantees what its sums come near") {
       {{"", Conv{.channels = 4000, .kernel = 3, .stride = 2, .bias = false}, {{1, 5, 5, 5}}}, 2, true, 1},
       {{"", Conv{.channels = 4000, .kernel = 2, .stride = 2, .bias = false}, {{1, 3, 2, 2}}}, 2, true, 1},
       {{"", Conv{.channels = 4000, .kernel = 3, .stride = 3, .bias = false}, {{1, 3, 3, 3}}}, 2, true, 1},
+      {{"", Conv{.channels = 1, .kernel = {40, 100}, .bias = false}, {{1, 1, 40, 100}}}, 0, false, 1, "depthwise"},
+      {{"", one_by_one, {{1, 1, 56, 56}}}, 1, false, 1, "depthwise"},
+      {{"", one_by_one, {{96, 1, 7, 7}}}, 1, false, 1, "depthwise"},
+      {{"", Conv{.channels = 4015, .kernel = 1, .bias = false}, {{1, 1, 1, 1}}}, 2, true, 1, "depthwise"},
+      {{"", Conv{.channels = 900, .kernel = 3, .stride = 2, .pad = 1, .bias = false}, {{1, 1, 3, 3}}},
+       2,
+       true,
+       1,
+       "depthwise"},
       {{"", FullyConnected{.outputs = 3, .bias = false}, {{2, 9000, 1, 1}}}, 0, false, 1},
       {{"", FullyConnected{.outputs = 3, .bias = false}, {{1000, 1200, 1, 1}}}, 1, false, 1200},
       {{"", FullyConnected{.outputs = 600, .bias = false}, {{2, 1200, 1, 1}}}, 2, true, 1},
@@ -130,7 +140,7 @@ TEST_CASE("a product guarantees what its sums come near") {
   const auto check = [&](int threads, const eigen::InstructionSet* set) {
     const auto eigen = make_backend("eigen", {.threads = threads, .instruction_set = set->name});
     for (const Long& l : all) {
-      if (threads > 1 && l.pass != 1) continue;  // no other pass adds up what threads made
+      if (threads > 1 && l.pass != 1) continue;  // no other pass adds up results of threads
       const Spec spec = *make_spec(*eigen, l.c, {.dtype = DType::f32});
       const Shape& x = l.c.x[0];
       const Shape y = spec.y.shape;
@@ -139,10 +149,11 @@ TEST_CASE("a product guarantees what its sums come near") {
       feed.w.emplace_back(static_cast<std::size_t>(spec.w[0].shape.count()), 1.0);
       feed.dy = l.through_dy ? lossy(y.count(), l.each) : Values(static_cast<std::size_t>(y.count()), 1.0);
       Choice named;
-      named.algorithm[l.pass] = std::holds_alternative<Conv>(l.c.op) ? "im2col_gemm" : "gemm";
+      named.algorithm[l.pass] = l.algorithm;
       const Taken step = taken(*eigen, spec, named)[l.pass];
-      INFO(to_string(l.c) << ", " << made[l.pass] << " by " << set->name << " on " << threads << " threads");
-      const Result want = reference(l.c, feed);  // every term is positive: the sum of |terms|, too
+      INFO(to_string(l.c) << ", " << made[l.pass] << " by " << l.algorithm << ", " << set->name << " on " << threads
+                          << " threads");
+      const Result want = reference(l.c, feed);  // all terms are positive: also the sum of |terms|
       const double error = worst(result_of(run_unit(*eigen, spec, named, feed), l.pass), result_of(want, l.pass),
                                  result_of(want, l.pass));
       CHECK(error <= step.max_error);
@@ -165,8 +176,8 @@ TEST_CASE(
       for (const std::vector<Link>& tail : tails) {
         const bool folds = std::holds_alternative<BatchNorm>(tail[0].op), adds = tail.size() == 2 || !folds;
         const Case c{"", op, {x}, tail, Mode::inference};
-        // Each rounding loses u beside a sum of 1 + 2^-11: that of the first product, (1 + 2^-12)^2, those of the
-        // further terms, of the batch norm's factor, 1 + u, and shift, and of the Add's other operand.
+        // Each rounding loses u beside a sum of 1 + 2^-11. The roundings are those of the first product, (1 + 2^-12)^2,
+        // of the other terms, of the batch norm's factor, 1 + u, and shift, and of the Add's other operand.
         Feed feed;
         feed.x.push_back(lossy(x.count(), 1));
         feed.w.emplace_back(static_cast<std::size_t>(x.count()), 1.0);
@@ -183,7 +194,7 @@ TEST_CASE(
         const Spec alone = *make_spec(*eigen, {"", op, {x}, {}, Mode::inference}, {.dtype = DType::f32});
         const double promised = taken(*eigen, spec, named)[0].max_error;
         INFO(to_string(c) << " by " << set->name);
-        const Values want = reference(c, feed).y;  // every term is positive: the sum of |terms|, too
+        const Values want = reference(c, feed).y;  // all terms are positive: also the sum of |terms|
         const double error = worst(run_unit(*eigen, spec, named, feed).y, want, want);
         CHECK(error <= promised);
         CHECK(error >= 0.75 * promised);

@@ -67,7 +67,7 @@ const std::vector<GemmCase> gemm_cases = {
     {{2, 300, 5, 5}, {.channels = 301, .kernel = 1, .stride = 2}},
     {{2, 6, 13, 14}, {.channels = 600, .kernel = 1, .stride = 2}},
     {{2, 5, 7, 9}, {.channels = 12, .kernel = 1, .stride = 2, .pad = 1}},
-    // 1x1 with strides, where padding alone is read: no residue of x is met
+    // 1x1 with strides that read only padding: no residue of x is met
     {{2, 5, 1, 1}, {.channels = 12, .kernel = 1, .stride = 2, .pad = 1}},
     // whole rows of zeros between sums that are vectors side by side
     {{2, 6, 12, 100}, {.channels = 9, .kernel = 1, .stride = {2, 1}}},
@@ -75,13 +75,13 @@ const std::vector<GemmCase> gemm_cases = {
     // residues side by side, several blocks deep, and panels of fewer vectors that are packed
     {{3, 20, 14, 14}, {.channels = 600, .kernel = 3, .stride = 2, .pad = 1, .groups = 2}},
     {{1, 9, 8, 8}, {.channels = 12, .kernel = 3, .pad = 1}},
-    // residues side by side, both of them planes of dy as they lie
+    // residues side by side, both of them planes of dy itself
     {{2, 9, 6, 10}, {.channels = 7, .kernel = 2, .stride = 2}},
     // residues of one column each; transposed weights that would lie multiples of 1 KiB apart, in one and two groups
     {{2, 6, 3, 2}, {.channels = 7, .kernel = 3, .stride = {1, 2}, .pad = 1}},
     {{1, 6, 5, 6}, {.channels = 256, .kernel = 1}},
     {{1, 10, 5, 6}, {.channels = 512, .kernel = 3, .stride = 2, .pad = 1, .groups = 2}},
-    // filters and channels that are transposed at once, and fewer; a kernel that is too large for that
+    // filters and channels that are transposed at once, and fewer; a kernel too large for it
     {{1, 21, 9, 8}, {.channels = 37, .kernel = 3, .stride = 2, .pad = 1}},
     {{1, 70, 3, 5}, {.channels = 20, .kernel = 1}},
     {{1, 5, 20, 19}, {.channels = 20, .kernel = {13, 12}, .stride = 2, .pad = 6}},
@@ -91,7 +91,39 @@ const std::vector<GemmCase> gemm_cases = {
     {{2, 8, 100, 160}, {.channels = 2, .kernel = 3, .pad = 1}},
 };
 
-/// Numbers in a tensor with a pitch, between and after its images a pattern that must stay.
+// Of one channel in a group. Edges: squares with sums of their own and other kernels, one and several filters for each
+// channel, padding up to beyond the kernel, strides with residues side by side, scattered or without a tap, rows
+// shorter than a vector, planes of several bands, several planes copied at once.
+const std::vector<GemmCase> depthwise_cases = {
+    {{2, 5, 1, 1}, {.channels = 5, .kernel = 1, .groups = 5}},
+    {{2, 5, 9, 11}, {.channels = 5, .kernel = 1, .stride = 2, .pad = 1, .groups = 5}},
+    {{2, 5, 7, 8}, {.channels = 5, .kernel = 1, .stride = 3, .groups = 5, .bias = false}},
+    {{3, 40, 7, 7}, {.channels = 40, .kernel = 3, .pad = 1, .groups = 40}},
+    {{2, 3, 14, 15}, {.channels = 3, .kernel = 3, .pad = 1, .groups = 3, .bias = false}},
+    {{2, 3, 40, 37}, {.channels = 6, .kernel = 3, .pad = 2, .groups = 3}},
+    {{1, 2, 140, 150}, {.channels = 2, .kernel = 3, .pad = 1, .groups = 2}},
+    {{1, 2, 3, 1500}, {.channels = 2, .kernel = 3, .pad = 1, .groups = 2}},
+    {{2, 5, 15, 14}, {.channels = 5, .kernel = 3, .stride = 2, .pad = 1, .groups = 5}},
+    {{2, 2, 130, 141}, {.channels = 2, .kernel = 3, .stride = 2, .pad = 1, .groups = 2}},
+    {{2, 3, 22, 41}, {.channels = 9, .kernel = 3, .stride = 3, .pad = 3, .groups = 3}},
+    {{2, 3, 21, 40}, {.channels = 3, .kernel = 3, .stride = {2, 1}, .pad = 1, .groups = 3}},
+    {{2, 3, 21, 40}, {.channels = 6, .kernel = {1, 3}, .stride = {1, 2}, .pad = {0, 2}, .groups = 3}},
+    {{2, 3, 12, 13}, {.channels = 3, .kernel = 3, .pad = 2, .dilation = 2, .groups = 3}},
+    {{2, 3, 19, 17}, {.channels = 6, .kernel = 3, .stride = 2, .pad = {0, 2}, .dilation = {2, 1}, .groups = 3}},
+    {{3, 17, 7, 7}, {.channels = 17, .kernel = 5, .pad = 2, .groups = 17}},
+    {{2, 3, 40, 37}, {.channels = 3, .kernel = 5, .pad = {4, 1}, .groups = 3}},
+    {{2, 4, 29, 28}, {.channels = 8, .kernel = 5, .stride = 2, .pad = 2, .groups = 4, .bias = false}},
+    {{2, 2, 40, 37}, {.channels = 2, .kernel = 7, .pad = 3, .groups = 2}},
+    {{2, 3, 6, 9}, {.channels = 9, .kernel = 7, .stride = {1, 3}, .pad = 6, .groups = 3}},
+    {{2, 3, 16, 23}, {.channels = 3, .kernel = {2, 4}, .stride = {3, 2}, .pad = {3, 5}, .groups = 3}},
+    {{2, 3, 16, 23}, {.channels = 6, .kernel = {4, 2}, .stride = {2, 5}, .pad = 1, .groups = 3}},
+    {{2, 2, 40, 37}, {.channels = 2, .kernel = {33, 30}, .groups = 2}},
+    {{2, 1, 28, 30}, {.channels = 20, .kernel = 5}},
+    {{2, 3, 5, 6}, {.channels = 3, .kernel = 2, .stride = 1 << 20, .pad = 1, .groups = 3}},
+    {{2, 3, 1, 1}, {.channels = 3, .kernel = 1, .stride = 2, .pad = 1, .groups = 3}},
+};
+
+/// Numbers in a tensor with a pitch. A pattern between and after its images must stay.
 template <class T>
 struct Field {
   static constexpr double wall = 12345.0;
@@ -131,7 +163,7 @@ struct Field {
   TensorSpec spec() const { return {shape, sizeof(T) == 4 ? DType::f32 : DType::f64, Layout::nchw, pitch, pitch}; }
 };
 
-/// A sum and the sum of the sizes of its terms.
+/// A sum, and the sum of |terms|.
 struct Sum {
   double value = 0, size = 0;
   void add(double term) {
@@ -158,7 +190,7 @@ void products(const Conv& op, const Shape& x, const Shape& y, Term&& term) {
             }
 }
 
-/// Compares with sums that were added to `before`, if that is given.
+/// Compares with sums, which were added to `before` if it is given.
 template <class T>
 void compare(const char* what, Field<T>& got, const std::vector<Sum>& wanted, double terms, bool exact,
              const Field<T>* before = nullptr) {
@@ -182,9 +214,9 @@ struct Sums {
   std::vector<Sum> y, dw, db, dx;
 };
 
-/// What the definition gives, kept as long as data and the outputs that a ReLU passes stay the same.
+/// Sums of the definition, kept as long as the data and the ReLU's mask stay the same.
 struct Known {
-  std::vector<bool> passes;  ///< of y's elements: whether dy passes the ReLU; none without one
+  std::vector<bool> passes;  ///< the ReLU's mask of y's elements; empty without a ReLU
   Sums sums;
 };
 
@@ -321,6 +353,10 @@ TEST_CASE("a convolution is its definition on every instruction set, by every al
     for (const eigen::InstructionSet* set : sets_here()) check_all(c.op, c.op, c.x, "im2col_gemm", *set, reference);
     check_all(c.op, c.op, c.x, "im2col_eigen", *sets_here().front(), reference);
     check_all(c.op, c.op, c.x, "direct", *eigen::instruction_sets().back(), reference);
+  }
+  for (const GemmCase& c : depthwise_cases) {
+    Reference reference;
+    for (const eigen::InstructionSet* set : sets_here()) check_all(c.op, c.op, c.x, "depthwise", *set, reference);
   }
 }
 

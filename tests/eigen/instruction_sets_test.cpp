@@ -1,4 +1,4 @@
-// The instruction sets of the backend "eigen": which there are, which one is taken, and that all of them are right.
+// The instruction sets of the backend "eigen": their list, the choice among them, and the results of each.
 
 #include <fstream>
 #include <iterator>
@@ -16,7 +16,7 @@ using namespace lamina::test;
 
 namespace {
 
-/// Every op there is, over planes and channels that leave a rest of every vector's length.
+/// A graph of every op. Its planes and channels leave a remainder for every vector length.
 Graph every_op() {
   Graph graph("every op");
   Value x = conv(graph.input({2, 3, 22, 21}), "conv1", {.channels = 6, .kernel = 5, .stride = 2, .pad = 2});
@@ -35,7 +35,7 @@ Graph every_op() {
 Options in(DType dtype, Mode mode) { return {.mode = mode, .dtype = dtype, .input_gradient = mode == Mode::training}; }
 
 #if defined(__linux__) && defined(__x86_64__)
-/// What the system reports of the first processor.
+/// The flags that the system reports for the first processor.
 std::set<std::string> processor_flags() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
@@ -107,7 +107,7 @@ TEST_CASE("every op is right on every instruction set") {
       check_same(run(plan), want, 1e-9);
       Plan in_f32(graph, *backend, in(DType::f32, mode));
       const Outcome got = run(in_f32);
-      Outcome output, wanted_output;  // in f32 a gradient may go the other way at a ReLU
+      Outcome output, wanted_output;  // in f32 a ReLU may mask another gradient
       output.output = got.output;
       wanted_output.output = want.output;
       check_same(output, wanted_output, 1e-4);

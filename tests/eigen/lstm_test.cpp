@@ -11,7 +11,7 @@ using namespace lamina::test;
 
 namespace {
 
-/// Signed powers of two and numbers between them, up to where both functions are constant, and some beyond.
+/// Signed powers of two and numbers between them, into the range where both functions are constant.
 template <class T>
 std::vector<T> arguments() {
   std::vector<T> all = {0};
@@ -23,7 +23,7 @@ std::vector<T> arguments() {
   return all;
 }
 
-/// Fails with the first number that is further than 8 u from the exact one, or than `slack`.
+/// Fails at the first number that differs from the exact one by more than 8 u, and by more than `slack`.
 template <class T, class Function>
 void check_function(const std::vector<T>& x, const std::vector<T>& y, const Function& exact, long double slack) {
   const long double unit = std::numeric_limits<T>::epsilon() / 2;

@@ -1,5 +1,5 @@
-// Tensors that are large enough for non-temporal stores: the same bits as those of a smaller tensor, which is not,
-// where each channel is computed for itself.
+// Tensors that are large enough for non-temporal stores: they have the same bits as smaller tensors if each channel is
+// computed separately.
 
 #include "lib/backends/eigen/runtime/non_temporal.h"
 #include "lamina/backend.h"
@@ -55,7 +55,7 @@ Pair batch_norm(const Shape& x, bool add_and_relu) {
   return pair;
 }
 
-/// A forward pass computes each filter for itself.
+/// A forward pass computes each filter separately.
 Pair filters(const Conv& op, const Shape& x) {
   Pair pair;
   Conv small = op;
@@ -71,27 +71,30 @@ Pair filters(const Conv& op, const Shape& x) {
   return pair;
 }
 
-/// A convolution with a group per channel computes each channel for itself, and so does its data gradient.
-Pair channel_by_channel(const Shape& x) {
+/// A convolution with a group per channel, and its data gradient, compute each channel separately.
+Pair channel_by_channel(const Shape& x, const std::string& algorithm, Conv op) {
   Pair pair;
-  const auto conv = [](int channels) {
-    return Conv{.channels = channels, .kernel = 1, .groups = channels, .bias = false};
+  const auto conv = [&](int channels) {
+    op.channels = op.groups = channels;
+    return op;
   };
+  const Shape y = infer(conv(x.c), {x}).y, weights = {x.c, 1, op.kernel.h, op.kernel.w};
+  const std::int64_t few_weights = few * weights.plane();
   Shape small = x;
   small.c = few;
   pair.large = {"", conv(x.c), {x}};
   pair.small = {"", conv(few), {small}};
   pair.feed.x = {normal(x, 1)};
-  pair.feed.w = {normal({x.c, 1, 1, 1}, 2)};
+  pair.feed.w = {normal(weights, 2)};
   pair.feed.dx = {normal(x, 4)};
-  pair.feed.dw = {normal({x.c, 1, 1, 1}, 5)};
-  pair.feed.dy = normal(x, 3);
+  pair.feed.dw = {normal(weights, 5)};
+  pair.feed.dy = normal(y, 3);
   pair.small_feed.x = {first_channels(pair.feed.x[0], x)};
-  pair.small_feed.w = {first_values(pair.feed.w[0], few)};
+  pair.small_feed.w = {first_values(pair.feed.w[0], few_weights)};
   pair.small_feed.dx = {first_channels(pair.feed.dx[0], x)};
-  pair.small_feed.dw = {first_values(pair.feed.dw[0], few)};
-  pair.small_feed.dy = first_channels(pair.feed.dy, x);
-  pair.choice.algorithm = {"im2col_gemm", "im2col_gemm", "im2col_gemm"};
+  pair.small_feed.dw = {first_values(pair.feed.dw[0], few_weights)};
+  pair.small_feed.dy = first_channels(pair.feed.dy, y);
+  pair.choice.algorithm = {algorithm, algorithm, algorithm};
   return pair;
 }
 
@@ -102,7 +105,7 @@ void check_pair(const Pair& pair, const eigen::InstructionSet& set,
   const Spec large = *make_spec(*backend, pair.large, conditions), small = *make_spec(*backend, pair.small, conditions);
 #if defined(__x86_64__)
   if (conditions.dtype == DType::f32) {
-    REQUIRE(eigen::wants_non_temporal<float>(large.y.shape));
+    REQUIRE((eigen::wants_non_temporal<float>(large.y.shape) || eigen::wants_non_temporal<float>(large.x[0].shape)));
   } else {
     REQUIRE(eigen::wants_non_temporal<double>(large.y.shape));
   }
@@ -122,7 +125,7 @@ void check_pair(const Pair& pair, const eigen::InstructionSet& set,
 
 TEST_CASE("batch norm of a large tensor has the same bits as one of few channels") {
   const eigen::InstructionSet& widest = *sets_here().front();
-  // Planes that start and end where lines of memory do, and planes that do anywhere.
+  // Planes of whole lines of memory, and planes that start and end within lines.
   const Shape lines{2, 74, 240, 240}, parts{2, 80, 229, 231};
   const Pair pair = batch_norm(lines, true);
   for (const eigen::InstructionSet* set : sets_here()) check_pair(pair, *set);
@@ -145,7 +148,16 @@ TEST_CASE("a convolution with a large output has the same bits as one of few fil
 }
 
 TEST_CASE("a convolution with a large data gradient has the same bits as one of few channels") {
-  const Pair pair = channel_by_channel({2, 71, 240, 248});
+  const Pair pair = channel_by_channel({2, 71, 240, 248}, "im2col_gemm", {.channels = 0, .kernel = 1, .bias = false});
   check_pair(pair, *sets_here().front());
   check_pair(pair, *sets_here().front(), {.dtype = DType::f32, .adds = true});
+}
+
+TEST_CASE("a depthwise convolution with a large output has the same bits as one of few channels") {
+  const Shape x{2, 80, 229, 231};
+  const Pair pair = channel_by_channel(x, "depthwise", {.channels = 0, .kernel = 3, .pad = 1, .bias = false});
+  for (const eigen::InstructionSet* set : sets_here()) check_pair(pair, *set);
+  check_pair(pair, *sets_here().front(), {.dtype = DType::f32, .adds = true});
+  check_pair(channel_by_channel(x, "depthwise", {.channels = 0, .kernel = 3, .stride = 2, .pad = 1, .bias = false}),
+             *sets_here().front());
 }

@@ -1,5 +1,5 @@
-// Products of pairs of bf16: that their instruction, and its plain twin, do what is documented, bit for bit; and that
-// units by them are within what they guarantee.
+// Products of pairs of bf16: the instruction and its plain twin compute as documented, bit for bit, and units by them
+// keep their error bounds.
 
 #include <bit>
 #include <random>
@@ -21,12 +21,12 @@ constexpr float least_normal = std::numeric_limits<float>::min();
 
 float flushed(float value) { return std::abs(value) < least_normal ? std::copysign(0.0F, value) : value; }
 
-/// a b + c as the instruction has it, rounded once, without denormal numbers. a and b are of bf16.
+/// a b + c as the instruction computes it: rounded once, without denormal numbers. a and b are of bf16.
 float multiply_add(float a, float b, float c) {
   a = flushed(a);
   b = flushed(b);
   c = flushed(c);
-  // What rounds to the least normal number if exponents have no bound is not tiny. The product is exact in f64.
+  // A number that rounds to the least normal number with unbounded exponents is not tiny. The product is exact in f64.
   const double wide = std::fma(static_cast<double>(a), static_cast<double>(b), static_cast<double>(c));
   const bool tiny = std::abs(wide) < 0x1p-126 - 0x1p-151 && wide != 0;
   return tiny ? std::copysign(0.0F, static_cast<float>(wide)) : std::fma(a, b, c);
@@ -99,7 +99,7 @@ void check_pairs(const eigen::InstructionSet& set, std::int64_t depth, int rows,
 
 Choice by_pairs() { return {.algorithm = {"bf16_gemm", "bf16_gemm", "bf16_gemm"}}; }
 
-/// Odd and even extents of what sums run over, which is made into pairs.
+/// Cases whose sums run over odd and even extents. Their terms are made into pairs.
 std::vector<Case> products() {
   const Shape odd{3, 5, 6, 5}, even{4, 6, 4, 4};
   return {{"", Conv{.channels = 7, .kernel = 1}, {odd}},

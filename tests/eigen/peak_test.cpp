@@ -1,5 +1,5 @@
-// The measured rate of multiply-adds in registers: that it counts what is done, on every thread, by the set in use, and
-// that no product exceeds it.
+// The measured rate of multiply-adds in registers: it counts the operations of the set in use, on every thread, and no
+// product exceeds it.
 
 #include "lib/backends/eigen/runtime/peak.h"
 
@@ -28,7 +28,7 @@ void check_count(const eigen::RegisterSums<T>& sums) {
 std::mutex mutex;
 std::set<std::thread::id> seen;
 
-/// Takes a microsecond a step, and notes on which thread.
+/// Takes a microsecond per step, and notes its thread.
 double slowly(std::int64_t steps, float, float) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(steps);
   {
@@ -67,7 +67,7 @@ TEST_CASE("a peak counts two operations per multiply-add, on every thread") {
   const double rate = eigen::peak_flops_per_second(pool, fake, DType::f32), exact = 2e6 * count * threads;
   CHECK(seen.size() == threads);
   CHECK(rate <= exact);        // no sleep is too short
-  CHECK(rate > 0.75 * exact);  // nor much too long every time; without a thread it were two thirds
+  CHECK(rate > 0.75 * exact);  // nor much too long every time; without one of the threads it would be 2/3
   CHECK(eigen::peak_flops_per_second(pool, fake, DType::bf16) <= exact);  // the units of f32 compute on halves
   CHECK_THROWS_AS(eigen::peak_flops_per_second(pool, fake, DType::u64), Unsupported);
 }
@@ -98,7 +98,7 @@ TEST_CASE("a backend's peak is that of its instruction set, and no product excee
     const auto backend = make_backend("eigen", {.threads = 1, .instruction_set = set->name});
     eigen::ThreadPool pool(1);
     double peak = 0, of_set = 0, product = 0;
-    for (int round = 0; round < 12; ++round) {  // in turns: what else runs here slows all of them
+    for (int round = 0; round < 12; ++round) {  // in turns: other programs slow all of them
       peak = std::max(peak, backend->peak_flops_per_second(DType::f32));
       of_set = std::max(of_set, eigen::peak_flops_per_second(pool, *set, DType::f32));
       product = std::max(product, product_flops_per_second(*backend));

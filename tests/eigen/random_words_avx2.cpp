@@ -1,5 +1,5 @@
-// Compiled for x86-64-v3. It includes nothing that has inline functions of the library's or Catch's: the linker could
-// take such a function for the whole program, and it would then run on every processor.
+// Compiled for x86-64-v3. It includes no inline functions of the library or of Catch: the linker could take such a
+// function for the whole program, which would then run it on every processor.
 
 #include "tests/eigen/random_words_avx2.h"
 

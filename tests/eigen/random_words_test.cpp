@@ -1,5 +1,5 @@
-// The random words of dropout on every instruction set: each is the word of its counter, however many are drawn in one
-// run and wherever a run begins.
+// The random words of dropout on every instruction set: each is the word of its counter, for every length and beginning
+// of a run.
 
 #include "lib/backends/eigen/runtime/random_words.h"
 
@@ -33,8 +33,8 @@ void check_run(int counters, std::uint64_t key, std::uint64_t first, std::uint64
                      << ", high " << high);
 }
 
-/// Runs of every length, from counters of which the lower or the upper half overflows at each place in the run, with
-/// keys and steps that use all of their bits.
+/// Runs of every length. The lower or the upper half of a counter overflows at each place in a run. Keys and steps use
+/// all of their bits.
 template <class Draw>
 void check_draws(const Draw& draw) {
   const std::vector<std::uint64_t> edges = {
@@ -80,7 +80,7 @@ TEST_CASE("dropout draws the documented words for every length and beginning, on
   for (const eigen::InstructionSet* set : sets_here()) {
     const auto backend = make_backend("eigen", {.threads = 1, .instruction_set = set->name});
     INFO(set->name);
-    // The second image begins at each place in the four words of a counter, and runs end at each, too.
+    // The second image begins, and runs end, at each of the four words of a counter.
     for (int length = 1; length <= 265; ++length) {
       const Shape shape{2, length, 1, 1};
       const auto count = static_cast<std::size_t>(shape.count());

@@ -1,4 +1,4 @@
-// What the eigen backend refuses, by which kind of error, and with which words.
+// The refusals of the eigen backend: the kind of each error, and its words.
 
 #include <variant>
 
@@ -180,6 +180,17 @@ TEST_CASE("winograd_4x4 refuses 5x5 and names what it takes, and winograd_2x2 ta
     CHECK_NOTHROW(by("winograd_2x2", 5));
     CHECK_NOTHROW(by("winograd_2x2", 3));
   }
+}
+
+TEST_CASE("depthwise is what the rule takes where groups have one channel, and it refuses others") {
+  const Spec one = f32_spec({"", Conv{.channels = 4, .kernel = 3, .groups = 2}, {{1, 2, 7, 7}}});
+  const Spec two = f32_spec({"", Conv{.channels = 4, .kernel = 3, .groups = 2}, {{1, 4, 7, 7}}});
+  for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data}) {
+    CHECK(oracle().algorithms(one, pass).front() == "depthwise");
+    CHECK(oracle().algorithms(two, pass).front() != "depthwise");
+  }
+  CHECK_THROWS_MATCHES(oracle().lower(two, {.algorithm = {"", "depthwise", ""}}), Unsupported,
+                       Says("depthwise is for groups of one channel, not of 2"));
 }
 
 TEST_CASE("a plan names the node that its backend refuses") {

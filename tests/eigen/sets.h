@@ -16,7 +16,7 @@ inline std::vector<const eigen::InstructionSet*> sets_here() {
   return sets;
 }
 
-/// Those with products of pairs that run here: the one with the instruction, and its twin.
+/// The sets with products of pairs that run here: the set with the instruction, and its twin.
 inline std::vector<const eigen::InstructionSet*> pair_sets_here() {
   std::vector<const eigen::InstructionSet*> sets;
   for (const eigen::InstructionSet* set : sets_here()) {

@@ -1,4 +1,4 @@
-// How sums leave a product, on every instruction set: each to its place, and nothing beside it is touched.
+// Stores of finished sums, on every instruction set: each sum goes to its place, and nothing else is touched.
 
 #include "lib/backends/eigen/micro_kernels/micro_kernels.h"
 #include "tests/eigen/sets.h"
@@ -9,10 +9,10 @@ using lamina::test::sets_here;
 
 namespace {
 
-constexpr std::int64_t rows = 3, room = 400;  // of an output; elements from row to row
-constexpr int edge = 1000;                    // what the output holds before
+constexpr std::int64_t rows = 3, room = 400;  // rows of an output; elements from row to row
+constexpr int edge = 1000;                    // content of the output before
 
-/// What is between finished sums, and beside them.
+/// The elements between finished sums, and beside them.
 enum class Between { kept, zeros, left };
 
 struct PutWay {
@@ -47,7 +47,7 @@ eigen::OutputTile<T> finished(const PutWay& way, std::int64_t count) {
   return f;
 }
 
-/// By the definition.
+/// The output by the definition.
 template <class T>
 std::vector<T> wanted(const eigen::OutputTile<T>& f) {
   std::vector<T> to(rows * room, T{edge});
@@ -103,7 +103,7 @@ void check_copy(const eigen::MicroKernels<T>& kernels) {
   }
 }
 
-/// Panels from rows of a plane that are `run` long: some with one segment, some with many.
+/// Packs panels from rows of a plane that are `run` long: some with one segment, some with many.
 template <class T>
 void check_pack(const eigen::MicroKernels<T>& kernels, std::int64_t run) {
   const std::int64_t width = kernels.width(), columns = 3 * width + 1, stride = (rows + 1) * width, pitch = run + 3;
@@ -136,7 +136,7 @@ void check_pack(const eigen::MicroKernels<T>& kernels, std::int64_t run) {
   }
   const auto untouched = [](T value) { return value == T{edge}; };
   REQUIRE(std::all_of(to.begin(), to.begin() + width, untouched));
-  // One element less than a panel's width after the last row of each.
+  // Packing may write a panel's width less one element after the last row of each panel.
   for (std::int64_t panel = 1; panel <= 4; ++panel)
     REQUIRE(untouched(to[static_cast<std::size_t>(width + panel * stride - 1)]));
   REQUIRE(std::all_of(to.begin() + width + 4 * stride, to.end(), untouched));

@@ -1,4 +1,4 @@
-// The thread pool: every part once, the same shares every time, errors brought home.
+// The thread pool: every part runs once, shares are the same every time, errors reach the caller.
 
 #include "lib/backends/eigen/runtime/pool.h"
 #include "lib/core/system/usable_threads.h"
@@ -79,8 +79,8 @@ cpu_set_t mask_of(pthread_t thread) {
 
 using lamina::eigen::CpuAffinity;
 
-/// What the work answers. Work that does not end within minutes fails the test, and is left to itself: it may hold
-/// nothing of its caller's.
+/// The answer of the work. Work that does not end within minutes fails the test and runs on, so it may refer to nothing
+/// of its caller.
 template <class Work>
 auto answer_soon(const std::string& what, Work work) {
   std::packaged_task task(std::function<decltype(work())()>(std::move(work)));
@@ -91,7 +91,7 @@ auto answer_soon(const std::string& what, Work work) {
   return answer.get();
 }
 
-/// The threads' masks after CpuAffinity::bind() in a caller that may run on these processors; then they release.
+/// The threads' masks after CpuAffinity::bind() in a caller with `processors`. The threads then release them.
 std::vector<cpu_set_t> bound_masks(std::size_t threads, std::size_t processors = CpuAffinity::usable()) {
   return answer_soon("CpuAffinity::bind() of " + std::to_string(threads) + " workers", [threads, processors] {
     CpuAffinity affinity;
@@ -310,7 +310,7 @@ TEST_CASE("quotas of processor time are whole threads, rounded up, and the small
   write(inner, "800000 100000\n");
   write(outer, "150000 50000\n");
   CHECK(threads() == 3);
-  write(groups / "cpu.max", "200000 100000\n");  // as a container sees its own
+  write(groups / "cpu.max", "200000 100000\n");  // a container's own quota
   CHECK(threads() == 2);
   for (const char* nonsense : {"", "max", "-1 100000", "100000 0", "1e30 1 1", "many few"}) {
     write(groups / "cpu.max", nonsense);

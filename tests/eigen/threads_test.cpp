@@ -1,5 +1,5 @@
-// What the number of threads may change: who does which share of an op, but no bit of what comes out; of convolutions
-// and fully connected ops, whose sums are cut by shares, none as long as the number is the same.
+// The same bits on any number of threads. Convolutions and fully connected ops divide their sums among threads, and
+// have the same bits only on the same number of threads.
 
 #include "lamina/nets.h"
 #include "lamina/plan.h"
@@ -10,7 +10,7 @@ using namespace lamina::test;
 
 namespace {
 
-// Large enough that every thread gets a share: elements beyond the grain, more planes and channels than threads.
+// Cases large enough that every thread gets a share: elements beyond the grain, more planes and channels than threads.
 const std::vector<Case>& cases() {
   constexpr Shape map{3, 7, 29, 31};
   static const std::vector<Case> all = {
@@ -49,17 +49,17 @@ const std::vector<Case>& cases() {
   return all;
 }
 
-/// As make_feed, which keeps a chain's numbers clear of kinks: of so many there is no such draw, nor any need.
+/// Like make_feed, but the numbers of a chain may lie near kinks: no draw of so many numbers keeps clear of them.
 Feed feed_of(const Case& c) {
   if (std::holds_alternative<Embedding>(c.op)) return make_feed(c, 1);
   Case head = c;
   head.tail.clear();
   Feed feed = make_feed(head, 1);
-  if (!c.tail.empty()) feed.x.push_back(normal(c.x[0], 2));  // of the Add after it
+  if (!c.tail.empty()) feed.x.push_back(normal(c.x[0], 2));  // operand of the Add after it
   return feed;
 }
 
-/// Shares of columns, filters, images and groups; edges of tiles; more threads than some of them have.
+/// Shares of columns, filters, images and groups; edges of tiles; more threads than shares.
 const std::vector<Case>& products() {
   static const std::vector<Case> all = {
       {"", Conv{.channels = 28, .kernel = 3, .pad = 1}, {{3, 25, 14, 14}}},

@@ -1,4 +1,4 @@
-// Register tiles, on every instruction set: the sums of every number of terms, and nothing beside them is touched.
+// Register tiles, on every instruction set: they sum any number of terms, and touch nothing else.
 
 #include "lib/backends/eigen/micro_kernels/micro_kernels.h"
 #include "tests/eigen/sets.h"
@@ -10,9 +10,9 @@ using lamina::test::sets_here;
 namespace {
 
 constexpr std::int64_t deepest = 53;
-constexpr int wall = 1000;  // what c holds before
+constexpr int wall = 1000;  // content of c before
 
-/// How a tile is called.
+/// The arguments of a tile.
 struct Way {
   std::int64_t depth, run;
   int rows, vectors;

@@ -23,8 +23,8 @@ struct Matrices {
   std::vector<Row> input, output, filter, spread, gradient;  // [column][row]
 };
 
-/// Takes them out of the two-dimensional transforms X M X^T. Column 0 of every X begins with 1 (at the point 0), so
-/// that M = e_i e_0^T leaves column i of X in the first column.
+/// Reads the matrices out of the two-dimensional transforms X M X^T. Column 0 of every X begins with 1 (at the point
+/// 0), so that M = e_i e_0^T leaves column i of X in the first column.
 Matrices matrices_of(const eigen::WinogradTransforms<double>& transforms, int lanes) {
   const int tile = transforms.tile, taps = transforms.taps, patch = transforms.patch, weights = taps * taps;
   const auto size = static_cast<std::size_t>(patch * patch * lanes);
@@ -185,8 +185,8 @@ TEST_CASE("Winograd's algorithms are within their bounds on every instruction se
   }
 }
 
-// In f64, points of 92 tiles and 400 channels are more than a block of inputs may have, and 400 x 400 sums would be six
-// blocks of outputs.
+// In f64, points of 92 tiles and 400 channels exceed a block of inputs, and 400 x 400 sums would be six blocks of
+// outputs.
 TEST_CASE("Winograd's weight gradient of many channels and few tiles is within its bounds") {
   const Case c{"several blocks of inputs", Conv{.channels = 400, .kernel = 3, .pad = 1}, {{1, 400, 1, 368}}};
   const Feed feed = make_feed(c, 1);
@@ -229,7 +229,7 @@ TEST_CASE("networks by Winograd have the logits of f64 to 1e-4 of the largest") 
   for (const char* name : {"vgg16", "resnet18", "resnet50", "inception_v1"})
     for (const Mode mode : {Mode::training, Mode::inference}) {
       INFO(name);
-      // Large enough that no batch norm is over a handful of values, which magnifies every rounding.
+      // Large enough: a batch norm over few values magnifies every rounding.
       const Graph graph = nets::build(name, {.batch = 4, .image = 96, .width_divisor = 2});
       Plan exact(graph, *eigen, {.mode = mode, .dtype = DType::f64}), rounded(graph, *eigen, {.mode = mode});
       exact.forward();

@@ -1,5 +1,4 @@
-// What exporters write instead of an operator: LRN in its parts, a branch whose condition is known, a batch as a
-// number.
+// What exporters write, and options change: the batch as a number, nodes that are for training.
 
 #include "lamina/error.h"
 #include "lamina/onnx.h"
@@ -8,64 +7,7 @@
 
 using namespace lamina;
 using namespace lamina::test;
-
-namespace {
-
-/// x / (1 + 0.5 * mean of the squares of 5 channels)^0.75, as PyTorch writes it, with other parts where they are given.
-struct Parts {
-  std::string pads = "0, 0, 2, 0, 0, 0, 0, 2, 0, 0", end = "y = Div(x, power) \"norm\"";
-  std::string more{};  ///< between the mean and what is added
-};
-
-std::string lrn_of(const Parts& parts) {
-  return "x[n,8,3,4] one = {1}; pads = {" + parts.pads + "} alpha[] = 0.5; k[] = 1; beta[] = 0.75;" + R"(
-    squares = Mul(x, x) wide = Unsqueeze(squares, one) padded = Pad(wide, pads)
-    mean = AveragePool<kernel_shape=[5,1,1]>(padded) narrow = Squeeze(mean, one) )" +
-         parts.more + " scaled = Mul(" + (parts.more.empty() ? "narrow" : "again") +
-         ", alpha) sum = Add(scaled, k) power = Pow(sum, beta) " + parts.end;
-}
-
-}  // namespace
-
-TEST_CASE("an LRN that is written in its parts is one op") {
-  const OnnxModel model = read(lrn_of({}));
-  REQUIRE(model.graph.nodes().size() == 2);
-  CHECK(model.graph.node("norm").op == Op(Lrn{.size = 5, .alpha = 0.5, .beta = 0.75, .k = 1}));
-  CHECK(model.output.extents == Extents{1, 8, 3, 4});
-}
-
-TEST_CASE("the shape of a part of an LRN is known, and the parts are one op all the same") {
-  CHECK(read(lrn_of({.more = "shape = Shape(narrow) again = Reshape(narrow, shape)"})).graph.nodes().size() == 2);
-  CHECK_THROWS_AS(read(lrn_of({.more = "shape = Shape(padded) again = Reshape(narrow, shape)"})), Unsupported);
-}
-
-TEST_CASE("parts of an LRN that do not fit together are refused") {
-  for (const Parts& parts :
-       {Parts{.pads = "0, 0, 1, 0, 0, 0, 0, 3, 0, 0"}, Parts{.pads = "0, 0, 0, 2, 0, 0, 0, 0, 2, 0"},
-        Parts{.end = "z[n,8,3,4] y = Div(z, power)"}, Parts{.end = "y = Relu(sum)"}})
-    CHECK_THROWS_AS(read(lrn_of(parts)), Unsupported);
-}
-
-TEST_CASE("the branch of an If whose condition is known takes its place") {
-  for (const std::string extent : {"1", "4"}) {
-    const OnnxModel chosen = read("x[n," + extent + R"(] one = {1}
-      shape = Shape(x) channels = Gather(shape, one) is_one = Equal(channels, one) r = Relu(x)
-      chosen = If<then_branch={a = Sigmoid(r)}, else_branch={t = Identity(r) b = Tanh(t)}>(is_one) y = Relu(chosen))");
-    REQUIRE(chosen.graph.nodes().size() == 4);
-    CHECK(chosen.graph.nodes()[2].name == (extent == "1" ? "a" : "b"));
-    CHECK(chosen.graph.node("y").inputs == std::vector<int>{2});
-  }
-}
-
-TEST_CASE("a branch that reads what nothing makes, or makes what is made, is an invalid file") {
-  const auto with = [](const std::string& inner) {
-    return read("x[n,4] yes = {1}; r = Relu(x) y = If<then_branch={" + inner + " return a}>(yes)");
-  };
-  CHECK(with("a = Relu(r)").graph.nodes().size() == 3);
-  CHECK_THROWS_AS(with("a = Relu(nothing)"), FileError);
-  CHECK_THROWS_AS(with("r = Relu(x)"), FileError);
-  CHECK_THROWS_AS(with("a = Relu(y)"), Unsupported);  // itself: not made when it is read
-}
+using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("a batch that is a number in the shape of a Reshape is replaced with that of the inputs") {
   for (const std::string in_file : {"1", "2", "3"}) {
@@ -103,4 +45,30 @@ TEST_CASE("a file without batch norms, but with biased convolutions, says so") {
   CHECK(notes(first + "r = Relu(c)" + last)[0].starts_with("no batch norm, but 2 convolutions with bias"));
   CHECK(notes(first + "r = BatchNormalization(c, b, b, b, b)" + last).empty());
   CHECK(notes("y = Conv(x, w)").empty());
+}
+
+TEST_CASE("everything in order under other extents is a view, also for another batch") {
+  const Model model = R"(
+    x[2,3,1,1] flat = {-1}; m[3,1] = 1, 10, 100; all[2,3] = {0, 1, 2, 3, 4, 5}
+    f = Reshape(x, flat) g = Gather(f, all) y = Gemm(g, m))";
+  CHECK(output_of(read(model)) == Values{210, 543});
+  CHECK(output_of(read(model, {.batch = 3})) == Values{210, 543, 876});
+}
+
+TEST_CASE("a model that was exported for training is read as one where the options say so") {
+  const std::string given = "x[2,1,1,2] one[1] = 1; zero[1] = 0; quarter[] = 0.25; yes = {1}; nothing[] = 0;";
+  const std::string norm = "n, mean, var = BatchNormalization<training_mode=1>(x, one, zero, zero, one)";
+  const std::string drop = "y, mask = Dropout(n, quarter, yes)", model = given + norm + drop;
+  CHECK_THROWS_WITH(read(model), ContainsSubstring("'n'") && ContainsSubstring("OnnxOptions::training"));
+  CHECK_THROWS_WITH(read(given + "n = Relu(x) " + drop),
+                    ContainsSubstring("'y'") && ContainsSubstring("OnnxOptions::training"));
+  const OnnxOptions options{.training = true};
+  const OnnxModel trained = read(model, options);
+  CHECK(trained.graph.node("n").op == Op(BatchNorm{}));
+  CHECK(trained.graph.node("y").op == Op(Dropout{.rate = 0.25}));
+  CHECK_THROWS_WITH(read(model + " return mask", options), ContainsSubstring("mask"));
+  CHECK_THROWS_WITH(read(model + " return mean", options), ContainsSubstring("'mean' is used"));
+  // drops nothing, in training too
+  CHECK(read(given + norm + "y, mask = Dropout(n, nothing, yes)", options).graph.node("y").op ==
+        Op(Dropout{.rate = 0}));
 }

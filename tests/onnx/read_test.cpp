@@ -103,17 +103,6 @@ TEST_CASE("the open extents of a file are listed, all that are missing are named
                     ContainsSubstring("'batch' of OnnxOptions::extents names no open axis; none is open"));
 }
 
-TEST_CASE("a network that flattens pixels before channels has its weights in the graph's order") {
-  // y = the sum of (index in the file's order) * x, over rows, columns, channels in this order.
-  const OnnxModel model =
-      read("x[1,3,2,2] m[12,1] = 0..; t = Transpose<perm=[0,2,3,1]>(x) f = Flatten(t) y = Gemm(f, m)");
-  double expected = 0;
-  for (int c = 0; c < 3; ++c) {
-    for (int pixel = 0; pixel < 4; ++pixel) expected += (pixel * 3 + c) * (c * 4 + pixel);
-  }
-  CHECK(output_of(model) == Values{expected});
-}
-
 TEST_CASE("pads that differ at the two ends give the sums of the definition") {
   for (const Extents& pads : {Extents{0, 1, 1, 0}, Extents{1, 0, 0, 2}, Extents{0, 0, 1, 1}, Extents{2, 1, 1, 1}}) {
     for (const std::int64_t stride : {1, 2}) {
@@ -138,31 +127,6 @@ TEST_CASE("pads that differ at the two ends give the sums of the definition") {
   }
 }
 
-TEST_CASE("scales and shifts after a batch norm stay beside it, as fixed numbers") {
-  const OnnxModel model = read(R"(
-    x[1,2,1,2] s[2] = 1, 2; b[2] = 3, 4; m[2] = 0, 1; v[2] = 1, 4; k[2,1,1] = 5, 6; t[2,1,1] = 7, 8
-    n = BatchNormalization<epsilon=1e-7, momentum=0.75>(x, s, b, m, v) "bn" scaled = Mul(n, k) y = Add(scaled, t))");
-  REQUIRE(model.graph.nodes().size() == 3);
-  CHECK(std::get<BatchNorm>(model.graph.node("bn").op).momentum == 0.25);
-  CHECK(model.weights.at("bn.weight").values == Values{1, 2});
-  CHECK(model.weights.at("bn.bias").values == Values{3, 4});
-  CHECK(model.weights.at("scaled.scale").values == Values{5, 6});
-  CHECK(model.weights.at("scaled.shift").values == Values{7, 8});
-}
-
-TEST_CASE("rows that are gathered from a table are an embedding, with the features last") {
-  const OnnxModel words = read("x[2,3] table[6,2] = 0..; y = Gather(table, x) \"words\"");
-  CHECK(words.graph.node("x").shape == Shape{2, 1, 3, 1});
-  CHECK(words.output.extents == Extents{2, 3, 2});
-  CHECK(output_of(words) == Values{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
-}
-
-TEST_CASE("before opset 13 a softmax is over all axes from its axis on, later along one") {
-  const std::string model = "x[2,3,4] y = Softmax<axis=1>(x) opset ";
-  CHECK(read(model + "11").graph.node("x").shape == Shape{2, 12, 1, 1});
-  CHECK(read(model + "13").graph.node("x").shape == Shape{2, 3, 4, 1});
-}
-
 TEST_CASE("everything that is not supported is named at once: node, operator, opset") {
   const std::string model = R"(
     x[n,1,8,8] c = Cumulate(x) "first one" u = Relu(c) v = Clip(x) "fine"
@@ -172,14 +136,6 @@ TEST_CASE("everything that is not supported is named at once: node, operator, op
                                      ContainsSubstring("'pool' (MaxPool, opset 17)") &&
                                      ContainsSubstring("'second one' (Einsum, opset 17)") &&
                                      ContainsSubstring("not judged, as they are behind these: 1 Relu, first 'u'"));
-}
-
-TEST_CASE("the order of an input follows from what computes with it, and not from what asks for its extents") {
-  const OnnxModel model = read(R"(
-    x[1,3,2] w[2,2] = 1, 0, 0, 1
-    t = Transpose<perm=[1,0,2]>(x) s = Shape(t) p = MatMul(t, w) y = Reshape(p, s))");
-  CHECK(model.output.extents == Extents{3, 1, 2});
-  CHECK(output_of(model) == Values{0, 1, 2, 3, 4, 5});
 }
 
 TEST_CASE("what the output does not need is not read") {

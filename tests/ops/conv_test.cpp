@@ -57,6 +57,20 @@ const std::vector<Case>& conv_cases() {
       {"1x1, 2 groups", Conv{.channels = 4, .kernel = 1, .groups = 2}, {{2, 6, 3, 5}}},
       {"depthwise", Conv{.channels = 5, .kernel = 3, .pad = 1, .groups = 5}, {{2, 5, 5, 4}}},
       {"depthwise, two per channel", Conv{.channels = 6, .kernel = 3, .stride = 2, .groups = 3}, {{1, 3, 7, 6}}},
+      {"depthwise, 5x5, rows of several vectors",
+       Conv{.channels = 3, .kernel = 5, .pad = 2, .groups = 3},
+       {{2, 3, 9, 21}}},
+      {"depthwise, stride 2, odd rows",
+       Conv{.channels = 8, .kernel = 3, .stride = 2, .pad = 1, .groups = 4, .bias = false},
+       {{2, 4, 9, 11}}},
+      {"depthwise, dilation 2, stride 3x2",
+       Conv{.channels = 3, .kernel = {3, 2}, .stride = {3, 2}, .pad = 2, .dilation = 2, .groups = 3},
+       {{2, 3, 8, 9}}},
+      {"depthwise, inference",
+       Conv{.channels = 4, .kernel = 3, .pad = 1, .groups = 4},
+       {{2, 4, 6, 7}},
+       {},
+       Mode::inference},
       {"inference", Conv{.channels = 4, .kernel = 3, .pad = 1}, {{2, 3, 6, 7}}, {}, Mode::inference},
       {"inference, grouped",
        Conv{.channels = 4, .kernel = 3, .stride = 2, .groups = 2},
@@ -118,6 +132,7 @@ TEST_CASE("conv + ReLU as one unit agrees with the two ops") {
   check_against_oracle(padded);
   const Case in_packs{"", Conv{.channels = 8, .kernel = 1}, {{2, 4, 4, 5}}, {{Relu{}}}};
   check_against_oracle(pixelwise);
+  check_against_oracle({"", Conv{.channels = 6, .kernel = 3, .pad = 1, .groups = 3}, {{2, 3, 4, 5}}, {{Relu{}}}});
   check_against_oracle(in_packs);
   check_differences(padded);
 }
@@ -133,7 +148,12 @@ TEST_CASE("conv + batch norm + Add + ReLU as one unit of inference agrees with t
                                             {{norm}, {Add{}}},
                                             {{Add{}, 1}},
                                             {{Add{}}, {Relu{}}}})
-        check_against_oracle({"", conv, {{2, 4, 6, 5}}, tail, Mode::inference});
+        for (const int groups : {1, 4}) {
+          Conv grouped = conv;
+          grouped.groups = groups;
+          grouped.channels += groups - 1;
+          check_against_oracle({"", grouped, {{2, 4, 6, 5}}, tail, Mode::inference});
+        }
     }
   check_against_oracle(
       {"", Conv{.channels = 6, .kernel = 3, .stride = 2, .groups = 2}, {{2, 4, 7, 7}}, {{norm}}, Mode::inference});

@@ -14,8 +14,8 @@ using namespace lamina::test;
 
 namespace {
 
-/// The numbers in another type, converted by a unit that moves them, with a gap after each of `images` images if
-/// `pitched`.
+/// The numbers in another type, converted by a unit that moves them. If `pitched`, a gap follows each of `images`
+/// images.
 Values cast(const Values& numbers, DType from, DType to, int images, bool pitched) {
   const auto count = static_cast<int>(numbers.size()) / images;
   const Case c{"", Slice{.first = 0, .channels = count}, {{images, count, 1, 1}}, {}, Mode::inference};
@@ -29,8 +29,8 @@ Values cast(const Values& numbers, DType from, DType to, int images, bool pitche
 
 bool same(double a, double b) { return std::isnan(a) ? std::isnan(b) : a == b && std::signbit(a) == std::signbit(b); }
 
-/// Checks numbers that the same kernels compute in f32 before they are rounded. A parameter's gradient is not rounded:
-/// both sums are within `roundings` roundings of f32, relative to the sum of |terms|; 0: they have the same bits.
+/// Compares halves with numbers that the same kernels compute in f32. A parameter's gradient is not rounded: both sums
+/// are within `roundings` roundings of f32, relative to the sum of |terms|; 0: they have the same bits.
 void check_chunks(const Case& c, double tolerance, int roundings = 0, Layout layout = Layout::nchw) {
   for (const DType dtype : half_types()) {
     INFO(to_string(c) << " in " << to_string(dtype));

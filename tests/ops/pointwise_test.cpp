@@ -12,7 +12,6 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// The bounds are no whole numbers, so whole numbers stay clear of the kinks.
 const std::vector<Op>& ops() {
   static const std::vector<Op> all = {Clip{.low = 0, .high = 6}, Clip{.low = -1.5, .high = 0.5},
                                       Clip{.low = -infinity, .high = 0.75},

@@ -136,13 +136,19 @@ class File:
     def count(self, value):
         return math.prod(self.extents.get(value, []))
 
+    def is_step(self, node):
+        """Whether a Gather takes some of many: of at most three, as in qkv.unbind(0), it takes a part of the channels."""
+        axis = next((a.i for a in node.attribute if a.name == "axis"), 0)
+        return self.count(node.input[0]) != self.count(node.output[0]) and self.extents[node.input[0]][axis] > 3
+
     def refused(self, supported):
         """The nodes that the refusal must name."""
         for node in self.nodes:
             computed = [v in self.computed for v in node.input]
             shapes = [self.extents.get(v, [0]) for v, c in zip(node.input, computed) if c]
             if (node.op_type not in supported or (node.op_type == "MatMul" and all(computed))
-                    or (node.op_type == "Gather" and computed[0] and self.count(node.input[0]) != self.count(node.output[0])) or (node.op_type == "Conv" and len(shapes[0]) > 4)
+                    or (node.op_type == "Gather" and computed[0] and self.is_step(node))
+                    or (node.op_type == "Conv" and len(shapes[0]) > 4)
                     or (node.op_type == "Add" and len(shapes) == 2 and 0 not in sum(shapes, [])
                         and shapes[0] != shapes[1])):
                 yield node

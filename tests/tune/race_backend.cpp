@@ -54,12 +54,13 @@ Lowered::Step RaceBackend::step_of(const Way& way, const Spec& spec, Pass pass) 
 
 Lowered RaceBackend::lower(const Spec& spec, const Choice& choice) {
   if (!std::holds_alternative<Conv>(spec.op)) return empty_unit(spec);
-  Lowered lowered = assemble(spec, [&](Pass pass) {
+  Lowered lowered = product_flags(spec);
+  for (const Pass pass : product_passes(spec)) {
     std::vector<Alternative> alternatives;
     for (const Way& way : ways_)
       alternatives.push_back({way.name, way.max_error, [&, pass] { return step_of(way, spec, pass); }});
-    return pick("race", pass, choice, alternatives);
-  });
+    lowered.steps.push_back(pick("race", pass, choice, alternatives));
+  }
   for (const Way& way : ways_) {
     if (way.name != lowered.steps[0].algorithm || way.prepared_bytes == 0) continue;
     lowered.prepared_bytes = way.prepared_bytes;

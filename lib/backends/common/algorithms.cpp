@@ -1,4 +1,4 @@
-// The one chooser: an algorithm for a pass, as a Choice demands.
+// The chooser: picks an algorithm for a pass, as a Choice demands.
 
 #include "algorithms.h"
 
@@ -30,8 +30,7 @@ std::string excess(const Alternative& alternative, const Lowered::Step& step, co
 
 bool is_by_rule(const Alternative& alternative) { return alternative.place != by_name_only; }
 
-/// Why the alternative is taken by rule, where there are several; `excluded` has what the limits say of those before
-/// it.
+/// The reason why the rule takes an alternative among several. `excluded`: why limits exclude the earlier ones.
 std::string reason_of(const Alternative& taken, const std::vector<Alternative>& all, const std::string& excluded) {
   if (!excluded.empty()) return "rule: the first within the limits; " + excluded;
   if (!taken.reason.empty()) return "rule: " + taken.reason;
@@ -45,31 +44,38 @@ std::string reason_of(const Alternative& taken, const std::vector<Alternative>& 
 
 bool takes_plain(const Spec& spec, Pass) { return !has_halves(spec) && spec.y.layout == Layout::nchw; }
 
-Lowered::Step pick(const std::string& unit, Pass pass, const Choice& choice,
-                   const std::vector<Alternative>& alternatives) {
-  const std::string& named = choice.algorithm[static_cast<std::size_t>(pass)];
-  const std::string where = unit + ", " + std::string(to_string(pass)) + ": ";
-  std::string known, reasons;
-  const auto note = [&](const std::string& reason) { reasons += (reasons.empty() ? "" : "; ") + reason; };
-  for (const Alternative& alternative : alternatives) {
-    if (alternative.refusal.empty()) known += (known.empty() ? "" : ", ") + alternative.algorithm;
-    if (named.empty() ? !is_by_rule(alternative) : alternative.algorithm != named) continue;
-    if (!alternative.refusal.empty()) {
-      note(alternative.refusal);
-      continue;
-    }
-    Lowered::Step step = alternative.lower();
-    const std::string reason = step.kernel == nullptr ? step.reason : excess(alternative, step, choice);
-    if (reason.empty()) {
-      step.max_error = alternative.max_error;
-      step.reason = named.empty() ? reason_of(alternative, alternatives, reasons) : "named";
-      return step;
-    }
+Demands::Demands(const std::string& unit, Pass pass, const Choice& choice, const std::vector<Alternative>& all)
+    : where_(unit + ", " + std::string(to_string(pass)) + ": "),
+      named_(choice.algorithm[static_cast<std::size_t>(pass)]),
+      choice_(choice),
+      all_(all) {}
+
+void Demands::note(const std::string& reason) { reasons_ += (reasons_.empty() ? "" : "; ") + reason; }
+
+bool Demands::considers(const Alternative& alternative) {
+  if (named_.empty() ? !is_by_rule(alternative) : alternative.algorithm != named_) return false;
+  if (!alternative.refusal.empty()) note(alternative.refusal);
+  return alternative.refusal.empty();
+}
+
+bool Demands::takes(const Alternative& alternative, Lowered::Step& step) {
+  const std::string reason = step.kernel == nullptr ? step.reason : excess(alternative, step, choice_);
+  if (!reason.empty()) {
     note(reason);
+    return false;
   }
-  if (!reasons.empty()) throw Unsupported(where + reasons);
-  if (named.empty()) throw Unsupported(where + "the rule offers no algorithm");
-  throw UsageError(where + "unknown algorithm '" + named + "'; there are " + known);
+  step.max_error = alternative.max_error;
+  step.reason = named_.empty() ? reason_of(alternative, all_, reasons_) : "named";
+  return true;
+}
+
+void Demands::refuse() const {
+  if (!reasons_.empty()) throw Unsupported(where_ + reasons_);
+  if (named_.empty()) throw Unsupported(where_ + "the rule offers no algorithm");
+  std::string known;
+  for (const Alternative& each : all_)
+    if (each.refusal.empty()) known += (known.empty() ? "" : ", ") + each.algorithm;
+  throw UsageError(where_ + "unknown algorithm '" + named_ + "'; there are " + known);
 }
 
 }  // namespace lamina

@@ -1,6 +1,6 @@
 #pragma once
-// The table of algorithms of an op that is a product, and the one chooser. An op's file has its table: a row for each
-// algorithm. By rule the first row is taken that can run the pass and respects the limits of the Choice.
+// Tables of algorithms for convolutions and fully connected ops, and their only chooser. The table of an op lies in its
+// file. The rule takes the first row that can run the pass within the limits of the Choice.
 
 #include <algorithm>
 #include <functional>
@@ -15,26 +15,25 @@
 
 namespace lamina {
 
-/// What the forward pass of an algorithm wants prepared. No bytes: nothing.
+/// Memory that an algorithm wants prepared for its forward pass, and the step that fills it. 0 bytes: none.
 struct Prepared {
   std::size_t bytes = 0;
   Lowered::Step step{};
 };
 
-/// The place of a row that no rule takes: it is taken by name, or by measuring.
+/// The place of a row that the rule never takes: only a name or a measurement selects it.
 constexpr int by_name_only = 100;
 
-/// A row of a table: one algorithm. `On` is what the backend's kernels run on.
+/// A row of a table: one algorithm. The backend's kernels run on `On`, for example on a GPU or a thread pool.
 template <class On>
 struct Algorithm {
   const char* name;
-  /// Whether its kernels read and write the values of this unit in a pass as they are. Else it runs on copies, and
-  /// every other question is about the part of the unit that a copy holds.
+  /// Whether its kernels read and write the values of this unit and pass directly. Else the algorithm runs on copies,
+  /// and the other functions get the part of the unit that a copy holds.
   bool (*takes)(const Spec&, Pass);
-  /// Why it cannot run the pass, as a sentence that begins with its name; empty: it can.
+  /// Reason why it cannot run the pass: a sentence that begins with its name. Empty: it can.
   std::string (*refusal)(const ConvUnit&, Pass, On&);
-  /// Where the rule has it: from the least place to the largest, by_name_only last, and rows of one place as they are
-  /// in the table.
+  /// Place in the rule: the lowest number comes first, by_name_only last. Rows with equal numbers keep their order.
   int (*place)(const ConvUnit&, Pass, On&);
   /// Its bound on |computed - exact| over the sum of |terms|.
   double (*max_error)(const ConvUnit&, Pass, On&);
@@ -42,15 +41,15 @@ struct Algorithm {
   Prepared (*prepare)(const ConvUnit&, On&);
 };
 
-/// A table, and why the rule has the row `first` in front.
+/// A table, and the reason why the rule puts the row `first` in front.
 template <class On>
 struct AlgorithmTable {
   std::span<const Algorithm<On>> rows;
   std::string (*reason)(const std::string& first, const ConvUnit&, Pass, On&);
 };
 
-/// `takes` of kernels of f32 and f64 in nchw; `refusal` of rows that run every pass; `max_error` of those that
-/// guarantee nothing; `prepare` of those that want nothing.
+/// Functions for rows: `takes` for kernels of f32 and f64 in nchw, `refusal` for rows that run every pass, `max_error`
+/// for rows without a bound, `prepare` for rows that prepare nothing.
 bool takes_plain(const Spec&, Pass);
 template <class On>
 std::string runs_all(const ConvUnit&, Pass, On&) {
@@ -65,27 +64,54 @@ Prepared nothing(const ConvUnit&, On&) {
   return {};
 }
 
-/// A row for one pass of one unit, as pick() compares them.
+/// A row of a table for one pass of one unit, as pick() reads it.
 struct Alternative {
   std::string algorithm;
   double max_error;
-  /// Its step. One without a kernel cannot run after all, and its reason says why.
-  std::function<Lowered::Step()> lower;
-  std::string reason{};   ///< why the rule has it first, if it does
+  /// Makes the step. A step without a kernel cannot run; its reason says why.
+  std::function<Lowered::Step()> make_step;
+  std::string reason{};   ///< why the rule puts it first, if it does
   std::string refusal{};  ///< why it cannot run; empty: it can
   int place = 0;
 };
 
-/// The alternative that the choice names. If it names none, the first that respects its limits of error and workspace
-/// and its demand for determinism. `unit` starts the messages. Throws UsageError for an unknown name, Unsupported if no
-/// alternative fits. The step says why it was picked.
-Lowered::Step pick(const std::string& unit, Pass, const Choice&, const std::vector<Alternative>&);
+/// The demands of a choice on the alternatives of one pass. Collects the reasons why alternatives are passed over.
+class Demands {
+ public:
+  /// All arguments outlive this object. `unit` starts the messages.
+  Demands(const std::string& unit, Pass, const Choice&, const std::vector<Alternative>&);
+  bool considers(const Alternative&);              ///< whether it can run, and is named or, without a name, by rule
+  bool takes(const Alternative&, Lowered::Step&);  ///< whether it is within the limits; the step then says why
+  [[noreturn]] void refuse() const;  ///< throws UsageError for an unknown name, Unsupported if no alternative fits
+
+ private:
+  void note(const std::string& reason);
+
+  std::string where_;
+  const std::string& named_;
+  const Choice& choice_;
+  const std::vector<Alternative>& all_;
+  std::string reasons_;
+};
+
+/// The step of the alternative that the choice names, or else of the first within its limits of error and workspace and
+/// its demand for determinism.
+inline Lowered::Step pick(const std::string& unit, Pass pass, const Choice& choice,
+                          const std::vector<Alternative>& alternatives) {
+  Demands demands(unit, pass, choice, alternatives);
+  for (const Alternative& alternative : alternatives) {
+    if (!demands.considers(alternative)) continue;
+    Lowered::Step step = alternative.make_step();
+    if (demands.takes(alternative, step)) return step;
+  }
+  demands.refuse();
+}
 
 /// One unit and the rows of its op's table.
 template <class On>
 class Chooser {
  public:
-  /// All outlive this.
+  /// All arguments outlive this object.
   Chooser(const AlgorithmTable<On>& table, const Spec& spec, On& on, MixedPrecisionLowering& halves)
       : table_(table), spec_(spec), on_(on), halves_(halves), whole_(conv_unit(spec)), part_(whole_) {
     if (takes_plain(spec, Pass::forward)) return;
@@ -102,7 +128,7 @@ class Chooser {
     return can;
   }
 
-  /// The rows for a pass, best guess first, and last what refuses it.
+  /// The rows for a pass, best guess first. Rows that refuse the pass come last.
   std::vector<Alternative> alternatives(Pass pass, const Choice& choice) const {
     std::vector<Alternative> found;
     for (const Algorithm<On>& row : table_.rows) {
@@ -112,7 +138,7 @@ class Chooser {
       next.refusal = row.refusal(unit, pass, on_);
       const bool can = next.refusal.empty();
       next.place = can ? row.place(unit, pass, on_) : by_name_only;
-      next.lower = [&, pass] { return lower(row, pass, choice); };
+      next.make_step = [&, pass] { return lower_row(row, pass, choice); };
       const bool named = choice.algorithm[static_cast<std::size_t>(pass)] == row.name;
       if (can && (named || next.place != by_name_only)) {
         const double error = row.max_error(unit, pass, on_);
@@ -126,11 +152,13 @@ class Chooser {
     return found;
   }
 
-  /// The unit by the rows that the choice takes.
+  /// The unit, lowered by the rows that the choice takes.
   Lowered lower(const Choice& choice) const {
     const std::string unit = unit_text(spec_, halves_);
     const Choice left = copies_ ? copies_->left_of(choice) : choice;
-    Lowered lowered = assemble(spec_, [&](Pass pass) { return pick(unit, pass, choice, alternatives(pass, left)); });
+    Lowered lowered = product_flags(spec_);
+    for (const Pass pass : product_passes(spec_))
+      lowered.steps.push_back(pick(unit, pass, choice, alternatives(pass, left)));
     allow_add_in_place(lowered, spec_);
     if (!whole_.inference) return lowered;
     const Algorithm<On>& forward = *row_of(lowered.steps[0].algorithm);
@@ -162,7 +190,7 @@ class Chooser {
     if (whole_.add) unit.y_may_alias_x[1] = same_pitch(spec, 1) && spec.x[1].dtype == spec.y.dtype;
   }
 
-  Lowered::Step lower(const Algorithm<On>& row, Pass pass, const Choice& choice) const {
+  Lowered::Step lower_row(const Algorithm<On>& row, Pass pass, const Choice& choice) const {
     if (takes(row, pass)) return row.lower(whole_, pass, choice, on_);
     const Lowered::Step first = row.lower(part_, pass, choice, on_);
     if (pass != Pass::backward_params || !copies_->sums_chunks()) return copies_->step(part_unit(), first, first);

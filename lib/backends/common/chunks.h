@@ -1,5 +1,5 @@
 #pragma once
-// How a unit on copies is computed: in chunks of images, so that what is converted of a chunk stays in cache.
+// Chunks of images. A unit on copies is computed chunk by chunk, so that the copies of a chunk stay in cache.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace lamina {
 
-/// The parts that a unit is computed in: each has `extent` images.
+/// The parts in which a unit is computed, of `extent` images each.
 struct Chunks {
   int count = 1, extent = 0;
 
   explicit Chunks(int images) : extent(images) {}
 
-  /// As few chunks as have at most `most` of all these elements each. Their extent is a multiple of `grain` where the
-  /// number of images is one.
+  /// The fewest chunks with at most `most` of all `elements` each. Their extent is a multiple of `grain` if `images` is
+  /// a multiple of it.
   Chunks(int images, std::int64_t elements, std::int64_t most, int grain = 1) : extent(images) {
     const int least = images % grain == 0 ? grain : 1;
     const auto divides = [&] { return images % extent == 0 && extent % least == 0; };
@@ -38,17 +38,17 @@ struct Chunks {
     return tensor;
   }
 
-  /// A block of so many bytes for each chunk, one after the other: of all, and of chunk k.
+  /// Blocks of `bytes`, one for each chunk, one after the other: the size of all, and the block of chunk k.
   std::size_t all_blocks(std::size_t bytes) const { return static_cast<std::size_t>(count) * aligned(bytes); }
   static void* block(void* all, std::size_t bytes, int k) {
     return all == nullptr ? nullptr : static_cast<std::byte*>(all) + static_cast<std::size_t>(k) * aligned(bytes);
   }
 };
 
-/// The bound of a pass on halves, from that of its kernel. All bounds are relative to the sum of |terms|.
+/// The error bound of a pass on halves, from the bound of its kernel. All bounds are relative to the sum of |terms|.
 ///
-/// The numbers that are read are exact. What is written is rounded once, by at most u of itself: (1 + e)(1 + u) - 1.
-/// A parameter's gradient stays in f32, and is added up over the chunks: a rounding for each but the first.
+/// Reads are exact. Each written number is rounded once, by at most u of itself: (1 + e)(1 + u) - 1. Parameter
+/// gradients stay in f32 and are summed over the chunks: one rounding for each chunk after the first.
 double half_error(double error, Pass, DType values, int chunks);
 
 }  // namespace lamina

@@ -1,4 +1,4 @@
-// A convolution and what follows it in its unit.
+// A convolution and the ops that follow it in its unit.
 
 #include "conv_unit.h"
 

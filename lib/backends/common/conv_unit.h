@@ -1,6 +1,6 @@
 #pragma once
-// A convolution and what follows it in its unit, as every backend and algorithm describes it. In inference a batch
-// norm, an Add and a ReLU may follow, in training a ReLU.
+// A convolution and the ops that follow it in its unit: one description for all backends and algorithms. A batch norm,
+// an Add and a ReLU may follow in inference, a ReLU in training.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,18 +10,17 @@
 
 namespace lamina {
 
-/// A unit with everything known but addresses and pitches. A fully connected op is the convolution whose kernel is the
-/// whole plane.
+/// A unit without its addresses and pitches. A fully connected op is the convolution whose kernel is the whole plane.
 struct ConvUnit {
   Conv op;
   Shape x, y;
-  DType dtype = DType::f32;   ///< type that it is computed in: f32 for values of half precision
-  DType values = DType::f32;  ///< type of all values; `dtype` where they have several
+  DType dtype = DType::f32;   ///< type of the computation: f32 for values of half precision
+  DType values = DType::f32;  ///< type of all values; `dtype` if they have several types
   bool inference = false;
-  bool relu = false;    ///< negative sums become 0, and dy counts only where y is above 0
+  bool relu = false;    ///< a ReLU follows: negative sums become 0, and dy is masked by y > 0
   bool add = false;     ///< inference: x[1] is added before the ReLU
   bool folded = false;  ///< inference: a batch norm follows
-  double epsilon = 0;   ///< with folded: the batch norm's
+  double epsilon = 0;   ///< epsilon of the folded batch norm
   bool add_dx = false, add_dw = false;
 
   int group_channels() const { return x.c / op.groups; }  ///< channels of x in a group
@@ -37,8 +36,8 @@ ConvUnit conv_unit(const Spec&);
 /// Number of terms of one sum of a pass.
 double terms(const ConvUnit&, Pass);
 
-/// Whether, in inference, `next` may follow a convolution and the first `count` ops of its tail: each kind at most once
-/// and in the order above.
+/// Whether, in inference, `next` may follow a convolution and the first `count` ops of its tail: each kind at most
+/// once, in the order batch norm, Add, ReLU.
 bool joins_inference(const std::vector<Op>& tail, std::size_t count, const Op& next);
 
 }  // namespace lamina

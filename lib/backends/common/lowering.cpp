@@ -75,6 +75,8 @@ Lowered norm_unit(const Spec& spec, NormTail tail) {
   return unit;
 }
 
+bool is_activation(const Op& op) { return holds_any<Relu, Sigmoid, Tanh, Clip, HardSigmoid, HardSwish, Silu>(op); }
+
 bool has_pass(const Op& op, Pass pass) {
   const auto* const lstm = std::get_if<Lstm>(&op);
   switch (pass) {
@@ -119,11 +121,11 @@ Lowered product_flags(const Spec& spec) {
   return unit;
 }
 
-Lowered assemble(const Spec& spec, const std::function<Lowered::Step(Pass)>& lower_pass) {
-  Lowered lowered = product_flags(spec);
+std::vector<Pass> product_passes(const Spec& spec) {
+  std::vector<Pass> passes;
   for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data})
-    if (wants(spec, pass)) lowered.steps.push_back(lower_pass(pass));
-  return lowered;
+    if (wants(spec, pass)) passes.push_back(pass);
+  return passes;
 }
 
 double unit_roundoff(DType dtype) {

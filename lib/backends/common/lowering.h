@@ -1,7 +1,6 @@
 #pragma once
 // Shared by every backend's lowering: kernels from functions, and the flags of a unit.
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -33,7 +32,7 @@ Lowered::Step step(std::vector<Pass> passes, std::string algorithm, Function fun
           std::make_shared<FunctionKernel<Function>>(std::move(function), workspace_bytes)};
 }
 
-/// The steps of an op with one algorithm, "direct": forward; in training recompute, which is the same, and backward.
+/// The steps of an op whose only algorithm is "direct": forward, and in training recompute (the same) and backward.
 template <class Forward, class Backward>
 void add_steps(Lowered& unit, const Spec& spec, const Forward& forward, const Backward& backward,
                std::size_t forward_workspace = 0, std::size_t backward_workspace = 0) {
@@ -49,32 +48,35 @@ void check_enumerators(const Spec&, const Choice&);
 /// A unit with every vector of the right length and all flags off.
 Lowered empty_unit(const Spec&);
 
-/// Whether y, or dy, has the same steps through memory as x[i], or dx[i], so that one may alias the other.
+/// Whether y (or dy) has the pitch of x[i] (or dx[i]), so that one may alias the other.
 bool same_pitch(const Spec&, std::size_t i);
 bool same_gradient_pitch(const Spec&, std::size_t i);
 
-/// Lets y share the memory of x[i], and dx[i] that of dy, where the steps are the same. Recompute reads x[i].
+/// Lets y share the memory of x[i], and dx[i] that of dy, where the pitches are equal. Recompute reads x[i].
 void allow_in_place(Lowered&, const Spec&, std::size_t i);
 
-/// The unit of an op that may work in place and computes its gradient from y and dy, as ReLU and softmax do.
+/// The unit of an op that may work in place and computes its gradient from y and dy, such as ReLU.
 Lowered in_place_unit(const Spec&);
 
 /// The unit of a Multiply: the gradient of each input is computed from the other.
 Lowered product_unit(const Spec&);
 
-/// What follows a batch norm in its unit.
+/// The ops that follow a batch norm in its unit, but for functions other than ReLU.
 struct NormTail {
   bool add = false, relu = false;
 };
 NormTail norm_tail(const Spec&);
 
-/// The unit of a batch norm whose ReLU is masked by x, or by y where something was added before it.
+/// The unit of a batch norm. The mask of its ReLU comes from x, or from y if an Add comes before the ReLU.
 Lowered norm_unit(const Spec&, NormTail);
 
 template <class... Ops>
 bool holds_any(const Op& op) {
   return (std::holds_alternative<Ops>(op) || ...);
 }
+
+/// Whether y is a function of x, element by element.
+bool is_activation(const Op&);
 
 /// Whether an op has the pass, by its kind alone.
 bool has_pass(const Op&, Pass);
@@ -96,14 +98,14 @@ bool wanted(const Args&, std::size_t i);  ///< whether dx[i] is wanted
 /// Whether two tensors of one shape are the same memory.
 bool same_place(const Tensor&, const Tensor&);
 
-/// Whether the unit's tail is one ReLU; a convolution or fully connected op has no other.
+/// Whether the last op of the unit's tail is a ReLU.
 bool ends_in_relu(const Spec&);
 
-/// The unit of a convolution or fully connected op without its steps: what they read.
+/// The unit of a convolution or fully connected op without its steps: the flags of what its passes read.
 Lowered product_flags(const Spec&);
 
-/// The same with its steps.
-Lowered assemble(const Spec&, const std::function<Lowered::Step(Pass)>& lower_pass);
+/// The passes that have steps in a unit of product_flags().
+std::vector<Pass> product_passes(const Spec&);
 
 /// Half the distance between 1 and the next number: the relative error of rounding to nearest, above underflow.
 double unit_roundoff(DType);

@@ -1,14 +1,13 @@
-// A unit whose values are of half precision, or in a layout that the backend's kernels do not take, runs these kernels
-// on copies. A unit with halves runs the kernels of f32. Around each kernel what it reads is widened into
-// workspace, and what it wrote there is rounded to the nearest half: one rounding for each value and each gradient,
-// whatever the unit holds. Parameters, their gradients, state, labels, ids and losses are of f32 and are not copied.
+// A unit runs on copies if its values are of half precision, or in a layout that the backend's kernels do not take. A
+// unit with halves runs kernels of f32. Their inputs are widened into workspace. Their results are rounded from there
+// to the nearest half, once for each value and each gradient, whatever the unit holds. Parameters, their gradients,
+// state, labels, ids and losses are f32 and are not copied.
 //
-// That is done chunk by chunk, so that a chunk's copies stay in cache and workspace is small: some images at a time.
-// Ops whose result needs all images are one chunk. Kernels that read and write halves themselves (takes_halves) run as
-// they are.
+// Copies are made chunk by chunk, some images at a time, so that they stay in cache and the workspace is small. Ops
+// whose result needs all images are one chunk. Kernels that take halves (takes_halves) run without copies.
 //
-// What a backend does not take in nhwc is copied to nchw in the same way, also in f32, and parameters where their order
-// differs.
+// Values in nhwc are copied to nchw in the same way, also in f32, if the backend does not take nhwc. Parameters are
+// copied where their order differs.
 
 #include "on_copies.h"
 
@@ -38,7 +37,7 @@ std::size_t copy_bytes(const Shape& shape, DType dtype) {
   return aligned(static_cast<std::size_t>(shape.count()) * size_of(dtype));
 }
 
-/// Whether backward compares y with numbers at which it rounds to the other side: then it makes y again from x instead.
+/// Whether backward recomputes y from x, because it compares y with bounds and a rounded y may lie on the other side.
 bool makes_y_again(const Op& op, DType values) {
   const auto* const clip = std::get_if<Clip>(&op);
   const auto is_half_number = [&](double bound) {
@@ -48,12 +47,12 @@ bool makes_y_again(const Op& op, DType values) {
   return std::holds_alternative<HardSigmoid>(op);
 }
 
-/// What a kernel reads and writes of a unit's values and gradients.
+/// The values and gradients of a unit that a kernel reads and writes.
 struct MemoryAccess {
   std::vector<bool> reads_x, reads_dx, writes_dx;
-  std::size_t reads_w = 0;  ///< the first so many
+  std::size_t reads_w = 0;  ///< number of parameters that are read, from the first
   bool reads_y = false, writes_y = false, makes_y = false, reads_dy = false;
-  int y_in_x = -1, dx_in_dy = -1;  ///< the widened tensors that may be one
+  int y_in_x = -1, dx_in_dy = -1;  ///< index of the x or dx whose copy may be one with that of y or dy; -1: none
 
   MemoryAccess(const Spec& spec, const Lowered& lowered, const Lowered::Step& step, const ComputeType& form)
       : reads_x(spec.x.size()), reads_dx(spec.x.size()), writes_dx(spec.x.size()) {
@@ -83,16 +82,16 @@ struct MemoryAccess {
       reads_dx[i] = writes_dx[i] && adds_dx(spec, i);
       if (writes_dx[i] && in_place(lowered.dx_may_alias_dy, i, spec.y.gradient_pitch)) dx_in_dy = static_cast<int>(i);
     }
-    // A kernel that adds to a gradient still needs dy then: it may be that of the same value, given twice.
+    // If a kernel adds to a gradient, no dx takes the memory of dy: a value that is given twice needs dy again.
     if (std::find(reads_dx.begin(), reads_dx.end(), true) != reads_dx.end()) dx_in_dy = -1;
   }
 };
 
-/// Runs a kernel on copies of what it does not take as it is.
+/// Runs a kernel on copies of the tensors that it does not take directly.
 class HalfKernel final : public Kernel {
  public:
-  /// `part` is the unit of a chunk. Its step `first` computes the first chunk; `later`, which adds to the parameters'
-  /// gradients, the others.
+  /// `part` is the unit of one chunk. The step `first` computes the first chunk. The step `later` computes the others
+  /// and adds to the parameter gradients.
   HalfKernel(const Spec& spec, const Lowered& part, const Lowered::Step& first, const Lowered::Step& later,
              const Chunks& chunks, const ComputeType& form, MixedPrecisionLowering& units)
       : units_(units),
@@ -145,7 +144,7 @@ class HalfKernel final : public Kernel {
   }
 
  private:
-  /// A value that is given twice has one gradient, to which both are added.
+  /// The first tensor with the memory of tensor i: a value that is given twice has one gradient.
   static std::size_t first_of(const std::vector<Tensor>& tensors, std::size_t i) {
     for (std::size_t j = 0; j < i; ++j)
       if (tensors[i] && tensors[j].data == tensors[i].data) return j;
@@ -162,7 +161,7 @@ class HalfKernel final : public Kernel {
     return {data, like.shape, form_.type(like.dtype), layout, dense_pitch(like.shape, layout)};
   }
 
-  /// Copies between a tensor of the unit and its form, in either direction.
+  /// Copies between a tensor of the unit and its copy, in either direction.
   void copy(Tensor to, Tensor from) const {
     if (form_.keeps_order)
       for (Tensor* const tensor : {&to, &from})
@@ -218,9 +217,9 @@ class HalfKernel final : public Kernel {
   ComputeType form_;
   int runs_;
   bool writes_dw_, adds_dw_;
-  std::size_t saved_bytes_, scratch_bytes_;  // of a chunk
+  std::size_t saved_bytes_, scratch_bytes_;  // sizes for one chunk
   std::size_t kernel_bytes_, bytes_;
-  Args part_;  // of the chunk that runs: a pass allocates nothing
+  Args part_;  // arguments for the running chunk; a member, so that a pass allocates nothing
 };
 
 /// Ops whose result needs all images.
@@ -260,7 +259,7 @@ Spec spec_of_chunk(Spec spec, const Chunks& chunks) {
   return spec;
 }
 
-/// The unit that adds to the parameters' gradients of the first, by the same algorithms.
+/// The unit of the later chunks: the algorithms of `first`, with sums added to its parameter gradients.
 Lowered lower_later(Spec part, const Lowered& first, Choice choice, MixedPrecisionLowering& units) {
   part.adds_dw = true;
   for (const Lowered::Step& step : first.steps)
@@ -289,7 +288,7 @@ std::string unit_text(const Spec& spec, const MixedPrecisionLowering& units) {
 
 double half_error(double error, Pass pass, DType values, int chunks) {
   if (pass != Pass::backward_params) return error + (is_half(values) ? (1 + error) * unit_roundoff(values) : 0);
-  return error + (1 + error) * (chunks - 1) * unit_roundoff(DType::f32) * 1.01;  // 1.01: the higher powers
+  return error + (1 + error) * (chunks - 1) * unit_roundoff(DType::f32) * 1.01;  // 1.01 covers the higher powers
 }
 
 bool is_permuted(const Shape& shape) { return shape.c > 1 && shape.plane() > 1; }

@@ -1,6 +1,6 @@
 #pragma once
-// Units that a backend's kernels do not take as they are: with values of half precision, on kernels that compute in
-// f32, or in nhwc, on kernels that take nchw. They run on copies.
+// Units on copies. Their values are of half precision and the kernels compute in f32, or their values are in nhwc and
+// the kernels take nchw.
 
 #include <cstdint>
 #include <string>
@@ -11,24 +11,24 @@
 
 namespace lamina {
 
-/// What a backend gives for its units on copies. Outlives every kernel.
+/// The functions of a backend for its units on copies. Outlives every kernel.
 class MixedPrecisionLowering {
  public:
   virtual ~MixedPrecisionLowering() = default;
   virtual std::string_view backend() const = 0;
-  /// The most elements that all widened values of a chunk have together, so that they stay in cache.
+  /// Largest number of elements in all widened values of a chunk, so that they stay in cache.
   virtual std::int64_t chunk_elements() const = 0;
-  /// Whether kernels of the backend read and write the unit's halves themselves. All its values have one type. False
-  /// where the op has a table: there each row says so (algorithms.h).
+  /// Whether kernels of the backend read and write the unit's halves directly. All values of the unit have one type.
+  /// False for an op with a table: Algorithm::takes answers for each of its rows.
   virtual bool takes_halves(const Spec&) const = 0;
-  /// Whether they take the unit in nhwc. Else it is computed on copies in nchw.
+  /// Whether kernels of the backend take the unit in nhwc. Else it is computed on copies in nchw.
   virtual bool takes_nhwc(const Spec&) const { return true; }
-  /// Lowers a unit of f32, or one that takes halves, in a layout that it takes. Error bounds are those of its
+  /// Lowers a unit of f32, or of halves that kernels take, in a layout that kernels take. Error bounds are those of
   /// arithmetic in f32.
   virtual Lowered lower(const Spec&, const Choice&) = 0;
-  /// Copies between tensors of one shape and any pitches, on the device's queue: halves to f32, f32 to halves. Rounds
-  /// to the nearest, ties to even; infinities and NaNs are kept. Where units are not taken in nhwc, the layouts may
-  /// differ and the types may be one, a half or f32.
+  /// Copies between tensors of one shape and any pitches, on the device's queue: halves to f32, or f32 to halves.
+  /// Rounds to nearest, ties to even; keeps infinities and NaNs. If the backend does not take nhwc, the layouts may
+  /// differ, and the types may be the same: f32 or a half type.
   virtual void convert(const Tensor& to, const Tensor& from) = 0;
 };
 
@@ -41,20 +41,20 @@ bool has_halves(const Spec&);
 /// Whether all values of the unit have one type.
 bool has_one_type(const Spec&);
 
-/// The half type of the unit's values. It has some; else the type of y.
+/// The half type of the unit's values, or the type of y if they have none.
 DType half_type(const Spec&);
 
-/// The unit as it is computed: its values dense, and in f32.
+/// The unit with its values of half precision as dense values of f32.
 Spec in_f32(Spec);
 
-/// Whether dense memory of nhwc has another order than that of nchw.
+/// Whether dense nhwc memory differs in order from dense nchw memory.
 bool is_permuted(const Shape&);
 
-/// How the kernels of a backend take a unit.
+/// The form in which a backend's kernels take a unit.
 struct ComputeType {
-  bool types = false;  ///< its types as they are; else in f32
-  bool nchw = false;   ///< in nchw what is nhwc
-  /// x and w keep the order of nhwc. A fully connected op may do so, since both have it.
+  bool types = false;  ///< whether kernels take the types of the unit; else f32
+  bool nchw = false;   ///< whether nhwc values are copied to nchw
+  /// x and w keep the order of nhwc. Valid for a fully connected op, because both have that order.
   bool keeps_order = false;
 
   bool copies() const { return !types || nchw; }
@@ -63,20 +63,20 @@ struct ComputeType {
   Spec of(Spec) const;
 };
 
-/// A unit on copies of what its kernels do not take as it is.
+/// A unit on copies of the tensors that its kernels do not take directly.
 class OnCopies {
  public:
   OnCopies(const Spec&, MixedPrecisionLowering&);
 
   const Spec& part() const { return part_; }  ///< the unit of one chunk, as the kernels take it
-  /// Whether parameters' gradients are summed over several chunks: the steps of later ones add to those of the first.
+  /// Whether parameter gradients are summed over several chunks: steps of later chunks add to those of the first.
   bool sums_chunks() const;
-  /// What a choice for the unit leaves to the kernels. Throws Unsupported for a limit of error below one rounding.
+  /// The choice for the kernels, from a choice for the unit. Throws Unsupported for an error limit below one rounding.
   Choice left_of(const Choice&) const;
-  /// The bound of a pass, from that of its kernel.
+  /// The error bound of a pass, from the bound of its kernel.
   double error(double of_kernel, Pass) const;
-  /// The step of the unit from one of its part: `later` is that of the chunks after the first. `part` has the flags of
-  /// the part, and the sizes of its blocks.
+  /// The unit's step from two steps of its part: `first` for the first chunk, `later` for the others. `part` has the
+  /// flags of the part and the sizes of its blocks.
   Lowered::Step step(const Lowered& part, Lowered::Step first, const Lowered::Step& later) const;
   /// The flags of the unit and the sizes of its blocks, from those of its part.
   Lowered unit(Lowered part) const;
@@ -89,7 +89,7 @@ class OnCopies {
   Spec part_;
 };
 
-/// Lowers a unit whose op has no table of algorithms on copies.
+/// Lowers a unit on copies, for ops without a table of algorithms.
 Lowered lower_on_copies(const Spec&, const Choice&, MixedPrecisionLowering&);
 
 }  // namespace lamina

@@ -1,4 +1,4 @@
-// Which units the backends of our own code take.
+// Common checks and fusions of the backends of our own code.
 
 #include "unit_checks.h"
 

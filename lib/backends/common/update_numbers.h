@@ -1,6 +1,6 @@
 #pragma once
-// An update as the kernels take it: for the backends that launch them. `Rule`, `Numbers` and `Row` are those of
-// kernels/update.h, for the device or for the host.
+// An optimiser's update in the form of the kernels, for backends that launch them. `Rule`, `Numbers` and `Row` are the
+// types of kernels/update.h for the device or for the host.
 
 #include <cstddef>
 #include <type_traits>

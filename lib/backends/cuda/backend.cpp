@@ -1,4 +1,4 @@
-// Which units and tensors the backend takes: checked before any op's file is called.
+// Checks which units and tensors the backend takes, before it calls an op's file.
 
 #include "backend.h"
 
@@ -31,7 +31,7 @@ void check_spec(const Spec& spec, const Choice& choice) {
   check_tail(self, spec, default_fusion);
 }
 
-/// Whether rows of a table run the op.
+/// Whether the op has a table of algorithms.
 bool has_table(const Op& op) { return holds_any<Conv, FullyConnected>(op); }
 
 class CudaMixedPrecision final : public MixedPrecisionLowering {
@@ -40,7 +40,7 @@ class CudaMixedPrecision final : public MixedPrecisionLowering {
   std::string_view backend() const override { return on_.backend; }
   std::int64_t chunk_elements() const override { return gpu_chunk_elements; }
   bool takes_halves(const Spec& spec) const override {
-    if (holds<Add>(spec.op)) return spec.x.size() <= most_addends;  // more are added up in y, which would round
+    if (holds<Add>(spec.op)) return spec.x.size() <= most_addends;  // more addends are summed in y, which would round
     return gpu_op_takes_halves(spec.op) ||
            holds_any<MaxPool, AveragePool, GlobalAveragePool, BatchNorm, Lrn, Dropout, Concat, Slice>(spec.op);
   }

@@ -1,7 +1,7 @@
 #pragma once
-// The backends "cuda" and "cuda-host": every op by the kernels of kernels/, in f32 and f64, and in f32 on values of f16
-// and bf16, on dense or pitched nchw tensors. This header is for make_backend.cpp: the class itself is compiled once
-// per machine.
+// The backends "cuda" and "cuda-host": every op by the kernels of kernels/, on dense or pitched nchw tensors. They
+// compute in f32 or f64; values of f16 and bf16 are computed in f32. This header is for make_backend.cpp: the class
+// itself is compiled once per machine.
 
 #include <memory>
 

@@ -27,22 +27,13 @@ Lowered::Step launches(Machine& machine, std::vector<Pass> passes, std::string a
   return launches(launcher_of(machine), std::move(passes), std::move(algorithm), std::move(function), workspace_bytes);
 }
 
-/// The steps of an op with one algorithm, "direct": forward; in training recompute, which is the same, and backward.
-template <class Forward, class Backward>
-void add_launches(Lowered& unit, const Spec& spec, Machine& machine, const Forward& forward, const Backward& backward) {
-  unit.steps.push_back(launches(machine, {Pass::forward}, "direct", forward));
-  if (spec.mode == Mode::inference) return;
-  unit.steps.push_back(launches(machine, {Pass::recompute}, "direct", forward));
-  unit.steps.push_back(launches(machine, {Pass::backward_data}, "direct", backward));
-}
-
 /// Whether a step of the unit uses this algorithm.
 inline bool uses(const Lowered& lowered, const char* algorithm) {
   return std::any_of(lowered.steps.begin(), lowered.steps.end(),
                      [&](const Lowered::Step& step) { return step.algorithm == algorithm; });
 }
 
-/// Calls `function.template operator()<T>()` with the T of `dtype`. Throws Unsupported for types that it lacks.
+/// Calls `function.template operator()<T>()` with T = float or double, by `dtype`. Throws Unsupported for other types.
 template <class Function>
 decltype(auto) with_type(DType dtype, Function&& function) {
   return with_type(Machine::backend_name(), dtype, std::forward<Function>(function));
@@ -53,7 +44,7 @@ decltype(auto) with_storage(DType dtype, Function&& function) {
   return with_storage(Machine::backend_name(), dtype, std::forward<Function>(function));
 }
 
-// One per op, each in the file of the op's name. `spec.op` holds the op; the algorithm's name is "direct" if there
+// One function per op, in the file of the op's name. `spec.op` holds the op; the algorithm's name is "direct" if there
 // is only one. They fill every vector of Lowered, one entry per x, and steps for the passes of spec.mode only.
 Lowered lower(const MaxPool&, const Spec&, const Choice&, Machine&);
 Lowered lower(const AveragePool&, const Spec&, const Choice&, Machine&);

@@ -24,19 +24,19 @@ class Machine {
 
   static const char* backend_name();  ///< "cuda" or "cuda-host"
   std::string unavailable() const;    ///< empty, or why the device is not available
-  std::string describe();             ///< opens cuBLAS for its version; if it cannot, the same line says why
+  std::string describe();             ///< opens cuBLAS for its version; if it cannot, says why in the same line
   Device& device();
   Stream stream();
   bool has_blas() const;  ///< whether blas() can be opened; touches no device, tries once
-  /// Makes blas() if there is a device, so that no pass does: a pass may be recorded, and making it cannot be.
-  /// Call it when lowering to a step that uses blas(). Throws LoadError if it cannot be opened, DeviceError, and
-  /// UsageError if the environment makes its products of this type other than strict.
+  /// Makes blas() if there is a device. Call it when lowering to a step that uses blas(): a pass may be recorded, and
+  /// cannot make it then. Throws LoadError if it cannot be opened, DeviceError, and UsageError if the environment makes
+  /// products of this type other than strict.
   void make_blas(DType);
-  /// Products on that stream: cuBLAS, opened at the first call, or its substitute on the host. From now on they use
-  /// `workspace`, of blas_workspace_bytes. Throws LoadError, DeviceError.
+  /// Products on stream(): cuBLAS, opened at the first call, or its substitute on the host. Products use `workspace`
+  /// from now on; it has blas_workspace_bytes(). Throws LoadError, DeviceError.
   Blas& blas(void* workspace);
   static std::size_t blas_workspace_bytes();
-  double peak_flops_per_second(DType);  ///< of the backend; 0 on the host: the kernels are not written for its units
+  double peak_flops_per_second(DType);  ///< 0 on the host: the kernels are not written for its units
 
  private:
   struct Body;

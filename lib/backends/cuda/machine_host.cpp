@@ -15,7 +15,7 @@
 namespace lamina::cuda_host {
 namespace {
 
-/// The host's function of a table entry; it may access the device's memory while it runs.
+/// The host's function for a table entry. It may access the device's memory while it runs.
 template <auto Entry, class Function = std::remove_reference_t<decltype(std::declval<BlasTable&>().*Entry)>>
 struct Opened;
 template <auto Entry, class... P>
@@ -28,7 +28,7 @@ struct Opened<Entry, int (*)(P...)> {
 
 const BlasTable& device_blas() {
   static const BlasTable* const table = [] {
-    auto* const made = new BlasTable(host_blas());  // a backend may live until the process ends
+    auto* const made = new BlasTable(host_blas());  // never deleted: a backend may live until the process ends
     made->cublasSgemm_v2 = &Opened<&BlasTable::cublasSgemm_v2>::call;
     made->cublasDgemm_v2 = &Opened<&BlasTable::cublasDgemm_v2>::call;
     made->cublasSgemmStridedBatched = &Opened<&BlasTable::cublasSgemmStridedBatched>::call;

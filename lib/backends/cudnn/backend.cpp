@@ -1,4 +1,4 @@
-// Which units and tensors the backend "cudnn" takes: checked before any op's file is called.
+// Checks which units and tensors the backend "cudnn" takes, before it calls an op's file.
 
 #include "backend.h"
 
@@ -22,8 +22,8 @@ bool holds(const Op& op) {
 
 bool has_algorithms(const Op& op) { return holds<Conv>(op) || holds<FullyConnected>(op) || holds<Lstm>(op); }
 
-/// Whether the op is computed on nhwc tensors. A fully connected op flattens them in their own order, and its weights
-/// have the same order; without pixels the layouts are the same.
+/// Whether the op is computed on nhwc tensors. A fully connected op flattens x in its own order, and its weights have
+/// this order. Without pixels the layouts are the same.
 bool takes_nhwc(const Spec& spec) {
   const Op& op = spec.op;
   if (holds<Dropout>(op) || holds<Lrn>(op) || holds<Lstm>(op) || holds<Pad>(op) || spec.y.dtype == DType::f64)
@@ -36,15 +36,15 @@ bool takes_nhwc(const Spec& spec) {
   return !only_without_pixels || spec.x[0].shape.plane() == 1;
 }
 
-/// Ops of our kernels, whose images may have gaps between them.
+/// Whether our kernels compute the op and accept gaps between images.
 bool is_own_with_pitch(const Op& op) {
   return holds<Clip>(op) || holds<HardSigmoid>(op) || holds<HardSwish>(op) || holds<Silu>(op) || holds<Multiply>(op) ||
          holds<ScaleShift>(op) || holds<Pad>(op) || holds<ChannelShuffle>(op);
 }
 
-/// Whether `next` may follow a convolution and the first `count` of its tail. A batch norm in inference: it is folded
-/// into filter and bias. If there is a bias then, but in f64: a ReLU and, in inference, an Add before it. In f32 the
-/// library may compute them in one call with the convolution, on halves our kernel the ReLU with the bias.
+/// Whether `next` may follow a convolution and the first `count` ops of its tail. A batch norm may follow in inference;
+/// it is folded into filter and bias. With a bias, and not in f64, a ReLU may follow, and in inference an Add before
+/// it. The library may compute all with an f32 convolution in one call. On halves our kernel adds bias and ReLU.
 bool joins(const Spec& spec, std::size_t count, const Op& next) {
   const auto* const conv = std::get_if<Conv>(&spec.op);
   if (conv == nullptr) return false;
@@ -69,7 +69,7 @@ void check_version(const Spec& spec, const Api& api) {
     refuse(spec.op, "cuDNN " + api.number() + " has no bf16; give 8.1 or later");
 }
 
-/// Values and gradients of every tensor dense, as most calls require.
+/// Throws Unsupported unless values and gradients are dense in every tensor, as most calls require.
 void check_pitch(const Spec& spec) {
   const auto dense = [](const TensorSpec& tensor) {
     const std::int64_t pitch = dense_pitch(tensor.shape, tensor.layout);
@@ -79,15 +79,15 @@ void check_pitch(const Spec& spec) {
     refuse(spec.op, "its tensors must be without gaps");
 }
 
-/// Whether the library computes the unit on halves: all values are of one type, and the op is one of its own. Dropout
-/// has our mask, and LSTM is computed in f32.
+/// Whether the library computes the unit on halves: all values have one type, and the library has the op. Dropout has
+/// our mask, and LSTM is computed in f32.
 bool library_takes_halves(const Spec& spec) {
   const bool of_library =
       std::visit([]<class T>(const T&) { return !OpOfOurKernels<T> && !OneOf<T, Dropout, Lstm>; }, spec.op);
   return of_library && has_one_type(spec);
 }
 
-/// Lowers a unit whose values have one type, which the library or our kernels take.
+/// Lowers a unit whose values have one type that the library or our kernels take.
 Lowered lower_in_one_type(const Spec& spec, const Choice& choice, Session& session) {
   return std::visit(
       [&](const auto& op) -> Lowered {

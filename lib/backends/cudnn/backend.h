@@ -10,7 +10,7 @@
 
 namespace lamina::cudnn {
 
-/// Units on halves that the library does not take: by our kernels, most of them in f32 on widened values.
+/// Lowers units on halves that the library does not take. Our kernels compute them, most in f32 on widened values.
 class CudnnMixedPrecision final : public MixedPrecisionLowering {
  public:
   explicit CudnnMixedPrecision(Session& session) : session_(session) {}
@@ -44,7 +44,7 @@ class CudnnBackend final : public Backend {
 
   void update(const Update&) override;
   void check_overflow(const UpdateTensors& all) override { session_->machine().check_overflow(all); }
-  double peak_flops_per_second(DType) override;  ///< of the device, measured without the library
+  double peak_flops_per_second(DType) override;  ///< peak of the device, measured without the library
 
  private:
   std::string name_;

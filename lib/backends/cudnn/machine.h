@@ -1,6 +1,6 @@
 #pragma once
-// What the backend needs of the machine besides cuDNN: a device with a stream, matrix products, the mask of dropout,
-// the fold of a batch norm, sequences as rows, ops that cuDNN lacks.
+// Services of the machine besides cuDNN: a device with a stream, matrix products, the mask of dropout, the fold of a
+// batch norm, sequences as rows, ops that cuDNN lacks.
 
 #include <cstddef>
 #include <cstdint>
@@ -23,14 +23,14 @@ struct Mask {
   double scale;
 };
 
-/// A batch norm by its running statistics folded into the filter and the bias of the convolution before it, all of one
-/// type: kernels/conv/conv_fold.h has the formula. A null bias is zero.
+/// The fold of a batch norm, by its running statistics, into filter and bias of the convolution before it. All have one
+/// type. kernels/conv/conv_fold.h has the formula. A null bias is zero.
 struct Fold {
   DType dtype;
   const void *w, *bias, *scale, *shift, *mean, *variance;
   double epsilon;
   int filters;
-  std::int64_t weights;  ///< of a filter, contiguous
+  std::int64_t weights;  ///< weights of a filter, contiguous
 };
 
 /// Opens its device at the first use. Outlives every kernel.
@@ -40,21 +40,21 @@ class Machine {
   virtual std::string unavailable() const = 0;  ///< empty, or why the device is not available
   virtual Device& device() = 0;
   virtual Stream stream() = 0;
-  /// Bound to the stream: of the CUDA that cuDNN was built for, and from beside its directory if there is one. Throws
-  /// LoadError if there is none.
+  /// cuBLAS of the CUDA that cuDNN was built for, bound to the stream; preferably from beside cuDNN's directory. Throws
+  /// LoadError if no cuBLAS is found.
   virtual Blas& blas(int cuda_major, const std::string& cudnn_directory) = 0;
-  /// "cuBLAS 13.1.0", of the same, or in one line why there is none. Touches no device.
+  /// The version of blas() as "cuBLAS 13.1.0", or in one line why there is none. Touches no device.
   virtual std::string describe_blas(int cuda_major, const std::string& cudnn_directory) = 0;
 
-  /// Bytes within the device. Enqueues.
+  /// Copies bytes within the device. Enqueues.
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
 
-  /// to = from, or to += from, of one shape and any pitches: values of 16 bits to f32, or f32 to 16 bits, to the
+  /// to = from, or to += from, of one shape and any pitches: values of 16 bits to f32, or f32 to 16 bits, rounded to
   /// nearest with ties to even. Enqueues.
   virtual void convert(const Tensor& to, const Tensor& from, bool adds) = 0;
-  /// y += bias, and with `relu` max(y, 0): values of 16 bits, a bias of f32 for each channel. Enqueues.
+  /// y += bias, with `relu` y = max(y + bias, 0): y of 16 bits, bias of f32 for each channel. Enqueues.
   virtual void add_bias(const void* bias, const Tensor& y, bool relu) = 0;
-  /// db = the sum of dy over images and pixels, or db += that: values of 16 bits, db of f32. Enqueues. `workspace` has
+  /// db = the sum of dy over images and pixels, or db += the sum: dy of 16 bits, db of f32. Enqueues. `workspace` has
   /// bias_gradient_bytes() of y.
   virtual void bias_gradient(const Tensor& dy, void* db, bool adds, void* workspace) = 0;
   virtual std::size_t bias_gradient_bytes(const Shape&, Layout) = 0;
@@ -68,27 +68,27 @@ class Machine {
   /// Writes the folded filter and bias. Enqueues.
   virtual void fold(const Fold&, void* w_to, void* bias_to) = 0;
 
-  /// Enqueue the work of Backend's functions of these names.
+  /// Enqueue the work of Backend::update() and Backend::check_overflow().
   virtual void update(const Update&) = 0;
   virtual void check_overflow(const UpdateTensors&) = 0;
 
   /// Copies a sequence {n, features, steps, 1} to dense rows of features, by steps, then images; in reverse the last
   /// step comes first. Enqueues.
   virtual void to_rows(const Tensor& x, bool reverse, void* rows) = 0;
-  /// The way back: x = rows, or x += rows. Enqueues.
+  /// The inverse of to_rows(): x = rows, or x += rows. Enqueues.
   virtual void from_rows(const void* rows, bool reverse, const Tensor& x, bool adds) = 0;
 
-  /// For ids {n, 1, steps, 1}: writes rows as above, 1 at the id and 0 elsewhere, NaN for an invalid id. Enqueues.
+  /// For ids {n, 1, steps, 1}: writes rows as to_rows(), 1 at the id, 0 elsewhere, NaN for an invalid id. Enqueues.
   virtual void to_one_hot_rows(const Tensor& ids, bool reverse, int vocabulary, void* rows) = 0;
 
-  /// Lowers the unit of a loss or an Embedding to the kernels of the backend cuda. Its tensors are dense, in nchw.
+  /// Lowers the unit of an OpOfOurKernels (library/common.h) to the kernels of the backend cuda.
   virtual Lowered lower_by_kernels(const Spec&) = 0;
 
   /// The result of Backend::peak_flops_per_second. Default: 0.
   virtual double peak_flops_per_second(DType) { return 0; }
 };
 
-/// The GPU of the options' number. Throws Unsupported in a build without CUDA, with how to get it.
+/// The GPU of the options' number. Throws Unsupported in a build without CUDA, and says how to get one.
 std::unique_ptr<Machine> make_cuda_machine(const BackendOptions&);
 
 }  // namespace lamina::cudnn

@@ -1,5 +1,5 @@
 // The GPU as the backend's machine: its stream, cuBLAS on it, our kernels for dropout, folding, sequences, losses,
-// embeddings and what is f32 beside halves.
+// embeddings, and for conversions and biases of halves.
 
 #include <filesystem>
 #include <optional>
@@ -140,7 +140,7 @@ class CudaMachine final : public Machine {
   CudaDevice device_;
   cuda::Launcher on_{[this] { return device_.stream(); }, "cudnn"};
   std::optional<BlasLibrary> library_;
-  std::string why_no_library_;  // of the only attempt that describes it: each searches many folders
+  std::string why_no_library_;  // error of the only attempt to describe it: each attempt searches many folders
   std::optional<Blas> blas_;
 };
 

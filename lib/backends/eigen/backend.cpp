@@ -20,8 +20,9 @@ bool holds(const Op& op) {
   return std::holds_alternative<T>(op);
 }
 
-/// An embedding and the mean over its places are one unit, too.
+/// An embedding and the mean over its places are one unit, too; so are a batch norm and any function after it.
 bool joins(const Op& op, const std::vector<Op>& tail, std::size_t count, const Op& next, Mode mode) {
+  if (is_activation(next) && !holds<Relu>(next)) return count == 0 && holds<BatchNorm>(op);
   if (holds<GlobalAveragePool>(next)) return count == 0 && holds<Embedding>(op);
   return default_fusion(op, tail, count, next, mode);
 }

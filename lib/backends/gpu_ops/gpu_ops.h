@@ -1,5 +1,5 @@
 #pragma once
-// Ops that the backends cuda, cuda-host and cudnn lower alike, to the same kernels, and what their lowering needs.
+// Ops that the backends cuda, cuda-host and cudnn lower to the same kernels, and helpers for their lowering.
 
 #include <functional>
 #include <string>
@@ -35,7 +35,7 @@ View<T> view(const Tensor& tensor) {
   return {tensor.as<T>(), tensor.shape.n, tensor.shape.c, tensor.shape.h, tensor.shape.w, tensor.pitch};
 }
 
-/// Calls `function.template operator()<T>()` with the T of `dtype`. Throws Unsupported for types that it lacks.
+/// Calls `function.template operator()<T>()` with T = float or double, by `dtype`. Throws Unsupported for other types.
 template <class Function>
 decltype(auto) with_type(const std::string& backend, DType dtype, Function&& function) {
   switch (dtype) {
@@ -46,7 +46,7 @@ decltype(auto) with_type(const std::string& backend, DType dtype, Function&& fun
   throw Unsupported(backend + ": no " + std::string(to_string(dtype)) + "; it computes in f32 and f64");
 }
 
-/// The same with the types of values in memory: halves are F16 and BF16.
+/// with_type() for the types of values in memory: also F16 and BF16.
 template <class Function>
 decltype(auto) with_storage(const std::string& backend, DType dtype, Function&& function) {
   if (dtype == DType::f16) return function.template operator()<F16>();
@@ -71,7 +71,7 @@ Lowered::Step launches(const Launcher& on, Pass pass, Function function, std::si
   return launches(on, {pass}, "direct", std::move(function), workspace_bytes);
 }
 
-/// The steps of an op without parameters: forward; in training recompute, which is the same, and backward.
+/// The steps of an op without parameters: forward, and in training recompute (the same) and backward.
 template <class Forward, class Backward>
 void add_launches(Lowered& unit, const Spec& spec, const Launcher& on, const Forward& forward,
                   const Backward& backward) {
@@ -81,7 +81,7 @@ void add_launches(Lowered& unit, const Spec& spec, const Launcher& on, const For
   unit.steps.push_back(launches(on, Pass::backward_data, backward));
 }
 
-/// For kernels that take elements in any order: a tensor of nhwc is without gaps, and so a row per image in any layout.
+/// A view for kernels that take elements in any order. A tensor of nhwc has no gaps: each of its images is a row.
 template <class T>
 View<T> elements(const Tensor& tensor) {
   View<T> row = view<T>(tensor);
@@ -89,7 +89,7 @@ View<T> elements(const Tensor& tensor) {
   return row;
 }
 
-// Each in the file of the op's name, or of its kind: pointwise.cpp, moves.cpp. The algorithm's name is "direct".
+// Each function is in the file of its op's name or kind: pointwise.cpp, moves.cpp. The algorithm's name is "direct".
 Lowered lower(const Relu&, const Spec&, const Launcher&);
 Lowered lower(const Sigmoid&, const Spec&, const Launcher&);
 Lowered lower(const Tanh&, const Spec&, const Launcher&);
@@ -105,32 +105,32 @@ Lowered lower(const SoftmaxCrossEntropy&, const Spec&, const Launcher&);
 Lowered lower(const SigmoidCrossEntropy&, const Spec&, const Launcher&);
 Lowered lower(const Embedding&, const Spec&, const Launcher&);
 
-/// Ops of kernels that take elements(): in nhwc as in nchw, without gaps.
+/// Whether kernels of this op take elements(), and so nhwc without gaps like nchw.
 inline bool takes_any_order(const Op& op) {
   return holds_any<Relu, Sigmoid, Tanh, Clip, HardSigmoid, HardSwish, Silu, Add>(op);
 }
 
-/// Whether kernels of this op, one of those above, read and write halves themselves.
+/// Whether kernels of this op, one of those above, read and write halves directly.
 inline bool gpu_op_takes_halves(const Op& op) { return holds_any<Relu, Sigmoid, Tanh, Clip, HardSwish, Silu>(op); }
 
 /// The unit of a spec that has one of these ops. Throws Unsupported for any other.
 Lowered lower_gpu_op(const Spec&, const Launcher&);
 
-/// The elements of all widened values of a chunk, at most, in 16 MiB of f32: a part of a large GPU's second-level
-/// cache, which also holds the halves and what kernels read besides.
+/// Largest number of elements in all widened values of a chunk: 16 MiB of f32, a part of a large GPU's L2 cache. The
+/// cache also holds the halves and the kernels' other inputs.
 constexpr std::int64_t gpu_chunk_elements = std::int64_t{1} << 22;
 
-/// to = from: between two tensors of one half type or f32, of one shape and any pitches and layouts; of one layout also
-/// to += from.
+/// to = from, or to += from if both have one layout. The shapes are equal, pitches and layouts are free. The types are
+/// f32 and one half type.
 void convert(const Tensor& to, const Tensor& from, bool adds, const Launcher&);
 
-// A bias of f32, a number for each channel, of values of halves: y += bias, and with `relu` max(y, 0); db = the sum of
-// dy, or db += that, in a workspace of so many bytes.
+// A bias of f32 for values of halves, one number per channel: y += bias, with `relu` y = max(y + bias, 0). Its
+// gradient: db = the sum of dy, or db += the sum, in a workspace of bias_gradient_of_halves_bytes().
 void add_bias_to_halves(const void* bias, const Tensor& y, bool relu, const Launcher&);
 void bias_gradient_of_halves(const Tensor& dy, void* db, bool adds, void* workspace, const Launcher&);
 std::size_t bias_gradient_of_halves_bytes(const Shape&, Layout);
 
-// The work of Backend's functions of these names.
+// The work of Backend::update() and Backend::check_overflow().
 void run_update(const Update&, const Launcher&);
 void run_check_overflow(const UpdateTensors&, const Launcher&);
 

@@ -1,4 +1,4 @@
-// Halves beside numbers of f32: conversions, and what a library of products in halves leaves to us.
+// Halves beside f32: conversions, and a bias of f32 for values of halves.
 
 #include <cstdint>
 #include <limits>

@@ -7,7 +7,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// Planes must be where kernels look for them; products of equal shapes take elements in any order.
+/// Kernels that read a factor per plane need views; products of equal shapes take elements in any order.
 template <class T>
 View<T> operand(const Tensor& tensor, bool of_planes) {
   return of_planes ? view<T>(tensor) : elements<T>(tensor);

@@ -7,10 +7,10 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// What a gradient is computed from, beside dy.
+/// The value, beside dy, from which a gradient is computed.
 enum class Reads { x, y };
 
-/// The unit of such an op; it may work in place.
+/// The unit of an op whose y is a function of x; it may work in place.
 template <class F>
 Lowered lower_pointwise(const Spec& spec, const Launcher& on, Reads reads, const F& f) {
   Lowered unit = in_place_unit(spec);
@@ -30,7 +30,7 @@ Lowered lower_pointwise(const Spec& spec, const Launcher& on, Reads reads, const
         });
   };
   if constexpr (std::is_same_v<F, pointwise::HardSigmoid>) {
-    with_type(on.backend, spec.y.dtype, emit);  // its gradient is that of x: a rounded y may be 0 or 1
+    with_type(on.backend, spec.y.dtype, emit);  // no halves: a rounded y may be 0 or 1, where the gradient is 0
   } else {
     with_storage(on.backend, spec.y.dtype, emit);
   }

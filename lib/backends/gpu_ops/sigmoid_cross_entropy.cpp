@@ -1,4 +1,4 @@
-// The loss of a sigmoid, and its accuracy. The number of decisions that count is saved.
+// The loss of a sigmoid, and its accuracy. Forward saves the number of decisions that count.
 
 #include "kernels/loss/sigmoid_cross_entropy.h"
 

@@ -7,110 +7,30 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <memory>
 #include <span>
 #include <utility>
 
-#include "kinks.h"
 #include "lamina/error.h"
 #include "lamina/random.h"
 #include "lib/core/plan/run/initial.h"
+#include "plan_under_test.h"
 
 namespace lamina {
 namespace {
 
 using planner::Kinks;
+using planner::PlanUnderTest;
+using planner::read_values;
 using Values = std::vector<double>;
 
 constexpr int most_halvings = 10;
 constexpr int most_draws = 16;
-
-Values read(Device& device, const Tensor& tensor) {
-  Values values(static_cast<std::size_t>(tensor.shape.count()));
-  download(device, std::span<double>(values), tensor);
-  return values;
-}
 
 Values normal(std::int64_t count, std::uint64_t key) {
   Values values(static_cast<std::size_t>(count));
   fill_normal(values, key);
   return values;
 }
-
-/// The plan under test. If it does not keep its values, a second plan provides the values before every kink.
-class PlanUnderTest {
- public:
-  PlanUnderTest(const Graph& graph, Backend& backend, const Options& options, const GradientCheck& how)
-      : device_(backend.device()), plan_(graph, backend, options) {
-    if (how.start) how.start(plan_);
-    if (!options.fuse && options.keep_values && options.keep == Keep::all) return;
-    Options plain = options;
-    plain.fuse = false;
-    plain.keep_values = true;
-    plain.keep = Keep::all;
-    plain.input_gradient = false;
-    twin_ = std::make_unique<Plan>(graph, backend, plain);
-    if (how.start) how.start(*twin_);
-  }
-
-  Plan& plan() { return plan_; }
-
-  /// Stores the current state: every later run starts from it.
-  void keep_state() {
-    for (const std::string& name : plan_.state_names()) {
-      const Tensor tensor = plan_.state(name);
-      std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.shape.count()) * size_of(tensor.dtype));
-      device_.download(bytes.data(), tensor.data, bytes.size());
-      state_.emplace_back(name, std::move(bytes));
-    }
-  }
-
-  void set_parameter(const std::string& name, const Values& values) {
-    upload(device_, plan_.parameter(name), std::span<const double>(values));
-    if (twin_) upload(device_, twin_->parameter(name), std::span<const double>(values));
-  }
-
-  void set_input(const std::string& name, const Values& values) {
-    upload(device_, plan_.input(name), std::span<const double>(values));
-    if (twin_) upload(device_, twin_->input(name), std::span<const double>(values));
-  }
-
-  void forward() { run(plan_); }
-
-  Kinks kinks() {
-    Plan& plan = twin_ ? *twin_ : plan_;
-    run(plan);
-    Kinks kinks;
-    if (plan.output().dtype == DType::f32) kinks.tie = 4e-6;
-    const std::vector<Node>& nodes = plan_.graph().nodes();
-    for (const Node& node : nodes) {
-      const auto source = [&](std::size_t input) -> const Node& {
-        return nodes[static_cast<std::size_t>(node.inputs[input])];
-      };
-      std::vector<Shape> x;
-      for (std::size_t input = 0; input < node.inputs.size(); ++input) x.push_back(source(input).shape);
-      kinks.add(node.op, x, node.shape, [&](std::size_t input) {
-        const Node& from = source(input);
-        return read(device_, std::holds_alternative<Input>(from.op) ? plan.input(from.name) : plan.value(from.name));
-      });
-    }
-    return kinks;
-  }
-
-  Values output() { return read(device_, plan_.output()); }
-
- private:
-  void run(Plan& plan) {
-    for (const auto& [name, bytes] : state_) device_.upload(plan.state(name).data, bytes.data(), bytes.size());
-    plan.parameters_changed();
-    plan.forward();
-  }
-
-  Device& device_;
-  Plan plan_;
-  std::unique_ptr<Plan> twin_;
-  std::vector<std::pair<std::string, std::vector<std::byte>>> state_;
-};
 
 /// L = <y, r>, with more digits than y has, so that the sum adds no error to the differences.
 long double dot(const Values& a, const Values& b) {
@@ -163,7 +83,7 @@ class Check {
         set_whole_numbers(node, numbers[i]);
     }
     for (const std::string& name : plan.parameter_names())
-      variables_.push_back({name, false, plan.parameter(name).shape, read(device_, plan.parameter(name)), {}});
+      variables_.push_back({name, false, plan.parameter(name).shape, read_values(device_, plan.parameter(name)), {}});
     leave_special_points();
     say("drawing inputs that are away from kinks");
     keep_away_from_kinks();
@@ -288,7 +208,8 @@ class Check {
     for (std::size_t v = 0; v < variables_.size(); ++v) {
       Variable& variable = variables_[v];
       const std::string& name = variable.name;
-      variable.gradient = read(device_, variable.is_input ? plan.input_gradient(name) : plan.parameter_gradient(name));
+      variable.gradient =
+          read_values(device_, variable.is_input ? plan.input_gradient(name) : plan.parameter_gradient(name));
       for (std::size_t i = 0; i < variable.gradient.size(); ++i) variable.gradient[i] -= before[v][i];
     }
   }

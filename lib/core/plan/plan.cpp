@@ -46,7 +46,7 @@ struct Plan::Body {
     }
   };
 
-  std::shared_ptr<Backend> shared;  // first, so that the backend is destroyed last; null: it is not shared
+  std::shared_ptr<Backend> backend_owner;  // first, so that the backend is destroyed last; null: it is not shared
   Graph graph;
   Nodes nodes;
   Backend* backend;
@@ -57,12 +57,12 @@ struct Plan::Body {
   Named parameters, state;
   std::vector<UpdateTensors> update_rows;    // rows of numbers that an update changes
   std::vector<std::string> optimiser_names;  // names of the optimiser's state, by parameter
-  bool shares = false, ready_for_backward = false, has_gradients = false;
+  bool borrows_parameters = false, ready_for_backward = false, has_gradients = false;
   std::uint64_t updates = 0;
   std::atomic<bool> running{false};
 
   Body(const Graph& g, Backend& b, const Options& o)
-      : shared(b.weak_from_this().lock()),
+      : backend_owner(b.weak_from_this().lock()),
         graph(g.clone()),
         nodes(graph),
         backend(&b),
@@ -75,7 +75,7 @@ struct Plan::Body {
     for (const std::string& name : parameters.names)
       for (const std::string_view part : optimiser_parts()) optimiser_names.push_back(name + "." + std::string(part));
     if (o.optimiser) update_rows = memory.update_rows(o.table_updates);
-    shares = o.share != nullptr;
+    borrows_parameters = o.share != nullptr;
     options.share = nullptr;  // the other plan need not outlive this one
   }
 
@@ -217,7 +217,7 @@ struct Plan::Body {
 
 Plan::Plan(const Graph& graph, Backend& backend, const Options& options)
     : body_(std::make_unique<Body>(graph, backend, options)) {
-  planner::fill_initial(*this, body().shares);
+  planner::fill_initial(*this, body().borrows_parameters);
   parameters_changed();
 }
 Plan::~Plan() = default;

@@ -81,9 +81,6 @@ struct OnnxModel {
 /// data, and to `most_computed_numbers`. Throws Unsupported for a valid file that the ops of this library do not
 /// express. Its message has up to ten lines, one for each such operator: the number of nodes, the name of the first,
 /// and the reason. Throws UsageError for options that do not fit the file.
-/// Throws UsageError for options that do not fit the file.
-/// Throws UsageError for options that do not fit the file.
-/// Throws UsageError for options that do not fit the file.
 LAMINA_API OnnxModel read_onnx(const std::filesystem::path&, const OnnxOptions& = {});
 
 /// An extent of an input that a file leaves open.
@@ -104,9 +101,6 @@ LAMINA_API std::vector<OnnxOpenExtent> onnx_open_extents(const std::filesystem::
 /// UsageError for weights that are missing or of another size, FileError for a number beyond f32, a
 /// model beyond 2 GB, a full disk.
 LAMINA_API void write_onnx(const std::filesystem::path&, const Graph&, const TensorFile& weights);
-
-/// Reads a file with a single tensor (TensorProto), as ONNX's test cases have.
-LAMINA_API HostTensor read_onnx_tensor(const std::filesystem::path&);
 
 /// to_graph gives numbers in the file's order as dense n, c, h, w, for `upload`. from_graph gives the numbers of
 /// `download` in the file's order. Both throw UsageError unless the number of values matches the extents.

@@ -1,50 +1,76 @@
-// Concat, Split and Slice along the channels, and Gather where it takes a run of them, or everything in order.
+// Concat, Split and Slice along the channels, and Gather from a computed value.
 
 #include "operators.h"
 
 namespace lamina::onnx {
 namespace {
 
-DynamicValue channels_of(NodeContext& context, const DynamicValue& x, std::int64_t first, std::int64_t count,
-                         const std::string& name) {
-  const Value y = context.append(Slice{.first = narrow(context, first, 0, "first channel"),
-                                       .channels = narrow(context, count, 1, "number of channels")},
-                                 {x.value}, name);
-  return {.value = y, .view = with_channels(x.view, x.value.shape(), y.shape()), .type = x.type};
+/// The channels of each element of an axis that is the channels or their outer part, as the directions of an LSTM are.
+std::int64_t group_of(const DynamicValue& x, std::size_t along) {
+  const Shape shape = x.value.shape();
+  const std::int64_t whole = extent(x.view[along]), group = shape.c / whole;
+  if (shape.c % whole != 0 || x.view[along] != axis(whole, group * shape.plane())) {
+    throw Refusal{"axis " + std::to_string(along) + " of " + text(extents(x.view)) + " is not the channels of the " +
+                      to_string(shape) + " that it is kept as: only channels are joined, split or cut",
+                  true};
+  }
+  return group;
 }
 
 /// The view of a value whose axis `along` is the channels, with other channels: a view does not show one channel.
 View along_channels(const DynamicValue& x, std::size_t along, const Shape& after) {
-  View view = with_channels(x.view, x.value.shape(), after);
-  view[along] = axis(after.c, after.plane());
+  const std::int64_t group = group_of(x, along);
+  View view = with_channels(x.view, x.value.shape(), after, group);
+  view[along] = axis(after.c / group, group * after.plane());
   return view;
 }
 
-void demand_channels(const DynamicValue& x, std::size_t along) {
-  if (x.view[along] != axis(x.value.shape().c, x.value.shape().plane())) {
-    throw Refusal{"axis " + std::to_string(along) + " of " + text(extents(x.view)) + " is not the channels of the " +
-                      to_string(x.value.shape()) + " that it is kept as: only channels are joined, split or cut",
-                  true};
+/// A run of elements of the axis.
+DynamicValue run_of(NodeContext& context, const DynamicValue& x, std::size_t along, std::int64_t first,
+                    std::int64_t count, const std::string& name) {
+  const std::int64_t group = group_of(x, along);
+  const Value y = context.append(Slice{.first = narrow(context, first * group, 0, "first channel"),
+                                       .channels = narrow(context, count * group, 1, "number of channels")},
+                                 {x.value}, name);
+  return {.value = y, .view = along_channels(x, along, y.shape()), .type = x.type};
+}
+
+/// h[-1] of an LSTM of several layers: of the last h of all, one behind the other, the only reader takes the last one.
+/// The others need not be computed. False, and nothing done, where it is something else.
+bool takes_last_layer(NodeContext& context, std::size_t along, std::size_t rank) {
+  const std::optional<std::int64_t> index = context.next_index(along, rank);
+  const std::size_t last = context.inputs() - 1;
+  if (index != -1 && index != static_cast<std::int64_t>(last)) return false;
+  for (std::size_t i = 0; i <= last; ++i) {
+    const DynamicValue& h = context.pending(i);
+    if (!h.lstm || h.view.size() != rank || !h.view[along].empty()) return false;
+    if (i < last && !h.lstm->made.contains(Steps::all)) return false;  // the next layer does not read it
   }
+  DynamicValue h = context.pending(last);
+  h.view.erase(h.view.begin() + static_cast<std::ptrdiff_t>(along));
+  context.fuse_next();
+  context.result(std::move(h));
+  return true;
 }
 
 }  // namespace
 
 void import_concat(NodeContext& context) {
   const Attributes& node = context.attributes();
+  const std::size_t rank = context.viewed(0).view.size(), along = axis_of(node, node.integer("axis", 1), rank);
+  if (takes_last_layer(context, along, rank)) return;
   const DynamicValue& first = context.dynamic(0);
-  const std::size_t along = axis_of(node, node.integer("axis", 1), first.view.size());
   std::vector<Value> operands;
   for (std::size_t i = 0; i < context.inputs(); ++i) {
     const DynamicValue& x = context.dynamic(i);
-    if (x.view.size() != first.view.size()) node.invalid("joins values of different rank");
-    demand_channels(x, along);
+    if (x.view.size() != rank) node.invalid("joins values of different rank");
     const Shape &a = x.value.shape(), &b = first.value.shape();
-    if (a.n != b.n || a.h != b.h || a.w != b.w || along_channels(x, along, b) != first.view) {
+    const View its = along_channels(x, along, b);
+    if (a.n != b.n || a.h != b.h || a.w != b.w || its != along_channels(first, along, b)) {
       Extents others = extents(x.view), firsts = extents(first.view);
       others[along] = firsts[along] = 0;
       if (others != firsts) node.invalid("joins " + text(extents(first.view)) + " and " + text(extents(x.view)));
-      throw Refusal{std::string("its operands have their axes in different orders: ") + keep_order, true};
+      refuse_order("its operands have their axes in different orders");
     }
     operands.push_back(x.value);
   }
@@ -71,20 +97,19 @@ void import_split(NodeContext& context) {
   if (static_cast<std::int64_t>(parts.size()) != outputs || sum != whole) {
     node.invalid("splits " + std::to_string(whole) + " into " + text(parts));
   }
-  demand_channels(x, along);
   const DynamicValue source = x;  // results may move what `x` refers to
   std::int64_t first = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (context.wanted(i)) {
       const std::string name = i == 0 ? context.name() : std::string(node.node().outputs[i]);
-      context.result(channels_of(context, source, first, parts[i], name), i);
+      context.result(run_of(context, source, along, first, parts[i], name), i);
     }
     first += parts[i];
   }
 }
 
 void import_slice(NodeContext& context) {
-  const DynamicValue x = context.dynamic(0);
+  const DynamicValue x = context.viewed(0);
   const Extents own = extents(x.view);
   const std::vector<Range> ranges = context.slice_ranges(own);
   std::optional<std::size_t> along;
@@ -95,15 +120,16 @@ void import_slice(NodeContext& context) {
     along = i;
   }
   if (!along) return context.result(x);
-  demand_channels(x, *along);
-  context.result(channels_of(context, x, ranges[*along].first, ranges[*along].count, context.name()));
+  const auto& [first, count, step] = ranges[*along];
+  if (count == 1 && takes_step(context, *along, first, true)) return;
+  context.result(run_of(context, context.dynamic(0), *along, first, count, context.name()));
 }
 
-/// Of a computed value: an index of an axis of one element, everything in order under other extents (as_strided), or a
-/// run of channels.
+/// A Gather takes of a computed value an index of an axis of one element, everything in order under other extents
+/// (as_strided), the last step of an LSTM, or a run of channels.
 void import_gather_part(NodeContext& context) {
   const Attributes& node = context.attributes();
-  const DynamicValue x = context.dynamic(0);
+  const DynamicValue x = context.viewed(0);
   const Constant& at = context.constant(1, "its indices");
   const std::size_t along = axis_of(node, node.integer("axis", 0), x.view.size());
   const std::int64_t whole = extent(x.view[along]);
@@ -126,10 +152,8 @@ void import_gather_part(NodeContext& context) {
     throw Refusal{"it takes a part of a computed value by indices that are no run of channels: use x[:, a:b]"};
   }
   if (index(0) < 0 || index(0) + at.count() > whole) node.invalid("takes indices beyond " + std::to_string(whole));
-  if (at.count() < whole) {
-    demand_channels(x, along);
-    y = channels_of(context, x, index(0), at.count(), context.name());
-  }
+  if (at.count() == 1 && takes_step(context, along, index(0), !at.extents.empty())) return;
+  if (at.count() < whole) y = run_of(context, context.dynamic(0), along, index(0), at.count(), context.name());
   if (at.extents.empty()) y.view.erase(y.view.begin() + static_cast<std::ptrdiff_t>(along));
   context.result(std::move(y));
 }

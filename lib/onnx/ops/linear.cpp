@@ -18,20 +18,6 @@ struct Product {
   bool fuses = true;  ///< whether the result has these axes, so that an addition after it can be the bias
 };
 
-/// The offset of each element of an axis in an image.
-Extents offsets(const Axis& axis) {
-  Extents all = {0};
-  for (const OnnxFactor& factor : axis) {
-    Extents next;
-    next.reserve(all.size() * static_cast<std::size_t>(factor.extent));
-    for (const std::int64_t base : all) {
-      for (std::int64_t i = 0; i < factor.extent; ++i) next.push_back(base + i * factor.stride);
-    }
-    all = std::move(next);
-  }
-  return all;
-}
-
 DynamicValue append_product(NodeContext& context, const DynamicValue& x, const Product& product,
                             std::vector<double> bias, WeightSource bias_source, const std::string& name) {
   const Shape shape = x.value.shape();
@@ -47,15 +33,13 @@ DynamicValue append_product(NodeContext& context, const DynamicValue& x, const P
   const auto is_within = [&](const OnnxFactor& factor) { return factor.extent * factor.stride <= shape.image(); };
   const bool rows_are_images = x.view.size() == 2 && x.view[0] == axis(shape.n, shape.image()) &&
                                product.inputs == shape.image() && std::ranges::all_of(x.view[1], is_within);
-  if (!rows_are_images && (x.view[last] != axis(shape.c, shape.plane()) || product.inputs != shape.c)) {
-    throw Refusal{"its input of " + text(extents(x.view)) + " is kept as " + to_string(shape) +
-                      ", whose channels are not its last axis: " + keep_order,
-                  true};
-  }
+  if (!rows_are_images && (x.view[last] != axis(shape.c, shape.plane()) || product.inputs != shape.c))
+    refuse_input(x, "whose channels are not its last axis");
   const Op op = rows_are_images ? Op(FullyConnected{.outputs = outputs, .bias = !bias.empty()})
                                 : Op(Conv{.channels = outputs, .kernel = 1, .bias = !bias.empty()});
   const Value y = context.append(op, {x.value}, name);
-  const Extents columns = offsets(rows_are_images ? x.view[1] : axis(shape.c, 1));  // in the graph's order
+  Extents columns;  // in the graph's order
+  for_each_place(rows_are_images ? x.view[1] : axis(shape.c, 1), 0, [&](std::int64_t at) { columns.push_back(at); });
   context.consume_budget(element_count({product.inputs, product.outputs}).value());
   std::vector<double> weights(columns.size() * static_cast<std::size_t>(outputs));
   for (std::int64_t k = 0; k < product.outputs; ++k) {

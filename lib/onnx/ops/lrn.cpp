@@ -39,7 +39,7 @@ void import_lrn(NodeContext& context) {
 bool squared(NodeContext& context) {
   if (context.attributes().node().op_type != "Mul" || context.inputs() != 2) return false;
   const DynamicValue &a = context.pending(0), &b = context.pending(1);
-  if (a.squares || b.squares || a.padding || a.value.id() != b.value.id() || a.view != b.view) return false;
+  if (a.is_pending() || b.is_pending() || a.value.id() != b.value.id() || a.view != b.view) return false;
   DynamicValue y = a;
   y.squares = Squares{.name = context.name()};
   context.result(std::move(y));
@@ -51,7 +51,7 @@ bool divided_by_squares(NodeContext& context) {
   const DynamicValue &x = context.pending(0), &by = context.pending(1);
   if (!by.squares) return false;
   const Squares& s = *by.squares;
-  if (x.squares || x.padding || x.value.id() != by.value.id() || x.view != by.view || s.size == 0 || !s.exponent ||
+  if (x.is_pending() || x.value.id() != by.value.id() || x.view != by.view || s.size == 0 || !s.exponent ||
       s.shift <= 0 || s.scale < 0 || *s.exponent < 0) {
     refuse();
   }

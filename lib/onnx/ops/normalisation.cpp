@@ -24,11 +24,8 @@ void import_batch_norm(NodeContext& context) {
   const Attributes& node = context.attributes();
   const DynamicValue& x = context.dynamic(0);
   const Shape shape = x.value.shape();
-  if (x.view.size() < 2 || x.view[1] != axis(shape.c, shape.plane())) {
-    throw Refusal{"the second axis of its input of " + text(extents(x.view)) + " is not the channel axis of " +
-                      to_string(shape) + ": " + keep_order,
-                  true};
-  }
+  if (x.view.size() < 2 || x.view[1] != axis(shape.c, shape.plane()))
+    refuse_input(x, "whose channels are not its second axis");
   if (is_by_batch(context) && !context.for_training()) {
     throw Refusal{
         "it normalises by the batch also in inference: export net.eval(), or read it with OnnxOptions::training"};

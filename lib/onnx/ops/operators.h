@@ -1,18 +1,19 @@
 #pragma once
-// The operators, a function for each: from a node of the file to nodes of the graph. Files are groups of operators,
-// with a table of theirs at the end.
+// The operators: a function for each makes nodes of the graph from a node of the file. Each file has a group of
+// operators, with a table at its end.
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "lib/onnx/importer.h"
+#include "lib/onnx/node_context.h"
 
 namespace lamina::onnx {
 
 using Operators = std::vector<OperatorRow>;
 
 // The table of each file.
+Operators arithmetic_operators();
 Operators channel_operators();
 Operators conv_operators();
 Operators elementwise_operators();
@@ -23,8 +24,8 @@ Operators pool_operators();
 Operators sequence_operators();
 Operators shape_operators();
 
-// lrn.cpp: the parts of an LRN as PyTorch's exporters write them: each does its node and returns true if the node is
-// such a part.
+// lrn.cpp: the parts of an LRN as PyTorch's exporters write them. Each function does its node and returns true if the
+// node is such a part.
 bool squared(NodeContext&);             ///< Mul of a value by itself
 bool mean_of_squares(NodeContext&);     ///< AveragePool
 bool divided_by_squares(NodeContext&);  ///< Div of the value by what came of its squares
@@ -32,9 +33,13 @@ bool padded_squares(NodeContext&, const Extents& before, const Extents& after, d
 bool squares_and_number(NodeContext&, std::size_t at);  ///< Mul, Add or Pow with a constant, which is operand `at`
 // channels.cpp
 void import_gather_part(NodeContext&);  ///< Gather from a computed value
+// sequence.cpp: Gather or Slice of one step of an LSTM. False, and nothing done, where the axis is another one.
+bool takes_step(NodeContext&, std::size_t along, std::int64_t step, bool keeps_axis);
 
-/// Why axes are not in the order that an op takes.
-constexpr const char* keep_order = "a permute or view before it would have to move numbers";
+/// Throws a Refusal because of the order in which the graph keeps a value: `why`, and what would be needed.
+[[noreturn]] void refuse_order(const std::string& why);
+/// As refuse_order(), for an operator's input: the reason says first how the graph keeps it.
+[[noreturn]] void refuse_input(const DynamicValue&, const std::string& why = "in another order");
 
 /// The value if its axes in the file are the graph's n, c, h, w (or n, c, h with w 1); else a Refusal.
 Value as_image(const DynamicValue&);
@@ -42,10 +47,17 @@ Value as_image(const DynamicValue&);
 /// A bias of zeros that does not train is none.
 void drop_zeros(const NodeContext&, std::vector<double>& bias, std::size_t input);
 
-/// The view of an equal value with other channels; Refusal if its channels are joined with something.
-View with_channels(const View&, const Shape& before, const Shape& after);
+/// The view of an equal value with other channels, in groups of `group` that stay as they are. Refusal if the channels
+/// are joined with something.
+View with_channels(const View&, const Shape& before, const Shape& after, std::int64_t group = 1);
 
 /// A number of the file as an int; FileError that names it if it is out of range.
 int narrow(const NodeContext&, std::int64_t number, std::int64_t least, std::string_view what);
+
+/// A number of a program's text, such as 0.1. Exporters may write it in f32, whatever the type of the model is.
+double text_number(double);
+
+/// A constant of one number, as it was written.
+double limit_of(const NodeContext&, std::size_t input, const std::string& what);
 
 }  // namespace lamina::onnx

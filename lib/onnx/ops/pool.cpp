@@ -42,18 +42,15 @@ std::optional<Rounding> equal_pads(const Windows& windows) {
 }
 
 /// Pads the image by an op: the pool then pads nothing. Not `counted`: as far as its windows reach, else by its pads.
-void append_pad(NodeContext& context, Pool& pool, double number, bool counted) {
-  std::array<int, 2> before{}, after{};
+void pad_image(NodeContext& context, Pool& pool, double number, bool counted) {
+  std::array<std::int64_t, 2> before{}, after{};
   for (std::size_t i = 0; i < 2; ++i) {
     Windows::Along& a = pool.windows[i];
     const std::int64_t reach = (a.count - 1) * a.stride + a.span() - a.begin - a.input;
-    before[i] = narrow(context, a.begin, 0, "pad");
-    after[i] = narrow(context, counted ? a.end : std::max<std::int64_t>(reach, 0), 0, "pad");
-    a.input += before[i] + after[i];
-    a.begin = a.end = 0;
+    if (!counted) a.end = std::max<std::int64_t>(reach, 0);
+    before[i] = a.begin, after[i] = a.end;
   }
-  pool.image = context.append(Pad{.before = {before[0], before[1]}, .after = {after[0], after[1]}, .value = number},
-                              {pool.image}, context.name() + ".pad");
+  pool.image = append_pad(context, pool.image, pool.windows, before, after, number);
 }
 
 /// Whether a Pad before the pool can be its own pads. Rounded up, windows that start in a pad are not there, but in the
@@ -91,7 +88,7 @@ void import_max_pool(NodeContext& context) {
   Pool pool = pool_of(context, x);
   std::optional<Rounding> rounding = equal_pads(pool.windows);
   if (!rounding) {
-    append_pad(context, pool, lowest, false);
+    pad_image(context, pool, lowest, false);
     rounding = equal_pads(pool.windows);  // always found: without pads, rounding down gives these windows
   }
   append_pool(context, pool, MaxPool{.window = 1, .stride = 1}, *rounding, x.type);
@@ -123,7 +120,7 @@ void import_average_pool(NodeContext& context) {
       a.begin = a.end = 0;
     }
     rounding = equal_pads(padded);
-    if (rounding) append_pad(context, pool, 0, true);
+    if (rounding) pad_image(context, pool, 0, true);
   }
   if (!rounding) {
     throw Refusal{
@@ -186,9 +183,7 @@ void global_pool(NodeContext& context, bool maximum) {
   if (over.size() < 3) context.attributes().invalid("has an input of " + text(context.extents(0)));
   over[0] = over[1] = 0;
   if (pool_over(context, over, maximum, true)) return;
-  throw Refusal{"its input of " + text(context.extents(0)) + " is kept as " +
-                    to_string(context.dynamic(0).value.shape()) + ", in another order: " + keep_order,
-                true};
+  refuse_input(context.dynamic(0));
 }
 
 void import_global_average_pool(NodeContext& context) { global_pool(context, false); }

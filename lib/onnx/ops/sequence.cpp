@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 
 #include "operators.h"
 
@@ -26,14 +27,12 @@ std::vector<double> reordered(const NodeContext& context, const Constant& from, 
 void demand_zeros(const NodeContext& context, std::size_t input, const char* what) {
   if (!context.has(input)) return;
   const Constant& constant = context.constant(input, what);
-  for (std::int64_t i = 0; i < (constant.uniform ? 1 : constant.count()); ++i) {
-    if (constant.at(i) != 0)
-      throw Refusal{"numbers other than 0 as " + std::string(what) +
-                    " are not supported: export nn.LSTM, called without (h0, c0)"};
-  }
+  if (std::ranges::any_of(constant.values, [](double number) { return number != 0; }))
+    throw Refusal{"numbers other than 0 as " + std::string(what) +
+                  " are not supported: export nn.LSTM, called without (h0, c0)"};
 }
 
-/// The gates of each direction. A direction has three activations: that of its gates, then tanh twice.
+/// The gates of each direction. A direction has three activations: one for its gates, then tanh twice.
 std::vector<Gates> gates_of(const Attributes& node, std::size_t directions) {
   std::vector<Gates> gates(directions, Gates::logistic);
   const std::vector<std::string_view> names = node.value("activations").texts;
@@ -59,6 +58,47 @@ std::vector<Gates> gates_of(const Attributes& node, std::size_t directions) {
   return gates;
 }
 
+/// An LSTM of the file: an op for each direction.
+struct Recurrence {
+  DynamicValue x;
+  std::int64_t hidden, features;
+  std::vector<Gates> gates;  ///< by direction
+  bool reverse;              ///< the only direction is from the last step to the first
+};
+
+/// The h of all steps or of the last.
+Value append_lstm(NodeContext& context, const Recurrence& its, Steps steps) {
+  const Constant &w = context.constant(1), &r = context.constant(2);
+  const std::int64_t hidden = its.hidden, features = its.features;
+  std::vector<Value> values;
+  for (std::size_t i = 0; i < its.gates.size(); ++i) {
+    const auto d = static_cast<std::int64_t>(i);
+    const std::string direction = its.gates.size() == 1 ? "" : i == 0 ? ".forward" : ".reverse";
+    const Value h = context.append(Lstm{.hidden = static_cast<int>(hidden),
+                                        .steps = steps,
+                                        .gates = its.gates[i],
+                                        .reverse = its.reverse || i == 1},
+                                   {its.x.value}, context.name() + direction);
+    const auto source = [&](std::size_t input) {
+      return WeightSource{.value = context.input_name(input), .part = static_cast<int>(i)};
+    };
+    context.weights(h, "weight_ih_l0", {4 * hidden, features},
+                    reordered(context, w, d * 4 * hidden * features, hidden, features), w.type, source(1));
+    context.weights(h, "weight_hh_l0", {4 * hidden, hidden},
+                    reordered(context, r, d * 4 * hidden * hidden, hidden, hidden), r.type, source(2));
+    std::vector<double> bias(static_cast<std::size_t>(4 * hidden), 0);
+    if (context.has(3)) {
+      const Constant& b = context.constant(3);
+      bias = reordered(context, b, d * 8 * hidden, hidden, 1);
+      const std::vector<double> recurrent = reordered(context, b, d * 8 * hidden + 4 * hidden, hidden, 1);
+      for (std::size_t k = 0; k < bias.size(); ++k) bias[k] += recurrent[k];
+    }
+    context.weights(h, "bias_l0", {4 * hidden}, std::move(bias), w.type, context.has(3) ? source(3) : WeightSource{});
+    values.push_back(h);
+  }
+  return values.size() == 1 ? values.front() : context.append(Concat{}, values, context.name());
+}
+
 void import_lstm(NodeContext& context) {
   const Attributes& node = context.attributes();
   const DynamicValue x = context.dynamic(0);
@@ -70,10 +110,8 @@ void import_lstm(NodeContext& context) {
   const std::size_t images = images_first ? 0 : 1, steps = images_first ? 1 : 0;
   if (own.size() != 3) node.invalid("has an input of " + text(own));
   if (own[images] != shape.n || own[steps] != shape.plane() || own[2] != shape.c || (shape.w != 1 && shape.h != 1) ||
-      x.view[images] != placed[0] || x.view[steps] != placed[1] || x.view[2] != placed[2]) {
-    throw Refusal{"its input of " + text(own) + " is kept as " + to_string(shape) + ", in another order: " + keep_order,
-                  true};
-  }
+      x.view[images] != placed[0] || x.view[steps] != placed[1] || x.view[2] != placed[2])
+    refuse_input(x);
   const std::string direction = node.text("direction", "forward");
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional") {
     node.invalid("has the direction " + direction.substr(0, 20));
@@ -85,12 +123,12 @@ void import_lstm(NodeContext& context) {
       r.extents != Extents{directions, 4 * hidden, hidden}) {
     node.invalid("has weights of " + text(w.extents) + " and " + text(r.extents) + " for an input of " + text(own));
   }
+  if (context.has(3) && context.constant(3, "its bias").extents != Extents{directions, 8 * hidden})
+    node.invalid("has a bias of " + text(context.constant(3).extents));
   if (context.has(4)) {
-    const Constant& lengths = context.constant(4, "the lengths of its sequences");
-    for (std::int64_t i = 0; i < (lengths.uniform ? 1 : lengths.count()); ++i) {
-      if (to_integer(lengths.at(i)) != own[steps])
-        throw Refusal{"its sequences differ in length: export the model without pack_padded_sequence"};
-    }
+    const std::vector<double>& lengths = context.constant(4, "the lengths of its sequences").values;
+    if (std::ranges::count(lengths, static_cast<double>(own[steps])) != std::ssize(lengths))
+      throw Refusal{"its sequences differ in length: export the model without pack_padded_sequence"};
   }
   demand_zeros(context, 5, "its initial h");
   demand_zeros(context, 6, "its initial c");
@@ -98,52 +136,27 @@ void import_lstm(NodeContext& context) {
   if (node.has("clip")) throw Refusal{"it clips its cells: export it without a clip, as nn.LSTM is"};
   if (node.integer("input_forget", 0) != 0)
     throw Refusal{"it couples input and forget gates: use nn.LSTM, which has both"};
-  const std::vector<Gates> gates = gates_of(node, static_cast<std::size_t>(directions));
   if (context.wanted(2))
     throw Refusal{"its last c is used: export a model that uses its outputs, or its last h, alone"};
-  if (context.wanted(0) && context.wanted(1)) {
-    throw Refusal{"both its outputs and its last h are used: export a model that uses one of them"};
-  }
-  const bool all = context.wanted(0);
 
-  std::vector<Value> values;
-  for (std::int64_t d = 0; d < directions; ++d) {
-    const bool reverse = direction == "reverse" || d == 1;
-    const std::string name = directions == 1 ? context.name() : context.name() + (d == 0 ? ".forward" : ".reverse");
-    const Value h = context.append(Lstm{.hidden = static_cast<int>(hidden),
-                                        .steps = all ? Steps::all : Steps::last,
-                                        .gates = gates[static_cast<std::size_t>(d)],
-                                        .reverse = reverse},
-                                   {x.value}, name);
-    const auto source = [&](std::size_t input) {
-      return WeightSource{.value = context.input_name(input), .part = static_cast<int>(d)};
-    };
-    context.weights(h, "weight_ih_l0", {4 * hidden, own[2]},
-                    reordered(context, w, d * 4 * hidden * own[2], hidden, own[2]), w.type, source(1));
-    context.weights(h, "weight_hh_l0", {4 * hidden, hidden},
-                    reordered(context, r, d * 4 * hidden * hidden, hidden, hidden), r.type, source(2));
-    std::vector<double> bias(static_cast<std::size_t>(4 * hidden), 0);
-    if (context.has(3)) {
-      const Constant& b = context.constant(3, "its bias");
-      if (b.extents != Extents{directions, 8 * hidden}) node.invalid("has a bias of " + text(b.extents));
-      bias = reordered(context, b, d * 8 * hidden, hidden, 1);
-      const std::vector<double> recurrent = reordered(context, b, d * 8 * hidden + 4 * hidden, hidden, 1);
-      for (std::size_t i = 0; i < bias.size(); ++i) bias[i] += recurrent[i];
-    }
-    context.weights(h, "bias_l0", {4 * hidden}, std::move(bias), w.type, context.has(3) ? source(3) : WeightSource{});
-    values.push_back(h);
+  const Recurrence its{.x = x,
+                       .hidden = hidden,
+                       .features = own[2],
+                       .gates = gates_of(node, static_cast<std::size_t>(directions)),
+                       .reverse = direction == "reverse"};
+  const auto append = [context, its](Steps wanted) mutable { return append_lstm(context, its, wanted); };
+  const std::int64_t last = directions == 2 ? -1 : its.reverse ? 0 : own[steps] - 1;
+  const auto lstm = std::make_shared<PendingLstm>(PendingLstm{.append = append, .steps = own[steps], .last = last});
+  for (const Steps wanted : {Steps::all, Steps::last}) {
+    const std::size_t output = wanted == Steps::all ? 0 : 1;
+    if (!context.wanted(output)) continue;
+    const std::int64_t plane = wanted == Steps::all ? own[steps] : 1;
+    const Axis n = axis(shape.n, directions * hidden * plane), d = axis(directions, hidden * plane);
+    const Axis t = axis(plane, 1), features = axis(hidden, plane);
+    View view = images_first ? View{n, t, d, features} : View{t, d, n, features};
+    if (wanted == Steps::last) view.erase(view.begin() + static_cast<std::ptrdiff_t>(steps));
+    context.result({.value = x.value, .view = std::move(view), .type = x.type, .lstm = lstm, .steps = wanted}, output);
   }
-  const Value y = directions == 1 ? values.front() : context.append(Concat{}, values, context.name());
-  const Shape s = y.shape();
-  const Axis n = axis(s.n, s.image()), t = axis(s.h, s.w), d = axis(directions, hidden * s.plane());
-  const Axis features = axis(hidden, s.plane());
-  DynamicValue result{.value = y, .view = {}, .type = x.type};
-  if (all) {
-    result.view = images_first ? View{n, t, d, features} : View{t, d, n, features};
-  } else {
-    result.view = images_first ? View{n, d, features} : View{d, n, features};
-  }
-  context.result(std::move(result), all ? 0 : 1);
 }
 
 void import_gather(NodeContext& context) {
@@ -176,6 +189,27 @@ void import_gather(NodeContext& context) {
 }
 
 }  // namespace
+
+bool takes_step(NodeContext& context, std::size_t along, std::int64_t step, bool keeps_axis) {
+  DynamicValue x = context.viewed(0);
+  const std::shared_ptr<PendingLstm> lstm = context.lstm_of(x);
+  if (!lstm || lstm->steps == 1 || x.view[along] != axis(lstm->steps, 1)) return false;
+  const std::int64_t steps = lstm->steps, last = lstm->last;
+  if (step != last) {
+    throw Refusal{"it takes step " + std::to_string(step) + " of the " + std::to_string(steps) + " of an LSTM: " +
+                  (last < 0 ? "its two directions end at different ones, use torch.cat((h[-2], h[-1]), 1)"
+                            : "only the one that it computes last is read, here " + std::to_string(last))};
+  }
+  x.lstm = lstm;
+  x.steps = Steps::last;
+  for (Axis& axis : x.view)
+    for (OnnxFactor& factor : axis) factor.stride /= steps;
+  x.view[along].clear();
+  if (!keeps_axis) x.view.erase(x.view.begin() + static_cast<std::ptrdiff_t>(along));
+  context.result(std::move(x));
+  return true;
+}
+
 Operators sequence_operators() { return {{{"Gather"}, import_gather}, {{"LSTM"}, import_lstm}}; }
 
 }  // namespace lamina::onnx

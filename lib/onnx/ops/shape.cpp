@@ -25,18 +25,12 @@ void shuffle_channels(NodeContext& context, DynamicValue& x) {
   x = std::move(y);
 }
 
-/// The extents of the input. A Pad before it becomes an op, since these extents include it.
-Extents materialised_extents(NodeContext& context) {
-  if (!context.pending(0).squares) context.dynamic(0);
-  return context.extents(0);
-}
-
-/// The same, for a Shape. The squares of an LRN stay as they are: the exporter asks for their extents.
+/// The extents of the input, for a Shape. The squares of an LRN stay as they are: the exporter asks for their extents.
 Extents extents_of_value(NodeContext& context) {
-  const std::optional<Squares>& squares = context.pending(0).squares;
-  if (squares && squares->size == 0 && squares->before + squares->after > 0)
+  const DynamicValue& x = context.viewed(0);
+  if (x.squares && x.squares->size == 0 && x.squares->before + x.squares->after > 0)
     throw Refusal{"it asks for the extents of padded squares: write them as numbers"};
-  return materialised_extents(context);
+  return extents(x.view);
 }
 
 void import_if(NodeContext& context) {
@@ -53,29 +47,26 @@ void import_shape(NodeContext& context) {
 
 void import_size(NodeContext& context) {
   const auto count = static_cast<double>(element_count(extents_of_value(context)).value_or(0));
-  context.result(
-      Constant{.type = ElementType::i64, .extents = {}, .values = {count}, .uniform = false, .of_extents = true});
+  context.result(Constant{.type = ElementType::i64, .extents = {}, .values = {count}, .of_extents = true});
 }
 
 void import_regroup(NodeContext& context) {
   const Attributes& node = context.attributes();
   const bool reshapes = node.node().op_type == "Reshape";
   std::optional<Extents> list = context.list(list_name(node), 1);
-  const Extents own = materialised_extents(context);
+  DynamicValue x = context.viewed(0);
+  const Extents own = extents(x.view);
   if (reshapes && list && (!context.has(1) || !context.constant(1, "its shape").of_extents))
-    list = context.with_batch(context.pending(0), *list);
-  DynamicValue x = context.pending(0);
+    list = context.with_batch(x, *list);
   const std::optional<View> view = reshaped(x.view, regrouped(node, own, list));
-  if (!view) {
-    throw Refusal{"it groups axes of " + text(own) + " that do not follow each other in memory: " + keep_order, true};
-  }
+  if (!view) refuse_order("it groups axes of " + text(own) + " that do not follow each other in memory");
   x.view = *view;
-  if (!x.squares) shuffle_channels(context, x);
+  if (!x.is_pending()) shuffle_channels(context, x);
   context.result(std::move(x));
 }
 
 void import_transpose(NodeContext& context) {
-  DynamicValue x = context.dynamic(0);
+  DynamicValue x = context.viewed(0);
   View view;
   for (const std::size_t axis : permutation(context.attributes(), x.view.size())) view.push_back(x.view[axis]);
   x.view = view;
@@ -90,14 +81,14 @@ void pad_by_cells(NodeContext& context, DynamicValue x, const std::string& mode)
   if (found == modes.end()) context.attributes().invalid("has the mode " + mode.substr(0, 20));
   x.padding->by = found->second;
   x.padding->number = 0;
-  context.importer().materialise_padding(x);
+  context.append_padding(x);
   context.result(std::move(x));
 }
 
 /// A Pad of rows and columns is kept beside the value, for the op that reads it.
 void import_pad(NodeContext& context) {
   const Attributes& node = context.attributes();
-  const std::size_t rank = materialised_extents(context).size();
+  const std::size_t rank = context.viewed(0).view.size();
   const std::string mode = node.text("mode", "constant");
   const Extents pads = context.list("pads", 1).value_or(Extents{});
   std::vector<std::size_t> axes(rank);

@@ -48,19 +48,28 @@ bool have_equal_pads(const Windows& windows) {
   return std::all_of(windows.along.begin(), windows.along.end(), has_equal_pads);
 }
 
-Value with_equal_pads(NodeContext& context, Value image, Windows& windows) {
-  std::array<int, 2> before{}, after{};
+Value append_pad(NodeContext& context, Value image, Windows& windows, const std::array<std::int64_t, 2>& before,
+                 const std::array<std::int64_t, 2>& after, double number) {
+  Pad pad{.before = 0, .after = 0, .value = number};
   for (std::size_t i = 0; i < 2; ++i) {
-    Windows::Along& a = windows[i];
-    if (has_equal_pads(a)) continue;
-    const std::int64_t both = std::min(a.begin, a.end);
-    before[i] = narrow(context, a.begin - both, 0, "pad");
-    after[i] = narrow(context, a.end - both, 0, "pad");
-    a.input += before[i] + after[i];
-    a.begin = a.end = both;
+    (i == 0 ? pad.before.h : pad.before.w) = narrow(context, before[i], 0, "pad");
+    (i == 0 ? pad.after.h : pad.after.w) = narrow(context, after[i], 0, "pad");
+    windows[i].input += before[i] + after[i];
+    windows[i].begin -= before[i];
+    windows[i].end -= after[i];
   }
-  return context.append(Pad{.before = {before[0], before[1]}, .after = {after[0], after[1]}}, {image},
-                        context.name() + ".pad");
+  return context.append(pad, {image}, context.name() + ".pad");
+}
+
+Value with_equal_pads(NodeContext& context, Value image, Windows& windows) {
+  std::array<std::int64_t, 2> before{}, after{};
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Windows::Along& a = windows[i];
+    if (has_equal_pads(a)) continue;
+    before[i] = a.begin - std::min(a.begin, a.end);
+    after[i] = a.end - std::min(a.begin, a.end);
+  }
+  return append_pad(context, image, windows, before, after);
 }
 
 Windows windows_of(const NodeContext& context, const DynamicValue& x, const std::optional<Extents>& kernel) {

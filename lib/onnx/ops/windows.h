@@ -42,6 +42,9 @@ Windows windows_of(const NodeContext&, const DynamicValue& x, const std::optiona
 
 /// Whether the pads of the front at both ends make as many windows: the pad of the end is the same, or does not matter.
 bool have_equal_pads(const Windows&);
+/// An op Pad takes these parts of the pads over.
+Value append_pad(NodeContext&, Value image, Windows&, const std::array<std::int64_t, 2>& before,
+                 const std::array<std::int64_t, 2>& after, double number = 0);
 /// An op pads the end that has more; both have the same then.
 Value with_equal_pads(NodeContext&, Value image, Windows&);
 

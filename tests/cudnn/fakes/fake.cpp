@@ -48,7 +48,7 @@ std::string join(const std::vector<std::string>& words, std::size_t first, std::
   return all;
 }
 
-/// The description of an object once it was set.
+/// The description of an object after it was set.
 std::string setting(const std::string& call, const std::vector<std::string>& words) {
   if (call == "SetTensor4dDescriptorEx")
     return type_text(std::stoi(words[1])) + " " + join(words, 2, 4, "x") + " / " + join(words, 6, 4, " ");
@@ -142,7 +142,7 @@ std::string Fake::text(T value) const {
   return out.str();
 }
 
-/// A factor, or the first number of a block that has no name, wherever it lies.
+/// A factor, or the first number of a block without a name.
 double Fake::number(const void* value) const {
   if (value_type_ == "f64") return *static_cast<const double*>(value);
   if (value_type_ == "f16" || value_type_ == "bf16")
@@ -163,7 +163,7 @@ Status Fake::answer(const std::string& call, P... p) {
     return ok;
   }
   if (count++ == fail_call) return fail_status;
-  [[maybe_unused]] int number = -1;  // the first argument that is one: of a convolution's run, its algorithm
+  [[maybe_unused]] int number = -1;  // the first int argument: the algorithm of a convolution's run
   const auto note = [&](auto argument) {
     if constexpr (std::is_same_v<decltype(argument), int>)
       if (number < 0) number = argument;
@@ -198,7 +198,7 @@ Status Fake::answer(const std::string& call, P... p) {
       if constexpr (std::is_same_v<T, int>) (layer < 0 ? layer : matrix) = argument;
     };
     (look(p), ...);
-    std::size_t first = 0;  // of the matrices, then of the biases
+    std::size_t first = 0;  // first place of the matrices, then of the biases
     const auto place = [&](auto argument) {
       if constexpr (std::is_same_v<decltype(argument), void**>) {
         if (argument != nullptr)
@@ -239,7 +239,7 @@ Status Fake::answer(const std::string& call, P... p) {
     if constexpr (is_object<decltype(first)> && !std::is_same_v<decltype(first), HandleObject*>) {
       const std::string said = setting(call, words);
       if (call == "SetConvolutionGroupCount" || call == "SetConvolutionMathType") {
-        std::string& so_far = object(first).text;  // the last word of each kind is kept
+        std::string& so_far = object(first).text;  // keeps the last setting of each kind
         if (const std::size_t at = so_far.find(", " + call.substr(3)); at != std::string::npos) {
           const std::size_t end = so_far.find(", ", at + 2);
           so_far.erase(at, end == std::string::npos ? end : end - at);

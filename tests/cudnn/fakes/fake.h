@@ -23,22 +23,22 @@ class Fake {
 
   cudnn::Api api;
 
-  /// "SoftmaxForward(handle, 1, 1, 1, f32 2x4x1x1 / 4 1 1 1, x, 0, f32 2x4x1x1 / 4 1 1 1, y)": a descriptor as its
-  /// settings, memory by the name given to it, a factor as its number.
+  /// "SoftmaxForward(handle, 1, 1, 1, f32 2x4x1x1 / 4 1 1 1, x, 0, f32 2x4x1x1 / 4 1 1 1, y)": descriptors by their
+  /// settings, memory by its given name, factors by their numbers.
   std::vector<std::string> calls;
-  std::vector<std::string> names() const;  ///< of the calls alone
+  std::vector<std::string> names() const;  ///< names of the calls alone
   void forget() { calls.clear(); }
 
   void name(const void* memory, const std::string& as) { memory_[memory] = as; }
-  bool double_factors = false;  ///< as the factors of f64 tensors are
+  bool double_factors = false;  ///< whether factors are double, as for f64 tensors
 
   // The answers that a test sets.
-  std::map<std::string, cudnn::Status> status;  ///< by name of the call: every time
+  std::map<std::string, cudnn::Status> status;  ///< by name of the call; given every time
   int fail_call = -1;                           ///< the call of this number, from 0, fails once
   cudnn::Status fail_status = 0;
   std::string fail_call_of;  ///< every call of this name with `fail_algorithm` gives fail_status
   int fail_algorithm = -1;
-  std::map<Pass, std::vector<cudnn::AlgorithmResult>> answers;  ///< to the queries; by default every algorithm, 0 first
+  std::map<Pass, std::vector<cudnn::AlgorithmResult>> answers;  ///< to queries; by default every algorithm, 0 first
   std::map<int, std::size_t> workspace;                         ///< by algorithm; else 100 bytes times (number + 1)
   std::map<int, cudnn::Status> workspace_status;                ///< by algorithm
   std::string last_error;
@@ -56,7 +56,7 @@ class Fake {
   template <class T>
   std::string text(T value) const;
   double number(const void*) const;
-  std::string value_type_;  ///< of the numbers given to the present call
+  std::string value_type_;  ///< type of the numbers in the present call
   std::map<const void*, std::string> memory_;
   Fake* before_;
 };

@@ -20,12 +20,12 @@ struct FakeGraph {
     std::string text{};
   };
 
-  int calls = 0;          ///< of functions that return a status
-  int failing_call = 0;   ///< that one fails, counted from 1; 0: none
-  int failure = 2000;     ///< with this status
+  int calls = 0;          ///< calls of functions that return a status
+  int failing_call = 0;   ///< number of the call that fails, from 1; 0: none
+  int failure = 2000;     ///< status of the failing call
   int refused_mode = -1;  ///< heuristics of this mode answer "not supported"
   int created = 0, destroyed = 0;
-  std::vector<std::int64_t> modes{};         ///< of heuristics, as they were finalized
+  std::vector<std::int64_t> modes{};         ///< modes of heuristics, as they were finalized
   std::map<int, Object> last_of_kind{};      ///< in its last finalized state
   std::map<std::int64_t, Object> tensors{};  ///< by id
 };

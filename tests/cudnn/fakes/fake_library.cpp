@@ -93,7 +93,7 @@ int ran = 0;
 /// The last run: 100, 200 or 300 for forward, params and data, and the algorithm.
 EXPORT int fake_ran() { return ran; }
 
-// What there is of each pass: answers to queries, workspace, and a run.
+// The functions of each pass: answers to queries, workspace, and a run.
 #define PASS(Pass, opens, algorithms, number)                                                                         \
   EXPORT int cudnnGetConvolution##Pass##AlgorithmMaxCount(void*, int* count) { return *count = algorithms, 0; }       \
   EXPORT int cudnnGetConvolution##Pass##Algorithm_v7(void*, void*, void*, void*, void*, int n, int* m, Result* r) {   \

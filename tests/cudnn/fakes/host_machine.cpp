@@ -27,7 +27,7 @@ constexpr const char* entry<&BlasTable::cublasSgemm_v2> = "cublasSgemm_v2";
 template <>
 constexpr const char* entry<&BlasTable::cublasGemmEx> = "cublasGemmEx";
 
-/// The host's function for it; it records its name.
+/// The host's function for a member, which records the member's name.
 template <auto member, class... P>
 int counted(P... p) {
   counting->calls.emplace_back(entry<member>);
@@ -63,7 +63,7 @@ class HostMachine final : public cudnn::Machine {
     log_.calls.push_back("copy " + std::to_string(bytes) + " bytes");
     std::memcpy(to, from, bytes);
   }
-  // Without the kernels for the host the next three are only recorded.
+  // Without the kernels for the host the next three functions only record.
   void convert(const Tensor& to, const Tensor& from, bool adds) override {
     log_.calls.push_back("convert " + std::string(to_string(from.dtype)) + " to " + std::string(to_string(to.dtype)) +
                          (adds ? ", adds" : ""));

@@ -20,7 +20,7 @@ class CountingDevice final : public Device {
  public:
   int allocations = 0, waits = 0, copies = 0;
   bool lost = false;            ///< synchronize() throws
-  std::vector<double> seconds;  ///< what the next timings show, from the front; then 1
+  std::vector<double> seconds;  ///< results of the next timings, from the front; then 1
 
   std::string describe() override { return host_.describe(); }
   void* allocate(std::size_t bytes) override { return ++allocations, host_.allocate(bytes); }
@@ -51,11 +51,11 @@ class CountingDevice final : public Device {
   HostDevice host_{1};
 };
 
-/// What a HostMachine reports and records; outlives it.
+/// The settings and records of a HostMachine; outlives it.
 struct MachineLog {
   CountingDevice device;
   std::string unavailable;
-  std::vector<std::string> calls;  ///< of dropout, cuBLAS, sequences and copies
+  std::vector<std::string> calls;  ///< calls of dropout, cuBLAS, sequences and copies
   struct Folded {
     cudnn::Fold fold;
     void *w_to, *bias_to;
@@ -64,7 +64,7 @@ struct MachineLog {
   std::vector<Update> updates;
   int cuda_major = 0;                ///< the version requested of cuBLAS
   double peak_flops_per_second = 0;  ///< of the machine's units in f32; in f64 half of it
-  int blas_status = 0;               ///< the status of cuBLAS's calls of a pass, if not 0; they then do no work
+  int blas_status = 0;               ///< the status of cuBLAS's calls of a pass, if not 0; such calls do no work
 };
 
 std::unique_ptr<cudnn::Machine> make_host_machine(MachineLog&);

@@ -66,7 +66,7 @@ std::string unlisted_types(const std::string& call, const std::vector<std::strin
     if (types.back() != parameters_of(values)) return "parameters of " + types.back() + " with values of " + values;
     types.pop_back();
   }
-  // TransformTensor, AddTensor and ConvolutionBackwardBias: BAD_PARAM if the types differ. So do the others.
+  // TransformTensor, AddTensor and ConvolutionBackwardBias: BAD_PARAM if the types differ, as in the other calls.
   if (!all_are(types, values)) return "descriptors of several types";
   if (call.find("Convolution") != std::string::npos && call != "ConvolutionBackwardBias") {
     // TRUE_HALF_CONFIG is f16 throughout; FLOAT, DOUBLE, PSEUDO_HALF and PSEUDO_BFLOAT16_CONFIG.

@@ -25,8 +25,8 @@ struct Place {
                        behind = 7, last = 8;
 };
 
-/// The most roundings of one term on its way into a result, without that of the result: of a sum with a bias and,
-/// if they follow, with a folded batch norm and an Add.
+/// The largest number of roundings of one term before the result is rounded: in a sum with a bias and, if they follow,
+/// a folded batch norm and an Add.
 double roundings(const ConvUnit& c, Pass pass) {
   return terms(c, pass) + (pass == Pass::forward ? 1 + (c.folded ? 4 : 0) + (c.add ? 1 : 0) : 0);
 }
@@ -35,7 +35,7 @@ double roundings(const ConvUnit& c, Pass pass) {
 double direct_error(const ConvUnit& c, Pass pass, Machine&) {
   const double sum = (roundings(c, pass) + 2) * unit_roundoff(DType::f64);
   if (c.dtype == DType::f64) return sum;
-  // Rounded, and again with a beta, or before if a filter was folded.
+  // Rounded once, and a second time with a beta or after the fold of a filter.
   const double twice = 2 * unit_roundoff(c.dtype);
   return sum + twice / (1 - twice);
 }

@@ -43,7 +43,7 @@ std::string implicit_gemm_refusal(const ConvUnit&, Pass, Machine&);
 std::string gemm_1x1_refusal(const ConvUnit&, Pass, Machine&);
 std::string im2col_gemm_refusal(const ConvUnit&, Pass, Machine&);
 
-/// Whether gemm_1x1, where it applies, finishes before implicit_gemm by the models of both.
+/// Whether the models predict that gemm_1x1, where it applies, is faster than implicit_gemm.
 bool gemm_1x1_pays(const ConvUnit&, Pass);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

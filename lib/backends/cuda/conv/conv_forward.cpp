@@ -1,4 +1,4 @@
-// What a convolution's forward pass reads and does besides its sums.
+// Inputs and epilogue of a convolution's forward pass.
 
 #include "conv_forward.h"
 

@@ -1,6 +1,6 @@
 #pragma once
-// What a convolution's forward pass reads and does besides its sums, the same for every algorithm. A batch norm that
-// follows in inference is folded: forward then reads a filter and a bias made by prepare.
+// Inputs and epilogue of a convolution's forward pass, the same for every algorithm. A batch norm that follows in
+// inference is folded: forward then reads a filter and a bias made by prepare.
 
 #include "kernels/conv/conv_fold.h"
 #include "kernels/conv/conv_geometry.h"
@@ -9,18 +9,18 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// What a forward pass reads, and what it does with a finished sum.
+/// The filter that a forward pass reads, and its epilogue.
 template <class T>
 struct ForwardInputs {
   const T* w;  ///< the filter or, if prepare transforms filters, the transformed one
   ConvEnd<T> end;
 };
 
-/// The inputs of a pass. If an Add follows, its other operand is then in y, and the pass adds to it.
+/// Makes the inputs of a pass. If an Add follows, first copies its other operand to y; the pass adds to it.
 template <class T>
 ForwardInputs<T> begin_forward(Stream, const ConvUnit&, const Args&);
 
-/// Prepared memory holds the folded bias, if any, in so many bytes, and then filters.
+/// Layout of prepared memory: the folded bias, if any, in folded_bias_bytes(), and then the filters.
 template <class T>
 std::size_t folded_bias_bytes(const ConvUnit&);
 template <class T>

@@ -21,7 +21,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// A pass, complete except for addresses and pitches.
+/// A pass without its addresses and pitches.
 struct Problem : ConvUnit {
   ConvGeometry g;
   int images_at_once = 1;
@@ -31,7 +31,7 @@ struct Problem : ConvUnit {
   bool plain() const {
     return g.kernel_h == 1 && g.kernel_w == 1 && g.stride_h == 1 && g.stride_w == 1 && g.pad_h == 0 && g.pad_w == 0;
   }
-  int rows() const { return x.c * g.kernel_h * g.kernel_w; }  ///< of the columns, all groups
+  int rows() const { return x.c * g.kernel_h * g.kernel_w; }  ///< rows of the columns of all groups
   int group_rows() const { return rows() / g.groups; }
   std::int64_t columns_per_image() const { return plain() ? 0 : rows() * y.plane(); }
   std::int64_t masked_per_image(Pass pass) const { return relu && pass != Pass::forward ? y.image() : 0; }

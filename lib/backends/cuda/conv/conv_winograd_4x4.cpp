@@ -83,8 +83,8 @@ Lowered::Step backward_data_step(const ConvUnit& c, Machine& machine) {
 
 std::string winograd_4x4_refusal(const ConvUnit& c, Pass, Machine&) {
   const Conv& op = c.op;
-  constexpr int most_groups = 65535;                                       // of a grid along y
-  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();  // of a grid along x, and of an int
+  constexpr int most_groups = 65535;                                       // limit of a grid along y
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();  // limit of a grid along x, and of an int
   if (op.kernel.h != 3 || op.kernel.w != 3)
     return "winograd_4x4 takes 3x3 kernels, not " + std::to_string(op.kernel.h) + "x" + std::to_string(op.kernel.w);
   if (op.stride.h != 1 || op.stride.w != 1)

@@ -15,7 +15,7 @@ std::string winograd_4x4_refusal(const ConvUnit&, Pass, Machine&);
 /// Whether the models predict that it is faster than implicit_gemm: see docs/algorithms/winograd_4x4.md.
 bool winograd_4x4_pays(const ConvUnit&, Pass, Machine&);
 
-/// Any pass, and what forward wants prepared in inference.
+/// The step of any pass, and the filters that forward wants prepared in inference.
 Lowered::Step winograd_4x4_step(const ConvUnit&, Pass, const Choice&, Machine&);
 Prepared winograd_4x4_filters(const ConvUnit&, Machine&);
 

@@ -8,7 +8,7 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// One pass of a convolution by the kernels of an algorithm. It has
+/// One pass of a convolution by the kernels of an algorithm. `Algorithm` has
 ///   name
 ///   forward, backward_data, backward_weights                   the launchers
 ///   forward_bytes, backward_data_bytes, backward_weights_bytes  their workspaces
@@ -51,7 +51,7 @@ Lowered::Step product_step(const ConvUnit& c, Pass pass, Machine& machine) {
   });
 }
 
-/// The refusal of what exceeds a limit: "gemm_1x1 takes up to 65535 groups, not 70000".
+/// The refusal of a number above a limit: "gemm_1x1 takes up to 65535 groups, not 70000".
 template <class Algorithm>
 std::string limit(const char* what, std::int64_t most, std::int64_t given) {
   return std::string(Algorithm::name) + " takes up to " + std::to_string(most) + " " + what + ", not " +

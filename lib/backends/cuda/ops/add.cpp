@@ -1,4 +1,4 @@
-// y = sum of the inputs, and ReLU of it if the unit's tail has one. Every input's gradient is dy itself, or dy where
+// y = the sum of the inputs, or its ReLU if the unit's tail has one. Every input's gradient is dy itself, or dy where
 // y > 0. If there are more inputs than one launch adds, further launches add the rest to y.
 
 #include "kernels/add.h"
@@ -58,7 +58,7 @@ Lowered lower(const Add&, const Spec& spec, const Choice&, Machine& machine) {
   unit.backward_reads_y = relu;
   with_storage(spec.y.dtype, [&]<class T>() {
     add_launches(
-        unit, spec, machine, [relu](Stream stream, const Args& args) { forward<T>(stream, args, relu); },
+        unit, spec, launcher_of(machine), [relu](Stream stream, const Args& args) { forward<T>(stream, args, relu); },
         [adds, relu](Stream stream, const Args& args) { backward<T>(stream, args, adds, relu); });
   });
   return unit;

@@ -88,7 +88,7 @@ void emit_training(Lowered& unit, const Spec& spec, const BatchNorm& op, NormTai
 }  // namespace
 
 Lowered lower(const BatchNorm& op, const Spec& spec, const Choice&, Machine& machine) {
-  check_whole_batch("cuda", op);
+  check_whole_batch(Machine::backend_name(), op);
   const NormTail tail = norm_tail(spec);
   Lowered unit = norm_unit(spec, tail);
   with_storage(spec.y.dtype, [&]<class T>() {

@@ -9,10 +9,10 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// Rows of c, or its columns, have to be dense. `workspace` has machine.blas_workspace_bytes().
+/// Rows or columns of c are dense. `workspace` has machine.blas_workspace_bytes().
 template <class T>
 void by_cublas(Machine& machine, GemmProblem<T> p, void* workspace) {
-  if (p.c_n != 1 || p.c_m < p.n) {  // the transpose of c: the product of the transposes in reverse order
+  if (p.c_n != 1 || p.c_m < p.n) {  // the transpose of c is the product of the transposes in reverse order
     std::swap(p.m, p.n);
     std::swap(p.c_m, p.c_n);
     std::swap(p.a, p.b);

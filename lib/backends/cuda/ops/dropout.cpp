@@ -12,7 +12,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 
 Lowered lower(const Dropout& op, const Spec& spec, const Choice&, Machine& machine) {
-  check_whole_batch("cuda", op);
+  check_whole_batch(Machine::backend_name(), op);
   Lowered unit = empty_unit(spec);
   unit.y_may_alias_x[0] = same_pitch(spec, 0);
   const auto emit = [&](Pass pass, auto function) {

@@ -3,8 +3,8 @@
 //   cublas   the library's; the default if it can be opened
 //   gemm     kernels/gemm/gemm.cu: needs no cuBLAS
 //
-// Images are rows of x and y, outputs rows of w. With a ReLU in the unit, backward first writes dy where y is above 0
-// to the workspace.
+// Rows of x and y are images, rows of w are outputs. With a ReLU in the unit, backward first writes the masked dy to
+// the workspace.
 
 #include <algorithm>
 
@@ -23,10 +23,10 @@ constexpr const char* cublas_name = "cublas";
 template <class T>
 struct Matrix {
   T* data;
-  std::int64_t row;  ///< elements between rows
+  std::int64_t row;  ///< elements from row to row
 };
 
-/// c = op(a) op(b), or c +=. Rows of c: m; columns: n.
+/// c = op(a) op(b), or c += op(a) op(b). c has m rows and n columns.
 template <class T>
 struct Product {
   int m, n, k;
@@ -36,7 +36,7 @@ struct Product {
   bool adds;
 };
 
-/// Our product is faster with few columns than with few rows: with fewer rows, c^T = op(b)^T op(a)^T.
+/// Our product is faster with few columns than with few rows. With fewer rows it computes c^T = op(b)^T op(a)^T.
 template <class T>
 GemmProblem<T> problem_of(const Product<T>& p) {
   GemmProblem<T> g;
@@ -105,12 +105,12 @@ Matrix<const T> masked_dy(Stream stream, const ConvUnit& c, const Args& args) {
   return {masked, c.y.c};
 }
 
-/// The part of the workspace that the bias gradient takes, before the product.
+/// Bytes of workspace for the bias gradient, which is computed before the product.
 std::size_t bias_bytes(const ConvUnit& c, Pass pass) {
   return pass == Pass::backward_params && c.op.bias ? bias_gradient_bytes(c.y.c, c.x.n) : 0;
 }
 
-/// One pass; `multiply(product, rest of the workspace)` does the product.
+/// Runs one pass; `multiply(product, rest of the workspace)` computes the product.
 template <class T, class Multiply>
 void run(Stream stream, const ConvUnit& c, Pass pass, const Args& args, Multiply multiply) {
   Product<T> p = shape_of<T>(c, pass);
@@ -142,7 +142,7 @@ void run(Stream stream, const ConvUnit& c, Pass pass, const Args& args, Multiply
   multiply(p, rest);
 }
 
-/// The sums of a product are in the element type.
+/// The error bound of a product that sums in the element type.
 double product_error(const ConvUnit& c, Pass pass, Machine&) {
   const double terms = pass == Pass::forward ? features_of(c) + 1.0 : pass == Pass::backward_data ? c.y.c : c.x.n;
   return (terms + 2) * unit_roundoff(c.dtype);

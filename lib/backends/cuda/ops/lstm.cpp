@@ -1,13 +1,13 @@
-// LSTM: by which kernels, with the products over all steps.
+// LSTM: the choice of kernels, and the products over all steps.
 //
 //   persistent  all steps in one launch, a block for some images; for at most 128 hidden values, the default there
 //   steps       a launch per step; for any number
 //   steps+gemm  the same, with our own products: needs no cuBLAS
 //
-// Forward: x as rows; one product with the input weights (or the chosen columns, for ids); the steps. Backward, one
-// call for weights and x: the steps give the gradients of the gates' arguments as rows, the rest are products of them:
-// with x as rows, with h as rows, with the input weights. Products are cuBLAS's where it can be opened and the limit
-// allows its workspace, else our own.
+// Forward copies x to rows, multiplies them by the input weights (for ids: takes columns of the weights) and runs the
+// steps. Backward is one call for weights and x. Its steps write the gradients of the gates' arguments as rows.
+// Products of these rows with x, h and the input weights give the other gradients. cuBLAS computes the products if it
+// can be opened and the limit allows its workspace; else our own kernels do.
 
 #include "kernels/lstm/lstm.h"
 
@@ -24,8 +24,8 @@ constexpr const char *persistent_name = "persistent", *own_products_name = "step
 
 struct Layer {
   LstmExtent extent;
-  int channels;    ///< of x; with ids those that they are short for
-  int vocabulary;  ///< 0: x is no ids
+  int channels;    ///< channels of x; for ids the vocabulary, as if one-hot
+  int vocabulary;  ///< 0: x is not ids
   bool training, persistent, wants_dx, add_dx, add_dw;
   Machine* blas;  ///< null: products are our own
 
@@ -61,12 +61,12 @@ void multiply(Stream stream, const Layer& l, const GemmProblem<T>& p, void* work
   gemm(stream, p, static_cast<T*>(workspace));
 }
 
-/// Parts of a block, each aligned as cuBLAS wants its workspace.
+/// Parts of a block, each with the alignment of a cuBLAS workspace.
 struct Parts : ScratchAllocator {
   explicit Parts(void* memory = nullptr) : ScratchAllocator(memory, block_alignment) {}
 };
 
-/// What forward keeps for backward; in inference a part of the workspace.
+/// The numbers that forward keeps for backward; in inference a part of the workspace.
 template <class T>
 struct Saved {
   T* gates;
@@ -78,10 +78,10 @@ struct Saved {
 
 template <class T>
 struct ForwardMemory {
-  T* turned;  // the recurrent weights
-  T* rows;    // of x
+  T* turned;  // the recurrent weights, transposed
+  T* rows;    // rows of x
   T* state;
-  void* product;  // its workspace
+  void* product;  // workspace of the product
   ForwardMemory(const Layer& l, Parts& memory)
       : turned(memory.take<T>(l.persistent ? std::int64_t{l.gates()} * l.extent.hidden : 0)),
         rows(memory.take<T>(l.vocabulary != 0 ? 0 : std::int64_t{l.rows()} * l.channels)),
@@ -93,10 +93,10 @@ struct ForwardMemory {
 template <class T>
 struct BackwardMemory {
   T* dgates;
-  T* h;     // of the step before
-  T* rows;  // of x, then of dx
+  T* h;     // h of the step before
+  T* rows;  // rows of x, then of dx
   T* state;
-  void* product;  // its workspace, or the bias's
+  void* product;  // workspace of the product or of the bias gradient
   BackwardMemory(const Layer& l, Parts& memory)
       : dgates(memory.take<T>(std::int64_t{l.rows()} * l.gates())),
         h(memory.take<T>(std::int64_t{l.rows()} * l.extent.hidden)),
@@ -177,7 +177,7 @@ void backward(Stream stream, const Layer& l, const Args& args) {
   lstm_from_rows(stream, static_cast<const T*>(memory.rows), {l.extent.reverse}, view<T>(args.dx[0]), l.add_dx);
 }
 
-/// The algorithm of a step that does these passes: the choice's, or the best. One step can have one name only.
+/// The algorithm of a step for these passes: the choice's, or the best. A step has only one name.
 std::string algorithm_of(const std::string& unit, const Spec& spec, const Choice& choice,
                          const std::vector<Pass>& passes) {
   const std::vector<std::string> known = lstm_algorithms(spec, passes.front());
@@ -209,7 +209,7 @@ std::vector<std::string> lstm_algorithms(const Spec& spec, Pass pass) {
 Lowered lower(const Lstm& op, const Spec& spec, const Choice& choice, Machine& machine) {
   const std::string unit = std::string(Machine::backend_name()) + ": " + to_string(Op(op));
   const Shape& x = spec.x.at(0).shape;
-  // x of numbers: grid y of gemm(), in tiles of the fewest columns. Ids have no such product; rows() is an int.
+  // Numbers: the limit is grid y of gemm(), in tiles of the fewest columns. Ids: there is no product; rows() is an int.
   const std::int64_t most_rows = op.vocabulary == 0 ? 65535 * 64 : std::numeric_limits<int>::max();
   if (const std::int64_t rows = std::int64_t{x.n} * x.h; rows > most_rows)
     throw Unsupported(unit + " takes up to " + std::to_string(most_rows) + " steps of all images, not " +

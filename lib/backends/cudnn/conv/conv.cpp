@@ -1,5 +1,5 @@
-// Convolution: forward with bias and ReLU, in inference also with an Add before the ReLU and a batch norm folded into
-// filter and bias, in one call if that is named; the gradients of filter, bias and data.
+// Convolution: forward with bias and ReLU, and the gradients of filter, bias and data. In inference an Add may come
+// before the ReLU, and a batch norm is folded into filter and bias. A "+fused" algorithm computes forward in one call.
 //
 // On halves the library gets a prepared half form of the filter (half_conv.h). The bias stays in f32: our kernels add
 // it and compute its gradient.
@@ -25,7 +25,7 @@ struct Unit : ConvUnit {
     if (is_half(values)) halves = std::make_shared<const HalfConv>(op, spec, in);
   }
 
-  /// Memory after the library's in a workspace: of the copy of x, and from there on of the gradient in halves.
+  /// Address behind `bytes` of the library's workspace: the copy of x, and behind it the gradient in halves.
   static void* after(const Args& args, std::size_t bytes) {
     return static_cast<char*>(args.workspace) + aligned(bytes);
   }
@@ -38,12 +38,12 @@ struct Unit : ConvUnit {
   }
 };
 
-/// Prepared memory of a unit: with a batch norm folded in the bias and, from here on, the filter.
+/// Offset of the filter in prepared memory. A folded bias is before it.
 std::size_t filter_offset(const Unit& unit, const Spec& spec) {
   return unit.folded ? aligned(static_cast<std::size_t>(spec.y.shape.c) * size_of(spec.w[0].dtype)) : 0;
 }
 
-/// Computes the prepared filter, folded or of halves or both, and the folded bias from the parameters.
+/// Computes the prepared filter (folded, in halves or both) and the folded bias from the parameters.
 Lowered::Step prepare_step(const Unit& unit, const Spec& spec, const std::string& algorithm) {
   const auto run = [unit, offset = filter_offset(unit, spec)](const Args& args) {
     void* const filter = static_cast<char*>(args.prepared) + offset;
@@ -71,7 +71,7 @@ class Forward {
         relu_(describe_relu(unit.api, taken_.fused ? nan::dont_propagate : nan::propagate)),
         filter_offset_(filter_offset(unit, spec)) {
     if (unit.has_bias() && !unit.halves)
-      bias_.emplace(describe_dense(unit.api, spec.w.at(1)));  // if folded, its batch norm's
+      bias_.emplace(describe_dense(unit.api, spec.w.at(1)));  // folded: the shape of the norm's parameter
     if (unit.add) addend_.emplace(describe_value(unit.api, spec.x.at(1)));
   }
 
@@ -97,14 +97,14 @@ class Forward {
   }
 
  private:
-  /// The inputs of the pass: the parameters or, with a batch norm folded into them, the prepared form.
+  /// Filter and bias of the pass: the parameters or their prepared forms.
   const void* filter(const Args& args) const {
     return unit_.folded || unit_.halves ? static_cast<const char*>(args.prepared) + filter_offset_ : args.w[0].data;
   }
   const void* bias(const Args& args) const { return unit_.folded ? args.prepared : args.w[1].data; }
 
-  /// Any refusal by the library is Unsupported, whatever its status: only a call shows whether it supports the fusion,
-  /// and whether the workspace of the convolution alone is enough for it.
+  /// Throws Unsupported for any refusal by the library. Only a call shows whether it supports the fusion, and whether
+  /// the workspace of the convolution alone is enough for it.
   void run_fused(const Args& args) const {
     const DType dtype = unit_.values;
     const Status status = unit_.api.ConvolutionBiasActivationForward(
@@ -125,10 +125,10 @@ class Forward {
   Taken taken_;
   ActivationDescriptor relu_;
   std::optional<TensorDescriptor> bias_, addend_;
-  std::size_t filter_offset_;  ///< in prepared memory
+  std::size_t filter_offset_;  ///< offset of the filter in prepared memory
 };
 
-/// dy where y > 0, stored in the unit's scratch with y's pitch for both gradients.
+/// The masked dy (dy where y > 0) for both gradients, stored in the unit's scratch with y's pitch.
 class ReluMask {
  public:
   ReluMask(const Unit& unit, const Spec& spec)
@@ -229,7 +229,8 @@ Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, Session& s
   const Spec given = as_given(op, spec);
   const Api& api = unit.api;
   bool exact = true;
-  Lowered lowered = assemble(spec, [&](Pass pass) {
+  Lowered lowered = product_flags(spec);
+  for (const Pass pass : product_passes(spec)) {
     const bool data = pass == Pass::backward_data, params = pass == Pass::backward_params;
     TensorDescriptor image = data ? describe_gradient(api, given.x[0]) : describe_value(api, given.x[0]);
     TensorDescriptor result =
@@ -253,8 +254,9 @@ Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, Session& s
       if (data) return made(std::make_shared<BackwardData>(unit, problem, taken));
       return made(std::make_shared<BackwardParams>(unit, spec, problem, taken));
     };
-    return pick_conv("cudnn: " + to_string(Op(op)), spec, *problem, choice, adds, own_bytes, session, make);
-  });
+    lowered.steps.push_back(
+        pick_conv("cudnn: " + to_string(Op(op)), spec, *problem, choice, adds, own_bytes, session, make));
+  }
   lowered.workspace_exact = exact;
   if (unit.folded || unit.halves) {
     lowered.prepared_bytes = filter_offset(unit, spec) +

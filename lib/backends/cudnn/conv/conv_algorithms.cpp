@@ -1,4 +1,4 @@
-// The table of the library's algorithms of a convolution: its rows for one unit.
+// The rows of the library's convolution algorithms for one unit.
 
 #include "conv_algorithms.h"
 
@@ -41,7 +41,7 @@ int asked_math(const std::string& unit, const Api& api, DType dtype, Math math) 
   throw UsageError(unit + ": no such math: " + std::to_string(static_cast<int>(math)));
 }
 
-/// Why the math of an answer is not acceptable, or empty. Tensor cores multiply f64 in full precision, and halves.
+/// Why the math of an answer is not acceptable, or empty. Tensor cores multiply f64 and halves in full precision.
 std::string math_refusal(DType dtype, Math asked, int answered) {
   if (answered == math_type::allow_conversion) return "would round to 16 bits";
   if (dtype != DType::f32) return {};
@@ -49,7 +49,7 @@ std::string math_refusal(DType dtype, Math asked, int answered) {
   return {};
 }
 
-/// What pick() gets for one pass.
+/// The alternatives of one pass for pick().
 class Rows {
  public:
   Rows(ConvProblem& problem, DType dtype, const Choice& choice, int math, bool adds, std::size_t own_bytes,
@@ -62,7 +62,7 @@ class Rows {
         own_bytes_(own_bytes),
         make_(make) {}
 
-  /// The library's answers, and then the rows that it did not answer with. With a suffix all are taken by name only.
+  /// The library's answers, then the rows without an answer. Rows with a suffix are taken by name only.
   std::vector<Alternative> answered(std::string_view suffix) {
     const bool named = !choice_.algorithm[static_cast<std::size_t>(problem_.pass())].empty();
     std::vector<Alternative> all;
@@ -89,7 +89,7 @@ class Rows {
     return all;
   }
 
-  /// Without a device nothing can be asked.
+  /// The rows without a device: the library cannot be asked.
   std::vector<Alternative> unasked(std::string_view suffix) {
     std::vector<Alternative> all;
     if (suffix.empty()) all.push_back(without_device("heuristic", choice_.deterministic, false));
@@ -113,7 +113,7 @@ class Rows {
       if (choice_.math == Math::tf32 || is_half(dtype_)) math = answer->math;
     }
     taken.math = choice_.math == Math::tf32 && math != math_type::fma ? Math::tf32 : Math::strict;
-    next.lower = [this, taken, math] { return step_of(taken, math); };
+    next.make_step = [this, taken, math] { return step_of(taken, math); };
     return next;
   }
 

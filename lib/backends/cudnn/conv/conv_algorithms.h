@@ -18,17 +18,17 @@ struct Row {
   const char* name;
   int number;
   bool deterministic;  ///< by the manual; a query may deny it for a shape
-  bool adds = true;    ///< whether it supports beta 1 for every shape; else it may refuse that when it runs
+  bool adds = true;    ///< whether it supports beta 1 for every shape; else it may refuse beta 1 when it runs
 };
 
-/// By number.
+/// The rows of a pass, by number.
 std::span<const Row> conv_algorithms(Pass);
 
-/// Follows the name of a forward algorithm: convolution, bias and ReLU in one call of the library.
+/// Suffix of a forward algorithm's name: convolution, bias and ReLU in one call of the library.
 constexpr std::string_view fused_suffix = "+fused";
 
-/// Whether there is such a call for the unit: f32, with a bias, its own or from a folded batch norm, and a ReLU as
-/// the last op. Only running it shows whether the library supports it.
+/// Whether the unit has a fused call: it is of f32, has a bias (its own or a folded batch norm's), and ends in a ReLU.
+/// Only running the call shows whether the library supports it.
 bool has_fused_call(const Spec&);
 
 /// The names of all rows, and of their fused calls.
@@ -48,7 +48,7 @@ class ConvProblem {
   ConvolutionObject* convolution() const { return convolution_.get(); }
 
   void set_math(int math);
-  std::vector<AlgorithmResult> ask() const;  ///< the library's order, best first; a refused one has a status
+  std::vector<AlgorithmResult> ask() const;  ///< in the library's order, best first; a refused algorithm has a status
   Status workspace(int algorithm, std::size_t& bytes) const;
 
  private:
@@ -62,18 +62,18 @@ class ConvProblem {
 
 /// One algorithm as a step runs it.
 struct Taken {
-  std::string name;  ///< "heuristic" where no device was available for the query and none was named
+  std::string name;  ///< "heuristic" if no device was available for the query and no algorithm was named
   int number = 0;
-  bool fused = false;               ///< by the call of has_fused_call()
+  bool fused = false;               ///< whether it is the call of has_fused_call()
   std::size_t workspace_bytes = 0;  ///< the limit if no device was available for the query
-  bool exact = true;                ///< whether that is the exact need
+  bool exact = true;                ///< whether workspace_bytes is the exact need
   bool deterministic = false;       ///< by the manual and by the library's answer; without a device, as demanded
-  Math math = Math::strict;         ///< of the descriptor that runs
+  Math math = Math::strict;         ///< math of the descriptor that runs
 };
 
-/// The step of one pass by pick(), among the rows in the library's order. `make` makes the step of one; the math type
-/// is then set in the problem's descriptor. A row that may refuse to add where the pass `adds`, one that the library
-/// did not answer with, and a fused call are taken by name only. `own_bytes` of the workspace are ours.
+/// The step of one pass: pick() chooses among the rows in the library's order. `make` makes the step of a row; the
+/// problem's descriptor then has its math type. Taken by name only: a row that may refuse to add if the pass `adds`, a
+/// row without an answer, and a fused call. `own_bytes` of the workspace are ours.
 Lowered::Step pick_conv(const std::string& unit, const Spec&, ConvProblem&, const Choice&, bool adds,
                         std::size_t own_bytes, Session&, const std::function<Lowered::Step(const Taken&)>& make);
 

@@ -7,7 +7,7 @@
 namespace lamina::cudnn {
 namespace {
 
-constexpr int channels_together = 8;  // of 16 bits, as tensor cores take them
+constexpr int channels_together = 8;  // channels of 16 bits, as tensor cores take them
 
 std::size_t bytes_of(const TensorSpec& spec) {
   return aligned(static_cast<std::size_t>(spec.shape.count()) * size_of(spec.dtype));

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* majors[] = {"9", "8", "7"};  // newest first
 
-/// The parts of 8 and 9, each before those that need it. Parts not named here come last.
+/// The parts of 8 and 9, each before the parts that need it. Parts not named here come last.
 constexpr const char* parts[] = {"graph",
                                  "ops",
                                  "engines_precompiled",

@@ -1,6 +1,6 @@
 #pragma once
-// One loaded cuDNN: its entry points by name, its version, its origin. No program links cuDNN; this table is
-// the only way to it, and tests fill one with their own functions.
+// One loaded cuDNN: its entry points by name, its version, its origin. No program links cuDNN: all calls use this
+// table, and tests fill a table with their own functions.
 
 #include <string>
 #include <type_traits>
@@ -31,9 +31,9 @@ bool at_least(const Api&, int major, int minor);
 /// An open library: closed with its last owner.
 class Library {
  public:
-  /// Opens the cuDNN of a directory, all its parts from there, or, if that is empty, the one that the system's
-  /// loader finds. Throws LoadError: no such file, one that does not open, an entry point of LAMINA_CUDNN_CORE missing,
-  /// a version before 7. Needs no device, and does not check for mixtures: see check_one_directory.
+  /// Opens the cuDNN of a directory with all its parts, or, if `directory` is empty, the one that the system's loader
+  /// finds. Throws LoadError for a file that is missing or does not open, a missing entry point of LAMINA_CUDNN_CORE,
+  /// or a version before 7. Needs no device, and does not check for mixtures: see check_one_directory.
   explicit Library(const std::string& directory);
   ~Library();
   Library(const Library&) = delete;

@@ -9,9 +9,9 @@
 
 namespace lamina::cudnn {
 
-/// Throws unless the status is success: Unsupported if the library cannot do this, OutOfMemory if
-/// it has no memory, else DeviceError; the message has the call, the status by name and number, the library's own text,
-/// the version, file and line.
+/// Throws unless the status is success: Unsupported if the library cannot do this, OutOfMemory if it has no memory,
+/// else DeviceError. The message has the call, the status by name and number, the library's own text, the version, file
+/// and line.
 void check(const Api&, Status, const char* call, const char* file, int line);
 
 /// Throws LoadError: the version lacks this entry point.
@@ -53,7 +53,7 @@ class Owned {
 };
 
 // NOLINTBEGIN(bugprone-macro-parentheses): the name of a class takes none
-/// The class `name`, an owner of what cudnnCreate##what makes.
+/// The class `name`: the owner of an object of cudnnCreate##what.
 #define LAMINA_CUDNN_OWNER(name, object, what)                                 \
   class name : public Owned<object, &Api::Create##what, &Api::Destroy##what> { \
    public:                                                                     \

@@ -16,7 +16,7 @@
 
 namespace lamina::cudnn {
 
-/// A descriptor of a tensor with its pitch. Throws Unsupported for one whose strides exceed an int.
+/// A descriptor of a tensor with its pitch. Throws Unsupported if a stride exceeds an int.
 TensorDescriptor describe(const Api&, const Shape&, DType, Layout, std::int64_t pitch);
 TensorDescriptor describe_value(const Api&, const TensorSpec&);
 TensorDescriptor describe_gradient(const Api&, const TensorSpec&);
@@ -27,7 +27,7 @@ ActivationDescriptor describe_activation(const Api&, int mode, int nans = nan::p
 ActivationDescriptor describe_relu(const Api&, int nans = nan::propagate);
 
 int data_type_of(DType);     ///< throws Unsupported for types that this backend lacks
-int compute_type_of(DType);  ///< of sums over tensors of the type: f32 for halves
+int compute_type_of(DType);  ///< type of sums over tensors of the type: f32 for halves
 
 /// Throws Unsupported for tf32 with another type than f32. `unit` starts the message.
 void check_math(const std::string& unit, DType, Math);
@@ -46,7 +46,7 @@ std::size_t extent_bytes(const TensorSpec&, std::int64_t pitch);
 /// The address of channel `channel` of a tensor.
 void* channel_address(const Tensor&, int channel);
 
-// One per op, each in the file of the op's name, or below. They fill every vector of Lowered, one entry per x, and
+// One function per op, in the file of the op's name or below. They fill every vector of Lowered, one entry per x, and
 // steps for the passes of spec.mode only. The algorithm's name is "direct" if the library offers only one.
 Lowered lower(const Conv&, const Spec&, const Choice&, Session&);
 Lowered lower(const MaxPool&, const Spec&, const Choice&, Session&);
@@ -65,8 +65,8 @@ Lowered lower(const Add&, const Spec&, const Choice&, Session&);
 Lowered lower(const Concat&, const Spec&, const Choice&, Session&);
 Lowered lower(const Slice&, const Spec&, const Choice&, Session&);
 
-/// Ops that the kernels of the backend cuda compute. The library lacks most of them; docs/cudnn.md says what it has of
-/// the others, and why it is not used.
+/// Ops that the kernels of the backend cuda compute. The library lacks most of them. For the others docs/cudnn.md says
+/// what it has, and why it is not used.
 template <class AnyOp>
 concept OpOfOurKernels = OneOf<AnyOp, Clip, HardSigmoid, HardSwish, Silu, Multiply, ScaleShift, Pad, ChannelShuffle,
                                SoftmaxCrossEntropy, SigmoidCrossEntropy, Embedding>;

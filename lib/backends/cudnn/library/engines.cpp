@@ -15,7 +15,7 @@
 namespace lamina::cudnn::graph {
 namespace {
 
-/// More than any version has.
+/// Room for more than any version has.
 constexpr std::size_t notes_room = 32, knobs_room = 64;
 
 template <std::size_t Count>
@@ -179,7 +179,7 @@ class CudnnEngines::Impl {
   cudnn::Claim claim;
   cudnn::Library library;
   Descriptor device;
-  bool checked = false;  ///< that all parts, which open with the first answer, come from one directory
+  bool checked = false;  ///< whether all parts were checked to be of one directory; they open with the first answer
 };
 
 CudnnEngines::CudnnEngines(const std::string& directory, const std::string& device)

@@ -15,7 +15,7 @@ void check_version(const Api&);
 /// The descriptor of a device's properties. Throws UsageError if the library rejects the text.
 Descriptor make_device(const Api&, const std::string& json);
 
-/// CudnnEngines::list.
+/// Implements CudnnEngines::list.
 std::vector<CudnnEngine> list(const Api&, const Descriptor& device, const Conv&, const Shape& x, Layout, Pass);
 
 }  // namespace lamina::cudnn::graph

@@ -5,7 +5,7 @@
 
 #include "types.h"
 
-// What every supported library must have.
+// Entry points that every supported library must have.
 #define LAMINA_CUDNN_CORE(X)                                                                        \
   X(GetVersion, std::size_t())                                                                      \
   X(GetErrorString, const char*(Status))                                                            \

@@ -11,7 +11,7 @@
 
 namespace lamina::cudnn::graph {
 
-/// A descriptor of one kind, destroyed with its owner. Every member throws as LAMINA_CUDNN if a call fails.
+/// A descriptor of one kind, destroyed with its owner. Every member throws like LAMINA_CUDNN if a call fails.
 class Descriptor {
  public:
   Descriptor(const Api&, Kind);
@@ -24,16 +24,16 @@ class Descriptor {
   void set(int attribute, const Descriptor&);
 
   void finalize();
-  /// finalize, but "not supported" gives false.
+  /// Like finalize(), but returns false for "not supported".
   bool finalize_if_supported();
 
   std::int64_t int64(Attribute) const;
   int enumerator(Attribute, Type) const;
   /// Enumerators, `room` at most.
   std::vector<int> enumerators(Attribute, Type, std::size_t room) const;
-  /// Fills one of our descriptors with one that this one holds.
+  /// Fills `into` with the descriptor that the attribute holds.
   void copy_to(Attribute, Descriptor& into) const;
-  /// Makes as many descriptors of `kind` as the attribute holds, at most `room` if that is not 0, and fills them.
+  /// The descriptors of `kind` that the attribute holds; at most `room`, unless `room` is 0.
   std::vector<Descriptor> descriptors(Attribute, Kind, std::size_t room = 0) const;
 
  private:

@@ -9,7 +9,7 @@
 namespace lamina::cudnn {
 namespace {
 
-/// A type of the header as ours: an enumerator is an int, an opaque object is ours of the same name.
+/// Our form of a header's type: an enumerator is an int, an opaque object is ours of the same name.
 template <class T>
 struct Ours {
   using type = std::conditional_t<std::is_enum_v<T>, int, T>;

@@ -23,13 +23,13 @@ std::string named(const std::string& directory) { return directory.empty() ? "th
                   " as well; start one process per version");
 }
 
-/// The choices of this process.
+/// The choice of a cuDNN for this process.
 struct Process {
   std::mutex mutex;
   // Never closed: a backend may live until the process ends, and its handle with it.
   Library* library = nullptr;
   std::string asked;    ///< the directory requested for the library
-  std::string claimed;  ///< by all claims, canonical; empty: the system's
+  std::string claimed;  ///< canonical directory of all claims; empty: the system's
   int claims = 0;
 
   void check(const std::string& directory) const {
@@ -39,7 +39,7 @@ struct Process {
 };
 
 Process& this_process() {
-  static Process* const process = new Process;  // outlives backends that live to the end
+  static Process* const process = new Process;  // never deleted: backends may live until the process ends
   return *process;
 }
 

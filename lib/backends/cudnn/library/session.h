@@ -26,15 +26,15 @@ class Session {
   /// The library. Throws LoadError, again at every call.
   const Api& api();
 
-  /// Whether there is a device for a handle. The convolutions' choice and workspace need one, everything else needs it
+  /// Whether there is a device for a handle. A convolution needs it to choose algorithm and workspace, everything else
   /// only to run.
   bool has_device() const { return machine_->unavailable().empty(); }
 
   /// The handle, on the device's stream. Throws LoadError (also for a mixture of directories) and DeviceError.
   HandleObject* handle();
 
-  /// Call it after such a call. The first time, and again as long as it throws, it checks the process map. Throws
-  /// LoadError if parts come from two directories.
+  /// Call it after a call of this kind. Checks the process map until a check succeeds. Throws LoadError if parts come
+  /// from two directories.
   void check_parts(Use);
 
   Machine& machine() { return *machine_; }
@@ -60,8 +60,8 @@ class Claim {
   Claim& operator=(const Claim&) = delete;
 };
 
-/// The one cuDNN of this process: that of the first call that succeeds. Throws LoadError if a later call names
-/// another directory.
+/// The one cuDNN of this process: the first call that succeeds decides. Throws LoadError if a later call names another
+/// directory.
 const Api& process_library(const std::string& directory);
 
 }  // namespace lamina::cudnn

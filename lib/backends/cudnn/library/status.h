@@ -1,6 +1,6 @@
 #pragma once
-// The meaning of a status, in every version. Version 9 renumbered them; for the rest only the library's own text is
-// reliable.
+// The meaning of a status, in every version. Version 9 renumbered them. Beyond these meanings only the library's own
+// text is reliable.
 
 #include <cstdint>
 #include <string>
@@ -11,14 +11,13 @@ namespace lamina::cudnn {
 
 enum class Meaning : std::uint8_t { success, not_initialized, bad_parameter, not_supported, no_memory, failed };
 
-/// By the major version of the library that answered.
+/// The meaning by the major version of the library.
 Meaning meaning(const Api&, Status);
 
 /// "CUDNN_STATUS_BAD_PARAM (2000)".
 std::string name(const Api&, Status);
 
-/// For the status of the last call: its name and, if the library has it (9), ": " and the text of its last
-/// error.
+/// The name of the last call's status and, if the library has it (9), ": " and the text of its last error.
 std::string text(const Api&, Status);
 
 /// Whether a call was refused, rather than failed: nothing was enqueued, another algorithm may work.

@@ -1,7 +1,7 @@
 #pragma once
 // The part of cuDNN's C interface that is called here: objects, numbers, results of a query. We declare it, so that the
-// backend is compiled on every machine, and for every version at once. If cudnn.h is found, header_check.cpp proves
-// that they agree. An enumerator is an int in the C calls, here and there.
+// backend is compiled on every machine, and for every version at once. If cudnn.h is found, header_check.cpp compares
+// it with these declarations. In the C calls of both an enumerator is an int.
 
 #include <cstddef>
 
@@ -27,7 +27,7 @@ struct RnnObject;
 struct RnnDataObject;
 using Stream = CUstream_st*;  ///< the CUDA runtime's cudaStream_t
 
-/// The answer of a query for convolution algorithms, one per algorithm. The same for all three passes in 7, 8 and 9.
+/// The answer of a query for one convolution algorithm. It is the same for all three passes in 7, 8 and 9.
 struct AlgorithmResult {
   int algorithm;
   Status status;  ///< success, or the reason
@@ -84,7 +84,7 @@ constexpr int add = 0;
 namespace rnn {
 constexpr int standard = 0, persist_static = 1, persist_dynamic = 2, persist_small_h = 3;  ///< algorithms
 constexpr int lstm = 2;                                                                    ///< cell
-constexpr int both_biases = 2;  ///< of the products with x and with h
+constexpr int both_biases = 2;  ///< biases of the products with x and with h
 constexpr int one_direction = 0;
 constexpr int linear_input = 0;
 constexpr int steps_first = 0;         ///< layout: steps, images, features; every sequence of the same length

@@ -38,7 +38,7 @@ Lowered lower(const Relu&, const Spec& spec, const Choice&, Session& session) {
   return lower_activation(activation_mode::relu, false, spec, session);
 }
 
-// The library documents no gradient without x, so that x is kept as well as y.
+// The library documents no gradient without x, so x is kept as well as y.
 Lowered lower(const Sigmoid&, const Spec& spec, const Choice&, Session& session) {
   return lower_activation(activation_mode::sigmoid, true, spec, session);
 }

@@ -40,7 +40,7 @@ struct Sum {
   }
 
   void backward(const Args& args) const {
-    for (const bool in_place : {false, true})  // the one that aliases dy comes last
+    for (const bool in_place : {false, true})  // a dx that aliases dy comes last
       for (std::size_t i = 0; i < dx.size(); ++i)
         if (wanted(args, i) && same_place(args.dx[i], args.dy) == in_place) write(args, i, in_place);
   }

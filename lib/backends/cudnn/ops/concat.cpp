@@ -6,7 +6,7 @@
 namespace lamina::cudnn {
 namespace {
 
-/// One input, and its channels within y: of values and of gradients.
+/// Descriptors of one input and of its channels within y, for values and for gradients.
 struct Part {
   TensorDescriptor x, within_y, dx, within_dy;
   Shape shape;

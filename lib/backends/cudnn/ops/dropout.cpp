@@ -1,5 +1,4 @@
-// y = x * mask / (1 - rate), with the mask that every backend draws, not with the library's, whose masks differ between
-// versions.
+// y = x * mask / (1 - rate), with the mask that every backend draws. The library's masks differ between versions.
 
 #include <cmath>
 

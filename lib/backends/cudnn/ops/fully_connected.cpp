@@ -119,16 +119,17 @@ Lowered lower(const FullyConnected& op, const Spec& spec, const Choice& choice, 
   check_choice(op, spec, choice);
   const auto problem = std::make_shared<const Problem>(op, spec, choice, session);
   if (session.has_device()) session.blas();  // so that no pass opens it
-  Lowered unit = assemble(spec, [&](Pass pass) {
-    const auto lower = [&] {
+  Lowered unit = product_flags(spec);
+  for (const Pass pass : product_passes(spec)) {
+    const auto make_step = [&] {
       Lowered::Step made = step(
           {pass}, "gemm", [problem, pass](const Args& args) { problem->run(pass, args); },
           problem->workspace_bytes(pass));
       made.math = choice.math;
       return made;
     };
-    return pick("cudnn: " + to_string(Op(op)), pass, choice, {{"gemm", no_bound, lower}});
-  });
+    unit.steps.push_back(pick("cudnn: " + to_string(Op(op)), pass, choice, {{"gemm", no_bound, make_step}}));
+  }
   if (!is_half(spec.y.dtype)) return unit;
   unit.prepared_bytes = static_cast<std::size_t>(spec.w[0].shape.count()) * size_of(spec.y.dtype);
   unit.steps.push_back(step({Pass::prepare}, "gemm", [&session, dtype = spec.y.dtype](const Args& args) {

@@ -3,14 +3,14 @@
 //   persist_small_h, persist_static, persist_dynamic   the recurrent weights stay on the chip
 //   standard                                           a product per step
 //
-// Ids become one-hot vectors: the library takes no ids. It reads and writes sequences by steps, then images; ours are
-// turned by our kernels, in reverse where the op is. One descriptor has one algorithm for all passes, as the reserve
-// space of forward is read by backward. The weights are copied to where the library wants them, in every pass: places
-// that it answers, never offsets of ours. The persist_ algorithms take no descriptor with one bias, so there are two:
-// ours, and zeros beside the recurrent weights.
+// The library takes no ids, so ids become one-hot vectors. It reads and writes sequences by steps, then images: our
+// kernels transpose them, and reverse the steps where the op does. All passes have one algorithm, because backward
+// reads the reserve space of forward. Every pass copies the weights to the places that the library answers, never to
+// offsets of ours. The persist_ algorithms take no descriptor with one bias, so there are two: ours, and zeros beside
+// the recurrent weights.
 //
-// Whether the library has persist_small_h for a device and sizes, it says when it runs: where nobody named an
-// algorithm, lowering tries it on memory of its own, and takes standard if it is refused.
+// Only a run shows whether the library has persist_small_h for a device and sizes. If no algorithm is named, lowering
+// tries it on memory of its own, and takes standard if it is refused.
 
 #include <array>
 
@@ -30,7 +30,7 @@ constexpr std::array<Algorithm, 4> all_algorithms = {{{"persist_small_h", rnn::p
                                                       {"persist_static", rnn::persist_static},
                                                       {"persist_dynamic", rnn::persist_dynamic}}};
 
-/// The most hidden values for which persist_small_h is the pick, as in PyTorch.
+/// The largest number of hidden values for which persist_small_h is the pick, as in PyTorch.
 int small_hidden(Mode mode) { return mode == Mode::training ? 128 : 192; }
 
 const Algorithm& rule(const Lstm& op, const Spec& spec) {
@@ -66,7 +66,7 @@ void check(const Lstm& op, const Spec& spec, const Choice& choice, Session& sess
   if (!session.has_device()) refuse(op, "the library answers the sizes of its memory for a device only");
 }
 
-/// Everything of a unit but addresses.
+/// A unit without its addresses.
 class Sequence {
  public:
   Sequence(const Lstm& op, const Spec& spec, const Algorithm& algorithm, Math math, Session& session)
@@ -106,7 +106,7 @@ class Sequence {
       }
   }
 
-  /// Whether the library does not refuse a forward pass. Waits for it.
+  /// Whether the library accepts a forward pass. Runs a pass and waits for it.
   bool works() const {
     ScratchAllocator counter;
     const Trial sizes(*this, counter);
@@ -240,11 +240,11 @@ class Sequence {
     return std::int64_t{op_.hidden} * (parameter == 0 ? channels_ : parameter == 1 ? op_.hidden : 1);
   }
 
-  /// Bytes as they are: a product with 1 would change some, and the reserve need not hold numbers.
+  /// Copies bytes. A product with 1 would change some of them, and the reserve need not hold numbers.
   void copy(void* to, const void* from, std::size_t bytes) const { session_.machine().copy(to, from, bytes); }
   void fill_with_zeros(void* to, std::size_t bytes) const { session_.machine().device().fill(to, 0, bytes); }
 
-  /// Calls work(parameter, first element, elements, its place) for each run of weights that the library keeps together.
+  /// Calls work(parameter, first element, elements, place) for each run of weights that the library keeps together.
   template <class Work>
   void for_each_place(const void* weights, const Work& work) const {
     for (std::size_t parameter = 0; parameter < 3; ++parameter) {
@@ -306,8 +306,8 @@ class Sequence {
   RnnDescriptor rnn_;
   RnnDataDescriptor x_, y_;
   TensorDescriptor state_;
-  TensorDescriptor of_matrix_, of_bias_;     // of a place: not read, but no known caller leaves one out
-  std::vector<TensorDescriptor> gradients_;  // by parameter, then by how many gates are together
+  TensorDescriptor of_matrix_, of_bias_;     // outputs of a query for a place; not read, but no known caller omits them
+  std::vector<TensorDescriptor> gradients_;  // by parameter, then by the number of gates that lie together
   std::size_t weight_bytes_ = 0, work_bytes_ = 0, reserve_bytes_ = 0;
 };
 

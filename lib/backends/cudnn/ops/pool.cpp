@@ -12,7 +12,7 @@ namespace {
 
 bool looks_for_maxima(int mode) { return mode == pooling_mode::max_deterministic; }
 
-/// In the type itself: by the manual the value of cudnnSetTensor has the type of the tensor.
+/// Minus infinity in the tensor's type: by the manual the value of cudnnSetTensor has the type of the tensor.
 const void* minus_infinity(DType dtype) {
   static constexpr double f64 = -std::numeric_limits<double>::infinity();
   static constexpr float f32 = -std::numeric_limits<float>::infinity();

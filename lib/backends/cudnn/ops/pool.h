@@ -13,9 +13,9 @@ struct Window {
 };
 
 /// One pooling of one unit. The library rounds the number of windows down. If an op rounds up and gets more windows,
-/// the call is made all the same, since some versions accept it. If a version refuses it, x is copied to the workspace,
-/// followed by rows and columns of minus infinity as far as the windows reach. From then on only the copy
-/// is used. This does not work for means: there the refusal remains.
+/// the library is called all the same, since some versions accept it. If a version refuses, x is copied to the
+/// workspace and padded with rows and columns of minus infinity as far as the windows reach. From then on only the copy
+/// is used. Means cannot use such a copy: for them the refusal remains.
 class Pooling {
  public:
   Pooling(const Op&, const Spec&, Session&, int mode, const Window&);
@@ -24,12 +24,12 @@ class Pooling {
   std::size_t backward_workspace_bytes() const { return padded_ ? 2 * padded_->x_bytes : 0; }
   void forward(const Args&);
 
-  /// Maxima are searched in x and y; means need neither, and get dx and dy in their place.
+  /// Maxima need x and y (`reads_values`). Means need neither, and get dx and dy in their place.
   void backward(const Args&, bool reads_values, bool adds);
 
  private:
   struct Padded {
-    TensorDescriptor whole, image;  // the copy, and the part of it that is x
+    TensorDescriptor whole, image;  // the copy, and the part of the copy that is x
     std::size_t x_bytes;
     bool in_use = false;
   };

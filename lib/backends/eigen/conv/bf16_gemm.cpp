@@ -18,10 +18,10 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t run_elements = 4096;  // that a thread pairs at once
+constexpr std::int64_t run_elements = 4096;  // elements that a thread pairs at once
 
-/// Where the elements are whose neighbours along a dimension become pairs. Those of the dimension's index e are the
-/// `inner` ones from e * stride on; that in each of `groups` groups, one after the other, of each of `outer` parts.
+/// The elements whose neighbours along a dimension become pairs. Element (part, group, e, i) with i < inner is at
+/// part * pitch + (group * extent + e) * stride + i. e and e + 1 form a pair.
 struct Along {
   std::int64_t outer, pitch, groups, extent, stride, inner;
 
@@ -268,7 +268,7 @@ double pair_error(double error, Pass pass) {
 
 }  // namespace
 
-ConvUnit flat(ConvUnit c) {
+ConvUnit as_1x1(ConvUnit c) {
   c.x = {c.x.n, static_cast<int>(c.x.image()), 1, 1};
   c.op.kernel = 1;
   return c;

@@ -10,7 +10,7 @@ namespace lamina::eigen {
 constexpr const char* bf16_gemm_name = "bf16_gemm";
 
 /// A fully connected op as the convolution by 1x1 of images of one pixel.
-ConvUnit flat(ConvUnit);
+ConvUnit as_1x1(ConvUnit);
 
 /// Why the unit has no products of pairs, or empty.
 std::string bf16_gemm_refusal(const ConvUnit&, const Context&);
@@ -19,7 +19,7 @@ std::string bf16_gemm_refusal(const ConvUnit&, const Context&);
 bool bf16_gemm_pays(const ConvUnit&, Pass, const Context&);
 
 /// A pass, from `product`, which makes the step of a unit of f32 by the kernels InstructionSet::f32_pairs, or from the
-/// bound of such a unit. A fully connected op is given flat.
+/// bound of such a unit. A fully connected op is given as_1x1().
 Lowered::Step bf16_gemm_step(const ConvUnit&, Pass, const Context&,
                              Lowered::Step (*product)(const ConvUnit&, Pass, const Context&));
 double bf16_gemm_error(const ConvUnit&, Pass, const Context&,

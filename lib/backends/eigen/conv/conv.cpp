@@ -3,15 +3,17 @@
 //   winograd_4x4  a quarter of the multiplications; 3x3 with stride 1. The default of f32 where channels are enough
 //   winograd_2x2  four ninths of them (of 5x5: 0.36), and a smaller error; 3x3 and 5x5 with stride 1. The default of
 //                 5x5 in f32 where channels are enough
+//   depthwise     sums over taps along the rows of planes; the default of several groups of one channel
 //   bf16_gemm     im2col_gemm on pairs of bf16, where the processor has an instruction for them
 //   im2col_gemm   a product whose second factor is packed from the image block by block; the default
-//   direct        loops over outputs with sums in double; for few channels in a group, and where exactness is wanted
+//   direct        loops over outputs with sums in double, where exactness is wanted
 //   im2col_eigen  columns written as a matrix, and Eigen's own product; the baseline, taken only by name
 
 #include "conv.h"
 
 #include "batch_norm_fold.h"
 #include "bf16_gemm.h"
+#include "depthwise.h"
 #include "im2col_eigen.h"
 #include "lib/backends/common/algorithms.h"
 #include "winograd.h"
@@ -34,23 +36,6 @@ bool takes_bf16(const Spec& spec, Pass pass) {
 bool prefers_direct(const ConvUnit& c) {
   constexpr int few = 4;
   return c.op.groups > 1 && c.group_channels() < few && c.group_filters() < few;
-}
-
-Lowered::Step im2col_gemm(const ConvUnit& c, Pass pass, const Choice&, const Context& context) {
-  return with_type(c.dtype,
-                   [&]<class T>() { return im2col_gemm_step<T>(c, pass, context.pool, context.set.kernels_6x2<T>()); });
-}
-double im2col_gemm_bound(const ConvUnit& c, Pass pass, const Context& context) {
-  return with_type(c.dtype, [&]<class T>() {
-    return im2col_gemm_error<T>(c, pass, context.pool.threads(), context.set.kernels_6x2<T>());
-  });
-}
-
-Lowered::Step im2col_gemm_on_pairs(const ConvUnit& c, Pass pass, const Context& context) {
-  return im2col_gemm_step<float>(c, pass, context.pool, *context.set.f32_pairs);
-}
-double im2col_gemm_bound_on_pairs(const ConvUnit& c, Pass pass, const Context& context) {
-  return im2col_gemm_error<float>(c, pass, context.pool.threads(), *context.set.f32_pairs);
 }
 
 /// With a batch norm folded into the convolution: its scale and bias.
@@ -79,22 +64,29 @@ constexpr Algorithm<const Context> winograd(const char* name) {
 constexpr Algorithm<const Context> conv_rows[] = {
     winograd<4>(winograd_4x4_name),
     winograd<2>(winograd_2x2_name),
+    {.name = depthwise_name,
+     .takes = takes_plain,
+     .refusal = [](const ConvUnit& c, Pass, const Context&) { return depthwise_refusal(c); },
+     .place = [](const ConvUnit& c, Pass, const Context&) { return c.op.groups > 1 ? Place::ahead : Place::behind; },
+     .max_error = depthwise_error,
+     .lower = depthwise_step,
+     .prepare = norm_fold},
     {.name = bf16_gemm_name,
      .takes = [](const Spec&, Pass) { return true; },
      .refusal = [](const ConvUnit& c, Pass, const Context& context) { return bf16_gemm_refusal(c, context); },
      .place = [](const ConvUnit& c, Pass pass,
                  const Context& context) { return bf16_gemm_pays(c, pass, context) ? Place::usual : by_name_only; },
      .max_error = [](const ConvUnit& c, Pass pass,
-                     const Context& context) { return bf16_gemm_error(c, pass, context, im2col_gemm_bound_on_pairs); },
+                     const Context& context) { return bf16_gemm_error(c, pass, context, im2col_gemm_on_pairs_error); },
      .lower = [](const ConvUnit& c, Pass pass, const Choice&,
-                 const Context& context) { return bf16_gemm_step(c, pass, context, im2col_gemm_on_pairs); },
+                 const Context& context) { return bf16_gemm_step(c, pass, context, im2col_gemm_on_pairs_step); },
      .prepare = norm_fold},
     {.name = im2col_gemm_name,
      .takes = takes_plain,
      .refusal = runs_all,
      .place = [](const ConvUnit&, Pass, const Context&) { return Place::usual; },
-     .max_error = im2col_gemm_bound,
-     .lower = im2col_gemm,
+     .max_error = im2col_gemm_error,
+     .lower = im2col_gemm_step,
      .prepare = norm_fold},
     {.name = "direct",
      .takes = takes_plain,
@@ -114,6 +106,7 @@ constexpr Algorithm<const Context> conv_rows[] = {
 /// Why the rule has this algorithm first.
 std::string conv_reason(const std::string& first, const ConvUnit& c, Pass, const Context&) {
   if (first == bf16_gemm_name) return "the processor multiplies pairs of bf16";
+  if (first == depthwise_name) return "a product would be mostly empty in groups of one channel";
   if (first == "direct") return "a register tile would be mostly empty in groups of so few channels and filters";
   if (first != im2col_gemm_name) return "fewer multiplications, in f32 and with enough channels and filters";
   const std::string refused = winograd_refusal(c, 2);

@@ -25,8 +25,9 @@ void bias_gradient(const ConvUnit&, const Args&, ThreadPool&);
 
 /// One pass of a convolution by one algorithm.
 Lowered::Step direct_step(const ConvUnit&, Pass, const Choice&, const Context&);
-template <class T>
-Lowered::Step im2col_gemm_step(const ConvUnit&, Pass, ThreadPool&, const MicroKernels<T>&);
+Lowered::Step im2col_gemm_step(const ConvUnit&, Pass, const Choice&, const Context&);
+/// The product of im2col_gemm in f32 whose tiles multiply pairs of bf16.
+Lowered::Step im2col_gemm_on_pairs_step(const ConvUnit&, Pass, const Context&);
 
 /// Roundings of a finished sum: a folded batch norm's scale (an addition, a root, a division) and its product, the
 /// bias, an old content.
@@ -36,9 +37,9 @@ int last_roundings(const ConvUnit&, Pass);
 /// result: n u / (1 - n u), u the unit roundoff. A worst case, not an expectation; no_bound from n u = 1.
 double error_of_roundings(double roundings, DType);
 
-/// The same of a convolution's passes. im2col_gemm sums in the element type, block by block, `direct` in double.
-template <class T>
-double im2col_gemm_error(const ConvUnit&, Pass, int threads, const MicroKernels<T>&);
+/// The bounds of a convolution's passes. im2col_gemm sums in the element type, block by block, `direct` in double.
+double im2col_gemm_error(const ConvUnit&, Pass, const Context&);
+double im2col_gemm_on_pairs_error(const ConvUnit&, Pass, const Context&);
 double direct_error(const ConvUnit&, Pass, const Context&);
 
 }  // namespace lamina::eigen

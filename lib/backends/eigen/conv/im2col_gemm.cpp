@@ -1,9 +1,7 @@
 // Convolution as matrix products whose second factor, the columns, is packed from the image block by block.
 //
 // forward           y = w * columns of x
-// backward_data     dx at the positions of one residue modulo the stride = weights * columns of dy
-// (strided_data_gradient.h);
-//                   if x has few channels: few_channels.h, subpixel.h
+// backward_data     strided_data_gradient.h; where a group has few channels, few_channels.h
 // backward_params   weight_gradient_product.h
 
 #include <cstdint>
@@ -15,7 +13,6 @@
 #include "few_channels.h"
 #include "lib/backends/eigen/gemm/column_product.h"
 #include "strided_data_gradient.h"
-#include "subpixel.h"
 #include "weight_gradient_product.h"
 
 namespace lamina::eigen {
@@ -73,7 +70,6 @@ Lowered::Step backward_data_step(const ConvUnit& c, ThreadPool& pool, const Micr
         {Pass::backward_data}, "im2col_gemm",
         [&pool, data = std::move(data)](const Args& args) { data.run(args, pool); }, bytes);
   };
-  if (is_subpixel(c)) return step_of(SubpixelData<T>(c, pool.threads(), kernels));
   if (has_few_channels(c)) return step_of(FewChannelsData<T>(c, pool.threads(), kernels));
   return step_of(StridedDataGradient<T>(c, pool.threads(), kernels));
 }
@@ -103,43 +99,50 @@ Lowered::Step backward_params_step(const ConvUnit& c, ThreadPool& pool, const Mi
 /// The roundings of a term of dx.
 template <class T>
 std::int64_t data_roundings(const ConvUnit& c) {
-  const Conv& op = c.op;
   const std::int64_t filters = c.group_filters();
-  if (is_subpixel(c)) {
-    return ColumnProduct<T>::roundings(filters,
-                                       divide_up(op.kernel.h, op.stride.h) * divide_up(op.kernel.w, op.stride.w));
-  }
   const auto depth = StridedDataGradient<T>::depth(c);
   // Few channels: a product per tap, added up where taps overlap.
   return has_few_channels(c) ? ColumnProduct<T>::roundings(filters, 1) + depth.taps : depth.roundings;
 }
 
-}  // namespace
-
 template <class T>
-double im2col_gemm_error(const ConvUnit& c, Pass pass, int threads, const MicroKernels<T>& kernels) {
+double error_of(const ConvUnit& c, Pass pass, int threads, const MicroKernels<T>& kernels) {
   const std::int64_t taps = std::int64_t{c.op.kernel.h} * c.op.kernel.w;
   const auto sum = [&] {
     switch (pass) {
       case Pass::forward: return ColumnProduct<T>::roundings(c.group_channels(), taps);
-      case Pass::backward_params: return WeightGradientProduct<T>(c, forward_columns(c), threads, kernels).roundings();
+      case Pass::backward_params: return position_blocks<T>(c, forward_columns(c), threads, kernels.rows).roundings();
       default: return data_roundings<T>(c);
     }
   };
   return error_of_roundings(static_cast<double>(sum() + last_roundings(c, pass)), c.dtype);
 }
-template double im2col_gemm_error(const ConvUnit&, Pass, int, const MicroKernels<float>&);
-template double im2col_gemm_error(const ConvUnit&, Pass, int, const MicroKernels<double>&);
 
 template <class T>
-Lowered::Step im2col_gemm_step(const ConvUnit& c, Pass pass, ThreadPool& pool, const MicroKernels<T>& kernels) {
+Lowered::Step pass_step(const ConvUnit& c, Pass pass, ThreadPool& pool, const MicroKernels<T>& kernels) {
   switch (pass) {
     case Pass::forward: return forward_step<T>(c, pool, kernels);
     case Pass::backward_params: return backward_params_step<T>(c, pool, kernels);
     default: return backward_data_step<T>(c, pool, kernels);
   }
 }
-template Lowered::Step im2col_gemm_step(const ConvUnit&, Pass, ThreadPool&, const MicroKernels<float>&);
-template Lowered::Step im2col_gemm_step(const ConvUnit&, Pass, ThreadPool&, const MicroKernels<double>&);
+
+}  // namespace
+
+Lowered::Step im2col_gemm_step(const ConvUnit& c, Pass pass, const Choice&, const Context& context) {
+  return with_type(c.dtype,
+                   [&]<class T>() { return pass_step<T>(c, pass, context.pool, context.set.kernels_6x2<T>()); });
+}
+double im2col_gemm_error(const ConvUnit& c, Pass pass, const Context& context) {
+  return with_type(
+      c.dtype, [&]<class T>() { return error_of<T>(c, pass, context.pool.threads(), context.set.kernels_6x2<T>()); });
+}
+
+Lowered::Step im2col_gemm_on_pairs_step(const ConvUnit& c, Pass pass, const Context& context) {
+  return pass_step<float>(c, pass, context.pool, *context.set.f32_pairs);
+}
+double im2col_gemm_on_pairs_error(const ConvUnit& c, Pass pass, const Context& context) {
+  return error_of<float>(c, pass, context.pool.threads(), *context.set.f32_pairs);
+}
 
 }  // namespace lamina::eigen

@@ -3,31 +3,16 @@
 #include "strided_data_gradient.h"
 
 #include <algorithm>
-#include <map>
 #include <span>
 
+#include "axis_taps.h"
 #include "lib/backends/eigen/runtime/elements.h"
 
 namespace lamina::eigen {
 namespace {
 
-/// A tap along one axis that reaches the positions of one residue: its index in the kernel and what it reads of dy.
-struct AxisTap {
-  int index, offset;
-};
-
-/// Those of each residue below `extent` that a tap reaches.
-std::map<int, std::vector<AxisTap>> taps_of_residues(int extent, int kernel, int stride, int pad, int dilation) {
-  std::map<int, std::vector<AxisTap>> taps;
-  for (int i = 0; i < kernel; ++i) {
-    const int first = i * dilation - pad, residue = first % stride + (first % stride < 0 ? stride : 0);
-    if (residue < extent) taps[residue].push_back({i, (residue - first) / stride});
-  }
-  return taps;
-}
-
 /// By row and by column.
-auto taps_of_residues(const ConvUnit& c) {
+auto taps_of_axes(const ConvUnit& c) {
   const Conv& op = c.op;
   return std::pair(taps_of_residues(c.x.h, op.kernel.h, op.stride.h, op.pad.h, op.dilation.h),
                    taps_of_residues(c.x.w, op.kernel.w, op.stride.w, op.pad.w, op.dilation.w));
@@ -73,8 +58,7 @@ template <class T>
 StridedDataGradient<T>::StridedDataGradient(const ConvUnit& problem, int threads, const MicroKernels<T>& kernels)
     : c_(problem), kernels_(&kernels) {
   const Conv& op = c_.op;
-  std::vector<Columns> columns;  // of each residue
-  const auto [by_row, by_column] = taps_of_residues(c_);
+  const auto [by_row, by_column] = taps_of_axes(c_);
   for (int h = 0; h < std::min(op.stride.h, c_.x.h); ++h) reached_rows_.push_back(by_row.contains(h));
   for (int w = 0; w < std::min(op.stride.w, c_.x.w); ++w)
     if (!by_column.contains(w)) gap_columns_.push_back(w);
@@ -92,30 +76,15 @@ StridedDataGradient<T>::StridedDataGradient(const ConvUnit& problem, int threads
       constexpr std::int64_t quarter_page = 1024 / static_cast<std::int64_t>(sizeof(T));
       const auto depth = static_cast<std::int64_t>(taps.size()) * c_.group_filters();
       const std::int64_t ld = depth % quarter_page == 0 ? depth + kernels.lanes : depth;
-      residues_.push_back({h, w, std::move(indices), group_weights_, ld});
+      Columns columns({c_.y.n, c_.group_filters(), c_.y.h, c_.y.w}, rows(h), cols(w), 1, taps, c_.relu);
+      residues_.push_back({h, w, std::move(indices), group_weights_, ld,
+                           ColumnProduct<T>(std::move(columns), c_.group_channels(), threads, kernels)});
       group_weights_ += ld * c_.group_channels();
-      columns.emplace_back(Shape{c_.y.n, c_.group_filters(), c_.y.h, c_.y.w}, rows(h), cols(w), 1, taps, c_.relu);
+      part_bytes_ = std::max(part_bytes_, residues_.back().product.workspace_bytes());
+      parts_ = std::max(parts_, residues_.back().product.parts());
     }
   }
   has_gaps_ = !gap_columns_.empty() || by_row.size() < reached_rows_.size();
-  for (std::size_t i = 0; i < residues_.size(); ++i) {
-    const Residue& here = residues_[i];
-    const std::size_t first = i;
-    if (op.stride.w == 2 && c_.x.w % 2 == 0 && here.w == 0 && i + 1 < residues_.size() &&
-        residues_[i + 1].h == here.h) {
-      ++i;
-      products_.push_back(
-          {first, i, InterleavedProduct<T>(columns[first], columns[i], c_.group_channels(), threads, kernels)});
-    } else {
-      products_.push_back({i, i, ColumnProduct<T>(columns[i], c_.group_channels(), threads, kernels)});
-    }
-    std::visit(
-        [&](const auto& product) {
-          part_bytes_ = std::max(part_bytes_, product.workspace_bytes());
-          parts_ = std::max(parts_, product.parts());
-        },
-        products_.back().product);
-  }
   weight_bytes_ =
       static_cast<std::size_t>(round_up(group_weights_ * op.groups * static_cast<std::int64_t>(sizeof(T)), 64));
 }
@@ -215,35 +184,31 @@ template <class T>
 void StridedDataGradient<T>::run_group(int part, int group, const T* weights, const Args& args, void* workspace) const {
   constexpr std::int64_t most_bytes = 4 << 20;
   const std::int64_t image_bytes = c_.group_channels() * c_.x.plane() * static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t images = products_.size() == 1 ? c_.x.n : std::max<std::int64_t>(1, most_bytes / image_bytes);
+  const std::int64_t images = residues_.size() == 1 ? c_.x.n : std::max<std::int64_t>(1, most_bytes / image_bytes);
   const Tensor& dx = args.dx[0];
   const Source<T> dy = gradient_source<T>(c_, args).further(group * c_.group_filters() * c_.y.plane());
   const bool fill = fills() && !c_.add_dx;
   for (std::int64_t image = 0; image < c_.x.n; image += images) {
-    for (const auto& [first, last, product] : products_) {
-      const Residue &left = residues_[first], &right = residues_[last];
-      T* const to = dx.as<T>() + group * c_.group_channels() * c_.x.plane() + std::int64_t{left.h} * c_.x.w + left.w;
-      const typename ColumnProduct<T>::Operands operands{
-          .a = weights + right.weights_at,
-          .lda = right.weights_ld,
-          .source = dy,
-          .output = {to, dx.pitch, c_.x.plane(), cols(left.w), std::int64_t{c_.op.stride.h} * c_.x.w, c_.op.stride.w,
-                     fill ? c_.x.h : 0, c_.x.w},
-          .epilogue = {.add = c_.add_dx},
-          .non_temporal = wants_non_temporal<T>(c_.x),
-          .images = {image, image + images}};
-      if (const auto* const pair = std::get_if<InterleavedProduct<T>>(&product)) {
-        pair->run(part, weights + left.weights_at, left.weights_ld, operands, workspace);
-      } else {
-        std::get<ColumnProduct<T>>(product).run(part, operands, workspace);
-      }
+    for (const Residue& residue : residues_) {
+      T* const to =
+          dx.as<T>() + group * c_.group_channels() * c_.x.plane() + std::int64_t{residue.h} * c_.x.w + residue.w;
+      residue.product.run(part,
+                          {.a = weights + residue.weights_at,
+                           .lda = residue.weights_ld,
+                           .source = dy,
+                           .output = {to, dx.pitch, c_.x.plane(), cols(residue.w),
+                                      std::int64_t{c_.op.stride.h} * c_.x.w, c_.op.stride.w, fill ? c_.x.h : 0, c_.x.w},
+                           .epilogue = {.add = c_.add_dx},
+                           .non_temporal = wants_non_temporal<T>(c_.x),
+                           .images = {image, image + images}},
+                          workspace);
     }
   }
 }
 
 template <class T>
 auto StridedDataGradient<T>::depth(const ConvUnit& c) -> Depth {
-  const auto [by_row, by_column] = taps_of_residues(c);
+  const auto [by_row, by_column] = taps_of_axes(c);
   std::size_t rows = 0, columns = 0;  // the most taps along each axis
   for (const auto& [h, taps] : by_row) rows = std::max(rows, taps.size());
   for (const auto& [w, taps] : by_column) columns = std::max(columns, taps.size());

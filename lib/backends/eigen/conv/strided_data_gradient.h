@@ -4,12 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
-#include <variant>
 #include <vector>
 
 #include "conv.h"
-#include "interleaved_product.h"
 #include "lib/backends/eigen/gemm/column_product.h"
 
 namespace lamina::eigen {
@@ -34,11 +31,7 @@ class StridedDataGradient {
     std::vector<int> taps;    // indices into a kernel's plane
     std::int64_t weights_at;  // where its weights start among the transposed ones of a group,
     std::int64_t weights_ld;  // elements from channel to channel
-  };
-  /// What is written at once: one residue, or two side by side.
-  struct Product {
-    std::size_t first, last;  // residues
-    std::variant<ColumnProduct<T>, InterleavedProduct<T>> product;
+    ColumnProduct<T> product;
   };
 
   int rows(int h) const { return (c_.x.h - h - 1) / c_.op.stride.h + 1; }
@@ -52,7 +45,6 @@ class StridedDataGradient {
   ConvUnit c_;
   const MicroKernels<T>* kernels_;
   std::vector<Residue> residues_;
-  std::vector<Product> products_;
   std::vector<bool> reached_rows_;  // by residue
   std::vector<int> gap_columns_;    // residues that no tap reaches
   bool has_gaps_ = false;           // elements of dx that no tap reaches

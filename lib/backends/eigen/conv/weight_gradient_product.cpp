@@ -70,79 +70,89 @@ Columns left_columns(const ConvUnit& c, const Columns& x_columns) {
 }  // namespace
 
 template <class T>
+PositionBlocks position_blocks(const ConvUnit& c, const Columns& x_columns, int threads, int tile_rows) {
+  const Columns left = left_columns(c, x_columns);
+  const std::int64_t right = swaps(c, x_columns) ? c.group_channels() : c.group_filters();
+  PositionBlocks blocks{.count = left.count(),
+                        .grid = left.grid(),
+                        .in_place = !left.staged(),
+                        .partition = divide<T>(left.count(), left.depth(), right, threads, tile_rows)};
+  const Extents& extents = blocks.in_place ? read_in_place : copied;
+  const std::int64_t target = extents.row_bytes / static_cast<std::int64_t>(sizeof(T)), grid = blocks.grid;
+  const std::int64_t share = divide_up(blocks.count, blocks.partition.columns);
+  if (blocks.in_place && grid <= target) {
+    blocks.depth = std::min(target / grid * grid, round_up(share, grid));  // whole images
+  } else {
+    const std::int64_t whole = blocks.in_place ? std::min(grid, share) : share;
+    blocks.depth = divide_up(whole, divide_up(whole, target));
+  }
+  return blocks;
+}
+template PositionBlocks position_blocks<float>(const ConvUnit&, const Columns&, int, int);
+template PositionBlocks position_blocks<double>(const ConvUnit&, const Columns&, int, int);
+
+IndexRange PositionBlocks::of(int part) const {
+  return share_of(count, 1, part % partition.columns, partition.columns);
+}
+
+ColumnRange PositionBlocks::next(std::int64_t first, std::int64_t last) const {
+  const std::int64_t most = std::min(depth, last - first);
+  if (!in_place) return {first, most};
+  const std::int64_t left = grid - first % grid;  // of the image
+  return {first, left == grid && most > left ? most : std::min(most, left)};
+}
+
+std::int64_t PositionBlocks::roundings() const {
+  std::int64_t most = 0;
+  for (int part = 0; part < partition.columns; ++part) most = std::max(most, roundings(of(part)));
+  return most + partition.columns - 1;
+}
+
+/// One for each position of the deepest of the blocks that next() makes, and one for each further block. By arithmetic:
+/// a batch may have billions of images.
+std::int64_t PositionBlocks::roundings(IndexRange positions) const {
+  const std::int64_t all = positions.last - positions.first;
+  const std::int64_t head = in_place ? std::min((grid - positions.first % grid) % grid, all) : 0;  // of an image
+  const std::int64_t rest = all - head;
+  const std::int64_t deepest = std::max(std::min(head, depth), std::min(rest, depth));
+  const bool across_images = !in_place || depth > grid;
+  const std::int64_t blocks =
+      across_images ? divide_up(rest, depth) : rest / grid * divide_up(grid, depth) + divide_up(rest % grid, depth);
+  return deepest + divide_up(head, depth) + blocks - 1;
+}
+
+template <class T>
 WeightGradientProduct<T>::WeightGradientProduct(const ConvUnit& c, Columns x_columns, int threads,
                                                 const MicroKernels<T>& kernels)
     : kernels_(&kernels),
+      blocks_(position_blocks<T>(c, x_columns, threads, kernels.rows)),
       swapped_(swaps(c, x_columns)),
       left_(left_columns(c, x_columns)),
       right_columns_(std::move(x_columns)),
       right_(swapped_ ? c.group_channels() : c.group_filters()),
       groups_(c.op.groups),
       x_group_(c.group_channels() * c.x.plane()),
-      dy_group_(c.group_filters() * c.y.plane()),
-      in_place_(!left_.staged()),
-      partition_(divide<T>(left_.count(), left_.depth(), right_, threads, kernels.rows)) {
+      dy_group_(c.group_filters() * c.y.plane()) {
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));
-  const Extents& extents = in_place_ ? read_in_place : copied;
-  const std::int64_t target = extents.row_bytes / size, grid = left_.grid();
-  const std::int64_t share = divide_up(left_.count(), partition_.columns);
-  if (in_place_ && grid <= target) {
-    block_depth_ = std::min(target / grid * grid, round_up(share, grid));  // whole images
-  } else {
-    const std::int64_t whole = in_place_ ? std::min(grid, share) : share;
-    block_depth_ = divide_up(whole, divide_up(whole, target));
-  }
-  block_right_ = divide_up(right_, divide_up(right_, extents.channels));
+  block_right_ = divide_up(right_, divide_up(right_, (blocks_.in_place ? read_in_place : copied).channels));
   block_right_ = round_up(block_right_, kernels.width());
-  const std::int64_t channel = std::max<std::int64_t>(1, left_.staged_bound(block_depth_, kernels.lanes) * size);
+  const std::int64_t channel = std::max<std::int64_t>(1, left_.staged_bound(blocks_.depth, kernels.lanes) * size);
   const std::int64_t needed = kernels.rows / left_.taps() + 2;  // by one row_tile of tile rows
   staged_channels_ = std::min(left_.channels(), std::max(needed, staged_bytes / channel));
-}
-
-template <class T>
-std::int64_t WeightGradientProduct<T>::roundings() const {
-  std::int64_t most = 0;
-  for (int part = 0; part < partition_.columns; ++part)
-    most = std::max(most, roundings_of(share_of(left_.count(), 1, part, partition_.columns)));
-  return most + partition_.columns - 1;
-}
-
-/// One for each position of the deepest of the blocks that `next_block` makes, and one for each further block. By
-/// arithmetic: a batch may have billions of images.
-template <class T>
-std::int64_t WeightGradientProduct<T>::roundings_of(IndexRange positions) const {
-  const std::int64_t count = positions.last - positions.first, grid = left_.grid();
-  const std::int64_t head = in_place_ ? std::min((grid - positions.first % grid) % grid, count) : 0;  // of an image
-  const std::int64_t rest = count - head;
-  const std::int64_t deepest = std::max(std::min(head, block_depth_), std::min(rest, block_depth_));
-  const bool across_images = !in_place_ || block_depth_ > grid;
-  const std::int64_t blocks = across_images
-                                  ? divide_up(rest, block_depth_)
-                                  : rest / grid * divide_up(grid, block_depth_) + divide_up(rest % grid, block_depth_);
-  return deepest + divide_up(head, block_depth_) + blocks - 1;
-}
-
-/// The block of positions that starts here: of whole images or, in place, within one.
-template <class T>
-ColumnRange WeightGradientProduct<T>::next_block(std::int64_t first, std::int64_t last) const {
-  const std::int64_t count = std::min(block_depth_, last - first);
-  if (!in_place_) return {first, count};
-  const std::int64_t left = left_.grid() - first % left_.grid();  // of the image
-  return {first, left == left_.grid() && count > left ? count : std::min(count, left)};
 }
 
 template <class T>
 auto WeightGradientProduct<T>::allocate(ScratchAllocator& scratch) const -> Buffers {
   const std::int64_t width = kernels_->width(), lanes = kernels_->lanes;
   Buffers buffers;
-  buffers.panels = scratch.take<T>(block_right_ / width * block_depth_ * width);
-  buffers.row_tile = scratch.take<T>(in_place_ ? 0 : kernels_->rows * round_up(block_depth_, lanes) + lanes);
-  buffers.staged = scratch.take<T>(staged_channels_ * left_.staged_bound(block_depth_, kernels_->lanes) + lanes);
+  buffers.panels = scratch.take<T>(block_right_ / width * blocks_.depth * width);
+  buffers.row_tile = scratch.take<T>(blocks_.in_place ? 0 : kernels_->rows * round_up(blocks_.depth, lanes) + lanes);
+  buffers.staged = scratch.take<T>(staged_channels_ * left_.staged_bound(blocks_.depth, kernels_->lanes) + lanes);
   const bool copies_right = swapped_ && right_columns_.staged();
-  const std::int64_t right_bound = copies_right ? right_columns_.staged_bound(block_depth_, kernels_->lanes) : 0;
-  buffers.right = scratch.take<T>(width * (right_bound + (copies_right ? round_up(block_depth_, lanes) : 0)) + lanes);
-  buffers.segments = scratch.take<Segment>(std::max(left_.segment_bound(block_depth_, block_depth_),
-                                                    right_columns_.segment_bound(block_depth_, block_depth_)));
+  const std::int64_t right_bound = copies_right ? right_columns_.staged_bound(blocks_.depth, kernels_->lanes) : 0;
+  buffers.right = scratch.take<T>(width * (right_bound + (copies_right ? round_up(blocks_.depth, lanes) : 0)) + lanes);
+  buffers.segments = scratch.take<Segment>(std::max(left_.segment_bound(blocks_.depth, blocks_.depth),
+                                                    right_columns_.segment_bound(blocks_.depth, blocks_.depth)));
   buffers.list = scratch.take<Panel<T>>(block_right_ / width);
   return buffers;
 }
@@ -150,8 +160,8 @@ auto WeightGradientProduct<T>::allocate(ScratchAllocator& scratch) const -> Buff
 template <class T>
 auto WeightGradientProduct<T>::allocate_shared(ScratchAllocator& scratch) const -> Shared {
   Shared shared;
-  shared.partial = scratch.take<T>(partition_.columns * groups_ * rows() * ld());
-  shared.bias_sums = scratch.take<double>(partition_.columns * groups_ * filters());
+  shared.partial = scratch.take<T>(blocks_.partition.columns * groups_ * rows() * ld());
+  shared.bias_sums = scratch.take<double>(blocks_.partition.columns * groups_ * filters());
   return shared;
 }
 
@@ -159,22 +169,22 @@ template <class T>
 std::size_t WeightGradientProduct<T>::workspace_bytes() const {
   ScratchAllocator counter;
   allocate_shared(counter);
-  for (int part = 0; part < partition_.parts(); ++part) allocate(counter);
+  for (int part = 0; part < blocks_.partition.parts(); ++part) allocate(counter);
   return counter.used_bytes();
 }
 
 template <class T>
 auto WeightGradientProduct<T>::share(int part, int group, const Operands& operands, const Shared& shared) const
     -> Share {
-  const int position_part = part % partition_.columns, row_part = part / partition_.columns;
+  const int position_part = part % blocks_.partition.columns, row_part = part / blocks_.partition.columns;
   const Source<T> x = operands.x.further(group * x_group_), dy = operands.dy.further(group * dy_group_);
   const std::int64_t slot = position_part * groups_ + group;
   const bool sums_bias = operands.db != nullptr && (swapped_ || row_part == 0);
-  const IndexRange all_rows = share_of(rows(), kernels_->rows, row_part, partition_.rows);
+  const IndexRange all_rows = share_of(rows(), kernels_->rows, row_part, blocks_.partition.rows);
   return {.left = swapped_ ? dy : x,
           .right = swapped_ ? x : dy,
           .rows = operands.dw != nullptr || swapped_ ? all_rows : IndexRange{0, 0},
-          .positions = share_of(left_.count(), 1, position_part, partition_.columns),
+          .positions = blocks_.of(part),
           .partial = shared.partial + slot * rows() * ld(),
           .bias_sums = sums_bias ? shared.bias_sums + slot * filters() : nullptr};
 }
@@ -182,7 +192,7 @@ auto WeightGradientProduct<T>::share(int part, int group, const Operands& operan
 template <class T>
 std::span<const Panel<T>> WeightGradientProduct<T>::list_right(const Share& share, std::int64_t first,
                                                                std::int64_t count, const Buffers& buffers) const {
-  return list_channels<T>(count, kernels_->vectors, kernels_->lanes, buffers.panels, block_depth_ * kernels_->width(),
+  return list_channels<T>(count, kernels_->vectors, kernels_->lanes, buffers.panels, blocks_.depth * kernels_->width(),
                           share.partial + first, buffers.list);
 }
 
@@ -192,7 +202,7 @@ void WeightGradientProduct<T>::pack_right(const Share& share, ColumnRange range,
   const std::int64_t width = kernels_->width(), grid = left_.grid();
   const Source<T>& right = share.right;
   for (const Panel<T>& panel : list) {
-    T* const packed = buffers.panels + (&panel - list.data()) * block_depth_ * width;
+    T* const packed = buffers.panels + (&panel - list.data()) * blocks_.depth * width;
     if (panel.count % kernels_->lanes != 0) std::fill(packed, packed + range.count * width, T{0});
     if (swapped_ && right_columns_.staged()) {
       const std::int64_t ld = round_up(range.count, kernels_->lanes);
@@ -267,28 +277,25 @@ void WeightGradientProduct<T>::add_rows(const Share& share, ColumnRange range, s
   const Source<T>& left = share.left;
   const auto unused = [](const OutputTile<T>&, std::int64_t, std::int64_t) {};  // partial sums are whole vectors
   Block<T> block{.kernels = kernels_,
-                 .a = buffers.row_tile,
-                 .lda = round_up(block_depth_, lanes),
                  .rows = 0,
                  .depth = range.count,
-                 .panels = list,
-                 .ldb = kernels_->width(),
-                 .ldc = ld(),
-                 .begins = range.first == share.positions.first,
-                 .prefetch_c = narrow_vectors(*kernels_)};
-  if (in_place_) {
+                 .a = {buffers.row_tile, round_up(blocks_.depth, lanes)},
+                 .b = {list, kernels_->width()},
+                 .c = {ld()},
+                 .along = {.begins = range.first == share.positions.first},
+                 .ahead = {.c = narrow_vectors(*kernels_)}};
+  if (blocks_.in_place) {
     const std::int64_t grid = left_.grid();
-    block.a = left.data + range.first / grid * left.pitch + range.first % grid + share.rows.first * grid;
-    block.lda = grid;
+    const T* const first = left.data + range.first / grid * left.pitch + range.first % grid;
     block.rows = share.rows.last - share.rows.first;
-    block.run = grid;
-    block.run_pitch = left.pitch;
-    block.c_offset = share.rows.first * ld();
-    block.prefetch_a = true;
+    block.a = {first + share.rows.first * grid, grid, grid, left.pitch};
+    block.c.offset = share.rows.first * ld();
+    block.ahead.a = true;
     multiply(block, unused);
     return;
   }
-  const std::int64_t segments = left_.segments(range, {block_depth_}, 0, left.pitch, kernels_->lanes, buffers.segments);
+  const std::int64_t segments =
+      left_.segments(range, {blocks_.depth}, 0, left.pitch, kernels_->lanes, buffers.segments);
   const std::int64_t size = left_.staged_size(range, kernels_->lanes), staged_rows = left_.staged_rows(range);
   std::int64_t staged_first = 0, staged_last = 0;
   for (std::int64_t i = share.rows.first; i < share.rows.last; i += kernels_->rows) {
@@ -300,11 +307,11 @@ void WeightGradientProduct<T>::add_rows(const Share& share, ColumnRange range, s
     }
     for (std::int64_t row = 0; row < block.rows; ++row) {
       const std::int64_t channel = (i + row) / taps, tap = (i + row) % taps;
-      T* const to = buffers.row_tile + row * block.lda;
+      T* const to = buffers.row_tile + row * block.a.ld;
       const std::int64_t start = left_.start(channel - staged_first, tap, size, staged_rows, kernels_->lanes);
       kernels_->copy(to, buffers.staged + start, buffers.segments, segments);
     }
-    block.c_offset = i * ld();
+    block.c.offset = i * ld();
     multiply(block, unused);
   }
 }
@@ -323,7 +330,7 @@ void WeightGradientProduct<T>::run_part(const Share& share, const Buffers& buffe
   const bool has_rows = share.rows.first < share.rows.last;
   if (!has_rows && !sums_bias) return;
   for (ColumnRange range{share.positions.first, 0}; range.first < share.positions.last; range.first += range.count) {
-    range = next_block(range.first, share.positions.last);
+    range = blocks_.next(range.first, share.positions.last);
     for (std::int64_t f = 0; f < right_; f += block_right_) {
       const std::span<const Panel<T>> list = list_right(share, f, std::min(block_right_, right_ - f), buffers);
       pack_right(share, range, f, list, buffers);
@@ -341,7 +348,7 @@ void WeightGradientProduct<T>::run(ThreadPool& pool, const Operands& operands, v
   ScratchAllocator counter;
   allocate(counter);
   pool.run([&](int part) {
-    if (part >= partition_.parts()) return;
+    if (part >= blocks_.partition.parts()) return;
     ScratchAllocator scratch(static_cast<std::byte*>(workspace) + shared_scratch.used_bytes() +
                              static_cast<std::size_t>(part) * counter.used_bytes());
     const Buffers buffers = allocate(scratch);

@@ -17,17 +17,33 @@
 
 namespace lamina::eigen {
 
-template <class T>
-class WeightGradientProduct {
- public:
-  /// `x_columns` are those of one group of x.
-  WeightGradientProduct(const ConvUnit&, Columns x_columns, int threads, const MicroKernels<T>& kernels);
+/// How the positions that a sum runs over are divided: among threads, and into the blocks of a product.
+struct PositionBlocks {
+  std::int64_t count, grid;  ///< positions of all images, and of one
+  bool in_place;             ///< rows are runs of memory as it is: a block has whole images, or is within one
+  Partition partition;       ///< its columns are positions here
+  std::int64_t depth = 0;    ///< most positions of a block
 
-  std::size_t workspace_bytes() const;  ///< of all threads
+  IndexRange of(int part) const;
+  ColumnRange next(std::int64_t first, std::int64_t last) const;  ///< the block that starts here
   /// The roundings of a term: one for it and for each later one of its block, one for each later block, and one for
   /// each partial sum.
   std::int64_t roundings() const;
 
+ private:
+  std::int64_t roundings(IndexRange positions) const;
+};
+
+/// `x_columns` are those of one group of x.
+template <class T>
+PositionBlocks position_blocks(const ConvUnit&, const Columns& x_columns, int threads, int tile_rows);
+
+template <class T>
+class WeightGradientProduct {
+ public:
+  WeightGradientProduct(const ConvUnit&, Columns x_columns, int threads, const MicroKernels<T>& kernels);
+
+  std::size_t workspace_bytes() const;  ///< of all threads
   using Operands = WeightGradientOperands<T>;
   void run(ThreadPool&, const Operands&, void* workspace) const;
 
@@ -55,8 +71,6 @@ class WeightGradientProduct {
   Shared allocate_shared(ScratchAllocator&) const;
   Share share(int part, int group, const Operands&, const Shared&) const;
   void run_part(const Share&, const Buffers&) const;
-  ColumnRange next_block(std::int64_t first, std::int64_t last) const;
-  std::int64_t roundings_of(IndexRange positions) const;
   std::span<const Panel<T>> list_right(const Share&, std::int64_t first, std::int64_t count, const Buffers&) const;
   void pack_right(const Share&, ColumnRange, std::int64_t first, std::span<const Panel<T>>, const Buffers&) const;
   T* copy_right(const Share&, ColumnRange, std::int64_t first, std::int64_t count, std::int64_t ld,
@@ -73,14 +87,13 @@ class WeightGradientProduct {
   std::int64_t filters() const { return swapped_ ? rows() : right_; }
 
   const MicroKernels<T>* kernels_;
+  PositionBlocks blocks_;
   bool swapped_;                  // rows are those of dy, panels are of x
   Columns left_, right_columns_;  // the latter those of x, which are the right side's where they are swapped
   std::int64_t right_;            // channels of the transposed side, in one group
   int groups_;
   std::int64_t x_group_, dy_group_;  // elements from group to group
-  bool in_place_;                    // rows are runs of memory as it is
-  Partition partition_;              // its columns are positions here
-  std::int64_t block_depth_, block_right_, staged_channels_;
+  std::int64_t block_right_, staged_channels_;
 };
 
 extern template class WeightGradientProduct<float>;

@@ -13,7 +13,7 @@ void WeightGradientProduct<T>::write_straight(const Operands& operands, const Sh
   const std::int64_t part_size = groups_ * rows() * ld();
   for (std::int64_t f = k; f < k + count; ++f) {
     T* const to = operands.dw + f * right_;
-    for (int part = 0; part < partition_.columns; ++part) {
+    for (int part = 0; part < blocks_.partition.columns; ++part) {
       const T* const from = shared.partial + part * part_size + f * ld();
       const bool add = operands.add || part > 0;
       for (std::int64_t j = 0; j < right_; ++j) to[j] = add ? to[j] + from[j] : from[j];
@@ -31,7 +31,7 @@ void WeightGradientProduct<T>::write_transposed(const Operands& operands, const 
   const T* const from = shared.partial + k / right_ * rows() * ld() + k % right_;
   for (std::int64_t i = 0; i < rows(); i += side) {
     const std::int64_t height = std::min(side, rows() - i);
-    for (int part = 0; part < partition_.columns; ++part) {
+    for (int part = 0; part < blocks_.partition.columns; ++part) {
       kernels_->transpose(square, side, from + part * part_size + i * ld(), ld(), nullptr, 0, height, count);
       const bool add = operands.add || part > 0;
       for (std::int64_t f = 0; f < count; ++f) {
@@ -47,7 +47,8 @@ void WeightGradientProduct<T>::write(const Operands& operands, const Shared& sha
   constexpr std::int64_t block = 32;
   for (std::int64_t k = filters_of_all.first; operands.db != nullptr && k < filters_of_all.last; ++k) {
     double sum = operands.add ? static_cast<double>(operands.db[k]) : 0.0;
-    for (int part = 0; part < partition_.columns; ++part) sum += shared.bias_sums[part * groups_ * filters() + k];
+    for (int part = 0; part < blocks_.partition.columns; ++part)
+      sum += shared.bias_sums[part * groups_ * filters() + k];
     operands.db[k] = static_cast<T>(sum);
   }
   if (operands.dw == nullptr) return;

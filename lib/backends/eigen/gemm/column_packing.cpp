@@ -7,12 +7,12 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t packing_bytes = 16 * 1024;  // of copied channels: half of a first-level cache
-constexpr std::int64_t planes_ahead = 2;           // from what is copied to what is prefetched
+constexpr std::int64_t packing_bytes = 16 * 1024;  // copied channels: half of an L1 cache
+constexpr std::int64_t planes_ahead = 2;           // planes from the copied to the prefetched one
 
 }  // namespace
 
-/// Channels that are copied at once: as many as stay in the first-level cache until they are packed.
+/// The number of channels that are copied at once: they stay in the L1 cache until they are packed.
 template <class T>
 std::int64_t ColumnProduct<T>::staged_channels(const Section& section) const {
   const Columns& columns = section.columns;
@@ -28,7 +28,7 @@ void ColumnProduct<T>::pack(const Section& section, ColumnRange range, std::span
   const Buffers& buffers = work.buffers;
   const std::int64_t width = kernels_->width();
   const Panel<T>& last = panels.back();
-  if (last.count % kernels_->lanes != 0) {  // what no segment fills must still be numbers
+  if (last.count % kernels_->lanes != 0) {  // columns that no segment fills are 0: the product reads them
     T* const to = buffers.panels + static_cast<std::int64_t>(panels.size() - 1) * panel_stride();
     for (std::int64_t k = 0; k < depth; ++k)
       std::fill(to + k * width + last.count, to + k * width + last.vectors * kernels_->lanes, T{0});
@@ -41,7 +41,7 @@ void ColumnProduct<T>::pack(const Section& section, ColumnRange range, std::span
   }
 }
 
-/// Some channels at a time.
+/// Packs some channels at a time.
 template <class T>
 void ColumnProduct<T>::pack_staged(const Section& section, ColumnRange range, const Work& work, std::int64_t first,
                                    std::int64_t depth, std::int64_t segments) const {
@@ -57,7 +57,7 @@ void ColumnProduct<T>::pack_staged(const Section& section, ColumnRange range, co
     const std::int64_t last_channel = (k + count - 1) / taps + 1;
     columns.stage(range, work.operands.source, channel, last_channel, *kernels_, buffers.staged);
     T* const staged_end = buffers.staged + (last_channel - channel) * size;
-    std::fill(staged_end, staged_end + width, T{0});  // what is packed after the last segment must be numbers
+    std::fill(staged_end, staged_end + width, T{0});  // elements after the last segment are packed and must be numbers
     kernels_->pack({.to = buffers.panels + (k - first) * width,
                     .ld = width,
                     .from = buffers.staged,

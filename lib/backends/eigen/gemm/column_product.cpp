@@ -8,13 +8,12 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t block_row_bytes = 2048;  // of one row of a: eight rows fill a third of a first-level cache
-constexpr std::int64_t block_panel_bytes = 512 * 1024;  // of its packed columns: half of a second-level cache
-constexpr std::int64_t in_place_bytes = 256 * 1024;     // of a block that is read in place, together with the next one
+constexpr std::int64_t block_row_bytes = 2048;          // one row of a: eight rows fill a third of an L1 cache
+constexpr std::int64_t block_panel_bytes = 512 * 1024;  // packed columns of a block: half of an L2 cache
+constexpr std::int64_t in_place_bytes = 256 * 1024;     // a block that is read in place; the next one is prefetched
 constexpr std::int64_t page_bytes = 4096;
 
-/// How the terms of a sum are divided along k: whole channels in a block, unless one alone is too deep; blocks of even
-/// depth.
+/// The blocks of a sum along k. They are about equally deep, and have whole channels unless one channel is too deep.
 struct Depths {
   std::int64_t block, blocks;
 };
@@ -30,14 +29,12 @@ Depths divide_depth(std::int64_t channels, std::int64_t taps) {
 /// Columns of one section, in the layout of the output.
 template <class T>
 struct GridPlace {
-  std::int64_t length, offset;  // of the section in an image
-  std::int64_t first;           // of the wanted columns
+  std::int64_t length, offset;  // columns of the section in an image: number and first
   GridOutput<T> output;
 
   bool whole() const { return output.step == 1 && output.row_pitch == output.row_length; }  // an image is one run
 
   T* direct(std::int64_t column, std::int64_t count) const {
-    if (output.row_major) return output.data + column - first;
     const std::int64_t image = column / length, within = column - image * length;
     if (output.h != 0 || output.step != 1 || within + count > length) return nullptr;
     const std::int64_t at = offset + within;
@@ -48,15 +45,9 @@ struct GridPlace {
   }
 
   void store(OutputTile<T> tile, std::int64_t row, std::int64_t column, const MicroKernels<T>& kernels) const {
-    if (output.row_major) return RowMajor<T>{output.data, output.plane, &kernels}(tile, row, column - first);
     const std::int64_t count = tile.count;
     tile.step = output.step;
-    if (output.left != nullptr) {
-      tile.left = output.left + row * output.left_ld + column - first;
-      tile.left_ld = output.left_ld;
-    }
     for (std::int64_t j = 0; j < count; j += tile.count, tile.from += tile.count) {
-      if (j > 0 && tile.left != nullptr) tile.left += tile.count;
       const std::int64_t image = (column + j) / length, within = (column + j) - image * length;
       const std::int64_t at = offset + within, p = at / output.row_length, q = at - p * output.row_length;
       tile.count = std::min({whole() ? length - within : output.row_length - q, length - within, count - j});
@@ -81,22 +72,19 @@ std::int64_t ColumnProduct<T>::roundings(std::int64_t channels, std::int64_t tap
 }
 
 template <class T>
-ColumnProduct<T>::ColumnProduct(Columns columns, std::int64_t rows, int threads, const MicroKernels<T>& kernels,
-                                bool packs)
+ColumnProduct<T>::ColumnProduct(Columns columns, std::int64_t rows, int threads, const MicroKernels<T>& kernels)
     : kernels_(&kernels),
       depth_(columns.depth()),
       rows_(rows),
-      grid_(columns.grid()),
-      columns_(columns.count()),
       partition_(partition(columns.count(), rows, threads, kernels.lanes, kernels.rows)) {
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));
   const std::int64_t taps = columns.taps(), grid = columns.grid();
   block_depth_ = divide_depth<T>(columns.channels(), taps).block;
-  // Rows that are whole pages apart would share few sets of a cache; a panel of one vector is slow; and where a
-  // vector is less than a line, a panel's rows would end within lines that the next panel reads again.
+  // Columns are not read in place in three cases. Rows that are whole pages apart share few sets of a cache. A panel of
+  // one vector is slow. Rows of short vectors end within lines that the next panel reads again.
   const std::int64_t body = grid / kernels.lanes * kernels.lanes;
-  const bool in_place = !packs && !columns.staged() && kernels.lanes * size == line_bytes &&
-                        body >= 2 * kernels.lanes && columns.plane() * size % page_bytes != 0;
+  const bool in_place = !columns.staged() && kernels.lanes * size == line_bytes && body >= 2 * kernels.lanes &&
+                        columns.plane() * size % page_bytes != 0;
   if (in_place) {
     sections_.push_back({columns.part(body), 0, true});
     if (body < grid) sections_.push_back({columns.part(grid - body), body, false});
@@ -128,11 +116,6 @@ std::int64_t ColumnProduct<T>::tallest() const {
 }
 
 template <class T>
-IndexRange ColumnProduct<T>::columns(int part) const {
-  return share_of(columns_, kernels_->lanes, part % partition_.columns, partition_.columns);
-}
-
-template <class T>
 auto ColumnProduct<T>::allocate(ScratchAllocator& scratch) const -> Buffers {
   const std::int64_t width = kernels_->width(), lanes = kernels_->lanes;
   std::int64_t packed = 0, staged = 0, starts = 0, widest = 0, segments = 0, panels = 0;
@@ -152,7 +135,7 @@ auto ColumnProduct<T>::allocate(ScratchAllocator& scratch) const -> Buffers {
   buffers.panels = scratch.take<T>(packed);
   buffers.staged = scratch.take<T>(staged + width);
   buffers.starts = scratch.take<std::int64_t>(starts);
-  buffers.sums = scratch.take<T>(block_depth_ < depth_ ? tallest() * widest : 0);  // that wait for further blocks
+  buffers.sums = scratch.take<T>(block_depth_ < depth_ ? tallest() * widest : 0);  // sums that wait for further blocks
   buffers.segments = scratch.take<Segment>(segments);
   for (Panel<T>*& list : buffers.lists) list = scratch.take<Panel<T>>(panels);
   return buffers;
@@ -162,7 +145,7 @@ template <class T>
 std::span<const Panel<T>> ColumnProduct<T>::list_panels(const Section& section, ColumnRange range, const Work& work,
                                                         Panel<T>* list) const {
   const std::int64_t grid = section.columns.grid(), lanes = kernels_->lanes, last = range.first + range.count;
-  const GridPlace<T> place{grid, section.offset, work.operands.columns.first, work.output};
+  const GridPlace<T> place{grid, section.offset, work.output};
   const Source<T>& source = work.operands.source;
   Panel<T>* end = list;
   const T* packed = work.buffers.panels;
@@ -183,7 +166,7 @@ std::span<const Panel<T>> ColumnProduct<T>::list_panels(const Section& section, 
   return {list, end};
 }
 
-/// The block of columns that starts here, of those before `last`.
+/// The block of columns that begins at `first`, at most up to `last`.
 template <class T>
 ColumnRange ColumnProduct<T>::range_from(const Section& section, std::int64_t first, std::int64_t last) const {
   const std::int64_t grid = section.columns.grid(), block = section.block_columns;
@@ -191,30 +174,30 @@ ColumnRange ColumnProduct<T>::range_from(const Section& section, std::int64_t fi
   return {first, std::min(within_image ? std::min(block, grid - first % grid) : block, last - first)};
 }
 
-/// Multiplies the columns of a range block by block of the depth. `shared` is what all of these share, `next` the
-/// panels of the range to come.
+/// Multiplies the columns of a range, block by block along k. `shared` has the fields that all these blocks share,
+/// `next` the panels of the next range.
 template <class T>
 template <class Store>
 void ColumnProduct<T>::multiply_range(const Section& section, ColumnRange range, std::span<const Panel<T>> next,
                                       const Work& work, const Block<T>& shared, const Store& store) const {
   const Columns& columns = section.columns;
-  const std::span<const Panel<T>> panels = shared.panels;
+  const std::span<const Panel<T>> panels = shared.b.list;
   const std::int64_t segments =
       section.in_place ? 0
                        : columns.segments(range, widths_of(range, panels), panel_stride(), work.operands.source.pitch,
                                           kernels_->lanes, work.buffers.segments);
   Block<T> block = shared;
-  block.ldb = section.in_place ? columns.plane() : kernels_->width();
+  block.b.ld = section.in_place ? columns.plane() : kernels_->width();
   for (std::int64_t k = 0; k < depth_; k += block_depth_) {
-    block.a = shared.a + k;
+    block.a.data = shared.a.data + k;
     block.depth = std::min(block_depth_, depth_ - k);
-    block.begins = k == 0;
-    block.ends = k + block.depth == depth_;
-    block.prefetch_b = shared.prefetch_b && k == 0;
+    block.along.begins = k == 0;
+    block.along.ends = k + block.depth == depth_;
+    block.ahead.b = shared.ahead.b && k == 0;
     if (section.in_place) {
-      block.b_offset = k * columns.plane();
-      block.next = block.ends ? next : panels;
-      block.next_offset = block.ends ? 0 : (k + block.depth) * columns.plane();
+      block.b.offset = k * columns.plane();
+      block.ahead.next = block.along.ends ? next : panels;
+      block.ahead.next_offset = block.along.ends ? 0 : (k + block.depth) * columns.plane();
     } else {
       pack(section, range, panels, work, k, block.depth, segments);
     }
@@ -228,10 +211,10 @@ void ColumnProduct<T>::run(const Section& section, const Work& work) const {
   const Operands& operands = work.operands;
   const IndexRange rows = work.rows;
   IndexRange share = share_of(columns.count(), kernels_->lanes, work.column_part, partition_.columns);
-  share.first = std::max({share.first, operands.images.first * columns.grid(), operands.columns.first});
-  share.last = std::min({share.last, operands.images.last * columns.grid(), operands.columns.last});
+  share.first = std::max(share.first, operands.images.first * columns.grid());
+  share.last = std::min(share.last, operands.images.last * columns.grid());
   share.last = std::max(share.first, share.last);
-  const GridPlace<T> place{columns.grid(), section.offset, operands.columns.first, work.output};
+  const GridPlace<T> place{columns.grid(), section.offset, work.output};
   Panel<T>* const* const lists = work.buffers.lists;
   ColumnRange range = range_from(section, share.first, share.last);
   std::span<const Panel<T>> panels = list_panels(section, range, work, lists[0]);
@@ -243,21 +226,17 @@ void ColumnProduct<T>::run(const Section& section, const Work& work) const {
     };
     multiply_range(section, range, next, work,
                    {.kernels = kernels_,
-                    .a = operands.a + rows.first * operands.lda,
-                    .lda = operands.lda,
                     .rows = rows.last - rows.first,
                     .depth = 0,
-                    .panels = panels,
-                    .ldb = 0,
-                    .ldc = work.output.plane,
+                    .a = {operands.a + rows.first * operands.lda, operands.lda},
+                    .b = {panels, 0},
+                    .c = {.ld = work.output.plane, .non_temporal = operands.non_temporal},
                     .epilogue = operands.epilogue.from(rows.first),
-                    .sums = block_depth_ < depth_ ? work.buffers.sums : nullptr,
-                    .sums_ld = section.block_columns,
-                    // Weights with many taps exceed the second-level cache. Beside narrow vectors it is often small.
-                    .prefetch_a = columns.staged() || narrow_vectors(*kernels_),
-                    .prefetch_b = section.in_place && range.first == share.first,
-                    .prefetch_c = narrow_vectors(*kernels_),
-                    .non_temporal = operands.non_temporal},
+                    .along = {.sums = block_depth_ < depth_ ? work.buffers.sums : nullptr, .ld = section.block_columns},
+                    // Weights with many taps exceed the L2 cache, which is often small beside narrow vectors.
+                    .ahead = {.a = columns.staged() || narrow_vectors(*kernels_),
+                              .b = section.in_place && range.first == share.first,
+                              .c = narrow_vectors(*kernels_)}},
                    store);
     range = next_range;
     panels = next;
@@ -271,7 +250,7 @@ void ColumnProduct<T>::run(int part, const Operands& operands, void* workspace) 
   if (rows.first == rows.last) return;
   ScratchAllocator scratch(workspace);
   GridOutput<T> output = operands.output;
-  if (!output.row_major) output.data += rows.first * output.plane;
+  output.data += rows.first * output.plane;
   const Work work{operands, output, part % partition_.columns, rows, allocate(scratch)};
   for (const Section& section : sections_) run(section, work);
   if (operands.non_temporal) non_temporal_fence();

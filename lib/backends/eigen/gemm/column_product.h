@@ -13,85 +13,72 @@
 
 namespace lamina::eigen {
 
-/// Where column (n, p, q) of row m goes: data[n * pitch + m * plane + p * row_pitch + q * step], q below row_length.
-/// Where h and w are given, a row's plane is h x w, and its elements that no column goes to are set to 0; `add` must be
+/// Place of the result: column (n, p, q) of row m is at data[n * pitch + m * plane + p * row_pitch + q * step], with q
+/// below row_length. If h and w are given, a row's plane is h x w and its other elements are set to 0; `add` must be
 /// false then.
 template <class T>
 struct GridOutput {
   T* data;
   std::int64_t pitch, plane, row_length, row_pitch, step;
   std::int64_t h = 0, w = 0;
-  /// With step 2: a row-major matrix of one part's rows and the wanted columns, each element of which is written before
-  /// that of its column.
-  const T* left = nullptr;
-  std::int64_t left_ld = 0;
-  /// data is such a matrix itself, `plane` elements from row to row, with room for whole vectors.
-  bool row_major = false;
 };
 
 /// One product a * columns, in blocks and partitioned for threads. Holds no memory.
 template <class T>
 class ColumnProduct {
  public:
-  /// With `packs` no column is read in place.
-  ColumnProduct(Columns columns, std::int64_t rows, int threads, const MicroKernels<T>& kernels, bool packs = false);
+  ColumnProduct(Columns columns, std::int64_t rows, int threads, const MicroKernels<T>& kernels);
 
-  /// The roundings of a term if `channels` of `taps` terms each are summed: one for it and for each later term of its
-  /// block, one for each later block.
+  /// The most roundings of a term in a sum over `channels` of `taps` terms each: one for the term and each later term
+  /// of its block, and one for each later block.
   static std::int64_t roundings(std::int64_t channels, std::int64_t taps);
 
   std::int64_t depth() const { return depth_; }
   std::int64_t rows() const { return rows_; }
-  std::int64_t grid() const { return grid_; }  ///< columns of one image
-  std::int64_t tallest() const;                ///< rows of the largest part
-  std::int64_t block_columns() const {
-    return sections_.front().block_columns;
-  }                                                                 ///< columns that are multiplied at once
-  IndexRange columns(int part) const;                               ///< of a part
-  std::size_t workspace_bytes() const { return workspace_bytes_; }  ///< of one part
+  std::size_t workspace_bytes() const { return workspace_bytes_; }  ///< workspace of one part
   int parts() const { return partition_.parts(); }
 
   struct Operands {
-    const T* a;        ///< rows x depth(),
+    const T* a;        ///< rows() x depth()
     std::int64_t lda;  ///< elements from row to row
     Source<T> source;
     GridOutput<T> output;
     Epilogue<T> epilogue = {};
-    bool non_temporal = false;                                        ///< as Block::non_temporal
-    IndexRange images{0, std::numeric_limits<int>::max()};            ///< whose columns are wanted
-    IndexRange columns{0, std::numeric_limits<std::int64_t>::max()};  ///< those wanted of a product that packs
+    bool non_temporal = false;                              ///< see PlaceOfC::non_temporal
+    IndexRange images{0, std::numeric_limits<int>::max()};  ///< images whose columns are wanted
   };
   /// Computes this part's share. Parts may run at the same time, each with a separate workspace.
   void run(int part, const Operands&, void* workspace) const;
 
  private:
-  /// Columns of every image that are taken alike.
+  /// The columns of every image that are read in place, or those that are packed.
   struct Section {
     Columns columns;
-    std::int64_t offset;  // of the first one in an image
-    bool in_place;        // a panel is some columns of the source as it is; offset is 0
+    std::int64_t offset;  // first column in an image
+    bool in_place;        // panels are columns of the source itself; offset is 0
     std::int64_t block_columns = 0;
   };
   struct Buffers {
     T* panels;
-    T* staged;             // some channels
-    std::int64_t* starts;  // of the rows of each of their taps, there
+    T* staged;             // copy of some channels
+    std::int64_t* starts;  // start of each row (channel, tap) in `staged`
     T* sums;
     Segment* segments;
-    Panel<T>* lists[2];  // of a range, and of the next one
+    Panel<T>* lists[2];  // panels of a range, and of the next one
   };
-  struct Work {  // one part's
+  struct Work {  // the work of one part
     const Operands& operands;
-    GridOutput<T> output;  // of these rows
+    GridOutput<T> output;  // output of these rows
     int column_part;
     IndexRange rows;
     Buffers buffers;
   };
 
   Buffers allocate(ScratchAllocator&) const;
+  std::int64_t tallest() const;  // rows of the largest part
   std::int64_t block_columns(const Section&) const;
   std::int64_t staged_channels(const Section&) const;
-  /// What separates panels has room for what packing writes after a row.
+  /// Elements from panel to panel. Packing may write up to a row after a panel.
   std::int64_t panel_stride() const { return (block_depth_ + 1) * kernels_->width(); }
   void run(const Section&, const Work&) const;
   template <class Store>
@@ -106,7 +93,7 @@ class ColumnProduct {
                    std::int64_t segments) const;
 
   const MicroKernels<T>* kernels_;
-  std::int64_t depth_, rows_, grid_, columns_;
+  std::int64_t depth_, rows_;
   Partition partition_;
   std::vector<Section> sections_;
   std::int64_t block_depth_;

@@ -12,7 +12,7 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t prefetch_bytes = 8 * 1024;  // least distance, in whole planes, of what is prefetched
+constexpr std::int64_t prefetch_bytes = 8 * 1024;  // least distance of a prefetch, which is in whole planes
 
 }  // namespace
 
@@ -106,7 +106,7 @@ void Columns::stage(ColumnRange range, const Source<T>& source, std::int64_t fir
   for (std::int64_t c = first; c < last; ++c) {
     for (const Tap& phase : phases_) {
       // Column i of the copy is column i * step + offset of the image; those in [low, high) exist.
-      const bool asks = &phase == phases_.data() || (&phase - 1)->dh != phase.dh;  // rows that others share: once
+      const bool asks = &phase == phases_.data() || (&phase - 1)->dh != phase.dh;  // once for all phases of these rows
       const int offset = phase.dw + first_w_, limit = static_cast<int>(length);
       const int low = std::clamp(ceil_div(-offset, step_.w), 0, limit);
       const int high = std::clamp(ceil_div(w_ - offset, step_.w), low, limit);

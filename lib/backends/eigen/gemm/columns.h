@@ -1,13 +1,13 @@
 #pragma once
-// The matrix of columns of a convolution: what multiplies the weights, packed block by block straight from the image.
+// The matrix of columns (im2col) of a convolution, which multiplies the weights. It is packed from the image in blocks.
 //
-// Row (c, t) and column (n, p, q) of it is the source element of image n, channel c at row p * step + dh[t] and column
-// q * step + dw[t], zero outside the plane; t runs over the taps. A forward pass has the taps r * dilation - pad. A
-// data gradient is one such product for every residue of the input position modulo the stride, with the taps that
-// reach it. The columns of all images of a batch are side by side, so that small planes make wide products.
+// The element of row (c, t) and column (n, p, q) is the source element of image n, channel c, row p * step + dh[t] and
+// column q * step + dw[t], or zero outside the plane. t runs over the taps. A forward pass has the taps
+// r * dilation - pad. A data gradient is one such product for every residue of the input position modulo the stride,
+// with the taps that reach it. The columns of all images lie side by side, so that small planes make wide products.
 //
-// Where a tap is not just the identity, a block of channels is first copied out of the image with its border of zeros
-// and sorted by residues modulo the step, so that what a tap reads is a run of consecutive elements in every row.
+// Unless the only tap is the identity, a block of channels is first copied out of the image, with its border of zeros
+// and sorted by residues modulo the step. A tap then reads consecutive elements in every row.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,12 +20,12 @@
 
 namespace lamina::eigen {
 
-/// Where a tap reads, relative to p * step and q * step.
+/// Position that a tap reads, relative to p * step and q * step.
 struct Tap {
   int dh, dw;
 };
 
-/// Images to take columns from. Where `mask` is given, elements at which it is not above 0 count as 0.
+/// Images from which columns are taken. Elements count as 0 where a given `mask` is not above 0.
 template <class T>
 struct Source {
   const T* data;
@@ -37,13 +37,13 @@ struct Source {
   Source from(std::int64_t image) const {
     return {data + image * pitch, pitch, mask == nullptr ? nullptr : mask + image * mask_pitch, mask_pitch};
   }
-  /// What is so many elements further in each image.
+  /// The same images, `elements` further on in each.
   Source further(std::int64_t elements) const {
     return {data + elements, pitch, mask == nullptr ? nullptr : mask + elements, mask_pitch};
   }
 };
 
-/// What a weight gradient reads, and where it writes.
+/// Inputs and outputs of a weight gradient.
 template <class T>
 struct WeightGradientOperands {
   Source<T> x;
@@ -58,7 +58,7 @@ struct ColumnRange {
   std::int64_t first, count;
 };
 
-/// Columns of each of a range's panels: `wide`, but from the range's column `narrow_from` on only `narrow`.
+/// The number of columns in the panels of a range: `wide`, and `narrow` from the range's column `narrow_from` on.
 struct PanelWidths {
   std::int64_t wide;
   std::int64_t narrow_from = std::numeric_limits<std::int64_t>::max();
@@ -67,13 +67,13 @@ struct PanelWidths {
 
 class Columns {
  public:
-  /// `source` is n images of c channels (of one group); `rows` x `cols` the grid of p and q; `plane` the elements from
-  /// channel to channel where `source` is only some rows of each, else 0.
+  /// `source` is n images of c channels (of one group). `rows` x `cols` is the grid of p and q. `plane` is the elements
+  /// from channel to channel if `source` has only some rows of each, else 0.
   Columns(const Shape& source, int rows, int cols, Size step, const std::vector<Tap>& taps, bool masked,
           std::int64_t plane = 0);
 
-  /// Those of `columns` columns of each image, where nothing has to be copied out: columns that an offset into the
-  /// source chooses.
+  /// The part with `columns` columns of each image, if nothing is copied out of the image. An offset into the source
+  /// selects these columns.
   Columns part(std::int64_t columns) const {
     return {
         {images_, channels_, 1, static_cast<int>(columns)}, 1, static_cast<int>(columns), 1, {{0, 0}}, false, plane_};
@@ -84,25 +84,25 @@ class Columns {
   std::int64_t taps() const { return static_cast<std::int64_t>(taps_.size()); }
   std::int64_t grid() const { return std::int64_t{rows_} * cols_; }  ///< columns of one image
 
-  /// Most segments that a range of this many columns, divided into panels of this width, can have.
+  /// The largest number of segments in a range of this many columns, in panels of this width.
   std::int64_t segment_bound(std::int64_t columns, std::int64_t width) const;
-  /// Most elements that one channel of a range of this many columns needs when copied out; 0 where nothing is copied.
+  /// The most elements in the copy of one channel of a range of this many columns; 0 if nothing is copied.
   std::int64_t staged_bound(std::int64_t columns, int lanes) const;
 
-  /// Lists the runs of a range: from the source (or the copy of it) to panels that are `panel_stride` apart. Returns
-  /// their number.
+  /// Lists the runs of a range, from the source or its copy to panels that are `panel_stride` apart. Returns the number
+  /// of runs.
   std::int64_t segments(ColumnRange, const PanelWidths&, std::int64_t panel_stride, std::int64_t source_pitch,
                         int lanes, Segment* out) const;
 
   bool staged() const { return staged_; }
   std::int64_t channels() const { return channels_; }
   std::int64_t plane() const { return plane_; }  ///< elements from channel to channel
-  /// Copies channels [first, last) of what the range reads into `to`, staged_size() elements for each.
+  /// Copies channels [first, last) of the range's source to `to`, staged_size() elements for each.
   template <class T>
   void stage(ColumnRange, const Source<T>&, std::int64_t first, std::int64_t last, const MicroKernels<T>&, T* to) const;
   std::int64_t staged_size(ColumnRange, int lanes) const;
 
-  /// Where the run of row (channel, tap) starts, relative to the copy's first channel or to the source.
+  /// Offset of the run of row (channel, tap) from the copy's first channel or from the source.
   std::int64_t start(std::int64_t channel, std::int64_t tap, std::int64_t staged_size, std::int64_t staged_rows,
                      int lanes) const {
     if (!staged_) return channel * plane_;

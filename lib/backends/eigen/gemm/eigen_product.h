@@ -9,7 +9,7 @@
 
 namespace lamina::eigen {
 
-/// A matrix in memory, row-major. Transposed, it is read as its transpose.
+/// A row-major matrix in memory.
 template <class T>
 struct EigenMatrix {
   T* data;
@@ -17,7 +17,7 @@ struct EigenMatrix {
 };
 
 /// Products of up to these extents by Eigen's kernels, packing and block sizes. Eigen's public product allocates its
-/// packed blocks in every call; this one is given them, so that a pass allocates nothing.
+/// packed blocks in every call; here the caller gives the memory, so that a pass allocates nothing.
 template <class T>
 class EigenProduct {
  public:
@@ -34,7 +34,7 @@ class EigenProduct {
     packed_b_ = scratch.take<T>(blocking.nc() * blocking.kc());
   }
 
-  /// c = a * b, or c += a * b, where c is rows x columns; no extent is larger than the constructor's.
+  /// c = a * b, or c += a * b. c is rows x columns; no extent is larger than the constructor's.
   template <Reads reads>
   void run(std::int64_t rows, std::int64_t columns, std::int64_t depth, EigenMatrix<const T> a, EigenMatrix<const T> b,
            EigenMatrix<T> c, bool add) const {
@@ -50,7 +50,7 @@ class EigenProduct {
   }
 
  private:
-  /// The block sizes that Eigen takes for a row-major product on one thread; it computes the transpose.
+  /// The block sizes of Eigen's row-major product on one thread, which computes the transpose.
   struct Blocking : Eigen::internal::level3_blocking<T, T> {
     Blocking(std::int64_t rows, std::int64_t columns, std::int64_t depth) {
       this->m_mc = columns;

@@ -2,8 +2,8 @@
 // Matrix products in blocks: the loops between panels and the micro-kernels, and how work is partitioned for threads.
 //
 // c = a * b. Rows of a are read in place, row-major. b is in panels of up to MicroKernels::width() columns (NR):
-// packed, `ldb` elements for each k, or in place. A block of b (KC x NC) is sized for the second-level cache. The rows
-// of a that one register tile reads (MR x KC) stay in the first-level cache while they multiply every panel.
+// packed, `ldb` elements for each k, or in place. A block of b (KC x NC) is sized for the L2 cache. The rows of a that
+// one register tile reads (MR x KC) stay in the L1 cache while they multiply every panel.
 
 #include <algorithm>
 #include <cstddef>
@@ -18,51 +18,80 @@
 
 namespace lamina::eigen {
 
-/// Some columns of a block, up to MicroKernels::width() of them.
+/// Up to MicroKernels::width() columns of a block.
 template <class T>
 struct Panel {
-  const T* b;           ///< their first row
-  T* c;                 ///< where row 0 of c has them, if it has room for whole vectors there; else null
-  std::int64_t column;  ///< the first one's number
+  const T* b;           ///< first row of the columns
+  T* c;                 ///< their place in row 0 of c, if c has room for whole vectors there; else null
+  std::int64_t column;  ///< number of the first column
   std::int64_t count;
-  std::int64_t vectors;  ///< that hold so many
+  std::int64_t vectors;  ///< vectors that hold `count` columns
 };
 
-/// The vectors of the next panel where so many are left: `most`, but one less of the last `most` + 1, since a product
-/// with a single vector waits for its own sums.
+/// Vectors of the next panel if `left` vectors are left: `most`, or one less of `most` + 1. The product of a panel with
+/// a single vector waits for its own sums.
 constexpr std::int64_t panel_vectors(std::int64_t left, std::int64_t most) {
   return std::min(left, left == most + 1 && most > 2 ? most - 1 : most);
 }
+
+/// Rows of the first factor in memory.
+template <class T>
+struct RowsOfA {
+  const T* data;
+  std::int64_t ld;  ///< elements from row to row
+  /// Elements of a run. A row consists of runs, whose starts are `run_pitch` elements apart.
+  std::int64_t run = std::numeric_limits<std::int64_t>::max();
+  std::int64_t run_pitch = 0;
+};
+
+/// Panels of the second factor.
+template <class T>
+struct PanelsOfB {
+  std::span<const Panel<T>> list;
+  std::int64_t ld;          ///< elements from row to row of a panel
+  std::int64_t offset = 0;  ///< elements from a panel's first row to the block's first row
+};
+
+/// The place of the result. Panel::c has the places of its columns.
+struct PlaceOfC {
+  std::int64_t ld;          ///< elements from row to row
+  std::int64_t offset = 0;  ///< elements from row 0 to the block's first
+  /// Non-temporal stores for tiles with a place in c, whose rows and vectors are whole lines of memory, if nothing is
+  /// added to them (also not by other blocks along k).
+  bool non_temporal = false;
+};
+
+/// The block's position among the blocks that are summed along k.
+template <class T>
+struct AlongK {
+  bool begins = true, ends = true;  ///< whether it is the first block; the last block
+  /// Rows of `ld` elements that keep tiles without a place in c from block to block. Null: every block adds such tiles
+  /// to c.
+  T* sums = nullptr;
+  std::int64_t ld = 0;
+};
+
+/// Prefetches from memory.
+template <class T>
+struct Ahead {
+  bool a = false;                       ///< the next rows of a, while the first panel is multiplied
+  bool b = false;                       ///< the next panel, while the first rows are multiplied
+  bool c = false;                       ///< the place of the next tile
+  std::span<const Panel<T>> next = {};  ///< panels of the next block; each strip of rows prefetches a share
+  std::int64_t next_offset = 0;         ///< PanelsOfB::offset of the next block
+};
 
 /// One block of a product: rows of a times panels, all of them `depth` deep.
 template <class T>
 struct Block {
   const MicroKernels<T>* kernels;
-  const T* a;
-  std::int64_t lda;
-  std::int64_t rows;
-  std::int64_t depth;
-  std::int64_t run = std::numeric_limits<std::int64_t>::max();  ///< rows of a are runs of so many elements,
-  std::int64_t run_pitch = 0;                                   ///< from one's start to the next one's
-  std::span<const Panel<T>> panels;
-  std::int64_t b_offset = 0;  ///< elements from a panel's first row to the block's
-  std::int64_t ldb;           ///< elements from row to row of a panel
-  std::int64_t c_offset = 0;  ///< elements from row 0 of c to the block's first
-  std::int64_t ldc;           ///< elements from row to row of c
-  Epilogue<T> epilogue = {};  ///< its `add`: to what c held before the product
-  bool begins = true;         ///< the first block of its sums along k
-  bool ends = true;           ///< and the last
-  T* sums = nullptr;          ///< rows x sums_ld: keeps, from block to block, the tiles that c has no direct place for;
-  std::int64_t sums_ld = 0;   ///< without it they are added to c by every block
-  bool prefetch_a = false;  ///< a comes from memory: while the first panel is multiplied, the next rows are prefetched
-  bool prefetch_b = false;  ///< so do panels: while the first rows multiply one, the next one is prefetched
-  bool prefetch_c = false;  ///< so does c: each tile prefetches the place of the next one
-  /// c is stored by non-temporal stores where nothing is added to it (also by earlier blocks along k), where it has a
-  /// direct place whose rows are whole lines of memory, and where vectors are.
-  bool non_temporal = false;
-  std::span<const Panel<T>> next =
-      {};                        ///< panels of the next block, if they come from memory: rows prefetch a share each
-  std::int64_t next_offset = 0;  ///< as b_offset
+  std::int64_t rows, depth;
+  RowsOfA<T> a;
+  PanelsOfB<T> b;
+  PlaceOfC c;
+  Epilogue<T> epilogue = {};  ///< `add`: the product is added to c
+  AlongK<T> along = {};
+  Ahead<T> ahead = {};
 };
 
 /// Whether the rows that a tile writes are whole lines of memory.
@@ -72,16 +101,16 @@ bool whole_lines(const Tile<T>& tile, const MicroKernels<T>& kernels) {
   return kernels.lanes == line && tile.ldc % line == 0 && reinterpret_cast<std::uintptr_t>(tile.c) % line_bytes == 0;
 }
 
-/// Elements of c from the tile of a panel to the next one: of the same rows or, after the last panel, of the next ones.
-/// `column` is that of the tile in the block's sums. 0 where the next one is elsewhere.
+/// Elements of c from a panel's tile to the next tile: of the same rows or, after the last panel, of the next rows.
+/// `column` is the tile's column in the block's sums. 0 if only one of both tiles has a place in c.
 template <class T>
 std::int64_t to_next_tile(const Block<T>& block, std::size_t index, std::int64_t column) {
   const MicroKernels<T>& kernels = *block.kernels;
-  const bool last = index + 1 == block.panels.size();
-  const Panel<T>&panel = block.panels[index], &next = block.panels[last ? 0 : index + 1];
+  const bool last = index + 1 == block.b.list.size();
+  const Panel<T>&panel = block.b.list[index], &next = block.b.list[last ? 0 : index + 1];
   if ((panel.c == nullptr) != (next.c == nullptr)) return 0;
-  if (panel.c == nullptr) return last ? kernels.rows * block.sums_ld - column : panel.vectors * kernels.lanes;
-  return next.c - panel.c + (last ? kernels.rows * block.ldc : 0);
+  if (panel.c == nullptr) return last ? kernels.rows * block.along.ld - column : panel.vectors * kernels.lanes;
+  return next.c - panel.c + (last ? kernels.rows * block.c.ld : 0);
 }
 
 /// Whether a vector is shorter than a cache line. Products with such vectors prefetch weights and outputs.
@@ -91,79 +120,79 @@ bool narrow_vectors(const MicroKernels<T>& kernels) {
   return kernels.lanes * static_cast<std::int64_t>(sizeof(T)) < line_bytes;
 }
 
-/// Multiplies a block. store(tile, row, column) stores a tile of finished sums that has no direct place in c. What all
-/// tiles share is set once: for tiles with few terms, setting it each time costs as much as many terms.
+/// Multiplies a block. store(tile, row, column) stores a tile of finished sums that has no direct place in c. Fields
+/// that all tiles share are set once: setting them for each tile costs as much as many terms.
 template <class T, class Store>
 void multiply(const Block<T>& block, const Store& store) {
   const MicroKernels<T>& kernels = *block.kernels;
   const std::int64_t width = kernels.width();
-  const bool keeps = block.sums != nullptr && !(block.begins && block.ends);
+  const bool keeps = block.along.sums != nullptr && !(block.along.begins && block.along.ends);
   constexpr std::int64_t line = line_bytes / static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t share = divide_up(line, divide_up(block.rows, kernels.rows));  // of every `line` rows of a panel
+  const std::int64_t share = divide_up(line, divide_up(block.rows, kernels.rows));  // rows to prefetch, of every `line`
   alignas(line_bytes) T spill[2048 / sizeof(T)];
   Tile<T> tile{.depth = block.depth,
-               .a = block.a,
-               .lda = block.lda,
+               .a = block.a.data,
+               .lda = block.a.ld,
                .rows = 0,
                .b = nullptr,
-               .ldb = block.ldb,
+               .ldb = block.b.ld,
                .c = spill,
                .ldc = width,
-               .run = block.run,
-               .run_pitch = block.run_pitch};
-  std::int64_t first = 0;  // that these rows prefetch, of every `line` rows of a panel
+               .run = block.a.run,
+               .run_pitch = block.a.run_pitch};
+  std::int64_t first = 0;  // first row of a panel to prefetch, of every `line` rows
   for (std::int64_t i = 0; i < block.rows; i += kernels.rows, first += share) {
     const int rows = static_cast<int>(std::min<std::int64_t>(kernels.rows, block.rows - i));
     const int half = rows <= kernels.rows / 2 ? 1 : 0;
     const Epilogue<T> of_rows = block.epilogue.from(i);
     const Epilogue<T> direct{.scale = of_rows.scale,
-                             .bias = block.begins ? of_rows.bias : nullptr,
-                             .add = of_rows.add || !block.begins,
-                             .relu = of_rows.relu && block.ends};
-    const Epilogue<T> indirect{.scale = of_rows.scale, .add = keeps && !block.begins};
-    tile.a = block.a + i * block.lda;
+                             .bias = block.along.begins ? of_rows.bias : nullptr,
+                             .add = of_rows.add || !block.along.begins,
+                             .relu = of_rows.relu && block.along.ends};
+    const Epilogue<T> indirect{.scale = of_rows.scale, .add = keeps && !block.along.begins};
+    tile.a = block.a.data + i * block.a.ld;
     tile.rows = rows;
     std::int64_t column = 0;
-    for (std::size_t index = 0; index < block.panels.size(); ++index) {
-      const Panel<T>& panel = block.panels[index];
-      tile.b = panel.b + block.b_offset;
+    for (std::size_t index = 0; index < block.b.list.size(); ++index) {
+      const Panel<T>& panel = block.b.list[index];
+      tile.b = panel.b + block.b.offset;
       bool non_temporal = false;
       if (panel.c != nullptr) {
-        tile.c = panel.c + block.c_offset + i * block.ldc;
-        tile.ldc = block.ldc;
+        tile.c = panel.c + block.c.offset + i * block.c.ld;
+        tile.ldc = block.c.ld;
         tile.epilogue = direct;
-        non_temporal = block.non_temporal && !direct.add && block.ends && whole_lines(tile, kernels);
+        non_temporal = block.c.non_temporal && !direct.add && block.along.ends && whole_lines(tile, kernels);
       } else {
-        tile.c = keeps ? block.sums + i * block.sums_ld + column : spill;
-        tile.ldc = keeps ? block.sums_ld : width;
+        tile.c = keeps ? block.along.sums + i * block.along.ld + column : spill;
+        tile.ldc = keeps ? block.along.ld : width;
         tile.epilogue = indirect;
       }
       Prefetch<T>& prefetch = tile.prefetch;
-      prefetch.a = block.prefetch_a && index == 0 ? kernels.rows * block.lda : 0;
-      prefetch.c = block.prefetch_c && (panel.c != nullptr || keeps) ? to_next_tile(block, index, column) : 0;
+      prefetch.a = block.ahead.a && index == 0 ? kernels.rows * block.a.ld : 0;
+      prefetch.c = block.ahead.c && (panel.c != nullptr || keeps) ? to_next_tile(block, index, column) : 0;
       prefetch.panel = nullptr;
-      if (block.prefetch_b && i == 0 && index + 1 < block.panels.size()) {
-        prefetch.panel = block.panels[index + 1].b + block.b_offset;
+      if (block.ahead.b && i == 0 && index + 1 < block.b.list.size()) {
+        prefetch.panel = block.b.list[index + 1].b + block.b.offset;
         prefetch.first = 0;
         prefetch.rows = static_cast<int>(line);
-      } else if (index < block.next.size() && first < line) {
-        prefetch.panel = block.next[index].b + block.next_offset;
+      } else if (index < block.ahead.next.size() && first < line) {
+        prefetch.panel = block.ahead.next[index].b + block.ahead.next_offset;
         prefetch.first = static_cast<int>(first);
         prefetch.rows = static_cast<int>(std::min(share, line - first));
       }
       column += panel.vectors * kernels.lanes;
       (non_temporal ? kernels.non_temporal_tile : kernels.tile)[half][panel.vectors - 1](tile);
-      if (panel.c != nullptr || (keeps && !block.ends)) continue;
+      if (panel.c != nullptr || (keeps && !block.along.ends)) continue;
       store(OutputTile<T>{.to = nullptr,
-                          .ldc = block.ldc,
+                          .ldc = block.c.ld,
                           .step = 1,
                           .from = tile.c,
                           .ldf = tile.ldc,
                           .rows = rows,
                           .count = panel.count,
-                          .epilogue = {.bias = keeps || block.begins ? of_rows.bias : nullptr,
-                                       .add = of_rows.add || !(keeps || block.begins),
-                                       .relu = of_rows.relu && block.ends}},
+                          .epilogue = {.bias = keeps || block.along.begins ? of_rows.bias : nullptr,
+                                       .add = of_rows.add || !(keeps || block.along.begins),
+                                       .relu = of_rows.relu && block.along.ends}},
             i, panel.column);
     }
   }
@@ -181,8 +210,8 @@ struct RowMajor {
   }
 };
 
-/// Lists the panels of so many channels, `stride` elements apart, each of up to `most` vectors: panel_vectors() of
-/// those left. c has them from `c` on, with room for whole vectors.
+/// Lists the panels of `channels`, `stride` elements apart, each with panel_vectors() of the vectors left. Their
+/// columns lie in c from `c` on, with room for whole vectors.
 template <class T>
 std::span<const Panel<T>> list_channels(std::int64_t channels, std::int64_t most, std::int64_t lanes, const T* panels,
                                         std::int64_t stride, T* c, Panel<T>* list) {
@@ -195,7 +224,7 @@ std::span<const Panel<T>> list_channels(std::int64_t channels, std::int64_t most
   return {list, end};
 }
 
-/// Lists packed panels `stride` elements apart, whose columns c has in `row` and onwards, row-major.
+/// Lists packed panels, `stride` elements apart. Their columns lie in a row-major c, from `row` on.
 template <class T>
 std::span<const Panel<T>> list_panels(const MicroKernels<T>& kernels, const T* packed, std::int64_t stride,
                                       std::int64_t columns, T* row, Panel<T>* list) {
@@ -207,13 +236,13 @@ std::span<const Panel<T>> list_panels(const MicroKernels<T>& kernels, const T* p
   return {list, end};
 }
 
-/// How a product is partitioned for threads: `columns` x `rows` parts with separate sums.
+/// The partition of a product for threads: `columns` x `rows` parts with separate sums.
 struct Partition {
   int columns = 1, rows = 1;
   int parts() const { return columns * rows; }
 };
 
-/// The divisor d of `threads` of least cost(d, threads / d), the smallest of equals.
+/// The divisor d of `threads` with the least cost(d, threads / d); the smallest of several.
 template <class Cost>
 int cheapest_divisor(int threads, const Cost& cost) {
   int best = 1;
@@ -228,9 +257,9 @@ int cheapest_divisor(int threads, const Cost& cost) {
   return best;
 }
 
-/// The partition whose largest part is smallest. Its cost includes that parts which share columns pack them twice.
+/// The partition whose largest part is smallest. Parts that share columns each pack them, and the cost includes it.
 inline Partition partition(std::int64_t columns, std::int64_t rows, int threads, int lanes, int tile_rows) {
-  constexpr std::int64_t packing_rows = 8;  // packing an element costs about as much as using it in so many rows
+  constexpr std::int64_t packing_rows = 8;  // rows in which using an element costs about as much as packing it
   const int row_parts = cheapest_divisor(threads, [&](int of_rows, int of_columns) {
     const std::int64_t widest = divide_up(divide_up(columns, lanes), of_columns) * lanes;
     const std::int64_t tallest = divide_up(divide_up(rows, tile_rows), of_rows) * tile_rows;
@@ -244,7 +273,7 @@ struct IndexRange {
   std::int64_t first, last;
 };
 
-/// The share of [0, count) that is this part's, in units of `grain`; an empty one has first = last.
+/// The share of `part` in [0, count), in units of `grain`; an empty share has first = last.
 constexpr IndexRange share_of(std::int64_t count, std::int64_t grain, int part, int parts) {
   const std::int64_t units = divide_up(count, grain);
   return {std::min(count, units * part / parts * grain), std::min(count, units * (part + 1) / parts * grain)};

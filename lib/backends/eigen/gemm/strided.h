@@ -1,5 +1,5 @@
 #pragma once
-// Which of evenly spaced positions are inside an extent.
+// Evenly spaced positions inside an extent.
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
-// Numbers of half precision to and from f32. The compiler makes vectors of these loops; for f16 processors have
-// instructions, which it does not use by itself.
+// Numbers of half precision to and from f32. The compiler vectorises these loops. It does not use the processors'
+// instructions for f16 by itself.
 
 #include "conversions.h"
 

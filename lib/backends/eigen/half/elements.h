@@ -1,5 +1,5 @@
 #pragma once
-// Elements of a tensor for a kernel that computes in T: they are of T, or, where T is float, halves.
+// Elements of a tensor for a kernel that computes in T. Their type is T or, if T is float, a half type.
 
 #include <algorithm>
 #include <cstdint>
@@ -19,8 +19,8 @@ struct Room {
   alignas(line_bytes) T elements[elements_of_room];
 };
 
-/// Elements from `at` on, at most elements_of_room: in their place, or widened to the room. With `ahead` it prefetches
-/// those that come after them.
+/// Elements from `at` on, at most elements_of_room: in their place, or widened to the room. With `ahead` the elements
+/// after them are prefetched.
 template <class T>
 const T* load(const Tensor& tensor, std::int64_t at, std::int64_t count, Room<T>& room, bool ahead = false) {
   if constexpr (std::is_same_v<T, float>)
@@ -55,8 +55,8 @@ bool is_large(const Tensor& tensor) {
   return is_half(tensor.dtype) ? wants_non_temporal<std::uint16_t>(tensor.shape) : wants_non_temporal<T>(tensor.shape);
 }
 
-/// Elements that a kernel writes: in their place, or in a room from which they are narrowed, or copied by non-temporal
-/// stores.
+/// Elements that a kernel writes: in their place, or in a room. From the room they are narrowed, or copied by
+/// non-temporal stores.
 template <class T>
 class Output {
  public:
@@ -68,7 +68,7 @@ class Output {
 
   bool in_place() const { return !non_temporal_ && !is_half(tensor_.dtype); }
 
-  /// Where to write elements from `at` on, at most elements_of_room. With `adds` what they are now is there.
+  /// The address for elements from `at` on, at most elements_of_room. With `adds` it holds their present numbers.
   T* begin(std::int64_t at, std::int64_t count, bool adds) {
     at_ = at;
     count_ = count;
@@ -83,7 +83,7 @@ class Output {
     return tensor_.as<T>() + at;
   }
 
-  /// Takes them from where they were written.
+  /// Stores the elements that were written at `from`.
   void finish(const T* from) {
     if constexpr (std::is_same_v<T, float>)
       if (is_half(tensor_.dtype)) {

@@ -12,7 +12,7 @@ template <class T>
 struct LstmBackward<T>::Share {
   IndexRange images;
   Shared shared;
-  LstmSaved<T> saved;  // of the part, and so are:
+  LstmSaved<T> saved;  // saved numbers of the part; the rows below are also the part's
   T* dgates;
   T* h;
   T* x;
@@ -133,7 +133,7 @@ void LstmBackward<T>::run_steps(const Share& share, const Args& args) const {
   }
 }
 
-/// dy of some steps as rows; 0 where there is none.
+/// Copies dy of some steps to rows. Rows without a dy are 0.
 template <class T>
 void LstmBackward<T>::read_dy(const Share& share, const Tensor& dy, std::int64_t first, std::int64_t last) const {
   const std::int64_t count = share.count(), width = rows_.width;
@@ -188,7 +188,7 @@ void LstmBackward<T>::sum_weights(const Shared& shared, const SumBuffers& buffer
   if (rows_.channels == 0) sum_ids(shared, args, gates);
 }
 
-/// Adds the products of some rows; `skipped` of them are of the first step, before which h is 0.
+/// Adds the products of some rows. The first `skipped` rows belong to the first step, before which h is 0.
 template <class T>
 void LstmBackward<T>::sum_block(const Shared& shared, const SumBuffers& buffers, IndexRange gates, std::int64_t row,
                                 std::int64_t depth, std::int64_t skipped, std::int64_t images, bool first) const {

@@ -1,10 +1,10 @@
 #pragma once
 // The backward pass of an LSTM.
 //
-// Each thread has some images. From the last step to the first it adds the product of the gates' gradients of the step
-// after with the recurrent weights to dh, and makes the gradients of this step's gates in one pass over the rows. They
-// are kept; for a run of steps dx is one product. Then the threads share the gates: the gradients of all weights are
-// products over all rows of all steps.
+// Each thread has some images, and goes from the last step to the first. It adds the gates' gradients of the step
+// after, times the recurrent weights, to dh, and makes the gradients of this step's gates in one pass over the rows.
+// These are kept; for a run of steps dx is one product. Then the threads share the gates: the gradients of all weights
+// are products over all rows of all steps.
 
 #include <cstddef>
 
@@ -40,7 +40,7 @@ class LstmBackward {
     T* dh;  // rows of a chunk
     T* dcell;
     T* dx;      // rows of a chunk
-    T* turned;  // dx of one image, for adding
+    T* turned;  // dx of one image, before it is added
   };
   struct SumBuffers {
     T* dgates;  // transposed

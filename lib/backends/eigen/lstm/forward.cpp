@@ -7,7 +7,7 @@
 
 namespace lamina::eigen {
 
-constexpr std::int64_t run_bytes = 128 * 1024;  // of gates whose input products are computed at once
+constexpr std::int64_t run_bytes = 128 * 1024;  // gates whose input products are computed at once
 
 template <class T>
 void x_to_rows(const LstmRows<T>& rows, const Tensor& x, IndexRange images, std::int64_t step, std::int64_t count,
@@ -24,12 +24,12 @@ template <class T>
 struct LstmForward<T>::Share {
   IndexRange images;
   LstmForwardWeights<T> weights;
-  LstmSaved<T> saved;  // of the part; training
+  LstmSaved<T> saved;  // training: saved numbers of the part
   Buffers buffers;
   std::int64_t count() const { return images.last - images.first; }
 };
 
-/// Steps whose gates stay in cache between the input product and the step's own.
+/// The number of steps whose gates stay in cache from the input product to the recurrent product.
 template <class T>
 std::int64_t LstmForward<T>::run_steps() const {
   const std::int64_t step_bytes = rows_.most_images() * rows_.gates() * static_cast<std::int64_t>(sizeof(T));
@@ -94,7 +94,7 @@ void LstmForward<T>::run(const Args& args, ThreadPool& pool) const {
   });
 }
 
-/// Gates of a run of steps before the recurrent products and the bias.
+/// Computes the gates of a run of steps, before the recurrent products and the bias.
 template <class T>
 void LstmForward<T>::input_products(const Share& share, const Args& args, std::int64_t step, std::int64_t count,
                                     const T* x, T* gates) const {

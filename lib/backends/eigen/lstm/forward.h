@@ -1,9 +1,9 @@
 #pragma once
 // The forward pass of an LSTM.
 //
-// Each thread has some images, and no step waits for another thread. For a run of steps it turns x into rows and
+// Each thread has some images, and no step waits for another thread. For a run of steps it transposes x into rows and
 // multiplies them all by the input weights. Then for each step it adds the product of h with the recurrent weights, and
-// makes gates, cell and h of the sums in one pass over the rows.
+// makes gates, cell and h from the sums in one pass over the rows.
 
 #include <cstddef>
 
@@ -14,7 +14,7 @@
 
 namespace lamina::eigen {
 
-/// What a forward pass keeps for the backward one: rows of gates and of cells, part by part.
+/// Rows of gates and of cells that forward keeps for backward, part by part.
 template <class T>
 struct LstmSaved {
   T* gates;
@@ -24,7 +24,7 @@ struct LstmSaved {
   }
 };
 
-/// Some images of x as rows, for `count` steps; both in the order of computation.
+/// Copies some images of x to rows, for `count` steps in the order of computation.
 template <class T>
 void x_to_rows(const LstmRows<T>& rows, const Tensor& x, IndexRange images, std::int64_t step, std::int64_t count,
                T* to);
@@ -44,7 +44,7 @@ class LstmForward {
   struct Buffers {
     T* x;      // rows of a chunk
     T* gates;  // inference: rows of a run of steps
-    T* cell;   // inference: of one step
+    T* cell;   // inference: cells of one step
     T* h;      // rows of h_slots() steps
   };
   struct Share;

@@ -1,9 +1,9 @@
 #pragma once
-// An LSTM as its passes see it: extents, how rows of memory are arranged, which images are whose.
+// An LSTM as its passes see it: its extents, its rows of memory, and the images of each part.
 //
-// Steps are counted in the order of computation. Inside, a row is one image at one step, and holds features or gates
-// side by side, in whole vectors. Each part of the threads has some images, and its rows in the order of steps, then
-// images: a step of a part is one block of memory, and so is a run of steps.
+// Steps are counted in the order of computation. A row is one image at one step, and holds features or gates side by
+// side, in whole vectors. Each thread's part has some images. Its rows lie in the order of steps, then images, so that
+// a step or a run of steps is one block of memory.
 
 #include <algorithm>
 #include <cstdint>
@@ -39,12 +39,12 @@ struct LstmRows {
   Lstm op;
   int threads;
   std::int64_t images, steps;
-  std::int64_t channels;  ///< of x; 0 where x is ids
+  std::int64_t channels;  ///< channels of x; 0 if x is ids
   std::int64_t hidden;
-  std::int64_t width;                        ///< of h and of each gate in a row
-  std::int64_t x_width;                      ///< of x
+  std::int64_t width;                        ///< elements of h and of each gate in a row
+  std::int64_t x_width;                      ///< elements of x in a row
   std::int64_t x_ld, h_ld;                   ///< elements from row to row of x and h
-  static constexpr std::int64_t chunk = 16;  ///< steps between the caller's order of memory and rows, at once
+  static constexpr std::int64_t chunk = 16;  ///< steps that are copied to or from rows at once
 
   std::int64_t gates() const { return 4 * width; }
   std::int64_t rows() const { return images * steps; }
@@ -54,14 +54,14 @@ struct LstmRows {
     for (int part = 0; part < threads; ++part) most = std::max(most, images_of(part).last - images_of(part).first);
     return most;
   }
-  /// Where a step is along the axis of x.
+  /// The place of a step along the axis of x.
   std::int64_t place(std::int64_t step) const { return op.reverse ? steps - 1 - step : step; }
-  /// The step that is first along the axis of x, among those from `first` to before `last`.
+  /// The step that comes first along the axis of x, of [first, last).
   std::int64_t foremost(std::int64_t first, std::int64_t last) const { return op.reverse ? last - 1 : first; }
   std::int64_t direction() const { return op.reverse ? -1 : 1; }
 
  private:
-  /// Rows that are an odd number of vectors apart do not meet in few sets of the first-level cache.
+  /// Rows that are an odd number of vectors apart do not meet in few sets of the L1 cache.
   std::int64_t apart(std::int64_t elements) const {
     return elements / kernels->lanes % 2 == 0 ? elements + kernels->lanes : elements;
   }
@@ -88,8 +88,8 @@ std::int64_t packed_elements(std::int64_t depth, std::int64_t columns, const Mic
   return divide_up(columns, kernels.width()) * depth * kernels.width();
 }
 
-/// c = a * b, or c += a * b: rows of a in place, c with room for whole vectors. A panel's part of so many rows of b
-/// stays in the first-level cache while all rows of a are multiplied by it.
+/// c = a * b, or c += a * b: rows of a in place, c with room for whole vectors. `block` rows of a panel of b stay in
+/// the L1 cache while all rows of a are multiplied by them.
 template <class T>
 void multiply_rows(const MicroKernels<T>& kernels, const T* a, std::int64_t lda, std::int64_t rows, std::int64_t depth,
                    const RightSide<T>& b, T* c, std::int64_t ldc, bool add) {
@@ -101,17 +101,13 @@ void multiply_rows(const MicroKernels<T>& kernels, const T* a, std::int64_t lda,
     const Panel<T> one{panel, c + column, column, count, vectors};
     for (std::int64_t k = 0; k < depth; k += block) {
       multiply(Block<T>{.kernels = &kernels,
-                        .a = a + k,
-                        .lda = lda,
                         .rows = rows,
                         .depth = std::min(block, depth - k),
-                        .panels = {&one, 1},
-                        .b_offset = k * b.ld,
-                        .ldb = b.ld,
-                        .ldc = ldc,
+                        .a = {a + k, lda},
+                        .b = {{&one, 1}, b.ld, k * b.ld},
+                        .c = {ldc},
                         .epilogue = {.add = add},
-                        .begins = k == 0,
-                        .ends = k + block >= depth},
+                        .along = {.begins = k == 0, .ends = k + block >= depth}},
                [](const OutputTile<T>&, std::int64_t, std::int64_t) {});
     }
     column += count;

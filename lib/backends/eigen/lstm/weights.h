@@ -7,7 +7,7 @@
 
 namespace lamina::eigen {
 
-/// For forward: columns are gates, each gate in whole vectors, filled up with zeros.
+/// For forward: columns are gates, each gate in whole vectors, padded with zeros.
 template <class T>
 struct LstmForwardWeights {
   T* input;      ///< panels, channels deep; with ids row-major, one row per id
@@ -20,10 +20,10 @@ struct LstmForwardWeights {
   void pack(const LstmRows<T>&, const Args&, ThreadPool&) const;
 };
 
-/// For backward: rows are gates, columns what they were computed from.
+/// For backward: rows are gates, columns are the inputs of the gates.
 template <class T>
 struct LstmBackwardWeights {
-  T* input;  ///< panels; unused where dx is not wanted
+  T* input;  ///< panels; unused if dx is not wanted
   T* recurrent;
 
   static LstmBackwardWeights allocate(const LstmRows<T>&, bool wants_dx, ScratchAllocator&);

@@ -1,12 +1,12 @@
 #pragma once
-// The logistic function, tanh and SiLU of rows, and one step of an LSTM: what each instruction set fills a table with.
+// The logistic function, tanh and SiLU of rows, and one step of an LSTM: a table of functions for each instruction set.
 
 #include <cstdint>
 
 namespace lamina::eigen {
 
 /// One step of an LSTM for some rows, after the products. A row is `width` hidden values in whole vectors. Its gates
-/// are 4 * width numbers: those of i, then f, g, o.
+/// are 4 * width numbers, in the order i, f, g, o.
 template <class T>
 struct LstmCell {
   std::int64_t rows, width;
@@ -19,25 +19,25 @@ struct LstmCell {
   bool hard;          ///< gates are min(max(0.2 a + 0.5, 0), 1), otherwise logistic
 };
 
-/// The gradient of such a step.
+/// The gradient of one step of an LSTM.
 template <class T>
 struct LstmCellGradient {
   std::int64_t rows, width;
-  const T* gates;        ///< as forward left them
+  const T* gates;        ///< activated gates of forward
   const T* cell_before;  ///< or null: zeros
   const T* cell;
   const T* dh;  ///< rows x width
-  T* dcell;     ///< rows x width: of cell through the step after on entry, of cell_before on exit
-  T* dgates;    ///< of the products
-  T* h;         ///< computed once more
+  T* dcell;     ///< rows x width: gradient of cell from the next step on entry, of cell_before on exit
+  T* dgates;    ///< gradient of the products
+  T* h;         ///< h of the step, computed again
   std::int64_t h_ld;
   bool hard;
 };
 
-/// Errors: with u the unit roundoff, `logistic` and `tanh` err by at most 8 u of the exact value, and `logistic` by at
-/// most twice the least normal number where that is more. activations_body.inc derives it. `silu`, x logistic(x), errs
-/// by one rounding more, and by at most 2^-119 (f32) where exp(x) is below the least normal number; `silu_slope`, its
-/// derivative, by at most 24 u logistic(x) (1 + |x|). A NaN stays a NaN. An element has the same bits wherever it is.
+/// Error bounds (derived in activations_body.inc), with u the unit roundoff: `logistic` and `tanh` err by at most 8 u
+/// of the exact value, and `logistic` by at most twice the least normal number if that is more. `silu`, x logistic(x),
+/// errs by one rounding more, and by at most 2^-119 (f32) if exp(x) is below the least normal number; `silu_slope`, its
+/// derivative, by at most 24 u logistic(x) (1 + |x|). A NaN stays a NaN. An element has the same bits in any place.
 template <class T>
 struct ActivationKernels {
   void (*logistic)(T* to, const T* from, std::int64_t count);

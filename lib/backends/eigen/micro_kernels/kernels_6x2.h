@@ -1,6 +1,6 @@
 #pragma once
-// Micro-kernels with a register tile of six rows by two vectors, for products whose packed panels are read from the
-// second-level cache by every strip of rows. With more rows in a tile there are fewer strips.
+// Micro-kernels with a register tile of six rows by two vectors, for products in which every strip of rows reads the
+// packed panels from the L2 cache. More rows in a tile make fewer strips.
 
 #include <type_traits>
 
@@ -8,8 +8,8 @@
 
 namespace lamina::eigen {
 
-/// The kernels of the instruction set that the including file is compiled for. The tile is six by two with vectors of
-/// 32 bytes, of which two are a line of memory. With others these are micro_kernels_f32 and micro_kernels_f64.
+/// The kernels of the instruction set that the including file is compiled for. The tile is six by two for vectors of 32
+/// bytes, two of which are a line of memory. For other vectors these are micro_kernels_f32 and micro_kernels_f64.
 extern const MicroKernels<float> kernels_6x2_f32;
 extern const MicroKernels<double> kernels_6x2_f64;
 

@@ -10,7 +10,7 @@
 #define LAMINA_VECTOR_BYTES 32
 #define LAMINA_VECTOR_REGISTERS 16
 #define LAMINA_TILE_ROWS 4
-#else  // vectors of 16 bytes, which every processor can be given, tiles of 4 rows by 3 vectors
+#else  // generic: vectors of 16 bytes, tiles of 4 rows by 3 vectors
 #define LAMINA_VECTOR_BYTES 16
 #define LAMINA_VECTOR_REGISTERS 16
 #define LAMINA_TILE_ROWS 4

@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "activation_kernels.h"
+#include "epilogue.h"
+#include "tap_kernels.h"
 #include "winograd_kernels.h"
 
 namespace lamina::eigen {
@@ -14,40 +16,25 @@ struct Segment {
   std::int64_t to, from, count;
 };
 
-/// Rows of panels, each put together from runs: row r has from[starts[r] + s.from ...] at s.to + r * ld, for each
-/// segment s.
+/// Rows of panels, each made of runs: for each segment s, row r has from[starts[r] + s.from ...] at s.to + r * ld.
 template <class T>
 struct PackedRows {
   T* to;            ///< row 0
   std::int64_t ld;  ///< elements from row to row of a panel: its width
   const T* from;
-  const std::int64_t* starts;  ///< one for each row
+  const std::int64_t* starts;  ///< start of each row in `from`
   std::int64_t rows;
   const Segment* segments;  ///< panel after panel, each from its first column on
-  std::int64_t count;       ///< of segments
+  std::int64_t count;       ///< number of segments
 };
 
-/// What is done to a finished sum before it is stored in c: max(scale * sum + bias + c, 0); each part is optional.
-template <class T>
-struct Epilogue {
-  const T* scale = nullptr;  ///< one per row of c, or null
-  const T* bias = nullptr;   ///< one per row of c, or null
-  bool add = false;          ///< c is read and added to; otherwise it is only written
-  bool relu = false;
-
-  /// That of the rows from `row` on.
-  Epilogue from(std::int64_t row) const {
-    return {scale == nullptr ? nullptr : scale + row, bias == nullptr ? nullptr : bias + row, add, relu};
-  }
-};
-
-/// What a product prefetches for the next ones. Addresses may be out of bounds.
+/// Prefetches of a product for the next ones. Addresses may be out of bounds.
 template <class T>
 struct Prefetch {
-  std::int64_t a = 0;        ///< the elements so far after those of a; 0: none
-  std::int64_t c = 0;        ///< the elements so far after those of c, to be written; 0: none
-  const T* panel = nullptr;  ///< a panel, `ldb` from k to k, or null:
-  int first = 0, rows = 0;   ///< of every 64 bytes along a, `rows` rows of it from this one on
+  std::int64_t a = 0;        ///< elements from those of a to the prefetched ones; 0: none
+  std::int64_t c = 0;        ///< elements from those of c to the prefetched ones, to be written; 0: none
+  const T* panel = nullptr;  ///< panel to prefetch, `ldb` from k to k; or null
+  int first = 0, rows = 0;   ///< rows of it: of every 64 bytes along a, `rows` rows from `first` on
 };
 
 /// c[i][j] = sum over k of a[i][k] * b[k][j], through the epilogue, for `rows` rows of a register tile.
@@ -63,26 +50,26 @@ struct Tile {
   std::int64_t ldc;
   Epilogue<T> epilogue = {};
   Prefetch<T> prefetch = {};
-  std::int64_t run = std::numeric_limits<std::int64_t>::max();  ///< rows of a are runs of so many elements,
-  std::int64_t run_pitch = 0;                                   ///< from one's start to the next one's
+  std::int64_t run = std::numeric_limits<std::int64_t>::max();  ///< elements of a run in a row of a
+  std::int64_t run_pitch = 0;                                   ///< elements from the start of a run to the next
 };
 
-/// Rows of `length` elements, one after the other: `zeros` zeros, then from[i * step] for i below count (0 where mask
-/// is not null and not above 0 there), then zeros.
+/// Rows of `length` elements, one after the other: `zeros` zeros, then from[i * step] for i below count, then zeros.
+/// With a mask, elements are 0 where it is not above 0.
 template <class T>
 struct Staged {
   const T* from;
   const T* mask;  ///< with step 1 only
   std::int64_t rows, row_stride;
   std::int64_t zeros, count, length, step;
-  std::int64_t prefetch = 0;  ///< the elements so far after those read are prefetched; 0: none
+  std::int64_t prefetch = 0;  ///< elements from those read to the prefetched ones; 0: none
 };
 
-/// to[i * ldc + j * step] = from[i * ldf + j], through the epilogue without its scale, which the tile that
-/// made the sums has applied. Where `width` is not 0, the other ones of to[i * ldc + 0 .. width - 1] are set to 0,
-/// and so are `below` further rows of as many, `pitch` apart; width <= count * step then, and nothing is added to. With
-/// `left`, step is 2 and each of these elements follows one of the left ones: to[i * ldc + j * 2] = left[i * left_ld +
-/// j] (+ the old value), and the one above is one further.
+/// to[i * ldc + j * step] = from[i * ldf + j], through the epilogue without its scale: the tile that made the sums has
+/// applied it. If `width` is not 0, the other elements of to[i * ldc + 0 .. width - 1] are set to 0, as well as `below`
+/// further rows of `width` elements, `pitch` apart; then width <= count * step, and nothing is added. With `left`, step
+/// is 2, and elements of left and from alternate: to[i * ldc + j * 2] = left[i * left_ld + j] (+ the old value), and
+/// the element of from is the next one.
 template <class T>
 struct OutputTile {
   T* to;
@@ -97,40 +84,41 @@ struct OutputTile {
   std::int64_t left_ld = 0;
 };
 
-/// A panel is up to `vectors * lanes` wide. tile[half][v - 1] computes v vectors of it, half != 0 at most rows / 2
-/// rows. It is null above `vectors`.
+/// A panel is up to `vectors * lanes` wide. tile[0][v - 1] computes v vectors of it, tile[1][v - 1] at most rows / 2
+/// rows of these. Functions above `vectors` are null.
 template <class T>
 struct MicroKernels {
   static constexpr int max_vectors = 3;
-  int rows;     ///< of a register tile
+  int rows;     ///< rows of a register tile
   int lanes;    ///< elements of a vector
-  int vectors;  ///< of a panel
+  int vectors;  ///< vectors of a panel
   void (*tile[2][max_vectors])(const Tile<T>&);
-  /// As `tile`, with a column-major: `lda` from k to k, and readable for all rows of a register tile.
+  /// Like `tile`, with a column-major: `lda` from k to k, and readable for all rows of a register tile.
   void (*tile_of_columns[2][max_vectors])(const Tile<T>&);
-  /// As `tile`, by non-temporal stores where vectors are lines of memory; those of c start where lines do.
+  /// Like `tile`, by non-temporal stores if vectors are lines of memory; vectors of c then start at lines.
   void (*non_temporal_tile[2][max_vectors])(const Tile<T>&);
 
   /// Copies segments in order, each rounded up to whole vectors in `to` and `from`.
   void (*copy)(T* to, const T* from, const Segment* segments, std::int64_t count);
-  /// Copies segments in order and touches nothing else; prefetches what is `distance` elements after each.
+  /// Copies segments in order and touches nothing else; prefetches elements `distance` after each.
   void (*copy_exact)(T* to, const T* from, const Segment* segments, std::int64_t count, std::int64_t distance);
-  /// Packs rows of panels. Up to a panel's width less one element more is read after a segment and written after a row.
+  /// Packs rows of panels. Reads after a segment, and writes after a row, up to a panel's width less one element.
   void (*pack)(const PackedRows<T>&);
-  /// Makes staged rows. May write a vector less one element beyond the last.
+  /// Makes staged rows. May write up to a vector less one element after the last.
   void (*stage)(T* to, const Staged<T>&);
   /// to[k * ldt + j] = from[j * ldf + k], or 0 where mask (if not null) is not above 0 at [j * ldm + k].
   void (*transpose)(T* to, std::int64_t ldt, const T* from, std::int64_t ldf, const T* mask, std::int64_t ldm,
                     std::int64_t columns, std::int64_t depth);
-  /// Writes finished sums to where they belong; touches nothing else.
+  /// Stores finished sums; touches nothing else.
   void (*store_tile)(const OutputTile<T>&);
   WinogradKernels<T> winograd;
   ActivationKernels<T> activations;
+  TapKernels<T> taps;
 
   int width() const { return vectors * lanes; }
 };
 
-/// Those of the instruction set that the including file is compiled for.
+/// The tables of the instruction set that the including file is compiled for.
 extern const MicroKernels<float> micro_kernels_f32;
 extern const MicroKernels<double> micro_kernels_f64;
 

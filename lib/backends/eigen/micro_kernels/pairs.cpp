@@ -1,5 +1,5 @@
-// Products of pairs of bf16, for processors with AVX-512. Compiled twice: with the instruction, and, where the compiler
-// may not use it, with a plain twin. Every processor with AVX-512 runs the twin: tests do.
+// Products of pairs of bf16, for processors with AVX-512. Compiled twice: with the instruction, and as a plain twin
+// that does without it. Every processor with AVX-512 runs the twin; tests do.
 
 #include "pairs.h"
 
@@ -26,7 +26,7 @@ struct Pairs {
   static __m512bh row(Vector pairs) { return (__m512bh)pairs; }
   static void add(Vector& sum, __m512bh a, __m512bh b) { sum = (Vector)_mm512_dpbf16_ps((__m512)sum, a, b); }
 };
-struct Flushing {};  // the instruction does so by itself
+struct Flushing {};  // the instruction flushes by itself
 #define LAMINA_PAIRS pair_kernels_avx512_bf16
 #else
 /// The terms of a tile, by the two multiply-adds that the instruction is documented to be.
@@ -44,9 +44,9 @@ struct Pairs {
     sum = (Vector)_mm512_fmadd_ps(a.lower, b.lower, half);
   }
 };
-/// While it lives the processor takes denormal numbers for 0, and makes none. A compiler may move arithmetic across
-/// _mm_setcsr, but not loads and stores across the barriers. So what is computed from numbers loaded meanwhile, and
-/// stored meanwhile, stays inside.
+/// During its life the processor takes denormal numbers for 0, and makes none. A compiler may move arithmetic across
+/// _mm_setcsr, but not loads and stores across the barriers. So arithmetic stays inside if its operands are loaded and
+/// its results stored inside.
 class Flushing {
  public:
   Flushing() : before_(_mm_getcsr()) {
@@ -77,7 +77,7 @@ void pair_tile(const Tile<float>& t) {
 std::uint32_t bits_of(std::uint16_t word) { return word; }
 std::uint32_t bits_of(float value) { return lamina::narrow<DType::bf16>(value); }
 
-/// The number i, or 0 where it is masked: where the mask is 0, below it, or NaN.
+/// Number i, or 0 if its mask is 0, below 0 or NaN.
 template <bool Masked, class From>
 std::uint32_t number(const From* from, const std::uint16_t* mask, std::int64_t i) {
   const std::uint32_t bits = bits_of(from[i]);
@@ -104,7 +104,7 @@ void pair_run(float* to, const PairSource<From>& source, std::int64_t step, std:
   }
 }
 
-/// A compiler makes vectors of those loops alone whose step it knows.
+/// Compilers vectorise only loops with a known step.
 template <bool Masked, class From>
 void pair_by_step(float* to, const PairSource<From>& source, std::int64_t count) {
   if (source.step == 1) return pair_run<Masked>(to, source, 1, count);
@@ -130,13 +130,13 @@ void add(double* sums, const std::uint16_t* from, const std::uint16_t* mask, std
   add_run<false>(sums, from, nullptr, count);
 }
 
-constexpr int sums = 24;  // as many as registers hold besides a and b
+constexpr int sums = 24;  // sums that the registers hold besides a and b
 
 double total(std::int64_t steps, float a, float b) {
   const float spread_a = std::bit_cast<float>(bits_of(a) * 0x10001U);
   const float spread_b = std::bit_cast<float>(bits_of(b) * 0x10001U);
   const auto x = Pairs::spread(spread_a), y = Pairs::spread(spread_b);
-  Vector sum[sums];  // each begins with different numbers, or a compiler might merge all into one
+  Vector sum[sums];  // different first numbers, or a compiler might merge all sums into one
   for (int v = 0; v < sums; ++v)
     for (int lane = 0; lane < Simd<float>::lanes; ++lane)
       sum[v][lane] = static_cast<float>(v * Simd<float>::lanes + lane);

@@ -9,12 +9,12 @@ namespace {
 #define LAMINA_VECTOR_BYTES 64
 #elif defined(__AVX__)
 #define LAMINA_VECTOR_BYTES 32
-#else  // which every processor can be given
+#else  // generic
 #define LAMINA_VECTOR_BYTES 16
 #endif
 
-// As many as the registers hold besides a and b. Two units with a latency of five cycles need ten sums, four units with
-// a latency of four cycles need sixteen.
+// Vectors that the registers hold besides a and b. Two units with a latency of five cycles need ten sums, four units
+// with a latency of four cycles need sixteen.
 #if defined(__AVX512F__) || defined(__aarch64__)
 constexpr int vectors = 24;  // of 32 registers
 #else
@@ -29,7 +29,7 @@ double total(std::int64_t steps, T a, T b) {
   // NOLINTNEXTLINE(modernize-use-using): g++ drops the attributes of a dependent type in an alias declaration
   typedef T Vector __attribute__((vector_size(LAMINA_VECTOR_BYTES)));
   const Vector factor = a - Vector{}, addend = b - Vector{};
-  Vector sum[vectors];  // each begins with different numbers, or a compiler might merge all into one
+  Vector sum[vectors];  // different first numbers, or a compiler might merge all sums into one
   for (int v = 0; v < vectors; ++v)
     for (int lane = 0; lane < lanes<T>; ++lane) sum[v][lane] = static_cast<T>(v * lanes<T> + lane);
   for (std::int64_t step = 0; step < steps; ++step) {

@@ -5,15 +5,15 @@
 
 namespace lamina::eigen {
 
-/// Sums that grow side by side, so many that no unit waits for the one before.
+/// Independent sums. Their number is large enough that no unit waits for its last result.
 template <class T>
 struct RegisterSums {
-  std::int64_t count;  ///< of sums, each of which takes one multiply-add per step
+  std::int64_t count;  ///< number of sums; each takes one multiply-add per step
   /// sum = sum * a + b, `steps` times for each of 0, 1, ..., count - 1; returns their total.
   double (*total)(std::int64_t steps, T a, T b);
 };
 
-/// Those of the instruction set that the including file is compiled for.
+/// The sums of the instruction set that the including file is compiled for.
 extern const RegisterSums<float> register_sums_f32;
 extern const RegisterSums<double> register_sums_f64;
 

@@ -1,12 +1,12 @@
 #pragma once
-// The transforms of Winograd's minimal filtering, vectorised over channels: what each instruction set fills a table
-// with.
+// The transforms of Winograd's minimal filtering, vectorised over channels: a table of functions for each instruction
+// set.
 //
 // Y = A^T [ sum over channels of (G g G^T) * (B^T d B) ] A. A tile of Y has tile x tile outputs, a patch d of the
-// source patch x patch elements, patch = tile + taps - 1 for filters of taps x taps. The product in the middle is one
-// for each of the patch x patch positions. The gradient of g is G^T [ sum over tiles of (A dy A^T) * (B^T d B) ] G.
+// source patch x patch elements, patch = tile + taps - 1 for filters of taps x taps. The product * is computed for each
+// of the patch x patch positions. The gradient of g is G^T [ sum over tiles of (A dy A^T) * (B^T d B) ] G.
 //
-// "Pixels" are planes transposed: [rows][cols][lanes], the lanes being consecutive channels.
+// "Pixels" are transposed planes, [rows][cols][lanes]. Lanes are consecutive channels.
 
 #include <cstdint>
 
@@ -16,13 +16,13 @@ namespace lamina::eigen {
 template <class T>
 struct PixelWindow {
   T* data;             ///< row 0, column 0 of the first channel's plane; only read by stage()
-  const T* mask;       ///< with stage(): null, or planes like those of data: 0 is taken where they are not above 0
+  const T* mask;       ///< for stage(): null, or planes like those of data; pixels are 0 where the mask is not above 0
   std::int64_t plane;  ///< elements from channel to channel
   int channels;        ///< 1 to lanes
-  int h, w;            ///< of a plane
+  int h, w;            ///< extents of a plane
   int first_h, first_w;
   int rows, cols;
-  std::int64_t prefetch = 0;  ///< elements from data to that of the next window, which is prefetched; 0: none
+  std::int64_t prefetch = 0;  ///< elements from data to the next window's data, which is prefetched; 0: none
 };
 
 /// A row of tiles before or after a transform. Position (i, j) of tile t starts at at[(i * patch + j) * position + t *
@@ -46,9 +46,9 @@ struct WinogradTransforms {
   void (*tiles)(const Points<T>& to, const T* pixels, std::int64_t cols, T* sums);
   /// A^T m A + bias[lane]: pixels with `tile` rows.
   void (*outputs)(T* pixels, std::int64_t cols, const Points<T>& from, const T* bias);
-  /// G g G^T: lane i's filter is at from[i * stride], times scale[i] (if not null); those from `count`
-  /// on are zeros; turned by half a turn if flipped. to[(i * patch + j) * position]. Prefetches
-  /// the filters that are `distance` elements after these.
+  /// G g G^T, at to[(i * patch + j) * position]. Lane l's filter is at from[l * stride], times scale[l] (if not null),
+  /// rotated by 180 degrees if `flipped`. Lanes from `count` on are zeros. Prefetches the filters that are `distance`
+  /// elements after these.
   void (*filters)(T* to, std::int64_t position, const T* from, std::int64_t stride, const T* scale, int count,
                   bool flipped, std::int64_t distance);
   /// G^T m G: element (r, s) of lane i's gradient goes to to[i * stride + taps * r + s] for i < count, added if `add`.
@@ -60,7 +60,7 @@ struct WinogradKernels {
   void (*stage)(T* pixels, const PixelWindow<T>&);  ///< pixels from planes, zeros beyond them
   /// Planes from pixels (+ the old content), then max(., 0) if relu; touches nothing beyond the planes.
   void (*unstage)(const T* pixels, const PixelWindow<T>&, bool add, bool relu);
-  /// The same on planes of bf16. Null where T is not float.
+  /// stage() and unstage() on planes of bf16. Null if T is not float.
   void (*stage_bf16)(T* pixels, const PixelWindow<std::uint16_t>&);
   void (*unstage_bf16)(const T* pixels, const PixelWindow<std::uint16_t>&, bool add, bool relu);
   WinogradTransforms<T> f2x2_3x3, f4x4_3x3, f2x2_5x5;

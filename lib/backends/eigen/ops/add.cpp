@@ -1,4 +1,4 @@
-// y = sum of the inputs, and ReLU of it where the unit's tail says so. Every input's gradient is dy itself, or dy where
+// y = the sum of the inputs, or its ReLU if the unit's tail has one. Every input's gradient is dy itself, or dy where
 // y > 0.
 
 #include "lib/backends/eigen/runtime/elements.h"
@@ -6,14 +6,14 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t chunk = 2048;  // elements, in cache while every input or gradient passes over them
+constexpr std::int64_t chunk = 2048;  // elements; they stay in cache for all inputs or gradients
 
 template <class T>
 void forward(ThreadPool& pool, const Args& args, bool relu) {
   with_flag(relu, [&](auto clips) {
     split_images(pool, args.y.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
       T* y = image<T>(args.y, n);
-      T sums[chunk];  // y may share any input's memory, also of one that is read late
+      T sums[chunk];  // y may share the memory of any input, also of a later one
       for (std::int64_t at = first; at < last; at += chunk) {
         const std::int64_t count = std::min(chunk, last - at);
         const T* a = image<const T>(args.x[0], n) + at;
@@ -53,7 +53,7 @@ void backward(ThreadPool& pool, const Args& args, const std::vector<bool>& adds,
     const T* dy = image<const T>(args.dy, n);
     for (std::int64_t at = first; at < last; at += chunk) {
       const std::int64_t count = std::min(chunk, last - at);
-      for (const bool in_place : {false, true}) {  // the one in dy's memory comes last
+      for (const bool in_place : {false, true}) {  // a dx in dy's memory comes last
         for (std::size_t k = 0; k < args.dx.size(); ++k) {
           if (!args.dx[k] || same_place(args.dx[k], args.dy) != in_place) continue;
           T* dx = image<T>(args.dx[k], n) + at;

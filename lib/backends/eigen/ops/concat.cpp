@@ -1,12 +1,11 @@
-// The inputs one after the other on the channel axis. Where a plan has put an input in its place in y, nothing is
-// copied.
+// The inputs concatenated on the channel axis. An input that a plan has placed inside y is not copied.
 
 #include "lib/backends/eigen/runtime/elements.h"
 
 namespace lamina::eigen {
 namespace {
 
-/// The channels of y that begin at `first`, as many as `part` has.
+/// The channels of y from `first` on, with the shape of `part`.
 Tensor channels_of(const Tensor& y, const Shape& part, int first) {
   Tensor view = y;
   view.data = static_cast<char*>(y.data) + static_cast<std::size_t>(first * y.shape.plane()) * size_of(y.dtype);

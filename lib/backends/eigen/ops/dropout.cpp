@@ -1,4 +1,4 @@
-// y = x * mask / (1 - rate). The mask is drawn from counters, so only the step it was drawn at is saved.
+// y = x * mask / (1 - rate). The mask is drawn from counters, so only its step is saved.
 
 #include <cmath>
 
@@ -11,7 +11,7 @@ namespace {
 constexpr int counters = 32;
 constexpr std::int64_t words_at_once = 4 * counters;
 
-/// What decides over an element: dropped where its word is below `threshold`.
+/// The parameters of a mask: an element is dropped if its word is below `threshold`.
 struct Mask {
   std::uint64_t key;
   std::uint64_t threshold;
@@ -32,7 +32,7 @@ void apply(const Mask& mask, std::uint64_t step, std::int64_t before, T* to, con
   std::uint32_t words[words_at_once];
   const T kept = static_cast<T>(mask.scale);
   for (std::int64_t at = first; at < last;) {
-    const std::int64_t element = before + at;  // of the batch of all ranks
+    const std::int64_t element = before + at;  // index in the batch of all ranks
     const std::int64_t skipped = element % 4;
     random_words<counters>(mask.key, static_cast<std::uint64_t>(element / 4), step, words);
     const std::int64_t count = std::min(last - at, words_at_once - skipped);

@@ -1,4 +1,4 @@
-// y[n,:,place] = weight[x[n,place],:]. Rows of the table are read whole and turned into channels, some places at once.
+// y[n,:,place] = weight[x[n,place],:]. Rows of the table are read whole and transposed, some places at once.
 //
 // The weight's gradient is dense. Each thread has a range of rows, goes through all ids, and adds the gradients of the
 // places whose row is in its range, in their order. embedding_mean.cpp has the unit of an embedding and its mean.
@@ -54,7 +54,7 @@ void forward(ThreadPool& pool, const Args& args, const Embedding& op) {
   });
 }
 
-/// The workspace of backward: the gradients of y with the features of a place together.
+/// The workspace of backward: the gradients of y, with the features of a place side by side.
 template <class T>
 std::size_t backward_workspace(const Shape& y) {
   return y.plane() == 1 ? 0 : static_cast<std::size_t>(y.count()) * sizeof(T);

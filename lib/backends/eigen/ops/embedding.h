@@ -7,15 +7,15 @@
 
 namespace lamina::eigen {
 
-/// to += factor from.
+/// to += factor * from.
 template <class T>
 void add_row(T* to, const T* from, T factor, std::int64_t features) {
   LAMINA_INDEPENDENT
   for (std::int64_t f = 0; f < features; ++f) to[f] += factor * from[f];
 }
 
-/// Calls add(from, to) for ranges of rows that cover the table's gradient once, which are set to zero before unless the
-/// gradient adds.
+/// Calls add(from, to) for ranges of rows that cover the table's gradient once. The rows are first set to zero unless
+/// the gradient adds.
 template <class T, class Add>
 void split_rows(ThreadPool& pool, const Args& args, const Embedding& op, bool adds, Add&& add) {
   pool.split(op.vocabulary, 64, [&](std::int64_t from, std::int64_t to) {

@@ -1,8 +1,8 @@
 // y[n,:] = mean over places of weight[x[n,place],:]: an embedding and the global average pool after it, without the
 // values between them.
 //
-// Equal ids one after another, as padding has them, are one row times their number. The weight's gradient is dense;
-// each thread has a range of rows, as in embedding.cpp.
+// A run of equal ids, such as padding, is one row times the length of the run. The weight's gradient is dense; each
+// thread has a range of rows, as in embedding.cpp.
 
 #include <limits>
 
@@ -12,9 +12,9 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t ahead = 8;  // places: rows are prefetched so early
+constexpr std::int64_t ahead = 8;  // places from the used to the prefetched row
 
-/// Calls work(place, uses) for each run of equal ids: its first place and their number.
+/// Calls work(place, uses) for each run of equal ids, with its first place and its length.
 template <class T, class Work>
 void for_runs(const T* ids, std::int64_t plane, Work&& work) {
   for (std::int64_t first = 0; first < plane;) {

@@ -1,5 +1,5 @@
 #pragma once
-// Vectorised exponentials over chunks of a fixed size, and what follows from them.
+// Vectorised exponentials over chunks of a fixed size, and functions made of them.
 
 #include <Eigen/Core>
 
@@ -9,7 +9,7 @@ namespace lamina::eigen {
 
 constexpr std::int64_t chunk = 64;  // elements
 
-/// A chunk has a fixed size and alignment, so that an exponential has the same bits wherever its argument is.
+/// A chunk has a fixed size and alignment, so that an exponential has the same bits for any place of its argument.
 template <class T>
 using Chunk = Eigen::Array<T, chunk, 1>;
 

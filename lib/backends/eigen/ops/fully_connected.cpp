@@ -16,7 +16,7 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t packed_bytes = 256 * 1024;  // of one packed block
+constexpr std::int64_t packed_bytes = 256 * 1024;  // one packed block
 
 template <class T>
 class FullyConnectedProduct {
@@ -46,7 +46,7 @@ class FullyConnectedProduct {
 
   std::int64_t width() const { return kernels_->width(); }
   std::int64_t padded_images() const { return round_up(images_, kernels_->lanes); }
-  std::int64_t image_width() const { return std::min(width(), padded_images()); }  // of a panel of images
+  std::int64_t image_width() const { return std::min(width(), padded_images()); }  // width of a panel of images
   std::int64_t image_panels() const { return divide_up(images_, width()); }
 
   /// forward: features packed at once.
@@ -79,7 +79,7 @@ class FullyConnectedProduct {
     buffers.list = scratch.take<Panel<T>>(std::max(column_block() / width(), image_panels()));
     return buffers;
   }
-  /// dy where it counts: {images, outputs} for the data gradient, {outputs, images} for the weights'.
+  /// The masked dy: {images, outputs} for the data gradient, {outputs, images} for the weight gradient.
   T* allocate_shared(Pass pass, ScratchAllocator& scratch) const {
     const bool needed = pass == Pass::backward_params || (pass == Pass::backward_data && c_.relu);
     return scratch.take<T>(needed ? images_ * outputs_ : 0);
@@ -116,7 +116,7 @@ class FullyConnectedProduct {
 
   /// The bias gradient of these outputs: sums of dy, {outputs, images}, image by image.
   void sum_bias(const T* dy, IndexRange outputs, T* db) const {
-    constexpr std::int64_t together = 8;  // independent sums; one alone would wait for its additions
+    constexpr std::int64_t together = 8;  // independent sums; a single sum waits for its own additions
     for (std::int64_t k = outputs.first; k < outputs.last; k += together) {
       const std::int64_t count = std::min(together, outputs.last - k);
       double sums[together] = {};
@@ -136,7 +136,7 @@ class FullyConnectedProduct {
   std::int64_t images_, features_, outputs_;
 };
 
-/// A term is rounded once for itself and for each later term of its block, for each later block, and at the end.
+/// A term is rounded once for itself, for each later term of its block, for each later block, and at the end.
 template <class T>
 double FullyConnectedProduct<T>::error(Pass pass) const {
   const auto roundings = [](std::int64_t depth, std::int64_t block, bool last) {
@@ -168,16 +168,15 @@ void FullyConnectedProduct<T>::forward(const Args& args, ThreadPool& pool) const
                             depth);
       }
       multiply(Block<T>{.kernels = kernels_,
-                        .a = args.w[0].as<T>() + own.first * features_ + k,
-                        .lda = features_,
                         .rows = own.last - own.first,
                         .depth = depth,
-                        .panels = list_panels<T>(*kernels_, buffers.panels, panel_stride, padded_images(), buffers.sums,
-                                                 buffers.list),
-                        .ldb = ldb,
-                        .ldc = padded_images(),
-                        .begins = k == 0,
-                        .prefetch_a = true},
+                        .a = {args.w[0].as<T>() + own.first * features_ + k, features_},
+                        .b = {list_panels<T>(*kernels_, buffers.panels, panel_stride, padded_images(), buffers.sums,
+                                             buffers.list),
+                              ldb},
+                        .c = {padded_images()},
+                        .along = {.begins = k == 0},
+                        .ahead = {.a = true}},
                RowMajor<T>{buffers.sums, padded_images(), kernels_});
     }
     const std::int64_t count = own.last - own.first;
@@ -218,16 +217,15 @@ void FullyConnectedProduct<T>::backward_data(const Args& args, ThreadPool& pool)
         const std::int64_t depth = std::min(block, outputs_ - k);
         pack_rows(args.w[0].as<T>() + k * features_ + j, features_, depth, columns, panel_stride, buffers);
         multiply(Block<T>{.kernels = kernels_,
-                          .a = dy + k,
-                          .lda = dy_pitch,
                           .rows = images_,
                           .depth = depth,
-                          .panels = list_panels<T>(*kernels_, buffers.panels, panel_stride, columns, dx.as<T>() + j,
-                                                   buffers.list),
-                          .ldb = width(),
-                          .ldc = dx.pitch,
+                          .a = {dy + k, dy_pitch},
+                          .b = {list_panels<T>(*kernels_, buffers.panels, panel_stride, columns, dx.as<T>() + j,
+                                               buffers.list),
+                                width()},
+                          .c = {dx.pitch},
                           .epilogue = {.add = c_.add_dx},
-                          .begins = k == 0},
+                          .along = {.begins = k == 0}},
                  RowMajor<T>{dx.as<T>() + j, dx.pitch, kernels_});
       }
     }
@@ -255,24 +253,23 @@ void FullyConnectedProduct<T>::backward_params(const Args& args, ThreadPool& poo
         const std::int64_t depth = std::min(block, images_ - n);
         pack_rows(args.x[0].as<T>() + n * args.x[0].pitch + j, args.x[0].pitch, depth, columns, panel_stride, buffers);
         multiply(Block<T>{.kernels = kernels_,
-                          .a = dy + own.first * images_ + n,
-                          .lda = images_,
                           .rows = own.last - own.first,
                           .depth = depth,
-                          .panels = list_panels<T>(*kernels_, buffers.panels, panel_stride, columns,
-                                                   dw + own.first * features_ + j, buffers.list),
-                          .ldb = width(),
-                          .ldc = features_,
+                          .a = {dy + own.first * images_ + n, images_},
+                          .b = {list_panels<T>(*kernels_, buffers.panels, panel_stride, columns,
+                                               dw + own.first * features_ + j, buffers.list),
+                                width()},
+                          .c = {features_},
                           .epilogue = {.add = c_.add_dw},
-                          .begins = n == 0,
-                          .prefetch_c = true},
+                          .along = {.begins = n == 0},
+                          .ahead = {.c = true}},
                  RowMajor<T>{dw + own.first * features_ + j, features_, kernels_});
       }
     }
   });
 }
 
-/// The micro-kernels of a pass. With few images memory bounds the backward passes, and wide panels are faster then.
+/// The micro-kernels of a pass. With few images memory bounds the backward passes, and wide panels are faster.
 template <class T>
 const MicroKernels<T>& kernels_of(const ConvUnit& problem, Pass pass, const Context& context) {
   constexpr int few_images = 64;
@@ -295,11 +292,11 @@ Lowered::Step gemm_step(const ConvUnit& c, Pass pass, ThreadPool& pool, const Mi
       bytes);
 }
 
-/// A weight is multiplied once for each image. For few of them rounding it costs more than pairs save.
+/// A weight is multiplied once for each image. With few images, rounding the weights costs more than pairs save.
 int place_of_pairs(const ConvUnit& c, Pass pass, const Context& context) {
   constexpr int few_images = 32;
   if (pass == Pass::forward && c.x.n < few_images) return by_name_only;
-  return bf16_gemm_pays(flat(c), pass, context) ? 0 : by_name_only;
+  return bf16_gemm_pays(as_1x1(c), pass, context) ? 0 : by_name_only;
 }
 
 constexpr Algorithm<const Context> connected_rows[] = {
@@ -309,13 +306,13 @@ constexpr Algorithm<const Context> connected_rows[] = {
      .place = place_of_pairs,
      .max_error =
          [](const ConvUnit& c, Pass pass, const Context& context) {
-           return bf16_gemm_error(flat(c), pass, context, [](const ConvUnit& pairs, Pass p, const Context& on) {
+           return bf16_gemm_error(as_1x1(c), pass, context, [](const ConvUnit& pairs, Pass p, const Context& on) {
              return FullyConnectedProduct<float>(pairs, on.pool.threads(), *on.set.f32_pairs).error(p);
            });
          },
      .lower =
          [](const ConvUnit& c, Pass pass, const Choice&, const Context& context) {
-           return bf16_gemm_step(flat(c), pass, context, [](const ConvUnit& pairs, Pass p, const Context& on) {
+           return bf16_gemm_step(as_1x1(c), pass, context, [](const ConvUnit& pairs, Pass p, const Context& on) {
              return gemm_step<float>(pairs, p, on.pool, *on.set.f32_pairs);
            });
          },

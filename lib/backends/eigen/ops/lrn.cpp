@@ -1,5 +1,5 @@
-// y[c] = x[c] scale[c]^-beta, scale[c] = k + alpha/size * sum of x^2 over a window of channels. Strips of pixels are
-// the vector, and the channels are walked. Nothing is saved: the backward pass makes scale again from x.
+// y[c] = x[c] scale[c]^-beta, scale[c] = k + alpha/size * sum of x^2 over a window of channels. Vectors are chunks of
+// pixels, and loops run over the channels. Nothing is saved: the backward pass makes scale again from x.
 
 #include <Eigen/Core>
 #include <cmath>
@@ -10,7 +10,7 @@ namespace lamina::eigen {
 namespace {
 
 constexpr std::int64_t chunk = 64;    // pixels
-constexpr std::int64_t distance = 4;  // channels from the one that is used to the one that is prefetched
+constexpr std::int64_t distance = 4;  // channels from the used to the prefetched one
 
 template <class T>
 std::uintptr_t bytes_of(std::int64_t elements) {
@@ -19,7 +19,7 @@ std::uintptr_t bytes_of(std::int64_t elements) {
 
 template <class T>
 struct Window {
-  std::int64_t below, above;  // channels that the window of c reaches: c - below to c + above
+  std::int64_t below, above;  // the window of channel c: c - below to c + above
   T k, alpha_per_cell, beta;
 
   explicit Window(const Lrn& op)
@@ -30,7 +30,7 @@ struct Window {
         beta(static_cast<T>(op.beta)) {}
 };
 
-/// A chunk has a fixed size and alignment, so that a power has the same bits wherever its pixel is in memory.
+/// A chunk has a fixed size and alignment, so that a power has the same bits for any place of its pixel.
 template <class T>
 using Chunk = Eigen::Array<T, chunk, 1>;
 

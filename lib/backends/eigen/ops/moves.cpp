@@ -44,7 +44,7 @@ void unpad_rows(ThreadPool& pool, const Args& args, const Pad& op, bool adds) {
              });
 }
 
-/// The cell that a border shows, `position` cells from the first one of an axis.
+/// The cell that a border repeats, `position` cells from the first cell of an axis.
 std::int64_t shown(PadBy by, std::int64_t position, std::int64_t extent) {
   if (position >= 0 && position < extent) return position;
   if (by == PadBy::edge) return position < 0 ? 0 : extent - 1;
@@ -52,7 +52,7 @@ std::int64_t shown(PadBy by, std::int64_t position, std::int64_t extent) {
   return position < 0 ? position + extent : position - extent;
 }
 
-/// With a border of cells.
+/// Pads with a border of cells.
 template <class T>
 void pad_by_cells(ThreadPool& pool, const Args& args, const Pad& op) {
   const Tensor &x = args.x[0], &y = args.y;

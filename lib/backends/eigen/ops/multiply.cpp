@@ -1,11 +1,11 @@
-// y = x[0] x[1], the second of one shape with the first or one factor for each plane.
+// y = x[0] x[1]. The second has the shape of the first, or one factor for each plane.
 
 #include "lib/backends/eigen/runtime/elements.h"
 
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t chunk = 2048;  // elements, in cache for both gradients
+constexpr std::int64_t chunk = 2048;  // elements; they stay in cache for both gradients
 
 /// to = a b, or to += a b. All may be the same memory.
 template <class T>
@@ -45,7 +45,7 @@ template <class T>
 void gradients_of_elements(ThreadPool& pool, const Args& args, const bool (&adds)[2]) {
   split_images(pool, args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
     for (std::int64_t at = first; at < last; at += chunk)
-      for (const bool in_place : {false, true})  // the one in dy's memory comes last
+      for (const bool in_place : {false, true})  // a dx in dy's memory comes last
         for (std::size_t k = 0; k < 2; ++k)
           if (wanted(args, k) && same_place(args.dx[k], args.dy) == in_place)
             put_product(image<T>(args.dx[k], n) + at, image<const T>(args.dy, n) + at,

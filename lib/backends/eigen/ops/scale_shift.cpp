@@ -1,4 +1,4 @@
-// y = scale x + shift by fixed or learned numbers: of each channel, or one pair for all.
+// y = scale x + shift by fixed or learned numbers: one pair for each channel, or one for all.
 
 #include "lib/backends/eigen/runtime/elements.h"
 #include "lib/backends/eigen/runtime/lanes.h"
@@ -6,7 +6,7 @@
 namespace lamina::eigen {
 namespace {
 
-/// to = scale from + shift, or to +=. A run of elements has one number of each; a null shift is 0.
+/// to = scale from + shift, or to += this sum. A run of elements has one scale and one shift; a null shift is 0.
 template <class T>
 void put_scaled(ThreadPool& pool, const Tensor& to, const Tensor& from, const T* scales, const T* shifts,
                 std::int64_t run, bool adds) {
@@ -28,7 +28,7 @@ void put_scaled(ThreadPool& pool, const Tensor& to, const Tensor& from, const T*
   });
 }
 
-/// The sums of dy x and of dy of a channel, in double, in an order that no number of threads changes.
+/// The sums of dy x and of dy of a channel, in double, in an order that does not depend on the number of threads.
 struct Sums {
   double scale, shift;
 };

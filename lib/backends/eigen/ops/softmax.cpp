@@ -1,5 +1,5 @@
-// y = exp(x - max) / sum over the channels. One value per image: the channels are contiguous and are the vector.
-// Maps: chunks of pixels are the vector, and the channels are walked.
+// y = exp(x - max) / sum over the channels. Vectors are the contiguous channels of an image of one pixel, or chunks of
+// pixels of a map, with a loop over the channels.
 
 #include "exponentials.h"
 

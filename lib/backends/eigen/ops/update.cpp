@@ -11,7 +11,7 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t grain = 4096;  // elements; below it a thread is not worth waking
+constexpr std::int64_t grain = 4096;  // elements; less is not worth waking a thread
 
 /// The factors of the update in the type that it is computed in.
 template <class T>
@@ -104,7 +104,7 @@ void run_rule(const Update& u, const Part<T>& part) {
   }
 }
 
-/// The factor that limits the norm of all gradients. Slices depend on the count alone, and so the sum's bits.
+/// The factor that limits the norm of all gradients. Slices, and so the bits of the sum, depend on the count alone.
 template <class T>
 double clip_factor(const Update& u, ThreadPool& pool) {
   constexpr std::int64_t least = 1024;  // numbers of a slice
@@ -136,7 +136,7 @@ double clip_factor(const Update& u, ThreadPool& pool) {
 template <class T>
 bool has_gradient(const Part<T>& row) {
   bool any = false;
-  for (std::int64_t i = row.begin; i < row.end; ++i) any |= !(row.g[i] == T(0));  // a NaN is one
+  for (std::int64_t i = row.begin; i < row.end; ++i) any |= !(row.g[i] == T(0));  // a NaN counts
   return any;
 }
 

@@ -13,11 +13,11 @@
 
 namespace lamina::eigen {
 
-/// What lowering needs of its backend. Outlives every kernel.
+/// The parts of a backend that lowering needs. Outlives every kernel.
 struct Context {
   ThreadPool& pool;
   const InstructionSet& set;
-  MixedPrecisionLowering& halves;  ///< runs on copies what kernels do not take in half precision
+  MixedPrecisionLowering& halves;  ///< runs units on copies if kernels do not take their halves
 };
 
 /// Calls `function.template operator()<T>()` with the T of `dtype`. Throws Unsupported for other types.
@@ -31,7 +31,7 @@ decltype(auto) with_type(DType dtype, Function&& function) {
   throw Unsupported("eigen: no " + std::string(to_string(dtype)) + "; it computes in f32 and f64");
 }
 
-// One per op, each in the file of the op's name, or of its kind: pointwise.cpp, moves.cpp. `spec.op` holds the op; the
+// One function per op, in the file of the op's name or kind: pointwise.cpp, moves.cpp. `spec.op` holds the op; the
 // algorithm's name is "direct" if there is only one. They fill every vector of Lowered, one entry per x, and steps for
 // the passes of spec.mode only.
 Lowered lower(const Conv&, const Spec&, const Choice&, const Context&);
@@ -62,7 +62,7 @@ Lowered lower(const ChannelShuffle&, const Spec&, const Choice&, const Context&)
 Lowered lower(const Concat&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Slice&, const Spec&, const Choice&, const Context&);
 
-// The work of Backend's functions of these names, in update.cpp.
+// The work of Backend::update() and Backend::check_overflow(), in update.cpp.
 void update(const Update&, ThreadPool&);
 void check_overflow(const UpdateTensors&, ThreadPool&);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Which processors workers start on.
+// The processors on which workers start.
 
 #include <cstddef>
 #include <limits>
@@ -14,18 +14,18 @@
 namespace lamina::eigen {
 
 #if defined(__linux__)
-/// If a pool takes all processors that its caller may use, workers that have slept for long start on separate ones. A
+/// If a pool takes all processors of its caller, workers that have slept for long start on separate processors. A
 /// virtual machine's scheduler treats long idle processors as busy, and would start the workers on the caller's.
 class CpuAffinity {
  public:
-  /// Decides, once, whether these workers and their caller take all of its processors.
+  /// Decides once whether these workers and their caller take all of the caller's processors.
   void start(std::size_t workers, std::size_t processors = usable()) {
-    binds_ = workers + 1 >= processors;  // otherwise others may want the rest
+    binds_ = workers + 1 >= processors;  // else other programs may want the rest
     masks_.resize(workers);
   }
 
-  /// Binds each worker to a processor of its mask that neither the caller nor an earlier worker has, as long as there
-  /// is one. Does nothing if start() decided against it.
+  /// Binds each worker to a processor of its mask that neither the caller nor an earlier worker has, if there is such a
+  /// processor. Does nothing if start() decided against it.
   void bind(std::vector<std::thread>& workers) {
     if (!binds_) return;
     const int own = sched_getcpu();

@@ -10,8 +10,7 @@
 #include "common.h"
 #include "lib/core/numbers/rounding.h"
 
-/// Before a loop whose iterations are independent; operands may still be the same memory, index by
-/// index.
+/// Marks a loop whose iterations are independent. Operands may still be the same memory, index by index.
 #if defined(__clang__)
 #define LAMINA_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #elif defined(__GNUC__)
@@ -65,7 +64,7 @@ void split_chunks(ThreadPool& pool, const Shape& shape, std::int64_t chunk, std:
   });
 }
 
-/// Calls function(std::true_type) or function(std::false_type): a flag that the compiler sees.
+/// Calls function(std::true_type) or function(std::false_type): a flag that the compiler knows.
 template <class Function>
 void with_flag(bool flag, Function&& function) {
   if (flag) {
@@ -84,7 +83,7 @@ void put(T* to, const T* from, std::int64_t count, bool adds) {
   });
 }
 
-constexpr std::int64_t terms_at_once = 1 << 14;  // that are summed in their own type, and any number of these in double
+constexpr std::int64_t terms_at_once = 1 << 14;  // terms that are summed in their own type; further sums are in double
 
 /// The sum of term(i) for i below `count`, in 32 interleaved sums, so that the additions run side by side and their
 /// errors stay small.
@@ -105,8 +104,8 @@ double interleaved_sum(std::int64_t count, Term&& term) {
   return all;
 }
 
-/// Prefetches elements that will soon be read, or written; the addresses may be out of bounds. A processor whose own
-/// prefetching is weak, as under hypervisors, otherwise waits for one line after the other.
+/// Prefetches elements that will soon be read or written; the addresses may be out of bounds. A processor with weak
+/// prefetching of its own, as under hypervisors, else waits for line after line.
 template <bool Writes = false, class T>
 void prefetch(const T* from, std::int64_t count, std::uintptr_t ahead_bytes = 0) {
   constexpr std::uintptr_t line = 64;
@@ -117,7 +116,7 @@ void prefetch(const T* from, std::int64_t count, std::uintptr_t ahead_bytes = 0)
   }
 }
 
-/// Prefetches what is some distance after these elements: a loop over them will read it, or write it, soon.
+/// Prefetches elements some distance after these: a loop over these will soon read, or write, them.
 template <class T>
 void prefetch_ahead(const T* from, std::int64_t count) {
   prefetch(from, count, 8192);

@@ -1,6 +1,6 @@
 #pragma once
-// The ops as compiled for one instruction set, through the only symbol that their objects export. All sets come from
-// the same sources; one of them is chosen at run time.
+// The ops compiled for one instruction set. Their objects export one symbol, the set. All sets come from the same
+// sources; one of them is chosen at run time.
 
 #include <span>
 #include <string>
@@ -21,7 +21,7 @@ struct InstructionSet {
   const char* name;  ///< "generic", "x86-64-v3", "x86-64-v4", "x86-64-v4-bf16"
   const MicroKernels<float>& f32;
   const MicroKernels<double>& f64;
-  /// The kernels of kernels_6x2.h, for products whose blocks are packed for the second-level cache.
+  /// The kernels of kernels_6x2.h, for products whose blocks are packed for the L2 cache.
   const MicroKernels<float>& f32_6x2;
   const MicroKernels<double>& f64_6x2;
   const RegisterSums<float>& sums_f32;
@@ -30,12 +30,12 @@ struct InstructionSet {
   Lowered (*lower)(const Spec&, const Choice&, const Context&);
   /// The algorithms of a convolution or a fully connected op, best guess first.
   std::vector<std::string> (*algorithms)(const Spec&, Pass, const Context&);
-  // The work of Backend's functions of these names.
+  // The work of Backend::update() and Backend::check_overflow().
   void (*update)(const Update&, ThreadPool&);
   void (*check_overflow)(const UpdateTensors&, ThreadPool&);
-  void (*convert)(const Tensor& to, const Tensor& from, ThreadPool&);  ///< of MixedPrecisionLowering
-  const PairKernels* pairs = nullptr;              ///< of bf16; null: the set has no instruction for them
-  const MicroKernels<float>* f32_pairs = nullptr;  ///< with pairs: f32, whose tiles multiply pairs
+  void (*convert)(const Tensor& to, const Tensor& from, ThreadPool&);  ///< as MixedPrecisionLowering::convert
+  const PairKernels* pairs = nullptr;              ///< kernels of bf16 pairs; null: no instruction for them
+  const MicroKernels<float>* f32_pairs = nullptr;  ///< f32 kernels with tiles of pairs, if there are pairs
 
   template <class T>
   const MicroKernels<T>& kernels() const {
@@ -63,15 +63,15 @@ struct InstructionSet {
   }
 };
 
-/// The sets of this build, widest first. The last is "generic": what the compiler takes for every processor of its
+/// The sets of this build, widest first. The last is "generic": the compiler's default for every processor of its
 /// target.
 std::span<const InstructionSet* const> instruction_sets();
 
 /// Whether this processor can run the set.
 bool runs_here(const InstructionSet&);
 
-/// The set of this name, which for tests may be "x86-64-v4-bf16-twin": x86-64-v4-bf16 without its instruction. Throws
-/// UsageError for one that this build lacks and Unsupported for one that does not run here.
+/// The set of this name. Tests may name "x86-64-v4-bf16-twin": x86-64-v4-bf16 without its instruction. Throws
+/// UsageError for a set that this build lacks, Unsupported for a set that does not run here.
 const InstructionSet& instruction_set(const std::string& name);
 
 /// The widest set that this processor runs.

@@ -1,5 +1,5 @@
 #pragma once
-// Whole numbers that come as elements: labels and ids. They may hold anything.
+// Whole numbers in elements: labels and ids. An element may hold anything.
 
 #include <cstdint>
 
@@ -7,7 +7,7 @@ namespace lamina::eigen {
 
 constexpr std::int64_t ignored_label = -1, invalid_number = -2;
 
-/// The number from 0 to below `count` that an element holds, or invalid_number.
+/// The whole number in [0, count) that an element holds, or invalid_number.
 template <class T>
 std::int64_t whole_number(T element, std::int64_t count) {
   if (!(element >= 0 && element <= static_cast<T>(count))) return invalid_number;  // also a NaN

@@ -14,7 +14,7 @@ inline Double4 load4(const double* from) {
   std::memcpy(&values, from, sizeof values);
   return values;
 }
-inline Double4 load4(const float* from) {  // element by element: one instruction, where g++ 12 converts vectors in five
+inline Double4 load4(const float* from) {  // element by element: g++ 12 converts a vector in five instructions, not one
   return Double4{static_cast<double>(from[0]), static_cast<double>(from[1]), static_cast<double>(from[2]),
                  static_cast<double>(from[3])};
 }
@@ -48,7 +48,7 @@ class TwoSums {
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
   }
   Double4 a_[4] = {}, b_[4] = {};
-  double rest_a_ = 0, rest_b_ = 0;  // of the elements after the last four
+  double rest_a_ = 0, rest_b_ = 0;  // sums of the elements after the last four
 };
 
 }  // namespace lamina::eigen

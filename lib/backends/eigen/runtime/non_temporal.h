@@ -1,6 +1,6 @@
 #pragma once
 // Non-temporal stores, which bypass the caches. A plain store first fetches the line that it changes, and evicts
-// another one. For a tensor larger than the caches this is useless, since its first elements are evicted before anyone
+// another one. For a tensor larger than the caches both are useless, since its first elements are evicted before anyone
 // reads them.
 
 #include <algorithm>
@@ -54,7 +54,7 @@ void copy_non_temporal(T* to, const T* from, std::int64_t count) {
   for (; i < count; ++i) to[i] = from[i];
 }
 
-/// Orders this thread's non-temporal stores before what it does next, for instance before it signals other threads.
+/// Orders this thread's non-temporal stores before its later stores, for instance before its signals to other threads.
 inline void non_temporal_fence() {
 #if defined(__x86_64__)
   _mm_sfence();

@@ -1,4 +1,4 @@
-// The rate of multiply-adds in registers. Compiled once, for every processor; what it measures is compiled per set.
+// The rate of multiply-adds in registers. Compiled once, for every processor; the measured loops are compiled per set.
 
 #include "peak.h"
 
@@ -15,13 +15,13 @@ namespace {
 constexpr double long_enough = 0.5e-3;
 constexpr int runs = 8;
 
-/// Seconds of one round of all threads: the slowest's, without the time until it started.
+/// Seconds of one round of all threads: the slowest thread's, from its own start.
 template <class T>
 double seconds_of(ThreadPool& pool, const RegisterSums<T>& sums, std::int64_t steps) {
   std::vector<double> seconds(static_cast<std::size_t>(pool.threads()));
   pool.run([&](int thread) {
     const auto start = std::chrono::steady_clock::now();
-    [[maybe_unused]] const volatile double used = sums.total(steps, T(0.5), T(0.5));  // towards 1: of normal size
+    [[maybe_unused]] const volatile double used = sums.total(steps, T(0.5), T(0.5));  // sums go towards 1: no denormals
     seconds[static_cast<std::size_t>(thread)] =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   });
@@ -41,7 +41,7 @@ double measured(ThreadPool& pool, const RegisterSums<T>& sums) {
 
 double peak_flops_per_second(ThreadPool& pool, const InstructionSet& set, DType dtype) {
   if (dtype == DType::bf16 && set.pairs != nullptr) return measured(pool, set.pairs->sums);
-  const DType computes = is_half(dtype) ? DType::f32 : dtype;  // its arithmetic
+  const DType computes = is_half(dtype) ? DType::f32 : dtype;  // halves are computed in f32
   return with_type(computes, [&]<class T>() { return measured(pool, set.sums<T>()); });
 }
 

@@ -8,7 +8,7 @@
 namespace lamina::eigen {
 
 /// Operations per second of the set's sums in registers, on every thread of the pool; a multiply-add counts as two. The
-/// best of several runs in a few milliseconds: the rate at the clock of this moment, which on some processors changes
+/// best of several runs in a few milliseconds. It depends on the clock of this moment, which on some processors changes
 /// by half within seconds. Throws Unsupported for a type that the backend lacks.
 double peak_flops_per_second(ThreadPool&, const InstructionSet&, DType);
 

@@ -14,8 +14,7 @@ namespace lamina::eigen {
 /// Threads start with the first run() and end with the pool.
 class ThreadPool {
  public:
-  explicit ThreadPool(
-      int threads);  ///< 0: as many as this process may use (its affinity mask, its groups' quota of time)
+  explicit ThreadPool(int threads);  ///< 0: the number that this process may use (affinity mask, quota of its groups)
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;  // workers hold its address
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -31,9 +30,8 @@ class ThreadPool {
                const_cast<void*>(static_cast<const void*>(std::addressof(work))));
   }
 
-  /// Splits [0, count) into one contiguous range per thread, sizes a multiple of `grain` (the last may be smaller), and
-  /// calls work(part, first, last) for those that are not empty. Which thread gets what depends on count, grain and
-  /// threads alone.
+  /// Splits [0, count) into one contiguous range per thread, in multiples of `grain` (the last may be smaller). Calls
+  /// work(part, first, last) for the ranges that are not empty. The ranges depend on count, grain and threads alone.
   template <class Work>
   void split_parts(std::int64_t count, std::int64_t grain, Work&& work) {
     const std::int64_t blocks = divide_up(count, grain);
@@ -48,7 +46,7 @@ class ThreadPool {
     });
   }
 
-  /// As split_parts(), but calls work(first, last).
+  /// Like split_parts(), but calls work(first, last).
   template <class Work>
   void split(std::int64_t count, std::int64_t grain, Work&& work) {
     split_parts(count, grain, [&](int, std::int64_t first, std::int64_t last) { work(first, last); });

@@ -51,7 +51,7 @@ static inline void random_words_of_eight(std::uint64_t key, std::uint64_t first,
 }
 #endif
 
-/// As philox_words. Static: each file has its own copy, for its own instruction set.
+/// Like philox_words. Static: each file has its own copy, for its own instruction set.
 template <int Counters>
 static void random_words(std::uint64_t key, std::uint64_t first, std::uint64_t counter_high, std::uint32_t* words) {
 #if defined(__AVX2__) && !defined(__AVX512F__)

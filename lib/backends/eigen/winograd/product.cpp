@@ -5,17 +5,17 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t thread_tiles = 112;          // of a block, for each thread,
-constexpr std::int64_t thread_tiles_5x5 = 48;       // as fast, in half the memory, where filters are transformed first
-constexpr std::int64_t points_bytes = 7 << 20;      // of a block: what should stay in the third-level cache
-constexpr std::int64_t filters_bytes = 4 << 20;     // of a chunk of outputs, or of all that are transformed first
-constexpr std::int64_t most_vectors = 4;            // of outputs in a chunk
-constexpr std::int64_t wide_panel_bytes = 3 << 20;  // of filters in a panel of three vectors
-constexpr std::int64_t prefetched_inputs = 4;       // whose filters are prefetched while those of one are transformed
-constexpr std::int64_t filter_worth = 12;  // transforming a filter costs about as much as using it in so many tiles
+constexpr std::int64_t thread_tiles = 112;          // tiles of a block, for each thread
+constexpr std::int64_t thread_tiles_5x5 = 48;       // 5x5, filters transformed first: as fast, in half the memory
+constexpr std::int64_t points_bytes = 7 << 20;      // points of a block: they should stay in the L3 cache
+constexpr std::int64_t filters_bytes = 4 << 20;     // filters of a chunk, or all that are transformed first
+constexpr std::int64_t most_vectors = 4;            // vectors of outputs in a chunk
+constexpr std::int64_t wide_panel_bytes = 3 << 20;  // filters in a panel of three vectors
+constexpr std::int64_t prefetched_inputs = 4;       // inputs from the transformed filters to the prefetched ones
+constexpr std::int64_t filter_worth = 12;           // tiles whose use of a filter costs as much as its transform
 
-/// The partition of a block whose largest part is smallest. Parts that share outputs transform their filters twice,
-/// unless they are `transformed` before.
+/// The partition of a block whose largest part is smallest. Parts that share outputs each transform their filters,
+/// unless these are `transformed` before.
 Partition divide(std::int64_t spans, std::int64_t longest, std::int64_t outputs, int threads, int lanes,
                  bool transformed) {
   const int row_parts = cheapest_divisor(threads, [&](int of_rows, int of_columns) {
@@ -39,7 +39,7 @@ WinogradProduct<T>::WinogradProduct(const WinogradExtents& extents, int tile, bo
       positions_(transforms_->patch * transforms_->patch) {
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));
   const std::int64_t lanes = kernels.lanes, longest = spans_.longest();
-  // A vector more than is needed from row to row and position to position, so that they fall into different sets.
+  // Rows and positions are a vector further apart than needed, so that they fall into different sets of a cache.
   point_ld_ = round_up(e_.inputs, lanes) + lanes;
   const bool light = e_.groups * positions_ * e_.inputs * round_up(e_.outputs, lanes) * size <= filters_bytes;
   const std::int64_t most_tiles = threads * (e_.taps == 5 && light ? thread_tiles_5x5 : thread_tiles);
@@ -248,7 +248,7 @@ void WinogradProduct<T>::run(ThreadPool& pool, const Operands& given, void* work
 
 template <class T>
 void WinogradProduct<T>::run_apart(int part, const Operands& operands, Buffers buffers) const {
-  // The one part of a block takes these buffers as its own.
+  // Each thread has its own blocks of one part, and its own buffers.
   buffers.points += part * positions_ * point_position_;
   buffers.pixels += part * pixels_size_;
   buffers.filters += filters_first_ ? 0 : part * chunk_size_;

@@ -19,17 +19,17 @@ namespace lamina::eigen {
 template <class T>
 class WinogradProduct {
  public:
-  /// `flipped`: filters are [inputs][outputs][taps][taps] and are turned by half a turn.
+  /// `flipped`: filters are [inputs][outputs][taps][taps] and are rotated by 180 degrees.
   WinogradProduct(const WinogradExtents&, int tile, bool flipped, int threads, const MicroKernels<T>& kernels);
 
   const WinogradExtents& extents() const { return e_; }
-  std::int64_t tiles() const { return spans_.tiles(0, spans_.count()); }    ///< of the batch
-  std::int64_t prepared_count() const { return e_.groups * group_size(); }  ///< elements
+  std::int64_t tiles() const { return spans_.tiles(0, spans_.count()); }    ///< tiles of the batch
+  std::int64_t prepared_count() const { return e_.groups * group_size(); }  ///< elements written by prepare()
   void prepare(ThreadPool&, const T* w, const T* scale, T* to) const;
 
   struct Operands {
-    const T* w;         ///< filters as they are, of all groups; or
-    const T* prepared;  ///< what prepare() made of them and the epilogue's scale
+    const T* w;         ///< filters of all groups, if `prepared` is null
+    const T* prepared;  ///< or: filters made by prepare() with the epilogue's scale
     Planes source, to;
     Epilogue<T> epilogue;  ///< its scale multiplies the filters
   };
@@ -37,7 +37,7 @@ class WinogradProduct {
   void run(ThreadPool&, const Operands&, void* workspace) const;
 
  private:
-  struct Buffers {  // one of each per thread, but for points of blocks that are shared
+  struct Buffers {  // one of each per thread; threads share the points of a common block
     T *points, *pixels, *filters, *products;
   };
   struct Group {
@@ -63,9 +63,9 @@ class WinogradProduct {
   std::int64_t block_spans_;
   bool apart_;
   bool filters_first_;              // filters are transformed before the first block
-  Partition partition_;             // of a block
-  std::vector<IndexRange> chunks_;  // of outputs; each row part has as many, the last ones perhaps empty
-  std::int64_t width_;              // of a panel
+  Partition partition_;             // partition of a block
+  std::vector<IndexRange> chunks_;  // outputs; each row part has the same number of chunks, the last ones perhaps empty
+  std::int64_t width_;              // columns of a panel
   std::int64_t panel_stride_, filter_position_, chunk_size_;
   std::int64_t point_ld_, point_position_, product_ld_, product_position_, pixels_size_;
 };

@@ -21,7 +21,7 @@ struct WinogradExtents {
   int inputs, outputs;  ///< channels of a group
   int in_h, in_w, out_h, out_w;
   int pad_h, pad_w;  ///< may be negative: rows and columns left out
-  int taps;          ///< of a filter along an axis: 3 or 5
+  int taps;          ///< extent of a filter: 3 or 5
   std::int64_t in_plane() const { return std::int64_t{in_h} * in_w; }
   std::int64_t out_plane() const { return std::int64_t{out_h} * out_w; }
 };
@@ -29,7 +29,7 @@ struct WinogradExtents {
 /// Tiles side by side.
 struct TileSpan {
   std::int64_t image;
-  int h, w;  ///< of the first tile's first output
+  int h, w;  ///< position of the first tile's first output
   std::int64_t tiles;
 };
 
@@ -44,8 +44,8 @@ class TileSpans {
     count_ = e.images * tiles_h_ * segments_;
   }
   std::int64_t count() const { return count_; }
-  std::int64_t longest() const { return divide_up(tiles_w_, segments_); }  ///< tiles, at most
-  std::int64_t tiles(std::int64_t first, std::int64_t last) const {        ///< of spans [first, last)
+  std::int64_t longest() const { return divide_up(tiles_w_, segments_); }  ///< most tiles of a span
+  std::int64_t tiles(std::int64_t first, std::int64_t last) const {        ///< tiles of spans [first, last)
     return tiles_before(last) - tiles_before(first);
   }
   TileSpan operator[](std::int64_t i) const {
@@ -69,23 +69,23 @@ const WinogradTransforms<T>& transforms_of(const MicroKernels<T>& kernels, int t
   return taps == 5 ? of.f2x2_5x5 : tile == 2 ? of.f2x2_3x3 : of.f4x4_3x3;
 }
 
-/// Columns of the panels that hold so many channels.
+/// Columns of the panels that hold these channels.
 template <class T>
 std::int64_t panel_width(std::int64_t channels, const MicroKernels<T>& kernels) {
   return panel_vectors(divide_up(channels, kernels.lanes), kernels.vectors) * kernels.lanes;
 }
 
-/// Panels for so many vectors of channels: where one is, and a list of them for products.
+/// Panels for vectors of channels: the place of a vector, and a list of the panels for products.
 class ChannelPanels {
  public:
   /// Up to `most` vectors of `lanes` channels in each; `stride` elements from panel to panel.
   ChannelPanels(std::int64_t vectors, std::int64_t most, std::int64_t lanes, std::int64_t stride)
       : vectors_(vectors), most_(most), lanes_(lanes), stride_(stride) {
-    // The last two are narrower where one vector alone would be left.
+    // The last two panels are narrower if one vector alone would be left.
     narrow_ = most > 2 && vectors > most && vectors % most == 1 ? vectors - most - 1 : vectors;
   }
 
-  /// From the first row of the first panel to that of this vector.
+  /// Elements from the first row of the first panel to the first row of this vector.
   std::int64_t at(std::int64_t vector) const {
     const bool narrow = vector >= narrow_;
     const std::int64_t width = narrow ? most_ - 1 : most_, within = narrow ? vector - narrow_ : vector;
@@ -101,9 +101,9 @@ class ChannelPanels {
   std::int64_t vectors_, most_, lanes_, stride_, narrow_;
 };
 
-/// c = a * panels (+ c), whole vectors: `tile` has what all register tiles share; b and c are a panel's, `b_offset` and
-/// `c_offset` further. Rows of a are prefetched: they come from the third-level cache, and this loop reads
-/// them first. As multiply(), but with less to do for each of many shallow tiles.
+/// c = a * panels (+ c), in whole vectors. `tile` has the fields that all register tiles share. b and c are those of a
+/// panel, `b_offset` and `c_offset` further. Rows of a are prefetched: they come from the L3 cache, and this loop reads
+/// them first. Does less per tile than multiply(), for many shallow tiles.
 template <class T>
 void multiply_panels(const MicroKernels<T>& kernels, Tile<T> tile, std::int64_t rows, std::span<const Panel<T>> panels,
                      std::int64_t b_offset, std::int64_t c_offset, bool a_is_columns) {
@@ -122,17 +122,17 @@ void multiply_panels(const MicroKernels<T>& kernels, Tile<T> tile, std::int64_t 
   }
 }
 
-/// Planes that filtering reads or writes: of T or, where T is float, of bf16.
+/// Planes that filtering reads or writes: of T or, if T is float, of bf16.
 struct Planes {
   const void* data;
   std::int64_t pitch;
-  const void* mask = nullptr;  ///< as that of a Source
+  const void* mask = nullptr;  ///< see Source::mask
   std::int64_t mask_pitch = 0;
   DType dtype;
 
   explicit Planes(const Tensor& tensor) : data(tensor.data), pitch(tensor.pitch), dtype(tensor.dtype) {}
 
-  /// What is so many elements further in each image.
+  /// The same planes, `elements` further on in each image.
   Planes further(std::int64_t elements) const {
     Planes moved = *this;
     const std::int64_t bytes = elements * static_cast<std::int64_t>(size_of(dtype));
@@ -141,7 +141,7 @@ struct Planes {
     return moved;
   }
 
-  /// Calls work(source) with the Source that they are.
+  /// Calls work(source) with the planes as a Source of their type.
   template <class T, class Work>
   void visit(Work&& work) const {
     if constexpr (std::is_same_v<T, float>)
@@ -174,8 +174,8 @@ void unstage(const WinogradKernels<T>& kernels, const T* pixels, const PixelWind
   }
 }
 
-/// Elements from a span's window at `channel`, one of [first, last), to the window that is staged after it: that of the
-/// next channels or, after the last of them, of the next span. 0: none.
+/// Elements from a span's window at `channel`, one of [first, last), to the next window that is staged: of the next
+/// channels or, after the last of them, of the next span. 0: none.
 template <class T>
 std::int64_t to_next_window(const TileSpans& spans, std::int64_t i, const Source<T>& source, std::int64_t channel,
                             std::int64_t first, std::int64_t last, int lanes, int plane_h, int plane_w) {
@@ -187,7 +187,7 @@ std::int64_t to_next_window(const TileSpans& spans, std::int64_t i, const Source
          (channel - first) * plane;
 }
 
-/// The `lanes` channels from `channel` on of a window of an image, h and w being its first row and column.
+/// The `lanes` channels from `channel` on of a window of an image; h and w are its first row and column.
 template <class T>
 PixelWindow<T> window_of(const Source<T>& source, std::int64_t image, std::int64_t channel, std::int64_t channels,
                          int lanes, int plane_h, int plane_w, int h, int w, int rows, std::int64_t cols) {

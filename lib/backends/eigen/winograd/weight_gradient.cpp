@@ -5,13 +5,13 @@
 namespace lamina::eigen {
 namespace {
 
-// What should stay in the third-level cache. Where blocks of tiles follow each other:
-constexpr std::int64_t sums_bytes = 8 << 20;        // of a block of outputs
-constexpr std::int64_t points_bytes = 5 << 20;      // of a block of tiles, x and dy,
-constexpr std::int64_t points_bytes_5x5 = 2 << 20;  // as fast there, in less memory
-// Where one block holds all tiles:
-constexpr std::int64_t x_bytes = 10 << 20;       // points of a block of inputs
-constexpr std::int64_t outputs_bytes = 4 << 20;  // sums, and points of dy, of a block of outputs
+// Bytes that should stay in the L3 cache. If there are several blocks of tiles:
+constexpr std::int64_t sums_bytes = 8 << 20;        // sums of a block of outputs
+constexpr std::int64_t points_bytes = 5 << 20;      // points of x and dy, of a block of tiles
+constexpr std::int64_t points_bytes_5x5 = 2 << 20;  // the same for 5x5: as fast, in less memory
+// If one block has all tiles:
+constexpr std::int64_t x_bytes = 10 << 20;       // points of x, of a block of inputs
+constexpr std::int64_t outputs_bytes = 4 << 20;  // sums and points of dy, of a block of outputs
 
 }  // namespace
 
@@ -36,8 +36,8 @@ WinogradWeightGradient<T>::WinogradWeightGradient(const WinogradExtents& extents
   const std::int64_t tiles = most_bytes / per_element / (e_.inputs + block_outputs_);
   const std::int64_t spans = std::max<std::int64_t>(1, tiles / longest);
   block_spans_ = divide_up(spans_.count(), divide_up(spans_.count(), spans));
-  // x is transformed for every block of outputs, unless one block holds all tiles; then dy is for every block of
-  // inputs.
+  // x is transformed for every block of outputs. If one block has all tiles, dy is transformed for every block of
+  // inputs instead.
   const std::int64_t all = spans_.count() * longest, inputs = block(e_.inputs, x_bytes / per_element / all, lanes);
   const std::int64_t channels = divide_up(e_.outputs, block_outputs_) * e_.inputs + e_.outputs;
   const std::int64_t fewer = e_.inputs + divide_up(e_.inputs, inputs) * e_.outputs;

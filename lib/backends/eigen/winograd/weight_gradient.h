@@ -22,10 +22,10 @@ class WinogradWeightGradient {
   std::size_t workspace_bytes() const { return workspace_bytes_; }
 
   struct Operands {
-    Planes x, dy;  ///< the mask of dy is honoured
+    Planes x, dy;  ///< masked by the mask of dy
     T* dw;         ///< null: not wanted
     T* db;         ///< null: not wanted
-    bool add;      ///< to what dw and db hold
+    bool add;      ///< whether dw and db are added to
   };
   void run(ThreadPool&, const Operands&, void* workspace) const;
 
@@ -56,7 +56,7 @@ class WinogradWeightGradient {
   TileSpans spans_;
   int threads_, positions_;
   std::int64_t block_spans_, block_inputs_, block_outputs_;
-  std::int64_t width_;  // of a panel
+  std::int64_t width_;  // columns of a panel
   std::int64_t pixels_size_, panel_stride_, x_position_, dy_ld_, dy_position_, sums_ld_, sums_position_;
   std::size_t workspace_bytes_;
 };

@@ -66,7 +66,6 @@ std::vector<PlannedUnit> planned_units(const Graph& graph, const Backend& backen
   std::vector<PlannedUnit> planned;
   const planner::Nodes all(graph);
   planner::Units units = planner::make_units(all, backend, options);
-  planner::set_choices(units, all, backend, options);
   for (planner::Unit& unit : units.list) {
     std::vector<int> nodes;
     for (const planner::NodeId node : unit.nodes) nodes.push_back(static_cast<int>(node));

@@ -2,7 +2,7 @@
 //
 // forward     reads the inputs, parameters and state, writes y; recompute: the inputs and y
 // backward    reads dy, writes the wanted gradients of inputs and parameters, and reads what they are computed from
-//             (lib/core/units/op_reads.h); y for a ReLU at the unit's end only if its backend reads the mask from y
+//             (lib/core/units/op_reads.h); y only if the backend reads it
 
 #include "call_cost.h"
 
@@ -63,7 +63,7 @@ class Border {
     touch(Part::gradient, y, 0, extent, dtype_[y]);
   }
   void touch_mask() {
-    if (std::holds_alternative<Relu>(nodes_[unit_.y()].op) && unit_.lowered->backward_reads_y) touch_value(unit_.y());
+    if (unit_.nodes.size() > 1 && unit_.lowered->backward_reads_y) touch_value(unit_.y());
   }
 
   /// Counts what a pass of one node reads besides dy.
@@ -77,7 +77,7 @@ class Border {
       if (reads.x == Inputs::all || (reads.x == Inputs::first && k == 0) ||
           (reads.x == Inputs::others && wanted_[nodes_.input(i, 1 - k)]))
         touch_value(nodes_.input(i, k), forward_reads(node.op, x[k], node.shape));
-    if (reads.y && !std::holds_alternative<Relu>(node.op)) touch_value(i);
+    if (reads.y && unit_.lowered->backward_reads_y) touch_value(i);
     for (std::size_t k = 0; k < node.params.size() && static_cast<int>(k) < reads.params; ++k)
       touch(Part::parameter, i, k, forward_reads_parameter(node.op, x, node.params[k]), parameter_dtype_);
     for (std::size_t k = 0; reads.state && k < node.state.size(); ++k)

@@ -1,5 +1,5 @@
 #pragma once
-// What the losses share: the mean loss and the accuracy from what became of each row.
+// Shared by the losses: the mean loss and the accuracy, from the losses of rows.
 
 #include <cmath>
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace lamina::eigen {
 
-/// The loss of some rows, or of one.
+/// The loss of one row, or of several rows.
 struct RowLoss {
   double loss = 0;
   std::int64_t right = 0, count = 0;  ///< ignored rows do not count
 };
 
-/// y = {mean loss, share of right rows}, in the order of the rows; returns 1 / their number, or 0 where none counts.
+/// y = {mean loss, share of right rows}, summed in order. Returns 1 / the number of rows that count, or 0 without any.
 template <class T>
 T put_loss(const Tensor& y, const RowLoss* rows, std::int64_t count) {
   RowLoss sum;

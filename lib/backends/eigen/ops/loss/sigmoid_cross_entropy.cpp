@@ -11,13 +11,13 @@
 namespace lamina::eigen {
 namespace {
 
-/// Beyond it a logit is clipped.
+/// The limit at which logits are clipped.
 template <class T>
 T limit_of(const SigmoidCrossEntropy& op) {
   return op.clip == 0 ? std::numeric_limits<T>::infinity() : static_cast<T>(std::log1p(-op.clip) - std::log(op.clip));
 }
 
-/// One image: where the tensors are dense, its chunks may be anywhere in the batch.
+/// The batch as one image if its tensors are dense: chunks may then cross images.
 Shape flat(const Args& args, bool with_dx) {
   const Shape& shape = args.x[0].shape;
   const bool dense = args.x[0].dense() && args.x[1].dense() && (!with_dx || args.dx[0].dense());

@@ -1,8 +1,8 @@
 // Mean of -log softmax(logits)[label], and the share of rows whose largest logit is the label. A row is a pixel. As in
-// softmax: one value per image: the channels are adjacent and are the vector; maps: chunks of pixels are the vector.
+// softmax, vectors are the adjacent channels of an image of one pixel, or chunks of pixels of a map.
 //
-// Saved: 1 / rows; then, per row, its largest logit and a factor: p = exp(logit - largest) * factor. The factor is 0
-// where the gradient is, and NaN where the label is invalid.
+// Saved: 1 / rows; then, per row, its largest logit and a factor: p = exp(logit - largest) * factor. The factor is 0 if
+// the gradient is 0, and NaN if the label is invalid.
 
 #include <cmath>
 #include <limits>
@@ -14,13 +14,13 @@
 namespace lamina::eigen {
 namespace {
 
-/// What backward needs to know of a row.
+/// The numbers of a row that backward needs.
 template <class T>
 struct Row {
   T largest, factor;
 };
 
-/// The saved block; all null where nothing is saved.
+/// The saved block; all null if nothing is saved.
 template <class T>
 struct Saved {
   T* inverse_count = nullptr;
@@ -32,7 +32,7 @@ struct Saved {
   static std::size_t bytes(std::int64_t rows) { return (2 + 2 * static_cast<std::size_t>(rows)) * sizeof(T); }
 };
 
-/// A row's loss and its part of what is saved. `earlier`: an earlier logit equals the label's.
+/// The loss of a row, and its saved factor. `earlier`: whether an earlier logit equals the label's.
 template <class T>
 RowLoss finish_row(const SoftmaxCrossEntropy& op, std::int64_t label, T logit, T largest, T sum, bool earlier,
                    T& factor) {
@@ -45,7 +45,7 @@ RowLoss finish_row(const SoftmaxCrossEntropy& op, std::int64_t label, T logit, T
   }
   factor = 1 / sum;
   RowLoss row{std::log(static_cast<double>(sum)) - (static_cast<double>(logit) - static_cast<double>(largest)),
-              logit == largest && !earlier && sum == sum ? 1 : 0, 1};  // with a NaN none is the largest
+              logit == largest && !earlier && sum == sum ? 1 : 0, 1};  // with a NaN no logit is the largest
   if (op.clip == 0) return row;
   const double most = -std::log(op.clip), least = -std::log1p(-op.clip);
   if (row.loss > most || row.loss < least) {
@@ -117,7 +117,7 @@ void forward(ThreadPool& pool, const Args& args, const SoftmaxCrossEntropy& op, 
 template <class T, bool Adds>
 void backward_vector(const T* x, T of_label, T* dx, std::int64_t channels, T scale, const Row<T>& row) {
   const auto place = [&](std::int64_t c, T d) { dx[c] = Adds ? dx[c] + d : d; };
-  if (row.factor == 0) {  // also where exp is infinite
+  if (row.factor == 0) {  // also if exp is infinite
     for (std::int64_t c = 0; c < channels && !Adds; ++c) dx[c] = 0;
     return;
   }

@@ -1,5 +1,5 @@
-// The mean of each window: columns first, summed over the window's rows as vectors, then along the row. Sums of large
-// windows are in double.
+// The mean of each window. Columns are first summed over the window's rows, as vectors, and then along the row. Sums of
+// large windows are in double.
 
 #include "lib/backends/eigen/runtime/elements.h"
 #include "lib/core/numbers/rounding.h"
@@ -8,7 +8,7 @@
 namespace lamina::eigen {
 namespace {
 
-/// How many cells count towards the divisor along one axis, for the window starting at `first`.
+/// The number of cells along one axis that count in the divisor of the window at `first`.
 std::int64_t cells_that_count(std::int64_t first, std::int64_t window, std::int64_t extent, std::int64_t pad,
                               bool count_padding) {
   const std::int64_t from = count_padding ? first : std::max<std::int64_t>(0, first);
@@ -16,7 +16,7 @@ std::int64_t cells_that_count(std::int64_t first, std::int64_t window, std::int6
   return to - from;
 }
 
-/// One thread's row of column sums between its paddings, and for each window of a row its cells along the row and its
+/// The rows of one thread: column sums between paddings, and for each window of a row its cells along the row and its
 /// sum.
 template <class T>
 struct Rows {

@@ -1,5 +1,5 @@
-// The largest cell of each window. Each input row is reduced along its columns once and kept for all windows that hold
-// it; windows then reduce those along the rows. In training the first maximum's place in its window is saved. Halves
+// The largest cell of each window. Each input row is reduced along its columns once, for all windows that hold it;
+// windows are then reduced along the rows. In training the place of the first maximum in its window is saved. Halves
 // are widened, and rounded, plane by plane.
 
 #include <limits>
@@ -13,8 +13,8 @@
 namespace lamina::eigen {
 namespace {
 
-/// Elements and integers of the same width side by side, so that a comparison of the first selects among the second.
-/// Written out, since the compiler gives up on a chain of such selections.
+/// Vectors of elements, and of integers of the same width, so that a comparison of elements selects integers. Written
+/// by hand: the compiler gives up on a chain of such selections.
 template <class T>
 struct Vectors;
 template <>
@@ -42,7 +42,7 @@ inline __attribute__((always_inline)) Vector load(const Element* from) {
   return vector;
 }
 
-constexpr std::int64_t block = 8;  // elements: rows are rounded up to it, and need no scalar remainder
+constexpr std::int64_t block = 8;  // elements; rows are rounded up to whole blocks and need no scalar remainder
 
 std::int64_t whole_blocks(std::int64_t count) { return round_up(count, block); }
 
@@ -50,12 +50,12 @@ std::int64_t whole_blocks(std::int64_t count) { return round_up(count, block); }
 template <class T>
 struct Rows {
   T* padded;              // one input row between its paddings
-  T* phases;              // the same, phase by phase; `padded` itself where the stride is 1
+  T* phases;              // the padded row, phase by phase; `padded` itself if the stride is 1
   T* best;                // R rows: the largest cell per window of input row h at h % R
-  Lane<T>* place;         // R rows: its column in the window
-  Lane<T>* first_place;   // the first column of each window that is not padding
-  Lane<T>* lowest_place;  // the first place of each window of an output row that is not padding
-  T* window_best;         // of the output row in the making
+  Lane<T>* place;         // R rows: the column of `best` in the window
+  Lane<T>* first_place;   // the first column of each window inside the image
+  Lane<T>* lowest_place;  // the first place inside the image, of each window of an output row
+  T* window_best;         // largest cells of the current output row
   Lane<T>* window_place;
 
   static std::int64_t phase_pitch(const Windows& g) { return whole_blocks(g.Q) + whole_blocks((g.S - 1) / g.stride_w); }
@@ -105,8 +105,8 @@ void cut_phases(const Windows& g, const T* x, const Rows<T>& rows) {
   }
 }
 
-/// One row of candidates for the largest cell of each window: the cells, and their places in the window, which are
-/// `offset` plus what is in `place`.
+/// One row of candidates for the largest cell of each window: the cells, and their places in the window, `offset` +
+/// `place`.
 template <class T>
 struct Candidates {
   const T* value;
@@ -121,8 +121,8 @@ struct Largest {
   Lane<T>* place;
 };
 
-/// Takes the first largest of a few rows of candidates and, if `Continues`, of what is there already. Where no cell is
-/// above minus infinity the place is `lowest`. Without `HavePlaces` a candidate's place is its `offset` alone.
+/// Takes the first largest cell of a few rows of candidates and, if `Continues`, of those in `to`. If no cell is above
+/// minus infinity, the place is `lowest`. Without `HavePlaces` a candidate's place is its `offset` alone.
 template <class T, bool Places, bool HavePlaces, bool Continues, std::size_t... k>
 void reduce(const Largest<T>& to, const Candidates<T>* from, const Lane<T>* lowest, std::int64_t count,
             std::index_sequence<k...>) {
@@ -135,7 +135,7 @@ void reduce(const Largest<T>& to, const Candidates<T>* from, const Lane<T>* lowe
     if constexpr (Places) at = load<Lanes>((Continues ? to.place : lowest) + i);
     const auto consider = [&](const Candidates<T>& row) {
       const Values value = load<Values>(row.value + i);
-      const Lanes above = ~(value <= largest);           // or not to be compared
+      const Lanes above = ~(value <= largest);           // or a NaN
       const Lanes taken = above & (largest == largest);  // a NaN stays, so that the first one wins
       largest = taken ? value : largest;
       if constexpr (Places) {
@@ -150,7 +150,7 @@ void reduce(const Largest<T>& to, const Candidates<T>* from, const Lane<T>* lowe
   }
 }
 
-/// The same for any number of rows, three at a time; `row(k)` gives the k-th.
+/// reduce() for any number of rows, three at a time; `row(k)` gives the k-th.
 template <class T, bool Places, bool HavePlaces, class Row>
 void reduce_rows(const Largest<T>& to, std::int64_t rows, const Lane<T>* lowest, std::int64_t count, Row&& row) {
   for (std::int64_t k = 0; k < rows; k += 3) {
@@ -180,13 +180,13 @@ void reduce_columns(const Windows& g, const T* x, std::int64_t h, const Rows<T>&
 
 template <class T, class Winner, bool Places>
 void forward_plane(const Windows& g, const T* x, T* y, Winner* winners, const Rows<T>& rows) {
-  std::int64_t reduced = 0;  // input rows so far
+  std::int64_t reduced = 0;  // input rows reduced so far
   for (std::int64_t p = 0; p < g.P; ++p) {
     const std::int64_t first = g.first_row(p);
     const std::int64_t from = std::max<std::int64_t>(0, first), to = std::min(g.H, first + g.R);
     for (reduced = std::max(reduced, from); reduced < to; ++reduced) reduce_columns<T, Places>(g, x, reduced, rows);
 
-    // Where all is minus infinity, the place is that of the first row inside the image.
+    // If all cells are minus infinity, the place is that of the first row inside the image.
     if (Places)
       for (std::int64_t i = 0; i < whole_blocks(g.Q); ++i)
         rows.lowest_place[i] = static_cast<Lane<T>>((from - first) * g.S) + rows.first_place[i];
@@ -202,8 +202,8 @@ void forward_plane(const Windows& g, const T* x, T* y, Winner* winners, const Ro
   }
 }
 
-/// Adds each output's gradient to its winner. Windows may overlap, so this goes one by one, but within one plane.
-/// `steps[i]` leads from a window's first cell to cell i.
+/// Adds each output's gradient to its winner, one by one, because windows of a plane may overlap. `steps[i]` is the
+/// offset of cell i from a window's first cell.
 template <class T, class Winner>
 void backward_plane(const Windows& g, const std::int64_t* steps, const T* dy, const Winner* winners, T* dx) {
   for (std::int64_t p = 0; p < g.P; ++p) {
@@ -212,7 +212,7 @@ void backward_plane(const Windows& g, const std::int64_t* steps, const T* dy, co
   }
 }
 
-/// Planes of halves that a thread widens, of x or its gradient and of y or its gradient, at the end of its workspace.
+/// Widened planes of a thread, at the end of its workspace: of x or its gradient, and of y or its gradient.
 template <class T>
 struct WidePlanes {
   T *x, *y;

@@ -1,6 +1,6 @@
 #pragma once
-// Where the windows of a pooling op are on a plane, and padded rows split into phases so that strided windows become
-// unit-stride vectors.
+// The windows of a pooling op on a plane, and padded rows split into phases so that strided windows become unit-stride
+// vectors.
 
 #include <algorithm>
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Windows {
         Q(y.w),
         R(op.window.h),
         S(op.window.w),
-        stride_h(y.h > 1 ? op.stride.h : 1),  // with one window any stride means the same, and room is for all of it
+        stride_h(y.h > 1 ? op.stride.h : 1),  // one window: any stride means the same, and 1 needs the least room
         stride_w(y.w > 1 ? op.stride.w : 1),
         pad_h(op.pad.h),
         pad_w(op.pad.w) {}

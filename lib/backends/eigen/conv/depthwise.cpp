@@ -1,0 +1,306 @@
+// Convolutions whose groups have one channel: forward and the data gradient.
+
+#include "depthwise.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "axis_taps.h"
+#include "batch_norm_fold.h"
+#include "lib/backends/eigen/gemm/strided.h"
+#include "lib/backends/eigen/runtime/non_temporal.h"
+
+namespace lamina::eigen {
+namespace {
+
+/// The positions that a pass computes along one axis, and the taps of each residue, whose offsets grow.
+struct Axis {
+  int extent, step;
+  std::map<int, std::vector<AxisTap>> taps;
+
+  int grid() const { return ceil_div(extent, step); }      // positions of residue 0
+  int residues() const { return std::min(step, extent); }  // that occur
+  int positions(int residue) const { return ceil_div(extent - residue, step); }
+};
+
+Axis axis_of(Pass pass, int x, int y, int kernel, int stride, int pad, int dilation) {
+  if (pass == Pass::forward) {
+    Axis axis{y, 1, {}};
+    for (int i = 0; i < kernel; ++i) axis.taps[0].push_back({i, i * dilation - pad});
+    return axis;
+  }
+  Axis axis{x, stride, taps_of_residues(x, kernel, stride, pad, dilation)};
+  for (auto& [residue, taps] : axis.taps) std::ranges::reverse(taps);
+  return axis;
+}
+
+/// Planes of sums: y, or dx.
+template <class T>
+class PlaneSums {
+ public:
+  PlaneSums(const ConvUnit& c, Pass pass, const MicroKernels<T>& kernels)
+      : c_(c),
+        pass_(pass),
+        kernels_(&kernels),
+        rows_(axis_of(pass, c.x.h, c.y.h, c.op.kernel.h, c.op.stride.h, c.op.pad.h, c.op.dilation.h)),
+        cols_(axis_of(pass, c.x.w, c.y.w, c.op.kernel.w, c.op.stride.w, c.op.pad.w, c.op.dilation.w)),
+        bands_(make_bands()),
+        groups_at_once_(std::clamp<std::int64_t>(TapBands::copied_bytes / bytes_of_group(), 1, c.op.groups)) {
+    const bool is_square = c.op.kernel.h == c.op.kernel.w && c.op.stride == Size(1) && c.op.dilation == Size(1);
+    square_ = is_square && planes() == 1 ? TapKernels<T>::square(c.op.kernel.h) : 0;
+  }
+
+  std::int64_t most_taps() const {
+    std::int64_t most = 0;
+    for (std::size_t i = 0; i + 1 < first_.size(); ++i) most = std::max(most, first_[i + 1] - first_[i]);
+    return most * planes();
+  }
+
+  std::size_t workspace_bytes(int threads) const {
+    ScratchAllocator counter;
+    allocate(counter);
+    return counter.used_bytes() * static_cast<std::size_t>(threads);
+  }
+
+  struct Operands {
+    Source<T> from;
+    const T* w;
+    Tensor to;
+    Epilogue<T> epilogue;
+  };
+
+  void run(const Operands& operands, ThreadPool& pool, void* workspace) const {
+    ScratchAllocator counter;
+    allocate(counter);
+    const std::int64_t groups = c_.op.groups;
+    pool.split_parts(c_.x.n * groups, 1, [&](int part, std::int64_t first, std::int64_t last) {
+      ScratchAllocator scratch(static_cast<std::byte*>(workspace) +
+                               static_cast<std::size_t>(part) * counter.used_bytes());
+      const Scratch own = allocate(scratch);
+      std::fill_n(own.copy, copied_elements(), T{0});
+      while (first < last) {
+        const std::int64_t image = first / groups, group = first - image * groups;
+        const std::int64_t count = std::min({groups_at_once_, groups - group, last - first});
+        for (std::size_t band = 0; band < bands_.count(); ++band)
+          make_band(operands, image, group, group + count, band, own);
+        first += count;
+      }
+      non_temporal_fence();
+    });
+  }
+
+ private:
+  struct Scratch {
+    T* copy;
+    T* weights;  // of a data gradient: those of the taps of residue 0, then of residue 1, ...: each those of all planes
+    T* columns[2];  // sums of residues side by side
+    T* out;         // rows that non-temporal stores take away
+  };
+
+  bool is_forward() const { return pass_ == Pass::forward; }
+  int planes() const { return is_forward() ? c_.group_channels() : c_.group_filters(); }   // that a sum reads
+  int results() const { return is_forward() ? c_.group_filters() : c_.group_channels(); }  // planes of a group
+  const Shape& from() const { return is_forward() ? c_.x : c_.y; }
+  const Shape& to() const { return is_forward() ? c_.y : c_.x; }
+  bool non_temporal() const { return wants_non_temporal<T>(to()) && !(is_forward() ? c_.add : c_.add_dx); }
+  std::int64_t column_ld() const { return round_up(cols_.grid(), kernels_->lanes); }
+
+  /// Of its copies; 1 where padding alone is read.
+  std::int64_t bytes_of_group() const {
+    return std::max<std::int64_t>(1, planes() * bands_.largest().plane * static_cast<std::int64_t>(sizeof(T)));
+  }
+  /// Of some groups, and as many as a vector reads and writes after them.
+  std::int64_t copied_elements() const { return groups_at_once_ * planes() * bands_.largest().plane + kernels_->lanes; }
+
+  /// Sorts the taps by residue.
+  TapBands make_bands() {
+    std::vector<Tap> taps;
+    first_.push_back(0);
+    for (int h = 0; h < rows_.residues(); ++h) {
+      for (int v = 0; v < cols_.residues(); ++v) {
+        for (const AxisTap& r : rows_.taps[h]) {
+          for (const AxisTap& s : cols_.taps[v]) {
+            taps.push_back({r.offset, s.offset});
+            places_.push_back(r.index * c_.op.kernel.w + s.index);
+          }
+        }
+        first_.push_back(static_cast<std::int64_t>(places_.size()));
+      }
+    }
+    const Size step = is_forward() ? c_.op.stride : Size(1);
+    return {{planes(), from().h, from().w, rows_.grid(), cols_.grid(), step, std::move(taps), first_},
+            kernels_->lanes,
+            sizeof(T),
+            rows_.grid()};
+  }
+
+  Scratch allocate(ScratchAllocator& scratch) const {
+    const Band& band = bands_.largest();
+    Scratch own{};
+    own.copy = scratch.take<T>(copied_elements());
+    own.weights = scratch.take<T>(planes() * static_cast<std::int64_t>(places_.size()));
+    if (cols_.residues() > 1)
+      for (T*& side : own.columns) side = scratch.take<T>(band.rows * column_ld());
+    if (non_temporal()) own.out = scratch.take<T>(band.rows * rows_.step * to().w);
+    return own;
+  }
+
+  void make_band(const Operands& operands, std::int64_t image, std::int64_t first, std::int64_t last, std::size_t band,
+                 const Scratch& own) const {
+    const std::int64_t before = bands_[band].first * rows_.step;
+    const std::int64_t rows = std::min(rows_.extent - before, bands_[band].rows * rows_.step);
+    bands_.copy(band, operands.from.from(image).further(first * planes() * from().plane()), (last - first) * planes(),
+                *kernels_, own.copy);
+    for (std::int64_t group = first; group < last; ++group) {
+      for (std::int64_t i = 0; i < results(); ++i) {
+        const std::int64_t result = group * results() + i;
+        const T* const weights = weights_of(operands.w, group, i, own.weights);
+        T* const to = operands.to.template as<T>() + image * operands.to.pitch + result * this->to().plane() +
+                      before * this->to().w;
+        sum_band(band, own.copy + (group - first) * planes() * bands_[band].plane, weights, own,
+                 operands.epilogue.from(result), own.out == nullptr ? to : own.out);
+        if (own.out != nullptr) copy_non_temporal(to, own.out, rows * this->to().w);
+      }
+    }
+  }
+
+  /// The weights of one result, sorted as the offsets of bands are: those of a forward pass are.
+  const T* weights_of(const T* w, std::int64_t group, std::int64_t result, T* sorted) const {
+    const std::int64_t kernel = std::int64_t{c_.op.kernel.h} * c_.op.kernel.w;
+    w += group * planes() * results() * kernel + result * kernel * (is_forward() ? planes() : 1);
+    if (is_forward()) return w;
+    T* to = sorted;
+    for (std::size_t i = 0; i + 1 < first_.size(); ++i) {
+      for (int plane = 0; plane < planes(); ++plane)
+        for (std::int64_t t = first_[i]; t < first_[i + 1]; ++t)
+          *to++ = w[plane * results() * kernel + places_[static_cast<std::size_t>(t)]];
+    }
+    return sorted;
+  }
+
+  /// One result of a band, whose first row is at `to`.
+  void sum_band(std::size_t band, const T* copy, const T* weights, const Scratch& own, const Epilogue<T>& epilogue,
+                T* to) const {
+    const Band& shape = bands_[band];
+    const std::int64_t width = this->to().w, ldc = rows_.step * width;
+    for (int h = 0; h < rows_.residues(); ++h, to += width) {
+      const std::int64_t rows = std::min(shape.rows, rows_.positions(h) - bands_[band].first);
+      if (rows <= 0) continue;
+      for (int v = 0; v < cols_.residues(); ++v) {
+        const auto residue = static_cast<std::size_t>(h * cols_.residues() + v);
+        const std::int64_t first = planes() * first_[residue], taps = planes() * first_[residue + 1] - first;
+        TapSums<T> sums{.to = to,
+                        .ldc = ldc,
+                        .end = rows_.step == 1 ? to + rows * width : to,
+                        .from = copy,
+                        .ld = bands_.ld(),
+                        .offsets = shape.offsets.data() + first,
+                        .weights = weights + first,
+                        .taps = taps,
+                        .rows = rows,
+                        .cols = cols_.positions(v),
+                        .epilogue = epilogue};
+        if (cols_.residues() > 1) {
+          sums.to = own.columns[v % 2];
+          sums.ldc = column_ld();
+          sums.end = sums.to + rows * sums.ldc;
+          sums.epilogue = {};
+        }
+        kernels_->taps.sums[square_](sums);
+        if (cols_.residues() > 1) store_columns(own, v, rows, to, epilogue);
+      }
+    }
+  }
+
+  /// Sums of the columns of residue v to where they belong: two residues at once where they alternate.
+  void store_columns(const Scratch& own, int v, std::int64_t rows, T* to, const Epilogue<T>& epilogue) const {
+    const std::int64_t width = this->to().w, ld = column_ld();
+    OutputTile<T> tile{.to = to + v,
+                       .ldc = rows_.step * width,
+                       .step = cols_.step,
+                       .from = own.columns[v % 2],
+                       .ldf = ld,
+                       .rows = static_cast<int>(rows),
+                       .count = cols_.positions(v),
+                       .epilogue = epilogue};
+    if (cols_.step > 2) return kernels_->store_tile(tile);
+    if (v == 0) return;
+    tile.to = to;
+    tile.left = own.columns[0];
+    tile.left_ld = ld;
+    kernels_->store_tile(tile);
+    if (width % 2 == 0) return;
+    for (std::int64_t i = 0; i < rows; ++i) {
+      T& last = to[i * tile.ldc + width - 1];
+      last = own.columns[0][i * ld + width / 2] + (epilogue.add ? last : T{0});
+    }
+  }
+
+  ConvUnit c_;
+  Pass pass_;
+  const MicroKernels<T>* kernels_;
+  Axis rows_, cols_;
+  std::vector<std::int64_t> first_;  // of each residue: its first tap; then their number
+  std::vector<int> places_;          // of each tap in a plane of the kernel
+  TapBands bands_;
+  std::int64_t groups_at_once_;
+  int square_;  // index in TapKernels::sums
+};
+
+template <class T>
+Lowered::Step depthwise_step(const ConvUnit& c, Pass pass, ThreadPool& pool, const MicroKernels<T>& kernels) {
+  if (pass == Pass::backward_params) {
+    TapGradients<T> gradients(c, kernels);
+    const std::size_t bytes = gradients.workspace_bytes(pool.threads());
+    return step(
+        {pass}, depthwise_name,
+        [&pool, gradients = std::move(gradients)](const Args& args) { gradients.run(args, pool); }, bytes);
+  }
+  PlaneSums<T> sums(c, pass, kernels);
+  const std::size_t bytes = sums.workspace_bytes(pool.threads());
+  if (pass == Pass::backward_data)
+    return step(
+        {pass}, depthwise_name,
+        [c, &pool, sums = std::move(sums)](const Args& args) {
+          if (!args.dx[0]) return;
+          sums.run({gradient_source<T>(c, args), args.w[0].as<T>(), args.dx[0], {.add = c.add_dx}}, pool,
+                   args.workspace);
+        },
+        bytes);
+  return step(
+      {pass}, depthwise_name,
+      [c, &pool, sums = std::move(sums)](const Args& args) {
+        const auto [w, epilogue] = filters_of<T>(c, args);
+        place_addend(c, args, pool);
+        sums.run({{args.x[0].as<T>(), args.x[0].pitch}, w, args.y, epilogue}, pool, args.workspace);
+      },
+      bytes);
+}
+
+}  // namespace
+
+std::string depthwise_refusal(const ConvUnit& c) {
+  if (c.group_channels() == 1) return {};
+  return std::string(depthwise_name) + " is for groups of one channel, not of " + std::to_string(c.group_channels());
+}
+
+Lowered::Step depthwise_step(const ConvUnit& c, Pass pass, const Choice&, const Context& context) {
+  return with_type(c.dtype,
+                   [&]<class T>() { return depthwise_step<T>(c, pass, context.pool, context.set.kernels<T>()); });
+}
+
+double depthwise_error(const ConvUnit& c, Pass pass, const Context& context) {
+  return with_type(c.dtype, [&]<class T>() {
+    const MicroKernels<T>& kernels = context.set.kernels<T>();
+    const auto last = static_cast<double>(last_roundings(c, pass));
+    if (pass != Pass::backward_params)
+      return error_of_roundings(static_cast<double>(PlaneSums<T>(c, pass, kernels).most_taps()) + last, c.dtype);
+    const auto [own, in_double] = TapGradients<T>(c, kernels).roundings();
+    const double products = error_of_roundings(static_cast<double>(own) + 1 + last, c.dtype);
+    const double totals = error_of_roundings(static_cast<double>(in_double) + last, DType::f64);
+    return products + totals + products * totals;
+  });
+}
+
+}  // namespace lamina::eigen

@@ -1,0 +1,66 @@
+#pragma once
+// Convolutions whose groups have one channel, as sums over taps along the rows of planes.
+//
+// forward           y at (p, q) = sum over taps of w[r][s] * what the tap reads of x
+// backward_data     the same of dy, for one residue of the positions of x modulo the stride after the other
+// backward_params   dw[r][s] = sum over positions of dy * what the tap reads of x
+//
+// Taps read copies of bands of planes.
+
+#include <string>
+
+#include "conv.h"
+#include "lib/backends/eigen/gemm/gemm.h"
+#include "tap_bands.h"
+
+namespace lamina::eigen {
+
+constexpr const char* depthwise_name = "depthwise";
+
+std::string depthwise_refusal(const ConvUnit&);
+Lowered::Step depthwise_step(const ConvUnit&, Pass, const Choice&, const Context&);
+double depthwise_error(const ConvUnit&, Pass, const Context&);
+
+/// dw and db.
+template <class T>
+class TapGradients {
+ public:
+  TapGradients(const ConvUnit&, const MicroKernels<T>&);
+  std::size_t workspace_bytes(int threads) const;
+  void run(const Args&, ThreadPool&) const;
+  /// The roundings of a term in its own type, and in double.
+  struct Roundings {
+    std::int64_t own, in_double;
+  };
+  Roundings roundings() const;
+
+ private:
+  /// Of some groups of one thread.
+  struct Sums {
+    T* copy;
+    T* sums;         // a vector for each weight, then for each bias
+    double* totals;  // of each of them
+    T* ones;
+  };
+  Sums allocate(ScratchAllocator&) const;
+  /// Of some groups, and as many as a vector reads and writes after them.
+  std::int64_t copied_elements() const {
+    return groups_at_once_ * c_.group_channels() * bands_.largest().plane + kernels_->lanes;
+  }
+  std::int64_t group_weights() const { return c_.group_filters() * c_.filter_weights(); }
+  std::int64_t group_sums() const { return group_weights() + (c_.op.bias ? c_.group_filters() : 0); }
+  void add_band(const Args&, std::int64_t image, std::size_t band, std::int64_t first, std::int64_t last,
+                const Sums&) const;
+  void flush(std::int64_t groups, const Sums&) const;
+  void store(const Args&, std::int64_t first, std::int64_t last, const Sums&) const;
+
+  ConvUnit c_;
+  const MicroKernels<T>* kernels_;
+  TapBands bands_;
+  std::int64_t groups_at_once_, bands_at_once_;
+};
+
+extern template class TapGradients<float>;
+extern template class TapGradients<double>;
+
+}  // namespace lamina::eigen

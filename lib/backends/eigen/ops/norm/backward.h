@@ -1,0 +1,215 @@
+#pragma once
+// Batch normalisation: the gradients.
+
+#include <array>
+
+#include "channel.h"
+
+namespace lamina::eigen::batch_norm {
+
+/// The source of the slope of the function that follows. ReLU's comes from y or, without an Add, from x by the same
+/// arithmetic as forward, so that y is not read. That of another function comes from x so, chunk by chunk.
+enum class Mask { none, from_y, from_x, by_rows };
+
+template <class T>
+Mask mask_of(const Tail<T>& tail) {
+  if (tail.activation != nullptr) return Mask::by_rows;
+  if (!tail.relu) return Mask::none;
+  return tail.add ? Mask::from_y : Mask::from_x;
+}
+
+/// One channel, as its gradient is computed.
+template <class T>
+struct Channel {
+  Affine<T> affine;
+  const Activation<T>* activation;
+};
+
+template <class T>
+struct Rooms {
+  Room<T> dy, x, y;
+};
+
+/// dz, the gradient of the normalised value, on one chunk of a plane: dy times the slope of the function that follows.
+/// With `ahead` the reads of a later chunk are prefetched.
+template <class T, Mask mask>
+struct Gradient {
+  const T *dy, *x, *y;
+  Affine<T> affine;
+
+  Gradient(const Args& args, const Channel<T>& channel, std::int64_t n, std::int64_t c, std::int64_t first,
+           std::int64_t count, Rooms<T>& rooms, bool ahead)
+      : dy(load(args.dy, plane(args.dy, n, c) + first, count, rooms.dy, ahead)),
+        x(load(args.x[0], plane(args.x[0], n, c) + first, count, rooms.x, ahead)),
+        y(mask == Mask::from_y ? load(args.y, plane(args.y, n, c) + first, count, rooms.y, ahead) : nullptr),
+        affine(channel.affine) {
+    if constexpr (mask == Mask::by_rows) {
+      T* const dz = rooms.y.elements;
+      LAMINA_INDEPENDENT
+      for (std::int64_t i = 0; i < count; ++i) dz[i] = affine(x[i]);
+      channel.activation->backward(dz, dz, dy, count);
+      dy = dz;
+    }
+  }
+
+  T operator[](std::int64_t i) const {
+    if constexpr (mask == Mask::from_y) return y[i] > 0 ? dy[i] : T(0);
+    if constexpr (mask == Mask::from_x) return affine(x[i]) > 0 ? dy[i] : T(0);
+    return dy[i];
+  }
+
+  /// The address of the chunk: in place, or in `room`, where it is written.
+  const T* write(std::int64_t count, T* room) const {
+    if constexpr (mask == Mask::none || mask == Mask::by_rows) return dy;
+    const Gradient dz = *this;
+    LAMINA_INDEPENDENT
+    for (std::int64_t i = 0; i < count; ++i) room[i] = dz[i];
+    return room;
+  }
+};
+
+/// Sums over one channel of dz and of dz (x - mean).
+template <class T, Mask mask>
+TwoSums gradient_sums(const Args& args, const Channel<T>& channel, double mean, std::int64_t c) {
+  TwoSums sums;
+  T room[chunk];
+  Rooms<T> rooms;
+  for_each_chunk(args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t count) {
+    const Gradient<T, mask> gradient(args, channel, n, c, first, count, rooms, true);
+    const T* dz = gradient.write(count, room);
+    const T* x = gradient.x;
+    sums.add(
+        count,
+        [&](std::int64_t i, Double4& sum, Double4& products) {
+          const Double4 d = load4(dz + i);
+          sum += d;
+          products += d * (load4(x + i) - mean);
+        },
+        [&](std::int64_t i, auto& sum, auto& products) {
+          const auto d = static_cast<double>(dz[i]);
+          sum += d;
+          products += d * (static_cast<double>(x[i]) - mean);
+        });
+  });
+  return sums;
+}
+
+/// dx = factor dz + (x - mean) slope + offset.
+template <class T>
+struct DataGradient {
+  T factor, mean, slope, offset;
+
+  T operator()(T dz, T x) const { return multiply_add(factor, dz, multiply_add(x - mean, slope, offset)); }
+};
+
+template <class T, class Gradients>
+void write_data_gradient(const Gradients& dz, const T* x, T* dx, const DataGradient<T>& data, std::int64_t count,
+                         bool adds) {
+  const DataGradient<T> gradient = data;
+  with_flag(adds, [&](auto add) {
+    LAMINA_INDEPENDENT
+    for (std::int64_t i = 0; i < count; ++i) {
+      const T d = gradient(dz[i], x[i]);
+      dx[i] = add ? dx[i] + d : d;
+    }
+  });
+}
+
+template <class T, Mask mask>
+void write_gradients(const Args& args, const Channel<T>& channel, const DataGradient<T>& data, std::int64_t c,
+                     const std::array<bool, 2>& adds) {
+  const bool on_dy = wanted(args, 1) && same_place(args.dx[1], args.dy);
+  const bool wants_other = wanted(args, 1) && (mask != Mask::none || adds[1] || !on_dy);
+  const bool wants_x = wanted(args, 0);
+  if (!wants_x && !wants_other) return;
+  const auto output = [&](std::size_t i, bool is_wanted) {
+    if (!is_wanted) return Output<T>({}, false);
+    return Output<T>(args.dx[i], is_large<T>(args.dy) && !adds[i] && !same_place(args.dx[i], args.dy) &&
+                                     !same_place(args.dx[i], args.x[0]) &&
+                                     !(mask == Mask::from_y && same_place(args.dx[i], args.y)));
+  };
+  Output<T> to_x = output(0, wants_x), to_other = output(1, wants_other);
+  T room[chunk];
+  Rooms<T> rooms;
+  for_each_chunk(args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t count) {
+    const Gradient<T, mask> gradient(args, channel, n, c, first, count, rooms, false);
+    const auto write_x = [&](const auto& dz) {
+      T* const dx = to_x.begin(plane(args.dx[0], n, c) + first, count, adds[0]);
+      write_data_gradient(dz, gradient.x, dx, data, count, adds[0]);
+      to_x.finish(dx);
+    };
+    if (!wants_other) return write_x(gradient);
+    const T* dz = gradient.write(count, room);
+    const auto write_other = [&] {
+      T* const other = to_other.begin(plane(args.dx[1], n, c) + first, count, adds[1]);
+      const bool as_it_is = !adds[1] && !to_other.in_place();
+      if (!as_it_is) put(other, dz, count, adds[1]);
+      to_other.finish(as_it_is ? dz : other);
+    };
+    // If a gradient shares dy's memory, it is written after the other one has read dy.
+    if (!on_dy) write_other();
+    if (wants_x) write_x(dz);
+    if (on_dy) write_other();
+  });
+}
+
+/// How gradients are computed and written.
+template <class T>
+struct How {
+  std::array<bool, 2> adds;  ///< by input: its gradient is added to
+  bool adds_dw;
+  std::shared_ptr<const Activation<T>> activation;  ///< with Mask::by_rows
+};
+
+/// The gradients of scale and shift.
+template <class T, Mask mask>
+Pair parameter_gradients(const Args& args, const How<T>& how, std::int64_t c) {
+  const Statistics& statistics = saved_statistics(args, c);
+  const Channel<T> channel{affine_of<T>(args, statistics, c), how.activation.get()};
+  const TwoSums sums = gradient_sums<T, mask>(args, channel, statistics.mean, c);
+  const double dshift = sums.first(), dscale = sums.second() * statistics.inverse_deviation;
+  const auto place = [&](std::size_t i, double value) {
+    if (i >= args.dw.size() || !args.dw[i]) return;
+    T& dw = args.dw[i].as<T>()[c];
+    dw = how.adds_dw ? dw + static_cast<T>(value) : static_cast<T>(value);
+  };
+  place(0, dscale);
+  place(1, dshift);
+  return {dscale, dshift};
+}
+
+/// Computes the data gradients from the gradients of scale and shift over `count` numbers.
+template <class T, Mask mask>
+void data_gradients(const Args& args, const How<T>& how, std::int64_t c, const Pair& gradients, double count) {
+  const auto& [dscale, dshift] = gradients;
+  const double inverse_deviation = saved_statistics(args, c).inverse_deviation;
+  const Affine<T> affine = affine_of<T>(args, saved_statistics(args, c), c);
+  const double factor = static_cast<double>(args.w[0].as<T>()[c]) * inverse_deviation;
+  const DataGradient<T> data = {static_cast<T>(factor), affine.mean,
+                                static_cast<T>(-factor * inverse_deviation * dscale / count),
+                                static_cast<T>(-factor * dshift / count)};
+  write_gradients<T, mask>(args, {affine, how.activation.get()}, data, c, how.adds);
+}
+
+template <class T, Mask mask>
+void backward(ThreadPool& pool, const Args& args, const How<T>& how) {
+  split_channels(pool, args.dy.shape, [&](std::int64_t c) {
+    data_gradients<T, mask>(args, how, c, parameter_gradients<T, mask>(args, how, c), count_of(args.dy.shape, 1));
+  });
+}
+
+/// Leaves this rank's gradients of scale and shift for the sums over all ranks.
+template <class T, Mask mask>
+void leave_gradients(ThreadPool& pool, const Args& args, const How<T>& how) {
+  split_channels(pool, args.dy.shape,
+                 [&](std::int64_t c) { joint_pair(args.scratch, c) = parameter_gradients<T, mask>(args, how, c); });
+}
+
+template <class T, Mask mask>
+void backward_of_ranks(ThreadPool& pool, const Args& args, const How<T>& how, int ranks) {
+  split_channels(pool, args.dy.shape, [&](std::int64_t c) {
+    data_gradients<T, mask>(args, how, c, joint_pair(args.scratch, c), count_of(args.dy.shape, ranks));
+  });
+}
+
+}  // namespace lamina::eigen::batch_norm

@@ -1,0 +1,128 @@
+#pragma once
+// Batch normalisation: forward.
+
+#include <algorithm>
+#include <cmath>
+
+#include "channel.h"
+
+namespace lamina::eigen::batch_norm {
+
+/// Mean and biased variance of one channel. The sums are of differences from one of its values, so that cancellation is
+/// limited by the channel's own spread, and one pass is enough.
+template <class T>
+Pair mean_and_variance(const Tensor& x, std::int64_t c) {
+  Room<T> room;
+  const double origin = static_cast<double>(*load(x, plane(x, 0, c), 1, room));
+  TwoSums sums;
+  for_each_chunk(x.shape, [&](std::int64_t n, std::int64_t first, std::int64_t size) {
+    const T* from = load(x, plane(x, n, c) + first, size, room, true);
+    sums.add(
+        size,
+        [&](std::int64_t i, Double4& sum, Double4& squares) {
+          const Double4 d = load4(from + i) - origin;
+          sum += d;
+          squares += d * d;
+        },
+        [&](std::int64_t i, auto& sum, auto& squares) {
+          const double d = static_cast<double>(from[i]) - origin;
+          sum += d;
+          squares += d * d;
+        });
+  });
+  const double count = count_of(x.shape, 1);
+  const double offset = sums.first() / count;
+  return {origin + offset, std::max(0.0, sums.second() / count - offset * offset)};
+}
+
+template <class T>
+void update_running(const Args& args, std::int64_t c, const BatchNorm& op, double mean, double variance) {
+  const double count = count_of(args.x[0].shape, op.ranks);
+  const auto update = [&](T& running, double batch) {
+    running = static_cast<T>((1 - op.momentum) * static_cast<double>(running) + op.momentum * batch);
+  };
+  update(args.state[0].as<T>()[c], mean);
+  update(args.state[1].as<T>()[c], variance * (count / (count - 1)));
+}
+
+template <class T, bool Adds, bool Clips>
+void write_channel(const Args& args, const Activation<T>* activation, const Affine<T>& affine, std::int64_t c) {
+  Output<T> y(args.y,
+              is_large<T>(args.y) && !same_place(args.y, args.x[0]) && !(Adds && same_place(args.y, args.x[1])));
+  Room<T> room, other_room;
+  for_each_chunk(args.y.shape, [&](std::int64_t n, std::int64_t first, std::int64_t size) {
+    const T* x = load(args.x[0], plane(args.x[0], n, c) + first, size, room);
+    const T* other = Adds ? load(args.x[1], plane(args.x[1], n, c) + first, size, other_room, true) : nullptr;
+    T* to = y.begin(plane(args.y, n, c) + first, size, false);
+    LAMINA_INDEPENDENT
+    for (std::int64_t i = 0; i < size; ++i) {
+      T value = affine(x[i]);
+      if (Adds) value += other[i];
+      if (Clips) value = value <= 0 ? T(0) : value;
+      to[i] = value;
+    }
+    if (activation != nullptr) activation->forward(to, to, size);
+    y.finish(to);
+  });
+}
+
+template <class T>
+void write_channel(const Args& args, const Tail<T>& tail, const Affine<T>& affine, std::int64_t c) {
+  with_flag(tail.add, [&](auto adds) {
+    with_flag(tail.relu, [&](auto clips) {
+      write_channel<T, decltype(adds)::value, decltype(clips)::value>(args, tail.activation.get(), affine, c);
+    });
+  });
+}
+
+template <class T>
+void normalise(const Args& args, const BatchNorm& op, const Tail<T>& tail, std::int64_t c,
+               const Pair& mean_and_variance) {
+  const auto& [mean, variance] = mean_and_variance;
+  Statistics& statistics = saved_statistics(args, c);
+  statistics = {mean, 1 / std::sqrt(variance + op.epsilon)};
+  update_running<T>(args, c, op, mean, variance);
+  write_channel(args, tail, affine_of<T>(args, statistics, c), c);
+}
+
+template <class T>
+void forward_training(ThreadPool& pool, const Args& args, const BatchNorm& op, const Tail<T>& tail) {
+  split_channels(pool, args.y.shape,
+                 [&](std::int64_t c) { normalise<T>(args, op, tail, c, mean_and_variance<T>(args.x[0], c)); });
+}
+
+/// Leaves this rank's shares of the mean of x and of x^2.
+template <class T>
+void leave_statistics(ThreadPool& pool, const Args& args, const BatchNorm& op) {
+  split_channels(pool, args.x[0].shape, [&](std::int64_t c) {
+    const auto [mean, variance] = mean_and_variance<T>(args.x[0], c);
+    joint_pair(args.saved, c) = {mean / op.ranks, (variance + mean * mean) / op.ranks};
+  });
+}
+
+template <class T>
+void forward_of_ranks(ThreadPool& pool, const Args& args, const BatchNorm& op, const Tail<T>& tail) {
+  split_channels(pool, args.y.shape, [&](std::int64_t c) {
+    const auto [mean, square] = joint_pair(args.saved, c);
+    normalise<T>(args, op, tail, c, {mean, std::max(0.0, square - mean * mean)});
+  });
+}
+
+/// Makes the affine maps of inference from parameters and running statistics.
+template <class T>
+void prepare(const Args& args, const BatchNorm& op) {
+  auto* const prepared = static_cast<Affine<T>*>(args.prepared);
+  for (std::int64_t c = 0; c < args.w[0].shape.count(); ++c) {
+    const auto mean = static_cast<double>(args.state[0].as<T>()[c]);
+    const auto variance = static_cast<double>(args.state[1].as<T>()[c]);
+    prepared[c] = affine_of<T>(args, {mean, 1 / std::sqrt(variance + op.epsilon)}, c);
+  }
+}
+
+template <class T>
+void forward_inference(ThreadPool& pool, const Args& args, const Tail<T>& tail) {
+  const auto* const prepared = static_cast<const Affine<T>*>(args.prepared);
+  split_channels(pool, args.y.shape, [&](std::int64_t c) { write_channel(args, tail, prepared[c], c); });
+}
+
+}  // namespace lamina::eigen::batch_norm

@@ -1,0 +1,60 @@
+#pragma once
+// What is known of a value that is computed when the network runs.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "lamina/graph.h"
+#include "messages.h"
+#include "view.h"
+
+namespace lamina::onnx {
+
+/// Zeros, or another number, around rows and columns. The op that reads the value pads, or an op Pad of that name does.
+struct Padding {
+  std::string name;
+  std::int64_t top = 0, left = 0, bottom = 0, right = 0;
+  double number = 0;
+  PadBy by = PadBy::value;  ///< other than by value it is an op at once
+};
+
+/// The square of a value on the way through an LRN that is written as its parts:
+/// (scale * mean of the squares of `size` channels + shift) ^ exponent, the mean with zeros around the channels.
+struct Squares {
+  std::string name;                    ///< name of the op Multiply that it becomes if no LRN follows
+  std::int64_t before = 0, after = 0;  ///< zeros around the channels
+  int size = 0;                        ///< channels of the mean; 0: no mean yet
+  double scale = 1, shift = 0;
+  std::optional<double> exponent{};
+};
+
+/// An LSTM, whose readers decide which steps are computed: all, the last, or both by two ops with the same parameters.
+struct PendingLstm {
+  std::function<Value(Steps)> append;
+  std::int64_t steps;                       ///< number of steps
+  std::int64_t last;                        ///< index of the step that is computed last; -1 for two directions
+  std::unordered_map<Steps, Value> made{};  ///< ops so far
+};
+
+/// A value that is computed when the network runs. At most one of the last three is there: what no node of the graph
+/// has computed from `value` yet.
+struct DynamicValue {
+  Value value;
+  View view;
+  ElementType type = ElementType::f32;
+  std::optional<Padding> padding{};
+  std::optional<Squares> squares{};
+  std::shared_ptr<PendingLstm> lstm{};
+  Steps steps = Steps::all;  ///< steps of the LSTM that the value has
+
+  bool is_pending() const { return padding || squares || lstm; }
+};
+
+/// A value behind a node that is not read: computed when the network runs, of extents that nobody knows.
+struct Unseen {};
+
+}  // namespace lamina::onnx

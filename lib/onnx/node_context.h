@@ -1,0 +1,132 @@
+#pragma once
+// One node of the file, as the functions of the operators see it.
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attributes.h"
+#include "constant.h"
+#include "dynamic_value.h"
+#include "lamina/op.h"
+#include "shared.h"
+
+namespace lamina::onnx {
+
+/// The part of an axis that a Slice takes.
+struct Range {
+  std::int64_t first, count, step;
+};
+
+/// Thrown where a node asks for a value of which nothing is known.
+struct Unknown {};
+
+class Importer;
+
+/// One node of the file, as the functions of the operators see it.
+class NodeContext {
+ public:
+  NodeContext(Importer& importer, std::size_t index);
+
+  const Attributes& attributes() const { return attributes_; }
+  std::int64_t opset() const;
+  bool for_training() const;  ///< OnnxOptions::training
+  const std::filesystem::path& path() const;
+  std::string name() const { return name_.value_or(attributes_.name()); }
+
+  std::size_t inputs() const;         ///< number of inputs, with absent ones in between, without those at the end
+  bool has(std::size_t input) const;  ///< whether it is present
+  bool is_constant(std::size_t input) const;
+  bool all_constant() const;
+  const Constant& constant(std::size_t input, std::string_view what = "its input") const;  ///< Refusal if it is dynamic
+  const DynamicValue& dynamic(std::size_t input) const;  ///< Refusal if it is a constant
+  const DynamicValue& padded(std::size_t input) const;   ///< as dynamic(), perhaps with a pending padding or LSTM
+  const DynamicValue& viewed(std::size_t input) const;   ///< as dynamic(), perhaps with pending squares or LSTM
+  const DynamicValue& pending(std::size_t input) const;  ///< as dynamic(), perhaps with anything pending
+  /// Index of the node whose output is this one's: a later node if it was fused.
+  std::size_t last() const { return output_of_; }
+  Extents extents(std::size_t input) const;
+  double number(std::size_t input, std::string_view what = "a number") const;  ///< FileError for another count
+  /// An attribute up to some opset, an operand from then on; nothing if it is absent.
+  std::optional<Extents> list(const char* name, std::size_t input) const;
+  std::vector<Range> slice_ranges(const Extents& of) const;  ///< the part of each axis that a Slice takes
+  std::vector<char> reduced_axes(std::size_t rank) const;    ///< by axis: whether a Reduce is over it
+
+  bool wanted(std::size_t output) const;             ///< whether anything reads it
+  void only_output(std::string_view instead) const;  ///< Refusal if another than the first is wanted: what to do
+  void result(DynamicValue, std::size_t output = 0);
+  void result(Constant, std::size_t output = 0);
+  void result_of(const Op&, const DynamicValue&);  ///< the result is an op that keeps the extents of its operand
+  void fold();                                     ///< the result is computed from inputs that are all constants
+  void inline_graph(std::string_view attribute);   ///< the results are those of a graph without inputs
+  /// Extents that a Reshape asks for. Where the options replace the file's batch, its number among them is replaced.
+  Extents with_batch(const DynamicValue&, const Extents& wanted) const;
+  /// The constant that an Expand to extents of running values expands: one image if the constant has the file's batch
+  /// and its images are equal.
+  Constant one_image(const Constant&, const Extents& wanted) const;
+
+  /// Appends a node of the graph under a name that is free.
+  Value append(const Op&, const std::vector<Value>&, const std::string& name);
+  /// As append(), for an op of one input without parameters and state. If an equal op reads that input, it is its node.
+  Value append_once(const Op&, Value, const std::string& name);
+  /// Gives a parameter of the node that makes the value its numbers. It becomes the parameter of an earlier node if
+  /// both are one, and is fixed if it has no source or does not train.
+  void weights(Value, std::string_view parameter, Extents, std::vector<double>, ElementType, const WeightSource&);
+  std::string_view input_name(std::size_t input) const { return attributes_.node().inputs[input]; }
+  /// Whether the constant of a node's arithmetic trains. If the file does not say what parameters are, a constant of
+  /// PyTorch's trains behind other parameters.
+  bool learns(const Constant&, const DynamicValue& x) const;
+  /// Notes an initializer that trains without the file saying so, or that may be a parameter and does not train.
+  void note(std::string_view initializer, bool trains);
+  bool origins_are_stated() const;
+  /// Numbers for weights(). They count as computed, because the file need not hold them.
+  std::vector<double> numbers(const Constant&) const;
+  void consume_budget(std::int64_t computed) const;
+
+  /// The only reader of the result, if it adds, subtracts, multiplies or divides by a constant: its operand `at`.
+  struct Arithmetic {
+    Attributes node;
+    const Constant* constant;
+    std::size_t at;
+  };
+  std::optional<Arithmetic> next_arithmetic() const;
+  /// The index that the only reader of the result takes of this axis, if it is a Gather of one.
+  std::optional<std::int64_t> next_index(std::size_t along, std::size_t rank) const;
+  /// The LSTM whose steps the value has, if it has all of them.
+  std::shared_ptr<PendingLstm> lstm_of(const DynamicValue&) const;
+  void fuse_next();  ///< the only reader is done then, with this node's result
+  /// The bias of a product: what an Add right after it adds, one number for each element of the axis `channels` of the
+  /// result. The Add is done then, and `source` is what it adds. Empty: there is no such Add.
+  std::vector<double> fuse_bias(const Extents& result, std::size_t channels, WeightSource& source);
+  /// Whether only a Mul reads the result, and multiplies it by this node's input: it is done then, with this one's
+  /// result, and its name is that of the result.
+  bool fuse_product();
+
+  void append_padding(DynamicValue&);  ///< makes an op of its padding
+
+ private:
+  DynamicValue& held(std::size_t input) const;
+  /// The only reader of the result, with two operands and one result; null if there is none that is to be done.
+  const NodeMessage* only_reader() const;
+
+  Importer* importer_;
+  std::size_t index_;
+  std::size_t output_of_;  ///< node whose output is this one's: another where later nodes were fused
+  Attributes attributes_;
+  std::optional<std::string> name_{};  ///< the name of a node that is done with this one
+};
+
+/// Operators that one function imports.
+struct OperatorRow {
+  std::vector<std::string_view> op_types;
+  void (*import)(NodeContext&);  ///< does a node: throws Refusal or FileError
+  bool folds = true;             ///< whether a node of constants alone is folded instead
+};
+/// Null if there is none.
+const OperatorRow* find_operator(std::string_view op_type);
+
+}  // namespace lamina::onnx

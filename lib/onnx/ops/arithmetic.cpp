@@ -1,0 +1,264 @@
+// Sums, products, powers, and arithmetic with constants; LeakyRelu and PRelu as such.
+
+#include <algorithm>
+#include <cmath>
+
+#include "lib/onnx/extents.h"
+#include "operators.h"
+
+namespace lamina::onnx {
+namespace {
+
+/// y = scale x + shift, by channel of the graph's value, or with one number of each for all.
+struct Numbers {
+  std::vector<double> scale{1}, shift{0};
+  bool learned = false;
+  WeightSource scale_source{}, shift_source{};
+};
+
+Value append_scale(NodeContext& context, Value x, Numbers numbers, ElementType type, const std::string& name) {
+  const auto count = static_cast<std::int64_t>(numbers.scale.size());
+  const Value y = context.append(ScaleShift{.by_channel = count > 1, .learned = numbers.learned}, {x}, name);
+  context.weights(y, "scale", {count}, std::move(numbers.scale), type, numbers.scale_source);
+  context.weights(y, "shift", {count}, std::move(numbers.shift), type, numbers.shift_source);
+  return y;
+}
+
+Value negative(NodeContext& context, Value x, ElementType type) {
+  return append_scale(context, x, {.scale = {-1}}, type, context.name() + ".minus");
+}
+
+/// The addition of values that are all computed; a subtraction is the addition of -1 times the second.
+void add_all(NodeContext& context, bool subtracts) {
+  std::vector<Value> operands;
+  const DynamicValue& first = context.dynamic(0);
+  for (std::size_t i = 0; i < context.inputs(); ++i) {
+    const DynamicValue& x = context.dynamic(i);
+    if (extents(x.view) != extents(first.view)) {
+      throw Refusal{"it adds " + text(extents(first.view)) + " and " + text(extents(x.view)) +
+                    ": computed values need the same extents"};
+    }
+    if (x.view != first.view || x.value.shape() != first.value.shape())
+      refuse_order("its operands have their axes in different orders");
+    operands.push_back(x.value);
+  }
+  if (subtracts) operands[1] = negative(context, operands[1], first.type);
+  const Value y = operands.size() == 1 ? operands.front() : context.append(Add{}, operands, context.name());
+  context.result({.value = y, .view = first.view, .type = first.type});
+}
+
+/// The product of two values that are computed: of equal extents, or one number for each plane of the other.
+void multiply(NodeContext& context) {
+  if (context.inputs() != 2) context.attributes().invalid("multiplies other than two values");
+  const DynamicValue &a = context.dynamic(0), &b = context.dynamic(1);
+  const Shape &of_a = a.value.shape(), &of_b = b.value.shape();
+  if (of_a == of_b && a.view == b.view) {
+    const Value y = context.append(Multiply{}, {a.value, b.value}, context.name());
+    return context.result({.value = y, .view = a.view, .type = a.type});
+  }
+  const bool second = of_a.plane() >= of_b.plane();  // whether that is the factor of each plane
+  const DynamicValue &x = second ? a : b, &factor = second ? b : a;
+  const Shape &whole = x.value.shape(), &planes = factor.value.shape();
+  if (x.view.size() != factor.view.size() || planes != Shape{whole.n, whole.c, 1, 1}) {
+    const Extents its = extents(a.view), others = extents(b.view);
+    const auto of_planes = [](const Extents& all, const Extents& one) {
+      return one.size() > 2 && one.size() == all.size() && element_count(one) == one[0] * one[1] && one[0] == all[0] &&
+             one[1] == all[1];
+    };
+    throw Refusal{"it multiplies " + text(its) + " by " + text(others) +
+                      ": the extents need to be equal, or one factor n x c x 1 x 1, as in x * s.view(n, c, 1, 1)",
+                  its == others || of_planes(its, others) || of_planes(others, its)};
+  }
+  const Value y = context.append(Multiply{}, {as_image(x), as_image(factor)}, context.name());
+  context.result({.value = y, .view = x.view, .type = x.type});
+}
+
+/// The element of a constant, aligned at the last axis of x, for each channel of the graph's value. Nothing if it
+/// differs within a channel.
+std::optional<Extents> elements_by_channel(const NodeContext& context, const DynamicValue& x, const Extents& its) {
+  const Shape shape = x.value.shape();
+  const std::size_t rank = x.view.size();
+  if (its.size() > rank) return std::nullopt;
+  context.consume_budget(shape.c);
+  Extents at(static_cast<std::size_t>(shape.c), 0);
+  std::int64_t step = 1;  // in the constant
+  for (std::size_t i = its.size(); i-- > 0;) {
+    if (its[i] == 1) continue;
+    const Axis& axis = x.view[i + rank - its.size()];
+    if (its[i] != extent(axis)) return std::nullopt;
+    for (std::size_t k = axis.size(); k-- > 0;) {
+      const OnnxFactor factor = axis[k];
+      if (factor.stride < shape.plane() || factor.extent * factor.stride > shape.image()) return std::nullopt;
+      const std::int64_t stride = factor.stride / shape.plane();
+      for (std::size_t c = 0; c < at.size(); ++c) at[c] += static_cast<std::int64_t>(c) / stride % factor.extent * step;
+      step *= factor.extent;
+    }
+  }
+  return at;
+}
+
+bool is_power_of_2(double number) {
+  int exponent = 0;
+  return std::abs(std::frexp(number, &exponent)) == 0.5;
+}
+
+/// What a node with a constant does to the numbers so far. False, and nothing done, where no scale and shift does it,
+/// or does it with digits lost: (x - mean) / deviation is not x / deviation - mean / deviation.
+bool take(const NodeContext& context, const DynamicValue& x, const NodeContext::Arithmetic& next, Numbers& numbers) {
+  const std::string_view op = next.node.node().op_type;
+  const Constant& constant = *next.constant;
+  if ((op == "Div" && next.at == 0) || constant.extents.size() > x.view.size() || constant.count() < 1) return false;
+  Extents elements = {0};
+  if (constant.count() > 1) {
+    const std::optional<Extents> found =
+        elements_by_channel(context, x, aligned(next.node, context.opset(), constant.extents, x.view.size()));
+    if (!found) return false;
+    elements = *found;
+  }
+  const auto number_of = [&](std::size_t c) {
+    const double number = constant.at(elements[elements.size() == 1 ? 0 : c]);
+    return constant.extents.empty() && constant.origin != Origin::parameter ? text_number(number) : number;
+  };
+  const bool is_factor = op == "Mul" || op == "Div";
+  for (std::size_t c = 0; c < std::max(elements.size(), numbers.shift.size()); ++c) {
+    const bool is_shifted = numbers.shift[numbers.shift.size() == 1 ? 0 : c] != 0;
+    if (is_shifted && !(is_factor && is_power_of_2(number_of(c)))) return false;
+  }
+  if (elements.size() > numbers.scale.size()) {
+    context.consume_budget(2 * x.value.shape().c);
+    numbers.scale.resize(elements.size(), numbers.scale[0]);
+    numbers.shift.resize(elements.size(), numbers.shift[0]);
+  }
+  for (std::size_t c = 0; c < numbers.scale.size(); ++c) {
+    const double number = number_of(c);
+    double &scale = numbers.scale[c], &shift = numbers.shift[c];
+    if (op == "Add") shift += number;
+    if (op == "Sub") shift -= number;
+    if (op == "Sub" && next.at == 0) scale = -scale, shift = -shift;
+    if (op == "Mul") scale *= number;
+    if (op == "Div") scale /= number;
+    if (is_factor && shift != 0) shift = op == "Mul" ? shift * number : shift / number;  // 0 stays 0, also over 0
+  }
+  return true;
+}
+
+/// Whether an op can train the constant: one number, or exactly one for each channel.
+bool is_trainable(const NodeContext& context, const DynamicValue& x, const NodeContext::Arithmetic& node) {
+  const Constant& its = *node.constant;
+  if (node.node.node().op_type == "Div") return false;
+  return its.count() == 1 ||
+         (its.count() == x.value.shape().c && its.extents.size() <= x.view.size() &&
+          elements_by_channel(context, x, aligned(node.node, context.opset(), its.extents, x.view.size())));
+}
+
+void import_sum(NodeContext& context) { add_all(context, false); }
+
+/// A value and a constant: one op with numbers by channel, or one for all. Nodes after it that do alike are done with
+/// it: any of fixed numbers; but where a constant trains, only a factor and then a shift.
+void import_arithmetic(NodeContext& context) {
+  const Attributes& node = context.attributes();
+  const std::string_view op = node.node().op_type;
+  const std::size_t at = context.is_constant(1) ? 1 : 0;
+  if (!context.is_constant(at)) {
+    if (squared(context) || divided_by_squares(context)) return;
+    if (op == "Mul") return multiply(context);
+    if (op == "Add" || op == "Sub") return add_all(context, op == "Sub");
+    throw Refusal{"both operands are computed: only division by a constant is read"};
+  }
+  if (squares_and_number(context, at)) return;
+  const DynamicValue& x = context.dynamic(1 - at);
+  if (op == "Div" && !is_floating(x.type))
+    throw Refusal{"it divides whole numbers: divide before they go into the network"};
+  const Constant& constant = context.constant(at, "its operand");
+  if (at == 0 && op == "Div")
+    throw Refusal{"it divides a constant by a computed value: only division by a constant is read"};
+
+  Numbers numbers;
+  int taken = 0;
+  const auto take_one = [&](const NodeContext::Arithmetic& next) {
+    const bool learns = context.learns(*next.constant, x), trains = learns && is_trainable(context, x, next);
+    const bool is_factor = next.node.node().op_type == "Mul";
+    const bool is_shift_of_factor =
+        taken == 1 && op == "Mul" && next.node.node().op_type == "Add" && next.constant->count() == constant.count();
+    if (taken > 0 && (numbers.learned || trains ? !is_shift_of_factor : learns)) return false;
+    if (!take(context, x, next, numbers)) return false;
+    const std::string_view name = next.node.node().inputs[next.at];
+    const bool is_stated = context.origins_are_stated();
+    if (learns ? !(trains && is_stated) : next.constant->origin == Origin::parameter && !is_stated)
+      context.note(name, trains);
+    if (trains) (is_factor ? numbers.scale_source : numbers.shift_source).value = name;
+    numbers.learned = numbers.learned || trains;
+    ++taken;
+    return true;
+  };
+  if (!take_one({node, &constant, at})) {
+    throw Refusal{"its constant of " + text(constant.extents) + " is not one number, or one for each channel, of " +
+                      text(extents(x.view)),
+                  true};
+  }
+  for (auto next = context.next_arithmetic(); next && is_floating(x.type); next = context.next_arithmetic()) {
+    if (!take_one(*next)) break;
+    context.fuse_next();
+  }
+  const auto all = [](const std::vector<double>& list, double number) {
+    return std::ranges::count(list, number) == std::ssize(list);
+  };
+  if (!numbers.learned && all(numbers.scale, 1) && all(numbers.shift, 0)) return context.result(DynamicValue(x));
+  const ElementType type = numbers.learned ? x.type : constant.type;
+  const Value y = append_scale(context, x.value, std::move(numbers), type, context.name());
+  context.result({.value = y, .view = x.view, .type = x.type});
+}
+
+void import_pow(NodeContext& context) {
+  if (context.is_constant(1) && squares_and_number(context, 1)) return;
+  const DynamicValue& x = context.dynamic(0);
+  if (!context.is_constant(1) || limit_of(context, 1, "its exponent") != 2)
+    throw Refusal{"powers other than a square are read in nn.LocalResponseNorm alone"};
+  const Value y = context.append(Multiply{}, {x.value, x.value}, context.name());
+  context.result({.value = y, .view = x.view, .type = x.type});
+}
+
+/// x above 0 and slope x below: r + slope (x - r) with r = relu(x), which has PyTorch's gradient also at 0.
+void append_leaky(NodeContext& context, Numbers slope, ElementType type) {
+  const DynamicValue& x = context.dynamic(0);
+  const std::string name = context.name();
+  const Value above = context.append(Relu{}, {x.value}, name + ".above");
+  const Value below = context.append(Add{}, {x.value, negative(context, above, x.type)}, name + ".below");
+  const Value scaled = append_scale(context, below, std::move(slope), type, name + ".slope");
+  context.result({.value = context.append(Add{}, {above, scaled}, name), .view = x.view, .type = x.type});
+}
+
+void import_leaky_relu(NodeContext& context) {
+  append_leaky(context, {.scale = {context.attributes().number("alpha", 0.01)}}, context.dynamic(0).type);
+}
+
+/// The slopes are weights, one or one for each channel: before opset 7 without further axes.
+void import_prelu(NodeContext& context) {
+  const DynamicValue& x = context.dynamic(0);
+  const Constant& slope = context.constant(1, "its slope");
+  Extents its = slope.extents;
+  if (context.opset() < 7 && slope.count() > 1) its.resize(std::max<std::size_t>(x.view.size(), 2) - 1, 1);
+  const std::optional<Extents> elements = elements_by_channel(context, x, its);
+  if (!elements || (slope.count() != 1 && slope.count() != x.value.shape().c)) {
+    throw Refusal{"its slope of " + text(slope.extents) + " is not one number, or one for each channel, of " +
+                      text(extents(x.view)),
+                  true};
+  }
+  Numbers numbers{.scale = {}, .learned = slope.origin != Origin::number};
+  if (numbers.learned) numbers.scale_source.value = context.input_name(1);
+  for (std::int64_t c = 0; c < slope.count(); ++c)
+    numbers.scale.push_back(slope.at((*elements)[static_cast<std::size_t>(c)]));
+  numbers.shift.resize(numbers.scale.size(), 0);
+  append_leaky(context, std::move(numbers), slope.type);
+}
+
+}  // namespace
+Operators arithmetic_operators() {
+  return {{{"Add", "Div", "Mul", "Sub"}, import_arithmetic},
+          {{"LeakyRelu"}, import_leaky_relu},
+          {{"PRelu"}, import_prelu},
+          {{"Pow"}, import_pow},
+          {{"Sum"}, import_sum}};
+}
+
+}  // namespace lamina::onnx

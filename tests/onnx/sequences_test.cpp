@@ -1,0 +1,134 @@
+// LSTMs: sequences of rows and of columns, the steps that are computed, layers and directions.
+
+#include "lamina/error.h"
+#include "lamina/onnx.h"
+#include "read_model.h"
+#include "tests/support/catch.h"
+
+using namespace lamina;
+using namespace lamina::test;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// An LSTM of two hidden values on three features.
+const std::string lstm_weights = R"(
+  w[1,8,3] = -.03, -.02, -.01, 0, .01, .02, .03, -.03, -.02, -.01, 0, .01, .02, .03, -.03, -.02, -.01, 0, .01, .02, .03,
+             -.03, -.02, -.01
+  r[1,8,2] = -.03, -.02, -.01, 0, .01, .02, .03, -.03, -.02, -.01, 0, .01, .02, .03, -.03, -.02)";
+
+}  // namespace
+
+TEST_CASE("an LSTM reads the columns of an image of one row as it reads rows, forward and backward") {
+  const auto model = [](const char* x, const char* axis) {
+    return read("opset 12; filter[3,1,1,1] = .01, .02, -.01; x" + std::string(x) + lstm_weights + R"(
+      c = Conv(x, filter) "conv" q = Squeeze<axes=[)" +
+                axis + "]>(c) " + R"(
+      s = Transpose<perm=[2,0,1]>(q) y = LSTM<hidden_size=2>(s, w, r) "lstm")");
+  };
+  const OnnxModel columns = model("[2,1,1,5]", "2"), rows = model("[2,1,5,1]", "3");
+  CHECK(columns.output.extents == Extents{5, 1, 2, 2});
+  CHECK(output_of(columns) == output_of(rows));
+  const auto backend = make_backend("eigen");
+  std::vector<Values> gradients;
+  for (const OnnxModel* each : {&columns, &rows}) {
+    Plan plan(each->graph, *backend, {.dtype = DType::f64, .seed = 5});
+    load_weights(plan, each->weights);
+    plan.forward();
+    plan.backward();
+    gradients.emplace_back(3);
+    download(backend->device(), gradients.back(), plan.parameter_gradient("conv.weight"));
+  }
+  CHECK(gradients[0] == gradients[1]);
+}
+
+TEST_CASE("an LSTM with initial states for the file's batch is read for another") {
+  const auto model = [](const std::string& last) {
+    return Model("x[2,4,3] i = {1}; j = {2}; one = {1}; two = {2}; h0[1,2,2] = 0, 0, 0, " + last + lstm_weights + R"(
+      s = Transpose<perm=[1,0,2]>(x) all = Shape(s) n = Slice(all, i, j) shape = Concat<axis=0>(one, n, two)
+      h = Expand(h0, shape) y = LSTM<hidden_size=2>(s, w, r, , , h, h))");
+  };
+  for (const int batch : {1, 2, 3}) CHECK(read(model("0"), {.batch = batch}).output.extents == Extents{4, 1, batch, 2});
+  CHECK_THROWS_AS(read(model("1"), {.batch = 3}), FileError);
+}
+
+TEST_CASE("means and maxima are taken over the steps of a sequence that has time first") {
+  for (const bool maximum : {false, true}) {
+    const OnnxModel steps = read("opset 12; x[2,4,3]" + lstm_weights + R"(
+          s = Transpose<perm=[1,0,2]>(x) h = LSTM<hidden_size=2>(s, w, r) q = Squeeze<axes=[1]>(h)
+          t = Transpose<perm=[1,0,2]>(q) y = )" +
+                                 (maximum ? "ReduceMax" : "ReduceMean") + "<axes=[1], keepdims=0>(t)");
+    CHECK(steps.output.extents == Extents{2, 2});
+    CHECK(op_of(steps) == (maximum ? Op(MaxPool{.window = {4, 1}, .stride = {4, 1}}) : Op(GlobalAveragePool{})));
+  }
+}
+
+TEST_CASE("of an LSTM's output whose last step alone is read, that step is computed") {
+  const auto lstm = [](const std::string& direction, const std::string& nodes, int batch = 0) {
+    return read("opset 12; x[2,4,3] zero[] = 0; two[] = 2; three[] = 3; last[] = -1; from = {-1}; to = {9}; one = {1}" +
+                    lstm_weights + R"( stacked = {4, 2, 2}
+                    s = Transpose<perm=[1,0,2]>(x) h, e = LSTM<direction=)" +
+                    direction + ">(s, w, r) q = Squeeze<axes=[1]>(h) t = Transpose<perm=[1,0,2]>(q) " + nodes,
+                {.batch = batch});
+  };
+  struct Case {
+    std::string direction, nodes;
+  };
+  const std::string forward = "forward", reverse = "reverse", squeezed = " y = Squeeze<axes=[1]>(g)";
+  for (const auto& [direction, nodes] :
+       {Case{forward, "y = Gather<axis=1>(t, last)"}, Case{forward, "y = Gather<axis=1>(t, three)"},
+        Case{forward, "y = Gather(q, last)"}, Case{forward, "g = Slice(t, from, to, one)" + squeezed},
+        Case{forward, "g = Gather<axis=1>(t, from)" + squeezed}, Case{reverse, "y = Gather<axis=1>(t, zero)"},
+        Case{forward, "u = Transpose<perm=[0,2,1,3]>(h) v = Reshape(u, stacked) y = Gather(v, last)"}}) {
+    for (const int batch : {2, 3}) {
+      CAPTURE(direction, nodes, batch);
+      const OnnxModel model = lstm(direction, nodes, batch);
+      CHECK(model.graph.nodes().size() == 2);
+      CHECK(op_of(model) == Op(Lstm{.hidden = 2, .steps = Steps::last, .reverse = direction == reverse}));
+      const Values y = output_of(model), all = output_of(lstm(direction, "y = Identity(t)", batch));
+      REQUIRE(y.size() == static_cast<std::size_t>(2 * batch));
+      for (std::size_t i = 0; i < y.size(); ++i)
+        CHECK(y[i] == Approx(all[i / 2 * 8 + (direction == reverse ? 0 : 6) + i % 2]).epsilon(1e-14));
+      CHECK(y == output_of(lstm(direction, "y = Squeeze<axes=[0]>(e)", batch)));
+    }
+  }
+  const auto refused = [&](const std::string& direction, const std::string& index, const std::string& why) {
+    CHECK_THROWS_WITH(lstm(direction, "y = Gather<axis=1>(t, " + index + ")"), ContainsSubstring(why));
+  };
+  refused(forward, "two", "it takes step 2 of the 4 of an LSTM: only the one that it computes last is read, here 3");
+  refused(reverse, "last", "it takes step 3 of the 4 of an LSTM: only the one that it computes last is read, here 0");
+  CHECK_THROWS_WITH(read("x[4,1,1] last[] = -1; w[2,4,1] = all 1; r[2,4,1] = all 1;"
+                         "h = LSTM<direction=bidirectional>(x, w, r) y = Gather(h, last)"),
+                    ContainsSubstring("its two directions end at different ones, use torch.cat((h[-2], h[-1]), 1)"));
+}
+
+TEST_CASE("steps of an LSTM that are read in two ways are two ops with the same parameters") {
+  const std::string lstm =
+      "opset 12; x[4,2,3] last[] = -1;" + lstm_weights + " h, e = LSTM(x, w, r) q = Squeeze<axes=[1]>(h) ";
+  const std::string mean = "m = ReduceMean<axes=[0], keepdims=0>(q) ", step = "g = Gather(q, last) ";
+  const Values expected = output_of(read(lstm + mean + "s = Squeeze<axes=[0]>(e) y = Add(m, s)"));
+  for (const std::string& both : {mean + step, step + mean}) {
+    const OnnxModel model = read(lstm + both + "y = Add(m, g)");
+    CHECK(model.graph.parameters().size() == 2);  // the bias is fixed
+    CHECK(model.graph.parameters()[0].aliases.size() == 1);
+    CHECK(output_of(model) == expected);
+  }
+}
+
+TEST_CASE("the last h of one layer or direction is taken out of several") {
+  const std::string layers = "opset 12; x[4,2,3] zero[] = 0; last[] = -1; " + lstm_weights + R"( v[1,8,2] = all 0.1
+    h, e = LSTM(x, w, r) "one" q = Squeeze<axes=[1]>(h) f, g = LSTM(q, v, r) "two" all = Concat<axis=0>(e, g) )";
+  const OnnxModel second = read(layers + "y = Gather(all, last)");
+  CHECK(second.graph.nodes().size() == 3);  // without the last h of the first layer
+  CHECK(output_of(second) == output_of(read(layers + "y = Squeeze<axes=[0]>(g)")));
+  CHECK(output_of(read(layers + "y = Gather(all, zero)")) == output_of(read(layers + "y = Squeeze<axes=[0]>(e)")));
+
+  const std::string both = R"(opset 12; x[4,2,1] zero[] = 0; last[] = -1; w[2,8,1] = -3..; r[2,8,2] = all 0.1
+    to = {2, 4}; h, e = LSTM<direction=bidirectional>(x, w, r) )";
+  const Values y = output_of(read(both + "t = Transpose<perm=[1,0,2]>(e) y = Reshape(t, to)"));
+  const auto joined = [&](const std::string& order) {
+    return output_of(read(both + "a = Gather(e, zero) b = Gather(e, last) y = Concat<axis=1>(" + order + ")"));
+  };
+  CHECK(joined("a, b") == y);
+  CHECK(joined("b, a") == Values{y[2], y[3], y[0], y[1], y[6], y[7], y[4], y[5]});
+}
