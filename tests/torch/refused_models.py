@@ -137,9 +137,11 @@ class File:
         return math.prod(self.extents.get(value, []))
 
     def is_step(self, node):
-        """Whether a Gather takes some of many: of at most three, as in qkv.unbind(0), it takes a part of the channels."""
+        """Whether a Gather takes some of many steps. Along axis 1, and of at most three, as in qkv.unbind(0), it may take
+        a part of the channels, which is read."""
         axis = next((a.i for a in node.attribute if a.name == "axis"), 0)
-        return self.count(node.input[0]) != self.count(node.output[0]) and self.extents[node.input[0]][axis] > 3
+        return (self.count(node.input[0]) != self.count(node.output[0]) and axis != 1
+                and self.extents[node.input[0]][axis] > 3)
 
     def refused(self, supported):
         """The nodes that the refusal must name."""
