@@ -1,12 +1,8 @@
 // Batch normalisation, alone and as the head of a fused chain.
 
-#include <algorithm>
-#include <span>
-
 #include "lamina/error.h"
 #include "lamina/op.h"
 #include "lamina/plan.h"
-#include "lamina/random.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
@@ -46,46 +42,6 @@ const std::vector<Case>& chains() {
   return all;
 }
 
-std::vector<Case> norms_with_a_function() {
-  std::vector<Case> all;
-  for (const Op& function : {Op{Clip{-0.5, 0.75}}, Op{Clip{0, 6}}, Op{Sigmoid{}}, Op{Tanh{}}, Op{HardSigmoid{}},
-                             Op{HardSwish{}}, Op{Silu{}}})
-    for (const Shape& x : {Shape{3, 4, 3, 5}, Shape{2, 3, 31, 33}})
-      for (const Mode mode : {Mode::training, Mode::inference})
-        all.push_back({std::string(op_name(function)), BatchNorm{}, {x}, {{function}}, mode});
-  return all;
-}
-
-/// What a plan of the case computes from random numbers: y and, in training, every gradient.
-std::vector<Values> results(const Case& c, DType dtype, bool fuse) {
-  const Graph graph = graph_of(c);
-  Backend& eigen = one_thread();
-  const bool trains = c.mode == Mode::training;
-  Plan plan(graph, eigen, {.mode = c.mode, .dtype = dtype, .fuse = fuse, .input_gradient = trains});
-  std::uint64_t key = 0;
-  const auto draw = [&](const Tensor& tensor) {
-    Values values(static_cast<std::size_t>(tensor.shape.count()));
-    lamina::fill_normal(values, ++key);
-    upload(eigen.device(), tensor, std::span<const double>(values));
-  };
-  std::vector<Values> found;
-  const auto take = [&](const Tensor& tensor) {
-    found.emplace_back(static_cast<std::size_t>(tensor.shape.count()));
-    download(eigen.device(), std::span<double>(found.back()), tensor);
-  };
-  draw(plan.input());
-  for (const std::string& name : plan.parameter_names()) draw(plan.parameter(name));
-  plan.parameters_changed();
-  plan.forward();
-  take(plan.output());
-  if (!trains) return found;
-  draw(plan.output_gradient());
-  plan.backward();
-  take(plan.input_gradient());
-  for (const std::string& name : plan.parameter_names()) take(plan.parameter_gradient(name));
-  return found;
-}
-
 }  // namespace
 
 TEST_CASE("batch norm, by hand") {
@@ -119,26 +75,11 @@ TEST_CASE("batch norm with its tail as one unit agrees with the single ops") {
 
 TEST_CASE("batch norm with its tail has the gradients of its differences") { check_all_differences(chains()); }
 
-TEST_CASE("eigen fuses batch norm, add and ReLU, and batch norm and a function") {
-  for (const auto& all : {chains(), norms_with_a_function()})
-    for (const Case& c : all) {
-      INFO(to_string(c));
-      CHECK(make_spec(oracle(), c, {}).has_value());
-    }
-}
-
-TEST_CASE("batch norm and a function as one unit have the bits of two units") {
-  for (const DType dtype : {DType::f32, DType::f64})
-    for (const Case& c : norms_with_a_function()) {
-      INFO(to_string(c) << ", " << to_string(dtype));
-      const std::vector<Values> fused = results(c, dtype, true);
-      CHECK((fused == results(c, dtype, false)));
-      for (const Values& values : fused) CHECK(std::ranges::any_of(values, [](double v) { return v != 0; }));
-    }
-}
-
-TEST_CASE("batch norm with a function has the gradients of its differences") {
-  check_all_differences(norms_with_a_function());
+TEST_CASE("eigen fuses batch norm, add and ReLU") {
+  for (const Case& c : chains()) {
+    INFO(to_string(c));
+    CHECK(make_spec(oracle(), c, {}).has_value());
+  }
 }
 
 TEST_CASE("batch norm keeps its digits where the mean is far from 0") {

@@ -34,6 +34,7 @@ ConvUnit conv_unit(const Spec& spec) {
   for (const Op& op : spec.tail) {
     unit.relu |= std::holds_alternative<Relu>(op);
     unit.add |= std::holds_alternative<Add>(op);
+    if (is_activation(op) && !std::holds_alternative<Relu>(op)) unit.activation = op;
     if (const auto* const norm = std::get_if<BatchNorm>(&op)) {
       unit.folded = true;
       unit.epsilon = norm->epsilon;
@@ -54,7 +55,8 @@ double terms(const ConvUnit& c, Pass pass) {
 }
 
 bool joins_inference(const std::vector<Op>& tail, std::size_t count, const Op& next) {
-  return rank(next) > (count == 0 ? 0 : rank(tail[count - 1]));
+  if (count == 0) return rank(next) > 0;
+  return rank(next) > rank(tail[count - 1]) && !is_activation(tail[count - 1]);
 }
 
 }  // namespace lamina

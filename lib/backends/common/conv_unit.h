@@ -1,9 +1,10 @@
 #pragma once
 // A convolution and the ops that follow it in its unit: one description for all backends and algorithms. A batch norm,
-// an Add and a ReLU may follow in inference, a ReLU in training.
+// an Add and a function may follow in inference, a ReLU in training.
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "lamina/backend.h"
@@ -17,10 +18,11 @@ struct ConvUnit {
   DType dtype = DType::f32;   ///< type of the computation: f32 for values of half precision
   DType values = DType::f32;  ///< type of all values; `dtype` if they have several types
   bool inference = false;
-  bool relu = false;    ///< a ReLU follows: negative sums become 0, and dy is masked by y > 0
-  bool add = false;     ///< inference: x[1] is added before the ReLU
-  bool folded = false;  ///< inference: a batch norm follows
-  double epsilon = 0;   ///< epsilon of the folded batch norm
+  bool relu = false;                  ///< a ReLU follows: negative sums become 0, and dy is masked by y > 0
+  bool add = false;                   ///< inference: x[1] is added before the ReLU
+  bool folded = false;                ///< inference: a batch norm follows
+  double epsilon = 0;                 ///< epsilon of the folded batch norm
+  std::optional<Op> activation = {};  ///< inference: the function that follows, if it is not a ReLU
   bool add_dx = false, add_dw = false;
 
   int group_channels() const { return x.c / op.groups; }  ///< channels of x in a group
@@ -37,7 +39,7 @@ ConvUnit conv_unit(const Spec&);
 double terms(const ConvUnit&, Pass);
 
 /// Whether, in inference, `next` may follow a convolution and the first `count` ops of its tail: each kind at most
-/// once, in the order batch norm, Add, ReLU.
+/// once, in the order batch norm, Add, ReLU. Nothing follows another function.
 bool joins_inference(const std::vector<Op>& tail, std::size_t count, const Op& next);
 
 }  // namespace lamina

@@ -20,9 +20,18 @@ bool holds(const Op& op) {
   return std::holds_alternative<T>(op);
 }
 
-/// An embedding and the mean over its places are one unit, too; so are a batch norm and any function after it.
+/// Whether a function other than ReLU joins: a batch norm and, in inference, a convolution or a fully connected op.
+/// Behind an Add it must be a Clip, since other functions are applied to sums before they are stored.
+bool function_joins(const Op& op, const std::vector<Op>& tail, std::size_t count, const Op& next, Mode mode) {
+  if (holds<BatchNorm>(op)) return count == 0;
+  if (mode != Mode::inference || !(holds<Conv>(op) || holds<FullyConnected>(op))) return false;
+  const Op& last = count == 0 ? op : tail[count - 1];
+  return !is_activation(last) && (holds<Clip>(next) || !holds<Add>(last));
+}
+
+/// An embedding and the mean over its places are one unit, too.
 bool joins(const Op& op, const std::vector<Op>& tail, std::size_t count, const Op& next, Mode mode) {
-  if (is_activation(next) && !holds<Relu>(next)) return count == 0 && holds<BatchNorm>(op);
+  if (is_activation(next) && !holds<Relu>(next)) return function_joins(op, tail, count, next, mode);
   if (holds<GlobalAveragePool>(next)) return count == 0 && holds<Embedding>(op);
   return default_fusion(op, tail, count, next, mode);
 }

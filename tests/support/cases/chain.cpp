@@ -2,6 +2,7 @@
 
 #include "tests/support/cases/chain.h"
 
+#include "lib/backends/common/lowering.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
@@ -112,7 +113,7 @@ Bounds chain_bounds(const Case& c, const Feed& feed, const Algorithms& algorithm
                                     : Values(values[s - 1].size());
     else if (std::holds_alternative<Add>(stage.c.op))
       further.insert(further.begin(), {absolute(dy), 0});
-    else if (!std::holds_alternative<BatchNorm>(stage.c.op) || c.mode == Mode::training)
+    else if (c.mode == Mode::training || !(std::holds_alternative<BatchNorm>(stage.c.op) || is_activation(stage.c.op)))
       FAIL("no bound for a tail of " << to_string(stage.c.op));
   }
   Bounds bounds = bounds_of(head, feed_of(stages[0], feed, nullptr, dy), algorithms);
@@ -123,6 +124,11 @@ Bounds chain_bounds(const Case& c, const Feed& feed, const Algorithms& algorithm
       const Values no_dy = zeros(infer(stages[s].c.op, stages[s].c.x).y);
       bounds.y.terms = run_oracle(stages[s].c, {{bounds.y.terms}, {}, {}, no_dy, {}, {}}).y;
       bounds.y.count = static_cast<double>(stages[s].c.x[0].plane()) + 8;
+    }
+    if (is_activation(stages[s].c.op) && !std::holds_alternative<Relu>(stages[s].c.op)) {
+      // No slope exceeds 1.5, and an own error is at most 8 u of y.
+      bounds.y.terms = plus(bounds.y.terms, absolute(values[s]));
+      bounds.y.count *= 1.5;
     }
     if (!std::holds_alternative<BatchNorm>(stages[s].c.op)) continue;
     scale_terms(bounds.y.terms, stages[s], feed);

@@ -3,9 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <variant>
 
 #include "conv.h"
 #include "lib/backends/eigen/gemm/gemm.h"
+#include "lib/backends/eigen/ops/pointwise_rows.h"
 
 namespace lamina::eigen {
 
@@ -22,13 +27,32 @@ std::int64_t fold_room(const ConvUnit& c) {
   return c.folded ? round_up(c.y.c, 64 / static_cast<std::int64_t>(sizeof(T))) : 0;
 }
 
+/// The function of a forward pass's results: bounds, if it is a ReLU or a Clip.
+template <class T>
+struct ConvTail {
+  std::optional<Bounds<T>> bounds;
+  std::shared_ptr<const Activation<T>> activation;  ///< null: none
+
+  ConvTail(const ConvUnit& c, const InstructionSet& set) {
+    if (c.relu) bounds = Bounds<T>{T{0}, std::numeric_limits<T>::infinity()};
+    if (!c.activation) return;
+    if (const auto* const clip = std::get_if<Clip>(&*c.activation)) {
+      bounds = Bounds<T>{static_cast<T>(clip->low), static_cast<T>(clip->high)};
+    } else {
+      activation = eigen::activation<T>(*c.activation, set);
+    }
+  }
+};
+
 /// The parameters themselves or, where a batch norm is folded into them, with what fold() prepared.
 template <class T>
-Filters<T> filters_of(const ConvUnit& c, const Args& args) {
-  const T* const w = args.w[0].as<T>();
-  if (!c.folded) return {w, {nullptr, c.op.bias ? args.w[1].as<T>() : nullptr, c.add, c.relu}};
+Filters<T> filters_of(const ConvUnit& c, const Args& args, const ConvTail<T>& tail) {
+  Filters<T> all{args.w[0].as<T>(),
+                 {.add = c.add, .bounds = tail.bounds ? &*tail.bounds : nullptr, .activation = tail.activation.get()}};
   const T* const prepared = static_cast<const T*>(args.prepared);
-  return {w, {prepared, prepared + fold_room<T>(c), c.add, c.relu}};
+  if (c.folded) all.epilogue.scale = prepared;
+  if (c.has_bias()) all.epilogue.bias = c.folded ? prepared + fold_room<T>(c) : args.w[1].as<T>();
+  return all;
 }
 
 /// scale[k] = norm_scale[k] / sqrt(variance[k] + epsilon) and bias[k] = (conv_bias[k] - mean[k]) * scale[k] + shift[k],

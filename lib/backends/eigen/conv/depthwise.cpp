@@ -158,8 +158,10 @@ class PlaneSums {
         const T* const weights = weights_of(operands.w, group, i, own.weights);
         T* const to = operands.to.template as<T>() + image * operands.to.pitch + result * this->to().plane() +
                       before * this->to().w;
-        sum_band(band, own.copy + (group - first) * planes() * bands_[band].plane, weights, own,
-                 operands.epilogue.from(result), own.out == nullptr ? to : own.out);
+        T* const out = own.out == nullptr ? to : own.out;
+        const Epilogue<T> epilogue = operands.epilogue.from(result);
+        sum_band(band, own.copy + (group - first) * planes() * bands_[band].plane, weights, own, epilogue, out);
+        activate(epilogue, out, 0, 1, rows * this->to().w);
         if (own.out != nullptr) copy_non_temporal(to, own.out, rows * this->to().w);
       }
     }
@@ -249,7 +251,9 @@ class PlaneSums {
 };
 
 template <class T>
-Lowered::Step depthwise_step(const ConvUnit& c, Pass pass, ThreadPool& pool, const MicroKernels<T>& kernels) {
+Lowered::Step depthwise_step(const ConvUnit& c, Pass pass, const Context& context) {
+  ThreadPool& pool = context.pool;
+  const MicroKernels<T>& kernels = context.set.kernels<T>();
   if (pass == Pass::backward_params) {
     TapGradients<T> gradients(c, kernels);
     const std::size_t bytes = gradients.workspace_bytes(pool.threads());
@@ -270,8 +274,8 @@ Lowered::Step depthwise_step(const ConvUnit& c, Pass pass, ThreadPool& pool, con
         bytes);
   return step(
       {pass}, depthwise_name,
-      [c, &pool, sums = std::move(sums)](const Args& args) {
-        const auto [w, epilogue] = filters_of<T>(c, args);
+      [c, &pool, sums = std::move(sums), tail = ConvTail<T>(c, context.set)](const Args& args) {
+        const auto [w, epilogue] = filters_of(c, args, tail);
         place_addend(c, args, pool);
         sums.run({{args.x[0].as<T>(), args.x[0].pitch}, w, args.y, epilogue}, pool, args.workspace);
       },
@@ -286,8 +290,7 @@ std::string depthwise_refusal(const ConvUnit& c) {
 }
 
 Lowered::Step depthwise_step(const ConvUnit& c, Pass pass, const Choice&, const Context& context) {
-  return with_type(c.dtype,
-                   [&]<class T>() { return depthwise_step<T>(c, pass, context.pool, context.set.kernels<T>()); });
+  return with_type(c.dtype, [&]<class T>() { return depthwise_step<T>(c, pass, context); });
 }
 
 double depthwise_error(const ConvUnit& c, Pass pass, const Context& context) {

@@ -16,9 +16,9 @@ namespace {
 constexpr int row_block = 128;  // outputs of a row that are summed together
 
 template <class T>
-void forward(const ConvUnit& c, const Args& args, ThreadPool& pool) {
+void forward(const ConvUnit& c, const ConvTail<T>& tail, const Args& args, ThreadPool& pool) {
   const T* const x = args.x[0].as<T>();
-  const auto [w, epilogue] = filters_of<T>(c, args);
+  const auto [w, epilogue] = filters_of(c, args, tail);
   place_addend(c, args, pool);
   const Size size = c.op.kernel;
   pool.split(std::int64_t{c.y.n} * c.y.c, 1, [&](std::int64_t first, std::int64_t last) {
@@ -52,8 +52,9 @@ void forward(const ConvUnit& c, const Args& args, ThreadPool& pool) {
             double value = epilogue.scale == nullptr ? sum[q] : sum[q] * static_cast<double>(epilogue.scale[k]);
             if (epilogue.bias != nullptr) value += static_cast<double>(epilogue.bias[k]);
             if (epilogue.add) value += static_cast<double>(to[q]);
-            to[q] = static_cast<T>(epilogue.relu && value < 0 ? 0.0 : value);
+            to[q] = epilogue.bounds == nullptr ? static_cast<T>(value) : (*epilogue.bounds)(static_cast<T>(value));
           }
+          activate(epilogue, to, 0, 1, count);
         }
       }
     }
@@ -171,13 +172,14 @@ void backward_params(const ConvUnit& c, const Args& args, ThreadPool& pool) {
 
 Lowered::Step direct_step(const ConvUnit& c, Pass pass, const Choice&, const Context& context) {
   return with_type(c.dtype, [&]<class T>() {
-    return step({pass}, "direct", [c, pass, &pool = context.pool](const Args& args) {
-      switch (pass) {
-        case Pass::forward: return forward<T>(c, args, pool);
-        case Pass::backward_params: return backward_params<T>(c, args, pool);
-        default: return backward_data<T>(c, args, pool);
-      }
-    });
+    return step({pass}, "direct",
+                [c, pass, tail = ConvTail<T>(c, context.set), &pool = context.pool](const Args& args) {
+                  switch (pass) {
+                    case Pass::forward: return forward<T>(c, tail, args, pool);
+                    case Pass::backward_params: return backward_params<T>(c, args, pool);
+                    default: return backward_data<T>(c, args, pool);
+                  }
+                });
   });
 }
 

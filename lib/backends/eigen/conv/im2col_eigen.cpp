@@ -54,7 +54,7 @@ class EigenConv {
 
   std::size_t workspace_bytes() const { return static_cast<std::size_t>(threads_) * part_bytes(); }
   std::int64_t roundings() const;
-  void run(const Args&, ThreadPool&) const;
+  void run(const Args&, const ConvTail<T>&, ThreadPool&) const;
 
  private:
   using Product = EigenProduct<T>;
@@ -93,7 +93,7 @@ class EigenConv {
   EigenMatrix<const T> gradient_of(const Source<T>&, std::int64_t first, std::int64_t count, std::int64_t filters,
                                    T* to) const;
   void add_columns(const T* columns, std::int64_t channels, T* planes) const;
-  void forward(const Args&, std::int64_t unit, const Buffers&) const;
+  void forward(const Args&, const ConvTail<T>&, std::int64_t unit, const Buffers&) const;
   void backward_data(const Args&, std::int64_t unit, const Buffers&) const;
   void backward_params(const Args&, int part, const Buffers&) const;
 
@@ -168,13 +168,13 @@ EigenMatrix<const T> EigenConv<T>::gradient_of(const Source<T>& dy, std::int64_t
 }
 
 template <class T>
-void EigenConv<T>::forward(const Args& args, std::int64_t unit, const Buffers& buffers) const {
+void EigenConv<T>::forward(const Args& args, const ConvTail<T>& tail, std::int64_t unit, const Buffers& buffers) const {
   const std::int64_t blocks = divide_up(grid(), columns_), group = unit / blocks % c_.op.groups;
   const std::int64_t n = unit / blocks / c_.op.groups, first = unit % blocks * columns_;
   const std::int64_t count = std::min(columns_, grid() - first);
   const T* const x = args.x[0].as<T>() + n * args.x[0].pitch + group * channels_ * c_.x.plane();
   T* const y = args.y.as<T>() + n * args.y.pitch + group * filters_ * grid() + first;
-  const Filters<T> all = filters_of<T>(c_, args);
+  const Filters<T> all = filters_of(c_, args, tail);
   const Epilogue<T> epilogue = all.epilogue.from(group * filters_);
   buffers.product.template run<Reads::straight>(filters_, count, depth(), {all.w + group * filters_ * depth(), depth()},
                                                 columns_of(x, channels_, first, count, buffers.columns),
@@ -185,8 +185,9 @@ void EigenConv<T>::forward(const Args& args, std::int64_t unit, const Buffers& b
     T* const to = y + k * grid();
     for (std::int64_t j = 0; j < count; ++j) {
       const T sum = buffers.values[k * count + j] * scale + bias + (epilogue.add ? to[j] : T{0});
-      to[j] = epilogue.relu && sum < 0 ? T{0} : sum;
+      to[j] = epilogue.bounds == nullptr ? sum : (*epilogue.bounds)(sum);
     }
+    activate(epilogue, to, 0, 1, count);
   }
 }
 
@@ -229,7 +230,7 @@ void EigenConv<T>::backward_params(const Args& args, int part, const Buffers& bu
 }
 
 template <class T>
-void EigenConv<T>::run(const Args& args, ThreadPool& pool) const {
+void EigenConv<T>::run(const Args& args, const ConvTail<T>& tail, ThreadPool& pool) const {
   if (pass_ == Pass::forward) place_addend(c_, args, pool);
   if (pass_ == Pass::backward_data && !args.dx[0]) return;
   if (pass_ == Pass::backward_params) {
@@ -246,7 +247,7 @@ void EigenConv<T>::run(const Args& args, ThreadPool& pool) const {
     const IndexRange mine = share_of(units, 1, part, threads_);
     for (std::int64_t unit = mine.first; unit < mine.last; ++unit) {
       if (pass_ == Pass::forward) {
-        forward(args, unit, buffers);
+        forward(args, tail, unit, buffers);
       } else {
         backward_data(args, unit, buffers);
       }
@@ -272,7 +273,10 @@ Lowered::Step im2col_eigen_step(const ConvUnit& c, Pass pass, const Choice&, con
     const std::size_t bytes = conv.workspace_bytes();
     return step(
         {pass}, im2col_eigen_name,
-        [conv = std::move(conv), &pool = context.pool](const Args& args) { conv.run(args, pool); }, bytes);
+        [conv = std::move(conv), tail = ConvTail<T>(c, context.set), &pool = context.pool](const Args& args) {
+          conv.run(args, tail, pool);
+        },
+        bytes);
   });
 }
 

@@ -33,15 +33,16 @@ Columns forward_columns(const ConvUnit& c) {
 // ---- forward ----
 
 template <class T>
-Lowered::Step forward_step(const ConvUnit& c, ThreadPool& pool, const MicroKernels<T>& kernels) {
+Lowered::Step forward_step(const ConvUnit& c, const Context& context, const MicroKernels<T>& kernels) {
+  ThreadPool& pool = context.pool;
   ColumnProduct<T> product(forward_columns(c), c.group_filters(), pool.threads(), kernels);
   const std::size_t part_bytes = product.workspace_bytes();
   const std::size_t bytes = part_bytes * static_cast<std::size_t>(product.parts());
   return step(
       {Pass::forward}, "im2col_gemm",
-      [c, &pool, product = std::move(product), part_bytes](const Args& args) {
+      [c, &pool, product = std::move(product), part_bytes, tail = ConvTail<T>(c, context.set)](const Args& args) {
         const std::int64_t x_group = c.group_channels() * c.x.plane(), y_group = c.group_filters() * c.y.plane();
-        const Filters<T> filters = filters_of<T>(c, args);
+        const Filters<T> filters = filters_of(c, args, tail);
         place_addend(c, args, pool);
         pool.run([&](int part) {
           void* const workspace = static_cast<std::byte*>(args.workspace) + static_cast<std::size_t>(part) * part_bytes;
@@ -119,19 +120,18 @@ double error_of(const ConvUnit& c, Pass pass, int threads, const MicroKernels<T>
 }
 
 template <class T>
-Lowered::Step pass_step(const ConvUnit& c, Pass pass, ThreadPool& pool, const MicroKernels<T>& kernels) {
+Lowered::Step pass_step(const ConvUnit& c, Pass pass, const Context& context, const MicroKernels<T>& kernels) {
   switch (pass) {
-    case Pass::forward: return forward_step<T>(c, pool, kernels);
-    case Pass::backward_params: return backward_params_step<T>(c, pool, kernels);
-    default: return backward_data_step<T>(c, pool, kernels);
+    case Pass::forward: return forward_step<T>(c, context, kernels);
+    case Pass::backward_params: return backward_params_step<T>(c, context.pool, kernels);
+    default: return backward_data_step<T>(c, context.pool, kernels);
   }
 }
 
 }  // namespace
 
 Lowered::Step im2col_gemm_step(const ConvUnit& c, Pass pass, const Choice&, const Context& context) {
-  return with_type(c.dtype,
-                   [&]<class T>() { return pass_step<T>(c, pass, context.pool, context.set.kernels_6x2<T>()); });
+  return with_type(c.dtype, [&]<class T>() { return pass_step<T>(c, pass, context, context.set.kernels_6x2<T>()); });
 }
 double im2col_gemm_error(const ConvUnit& c, Pass pass, const Context& context) {
   return with_type(
@@ -139,7 +139,7 @@ double im2col_gemm_error(const ConvUnit& c, Pass pass, const Context& context) {
 }
 
 Lowered::Step im2col_gemm_on_pairs_step(const ConvUnit& c, Pass pass, const Context& context) {
-  return pass_step<float>(c, pass, context.pool, *context.set.f32_pairs);
+  return pass_step<float>(c, pass, context, *context.set.f32_pairs);
 }
 double im2col_gemm_on_pairs_error(const ConvUnit& c, Pass pass, const Context& context) {
   return error_of<float>(c, pass, context.pool.threads(), *context.set.f32_pairs);

@@ -72,20 +72,24 @@ Lowered::Step prepare_step(const ConvUnit& c, int tile, ThreadPool& pool, const 
               [c, &pool, product = product_of<T>(c, tile, Pass::forward, pool.threads(), kernels)](const Args& args) {
                 if (c.folded) fold<T>(c, args);
                 if (prepares_filters(product)) {
-                  product.prepare(pool, args.w[0].as<T>(), filters_of<T>(c, args).epilogue.scale,
-                                  static_cast<T*>(args.prepared) + 2 * fold_room<T>(c));
+                  T* const prepared = static_cast<T*>(args.prepared);
+                  product.prepare(pool, args.w[0].as<T>(), c.folded ? prepared : nullptr,
+                                  prepared + 2 * fold_room<T>(c));
                 }
               });
 }
 
 template <class T>
-Lowered::Step product_step(const ConvUnit& c, int tile, Pass pass, ThreadPool& pool, const MicroKernels<T>& kernels) {
+Lowered::Step product_step(const ConvUnit& c, int tile, Pass pass, const Context& context,
+                           const MicroKernels<T>& kernels) {
+  ThreadPool& pool = context.pool;
   WinogradProduct<T> product = product_of<T>(c, tile, pass, pool.threads(), kernels);
   const bool prepared = c.inference && prepares_filters(product);
   const std::size_t bytes = product.workspace_bytes(prepared);
   return step(
       {pass}, winograd_name(tile),
-      [c, data = pass == Pass::backward_data, prepared, &pool, product = std::move(product)](const Args& args) {
+      [c, data = pass == Pass::backward_data, prepared, &pool, product = std::move(product),
+       tail = ConvTail<T>(c, context.set)](const Args& args) {
         const Tensor& to = data ? args.dx[0] : args.y;
         if (!to) return;
         if (!data) place_addend(c, args, pool);
@@ -94,7 +98,7 @@ Lowered::Step product_step(const ConvUnit& c, int tile, Pass pass, ThreadPool& p
                      .prepared = prepared ? static_cast<const T*>(args.prepared) + 2 * fold_room<T>(c) : nullptr,
                      .source = data ? gradient_planes(c, args) : Planes(args.x[0]),
                      .to = Planes(to),
-                     .epilogue = data ? Epilogue<T>{.add = c.add_dx} : filters_of<T>(c, args).epilogue},
+                     .epilogue = data ? Epilogue<T>{.add = c.add_dx} : filters_of(c, args, tail).epilogue},
                     args.workspace);
       },
       bytes);
@@ -143,7 +147,7 @@ Lowered::Step winograd_step(const ConvUnit& c, int tile, Pass pass, const Contex
     switch (pass) {
       case Pass::prepare: return prepare_step<T>(c, tile, context.pool, kernels);
       case Pass::backward_params: return params_step<T>(c, tile, context.pool, kernels);
-      default: return product_step<T>(c, tile, pass, context.pool, kernels);
+      default: return product_step<T>(c, tile, pass, context, kernels);
     }
   });
 }

@@ -58,7 +58,7 @@ struct GridPlace {
         tile.below = std::min(step_h, output.h - p * step_h) - 1;
         tile.pitch = output.w;
       }
-      kernels.store_tile(tile);
+      store_finished(tile, kernels);
     }
   }
 };

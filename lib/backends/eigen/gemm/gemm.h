@@ -120,6 +120,20 @@ bool narrow_vectors(const MicroKernels<T>& kernels) {
   return kernels.lanes * static_cast<std::int64_t>(sizeof(T)) < line_bytes;
 }
 
+/// Applies the function of an epilogue, if it has one, to finished results.
+template <class T>
+void activate(const Epilogue<T>& epilogue, T* c, std::int64_t ld, int rows, std::int64_t count) {
+  if (epilogue.activation == nullptr) return;
+  for (int i = 0; i < rows; ++i, c += ld) epilogue.activation->forward(c, c, count);
+}
+
+/// Stores a tile of finished sums, whose results lie side by side if a function follows.
+template <class T>
+void store_finished(const OutputTile<T>& tile, const MicroKernels<T>& kernels) {
+  kernels.store_tile(tile);
+  activate(tile.epilogue, tile.to, tile.ldc, tile.rows, tile.count);
+}
+
 /// Multiplies a block. store(tile, row, column) stores a tile of finished sums that has no direct place in c. Fields
 /// that all tiles share are set once: setting them for each tile costs as much as many terms.
 template <class T, class Store>
@@ -145,10 +159,13 @@ void multiply(const Block<T>& block, const Store& store) {
     const int rows = static_cast<int>(std::min<std::int64_t>(kernels.rows, block.rows - i));
     const int half = rows <= kernels.rows / 2 ? 1 : 0;
     const Epilogue<T> of_rows = block.epilogue.from(i);
+    const Bounds<T>* const bounds = block.along.ends ? of_rows.bounds : nullptr;
+    const Activation<T>* const activation = block.along.ends ? of_rows.activation : nullptr;
     const Epilogue<T> direct{.scale = of_rows.scale,
                              .bias = block.along.begins ? of_rows.bias : nullptr,
                              .add = of_rows.add || !block.along.begins,
-                             .relu = of_rows.relu && block.along.ends};
+                             .bounds = bounds,
+                             .activation = activation};
     const Epilogue<T> indirect{.scale = of_rows.scale, .add = keeps && !block.along.begins};
     tile.a = block.a.data + i * block.a.ld;
     tile.rows = rows;
@@ -161,7 +178,8 @@ void multiply(const Block<T>& block, const Store& store) {
         tile.c = panel.c + block.c.offset + i * block.c.ld;
         tile.ldc = block.c.ld;
         tile.epilogue = direct;
-        non_temporal = block.c.non_temporal && !direct.add && block.along.ends && whole_lines(tile, kernels);
+        non_temporal = block.c.non_temporal && !direct.add && activation == nullptr && block.along.ends &&
+                       whole_lines(tile, kernels);
       } else {
         tile.c = keeps ? block.along.sums + i * block.along.ld + column : spill;
         tile.ldc = keeps ? block.along.ld : width;
@@ -182,7 +200,11 @@ void multiply(const Block<T>& block, const Store& store) {
       }
       column += panel.vectors * kernels.lanes;
       (non_temporal ? kernels.non_temporal_tile : kernels.tile)[half][panel.vectors - 1](tile);
-      if (panel.c != nullptr || (keeps && !block.along.ends)) continue;
+      if (panel.c != nullptr) {
+        activate(direct, tile.c, tile.ldc, rows, panel.count);
+        continue;
+      }
+      if (keeps && !block.along.ends) continue;
       store(OutputTile<T>{.to = nullptr,
                           .ldc = block.c.ld,
                           .step = 1,
@@ -192,7 +214,8 @@ void multiply(const Block<T>& block, const Store& store) {
                           .count = panel.count,
                           .epilogue = {.bias = keeps || block.along.begins ? of_rows.bias : nullptr,
                                        .add = of_rows.add || !(keeps || block.along.begins),
-                                       .relu = of_rows.relu && block.along.ends}},
+                                       .bounds = bounds,
+                                       .activation = activation}},
             i, panel.column);
     }
   }
@@ -206,7 +229,7 @@ struct RowMajor {
   const MicroKernels<T>* kernels;
   void operator()(OutputTile<T> tile, std::int64_t row, std::int64_t column) const {
     tile.to = data + row * ld + column;
-    kernels->store_tile(tile);
+    store_finished(tile, *kernels);
   }
 };
 

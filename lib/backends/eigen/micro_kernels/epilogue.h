@@ -5,17 +5,39 @@
 
 namespace lamina::eigen {
 
-/// The last step of a sum: max(scale * sum + bias + c, 0) is stored in c. Each part is optional.
+/// Limits of a result: y < low becomes low, y > high becomes high, and a NaN stays.
+template <class T>
+struct Bounds {
+  T low, high;
+
+  T operator()(T y) const { return y < low ? low : y > high ? high : y; }
+};
+
+/// A function of rows that follows another op in its unit. The rows are in cache, and may be written in place.
+template <class T>
+class Activation {
+ public:
+  virtual ~Activation() = default;
+  virtual void forward(T* y, const T* x, std::int64_t count) const = 0;
+  /// dx = dy times the slope at x, for at most elements_of_room elements.
+  virtual void backward(T* dx, const T* x, const T* dy, std::int64_t count) const = 0;
+};
+
+/// The last step of a sum: activation(bounds(scale * sum + bias + c)) is stored in c. Each part is optional.
 template <class T>
 struct Epilogue {
-  const T* scale = nullptr;  ///< one per row of c, or null
-  const T* bias = nullptr;   ///< one per row of c, or null
-  bool add = false;          ///< c is read and added to; otherwise it is only written
-  bool relu = false;
+  const T* scale = nullptr;                   ///< one per row of c, or null
+  const T* bias = nullptr;                    ///< one per row of c, or null
+  bool add = false;                           ///< c is read and added to; otherwise it is only written
+  const Bounds<T>* bounds = nullptr;          ///< null: none
+  const Activation<T>* activation = nullptr;  ///< null: none. Whoever calls a kernel applies it, the kernel does not
 
   /// The epilogue of the rows from `row` on.
   Epilogue from(std::int64_t row) const {
-    return {scale == nullptr ? nullptr : scale + row, bias == nullptr ? nullptr : bias + row, add, relu};
+    Epilogue rows = *this;
+    if (scale != nullptr) rows.scale += row;
+    if (bias != nullptr) rows.bias += row;
+    return rows;
   }
 };
 

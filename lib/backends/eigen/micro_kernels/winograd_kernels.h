@@ -10,6 +10,8 @@
 
 #include <cstdint>
 
+#include "epilogue.h"
+
 namespace lamina::eigen {
 
 /// A window onto planes of T of one image, for as many channels as a vector has lanes. It may reach beyond the planes.
@@ -58,11 +60,11 @@ struct WinogradTransforms {
 template <class T>
 struct WinogradKernels {
   void (*stage)(T* pixels, const PixelWindow<T>&);  ///< pixels from planes, zeros beyond them
-  /// Planes from pixels (+ the old content), then max(., 0) if relu; touches nothing beyond the planes.
-  void (*unstage)(const T* pixels, const PixelWindow<T>&, bool add, bool relu);
+  /// Planes from pixels (+ the old content), within bounds if not null; touches nothing beyond the planes.
+  void (*unstage)(const T* pixels, const PixelWindow<T>&, bool add, const Bounds<T>* bounds);
   /// stage() and unstage() on planes of bf16. Null if T is not float.
   void (*stage_bf16)(T* pixels, const PixelWindow<std::uint16_t>&);
-  void (*unstage_bf16)(const T* pixels, const PixelWindow<std::uint16_t>&, bool add, bool relu);
+  void (*unstage_bf16)(const T* pixels, const PixelWindow<std::uint16_t>&, bool add, const Bounds<T>* bounds);
   WinogradTransforms<T> f2x2_3x3, f4x4_3x3, f2x2_5x5;
 };
 

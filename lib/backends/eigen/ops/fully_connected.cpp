@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "lib/backends/common/algorithms.h"
+#include "lib/backends/eigen/conv/batch_norm_fold.h"
 #include "lib/backends/eigen/conv/bf16_gemm.h"
 #include "lib/backends/eigen/gemm/gemm.h"
 
@@ -32,7 +33,7 @@ class FullyConnectedProduct {
 
   double error(Pass) const;
 
-  void forward(const Args& args, ThreadPool& pool) const;
+  void forward(const Args& args, const ConvTail<T>& tail, ThreadPool& pool) const;
   void backward_data(const Args& args, ThreadPool& pool) const;
   void backward_params(const Args& args, ThreadPool& pool) const;
 
@@ -151,8 +152,8 @@ double FullyConnectedProduct<T>::error(Pass pass) const {
 }
 
 template <class T>
-void FullyConnectedProduct<T>::forward(const Args& args, ThreadPool& pool) const {
-  const T* const bias = c_.op.bias ? args.w[1].as<T>() : nullptr;
+void FullyConnectedProduct<T>::forward(const Args& args, const ConvTail<T>& tail, ThreadPool& pool) const {
+  const Epilogue<T> epilogue = filters_of(c_, args, tail).epilogue;
   pool.run([&](int part) {
     const IndexRange own = share_of(outputs_, kernels_->rows, part, threads_);
     if (own.first == own.last) return;
@@ -184,8 +185,9 @@ void FullyConnectedProduct<T>::forward(const Args& args, ThreadPool& pool) const
                         images_);
     for (std::int64_t n = 0; n < images_; ++n) {
       T* const y = args.y.as<T>() + n * args.y.pitch + own.first;
-      for (std::int64_t k = 0; bias != nullptr && k < count; ++k) y[k] += bias[own.first + k];
-      for (std::int64_t k = 0; c_.relu && k < count; ++k) y[k] = y[k] < 0 ? T{0} : y[k];
+      for (std::int64_t k = 0; epilogue.bias != nullptr && k < count; ++k) y[k] += epilogue.bias[own.first + k];
+      for (std::int64_t k = 0; epilogue.bounds != nullptr && k < count; ++k) y[k] = (*epilogue.bounds)(y[k]);
+      activate(epilogue, y, 0, 1, count);
     }
   });
 }
@@ -277,14 +279,15 @@ const MicroKernels<T>& kernels_of(const ConvUnit& problem, Pass pass, const Cont
 }
 
 template <class T>
-Lowered::Step gemm_step(const ConvUnit& c, Pass pass, ThreadPool& pool, const MicroKernels<T>& kernels) {
+Lowered::Step gemm_step(const ConvUnit& c, Pass pass, const Context& context, const MicroKernels<T>& kernels) {
+  ThreadPool& pool = context.pool;
   FullyConnectedProduct<T> product(c, pool.threads(), kernels);
   const std::size_t bytes = product.workspace_bytes(pass);
   return step(
       {pass}, "gemm",
-      [product = std::move(product), pass, &pool](const Args& args) {
+      [product = std::move(product), pass, &pool, tail = ConvTail<T>(c, context.set)](const Args& args) {
         switch (pass) {
-          case Pass::forward: return product.forward(args, pool);
+          case Pass::forward: return product.forward(args, tail, pool);
           case Pass::backward_params: return product.backward_params(args, pool);
           default: return product.backward_data(args, pool);
         }
@@ -313,7 +316,7 @@ constexpr Algorithm<const Context> connected_rows[] = {
      .lower =
          [](const ConvUnit& c, Pass pass, const Choice&, const Context& context) {
            return bf16_gemm_step(as_1x1(c), pass, context, [](const ConvUnit& pairs, Pass p, const Context& on) {
-             return gemm_step<float>(pairs, p, on.pool, *on.set.f32_pairs);
+             return gemm_step<float>(pairs, p, on, *on.set.f32_pairs);
            });
          },
      .prepare = nothing},
@@ -329,9 +332,8 @@ constexpr Algorithm<const Context> connected_rows[] = {
          },
      .lower =
          [](const ConvUnit& c, Pass pass, const Choice&, const Context& context) {
-           return with_type(c.dtype, [&]<class T>() {
-             return gemm_step<T>(c, pass, context.pool, kernels_of<T>(c, pass, context));
-           });
+           return with_type(c.dtype,
+                            [&]<class T>() { return gemm_step<T>(c, pass, context, kernels_of<T>(c, pass, context)); });
          },
      .prepare = nothing},
     {.name = "direct",

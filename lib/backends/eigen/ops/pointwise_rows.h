@@ -7,6 +7,7 @@
 
 #include "lib/backends/eigen/half/elements.h"
 #include "lib/backends/eigen/micro_kernels/activation_kernels.h"
+#include "lib/backends/eigen/micro_kernels/epilogue.h"
 
 namespace lamina::eigen {
 
@@ -132,16 +133,7 @@ inline auto rows_of(const HardSwish&, const InstructionSet&) {
 
 inline auto rows_of(const Silu&, const InstructionSet& set) { return SiluRows{set}; }
 
-/// A function of rows that follows another op in its unit. The rows are in cache.
-template <class T>
-class Activation {
- public:
-  virtual ~Activation() = default;
-  virtual void forward(T* y, const T* x, std::int64_t count) const = 0;
-  /// dx = dy times the slope at x, for at most elements_of_room elements.
-  virtual void backward(T* dx, const T* x, const T* dy, std::int64_t count) const = 0;
-};
-
+/// The function of an op that follows another one in its unit.
 template <class T, class Rows>
 class ActivationByRows final : public Activation<T> {
  public:

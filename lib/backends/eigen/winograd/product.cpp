@@ -183,7 +183,9 @@ void WinogradProduct<T>::transform_outputs(IndexRange spans, IndexRange outputs,
         auto window = window_of(to, span.image, k, e_.outputs, lanes, e_.out_h, e_.out_w, span.h, span.w,
                                 transforms_->tile, cols);
         window.prefetch = to_next_window(spans_, i, to, k, outputs.first, outputs.last, lanes, e_.out_h, e_.out_w);
-        unstage(kernels_->winograd, pixels, window, epilogue.add, epilogue.relu);
+        if (epilogue.activation != nullptr)
+          epilogue.activation->forward(pixels, pixels, transforms_->tile * cols * lanes);
+        unstage(kernels_->winograd, pixels, window, epilogue.add, epilogue.bounds);
       }
       tile += span.tiles;
     }

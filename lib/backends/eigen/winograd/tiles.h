@@ -166,11 +166,12 @@ void stage(const WinogradKernels<T>& kernels, T* pixels, const PixelWindow<E>& w
   }
 }
 template <class T, class E>
-void unstage(const WinogradKernels<T>& kernels, const T* pixels, const PixelWindow<E>& window, bool add, bool relu) {
+void unstage(const WinogradKernels<T>& kernels, const T* pixels, const PixelWindow<E>& window, bool add,
+             const Bounds<T>* bounds) {
   if constexpr (std::is_same_v<T, E>) {
-    kernels.unstage(pixels, window, add, relu);
+    kernels.unstage(pixels, window, add, bounds);
   } else {
-    kernels.unstage_bf16(pixels, window, add, relu);
+    kernels.unstage_bf16(pixels, window, add, bounds);
   }
 }
 

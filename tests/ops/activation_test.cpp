@@ -1,0 +1,121 @@
+// Functions that follow another op in its unit: clip, sigmoid, tanh, hard sigmoid, hard swish, SiLU.
+
+#include <algorithm>
+#include <span>
+
+#include "lamina/op.h"
+#include "lamina/plan.h"
+#include "lamina/random.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/suite.h"
+#include "tests/support/catch.h"
+
+using namespace lamina::test;
+
+namespace {
+
+const Op functions[] = {Clip{-0.5, 0.75}, Clip{0, 6}, Sigmoid{}, Tanh{}, HardSigmoid{}, HardSwish{}, Silu{}};
+
+std::vector<Case> norms() {
+  std::vector<Case> all;
+  for (const Op& function : functions)
+    for (const Shape& x : {Shape{3, 4, 3, 5}, Shape{2, 3, 31, 33}})
+      for (const Mode mode : {Mode::training, Mode::inference})
+        all.push_back({std::string(op_name(function)), BatchNorm{}, {x}, {{function}}, mode});
+  return all;
+}
+
+/// Convolutions and fully connected ops in inference. Their planes are smaller than a vector, whole vectors, or more.
+std::vector<Case> products() {
+  std::vector<Case> all;
+  for (const Op& function : functions) {
+    const auto add = [&](const Op& op, const Shape& x) {
+      all.push_back({std::string(op_name(function)), op, {x}, {{function}}, Mode::inference});
+    };
+    add(Conv{.channels = 9, .kernel = 1}, {2, 5, 3, 5});
+    add(Conv{.channels = 9, .kernel = 1, .bias = false}, {3, 600, 8, 8});
+    add(Conv{.channels = 26, .kernel = 3, .pad = 1}, {1, 25, 7, 9});
+    add(Conv{.channels = 8, .kernel = 3, .stride = 2, .pad = 1, .groups = 2}, {2, 4, 9, 20});
+    add(Conv{.channels = 5, .kernel = 3, .pad = 1, .groups = 5}, {2, 5, 6, 21});
+    add(FullyConnected{.outputs = 7}, {5, 6, 1, 1});
+  }
+  return all;
+}
+
+/// What a plan of the case computes from random numbers: y and, in training, every gradient.
+std::vector<Values> results(const Case& c, DType dtype, bool fuse) {
+  const Graph graph = graph_of(c);
+  Backend& eigen = one_thread();
+  const bool trains = c.mode == Mode::training;
+  Plan plan(graph, eigen, {.mode = c.mode, .dtype = dtype, .fuse = fuse, .input_gradient = trains});
+  std::uint64_t key = 0;
+  const auto draw = [&](const Tensor& tensor) {
+    Values values(static_cast<std::size_t>(tensor.shape.count()));
+    lamina::fill_normal(values, ++key);
+    upload(eigen.device(), tensor, std::span<const double>(values));
+  };
+  std::vector<Values> found;
+  const auto take = [&](const Tensor& tensor) {
+    found.emplace_back(static_cast<std::size_t>(tensor.shape.count()));
+    download(eigen.device(), std::span<double>(found.back()), tensor);
+  };
+  draw(plan.input());
+  for (const std::string& name : plan.parameter_names()) draw(plan.parameter(name));
+  plan.parameters_changed();
+  plan.forward();
+  take(plan.output());
+  if (!trains) return found;
+  draw(plan.output_gradient());
+  plan.backward();
+  take(plan.input_gradient());
+  for (const std::string& name : plan.parameter_names()) take(plan.parameter_gradient(name));
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("eigen makes one unit of a function and the op before it") {
+  for (const auto& all : {norms(), products()})
+    for (const Case& c : all) {
+      INFO(to_string(c));
+      CHECK(make_spec(oracle(), c, {}).has_value());
+    }
+  const Op sigmoid = Sigmoid{};
+  const Conv conv{.channels = 2, .kernel = 1};
+  const Shape x{1, 2, 3, 4};
+  const auto joins = [&](std::vector<Link> tail, Mode mode) {
+    return make_spec(oracle(), {"", conv, {x}, std::move(tail), mode}, {}).has_value();
+  };
+  CHECK_FALSE(joins({{sigmoid}}, Mode::training));
+  CHECK_FALSE(joins({{sigmoid}, {Relu{}}}, Mode::inference));
+  CHECK_FALSE(joins({{Relu{}}, {Clip{0, 1}}}, Mode::inference));
+  CHECK_FALSE(joins({{Add{}}, {sigmoid}}, Mode::inference));
+  CHECK(joins({{Add{}}, {Clip{0, 1}}}, Mode::inference));
+}
+
+TEST_CASE("a function and the op before it have the bits of two units") {
+  for (const auto& all : {norms(), products()})
+    for (const DType dtype : {DType::f32, DType::f64})
+      for (const Case& c : all) {
+        INFO(to_string(c) << ", " << to_string(dtype));
+        const std::vector<Values> fused = results(c, dtype, true);
+        CHECK((fused == results(c, dtype, false)));
+        for (const Values& values : fused) CHECK(std::ranges::any_of(values, [](double v) { return v != 0; }));
+      }
+}
+
+TEST_CASE("batch norm with a function has the gradients of its differences") { check_all_differences(norms()); }
+
+TEST_CASE("products and functions as one unit agree with the ops, by every algorithm") {
+  const BatchNorm norm;
+  for (const Case& c : products()) {
+    check_against_oracle(c);
+    if (!std::holds_alternative<Conv>(c.op)) continue;
+    Case with_norm = c;
+    with_norm.tail.insert(with_norm.tail.begin(), {norm});
+    check_against_oracle(with_norm);
+    if (!std::holds_alternative<Clip>(c.tail[0].op)) continue;
+    with_norm.tail.insert(with_norm.tail.begin() + 1, {Add{}, 1});
+    check_against_oracle(with_norm);
+  }
+}
