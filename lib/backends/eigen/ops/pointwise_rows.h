@@ -16,7 +16,8 @@ enum class Reads { x, y };
 
 /// dx = gradient(v, dy), or dx += with `adds`.
 template <bool adds, class T, class Gradient>
-void put_gradient(T* dx, const T* v, const T* dy, std::int64_t count, const Gradient& gradient) {
+void put_gradient(T* dx, const T* v, const T* dy, std::int64_t count,
+                  const Gradient gradient) {  // a copy: see ByElement
   LAMINA_INDEPENDENT
   for (std::int64_t i = 0; i < count; ++i) {
     const T d = gradient(v[i], dy[i]);
@@ -24,7 +25,8 @@ void put_gradient(T* dx, const T* v, const T* dy, std::int64_t count, const Grad
   }
 }
 
-/// An op by functions of one element: y = value(x), dx = gradient(v, dy), where v is x or y.
+/// An op by functions of one element: y = value(x), dx = gradient(v, dy), where v is x or y. Loops use copies of them:
+/// stores cannot change the constants of a copy, so these stay in registers.
 template <class Value, class Gradient>
 struct ByElement {
   Reads reads;
@@ -33,8 +35,9 @@ struct ByElement {
 
   template <class T>
   void forward(T* y, const T* x, std::int64_t count) const {
+    const Value of = value;
     LAMINA_INDEPENDENT
-    for (std::int64_t i = 0; i < count; ++i) y[i] = value(x[i]);
+    for (std::int64_t i = 0; i < count; ++i) y[i] = of(x[i]);
   }
   template <bool adds, class T>
   void backward(T* dx, const T* v, const T* dy, std::int64_t count) const {
@@ -106,7 +109,8 @@ inline auto rows_of(const Clip& op, const InstructionSet&) {
     return x < low ? low : x > high ? high : x;
   };
   const auto gradient = [op]<class T>(T y, T dy) {
-    return y > static_cast<T>(op.low) && y < static_cast<T>(op.high) ? dy : T(0);
+    // Both comparisons are made: a branch between them is not vectorised, and would be mispredicted.
+    return ((y > static_cast<T>(op.low)) & (y < static_cast<T>(op.high))) ? dy : T(0);
   };
   return ByElement{Reads::y, value, gradient};
 }
@@ -116,7 +120,7 @@ inline auto rows_of(const HardSigmoid& op, const InstructionSet&) {
     const T y = multiply_add(static_cast<T>(op.alpha), x, static_cast<T>(op.beta));
     return y < 0 ? T(0) : y > 1 ? T(1) : y;
   };
-  const auto gradient = [op]<class T>(T y, T dy) { return y > 0 && y < 1 ? static_cast<T>(op.alpha) * dy : T(0); };
+  const auto gradient = [op]<class T>(T y, T dy) { return ((y > 0) & (y < 1)) ? static_cast<T>(op.alpha) * dy : T(0); };
   return ByElement{Reads::y, value, gradient};
 }
 
