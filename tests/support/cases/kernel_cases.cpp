@@ -18,6 +18,7 @@ std::vector<Case> kernel_cases() {
       {"long sums", Conv{.channels = 3, .kernel = 3, .pad = 1, .bias = false}, {{3, 40, 14, 14}}},
       {"many tiles", Conv{.channels = 3, .kernel = 3, .pad = 1, .bias = false}, {{2, 3, 16, 33}}, {relu}},
       {"1x1 in packs + ReLU", Conv{.channels = 8, .kernel = 1}, {{2, 8, 6, 6}}, {relu}},
+      {"depthwise conv of many pixels", Conv{.channels = 2, .kernel = 3, .groups = 2}, {{2, 2, 34, 34}}},
       {"long 1x1", Conv{.channels = 4, .kernel = 1}, {{2, 300, 3, 3}}},
       {"many pixels", Conv{.channels = 2, .kernel = 1, .bias = false}, {{2, 2, 23, 23}}},
       {"bias of many pixels", Conv{.channels = 2, .kernel = 1}, {{2, 2, 32, 33}}},
@@ -61,6 +62,11 @@ std::vector<Case> kernel_cases() {
     all.push_back({"by element", Add{}, {shape, shape}});
     all.push_back({"by element", Add{}, {shape, shape, shape}});
   }
+  for (const int kernel : {3, 5, 7})
+    for (const int stride : {1, 2}) {
+      const Conv depthwise{.channels = 12, .kernel = kernel, .stride = stride, .pad = kernel / 2, .groups = 6};
+      all.push_back({"depthwise conv", depthwise, {x}, {relu}});
+    }
   for (const auto& [window, stride] : {std::pair<Size, int>{3, 2}, {2, 2}, {3, 1}, {{3, 2}, 1}}) {
     all.push_back({"max pool", MaxPool{.window = window, .stride = stride, .pad = 1, .rounding = Rounding::up}, {x}});
     all.push_back({"average pool", AveragePool{.window = window, .stride = stride, .pad = 1}, {x}});

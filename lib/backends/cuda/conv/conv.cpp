@@ -1,14 +1,15 @@
 // Convolution: which algorithm runs which pass.
 //
+//   depthwise       sums in registers, for groups of one channel. First for several such groups
 //   winograd_4x4    a quarter of the multiplications, fused; 3x3 with stride 1
 //   gemm_1x1        a product that reads its factors directly from the tensors; 1x1 without padding. First, except
 //                   for weight gradients of single pixels (docs/algorithms/gemm_1x1.md)
 //   implicit_gemm   a product whose factors are gathered from the image; the default
 //   im2col_gemm     a product by cuBLAS, after columns are written; 1x1 kernels need no columns. There is no good model
 //                   of cuBLAS: the rule takes it only if ours refuse, and measuring decides
-//   direct          one thread for one result, sums in double; every shape; the most exact. First for groups of few
-//                   filters or channels, such as depthwise ones, where a product's tile would be mostly empty; but
-//                   not for their weight gradients, which are few and long sums: implicit_gemm splits the pixels
+//   direct          one thread for one result, sums in double; every shape; the most exact. First for other groups of
+//                   few filters or channels, where a product's tile would be mostly empty; but not for their weight
+//                   gradients, which are few and long sums: implicit_gemm splits the pixels
 
 #include "conv.h"
 
@@ -21,8 +22,8 @@ constexpr const char *implicit_gemm_name = "implicit_gemm", *im2col_gemm_name = 
 
 /// Places of the rule, from the first.
 struct Place {
-  static constexpr int narrow = 0, winograd = 1, pixels = 2, implicit = 3, single_pixels = 4, cublas = 5, plain = 6,
-                       behind = 7, last = 8;
+  static constexpr int planes = 0, narrow = 1, winograd = 2, pixels = 3, implicit = 4, single_pixels = 5, cublas = 6,
+                       plain = 7, behind = 8, last = 9;
 };
 
 /// The largest number of roundings of one term before the result is rounded: in a sum with a bias and, if they follow,
@@ -57,6 +58,13 @@ int place_of_im2col_gemm(const ConvUnit& c, Pass pass, Machine& machine) {
 }
 
 constexpr Algorithm<Machine> conv_rows[] = {
+    {.name = "depthwise",
+     .takes = takes_plain,
+     .refusal = depthwise_refusal,
+     .place = [](const ConvUnit& c, Pass, Machine&) { return c.op.groups > 1 ? Place::planes : Place::behind; },
+     .max_error = product_error,
+     .lower = depthwise_step,
+     .prepare = folded},
     {.name = winograd_4x4_name,
      .takes = takes_plain,
      .refusal = winograd_4x4_refusal,
@@ -101,6 +109,7 @@ constexpr Algorithm<Machine> conv_rows[] = {
 /// Why the rule has this algorithm first.
 std::string conv_reason(const std::string& first, const ConvUnit& c, Pass pass, Machine& machine) {
   if (first == winograd_4x4_name) return "by its model faster than implicit_gemm";
+  if (first == "depthwise") return "a product would be mostly empty in groups of one channel";
   if (first == "direct") return "a product's tile would be mostly empty in groups of so few filters or channels";
   if (first == "gemm_1x1") return "a 1x1 kernel: its product reads the tensors directly";
   if (first != implicit_gemm_name) return {};

@@ -30,6 +30,7 @@ void backward_bias(Stream, const ConvUnit&, const Args&, const Masked<T>& dy);
 std::size_t backward_bias_bytes(const ConvUnit&);
 
 /// One pass by one algorithm, which must support it.
+Lowered::Step depthwise_step(const ConvUnit&, Pass, const Choice&, Machine&);
 Lowered::Step direct_step(const ConvUnit&, Pass, const Choice&, Machine&);
 Lowered::Step im2col_gemm_step(const ConvUnit&, Pass, const Choice&, Machine&);
 Lowered::Step implicit_gemm_step(const ConvUnit&, Pass, const Choice&, Machine&);
@@ -39,6 +40,7 @@ Lowered::Step gemm_1x1_step(const ConvUnit&, Pass, const Choice&, Machine&);
 std::int64_t implicit_gemm_cycles(const ConvUnit&, Pass);
 
 /// Why the algorithm cannot run this convolution, or empty.
+std::string depthwise_refusal(const ConvUnit&, Pass, Machine&);
 std::string implicit_gemm_refusal(const ConvUnit&, Pass, Machine&);
 std::string gemm_1x1_refusal(const ConvUnit&, Pass, Machine&);
 std::string im2col_gemm_refusal(const ConvUnit&, Pass, Machine&);

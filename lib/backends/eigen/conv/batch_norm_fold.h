@@ -1,5 +1,6 @@
 #pragma once
-// Batch norm after a convolution in inference: a scale and a bias per filter, made when parameters change.
+// What follows the sums of a forward pass: a bias or, of a batch norm in inference, a scale and a bias per filter, made
+// when parameters change; then an addend and a function.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +11,7 @@
 
 #include "conv.h"
 #include "lib/backends/eigen/gemm/gemm.h"
-#include "lib/backends/eigen/ops/pointwise_rows.h"
+#include "lib/backends/eigen/pointwise/rows.h"
 
 namespace lamina::eigen {
 

@@ -1,6 +1,6 @@
 // Ops whose y is one function of x, element by element, as units of their own.
 
-#include "pointwise_rows.h"
+#include "rows.h"
 
 namespace lamina::eigen {
 namespace {
