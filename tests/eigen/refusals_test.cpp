@@ -1,5 +1,6 @@
 // The refusals of the eigen backend: the kind of each error, and its words.
 
+#include <array>
 #include <variant>
 
 #include "lamina/error.h"
@@ -182,15 +183,30 @@ TEST_CASE("winograd_4x4 refuses 5x5 and names what it takes, and winograd_2x2 ta
   }
 }
 
-TEST_CASE("depthwise is what the rule takes where groups have one channel, and it refuses others") {
-  const Spec one = f32_spec({"", Conv{.channels = 4, .kernel = 3, .groups = 2}, {{1, 2, 7, 7}}});
-  const Spec two = f32_spec({"", Conv{.channels = 4, .kernel = 3, .groups = 2}, {{1, 4, 7, 7}}});
-  for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data}) {
-    CHECK(oracle().algorithms(one, pass).front() == "depthwise");
-    CHECK(oracle().algorithms(two, pass).front() != "depthwise");
-  }
-  CHECK_THROWS_MATCHES(oracle().lower(two, {.algorithm = {"", "depthwise", ""}}), Unsupported,
-                       Says("depthwise is for groups of one channel, not of 2"));
+TEST_CASE("depthwise is what the rule takes for several groups of few channels, and it refuses others") {
+  const auto takes = [](const Conv& op, int channels) {
+    const Spec spec = f32_spec({"", op, {{1, channels, 9, 9}}});
+    std::array<bool, 3> of_pass{};
+    for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data})
+      of_pass[static_cast<std::size_t>(pass)] = oracle().algorithms(spec, pass).front() == "depthwise";
+    return of_pass;
+  };
+  using Passes = std::array<bool, 3>;
+  const Conv conv{.channels = 64, .kernel = 3, .groups = 2},
+      strided{.channels = 64, .kernel = 3, .stride = 2, .groups = 2};
+  CHECK(takes(conv, 2) == Passes{true, true, true});
+  CHECK(takes(conv, 8) == Passes{true, true, true});
+  CHECK(takes(conv, 32) == Passes{true, false, false});
+  CHECK(takes(strided, 32) == Passes{false, false, true});
+  const Conv one_group{.channels = 4, .kernel = 3};
+  CHECK(takes(one_group, 2) == Passes{});
+  const auto refusal = [](const Conv& op, int channels, const std::string& why) {
+    CHECK_THROWS_MATCHES(
+        oracle().lower(f32_spec({"", op, {{1, channels, 9, 9}}}), {.algorithm = {"", "depthwise", ""}}), Unsupported,
+        Says(why));
+  };
+  refusal(one_group, 2, "depthwise is for several groups, or one channel");
+  refusal(conv, 68, "depthwise is for groups of at most 32 channels and filters, not of 34 and 32");
 }
 
 TEST_CASE("a plan names the node that its backend refuses") {

@@ -3,11 +3,11 @@
 //   winograd_4x4  a quarter of the multiplications; 3x3 with stride 1. The default of f32 where channels are enough
 //   winograd_2x2  four ninths of them (of 5x5: 0.36), and a smaller error; 3x3 and 5x5 with stride 1. The default of
 //                 5x5 in f32 where channels are enough
-//   depthwise     sums over taps along the rows of planes; the default of several groups of one channel
-//   bf16_gemm     im2col_gemm on pairs of bf16, where the processor has an instruction for them
-//   im2col_gemm   a product whose second factor is packed from the image block by block; the default
-//   direct        loops over outputs with sums in double, where exactness is wanted
-//   im2col_eigen  columns written as a matrix, and Eigen's own product; the baseline, taken only by name
+//   depthwise     sums over taps along the rows of planes; the default of groups of one channel, and where it pays of
+//   few bf16_gemm     im2col_gemm on pairs of bf16, where the processor has an instruction for them im2col_gemm   a
+//   product whose second factor is packed from the image block by block; the default direct        loops over outputs
+//   with sums in double, where exactness is wanted im2col_eigen  columns written as a matrix, and Eigen's own product;
+//   the baseline, taken only by name
 
 #include "conv.h"
 
@@ -30,12 +30,6 @@ struct Place {
 
 bool takes_bf16(const Spec& spec, Pass pass) {
   return takes_plain(spec, pass) || (spec.y.dtype == DType::bf16 && has_one_type(spec));
-}
-
-/// With fewer channels or filters of a group a register tile is mostly empty.
-bool prefers_direct(const ConvUnit& c) {
-  constexpr int few = 4;
-  return c.op.groups > 1 && c.group_channels() < few && c.group_filters() < few;
 }
 
 /// With a batch norm folded into the convolution: its scale and bias.
@@ -67,7 +61,8 @@ constexpr Algorithm<const Context> conv_rows[] = {
     {.name = depthwise_name,
      .takes = takes_plain,
      .refusal = [](const ConvUnit& c, Pass, const Context&) { return depthwise_refusal(c); },
-     .place = [](const ConvUnit& c, Pass, const Context&) { return c.op.groups > 1 ? Place::ahead : Place::behind; },
+     .place = [](const ConvUnit& c, Pass pass,
+                 const Context&) { return depthwise_pays(c, pass) ? Place::ahead : Place::behind; },
      .max_error = depthwise_error,
      .lower = depthwise_step,
      .prepare = norm_fold},
@@ -91,7 +86,7 @@ constexpr Algorithm<const Context> conv_rows[] = {
     {.name = "direct",
      .takes = takes_plain,
      .refusal = runs_all,
-     .place = [](const ConvUnit& c, Pass, const Context&) { return prefers_direct(c) ? Place::ahead : Place::behind; },
+     .place = [](const ConvUnit&, Pass, const Context&) { return Place::behind; },
      .max_error = direct_error,
      .lower = direct_step,
      .prepare = norm_fold},
@@ -106,8 +101,7 @@ constexpr Algorithm<const Context> conv_rows[] = {
 /// Why the rule has this algorithm first.
 std::string conv_reason(const std::string& first, const ConvUnit& c, Pass, const Context&) {
   if (first == bf16_gemm_name) return "the processor multiplies pairs of bf16";
-  if (first == depthwise_name) return "a product would be mostly empty in groups of one channel";
-  if (first == "direct") return "a register tile would be mostly empty in groups of so few channels and filters";
+  if (first == depthwise_name) return "packing costs more than it saves in groups of so few channels";
   if (first != im2col_gemm_name) return "fewer multiplications, in f32 and with enough channels and filters";
   const std::string refused = winograd_refusal(c, 2);
   if (!refused.empty()) return "the default; Winograd " + refused;

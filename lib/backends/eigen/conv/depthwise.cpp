@@ -1,4 +1,4 @@
-// Convolutions whose groups have one channel: forward and the data gradient.
+// Convolutions whose groups have one channel or few: forward and the data gradient.
 
 #include "depthwise.h"
 
@@ -48,7 +48,7 @@ class PlaneSums {
         bands_(make_bands()),
         groups_at_once_(std::clamp<std::int64_t>(TapBands::copied_bytes / bytes_of_group(), 1, c.op.groups)) {
     const bool is_square = c.op.kernel.h == c.op.kernel.w && c.op.stride == Size(1) && c.op.dilation == Size(1);
-    square_ = is_square && planes() == 1 ? TapKernels<T>::square(c.op.kernel.h) : 0;
+    square_ = is_square ? TapKernels<T>::square(c.op.kernel.h) : 0;
   }
 
   std::int64_t most_taps() const {
@@ -286,7 +286,23 @@ Lowered::Step depthwise_step(const ConvUnit& c, Pass pass, const Context& contex
 
 std::string depthwise_refusal(const ConvUnit& c) {
   if (c.group_channels() == 1) return {};
-  return std::string(depthwise_name) + " is for groups of one channel, not of " + std::to_string(c.group_channels());
+  const std::string self = depthwise_name;
+  if (c.op.groups == 1) return self + " is for several groups, or one channel";
+  constexpr int most = 32;
+  if (c.group_channels() <= most && c.group_filters() <= most) return {};
+  return self + " is for groups of at most " + std::to_string(most) + " channels and filters, not of " +
+         std::to_string(c.group_channels()) + " and " + std::to_string(c.group_filters());
+}
+
+bool depthwise_pays(const ConvUnit& c, Pass pass) {
+  if (c.op.groups == 1) return false;
+  const int channels = c.group_channels();
+  const bool strided = c.op.stride != Size(1);
+  switch (pass) {
+    case Pass::backward_params: return channels <= 4;
+    case Pass::backward_data: return channels < 8 || strided;
+    default: return channels < 4 || (!strided && channels <= 16);
+  }
 }
 
 Lowered::Step depthwise_step(const ConvUnit& c, Pass pass, const Choice&, const Context& context) {

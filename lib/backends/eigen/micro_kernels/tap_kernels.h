@@ -65,7 +65,8 @@ struct TapProducts {
 template <class T>
 struct TapKernels {
   void (*copy)(const TapCopy<T>&);
-  /// Any taps; then squares of 3, 5 and 7 taps side by side, whose offsets are r * ld + s, in the order of rows.
+  /// Any taps; then of each plane a square of 3, 5 or 7 taps side by side, whose offsets are r * ld + s from the
+  /// first's, in the order of rows.
   void (*sums[4])(const TapSums<T>&);
   void (*products)(const TapProducts<T>&);
 
