@@ -1,4 +1,4 @@
-// A batch that is a number of the file, in the shape that a Reshape asks for, where the options give another batch.
+// A batch that the file writes as a number, in the shape of a Reshape, where the options give another batch.
 
 #include "extents.h"
 #include "importer.h"
@@ -6,14 +6,14 @@
 namespace lamina::onnx {
 namespace {
 
-/// The batch among the axes of a value: its axis, and the product of all extents that are further out.
+/// The place of the batch among the axes of a value: its axis, and the product of all extents outside of it.
 struct Place {
   std::size_t axis = 0;
   std::int64_t outer = 1;
 };
 
-/// The outermost part of the graph's value, if that is divisible by the batch, else the first axis of its extent. A
-/// batch of 1 leaves no trace, and counts as the first axis.
+/// The axis with the outermost factor of the graph's value if the batch divides it, else the first axis of the
+/// batch's extent. A batch of 1 cannot be seen, and counts as the first axis.
 std::optional<Place> batch_of(const DynamicValue& x, std::int64_t batch) {
   if (batch == 1) return Place{};
   const std::int64_t all = *element_count(extents(x.view));
@@ -41,22 +41,29 @@ Extents NodeContext::with_batch(const DynamicValue& x, const Extents& wanted) co
   if (!axis) return wanted;
   in_file[place->axis] = *axis;
   Extents result = reshape_extents(attributes_, in_file, wanted);
-  std::int64_t outer = 1;
-  for (std::int64_t& extent : result) {
-    if (outer == place->outer && extent % own == 0 && (own == 1 || extent > 1)) {
-      const std::optional<std::int64_t> other = element_count({extent / own, batch});
-      if (!other) return wanted;
-      extent = *other;
-      return result;
+  for (const int how : {0, 1, 2, 3}) {
+    std::int64_t outer = 1;
+    for (std::int64_t& extent : result) {
+      const bool begins = outer == place->outer, is_inside = place->outer % outer == 0 && outer < place->outer;
+      const bool has_batch = how == 0   ? begins && extent == own                                  // an axis of its own
+                             : how == 1 ? is_inside && outer * extent % (place->outer * own) == 0  // steps x batch
+                             : how == 2 ? begins && extent % own == 0                              // batch x others
+                                        : batch == 1 && extent == own;
+      if (has_batch) {
+        const std::optional<std::int64_t> other = element_count({extent / own, batch});
+        if (!other) return wanted;
+        extent = *other;
+        return result;
+      }
+      outer *= extent;
     }
-    outer *= extent;
   }
   return wanted;
 }
 
 Constant NodeContext::one_image(const Constant& x, const Extents& wanted) const {
   const std::int64_t own = importer_->fixed_batch_, batch = importer_->options_.batch;
-  std::int64_t inner = 1;  // numbers of an element of the axis
+  std::int64_t inner = 1;  // numbers in each element of the axis
   for (std::size_t i = x.extents.size(); own > 1 && i-- > 0; inner *= x.extents[i]) {
     const std::size_t from_end = x.extents.size() - i;
     if (from_end > wanted.size() || x.extents[i] != own || wanted[wanted.size() - from_end] != batch) continue;
@@ -64,7 +71,7 @@ Constant NodeContext::one_image(const Constant& x, const Extents& wanted) const 
     image.extents[i] = 1;
     if (!x.uniform) image.values.clear();
     for (std::int64_t k = 0; !x.uniform && k < x.count(); ++k) {
-      const std::int64_t first = k - k / inner % own * inner;  // of the first image
+      const std::int64_t first = k - k / inner % own * inner;  // the same number in the first image
       if (x.at(k) != x.at(first)) return x;
       if (k == first) image.values.push_back(x.at(k));
     }

@@ -28,6 +28,18 @@ TEST_CASE("a batch that is a number is replaced where it is not the first axis")
     t = Transpose<perm=[1,0,2]>(x) split = Reshape(t, shape) y = Relu(split))";
   CHECK(read(model, {.batch = 3}).output.extents == Extents{5, 3, 4, 2});
   CHECK(read(model).output.extents == Extents{5, 2, 4, 2});
+  // A CRNN makes rows of all steps of all images, and steps again.
+  for (const int in_file : {1, 2})
+    for (const int batch : {1, 2, 3, 10}) {
+      CAPTURE(in_file, batch);
+      const std::string n = std::to_string(in_file), all = std::to_string(5 * in_file);
+      const OnnxModel rows =
+          read("x[5," + n + ",3] w[1,8,3] = all 0; r[1,8,2] = all 0; m[2,4] = all 0; one = {1}; flat = {" + all +
+                   ", 2}; steps = {5, " + n + ", 4} h = LSTM<hidden_size=2>(x, w, r) " +
+                   "s = Squeeze(h, one) f = Reshape(s, flat) g = MatMul(f, m) y = Reshape(g, steps)",
+               {.batch = batch});
+      CHECK(rows.output.extents == Extents{5, batch, 4});
+    }
 }
 
 TEST_CASE("a shape that is computed from the running network has the batch already") {
