@@ -40,7 +40,7 @@ std::string by_flags(std::string said) {
   };
   replace_end("in OnnxOptions::extents", "by --onnx_extents=NAME=EXTENT[,...]");
   replace_end("in OnnxOptions::output", "by --onnx_output=NAME");
-  replace_end("an axis that is one all the same is given by OnnxOptions::batch_axes", "give --batch=1");
+  replace_end("if an axis is the batch, name it in OnnxOptions::batch_axes", "give --batch=1");
   return said;
 }
 

@@ -35,7 +35,7 @@ bool Attributes::has(std::string_view name) const {
   return std::ranges::find(node_->attributes, name, &AttributeMessage::name) != node_->attributes.end();
 }
 
-// The format leaves out the zeros of an attribute that is there.
+// The format omits the value 0 of an attribute that is present.
 
 std::int64_t Attributes::integer(std::string_view name, std::int64_t otherwise) const {
   return has(name) ? value(name).integer.value_or(0) : otherwise;

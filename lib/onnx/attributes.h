@@ -12,10 +12,10 @@
 
 namespace lamina::onnx {
 
-/// Why a valid node cannot be expressed, and what would be needed. Collected, and reported for all nodes at once.
+/// Why a valid node cannot be expressed, and what would be needed. The error reports those of all nodes.
 struct Refusal {
   std::string why;
-  bool of_order = false;  ///< because of the order in which the graph keeps the value, not of its extents
+  bool of_order = false;  ///< whether the order of the axes in memory is the reason, and not the extents
 };
 
 class Attributes {
@@ -33,9 +33,9 @@ class Attributes {
   double number(std::string_view name, double otherwise) const;
   std::string text(std::string_view name, std::string otherwise) const;
   std::optional<Extents> integers(std::string_view name) const;
-  /// Every form of the value that the attribute has; none if it is absent.
+  /// The value in every form that the attribute has; empty if it is absent.
   AttributeValue value(std::string_view name) const;
-  /// An operand that is a list by axis or by output, as whole numbers.
+  /// An operand with a number for each axis or output, as whole numbers.
   Extents list(const Constant&) const;
 
   /// Throws FileError that begins with where().
@@ -46,7 +46,7 @@ class Attributes {
   std::string file_;
 };
 
-/// The double nearest to the shortest decimal of a float: what was written, 0.1 and not 0.100000001.
+/// The double nearest to the shortest decimal of a float: 0.1 as a program wrote it, not 0.100000001.
 double as_written(float);
 
 /// Whether a name is among words with spaces in between.

@@ -19,9 +19,9 @@ AxisLabels Importer::labels_of(std::string_view value, std::size_t rank, int dep
         AxisLabels labels = labels_for_operand(node, static_cast<std::size_t>(operand), rank, depth);
         if (!labels.empty()) return labels;
       } catch (const FileError&) {
-        // The node says so again when it is imported, if it is wrong and not only of another rank.
+        // Importing the node reports it if the node is invalid, and not only of another rank.
       }
-      if (depth > 0) break;  // one way through the graph, not all
+      if (depth > 0) break;  // one path through the graph is followed, not all
     }
   }
   return depth == 0 ? usual_labels(rank) : "";
@@ -29,7 +29,7 @@ AxisLabels Importer::labels_of(std::string_view value, std::size_t rank, int dep
 
 namespace {
 
-/// The axis is the channel; those before it count images, those after it pixels.
+/// Labels with `channels` axes from `axis` on as channels: axes before them are images, axes behind them pixels.
 AxisLabels labels_around(std::size_t axis, std::size_t channels, std::size_t rank) {
   AxisLabels labels = std::string(axis, 'n') + std::string(channels, 'c');
   const std::size_t rest = rank - labels.size();
@@ -39,7 +39,7 @@ AxisLabels labels_around(std::size_t axis, std::size_t channels, std::size_t ran
 
 }  // namespace
 
-/// The labels are empty where this reader takes any.
+/// The labels that this reader needs. Empty: it takes any.
 AxisLabels Importer::labels_for_operand(const NodeMessage& node, std::size_t operand, std::size_t rank, int depth) {
   const Attributes attributes(node, name_);
   const std::string_view op = node.op_type;
@@ -84,7 +84,7 @@ AxisLabels Importer::labels_for_operand(const NodeMessage& node, std::size_t ope
     return labels;
   }
   if (is_any_of(op, "Add Sub Mul Div PRelu") && node.inputs.size() == 2) {
-    // What a constant has a number for is to be channels, unless it is the second axis alone anyway.
+    // The axes along which a constant has several numbers become channels. The second axis alone is so anyway.
     const Constant* other = constant_of(node.inputs[1 - operand % 2]);
     const Extents its = other == nullptr ? Extents{} : aligned(attributes, opset_, other->extents, rank);
     std::vector<std::size_t> numbered;

@@ -1,4 +1,4 @@
-// Numbers of tensors, out of the model's bytes or out of external data.
+// Numbers of tensors, from the model's bytes or from external data.
 
 #include "constant.h"
 
@@ -25,12 +25,12 @@ constexpr std::int64_t most_elements = std::int64_t{1} << 62;
 struct Kind {
   ElementType type;
   const char* name;
-  std::int64_t bytes;  ///< 0: it has no numbers
+  std::int64_t bytes;  ///< 0 for a type without numbers
   bool is_signed = false;
   std::optional<DType> floating{};
 };
 
-/// The types that have names; another one is like the last.
+/// The properties of a type. An unknown type is like the last.
 const Kind& kind_of(ElementType type) {
   using enum ElementType;
   static const std::vector<Kind> all = {
@@ -83,8 +83,8 @@ std::uint64_t number_of(std::string_view digits, const std::string& what) {
   return number;
 }
 
-/// The file of external data: in the folder of the model as it was named or, where that is a link, in the folder of the
-/// file itself, also after symbolic links of the data. Caches have both as links into one folder.
+/// The file of external data: in the folder of the model's path or, where the model is a link, in the folder of its
+/// target. The target of the data's own link must lie there, too. Caches have both as links into one folder.
 fs::path external_path(std::string_view location, const fs::path& model, const std::string& what) {
   const fs::path relative(location);
   const bool leaves = std::find(relative.begin(), relative.end(), "..") != relative.end();

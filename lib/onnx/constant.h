@@ -15,17 +15,17 @@ namespace lamina::onnx {
 
 using Extents = std::vector<std::int64_t>;
 
-/// What a tensor is in the model. number: it does not train. tensor: it trains where an operator has it as weights.
+/// Role of a tensor in the model. number: it does not train. tensor: it trains as the weights of an operator.
 /// parameter: it trains also where the model multiplies by it or adds it.
 enum class Origin : std::uint8_t { number, tensor, parameter };
 
-/// Numbers of any of the format's types as doubles: exact but for whole numbers beyond 2^53.
+/// Numbers of any of the format's types as doubles: exact except whole numbers beyond 2^53.
 struct Constant {
   ElementType type = ElementType::f32;
   Extents extents;
   std::vector<double> values;
-  bool uniform = false;     ///< all elements equal the single one in `values`: takes no memory, however many there are
-  bool of_extents = false;  ///< computed from extents of dynamic values, and so with the graph's batch
+  bool uniform = false;     ///< whether all elements equal the single one in `values`, which saves memory
+  bool of_extents = false;  ///< whether extents of dynamic values, and so the graph's batch, went into it
 
   Origin origin = Origin::number;  ///< the highest origin among its operands
   std::string_view source{};       ///< the value of the file that it was computed from, perhaps itself
@@ -44,7 +44,7 @@ bool is_floating(ElementType);
 bool is_signed(ElementType);
 std::optional<DType> floating(ElementType);
 std::int64_t element_bytes(ElementType);  ///< 0 for types without numbers
-/// "f32", "i64": short names, and the number where there is none.
+/// "f32", "i64": the short name, else the number of the type.
 std::string text(ElementType);
 
 /// The nearest whole number, limited to +-2^62; 0 for a NaN.
@@ -55,8 +55,8 @@ std::int64_t to_integer(double);
 /// location outside the folder. Memory is in proportion to the data that is there.
 Constant read_constant(const TensorMessage&, const std::filesystem::path& model, const std::string& what);
 
-/// How many numbers of a tensor that was read its file holds itself, in about the memory that they take here: none
-/// where `external_bytes`, to which those of the tensor are added, surpass the file.
+/// Number of values of a tensor that the file stores in about the memory that they take here. Adds the tensor's bytes
+/// to `external_bytes`; the number is 0 if the sum surpasses the file of external data.
 std::int64_t stored_numbers(const TensorMessage&, const std::filesystem::path& model, std::uint64_t& external_bytes);
 
 }  // namespace lamina::onnx

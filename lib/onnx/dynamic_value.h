@@ -14,34 +14,34 @@
 
 namespace lamina::onnx {
 
-/// Zeros, or another number, around rows and columns. The op that reads the value pads, or an op Pad of that name does.
+/// Pending padding of rows and columns. The op that reads the value pads, or an op Pad of this name does.
 struct Padding {
   std::string name;
   std::int64_t top = 0, left = 0, bottom = 0, right = 0;
   double number = 0;
-  PadBy by = PadBy::value;  ///< other than by value it is an op at once
+  PadBy by = PadBy::value;  ///< any other becomes an op at once
 };
 
-/// The square of a value on the way through an LRN that is written as its parts:
+/// The square of a value inside an LRN that is written as several nodes:
 /// (scale * mean of the squares of `size` channels + shift) ^ exponent, the mean with zeros around the channels.
 struct Squares {
-  std::string name;                    ///< name of the op Multiply that it becomes if no LRN follows
+  std::string name;                    ///< name of the op Multiply that is appended if no LRN follows
   std::int64_t before = 0, after = 0;  ///< zeros around the channels
   int size = 0;                        ///< channels of the mean; 0: no mean yet
   double scale = 1, shift = 0;
   std::optional<double> exponent{};
 };
 
-/// An LSTM, whose readers decide which steps are computed: all, the last, or both by two ops with the same parameters.
+/// An LSTM whose readers decide which steps are computed: all, the last, or both, by two ops with shared parameters.
 struct PendingLstm {
   std::function<Value(Steps)> append;
   std::int64_t steps;                       ///< number of steps
   std::int64_t last;                        ///< index of the step that is computed last; -1 for two directions
-  std::unordered_map<Steps, Value> made{};  ///< ops so far
+  std::unordered_map<Steps, Value> made{};  ///< ops that were appended, by their steps
 };
 
-/// A value that is computed when the network runs. At most one of the last three is there: what no node of the graph
-/// has computed from `value` yet.
+/// A value that is computed when the network runs. At most one of padding, squares and lstm is present: a computation
+/// on `value` that is not in the graph yet.
 struct DynamicValue {
   Value value;
   View view;
@@ -54,7 +54,7 @@ struct DynamicValue {
   bool is_pending() const { return padding || squares || lstm; }
 };
 
-/// A value behind a node that is not read: computed when the network runs, of extents that nobody knows.
+/// A value behind a refused node: computed when the network runs, of unknown extents.
 struct Unseen {};
 
 }  // namespace lamina::onnx

@@ -1,4 +1,4 @@
-// What operators do to extents, whether the numbers are known or not.
+// Shape inference, for constants and for computed values.
 
 #include "extents.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// What operators do to extents, whether the numbers are known or not. FileError where operands do not fit.
+// Shape inference, for constants and for computed values. FileError where operands do not fit.
 
 #include <optional>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace lamina::onnx {
 
-/// What Shape makes of a value of those extents.
+/// The result of a Shape of a value with these extents.
 Constant shape_constant(const Attributes&, const Extents&);
 
 Extents reshape_extents(const Attributes&, const Extents& of, const Extents& wanted);
@@ -18,10 +18,10 @@ Extents regrouped(const Attributes&, const Extents& of, const std::optional<Exte
 const char* list_name(const Attributes&);
 std::vector<std::size_t> permutation(const Attributes&, std::size_t rank);
 
-/// The extents of two operands together, aligned at the last axis.
+/// The extents of the result of two operands that are broadcast, aligned at the last axis.
 Extents broadcast(const Attributes&, const Extents&, const Extents&);
-/// The extents of the second operand of an Add, Sub, Mul, Div, Pow or Equal as they are aligned at the last axis of the
-/// first, which is of that rank: before opset 7 an attribute says at which of its axes they begin.
+/// The extents of the second operand of an Add, Sub, Mul, Div, Pow or Equal, padded so that they align at the last of
+/// the first operand's `rank` axes. Before opset 7 an attribute names the axis of the first where they begin.
 Extents aligned(const Attributes&, std::int64_t opset, const Extents& its, std::size_t rank);
 
 }  // namespace lamina::onnx

@@ -1,4 +1,4 @@
-// The operators that are folded on constants. A uniform constant stays one where its numbers do not matter.
+// Operators on constants. A uniform constant stays uniform where an operator only moves numbers.
 
 #include "folding.h"
 
@@ -36,7 +36,7 @@ Axis factors_of(const Extents& extents, const Extents& strides) {
   return factors;
 }
 
-/// The elements of x at offsets that each axis of the result steps by.
+/// The elements of x from offset `first` on, by a stride in x for each axis of the result.
 Constant stepped(const NodeContext& node, const Constant& x, Extents extents, const Extents& strides,
                  std::int64_t first) {
   if (x.uniform) return with_extents(node, x, std::move(extents));
@@ -53,7 +53,7 @@ Extents dense_strides(const Extents& extents) {
   return strides;
 }
 
-/// Strides of x in a result that it is broadcast to.
+/// Strides in a constant of extents `of` for each axis of the result that it is broadcast to.
 Extents broadcast_strides(const Extents& of, const Extents& result) {
   const Extents own = dense_strides(of);
   Extents strides(result.size(), 0);
@@ -237,7 +237,7 @@ Function join(OfTwo of, std::size_t least = 2) {
   };
 }
 
-/// Over the axes that are given, or all: from `start` on join(result so far, element), then finish(result, elements).
+/// Reduces the given axes, or all: result = join_one(result, element) from `start` on, then finish(result, elements).
 Constant reduce(const NodeContext& node, double start, OfTwo join_one, OfTwo finish) {
   const Constant& x = node.constant(0);
   const std::vector<char> over = node.reduced_axes(x.extents.size());
@@ -356,7 +356,7 @@ void NodeContext::fold() {
   const std::string_view op = attributes_.node().op_type;
   const Function* function = find_folding(op);
   if (function == nullptr)
-    throw Refusal{"its inputs are constants, of which it is not computed: let onnxruntime do it before (docs/onnx.md)"};
+    throw Refusal{"it is not computed on constants: let onnxruntime fold it before (docs/onnx.md)"};
   Constant folded = (*function)(*this);
   folded.origin = Origin::number;
   folded.source = {};

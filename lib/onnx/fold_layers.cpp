@@ -1,5 +1,5 @@
-// Layers on constants: how exporters write weights that are standardised or divided by a norm, and pads by extents.
-// Also casts and ranges.
+// Layers, casts and ranges on constants. Exporters write them for weights that are standardised or normalised, and for
+// pads that depend on extents.
 
 #include <algorithm>
 #include <cmath>
@@ -82,7 +82,7 @@ Constant fold_clip(const NodeContext& node) {
   return y;
 }
 
-/// A product of rows by one matrix; a list of numbers is one row, or one column.
+/// The product of rows and one matrix. A constant of one axis is one row, or one column.
 Constant fold_matmul(const NodeContext& node) {
   const Constant &a = node.constant(0), &b = node.constant(1);
   if (b.extents.size() > 2)

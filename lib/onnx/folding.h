@@ -8,8 +8,8 @@
 
 namespace lamina::onnx {
 
-/// The result of a node on its constants, but for where that comes from. Throws FileError for operands that do not fit,
-/// Refusal for what is not folded.
+/// Computes the result of a node from its constants, without its origin. Throws FileError for operands that do not
+/// fit, Refusal for a node that is not folded.
 using Function = std::function<Constant(const NodeContext&)>;
 /// Null if the operator is not folded.
 const Function* find_folding(std::string_view op_type);
@@ -23,7 +23,7 @@ Constant with_extents(const NodeContext&, const Constant&, Extents);
 // fold_layers.cpp
 Constant fold_batch_norm(const NodeContext&);
 Constant fold_clip(const NodeContext&);
-Constant converted(const NodeContext&, const Constant&, ElementType);  ///< what a Cast makes
+Constant converted(const NodeContext&, const Constant&, ElementType);  ///< the result of a Cast
 Constant fold_cast(const NodeContext&);
 Constant fold_range(const NodeContext&);
 Constant fold_matmul(const NodeContext&);

@@ -1,4 +1,4 @@
-// The way of a model to a graph: which nodes its output needs, what is constant, then node by node.
+// Imports a model: selects the nodes that the output needs, folds constants, then imports node by node.
 
 #include "importer.h"
 
@@ -101,7 +101,7 @@ std::variant<OnnxModel, Constant> Importer::run_or_fold() {
 }
 
 void Importer::refuse() const {
-  if (fixed_batch_ > 0) {  // what the file says of extents is for its own batch
+  if (fixed_batch_ > 0) {  // extents that the file states hold for its own batch
     OnnxOptions own = options_;
     own.batch = 0;
     Importer(model_, own, path_).run();
@@ -128,7 +128,7 @@ void Importer::choose_output() {
   if (output_.empty()) output_ = file_.outputs.front().name;
 }
 
-/// Initializers, constants of the options, what is left: inputs; and what the values of that name need of the nodes.
+/// Reads initializers, the options' constants and the other inputs, and adds the nodes that the wanted values need.
 void Importer::read_file(const std::set<std::string_view>& wanted) {
   if (file_.sparse) refusals_.add("", "", "sparse initializers: store them as dense ones");
   add_initializers(file_);
@@ -195,7 +195,7 @@ void Importer::consume_budget(std::int64_t computed, const std::string& what) {
   computed_ += computed;
 }
 
-/// What depends on constants alone, before any shape is known: later nodes may be asked for their numbers early.
+/// Folds what depends on constants alone, before any shape is known: layout inference reads constants of later nodes.
 void Importer::fold_constants() {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const NodeMessage& node = nodes_[i];
@@ -234,9 +234,8 @@ void Importer::add_inputs() {
     }
   }
   if (!has_batch)
-    throw UsageError(name_ +
-                     " has no batch of which OnnxOptions::batch could be the extent; an axis that is one all the " +
-                     "same is given by OnnxOptions::batch_axes");
+    throw UsageError(name_ + " has no batch axis, so OnnxOptions::batch has nothing to set; if an axis is the batch, " +
+                     "name it in OnnxOptions::batch_axes");
 }
 
 bool Importer::has_parameters(int node) {
@@ -258,7 +257,7 @@ std::string Importer::free_name(const std::string& its) {
 }
 
 void Importer::import_nodes(std::size_t first) {
-  const std::size_t end = nodes_.size();  // without those of branches
+  const std::size_t end = nodes_.size();  // branches append theirs later
   for (std::size_t i = first; i < end; ++i) {
     if (nodes_.is_open(i)) import_node(i);
   }
@@ -291,7 +290,7 @@ void Importer::import_node(std::size_t index) {
     if (!context.all_constant()) report("", false);
   }
   stand_in(node);
-  if (context.last() != index) stand_in(nodes_[context.last()]);  // it was to be done with this one
+  if (context.last() != index) stand_in(nodes_[context.last()]);  // a later node that was fused into this one
 }
 
 bool Importer::is_unsure(const NodeMessage& node) const {

@@ -37,7 +37,7 @@ class Importer {
 
  private:
   friend class NodeContext;
-  struct Known {  ///< monostate: a constant of which nothing else is known
+  struct Known {  ///< monostate: a constant whose numbers are unknown
     std::variant<std::monostate, const TensorMessage*, std::shared_ptr<const Constant>, DynamicValue, Unseen> is;
     bool is_computed() const { return is.index() > 2; }
   };
@@ -52,7 +52,7 @@ class Importer {
   void inline_graph(std::size_t index, GraphMessage);
   void stand_in(const NodeMessage&);
   Extents stated_extents(std::string_view value, ElementType&);
-  bool is_unsure(const NodeMessage&) const;  ///< whether it reads what stands in for something, or follows from it
+  bool is_unsure(const NodeMessage&) const;  ///< whether it depends on the stand-in of a refused node
   [[noreturn]] void refuse() const;
 
   bool is_read(const ValueMessage& input) const;
@@ -67,9 +67,9 @@ class Importer {
   Known* known(std::string_view value);
   void materialise_squares(DynamicValue&);
   void materialise_padding(DynamicValue&);
-  void materialise(DynamicValue&);                      ///< makes ops of what is pending
-  const Constant* constant_of(std::string_view value);  ///< null if it is none
-  bool has_parameters(int node);                        ///< whether a node of the graph, or one before it, has any
+  void materialise(DynamicValue&);                      ///< appends the pending ops
+  const Constant* constant_of(std::string_view value);  ///< null unless the value is a constant
+  bool has_parameters(int node);                        ///< whether a node of the graph or an ancestor has parameters
   std::string free_name(const std::string&);
   void consume_budget(std::int64_t computed, const std::string& what);
   std::string in_file(std::string_view value) const;
@@ -83,23 +83,23 @@ class Importer {
   std::int64_t opset_ = 0;
   std::string_view output_;
   std::unordered_map<std::string_view, Known> values_;
-  std::unordered_map<std::string_view, const ValueMessage*> inputs_;  ///< inputs that are no constants
+  std::unordered_map<std::string_view, const ValueMessage*> inputs_;  ///< inputs that are not constants
   std::set<std::string_view> inlined_;                                ///< outputs of inlined graphs
   std::deque<GraphMessage> graphs_;                                   ///< inlined graphs
-  std::unordered_set<std::string_view> unsure_;  ///< values that stand in for others, and those that follow from them
+  std::unordered_set<std::string_view> unsure_;                       ///< stand-ins, and values computed from them
   Refusals refusals_;
   std::vector<const ValueMessage*> stated_;                      ///< values of known extents, sorted by name
-  std::unordered_map<int, std::shared_ptr<PendingLstm>> lstms_;  ///< LSTMs, by ops that compute all steps
+  std::unordered_map<int, std::shared_ptr<PendingLstm>> lstms_;  ///< LSTMs, by the node that computes all steps
   std::unordered_map<int, std::vector<Value>> once_;             ///< results of append_once(), by input
-  std::unordered_map<std::string, int> repeats_;                 ///< by name: a number below which all are taken
+  std::unordered_map<std::string, int> repeats_;                 ///< last number appended to a name, by name
   SharedWeights shared_;
-  std::int64_t computed_ = 0;  ///< numbers computed so far, less those in the file
-  std::unordered_map<std::string_view, std::uint64_t> external_bytes_;  ///< bytes that were read, by location
-  std::int64_t fixed_batch_ = 0;  ///< the file's batch, if the options replace it; else 0
-  bool guesses_labels_ = false;   ///< whether labels_of() had no operator to go by, behind a Transpose
+  std::int64_t computed_ = 0;  ///< numbers computed so far, minus those stored in the file
+  std::unordered_map<std::string_view, std::uint64_t> external_bytes_;  ///< bytes read so far, by location
+  std::int64_t fixed_batch_ = 0;  ///< the file's batch if the options replace it, else 0
+  bool guesses_labels_ = false;   ///< whether labels_of() assumed the usual labels behind a Transpose
   Origins kinds_;
-  std::vector<char> has_parameters_{};                         ///< by node of the graph, as far as asked
-  std::set<std::string_view> learned_{}, left_as_they_are_{};  ///< initializers that notes name
+  std::vector<char> has_parameters_{};                         ///< results of has_parameters(), by node of the graph
+  std::set<std::string_view> learned_{}, left_as_they_are_{};  ///< initializers for the notes
   OnnxModel result_;
 };
 

@@ -12,7 +12,7 @@ void Importer::inline_graph(std::size_t index, GraphMessage graph) {
   if (!graph.inputs.empty() || graph.outputs.size() != outputs.size()) {
     attributes.invalid("has a branch with inputs, or with another number of outputs");
   }
-  const GraphMessage& own = graphs_.emplace_back(std::move(graph));  // values refer to its initializers
+  const GraphMessage& own = graphs_.emplace_back(std::move(graph));  // values_ refers to its initializers
   const std::size_t first = nodes_.size();
   std::set<std::string_view> wanted;
   for (const ValueMessage& output : own.outputs) wanted.insert(output.name);

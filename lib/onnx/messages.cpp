@@ -31,25 +31,25 @@ std::string_view view(Reader& reader) {
 
 Reader reader_of(std::string_view text) { return Reader(protozero::data_view(text.data(), text.size())); }
 
-/// More parts than a message of its length should have.
+/// Thrown for a message that has more parts than its length justifies.
 struct TooMany {
   std::string why;
 };
 
-/// Bytes for the structs of a message: a real one takes as much as its own length or less.
+/// Limit on the bytes of a message's structs. Those of a real message take its length or less.
 std::size_t room(std::string_view text, std::size_t more) { return 8 * text.size() + more; }
 
-/// A field of a message: its tag, what is done with each occurrence, and where the elements of a repeated one go.
+/// A field of a message: its tag, the function for each occurrence, and the vector of a repeated field.
 template <class Take, class Elements = std::vector<char>>
 struct Field {
   std::uint32_t tag;
   Take take;
   Elements* elements = nullptr;
 };
-template <class Take>  // which clang before 17 does not deduce of an aggregate
+template <class Take>  // clang before 17 does not deduce it for an aggregate
 Field(std::uint32_t, Take)->Field<Take>;
 
-/// The last occurrence counts.
+/// A single field. Its last occurrence counts.
 template <class Target, class Read>
 auto one(std::uint32_t tag, Target& target, Read read) {
   return Field{tag, [&target, read](Reader& its) { target = static_cast<Target>(std::invoke(read, its)); }};
@@ -61,9 +61,9 @@ auto many(std::uint32_t tag, std::vector<Element>& all, Read read) {
   return Field<decltype(take), std::vector<Element>>{tag, take, &all};
 }
 
-/// Decodes messages whose structs take at most `most_bytes`: a message of two bytes would take a hundred.
+/// Decodes messages whose structs take at most `most_bytes`. The struct of a message of two bytes takes a hundred.
 class Decoder {
-  /// Room for the elements of repeated fields first, then each field that is known.
+  /// Reserves the vectors of repeated fields, then decodes each known field.
   template <class... Fields>
   void decode(const Reader& message, const Fields&... fields) {
     (reserve(fields.elements, count(message, fields)), ...);
@@ -95,7 +95,7 @@ class Decoder {
     if (needed > elements->capacity()) elements->reserve(std::max(needed, 2 * elements->capacity()));
   }
 
-  /// Many numbers in one field.
+  /// A repeated field of numbers in packed form.
   template <class Element, class Read>
   auto packed(std::uint32_t number, std::vector<Element>& all, Read read) {
     return Field{bytes(number), [this, &all, read](Reader& its) {
@@ -112,7 +112,7 @@ class Decoder {
     return {key, value};
   }
 
-  /// The entry of that key.
+  /// The value of the entry with that key.
   auto metadata(std::uint32_t number, std::string_view key, std::string_view& target) {
     return Field{bytes(number), [this, key, &target](Reader& its) {
                    if (const auto entry = entry_of(its.get_message()); entry.first == key) target = entry.second;

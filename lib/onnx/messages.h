@@ -51,7 +51,7 @@ struct NodeMessage {
   std::string_view name, op_type, domain;
   std::vector<std::string_view> inputs, outputs;  ///< an empty name is an absent one
   std::vector<AttributeMessage> attributes;
-  std::string_view traced;  ///< metadata of PyTorch's new exporter: the call that it comes from
+  std::string_view traced;  ///< metadata of PyTorch's new exporter: the traced call
 
   /// Whether the operator is ONNX's own: another domain's Add may be anything.
   bool is_of_onnx() const { return domain.empty() || domain == "ai.onnx"; }
@@ -68,7 +68,7 @@ struct ValueMessage {
   std::string_view name;
   ElementType type = ElementType::none;  ///< none: not a tensor
   std::optional<std::vector<DimMessage>> shape;
-  std::string_view folded_from;  ///< by PyTorch: of an initializer, what it was computed from: names, as text
+  std::string_view folded_from;  ///< metadata of PyTorch: the names that an initializer was computed from
 };
 
 /// GraphProto.
@@ -76,8 +76,8 @@ struct GraphMessage {
   std::vector<NodeMessage> nodes;
   std::vector<TensorMessage> initializers;
   std::vector<ValueMessage> inputs, outputs, values;  ///< values: value_info
-  bool sparse = false;                                ///< has sparse initializers
-  std::string_view signature;  ///< by PyTorch: which tensors are parameters and buffers, a line each
+  bool sparse = false;                                ///< whether it has sparse initializers
+  std::string_view signature;                         ///< metadata of PyTorch: a line for each parameter or buffer
 };
 
 /// ModelProto.
@@ -87,7 +87,7 @@ struct ModelMessage {
   std::optional<GraphMessage> graph;
 };
 
-/// The value of an attribute: the fields that were present. Of a graph's nodes the attributes are not decoded.
+/// The value of an attribute: the fields that were present. Attributes inside a graph stay encoded.
 struct AttributeValue {
   std::optional<float> number;
   std::optional<std::int64_t> integer;
@@ -99,7 +99,7 @@ struct AttributeValue {
   std::vector<std::string_view> texts;
 };
 
-/// These throw FileError, starting with `file`: a field that does not fit into its message, a number that is too long.
+/// Both throw FileError, starting with `file`: for a field that exceeds its message, or a number that is too long.
 ModelMessage decode_model(std::string_view bytes, const std::string& file);
 AttributeValue decode_attribute(const AttributeMessage&, const std::string& file);
 

@@ -1,4 +1,4 @@
-// The context of a node: what the functions of the operators ask, and what they answer.
+// The context of a node: queries of the functions of the operators, and their results.
 
 #include <algorithm>
 #include <limits>

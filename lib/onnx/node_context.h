@@ -22,7 +22,7 @@ struct Range {
   std::int64_t first, count, step;
 };
 
-/// Thrown where a node asks for a value of which nothing is known.
+/// Thrown where a node asks for a value that is unknown.
 struct Unknown {};
 
 class Importer;
@@ -38,7 +38,7 @@ class NodeContext {
   const std::filesystem::path& path() const;
   std::string name() const { return name_.value_or(attributes_.name()); }
 
-  std::size_t inputs() const;         ///< number of inputs, with absent ones in between, without those at the end
+  std::size_t inputs() const;         ///< number of inputs; absent ones count, except at the end
   bool has(std::size_t input) const;  ///< whether it is present
   bool is_constant(std::size_t input) const;
   bool all_constant() const;
@@ -47,7 +47,7 @@ class NodeContext {
   const DynamicValue& padded(std::size_t input) const;   ///< as dynamic(), perhaps with a pending padding or LSTM
   const DynamicValue& viewed(std::size_t input) const;   ///< as dynamic(), perhaps with pending squares or LSTM
   const DynamicValue& pending(std::size_t input) const;  ///< as dynamic(), perhaps with anything pending
-  /// Index of the node whose output is this one's: a later node if it was fused.
+  /// Index of the node whose output this one makes: the last node that was fused into it, or itself.
   std::size_t last() const { return output_of_; }
   Extents extents(std::size_t input) const;
   double number(std::size_t input, std::string_view what = "a number") const;  ///< FileError for another count
@@ -56,14 +56,14 @@ class NodeContext {
   std::vector<Range> slice_ranges(const Extents& of) const;  ///< the part of each axis that a Slice takes
   std::vector<char> reduced_axes(std::size_t rank) const;    ///< by axis: whether a Reduce is over it
 
-  bool wanted(std::size_t output) const;             ///< whether anything reads it
-  void only_output(std::string_view instead) const;  ///< Refusal if another than the first is wanted: what to do
+  bool wanted(std::size_t output) const;             ///< whether a node or the graph's output reads it
+  void only_output(std::string_view instead) const;  ///< Refusal with this advice if a further output is read
   void result(DynamicValue, std::size_t output = 0);
   void result(Constant, std::size_t output = 0);
   void result_of(const Op&, const DynamicValue&);  ///< the result is an op that keeps the extents of its operand
   void fold();                                     ///< the result is computed from inputs that are all constants
   void inline_graph(std::string_view attribute);   ///< the results are those of a graph without inputs
-  /// Extents that a Reshape asks for. Where the options replace the file's batch, its number among them is replaced.
+  /// Extents that a Reshape asks for, with the file's batch among them replaced where the options replace it.
   Extents with_batch(const DynamicValue&, const Extents& wanted) const;
   /// The constant that an Expand to extents of running values expands: one image if the constant has the file's batch
   /// and its images are equal.
@@ -71,7 +71,7 @@ class NodeContext {
 
   /// Appends a node of the graph under a name that is free.
   Value append(const Op&, const std::vector<Value>&, const std::string& name);
-  /// As append(), for an op of one input without parameters and state. If an equal op reads that input, it is its node.
+  /// As append(), for an op of one input without parameters and state. Returns an equal op of it if there is one.
   Value append_once(const Op&, Value, const std::string& name);
   /// Gives a parameter of the node that makes the value its numbers. It becomes the parameter of an earlier node if
   /// both are one, and is fixed if it has no source or does not train.
@@ -87,46 +87,46 @@ class NodeContext {
   std::vector<double> numbers(const Constant&) const;
   void consume_budget(std::int64_t computed) const;
 
-  /// The only reader of the result, if it adds, subtracts, multiplies or divides by a constant: its operand `at`.
+  /// An addition, subtraction, multiplication or division with a constant operand `at`.
   struct Arithmetic {
     Attributes node;
     const Constant* constant;
     std::size_t at;
   };
-  std::optional<Arithmetic> next_arithmetic() const;
-  /// The index that the only reader of the result takes of this axis, if it is a Gather of one.
+  std::optional<Arithmetic> next_arithmetic() const;  ///< the only reader of the result, if it is one
+  /// The index that the only reader of the result takes along this axis, if it is a Gather of one index.
   std::optional<std::int64_t> next_index(std::size_t along, std::size_t rank) const;
-  /// The LSTM whose steps the value has, if it has all of them.
+  /// The LSTM that made the value, if the value has all of its steps.
   std::shared_ptr<PendingLstm> lstm_of(const DynamicValue&) const;
-  void fuse_next();  ///< the only reader is done then, with this node's result
-  /// The bias of a product: what an Add right after it adds, one number for each element of the axis `channels` of the
-  /// result. The Add is done then, and `source` is what it adds. Empty: there is no such Add.
+  void fuse_next();  ///< fuses the only reader into this node: its result becomes this node's
+  /// Fuses an Add after a product and returns its bias: one number for each element of the axis `channels` of the
+  /// result. `source` becomes the value that it adds. Empty: there is no such Add.
   std::vector<double> fuse_bias(const Extents& result, std::size_t channels, WeightSource& source);
-  /// Whether only a Mul reads the result, and multiplies it by this node's input: it is done then, with this one's
-  /// result, and its name is that of the result.
+  /// Fuses the only reader if it is a Mul of the result and this node's input, and takes its name. Returns whether
+  /// there is such a Mul.
   bool fuse_product();
 
-  void append_padding(DynamicValue&);  ///< makes an op of its padding
+  void append_padding(DynamicValue&);  ///< appends an op Pad for its padding
 
  private:
   DynamicValue& held(std::size_t input) const;
-  /// The only reader of the result, with two operands and one result; null if there is none that is to be done.
+  /// The only reader of the result, if it has two operands and one result and is not done; else null.
   const NodeMessage* only_reader() const;
 
   Importer* importer_;
   std::size_t index_;
-  std::size_t output_of_;  ///< node whose output is this one's: another where later nodes were fused
+  std::size_t output_of_;  ///< see last()
   Attributes attributes_;
-  std::optional<std::string> name_{};  ///< the name of a node that is done with this one
+  std::optional<std::string> name_{};  ///< name of a node that was fused into this one
 };
 
-/// Operators that one function imports.
+/// Operators that a function imports.
 struct OperatorRow {
   std::vector<std::string_view> op_types;
-  void (*import)(NodeContext&);  ///< does a node: throws Refusal or FileError
-  bool folds = true;             ///< whether a node of constants alone is folded instead
+  void (*import)(NodeContext&);  ///< imports a node: throws Refusal or FileError
+  bool folds = true;             ///< whether a node whose inputs are all constants is folded instead
 };
-/// Null if there is none.
+/// Null for an operator without a row.
 const OperatorRow* find_operator(std::string_view op_type);
 
 }  // namespace lamina::onnx

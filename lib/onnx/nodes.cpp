@@ -1,4 +1,4 @@
-// The nodes of a file in order, and who reads what.
+// The nodes of a file in order, and the readers of each value.
 
 #include "nodes.h"
 

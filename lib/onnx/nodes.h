@@ -1,5 +1,5 @@
 #pragma once
-// The nodes of a file: which are needed, which are done, and what reads which value.
+// The nodes of a file: whether each is needed or done, and the readers of each value.
 
 #include <cstddef>
 #include <set>
@@ -16,18 +16,18 @@ class Nodes {
  public:
   explicit Nodes(std::string file) : file_(std::move(file)) {}
 
-  /// Notes an input or an initializer. False if there is a value of that name.
+  /// Notes an input or an initializer. False if the name is taken.
   bool make(std::string_view value) { return made_.insert(value).second; }
   bool has(std::string_view value) const { return made_.contains(value); }
-  /// Adds the nodes of a graph, behind those that are there. What the wanted values need of them is live. FileError for
-  /// a value that is read before it is made, or made twice: so there are no cycles.
+  /// Appends the nodes of a graph. Those that wanted values need are live. FileError for a value that is read before
+  /// it is made, or made twice; so there are no cycles.
   void add(const GraphMessage&, std::set<std::string_view> wanted);
 
   std::size_t size() const { return nodes_.size(); }
   const NodeMessage& operator[](std::size_t i) const { return *nodes_[i]; }
   bool is_open(std::size_t i) const { return live_[i] && !done_[i]; }  ///< whether it is needed and not done
   void finish(std::size_t i) { done_[i] = 1; }
-  /// Live nodes that read a value, also from within their graphs.
+  /// Live nodes that read a value, also those whose branches read it.
   const std::vector<std::size_t>& readers(std::string_view value) const;
 
  private:
@@ -36,7 +36,7 @@ class Nodes {
   std::string file_;  ///< name of the file
   std::vector<const NodeMessage*> nodes_{};
   std::vector<char> live_{}, done_{};
-  std::set<std::string_view> made_{};  ///< inputs, initializers, and what the nodes make
+  std::set<std::string_view> made_{};  ///< inputs, initializers and results of nodes
   std::unordered_map<std::string_view, std::vector<std::size_t>> readers_{};
 };
 

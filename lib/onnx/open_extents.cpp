@@ -1,4 +1,4 @@
-// Extents that a file leaves open: which there are, and what the options give for them.
+// Extents that a file leaves open, and the options' extents for them.
 
 #include <algorithm>
 #include <limits>
@@ -12,7 +12,7 @@
 namespace lamina::onnx {
 namespace {
 
-constexpr std::size_t most_named = 100;  // in an error: a hostile file has as many as it has bytes
+constexpr std::size_t most_named = 100;  // in an error; a hostile file has one for each few bytes
 
 std::string names_text(const std::vector<OnnxOpenExtent>& open) {
   std::string text;
@@ -23,7 +23,7 @@ std::string names_text(const std::vector<OnnxOpenExtent>& open) {
 
 }  // namespace
 
-/// The axis that counts images: the first with that label. Nothing if the operators take the input as one image.
+/// The batch axis: the first with the label 'n'. Nothing if the operators take the input as one image.
 std::optional<std::size_t> Importer::batch_axis(const ValueMessage& input) {
   const std::size_t rank = input.shape ? input.shape->size() : 0;
   if (const auto given = options_.batch_axes.find(std::string(input.name)); given != options_.batch_axes.end()) {
@@ -46,8 +46,8 @@ std::vector<OnnxOpenExtent> Importer::open_extents_of_all() {
   return open_extents();
 }
 
-/// Calls visit(input, axis, whether it is the batch) for each extent with a name that inputs leave open, but for
-/// initialized inputs and those among the constants.
+/// Calls visit(input, axis, whether it is the batch) for each open extent that has a name, except in inputs that are
+/// constants.
 template <class Visit>
 void Importer::for_each_open(Visit visit) {
   for (const ValueMessage& input : file_.inputs) {
@@ -77,8 +77,8 @@ bool Importer::is_read(const ValueMessage& input) const {
   return inputs_.contains(input.name) && (!nodes_.readers(input.name).empty() || input.name == output_);
 }
 
-/// All that does not fit in one error: an extent of the options that the file does not leave open, or the open ones
-/// that have none.
+/// Throws UsageError for an extent of the options that the file does not leave open, and for open extents without
+/// one, all of them in one error.
 void Importer::check_extents() {
   if (!options_.extents.empty()) {
     const std::vector<OnnxOpenExtent> open = open_extents();
@@ -121,7 +121,7 @@ Extents Importer::extents_of(const ValueMessage& input) {
       if (number && *dim.value != options_.batch) fixed_batch_ = *dim.value;
     } else if (dim.value) {
       extents.push_back(*dim.value);
-    } else {  // one with a name would be among those of check_extents()
+    } else {  // check_extents() has reported those with a name
       throw Unsupported(in_file(input.name) + " leaves its axis " + std::to_string(i) +
                         " open without a name: it needs an extent in the file");
     }

@@ -1,5 +1,5 @@
 #pragma once
-// What the tensors of a file are in the model that was exported: parameters, which train, or buffers and numbers.
+// Roles of the file's tensors in the exported model: parameters, which train, or buffers and numbers.
 
 #include <string>
 #include <string_view>
@@ -17,18 +17,18 @@ class Origins {
   Origins(const ModelMessage&, const OnnxOptions&, const std::string& file);
 
   Origin of(std::string_view initializer) const;
-  /// The one parameter that the file says an initializer was computed from; empty: it does not say one.
+  /// The only parameter that an initializer was computed from, as the file states it; empty: none is stated.
   std::string_view source_of(std::string_view initializer) const;
-  /// Whether the file says it: those that PyTorch's exporter writes with dynamo=True do.
+  /// Whether the file states its parameters, as PyTorch's exporter with dynamo=True does.
   bool are_stated() const { return !stated_.empty(); }
 
  private:
   Origin by_file(std::string_view initializer) const;
 
   bool of_pytorch_;
-  std::unordered_map<std::string_view, Origin> stated_;                 ///< what it says of others, too
-  std::unordered_map<std::string_view, std::string_view> folded_from_;  ///< by initializer: a list of names
-  std::unordered_map<std::string_view, Origin> given_;                  ///< by the options
+  std::unordered_map<std::string_view, Origin> stated_;                 ///< by the file, buffers included
+  std::unordered_map<std::string_view, std::string_view> folded_from_;  ///< lists of names, by initializer
+  std::unordered_map<std::string_view, Origin> given_;                  ///< by OnnxOptions::trains
 };
 
 }  // namespace lamina::onnx

@@ -1,4 +1,4 @@
-// Reading: the file's bytes, its messages, the graph.
+// Reading a file: its bytes, its messages, its graph.
 
 #include <span>
 
@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 std::string bytes_of(const fs::path& path) {
   InputFile file(path);
-  constexpr std::uint64_t longest = std::uint64_t{1} << 31;  // the format's own limit: beyond it is external data
+  constexpr std::uint64_t longest = std::uint64_t{1} << 31;  // the format's limit; larger models have external data
   if (file.bytes() > longest)
     throw FileError(file.name() + ": longer than the 2 GB that a message of the format may be");
   std::string bytes(static_cast<std::size_t>(file.bytes()), '\0');
@@ -35,7 +35,7 @@ void walk(const OnnxValue& value, std::size_t count, Visit visit) {
   onnx::for_each_place(factors, 0, [&](std::int64_t place) { visit(static_cast<std::size_t>(place), i++); });
 }
 
-/// Views of the bytes.
+/// The message is a view of the bytes.
 onnx::ModelMessage model_of(const std::string& bytes, const fs::path& path) {
   onnx::ModelMessage model = onnx::decode_model(bytes, path.string());
   if (!model.graph) throw FileError(path.string() + ": no graph in it: not an ONNX model");

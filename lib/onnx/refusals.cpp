@@ -1,4 +1,4 @@
-// The text of a refusal. Every operator is in it, by its kind.
+// The text of a refusal. It names every refused operator, with counts.
 
 #include "refusals.h"
 
@@ -9,10 +9,10 @@
 namespace lamina::onnx {
 namespace {
 
-constexpr std::size_t most_lines = 6;    // with a reason; the others are in one line
-constexpr std::size_t most_listed = 60;  // in that
+constexpr std::size_t most_lines = 6;    // kinds with a reason; the others share one line
+constexpr std::size_t most_listed = 60;  // kinds in that line
 
-/// The reason without its numbers and names.
+/// The reason without its numbers and names: equal kinds are reported together.
 std::string kind_of(std::string_view why) {
   std::string kind;
   bool quoted = false;

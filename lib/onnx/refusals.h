@@ -1,5 +1,5 @@
 #pragma once
-// What of a model is not read: nodes of one operator with the same reason are told together.
+// Nodes of a model that are refused. Nodes of one operator with the same reason are reported together.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,10 +14,10 @@ class Refusals {
  public:
   explicit Refusals(bool each) : each_(each) {}  ///< whether each node has a line of its own
 
-  /// No operator: of the model itself. No reason: nobody knows whether the node would be read.
+  /// Without an operator: a refusal of the model itself. Without a reason: the node could not be judged.
   void add(std::string_view op, const std::string& node, const std::string& why);
   bool empty() const { return kinds_.empty(); }
-  /// What an error says after the name of the file: at most ten lines, unless each node has its own.
+  /// The text of the error after the file's name: at most ten lines, unless each node has its own.
   std::string text(std::int64_t opset) const;
 
  private:
@@ -28,7 +28,7 @@ class Refusals {
 
   bool each_;
   std::vector<Kind> kinds_{};
-  std::map<std::string, std::size_t> places_{};  ///< of kinds, by operator and reason
+  std::map<std::string, std::size_t> places_{};  ///< indices of kinds_, by operator and reason
 };
 
 }  // namespace lamina::onnx

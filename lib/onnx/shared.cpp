@@ -1,4 +1,4 @@
-// Which parameters of a network are one.
+// Which uses of the file's numbers share a parameter.
 
 #include "shared.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// Which parameters of a network are one: numbers of the file that several of its nodes use.
+// Shared parameters of a network: numbers of the file that several nodes use.
 
 #include <map>
 #include <string>
@@ -11,11 +11,11 @@
 
 namespace lamina::onnx {
 
-/// Where the numbers of a parameter come from.
+/// The origin of a parameter's numbers.
 struct WeightSource {
-  std::string_view value{};  ///< of the file; empty: no parameter
+  std::string_view value{};  ///< name in the file; empty: not a parameter
   bool transposed = false;   ///< whether the parameter is the transpose of the value
-  int part = 0;              ///< of the node, where one value has parameters for several
+  int part = 0;              ///< index of the node, where one value has the parameters of several
 };
 
 /// A parameter, or a running statistic, of a node of the graph.
@@ -24,35 +24,35 @@ struct WeightUse {
   std::string_view parameter;  ///< its name at the node
   Shape shape;
   WeightSource source;
-  std::string_view origin;  ///< the value of the file that the source was computed from, without its axes' order
-  std::string_view traced;  ///< PyTorch's new exporter: the call that the file's node comes from, with its operands
-  std::int64_t whole;       ///< numbers of the origin
+  std::string_view origin;  ///< the value of the file that the source was computed from, in any order of axes
+  std::string_view traced;  ///< PyTorch's new exporter: the traced call of the file's node
+  std::int64_t whole;       ///< number of elements of the origin
 };
 
-/// The uses so far. A file does not say which are of one parameter:
+/// The uses so far. A file does not state which uses share a parameter. The rules:
 ///
-/// - Equal numbers of one origin are, as a rule. An exporter writes equal parameters once, though, as PyTorch's do with
-///   the scales and shifts of new batch norms. So numbers that are all alike need to be the same value of the file.
-/// - Where the calls of both nodes are known, they must share an operand, whatever the numbers.
-/// - A transpose of equal numbers is, too: an exporter that folds the transposition of a tied weight writes it twice.
+/// - Uses with equal numbers of one origin share it. But exporters write equal parameters only once, as PyTorch's do
+///   with the scales of new batch norms. So if all numbers are alike, both uses must read the same value of the file.
+/// - If the traced calls of both nodes are known, they must share an operand. Numbers may then be alike.
+/// - A use and a transposed use of equal numbers share it: exporters that fold a tied weight's transpose write both.
 class SharedWeights {
  public:
   /// The name of an earlier use of the same parameter, whose numbers are in `weights`; empty: this is the first.
   std::string add(const WeightUse&, const TensorFile& weights);
-  /// Uses of all of a parameter that cannot be one here, as its transpose beside it: a sentence each.
+  /// A sentence for each parameter whose uses cannot share it here, for example as a matrix and as its transpose.
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   struct Known {
     WeightUse use;
-    std::vector<std::string_view> operands;  ///< of its call: parameters and buffers
-    bool alike;                              ///< whether its numbers all are
+    std::vector<std::string_view> operands;  ///< parameters and buffers of its traced call
+    bool alike;                              ///< whether all its numbers are equal
   };
   static bool are_one(const Known&, const Known&);
   void note_apart(const Known&, const TensorFile& weights);
 
   std::map<std::pair<std::string_view, std::size_t>, std::vector<Known>> uses_;  ///< by parameter, hash of numbers
-  std::map<std::string_view, std::string> of_all_;  ///< by origin: the name of a use of all its numbers
+  std::map<std::string_view, std::string> of_all_;  ///< name of a use of the whole origin, by origin
   std::vector<std::string> notes_;
 };
 

@@ -1,5 +1,5 @@
-// Values behind a node that is not read, so that the nodes behind it are judged, too: by the extents that the file
-// states (value_info), or those of the operand where the operator keeps them. Of others nothing is known.
+// Stand-ins for the results of a refused node, so that later nodes are judged, too. Their extents are those that the
+// file states (value_info), or those of the operand if the operator keeps them; else they are unknown.
 
 #include <algorithm>
 #include <string>
@@ -19,7 +19,7 @@ constexpr std::string_view keep_extents =
 
 }  // namespace
 
-/// The extents of a value by the file, where each is a number or the name of an axis of an input.
+/// The extents that the file states for a value: numbers, or names of open axes of inputs. Empty: it states none.
 Extents Importer::stated_extents(std::string_view value, ElementType& type) {
   if (stated_.empty()) {
     for (const auto* all : {&file_.values, &file_.outputs})
@@ -63,7 +63,7 @@ void Importer::stand_in(const NodeMessage& node) {
       const GraphLayout layout = layout_of(its, labels_of(output, its.size(), 0));
       const Value value = result_.graph.input(layout.shape, free_name(std::string(output)));
       values_[output] = {DynamicValue{.value = value, .view = layout.view, .type = type}};
-    } catch (const Error&) {  // no extents, or some beyond int
+    } catch (const Error&) {  // without extents, or with extents beyond int
     } catch (const Refusal&) {
     }
   }

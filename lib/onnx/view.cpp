@@ -9,7 +9,7 @@
 namespace lamina::onnx {
 namespace {
 
-/// Adds a factor inside the others; joins it with its neighbour where the two continue each other.
+/// Appends an innermost factor, and joins it with its neighbour if it continues it.
 void append(Axis& axis, OnnxFactor factor) {
   if (factor.extent == 1) return;
   if (!axis.empty() && axis.back().stride == factor.extent * factor.stride) {

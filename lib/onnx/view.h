@@ -1,6 +1,6 @@
 #pragma once
-// Where the axes of a value in the file are found in a value of the graph. Transposing, flattening, squeezing and most
-// reshaping change only this, and move no number.
+// The place of a file's axes in a value of the graph. Transposing, flattening, squeezing and most reshaping change only
+// this, and move no number.
 
 #include <cstdint>
 #include <optional>
@@ -41,20 +41,20 @@ void for_each_place(const Axis& factors, std::int64_t first, Visit visit) {
   }
 }
 
-/// Which of the graph's axes each axis of the file is: 'n', 'c', 'h' or 'w'. Several on one of them are joined in
+/// The graph's axis for each axis of the file: 'n', 'c', 'h' or 'w'. Axes of the file with the same label are joined in
 /// order.
 using AxisLabels = std::string;
-/// "nchw", "nch", "nc", "c" and so on: how values of a rank are kept unless an op needs them otherwise.
+/// "nchw", "nch", "nc", "c" and so on: the labels of a value unless an op needs others.
 AxisLabels usual_labels(std::size_t rank);
 
-/// The graph's shape of a value by extents and labels, with extents beyond int as 0, and where its axes then are.
+/// The shape of a value in the graph, with extents beyond int as 0, and the place of the file's axes in it.
 struct GraphLayout {
   Shape shape;
   View view;
 };
 GraphLayout layout_of(const Extents&, const AxisLabels&);
 
-/// The view of a value under other extents of the same count. Nothing if its numbers would have to move.
+/// The view of a value under other extents with the same product. Nothing if numbers would have to move.
 std::optional<View> reshaped(const View&, const Extents&);
 
 }  // namespace lamina::onnx

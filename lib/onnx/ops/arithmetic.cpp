@@ -9,7 +9,7 @@
 namespace lamina::onnx {
 namespace {
 
-/// y = scale x + shift, by channel of the graph's value, or with one number of each for all.
+/// y = scale x + shift, with a scale and a shift for each channel of the graph's value, or one of each for all.
 struct Numbers {
   std::vector<double> scale{1}, shift{0};
   bool learned = false;
@@ -28,7 +28,7 @@ Value negative(NodeContext& context, Value x, ElementType type) {
   return append_scale(context, x, {.scale = {-1}}, type, context.name() + ".minus");
 }
 
-/// The addition of values that are all computed; a subtraction is the addition of -1 times the second.
+/// The sum of computed values. A subtraction adds -1 times the second.
 void add_all(NodeContext& context, bool subtracts) {
   std::vector<Value> operands;
   const DynamicValue& first = context.dynamic(0);
@@ -47,7 +47,7 @@ void add_all(NodeContext& context, bool subtracts) {
   context.result({.value = y, .view = first.view, .type = first.type});
 }
 
-/// The product of two values that are computed: of equal extents, or one number for each plane of the other.
+/// The product of two computed values: of equal extents, or with one number for each plane of the other.
 void multiply(NodeContext& context) {
   if (context.inputs() != 2) context.attributes().invalid("multiplies other than two values");
   const DynamicValue &a = context.dynamic(0), &b = context.dynamic(1);
@@ -56,7 +56,7 @@ void multiply(NodeContext& context) {
     const Value y = context.append(Multiply{}, {a.value, b.value}, context.name());
     return context.result({.value = y, .view = a.view, .type = a.type});
   }
-  const bool second = of_a.plane() >= of_b.plane();  // whether that is the factor of each plane
+  const bool second = of_a.plane() >= of_b.plane();  // whether b has one number for each plane
   const DynamicValue &x = second ? a : b, &factor = second ? b : a;
   const Shape &whole = x.value.shape(), &planes = factor.value.shape();
   if (x.view.size() != factor.view.size() || planes != Shape{whole.n, whole.c, 1, 1}) {
@@ -73,8 +73,8 @@ void multiply(NodeContext& context) {
   context.result({.value = y, .view = x.view, .type = x.type});
 }
 
-/// The element of a constant, aligned at the last axis of x, for each channel of the graph's value. Nothing if it
-/// differs within a channel.
+/// The index of the constant's element for each channel of x, with the constant aligned at the last axis of x. Nothing
+/// if the element differs within a channel.
 std::optional<Extents> elements_by_channel(const NodeContext& context, const DynamicValue& x, const Extents& its) {
   const Shape shape = x.value.shape();
   const std::size_t rank = x.view.size();
@@ -102,8 +102,8 @@ bool is_power_of_2(double number) {
   return std::abs(std::frexp(number, &exponent)) == 0.5;
 }
 
-/// What a node with a constant does to the numbers so far. False, and nothing done, where no scale and shift does it,
-/// or does it with digits lost: (x - mean) / deviation is not x / deviation - mean / deviation.
+/// Joins a node with a constant to the numbers so far. Does nothing and returns false if no scale and shift express it,
+/// or if they would lose digits: (x - mean) / deviation is not x / deviation - mean / deviation.
 bool take(const NodeContext& context, const DynamicValue& x, const NodeContext::Arithmetic& next, Numbers& numbers) {
   const std::string_view op = next.node.node().op_type;
   const Constant& constant = *next.constant;
@@ -137,7 +137,7 @@ bool take(const NodeContext& context, const DynamicValue& x, const NodeContext::
     if (op == "Sub" && next.at == 0) scale = -scale, shift = -shift;
     if (op == "Mul") scale *= number;
     if (op == "Div") scale /= number;
-    if (is_factor && shift != 0) shift = op == "Mul" ? shift * number : shift / number;  // 0 stays 0, also over 0
+    if (is_factor && shift != 0) shift = op == "Mul" ? shift * number : shift / number;  // 0 / 0 stays 0
   }
   return true;
 }
@@ -153,8 +153,8 @@ bool is_trainable(const NodeContext& context, const DynamicValue& x, const NodeC
 
 void import_sum(NodeContext& context) { add_all(context, false); }
 
-/// A value and a constant: one op with numbers by channel, or one for all. Nodes after it that do alike are done with
-/// it: any of fixed numbers; but where a constant trains, only a factor and then a shift.
+/// A value and a constant: one op ScaleShift. Arithmetic with constants that follows the node is fused into the op: any
+/// number of fixed constants; but if a constant trains, only a factor and then a shift.
 void import_arithmetic(NodeContext& context) {
   const Attributes& node = context.attributes();
   const std::string_view op = node.node().op_type;
@@ -218,7 +218,7 @@ void import_pow(NodeContext& context) {
   context.result({.value = y, .view = x.view, .type = x.type});
 }
 
-/// x above 0 and slope x below: r + slope (x - r) with r = relu(x), which has PyTorch's gradient also at 0.
+/// x above 0 and slope x below: r + slope (x - r) with r = relu(x), whose gradient at 0 is PyTorch's, too.
 void append_leaky(NodeContext& context, Numbers slope, ElementType type) {
   const DynamicValue& x = context.dynamic(0);
   const std::string name = context.name();
@@ -232,7 +232,7 @@ void import_leaky_relu(NodeContext& context) {
   append_leaky(context, {.scale = {context.attributes().number("alpha", 0.01)}}, context.dynamic(0).type);
 }
 
-/// The slopes are weights, one or one for each channel: before opset 7 without further axes.
+/// The slopes are weights: one, or one for each channel. Before opset 7 they have no further axes.
 void import_prelu(NodeContext& context) {
   const DynamicValue& x = context.dynamic(0);
   const Constant& slope = context.constant(1, "its slope");

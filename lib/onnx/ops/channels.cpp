@@ -5,7 +5,7 @@
 namespace lamina::onnx {
 namespace {
 
-/// The channels of each element of an axis that is the channels or their outer part, as the directions of an LSTM are.
+/// Channels in each element of an axis that is the channels or their outer part, as the directions of an LSTM.
 std::int64_t group_of(const DynamicValue& x, std::size_t along) {
   const Shape shape = x.value.shape();
   const std::int64_t whole = extent(x.view[along]), group = shape.c / whole;
@@ -17,7 +17,7 @@ std::int64_t group_of(const DynamicValue& x, std::size_t along) {
   return group;
 }
 
-/// The view of a value whose axis `along` is the channels, with other channels: a view does not show one channel.
+/// The view of a value whose axis `along` is the channels after their number has changed. An extent of 1 is not in it.
 View along_channels(const DynamicValue& x, std::size_t along, const Shape& after) {
   const std::int64_t group = group_of(x, along);
   View view = with_channels(x.view, x.value.shape(), after, group);
@@ -25,7 +25,7 @@ View along_channels(const DynamicValue& x, std::size_t along, const Shape& after
   return view;
 }
 
-/// A run of elements of the axis.
+/// A contiguous part of the axis.
 DynamicValue run_of(NodeContext& context, const DynamicValue& x, std::size_t along, std::int64_t first,
                     std::int64_t count, const std::string& name) {
   const std::int64_t group = group_of(x, along);
@@ -35,8 +35,8 @@ DynamicValue run_of(NodeContext& context, const DynamicValue& x, std::size_t alo
   return {.value = y, .view = along_channels(x, along, y.shape()), .type = x.type};
 }
 
-/// h[-1] of an LSTM of several layers: of the last h of all, one behind the other, the only reader takes the last one.
-/// The others need not be computed. False, and nothing done, where it is something else.
+/// h[-1] of an LSTM of several layers: the only reader of the concatenated h of all layers takes the last one. The
+/// others need not be computed. Does nothing and returns false for other nodes.
 bool takes_last_layer(NodeContext& context, std::size_t along, std::size_t rank) {
   const std::optional<std::int64_t> index = context.next_index(along, rank);
   const std::size_t last = context.inputs() - 1;
@@ -44,7 +44,7 @@ bool takes_last_layer(NodeContext& context, std::size_t along, std::size_t rank)
   for (std::size_t i = 0; i <= last; ++i) {
     const DynamicValue& h = context.pending(i);
     if (!h.lstm || h.view.size() != rank || !h.view[along].empty()) return false;
-    if (i < last && !h.lstm->made.contains(Steps::all)) return false;  // the next layer does not read it
+    if (i < last && !h.lstm->made.contains(Steps::all)) return false;  // no next layer reads it
   }
   DynamicValue h = context.pending(last);
   h.view.erase(h.view.begin() + static_cast<std::ptrdiff_t>(along));
@@ -97,7 +97,7 @@ void import_split(NodeContext& context) {
   if (static_cast<std::int64_t>(parts.size()) != outputs || sum != whole) {
     node.invalid("splits " + std::to_string(whole) + " into " + text(parts));
   }
-  const DynamicValue source = x;  // results may move what `x` refers to
+  const DynamicValue source = x;  // result() may move the value that x refers to
   std::int64_t first = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (context.wanted(i)) {
@@ -115,7 +115,7 @@ void import_slice(NodeContext& context) {
   std::optional<std::size_t> along;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     if (ranges[i].first == 0 && ranges[i].count == own[i] && ranges[i].step == 1) continue;
-    if (along || ranges[i].step != 1) throw Refusal{"it takes other than a run of channels, x[:, a:b]"};
+    if (along || ranges[i].step != 1) throw Refusal{"it takes other than consecutive channels: only x[:, a:b] is read"};
     if (ranges[i].count == 0) throw Refusal{"it takes nothing: leave this slice out of the model"};
     along = i;
   }
@@ -125,8 +125,8 @@ void import_slice(NodeContext& context) {
   context.result(run_of(context, context.dynamic(0), *along, first, count, context.name()));
 }
 
-/// A Gather takes of a computed value an index of an axis of one element, everything in order under other extents
-/// (as_strided), the last step of an LSTM, or a run of channels.
+/// A Gather from a computed value takes the only element of an axis, everything in order under other extents
+/// (as_strided), the last step of an LSTM, or consecutive channels.
 void import_gather_part(NodeContext& context) {
   const Attributes& node = context.attributes();
   const DynamicValue x = context.viewed(0);

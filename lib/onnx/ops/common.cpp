@@ -1,4 +1,4 @@
-// What the operators share: how a value must be kept, and numbers in range.
+// Functions that the operators share: the required order of axes, and numbers in range.
 
 #include <algorithm>
 #include <limits>
@@ -65,7 +65,7 @@ double text_number(double number) {
 
 double limit_of(const NodeContext& context, std::size_t input, const std::string& what) {
   const Constant& number = context.constant(input, what);
-  if (number.count() != 1) throw Refusal{what + " has " + text(number.extents) + " numbers: limit by one number"};
+  if (number.count() != 1) throw Refusal{what + " has " + text(number.extents) + " numbers: only one is read"};
   return text_number(number.at(0));
 }
 

@@ -1,12 +1,12 @@
-// Conv. Where pads differ at the two ends, an op Pad comes before it.
+// Conv. If pads differ at the two ends, an op Pad comes before it.
 
 #include "windows.h"
 
 namespace lamina::onnx {
 namespace {
 
-/// Whether a filter is a buffer by all signs, where the file does not say it: it is the same for every channel, alone
-/// in its group, and has another name than a module's weight.
+/// Whether a filter looks like a buffer in a file that does not state its parameters: it is depthwise, equal for every
+/// channel, and not named as a module's weight.
 bool is_blur(const NodeContext& context, const Constant& w, int groups) {
   if (context.origins_are_stated() || groups < 2 || w.extents[0] != groups || w.extents[1] != 1) return false;
   const std::string_view name = context.input_name(1);

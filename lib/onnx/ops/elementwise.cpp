@@ -16,7 +16,7 @@ void import_each(NodeContext& context) {
 }
 
 void import_sigmoid(NodeContext& context) {
-  context.dynamic(0);  // before the Mul is marked as done
+  context.dynamic(0);  // refuses a constant before the Mul is fused
   const Op op = context.fuse_product() ? Op(Silu{}) : Op(Sigmoid{});
   context.result_of(op, context.dynamic(0));
 }
@@ -33,9 +33,9 @@ void import_hard_sigmoid(NodeContext& context) {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// The operand between two limits, of which the high one wins.
+/// Clips the operand. If low is above high, high wins.
 void clip(NodeContext& context, std::size_t operand, double low, double high) {
-  constexpr double none = std::numeric_limits<float>::max();  // how exporters write that there is no limit
+  constexpr double none = std::numeric_limits<float>::max();  // exporters write it for no limit
   const auto bound = [](double number) { return std::abs(number) >= none ? std::copysign(infinity, number) : number; };
   low = bound(low), high = bound(high);
   const DynamicValue& x = low == -infinity && high == infinity ? context.padded(operand) : context.dynamic(operand);
@@ -52,7 +52,7 @@ void import_clip(NodeContext& context) {
   clip(context, 0, limit("min", 1, -infinity), limit("max", 2, infinity));
 }
 
-/// Max and Min of a value and numbers: a limit.
+/// Max and Min of a value and numbers: a Clip.
 void import_limit(NodeContext& context) {
   const bool is_max = context.attributes().node().op_type == "Max";
   double limit = is_max ? -infinity : infinity;
@@ -61,7 +61,7 @@ void import_limit(NodeContext& context) {
     if (!context.is_constant(i) && !operand) {
       operand = i;
     } else {
-      const double number = limit_of(context, i, "what it compares with");
+      const double number = limit_of(context, i, "its limit");
       limit = is_max ? std::max(limit, number) : std::min(limit, number);
     }
   }

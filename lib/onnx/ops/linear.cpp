@@ -1,5 +1,5 @@
-// Gemm and MatMul with constant weights: fully connected ops, or 1x1 convolutions where rows are pixels. The order in
-// which the input is flattened, whatever it is, goes into the columns of the weights.
+// Gemm and MatMul with constant weights: fully connected ops, or 1x1 convolutions if rows are pixels. The columns of
+// the weights are permuted by the order in which the input was flattened.
 
 #include <algorithm>
 
@@ -8,14 +8,14 @@
 namespace lamina::onnx {
 namespace {
 
-/// A product x W + bias with W as rows of inputs and columns of outputs, by strides.
+/// A product x W + bias. W has a row for each input and a column for each output, at these strides.
 struct Product {
   const Constant& w;
   std::int64_t inputs, outputs;
   std::int64_t input_stride, output_stride;  ///< in w
-  std::string_view name;                     ///< of w in the file
+  std::string_view name;                     ///< name of w in the file
   double scale = 1;
-  bool fuses = true;  ///< whether the result has these axes, so that an addition after it can be the bias
+  bool fuses = true;  ///< whether an Add after the product may become its bias
 };
 
 DynamicValue append_product(NodeContext& context, const DynamicValue& x, const Product& product,
@@ -28,7 +28,7 @@ DynamicValue append_product(NodeContext& context, const DynamicValue& x, const P
   }
   result[last] = product.outputs;
   const int outputs = narrow(context, product.outputs, 1, "number of outputs");
-  context.consume_budget(product.inputs);  // where each is in the image
+  context.consume_budget(product.inputs);  // for `columns`
   if (bias.empty() && product.fuses) bias = context.fuse_bias(result, last, bias_source);
   const auto is_within = [&](const OnnxFactor& factor) { return factor.extent * factor.stride <= shape.image(); };
   const bool rows_are_images = x.view.size() == 2 && x.view[0] == axis(shape.n, shape.image()) &&
@@ -38,7 +38,7 @@ DynamicValue append_product(NodeContext& context, const DynamicValue& x, const P
   const Op op = rows_are_images ? Op(FullyConnected{.outputs = outputs, .bias = !bias.empty()})
                                 : Op(Conv{.channels = outputs, .kernel = 1, .bias = !bias.empty()});
   const Value y = context.append(op, {x.value}, name);
-  Extents columns;  // in the graph's order
+  Extents columns;  // column of each input in the graph's order
   for_each_place(rows_are_images ? x.view[1] : axis(shape.c, 1), 0, [&](std::int64_t at) { columns.push_back(at); });
   context.consume_budget(element_count({product.inputs, product.outputs}).value());
   std::vector<double> weights(columns.size() * static_cast<std::size_t>(outputs));
@@ -55,7 +55,7 @@ DynamicValue append_product(NodeContext& context, const DynamicValue& x, const P
   if (!bias.empty()) context.weights(y, "bias", {product.outputs}, std::move(bias), product.w.type, bias_source);
   if (rows_are_images) return {.value = y, .view = layout_of(result, "nc").view, .type = x.type};
   View view = with_channels(x.view, shape, y.shape());
-  view[last] = axis(product.outputs, y.shape().plane());  // a view does not show one channel
+  view[last] = axis(product.outputs, y.shape().plane());  // one channel is not in the view
   return {.value = y, .view = std::move(view), .type = x.type};
 }
 

@@ -1,5 +1,5 @@
-// LRN: the operator, and the parts that PyTorch's exporters write instead. These are x / (scale * mean + shift) ^
-// exponent, where the mean is an AveragePool of squares along the channels, after a Pad of zeros there.
+// LRN: the operator, and the nodes that PyTorch's exporters write instead: x / (scale * mean + shift) ^ exponent, where
+// mean is an AveragePool of the squares along the channels after a Pad of zeros there.
 
 #include <algorithm>
 
@@ -17,7 +17,7 @@ bool along_channels(const DynamicValue& x, std::size_t axis) {
   return x.view[axis] == onnx::axis(shape.c, shape.plane()) && shape.c > 1;
 }
 
-/// Only x * x has been read so far: it can still become a Multiply.
+/// Whether only x * x has been read so far: then it can still become a Multiply.
 bool is_product_alone(const Squares& s) { return s.size == 0 && s.before + s.after == 0; }
 
 }  // namespace

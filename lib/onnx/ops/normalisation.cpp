@@ -9,7 +9,7 @@
 namespace lamina::onnx {
 namespace {
 
-/// How each opset says that a BatchNormalization normalises by the batch: from 7 to 13 by its outputs.
+/// Whether a BatchNormalization normalises by the batch. Opsets 7 to 13 state it by further outputs.
 bool is_by_batch(const NodeContext& context) {
   const NodeMessage& node = context.attributes().node();
   if (context.opset() >= 14) return context.attributes().integer("training_mode", 0) != 0;
@@ -18,8 +18,8 @@ bool is_by_batch(const NodeContext& context) {
                      [](std::string_view output) { return !output.empty(); });
 }
 
-/// ONNX's momentum is what remains of the running statistics; ours is what comes in. In training ONNX's running
-/// variance is that of the whole batch, ours the unbiased one.
+/// ONNX's momentum is the part of the running statistics that is kept, ours is the part that is new. In training ONNX's
+/// running variance takes the biased variance of the batch, ours the unbiased one.
 void import_batch_norm(NodeContext& context) {
   const Attributes& node = context.attributes();
   const DynamicValue& x = context.dynamic(0);
@@ -56,7 +56,7 @@ void import_batch_norm(NodeContext& context) {
   context.result({.value = y, .view = x.view, .type = x.type});
 }
 
-/// A Softmax is over all axes from `axis` on before opset 13, and along one axis from then on.
+/// Before opset 13 a Softmax is over all axes from `axis` on, since then along one axis.
 void import_softmax(NodeContext& context) {
   const Attributes& node = context.attributes();
   const DynamicValue& x = context.dynamic(0);

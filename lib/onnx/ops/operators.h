@@ -1,6 +1,6 @@
 #pragma once
-// The operators: a function for each makes nodes of the graph from a node of the file. Each file has a group of
-// operators, with a table at its end.
+// The operators. The function of an operator makes nodes of the graph from a node of the file. Each source file has a
+// group of operators, with a table at its end.
 
 #include <cstdint>
 #include <string>
@@ -24,40 +24,40 @@ Operators pool_operators();
 Operators sequence_operators();
 Operators shape_operators();
 
-// lrn.cpp: the parts of an LRN as PyTorch's exporters write them. Each function does its node and returns true if the
-// node is such a part.
+// lrn.cpp: the parts of an LRN as PyTorch's exporters write them. If the node is such a part, the function imports it
+// and returns true.
 bool squared(NodeContext&);             ///< Mul of a value by itself
 bool mean_of_squares(NodeContext&);     ///< AveragePool
-bool divided_by_squares(NodeContext&);  ///< Div of the value by what came of its squares
+bool divided_by_squares(NodeContext&);  ///< Div of the value by the result of its squares
 bool padded_squares(NodeContext&, const Extents& before, const Extents& after, double number);  ///< Pad
 bool squares_and_number(NodeContext&, std::size_t at);  ///< Mul, Add or Pow with a constant, which is operand `at`
 // channels.cpp
 void import_gather_part(NodeContext&);  ///< Gather from a computed value
-// sequence.cpp: Gather or Slice of one step of an LSTM. False, and nothing done, where the axis is another one.
+// sequence.cpp: Gather or Slice of one step of an LSTM. Does nothing and returns false for another axis.
 bool takes_step(NodeContext&, std::size_t along, std::int64_t step, bool keeps_axis);
 
-/// Throws a Refusal because of the order in which the graph keeps a value: `why`, and what would be needed.
+/// Throws a Refusal because of the order of a value's axes in memory: `why`, and what would be needed.
 [[noreturn]] void refuse_order(const std::string& why);
-/// As refuse_order(), for an operator's input: the reason says first how the graph keeps it.
+/// As refuse_order(), for an operator's input. The reason begins with the input's shape in the graph.
 [[noreturn]] void refuse_input(const DynamicValue&, const std::string& why = "in another order");
 
-/// The value if its axes in the file are the graph's n, c, h, w (or n, c, h with w 1); else a Refusal.
+/// The value, if its axes in the file are the graph's n, c, h, w (or n, c, h with w 1); else throws a Refusal.
 Value as_image(const DynamicValue&);
 
-/// A bias of zeros that does not train is none.
+/// Drops a bias that is 0 and does not train.
 void drop_zeros(const NodeContext&, std::vector<double>& bias, std::size_t input);
 
-/// The view of an equal value with other channels, in groups of `group` that stay as they are. Refusal if the channels
-/// are joined with something.
+/// The view of a value after its number of channels has changed, by whole groups of `group` channels. Refusal if the
+/// channels are joined with other axes.
 View with_channels(const View&, const Shape& before, const Shape& after, std::int64_t group = 1);
 
 /// A number of the file as an int; FileError that names it if it is out of range.
 int narrow(const NodeContext&, std::int64_t number, std::int64_t least, std::string_view what);
 
-/// A number of a program's text, such as 0.1. Exporters may write it in f32, whatever the type of the model is.
+/// The nearest number that a program would write, such as 0.1: exporters may store it as f32 in a model of any type.
 double text_number(double);
 
-/// A constant of one number, as it was written.
+/// The only number of a constant, as text_number().
 double limit_of(const NodeContext&, std::size_t input, const std::string& what);
 
 }  // namespace lamina::onnx

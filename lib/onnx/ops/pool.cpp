@@ -1,4 +1,4 @@
-// Pools. Windows begin at the pad of the front: the pad of the end only says how many there are.
+// Pools. The front pad determines where windows begin, the end pad only how many there are.
 
 #include <algorithm>
 #include <array>
@@ -29,8 +29,8 @@ Pool pool_of(const NodeContext& context, const DynamicValue& x) {
   return pool;
 }
 
-/// A rounding with which equal pads, those of the front, make as many windows; nothing if none does, or a pad is too
-/// large for the ops.
+/// A rounding that gives the right number of windows with the front pad at both ends. Nothing if there is none, or if a
+/// pad is too large for the ops.
 std::optional<Rounding> equal_pads(const Windows& windows) {
   const auto small = [](const Windows::Along& a) { return 2 * a.begin <= a.kernel; };
   if (!std::all_of(windows.along.begin(), windows.along.end(), small)) return std::nullopt;
@@ -41,7 +41,7 @@ std::optional<Rounding> equal_pads(const Windows& windows) {
   return std::nullopt;
 }
 
-/// Pads the image by an op: the pool then pads nothing. Not `counted`: as far as its windows reach, else by its pads.
+/// Appends an op that pads instead of the pool: by its pads if they are `counted`, else as far as its windows reach.
 void pad_image(NodeContext& context, Pool& pool, double number, bool counted) {
   std::array<std::int64_t, 2> before{}, after{};
   for (std::size_t i = 0; i < 2; ++i) {
@@ -53,11 +53,11 @@ void pad_image(NodeContext& context, Pool& pool, double number, bool counted) {
   pool.image = append_pad(context, pool.image, pool.windows, before, after, number);
 }
 
-/// Whether a Pad before the pool can be its own pads. Rounded up, windows that start in a pad are not there, but in the
-/// result of a Pad they are.
+/// Whether a Pad before the pool can become pads of the pool. Not if rounded up: windows that start in a pool's own
+/// end pad are left out, windows that start in the cells of a Pad are not.
 bool takes_over_pads(const Attributes& node) { return !pads_itself(node) && node.integer("ceil_mode", 0) == 0; }
 
-/// A MaxPool or an AveragePool; nothing where the pool gives its input.
+/// Appends a MaxPool or an AveragePool, or nothing if its result is its input.
 template <class Kind>
 void append_pool(NodeContext& context, const Pool& pool, Kind op, Rounding rounding, ElementType type) {
   op.window = pool.windows.kernel();
@@ -71,7 +71,7 @@ void append_pool(NodeContext& context, const Pool& pool, Kind op, Rounding round
   context.result({.value = y, .view = pool.view, .type = type});
 }
 
-/// A single window that reaches beyond the image has the mean of one that ends with it.
+/// Shortens a single window to the image: cells beyond it do not count in the mean.
 void shorten_single(Windows::Along& a) {
   if (a.count != 1 || a.begin >= a.kernel) return;
   a.kernel = std::min(a.kernel - a.begin, a.input);
@@ -89,7 +89,7 @@ void import_max_pool(NodeContext& context) {
   std::optional<Rounding> rounding = equal_pads(pool.windows);
   if (!rounding) {
     pad_image(context, pool, lowest, false);
-    rounding = equal_pads(pool.windows);  // always found: without pads, rounding down gives these windows
+    rounding = equal_pads(pool.windows);  // there is one: without pads, rounding down gives these windows
   }
   append_pool(context, pool, MaxPool{.window = 1, .stride = 1}, *rounding, x.type);
 }
@@ -98,7 +98,7 @@ void import_average_pool(NodeContext& context) {
   if (mean_of_squares(context)) return;
   const Attributes& node = context.attributes();
   bool counted = node.integer("count_include_pad", 0) != 0;
-  // Zeros that a Pad has put there count, those of the pool's own pads only if it says so.
+  // The zeros of a Pad count in the mean, those of the pool's own pads only with count_include_pad.
   const Extents own = node.integers("pads").value_or(Extents{});
   const bool pads = std::any_of(own.begin(), own.end(), [](std::int64_t pad) { return pad != 0; });
   const std::optional<Padding> padding = context.padded(0).padding;
@@ -106,7 +106,7 @@ void import_average_pool(NodeContext& context) {
   const DynamicValue& x = fuses ? context.padded(0) : context.dynamic(0);
   counted = counted || fuses;
   Pool pool = pool_of(context, x);
-  bool uneven = false;  // counts cells beyond equal pads
+  bool uneven = false;  // whether cells beyond equal pads count
   for (Windows::Along& a : pool.windows.along) {
     const std::int64_t reach = (a.count - 1) * a.stride - a.begin + a.span();  // the end of the last window
     uneven = uneven || (counted && a.begin != a.end && reach > a.input + std::min(a.begin, a.end));
@@ -114,7 +114,7 @@ void import_average_pool(NodeContext& context) {
   }
   std::optional<Rounding> rounding = equal_pads(pool.windows);
   if (counted && (!rounding || uneven)) {
-    Windows padded = pool.windows;  // as an op Pad would leave them
+    Windows padded = pool.windows;  // windows after an op Pad
     for (Windows::Along& a : padded.along) {
       a.input += a.begin + a.end;
       a.begin = a.end = 0;
@@ -130,12 +130,12 @@ void import_average_pool(NodeContext& context) {
   append_pool(context, pool, AveragePool{.window = 1, .stride = 1, .count_padding = counted}, *rounding, x.type);
 }
 
-/// A window over all rows, all columns or both, which the axes `over` are, in whatever order: the result has axes of
-/// extent 1 for them, or none. False, and nothing done, where they are something else.
+/// Pools over all rows, all columns or both, if the axes `over` are those in any order. The result keeps the axes with
+/// an extent of 1, or drops them. Does nothing and returns false for other axes.
 bool pool_over(NodeContext& context, const std::vector<char>& over, bool maximum, bool keeps_axes) {
   const DynamicValue x = context.dynamic(0);
   const Shape s = x.value.shape();
-  const OnnxFactor pixels{s.plane(), 1};  // as one axis
+  const OnnxFactor pixels{s.plane(), 1};  // rows and columns joined to one axis
   std::int64_t rows = 1, columns = 1;
   for (std::size_t i = 0; i < over.size(); ++i) {
     for (const OnnxFactor& factor : x.view[i]) {
@@ -151,7 +151,7 @@ bool pool_over(NodeContext& context, const std::vector<char>& over, bool maximum
     }
   }
   if ((rows != 1 && rows != s.h) || (columns != 1 && columns != s.w)) return false;
-  const std::int64_t row = s.w / columns, plane = s.plane() / (rows * columns);  // elements of the result's
+  const std::int64_t row = s.w / columns, plane = s.plane() / (rows * columns);  // extents in the result
   View view;
   for (std::size_t i = 0; i < over.size(); ++i) {
     if (over[i] && keeps_axes) view.emplace_back();

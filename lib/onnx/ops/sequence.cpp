@@ -63,10 +63,10 @@ struct Recurrence {
   DynamicValue x;
   std::int64_t hidden, features;
   std::vector<Gates> gates;  ///< by direction
-  bool reverse;              ///< the only direction is from the last step to the first
+  bool reverse;              ///< whether the only direction is backward
 };
 
-/// The h of all steps or of the last.
+/// Appends an op for each direction. Its value is h of all steps or of the last step.
 Value append_lstm(NodeContext& context, const Recurrence& its, Steps steps) {
   const Constant &w = context.constant(1), &r = context.constant(2);
   const std::int64_t hidden = its.hidden, features = its.features;

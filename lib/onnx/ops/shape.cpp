@@ -9,7 +9,7 @@
 namespace lamina::onnx {
 namespace {
 
-/// Makes an op of channels that a Transpose has moved: an image whose channels are groups x members in the other order.
+/// Appends a ChannelShuffle if a Transpose has swapped the groups and the members of the channels.
 void shuffle_channels(NodeContext& context, DynamicValue& x) {
   const Shape s = x.value.shape();
   if (x.view.size() < 3 || x.view.size() > 4 || x.view[1].size() != 2) return;
@@ -25,7 +25,7 @@ void shuffle_channels(NodeContext& context, DynamicValue& x) {
   x = std::move(y);
 }
 
-/// The extents of the input, for a Shape. The squares of an LRN stay as they are: the exporter asks for their extents.
+/// The extents of the input, for a Shape. Pending squares stay pending: exporters ask for extents inside an LRN.
 Extents extents_of_value(NodeContext& context) {
   const DynamicValue& x = context.viewed(0);
   if (x.squares && x.squares->size == 0 && x.squares->before + x.squares->after > 0)
@@ -73,7 +73,7 @@ void import_transpose(NodeContext& context) {
   context.result(std::move(x));
 }
 
-/// A border of cells of the image is an op at once.
+/// A padding with cells of the image becomes an op at once.
 void pad_by_cells(NodeContext& context, DynamicValue x, const std::string& mode) {
   const std::map<std::string_view, PadBy> modes = {
       {"edge", PadBy::edge}, {"reflect", PadBy::reflect}, {"wrap", PadBy::wrap}};
@@ -85,7 +85,7 @@ void pad_by_cells(NodeContext& context, DynamicValue x, const std::string& mode)
   context.result(std::move(x));
 }
 
-/// A Pad of rows and columns is kept beside the value, for the op that reads it.
+/// A Pad of rows and columns stays pending, for the op that reads the value.
 void import_pad(NodeContext& context) {
   const Attributes& node = context.attributes();
   const std::size_t rank = context.viewed(0).view.size();

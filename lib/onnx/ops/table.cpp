@@ -1,4 +1,4 @@
-// Which function imports which operator.
+// The table of all operators.
 
 #include <map>
 

@@ -74,7 +74,7 @@ Value with_equal_pads(NodeContext& context, Value image, Windows& windows) {
 
 Windows windows_of(const NodeContext& context, const DynamicValue& x, const std::optional<Extents>& kernel) {
   const Attributes& node = context.attributes();
-  const Extents inputs = extents(x.view);  // those of the file: as_image() asks whether they are an image
+  const Extents inputs = extents(x.view);  // in the file's order; as_image() checks that the value is an image
   const std::size_t axes = inputs.size() - 2;
   const auto list = [&](const char* name, std::int64_t otherwise, std::size_t size, std::int64_t least) {
     const Extents numbers = node.integers(name).value_or(Extents(size, otherwise));

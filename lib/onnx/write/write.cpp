@@ -1,5 +1,5 @@
-// Writing a graph as a model. A fully connected op is Gemm, which takes and makes matrices: Flatten comes before it,
-// and Unsqueeze after it where an op wants rows and columns again. Both are no nodes when the model is read.
+// Writing a graph as a model. A fully connected op becomes a Gemm of matrices: a Flatten comes before it, and an
+// Unsqueeze after it if an op needs rows and columns again. Reading the model makes no nodes of these two.
 
 #include <algorithm>
 #include <limits>
@@ -138,7 +138,7 @@ class Exporter {
     constexpr const char* modes[] = {"constant", "edge", "reflect", "wrap"};
     emit("Pad", {image(0), pads, value}, {{"mode", std::string(modes[static_cast<int>(op.by)])}});
   }
-  /// Channels as groups x members, which change places.
+  /// Splits the channels into groups x members, and swaps the two.
   void operator()(const ChannelShuffle& op) {
     const Shape& y = node_->shape;
     const std::string groups = add_integers(".grouped.shape", {0, op.groups, y.c / op.groups, y.h, y.w});
@@ -166,11 +166,11 @@ class Exporter {
     refused_ += (refused_.empty() ? "" : "; ") + std::string("node \"") + node_->name + "\" is " + to_string(node_->op);
   }
   void add(const NodeOut& node) { out_.add_message(1, node.bytes()); }
-  /// The node of the file that has the name and the value of the graph's.
+  /// Adds the node of the file that has the name and the value of the graph's node.
   void emit(const char* op_type, std::vector<std::string> inputs, std::vector<AttributeOut> attributes = {}) {
     add({op_type, node_->name, std::move(inputs), node_->name, std::move(attributes)});
   }
-  /// A node before it, and the name of its value.
+  /// Adds a node before it, and returns the name of its value.
   std::string part(const char* op_type, const std::string& suffix, std::vector<std::string> inputs,
                    std::vector<AttributeOut> attributes = {}) {
     const std::string name = beside(suffix);
@@ -180,7 +180,7 @@ class Exporter {
 
   std::size_t input(std::size_t i) const { return static_cast<std::size_t>(node_->inputs[i]); }
 
-  /// The name of an operand as it is; the result is a matrix if it is one.
+  /// The name of an operand. The result is a matrix if the operand is one.
   std::string same(std::size_t i) {
     matrix_[id_] = matrix_[input(i)];
     return graph_.nodes()[input(i)].name;
@@ -195,7 +195,7 @@ class Exporter {
     return part("Unsqueeze", operand, {name, add_integers(operand + ".axes", {2, 3})});
   }
 
-  /// The names of all operands: matrices if all are, else of four axes.
+  /// The names of all operands: as matrices if all of them are matrices, else with four axes.
   std::vector<std::string> all() {
     matrix_[id_] = std::ranges::all_of(node_->inputs, [&](int i) { return matrix_[static_cast<std::size_t>(i)]; });
     std::vector<std::string> names;
@@ -218,7 +218,7 @@ class Exporter {
             {"ceil_mode", op.rounding == Rounding::up ? 1 : 0}};
   }
 
-  /// Adds a parameter as an initializer, unless another node has added it, and gives its name.
+  /// Adds a parameter as an initializer, unless another node has added it, and returns its name.
   std::string parameter(const char* its, const Extents& extents) {
     const std::string suffix = std::string(".") + its;
     const auto first = first_.find(node_->name + suffix);
@@ -244,11 +244,11 @@ class Exporter {
     return initializer;
   }
 
-  /// A name for what belongs to the node: its own and a suffix, and more where another value has that.
+  /// A free name for a value that belongs to the node: the node's name with a suffix.
   std::string beside(const std::string& suffix) {
     std::string name = node_->name + suffix;
     std::ranges::replace_if(
-        name, [](char c) { return c == '\'' || c == '\n'; }, '_');  // as the signature is lines
+        name, [](char c) { return c == '\'' || c == '\n'; }, '_');  // the signature has quotes and lines
     while (!taken_.insert(name).second) name += "_";
     return name;
   }
@@ -315,10 +315,10 @@ class Exporter {
   const Graph& graph_;
   const TensorFile& weights_;
   std::unordered_set<std::string> taken_;                                     ///< names of values of the file
-  std::unordered_map<std::string, std::string> first_;                        ///< of the aliases of shared parameters
+  std::unordered_map<std::string, std::string> first_;                        ///< first names, by alias
   std::unordered_set<std::string> trains_;                                    ///< parameters, by their first names
-  std::unordered_map<std::string, std::pair<std::string, Extents>> written_;  ///< their initializers
-  std::string signature_;     ///< what trains, in the words of PyTorch's exporter
+  std::unordered_map<std::string, std::pair<std::string, Extents>> written_;  ///< initializers, by first name
+  std::string signature_;     ///< a line for each parameter or buffer, in the form of PyTorch's exporter
   std::vector<bool> matrix_;  ///< by node: whether its value is a matrix in the file
   std::string message_, refused_;
   Writer out_;
