@@ -32,7 +32,6 @@ def end_run(count):
 
 
 def default_signals():
-    """In a child, before it runs: an interrupt that its parent ignores, as one in the background does, is no rule for
-    it."""
+    """In a child, before it runs: signals that its parent ignores, as one in the background does, are for it again."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_DFL)

@@ -1,5 +1,4 @@
-"""Python wheels in folders of their own, without installing them for anybody else: pip finds, fetches, verifies and
-unpacks."""
+"""Python wheels in folders of their own, which pip fetches, verifies and unpacks; nobody else gets them installed."""
 
 import json
 import os
@@ -73,8 +72,7 @@ def install(wheels, tree, needs=False):
 
 
 def make_importable(requirements, tree):
-    """Makes what pip's requirements name importable from a folder. Where the folder is there, nothing is asked of the
-    package index."""
+    """Makes requirements importable from a folder; the package index is asked only where there is none."""
     if not os.path.isdir(tree):
         install(resolve(requirements, needs=True), tree, needs=True)
     sys.path.insert(0, tree)

@@ -1,5 +1,4 @@
-"""The page at the end, in Markdown that also reads well on a terminal. It shows what programs found, and judges
-nothing."""
+"""The page at the end, in Markdown that also reads well on a terminal: what programs found, without a judgement."""
 
 import json
 import re

@@ -19,8 +19,7 @@ def ended(status):
 
 
 def first_error(log):
-    """What a suite says of its failed cases; or the first lines of a log that say what went wrong, a failed assertion
-    with its expansion. Where none looks like that, the last."""
+    """What a suite says of failed cases, a failed assertion, the first line that says what is wrong, or the last."""
     if "\nsuite: " in log:
         return one_line(log.rpartition("\nsuite: ")[2])
     if failed := re.search(r"^\S+:\d+: FAILED(.*\n)*?\n", log, re.MULTILINE):

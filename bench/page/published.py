@@ -37,8 +37,7 @@ def label(line):
 
 @functools.cache
 def machines():
-    """The devices with their cuDNN: label, device, source, and milliseconds by network and pass. It is one where
-    several sources print the same times."""
+    """By device and cuDNN: label, device, sources that print the same times, and milliseconds by network and pass."""
     sources = {}
     for line in lines("published.csv"):
         times = {part: float(line[f"{part}_ms"]) for part in PASSES}

@@ -1,5 +1,4 @@
-"""Reading result files. bench/results.schema.json says what they hold: each file is checked by it. A file that cannot
-be used is named with the field that is wrong, and the others are read."""
+"""Reads result files by bench/results.schema.json; one that cannot be used is named with the field that is wrong."""
 
 import collections
 import functools

@@ -1,9 +1,7 @@
 """Finds interpreters that can import a peer's modules; the scripts themselves need only the standard library."""
 
 import functools
-import os
 import subprocess
-import sys
 
 SKIPPED = 77  # the exit status that ctest takes for "skipped"
 USUAL = ("python3", "/usr/bin/python3")
@@ -37,15 +35,3 @@ def find(modules, named=()):
         tried = f"none of {', '.join((*named, *USUAL))} can import {modules}"
         raise NoPython(f"{tried}. docs/peers.md says how to install them; --python names an interpreter that has them")
     return found
-
-
-def start_again(wanted, modules):
-    """Replaces this process by the same script under an interpreter that has the modules, or ends it: as skipped if
-    none was wanted by name."""
-    python = next((python for python in ([wanted] if wanted else USUAL) if can_import(python, modules)), None)
-    if python is None and wanted:
-        sys.exit(f"'{wanted}' cannot import {modules}. Name one that can, or install it there.")
-    if python is None:
-        print(f"skipped: none of {', '.join(USUAL)} can import {modules}")
-        sys.exit(SKIPPED)
-    os.execvp(python, [python, *sys.argv])

@@ -72,8 +72,7 @@ class Unwritable(Exception):
 
 
 class File:
-    """A file that is rewritten when results come in, and is whole at any moment. Whether it can be written is found out
-    at once. `written`: whether it has been."""
+    """A file that is whole whenever it is rewritten, and writable from the start. `written`: whether it has been."""
 
     def __init__(self, path):
         self.path, self.written = path, False

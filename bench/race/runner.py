@@ -1,7 +1,5 @@
-"""One race: every variant in a worker of its own, passes in the order A B C, C B A, ..., whatever is raced on whatever
-device."""
+"""One race: every variant in its own worker, passes in the order A B C, C B A, ..., whatever is raced, and where."""
 
-import contextlib
 import dataclasses
 import os
 import shlex
@@ -41,30 +39,15 @@ class Case:
         return f"{self.network}{'/' + self.key['layer'] if self.convolution else ''} {self.request}"
 
 
-class Gpu(contextlib.ExitStack):
-    """The GPU of a race: what it is, and its readings, which a worker of ours takes. Throws WorkerError, `refused`
-    where there is no such GPU."""
-
-    def __init__(self, options):
-        super().__init__()
-        command = variants.serve_command(options.program, backend="cuda", device=options.device_number, threads=1)
-        self.worker = self.enter_context(Worker("the GPU", command, 1, options.patience))
-        described = self.worker.greeting["device"]
-        self.facts = {"name": described.partition(",")[0], "description": described}
-
-    def read(self):
-        """The reading of this moment, in the names of lamina_bench."""
-        return self.worker.ask("state")
-
-
 class Document:
     """What a race has found so far, and its file."""
 
     def __init__(self, file, options, gpu):
         self.file, self.options, self.gpu = file, options, gpu
         self.context = results.context(threads=options.threads)
-        if gpu is not None:
-            self.context |= {"gpu": gpu.facts}
+        if gpu is not None:  # a worker of ours, which reads its state
+            described = gpu.greeting["device"]
+            self.context["gpu"] = {"name": described.partition(",")[0], "description": described}
         self.rows, self.memory, self.failures, self.no_memory = [], [], [], ""
 
     def add_variant(self, variant, greeting):
@@ -268,7 +251,7 @@ class Runner:
                         lambda: samples[variant].append(self.quiet_pass(variant, case))):
                     del samples[variant]
             if self.document.gpu is not None:
-                reading = self.document.gpu.read()
+                reading = self.document.gpu.ask("state")
                 for its in samples.values():
                     its[-1]["gpu"] = reading
         return samples

@@ -13,8 +13,7 @@ END_SECONDS = 4  # that workers have to end in, together: less than whoever ends
 
 
 class WorkerError(Exception):
-    """A worker died or refused; the message says which and why. `refused`: it said that it cannot do what was asked,
-    which is no fault."""
+    """A worker died, or cannot do what was asked, which is no fault: `refused`. The message says which and why."""
 
     def __init__(self, message, refused=False):
         super().__init__(message)
@@ -88,8 +87,7 @@ class Worker:
         return self.read()
 
     def timed_pass(self, request):
-        """The answer to a pass, and how many cores other processes used meanwhile, less the clocks' doubt of a few
-        ticks."""
+        """The answer to a pass, with the cores that others used meanwhile, less the clocks' doubt of a few ticks."""
         pid = self.child.pid
         start, used, busy = time.monotonic(), used_seconds(pid), busy_seconds()
         sample = self.ask(f"pass {request}")

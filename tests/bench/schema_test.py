@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""What lamina_bench writes fits bench/results.schema.json, damage does not, and each command that a file has measures
-the same again. usage: schema_test.py LAMINA_BENCH"""
+"""What is written fits the schema, damage does not, and commands measure again. usage: schema_test.py LAMINA_BENCH"""
 
 import copy
 import json

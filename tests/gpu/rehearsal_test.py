@@ -1,5 +1,4 @@
-"""usage: rehearsal_test.py SOURCE LAMINA_BENCH TESTS: a rehearsal of run-all with these programs, TESTS with the cases
-of tests/ops, killed at random moments."""
+"""usage: rehearsal_test.py SOURCE LAMINA_BENCH TESTS (those of tests/ops): a rehearsal of run-all, killed at random."""
 
 import os
 import pathlib
@@ -18,9 +17,8 @@ STEPS = os.environ.get("LAMINA_TEST_STEPS", "smoke|, cudnn|ledger of resnet50, c
 
 class Rehearsal(unittest.TestCase):
     def test_a_rehearsal_that_is_killed_at_random_moments_goes_on_and_ends(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        root, out, gpu = folder.name + "/pack", folder.name + "/out", SOURCE + "/bench/gpu"
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        root, out, gpu = folder + "/pack", folder + "/out", SOURCE + "/bench/gpu"
         os.makedirs(root + "/bin")
         shutil.copy(gpu + "/run-all", root)
         links = {name: os.path.join(gpu, name) for name in os.listdir(gpu) if name.endswith(".py")}

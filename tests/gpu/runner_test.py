@@ -44,9 +44,8 @@ def run_all(script, planned, *flags):
 
 class Runner(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root, self.out, self.steps = (os.path.join(folder.name, name) for name in ("pack", "out", "steps.json"))
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.root, self.out, self.steps = (os.path.join(folder, name) for name in ("pack", "out", "steps.json"))
         os.makedirs(os.path.join(self.root, "bin"))
         shutil.copy(os.path.join(SOURCE, "run-all"), self.root)
         self.device("here")

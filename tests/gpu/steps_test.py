@@ -68,9 +68,7 @@ class Steps(unittest.TestCase):
 
 class Machines(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = folder.name
+        self.root = self.enterContext(tempfile.TemporaryDirectory())
 
     def file(self, name, content=""):
         path = pathlib.Path(self.root, name)

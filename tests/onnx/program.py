@@ -5,7 +5,8 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench" / "race" / "peers"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "torch"))
+import comparison  # noqa: E402
 import safetensors_file  # noqa: E402
 
 REFUSED = 3
@@ -30,6 +31,6 @@ def run(program, model, inputs, dtype="f32", batch=0, output=""):
     """The output of a model, in f64."""
     with tempfile.TemporaryDirectory(prefix="lamina-onnx-") as folder:
         before, after = pathlib.Path(folder) / "in", pathlib.Path(folder) / "out"
-        safetensors_file.write(before, {name: array.astype("float64") for name, array in inputs.items()})
+        comparison.write_safetensors(before, {name: array.astype("float64") for name, array in inputs.items()})
         call(program, "run", model, before, after, dtype, batch, output)
         return safetensors_file.read(after)["y"].copy()

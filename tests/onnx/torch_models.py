@@ -127,7 +127,7 @@ def check_gradients(name, dump, folder, batch=4, extent=96):
     y.backward(dy)
     theirs = {its: p.grad.numpy() for its, p in net.named_parameters()}
 
-    safetensors_file.write(folder / "data", {"x": x.numpy(), "dy": dy.numpy()})
+    comparison.write_safetensors(folder / "data", {"x": x.numpy(), "dy": dy.numpy()})
     subprocess.run([dump, model, "training", "f64", model, folder / "data", folder / "result"], check=True)
     ours = safetensors_file.read(folder / "result")
     names = parameters_by_node(str(model))

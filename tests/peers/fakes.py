@@ -6,6 +6,7 @@ import importlib.util
 import io
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import types
@@ -17,6 +18,7 @@ RACE = os.path.join(HERE, "../../bench/race")
 sys.path.insert(0, RACE)
 import results
 import runner
+from interrupts import default_signals
 
 LOADER = importlib.machinery.SourceFileLoader("race", os.path.join(RACE, "race"))
 race = importlib.util.module_from_spec(importlib.util.spec_from_loader("race", LOADER))
@@ -38,9 +40,17 @@ class Folder(unittest.TestCase):
     """Tests with a folder of their own for files and programs."""
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.out, self.said = os.path.join(self.folder, "out.json"), os.path.join(self.folder, "said")
+
+    def begin(self, command, **how):
+        """A program in a session of its own, with interrupts as usual; self.said gets what it says."""
+        with open(self.said, "w") as said:
+            child = subprocess.Popen(command, **{"stdout": said} | how, stderr=said, start_new_session=True,
+                                     preexec_fn=default_signals)
+        self.addCleanup(child.wait)
+        self.addCleanup(child.kill)
+        return child
 
     def program(self, name, text=""):
         path = os.path.join(self.folder, name)
@@ -54,7 +64,7 @@ class Fakes(Folder):
 
     def setUp(self):
         super().setUp()
-        self.out, self.log, self.said = (os.path.join(self.folder, name) for name in ("out.json", "log", "said"))
+        self.log = os.path.join(self.folder, "log")
         with open(os.path.join(HERE, "fake_worker.py")) as file:
             text = f"#!{sys.executable} -IS\n{file.read()}"  # without what it does not need, it starts at once
         for name in PROGRAMS:

@@ -1,5 +1,4 @@
-"""The race as a whole, with workers and a judge that compute nothing: what is raced on which device, who is left out,
-what the file has, and how it ends. Most races run in this process."""
+"""The race as a whole, with workers and a judge that compute nothing; most races run in this process."""
 
 import json
 import os
@@ -9,11 +8,6 @@ import time
 import unittest
 
 from fakes import FIRST, Fakes, results, runner
-
-
-def default_signals():
-    """A test that runs in the background may have been started with interrupts ignored."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def value_of(flag, words):
@@ -266,14 +260,9 @@ class Ends(Fakes):
     HANGS = {"torch": {"fault": "hang:open", "only": "vgg19"}}
 
     def stopped(self, number, *words, group=False, again=(), ready="hanging", environment=()):
-        """Stops a race while a worker hangs, and `again` by further signals milliseconds later. What it said without
-        what the worker says, and its exit status."""
-        with open(self.said, "w") as said:
-            child = subprocess.Popen(self.command("--peers", "torch", "--memory", "no", *words),
-                                     stdout=subprocess.DEVNULL, stderr=said, preexec_fn=default_signals,
-                                     start_new_session=True, env=self.tell(self.HANGS) | dict(environment))
-        self.addCleanup(child.wait)
-        self.addCleanup(child.kill)
+        """What a race says whose worker hangs when it is stopped, and `again` milliseconds later, and its status."""
+        child = self.begin(self.command("--peers", "torch", "--memory", "no", *words), stdout=subprocess.DEVNULL,
+                           env=self.tell(self.HANGS) | dict(environment))
         latest = time.monotonic() + 60
         while ready not in self.text():
             self.assertIsNone(child.poll(), self.text())

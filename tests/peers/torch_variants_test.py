@@ -1,5 +1,4 @@
-"""PyTorch's variants, as far as a processor shows them: what is set is read back, passes run through the same code, and
-what a worker computes is held against what Lamina does. Skipped (77) without torch."""
+"""PyTorch's variants, as far as a processor shows them: settings, passes, numbers against Lamina's. 77: no torch."""
 
 import importlib.util
 import json
@@ -13,10 +12,10 @@ from unittest import mock
 HERE = os.path.dirname(os.path.abspath(__file__))
 RACE = os.path.join(HERE, "../../bench/race")
 PEERS = os.path.join(RACE, "peers")
-sys.path[:0] = [RACE, PEERS]
+sys.path[:0] = [RACE, PEERS, os.path.join(HERE, "../torch")]
 import child
+import comparison
 import networks
-import pythons
 import variants
 
 try:
@@ -24,7 +23,7 @@ try:
     import torch_settings
     import timed_network
 except ImportError:
-    pythons.start_again(None, "torch")
+    comparison.start_again(None, "torch")
 
 
 class Settings(unittest.TestCase):
@@ -115,12 +114,11 @@ class Worker(unittest.TestCase):
 
     def written(self, *lines, **config):
         """A folder with what Lamina writes for peers, and its last answer."""
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
+        folder = self.enterContext(tempfile.TemporaryDirectory())
         program = os.environ.get(networks.ASKED, networks.BENCH)
-        done = subprocess.run(variants.serve_command(program, threads=1, files=folder.name, **config),
+        done = subprocess.run(variants.serve_command(program, threads=1, files=folder, **config),
                               input="".join(line + "\n" for line in lines), capture_output=True, text=True, check=True)
-        return folder.name, json.loads(done.stdout.splitlines()[-1])
+        return folder, json.loads(done.stdout.splitlines()[-1])
 
     def test_a_peer_computes_what_lamina_computes_and_with_other_weights_something_else(self):
         folder, _ = self.written(net="mnist_cnn", batch=2, write_onnx=True)

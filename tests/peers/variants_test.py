@@ -1,5 +1,4 @@
-"""The words of --ours and --peers, and the other options of a race: what each means, and what is refused, with the
-reason, before anything runs."""
+"""The words of --ours and --peers and the other options of a race: what each means, and what is refused, and why."""
 
 import contextlib
 import csv

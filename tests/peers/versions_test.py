@@ -1,11 +1,9 @@
-"""Rows by several programs in turns: how they are called, what is read from them, how a comparison ends. usage:
-versions_test.py LAMINA_BENCH"""
+"""Rows by several programs in turns: calls, rows, ends of a comparison. usage: versions_test.py LAMINA_BENCH"""
 
 import glob
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 import unittest
@@ -35,10 +33,6 @@ def row(of, milliseconds, **more):
 
 
 class Versions(fakes.Folder):
-    def setUp(self):
-        super().setUp()
-        self.out, self.said = os.path.join(self.folder, "out.json"), os.path.join(self.folder, "said")
-
     def shell(self, name, body):
         """A program of the shell that finds in $out the file it is to leave."""
         return self.program(name, '#!/bin/bash\nhere=$(dirname "$0")\nfor flag; do case $flag in --benchmark_out=*) '
@@ -49,14 +43,7 @@ class Versions(fakes.Folder):
             {"context": {"backend": "cuDNN 1"}, "benchmarks": rows}) + "\nEND"
 
     def start(self, *words):
-        with open(self.said, "w") as said:
-            child = subprocess.Popen([sys.executable, "-B", os.path.join(fakes.RACE, "versions"), *words, "--benchmark_out",
-                                      self.out],
-                                     stdout=said, stderr=said, start_new_session=True,
-                                     preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
-        self.addCleanup(child.wait)
-        self.addCleanup(child.kill)
-        return child
+        return self.begin([sys.executable, "-B", os.path.join(fakes.RACE, "versions"), *words, "--benchmark_out", self.out])
 
     def end(self, child, status):
         """What it printed, and the file that it left."""

@@ -1,5 +1,4 @@
-"""The page in a browser: its scripts run without an error and fetch nothing, every chart is drawn, nothing is wider
-than a phone, and prices change the ranking. Skipped where there is no Chromium, or no packages of the page."""
+"""The page in a browser, if there is one: no error, nothing fetched, charts drawn, fit for a phone, prices changed."""
 
 import base64
 import hashlib

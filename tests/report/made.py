@@ -153,9 +153,7 @@ class Case(unittest.TestCase):
     """Tests with a folder of their own."""
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
 
 
 def model_of(*documents):

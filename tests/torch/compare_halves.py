@@ -44,11 +44,11 @@ def of_seed(folder, name, seed, arguments):
     """Our errors and PyTorch's errors."""
     net = torch_nets.randomise(compare_nets.reference(name), seed)
     weights, data, result = (os.path.join(folder, file) for file in ("weights", "data", "result"))
-    safetensors_file.write(weights, {key: tensor.numpy() for key, tensor in net.state_dict().items()})
+    comparison.write_safetensors(weights, {key: tensor.numpy() for key, tensor in net.state_dict().items()})
     g = torch.Generator().manual_seed(100 + seed)
     x = torch.randn(arguments.batch, 3, arguments.image, arguments.image, generator=g)
     dy = torch.randn(arguments.batch, 1000, generator=g)
-    safetensors_file.write(data, {"x": x.numpy(), "dy": dy.numpy()})
+    comparison.write_safetensors(data, {"x": x.numpy(), "dy": dy.numpy()})
     exact = compare_nets.run_torch(copy.deepcopy(net), "training", torch.float64, x, dy)
     subprocess.run([arguments.program, name, "training", "bf16", weights, data, result], check=True)
     return errors(safetensors_file.read(result), exact), errors(autocast(net, x, dy), exact)

@@ -98,11 +98,11 @@ def compare(name, arguments):
 def compare_in(folder, name, arguments):
     net = reference(name)
     weights, data, result = (os.path.join(folder, file) for file in ("weights", "data", "result"))
-    safetensors_file.write(weights, {key: tensor.numpy() for key, tensor in net.state_dict().items()})
+    comparison.write_safetensors(weights, {key: tensor.numpy() for key, tensor in net.state_dict().items()})
     g = torch.Generator().manual_seed(21)
     x = torch.randn(arguments.batch, 3, arguments.image, arguments.image, generator=g)
     dy = torch.randn(arguments.batch, 1000, generator=g)
-    safetensors_file.write(data, {"x": x.numpy(), "dy": dy.numpy()})
+    comparison.write_safetensors(data, {"x": x.numpy(), "dy": dy.numpy()})
     good = True
     for mode in ("inference", "training"):
         exact = run_torch(copy.deepcopy(net), mode, torch.float64, x, dy)

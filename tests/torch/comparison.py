@@ -2,14 +2,21 @@
 and the exit status. It is imported before the modules of bench/race."""
 
 import argparse
+import json
 import math
 import os
+import struct
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "../..", folder) for folder in ("bench/race", "bench/race/peers",
                                                                    "tests/data/goldens")]
 import pythons  # noqa: E402
+
+try:
+    import safetensors_file
+except ImportError:  # of numpy
+    safetensors_file = None
 
 
 def parser(description, program):
@@ -20,12 +27,23 @@ def parser(description, program):
     return found
 
 
+def start_again(wanted, modules):
+    """Runs this script under an interpreter that has the modules; ends it, as skipped where none was wanted by name."""
+    python = next((python for python in ([wanted] if wanted else pythons.USUAL) if pythons.can_import(python, modules)), None)
+    if python is None and wanted:
+        sys.exit(f"'{wanted}' cannot import {modules}. Name one that can, or install it there.")
+    if python is None:
+        print(f"skipped: none of {', '.join(pythons.USUAL)} can import {modules}")
+        sys.exit(pythons.SKIPPED)
+    os.execvp(python, [python, *sys.argv])
+
+
 def parse(arguments, modules, there):
     """The arguments. Unless the modules are `there`, the script restarts under an interpreter that has them, or ends
     as skipped."""
     found = arguments.parse_args()
     if not there:
-        pythons.start_again(found.python, modules)
+        start_again(found.python, modules)
     return found
 
 
@@ -34,6 +52,21 @@ def difference(ours, theirs):
     largest = float(abs(theirs).max())
     gap = float(abs(ours.reshape(theirs.shape) - theirs).max()) / largest if largest > 0 else math.inf
     return gap if gap == gap else math.inf
+
+
+def write_safetensors(path, arrays):
+    """Writes arrays of numpy by their names: eight bytes of header length, a JSON header, the numbers."""
+    header, offset = {}, 0
+    for name, array in arrays.items():
+        dtype = next(key for key, code in safetensors_file.TYPES.items() if array.dtype == code)
+        header[name] = {"dtype": dtype, "shape": list(array.shape), "data_offsets": [offset, offset + array.nbytes]}
+        offset += array.nbytes
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for array in arrays.values():
+            file.write(array.tobytes())
 
 
 def status(results):

@@ -21,8 +21,7 @@ def make(model):
     answers = answers_of(model, QUESTIONS)
     left_out = [row([name_of(one), one["reason"]], one.rerun) for one in model.not_planned]
     tables = [table("Left out of a sweep, as it cannot be planned", ["network", "why"], left_out, 99)]
-    fill = "" if drawn or any(one["rows"] for one in answers + tables) else FILL
-    return section("batches", "Batch sweep", "Batches", LEAD if drawn else "", fill, tables, answers,
+    return section("batches", "Batch sweep", "Batches", LEAD if drawn else "", FILL, tables, answers,
                    folded_title=ANSWERS, charts=drawn)
 
 

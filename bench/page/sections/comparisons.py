@@ -1,5 +1,4 @@
-"""What lamina_bench compare found: of two versions, builds or files, and of programs that took turns. Nothing is judged
-here."""
+"""What lamina_bench compare found of versions, builds, files, and programs that took turns; nothing is judged here."""
 
 import collections
 import os
@@ -11,6 +10,7 @@ LEAD = (
     "Time of the second over time of the first, by row: below 1 the second is faster. Intervals and verdicts are those "
     "of lamina_bench compare, in the files of races, of bench/race/versions and of comparisons."
 )
+FILL = "lamina_bench compare BEFORE AFTER --benchmark_out=compared.json"
 COLORS = {"faster": "var(--good)", "slower": "var(--bad)", "equal": "var(--tie)", "inconclusive": "var(--c5)"}
 
 
@@ -25,8 +25,7 @@ def make(model):
     failures = [row([one["network"], one["variant"], one["reason"]]) for one in model.failures]
     tables = [table("Rows without a ratio", ["pair", "row", "verdict", "reason"], rest, 99),
               table("Left out of a race", ["network", "variant", "reason"], failures, 99)]
-    fill = "" if pairs or failures else "lamina_bench compare BEFORE AFTER --benchmark_out=compared.json"
-    return section("comparisons", "Comparisons", "Comparisons", LEAD, fill, tables, charts=drawn)
+    return section("comparisons", "Comparisons", "Comparisons", LEAD, FILL, tables, charts=drawn)
 
 
 def names_of(one):

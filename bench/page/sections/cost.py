@@ -1,8 +1,8 @@
-"""Cost: dollars for a million images or for an epoch, at prices that the reader sets. assets/cost.js has the
-arithmetic."""
+"""Cost: dollars for a million images or an epoch, at prices that the reader sets; assets/cost.js calculates them."""
 
 from page import charts, prices, published
 from page.parts import section
+from page.sections import networks
 
 PARTS = {"total": "training pass", "inference": "inference"}
 MILLION = 10**6
@@ -18,10 +18,8 @@ def make(model):
     for one in found:
         one["prices"] = fitting(model.prices, one)
     whats = sorted(dict.fromkeys(one["what"] for one in found), key=lambda what: what != "resnet50, training pass")
-    fill = "" if measured else "lamina_bench run --backend=eigen --passes=9 --benchmark_out=networks.json"
     data = {"prices": model.prices, "whats": whats, "items": found}
-    drawn = [chart()] if found else []
-    return section("cost", "Cost", "Cost", LEAD, fill, charts=drawn, data=data)
+    return section("cost", "Cost", "Cost", LEAD, networks.FILL, charts=[chart()] if found else [], data=data)
 
 
 def network_items(model):

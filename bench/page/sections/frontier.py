@@ -19,7 +19,7 @@ def make(model):
                for its in model.frontiers for line in its["lines"] for one in line["algorithms"]
                if not one.get("seconds")]
     head, folded_title = ["network", "layer", "pass", "algorithm", "reason"], "Algorithms without a time"
-    fill = "" if model.frontiers else "lamina_bench frontier resnet18 --benchmark_out=frontier.json"
+    fill = "lamina_bench frontier resnet18 --benchmark_out=frontier.json"
     return section("frontier", "Frontier of each layer", "Frontier", LEAD, fill, folded_title=folded_title,
                    folded=[table(folded_title, head, refused, 99)], charts=[chart(points)] if points else [],
                    notes=[f"{its.title}: {INTERRUPTED}" for its in model.frontiers if its.get("complete") is False])

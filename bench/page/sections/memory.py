@@ -14,8 +14,7 @@ def make(model):
         raced.append(row(cells, one.run.context.get("command", "")))
     head = ["network", "mode", "program", "peak", "its plan"]
     points = [point for one in found for point in records(one)]
-    drawn = [chart(points)] if points else []
-    fill = "" if found or raced else "lamina_bench memory resnet50 --benchmark_out=memory.json"
+    drawn, fill = [chart(points)] if points else [], "lamina_bench memory resnet50 --benchmark_out=memory.json"
     tables = [totals(found), table("Memory that a race measured, MiB", head, raced, 3)]
     lead = LEAD if points else ""
     return section("memory", "Memory over the plan's time", "Memory", lead, fill, tables, charts=drawn)

@@ -1,5 +1,4 @@
-"""The table of cnn-benchmarks: the published machines beside ours, and the speed-up against any of them.
-assets/networks.js draws it."""
+"""The published machines of cnn-benchmarks beside ours, with the speed-up against any; assets/networks.js draws it."""
 
 import collections
 
@@ -7,6 +6,7 @@ from page import charts, published
 from page.parts import section
 
 PASSES = (*published.PASSES, "inference")
+FILL = "lamina_bench run --backend=eigen --passes=9 --benchmark_out=networks.json"
 NOTE = (
     "A time is of one pass over 16 images of 3x224x224 in f32, as in cnn-benchmarks: forward in training mode, "
     "backward with the gradients of all parameters, no update. Another batch is shown per 16 images."
@@ -22,13 +22,12 @@ def make(model):
     networks = [net for net in published.networks() if net in mine]
     networks += [net for net in [*mine, *published.networks()] if net not in networks]
     first = "resnet50" if "resnet50" in mine or not mine else networks[0]
-    fill = "" if measured else "lamina_bench run --backend=eigen --passes=9 --benchmark_out=networks.json"
     parts = [part for part in ("total", *PASSES) if any(part in one["times"].get(first, ()) for one in measured)]
     raced = sorted(races(model), key=lambda one: ("total", *PASSES, "epoch").index(one["part"]))
     data = {"networks": networks, "machines": machines, "passes": PASSES, "network": first,
             "pass": (parts or PASSES)[0], "raced": raced, "reference": reference(machines, first)}
-    return section("networks", "Networks", "Networks", fill=fill, data=data,
-                   charts=[chart(raced)] if raced else [], notes=[NOTE])
+    return section("networks", "Networks", "Networks", fill=FILL, data=data,
+                   charts=[chart(raced)] if raced else [], notes=[NOTE] if measured else [])
 
 
 def as_measured(machine):
@@ -38,8 +37,7 @@ def as_measured(machine):
 
 
 def shown(model):
-    """The measured machines and programs, and the place of each row among them. The published batch is shown where a
-    network has it; else each batch alone."""
+    """The measured machines and programs, at the published batch or each they have; the place of each row there."""
     whose = lambda one: (one.run, one.who, one.key["network"])
     rows = [one for one in model.rows_of("net")
             if one.key["part"] in PASSES and one.seconds and not one.size and "threads" not in one.differs]
@@ -68,8 +66,7 @@ def time_of(one):
 
 
 def add_comparisons(model, places):
-    """Puts what lamina_bench compare found into the times of programs that took turns: by the place of the other, the
-    speed-up over it with its interval."""
+    """Puts speed-ups by lamina_bench compare into the times of what took turns, by the place of the other."""
     for one in model.comparisons:
         rows = [places.get((one.run.file, one["name"], one[side])) for side in ("first", "second")]
         if one.get("ratio") and None not in rows:

@@ -4,6 +4,7 @@ import statistics
 
 from page import charts, prices
 from page.parts import section
+from page.sections import time_by_op
 
 LEAD = (
     "Operations per second against operations per byte, both logarithmic. A call under the slope waits for memory, one "
@@ -14,8 +15,7 @@ NO_SLOPE = "the rate of the memory is not in its file, so it has no slope."
 
 def make(model):
     found = [one for one in [*map(ledger_points, model.ledgers), *layer_points(model)] if one["points"]]
-    fill = "" if found else "lamina_bench ledger resnet50 --benchmark_out=ledger.json"
-    return section("roofline", "Roofline", "Roofline", LEAD, fill, charts=[chart(found)] if found else [],
+    return section("roofline", "Roofline", "Roofline", LEAD, time_by_op.FILL, charts=[chart(found)] if found else [],
                    notes=[f"{one['of']}: {NO_SLOPE}" for one in found if not one["memory"]])
 
 

@@ -12,8 +12,7 @@ LEAD = "Images per second against the number of threads, or of ranks; the dashed
 def make(model):
     swept = {by: series(model, by) for by in ("threads", "ranks")}
     answers = batches.answers_of(model, {"best_threads": "Which number of threads is the fastest?"})
-    fill = "" if any(swept.values()) or answers[0]["rows"] else batches.FILL
-    return section("threads", "Threads and ranks", "Threads", LEAD, fill, folded=answers, folded_title=batches.ANSWERS,
+    return section("threads", "Threads and ranks", "Threads", LEAD, batches.FILL, folded=answers, folded_title=batches.ANSWERS,
                    charts=[chart(by, its) for by, its in swept.items() if its])
 
 

@@ -6,14 +6,14 @@ from page import charts
 from page.parts import digits, figure, percent, row, section, table
 
 SHOWN = 15  # calls of a ledger that are shown at once; the others when their line is opened
+FILL = "lamina_bench ledger resnet50 --benchmark_out=ledger.json"
 LEAD = "Every call of a network's plan, timed separately: first summed by kind of layer, then one by one."
 
 
 def make(model):
     ledgers = [one for one in model.ledgers if total(one)]
     points = [point for one in ledgers for point in records(one)]
-    fill = "" if ledgers else "lamina_bench ledger resnet50 --benchmark_out=ledger.json"
-    return section("time", "Where the time goes", "Time", LEAD, fill, map(biggest, ledgers),
+    return section("time", "Where the time goes", "Time", LEAD, FILL, map(biggest, ledgers),
                    [ledger(one, one["calls"], "in order") for one in ledgers], folded_title="All calls",
                    charts=[chart(points)] if ledgers else [],
                    notes=[remark for one in ledgers for remark in remarks(one)])

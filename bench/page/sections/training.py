@@ -22,7 +22,7 @@ def make(model):
     found = [one for one in model.trainings if records(one)]  # trainings of a race have seconds alone
     posts = bands({one.key["network"] for one in found})
     points = [point for one in found for point in records(one)]
-    fill = "" if found else "lamina_bench train mnist_mlp --benchmark_out=mnist_mlp.json"
+    fill = "lamina_bench train mnist_mlp --benchmark_out=mnist_mlp.json"
     return section("training", "Training curves", "Training", LEAD, fill,
                    charts=[chart(points, posts)] if found else [], notes=list(map(note, found)))
 

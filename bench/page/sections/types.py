@@ -26,7 +26,7 @@ def make(model):
     columns = sorted(found, key=lambda name: (TYPES.index(name.split()[0]), name))
     rows = [row([*of, *(time(its, name) for name in columns)]) for of, its in lines.items()]
     shown = table("Milliseconds by type", ["network", "pass", "size", "program", *columns], rows, 4)
-    return section("types", "Element types", "Types", LEAD, "" if rows else FILL, [shown])
+    return section("types", "Element types", "Types", LEAD, FILL, [shown])
 
 
 def column(one):

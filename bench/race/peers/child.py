@@ -24,8 +24,7 @@ def answering():
 
 
 def serve(make):
-    """Answers every line of standard input by the server that `make` gives, which has a `greeting` and `answer(line)`.
-    What fails ends the worker with the reason."""
+    """Answers standard input by the server that `make` gives: its `greeting`, then `answer(line)`, or why it fails."""
     say = answering()
     try:
         server = make()

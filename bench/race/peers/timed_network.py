@@ -48,8 +48,7 @@ class TimedNetwork:
         return y
 
     def rounding(self, x, trained):
-        """How far its precision is from f64 on x, both eager, whatever the variant: two programs cannot be asked to agree
-        better with each other than each agrees with the exact result."""
+        """How far its precision is from f64 on x, both eager, whatever the variant."""
         net = copy.deepcopy(self.net).train(self.training and trained)
         with torch.no_grad():
             with self.variant.context():

@@ -15,9 +15,7 @@ class WallTimer:
 
 
 class EventTimer:
-    """Times work that its call enqueues on the current stream of a GPU, which is idle before and after it. As Lamina's
-    own timer does; the time from the first launch to the last kernel's end, launches that the GPU waits for
-    included."""
+    """Times work on a GPU's idle stream as ours are timed, from the first launch to the last kernel's end."""
 
     def __init__(self, cuda):
         """`cuda`: torch.cuda."""

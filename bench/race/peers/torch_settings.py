@@ -1,5 +1,4 @@
-"""How PyTorch is set for a variant: TF32, cudnn.benchmark, autocast, compilation. Everything that is set is read
-back."""
+"""How PyTorch is set for a variant (TF32, cudnn.benchmark, autocast, compilation), which is read back."""
 
 import contextlib
 import os

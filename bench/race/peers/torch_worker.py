@@ -25,8 +25,7 @@ WARM_UP_PASSES = {"cpu": 1, "cuda": 5}  # of `open`; ours has as many
 
 
 def product_gflops():
-    """Speed of a matrix product: far below that of its convolutions where PyTorch was built on a reference BLAS. By
-    processor time, so that other programs do not count."""
+    """GFLOP/s of a product by processor time: little where PyTorch was built on a reference BLAS."""
     a = torch.randn(1024, 1024)
     return max(2e-9 * 1024**3 * torch.get_num_threads() / WallTimer().time("product", lambda: a @ a)[1]["product_cpu"]
                for _ in range(3))

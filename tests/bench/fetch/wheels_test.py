@@ -1,5 +1,4 @@
-"""bench/get-cudnn and bench/get-cuda with a package index of small wheels on this machine: trees side by
-side, what is here already, versions that are not there, an index that cannot be reached."""
+"""bench/get-cudnn and bench/get-cuda with an index of small wheels: what is here, is not, or cannot be reached."""
 
 import base64
 import functools
@@ -37,13 +36,11 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 class WheelsTest(unittest.TestCase):
     def setUp(self):
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        self.folder, self.simple = os.path.join(scratch.name, "cache"), os.path.join(scratch.name, "simple")
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0),
-                                                 functools.partial(Quiet, directory=scratch.name))
+        scratch = self.enterContext(tempfile.TemporaryDirectory())
+        self.folder, self.simple = os.path.join(scratch, "cache"), os.path.join(scratch, "simple")
+        server = self.enterContext(http.server.ThreadingHTTPServer(("127.0.0.1", 0),
+                                                                   functools.partial(Quiet, directory=scratch)))
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        self.addCleanup(server.server_close)
         self.addCleanup(server.shutdown)
         self.url = f"http://127.0.0.1:{server.server_port}/simple/"
         for cuda, version in ((13, "9.19.0.56"), (13, "9.28.0.42"), (12, "9.19.0.56"), (12, "8.9.7.29")):

@@ -6,8 +6,7 @@ from torch_nets.layers import Chain, Concat, Narrow, head, relu
 
 
 class Inception(nn.Module):
-    """1x1 | 1x1, 3x3 | 1x1, 5x5 | 3x3 max pooling, 1x1, joined on channels. `unit` makes a convolution with its
-    ReLU."""
+    """1x1 | 1x1, 3x3 | 1x1, 5x5 | 3x3 max pooling, 1x1, joined; `unit` makes a convolution with its ReLU."""
 
     def __init__(self, unit, c, row, last=5):
         super().__init__()

@@ -43,8 +43,7 @@ class Block(nn.Module):
 
 
 class PreactBlock(nn.Module):
-    """Full pre-activation bottleneck. `bare`: no leading norm; a projection, where there is one, reads what conv1
-    reads."""
+    """Full pre-activation bottleneck. `bare`: no leading norm; `projects`: the shortcut convolves what conv1 reads."""
 
     def __init__(self, c, width, stride, bare, projects):
         super().__init__()

@@ -1,5 +1,4 @@
-"""The six workloads of lamina/workloads.h in PyTorch, as functions of the parameters under Lamina's names; in the type
-of the parameters."""
+"""The six workloads of lamina/workloads.h in PyTorch: functions of parameters of any type, by their names in Lamina."""
 
 import functools
 import math
