@@ -22,13 +22,12 @@
 #include "lamina/error.h"
 
 namespace lamina::bench {
+namespace {
 
 void print_now(const std::string& text) {
   fmt::print("{}", text);
   if (std::fflush(stdout) != 0) throw FileError("cannot write to standard output");
 }
-
-namespace {
 
 int printed(const std::string& text) { return print_now(text), 0; }
 

@@ -26,9 +26,6 @@ std::span<const Command> commands();
 
 std::vector<std::string> flags_of(const CLI::App&);  ///< "--batch", ...
 
-/// To standard output. Throws FileError.
-void print_now(const std::string&);
-
 Action run_command(CLI::App&);  ///< of `run`, in run_command.cpp
 
 }  // namespace lamina::bench

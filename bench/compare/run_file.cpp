@@ -10,7 +10,6 @@
 #include <numeric>
 #include <utility>
 
-#include "bench/io/row_name.h"
 #include "lamina/error.h"
 
 namespace lamina::bench {

@@ -15,7 +15,6 @@
 #include <set>
 
 #include "bench/io/interrupt.h"
-#include "bench/io/text.h"
 #include "bench/measure/row_key.h"
 #include "bench/timing/machine_watch.h"
 #include "build.h"
@@ -66,49 +65,55 @@ std::string shared_libraries() {
   return fmt::format("{}", fmt::join(names, " "));
 }
 
-void add_versions(Facts& facts) {
-  facts.emplace_back("lamina", build::lamina_version);
-  facts.emplace_back("commit", build::commit);
-  facts.emplace_back("compiler", build::compiler);
-  facts.emplace_back("build_type", build::type);
-  facts.emplace_back("compiler_flags", build::flags);
-  facts.emplace_back("google_benchmark", fmt::format("built against {}", build::benchmark_version));
+void add_versions(Json& context) {
+  context["lamina"] = build::lamina_version;
+  context["commit"] = build::commit;
+  context["compiler"] = build::compiler;
+  context["build_type"] = build::type;
+  context["compiler_flags"] = build::flags;
+  context["google_benchmark"] = fmt::format("built against {}", build::benchmark_version);
 #if defined(__GLIBC__)
   char glibc[64] = "not known";
   confstr(_CS_GNU_LIBC_VERSION, glibc, sizeof glibc);
-  facts.emplace_back("libc", fmt::format("{}, built against glibc {}.{}", glibc, __GLIBC__, __GLIBC_MINOR__));
+  context["libc"] = fmt::format("{}, built against glibc {}.{}", glibc, __GLIBC__, __GLIBC_MINOR__);
 #endif
-  facts.emplace_back("shared_libraries", shared_libraries());
+  context["shared_libraries"] = shared_libraries();
 }
 
-void add_machine(Facts& facts) {
+void add_machine(Json& context) {
   const std::string memory = value_of("/proc/meminfo", "MemTotal"), name = value_of("/etc/os-release", "PRETTY_NAME=");
-  for (const Fact& fact : {Fact{"processor", value_of("/proc/cpuinfo", "model name")},
-                           {"memory", memory.empty() ? "" : bytes_text(std::strtod(memory.c_str(), nullptr) * 1024)},
-                           {"kernel", first_line("/proc/sys/kernel/osrelease")},
-                           {"system", name.size() > 2 ? name.substr(1, name.size() - 2) : ""},
-                           // What containers hide from the count of processors, and what holds the clock down.
-                           {"cpu_quota", first_line("/sys/fs/cgroup/cpu.max")},
-                           {"governor", first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")}})
-    if (!fact.second.empty()) facts.push_back(fact);
+  const std::pair<const char*, std::string> facts[] = {
+      {"processor", value_of("/proc/cpuinfo", "model name")},
+      {"memory", memory.empty() ? "" : bytes_text(std::strtod(memory.c_str(), nullptr) * 1024)},
+      {"kernel", first_line("/proc/sys/kernel/osrelease")},
+      {"system", name.size() > 2 ? name.substr(1, name.size() - 2) : ""},
+      // What containers hide from the count of processors, and what holds the clock down.
+      {"cpu_quota", first_line("/sys/fs/cgroup/cpu.max")},
+      {"governor", first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")}};
+  for (const auto& [fact, text] : facts)
+    if (!text.empty()) context[fact] = text;
 }
 
-/// Which readings of a GPU are in the rows, or why not; of a processor nothing.
-void add_readings(Facts& facts, Backends& backends, const std::string& backend) {
+/// What a backend and its device are; of a GPU also which readings are in the rows, or why not.
+void add_backend(Json& context, Backends& backends, const std::string& name) {
+  const auto add = [&](const char* kind, auto&& describe) {
+    try {
+      context[kind + name] = describe(backends.at(name));
+    } catch (const Error& error) {
+      context[kind + name] = error.what();
+    }
+  };
+  add("backend_", [](Backend& backend) { return backend.describe(); });
+  add("device_", [](Backend& backend) { return backend.device().describe(); });
   try {
-    Device& device = backends.usable(backend).device();
+    Device& device = backends.usable(name).device();
     if (device.longest_hold() <= 0) return;
     const std::string missing = device.state().missing;
-    facts.emplace_back("readings_" + backend,
-                       std::string("clock, temperature and power by NVML, read when a pass has ended") +
-                           (missing.empty() ? "" : "; not available: " + missing));
+    context["readings_" + name] = "clock, temperature and power by NVML, read when a pass has ended" +
+                                  (missing.empty() ? "" : "; not available: " + missing);
   } catch (const Error&) {
     // Said in the facts of the device.
   }
-}
-
-void add(Json& context, const Facts& facts) {
-  for (const auto& [key, value] : facts) context[key] = value;
 }
 
 /// As typed, for a shell; the program without its folder.
@@ -145,30 +150,7 @@ Json context_of_library() {
 
 }  // namespace
 
-Facts static_context(Backends& backends) {
-  Facts facts;
-  add_machine(facts);
-  facts.emplace_back("threads", backends.threads() > 0 ? fmt::format("{}", backends.threads()) : "all");
-  for (Fact& fact : device_facts()) facts.push_back(std::move(fact));
-  add_versions(facts);
-  for (const std::string& name : backends.names()) {
-    const auto add = [&](const char* kind, auto&& describe) {
-      try {
-        facts.emplace_back(kind + name, describe(backends.at(name)));
-      } catch (const Error& error) {
-        facts.emplace_back(kind + name, error.what());
-      }
-    };
-    add("backend_", [](Backend& backend) { return backend.describe(); });
-    add("device_", [](Backend& backend) { return backend.device().describe(); });
-    add_readings(facts, backends, name);
-  }
-  if (!backends.left_out().empty())
-    facts.emplace_back("left_out", fmt::format("{}", fmt::join(backends.left_out(), "; ")));
-  return facts;
-}
-
-Facts runtime_context(const std::string& when) {
+Json runtime_context(const std::string& when) {
   double load[3] = {0, 0, 0};
   const bool known = getloadavg(load, 3) == 3;
   const std::optional<double> mhz = processor_mhz();  // of the fastest
@@ -182,12 +164,17 @@ Facts runtime_context(const std::string& when) {
 }
 
 Json start_context(Backends& backends) {
-  const Facts start = runtime_context("start");
+  const Json start = runtime_context("start");
   Json context = context_of_library();
   context["lamina_format"] = result_format;
   context["command"] = command_line();
-  add(context, static_context(backends));
-  add(context, start);
+  add_machine(context);
+  context["threads"] = backends.threads() > 0 ? fmt::format("{}", backends.threads()) : "all";
+  context.update(device_facts());
+  add_versions(context);
+  for (const std::string& name : backends.names()) add_backend(context, backends, name);
+  if (!backends.left_out().empty()) context["left_out"] = fmt::format("{}", fmt::join(backends.left_out(), "; "));
+  context.update(start);
   return context;
 }
 
@@ -208,32 +195,19 @@ void add_peaks(Json& context, const Peaks& peaks) {
 
 void end_context(Json& context, const Peaks& peaks) {
   add_peaks(context, peaks);
-  add(context, runtime_context("end"));
+  context.update(runtime_context("end"));
   context["interrupted"] = interrupted() != 0;
 }
 
-Results::Results(Backends& backends, const std::filesystem::path& path, const char* list) : file_(path), list_(list) {
-  if (path.empty()) return;
-  check_writable(path);
-  file_.document["context"] = start_context(backends);
-  file_.document[list] = Json::array();
+void begin(ResultFile& file, Backends& backends, const char* list) {
+  if (!file.wanted()) return;
+  file.document["context"] = start_context(backends);
+  file.document[list] = Json::array();
 }
 
-void Results::add(Json result, const std::string& rerun) {
-  result["rerun"] = rerun;
-  add_to(list_, std::move(result));
-}
-
-void Results::add_to(const char* list, Json entry) {
-  if (!wanted()) return;
-  file_.document[list].push_back(std::move(entry));
-  file_.save_now_and_then();
-}
-
-void Results::finish(const Peaks& peaks) {
-  if (!wanted()) return;
-  end_context(file_.document["context"], peaks);
-  file_.save();
+void finish(ResultFile& file, const Peaks& peaks) {
+  end_context(file.document["context"], peaks);
+  file.save();
 }
 
 }  // namespace lamina::bench

@@ -28,10 +28,9 @@ MeasuredDevice measured(const DeviceInfo& device, Backends& backends, Peaks& pea
   DeviceRates& rates = result.rates;
   try {
     rates = measure(device);
-    result.units_flops_per_second = rates.units_flops_per_second;
     if (device.kind == DeviceInfo::Kind::processor) {
       if (const Peak& peak = peaks.of("eigen", DType::f32); peak.in_registers) {
-        result.units_flops_per_second = peak.flops_per_second;
+        rates.units_flops_per_second = peak.flops_per_second;
         result.units_most = peak.most;
         notes += fmt::format("Units of {}: {}, {}\n", title(device), backends.at("eigen").describe(), peak.description);
       }
@@ -53,13 +52,13 @@ TextTable device_columns(const std::vector<MeasuredDevice>& all) {
                    ">SMs",           ">cores",         ">peak fp32 TFLOP/s", ">tf32",
                    ">fp16",          ">peak GB/s",     ">copy GB/s",         ">triad GB/s",
                    ">units TFLOP/s", ">units at most", ">matrix TFLOP/s",    ">tf32 matrix TFLOP/s"};
-  for (const auto& [device, rates, units_flops_per_second, units_most] : all)
+  for (const auto& [device, rates, units_most] : all)
     table.rows.push_back({title(device), device.name, device.architecture,
                           amount(static_cast<double>(device.memory_bytes), 1024 * mebibyte, 1),
                           count(device.multiprocessors), count(device.cores), amount(device.peak_fp32, tera, 1),
                           amount(device.peak_tf32, tera, 1), amount(device.peak_fp16, tera, 1),
                           amount(device.peak_bytes_per_second, giga, 0), amount(rates.copy_bytes_per_second, giga, 1),
-                          amount(rates.triad_bytes_per_second, giga, 1), amount(units_flops_per_second, tera, 3),
+                          amount(rates.triad_bytes_per_second, giga, 1), amount(rates.units_flops_per_second, tera, 3),
                           amount(units_most, tera, 3), amount(rates.matrix_flops_per_second, tera, 3),
                           amount(rates.tf32_matrix_flops_per_second, tera, 3)});
   return table;
@@ -78,7 +77,7 @@ std::string device_table(Backends& backends, Peaks& peaks, Format format) {
          "\nPeaks are arithmetic on clocks, units and bus, for dense operands; the rates are measured.\n" + notes;
 }
 
-Fact gpu_fact(const DeviceInfo& device) {
+std::pair<std::string, std::string> gpu_fact(const DeviceInfo& device) {
   std::string text = fmt::format("{}, {}, {}, {} SMs", device.name, device.architecture,
                                  bytes_text(static_cast<double>(device.memory_bytes)), device.multiprocessors);
   if (device.cores > 0) text += fmt::format(", {} CUDA cores", device.cores);
@@ -92,14 +91,17 @@ Fact gpu_fact(const DeviceInfo& device) {
   return {fmt::format("gpu_{}", device.number), text};
 }
 
-Facts device_facts() {
-  Facts facts;
-  for (const DeviceInfo& device : devices())
-    facts.push_back(device.kind == DeviceInfo::Kind::gpu ? gpu_fact(device)
-                                                         : Fact{"processor_cores", fmt::format("{}", device.cores)});
-  if (const std::string why = why_no_gpu(); !why.empty()) facts.emplace_back("gpu", why);
+nlohmann::ordered_json device_facts() {
+  nlohmann::ordered_json facts;
+  for (const DeviceInfo& device : devices()) {
+    const auto [name, text] = device.kind == DeviceInfo::Kind::gpu
+                                  ? gpu_fact(device)
+                                  : std::pair("processor_cores", fmt::format("{}", device.cores));
+    facts[name] = text;
+  }
+  if (const std::string why = why_no_gpu(); !why.empty()) facts["gpu"] = why;
   for (const LibraryVersion& library : device_libraries(false))
-    facts.emplace_back(library.name == "driver" ? "nvidia_driver" : "cuda_runtime", library.version);
+    facts[library.name == "driver" ? "nvidia_driver" : "cuda_runtime"] = library.version;
   return facts;
 }
 

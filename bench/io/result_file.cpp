@@ -71,11 +71,20 @@ void claim(const std::filesystem::path& file) {
 }
 
 ResultFile::ResultFile(std::filesystem::path path) : path_(std::move(path)) {
-  if (!path_.empty()) claim(path_);
+  if (!wanted()) return;
+  check_writable(path_);
+  claim(path_);
+}
+
+void ResultFile::add(const char* list, nlohmann::ordered_json entry, const std::string& rerun) {
+  if (!wanted()) return;
+  if (!rerun.empty()) entry["rerun"] = rerun;
+  document[list].push_back(std::move(entry));
+  save_now_and_then();
 }
 
 void ResultFile::save() const {
-  if (!path_.empty()) replace_file(path_, file_text(document));
+  if (wanted()) replace_file(path_, file_text(document));
 }
 
 void ResultFile::save_now_and_then() {
@@ -83,7 +92,7 @@ void ResultFile::save_now_and_then() {
 }
 
 void ResultFile::try_to_save() {
-  if (path_.empty()) return;
+  if (!wanted()) return;
   try {
     save();
     saved_ = std::chrono::steady_clock::now();

@@ -33,21 +33,39 @@ void check_writable(const std::filesystem::path& file);
 /// it.
 void claim(const std::filesystem::path& file);
 
+/// "layer/resnet50/conv1/forward/eigen/default/f32/nchw/batch:16/recompute": the name of a row with these fields of a
+/// key (bench/measure/row_key.h).
+inline std::string row_name(const nlohmann::ordered_json& key) {
+  std::string name = key.at("what").get<std::string>();
+  for (const char* field : {"network", "layer", "part", "backend", "algorithm", "type", "layout"})
+    if (const auto found = key.find(field); found != key.end() && !found->get<std::string>().empty())
+      name += "/" + found->get<std::string>();
+  name += "/batch:" + std::to_string(key.at("batch").get<int>());
+  if (key.contains("differs"))
+    for (const auto& [what, value] : key["differs"].items())
+      name += "/" + what + (value == "" ? "" : ":" + value.get<std::string>());
+  return name;
+}
+
 /// A document that grows in memory and is saved now and then.
 class ResultFile {
  public:
-  explicit ResultFile(std::filesystem::path);  ///< claims the file
+  /// Claims the file. Throws FileError where it cannot be written.
+  explicit ResultFile(std::filesystem::path);
 
   nlohmann::ordered_json document = {{"context", nlohmann::ordered_json::object()},
                                      {"benchmarks", nlohmann::ordered_json::array()}};
 
+  bool wanted() const { return !path_.empty(); }
+  /// Adds to a list; `rerun`: the command that measures it again; empty: the entry has it. The file is written now and
+  /// then.
+  void add(const char* list, nlohmann::ordered_json entry, const std::string& rerun = {});
   /// Writes the file unless that was done within the last second.
   void save_now_and_then();
   /// Writes the file. A failure is reported on standard error, once.
   void try_to_save();
   /// Writes the file. Throws FileError.
   void save() const;
-  const std::filesystem::path& path() const { return path_; }
 
  private:
   std::filesystem::path path_;  ///< empty: nothing is ever written

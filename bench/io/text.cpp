@@ -114,8 +114,9 @@ void TextTables::add(const std::vector<std::string>& of, std::vector<std::string
   table_.rows.push_back(std::move(cells));
 }
 
-std::string TextTables::take() {
-  std::string text = csv_ ? table_.csv(std::exchange(titled_, false)) : table_.text();
+std::string TextTables::take(const std::string& head, const std::string& foot) {
+  const bool first = std::exchange(first_, false);
+  std::string text = csv_ ? table_.csv(first) : (first ? "" : "\n") + head + "\n\n" + table_.text() + foot;
   table_.rows.clear();
   return text;
 }

@@ -56,11 +56,12 @@ class TextTables {
   TextTables(Format format, std::vector<TextTable::Column> of, std::vector<TextTable::Column> columns);
   void add(const std::vector<std::string>& of, std::vector<std::string> cells);
   bool empty() const { return table_.rows.empty(); }  ///< nothing was added since the last call of take()
-  /// What was added since the last call. CSV has its titles in the first answer only.
-  std::string take();
+  /// What was added since the last call: as text with a head and a foot, and an empty line before all but the first
+  /// answer; as CSV with titles in the first answer.
+  std::string take(const std::string& head = {}, const std::string& foot = {});
 
  private:
-  bool csv_, titled_ = true;
+  bool csv_, first_ = true;
   TextTable table_;
 };
 

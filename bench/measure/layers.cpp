@@ -7,9 +7,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <ranges>
 
+#include "bench/io/text.h"
 #include "lamina/error.h"
 #include "lamina/layer_tuning.h"
 
@@ -155,10 +157,33 @@ LayerRun::LayerRun(Backend& backend, const Graph& graph, const Options& options,
   look(seconds);
 }
 
-Sample LayerRun::run() {
+std::vector<Sample> LayerRun::pass() {
   const Sample sample = stopwatch_.pass(pass_);
   look(sample.seconds);
-  return sample;
+  return {sample};
+}
+
+std::map<std::string, double> LayerRun::counters() const {
+  std::map<std::string, double> counters = {
+      {"workspace_MiB", static_cast<double>(facts_.call.workspace_bytes) / mebibyte},
+      {"deterministic", facts_.call.deterministic ? 1 : 0},
+      {"same_bits", facts_.same_bits ? 1 : 0},
+      {"runs_compared", facts_.runs_compared}};
+  if (std::isfinite(facts_.call.max_error)) counters["guaranteed_error"] = facts_.call.max_error;
+  if (!facts_.error) return counters;
+  counters["error"] = facts_.error->of_terms;
+  counters["error_of_largest"] = facts_.error->of_largest;
+  counters["error_elements"] = static_cast<double>(facts_.error->elements);
+  return counters;
+}
+
+std::string to_string(const LayerFacts& facts) {
+  const auto& [call, runs_compared, same_bits, error] = facts;
+  std::string text = fmt::format("{}, {}", to_string(call.math), call.deterministic ? "deterministic" : "any order");
+  text += fmt::format(", {} in {} runs", same_bits ? "bit-identical" : "not bit-identical", runs_compared);
+  if (error) text += fmt::format(", error {:.1e} of the terms", error->of_terms);
+  if (!call.tied.empty()) text += fmt::format(", tied with {}", fmt::join(call.tied, ", "));
+  return text;
 }
 
 void LayerRun::enqueue() {
@@ -186,15 +211,6 @@ std::unique_ptr<LayerRun> open_layer(Backend& backend, const Config& c, const Gr
     if (algorithm.listed) throw;
     throw Unsupported(error.what());
   }
-}
-
-std::string to_string(const LayerFacts& facts) {
-  const Call& call = facts.call;
-  std::string text = fmt::format("{}, {}", to_string(call.math), call.deterministic ? "deterministic" : "any order");
-  text += fmt::format(", {} in {} runs", facts.same_bits ? "bit-identical" : "not bit-identical", facts.runs_compared);
-  if (facts.error) text += fmt::format(", error {:.1e} of the terms", facts.error->of_terms);
-  if (!call.tied.empty()) text += fmt::format(", tied with {}", fmt::join(call.tied, ", "));
-  return text;
 }
 
 }  // namespace lamina::bench

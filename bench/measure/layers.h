@@ -11,9 +11,8 @@
 
 #include "bench/machine/backends.h"
 #include "bench/numbers/reference.h"
-#include "bench/timing/stopwatch.h"
-#include "lamina/plan.h"
 #include "session.h"
+#include "timed_run.h"
 
 namespace lamina::bench {
 
@@ -74,16 +73,22 @@ struct LayerFacts {
   std::optional<ErrorFound> error{};  ///< of the first run
 };
 
-class LayerRun {
+/// "strict, deterministic, error 1.2e-07 of the terms": what a row says of itself.
+std::string to_string(const LayerFacts&);
+
+class LayerRun final : public TimedRun {
  public:
   /// Makes a plan of the graph, of one node, and runs it once, to warm up; on a GPU until its clock has settled. The
   /// results of runs are compared as the tuner does it: of a short pass those of the first runs only. With `cold` each
   /// run begins with empty caches. Throws Unsupported where there is nothing to run, and what Plan throws.
   LayerRun(Backend&, const Graph& graph, const Options&, Pass, const SharedReference&, bool cold = false);
 
-  Sample run();  ///< one timed run
+  std::vector<Sample> pass() override;
+  const Plan& plan() const override { return plan_; }
+  std::map<std::string, double> counters() const override;
+  std::string note() const override { return to_string(facts_); }
+  std::string algorithm() const override { return facts_.call.algorithm; }
   const LayerFacts& facts() const { return facts_; }
-  const Plan& plan() const { return plan_; }
 
  private:
   void enqueue();
@@ -101,8 +106,5 @@ class LayerRun {
 /// an algorithm that the backend does not know for the layer.
 std::unique_ptr<LayerRun> open_layer(Backend&, const Config&, const Graph&, const Node&, Pass, const NamedAlgorithm&,
                                      const Choice& demands, const SharedReference&, bool cold = false);
-
-/// "strict, deterministic, error 1.2e-07 of the terms": what a row says of itself.
-std::string to_string(const LayerFacts&);
 
 }  // namespace lamina::bench

@@ -9,30 +9,42 @@
 
 #include "bench/machine/ranks.h"
 #include "lamina/lamina.h"
+#include "layers.h"
 
 namespace lamina::bench {
 
 NetRun::NetRun(const Graph& graph, Backend& backend, const Options& options, bool recorded, const TensorFile& weights,
-               Communicator* ranks)
+               Communicator* ranks, bool warm)
     : plan_(graph, backend, options), ranks_(ranks), stopwatch_(plan_.backend().device()) {
   if (training()) ranks_.make_buckets(plan_, TrainerOptions().bucket_bytes);
   if (!weights.empty()) load_weights(plan_, weights);
   pass();
   if (recorded) record();
+  warm_ = warm;
 }
 
-std::vector<Sample> NetRun::pass(bool warm) {
+std::vector<Sample> NetRun::pass() {
   if (training()) plan_.output_gradient();  // or throws, where backward has nothing to do
   // Also of the output's gradient: a GPU is then not idle, and its clock does not fall, between the two passes.
   draw_inputs(plan_, ++drawn_);
-  if (warm) untimed();
+  if (warm_) untimed();
   spans_.clear();
   std::vector<Sample> samples = {timed("forward", [this] { forward(); })};
   if (training()) {
     samples.push_back(timed("backward", [this] { backward(true); }));
     add_sums(samples.back());
+    samples.push_back(samples[1]);
+    samples[2].seconds += samples[0].seconds;
+    samples[2].cpu_seconds += samples[0].cpu_seconds;
   }
   return samples;
+}
+
+std::vector<double> NetRun::bytes() const {
+  const GraphCost moved = plan_cost(plan_);
+  const double ranks = ranks_.communicator().size(), forward = ranks * moved.forward.bytes;
+  if (!training()) return {forward};
+  return {forward, ranks * moved.backward.bytes, forward + ranks * moved.backward.bytes};
 }
 
 void NetRun::untimed() {

@@ -3,37 +3,30 @@
 
 #include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
-#include "bench/timing/stopwatch.h"
 #include "lamina/data_parallel.h"
-#include "lamina/plan.h"
 #include "lamina/weights.h"
+#include "timed_run.h"
 
 namespace lamina::bench {
 
-/// By std::chrono::steady_clock, in seconds.
-struct Span {
-  std::string what;
-  double begin, end;
-  bool is_sum = false;
-};
-
-class NetRun {
+class NetRun final : public TimedRun {
  public:
   /// Makes the plan, with the weights if there are any, and runs it once to warm up: memory touched, threads
   /// started, libraries loaded. `record`: from then on passes are replayed; throws Unsupported where the device cannot.
   /// Of several ranks each has the graph of its part, and makes the same calls; backward adds up their gradients, as a
-  /// training does. They begin each half of a timed pass together.
-  NetRun(const Graph&, Backend&, const Options&, bool record, const TensorFile& weights = {}, Communicator* = nullptr);
+  /// training does. They begin each half of a timed pass together. `warm`: an untimed pass comes right before each
+  /// timed one, as of a GPU, whose clock falls while the host draws numbers.
+  NetRun(const Graph&, Backend&, const Options&, bool record, const TensorFile& weights = {}, Communicator* = nullptr,
+         bool warm = false);
 
-  /// Draws new numbers and times forward and backward in training, else the inference alone. `warm`: an
-  /// untimed pass comes right before the timed one.
-  std::vector<Sample> pass(bool warm = false);
+  /// Draws new numbers and times forward and backward in training, with their sum, else the inference alone.
+  std::vector<Sample> pass() override;
   void untimed();  ///< a pass on the numbers that are there; it adds nothing up: ranks may do it not equally often
-  const Plan& plan() const { return plan_; }
-  const std::vector<Span>& spans() const { return spans_; }  ///< of this rank's last timed pass
+  const Plan& plan() const override { return plan_; }
+  std::vector<double> bytes() const override;
+  std::vector<Span> spans() const override { return spans_; }
 
  private:
   bool training() const { return plan_.options().mode == Mode::training; }
@@ -48,6 +41,7 @@ class NetRun {
   Stopwatch stopwatch_;
   std::unique_ptr<CapturedGraph> forward_, backward_;  ///< null: the plan's own calls
   std::uint64_t drawn_ = 0;                            ///< numbers of passes so far
+  bool warm_ = false;
   std::vector<Span> spans_;
 };
 

@@ -7,8 +7,6 @@
 
 #include <algorithm>
 
-#include "bench/io/row_name.h"
-
 namespace lamina::bench {
 namespace {
 
@@ -56,31 +54,16 @@ RowKey key_of(const char* what, const Config& c, std::string_view part, const Pl
                        {"input_gradient", word(input_gradient)},
                        {"accumulate", word(accumulate)}};
   }
-  return {.what = what,
-          .network = c.network,
-          .layer = std::string(layer),
-          .part = std::string(part),
-          .backend = c.backend,
-          .algorithm = std::string(algorithm),
-          .type = std::string(math == Math::strict ? to_string(c.dtype) : to_string(math)),
-          .layout = std::string(to_string(c.layout)),
-          .batch = c.batch,
-          .differs = differs_of(settings, of)};
-}
-
-std::string to_string(const RowKey& key) { return row_name(fields_of(key)); }
-
-nlohmann::ordered_json fields_of(const RowKey& key) {
-  nlohmann::ordered_json fields = {{"what", key.what}, {"network", key.network}};
-  if (!key.layer.empty()) fields["layer"] = key.layer;
-  fields["part"] = key.part;
-  fields["backend"] = key.backend;
-  if (!key.algorithm.empty()) fields["algorithm"] = key.algorithm;
-  fields["type"] = key.type;
-  fields["layout"] = key.layout;
-  fields["batch"] = key.batch;
-  for (const auto& [what, value] : key.differs) fields["differs"][what] = value;
-  return fields;
+  RowKey key = {{"what", what}, {"network", c.network}};
+  if (!layer.empty()) key["layer"] = layer;
+  key["part"] = part;
+  key["backend"] = c.backend;
+  if (!algorithm.empty()) key["algorithm"] = algorithm;
+  key["type"] = math == Math::strict ? to_string(c.dtype) : to_string(math);
+  key["layout"] = to_string(c.layout);
+  key["batch"] = c.batch;
+  for (const auto& [name, value] : differs_of(settings, of)) key["differs"][name] = value;
+  return key;
 }
 
 std::string shell_line(const std::vector<std::string>& words) {

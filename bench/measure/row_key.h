@@ -2,36 +2,26 @@
 // What a row or a result is of, as fields: all that its time depends on but the machine, the versions and the number of
 // threads. And the commands that measure it again.
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "bench/io/result_file.h"
 #include "bench/options/settings.h"
 #include "session.h"
 
 namespace lamina::bench {
 
-/// A row's name is printed from this, and it is in the JSON beside the name, so that nothing needs to read a name.
-struct RowKey {
-  std::string what;     ///< "net", "layer", "train"; of other results "ledger", "frontier", "memory"
-  std::string network;  ///< of "train": the workload
-  std::string layer{};  ///< of "layer": the node
-  std::string part;     ///< the pass, or "epoch"
-  std::string backend;
-  std::string algorithm{};  ///< of "layer", as asked for: a name, or "default"
-  std::string type, layout;
-  int batch = 0;
-  Differs differs{};  ///< from the defaults: {"image", "64"}, {"graph", ""}
-};
+/// A row's name is printed from these fields, and they are in the JSON beside the name, so that nothing needs to read a
+/// name: "what" ("net", "layer", "train"; of other results "ledger", "frontier", "memory"), "network" (of "train": the
+/// workload), "layer" (of "layer": the node), "part" (the pass, or "epoch"), "backend", "algorithm" (of "layer", as
+/// asked for: a name, or "default"), "type", "layout", "batch", and "differs" from the defaults: {"image": "64",
+/// "graph": ""}.
+using RowKey = nlohmann::ordered_json;
 
 /// With what the settings differ in from the defaults.
 RowKey key_of(const char* what, const Config&, std::string_view part, const PlanningSettings&,
               std::string_view layer = {}, std::string_view algorithm = {});
-
-/// "net/resnet50/total/eigen/f32/nchw/batch:16"
-std::string to_string(const RowKey&);
-nlohmann::ordered_json fields_of(const RowKey&);
 
 /// Words as one line for a shell.
 std::string shell_line(const std::vector<std::string>& words);

@@ -53,36 +53,6 @@ std::map<std::string, std::int64_t> extents_of(const std::filesystem::path& onnx
   return its;
 }
 
-/// `what_to_do` is for an extent that gives another batch.
-OnnxModel read_file(const std::filesystem::path& onnx, int batch, const OnnxSettings& settings,
-                    std::string_view what_to_do) {
-  try {
-    OnnxSettings its = settings;
-    its.batch = batch, its.training = true, its.extents = extents_of(onnx, settings);
-    OnnxModel model = read_onnx(onnx, its);
-    for (const OnnxValue& input : model.inputs)
-      if (const int images = model.graph.node(input.node).shape.n; !its.extents.empty() && images != batch)
-        throw UsageError(
-            fmt::format("--onnx_extents gives {} a batch of {}, and {}", onnx.string(), images, what_to_do));
-    static std::set<std::string> said;
-    if (model.replaced_batch > 0 && said.insert(onnx.string()).second)
-      fmt::print(stderr, "{} was exported with a batch of {}; it is taken with --batch={}\n", onnx.string(),
-                 model.replaced_batch, batch);
-    for (const std::string& note : model.notes)
-      if (said.insert(onnx.string() + note).second) fmt::print(stderr, "{}: {}\n", onnx.string(), note);
-    return model;
-  } catch (const UsageError& error) {
-    throw UsageError(by_flags(error.what()));
-  }
-}
-
-Graph zoo_graph(const Config& c, const Network& its, const NetSettings& settings) {
-  return nets::build(c.network, {.batch = c.batch,
-                                 .image = settings.image,
-                                 .width_divisor = settings.width_divisor,
-                                 .softmax = settings.softmax.value_or(its.protocol.softmax)});
-}
-
 }  // namespace
 
 std::vector<Config> configs(Backends& backends, const ConfigSettings& settings, const NetSettings& net,
@@ -125,9 +95,26 @@ std::vector<Network> networks(const NetSettings& settings) {
 }
 
 OnnxModel read_network_file(const std::filesystem::path& onnx, int batch, const OnnxSettings& settings) {
-  return read_file(
-      onnx, batch, settings,
-      fmt::format("it is read with a batch of {}: leave that name out; --batch alone gives a batch", batch));
+  try {
+    OnnxSettings its = settings;
+    its.batch = batch, its.training = true, its.extents = extents_of(onnx, settings);
+    OnnxModel model = read_onnx(onnx, its);
+    for (const OnnxValue& input : model.inputs)
+      if (const int images = model.graph.node(input.node).shape.n; !its.extents.empty() && images != batch)
+        throw UsageError(fmt::format(
+            "--onnx_extents gives {} a batch of {}, and it is read with a batch of {}: leave that name out; "
+            "--batch gives the number of images, where several are taken",
+            onnx.string(), images, batch));
+    static std::set<std::string> said;
+    if (model.replaced_batch > 0 && said.insert(onnx.string()).second)
+      fmt::print(stderr, "{} was exported with a batch of {}; it is taken with --batch={}\n", onnx.string(),
+                 model.replaced_batch, batch);
+    for (const std::string& note : model.notes)
+      if (said.insert(onnx.string() + note).second) fmt::print(stderr, "{}: {}\n", onnx.string(), note);
+    return model;
+  } catch (const UsageError& error) {
+    throw UsageError(by_flags(error.what()));
+  }
 }
 
 bool leave_out_refused(NetSettings& settings, int batch) {
@@ -150,19 +137,11 @@ Graph graph_of(const Config& of_all, const NetSettings& settings) {
   c.batch = part_of(c.batch, settings.ranks);
   const Network its = network(c.network, settings);
   if (its.layer != nullptr) return its.layer->graph();
-  return its.file ? read_network_file(*its.file, c.batch, settings.onnx_settings).graph : zoo_graph(c, its, settings);
-}
-
-Graph graph_of_one_image(const std::string& name, const NetSettings& settings) {
-  const Network its = network(name, settings);
-  if (its.file)
-    return read_file(*its.file, 1, settings.onnx_settings, "this is of one image: leave that name out").graph;
-  return zoo_graph({name, "", DType::f32, Layout::nchw, 1}, its, settings);
-}
-
-TensorFile stored_weights(const Config& c, const NetSettings& settings) {
-  const Network its = network(c.network, settings);
-  return its.file ? read_network_file(*its.file, c.batch, settings.onnx_settings).weights : TensorFile{};
+  if (its.file) return read_network_file(*its.file, c.batch, settings.onnx_settings).graph;
+  return nets::build(c.network, {.batch = c.batch,
+                                 .image = settings.image,
+                                 .width_divisor = settings.width_divisor,
+                                 .softmax = settings.softmax.value_or(its.protocol.softmax)});
 }
 
 Plans::Plans(NetSettings net, PlanSettings settings) : net_(std::move(net)), settings_(std::move(settings)) {
@@ -175,6 +154,11 @@ nets::Protocol Plans::protocol(const std::string& network) const {
   protocol.input_gradient = settings_.input_gradient.value_or(protocol.input_gradient);
   protocol.accumulate = settings_.accumulate.value_or(protocol.accumulate);
   return protocol;
+}
+
+TensorFile Plans::weights(const Config& c) const {
+  const Network its = bench::network(c.network, net_);
+  return its.file ? read_network_file(*its.file, c.batch, net_.onnx_settings).weights : TensorFile{};
 }
 
 Options Plans::options(const Config& c, Mode mode) const {

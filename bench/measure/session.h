@@ -66,12 +66,6 @@ OnnxModel read_network_file(const std::filesystem::path& onnx, int batch, const 
 /// have another. Throws UsageError where the ranks do not share the batch out evenly.
 Graph graph_of(const Config&, const NetSettings&);
 
-/// A network's graph for one image, whatever --batch gives.
-Graph graph_of_one_image(const std::string& name, const NetSettings&);
-
-/// The weights of a network that is read; empty for the zoo's.
-TensorFile stored_weights(const Config&, const NetSettings&);
-
 /// "training" or "inference".
 inline const char* mode_name(Mode mode) { return mode == Mode::training ? "training" : "inference"; }
 
@@ -83,7 +77,7 @@ class Plans {
   nets::Protocol protocol(const std::string& network) const;
   Graph graph(const Config& config) const { return graph_of(config, net_); }
   /// The weights of a network that is read from a file; empty for the zoo's.
-  TensorFile weights(const Config& config) const { return stored_weights(config, net_); }
+  TensorFile weights(const Config&) const;
   Options options(const Config&, Mode) const;
   Options options(const Config& c) const { return options(c, settings_.mode); }
   bool trains() const { return settings_.mode == Mode::training; }

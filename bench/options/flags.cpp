@@ -2,27 +2,15 @@
 
 #include "flags.h"
 
-#include <algorithm>
 #include <cstdlib>
 
 #include "lamina/choice_cache.h"
-#include "lamina/error.h"
 #include "lamina/optimiser.h"
 
 namespace lamina::bench {
 namespace {
 
 CLI::Range counts() { return {1, std::numeric_limits<int>::max(), "from 1"}; }
-
-template <class T, class Text>
-void check_once(const char* flag, std::vector<T> values, const Text& text) {
-  std::sort(values.begin(), values.end());
-  const auto twice = std::adjacent_find(values.begin(), values.end());
-  if (twice != values.end()) throw UsageError(fmt::format("{} names {} twice; once is enough", flag, text(*twice)));
-}
-
-constexpr auto as_it_is = [](const auto& value) { return value; };
-constexpr auto by_name = [](auto value) { return to_string(value); };
 
 // How a field is read: what the rows of the table add.
 
@@ -272,10 +260,6 @@ CLI::Option* add_optimiser(CLI::App& app, std::string& optimiser, const char* te
   return app.add_option("--optimiser", optimiser, text)->check(CLI::IsMember(optimiser_names()));
 }
 
-void check_once(const char* flag, const std::vector<std::string>& values) { check_once(flag, values, as_it_is); }
-
-void check_once(const char* flag, const std::vector<int>& values) { check_once(flag, values, as_it_is); }
-
 void check(const BackendSettings& backends) {
   check_once("--backend", backends.names);
   if (backends.cudnn.find(',') != std::string::npos)
@@ -308,8 +292,8 @@ void check(const PlanningSettings& settings) {
   check(settings.backends);
   check(settings.plan);
   check_once("--batch", settings.configs.batches);
-  check_once("--dtype", settings.configs.dtypes, by_name);
-  check_once("--layout", settings.configs.layouts, by_name);
+  check_once("--dtype", settings.configs.dtypes);
+  check_once("--layout", settings.configs.layouts);
   check_onnx_extents(settings.net.onnx, settings.net.onnx_settings);
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "bench/io/text.h"
+#include "lamina/error.h"
 #include "settings.h"
 
 namespace lamina::bench {
@@ -101,9 +103,6 @@ CLI::Option* add_optimiser(CLI::App&, std::string& optimiser, const char* text);
 CLI::Option* add_onnx_files(CLI::App&, const std::string& name, std::vector<std::filesystem::path>& files);
 CLI::Option* add_onnx_extents(CLI::App&, const std::string& name, std::map<std::string, std::int64_t>&);
 
-/// Throws UsageError for what the list of a flag names twice: the same thing would be done twice, under one name.
-void check_once(const char* flag, const std::vector<std::string>&);
-void check_once(const char* flag, const std::vector<int>&);
 /// Throws UsageError for flags of which each is right, and not together, for what a list names twice, and for a folder
 /// that is not there. Throws FileError for a file of choices that cannot be read: before anything is measured.
 void check(const BackendSettings&);
@@ -158,6 +157,14 @@ std::string word_of(const T& value) {
   } else {
     return fmt::format("{}", value);
   }
+}
+
+/// Throws UsageError for what the list of a flag names twice: the same thing would be done twice, under one name.
+template <class T>
+void check_once(const char* flag, std::vector<T> values) {
+  std::sort(values.begin(), values.end());
+  if (const auto twice = std::adjacent_find(values.begin(), values.end()); twice != values.end())
+    throw UsageError(fmt::format("{} names {} twice; once is enough", flag, word_of(*twice)));
 }
 
 /// `at` gives the field of settings; `add(app, name, field)` adds the option.

@@ -2,7 +2,6 @@
 // What several subcommands let the user set, in groups: each subcommand has those that it looks at.
 
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <limits>
 #include <map>

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
-#include <utility>
 
 #include "bench/io/text.h"
 #include "bench/timing/machine_watch.h"
@@ -106,20 +105,26 @@ Figures figures_of(const Row& row, const Outcome& outcome, const Runs& runs, con
   return figures;
 }
 
-Json entry_of(const Row& row, const Outcome& outcome, const Place& place, benchmark::TimeUnit unit,
-              const Figures& figures, std::span<const Sample> samples) {
-  const bool one_run = place.aggregate.empty(), is_share = place.aggregate == "cv";
-  Json entry = {{"name", row.name + (one_run ? "" : "_" + place.aggregate)},
+Json begin_entry(const std::string& name, const Place& place) {
+  const bool one_run = place.aggregate.empty();
+  Json entry = {{"name", name + (one_run ? "" : "_" + place.aggregate)},
                 {"family_index", place.row},
                 {"per_family_instance_index", 0},
-                {"run_name", row.name},
+                {"run_name", name},
                 {"run_type", one_run ? "iteration" : "aggregate"},
                 {"repetitions", place.repetitions}};
   if (one_run) entry["repetition_index"] = place.repetition;
   entry["threads"] = 1;
   if (!one_run) entry["aggregate_name"] = place.aggregate;
-  if (!one_run) entry["aggregate_unit"] = is_share ? "percentage" : "time";
+  if (!one_run) entry["aggregate_unit"] = place.aggregate == "cv" ? "percentage" : "time";
   entry["iterations"] = place.iterations;
+  return entry;
+}
+
+Json entry_of(const Row& row, const Outcome& outcome, const Place& place, benchmark::TimeUnit unit,
+              const Figures& figures, std::span<const Sample> samples) {
+  const bool is_share = place.aggregate == "cv";
+  Json entry = begin_entry(row.name, place);
   for (const char* time : {"real_time", "cpu_time"})
     entry[time] = figures.at(time) * (is_share ? 1 : benchmark::GetTimeUnitMultiplier(unit));
   entry["time_unit"] = benchmark::GetTimeUnitString(unit);
@@ -128,7 +133,7 @@ Json entry_of(const Row& row, const Outcome& outcome, const Place& place, benchm
       if (std::isfinite(value) && !entry.contains(name)) entry[name] = value;
   if (!outcome.note.empty()) entry["label"] = outcome.note;
   if (place.iterations == 0) add_failure(entry, outcome);
-  entry["key"] = fields_of(row.key);
+  entry["key"] = row.key;
   if (!row.rerun.empty()) entry["rerun"] = row.rerun;
   if (!outcome.algorithm.empty()) entry["algorithm"] = outcome.algorithm;
   if (const Launches launches = launches_of(samples); launches != Launches::none)

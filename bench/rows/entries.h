@@ -37,6 +37,9 @@ Figures figures_of(const Row&, const Outcome&, std::span<const Sample> run);
 /// The same of several runs, by a statistic of Google Benchmark's: "mean", "median", "stddev" or "cv".
 Figures figures_of(const Row&, const Outcome&, const Runs&, const std::string& statistic);
 
+/// The fields by which every entry begins.
+nlohmann::ordered_json begin_entry(const std::string& name, const Place&);
+
 /// An entry of the samples: its place, its figures, and what the row and its measurement say beside them.
 nlohmann::ordered_json entry_of(const Row&, const Outcome&, const Place&, benchmark::TimeUnit, const Figures&,
                                 std::span<const Sample> samples);

@@ -5,52 +5,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
-#include "bench/io/text.h"
 #include "bench/measure/layers.h"
+#include "bench/measure/net_run.h"
 #include "lamina/timing.h"
 #include "rows.h"
 
 namespace lamina::bench {
 namespace {
-
-class NetGroupRun final : public GroupRun {
- public:
-  NetGroupRun(Session& session, const RunOptions& options, const Config& c, Mode mode)
-      : run_(session.plans.graph(c), session.backends.usable(c.backend), session.plans.options(c, mode),
-             options.plan.cuda_graph, session.plans.weights(c), session.ranks),
-        ranks_(options.net.ranks),
-        on_gpu_(runs_on_gpu(c.backend)) {
-    Device& device = run_.plan().backend().device();
-    warm_up(device, [this] { run_.untimed(); });
-  }
-
-  std::vector<Sample> pass() override {
-    std::vector<Sample> samples = run_.pass(on_gpu_);
-    if (samples.size() > 1) {
-      samples.push_back(samples[1]);
-      samples[2].seconds += samples[0].seconds;
-      samples[2].cpu_seconds += samples[0].cpu_seconds;
-    }
-    return samples;
-  }
-
-  std::vector<Span> spans() const override { return run_.spans(); }
-  MemoryReport memory() const override { return run_.plan().memory(); }
-
-  std::vector<double> bytes() const override {
-    const GraphCost moved = plan_cost(run_.plan());
-    if (run_.plan().options().mode == Mode::inference) return {moved.forward.bytes};
-    return {ranks_ * moved.forward.bytes, ranks_ * moved.backward.bytes,
-            ranks_ * (moved.forward.bytes + moved.backward.bytes)};
-  }
-
- private:
-  NetRun run_;
-  int ranks_;
-  bool on_gpu_;  ///< whose clock falls while the host draws numbers: an untimed pass comes right before each timed one
-};
 
 std::vector<Row> rows_of_mode(Session& session, const RunOptions& options, const Config& c, Mode mode,
                               const Graph& graph) {
@@ -73,40 +35,16 @@ std::vector<Row> rows_of_mode(Session& session, const RunOptions& options, const
   }
   group.flops_per_pass = group.work.back().flops / ranks;
   group.open = [&session, &options, c, mode] {
-    if (options.plan.cuda_graph)
-      session.backends.usable(c.backend).device().capture([] {});  // or refuses, before any work
-    return std::make_unique<NetGroupRun>(session, options, c, mode);
+    Backend& backend = session.backends.usable(c.backend);
+    if (options.plan.cuda_graph) backend.device().capture([] {});  // or refuses, before any work
+    auto run = std::make_unique<NetRun>(session.plans.graph(c), backend, session.plans.options(c, mode),
+                                        options.plan.cuda_graph, session.plans.weights(c), session.ranks,
+                                        runs_on_gpu(c.backend));
+    warm_up(backend.device(), [&run] { run->untimed(); });
+    return run;
   };
   return rows_of(std::move(group), [&](std::string_view part) { return key_of("net", c, part, options); });
 }
-
-class LayerGroupRun final : public GroupRun {
- public:
-  explicit LayerGroupRun(std::unique_ptr<LayerRun> run) : run_(std::move(run)) {}
-
-  std::vector<Sample> pass() override { return {run_->run()}; }
-  MemoryReport memory() const override { return run_->plan().memory(); }
-  std::string note() const override { return to_string(run_->facts()); }
-  std::string algorithm() const override { return run_->facts().call.algorithm; }
-
-  std::map<std::string, double> counters() const override {
-    const LayerFacts& facts = run_->facts();
-    std::map<std::string, double> counters = {
-        {"workspace_MiB", static_cast<double>(facts.call.workspace_bytes) / mebibyte},
-        {"deterministic", facts.call.deterministic ? 1 : 0},
-        {"same_bits", facts.same_bits ? 1 : 0},
-        {"runs_compared", facts.runs_compared}};
-    if (std::isfinite(facts.call.max_error)) counters["guaranteed_error"] = facts.call.max_error;
-    if (!facts.error) return counters;
-    counters["error"] = facts.error->of_terms;
-    counters["error_of_largest"] = facts.error->of_largest;
-    counters["error_elements"] = static_cast<double>(facts.error->elements);
-    return counters;
-  }
-
- private:
-  std::unique_ptr<LayerRun> run_;
-};
 
 /// In the place of an algorithm's name: the one that the backend picks.
 constexpr const char* by_default = "default";
@@ -135,8 +73,8 @@ void append_rows(std::vector<Row>& rows, Session& session, const RunOptions& opt
     group.open = [&session, c, pass, algorithm, reference, name = node.name, cold = options.plan.cold] {
       const Graph whole = session.plans.graph(c);
       const NamedAlgorithm asked = algorithm.name == by_default ? NamedAlgorithm{} : algorithm;
-      return std::make_unique<LayerGroupRun>(open_layer(session.backends.usable(c.backend), c, whole, whole.node(name),
-                                                        pass, asked, session.plans.choice(), reference, cold));
+      return open_layer(session.backends.usable(c.backend), c, whole, whole.node(name), pass, asked,
+                        session.plans.choice(), reference, cold);
     };
     for (Row& row : rows_of(std::move(group), [&](std::string_view part) {
            return key_of("layer", c, part, options, node.name, algorithm.name);

@@ -43,7 +43,7 @@ void Meter::open(const Group& group, Outcome& outcome) {
     const EndsPlanning ends(group.ranks == 1);  // of several, each waits for the others
     run_ = group.open();
   }
-  outcome.memory = run_->memory();
+  outcome.memory = run_->plan().memory();
   outcome.bytes = run_->bytes();
   outcome.peak_flops_per_second = session_->peaks.of(backend, dtype).flops_per_second;
   beside_->begin();
@@ -54,7 +54,7 @@ void Meter::pass(const Group& group, Outcome& outcome) {
   std::vector<Sample> samples = run_->pass();
   set_moment(samples, beside_->end());
   for (std::size_t part = 0; part < samples.size(); ++part) outcome.samples[part].push_back(samples[part]);
-  outcome.memory = run_->memory();
+  outcome.memory = run_->plan().memory();
   outcome.counters = run_->counters();
   outcome.note = run_->note();
   outcome.algorithm = run_->algorithm();
@@ -75,15 +75,15 @@ bool Meter::measure(const Row& row, std::size_t index) {
     if (const auto lost = lost_.find(backend); lost != lost_.end())
       throw DeviceError(fmt::format("the device of {} failed before: {}", backend, lost->second));
     if (open_ != &group) {
-      watcher_->show(row, 0, passes);
+      progress_->show(row, 0, passes);
       open(group, its);
-      watcher_->pass_done(group);
+      progress_->pass_done(group);
       if (stops()) return false;
     }
-    watcher_->show(row, static_cast<int>(index) + 1, passes);
+    progress_->show(row, static_cast<int>(index) + 1, passes);
     pass(group, its);
     if (!options_->trace.empty()) add_spans(to_string(group.config), run_->spans());
-    watcher_->pass_done(group);
+    progress_->pass_done(group);
     return true;
   } catch (const Interrupted&) {
     return false;
@@ -91,7 +91,7 @@ bool Meter::measure(const Row& row, std::size_t index) {
     set_failure(its, error);
     if (group.ranks > 1 && its.kind != Failure::unsupported) throw;  // the others wait for this one
     close();
-    watcher_->group_failed(group, passes + 1 - static_cast<int>(index));
+    progress_->group_failed(group, passes + 1 - static_cast<int>(index));
     if (index > 0) fmt::print(stderr, "lamina_bench: {}: {}\n", group.title, its.failure);
     const bool device_failed =
         dynamic_cast<const DeviceError*>(&error) != nullptr && dynamic_cast<const OutOfMemory*>(&error) == nullptr;

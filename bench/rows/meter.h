@@ -13,19 +13,12 @@
 
 namespace lamina::bench {
 
-/// What is told of the passes.
-class Watcher {
- public:
-  virtual ~Watcher() = default;
-  virtual void show(const Row&, int pass, int passes) = 0;  ///< before it; pass 0 warms up. `passes` 0: not known
-  virtual void pass_done(const Group&) {}
-  virtual void group_failed(const Group&, int /*passes_left*/) {}
-};
+class Progress;
 
 class Meter {
  public:
-  Meter(Session& session, const RunOptions& options, Watcher& watcher)
-      : session_(&session), options_(&options), watcher_(&watcher) {}
+  Meter(Session& session, const RunOptions& options, Progress& progress)
+      : session_(&session), options_(&options), progress_(&progress) {}
 
   /// Makes sure that the group has sample `index`, unless it fails or is interrupted. Gives whether it has.
   bool measure(const Row&, std::size_t index);
@@ -45,10 +38,10 @@ class Meter {
 
   Session* session_;
   const RunOptions* options_;
-  Watcher* watcher_;
+  Progress* progress_;
   Outcomes outcomes_;
   const Group* open_ = nullptr;
-  std::unique_ptr<GroupRun> run_;
+  std::unique_ptr<TimedRun> run_;
   std::unique_ptr<PeakBeside> beside_;
   MachineWatch watch_;
   std::map<std::string, std::string> lost_;  ///< backends whose device fails whatever is asked, and with what
@@ -58,16 +51,17 @@ class Meter {
   double trace_start_ = 0;  ///< of that network; each machine has a clock of its own
 };
 
-class Progress final : public Watcher {
+class Progress {
  public:
+  Progress() = default;
   /// `passes`: as asked. Measures the peak of each backend that takes part, for a first guess.
   Progress(Peaks&, const std::vector<Row>& rows, int passes);
 
   double left_seconds() const;  ///< 0: not known
   /// A line that is written over (terminal), or one per group; pass 0 warms up. `passes` 0: not known.
-  void show(const Row&, int pass, int passes) override;
-  void pass_done(const Group&) override;
-  void group_failed(const Group&, int passes_left) override;
+  void show(const Row&, int pass, int passes);
+  void pass_done(const Group&);
+  void group_failed(const Group&, int passes_left);
 
  private:
   double total_ = 0, done_ = 0;  ///< floating-point operations

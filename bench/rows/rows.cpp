@@ -209,7 +209,7 @@ std::vector<Row> rows_of(Group group, const std::function<RowKey(std::string_vie
   std::vector<Row> rows;
   for (std::size_t part = 0; part < shared->parts.size(); ++part) {
     RowKey of_part = key(shared->parts[part]);
-    std::string name = to_string(of_part);
+    std::string name = row_name(of_part);
     rows.push_back({std::move(name), shared, part, std::move(of_part)});
   }
   return rows;

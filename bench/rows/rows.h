@@ -12,12 +12,11 @@
 #include <vector>
 
 #include "bench/machine/backends.h"
-#include "bench/measure/net_run.h"
 #include "bench/measure/row_key.h"
 #include "bench/measure/session.h"
+#include "bench/measure/timed_run.h"
 #include "bench/options/settings.h"
 #include "bench/timing/machine_watch.h"
-#include "bench/timing/stopwatch.h"
 
 namespace lamina::bench {
 
@@ -53,19 +52,6 @@ struct Work {
   double bytes = 0;  ///< every tensor once per call; 0: not known
 };
 
-/// A plan (or what makes one) that is timed: alive while its rows run.
-class GroupRun {
- public:
-  virtual ~GroupRun() = default;
-  virtual std::vector<Sample> pass() = 0;  ///< one pass: a sample for each part
-  virtual MemoryReport memory() const = 0;
-  virtual std::vector<double> bytes() const { return {}; }               ///< by part, where the plan's calls have them
-  virtual std::map<std::string, double> counters() const { return {}; }  ///< beside the time; in place of others' names
-  virtual std::vector<Span> spans() const { return {}; }                 ///< of the last pass of a network
-  virtual std::string note() const { return {}; }                        ///< what the rows have to say of themselves
-  virtual std::string algorithm() const { return {}; }                   ///< that was taken, where there is one
-};
-
 /// What is measured as one, and whose passes feed a row for each part: forward, backward and total of a network.
 struct Group {
   std::string title;  ///< of its rows, for people: "resnet50 on eigen"
@@ -75,7 +61,7 @@ struct Group {
   double flops_per_pass = 0;  ///< of the whole pass of one rank, for the time it will take
   int ranks = 1;              ///< whose rate of units is beside each sample
   int layers = 0;             ///< how many layers of the network have this spec; 0: not a layer
-  std::function<std::unique_ptr<GroupRun>()> open;
+  std::function<std::unique_ptr<TimedRun>()> open;
 };
 
 struct Row {

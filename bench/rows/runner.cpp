@@ -81,8 +81,8 @@ void print_by(benchmark::BenchmarkReporter& by, bool same_counters, Run run, con
 
 }  // namespace
 
-Runner::Runner(Session& session, std::vector<Row> rows, const RunOptions& options, Watcher& watcher)
-    : rows_(std::move(rows)), options_(&options), meter_(session, options, watcher) {
+Runner::Runner(Session& session, std::vector<Row> rows, const RunOptions& options, Progress& progress)
+    : rows_(std::move(rows)), options_(&options), meter_(session, options, progress) {
   for (const Row& row : rows_) meter_.outcome(row);
 }
 

@@ -21,7 +21,7 @@ namespace lamina::bench {
 
 class Runner {
  public:
-  Runner(Session&, std::vector<Row>, const RunOptions&, Watcher&);
+  Runner(Session&, std::vector<Row>, const RunOptions&, Progress&);
 
   void run(benchmark::BenchmarkReporter& screen, benchmark::BenchmarkReporter& file);
 

@@ -48,6 +48,20 @@ std::size_t free_memory() {
   return 0;
 }
 
+std::vector<std::string> cells_of(const Series& series, const SweepPoint& point) {
+  std::vector<std::string> row = {to_string(series), fmt::format("{}", point.batch),
+                                  point.threads > 0 ? fmt::format("{}", point.threads) : ""};
+  row.resize(7);
+  row.push_back(point.failure);
+  if (point.seconds.empty()) return row;
+  const Interval ms = median_interval(point.seconds);
+  row[3] = fmt::format("{:.3f}", 1e3 * ms.middle);
+  row[4] = fmt::format("{:.3f} .. {:.3f}", 1e3 * ms.low, 1e3 * ms.high);
+  row[5] = fmt::format("{:.3f}", 1e3 * ms.middle / point.batch);
+  row[6] = fmt::format("{:.1f}", point.batch / ms.middle);
+  return row;
+}
+
 }  // namespace
 
 std::string to_string(const Series& series) {
@@ -64,7 +78,6 @@ SweepRunner::SweepRunner(const SweepOptions& options, const MakeBackend& make)
   RunFile before;
   if (again) before = read_run_file(options.out, true);
   if (again && !limit_by_user()) limit_ = before.context.value("sweep_memory_limit", limit_);
-  check_writable(options.out);
   base_ = &setting_for(options.backends.threads, options.net.image, false);
   Json& context = file_.document["context"];
   context = start_context(base_->session.backends);
@@ -80,7 +93,7 @@ SweepRunner::Setting& SweepRunner::setting_for(int threads, int image, bool gpu)
     its.backends.threads = threads;
     its.net.image = image;
     if (!gpu) its.backends.memory_limit = limit_;  // a GPU's allocator reports what it lacks
-    made = std::make_unique<Setting>(its, make_, *this);
+    made = std::make_unique<Setting>(its, make_, progress_);
   }
   return *made;
 }
@@ -121,12 +134,13 @@ SweepRunner::Setting& SweepRunner::setting_of(const Series& series, int threads)
 
 std::vector<Row> SweepRunner::rows_of(Setting& its, const Series& series, int batch, int threads) {
   std::vector<Row> rows = net_rows(its.session, its.options, series.config(batch));
-  std::erase_if(
-      rows, [&](const Row& row) { return (row.key.part == "inference") != (options_.plan.mode == Mode::inference); });
+  std::erase_if(rows, [&](const Row& row) {
+    return (row.key["part"] == "inference") != (options_.plan.mode == Mode::inference);
+  });
   const Group& plain = *rows.back().group;
   Group its_group = plain;
-  its_group.title +=
-      fmt::format("{}, batch {}", rows.back().key.type == "f32" ? "" : " in " + rows.back().key.type, batch);
+  const std::string type = rows.back().key["type"];
+  its_group.title += fmt::format("{}, batch {}", type == "f32" ? "" : " in " + type, batch);
   if (threads > 0) {
     its_group.title += fmt::format(", {} thread{}", threads, threads == 1 ? "" : "s");
     its_group.flops_per_pass *= static_cast<double>(all_threads()) / threads;  // as the time is longer
@@ -135,8 +149,8 @@ std::vector<Row> SweepRunner::rows_of(Setting& its, const Series& series, int ba
   for (Row& row : rows) {
     row.group = group;
     row.rerun = rerun_of_point(series, row, threads);
-    if (threads > 0) row.key.differs.emplace_back("threads", fmt::format("{}", threads));
-    row.name = to_string(row.key);
+    if (threads > 0) row.key["differs"]["threads"] = fmt::format("{}", threads);
+    row.name = row_name(row.key);
   }
   return rows;
 }
@@ -167,16 +181,11 @@ void SweepRunner::plan(const Series& series, const std::vector<SweepPoint>& poin
 }
 
 void SweepRunner::leave_out(const Series& series, int batch) {
-  const auto all_but_batch = [](RowKey key) { return key.batch = 0, fields_of(key); };
+  const auto all_but_batch = [](RowKey key) { return key["batch"] = 0, key; };
   const Json its = all_but_batch(rows_of(setting_of(series), series, batch, 0).back().key);
   for (const Row& row : planned_)
-    if (row.key.batch >= batch && all_but_batch(row.key) == its && left_out_.insert(row.name).second)
-      progress().group_failed(*row.group, 1 + passes_on(series.backend, options_.passes));
-}
-
-Progress& SweepRunner::progress() {
-  if (!progress_) progress_.emplace(base_->session.peaks, planned_, options_.passes);
-  return *progress_;
+    if (row.key["batch"] >= batch && all_but_batch(row.key) == its && left_out_.insert(row.name).second)
+      progress_.group_failed(*row.group, 1 + passes_on(series.backend, options_.passes));
 }
 
 SweepPoint SweepRunner::point(const Series& series, int batch, int threads) {
@@ -190,7 +199,7 @@ SweepPoint SweepRunner::point(const Series& series, int batch, int threads) {
   if (found == known_.end()) return {batch, threads};  // interrupted
   SweepPoint point{batch, threads, found->second.seconds, found->second.failure, found->second.others_share};
   measured_ = measured_ || !point.seconds.empty();
-  if (shown_.insert(name).second) table_.push_back({series, point});
+  if (shown_.insert(name).second) table_.rows.push_back(cells_of(series, point));
   return point;
 }
 
@@ -202,7 +211,7 @@ void SweepRunner::measure(const std::vector<Row>& rows, Setting& its, int passes
   if (outcome.failure.empty() && done < passes) return;  // interrupted
   for (const Row& row : rows) {
     RunRow& known = known_[row.name];
-    known.key = fields_of(row.key);
+    known.key = row.key;
     known.failure = outcome.failure;
     known.others_share = outcome.conditions.others.value_or(0);
     known.seconds = seconds_of(outcome.samples[row.part]);
@@ -219,8 +228,7 @@ void SweepRunner::add_unplanned(Json entry) { file_.document["not_planned"].push
 void SweepRunner::finish(const Json& answers) {
   clear_step();
   file_.document["answers"] = answers;
-  end_context(file_.document["context"], base_->session.peaks);
-  file_.save();
+  bench::finish(file_, base_->session.peaks);
 }
 
 int all_threads() { return devices().front().cores; }

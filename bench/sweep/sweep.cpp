@@ -29,26 +29,6 @@ std::size_t gpu_memory() {
   return 0;
 }
 
-/// The points as a table.
-std::string points_text(const std::vector<SweptPoint>& points) {
-  TextTable table{{"network", ">batch", ">threads", ">ms", "interval", ">ms per image", ">images/s", "note"}};
-  for (const SweptPoint& line : points) {
-    const SweepPoint& point = line.point;
-    const std::string threads = point.threads > 0 ? fmt::format("{}", point.threads) : "";
-    std::vector<std::string> row = {to_string(line.series), fmt::format("{}", point.batch), threads, "", "", "", "",
-                                    point.failure};
-    if (!point.seconds.empty()) {
-      const Interval ms = median_interval(point.seconds);
-      row[3] = fmt::format("{:.3f}", 1e3 * ms.middle);
-      row[4] = fmt::format("{:.3f} .. {:.3f}", 1e3 * ms.low, 1e3 * ms.high);
-      row[5] = fmt::format("{:.3f}", 1e3 * ms.middle / point.batch);
-      row[6] = fmt::format("{:.1f}", point.batch / ms.middle);
-    }
-    table.rows.push_back(std::move(row));
-  }
-  return table.text();
-}
-
 class Sweep {
  public:
   Sweep(const SweepOptions& options, const MakeBackend& make) : options_(options), points_(options, make) {}
@@ -57,6 +37,7 @@ class Sweep {
     const std::vector<Series> all = all_series();
     for (const Series& series : all) plan_points(series);
     if (unplanned_.size() == all.size()) return 1;
+    points_.begin();
     for (const Series& series : all) {
       if (interrupted() != 0) break;
       if (unplanned_.contains(to_string(series))) continue;
@@ -225,7 +206,7 @@ class Sweep {
       flags.push_back(fmt::format("--thread_counts={}", fmt::join(options_.thread_counts, ",")));
     PlanningSettings its = options_;
     its.net.image = series.image;
-    Json key = fields_of(key_of("net", series.config(0), mode() == Mode::inference ? "inference" : "total", its));
+    Json key = key_of("net", series.config(0), mode() == Mode::inference ? "inference" : "total", its);
     key.erase("batch");
     return {{"network", series.network},
             {"backend", series.backend},
@@ -234,7 +215,7 @@ class Sweep {
   }
 
   std::string text() const {
-    std::string text = points_text(points_.all()) + "\n";
+    std::string text = points_.table().text() + "\n";
     for (const Json& answer : answers_)
       text += fmt::format("{} on {}: {}\n", answer["network"].get<std::string>(), answer["backend"].get<std::string>(),
                           answer["text"].get<std::string>());

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -44,13 +43,7 @@ struct Series {
 /// "resnet18 on eigen, f32 nchw, image 64".
 std::string to_string(const Series&);
 
-/// A point with the series that it belongs to.
-struct SweptPoint {
-  Series series;
-  SweepPoint point;
-};
-
-class SweepRunner final : public Watcher {
+class SweepRunner {
  public:
   /// Reads the file of an earlier sweep. Throws UsageError unless it is of this sweep on this machine, and FileError.
   /// The options and what makes backends must outlive it.
@@ -58,8 +51,8 @@ class SweepRunner final : public Watcher {
 
   /// A session with one number of threads and size: rows point to it.
   struct Setting {
-    Setting(const RunOptions& its, const MakeBackend& make, Watcher& watcher)
-        : options(its), session(options, make), meter(session, options, watcher) {}
+    Setting(const RunOptions& its, const MakeBackend& make, Progress& progress)
+        : options(its), session(options, make), meter(session, options, progress) {}
     RunOptions options;
     Session session;
     Meter meter;
@@ -73,6 +66,8 @@ class SweepRunner final : public Watcher {
   /// Says that points will be asked for, so that the progress knows the time left. `threads` 0: as the options have
   /// them.
   void plan(const Series&, const std::vector<SweepPoint>&);
+  /// Says that all points are planned.
+  void begin() { progress_ = Progress(base_->session.peaks, planned_, options_.passes); }
   /// Says that points of this batch and of larger ones will not be asked for.
   void leave_out(const Series&, int batch);
   /// Measures it now unless the file has it. Without times or failure: interrupted.
@@ -84,7 +79,7 @@ class SweepRunner final : public Watcher {
   /// Keeps in the file that a series has no points, and why.
   void add_unplanned(nlohmann::ordered_json entry);
 
-  const std::vector<SweptPoint>& all() const { return table_; }  ///< that were asked for
+  const TextTable& table() const { return table_; }  ///< of the points that were asked for
   bool any_measured() const { return measured_; }
   /// Writes the file. Throws FileError.
   void finish(const nlohmann::ordered_json& answers);
@@ -97,10 +92,6 @@ class SweepRunner final : public Watcher {
   std::vector<Row> rows_of(Setting&, const Series&, int batch, int threads);
   std::string rerun_of_point(const Series&, const Row&, int threads) const;
   void measure(const std::vector<Row>&, Setting&, int passes);
-  Progress& progress();
-  void show(const Row& row, int pass, int passes) override { progress().show(row, pass, passes); }
-  void pass_done(const Group& group) override { progress().pass_done(group); }
-  void group_failed(const Group& group, int passes_left) override { progress().group_failed(group, passes_left); }
 
   const SweepOptions& options_;
   const MakeBackend& make_;
@@ -109,13 +100,13 @@ class SweepRunner final : public Watcher {
   std::map<std::tuple<int, int, bool>, std::unique_ptr<Setting>> settings_;
   Setting* base_ = nullptr;
   std::map<std::string, RunRow> known_;  ///< rows of the file, by name
-  std::vector<SweptPoint> table_;
+  TextTable table_{{"network", ">batch", ">threads", ">ms", "interval", ">ms per image", ">images/s", "note"}};
   std::set<std::string> shown_;  ///< whose points are in the table
   std::size_t limit_ = 0;
-  std::vector<Row> planned_;            ///< a row of each point that will be measured
-  std::set<std::string> left_out_;      ///< names of those that will not, after all
-  std::optional<Progress> progress_{};  ///< none before the first point
-  int number_ = 0;                      ///< number of the point that is measured
+  std::vector<Row> planned_;        ///< a row of each point that will be measured
+  std::set<std::string> left_out_;  ///< names of those that will not, after all
+  Progress progress_;
+  int number_ = 0;  ///< number of the point that is measured
 };
 
 /// Takes all processors, whatever --threads says.

@@ -86,8 +86,8 @@ Json memory_json(Session& session, const Config& c, const MemoryOptions& options
   const MemoryReport report = predictor.at(c.batch);
   const char* const part = mode_name(mode);
   RowKey key = key_of("memory", c, part, options);
-  if (mode == Mode::training && !options.optimiser.empty()) key.differs.emplace_back("optimiser", options.optimiser);
-  Json json = {{"key", fields_of(key)}, {"mode", part}};
+  if (mode == Mode::training && !options.optimiser.empty()) key["differs"]["optimiser"] = options.optimiser;
+  Json json = {{"key", key}, {"mode", part}};
   for (const auto& [kind, bytes] : kinds) json[std::string(kind.substr(kind.rfind(' ') + 1))] = report.*bytes;
   json["total"] = report.total();
   json["workspace_exact"] = report.workspace_exact;
@@ -142,7 +142,7 @@ std::string describe(const DescribeOptions& options) {
   std::string all;
   for (const std::string& network : options.networks) {
     const Network info = bench::network(network, options.net);
-    const Graph graph = graph_of_one_image(info.name, options.net);
+    const Graph graph = graph_of({info.name, "", DType::f32, Layout::nchw, 1}, options.net);
     const auto add = [&](std::string name, std::string op, std::string what, const Shape& output,
                          std::int64_t parameters, std::int64_t products, std::int64_t bytes) {
       tables.add({info.name}, {std::move(name), std::move(op), std::move(what), image_text(output),
@@ -165,13 +165,12 @@ std::string describe(const DescribeOptions& options) {
     }
     add("total", "", fmt::format("{} layers", graph.nodes().size() - 1), graph.nodes().back().shape,
         graph.parameter_count(), graph.multiply_adds(), bytes);
-    if (options.format == Format::text)
-      all += fmt::format(
-          "{}{}: {}\n\n{}\nPer image. Bytes: what a forward pass in {} reads and writes, every tensor once, "
-          "at a batch of one.\n",
-          all.empty() ? "" : "\n", info.name, info.source, tables.take(), to_string(options.configs.dtypes.front()));
+    all += tables.take(fmt::format("{}: {}", info.name, info.source),
+                       fmt::format("\nPer image. Bytes: what a forward pass in {} reads and writes, every tensor once, "
+                                   "at a batch of one.\n",
+                                   to_string(options.configs.dtypes.front())));
   }
-  return options.format == Format::text ? all : tables.take();
+  return all;
 }
 
 std::string describe_algorithms(Session& session, const DescribeOptions& options) {
@@ -182,11 +181,10 @@ std::string describe_algorithms(Session& session, const DescribeOptions& options
     for (const Line& line : measures ? measured(session, c) : lowered(session, c))
       tables.add({c.network, c.backend, fmt::format("{}", c.batch)},
                  {line.layers, line.passes, line.algorithm, line.reason});
-    if (options.format == Format::text)
-      all += fmt::format("{}{}, {}, {}, {}\n\n{}", all.empty() ? "" : "\n", to_string(c), to_string(c.dtype),
-                         to_string(c.layout), mode_name(options.plan.mode), tables.take());
+    all += tables.take(fmt::format("{}, {}, {}, {}", to_string(c), to_string(c.dtype), to_string(c.layout),
+                                   mode_name(options.plan.mode)));
   }
-  return options.format == Format::text ? all : tables.take();
+  return all;
 }
 
 std::string describe_memory(Session& session, const MemoryOptions& options) {
@@ -195,7 +193,8 @@ std::string describe_memory(Session& session, const MemoryOptions& options) {
   if (!options.optimiser.empty()) optimiser = named_optimiser(options.optimiser).optimiser;
   const std::size_t limit = options.backends.memory_limit;
   const bool limited = limit != std::numeric_limits<std::size_t>::max();
-  Results results(session.backends, options.out, "memories");
+  ResultFile results(options.out);
+  begin(results, session.backends, "memories");
   std::vector<Mode> modes = {Mode::training, Mode::inference};
   if (!session.plans.trains()) modes.erase(modes.begin());
   std::vector<TextTable::Column> columns = {"MiB"};
@@ -219,24 +218,25 @@ std::string describe_memory(Session& session, const MemoryOptions& options) {
       if (!options.optimiser.empty()) more.push_back("--optimiser=" + options.optimiser);
       const std::string again = rerun("memory", c, options, more);
       for (std::size_t i = 0; i < modes.size(); ++i)
-        results.add(memory_json(session, c, options, modes[i], predictors[i], limit, limited), again);
+        results.add("memories", memory_json(session, c, options, modes[i], predictors[i], limit, limited), again);
     }
     for (const auto& kind : kinds) add(kind.first, [&](std::size_t i) { return mib(reports[i].*kind.second); });
     add("total", [&](std::size_t i) { return mib(reports[i].total()); });
     if (!text && limited)
       add("largest batch", [&](std::size_t i) { return fmt::format("{}", predictors[i].largest_under(limit).batch); });
-    if (!text) continue;
-    all += fmt::format("{}{}, {}{}{}\n\n{}\n", all.empty() ? "" : "\n", to_string(c), to_string(c.dtype),
-                       options.plan.keep == Keep::cheap ? ", keeping what is expensive to make again" : "",
-                       optimiser ? ", training by " + to_string(*optimiser) : "", tables.take());
-    all += "Blocks in the arena share its memory where their lives do not overlap: they sum to more than it.\n";
-    if (!std::ranges::all_of(reports, &MemoryReport::workspace_exact)) all += "The workspace is an upper bound.\n";
-    for (std::size_t i = 0; limited && i < modes.size(); ++i)
-      all += fmt::format("{}: {}.\n", modes[i] == Mode::training ? "Training" : "Inference",
-                         text_of(predictors[i].largest_under(limit), limit));
+    std::string foot =
+        "\nBlocks in the arena share its memory where their lives do not overlap: they sum to more than it.\n";
+    if (!std::ranges::all_of(reports, &MemoryReport::workspace_exact)) foot += "The workspace is an upper bound.\n";
+    for (std::size_t i = 0; text && limited && i < modes.size(); ++i)
+      foot += fmt::format("{}: {}.\n", modes[i] == Mode::training ? "Training" : "Inference",
+                          text_of(predictors[i].largest_under(limit), limit));
+    all += tables.take(fmt::format("{}, {}{}{}", to_string(c), to_string(c.dtype),
+                                   options.plan.keep == Keep::cheap ? ", keeping what is expensive to make again" : "",
+                                   optimiser ? ", training by " + to_string(*optimiser) : ""),
+                       foot);
   }
-  results.finish(session.peaks);
-  return text ? all : tables.take();
+  finish(results, session.peaks);
+  return all;
 }
 
 int check_networks(Session& session, const CheckOptions& options, const Print& print) {

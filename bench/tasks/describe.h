@@ -2,9 +2,7 @@
 // What can be said of networks without timing them: layers, algorithms, the memory they would take, and whether their
 // gradients are right.
 
-#include <filesystem>
 #include <string>
-#include <vector>
 
 #include "bench/io/text.h"
 #include "bench/measure/session.h"

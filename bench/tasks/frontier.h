@@ -4,9 +4,7 @@
 // put together of them under limits.
 
 #include <cstddef>
-#include <filesystem>
 #include <functional>
-#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -21,19 +19,14 @@ namespace lamina::bench {
 
 using Candidate = LayerTuning::Candidate;
 
-struct Limits {
-  std::size_t workspace_bytes = std::numeric_limits<std::size_t>::max();
-  double max_error = std::numeric_limits<double>::infinity();
-  bool deterministic = false;  ///< demanded
-};
-
 /// Deterministic is what is declared so and was not seen to be otherwise.
 bool is_deterministic(const Measurement&);
 
-bool within(const Measurement&, const Limits&);
+/// Of the limits count workspace, determinism and error, which is the measured one here.
+bool within(const Measurement&, const Choice& limits);
 
 /// The tuner's pick among the candidates within the limits.
-LayerTuning::Picked pick_within(const LayerTuning&, const Limits&);
+LayerTuning::Picked pick_within(const LayerTuning&, const Choice& limits);
 
 /// Whether `a` makes `b` pointless: needs no more workspace, errs no more, gives up no determinism, and is faster in
 /// the rounds that both ran; or is tied with it in time and better in one of the others. Who left the race is tied with
@@ -85,7 +78,7 @@ struct FastestNet {
   bool as_by_rule = true;            ///< every pick is the rule's
 };
 
-FastestNet fastest_net(const Frontier&, const Limits&);
+FastestNet fastest_net(const Frontier&, const Choice& limits);
 
 /// By node, the choice that the picks amount to.
 std::map<std::string, Choice> choices_of(Session&, const Frontier&, const FastestNet&);
@@ -103,7 +96,7 @@ struct WholeNet {
 WholeNet time_whole(Session&, const Config&, const std::map<std::string, Choice>& choices, int samples);
 
 /// A frontier as an entry of a result file, with every algorithm tried.
-nlohmann::ordered_json frontier_json(const RowKey&, const Frontier&, const FastestNet&, const Limits&);
+nlohmann::ordered_json frontier_json(const RowKey&, const Frontier&, const FastestNet&, const Choice& limits);
 
 /// Prints the frontiers of all networks, backends and batches that the options name, as text or CSV, each when it is
 /// measured. Of layers it prints every algorithm, those of all backends in one table. Interrupted, prints what there

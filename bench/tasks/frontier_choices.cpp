@@ -67,12 +67,12 @@ Json candidate_json(const LayerTuning& tuning, std::size_t i, const LayerTuning:
 
 bool is_deterministic(const Measurement& one) { return one.deterministic && one.same_bits; }
 
-bool within(const Measurement& one, const Limits& limits) {
-  return one.workspace_bytes <= limits.workspace_bytes && one.error <= limits.max_error &&
+bool within(const Measurement& one, const Choice& limits) {
+  return one.workspace_bytes <= limits.workspace_limit && one.error <= limits.max_error &&
          (is_deterministic(one) || !limits.deterministic);
 }
 
-LayerTuning::Picked pick_within(const LayerTuning& tuning, const Limits& limits) {
+LayerTuning::Picked pick_within(const LayerTuning& tuning, const Choice& limits) {
   return pick(tuning.candidates, [&](const Candidate& one) { return within(one.measured, limits); });
 }
 
@@ -92,7 +92,7 @@ std::vector<bool> not_beaten(const std::vector<Candidate>& candidates) {
   return stays;
 }
 
-FastestNet fastest_net(const Frontier& frontier, const Limits& limits) {
+FastestNet fastest_net(const Frontier& frontier, const Choice& limits) {
   FastestNet net;
   bool rule_is_known = true;
   const auto seconds = [](const FrontierLine& line, const Candidate& one) {
@@ -192,10 +192,10 @@ WholeNet time_whole(Session& session, const Config& c, const std::map<std::strin
   return {median_interval(its), median_interval(ruled), ratio_interval(ruled, its), its.size()};
 }
 
-Json frontier_json(const RowKey& key, const Frontier& frontier, const FastestNet& net, const Limits& limits) {
-  Json json = {{"key", fields_of(key)}, {"complete", frontier.complete()}, {"lines_in_all", frontier.lines_in_all}};
+Json frontier_json(const RowKey& key, const Frontier& frontier, const FastestNet& net, const Choice& limits) {
+  Json json = {{"key", key}, {"complete", frontier.complete()}, {"lines_in_all", frontier.lines_in_all}};
   json["limits"]["deterministic"] = limits.deterministic;
-  json["limits"]["workspace_bytes"] = limits.workspace_bytes;
+  json["limits"]["workspace_bytes"] = limits.workspace_limit;
   set_finite(json["limits"], "max_error", limits.max_error);
   json["lines"] = Json::array();
   for (std::size_t l = 0; l < frontier.lines.size(); ++l) {

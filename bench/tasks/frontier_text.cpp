@@ -23,7 +23,7 @@ std::string milliseconds(double seconds) { return fmt::format("{:.3f}", 1e3 * se
 std::string error_text(double error) { return std::isfinite(error) ? fmt::format("{:.1e}", error) : "not known"; }
 
 /// What one algorithm has to say of itself, and what the pick says of it.
-std::string remark(const FrontierLine& line, std::size_t i, const LayerTuning::Picked& picked, const Limits& limits,
+std::string remark(const FrontierLine& line, std::size_t i, const LayerTuning::Picked& picked, const Choice& limits,
                    bool stays, bool with_reason) {
   const LayerTuning& tuning = line.tuning;
   const Candidate& one = tuning.candidates[i];
@@ -81,7 +81,7 @@ std::vector<TextTable::Column> columns(bool of_layers) {
 }
 
 /// Adds the lines of one frontier: what none beats, or everything.
-void add_rows(TextTables& tables, const Frontier& frontier, const FastestNet& net, const Limits& limits,
+void add_rows(TextTables& tables, const Frontier& frontier, const FastestNet& net, const Choice& limits,
               bool everything, bool of_layer) {
   const Config& c = frontier.config;
   for (std::size_t l = 0; l < frontier.lines.size(); ++l) {
@@ -120,8 +120,8 @@ std::string left_out(const Frontier& frontier) {
                      refused, why);
 }
 
-std::string limits_text(const Limits& limits) {
-  std::string text = fmt::format("a workspace of {} a call", bytes_text(static_cast<double>(limits.workspace_bytes)));
+std::string limits_text(const Choice& limits) {
+  std::string text = fmt::format("a workspace of {} a call", bytes_text(static_cast<double>(limits.workspace_limit)));
   if (std::isfinite(limits.max_error)) text += fmt::format(", a measured error of {:g}", limits.max_error);
   if (limits.deterministic) text += ", the same bits on every run";
   return text;
@@ -153,7 +153,7 @@ std::string cut_text(const Frontier& frontier) {
                      frontier.lines_in_all);
 }
 
-std::string summary(const Frontier& frontier, const FastestNet& net, const Limits& limits) {
+std::string summary(const Frontier& frontier, const FastestNet& net, const Choice& limits) {
   if (!frontier.complete()) return cut_text(frontier) + ", so there is no fastest network.\n";
   if (!net.missing.empty())
     return fmt::format("No network within {}: nothing holds it for {}.\n", limits_text(limits),
@@ -172,7 +172,7 @@ std::string summary(const Frontier& frontier, const FastestNet& net, const Limit
 
 /// What is said of a whole network below or beside its table.
 void finish_network(Session& session, const FrontierOptions& options, const Frontier& frontier, const FastestNet& net,
-                    const Limits& limits, const Print& print) {
+                    const Choice& limits, const Print& print) {
   const bool text = options.format == Format::text;
   const bool whole = frontier.complete() && net.missing.empty();
   const auto say = [&](const std::string& what) { text ? print(what) : fmt::print(stderr, "{}", what); };
@@ -189,9 +189,10 @@ void finish_network(Session& session, const FrontierOptions& options, const Fron
 
 bool frontiers(Session& session, const FrontierOptions& options, const Print& print) {
   const bool text = options.format == Format::text, of_layers = !options.net.layers.empty();
-  const Choice& demands = options.plan.choice;
-  const Limits limits{demands.workspace_limit, options.max_measured_error, demands.deterministic};
-  Results results(session.backends, options.out, "frontiers");
+  Choice limits = options.plan.choice;
+  limits.max_error = options.max_measured_error;
+  ResultFile results(options.out);
+  begin(results, session.backends, "frontiers");
   std::vector<TextTable::Column> of = {"network", "backend", ">batch"};
   if (of_layers) of = {"layer"};
   TextTables tables(options.format, of, columns(of_layers));
@@ -220,26 +221,23 @@ bool frontiers(Session& session, const FrontierOptions& options, const Print& pr
     const FastestNet net = fastest_net(frontier, limits);
     if (results.wanted()) {
       RowKey key = key_of("frontier", c, mode_name(options.plan.mode), options);
-      if (std::isfinite(limits.max_error))
-        key.differs.emplace_back("max_measured_error", fmt::format("{:g}", limits.max_error));
+      if (std::isfinite(limits.max_error)) key["differs"]["max_measured_error"] = fmt::format("{:g}", limits.max_error);
       if (const std::size_t limit = options.backends.memory_limit; limit != BackendSettings().memory_limit)
-        key.differs.emplace_back("memory_limit", fmt::format("{}", limit));
+        key["differs"]["memory_limit"] = fmt::format("{}", limit);
       std::vector<std::string> more = passes_flag(options.passes);
       if (std::isfinite(limits.max_error)) more.push_back(fmt::format("--max_measured_error={:g}", limits.max_error));
-      results.add(frontier_json(key, frontier, net, limits), rerun("frontier", c, options, more));
+      results.add("frontiers", frontier_json(key, frontier, net, limits), rerun("frontier", c, options, more));
     }
     add_rows(tables, frontier, net, limits, !text || of_layers, of_layers);
     if (of_layers && !stopped && &c != &all.back() && (&c)[1].network == c.network)
       continue;  // of the next backend, too
-    if (text)
-      print(fmt::format("{}{}, {}, {} math, medians of up to {} samples\n\n", &c == all.data() ? "" : "\n",
-                        of_layers ? c.network : to_string(c), to_string(c.dtype), to_string(demands.math),
-                        rules.race.rounds));
-    print(tables.take() + (text && !of_layers ? "\n" : ""));
+    print(tables.take(fmt::format("{}, {}, {} math, medians of up to {} samples", of_layers ? c.network : to_string(c),
+                                  to_string(c.dtype), to_string(limits.math), rules.race.rounds),
+                      of_layers ? "" : "\n"));
     if (!of_layers) finish_network(session, options, frontier, net, limits, print);
     if (of_layers && !frontier.complete()) fmt::print(stderr, "{}\n", cut_text(frontier));
   }
-  results.finish(session.peaks);
+  finish(results, session.peaks);
   return any_ran;
 }
 

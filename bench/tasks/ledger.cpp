@@ -83,42 +83,7 @@ void set_known(Json& json, const char* name, double value) {
 
 std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
 
-}  // namespace
-
-void add_ledger(TraceFile& trace, const std::string& name, const Ledger& ledger, const Rates& rates) {
-  const int process = trace.add_process(name);
-  trace.add_lane(process, measured, "measured");
-  const bool known = rates.least_seconds(1, 1) > 0;
-  if (known) trace.add_lane(process, predicted, "least time at the measured rates");
-  double now = 0, predicted_now = 0;  // each lane from 0: its length is its sum
-  for (const LedgerEntry* entry : ledger.in_order()) {
-    trace.add_bytes(process, "live bytes", now, entry->live_bytes);
-    trace.add(process, measured, entry->layers, now, entry->seconds, facts_of(*entry, rates, measured));
-    now += entry->seconds;
-    if (!known) continue;
-    const double least = rates.least_seconds(entry->flops, entry->bytes);
-    trace.add(process, predicted, entry->layers, predicted_now, least, facts_of(*entry, rates, predicted));
-    predicted_now += least;
-  }
-  trace.add_bytes(process, "live bytes", now, 0);
-}
-
-double Rates::least_seconds(double flops, double bytes) const {
-  return units.flops_per_second > 0 && memory > 0 ? std::max(flops / units.flops_per_second, bytes / memory) : 0;
-}
-
-double Ledger::sum() const {
-  return std::accumulate(entries.begin(), entries.end(), 0.0,
-                         [](double seconds, const LedgerEntry& entry) { return seconds + entry.seconds; });
-}
-
-std::vector<const LedgerEntry*> Ledger::in_order() const {
-  std::vector<const LedgerEntry*> all;
-  for (const LedgerEntry& entry : entries) all.push_back(&entry);
-  std::ranges::sort(all, {}, &LedgerEntry::call);
-  return all;
-}
-
+/// Interrupted, the pass that runs is the last.
 Ledger make_ledger(Session& session, const Config& c, int passes) {
   Plan plan = [&] {
     const EndsPlanning ends;
@@ -178,8 +143,9 @@ Ledger make_ledger(Session& session, const Config& c, int passes) {
   return ledger;
 }
 
+/// A ledger as an entry of a result file, its calls in the order of the plan. `asked`: passes.
 Json ledger_json(const RowKey& key, const Ledger& ledger, const Rates& rates, int asked) {
-  Json json = {{"key", fields_of(key)},
+  Json json = {{"key", key},
                {"passes", ledger.passes},
                {"passes_asked", asked},
                {"forward_seconds", ledger.forward_seconds},
@@ -223,13 +189,49 @@ Json ledger_json(const RowKey& key, const Ledger& ledger, const Rates& rates, in
   return json;
 }
 
+}  // namespace
+
+void add_ledger(TraceFile& trace, const std::string& name, const Ledger& ledger, const Rates& rates) {
+  const int process = trace.add_process(name);
+  trace.add_lane(process, measured, "measured");
+  const bool known = rates.least_seconds(1, 1) > 0;
+  if (known) trace.add_lane(process, predicted, "least time at the measured rates");
+  double now = 0, predicted_now = 0;  // each lane from 0: its length is its sum
+  for (const LedgerEntry* entry : ledger.in_order()) {
+    trace.add_bytes(process, "live bytes", now, entry->live_bytes);
+    trace.add(process, measured, entry->layers, now, entry->seconds, facts_of(*entry, rates, measured));
+    now += entry->seconds;
+    if (!known) continue;
+    const double least = rates.least_seconds(entry->flops, entry->bytes);
+    trace.add(process, predicted, entry->layers, predicted_now, least, facts_of(*entry, rates, predicted));
+    predicted_now += least;
+  }
+  trace.add_bytes(process, "live bytes", now, 0);
+}
+
+double Rates::least_seconds(double flops, double bytes) const {
+  return units.flops_per_second > 0 && memory > 0 ? std::max(flops / units.flops_per_second, bytes / memory) : 0;
+}
+
+double Ledger::sum() const {
+  return std::accumulate(entries.begin(), entries.end(), 0.0,
+                         [](double seconds, const LedgerEntry& entry) { return seconds + entry.seconds; });
+}
+
+std::vector<const LedgerEntry*> Ledger::in_order() const {
+  std::vector<const LedgerEntry*> all;
+  for (const LedgerEntry& entry : entries) all.push_back(&entry);
+  std::ranges::sort(all, {}, &LedgerEntry::call);
+  return all;
+}
+
 void ledgers(Session& session, const LedgerOptions& options, const Print& print) {
   const bool text = options.format == Format::text;
   TextTables tables(
       options.format, {"network", "backend", ">batch"},
       {"layer", "pass", "algorithm", ">ms", ">% of sum", ">GFLOP/s", ">% of peak", ">GB/s", ">% of memory"});
-  bool first = true;
-  Results results(session.backends, options.out, "ledgers");
+  ResultFile results(options.out);
+  begin(results, session.backends, "ledgers");
   TraceFile trace;
   if (!options.trace.empty()) check_writable(options.trace);
   const std::vector<Config> all = configs(session.backends, options.configs, options.net, options.networks);
@@ -255,8 +257,9 @@ void ledgers(Session& session, const LedgerOptions& options, const Print& print)
     const double peak = rates.units.flops_per_second;
     const std::vector<std::string> more = passes_flag(options.passes);
     const RowKey key = key_of("ledger", c, mode_name(options.plan.mode), options);
-    if (results.wanted()) results.add(ledger_json(key, ledger, rates, passes), rerun("ledger", c, options, more));
-    if (!options.trace.empty()) add_ledger(trace, to_string(key), ledger, rates);
+    if (results.wanted())
+      results.add("ledgers", ledger_json(key, ledger, rates, passes), rerun("ledger", c, options, more));
+    if (!options.trace.empty()) add_ledger(trace, row_name(key), ledger, rates);
     const double sum = ledger.sum();
     const auto row = [&](std::vector<std::string> cells) {
       tables.add({c.network, c.backend, fmt::format("{}", c.batch)}, std::move(cells));
@@ -277,29 +280,26 @@ void ledgers(Session& session, const LedgerOptions& options, const Print& print)
     row({"whole", "", "", fmt::format("{:.3f}", 1e3 * ledger.whole()), percent(ledger.whole() / sum),
          fmt::format("{:.1f}", 1e-9 * rate), peak > 0 ? percent(rate / peak) : "",
          fmt::format("{:.1f}", 1e-9 * bandwidth), memory > 0 ? percent(bandwidth / memory) : ""});
-    if (!text) {
-      print(tables.take());
-      continue;
-    }
     std::string reached =
         fmt::format("Peak: {:.1f} GFLOP/s, {}{}.\n", 1e-9 * peak, rates.units.description,
                     ledger.moments.empty() ? "" : "; measured beside each pass, the median; shares are of each pass'");
     if (rates.units.in_registers)
       reached += fmt::format("A large product reaches {:.1f} GFLOP/s: {}.\n", 1e-9 * rates.product_flops_per_second,
                              Peaks::product_description(c.backend));
-    print(fmt::format(
-        "{}{}, {}, {}, {}\n\n{}\nThe whole, timed without stamps: forward {:.3f} ms"
+    const std::string foot = fmt::format(
+        "\nThe whole, timed without stamps: forward {:.3f} ms"
         "{}. The calls, each timed alone, sum to {:.1f} % of that.\n{}"
         "Memory: {:.1f} GB/s, measured; bytes are counted once per tensor and call: what stays in a cache exceeds it.\n"
         "Bytes moved: forward {:.2f} GB, backward {:.2f} GB; by each pass of each op alone {:.2f} GB and {:.2f} GB.\n",
-        first ? "" : "\n", to_string(c), to_string(c.dtype), mode_name(options.plan.mode),
-        medians_text(ledger.passes, passes), tables.take(), 1e3 * ledger.forward_seconds,
+        1e3 * ledger.forward_seconds,
         session.plans.trains() ? fmt::format(", backward {:.3f} ms", 1e3 * ledger.backward_seconds) : "",
         100 * sum / ledger.whole(), reached, 1e-9 * memory, 1e-9 * ledger.moved.forward.bytes,
-        1e-9 * ledger.moved.backward.bytes, 1e-9 * ledger.alone.forward.bytes, 1e-9 * ledger.alone.backward.bytes));
-    first = false;
+        1e-9 * ledger.moved.backward.bytes, 1e-9 * ledger.alone.forward.bytes, 1e-9 * ledger.alone.backward.bytes);
+    print(tables.take(fmt::format("{}, {}, {}, {}", to_string(c), to_string(c.dtype), mode_name(options.plan.mode),
+                                  medians_text(ledger.passes, passes)),
+                      foot));
   }
-  results.finish(session.peaks);
+  finish(results, session.peaks);
   if (!options.trace.empty()) trace.save(options.trace, session.backends);
 }
 

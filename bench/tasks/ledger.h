@@ -54,12 +54,6 @@ struct Ledger {
   double whole() const { return forward_seconds + backward_seconds; }
 };
 
-/// Interrupted, the pass that runs is the last.
-Ledger make_ledger(Session&, const Config&, int passes);
-
-/// A ledger as an entry of a result file, its calls in the order of the plan. `asked`: passes.
-nlohmann::ordered_json ledger_json(const RowKey&, const Ledger&, const Rates&, int asked);
-
 /// Adds a process of this name to the trace, with the calls in running order, one after another from 0: a ledger has
 /// times and no moments. Its lanes are as measured, and in the least time that the measured rates allow; beside them
 /// the bytes in use.

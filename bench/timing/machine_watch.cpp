@@ -240,12 +240,9 @@ Conditions conditions_of(const std::vector<Sample>& samples, Conditions c) {
   if (!reports) return c;
   c.clock_low_mhz = c.clock_high_mhz = c.hottest_c = c.limit_c = std::nullopt;
   for (const Sample& sample : samples) {
-    if (const auto mhz = sample.state.sm_mhz) {
-      c.clock_low_mhz = std::min(c.clock_low_mhz.value_or(*mhz), *mhz);
-      c.clock_high_mhz = std::max(c.clock_high_mhz.value_or(*mhz), *mhz);
-    }
-    if (const auto degrees = sample.state.temperature_c)
-      c.hottest_c = std::max(c.hottest_c.value_or(*degrees), *degrees);
+    keep_lowest(c.clock_low_mhz, sample.state.sm_mhz);
+    keep_highest(c.clock_high_mhz, sample.state.sm_mhz);
+    keep_highest(c.hottest_c, sample.state.temperature_c);
   }
   return c;
 }

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <utility>
 
+#include "bench/machine/ranks.h"
 #include "bench/measure/session.h"
 #include "lamina/error.h"
 #include "lamina/nets.h"
@@ -50,13 +51,16 @@ void check_images(const nets::Info& net, const Images& images) {
         fmt::format("{} takes square images, and those of {} are {} x {}", net.name, images.name, image.h, image.w));
 }
 
+/// Images of one rank's batch.
+int batch_of(const TrainOptions& options) { return part_of(options.batch > 0 ? options.batch : 32, options.net.ranks); }
+
 /// Trains the graph, whose last value is its logits, on the images.
-PreparedWorkload with_loss(Graph graph, Images images, const NetworkOptions& options) {
+PreparedWorkload with_loss(Graph graph, Images images, const TrainOptions& options) {
   const Value logits = graph.value(graph.nodes().back().name);
-  softmax_cross_entropy(logits, graph.input({options.batch, 1, 1, 1}, "labels"), "loss");
+  softmax_cross_entropy(logits, graph.input({batch_of(options), 1, 1, 1}, "labels"), "loss");
 
   auto training = image_source(std::move(images.training)), validation = image_source(std::move(images.validation));
-  const NamedOptimiser optimiser = named_optimiser(options.optimiser);
+  const NamedOptimiser optimiser = named_optimiser(options.optimiser.empty() ? "adam" : options.optimiser);
   TrainerOptions train;
   train.optimiser = optimiser.optimiser;
   train.learning_rate = constant_rate(options.learning_rate > 0 ? options.learning_rate : optimiser.learning_rate);
@@ -91,8 +95,8 @@ void check_glyphs(const std::filesystem::path& onnx, const Shape& image, int log
   }
 }
 
-FileNetwork read_network(const std::filesystem::path& onnx, const NetworkOptions& options) {
-  OnnxModel model = read_network_file(onnx, options.batch, options.onnx);
+FileNetwork read_network(const std::filesystem::path& onnx, const TrainOptions& options) {
+  OnnxModel model = read_network_file(onnx, batch_of(options), options.net.onnx_settings);
   if (model.inputs.size() != 1)
     throw UsageError(
         fmt::format("{} has {} inputs; a training takes one of images", onnx.string(), model.inputs.size()));
@@ -110,12 +114,12 @@ FileNetwork read_network(const std::filesystem::path& onnx, const NetworkOptions
 }
 
 /// Synthetic images for the network of a file.
-Images glyphs(const Shape& image, int logits, const NetworkOptions& options) {
+Images glyphs(const Shape& image, int logits, const TrainOptions& options) {
   constexpr std::int64_t most_bytes = std::int64_t{1} << 28;
   const Glyphs all = glyphs_of(image, logits);
   const std::int64_t whole = std::clamp<std::int64_t>(most_bytes / image.count(), 1, 50000);
   const std::int64_t count =
-      std::max<std::int64_t>(options.batch, std::llround(options.share * static_cast<double>(whole)));
+      std::max<std::int64_t>(batch_of(options), std::llround(options.share * static_cast<double>(whole)));
   Images images{.training = all.draw(count, options.seed * 2 + 1),
                 .validation = all.draw(std::max<std::int64_t>(1, count / 5), options.seed * 2 + 2),
                 .name = "synthetic glyphs"};
@@ -132,21 +136,21 @@ void check_network(const std::string& name, const std::filesystem::path& data) {
         fmt::format("{} has no synthetic set: give --data, a folder of CIFAR-10's or MNIST's files", name));
 }
 
-PreparedWorkload prepare_network(const std::string& name, const NetworkOptions& options) {
+PreparedWorkload prepare_network(const std::string& name, const TrainOptions& options) {
   const nets::Info& net = nets::info(name);
   check_network(name, options.data);
   Images images = read_images(options.data);
   check_images(net, images);
 
-  return with_loss(nets::build(name, {.batch = options.batch,
+  return with_loss(nets::build(name, {.batch = batch_of(options),
                                       .image = images.training.image.h,
                                       .classes = images.training.classes,
-                                      .width_divisor = options.width_divisor,
+                                      .width_divisor = options.net.width_divisor,
                                       .softmax = false}),
                    std::move(images), options);
 }
 
-PreparedFile prepare_file(const std::filesystem::path& onnx, const NetworkOptions& options) {
+PreparedFile prepare_file(const std::filesystem::path& onnx, const TrainOptions& options) {
   auto [graph, weights, image, logits] = read_network(onnx, options);
   Images images = options.data.empty() ? glyphs(image, logits.c, options) : read_images(options.data);
   if (images.training.image != image || images.validation.image != image)
@@ -158,6 +162,6 @@ PreparedFile prepare_file(const std::filesystem::path& onnx, const NetworkOption
   return {with_loss(std::move(graph), std::move(images), options), std::move(weights)};
 }
 
-void check_file(const std::filesystem::path& onnx, const NetworkOptions& options) { read_network(onnx, options); }
+void check_file(const std::filesystem::path& onnx, const TrainOptions& options) { read_network(onnx, options); }
 
 }  // namespace lamina::bench

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -83,10 +82,6 @@ class TrainingScreen {
 /// Samples of an epoch of training.
 std::int64_t samples_of(const PreparedWorkload&);
 
-/// What an epoch's row has besides its time: epoch, samples, samples_per_second (while it trains, not validates), loss,
-/// accuracy, validation_loss, validation_accuracy, validation_seconds. What was not measured is left out.
-std::map<std::string, double> epoch_fields(const EpochResult&, std::int64_t samples);
-
 class Record {
  public:
   /// Does nothing without options.json.
@@ -95,7 +90,7 @@ class Record {
   /// `before`: epochs of the checkpoint that the training goes on from, whose processor time is not known.
   /// `onnx`: the file of the network; null: none.
   void begin(const std::string& name, const std::filesystem::path* onnx, const PreparedWorkload&, const TrainOptions&,
-             std::uint64_t seed, int epochs, const std::vector<EpochResult>& before);
+             int epochs, const std::vector<EpochResult>& before);
   void epoch_done(const EpochResult&, double cpu_seconds);
   void trained() { results_.try_to_save(); }  ///< says that the training has ended, or was interrupted
   /// Throws FileError.
@@ -105,7 +100,7 @@ class Record {
   void add(const EpochResult&, double cpu_seconds);
 
   Backends* backends_;
-  Results results_;
+  ResultFile results_;
   std::string rerun_;
   RowKey key_{};
   std::string data_{};

@@ -9,7 +9,6 @@
 #include <chrono>
 #include <cstdio>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "bench/context/build.h"
@@ -66,17 +65,6 @@ void check_files(const TrainOptions& options) {
     throw UsageError(fmt::format("--checkpoint and --json name one file, {}; give two", options.json.string()));
 }
 
-/// The options of a network that is no workload.
-NetworkOptions network_options(const TrainOptions& options, std::uint64_t seed) {
-  return {.data = options.data,
-          .batch = part_of(options.batch > 0 ? options.batch : 32, options.net.ranks),
-          .share = options.share,
-          .optimiser = options.optimiser.empty() ? "adam" : options.optimiser,
-          .learning_rate = options.learning_rate,
-          .seed = seed,
-          .onnx = options.net.onnx_settings};
-}
-
 void check(const TrainOptions& options) {
   check_share(options);
   std::vector<std::string> names = options.names;
@@ -98,25 +86,23 @@ void check(const TrainOptions& options) {
                       "its published ones",
                       name));
   }
-  for (const std::filesystem::path& file : options.net.onnx) check_file(file, network_options(options, options.seed));
+  for (const std::filesystem::path& file : options.net.onnx) check_file(file, options);
 }
 
 /// With the weights that it starts from, if not from initial ones.
-PreparedFile prepared(const std::string& name, const TrainOptions& options, std::uint64_t seed) {
+PreparedFile prepared(const std::string& name, const TrainOptions& options) {
   if (const Workload* known = workload_of(name, options))
     return {prepare(*known, {.data = options.data,
                              .share = options.share,
                              .batch = part_of(known->batch, options.net.ranks),
-                             .seed = seed}),
+                             .seed = options.seed}),
             {}};
-  const NetworkOptions its = network_options(options, seed);
-  if (const std::filesystem::path* file = file_of(name, options)) return prepare_file(*file, its);
-  return {prepare_network(name, its), {}};
+  if (const std::filesystem::path* file = file_of(name, options)) return prepare_file(*file, options);
+  return {prepare_network(name, options), {}};
 }
 
 /// What every training has.
 struct Run {
-  const TrainOptions& options;
   Communicator& ranks;
   Backend& backend;
   Record& record;
@@ -140,12 +126,11 @@ void train_epochs(Trainer& trainer, std::size_t epochs, const Run& run) {
 }
 
 /// Trains once, as far as no interrupt comes.
-Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) {
-  const TrainOptions& options = run.options;
+Trained train_once(const std::string& name, const TrainOptions& options, const Run& run) {
   const Print& print = run.print;
   const Workload* known = workload_of(name, options);
   const int epochs = options.epochs > 0 ? options.epochs : known != nullptr ? known->epochs : 10;
-  auto [ready, weights] = prepared(name, options, seed);
+  auto [ready, weights] = prepared(name, options);
   const std::string data_note = fmt::format("  ({})", ready.data);
   std::optional<TrainingScreen> screen;  // while it trains
   double cpu = 0;
@@ -175,7 +160,7 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
   const bool lazy = options.table_updates == TableUpdates::lazy;
   print(fmt::format("{}: {} parameters, {}{}, batch {}, {} samples, seed {}, on {} ({}){}{}\n", name,
                     ready.graph.parameter_count(), to_string(how.optimiser), lazy ? " with lazy updates of tables" : "",
-                    options.net.ranks * ready.graph.node("labels").shape.n, ready.training->count(), seed,
+                    options.net.ranks * ready.graph.node("labels").shape.n, ready.training->count(), options.seed,
                     options.backend, run.backend.describe(),
                     options.net.ranks > 1 ? fmt::format(", {} ranks", options.net.ranks) : "", data_note));
   if (!weights.empty() && !trainer.resumed()) load_weights(trainer.plan(), weights);
@@ -185,7 +170,7 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
               ? fmt::format("goes on after {} of {} epochs{}\n", done.size(), epochs, data_note)
               : fmt::format("{} has {} epochs already{}\n", how.checkpoint.string(), done.size(), data_note));
   }
-  run.record.begin(name, file_of(name, options), ready, options, seed, epochs, trainer.epochs());
+  run.record.begin(name, file_of(name, options), ready, options, epochs, trainer.epochs());
   cpu = cpu_seconds();
   screen.emplace(static_cast<std::uint64_t>(epochs), std::chrono::milliseconds(on_terminal() ? 200 : 10'000),
                  show_step);
@@ -201,7 +186,7 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
     run.ranks.abort(128 + interrupted());  // others may be in a batch that this rank has left
   }
   run.record.trained();
-  Trained trained{name, ready.data, seed, samples_of(ready), ready.optimum, trainer.epochs()};
+  Trained trained{name, ready.data, options.seed, samples_of(ready), ready.optimum, trainer.epochs()};
   if (trained.epochs.empty()) return trained;
   print(summary(options, trained.epochs, data_note));
   if (ready.optimum)
@@ -223,11 +208,11 @@ int train_as_rank(const TrainOptions& options, Communicator& ranks, const MakeBa
   Backend& backend = backends.usable(options.backend);
   Record record(options, backends);
   std::string unwritten;
-  const Run run{options, ranks, backend, record, print, unwritten};
+  const Run run{ranks, backend, record, print, unwritten};
   std::vector<Trained> all;
   for (const std::string& name : options.names)
-    for (int i = 0; i < options.seeds && interrupted() == 0; ++i) try {
-        all.push_back(train_once(name, options.seed + static_cast<std::uint64_t>(i), run));
+    for (TrainOptions its = options; its.seed != options.seed + options.seeds && interrupted() == 0; ++its.seed) try {
+        all.push_back(train_once(name, its, run));
       } catch (const Interrupted&) {
         fmt::print(stderr, "{} was not begun\n", name);
       }

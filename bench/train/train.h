@@ -24,7 +24,7 @@ struct TrainOptions : PlanningSettings {
   std::filesystem::path data{};  ///< folder of the real files; empty: a synthetic set
   double share = 1;              ///< of the synthetic set
   std::uint64_t seed = 0;
-  int seeds = 1;             ///< trainings of each: with `seed`, and with as many after it
+  std::uint64_t seeds = 1;   ///< trainings of each: with `seed`, and with as many after it
   int batch = 0;             ///< of a network that is no workload, of all ranks; 0: 32
   std::string optimiser{};   ///< of a network that is no workload; empty: adam
   double learning_rate = 0;  ///< of a network that is no workload; 0: the optimiser's own

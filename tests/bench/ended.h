@@ -54,8 +54,9 @@ inline Ended run_bench(const std::string& arguments, Outputs kept = Outputs::bot
 }
 
 /// Runs lamina_bench, which ends with this status and says so.
-inline std::string said_by(const std::string& arguments, int status = 0, const std::string& why = {}) {
-  const Ended ended = run_bench(arguments);
+inline std::string said_by(const std::string& arguments, int status = 0, const std::string& why = {},
+                           Outputs kept = Outputs::both) {
+  const Ended ended = run_bench(arguments, kept);
   CAPTURE(arguments, ended.said);
   CHECK(ended.status == status);
   CHECK_THAT(ended.said, Catch::Matchers::ContainsSubstring(why));

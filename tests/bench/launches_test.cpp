@@ -23,7 +23,7 @@ struct Modelled {
     backend = made.get();
     session.backends.put(name, std::move(made));
   }
-  std::unique_ptr<GroupRun> open(const std::string& part, bool layer) {
+  std::unique_ptr<TimedRun> open(const std::string& part, bool layer) {
     for (const Row& row : layer ? layer_rows(session, options, config) : net_rows(session, options, config))
       if (row.group->parts[row.part] == part) return row.group->open();
     FAIL("there is no such row");
@@ -62,7 +62,7 @@ TEST_CASE("a cold layer begins each pass behind a write of other memory, which i
     Modelled model;
     model.options.plan.cold = cold;
     for (const Row& row : layer_rows(model.session, model.options, model.config))
-      for (const std::string& text : {to_string(row.key), rerun_of(row, model.options)})
+      for (const std::string& text : {row_name(row.key), rerun_of(row, model.options)})
         CHECK((text.find("cold") != std::string::npos) == cold);
     const auto layer = model.open("backward_data", true);
     int fills = 0;

@@ -27,11 +27,11 @@ RunOptions options_of(const std::string& flags) {
 }
 
 std::string net_name(const RunOptions& options, const Config& c = resnet50) {
-  return to_string(key_of("net", c, "total", options));
+  return row_name(key_of("net", c, "total", options));
 }
 
 std::string layer_name(const RunOptions& options) {
-  return to_string(key_of("layer", resnet50, "forward", options, "conv1", "direct"));
+  return row_name(key_of("layer", resnet50, "forward", options, "conv1", "direct"));
 }
 
 std::vector<std::string> names_of(const RunOptions& options) {
@@ -124,10 +124,10 @@ TEST_CASE("a key has the facts of its row as fields, and its name is printed fro
   options.net.image = 64;
   options.plan.choice.deterministic = true;
   RowKey key = key_of("layer", resnet50, "backward_data", options, "layer1.0.conv1", "direct");
-  CHECK((key.what == "layer" && key.network == "resnet50" && key.layer == "layer1.0.conv1"));
-  CHECK((key.part == "backward_data" && key.backend == "eigen" && key.algorithm == "direct" && key.batch == 16));
-  CHECK(key.differs == std::vector<std::pair<std::string, std::string>>{{"image", "64"}, {"deterministic", ""}});
-  key.algorithm = "default";
-  CHECK(to_string(key) ==
+  CHECK(key.dump() ==
+        R"({"what":"layer","network":"resnet50","layer":"layer1.0.conv1","part":"backward_data","backend":"eigen",)"
+        R"("algorithm":"direct","type":"f32","layout":"nchw","batch":16,"differs":{"image":"64","deterministic":""}})");
+  key["algorithm"] = "default";
+  CHECK(row_name(key) ==
         "layer/resnet50/layer1.0.conv1/backward_data/eigen/default/f32/nchw/batch:16/image:64/deterministic");
 }

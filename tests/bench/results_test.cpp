@@ -57,11 +57,9 @@ TEST_CASE("a file of results has a line for each entry of each list") {
 TEST_CASE("a ledger's file has every sample of every call, in running order, and table and trace sum to it") {
   const Folder folder;
   const std::string out = folder.file("ledger.json"), trace = folder.file("trace.json");
-  const Ended ended = run_bench(std::string("ledger cifar10_cnn,mnist_mlp --passes=3 --unfused --format=csv") + narrow +
-                                    "--benchmark_out=" + out + " --trace=" + trace,
-                                Outputs::standard);
-  CAPTURE(ended.said);
-  REQUIRE(ended.status == 0);
+  const std::string said = said_by(std::string("ledger cifar10_cnn,mnist_mlp --passes=3 --unfused --format=csv") +
+                                       narrow + "--benchmark_out=" + out + " --trace=" + trace,
+                                   0, "", Outputs::standard);
   const json result = read(out);
   check_context(result);
   REQUIRE(result["ledgers"].size() == 2);
@@ -95,7 +93,7 @@ TEST_CASE("a ledger's file has every sample of every call, in running order, and
   std::map<std::string, double> printed;  // by network, in ms
   double memory = 0;
   int forward = 0;
-  std::istringstream stream(ended.said);
+  std::istringstream stream(said);
   for (const CsvRow& row : read_csv(stream, "ledger")) {
     const std::string network = row.at("network");
     const double ms = std::stod(row.at("ms"));
@@ -155,7 +153,7 @@ TEST_CASE("a ledger's file has every sample of every call, in running order, and
   CHECK(file.rows.size() == result["ledgers"][0]["calls"].size() + result["ledgers"][1]["calls"].size() + 4);
   for (const auto& [name, row] : file.rows) CHECK(row.seconds.size() == 3);
   CHECK(file.rows.contains("ledger/mnist_mlp/forward/eigen/f32/nchw/batch:2/width_divisor:8/unfused"));
-  CHECK(run_bench("compare " + out + " " + out).status == 0);
+  said_by("compare " + out + " " + out);
 }
 
 TEST_CASE("a trace without known rates has no lane of predicted times") {

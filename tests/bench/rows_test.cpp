@@ -39,7 +39,7 @@ TEST_CASE("the distinct layers of a network stand for all of its layers") {
     std::map<std::string, int> layers;  // by node: the rows of one node differ in pass and algorithm
     for (const Row& row : layer_rows(session, {}, c)) {
       REQUIRE(row.group->layers >= 1);
-      layers[row.key.layer] = row.group->layers;
+      layers[row.key["layer"]] = row.group->layers;
     }
     int sum = 0;
     for (const auto& [node, count] : layers) sum += count;
@@ -92,7 +92,7 @@ TEST_CASE("a layer of labels or ids runs every pass that it has, and their gradi
   const auto runs = [&](const Graph& of, const char* name, Pass pass) {
     const Node& node = of.node(name);
     const auto run = open_layer(backend, c, of, node, pass, {}, {}, std::make_shared<std::optional<Reference>>());
-    return run->run().seconds > 0 && run->run().seconds > 0 && run->facts().same_bits &&
+    return run->pass()[0].seconds > 0 && run->pass()[0].seconds > 0 && run->facts().same_bits &&
            run->facts().runs_compared >= 2;
   };
   for (const char* name : {"words", "lstm", "loss"}) CHECK(runs(graph, name, Pass::forward));
@@ -109,9 +109,9 @@ TEST_CASE("where a layer has a choice of algorithms, one row is by the backend's
   std::map<std::string, std::set<std::string>> algorithms;  // by node and pass
   std::map<std::string, std::string> picked;
   for (const Row& row : layer_rows(session, {}, c)) {
-    const std::string layer = row.key.layer + ", " + row.key.part;
-    algorithms[layer].insert(row.key.algorithm);
-    if (row.key.algorithm == "default") picked[layer] = row.group->open()->algorithm();
+    const std::string layer = row.key["layer"].get<std::string>() + row.key["part"].get<std::string>();
+    algorithms[layer].insert(row.key["algorithm"]);
+    if (row.key["algorithm"] == "default") picked[layer] = row.group->open()->algorithm();
   }
   REQUIRE_FALSE(picked.empty());
   for (const auto& [layer, names] : algorithms) {

@@ -62,11 +62,11 @@ TEST_CASE("cells survive CSV and columns") {
 TEST_CASE("tables of several networks are apart as text, and one as CSV, whose first columns name the network") {
   TextTables text(Format::text, {"of"}, {"n"}), csv(Format::csv, {"of"}, {"n"});
   for (TextTables* tables : {&text, &csv}) tables->add({"a"}, {"1"});
-  CHECK(text.take() == "n\n1\n");
-  CHECK(csv.take() == "of,n\na,1\n");
+  CHECK(text.take("a:", "end\n") == "a:\n\nn\n1\nend\n");
+  CHECK(csv.take("a:", "end\n") == "of,n\na,1\n");
   for (TextTables* tables : {&text, &csv}) tables->add({"b"}, {"2"});
-  CHECK(text.take() == "n\n2\n");
-  CHECK(csv.take() == "b,2\n");
+  CHECK(text.take("b:") == "\nb:\n\nn\n2\n");
+  CHECK(csv.take("b:") == "b,2\n");
 }
 
 TEST_CASE("a file is replaced, and nothing is left beside it") {

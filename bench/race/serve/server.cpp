@@ -36,6 +36,7 @@ Graph alone(const RacedConvolution& convolution) {
   return graph;
 }
 
+/// As a plan of one node in training mode. The variants are the layouts.
 class Convolved final : public ServedConvolution {
  public:
   Convolved(Backend& backend, const RacedConvolution& conv, Pass pass, const Options& options)
@@ -90,18 +91,32 @@ json state_of(const DeviceState& state) {
   return answer;
 }
 
-/// The passes of `open`; torch_worker.py has as many.
-int warm_up_passes(bool on_gpu) { return on_gpu ? 5 : 1; }
+/// A network's convolutions: names, numbers, and whether the data gradient is wanted. Throws UsageError.
+json convolutions_of(const std::string& net, int batch) {
+  const nets::Protocol protocol = nets::info(net).protocol;
+  const Graph graph = nets::build(net, {.batch = batch});
+  json layers = json::array();
+  for (const Node& node : graph.nodes()) {
+    const auto* op = std::get_if<Conv>(&node.op);
+    if (op == nullptr) continue;
+    const Node& x = graph.nodes()[static_cast<std::size_t>(node.inputs.front())];
+    layers.push_back({{"name", node.name},
+                      {"conv", spell({x.shape, *op})},
+                      {"backward_data", !std::holds_alternative<Input>(x.op) || protocol.input_gradient}});
+  }
+  return {{"convolutions", layers}};
+}
 
 /// A network in one mode and layout, as the published tables timed it. Every backend but eigen counts as a GPU's: each
 /// of its timed passes comes after one untimed, so that clocks and caches are as passes back to back leave them.
 class ServedNet final : public Served {
  public:
   ServedNet(const Plans& plans, const Config& c, Backend& backend, const Options& options, bool record)
-      : run_(plans.graph(c), backend, options, record, plans.weights(c)), on_gpu_(c.backend != "eigen") {}
+      : run_(plans.graph(c), backend, options, record, plans.weights(c), nullptr, c.backend != "eigen"),
+        warm_up_passes_(c.backend == "eigen" ? 1 : 5) {}
 
   void warm_up() override {
-    for (int i = 0; i < warm_up_passes(on_gpu_); ++i) pass();
+    for (int i = 0; i < warm_up_passes_; ++i) pass();
   }
 
   json facts() const override {
@@ -111,7 +126,7 @@ class ServedNet final : public Served {
   }
 
   json pass() override {
-    const std::vector<Sample> samples = run_.pass(on_gpu_);
+    const std::vector<Sample> samples = run_.pass();
     json answer;
     put(answer, samples.size() == 1 ? "inference" : "forward", samples[0]);
     if (samples.size() > 1) put(answer, "backward", samples[1]);
@@ -120,7 +135,7 @@ class ServedNet final : public Served {
 
  private:
   NetRun run_;
-  bool on_gpu_;
+  int warm_up_passes_;  ///< torch_worker.py has as many
 };
 
 void serve_options(const ServeOptions& options) {
@@ -154,7 +169,7 @@ void serve_options(const ServeOptions& options) {
       of_layer.choice = options.plan.choice;
       if (of_layer.choice.measure) of_layer.tuner = make_tuner();
       of_layer.input_gradient = pass == Pass::backward_data;
-      return serve_convolution(backend, read_convolution(numbers), pass, of_layer);
+      return std::make_unique<Convolved>(backend, read_convolution(numbers), pass, of_layer);
     }
     if (what != "training" && what != "inference")
       throw UsageError("no mode '" + what + "'; there are training and inference");
@@ -177,21 +192,6 @@ RacedConvolution read_convolution(const std::string& text) {
         "a convolution is 15 whole numbers: n c h w k r s, stride, pad and dilation by rows and columns, groups, and 1 "
         "or 0 for a bias");
   return conv;
-}
-
-json convolutions_of(const std::string& net, int batch) {
-  const nets::Protocol protocol = nets::info(net).protocol;
-  const Graph graph = nets::build(net, {.batch = batch});
-  json layers = json::array();
-  for (const Node& node : graph.nodes()) {
-    const auto* op = std::get_if<Conv>(&node.op);
-    if (op == nullptr) continue;
-    const Node& x = graph.nodes()[static_cast<std::size_t>(node.inputs.front())];
-    layers.push_back({{"name", node.name},
-                      {"conv", spell({x.shape, *op})},
-                      {"backward_data", !std::holds_alternative<Input>(x.op) || protocol.input_gradient}});
-  }
-  return {{"convolutions", layers}};
 }
 
 std::vector<float> whole_numbers(std::int64_t count, const std::string& tensor) {
@@ -219,11 +219,6 @@ json ServedConvolution::pass() {
   json answer{{"runs", runs}};
   put(answer, std::string(to_string(pass_)), {total.seconds / runs, total.cpu_seconds / runs});
   return answer;
-}
-
-std::unique_ptr<Served> serve_convolution(Backend& backend, const RacedConvolution& conv, Pass pass,
-                                          const Options& options) {
-  return std::make_unique<Convolved>(backend, conv, pass, options);
 }
 
 void put(json& answer, const std::string& what, const Sample& sample) {

@@ -79,9 +79,6 @@ RacedConvolution read_convolution(const std::string&);
 
 constexpr std::initializer_list<Pass> raced_passes = {Pass::forward, Pass::backward_params, Pass::backward_data};
 
-/// A network's convolutions: names, numbers, and whether the data gradient is wanted. Throws UsageError.
-nlohmann::json convolutions_of(const std::string& net, int batch);
-
 /// x, w, bias and dy of either side: small whole numbers, whose sums are exact in f32. They depend on the tensor's name
 /// alone.
 std::vector<float> whole_numbers(std::int64_t count, const std::string& tensor);
@@ -100,9 +97,6 @@ class ServedConvolution : public Served {
   virtual Sample run() = 0;
   Pass pass_;
 };
-
-/// As a plan of one node in training mode. The variants are the layouts.
-std::unique_ptr<Served> serve_convolution(Backend&, const RacedConvolution&, Pass, const Options&);
 
 struct ServedTrainingOptions {
   std::string workload{};

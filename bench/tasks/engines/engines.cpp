@@ -191,7 +191,7 @@ Json document(const std::vector<Convolution>& convolutions, const EngineViews& v
               const std::string& properties) {
   Json all;
   Json& context = all["context"];
-  for (const auto& [key, value] : runtime_context("start")) context[key] = value;
+  context = runtime_context("start");
   context["lamina"] = build::lamina_version;
   context["commit"] = build::commit;
   context["cudnn"] = views.tf32["version"];

@@ -73,7 +73,7 @@ const LayerTuning::Candidate& find(const FrontierLine& line, const std::string& 
 }
 
 /// What is picked of a line.
-std::string pick_of(const FrontierLine& line, const Limits& limits = {}) {
+std::string pick_of(const FrontierLine& line, const Choice& limits = {}) {
   return line.tuning.candidates.at(*pick_within(line.tuning, limits).best).algorithm;
 }
 
@@ -158,14 +158,14 @@ TEST_CASE("an algorithm that some layers support has rows for all layers, and th
   std::set<std::string> names;
   for (const Row& row : layer_rows(shop.session, {}, c)) {
     CHECK(names.insert(row.name).second);
-    if (row.key.algorithm != "odd") continue;
+    if (row.key.value("algorithm", "") != "odd") continue;
     CAPTURE(row.name);
-    if (row.key.layer == "layer1.0.conv1") {
+    if (row.key["layer"] == "layer1.0.conv1") {
       ++refused;
       CHECK_THROWS_AS(row.group->open(), Unsupported);
       CHECK_THROWS_WITH(row.group->open(), ContainsSubstring("needs a 3x3 window"));
     }
-    if (row.key.layer == "layer1.0.conv2") ++run;
+    if (row.key["layer"] == "layer1.0.conv2") ++run;
   }
   CHECK(refused == 3);
   CHECK(run == 3);
@@ -176,7 +176,7 @@ TEST_CASE("a layer's row has its workspace, determinism and error") {
   shop.odd->workspace = 3 << 20;
   shop.odd->deterministic = false;
   for (const Row& row : layer_rows(shop.session, {}, Shop::config())) {
-    if (row.key.algorithm != "odd") continue;
+    if (row.key.value("algorithm", "") != "odd") continue;
     const auto measurement = row.group->open();
     const std::map<std::string, double> counters = measurement->counters();
     CAPTURE(row.name);
@@ -294,7 +294,7 @@ TEST_CASE("limits decide what is picked") {
   REQUIRE(direct < least);
   CHECK(pick_of(line, {.max_error = (direct + least) / 2}) == "direct");
   CHECK_FALSE(pick_within(line.tuning, {.max_error = direct / 2}).best.has_value());
-  for (const FrontierLine& each : frontier.lines) CHECK(pick_of(each, {.workspace_bytes = (1 << 20) - 1}) != "odd");
+  for (const FrontierLine& each : frontier.lines) CHECK(pick_of(each, {.workspace_limit = (1 << 20) - 1}) != "odd");
   const FastestNet none = fastest_net(frontier, {.max_error = 1e-30});
   CHECK(none.missing.size() == frontier.lines.size());
 }

@@ -29,7 +29,7 @@ std::vector<bench::Candidate> candidates(const std::vector<Measurement>& all) {
   return made;
 }
 
-LayerTuning::Picked picked(const std::vector<Measurement>& all, const Limits& limits) {
+LayerTuning::Picked picked(const std::vector<Measurement>& all, const Choice& limits) {
   return pick_within({Spec(), Pass::forward, candidates(all)}, limits);
 }
 
@@ -92,13 +92,13 @@ TEST_CASE("the fastest is taken among those within every limit") {
                                         measured(5, 0, infinite)};
   CHECK(picked(all, {}).best == std::size_t{3});
   CHECK(picked(all, {.max_error = 1e-2}).best == std::size_t{0});
-  CHECK(picked(all, {.workspace_bytes = 999, .max_error = 1e-2}).best == std::size_t{1});
-  CHECK(picked(all, {.workspace_bytes = 1000, .max_error = 1e-3}).best == std::size_t{0});
+  CHECK(picked(all, {.max_error = 1e-2, .workspace_limit = 999}).best == std::size_t{1});
+  CHECK(picked(all, {.max_error = 1e-3, .workspace_limit = 1000}).best == std::size_t{0});
   CHECK(picked(all, {.max_error = 1e-6}).best == std::size_t{2});
   CHECK_FALSE(picked(all, {.max_error = 1e-9}).best.has_value());
   CHECK_FALSE(picked({}, {}).best.has_value());
   // What is beyond a limit is no tie.
-  CHECK(picked({measured(10, 10, 0), measured(10, 20, 0)}, {.workspace_bytes = 10}).ties.empty());
+  CHECK(picked({measured(10, 10, 0), measured(10, 20, 0)}, {.workspace_limit = 10}).ties.empty());
   // The least median of those that left the race is picked only where nobody else is within the limits.
   std::vector<Measurement> left = {measured(90, 0, 1e-9), measured(50, 0, 1e-9), measured(60, 0, 1e-3)};
   left[0].finished = left[1].finished = false;

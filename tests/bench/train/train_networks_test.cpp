@@ -1,6 +1,5 @@
 // Trainings of the zoo's networks and of ONNX files: their data, their weights, what is refused.
 
-#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -24,13 +23,28 @@
 using namespace lamina;
 using namespace lamina::bench;
 
+namespace {
+
+/// Without a folder: on synthetic images.
+TrainOptions training_on(const std::filesystem::path& data, int batch = 0) {
+  TrainOptions options;
+  options.data = data;
+  options.batch = batch;
+  options.share = data.empty() ? 0.001 : 1;
+  options.optimiser = "sgd";
+  return options;
+}
+
+}  // namespace
+
 TEST_CASE("a network of the zoo is trained on the images and classes of a folder") {
   const test::Folder folder;
   Glyphs glyphs(Glyphs::cifar10());
   write_cifar10(folder / "data_batch_1.bin", glyphs.draw(70, 1));
   write_cifar10(folder / "test_batch.bin", glyphs.draw(20, 2));
-  const PreparedWorkload ready =
-      prepare_network("resnet18", {.data = folder.path(), .batch = 16, .width_divisor = 8, .optimiser = "sgd"});
+  TrainOptions narrow = training_on(folder.path(), 16);
+  narrow.net.width_divisor = 8;
+  const PreparedWorkload ready = prepare_network("resnet18", narrow);
   CHECK(ready.data == "CIFAR-10");
   CHECK_FALSE(ready.synthetic);
   CHECK(ready.graph.nodes().front().shape == Shape{16, 3, 32, 32});
@@ -41,14 +55,14 @@ TEST_CASE("a network of the zoo is trained on the images and classes of a folder
   CHECK(epoch.training.loss > 0);
   CHECK(epoch.validation.loss > 0);
 
-  CHECK_THROWS_AS(prepare_network("vgg16", {.data = folder.path() / "none"}), FileError);
-  CHECK_THROWS_AS(prepare_network("alexnet", {.data = folder.path()}), ShapeError);  // 32 rows are too few
+  CHECK_THROWS_AS(prepare_network("vgg16", training_on(folder / "none")), FileError);
+  CHECK_THROWS_AS(prepare_network("alexnet", training_on(folder.path())), ShapeError);  // 32 rows are too few
 
   const test::Folder digits;
   write_mnist(digits.path(), Part::train, Glyphs(Glyphs::mnist()).draw(40, 1));
   write_mnist(digits.path(), Part::test, Glyphs(Glyphs::mnist()).draw(40, 2));
-  CHECK_THROWS_AS(prepare_network("resnet18", {.data = digits.path()}), UsageError);  // one channel
-  CHECK(prepare_network("mnist_cnn", {.data = digits.path()}).graph.nodes().front().shape == Shape{32, 1, 28, 28});
+  CHECK_THROWS_AS(prepare_network("resnet18", training_on(digits.path())), UsageError);  // one channel
+  CHECK(prepare_network("mnist_cnn", training_on(digits.path())).graph.nodes().front().shape == Shape{32, 1, 28, 28});
 }
 
 TEST_CASE("the network of an ONNX file goes on training from its weights, on synthetic images and on a folder") {
@@ -94,7 +108,7 @@ TEST_CASE("the network of an ONNX file goes on training from its weights, on syn
   Glyphs glyphs(Glyphs::cifar10());
   write_cifar10(folder / "data_batch_1.bin", glyphs.draw(70, 1));
   write_cifar10(folder / "test_batch.bin", glyphs.draw(20, 2));
-  const PreparedFile ready = prepare_file(file, {.data = folder.path(), .batch = 16, .optimiser = "sgd"});
+  const PreparedFile ready = prepare_file(file, training_on(folder.path(), 16));
   CHECK(ready.training.data == "CIFAR-10");
   CHECK(ready.training.graph.nodes().front().shape == Shape{16, 3, 32, 32});
   CHECK(ready.training.graph.find("softmax") < 0);
@@ -106,7 +120,7 @@ TEST_CASE("the network of an ONNX file goes on training from its weights, on syn
   const test::Folder digits;
   write_mnist(digits.path(), Part::train, Glyphs(Glyphs::mnist()).draw(40, 1));
   write_mnist(digits.path(), Part::test, Glyphs(Glyphs::mnist()).draw(40, 2));
-  CHECK_THROWS_AS(prepare_file(file, {.data = digits.path()}), UsageError);  // one channel
+  CHECK_THROWS_AS(prepare_file(file, training_on(digits.path())), UsageError);  // one channel
   CHECK_THROWS_AS(prepare_file(folder / "none.onnx", {}), FileError);
   Graph pixels("pixels");
   conv(pixels.input({1, 3, 32, 32}, "x"), "conv", {.channels = 4, .kernel = 3});
@@ -121,9 +135,10 @@ TEST_CASE("the network of an ONNX file that was exported for training normalises
     x[n,3,32,32] one[3] = all 1; zero[3] = all 0; half[] = 0.5; yes = {1}; w[3,2] = 1, -1, 1, 1, -1, 1
     n, mean, var = BatchNormalization<training_mode=1>(x, one, zero, zero, one) p = GlobalAveragePool(n) f = Flatten(p)
     d = Dropout(f, half, yes) y = Gemm(d, w) return y, d)"));
-  CHECK_THROWS_AS(prepare_file(folder / "model.onnx", {.batch = 16, .share = 0.001}), UsageError);  // two outputs
-  const PreparedFile ready =
-      prepare_file(folder / "model.onnx", {.batch = 16, .share = 0.001, .onnx = {.output = "y"}});
+  TrainOptions synthetic = training_on({}, 16);
+  CHECK_THROWS_AS(prepare_file(folder / "model.onnx", synthetic), UsageError);  // two outputs
+  synthetic.net.onnx_settings.output = "y";
+  const PreparedFile ready = prepare_file(folder / "model.onnx", synthetic);
   CHECK(ready.training.graph.node("n").op == Op(BatchNorm{}));
   CHECK(ready.training.graph.node("d").op == Op(Dropout{.rate = 0.5}));
   const auto backend = make_backend("eigen");
