@@ -18,8 +18,11 @@ enum class Between { kept, zeros, left };
 struct PutWay {
   std::int64_t step;
   Between between;
-  bool add, relu;
+  bool add, bounded;
 };
+
+template <class T>
+constexpr eigen::Bounds<T> bounds{T{0}, T{6}};
 
 /// A matrix of small integers, of both signs.
 template <class T>
@@ -38,7 +41,7 @@ eigen::OutputTile<T> finished(const PutWay& way, std::int64_t count) {
                          .ldf = count,
                          .rows = rows,
                          .count = count,
-                         .epilogue = {.add = way.add, .relu = way.relu}};
+                         .epilogue = {.add = way.add, .bounds = way.bounded ? &bounds<T> : nullptr}};
   if (way.between == Between::zeros) {
     f.width = count * way.step - (way.step > 1 ? count % 2 : 0);  // with and without zeros after the last sum
     f.below = 1;
@@ -54,7 +57,7 @@ std::vector<T> wanted(const eigen::OutputTile<T>& f) {
   const auto store = [&](std::int64_t at, T value) {
     T& old = to[static_cast<std::size_t>(at)];
     if (f.epilogue.add) value += old;
-    old = f.epilogue.relu && value < 0 ? T{0} : value;
+    old = f.epilogue.bounds == nullptr ? value : std::clamp(value, bounds<T>.low, bounds<T>.high);
   };
   for (std::int64_t i = 0; i < f.rows; ++i) {
     for (std::int64_t row = 0; row <= f.below; ++row) {
@@ -147,9 +150,9 @@ void check_puts(const eigen::MicroKernels<T>& kernels) {
   check_copy(kernels);
   for (std::int64_t run = 1; run <= 2 * kernels.width() + 1; ++run) check_pack(kernels, run);
   for (const bool add : {false, true}) {
-    for (const bool relu : {false, true}) {
-      for (const std::int64_t step : {1, 2, 3}) check_put(kernels, {step, Between::kept, add, relu});
-      check_put(kernels, {2, Between::left, add, relu});
+    for (const bool bounded : {false, true}) {
+      for (const std::int64_t step : {1, 2, 3}) check_put(kernels, {step, Between::kept, add, bounded});
+      check_put(kernels, {2, Between::left, add, bounded});
     }
   }
   for (const std::int64_t step : {1, 2, 3}) check_put(kernels, {step, Between::zeros, false, false});

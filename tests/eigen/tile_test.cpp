@@ -1,5 +1,7 @@
 // Register tiles, on every instruction set: they sum any number of terms, and touch nothing else.
 
+#include <algorithm>
+
 #include "lib/backends/eigen/micro_kernels/micro_kernels.h"
 #include "tests/eigen/sets.h"
 #include "tests/support/catch.h"
@@ -18,6 +20,9 @@ struct Way {
   int rows, vectors;
   bool columns, prefetches, epilogue;
 };
+
+template <class T>
+constexpr eigen::Bounds<T> bounds{T{0}, T{20}};
 
 /// Small integers of both signs, so that every sum is exact in every order.
 template <class T>
@@ -46,7 +51,7 @@ void check_tile(const eigen::MicroKernels<T>& kernels, const Way& way) {
         sum += a[static_cast<std::size_t>(at)] * b[static_cast<std::size_t>(k * ldb + j)];
       }
       T& c = want[static_cast<std::size_t>(i * ldc + j)];
-      c = way.epilogue ? std::max(scale[row] * sum + bias[row] + c, T{0}) : sum;
+      c = way.epilogue ? std::clamp(scale[row] * sum + bias[row] + c, bounds<T>.low, bounds<T>.high) : sum;
     }
   }
   eigen::Tile<T> tile{.depth = way.depth,
@@ -61,7 +66,7 @@ void check_tile(const eigen::MicroKernels<T>& kernels, const Way& way) {
     tile.run = way.run;
     tile.run_pitch = run_pitch;
   }
-  if (way.epilogue) tile.epilogue = {.scale = scale.data(), .bias = bias.data(), .add = true, .relu = true};
+  if (way.epilogue) tile.epilogue = {.scale = scale.data(), .bias = bias.data(), .add = true, .bounds = &bounds<T>};
   if (way.prefetches) tile.prefetch = {.a = lda, .c = ldc, .panel = b.data(), .first = 1, .rows = 3};
   const auto& functions = (way.columns ? kernels.tile_of_columns : kernels.tile)[way.rows <= kernels.rows / 2 ? 1 : 0];
   functions[way.vectors - 1](tile);
