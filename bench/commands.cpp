@@ -222,11 +222,14 @@ Action devices(CLI::App& app) {
 }
 
 Action engines(CLI::App& app) {
-  auto options =
-      with_networks<EnginesOptions>(app, onnx_flags | size_flags | batch_flags | layout_flags | cudnn_flags, false);
+  auto options = with_networks<EnginesOptions>(
+      app, onnx_flags | size_flags | batch_flags | dtype_flags | layout_flags | cudnn_flags | mode_flags, false);
   app.add_option("--device", options->device, "a100, h200, or a JSON file of properties")
       ->type_name("NAME|FILE")
       ->required();
+  add_choice(app, "--build", options->build, {{"first", BuildPlans::first}, {"all", BuildPlans::all}},
+             "Build plans: of each graph the first that finalises, or all");
+  app.add_option("--plans", options->plans, "Folder that plans are kept in, and loaded from")->type_name("DIR");
   app.add_option("--benchmark_out", options->out, "File for the answers as JSON");
   return [options](const MakeBackend&) {
     check_onnx_extents(options->net.onnx, options->net.onnx_settings);

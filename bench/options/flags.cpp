@@ -82,7 +82,7 @@ const std::vector<Flag<PlanningSettings>>& planning_flags() {
            list("Backends; default: every one that can run here (cuda-host only by name)"), Keys::in_place),
       flag("--batch", batch_flags, LAMINA_AT(configs.batches), list("Images per pass; default: 16", counts()),
            Keys::in_place),
-      flag("--dtype", backend_flags, LAMINA_AT(configs.dtypes), several_of("Element types; default: f32", dtypes),
+      flag("--dtype", dtype_flags, LAMINA_AT(configs.dtypes), several_of("Element types; default: f32", dtypes),
            Keys::in_place),
       flag("--layout", layout_flags, LAMINA_AT(configs.layouts),
            several_of("Layouts of tensors; default: nchw", layouts), Keys::in_place),

@@ -56,7 +56,7 @@ inline const Names<Layout> layouts = {{"nchw", Layout::nchw}, {"nhwc", Layout::n
 enum FlagSet : unsigned {
   onnx_flags = 1 << 0,
   size_flags = 1 << 1,
-  backend_flags = 1 << 2,  ///< and element types
+  backend_flags = 1 << 2,
   layout_flags = 1 << 3,
   batch_flags = 1 << 4,
   processor_flags = 1 << 5,
@@ -67,7 +67,8 @@ enum FlagSet : unsigned {
   measure_flags = 1 << 10,
   mode_flags = 1 << 11,
   row_flags = 1 << 12,  ///< how rows of `run` are timed
-  place_flags = backend_flags | layout_flags | processor_flags | cudnn_flags | limit_flags,
+  dtype_flags = 1 << 13,
+  place_flags = backend_flags | dtype_flags | layout_flags | processor_flags | cudnn_flags | limit_flags,
   network_flags = place_flags | onnx_flags | size_flags | batch_flags | plan_flags,
 };
 

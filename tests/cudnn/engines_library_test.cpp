@@ -38,8 +38,11 @@ void opened(std::optional<CudnnEngines>& cudnn, const std::string& device) {
   }
 }
 
-const Conv plain{.channels = 64, .kernel = 3, .pad = 1};
-const Shape picture{32, 64, 56, 56};
+Spec spec_of(Layout layout) {
+  Graph graph("one");
+  conv(graph.input({32, 64, 56, 56}), "conv", {.channels = 64, .kernel = 3, .pad = 1, .bias = false});
+  return cudnn_graph_units(graph, {.layout = layout, .input_gradient = true}).back().spec;
+}
 
 bool any_has(const std::vector<CudnnEngine>& engines, const char* note) {
   return std::any_of(engines.begin(), engines.end(), [&](const CudnnEngine& e) { return e.has(note); });
@@ -58,7 +61,7 @@ TEST_CASE("the installed cuDNN proposes engines for every pass, layout and devic
   const std::set<std::string> known(names.begin(), names.end());
   for (const Layout layout : {Layout::nchw, Layout::nhwc})
     for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_params}) {
-      const std::vector<CudnnEngine> engines = cudnn->list(plain, picture, layout, pass);
+      const std::vector<CudnnEngine> engines = cudnn->list(spec_of(layout), pass);
       CAPTURE(device, to_string(layout), to_string(pass));
       REQUIRE(engines.size() >= 4);
       REQUIRE_FALSE(engines.front().fallback);
@@ -79,7 +82,7 @@ TEST_CASE("a set of properties that lacks any key is refused by the installed cu
   opened(cudnn, "h200");
   const json whole = json::parse(properties("h200"));
   for (const auto& [key, value] : whole.items()) {
-    if (key == "deviceName") continue;  // some versions lack it
+    if (key == "deviceName" || key == "memoryBusWidth") continue;  // some versions do not ask for them
     json less = whole;
     less.erase(key);
     CAPTURE(key);
@@ -92,12 +95,4 @@ TEST_CASE("a set of properties that lacks any key is refused by the installed cu
     }
   }
   for (const char* text : {"", "{", "[]", "{}", "null"}) REQUIRE_THROWS_AS(CudnnEngines("", text), UsageError);
-}
-
-TEST_CASE("a convolution with wrong shapes is a ShapeError before the installed cuDNN is asked") {
-  [[maybe_unused]] const LeaksAllowed by_the_library{};
-  std::optional<CudnnEngines> cudnn;
-  opened(cudnn, "h200");
-  REQUIRE_THROWS_AS(cudnn->list({.channels = 64, .kernel = 3, .groups = 5}, picture, Layout::nchw, Pass::forward),
-                    ShapeError);
 }

@@ -1,7 +1,8 @@
 // Queries for engines to cuDNN's graph API: the arguments of the calls, the effect of each failure, files that are no
 // suitable cuDNN.
 
-#include "lib/backends/cudnn/library/engines.h"
+#include "lib/backends/cudnn/graph/operations.h"
+#include "lib/backends/cudnn/graph/plans.h"
 
 #include <dlfcn.h>
 
@@ -21,9 +22,21 @@ namespace {
 const Conv grouped{.channels = 8, .kernel = {3, 5}, .stride = {2, 1}, .pad = {1, 2}, .dilation = {1, 2}, .groups = 2};
 const Shape input{16, 4, 20, 30};
 
+Spec spec_of(Layout layout = Layout::nchw) {
+  Graph graph("one");
+  Conv plain = grouped;
+  plain.bias = false;
+  conv(graph.input(input), "conv", plain);
+  return cudnn_graph_units(graph, {.layout = layout, .input_gradient = true}).back().spec;
+}
+
+std::vector<CudnnEngine> ask(const Api& api, const Properties& device, Layout layout = Layout::nchw,
+                             Pass pass = Pass::forward) {
+  return proposals(api, device, make(api, *operation_graph_of(spec_of(layout), pass)));
+}
+
 std::vector<CudnnEngine> ask(const Api& api, Layout layout = Layout::nchw, Pass pass = Pass::forward) {
-  const Descriptor device = make_device(api, "{}");
-  return cudnn::graph::list(api, device, grouped, input, layout, pass);
+  return ask(api, Properties(api, "{}"), layout, pass);
 }
 
 }  // namespace
@@ -43,7 +56,7 @@ TEST_CASE("engines are listed in the order of mode A, then of the fallback list,
   REQUIRE_FALSE(engines[0].strict());
   REQUIRE(engines[1].strict());
   REQUIRE(engines[0].workspace_bytes == 4096);
-  const std::vector<CudnnEngine::Knob> knobs = {{"tile_size", 5}, {"knob 1000", -1}};
+  const std::vector<CudnnEngine::Knob> knobs = {{"tile_size", 5, 2}, {"knob 1000", -1, 1000}};
   REQUIRE(engines[0].knobs == knobs);
 }
 
@@ -87,13 +100,13 @@ TEST_CASE("each call that fails ends in a DeviceError that names it, and leaves 
   const int calls = fake_graph().calls;
   REQUIRE(calls > 60);
   REQUIRE(fake_graph().created == fake_graph().destroyed);
-  const int before = 3;  // calls of make_device
+  const int before = 3;  // calls of Properties
   for (int call = before + 1; call <= calls; ++call) {
     api = test::fake_graph_api();
     const std::string text = said_by<DeviceError>([&] {
-      const Descriptor again = make_device(api, "{}");
+      const Properties again(api, "{}");
       fake_graph().failing_call = call;
-      cudnn::graph::list(api, again, grouped, input, Layout::nchw, Pass::forward);
+      ask(api, again);
     });
     CAPTURE(call);
     REQUIRE_THAT(text, ContainsSubstring("cudnnBackend"));
@@ -116,16 +129,11 @@ TEST_CASE("device properties that the library refuses are the caller's mistake, 
   for (int call = 2; call <= 3; ++call) {  // the call that sets the text, and the one that finalizes it
     const Api api = test::fake_graph_api();
     fake_graph().failing_call = call;
-    const std::string text = said_by<UsageError>([&] { make_device(api, "{}"); });
+    const std::string text = said_by<UsageError>([&] { const Properties device(api, "{}"); });
     REQUIRE_THAT(text, ContainsSubstring("device properties"));
     REQUIRE_THAT(text, ContainsSubstring("what the fake has to say"));
     REQUIRE(fake_graph().created == fake_graph().destroyed);
   }
-}
-
-TEST_CASE("engines are asked for the three passes of training only") {
-  const Api api = test::fake_graph_api();
-  REQUIRE_THAT(said_by<UsageError>([&] { ask(api, Layout::nchw, Pass::prepare); }), ContainsSubstring("prepare"));
 }
 
 TEST_CASE("a version before 9.8 cannot be asked, nor one that lacks the calls: both are a LoadError") {
@@ -142,7 +150,8 @@ TEST_CASE("a version before 9.8 cannot be asked, nor one that lacks the calls: b
   CHECK_THAT(said_by<LoadError>([&] { check_version(api); }), ContainsSubstring("9.7.1"));
   api.version = 90800;
   CHECK_NOTHROW(check_version(api));
-  CHECK_THAT(said_by<LoadError>([&] { make_device(api, "{}"); }), ContainsSubstring("cudnnBackendCreateDescriptor"));
+  CHECK_THAT(said_by<LoadError>([&] { const Properties device(api, "{}"); }),
+             ContainsSubstring("cudnnBackendCreateDescriptor"));
 }
 
 TEST_CASE("every note has a different name, and the known ones are among them") {
@@ -158,7 +167,7 @@ TEST_CASE("a cuDNN of a directory is opened to be asked, and closed with its own
     const CudnnEngines cudnn(folder, "{}");
     CHECK(cudnn.version() == "9.19.0");
     CHECK(cudnn.directory() == folder);
-    const std::vector<CudnnEngine> engines = cudnn.list(grouped, input, Layout::nchw, Pass::forward);
+    const std::vector<CudnnEngine> engines = cudnn.list(spec_of(), Pass::forward);
     REQUIRE(engines.size() == 4);
     CHECK(engines[0].index == 30);
     CHECK(engines[0].has("nondeterministic"));
@@ -174,7 +183,7 @@ TEST_CASE("a cuDNN whose parts come from two directories answers nothing, at eac
   const CudnnEngines cudnn(folder, "{}");
   void* const part = dlopen((elsewhere + "/libcudnn_cnn.so.9").c_str(), RTLD_NOW | RTLD_LOCAL);
   REQUIRE(part != nullptr);
-  const auto list = [&] { cudnn.list(grouped, input, Layout::nchw, Pass::forward); };
+  const auto list = [&] { cudnn.list(spec_of(), Pass::forward); };
   for (int again = 0; again < 2; ++again)
     CHECK_THAT(said_by<LoadError>(list), ContainsSubstring(folder) && ContainsSubstring(elsewhere));
   dlclose(part);

@@ -1,27 +1,19 @@
-// Which engines cuDNN would choose for the convolutions of networks, on a device that need not be present.
+// Answers of cuDNN as tables, as a file, and beside those of another version.
 // What --device names: a known set of properties, or a file.
 
 #include "engines.h"
 
 #include <fmt/format.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <iterator>
-#include <memory>
 
+#include "ask.h"
 #include "bench/context/build.h"
 #include "bench/context/context.h"
 #include "bench/io/result_file.h"
 #include "bench/io/text.h"
-#include "bench/measure/layers.h"
-#include "bench/measure/session.h"
 #include "bench/tasks/describe.h"
 #include "lamina/error.h"
 
@@ -30,85 +22,25 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json to_json(const CudnnEngine& engine) {
-  Json knobs = Json::object();
-  for (const CudnnEngine::Knob& knob : engine.knobs) knobs[knob.name] = knob.value;
-  return {{"engine", engine.index},
-          {"list", engine.fallback ? "fallback" : "a"},
-          {"notes", engine.notes},
-          {"knobs", knobs},
-          {"workspace_bytes", engine.workspace_bytes}};
-}
-
-/// What the child has to say: its answers, or why it has none.
-Json answers(const std::string& directory, const std::string& device, const std::vector<Convolution>& convolutions,
-             bool tf32) {
-  try {
-    const CudnnEngines cudnn(directory, device);
-    Json lists = Json::array();
-    for (const Convolution& each : convolutions) {
-      Json passes;
-      for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_params}) {
-        Json& list = passes[std::string(to_string(pass))] = Json::array();
-        for (const CudnnEngine& engine : cudnn.list(each.conv, each.x, each.layout, pass))
-          if (tf32 || engine.strict()) list.push_back(to_json(engine));
-      }
-      lists.push_back(std::move(passes));
-    }
-    return {{"version", cudnn.version()}, {"directory", cudnn.directory()}, {"engines", lists}};
-  } catch (const UsageError& error) {
-    return {{"wrong_use", error.what()}};
-  } catch (const LoadError& error) {
-    return {{"not_loaded", error.what()}};
-  } catch (const std::exception& error) {
-    return {{"failed", error.what()}};
-  }
-}
-
-/// A process that asks cuDNN, and the file that it writes its answer to.
-struct Child {
-  pid_t process;
-  std::unique_ptr<FILE, int (*)(FILE*)> answer;
+/// A column of answers: a type, f32 twice.
+struct View {
+  std::string name;
+  std::size_t type;  ///< its place in the options
+  Json Version::*answer;
 };
 
-[[noreturn]] void fail(const char* call) {
-  throw Error(fmt::format("cannot ask cuDNN in a separate process: {}: {}", call, std::strerror(errno)));
-}
-
-Child start(const std::string& directory, const std::string& device, const std::vector<Convolution>& convolutions,
-            bool tf32) {
-  Child child{0, {std::tmpfile(), &std::fclose}};
-  if (child.answer == nullptr) fail("tmpfile");
-  std::fflush(nullptr);
-  child.process = ::fork();
-  if (child.process < 0) fail("fork");
-  if (child.process > 0) return child;
-  if (tf32)
-    ::unsetenv("NVIDIA_TF32_OVERRIDE");
-  else
-    ::setenv("NVIDIA_TF32_OVERRIDE", "0", 1);
-  const std::string text =
-      answers(directory, device, convolutions, tf32).dump(-1, ' ', true, Json::error_handler_t::replace);
-  const bool written = std::fputs(text.c_str(), child.answer.get()) >= 0 && std::fflush(child.answer.get()) == 0;
-  ::_exit(written ? 0 : 1);
-}
-
-Json answer_of(const Child& child) {
-  int status = 0;
-  while (::waitpid(child.process, &status, 0) < 0 && errno == EINTR) {
+std::vector<View> views_of(const EnginesOptions& options) {
+  std::vector<View> views;
+  for (std::size_t i = 0; i < options.configs.dtypes.size(); ++i) {
+    const DType dtype = options.configs.dtypes[i];
+    views.push_back({dtype == DType::f32 ? "tf32" : std::string(to_string(dtype)), i, &Version::tf32});
+    if (dtype == DType::f32) views.push_back({"strict", i, &Version::strict});
   }
-  if (WIFSIGNALED(status))
-    return {{"failed", fmt::format("cuDNN ended the process that asked it, with signal {} ({})", WTERMSIG(status),
-                                   ::strsignal(WTERMSIG(status)))}};
-  std::rewind(child.answer.get());
-  return Json::parse(child.answer.get(), nullptr, false);
+  return views;
 }
 
-void check(const Json& answer) {
-  if (answer.contains("wrong_use")) throw UsageError(answer["wrong_use"].get<std::string>());
-  if (answer.contains("not_loaded")) throw LoadError(answer["not_loaded"].get<std::string>());
-  if (answer.contains("failed")) throw DeviceError(answer["failed"].get<std::string>());
-  if (!answer.contains("engines")) throw DeviceError("the process that asked cuDNN ended without an answer");
+const Json& list_of(const Version& version, const View& view, const Row& row) {
+  return (version.*view.answer)["engines"][row.queries[view.type]];
 }
 
 constexpr std::pair<char, const char*> marks[] = {
@@ -118,20 +50,21 @@ constexpr std::pair<char, const char*> marks[] = {
 constexpr const char* legend =
     "Engines in order of preference, after the bar those of the fallback list; letters: t tensor cores, d inputs\n"
     "rounded to a shorter type, r sums in a shorter type, w Winograd, f FFT, n not the same bits on every run, c\n"
-    "compiled when first used.\n"
-    "Configs: configurations of mode A + of the fallback list. MiB: workspace of the first pick.\n";
+    "compiled at run time; ! no plan of it finalises.\n"
+    "Configs: configurations of mode A + of the fallback list. MiB: workspace of the first pick. Plans: of them built, "
+    "and tried.\n";
 
 constexpr const char* caution =
-    "Asked without a device: engines that would be compiled at run time may be missing, that an engine is proposed "
-    "does not prove that its plan builds, and the device's properties are written by hand. Engine numbers mean "
-    "something within one version of cuDNN only.";
+    "Asked without a device, whose properties are written by hand. Engines that are compiled at run time are missing "
+    "where the driver's library is. No plan has run on a device. Engine numbers mean something within one version of "
+    "cuDNN only.";
 
 std::string marked(const Json& engine) {
   std::string text = engine["engine"].dump();
   const Json& notes = engine["notes"];
   for (const auto& [letter, note] : marks)
     if (std::find(notes.begin(), notes.end(), note) != notes.end()) text += letter;
-  return text;
+  return text + (engine.contains("refused") ? "!" : "");
 }
 
 bool is_fallback(const Json& engine) { return engine["list"] == "fallback"; }
@@ -154,61 +87,110 @@ std::string ranking(const Json& engines) {
   return text.empty() ? "none" : text;
 }
 
-/// Adds what a table says of a list: its ranking, "36+3" configurations of mode A and of the fallback list, MiB.
-void add_cells(std::vector<std::string>& row, const Json& engines) {
-  const auto fallback = std::count_if(engines.begin(), engines.end(), is_fallback);
-  row.push_back(ranking(engines));
-  row.push_back(fmt::format("{}+{}", static_cast<std::ptrdiff_t>(engines.size()) - fallback, fallback));
-  row.push_back(engines.empty() ? "" : fmt::format("{:.1f}", engines[0]["workspace_bytes"].get<double>() / mebibyte));
+/// The first engine that is not refused; null if there is none.
+const Json* pick_of(const Json& engines) {
+  const auto found =
+      std::find_if(engines.begin(), engines.end(), [](const Json& engine) { return !engine.contains("refused"); });
+  return found == engines.end() ? nullptr : &*found;
 }
 
-std::string table(const std::string& network, int batch, Layout layout, const std::vector<Convolution>& convolutions,
-                  const EngineViews& views) {
+std::string mebibytes(const Json* engine) {
+  if (engine == nullptr) return "";
+  const Json& stated = engine->contains("plan") ? (*engine)["plan"] : *engine;
+  return fmt::format("{:.1f}", stated["workspace_bytes"].get<double>() / mebibyte);
+}
+
+/// Adds what a table says of a list: its ranking, "36+3" configurations of mode A and of the fallback list, MiB, and
+/// the plans that were built of those that were tried.
+void add_cells(std::vector<std::string>& cells, const Json& engines, bool builds) {
+  const auto count = [&](auto is) { return std::count_if(engines.begin(), engines.end(), is); };
+  const auto fallback = count(is_fallback);
+  cells.push_back(ranking(engines));
+  cells.push_back(fmt::format("{}+{}", static_cast<std::ptrdiff_t>(engines.size()) - fallback, fallback));
+  cells.push_back(mebibytes(pick_of(engines)));
+  const auto built = count([](const Json& engine) { return engine.contains("plan"); });
+  const auto refused = count([](const Json& engine) { return engine.contains("refused"); });
+  if (builds) cells.push_back(fmt::format("{}/{}", built, built + refused));
+}
+
+std::vector<std::string> cells_of(const Row& row) {
+  return {row.unit, std::to_string(row.units), image_text(row.spec.x.front().shape), ops_text(row.spec),
+          std::string(to_string(row.pass))};
+}
+
+TextTable table_with(std::vector<TextTable::Column> more) {
   TextTable table;
-  table.columns = {"layer",    ">layers", "input",  "conv",     "pass", "tf32",
-                   ">configs", ">MiB",    "strict", ">configs", ">MiB"};
-  for (std::size_t i = 0; i < convolutions.size(); ++i) {
-    const Convolution& each = convolutions[i];
-    const auto use =
-        std::find_if(each.uses.begin(), each.uses.end(), [&](const auto& u) { return u["network"] == network; });
-    if (use == each.uses.end() || each.x.n != batch || each.layout != layout) continue;
-    Conv conv = each.conv;
-    conv.bias = true;  // which need not be said
-    std::vector<std::string> row = {(*use)["layer"].get<std::string>(), (*use)["layers"].dump(), image_text(each.x),
-                                    geometry(conv)};
-    for (const auto& [pass, with] : views.tf32["engines"][i].items()) {
-      row.push_back(pass);
-      add_cells(row, with);
-      add_cells(row, views.strict["engines"][i][pass]);
-      table.rows.push_back(row);
-      row.assign(4, "");  // the layer is named once
-    }
-  }
-  return fmt::format("{}, batch {}, {}\n\n{}", network, batch, to_string(layout), table.text());
+  table.columns = {"unit", ">units", "input", "ops", "pass"};
+  table.columns.insert(table.columns.end(), more.begin(), more.end());
+  return table;
 }
 
-Json document(const std::vector<Convolution>& convolutions, const EngineViews& views, const std::string& device,
+std::string answers_text(const Table& asked, const Version& version, const std::vector<View>& views, bool builds) {
+  std::vector<TextTable::Column> columns;
+  for (const View& view : views) {
+    columns.insert(columns.end(), {view.name, ">configs", ">MiB"});
+    if (builds) columns.emplace_back(">plans");
+  }
+  TextTable table = table_with(columns);
+  for (const Row& row : asked.rows) {
+    std::vector<std::string> cells = cells_of(row);
+    if (!table.rows.empty() && row.pass != Pass::forward) std::fill_n(cells.begin(), 4, "");  // a unit is named once
+    for (const View& view : views) add_cells(cells, list_of(version, view, row), builds);
+    table.rows.push_back(std::move(cells));
+  }
+  return asked.title + "\n\n" + table.text();
+}
+
+/// Row by row, how the first pick of a later version differs from that of the first one.
+std::string changes_text(const Table& asked, const Version& a, const Version& b, const std::vector<View>& views) {
+  TextTable table = table_with({"type", "engine", "became", ">MiB", ">became"});
+  std::size_t compared = 0;
+  for (const Row& row : asked.rows)
+    for (const View& view : views) {
+      const Json &before = list_of(a, view, row), &after = list_of(b, view, row);
+      const Json *const first = pick_of(before), *const then = pick_of(after);
+      const auto text = [](const Json& list, const Json* pick) {
+        std::string all = pick == nullptr ? "none" : marked(*pick);
+        for (const Json& engine : list)
+          if (engine.contains("refused")) all += " " + marked(engine);
+        return all;
+      };
+      ++compared;
+      if (text(before, first) == text(after, then) && mebibytes(first) == mebibytes(then) &&
+          (first == nullptr || (*first)["knobs"] == (*then)["knobs"]))
+        continue;
+      std::vector<std::string> cells = cells_of(row);
+      cells.insert(cells.end(), {view.name, text(before, first), text(after, then), mebibytes(first), mebibytes(then)});
+      table.rows.push_back(std::move(cells));
+    }
+  return fmt::format("{}: {} of {} first picks changed\n\n{}", asked.title, table.rows.size(), compared,
+                     table.rows.empty() ? "" : table.text());
+}
+
+Json document(const Questions& asked, const std::vector<Version>& versions, const EnginesOptions& options,
               const std::string& properties) {
   Json all;
   Json& context = all["context"];
   context = runtime_context("start");
   context["lamina"] = build::lamina_version;
   context["commit"] = build::commit;
-  context["cudnn"] = views.tf32["version"];
-  context["cudnn_directory"] = views.tf32["directory"];
-  context["device"] = device;
+  context["device"] = options.device;
   context["device_properties"] = Json::parse(properties);
   context["caution"] = caution;
-  all["convolutions"] = Json::array();
-  for (std::size_t i = 0; i < convolutions.size(); ++i) {
-    const Convolution& each = convolutions[i];
-    Json entry = {{"conv", to_string(Op(each.conv))},
-                  {"x", to_string(each.x)},
-                  {"layout", to_string(each.layout)},
-                  {"uses", each.uses}};
-    for (const auto& [pass, with] : views.tf32["engines"][i].items())
-      entry["passes"][pass] = {{"tf32", with}, {"strict", views.strict["engines"][i][pass]}};
-    all["convolutions"].push_back(std::move(entry));
+  for (const Version& version : versions)
+    context["cudnn"].push_back({{"version", version.tf32["version"]}, {"directory", version.tf32["directory"]}});
+  all["graphs"] = Json::array();
+  for (std::size_t i = 0; i < asked.queries.size(); ++i) {
+    const Query& query = asked.queries[i];
+    const TensorSpec& x = query.spec.x.front();
+    Json entry = {{"ops", ops_text(query.spec)},   {"x", to_string(x.shape)},       {"dtype", to_string(x.dtype)},
+                  {"layout", to_string(x.layout)}, {"pass", to_string(query.pass)}, {"uses", query.uses}};
+    for (const Version& version : versions) {
+      Json& answer = entry["answers"].emplace_back(Json::object());
+      answer[x.dtype == DType::f32 ? "tf32" : "engines"] = version.tf32["engines"][i];
+      if (x.dtype == DType::f32) answer["strict"] = version.strict["engines"][i];
+    }
+    all["graphs"].push_back(std::move(entry));
   }
   return all;
 }
@@ -238,10 +220,22 @@ std::string missing_properties(const std::string& text) {
   return fmt::format("{}", fmt::join(missing, ", "));
 }
 
-EngineViews ask(const EnginesOptions& options, const std::string& properties,
-                const std::vector<Convolution>& convolutions) {
+/// The folders of --cudnn, which may be several, joined by commas.
+std::vector<std::string> directories_of(const std::string& list) {
+  std::vector<std::string> all;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    all.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return all;
+}
+
+/// As ask(), with what to do about a refusal.
+Version ask_with_advice(const std::string& directory, const std::string& properties, const std::vector<Query>& queries,
+                        const EnginesOptions& options) {
   try {
-    return ask_for_engines(options.backends.cudnn, properties, convolutions);
+    return ask(directory, properties, queries, options);
   } catch (const UsageError& error) {
     const std::string missing = missing_properties(properties);
     throw UsageError(fmt::format("--device={}: {}{}", options.device, error.what(),
@@ -253,60 +247,37 @@ EngineViews ask(const EnginesOptions& options, const std::string& properties,
 
 }  // namespace
 
-std::vector<Convolution> distinct_convolutions(const EnginesOptions& options) {
-  std::vector<Convolution> found;
-  for (const std::string& network : options.networks)
-    for (const int batch : options.configs.batches)
-      for (const Layout layout : options.configs.layouts) {
-        const Config c{bench::network(network, options.net).name, "", DType::f32, layout, batch};
-        const Graph graph = graph_of(c, options.net);
-        for (const Node& node : graph.nodes()) {
-          if (!std::holds_alternative<Conv>(node.op)) continue;
-          Conv conv = std::get<Conv>(node.op);
-          conv.bias = false;
-          const Shape x = input_shapes(graph, node).front();
-          auto same = std::find_if(found.begin(), found.end(), [&](const Convolution& other) {
-            return other.conv == conv && other.x == x && other.layout == layout;
-          });
-          if (same == found.end()) same = found.insert(found.end(), {conv, x, layout});
-          const auto use = std::find_if(same->uses.begin(), same->uses.end(),
-                                        [&](const Json& other) { return other["network"] == c.network; });
-          if (use == same->uses.end())
-            same->uses.push_back({{"network", c.network}, {"layer", node.name}, {"layers", 1}});
-          else
-            (*use)["layers"] = (*use)["layers"].get<int>() + 1;
-        }
-      }
-  return found;
-}
-
-EngineViews ask_for_engines(const std::string& directory, const std::string& device,
-                            const std::vector<Convolution>& convolutions) {
-  const Child with = start(directory, device, convolutions, true);
-  const Child without = start(directory, device, convolutions, false);
-  EngineViews views{answer_of(with), answer_of(without)};
-  check(views.tf32);
-  check(views.strict);
-  return views;
-}
-
 std::string cudnn_engines(const EnginesOptions& options) {
   const std::string properties = device_properties(options.device);
   if (!options.out.empty()) check_writable(options.out);
-  const std::vector<Convolution> convolutions = distinct_convolutions(options);
-  const EngineViews views = ask(options, properties, convolutions);
+  for (const DType dtype : options.configs.dtypes)
+    if (dtype == DType::f64) throw UsageError("--dtype=f64: cuDNN's graphs are asked about f32, f16 and bf16");
+  if (!options.plans.empty() && options.build == BuildPlans::none) throw UsageError("--plans is of --build");
+  if (!options.plans.empty() && std::filesystem::exists(options.plans) && !std::filesystem::is_directory(options.plans))
+    throw UsageError(fmt::format("--plans={}: not a folder", options.plans.string()));
+  const Questions asked = questions_of(options);
+  std::vector<Version> versions;
+  for (const std::string& cudnn : directories_of(options.backends.cudnn))
+    versions.push_back(ask_with_advice(cudnn, properties, asked.queries, options));
+  if (!options.out.empty()) replace_file(options.out, document(asked, versions, options, properties).dump(2) + "\n");
 
-  if (!options.out.empty())
-    replace_file(options.out, document(convolutions, views, options.device, properties).dump(2) + "\n");
-
-  std::string text = fmt::format("cuDNN {} in {}, asked about {}: {} distinct convolutions\n\n",
-                                 views.tf32["version"].get<std::string>(), views.tf32["directory"].get<std::string>(),
-                                 options.device, convolutions.size());
-  for (const std::string& network : options.networks)
-    for (const int batch : options.configs.batches)
-      for (const Layout layout : options.configs.layouts)
-        text += table(network, batch, layout, convolutions, views) + "\n";
-  return text + legend + caution + "\n";
+  const bool builds = options.build != BuildPlans::none;
+  const std::vector<View> views = views_of(options);
+  std::string text;
+  for (const Version& version : versions) {
+    const auto sum = [&](const char* key) { return version.tf32[key].get<int>() + version.strict[key].get<int>(); };
+    text +=
+        fmt::format("cuDNN {} in {}, asked about {}: {} distinct graphs", version.tf32["version"].get<std::string>(),
+                    version.tf32["directory"].get<std::string>(), options.device, asked.queries.size());
+    text += builds ? fmt::format(", {} plans, {} of them from the folder\n", sum("plans"), sum("loaded")) : "\n";
+  }
+  for (const Table& table : asked.tables) {
+    text += "\n";
+    if (versions.size() == 1) text += answers_text(table, versions.front(), views, builds);
+    for (std::size_t i = 1; i < versions.size(); ++i) text += changes_text(table, versions.front(), versions[i], views);
+    if (!table.without.empty()) text += fmt::format("without a graph: {}\n", fmt::join(table.without, ", "));
+  }
+  return text + "\n" + legend + caution + "\n";
 }
 
 }  // namespace lamina::bench

@@ -1,25 +1,27 @@
 #pragma once
-// What cuDNN's heuristics would choose for a convolution on a given device, which may be absent: the engines of its
-// graph API, ranked, with the library's notes on each. Needs cuDNN 9.8 or later; no driver, no GPU.
+// What cuDNN's graph interface has for a unit of work on a given device, which may be absent: the engines that its
+// heuristics propose, ranked, with the library's notes on each, and execution plans made of them. Needs cuDNN 9.8 or
+// later, for plans 9.11; no GPU. Engines that are compiled at run time need the driver's library, libcuda.so.1.
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "lamina/api.h"
-#include "lamina/op.h"
-#include "lamina/shape.h"
+#include "lamina/plan.h"
 
 namespace lamina {
 
-/// One way of running a convolution that the heuristics propose: an engine with values for its knobs.
+/// One way of running a graph that the heuristics propose: an engine with values for its knobs.
 struct CudnnEngine {
   struct Knob {
     std::string name;  ///< "tile_size"; "knob 47" for a knob that this library does not know
     std::int64_t value;
+    int number;  ///< cuDNN's number of the knob
     bool operator==(const Knob&) const = default;
   };
 
@@ -32,10 +34,35 @@ struct CudnnEngine {
   LAMINA_API bool has(std::string_view note) const;
   /// Whether it uses no tensor cores and does not round its inputs. PyTorch keeps these engines for f32 without TF32.
   bool strict() const { return !has("tensor_core") && !has("down_convert_inputs"); }
+  bool operator==(const CudnnEngine&) const = default;
 };
 
 /// Every note that has a name: first those about numerics, then those about behaviour.
 LAMINA_API const std::vector<std::string>& cudnn_note_names();
+
+/// The outcome of building an execution plan.
+struct CudnnPlan {
+  std::string refused{};             ///< why it does not finalise, in the library's words; empty: it does
+  std::int64_t workspace_bytes = 0;  ///< of the plan; that of the configuration may be an estimate
+  std::size_t bytes = 0;             ///< length of the serialised plan
+  bool from_folder = false;          ///< whether it was loaded, not made
+  std::string complaint{};           ///< what was wrong with the folder or its file; the plan was then made as without
+};
+
+/// The units that a plan would be made of if cuDNN's graphs did the work: batch norm with Add and ReLU, products and
+/// sums with ReLU; in inference a batch norm is folded into the convolution before it. Throws what planned_units()
+/// throws.
+LAMINA_API std::vector<PlannedUnit> cudnn_graph_units(const Graph&, const Options& = {});
+
+/// The passes of a unit that have graphs of their own, in the order in which they run: forward, backward_params,
+/// backward_data. The gradients of a batch norm are one graph, that of backward_params.
+LAMINA_API std::vector<Pass> cudnn_graph_passes(const Spec&);
+
+/// The graph of a unit's pass in one line, by cuDNN's numbers. Two passes have the same line exactly if they have the
+/// same graph. Tensors are dense, at 16 bytes. The mask of a ReLU behind a product or a batch norm comes before the
+/// gradients; their graphs read the masked dy. Needs no library. Throws UsageError for another pass, Unsupported for a
+/// unit without a graph.
+LAMINA_API std::string cudnn_graph(const Spec&, Pass);
 
 /// An opened cuDNN, and the device that the queries are about.
 ///
@@ -45,8 +72,8 @@ class LAMINA_API CudnnEngines {
  public:
   /// `directory` holds libcudnn.so.9; empty: the system's loader looks for it. `device` is a set of properties as JSON,
   /// in the form of cuDNN's device-property descriptor. Throws LoadError (no cuDNN there, one before
-  /// 9.8, or not the one this process uses), UsageError (properties that the library rejects, with its own text),
-  /// DeviceError (a call failed).
+  /// 9.8, one that does not work without a driver's library, or not the one this process uses), UsageError (properties
+  /// that the library rejects, with its own text), DeviceError (a call failed).
   CudnnEngines(const std::string& directory, const std::string& device);
   ~CudnnEngines();
   CudnnEngines(const CudnnEngines&) = delete;
@@ -55,12 +82,17 @@ class LAMINA_API CudnnEngines {
   std::string version() const;    ///< "9.19.0"
   std::string directory() const;  ///< directory from which the library was opened
 
-  /// For one convolution without bias in f32 (x, w and y dense in `layout`, at 16 bytes; beta 0): the engines of
-  /// heuristic mode A in its order, then those of mode FALLBACK. Empty if the library proposes none. `pass` is
-  /// forward, backward_data or backward_params. Throws ShapeError (as infer does), UsageError (another pass),
-  /// Unsupported (the library cannot describe this convolution), LoadError (its parts come from several directories),
-  /// DeviceError (a call failed). Not thread-safe.
-  std::vector<CudnnEngine> list(const Conv&, const Shape& x, Layout layout, Pass pass) const;
+  /// For the graph of a unit's pass: the engines of heuristic mode A in its order, then those of mode FALLBACK. Empty
+  /// if the library proposes none. Throws what cudnn_graph() throws, Unsupported where the library cannot describe the
+  /// graph, LoadError (its parts come from several directories), DeviceError (a call failed). Not thread-safe.
+  std::vector<CudnnEngine> list(const Spec&, Pass) const;
+
+  /// Builds the plan of an engine with its knobs, which need not come from list(): its index and knobs count. With a
+  /// folder, a plan of the same key is loaded from there, and one that was made is kept there. The key is the version,
+  /// the properties that a plan depends on, NVIDIA_TF32_OVERRIDE, the graph, the engine and its knobs. A file that is
+  /// damaged or of another key is replaced. Throws as list() does, LoadError before 9.11, and FileError for a folder
+  /// that is a file. A plan that does not finalise is an answer, not an error.
+  CudnnPlan build(const Spec&, Pass, const CudnnEngine&, const std::filesystem::path& folder = {}) const;
 
  private:
   class Impl;

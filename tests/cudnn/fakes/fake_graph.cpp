@@ -1,11 +1,11 @@
-// A fake of cuDNN's graph API. Configurations, engines and knob choices are filled as the library fills them:
-// into descriptors that the caller made.
+// Configurations, engines and knob choices are filled as the library fills them: into descriptors that the caller made.
 
 #include "tests/cudnn/fakes/fake_graph.h"
 
+#include <algorithm>
 #include <cstring>
 
-#include "lib/backends/cudnn/library/graph_types.h"
+#include "lib/backends/cudnn/graph/types.h"
 
 namespace lamina::test {
 namespace {
@@ -15,10 +15,91 @@ using Object = FakeGraph::Object;
 
 FakeGraph state;
 
+/// What an attribute takes. Count 0: one or more.
+struct Rule {
+  int kind, attribute, type, count;
+  bool needed = true;
+};
+
+std::vector<Rule> make_rules() {
+  std::vector<Rule> rules = {{pointwise, pointwise_form, type_pointwise_mode, 1},
+                             {pointwise, pointwise_compute_type, type_data_type, 1},
+                             {convolution, convolution_compute_type, type_data_type, 1},
+                             {convolution, convolution_form, type_convolution_mode, 1},
+                             {convolution, convolution_spatial_dimensions, type_int64, 1},
+                             {convolution, convolution_dilations, type_int64, 2},
+                             {convolution, convolution_strides, type_int64, 2},
+                             {convolution, convolution_pre_paddings, type_int64, 2},
+                             {convolution, convolution_post_paddings, type_int64, 2},
+                             {engine_heuristics, heuristics_graph, type_descriptor, 1},
+                             {engine_heuristics, heuristics_mode, type_heuristic_mode, 1},
+                             {engine_heuristics, heuristics_device, type_descriptor, 1},
+                             {engine_config, config_engine, type_descriptor, 1},
+                             {engine_config, config_knob_choices, type_descriptor, 0, false},
+                             {execution_plan, plan_config, type_descriptor, 1, false},
+                             {execution_plan, plan_json, type_char, 0, false},
+                             {execution_plan, plan_device, type_descriptor, 1, false},
+                             {knob_choice, knob_choice_type, type_knob, 1},
+                             {knob_choice, knob_choice_value, type_int64, 1},
+                             {operation_pointwise, operation_pointwise_form, type_descriptor, 1},
+                             {operation_pointwise, operation_pointwise_x, type_descriptor, 1},
+                             {operation_pointwise, operation_pointwise_b, type_descriptor, 1, false},
+                             {operation_pointwise, operation_pointwise_y, type_descriptor, 1, false},
+                             {operation_pointwise, operation_pointwise_dx, type_descriptor, 1, false},
+                             {operation_pointwise, operation_pointwise_dy, type_descriptor, 1, false},
+                             {operation_graph, graph_operations, type_descriptor, 0},
+                             {tensor, tensor_data_type, type_data_type, 1},
+                             {tensor, tensor_dimensions, type_int64, 4},
+                             {tensor, tensor_strides, type_int64, 4},
+                             {tensor, tensor_id, type_int64, 1},
+                             {tensor, tensor_alignment, type_int64, 1},
+                             {tensor, tensor_is_virtual, type_boolean, 1, false},
+                             {tensor, tensor_is_by_value, type_boolean, 1, false},
+                             {engine, engine_graph, type_descriptor, 1},
+                             {engine, engine_index, type_int64, 1},
+                             {engine, engine_device, type_descriptor, 1},
+                             {resample, resample_form, type_resample_mode, 1},
+                             {resample, resample_compute_type, type_data_type, 1},
+                             {resample, resample_padding, type_padding_mode, 1},
+                             {resample, resample_spatial_dimensions, type_int64, 1},
+                             {operation_resample_forward, resample_forward_index, type_descriptor, 1, false},
+                             {operation_resample_backward, resample_backward_index, type_descriptor, 1, false},
+                             {operation_norm_forward, norm_forward_form, type_norm_mode, 1},
+                             {operation_norm_forward, norm_forward_phase, type_norm_phase, 1},
+                             {operation_norm_backward, norm_backward_form, type_norm_mode, 1},
+                             {device_properties, device_json, type_char, 0}};
+  for (const auto& [kind, first] : {std::pair{operation_forward, forward_alpha},
+                                    {operation_backward_data, backward_data_alpha},
+                                    {operation_backward_filter, backward_filter_alpha}})
+    for (int i = 0; i <= result; ++i) rules.push_back({kind, first + i, i <= beta ? type_double : type_descriptor, 1});
+  for (const int fraction : {resample_window, resample_strides, resample_pre_paddings, resample_post_paddings})
+    rules.push_back({resample, fraction, type_fraction, 2});
+  for (const int part : {resample_forward_form, resample_forward_x, resample_forward_y})
+    rules.push_back({operation_resample_forward, part, type_descriptor, 1});
+  for (const int part : {resample_backward_form, resample_backward_dx, resample_backward_dy})
+    rules.push_back({operation_resample_backward, part, type_descriptor, 1});
+  for (int part = norm_forward_x; part <= norm_forward_y; ++part)
+    rules.push_back({operation_norm_forward, part, type_descriptor, 1});
+  for (const int part : {norm_backward_x, norm_backward_mean, norm_backward_inverse, norm_backward_dy,
+                         norm_backward_scale, norm_backward_dscale, norm_backward_dshift, norm_backward_dx})
+    rules.push_back({operation_norm_backward, part, type_descriptor, 1});
+  return rules;
+}
+
+const std::vector<Rule>& rules() {
+  static const std::vector<Rule> all = make_rules();
+  return all;
+}
+
+int wrong(const std::string& why) {
+  state.last_error = why;
+  return 2000;
+}
+
 bool fails() { return ++state.calls == state.failing_call; }
 
 const char* error_string(int status) { return status == 2000 ? "FAKE_BAD_PARAM" : "FAKE_OTHER"; }
-void last_error(char* text, std::size_t bytes) { std::strncpy(text, "what the fake has to say", bytes); }
+void last_error(char* text, std::size_t bytes) { std::strncpy(text, state.last_error.c_str(), bytes); }
 
 int create(int kind, void** object) {
   if (fails()) return state.failure;
@@ -33,9 +114,53 @@ int destroy(void* object) {
   return 0;
 }
 
+bool has(const Object& object, int attribute) {
+  return object.numbers.count(attribute) + object.scalars.count(attribute) + object.others.count(attribute) > 0;
+}
+
+/// "plan of fake 9.19.0: engine 30 2=5": what a plan of the configuration is as a text.
+std::string plan_text(const Object& config) {
+  std::string text = "plan of fake 9.19.0: engine";
+  for (const Object& used : config.others.at(config_engine))
+    text += " " + std::to_string(used.numbers.at(engine_index).front());
+  if (has(config, config_knob_choices))
+    for (const Object& choice : config.others.at(config_knob_choices))
+      text += " " + std::to_string(choice.numbers.at(knob_choice_type).front()) + "=" +
+              std::to_string(choice.numbers.at(knob_choice_value).front());
+  return text + ".";
+}
+
+int finalize_plan(Object& plan) {
+  if (!has(plan, plan_device)) {
+    state.crashed = true;
+    return wrong("a plan without a device");
+  }
+  if (has(plan, plan_config) == !plan.text.empty()) return wrong("a plan of a configuration or of a text");
+  if (plan.text.empty()) {
+    const Object config = plan.others.at(plan_config).front();
+    if (config.others.at(config_engine).front().numbers.at(engine_index).front() == state.refused_engine) return 3000;
+    plan.text = plan_text(config);
+    ++state.plans_made;
+    return 0;
+  }
+  if (plan.text.rfind("plan of fake 9.19.0:", 0) != 0) return wrong("a plan of another version");
+  if (plan.text.back() != '.') return wrong("not JSON");
+  ++state.plans_loaded;
+  return 0;
+}
+
 int finalize(void* pointer) {
   if (fails()) return state.failure;
   auto& object = *static_cast<Object*>(pointer);
+  if (object.finalized) return wrong("finalized twice");
+  for (const Rule& rule : rules())
+    if (rule.kind == object.kind && rule.needed && !has(object, rule.attribute) && object.text.empty())
+      return wrong("attribute " + std::to_string(rule.attribute) + " is missing");
+  if (object.kind == engine && object.numbers.at(engine_index).front() > 90) return wrong("no such engine");
+  if (object.kind == knob_choice && object.numbers.at(knob_choice_value).front() > 90)
+    return wrong("knob out of range");
+  if (object.kind == execution_plan)
+    if (const int status = finalize_plan(object); status != 0) return status;
   object.finalized = true;
   if (object.kind == tensor) state.tensors[object.numbers.at(tensor_id).front()] = object;
   state.last_of_kind[object.kind] = object;
@@ -48,17 +173,30 @@ int finalize(void* pointer) {
 int set(void* pointer, int attribute, int type, std::int64_t count, const void* elements) {
   if (fails()) return state.failure;
   auto& object = *static_cast<Object*>(pointer);
+  const auto rule = std::find_if(rules().begin(), rules().end(), [&](const Rule& each) {
+    return each.kind == object.kind && each.attribute == attribute;
+  });
+  if (rule == rules().end()) return wrong("no attribute " + std::to_string(attribute) + " of this kind");
+  if (object.finalized) return wrong("set after finalize");
+  if (rule->type != type || count < 1 || (rule->count > 0 && rule->count != count))
+    return wrong("type or count of attribute " + std::to_string(attribute));
   const auto n = static_cast<std::size_t>(count);
   if (type == type_descriptor) {
-    object.others[attribute] = *static_cast<const Object* const*>(elements);
-    if (!object.others[attribute]->finalized) return 2000;
-  } else if (type == type_int64) {
+    object.others[attribute].clear();
+    for (std::size_t i = 0; i < n; ++i) {
+      const Object& other = *static_cast<const Object* const*>(elements)[i];
+      if (!other.finalized) return wrong("a descriptor that is not finalized");
+      object.others[attribute].push_back(other);
+    }
+  } else if (type == type_int64 || type == type_fraction) {
     const auto* values = static_cast<const std::int64_t*>(elements);
-    object.numbers[attribute].assign(values, values + n);
+    object.numbers[attribute].assign(values, values + (type == type_fraction ? 2 * n : n));
   } else if (type == type_double) {
     object.scalars[attribute] = *static_cast<const double*>(elements);
   } else if (type == type_char) {
     object.text.assign(static_cast<const char*>(elements), n);
+  } else if (type == type_boolean) {
+    object.numbers[attribute] = {*static_cast<const bool*>(elements) ? 1 : 0};
   } else {
     const auto* values = static_cast<const int*>(elements);
     object.numbers[attribute].assign(values, values + n);
@@ -84,11 +222,18 @@ std::vector<Object> held(const Object& object, int attribute) {
 int get(void* pointer, int attribute, int type, std::int64_t room, std::int64_t* count, void* elements) {
   if (fails()) return state.failure;
   const auto& object = *static_cast<const Object*>(pointer);
+  if (!object.finalized) return wrong("read before finalize");
   if (type == type_descriptor) {
     const std::vector<Object> found = held(object, attribute);
     *count = static_cast<std::int64_t>(found.size());
     for (std::size_t i = 0; i < found.size() && static_cast<std::int64_t>(i) < room; ++i)
       *static_cast<Object* const*>(elements)[i] = found[i];
+    return 0;
+  }
+  if (type == type_char) {
+    *count = static_cast<std::int64_t>(object.text.size());
+    std::memcpy(elements == nullptr ? &state : elements, object.text.data(),
+                elements == nullptr ? 0 : static_cast<std::size_t>(std::min(room, *count)));
     return 0;
   }
   std::vector<std::int64_t> values;
@@ -97,6 +242,8 @@ int get(void* pointer, int attribute, int type, std::int64_t room, std::int64_t*
                                                                : std::vector<std::int64_t>{};
   else if (attribute == engine_behavior_notes)
     values = {0, 99};
+  else if (attribute == plan_workspace_bytes)
+    values = {8192};
   else
     values = object.numbers.at(attribute);
   *count = static_cast<std::int64_t>(values.size());

@@ -1,5 +1,7 @@
 #pragma once
-// A fake of cuDNN's graph API: counts its calls, keeps their arguments, proposes two engines, fails on request.
+// A fake of cuDNN's graph API: counts its calls, keeps their arguments, proposes two engines of each mode, makes and
+// loads plans, fails on request. It is as strict as the library: an attribute has one kind, type and count, is set
+// before finalize and read behind it, and none that is needed is missing.
 
 #include <cstdint>
 #include <map>
@@ -16,15 +18,19 @@ struct FakeGraph {
     bool finalized = false;
     std::map<int, std::vector<std::int64_t>> numbers{};  ///< by attribute: integers, enumerations
     std::map<int, double> scalars{};
-    std::map<int, const Object*> others{};
+    std::map<int, std::vector<Object>> others{};  ///< as they were when they were set
     std::string text{};
   };
 
-  int calls = 0;          ///< calls of functions that return a status
-  int failing_call = 0;   ///< number of the call that fails, from 1; 0: none
-  int failure = 2000;     ///< status of the failing call
-  int refused_mode = -1;  ///< heuristics of this mode answer "not supported"
+  int calls = 0;                     ///< calls of functions that return a status
+  int failing_call = 0;              ///< number of the call that fails, from 1; 0: none
+  int failure = 2000;                ///< status of the failing call
+  int refused_mode = -1;             ///< heuristics of this mode answer "not supported"
+  std::int64_t refused_engine = -1;  ///< its plans do not finalize
+  bool crashed = false;              ///< a plan was finalized without a device, where the library crashes
+  std::string last_error = "what the fake has to say";
   int created = 0, destroyed = 0;
+  int plans_made = 0, plans_loaded = 0;
   std::vector<std::int64_t> modes{};         ///< modes of heuristics, as they were finalized
   std::map<int, Object> last_of_kind{};      ///< in its last finalized state
   std::map<std::int64_t, Object> tensors{};  ///< by id

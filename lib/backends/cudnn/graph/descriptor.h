@@ -4,10 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
-#include "api.h"
-#include "graph_types.h"
+#include "lib/backends/cudnn/library/api.h"
+#include "types.h"
 
 namespace lamina::cudnn::graph {
 
@@ -22,12 +23,14 @@ class Descriptor {
   void set(int attribute, Type, std::int64_t count, const void* elements);
   void set(int attribute, std::span<const std::int64_t>);
   void set(int attribute, const Descriptor&);
+  void set(int attribute, const std::vector<const Descriptor*>&);
 
   void finalize();
   /// Like finalize(), but returns false for "not supported".
   bool finalize_if_supported();
 
   std::int64_t int64(Attribute) const;
+  std::string text(Attribute) const;
   int enumerator(Attribute, Type) const;
   /// Enumerators, `room` at most.
   std::vector<int> enumerators(Attribute, Type, std::size_t room) const;

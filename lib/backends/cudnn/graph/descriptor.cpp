@@ -1,12 +1,12 @@
 // The calls of cuDNN's graph API.
 
-#include "graph_descriptor.h"
+#include "descriptor.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "call.h"
-#include "status.h"
+#include "lib/backends/cudnn/library/call.h"
+#include "lib/backends/cudnn/library/status.h"
 
 namespace lamina::cudnn::graph {
 
@@ -33,6 +33,12 @@ void Descriptor::set(int attribute, const Descriptor& other) {
   set(attribute, type_descriptor, 1, static_cast<const void*>(&other.object_));
 }
 
+void Descriptor::set(int attribute, const std::vector<const Descriptor*>& others) {
+  std::vector<void*> objects;
+  for (const Descriptor* const other : others) objects.push_back(other->object_);
+  set(attribute, type_descriptor, static_cast<std::int64_t>(objects.size()), static_cast<const void*>(objects.data()));
+}
+
 void Descriptor::finalize() { LAMINA_CUDNN(*api_, BackendFinalize, object_); }
 
 bool Descriptor::finalize_if_supported() {
@@ -52,6 +58,12 @@ std::int64_t Descriptor::int64(Attribute attribute) const {
   std::int64_t value = 0;
   get(attribute, type_int64, 1, &value);
   return value;
+}
+
+std::string Descriptor::text(Attribute attribute) const {
+  std::string text(static_cast<std::size_t>(get(attribute, type_char, 0, nullptr)), ' ');
+  if (!text.empty()) get(attribute, type_char, static_cast<std::int64_t>(text.size()), text.data());
+  return text;
 }
 
 int Descriptor::enumerator(Attribute attribute, Type type) const {

@@ -1,0 +1,77 @@
+// From networks to units, and from units to distinct graphs.
+
+#include "graphs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "bench/measure/session.h"
+#include "lamina/cudnn_engines.h"
+#include "lamina/error.h"
+
+namespace lamina::bench {
+namespace {
+
+/// The number of the unit's query, which notes that the network has it.
+std::size_t ask_once(std::vector<Query>& queries, const Row& row, const std::string& network) {
+  std::string graph = cudnn_graph(row.spec, row.pass);
+  auto same = std::find_if(queries.begin(), queries.end(), [&](const Query& q) { return q.graph == graph; });
+  if (same == queries.end()) same = queries.insert(same, {row.spec, row.pass, std::move(graph)});
+  if (same->uses.empty() || same->uses.back()["network"] != network)
+    same->uses.push_back({{"network", network}, {"unit", row.unit}, {"units", 0}});
+  same->uses.back()["units"] = same->uses.back()["units"].get<int>() + 1;
+  return static_cast<std::size_t>(same - queries.begin());
+}
+
+Table table_of(const Config& c, const EnginesOptions& options, std::vector<Query>& queries) {
+  Table table{fmt::format("{}, batch {}, {}", c.network, c.batch, to_string(c.layout))};
+  const Graph graph = graph_of(c, options.net);
+  std::vector<Row> all;  // one for each pass of each unit, which all types have alike
+  for (const DType dtype : options.configs.dtypes) {
+    Options plan;
+    plan.mode = options.plan.mode;
+    plan.dtype = dtype;
+    plan.layout = c.layout;
+    plan.input_gradient = true;
+    std::size_t at = 0;
+    for (const PlannedUnit& unit : cudnn_graph_units(graph, plan))
+      for (const Pass pass : cudnn_graph_passes(unit.spec)) try {
+          Row row{graph.nodes()[static_cast<std::size_t>(unit.nodes.front())].name, unit.spec, pass};
+          const std::size_t number = ask_once(queries, row, c.network);
+          if (at == all.size()) all.push_back(std::move(row));
+          all[at++].queries.push_back(number);
+        } catch (const Unsupported&) {
+          if (!std::holds_alternative<Input>(unit.spec.op)) table.without.emplace(op_name(unit.spec.op));
+        }
+  }
+  for (Row& row : all) {
+    const auto same =
+        std::find_if(table.rows.begin(), table.rows.end(), [&](const Row& r) { return r.queries == row.queries; });
+    if (same == table.rows.end())
+      table.rows.push_back(std::move(row));
+    else
+      ++same->units;
+  }
+  return table;
+}
+
+}  // namespace
+
+std::string ops_text(const Spec& spec) {
+  std::string text = to_string(spec.op);
+  for (const Op& op : spec.tail) text += " + " + std::string(op_name(op));
+  return text;
+}
+
+Questions questions_of(const EnginesOptions& options) {
+  Questions asked;
+  for (const std::string& network : options.networks)
+    for (const int batch : options.configs.batches)
+      for (const Layout layout : options.configs.layouts)
+        asked.tables.push_back(table_of({bench::network(network, options.net).name, "", DType::f32, layout, batch},
+                                        options, asked.queries));
+  return asked;
+}
+
+}  // namespace lamina::bench

@@ -1,0 +1,50 @@
+#pragma once
+// The graphs of the units of networks: each distinct one once, and the tables that name them.
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engines.h"
+#include "lamina/backend.h"
+
+namespace lamina::bench {
+
+/// A graph that networks have, once for all of them.
+struct Query {
+  Spec spec;
+  Pass pass;
+  std::string graph;
+  nlohmann::ordered_json uses =
+      nlohmann::ordered_json::array();  ///< of each network: its name, its first unit, the number of its units
+};
+
+/// A line of a table: units whose pass has one graph, and the numbers of its queries, by type.
+struct Row {
+  std::string unit;
+  Spec spec;
+  Pass pass;
+  std::vector<std::size_t> queries{};
+  int units = 1;
+};
+
+/// A network at one batch and layout.
+struct Table {
+  std::string title;
+  std::vector<Row> rows{};
+  std::set<std::string> without{};  ///< names of ops that have no graph
+};
+
+struct Questions {
+  std::vector<Query> queries{};
+  std::vector<Table> tables{};
+};
+
+/// "conv(64, 7x7) + relu"
+std::string ops_text(const Spec&);
+
+/// Of all networks, batches and layouts of the options, in this order; in all their types.
+Questions questions_of(const EnginesOptions&);
+
+}  // namespace lamina::bench

@@ -1,0 +1,97 @@
+// File: a line with the sum of all that follows, a line with the lengths of key and plan, key, plan.
+
+#include "kept_plans.h"
+
+#include <cctype>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <span>
+#include <utility>
+
+#include "lamina/error.h"
+#include "lamina/new_file.h"
+
+namespace lamina::cudnn::graph {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// FNV-1a, as 16 digits.
+std::string sum_of(const std::string& text) {
+  std::uint64_t sum = 0xcbf29ce484222325U;
+  for (const char c : text) sum = (sum ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(sum));
+  return digits;
+}
+
+constexpr const char* first_line = "lamina cuDNN plan 1, sum ";
+
+std::string contents_of(const std::string& key, const std::string& plan) {
+  const std::string body =
+      std::to_string(key.size()) + " " + std::to_string(plan.size()) + "\n" + key + "\n" + plan + "\n";
+  return first_line + sum_of(body) + "\n" + body;
+}
+
+}  // namespace
+
+KeptPlans::KeptPlans(fs::path folder) : folder_(std::move(folder)) {
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  if (!fs::is_directory(folder_))
+    throw FileError(folder_.string() + ": not a folder for plans" + (error ? ": " + error.message() : ""));
+}
+
+fs::path KeptPlans::file(const std::string& key) const { return folder_ / (sum_of(key) + ".plan"); }
+
+std::optional<std::string> KeptPlans::find(const std::string& key, std::string& complaint) const {
+  std::ifstream stream(file(key), std::ios::binary);
+  if (!stream) return std::nullopt;
+  const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  // The plan is what the file has between a known beginning and a known end, so only a whole file is equal.
+  const std::size_t line = text.find('\n'), lengths = text.find('\n', line + 1);
+  if (line != text.npos && lengths != text.npos && text.size() >= lengths + key.size() + 3) {
+    const std::size_t begin = lengths + 1 + key.size() + 1;
+    std::string plan = text.substr(begin, text.size() - begin - 1);
+    if (contents_of(key, plan) == text) return plan;
+    if (text == first_line + sum_of(text.substr(line + 1)) + text.substr(line)) {
+      complaint = file(key).string() + " is the plan of another key";
+      return std::nullopt;
+    }
+  }
+  complaint = file(key).string() + " is damaged";
+  return std::nullopt;
+}
+
+void KeptPlans::keep(const std::string& key, const std::string& plan, std::string& complaint) const {
+  try {
+    NewFile kept(file(key));
+    const std::string contents = contents_of(key, plan);
+    kept.write(std::as_bytes(std::span(contents)));
+    kept.keep();
+  } catch (const FileError& error) {
+    complaint = error.what();
+  }
+}
+
+std::string plan_properties(const std::string& json) {
+  std::string text;
+  for (const char* name :
+       {"deviceVer", "driverVer", "multiProcessorCount", "warpSize", "maxThreadsPerBlock", "maxThreadsPerSM",
+        "maxCtasPerSM", "regsPerBlock", "maxRegistersPerSM", "maxSharedMemoryPerBlock", "maxSharedMemoryPerBlockOptin",
+        "reservedSharedMemoryPerBlock", "maxBlockSize", "maxGridSize"}) {
+    const std::size_t found = json.find('"' + std::string(name) + '"');
+    text += (text.empty() ? "" : ", ") + std::string(name) + " ";
+    if (found == json.npos) continue;
+    const std::size_t begin = json.find(':', found) + 1;
+    std::size_t end = json.find_first_of(",}", begin);
+    if (const std::size_t bracket = json.find('[', begin); bracket < end) end = json.find(']', bracket) + 1;
+    for (const char c : json.substr(begin, end - begin))
+      if (std::isspace(static_cast<unsigned char>(c)) == 0) text += c;
+  }
+  return text;
+}
+
+}  // namespace lamina::cudnn::graph

@@ -1,0 +1,31 @@
+#pragma once
+// A folder of serialised plans: a file for each key, whole or not there.
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace lamina::cudnn::graph {
+
+class KeptPlans {
+ public:
+  /// Makes the folder if it is missing. Throws FileError if there is something else, or it cannot be made.
+  explicit KeptPlans(std::filesystem::path folder);
+
+  /// The plan of the key; nothing where there is none. If its file is not whole or has another key, `complaint` says
+  /// so.
+  std::optional<std::string> find(const std::string& key, std::string& complaint) const;
+
+  /// Keeps a plan, in place of one of the same key. Where that fails, `complaint` says why.
+  void keep(const std::string& key, const std::string& plan, std::string& complaint) const;
+
+  std::filesystem::path file(const std::string& key) const;
+
+ private:
+  std::filesystem::path folder_;
+};
+
+/// The properties that a plan depends on, of a text that cuDNN took: "deviceVer 900, driverVer 13000, ...".
+std::string plan_properties(const std::string& device_json);
+
+}  // namespace lamina::cudnn::graph

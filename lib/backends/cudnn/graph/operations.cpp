@@ -1,0 +1,383 @@
+// The operation graphs of units: one function for each kind of op.
+
+#include "operations.h"
+
+#include <algorithm>
+#include <deque>
+
+#include "lamina/error.h"
+#include "lib/backends/common/conv_unit.h"
+#include "lib/backends/common/lowering.h"
+#include "lib/backends/common/on_copies.h"
+
+namespace lamina::cudnn::graph {
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+using Attributes = std::vector<std::pair<int, Part::Value>>;
+
+[[noreturn]] void refuse(const Spec& spec, const std::string& why) {
+  throw Unsupported("cudnn-graph: " + to_string(spec.op) + ": " + why);
+}
+
+PartRef part(Kind kind, Attributes attributes) {
+  return std::make_shared<const Part>(Part{kind, std::move(attributes)});
+}
+
+Coded data_type(DType dtype) {
+  return {type_data_type, dtype == DType::f16 ? data_half : dtype == DType::bf16 ? data_bf16 : data_float};
+}
+const Coded in_f32{type_data_type, data_float};
+
+PartRef make_tensor(std::int64_t id, const Coded& type, Numbers extents, Numbers strides, Attributes more = {}) {
+  Attributes attributes = {{tensor_data_type, type},
+                           {tensor_dimensions, std::move(extents)},
+                           {tensor_strides, std::move(strides)},
+                           {tensor_id, Numbers{id}},
+                           {tensor_alignment, Numbers{16}}};
+  attributes.insert(attributes.end(), more.begin(), more.end());
+  return part(tensor, std::move(attributes));
+}
+
+/// The graph of one spec while it grows. Its functions give the y of an operation that they add.
+class Growing {
+ public:
+  explicit Growing(const Spec& spec) : layout_(spec.y.layout), values_(spec.y.dtype) {}
+
+  /// Dense in the layout of the unit.
+  PartRef dense(std::int64_t id, const Shape& s, const Coded& type, const Attributes& more = {}) const {
+    const std::int64_t c = s.c, h = s.h, w = s.w;
+    return make_tensor(id, type, {s.n, c, h, w},
+                       layout_ == Layout::nchw ? Numbers{c * h * w, h * w, w, 1} : Numbers{c * h * w, 1, w * c, c},
+                       more);
+  }
+  PartRef value(std::int64_t id, const Shape& shape) const { return dense(id, shape, data_type(values_)); }
+  PartRef by_channel(std::int64_t id, int channels) const { return dense(id, {1, channels, 1, 1}, in_f32); }
+  PartRef number(std::int64_t id) const { return dense(id, {}, in_f32, {{tensor_is_by_value, true}}); }
+
+  /// What an operation writes: a tensor with an id or, with not_stored, one that only the next operation reads, in f32.
+  PartRef between(TensorId id, const Shape& shape) {
+    return id != not_stored ? value(id, shape)
+                            : dense(first_virtual + virtuals_++, shape, in_f32, {{tensor_is_virtual, true}});
+  }
+
+  void operation(Kind kind, Attributes attributes) { operations_.push_back(part(kind, std::move(attributes))); }
+
+  /// y = mode(x) or mode(x, b).
+  void element_wise(int mode, const PartRef& x, const PartRef& b, const PartRef& y) {
+    Attributes attributes = pointwise_of(mode, x);
+    if (b != nullptr) attributes.emplace_back(operation_pointwise_b, std::vector{b});
+    attributes.emplace_back(operation_pointwise_y, std::vector{y});
+    operation(operation_pointwise, std::move(attributes));
+  }
+
+  /// dx = dy where x > 0, else 0. The sign of y = relu(x) serves as well.
+  void relu_backward(const PartRef& x, const PartRef& dy, const PartRef& dx) {
+    Attributes attributes = pointwise_of(pointwise_relu_backward, x);
+    attributes.emplace_back(operation_pointwise_dy, std::vector{dy});
+    attributes.emplace_back(operation_pointwise_dx, std::vector{dx});
+    operation(operation_pointwise, std::move(attributes));
+  }
+
+  /// The rest of a unit's forward pass behind `y`: + bias, + addend, ReLU, of which any may be missing.
+  void finish(PartRef y, const Shape& shape, const PartRef& bias, const PartRef& addend, bool relu) {
+    for (const PartRef& term : {bias, addend}) {
+      if (term == nullptr) continue;
+      const bool last = !relu && (term == addend || addend == nullptr);
+      PartRef sum = between(last ? id_y : not_stored, shape);
+      element_wise(pointwise_add, y, term, sum);
+      y = std::move(sum);
+    }
+    if (relu) element_wise(pointwise_relu, y, nullptr, value(id_y, shape));
+  }
+
+  PartRef graph() { return part(operation_graph, {{graph_operations, std::move(operations_)}}); }
+
+ private:
+  static Attributes pointwise_of(int mode, const PartRef& x) {
+    const PartRef form =
+        part(pointwise, {{pointwise_form, Coded{type_pointwise_mode, mode}}, {pointwise_compute_type, in_f32}});
+    return {{operation_pointwise_form, std::vector{form}}, {operation_pointwise_x, std::vector{x}}};
+  }
+
+  Layout layout_;
+  DType values_;
+  std::int64_t virtuals_ = 0;
+  std::vector<PartRef> operations_;
+};
+
+Numbers both(const Size& size) { return {size.h, size.w}; }
+
+/// The kind of a pass's operation, and its first attribute.
+struct ConvOperation {
+  Kind kind;
+  int first;
+};
+
+ConvOperation conv_operation(Pass pass) {
+  if (pass == Pass::forward) return {operation_forward, forward_alpha};
+  if (pass == Pass::backward_data) return {operation_backward_data, backward_data_alpha};
+  return {operation_backward_filter, backward_filter_alpha};
+}
+
+/// y = x * w, + bias, + addend, ReLU; or one of the two gradients. On halves w and dw are halves as well.
+PartRef graph_of(const Conv& op, const Spec& spec, Pass pass) {
+  const ConvUnit unit = conv_unit(spec);
+  Growing growing(spec);
+  const bool forward = pass == Pass::forward, params = pass == Pass::backward_params;
+  const bool plain = !forward || !(unit.has_bias() || unit.add || unit.relu);
+  const PartRef y = growing.between(plain ? id_y : not_stored, unit.y);
+  const bool adds = params ? unit.add_dw && !is_half(unit.values) : !forward && unit.add_dx;
+
+  const PartRef form = part(convolution, {{convolution_compute_type, in_f32},
+                                          {convolution_form, Coded{type_convolution_mode, cross_correlation}},
+                                          {convolution_spatial_dimensions, Numbers{2}},
+                                          {convolution_dilations, both(op.dilation)},
+                                          {convolution_strides, both(op.stride)},
+                                          {convolution_pre_paddings, both(op.pad)},
+                                          {convolution_post_paddings, both(op.pad)}});
+  const auto [kind, first] = conv_operation(pass);
+  growing.operation(kind, {{first, 1.0},
+                           {first + beta, adds ? 1.0 : 0.0},
+                           {first + descriptor, std::vector{form}},
+                           {first + weights, std::vector{growing.value(id_w, spec.w.at(0).shape)}},
+                           {first + image, std::vector{growing.value(id_x, unit.x)}},
+                           {first + result, std::vector{y}}});
+  if (!plain)
+    growing.finish(y, unit.y, unit.has_bias() ? growing.by_channel(id_bias, unit.y.c) : nullptr,
+                   unit.add ? growing.value(id_addend, unit.y) : nullptr, unit.relu);
+  return growing.graph();
+}
+
+/// A product is the convolution of images of one pixel by filters of one weight per channel, in both layouts.
+PartRef graph_of(const FullyConnected& op, const Spec& spec, Pass pass) {
+  Spec flat = spec;
+  const Shape& x = spec.x.at(0).shape;
+  const int features = static_cast<int>(x.image());
+  flat.op = Conv{.channels = op.outputs, .kernel = 1, .bias = op.bias};
+  flat.x[0].shape = {x.n, features, 1, 1};
+  flat.w.at(0).shape = {op.outputs, features, 1, 1};
+  flat.y.layout = Layout::nhwc;
+  return graph_of(std::get<Conv>(flat.op), flat, pass);
+}
+
+PartRef graph_of(const Relu&, const Spec& spec, Pass pass) {
+  Growing growing(spec);
+  const Shape& shape = spec.y.shape;
+  if (pass == Pass::forward)
+    growing.element_wise(pointwise_relu, growing.value(id_x, shape), nullptr, growing.value(id_y, shape));
+  else
+    growing.relu_backward(growing.value(id_y, shape), growing.value(id_dy, shape), growing.value(id_dx, shape));
+  return growing.graph();
+}
+
+PartRef graph_of(const Add&, const Spec& spec, Pass pass) {
+  const bool relu = ends_in_relu(spec);
+  if (pass != Pass::forward && !relu) refuse(spec, "its gradients are dy, so nothing runs");
+  if (pass != Pass::forward) return graph_of(Relu{}, spec, pass);
+  if (spec.x.size() != 2) refuse(spec, "there is a graph for two inputs only");
+  Growing growing(spec);
+  const Shape& shape = spec.y.shape;
+  growing.finish(growing.value(id_x, shape), shape, nullptr, growing.value(id_addend, shape), relu);
+  return growing.graph();
+}
+
+PartRef graph_of(const BatchNorm&, const Spec& spec, Pass pass) {
+  if (spec.mode == Mode::inference) refuse(spec, "in inference there is a graph only where it follows a convolution");
+  const auto [add, relu] = norm_tail(spec);
+  const Shape& shape = spec.y.shape;
+  Growing growing(spec);
+  const auto channels = [&](std::int64_t id) { return std::vector{growing.by_channel(id, shape.c)}; };
+  const auto number = [&](std::int64_t id) { return std::vector{growing.number(id)}; };
+  if (pass == Pass::forward) {
+    const PartRef y = growing.between(add || relu ? not_stored : id_y, shape);
+    growing.operation(operation_norm_forward, {{norm_forward_form, Coded{type_norm_mode, batch_norm}},
+                                               {norm_forward_phase, Coded{type_norm_phase, norm_training}},
+                                               {norm_forward_x, std::vector{growing.value(id_x, shape)}},
+                                               {norm_forward_mean, channels(id_mean)},
+                                               {norm_forward_inverse, channels(id_inverse_deviation)},
+                                               {norm_forward_scale, channels(id_w)},
+                                               {norm_forward_shift, channels(id_bias)},
+                                               {norm_forward_epsilon, number(id_epsilon)},
+                                               {norm_forward_momentum, number(id_momentum)},
+                                               {norm_forward_old_mean, channels(id_old_mean)},
+                                               {norm_forward_old_variance, channels(id_old_variance)},
+                                               {norm_forward_new_mean, channels(id_new_mean)},
+                                               {norm_forward_new_variance, channels(id_new_variance)},
+                                               {norm_forward_y, std::vector{y}}});
+    if (add || relu) growing.finish(y, shape, nullptr, add ? growing.value(id_addend, shape) : nullptr, relu);
+    return growing.graph();
+  }
+  growing.operation(operation_norm_backward, {{norm_backward_form, Coded{type_norm_mode, batch_norm}},
+                                              {norm_backward_x, std::vector{growing.value(id_x, shape)}},
+                                              {norm_backward_mean, channels(id_mean)},
+                                              {norm_backward_inverse, channels(id_inverse_deviation)},
+                                              {norm_backward_dy, std::vector{growing.value(id_dy, shape)}},
+                                              {norm_backward_scale, channels(id_w)},
+                                              {norm_backward_dscale, channels(id_dw)},
+                                              {norm_backward_dshift, channels(id_dbias)},
+                                              {norm_backward_dx, std::vector{growing.value(id_dx, shape)}}});
+  return growing.graph();
+}
+
+/// Padding behind the image that the last window needs: more than `pad` where windows are rounded up.
+std::int64_t pad_behind(int extent, int window, int stride, int pad, int windows) {
+  return std::max(pad, (windows - 1) * stride + window - extent - pad);
+}
+
+/// Training keeps which of its values each window of a max pool took, as the library counts them.
+PartRef pool_graph(const Spec& spec, Pass pass, const Size& window, const Size& stride, const Size& pad, int mode) {
+  const Shape &x = spec.x.at(0).shape, &y = spec.y.shape;
+  const int padding = mode == resample_max ? padding_minus_infinity : padding_zero;
+  const PartRef form =
+      part(resample, {{resample_form, Coded{type_resample_mode, mode}},
+                      {resample_compute_type, in_f32},
+                      {resample_padding, Coded{type_padding_mode, padding}},
+                      {resample_spatial_dimensions, Numbers{2}},
+                      {resample_window, Fractions{both(window)}},
+                      {resample_strides, Fractions{both(stride)}},
+                      {resample_pre_paddings, Fractions{both(pad)}},
+                      {resample_post_paddings, Fractions{{pad_behind(x.h, window.h, stride.h, pad.h, y.h),
+                                                          pad_behind(x.w, window.w, stride.w, pad.w, y.w)}}}});
+  Growing growing(spec);
+  const std::vector<PartRef> index{growing.dense(id_index, y, {type_data_type, data_int8})};
+  if (pass == Pass::forward) {
+    Attributes forward = {{resample_forward_form, std::vector{form}},
+                          {resample_forward_x, std::vector{growing.value(id_x, x)}},
+                          {resample_forward_y, std::vector{growing.value(id_y, y)}}};
+    if (mode == resample_max && spec.mode == Mode::training) forward.emplace_back(resample_forward_index, index);
+    growing.operation(operation_resample_forward, std::move(forward));
+    return growing.graph();
+  }
+  Attributes backward = {{resample_backward_form, std::vector{form}},
+                         {resample_backward_dx, std::vector{growing.value(id_dx, x)}},
+                         {resample_backward_dy, std::vector{growing.value(id_dy, y)}}};
+  if (mode == resample_max) backward.emplace_back(resample_backward_index, index);
+  growing.operation(operation_resample_backward, std::move(backward));
+  return growing.graph();
+}
+
+PartRef graph_of(const MaxPool& op, const Spec& spec, Pass pass) {
+  return pool_graph(spec, pass, op.window, op.stride, op.pad, resample_max);
+}
+
+PartRef graph_of(const AveragePool& op, const Spec& spec, Pass pass) {
+  if (op.count_padding && op.rounding == Rounding::up)
+    refuse(spec, "no graph counts padding but not what is beyond it");
+  return pool_graph(spec, pass, op.window, op.stride, op.pad,
+                    op.count_padding ? resample_average_all : resample_average);
+}
+
+PartRef graph_of(const GlobalAveragePool&, const Spec& spec, Pass pass) {
+  const Size all{spec.x.at(0).shape.h, spec.x.at(0).shape.w};
+  return pool_graph(spec, pass, all, all, 0, resample_average);
+}
+
+template <class T>
+PartRef graph_of(const T&, const Spec& spec, Pass) {
+  refuse(spec, "no graph; the backend cudnn has other calls for it, or our kernels");
+}
+
+/// Parts that were seen, in order: a part is made once, and has a number in a text.
+template <class T>
+class Once {
+ public:
+  const T* find(const PartRef& part) const {
+    for (const auto& [seen, made] : made_)
+      if (seen == part) return &made;
+    return nullptr;
+  }
+  const T& add(const PartRef& part, T made) { return made_.emplace_back(part, std::move(made)).second; }
+  std::size_t size() const { return made_.size(); }
+
+ private:
+  std::deque<std::pair<PartRef, T>> made_;
+};
+
+void append(std::string& text, const Part& part, Once<std::size_t>& seen) {
+  const auto numbers = [&](const Numbers& values) {
+    for (const std::int64_t value : values) text += " " + std::to_string(value);
+  };
+  text += std::to_string(part.kind) + "(";
+  for (const auto& [attribute, value] : part.attributes) {
+    text += (text.back() == '(' ? "" : ", ") + std::to_string(attribute) + ":";
+    if (const auto* const flag = std::get_if<bool>(&value)) text += *flag ? " yes" : " no";
+    if (const auto* const real = std::get_if<double>(&value)) text += *real == 0 ? " 0.0" : " 1.0";
+    if (const auto* const coded = std::get_if<Coded>(&value)) numbers({coded->value});
+    if (const auto* const list = std::get_if<Numbers>(&value)) numbers(*list);
+    if (const auto* const list = std::get_if<Fractions>(&value)) numbers(list->values);
+    if (const auto* const parts = std::get_if<std::vector<PartRef>>(&value))
+      for (const PartRef& each : *parts) {
+        text += " ";
+        if (const std::size_t* const number = seen.find(each)) {
+          text += "#" + std::to_string(*number);
+          continue;
+        }
+        append(text, *each, seen);
+        seen.add(each, seen.size());
+      }
+  }
+  text += ")";
+}
+
+Descriptor made(const Api& api, const Part& part, Once<Descriptor>& seen) {
+  Descriptor whole(api, part.kind);
+  for (const auto& [attribute, value] : part.attributes) {
+    if (const auto* const flag = std::get_if<bool>(&value)) whole.set(attribute, type_boolean, 1, flag);
+    if (const auto* const real = std::get_if<double>(&value)) whole.set(attribute, type_double, 1, real);
+    if (const auto* const coded = std::get_if<Coded>(&value)) whole.set(attribute, coded->type, 1, &coded->value);
+    if (const auto* const list = std::get_if<Numbers>(&value)) whole.set(attribute, *list);
+    if (const auto* const list = std::get_if<Fractions>(&value)) {
+      Numbers pairs;
+      for (const std::int64_t numerator : list->values) pairs.insert(pairs.end(), {numerator, 1});
+      whole.set(attribute, type_fraction, static_cast<std::int64_t>(list->values.size()), pairs.data());
+    }
+    if (const auto* const parts = std::get_if<std::vector<PartRef>>(&value)) {
+      std::vector<const Descriptor*> all;
+      for (const PartRef& each : *parts) {
+        const Descriptor* const known = seen.find(each);
+        all.push_back(known != nullptr ? known : &seen.add(each, made(api, *each, seen)));
+      }
+      whole.set(attribute, all);
+    }
+  }
+  whole.finalize();
+  return whole;
+}
+
+}  // namespace
+
+std::vector<Pass> graph_passes(const Spec& spec) {
+  std::vector<Pass> passes = {Pass::forward};
+  if (spec.mode == Mode::inference) return passes;
+  if (holds_any<BatchNorm>(spec.op)) return {Pass::forward, Pass::backward_params};
+  if (has_pass(spec.op, Pass::backward_params)) passes.push_back(Pass::backward_params);
+  if (std::ranges::find(spec.wants_dx, true) != spec.wants_dx.end()) passes.push_back(Pass::backward_data);
+  return passes;
+}
+
+PartRef operation_graph_of(const Spec& spec, Pass pass) {
+  const std::vector<Pass> passes = graph_passes(spec);
+  if (std::ranges::find(passes, pass) == passes.end())
+    throw UsageError("cudnn-graph: " + to_string(spec.op) + " has no graph of the pass " +
+                     std::string(to_string(pass)));
+  if (spec.y.dtype == DType::f64 || !has_one_type(spec)) refuse(spec, "all values must be f32, f16 or bf16");
+  const bool product = holds_any<Conv, FullyConnected>(spec.op);
+  if (!product && pass != Pass::forward && (adds_dx(spec, 0) || spec.adds_dw))
+    refuse(spec, "the graph of its gradient cannot add to the old contents");
+  return std::visit([&](const auto& op) { return graph_of(op, spec, pass); }, spec.op);
+}
+
+std::string to_string(const Part& part) {
+  std::string text;
+  Once<std::size_t> seen;
+  append(text, part, seen);
+  return text;
+}
+
+Descriptor make(const Api& api, const Part& part) {
+  Once<Descriptor> seen;
+  return made(api, part, seen);
+}
+
+}  // namespace lamina::cudnn::graph

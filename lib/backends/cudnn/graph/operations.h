@@ -1,0 +1,77 @@
+#pragma once
+// From a unit's pass to an operation graph of cuDNN: first as data, which needs no library, then as descriptors.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "descriptor.h"
+#include "lamina/backend.h"
+
+namespace lamina::cudnn::graph {
+
+/// The tensors that a graph names, by cuDNN's unique id. A gradient has the id of what it is the gradient of, unless
+/// the graph reads that as well. Ids from `first_virtual` on are those between two operations, which are not stored.
+enum TensorId : std::int64_t {
+  not_stored = 0,
+  id_x = 1,
+  id_w,
+  id_y,
+  id_bias,
+  id_addend,
+  id_dy,
+  id_dx,
+  id_dw,
+  id_dbias,
+  id_mean,
+  id_inverse_deviation,
+  id_old_mean,
+  id_old_variance,
+  id_new_mean,
+  id_new_variance,
+  id_epsilon,
+  id_momentum,
+  id_index,
+  first_virtual = 100
+};
+
+struct Part;
+using PartRef = std::shared_ptr<const Part>;
+
+/// An enumerator of one of cuDNN's types.
+struct Coded {
+  Type type;
+  int value;
+};
+
+/// Whole numbers that cuDNN takes as fractions.
+struct Fractions {
+  std::vector<std::int64_t> values;
+};
+
+/// A descriptor before it is made: its attributes, in the order in which they are set. Parts may share parts.
+struct Part {
+  using Value = std::variant<bool, double, Coded, std::vector<std::int64_t>, Fractions, std::vector<PartRef>>;
+  Kind kind;
+  std::vector<std::pair<int, Value>> attributes;
+};
+
+/// The passes of a unit that have graphs of their own, in the order in which they run. One backward pass of a batch
+/// norm gives all gradients: it is backward_params.
+std::vector<Pass> graph_passes(const Spec&);
+
+/// The graph of a unit's pass. The mask of a tail's ReLU comes before the gradients of a product or a batch norm: their
+/// dy is the masked one. Throws UsageError for a pass that is not of graph_passes(), and Unsupported for a unit that
+/// cuDNN has no graph for.
+PartRef operation_graph_of(const Spec&, Pass);
+
+/// The graph in one line. Two graphs have the same line exactly if they are equal.
+std::string to_string(const Part&);
+
+/// Makes and finalizes the descriptor, and those that it is made of.
+Descriptor make(const Api&, const Part&);
+
+}  // namespace lamina::cudnn::graph
