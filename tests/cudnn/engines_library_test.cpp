@@ -38,7 +38,7 @@ void opened(std::optional<CudnnEngines>& cudnn, const std::string& device) {
   }
 }
 
-Spec spec_of(Layout layout) {
+Spec unit_of(Layout layout) {
   Graph graph("one");
   conv(graph.input({32, 64, 56, 56}), "conv", {.channels = 64, .kernel = 3, .pad = 1, .bias = false});
   return cudnn_graph_units(graph, {.layout = layout, .input_gradient = true}).back().spec;
@@ -61,7 +61,7 @@ TEST_CASE("the installed cuDNN proposes engines for every pass, layout and devic
   const std::set<std::string> known(names.begin(), names.end());
   for (const Layout layout : {Layout::nchw, Layout::nhwc})
     for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_params}) {
-      const std::vector<CudnnEngine> engines = cudnn->list(spec_of(layout), pass);
+      const std::vector<CudnnEngine> engines = cudnn->list(unit_of(layout), pass);
       CAPTURE(device, to_string(layout), to_string(pass));
       REQUIRE(engines.size() >= 4);
       REQUIRE_FALSE(engines.front().fallback);
