@@ -1,5 +1,7 @@
 // Stores of finished sums, on every instruction set: each sum goes to its place, and nothing else is touched.
 
+#include <algorithm>
+
 #include "lib/backends/eigen/micro_kernels/micro_kernels.h"
 #include "tests/eigen/sets.h"
 #include "tests/support/catch.h"
