@@ -77,7 +77,7 @@ TEST_CASE("engines of all convolutions of the ten networks are there in seconds,
   REQUIRE(first_picks > static_cast<int>(convolutions.size()));  // mode A has an answer, not the fallback alone
 }
 
-TEST_CASE("layouts, batches and types are asked apart; a layout or a batch has a table, a type has columns") {
+TEST_CASE("layouts, batches and types are asked apart, and a layout or a batch has a table, a type has columns") {
   const Folder folder;
   const std::string out = folder.file("engines.json");
   const Ended table = run_or_skip(

@@ -97,7 +97,7 @@ TEST_CASE("a bias without anything behind it writes y, and a convolution without
   CHECK(id_of(without[0], forward_alpha + result) == id_y);
 }
 
-TEST_CASE("gradients add to old contents where the unit says so; that of a filter in halves is written") {
+TEST_CASE("gradients add to old contents where the unit says so, and that of a filter in halves is written") {
   const DType dtype = GENERATE(DType::f32, DType::bf16);
   Spec spec = last_unit([](Value x) { return conv(x, "conv", {.channels = 4, .kernel = 3}); }, {.dtype = dtype});
   const auto beta_of = [&](Pass pass, int first) { return told(spec, pass).at(0).scalars.at(first + beta); };
@@ -123,7 +123,7 @@ TEST_CASE("a batch norm with Add and ReLU is one forward graph and one for all g
   CHECK(id_of(backward[0], norm_backward_dx) == id_dx);
 }
 
-TEST_CASE("a max pool keeps its indices in training; windows that are rounded up have padding behind the image") {
+TEST_CASE("a max pool keeps its indices in training, and windows that are rounded up have padding behind the image") {
   const Mode mode = GENERATE(Mode::training, Mode::inference);
   const Spec spec =
       last_unit([](Value x) { return max_pool(x, "pool", {.window = 3, .stride = 2, .rounding = Rounding::up}); },
@@ -136,7 +136,7 @@ TEST_CASE("a max pool keeps its indices in training; windows that are rounded up
   if (mode == Mode::training) CHECK(told(spec, Pass::backward_data).at(0).kind == operation_resample_backward);
 }
 
-TEST_CASE("a product is a convolution of one pixel; ReLU and Add have graphs of one or two operations") {
+TEST_CASE("a product is a convolution of one pixel, and ReLU and Add have graphs of one or two operations") {
   const Spec product = last_unit([](Value x) { return fully_connected(x, "fc", {.outputs = 5}); });
   told(product, Pass::backward_params);
   CHECK(tensor_of(id_x).numbers.at(tensor_dimensions) == Numbers{2, 504, 1, 1});

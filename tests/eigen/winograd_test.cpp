@@ -208,7 +208,7 @@ TEST_CASE("a limit on the error takes algorithms that guarantee it, and Winograd
   Value x = graph.input({2, 32, 12, 12});
   x = conv(x, "a", {.channels = 32, .kernel = 3, .pad = 1});
   x = conv(x, "b", {.channels = 32, .kernel = 3, .pad = 1});
-  x = conv(x, "c", {.channels = 16, .kernel = 5, .pad = 2, .groups = 2});
+  x = conv(x, "c", {.channels = 16, .kernel = {5, 3}, .pad = {2, 1}});
   conv(x, "d", {.channels = 16, .kernel = 5, .pad = 1});
   const auto eigen = make_backend("eigen", {.threads = 1});
   Options options{.input_gradient = true};

@@ -39,7 +39,7 @@ std::vector<View> views_of(const EnginesOptions& options) {
   return views;
 }
 
-const Json& list_of(const Version& version, const View& view, const Row& row) {
+const Json& list_of(const Version& version, const View& view, const GraphRow& row) {
   return (version.*view.answer)["engines"][row.queries[view.type]];
 }
 
@@ -113,7 +113,7 @@ void add_cells(std::vector<std::string>& cells, const Json& engines, bool builds
   if (builds) cells.push_back(fmt::format("{}/{}", built, built + refused));
 }
 
-std::vector<std::string> cells_of(const Row& row) {
+std::vector<std::string> cells_of(const GraphRow& row) {
   return {row.unit, std::to_string(row.units), image_text(row.spec.x.front().shape), ops_text(row.spec),
           std::string(to_string(row.pass))};
 }
@@ -125,14 +125,14 @@ TextTable table_with(std::vector<TextTable::Column> more) {
   return table;
 }
 
-std::string answers_text(const Table& asked, const Version& version, const std::vector<View>& views, bool builds) {
+std::string answers_text(const GraphTable& asked, const Version& version, const std::vector<View>& views, bool builds) {
   std::vector<TextTable::Column> columns;
   for (const View& view : views) {
     columns.insert(columns.end(), {view.name, ">configs", ">MiB"});
     if (builds) columns.emplace_back(">plans");
   }
   TextTable table = table_with(columns);
-  for (const Row& row : asked.rows) {
+  for (const GraphRow& row : asked.rows) {
     std::vector<std::string> cells = cells_of(row);
     if (!table.rows.empty() && row.pass != Pass::forward) std::fill_n(cells.begin(), 4, "");  // a unit is named once
     for (const View& view : views) add_cells(cells, list_of(version, view, row), builds);
@@ -141,11 +141,11 @@ std::string answers_text(const Table& asked, const Version& version, const std::
   return asked.title + "\n\n" + table.text();
 }
 
-/// Row by row, how the first pick of a later version differs from that of the first one.
-std::string changes_text(const Table& asked, const Version& a, const Version& b, const std::vector<View>& views) {
+/// GraphRow by row, how the first pick of a later version differs from that of the first one.
+std::string changes_text(const GraphTable& asked, const Version& a, const Version& b, const std::vector<View>& views) {
   TextTable table = table_with({"type", "engine", "became", ">MiB", ">became"});
   std::size_t compared = 0;
-  for (const Row& row : asked.rows)
+  for (const GraphRow& row : asked.rows)
     for (const View& view : views) {
       const Json &before = list_of(a, view, row), &after = list_of(b, view, row);
       const Json *const first = pick_of(before), *const then = pick_of(after);
@@ -271,7 +271,7 @@ std::string cudnn_engines(const EnginesOptions& options) {
                     version.tf32["directory"].get<std::string>(), options.device, asked.queries.size());
     text += builds ? fmt::format(", {} plans, {} of them from the folder\n", sum("plans"), sum("loaded")) : "\n";
   }
-  for (const Table& table : asked.tables) {
+  for (const GraphTable& table : asked.tables) {
     text += "\n";
     if (versions.size() == 1) text += answers_text(table, versions.front(), views, builds);
     for (std::size_t i = 1; i < versions.size(); ++i) text += changes_text(table, versions.front(), versions[i], views);

@@ -14,7 +14,7 @@ namespace lamina::bench {
 namespace {
 
 /// The number of the unit's query, which notes that the network has it.
-std::size_t ask_once(std::vector<Query>& queries, const Row& row, const std::string& network) {
+std::size_t ask_once(std::vector<Query>& queries, const GraphRow& row, const std::string& network) {
   std::string graph = cudnn_graph(row.spec, row.pass);
   auto same = std::find_if(queries.begin(), queries.end(), [&](const Query& q) { return q.graph == graph; });
   if (same == queries.end()) same = queries.insert(same, {row.spec, row.pass, std::move(graph)});
@@ -24,10 +24,10 @@ std::size_t ask_once(std::vector<Query>& queries, const Row& row, const std::str
   return static_cast<std::size_t>(same - queries.begin());
 }
 
-Table table_of(const Config& c, const EnginesOptions& options, std::vector<Query>& queries) {
-  Table table{fmt::format("{}, batch {}, {}", c.network, c.batch, to_string(c.layout))};
+GraphTable table_of(const Config& c, const EnginesOptions& options, std::vector<Query>& queries) {
+  GraphTable table{fmt::format("{}, batch {}, {}", c.network, c.batch, to_string(c.layout))};
   const Graph graph = graph_of(c, options.net);
-  std::vector<Row> all;  // one for each pass of each unit, which all types have alike
+  std::vector<GraphRow> all;  // one for each pass of each unit, which all types have alike
   for (const DType dtype : options.configs.dtypes) {
     Options plan;
     plan.mode = options.plan.mode;
@@ -37,7 +37,7 @@ Table table_of(const Config& c, const EnginesOptions& options, std::vector<Query
     std::size_t at = 0;
     for (const PlannedUnit& unit : cudnn_graph_units(graph, plan))
       for (const Pass pass : cudnn_graph_passes(unit.spec)) try {
-          Row row{graph.nodes()[static_cast<std::size_t>(unit.nodes.front())].name, unit.spec, pass};
+          GraphRow row{graph.nodes()[static_cast<std::size_t>(unit.nodes.front())].name, unit.spec, pass};
           const std::size_t number = ask_once(queries, row, c.network);
           if (at == all.size()) all.push_back(std::move(row));
           all[at++].queries.push_back(number);
@@ -45,9 +45,9 @@ Table table_of(const Config& c, const EnginesOptions& options, std::vector<Query
           if (!std::holds_alternative<Input>(unit.spec.op)) table.without.emplace(op_name(unit.spec.op));
         }
   }
-  for (Row& row : all) {
+  for (GraphRow& row : all) {
     const auto same =
-        std::find_if(table.rows.begin(), table.rows.end(), [&](const Row& r) { return r.queries == row.queries; });
+        std::find_if(table.rows.begin(), table.rows.end(), [&](const GraphRow& r) { return r.queries == row.queries; });
     if (same == table.rows.end())
       table.rows.push_back(std::move(row));
     else

@@ -21,7 +21,7 @@ struct Query {
 };
 
 /// A line of a table: units whose pass has one graph, and the numbers of its queries, by type.
-struct Row {
+struct GraphRow {
   std::string unit;
   Spec spec;
   Pass pass;
@@ -30,15 +30,15 @@ struct Row {
 };
 
 /// A network at one batch and layout.
-struct Table {
+struct GraphTable {
   std::string title;
-  std::vector<Row> rows{};
+  std::vector<GraphRow> rows{};
   std::set<std::string> without{};  ///< names of ops that have no graph
 };
 
 struct Questions {
   std::vector<Query> queries{};
-  std::vector<Table> tables{};
+  std::vector<GraphTable> tables{};
 };
 
 /// "conv(64, 7x7) + relu"
