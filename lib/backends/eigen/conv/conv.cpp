@@ -3,11 +3,11 @@
 //   winograd_4x4  a quarter of the multiplications; 3x3 with stride 1. The default of f32 where channels are enough
 //   winograd_2x2  four ninths of them (of 5x5: 0.36), and a smaller error; 3x3 and 5x5 with stride 1. The default of
 //                 5x5 in f32 where channels are enough
-//   depthwise     sums over taps along the rows of planes; the default of groups of one channel, and where it pays of
-//   few bf16_gemm     im2col_gemm on pairs of bf16, where the processor has an instruction for them im2col_gemm   a
-//   product whose second factor is packed from the image block by block; the default direct        loops over outputs
-//   with sums in double, where exactness is wanted im2col_eigen  columns written as a matrix, and Eigen's own product;
-//   the baseline, taken only by name
+//   depthwise     sums over taps along the rows of planes; the default of groups of one channel, and of few if it pays
+//   bf16_gemm     im2col_gemm on pairs of bf16, where the processor has an instruction for them
+//   im2col_gemm   a product whose second factor is packed from the image block by block; the default
+//   direct        loops over outputs with sums in double, where exactness is wanted
+//   im2col_eigen  columns written as a matrix, and Eigen's own product; the baseline, taken only by name
 
 #include "conv.h"
 
