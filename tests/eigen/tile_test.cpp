@@ -66,7 +66,8 @@ void check_tile(const eigen::MicroKernels<T>& kernels, const Way& way) {
     tile.run = way.run;
     tile.run_pitch = run_pitch;
   }
-  if (way.epilogue) tile.epilogue = {.scale = scale.data(), .bias = bias.data(), .add = true, .bounds = &bounds<T>};
+  const eigen::Epilogue<T> epilogue{.scale = scale.data(), .bias = bias.data(), .add = true, .bounds = &bounds<T>};
+  if (way.epilogue) tile.epilogue = &epilogue;
   if (way.prefetches) tile.prefetch = {.a = lda, .c = ldc, .panel = b.data(), .first = 1, .rows = 3};
   const auto& functions = (way.columns ? kernels.tile_of_columns : kernels.tile)[way.rows <= kernels.rows / 2 ? 1 : 0];
   functions[way.vectors - 1](tile);

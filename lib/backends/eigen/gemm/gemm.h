@@ -177,13 +177,13 @@ void multiply(const Block<T>& block, const Store& store) {
       if (panel.c != nullptr) {
         tile.c = panel.c + block.c.offset + i * block.c.ld;
         tile.ldc = block.c.ld;
-        tile.epilogue = direct;
+        tile.epilogue = &direct;
         non_temporal = block.c.non_temporal && !direct.add && activation == nullptr && block.along.ends &&
                        whole_lines(tile, kernels);
       } else {
         tile.c = keeps ? block.along.sums + i * block.along.ld + column : spill;
         tile.ldc = keeps ? block.along.ld : width;
-        tile.epilogue = indirect;
+        tile.epilogue = &indirect;
       }
       Prefetch<T>& prefetch = tile.prefetch;
       prefetch.a = block.ahead.a && index == 0 ? kernels.rows * block.a.ld : 0;

@@ -41,4 +41,7 @@ struct Epilogue {
   }
 };
 
+template <class T>
+inline constexpr Epilogue<T> no_epilogue{};
+
 }  // namespace lamina::eigen

@@ -48,7 +48,7 @@ struct Tile {
   std::int64_t ldb;
   T* c;
   std::int64_t ldc;
-  Epilogue<T> epilogue = {};
+  const Epilogue<T>* epilogue = &no_epilogue<T>;  ///< of the first row of c
   Prefetch<T> prefetch = {};
   std::int64_t run = std::numeric_limits<std::int64_t>::max();  ///< elements of a run in a row of a
   std::int64_t run_pitch = 0;                                   ///< elements from the start of a run to the next

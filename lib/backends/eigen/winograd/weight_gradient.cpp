@@ -147,6 +147,7 @@ void WinogradWeightGradient<T>::add_block(ThreadPool& pool, const Cut& cut, cons
   });
   const std::int64_t tiles = spans_.tiles(cut.spans.first, cut.spans.last);
   const std::span<const Panel<T>> list = panels_of(cut.inputs).list(buffers.x_points, buffers.sums, buffers.list);
+  const Epilogue<T> epilogue{.add = cut.spans.first > 0};
   pool.run([&](int part) {
     const IndexRange positions = share_of(positions_, 1, part, threads_);
     for (std::int64_t position = positions.first; position < positions.last; ++position) {
@@ -159,7 +160,7 @@ void WinogradWeightGradient<T>::add_block(ThreadPool& pool, const Cut& cut, cons
                        .ldb = width_,
                        .c = nullptr,
                        .ldc = sums_ld_,
-                       .epilogue = {.add = cut.spans.first > 0}},
+                       .epilogue = &epilogue},
                       cut.outputs.last - cut.outputs.first, list, position * x_position_, position * sums_position_,
                       true);
     }
