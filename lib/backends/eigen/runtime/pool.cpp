@@ -1,5 +1,5 @@
-// Worker threads that spin for a moment and then sleep, so that the short calls of a pass follow each other without
-// system calls and an idle backend costs nothing.
+// Worker threads that wait awake for a moment and then sleep, so that the calls of a pass follow each other at once and
+// an idle backend costs nothing.
 
 #include "pool.h"
 
@@ -23,7 +23,10 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr auto spin_time = std::chrono::microseconds(30);
+// A virtual machine gives away a processor that sleeps, and takes 50 us and more to give it back: one image of
+// mobilenet_v2 after a pause takes 10 ms with awake_time, 20 ms without (two processors, an EPYC of Zen 3).
+constexpr auto spin_time = std::chrono::microseconds(30);  // without a system call
+constexpr auto awake_time = std::chrono::milliseconds(1);  // spin_time, and then with the processor offered to others
 constexpr auto long_sleep = std::chrono::milliseconds(1);
 
 void relax() {
@@ -34,17 +37,20 @@ void relax() {
 #endif
 }
 
-/// Waits for a moment until `ready()`; returns whether it is.
+/// Waits for awake_time until `ready()`; returns whether it is.
 template <class Ready>
-bool spin(Ready&& ready) {
+bool wait_awake(Ready&& ready) {
   if (ready()) return true;
-  const auto until = std::chrono::steady_clock::now() + spin_time;
+  const auto begin = std::chrono::steady_clock::now();
+  auto waited = std::chrono::steady_clock::duration::zero();
   do {
     for (int i = 0; i < 16; ++i) {
       relax();
       if (ready()) return true;
     }
-  } while (std::chrono::steady_clock::now() < until);
+    if (waited > spin_time) std::this_thread::yield();
+    waited = std::chrono::steady_clock::now() - begin;
+  } while (waited < awake_time);
   return false;
 }
 
@@ -89,7 +95,7 @@ struct ThreadPool::Body {
   void serve(int part) {
     for (std::uint64_t seen = 0;;) {
       const auto changed = [&] { return round.load(std::memory_order_acquire) != seen; };
-      if (!spin(changed)) {
+      if (!wait_awake(changed)) {
         std::unique_lock lock(mutex);
         wake.wait(lock, changed);
       }
@@ -151,7 +157,7 @@ void ThreadPool::run_erased(Erased call, void* work) {
   body.run_part(0);
 
   const auto finished = [&] { return body.pending.load(std::memory_order_acquire) == 0; };
-  if (!spin(finished)) {
+  if (!wait_awake(finished)) {
     std::unique_lock lock(body.mutex);
     body.done.wait(lock, finished);
   }
