@@ -26,6 +26,14 @@ Depths divide_depth(std::int64_t channels, std::int64_t taps) {
   return {in_block * unit, divide_up(units, in_block)};
 }
 
+/// Two threads that write to one cache line wait for each other. So the parts of many columns are whole lines; those of
+/// few are vectors, which divide more evenly.
+template <class T>
+std::int64_t grain_of(std::int64_t columns, std::int64_t lanes) {
+  const std::int64_t line = std::max(lanes, line_bytes / static_cast<std::int64_t>(sizeof(T)));
+  return columns >= 16 * line ? line : lanes;
+}
+
 /// Columns of one section, in the layout of the output.
 template <class T>
 struct GridPlace {
@@ -76,7 +84,8 @@ ColumnProduct<T>::ColumnProduct(Columns columns, std::int64_t rows, int threads,
     : kernels_(&kernels),
       depth_(columns.depth()),
       rows_(rows),
-      partition_(partition(columns.count(), rows, threads, kernels.lanes, kernels.rows)) {
+      grain_(grain_of<T>(columns.count(), kernels.lanes)),
+      partition_(partition(columns.count(), rows, threads, grain_, kernels.rows)) {
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));
   const std::int64_t taps = columns.taps(), grid = columns.grid();
   block_depth_ = divide_depth<T>(columns.channels(), taps).block;
@@ -99,12 +108,12 @@ ColumnProduct<T>::ColumnProduct(Columns columns, std::int64_t rows, int threads,
 
 template <class T>
 std::int64_t ColumnProduct<T>::block_columns(const Section& section) const {
-  const std::int64_t width = kernels_->width(), lanes = kernels_->lanes, grid = section.columns.grid();
+  const std::int64_t width = kernels_->width(), grid = section.columns.grid();
   const std::int64_t elements =
       (section.in_place ? in_place_bytes : block_panel_bytes) / static_cast<std::int64_t>(sizeof(T));
   const std::int64_t panel = narrow_vectors(*kernels_) ? panel_stride() : block_depth_ * width;
   const std::int64_t fit = std::clamp<std::int64_t>(elements / panel, 2, 64) * width;
-  const std::int64_t part = divide_up(divide_up(section.columns.count(), lanes), partition_.columns) * lanes;
+  const std::int64_t part = divide_up(divide_up(section.columns.count(), grain_), partition_.columns) * grain_;
   if (section.in_place && grid <= fit) return std::min(part, fit / grid * grid);  // whole images
   const std::int64_t share = section.in_place ? std::min(part, grid) : part;
   return round_up(divide_up(share, divide_up(share, fit)), width);
@@ -210,7 +219,7 @@ void ColumnProduct<T>::run(const Section& section, const Work& work) const {
   const Columns& columns = section.columns;
   const Operands& operands = work.operands;
   const IndexRange rows = work.rows;
-  IndexRange share = share_of(columns.count(), kernels_->lanes, work.column_part, partition_.columns);
+  IndexRange share = share_of(columns.count(), grain_, work.column_part, partition_.columns);
   share.first = std::max(share.first, operands.images.first * columns.grid());
   share.last = std::min(share.last, operands.images.last * columns.grid());
   share.last = std::max(share.first, share.last);

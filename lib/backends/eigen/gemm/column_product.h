@@ -94,6 +94,7 @@ class ColumnProduct {
 
   const MicroKernels<T>* kernels_;
   std::int64_t depth_, rows_;
+  std::int64_t grain_;  // columns of which parts are multiples
   Partition partition_;
   std::vector<Section> sections_;
   std::int64_t block_depth_;

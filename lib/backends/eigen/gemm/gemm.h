@@ -281,7 +281,7 @@ int cheapest_divisor(int threads, const Cost& cost) {
 }
 
 /// The partition whose largest part is smallest. Parts that share columns each pack them, and the cost includes it.
-inline Partition partition(std::int64_t columns, std::int64_t rows, int threads, int lanes, int tile_rows) {
+inline Partition partition(std::int64_t columns, std::int64_t rows, int threads, std::int64_t lanes, int tile_rows) {
   constexpr std::int64_t packing_rows = 8;  // rows in which using an element costs about as much as packing it
   const int row_parts = cheapest_divisor(threads, [&](int of_rows, int of_columns) {
     const std::int64_t widest = divide_up(divide_up(columns, lanes), of_columns) * lanes;
