@@ -300,8 +300,8 @@ bool depthwise_pays(const ConvUnit& c, Pass pass) {
   const bool strided = c.op.stride != Size(1);
   switch (pass) {
     case Pass::backward_params: return channels <= 4;
-    case Pass::backward_data: return channels < 8 || strided;
-    default: return channels < 4 || (!strided && channels <= 16);
+    case Pass::backward_data: return strided || channels <= 16;
+    default: return channels <= (strided ? 8 : 16);
   }
 }
 
