@@ -196,7 +196,9 @@ TEST_CASE("depthwise is what the rule takes for several groups of few channels, 
       strided{.channels = 64, .kernel = 3, .stride = 2, .groups = 2};
   CHECK(takes(conv, 2) == Passes{true, true, true});
   CHECK(takes(conv, 8) == Passes{true, true, true});
-  CHECK(takes(conv, 32) == Passes{true, false, false});
+  CHECK(takes(conv, 32) == Passes{true, false, true});
+  CHECK(takes(conv, 40) == Passes{});
+  CHECK(takes(strided, 16) == Passes{true, false, true});
   CHECK(takes(strided, 32) == Passes{false, false, true});
   const Conv one_group{.channels = 4, .kernel = 3};
   CHECK(takes(one_group, 2) == Passes{});
