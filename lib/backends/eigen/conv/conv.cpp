@@ -11,8 +11,8 @@
 
 #include "conv.h"
 
-#include "batch_norm_fold.h"
 #include "bf16_gemm.h"
+#include "conv_tail.h"
 #include "depthwise.h"
 #include "im2col_eigen.h"
 #include "lib/backends/common/algorithms.h"

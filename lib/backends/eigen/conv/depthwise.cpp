@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "axis_taps.h"
-#include "batch_norm_fold.h"
+#include "conv_tail.h"
 #include "lib/backends/eigen/gemm/strided.h"
 #include "lib/backends/eigen/runtime/non_temporal.h"
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "batch_norm_fold.h"
 #include "conv.h"
+#include "conv_tail.h"
 #include "lib/backends/eigen/gemm/strided.h"
 
 namespace lamina::eigen {

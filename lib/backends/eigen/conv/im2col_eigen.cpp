@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "batch_norm_fold.h"
+#include "conv_tail.h"
 #include "lib/backends/eigen/gemm/eigen_product.h"
 #include "lib/backends/eigen/gemm/gemm.h"
 #include "lib/backends/eigen/gemm/strided.h"

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "batch_norm_fold.h"
 #include "conv.h"
+#include "conv_tail.h"
 #include "few_channels.h"
 #include "lib/backends/eigen/gemm/column_product.h"
 #include "strided_data_gradient.h"

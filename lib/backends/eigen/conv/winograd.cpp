@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "batch_norm_fold.h"
+#include "conv_tail.h"
 #include "lib/backends/eigen/winograd/product.h"
 #include "lib/backends/eigen/winograd/weight_gradient.h"
 

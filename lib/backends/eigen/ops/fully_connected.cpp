@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "lib/backends/common/algorithms.h"
-#include "lib/backends/eigen/conv/batch_norm_fold.h"
 #include "lib/backends/eigen/conv/bf16_gemm.h"
+#include "lib/backends/eigen/conv/conv_tail.h"
 #include "lib/backends/eigen/gemm/gemm.h"
 
 namespace lamina::eigen {

@@ -1,6 +1,6 @@
-// Batch norm folded into a scale and a bias of the convolution before it.
+// The tail of a convolution: a batch norm folded into a scale and a bias, and the addend.
 
-#include "batch_norm_fold.h"
+#include "conv_tail.h"
 
 #include <cmath>
 #include <cstring>
