@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "attributes.h"
-#include "constant.h"
+#include "lib/onnx/file/attributes.h"
+#include "lib/onnx/file/constant.h"
 
 namespace lamina::onnx {
 

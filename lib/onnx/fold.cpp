@@ -9,7 +9,7 @@
 
 #include "extents.h"
 #include "lamina/error.h"
-#include "view.h"
+#include "lib/onnx/values/view.h"
 
 namespace lamina::onnx {
 

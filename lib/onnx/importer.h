@@ -16,13 +16,13 @@
 #include <vector>
 
 #include "lamina/onnx.h"
-#include "messages.h"
+#include "lib/onnx/file/messages.h"
+#include "lib/onnx/file/nodes.h"
+#include "lib/onnx/file/origins.h"
+#include "lib/onnx/values/shared.h"
+#include "lib/onnx/values/view.h"
 #include "node_context.h"
-#include "nodes.h"
-#include "origins.h"
 #include "refusals.h"
-#include "shared.h"
-#include "view.h"
 
 namespace lamina::onnx {
 

@@ -9,11 +9,11 @@
 #include <string_view>
 #include <vector>
 
-#include "attributes.h"
-#include "constant.h"
-#include "dynamic_value.h"
 #include "lamina/op.h"
-#include "shared.h"
+#include "lib/onnx/file/attributes.h"
+#include "lib/onnx/file/constant.h"
+#include "lib/onnx/values/dynamic_value.h"
+#include "lib/onnx/values/shared.h"
 
 namespace lamina::onnx {
 

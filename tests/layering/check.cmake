@@ -39,7 +39,9 @@ allow(lib/core/plan ${public} ${support} "lib/core/plan/(decisions|run)/[a-z_]+\
 allow(lib/core/device ${public} ${support} ${device} ${timing_kernels} ${cuda} ${posix})
 # The components. Each may include the core's helpers, and other components only by their public headers.
 allow(lib/safetensors ${public} ${support} ${json} ${posix})
-set(onnx "lib/onnx/((ops|write)/)?[a-z_]+\\.h")
+set(onnx "lib/onnx/((file|ops|values|write)/)?[a-z_]+\\.h")
+allow(lib/onnx/file ${public} ${support} "protozero/[a-z_]+\\.hpp")
+allow(lib/onnx/values ${public} "lib/onnx/file/[a-z_]+\\.h")
 allow(lib/onnx/ops ${public} ${support} ${onnx})
 allow(lib/onnx ${public} ${support} ${onnx} "protozero/[a-z_]+\\.hpp")
 allow(lib/tuning ${public} ${support} ${json} ${posix})

@@ -13,7 +13,7 @@
 #include "lamina/new_file.h"
 #include "lamina/onnx.h"
 #include "lib/core/numbers/elements.h"
-#include "lib/onnx/messages.h"
+#include "lib/onnx/file/messages.h"
 #include "node_out.h"
 
 namespace lamina {

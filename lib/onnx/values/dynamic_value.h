@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "lamina/graph.h"
-#include "messages.h"
+#include "lib/onnx/file/messages.h"
 #include "view.h"
 
 namespace lamina::onnx {
