@@ -1,4 +1,4 @@
-// The layout of a plan whose choices ask for measurement.
+// Choices that ask to be measured: the layout with the algorithms that won.
 
 #include <algorithm>
 #include <utility>
@@ -30,33 +30,30 @@ Buffer scratch_buffer(Device& device, const PlanLayout& layout) {
 
 }  // namespace
 
-PlanLayout make_measured_layout(const Graph& graph, Backend& backend, const Options& options) {
-  PlanLayout layout = make_layout(graph, backend, options);
-  const auto& units = layout.units.list;
-  if (std::ranges::none_of(units, [](const Unit& unit) { return unit.choice.measure; })) return layout;
+PlanLayout measured(const PlanLayout& by_rule, const Graph& graph, Backend& backend, const Options& options) {
   if (!options.tuner)
     throw UsageError(
         "Choice::measure asks for Options::tuner, which measures: make_tuner() of lamina/tuning.h makes one");
 
-  const Buffer buffer = scratch_buffer(backend.device(), layout);
-  std::vector<std::pair<const Unit*, MeasuredChoice>> measured;
+  const Buffer buffer = scratch_buffer(backend.device(), by_rule);
+  std::vector<std::pair<const Unit*, MeasuredChoice>> picks;
   EachUnit<decltype(MeasuredChoice::tied)> tied;
   Options settled = options;
   settled.choice_of.clear();
-  for (const Unit& unit : units) {
+  for (const Unit& unit : by_rule.units.list) {
     const auto same = std::ranges::find_if(
-        measured, [&](const auto& m) { return m.first->spec == unit.spec && m.first->choice == unit.choice; });
+        picks, [&](const auto& m) { return m.first->spec == unit.spec && m.first->choice == unit.choice; });
     MeasuredChoice taken{unit.choice};
-    if (same != measured.end())
+    if (same != picks.end())
       taken = same->second;
     else if (unit.choice.measure)
       taken = options.tuner->measure(backend, unit.spec, unit.choice, buffer.data(), buffer.size_bytes());
-    if (same == measured.end()) measured.emplace_back(&unit, taken);
+    if (same == picks.end()) picks.emplace_back(&unit, taken);
     tied.push_back(taken.tied);
     taken.choice.measure = false;
     settled.choice_of[Nodes(graph)[unit.y()].name] = taken.choice;
   }
-  layout = make_layout(graph, backend, settled);  // the units are the same: choices change no spec
+  PlanLayout layout = make_layout(graph, backend, settled);  // the units are the same: choices change no spec
   layout.tied = std::move(tied);
   return layout;
 }

@@ -28,6 +28,17 @@ using planner::PlanLayout;
 using planner::Unit;
 using planner::UnitId;
 
+namespace {
+
+/// The layout, with measured algorithms where a choice asks for them.
+PlanLayout layout_of(const Graph& graph, Backend& backend, const Options& options) {
+  PlanLayout layout = planner::make_layout(graph, backend, options);
+  const bool measures = std::ranges::any_of(layout.units.list, [](const Unit& unit) { return unit.choice.measure; });
+  return measures ? planner::measured(layout, graph, backend, options) : layout;
+}
+
+}  // namespace
+
 struct Plan::Body {
   /// All parameters, or all states, by name: the node and the number within it.
   struct Named {
@@ -67,7 +78,7 @@ struct Plan::Body {
         nodes(graph),
         backend(&b),
         options(o),
-        layout(planner::make_measured_layout(graph, b, o)),
+        layout(layout_of(graph, b, o)),
         memory(b.device(), layout, nodes, o, o.share != nullptr ? &o.share->body().memory : nullptr),
         calls(planner::bind(layout, memory, nodes, o.mode)),
         parameters(graph.parameters(), nodes),

@@ -1,5 +1,6 @@
 #pragma once
-// The decisions of a plan before it has memory, in this order. Each has a file of its name. layout.cpp calls them.
+// The decisions of a plan before it has memory, in this order. Each has a file of its name. layout.cpp calls them,
+// and has the backend lower the units between choices and lifetimes.
 
 #include "layout.h"
 
@@ -30,9 +31,6 @@ void set_choices(Units&, const Nodes&, const Backend&, const Options&);
 
 /// Makes all of these decisions. The result is the units as the backend will lower them.
 Units make_units(const Nodes&, const Backend&, const Options&);
-
-/// lower: the backend's kernels for each unit. Equal units share them.
-void lower(Units&, const Nodes&, Backend&);
 
 /// lifetimes: when every value and gradient is written and read, and which values are dropped and recomputed.
 Lifetimes make_lifetimes(const Units&, const Nodes&, const Options&);

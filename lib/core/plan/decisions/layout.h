@@ -62,8 +62,8 @@ struct PlanLayout {
 /// Touches no device. Throws what Plan documents, except for what concerns memory.
 PlanLayout make_layout(const Graph&, Backend&, const Options&);
 
-/// As make_layout(). If a choice asks for measurement, the backend measures in memory that is not in use yet, and the
-/// layout has the algorithms that won.
-PlanLayout make_measured_layout(const Graph&, Backend&, const Options&);
+/// The layout with the algorithms that won, from the one that the rules gave. The tuner measures in memory that is not
+/// in use yet. Throws UsageError without Options::tuner.
+PlanLayout measured(const PlanLayout& by_rule, const Graph&, Backend&, const Options&);
 
 }  // namespace lamina::planner
