@@ -8,7 +8,6 @@
 #include <exception>
 #include <memory>
 #include <mutex>
-#include <numeric>
 #include <optional>
 #include <random>
 #include <string_view>
@@ -79,7 +78,9 @@ class Machine {
   [[noreturn]] void misuse(const std::string& what);
   std::string standstill() const;
   std::string place(const Thread&) const;
-  std::vector<std::size_t> order(std::size_t first, std::size_t count);
+  std::vector<std::size_t> order(std::size_t first, std::size_t count) {
+    return in_turns(turns->order, first, count, random_);
+  }
   std::size_t number(const Thread& thread) const { return static_cast<std::size_t>(&thread - threads_.data()); }
 
   const Launch* launch_ = nullptr;
@@ -104,15 +105,6 @@ Machine& machine() {
 
 std::string Machine::place(const Thread& thread) const {
   return std::string(launch_->name) + ", block " + text_of(blockIdx) + ", thread " + text_of(thread.index);
-}
-
-/// The threads, or blocks, [first, first + count), in the order of their turns.
-std::vector<std::size_t> Machine::order(std::size_t first, std::size_t count) {
-  std::vector<std::size_t> result(count);
-  std::iota(result.begin(), result.end(), first);
-  if (turns->order == Order::descending) std::reverse(result.begin(), result.end());
-  if (turns->order == Order::shuffled) std::shuffle(result.begin(), result.end(), random_);
-  return result;
 }
 
 void Machine::work(void* worker) {

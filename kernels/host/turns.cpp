@@ -2,7 +2,9 @@
 
 #include "turns.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <numeric>
 #include <string>
 
 namespace lamina::cuda_host::host {
@@ -18,6 +20,14 @@ Turns turns_of(const char* text) {
     throw LaunchError("LAMINA_THREAD_ORDER is \"" + name +
                       "\"; it takes ascending, descending, shuffled or shuffled:<seed>");
   return {Order::shuffled, std::strtoull(digits.c_str(), nullptr, 10)};
+}
+
+std::vector<std::size_t> in_turns(Order order, std::size_t first, std::size_t count, std::mt19937_64& random) {
+  std::vector<std::size_t> result(count);
+  std::iota(result.begin(), result.end(), first);
+  if (order == Order::descending) std::reverse(result.begin(), result.end());
+  if (order == Order::shuffled) std::shuffle(result.begin(), result.end(), random);
+  return result;
 }
 
 }  // namespace lamina::cuda_host::host

@@ -1,7 +1,10 @@
 #pragma once
 // The order in which the blocks of a grid and the threads of a block take turns.
 
+#include <cstddef>
 #include <cstdint>
+#include <random>
+#include <vector>
 
 #include "grid.h"
 
@@ -14,5 +17,8 @@ struct Turns {
 
 /// The value of LAMINA_THREAD_ORDER; null and empty are ascending. Throws LaunchError.
 Turns turns_of(const char* text);
+
+/// The threads, or blocks, [first, first + count), in the order of their turns.
+std::vector<std::size_t> in_turns(Order, std::size_t first, std::size_t count, std::mt19937_64&);
 
 }  // namespace lamina::cuda_host::host
