@@ -311,17 +311,18 @@ PixelProduct<T> data_product(const ConvGeometry& g, const View<const T>& dy, con
 }  // namespace
 
 template <class T>
-std::size_t conv_1x1_forward_bytes(const ConvGeometry& g, const View<const T>& x, const View<T>& y, int ranges) {
+std::size_t Conv1x1::forward_bytes(const ConvGeometry& g, const View<const T>& x, const View<T>& y, int ranges) {
   return range_bytes(forward_product(g, x, y), ranges);
 }
 
 template <class T>
-std::size_t conv_1x1_data_bytes(const ConvGeometry& g, const View<const T>& dy, const View<T>& dx, int ranges) {
+std::size_t Conv1x1::backward_data_bytes(const ConvGeometry& g, const View<const T>& dy, const View<T>& dx,
+                                         int ranges) {
   return range_bytes(data_product(g, dy, dx), ranges);
 }
 
 template <class T>
-void conv_1x1_forward(Stream stream, const ConvGeometry& g, View<const T> x, const T* w, View<T> y,
+void Conv1x1::forward(Stream stream, const ConvGeometry& g, View<const T> x, const T* w, View<T> y,
                       const ConvEnd<T>& end, T* partial, int ranges, ConvTile tile) {
   PixelProduct<T> product = forward_product(g, x, y);
   product.w = w;
@@ -332,7 +333,7 @@ void conv_1x1_forward(Stream stream, const ConvGeometry& g, View<const T> x, con
 }
 
 template <class T>
-void conv_1x1_backward_data(Stream stream, const ConvGeometry& g, const T* w, const Masked<T>& dy, View<T> dx,
+void Conv1x1::backward_data(Stream stream, const ConvGeometry& g, const T* w, const Masked<T>& dy, View<T> dx,
                             bool adds, T* partial, int ranges, ConvTile tile) {
   PixelProduct<T> product = data_product(g, dy.dy, dx);
   product.w = w;
@@ -343,11 +344,11 @@ void conv_1x1_backward_data(Stream stream, const ConvGeometry& g, const T* w, co
 }
 
 #define LAMINA_INSTANTIATE(T)                                                                                          \
-  template std::size_t conv_1x1_forward_bytes(const ConvGeometry&, const View<const T>&, const View<T>&, int);         \
-  template std::size_t conv_1x1_data_bytes(const ConvGeometry&, const View<const T>&, const View<T>&, int);            \
-  template void conv_1x1_forward(Stream, const ConvGeometry&, View<const T>, const T*, View<T>, const ConvEnd<T>&, T*, \
+  template std::size_t Conv1x1::forward_bytes(const ConvGeometry&, const View<const T>&, const View<T>&, int);         \
+  template std::size_t Conv1x1::backward_data_bytes(const ConvGeometry&, const View<const T>&, const View<T>&, int);   \
+  template void Conv1x1::forward(Stream, const ConvGeometry&, View<const T>, const T*, View<T>, const ConvEnd<T>&, T*, \
                                  int, ConvTile);                                                                       \
-  template void conv_1x1_backward_data(Stream, const ConvGeometry&, const T*, const Masked<T>&, View<T>, bool, T*,     \
+  template void Conv1x1::backward_data(Stream, const ConvGeometry&, const T*, const Masked<T>&, View<T>, bool, T*,     \
                                        int, ConvTile);
 LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 

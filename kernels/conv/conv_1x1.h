@@ -18,28 +18,33 @@ constexpr std::int64_t conv_1x1_blocks(std::int64_t rows, std::int64_t pixels) {
   return (rows + 63) / 64 * ((pixels + 63) / 64);
 }
 
-/// Bytes of `partial` for the launchers below; 0 for one range. They depend on shapes alone.
-template <class T>
-std::size_t conv_1x1_forward_bytes(const ConvGeometry&, const View<const T>& x, const View<T>& y, int ranges = 0);
-template <class T>
-std::size_t conv_1x1_data_bytes(const ConvGeometry&, const View<const T>& dy, const View<T>& dx, int ranges = 0);
-template <class T>
-std::size_t conv_1x1_weights_bytes(const ConvGeometry&, const View<const T>& x, const View<const T>& dy,
-                                   int ranges = 0);
+struct Conv1x1 {
+  static constexpr const char* name = "gemm_1x1";
 
-/// y = w x.
-template <class T>
-void conv_1x1_forward(Stream, const ConvGeometry&, View<const T> x, const T* w, View<T> y, const ConvEnd<T>&,
+  /// Bytes of `partial` for the launchers below; 0 for one range. They depend on shapes alone.
+  template <class T>
+  static std::size_t forward_bytes(const ConvGeometry&, const View<const T>& x, const View<T>& y, int ranges = 0);
+  template <class T>
+  static std::size_t backward_data_bytes(const ConvGeometry&, const View<const T>& dy, const View<T>& dx,
+                                         int ranges = 0);
+  template <class T>
+  static std::size_t backward_weights_bytes(const ConvGeometry&, const View<const T>& x, const View<const T>& dy,
+                                            int ranges = 0);
+
+  /// y = w x.
+  template <class T>
+  static void forward(Stream, const ConvGeometry&, View<const T> x, const T* w, View<T> y, const ConvEnd<T>&,
                       T* partial, int ranges = 0, ConvTile = ConvTile::automatic);
 
-/// dx = w^T dy, or dx += with `adds`. Pixels between strides become 0, or are left unchanged.
-template <class T>
-void conv_1x1_backward_data(Stream, const ConvGeometry&, const T* w, const Masked<T>& dy, View<T> dx, bool adds,
+  /// dx = w^T dy, or dx += with `adds`. Pixels between strides become 0, or are left unchanged.
+  template <class T>
+  static void backward_data(Stream, const ConvGeometry&, const T* w, const Masked<T>& dy, View<T> dx, bool adds,
                             T* partial, int ranges = 0, ConvTile = ConvTile::automatic);
 
-/// dw = the sum over images of dy x^T, or dw += with `adds`; dw is dy.c x x.c / groups, dense.
-template <class T>
-void conv_1x1_backward_weights(Stream, const ConvGeometry&, View<const T> x, const Masked<T>& dy, T* dw, T* partial,
+  /// dw = the sum over images of dy x^T, or dw += with `adds`; dw is dy.c x x.c / groups, dense.
+  template <class T>
+  static void backward_weights(Stream, const ConvGeometry&, View<const T> x, const Masked<T>& dy, T* dw, T* partial,
                                bool adds, int ranges = 0, ConvTile = ConvTile::automatic);
+};
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

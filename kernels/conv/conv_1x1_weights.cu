@@ -159,7 +159,8 @@ ConvSchedule schedule_of(const ConvGeometry& g, const View<const T>& x, const Vi
 }  // namespace
 
 template <class T>
-std::size_t conv_1x1_weights_bytes(const ConvGeometry& g, const View<const T>& x, const View<const T>& dy, int ranges) {
+std::size_t Conv1x1::backward_weights_bytes(const ConvGeometry& g, const View<const T>& x, const View<const T>& dy,
+                                            int ranges) {
   ranges = schedule_of(g, x, dy, ConvTile::automatic, ranges).ranges;
   if (ranges == 1) return 0;
   return static_cast<std::size_t>(ranges) * static_cast<std::size_t>(dy.c) * static_cast<std::size_t>(x.c / g.groups) *
@@ -167,7 +168,7 @@ std::size_t conv_1x1_weights_bytes(const ConvGeometry& g, const View<const T>& x
 }
 
 template <class T>
-void conv_1x1_backward_weights(Stream stream, const ConvGeometry& g, View<const T> x, const Masked<T>& dy, T* dw,
+void Conv1x1::backward_weights(Stream stream, const ConvGeometry& g, View<const T> x, const Masked<T>& dy, T* dw,
                                T* partial, bool adds, int ranges, ConvTile tile) {
   const ConvSchedule cut = schedule_of(g, x, dy.dy, tile, ranges);
   WeightProduct<T> product{};
@@ -212,8 +213,9 @@ void conv_1x1_backward_weights(Stream stream, const ConvGeometry& g, View<const 
 }
 
 #define LAMINA_INSTANTIATE(T)                                                                                         \
-  template std::size_t conv_1x1_weights_bytes(const ConvGeometry&, const View<const T>&, const View<const T>&, int);  \
-  template void conv_1x1_backward_weights(Stream, const ConvGeometry&, View<const T>, const Masked<T>&, T*, T*, bool, \
+  template std::size_t Conv1x1::backward_weights_bytes(const ConvGeometry&, const View<const T>&,                     \
+                                                       const View<const T>&, int);                                    \
+  template void Conv1x1::backward_weights(Stream, const ConvGeometry&, View<const T>, const Masked<T>&, T*, T*, bool, \
                                           int, ConvTile);
 LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 

@@ -195,8 +195,8 @@ bool has_conv_depthwise(const ConvGeometry& g) {
 }
 
 template <class T>
-void conv_depthwise_forward(Stream stream, const ConvGeometry& g, View<const T> x, const T* w, View<T> y,
-                            const ConvEnd<T>& end) {
+void ConvDepthwise::forward(Stream stream, const ConvGeometry& g, View<const T> x, const T* w, View<T> y,
+                            const ConvEnd<T>& end, void*) {
   with_window(g, [&](auto extent, auto stride) {
     launch(LAMINA_KERNEL(conv_depthwise_forward_kernel<T, decltype(extent)::value, decltype(stride)::value>),
            grid_of_elements(strips_of(y)), elements_per_block, 0, stream, g, x, w, y, end);
@@ -204,8 +204,8 @@ void conv_depthwise_forward(Stream stream, const ConvGeometry& g, View<const T> 
 }
 
 template <class T>
-void conv_depthwise_backward_data(Stream stream, const ConvGeometry& g, const T* w, const Masked<T>& dy, View<T> dx,
-                                  bool adds) {
+void ConvDepthwise::backward_data(Stream stream, const ConvGeometry& g, const T* w, const Masked<T>& dy, View<T> dx,
+                                  bool adds, void*) {
   with_window(g, [&](auto extent, auto stride) {
     constexpr int window = decltype(extent)::value, step = decltype(stride)::value;
     if constexpr (step == 1)
@@ -217,16 +217,17 @@ void conv_depthwise_backward_data(Stream stream, const ConvGeometry& g, const T*
   });
 }
 
-std::size_t conv_depthwise_weights_bytes(const ConvGeometry& g, int filters, std::int64_t count) {
-  const int slices = slices_of(filters, count);
+template <class T>
+std::size_t ConvDepthwise::backward_weights_bytes(const ConvGeometry& g, const View<const T>&,
+                                                  const View<const T>& dy) {
+  const int slices = slices_of(dy.c, dy.n * dy.plane());
   if (slices == 1) return 0;
-  return sizeof(double) * static_cast<std::size_t>(filters) *
-         static_cast<std::size_t>(slices * g.kernel_h * g.kernel_w);
+  return sizeof(double) * static_cast<std::size_t>(dy.c) * static_cast<std::size_t>(slices * g.kernel_h * g.kernel_w);
 }
 
 template <class T>
-void conv_depthwise_backward_weights(Stream stream, const ConvGeometry& g, View<const T> x, const Masked<T>& dy, T* dw,
-                                     bool adds, void* workspace) {
+void ConvDepthwise::backward_weights(Stream stream, const ConvGeometry& g, View<const T> x, const Masked<T>& dy, T* dw,
+                                     void* workspace, bool adds) {
   const dim3 grid = grid_of_slices(dy.dy.c, dy.dy.n * dy.dy.plane());
   auto* const partial = static_cast<double*>(workspace);
   with_window(g, [&](auto extent, auto stride) {
@@ -239,12 +240,15 @@ void conv_depthwise_backward_weights(Stream stream, const ConvGeometry& g, View<
          static_cast<const double*>(partial), static_cast<int>(grid.y), weights, adds);
 }
 
-#define LAMINA_INSTANTIATE(T)                                                                                         \
-  template void conv_depthwise_forward(Stream, const ConvGeometry&, View<const T>, const T*, View<T>,                 \
-                                       const ConvEnd<T>&);                                                            \
-  template void conv_depthwise_backward_data(Stream, const ConvGeometry&, const T*, const Masked<T>&, View<T>, bool); \
-  template void conv_depthwise_backward_weights(Stream, const ConvGeometry&, View<const T>, const Masked<T>&, T*,     \
-                                                bool, void*);
+#define LAMINA_INSTANTIATE(T)                                                                                        \
+  template void ConvDepthwise::forward(Stream, const ConvGeometry&, View<const T>, const T*, View<T>,                \
+                                       const ConvEnd<T>&, void*);                                                    \
+  template void ConvDepthwise::backward_data(Stream, const ConvGeometry&, const T*, const Masked<T>&, View<T>, bool, \
+                                             void*);                                                                 \
+  template void ConvDepthwise::backward_weights(Stream, const ConvGeometry&, View<const T>, const Masked<T>&, T*,    \
+                                                void*, bool);                                                        \
+  template std::size_t ConvDepthwise::backward_weights_bytes(const ConvGeometry&, const View<const T>&,              \
+                                                             const View<const T>&);
 LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

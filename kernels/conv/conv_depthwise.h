@@ -9,18 +9,22 @@ namespace lamina::LAMINA_CUDA_SPACE {
 /// Whether there are kernels for this geometry, if a group has one channel.
 bool has_conv_depthwise(const ConvGeometry&);
 
-template <class T>
-void conv_depthwise_forward(Stream, const ConvGeometry&, View<const T> x, const T* w, View<T> y, const ConvEnd<T>&);
+struct ConvDepthwise : ConvWithoutWorkspace {
+  static constexpr const char* name = "depthwise";
 
-/// dx, or dx += with `adds`.
-template <class T>
-void conv_depthwise_backward_data(Stream, const ConvGeometry&, const T* w, const Masked<T>& dy, View<T> dx, bool adds);
-
-/// dw, or dw += with `adds`; dw is dy.c x kernel_h x kernel_w, dense. Takes conv_depthwise_weights_bytes of workspace.
-template <class T>
-void conv_depthwise_backward_weights(Stream, const ConvGeometry&, View<const T> x, const Masked<T>& dy, T* dw,
-                                     bool adds, void* workspace);
-/// `count`: images times pixels of a plane of dy.
-std::size_t conv_depthwise_weights_bytes(const ConvGeometry&, int filters, std::int64_t count);
+  template <class T>
+  static void forward(Stream, const ConvGeometry&, View<const T> x, const T* w, View<T> y, const ConvEnd<T>&,
+                      void* workspace = nullptr);
+  /// dx, or dx += with `adds`.
+  template <class T>
+  static void backward_data(Stream, const ConvGeometry&, const T* w, const Masked<T>& dy, View<T> dx, bool adds,
+                            void* workspace = nullptr);
+  /// dw, or dw += with `adds`; dw is dy.c x kernel_h x kernel_w, dense. Takes backward_weights_bytes of workspace.
+  template <class T>
+  static void backward_weights(Stream, const ConvGeometry&, View<const T> x, const Masked<T>& dy, T* dw,
+                               void* workspace, bool adds);
+  template <class T>
+  static std::size_t backward_weights_bytes(const ConvGeometry&, const View<const T>& x, const View<const T>& dy);
+};
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

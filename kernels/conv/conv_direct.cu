@@ -108,31 +108,34 @@ __global__ void conv_direct_backward_weights_kernel(ConvGeometry g, View<const T
 }  // namespace
 
 template <class T>
-void conv_direct_forward(Stream stream, const ConvGeometry& g, View<const T> x, const T* w, View<T> y,
-                         const ConvEnd<T>& end) {
+void ConvDirect::forward(Stream stream, const ConvGeometry& g, View<const T> x, const T* w, View<T> y,
+                         const ConvEnd<T>& end, void*) {
   launch(LAMINA_KERNEL(conv_direct_forward_kernel<T>), grid_of_elements(y), elements_per_block, 0, stream, g, x, w, y,
          end);
 }
 
 template <class T>
-void conv_direct_backward_data(Stream stream, const ConvGeometry& g, const T* w, const Masked<T>& dy, View<T> dx,
-                               bool adds) {
+void ConvDirect::backward_data(Stream stream, const ConvGeometry& g, const T* w, const Masked<T>& dy, View<T> dx,
+                               bool adds, void*) {
   launch(LAMINA_KERNEL(conv_direct_backward_data_kernel<T>), grid_of_elements(dx), elements_per_block, 0, stream, g, w,
          dy, dx, adds);
 }
 
 template <class T>
-void conv_direct_backward_weights(Stream stream, const ConvGeometry& g, View<const T> x, const Masked<T>& dy, T* dw,
-                                  bool adds) {
+void ConvDirect::backward_weights(Stream stream, const ConvGeometry& g, View<const T> x, const Masked<T>& dy, T* dw,
+                                  void*, bool adds) {
   View<T> weights{dw, 1, dy.dy.c, x.c / g.groups, g.kernel_h * g.kernel_w, 0};
   launch(LAMINA_KERNEL(conv_direct_backward_weights_kernel<T>), grid_of_elements(weights), elements_per_block, 0,
          stream, g, x, dy, weights, adds);
 }
 
-#define LAMINA_INSTANTIATE(T)                                                                                          \
-  template void conv_direct_forward(Stream, const ConvGeometry&, View<const T>, const T*, View<T>, const ConvEnd<T>&); \
-  template void conv_direct_backward_data(Stream, const ConvGeometry&, const T*, const Masked<T>&, View<T>, bool);     \
-  template void conv_direct_backward_weights(Stream, const ConvGeometry&, View<const T>, const Masked<T>&, T*, bool);
+#define LAMINA_INSTANTIATE(T)                                                                                         \
+  template void ConvDirect::forward(Stream, const ConvGeometry&, View<const T>, const T*, View<T>, const ConvEnd<T>&, \
+                                    void*);                                                                           \
+  template void ConvDirect::backward_data(Stream, const ConvGeometry&, const T*, const Masked<T>&, View<T>, bool,     \
+                                          void*);                                                                     \
+  template void ConvDirect::backward_weights(Stream, const ConvGeometry&, View<const T>, const Masked<T>&, T*, void*, \
+                                             bool);
 LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

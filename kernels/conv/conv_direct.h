@@ -5,15 +5,20 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-template <class T>
-void conv_direct_forward(Stream, const ConvGeometry&, View<const T> x, const T* w, View<T> y, const ConvEnd<T>&);
+struct ConvDirect : ConvWithoutWorkspace {
+  static constexpr const char* name = "direct";
 
-/// dx, or dx += with `adds`.
-template <class T>
-void conv_direct_backward_data(Stream, const ConvGeometry&, const T* w, const Masked<T>& dy, View<T> dx, bool adds);
-
-/// dw, or dw += with `adds`; dw is dy.c x x.c / groups x kernel_h x kernel_w, dense.
-template <class T>
-void conv_direct_backward_weights(Stream, const ConvGeometry&, View<const T> x, const Masked<T>& dy, T* dw, bool adds);
+  template <class T>
+  static void forward(Stream, const ConvGeometry&, View<const T> x, const T* w, View<T> y, const ConvEnd<T>&,
+                      void* workspace = nullptr);
+  /// dx, or dx += with `adds`.
+  template <class T>
+  static void backward_data(Stream, const ConvGeometry&, const T* w, const Masked<T>& dy, View<T> dx, bool adds,
+                            void* workspace = nullptr);
+  /// dw, or dw += with `adds`; dw is dy.c x x.c / groups x kernel_h x kernel_w, dense.
+  template <class T>
+  static void backward_weights(Stream, const ConvGeometry&, View<const T> x, const Masked<T>& dy, T* dw,
+                               void* workspace, bool adds);
+};
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -31,4 +31,20 @@ struct Masked {
   }
 };
 
+/// Sizes of workspace, for launchers that take none.
+struct ConvWithoutWorkspace {
+  template <class... Sizes>
+  static constexpr std::size_t forward_bytes(const Sizes&...) {
+    return 0;
+  }
+  template <class... Sizes>
+  static constexpr std::size_t backward_data_bytes(const Sizes&...) {
+    return 0;
+  }
+  template <class... Sizes>
+  static constexpr std::size_t backward_weights_bytes(const Sizes&...) {
+    return 0;
+  }
+};
+
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -296,15 +296,15 @@ std::size_t range_bytes(const GatherProduct<T>& product, std::vector<ProductPart
 }  // namespace
 
 template <class T>
-std::size_t conv_implicit_gemm_forward_bytes(const ConvGeometry& g, const View<const T>& x, const View<T>& y,
-                                             int splits) {
+std::size_t ConvImplicitGemm::forward_bytes(const ConvGeometry& g, const View<const T>& x, const View<T>& y,
+                                            int splits) {
   const std::vector<ProductPart<T>> parts = forward_parts(g, y);
   return parts.empty() ? 0 : range_bytes(forward_product(g, x, y), parts, splits);
 }
 
 template <class T>
-std::size_t conv_implicit_gemm_data_bytes(const ConvGeometry& g, const View<const T>& dy, const View<T>& dx,
-                                          int splits) {
+std::size_t ConvImplicitGemm::backward_data_bytes(const ConvGeometry& g, const View<const T>& dy, const View<T>& dx,
+                                                  int splits) {
   std::size_t most = 0;
   // Classes without taps need no ranges, but their presence decides how the others are grouped into launches.
   for (const bool adds : {false, true})
@@ -330,8 +330,8 @@ std::int64_t conv_implicit_gemm_data_cycles(const ConvGeometry& g, const View<co
 }
 
 template <class T>
-void conv_implicit_gemm_forward(Stream stream, const ConvGeometry& g, View<const T> x, const T* w, View<T> y,
-                                const ConvEnd<T>& end, T* partial, int splits, ConvTile tile) {
+void ConvImplicitGemm::forward(Stream stream, const ConvGeometry& g, View<const T> x, const T* w, View<T> y,
+                               const ConvEnd<T>& end, T* partial, int splits, ConvTile tile) {
   GatherProduct<T> product = forward_product(g, x, y);
   product.w = w;
   product.bias = end.bias;
@@ -342,8 +342,8 @@ void conv_implicit_gemm_forward(Stream stream, const ConvGeometry& g, View<const
 }
 
 template <class T>
-void conv_implicit_gemm_backward_data(Stream stream, const ConvGeometry& g, const T* w, const Masked<T>& dy, View<T> dx,
-                                      bool adds, T* partial, int splits, ConvTile tile) {
+void ConvImplicitGemm::backward_data(Stream stream, const ConvGeometry& g, const T* w, const Masked<T>& dy, View<T> dx,
+                                     bool adds, T* partial, int splits, ConvTile tile) {
   GatherProduct<T> product = data_product(g, dy.dy, dx);
   product.mask = dy.mask;
   product.w = w;
@@ -353,15 +353,16 @@ void conv_implicit_gemm_backward_data(Stream stream, const ConvGeometry& g, cons
 }
 
 #define LAMINA_INSTANTIATE(T)                                                                                         \
-  template std::size_t conv_implicit_gemm_forward_bytes(const ConvGeometry&, const View<const T>&, const View<T>&,    \
-                                                        int);                                                         \
-  template std::size_t conv_implicit_gemm_data_bytes(const ConvGeometry&, const View<const T>&, const View<T>&, int); \
+  template std::size_t ConvImplicitGemm::forward_bytes(const ConvGeometry&, const View<const T>&, const View<T>&,     \
+                                                       int);                                                          \
+  template std::size_t ConvImplicitGemm::backward_data_bytes(const ConvGeometry&, const View<const T>&,               \
+                                                             const View<T>&, int);                                    \
   template std::int64_t conv_implicit_gemm_forward_cycles(const ConvGeometry&, const View<const T>&, const View<T>&); \
   template std::int64_t conv_implicit_gemm_data_cycles(const ConvGeometry&, const View<const T>&, const View<T>&);    \
-  template void conv_implicit_gemm_forward(Stream, const ConvGeometry&, View<const T>, const T*, View<T>,             \
-                                           const ConvEnd<T>&, T*, int, ConvTile);                                     \
-  template void conv_implicit_gemm_backward_data(Stream, const ConvGeometry&, const T*, const Masked<T>&, View<T>,    \
-                                                 bool, T*, int, ConvTile);
+  template void ConvImplicitGemm::forward(Stream, const ConvGeometry&, View<const T>, const T*, View<T>,              \
+                                          const ConvEnd<T>&, T*, int, ConvTile);                                      \
+  template void ConvImplicitGemm::backward_data(Stream, const ConvGeometry&, const T*, const Masked<T>&, View<T>,     \
+                                                bool, T*, int, ConvTile);
 LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -19,13 +19,35 @@ constexpr std::int64_t conv_implicit_gemm_most = 2147483647 - 127;
 constexpr std::int64_t conv_implicit_gemm_most_results = 65535 * 64;
 constexpr std::int64_t conv_implicit_gemm_most_groups = 65535;  ///< limit of the grid's z; many groups have one range
 
-/// Bytes of `partial` for the launchers below; 0 for one range.
-template <class T>
-std::size_t conv_implicit_gemm_forward_bytes(const ConvGeometry&, const View<const T>& x, const View<T>& y,
-                                             int splits = 0);
-template <class T>
-std::size_t conv_implicit_gemm_data_bytes(const ConvGeometry&, const View<const T>& dy, const View<T>& dx,
-                                          int splits = 0);
+struct ConvImplicitGemm {
+  static constexpr const char* name = "implicit_gemm";
+
+  /// Bytes of `partial` for the launchers below; 0 for one range.
+  template <class T>
+  static std::size_t forward_bytes(const ConvGeometry&, const View<const T>& x, const View<T>& y, int splits = 0);
+  template <class T>
+  static std::size_t backward_data_bytes(const ConvGeometry&, const View<const T>& dy, const View<T>& dx,
+                                         int splits = 0);
+  template <class T>
+  static std::size_t backward_weights_bytes(const ConvGeometry&, const View<const T>& x, const View<const T>& dy,
+                                            int splits = 0);
+
+  template <class T>
+  static void forward(Stream, const ConvGeometry&, View<const T> x, const T* w, View<T> y, const ConvEnd<T>&,
+                      T* partial, int splits = 0, ConvTile = ConvTile::automatic);
+
+  /// dx, or dx += with `adds`. With a stride, the pixels whose rows and columns have the same remainders form one
+  /// product, because they share the same taps of the filters. One launch computes up to 16 of these products (a stride
+  /// of 4x4).
+  template <class T>
+  static void backward_data(Stream, const ConvGeometry&, const T* w, const Masked<T>& dy, View<T> dx, bool adds,
+                            T* partial, int splits = 0, ConvTile = ConvTile::automatic);
+
+  /// dw, or dw += with `adds`; dw is dy.c x x.c / groups x kernel_h x kernel_w, dense. Ranges are added in order.
+  template <class T>
+  static void backward_weights(Stream, const ConvGeometry&, View<const T> x, const Masked<T>& dy, T* dw, T* partial,
+                               bool adds, int splits = 0, ConvTile = ConvTile::automatic);
+};
 
 /// Cycles of the pass on a large device, as the model of docs/algorithms/implicit_gemm.md predicts for f32.
 template <class T>
@@ -33,29 +55,8 @@ std::int64_t conv_implicit_gemm_forward_cycles(const ConvGeometry&, const View<c
 template <class T>
 std::int64_t conv_implicit_gemm_data_cycles(const ConvGeometry&, const View<const T>& dy, const View<T>& dx);
 
-template <class T>
-void conv_implicit_gemm_forward(Stream, const ConvGeometry&, View<const T> x, const T* w, View<T> y, const ConvEnd<T>&,
-                                T* partial, int splits = 0, ConvTile = ConvTile::automatic);
-
-/// dx, or dx += with `adds`. With a stride, the pixels whose rows and columns have the same remainders form one
-/// product, because they share the same taps of the filters. One launch computes up to 16 of these products (a stride
-/// of 4x4).
-template <class T>
-void conv_implicit_gemm_backward_data(Stream, const ConvGeometry&, const T* w, const Masked<T>& dy, View<T> dx,
-                                      bool adds, T* partial, int splits = 0, ConvTile = ConvTile::automatic);
-
-/// Bytes of `partial` for backward_weights; 0 for one range.
-template <class T>
-std::size_t conv_implicit_gemm_partial_bytes(const ConvGeometry&, const View<const T>& x, const View<const T>& dy,
-                                             int splits = 0);
-
 /// Cycles of the weight gradient in f32, by the model that chooses tile and ranges (conv_schedule.h).
 std::int64_t conv_implicit_gemm_weights_cycles(const ConvGeometry&, const View<const float>& x,
                                                const View<const float>& dy);
-
-/// dw, or dw += with `adds`; dw is dy.c x x.c / groups x kernel_h x kernel_w, dense. Ranges are added in order.
-template <class T>
-void conv_implicit_gemm_backward_weights(Stream, const ConvGeometry&, View<const T> x, const Masked<T>& dy, T* dw,
-                                         T* partial, bool adds, int splits = 0, ConvTile = ConvTile::automatic);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

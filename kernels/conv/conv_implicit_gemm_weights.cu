@@ -165,8 +165,8 @@ std::int64_t conv_implicit_gemm_weights_cycles(const ConvGeometry& g, const View
 }
 
 template <class T>
-std::size_t conv_implicit_gemm_partial_bytes(const ConvGeometry& g, const View<const T>& x, const View<const T>& dy,
-                                             int splits) {
+std::size_t ConvImplicitGemm::backward_weights_bytes(const ConvGeometry& g, const View<const T>& x,
+                                                     const View<const T>& dy, int splits) {
   splits = schedule_of(g, x, dy, ConvTile::automatic, splits).ranges;
   if (splits == 1) return 0;
   const std::size_t weights = static_cast<std::size_t>(dy.c) * static_cast<std::size_t>(x.c / g.groups) *
@@ -175,8 +175,8 @@ std::size_t conv_implicit_gemm_partial_bytes(const ConvGeometry& g, const View<c
 }
 
 template <class T>
-void conv_implicit_gemm_backward_weights(Stream stream, const ConvGeometry& g, View<const T> x, const Masked<T>& dy,
-                                         T* dw, T* partial, bool adds, int splits, ConvTile tile) {
+void ConvImplicitGemm::backward_weights(Stream stream, const ConvGeometry& g, View<const T> x, const Masked<T>& dy,
+                                        T* dw, T* partial, bool adds, int splits, ConvTile tile) {
   const ConvSchedule cut = schedule_of(g, x, dy.dy, tile, splits);
   splits = cut.ranges;
   const int row_taps = g.kernel_w, taps = g.kernel_h * g.kernel_w;
@@ -215,11 +215,11 @@ void conv_implicit_gemm_backward_weights(Stream stream, const ConvGeometry& g, V
   conv_add_weight_ranges(stream, partial, splits, g.groups, product.filters * weights, dw, adds);
 }
 
-#define LAMINA_INSTANTIATE(T)                                                                                         \
-  template std::size_t conv_implicit_gemm_partial_bytes(const ConvGeometry&, const View<const T>&,                    \
-                                                        const View<const T>&, int);                                   \
-  template void conv_implicit_gemm_backward_weights(Stream, const ConvGeometry&, View<const T>, const Masked<T>&, T*, \
-                                                    T*, bool, int, ConvTile);
+#define LAMINA_INSTANTIATE(T)                                                                                        \
+  template std::size_t ConvImplicitGemm::backward_weights_bytes(const ConvGeometry&, const View<const T>&,           \
+                                                                const View<const T>&, int);                          \
+  template void ConvImplicitGemm::backward_weights(Stream, const ConvGeometry&, View<const T>, const Masked<T>&, T*, \
+                                                   T*, bool, int, ConvTile);
 LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

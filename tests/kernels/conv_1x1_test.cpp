@@ -18,18 +18,18 @@ template <class T>
 void check_1x1_forward(const ConvProblem<T>& c, ConvTile tile, bool adds, bool relu, int ranges) {
   const Resident<T> want(adds ? c.dy.values : std::vector<T>(c.dy.values.size(), T(77))), got(want.values);
   const ConvEnd<T> end{c.bias.data(), adds, relu};
-  conv_direct_forward<T>(tested_stream(), c.g, c.x_view(), c.w.data(), c.y_view(want), end);
-  const Resident<T> partial = scratch<T>(conv_1x1_forward_bytes<T>(c.g, c.x_view(), c.y_view(got), ranges));
-  conv_1x1_forward<T>(tested_stream(), c.g, c.x_view(), c.w.data(), c.y_view(got), end, partial.data(), ranges, tile);
+  ConvDirect::forward<T>(tested_stream(), c.g, c.x_view(), c.w.data(), c.y_view(want), end);
+  const Resident<T> partial = scratch<T>(Conv1x1::forward_bytes<T>(c.g, c.x_view(), c.y_view(got), ranges));
+  Conv1x1::forward<T>(tested_stream(), c.g, c.x_view(), c.w.data(), c.y_view(got), end, partial.data(), ranges, tile);
   CHECK(got.now() == want.now());
 }
 
 template <class T>
 void check_1x1_data(const ConvProblem<T>& c, ConvTile tile, bool adds, int ranges) {
   const Resident<T> want(c.dx_old), got(c.dx_old);
-  conv_direct_backward_data<T>(tested_stream(), c.g, c.w.data(), c.gradient(), c.dx_view(want), adds);
-  const Resident<T> partial = scratch<T>(conv_1x1_data_bytes<T>(c.g, c.gradient().dy, c.dx_view(got), ranges));
-  conv_1x1_backward_data<T>(tested_stream(), c.g, c.w.data(), c.gradient(), c.dx_view(got), adds, partial.data(),
+  ConvDirect::backward_data<T>(tested_stream(), c.g, c.w.data(), c.gradient(), c.dx_view(want), adds);
+  const Resident<T> partial = scratch<T>(Conv1x1::backward_data_bytes<T>(c.g, c.gradient().dy, c.dx_view(got), ranges));
+  Conv1x1::backward_data<T>(tested_stream(), c.g, c.w.data(), c.gradient(), c.dx_view(got), adds, partial.data(),
                             ranges, tile);
   CHECK(got.now() == want.now());
 }
@@ -37,9 +37,9 @@ void check_1x1_data(const ConvProblem<T>& c, ConvTile tile, bool adds, int range
 template <class T>
 void check_1x1_weights(const ConvProblem<T>& c, ConvTile tile, bool adds, int ranges) {
   const Resident<T> want(c.dw_old), got(c.dw_old);
-  conv_direct_backward_weights<T>(tested_stream(), c.g, c.x_view(), c.gradient(), want.data(), adds);
-  const Resident<T> partial = scratch<T>(conv_1x1_weights_bytes<T>(c.g, c.x_view(), c.gradient().dy, ranges));
-  conv_1x1_backward_weights<T>(tested_stream(), c.g, c.x_view(), c.gradient(), got.data(), partial.data(), adds, ranges,
+  ConvDirect::backward_weights<T>(tested_stream(), c.g, c.x_view(), c.gradient(), want.data(), nullptr, adds);
+  const Resident<T> partial = scratch<T>(Conv1x1::backward_weights_bytes<T>(c.g, c.x_view(), c.gradient().dy, ranges));
+  Conv1x1::backward_weights<T>(tested_stream(), c.g, c.x_view(), c.gradient(), got.data(), partial.data(), adds, ranges,
                                tile);
   CHECK(got.now() == want.now());
 }
@@ -119,7 +119,7 @@ KERNEL_TEST("gemm 1x1 reads nothing but its tensors, wherever they begin") {
   };
   const std::vector<float> before(c.dy.values.size(), 77);
   const Resident<float> want(before), w = shifted(c.w.values), x = shifted(c.x.values);
-  conv_direct_forward<float>(tested_stream(), c.g, c.x_view(), c.w.data(), c.y_view(want), {});
+  ConvDirect::forward<float>(tested_stream(), c.g, c.x_view(), c.w.data(), c.y_view(want), {});
   for (const bool move_w : {false, true})
     for (const bool move_x : {false, true})
       for (const bool move_y : {false, true}) {
@@ -129,7 +129,7 @@ KERNEL_TEST("gemm 1x1 reads nothing but its tensors, wherever they begin") {
         if (move_x) from.data = x.data() + 1;
         View<float> to = c.y_view(y);
         to.data += move_y ? 1 : 0;
-        conv_1x1_forward<float>(tested_stream(), c.g, from, move_w ? w.data() + 1 : c.w.data(), to, {}, nullptr, 1);
+        Conv1x1::forward<float>(tested_stream(), c.g, from, move_w ? w.data() + 1 : c.w.data(), to, {}, nullptr, 1);
         const std::vector<float> got = y.now();
         const auto first = got.begin() + (move_y ? 1 : 0);
         CHECK(std::vector<float>(first, first + static_cast<std::ptrdiff_t>(before.size())) == want.now());

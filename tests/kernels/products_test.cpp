@@ -22,10 +22,10 @@ template <class T>
 void check_forward(const ConvProblem<T>& c, ConvTile tile, bool adds, bool relu, int splits = 0) {
   const Resident<T> want(adds ? c.dy.values : std::vector<T>(c.dy.values.size(), T(77))), got(want.values);
   const ConvEnd<T> end{c.bias.data(), adds, relu};
-  conv_direct_forward<T>(tested_stream(), c.g, c.x_view(), c.w.data(), c.y_view(want), end);
-  const Resident<T> partial = scratch<T>(conv_implicit_gemm_forward_bytes<T>(c.g, c.x_view(), c.y_view(got), splits));
-  conv_implicit_gemm_forward<T>(tested_stream(), c.g, c.x_view(), c.w.data(), c.y_view(got), end, partial.data(),
-                                splits, tile);
+  ConvDirect::forward<T>(tested_stream(), c.g, c.x_view(), c.w.data(), c.y_view(want), end);
+  const Resident<T> partial = scratch<T>(ConvImplicitGemm::forward_bytes<T>(c.g, c.x_view(), c.y_view(got), splits));
+  ConvImplicitGemm::forward<T>(tested_stream(), c.g, c.x_view(), c.w.data(), c.y_view(got), end, partial.data(), splits,
+                               tile);
   CHECK(got.now() == want.now());
 }
 
@@ -33,24 +33,25 @@ template <class T>
 void check_data(const ConvProblem<T>& c, ConvTile tile, bool adds, int splits = 0) {
   std::vector<T> before = c.dx_old;
   const Resident<T> want(before);
-  conv_direct_backward_data<T>(tested_stream(), c.g, c.w.data(), c.gradient(), c.dx_view(want), adds);
+  ConvDirect::backward_data<T>(tested_stream(), c.g, c.w.data(), c.gradient(), c.dx_view(want), adds);
   for (int n = 0; n < c.x_shape.n && !adds; ++n)
     std::fill_n(before.begin() + n * c.x_shape.pitch, c.x_shape.image(), T(NAN));
   const Resident<T> got(before);
-  const std::size_t bytes = conv_implicit_gemm_data_bytes<T>(c.g, c.gradient().dy, c.dx_view(got), splits);
+  const std::size_t bytes = ConvImplicitGemm::backward_data_bytes<T>(c.g, c.gradient().dy, c.dx_view(got), splits);
   const Resident<T> partial = scratch<T>(bytes);
-  conv_implicit_gemm_backward_data<T>(tested_stream(), c.g, c.w.data(), c.gradient(), c.dx_view(got), adds,
-                                      partial.data(), splits, tile);
+  ConvImplicitGemm::backward_data<T>(tested_stream(), c.g, c.w.data(), c.gradient(), c.dx_view(got), adds,
+                                     partial.data(), splits, tile);
   CHECK(got.now() == want.now());
 }
 
 template <class T>
 void check_weights(const ConvProblem<T>& c, ConvTile tile, bool adds, int splits) {
   const Resident<T> want(c.dw_old), got(c.dw_old);
-  conv_direct_backward_weights<T>(tested_stream(), c.g, c.x_view(), c.gradient(), want.data(), adds);
-  const Resident<T> partial = scratch<T>(conv_implicit_gemm_partial_bytes<T>(c.g, c.x_view(), c.gradient().dy, splits));
-  conv_implicit_gemm_backward_weights<T>(tested_stream(), c.g, c.x_view(), c.gradient(), got.data(), partial.data(),
-                                         adds, splits, tile);
+  ConvDirect::backward_weights<T>(tested_stream(), c.g, c.x_view(), c.gradient(), want.data(), nullptr, adds);
+  const Resident<T> partial =
+      scratch<T>(ConvImplicitGemm::backward_weights_bytes<T>(c.g, c.x_view(), c.gradient().dy, splits));
+  ConvImplicitGemm::backward_weights<T>(tested_stream(), c.g, c.x_view(), c.gradient(), got.data(), partial.data(),
+                                        adds, splits, tile);
   CHECK(got.now() == want.now());
 }
 

@@ -111,8 +111,8 @@ inline Lowered::Step pick(const std::string& unit, Pass pass, const Choice& choi
 template <class On>
 class Chooser {
  public:
-  /// All arguments outlive this object.
-  Chooser(const AlgorithmTable<On>& table, const Spec& spec, On& on, MixedPrecisionLowering& halves)
+  /// `spec`, `on` and `halves` outlive this object.
+  Chooser(AlgorithmTable<On> table, const Spec& spec, On& on, MixedPrecisionLowering& halves)
       : table_(table), spec_(spec), on_(on), halves_(halves), whole_(conv_unit(spec)), part_(whole_) {
     if (takes_plain(spec, Pass::forward)) return;
     copies_.emplace(spec, halves);
@@ -199,7 +199,7 @@ class Chooser {
     return copies_->step(part_unit(), first, row.lower(later, pass, choice, on_));
   }
 
-  const AlgorithmTable<On>& table_;
+  AlgorithmTable<On> table_;
   const Spec& spec_;
   On& on_;
   const MixedPrecisionLowering& halves_;

@@ -51,7 +51,11 @@ class CudaMixedPrecision final : public MixedPrecisionLowering {
           if constexpr (std::is_same_v<T, Input>) {
             throw UsageError(self + ": an input computes nothing to be lowered");
           } else if constexpr (OneOf<T, Conv, FullyConnected>) {
-            return LAMINA_CUDA_SPACE::lower(op, spec, choice, machine_, *this);
+            const Lowered lowered = Chooser(algorithm_table(op), spec, machine_, *this).lower(choice);
+            for (const Lowered::Step& step : lowered.steps)
+              if (step.algorithm == im2col_gemm_name || step.algorithm == cublas_name)
+                machine_.make_blas(conv_unit(spec).dtype);
+            return lowered;
           } else {
             return LAMINA_CUDA_SPACE::lower(op, spec, choice, machine_);
           }
@@ -61,9 +65,10 @@ class CudaMixedPrecision final : public MixedPrecisionLowering {
   void convert(const Tensor& to, const Tensor& from) override { LAMINA_CUDA_SPACE::convert(to, from, false, on_); }
 
   std::vector<std::string> algorithms(const Spec& spec, Pass pass) {
-    if (const auto* const conv = std::get_if<Conv>(&spec.op))
-      return LAMINA_CUDA_SPACE::algorithms(*conv, spec, pass, machine_, *this);
-    return LAMINA_CUDA_SPACE::algorithms(std::get<FullyConnected>(spec.op), spec, pass, machine_, *this);
+    const auto* const conv = std::get_if<Conv>(&spec.op);
+    const AlgorithmTable<Machine> table =
+        conv != nullptr ? algorithm_table(*conv) : algorithm_table(std::get<FullyConnected>(spec.op));
+    return Chooser(table, spec, machine_, *this).names(pass);
   }
 
  private:

@@ -9,8 +9,8 @@
 
 #include "lamina/backend.h"
 #include "lamina/error.h"
+#include "lib/backends/common/algorithms.h"
 #include "lib/backends/common/lowering.h"
-#include "lib/backends/common/on_copies.h"
 #include "lib/backends/gpu_ops/gpu_ops.h"
 #include "machine.h"
 
@@ -27,11 +27,8 @@ Lowered::Step launches(Machine& machine, std::vector<Pass> passes, std::string a
   return launches(launcher_of(machine), std::move(passes), std::move(algorithm), std::move(function), workspace_bytes);
 }
 
-/// Whether a step of the unit uses this algorithm.
-inline bool uses(const Lowered& lowered, const char* algorithm) {
-  return std::any_of(lowered.steps.begin(), lowered.steps.end(),
-                     [&](const Lowered::Step& step) { return step.algorithm == algorithm; });
-}
+// The algorithms that are products by Machine::blas().
+constexpr const char *im2col_gemm_name = "im2col_gemm", *cublas_name = "cublas";
 
 /// Calls `function.template operator()<T>()` with T = float or double, by `dtype`. Throws Unsupported for other types.
 template <class Function>
@@ -67,12 +64,8 @@ auto lower(const Op& op, const Spec& spec, const Choice&, Machine& machine)
 
 std::vector<std::string> lstm_algorithms(const Spec&, Pass);
 
-// Ops with a table of algorithms, some of which run on copies.
-Lowered lower(const Conv&, const Spec&, const Choice&, Machine&, MixedPrecisionLowering&);
-Lowered lower(const FullyConnected&, const Spec&, const Choice&, Machine&, MixedPrecisionLowering&);
-
-/// The names of the algorithms that can run a pass, best guess first.
-std::vector<std::string> algorithms(const Conv&, const Spec&, Pass, Machine&, MixedPrecisionLowering&);
-std::vector<std::string> algorithms(const FullyConnected&, const Spec&, Pass, Machine&, MixedPrecisionLowering&);
+/// The tables of the ops with several algorithms.
+AlgorithmTable<Machine> algorithm_table(const Conv&);
+AlgorithmTable<Machine> algorithm_table(const FullyConnected&);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

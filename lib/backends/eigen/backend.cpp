@@ -47,6 +47,15 @@ void check_spec(const Spec& spec, const Choice& choice) {
 /// Whether the op has several algorithms.
 bool has_algorithms(const Op& op) { return holds<Conv>(op) || holds<FullyConnected>(op); }
 
+/// Throws UsageError for the other name of im2col_gemm.
+void check_names(const Spec& spec, const Choice& choice, const MixedPrecisionLowering& halves) {
+  for (std::size_t pass = 0; holds<Conv>(spec.op) && pass < choice.algorithm.size(); ++pass)
+    if (choice.algorithm[pass] == "implicit_gemm")
+      throw UsageError(unit_text(spec, halves) + ", " + std::string(to_string(static_cast<Pass>(pass))) +
+                       ": implicit_gemm and im2col_gemm are one algorithm here, since columns are packed from the "
+                       "image and never written as a matrix; name it im2col_gemm");
+}
+
 /// Throws before anything is timed or written.
 const BackendOptions& on_the_host(const BackendOptions& options) {
   if (options.device != 0)
@@ -96,6 +105,7 @@ bool EigenBackend::fuses(const Spec& spec, const Node& next, int) const {
 
 Lowered EigenBackend::lower(const Spec& spec, const Choice& choice) {
   check_spec(spec, choice);
+  check_names(spec, choice, halves_);
   if (has_algorithms(spec.op)) return context_.set.lower(spec, choice, context_);
   const Lowered lowered =
       has_halves(spec) ? lower_on_copies(spec, choice, halves_) : context_.set.lower(spec, choice, context_);

@@ -16,16 +16,26 @@ struct Overloaded : Functions... {
 template <class... Functions>
 Overloaded(Functions...) -> Overloaded<Functions...>;
 
+/// An op with several algorithms.
+template <class T>
+concept HasTable = requires(const T& op) {
+  algorithm_table(op);
+};
+
 Lowered lower_op(const Spec& spec, const Choice& choice, const Context& context) {
   return std::visit(
       Overloaded{[](const Input&) -> Lowered { throw UsageError("eigen: an input computes nothing to be lowered"); },
+                 [&](const HasTable auto& op) {
+                   return Chooser(algorithm_table(op), spec, context, context.halves).lower(choice);
+                 },
                  [&](const auto& op) { return lower(op, spec, choice, context); }},
       spec.op);
 }
 
 std::vector<std::string> algorithms_of(const Spec& spec, Pass pass, const Context& context) {
-  return std::visit(Overloaded{[&](const Conv& op) { return algorithms(op, spec, pass, context); },
-                               [&](const FullyConnected& op) { return algorithms(op, spec, pass, context); },
+  return std::visit(Overloaded{[&](const HasTable auto& op) {
+                                 return Chooser(algorithm_table(op), spec, context, context.halves).names(pass);
+                               },
                                [](const auto&) { return std::vector<std::string>{}; }},
                     spec.op);
 }

@@ -13,12 +13,23 @@
 
 #include "conv.h"
 
+#include "conv_step.h"
 #include "conv_winograd_4x4.h"
+#include "kernels/conv/conv_1x1.h"
+#include "kernels/conv/conv_depthwise.h"
+#include "kernels/conv/conv_direct.h"
+#include "kernels/conv/conv_implicit_gemm.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-constexpr const char *implicit_gemm_name = "implicit_gemm", *im2col_gemm_name = "im2col_gemm";
+std::string depthwise_refusal(const ConvUnit& c, Pass, Machine&) {
+  const std::string self = ConvDepthwise::name;
+  if (c.group_channels() != 1)
+    return self + " is for groups of one channel, not of " + std::to_string(c.group_channels());
+  if (has_conv_depthwise(geometry_of(c.op))) return {};
+  return self + " takes kernels of 3x3, 5x5 and 7x7 with a stride of 1 or 2 both ways and without dilation";
+}
 
 /// Places of the rule, from the first.
 struct Place {
@@ -58,12 +69,12 @@ int place_of_im2col_gemm(const ConvUnit& c, Pass pass, Machine& machine) {
 }
 
 constexpr Algorithm<Machine> conv_rows[] = {
-    {.name = "depthwise",
+    {.name = ConvDepthwise::name,
      .takes = takes_plain,
      .refusal = depthwise_refusal,
      .place = [](const ConvUnit& c, Pass, Machine&) { return c.op.groups > 1 ? Place::planes : Place::behind; },
      .max_error = product_error,
-     .lower = depthwise_step,
+     .lower = conv_step<ConvDepthwise>,
      .prepare = folded},
     {.name = winograd_4x4_name,
      .takes = takes_plain,
@@ -73,20 +84,20 @@ constexpr Algorithm<Machine> conv_rows[] = {
      .max_error = no_guarantee,
      .lower = winograd_4x4_step,
      .prepare = winograd_4x4_filters},
-    {.name = "gemm_1x1",
+    {.name = Conv1x1::name,
      .takes = takes_plain,
      .refusal = gemm_1x1_refusal,
      .place = [](const ConvUnit& c, Pass pass,
                  Machine&) { return gemm_1x1_pays(c, pass) ? Place::pixels : Place::single_pixels; },
      .max_error = product_error,
-     .lower = gemm_1x1_step,
+     .lower = conv_step<Conv1x1>,
      .prepare = folded},
-    {.name = implicit_gemm_name,
+    {.name = ConvImplicitGemm::name,
      .takes = takes_plain,
      .refusal = implicit_gemm_refusal,
      .place = [](const ConvUnit&, Pass, Machine&) { return Place::implicit; },
      .max_error = product_error,
-     .lower = implicit_gemm_step,
+     .lower = conv_step<ConvImplicitGemm>,
      .prepare = folded},
     {.name = im2col_gemm_name,
      .takes = takes_plain,
@@ -95,7 +106,7 @@ constexpr Algorithm<Machine> conv_rows[] = {
      .max_error = product_error,
      .lower = im2col_gemm_step,
      .prepare = folded},
-    {.name = "direct",
+    {.name = ConvDirect::name,
      .takes = takes_plain,
      .refusal = runs_all,
      .place =
@@ -103,34 +114,24 @@ constexpr Algorithm<Machine> conv_rows[] = {
            return pass != Pass::backward_params && has_narrow_groups(c) ? Place::narrow : Place::plain;
          },
      .max_error = direct_error,
-     .lower = direct_step,
+     .lower = conv_step<ConvDirect>,
      .prepare = folded}};
 
 /// Why the rule has this algorithm first.
 std::string conv_reason(const std::string& first, const ConvUnit& c, Pass pass, Machine& machine) {
   if (first == winograd_4x4_name) return "by its model faster than implicit_gemm";
-  if (first == "depthwise") return "a product would be mostly empty in groups of one channel";
-  if (first == "direct") return "a product's tile would be mostly empty in groups of so few filters or channels";
-  if (first == "gemm_1x1") return "a 1x1 kernel: its product reads the tensors directly";
-  if (first != implicit_gemm_name) return {};
+  if (first == ConvDepthwise::name) return "a product would be mostly empty in groups of one channel";
+  if (first == ConvDirect::name)
+    return "a product's tile would be mostly empty in groups of so few filters or channels";
+  if (first == Conv1x1::name) return "a 1x1 kernel: its product reads the tensors directly";
+  if (first != ConvImplicitGemm::name) return {};
   const std::string refused = winograd_4x4_refusal(c, pass, machine);
   if (!refused.empty()) return "the default; " + refused;
   return c.dtype == DType::f32 ? "by its model faster than winograd_4x4" : "the default; winograd_4x4 is for f32";
 }
 
-constexpr AlgorithmTable<Machine> conv_table{conv_rows, conv_reason};
-
 }  // namespace
 
-std::vector<std::string> algorithms(const Conv&, const Spec& spec, Pass pass, Machine& machine,
-                                    MixedPrecisionLowering& halves) {
-  return Chooser(conv_table, spec, machine, halves).names(pass);
-}
-
-Lowered lower(const Conv&, const Spec& spec, const Choice& choice, Machine& machine, MixedPrecisionLowering& halves) {
-  Lowered lowered = Chooser(conv_table, spec, machine, halves).lower(choice);
-  if (uses(lowered, im2col_gemm_name)) machine.make_blas(conv_unit(spec).dtype);
-  return lowered;
-}
+AlgorithmTable<Machine> algorithm_table(const Conv&) { return {conv_rows, conv_reason}; }
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -29,18 +29,13 @@ template <class T>
 void backward_bias(Stream, const ConvUnit&, const Args&, const Masked<T>& dy);
 std::size_t backward_bias_bytes(const ConvUnit&);
 
-/// One pass by one algorithm, which must support it.
-Lowered::Step depthwise_step(const ConvUnit&, Pass, const Choice&, Machine&);
-Lowered::Step direct_step(const ConvUnit&, Pass, const Choice&, Machine&);
+/// One pass by im2col_gemm. The steps of the algorithms with kernels of their own are made by conv_step.h.
 Lowered::Step im2col_gemm_step(const ConvUnit&, Pass, const Choice&, Machine&);
-Lowered::Step implicit_gemm_step(const ConvUnit&, Pass, const Choice&, Machine&);
-Lowered::Step gemm_1x1_step(const ConvUnit&, Pass, const Choice&, Machine&);
 
 /// Cycles of forward or the data gradient on a large device in f32, by the model of docs/algorithms/implicit_gemm.md.
 std::int64_t implicit_gemm_cycles(const ConvUnit&, Pass);
 
 /// Why the algorithm cannot run this convolution, or empty.
-std::string depthwise_refusal(const ConvUnit&, Pass, Machine&);
 std::string implicit_gemm_refusal(const ConvUnit&, Pass, Machine&);
 std::string gemm_1x1_refusal(const ConvUnit&, Pass, Machine&);
 std::string im2col_gemm_refusal(const ConvUnit&, Pass, Machine&);

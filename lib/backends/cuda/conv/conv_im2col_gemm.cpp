@@ -204,7 +204,7 @@ Lowered::Step im2col_gemm_step(const ConvUnit& c, Pass pass, const Choice& choic
         above = middle - 1;
     }
     return launches(
-        machine, {pass}, "im2col_gemm",
+        machine, {pass}, im2col_gemm_name,
         [=, &machine](Stream stream, const Args& args) {
           if (pass == Pass::backward_data && !wanted(args, 0)) return;
           Run<T> run(problem, pass, machine, stream, args);

@@ -17,8 +17,6 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-constexpr const char* cublas_name = "cublas";
-
 /// A row-major matrix, as the three products need it.
 template <class T>
 struct Matrix {
@@ -190,21 +188,10 @@ constexpr Algorithm<Machine> connected_rows[] = {
      .lower = gemm_step,
      .prepare = nothing}};
 
-constexpr AlgorithmTable<Machine> connected_table{
-    connected_rows, [](const std::string&, const ConvUnit&, Pass, Machine&) { return std::string(); }};
-
 }  // namespace
 
-std::vector<std::string> algorithms(const FullyConnected&, const Spec& spec, Pass pass, Machine& machine,
-                                    MixedPrecisionLowering& halves) {
-  return Chooser(connected_table, spec, machine, halves).names(pass);
-}
-
-Lowered lower(const FullyConnected&, const Spec& spec, const Choice& choice, Machine& machine,
-              MixedPrecisionLowering& halves) {
-  Lowered lowered = Chooser(connected_table, spec, machine, halves).lower(choice);
-  if (uses(lowered, cublas_name)) machine.make_blas(conv_unit(spec).dtype);
-  return lowered;
+AlgorithmTable<Machine> algorithm_table(const FullyConnected&) {
+  return {connected_rows, [](const std::string&, const ConvUnit&, Pass, Machine&) { return std::string(); }};
 }
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

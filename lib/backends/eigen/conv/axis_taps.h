@@ -11,8 +11,8 @@ struct AxisTap {
   int index, offset;
 };
 
-/// Those of dy that reach the positions of x of each residue modulo the stride, for the residues below `extent` that
-/// any tap reaches. Position i of a residue reads dy at i + offset.
+/// The taps of dy that reach the positions of x of each residue modulo the stride, by residue. Only residues below
+/// `extent` that some tap reaches are listed. Position i of a residue reads dy at i + offset.
 inline std::map<int, std::vector<AxisTap>> taps_of_residues(int extent, int kernel, int stride, int pad, int dilation) {
   std::map<int, std::vector<AxisTap>> taps;
   for (int i = 0; i < kernel; ++i) {

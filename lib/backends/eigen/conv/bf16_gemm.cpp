@@ -1,8 +1,8 @@
-// A unit runs the algorithm of f32 on pairs of bf16, which are as large as numbers of f32: the dimension that its sums
-// run over is halved. This is, in a forward pass, x's channels; in a data gradient, y's; in a weight gradient, the
-// images of both. So all of packing, strides, taps and threads is that of f32. Only the tiles of the product, and what
-// is done here, know pairs: neighbours along that dimension are interleaved, the last one of an odd count with 0.
-// Weights are rounded to bf16 on the way, and dy is masked by y.
+// A unit runs the algorithm of f32 on pairs of bf16. A pair is as large as a number of f32, so the dimension that the
+// sums run over is halved: x's channels in a forward pass, y's channels in a data gradient, the images in a weight
+// gradient. Packing, strides, taps and threads are as in f32. Only the tiles of the product and this file know pairs:
+// they interleave neighbours along that dimension, and the last of an odd count with 0. Weights are rounded to bf16 on
+// the way, and dy is masked by y.
 //
 // The results are of f32. y and dx are rounded as in on_copies.cpp, also in chunks. Compiled once, for every processor.
 
@@ -100,7 +100,7 @@ int halved(std::int64_t groups, std::int64_t extent) {
   return static_cast<int>(groups * divide_up(extent, std::int64_t{2}));
 }
 
-/// What a pass of a unit is on pairs: in chunks, whose weight gradients pair images.
+/// A pass of a unit on pairs, chunk by chunk. Its product is a pass of another unit, of f32.
 struct OnPairs {
   Chunks chunks;
   ConvUnit chunk;    ///< the unit of one chunk
@@ -214,7 +214,7 @@ class PairKernel final : public Kernel {
     if (pass_ != Pass::backward_params) halves_.convert(out, wide);
   }
 
-  /// The gradient of the bias: sums of dy in double, each of many side by side.
+  /// The gradient of the bias: sums of dy in double, many side by side.
   void sum_bias(const Args& args) const {
     constexpr std::int64_t room = 512;
     const std::int64_t plane = extents_.y_plane;

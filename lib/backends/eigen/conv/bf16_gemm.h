@@ -15,11 +15,11 @@ ConvUnit as_1x1(ConvUnit);
 /// Why the unit has no products of pairs, or empty.
 std::string bf16_gemm_refusal(const ConvUnit&, const Context&);
 
-/// Whether the rule has products of pairs before the product of f32 that they are: not where there is nothing to pair.
+/// Whether the rule prefers products of pairs to products of f32. It does not where there is nothing to pair.
 bool bf16_gemm_pays(const ConvUnit&, Pass, const Context&);
 
-/// A pass, from `product`, which makes the step of a unit of f32 by the kernels InstructionSet::f32_pairs, or from the
-/// bound of such a unit. A fully connected op is given as_1x1().
+/// A pass, and its error bound. `product` makes the step of a unit of f32 by the kernels InstructionSet::f32_pairs, and
+/// `product_error` gives its bound. A fully connected op is given as_1x1().
 Lowered::Step bf16_gemm_step(const ConvUnit&, Pass, const Context&,
                              Lowered::Step (*product)(const ConvUnit&, Pass, const Context&));
 double bf16_gemm_error(const ConvUnit&, Pass, const Context&,

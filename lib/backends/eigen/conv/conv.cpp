@@ -108,8 +108,6 @@ std::string conv_reason(const std::string& first, const ConvUnit& c, Pass, const
   return c.dtype == DType::f32 ? "too few channels or filters for Winograd" : "the default; Winograd is for f32";
 }
 
-constexpr AlgorithmTable<const Context> conv_table{conv_rows, conv_reason};
-
 }  // namespace
 
 double error_of_roundings(double roundings, DType dtype) {
@@ -131,17 +129,6 @@ double direct_error(const ConvUnit& c, Pass pass, const Context&) {
   return c.dtype == DType::f64 ? sum : sum + error_of_roundings(2, c.dtype);
 }
 
-std::vector<std::string> algorithms(const Conv&, const Spec& spec, Pass pass, const Context& context) {
-  return Chooser(conv_table, spec, context, context.halves).names(pass);
-}
-
-Lowered lower(const Conv&, const Spec& spec, const Choice& choice, const Context& context) {
-  for (std::size_t pass = 0; pass < choice.algorithm.size(); ++pass)
-    if (choice.algorithm[pass] == "implicit_gemm")
-      throw UsageError(unit_text(spec, context.halves) + ", " + std::string(to_string(static_cast<Pass>(pass))) +
-                       ": implicit_gemm and im2col_gemm are one algorithm here, since columns are packed from the "
-                       "image and never written as a matrix; name it im2col_gemm");
-  return Chooser(conv_table, spec, context, context.halves).lower(choice);
-}
+AlgorithmTable<const Context> algorithm_table(const Conv&) { return {conv_rows, conv_reason}; }
 
 }  // namespace lamina::eigen

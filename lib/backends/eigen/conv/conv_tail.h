@@ -1,6 +1,6 @@
 #pragma once
-// What follows the sums of a forward pass: a bias or, of a batch norm in inference, a scale and a bias per filter, made
-// when parameters change; then an addend and a function.
+// The tail of a forward pass, applied to its sums: a bias, then an addend, then a function. A batch norm in inference
+// is a scale and a bias for each filter, which are made when parameters change.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,14 +15,15 @@
 
 namespace lamina::eigen {
 
-/// The filters of a forward pass, and what is done to the products.
+/// The filters of a forward pass, and the last step of their sums.
 template <class T>
 struct Filters {
   const T* w;
   Epilogue<T> epilogue;
 };
 
-/// Elements of scale, and as many of bias after them, at the start of prepared memory: whole cache lines.
+/// The number of elements that the scale takes at the start of prepared memory: whole cache lines. The bias follows and
+/// takes as many.
 template <class T>
 std::int64_t fold_room(const ConvUnit& c) {
   return c.folded ? round_up(c.y.c, 64 / static_cast<std::int64_t>(sizeof(T))) : 0;
@@ -45,7 +46,7 @@ struct ConvTail {
   }
 };
 
-/// The parameters themselves or, where a batch norm is folded into them, with what fold() prepared.
+/// The parameters. With a folded batch norm, scale and bias are those that fold() prepared.
 template <class T>
 Filters<T> filters_of(const ConvUnit& c, const Args& args, const ConvTail<T>& tail) {
   Filters<T> all{args.w[0].as<T>(),
@@ -65,7 +66,7 @@ void fold(const ConvUnit&, const Args&);
 Lowered::Step fold_step(const ConvUnit&);
 std::size_t fold_bytes(const ConvUnit&);
 
-/// Copies the operand of an Add that follows the convolution to y; the convolution is then added to it.
+/// If an Add follows the convolution, copies its other operand to y. The convolution is then added to y.
 void place_addend(const ConvUnit&, const Args&, ThreadPool&);
 
 }  // namespace lamina::eigen

@@ -20,7 +20,7 @@ struct Axis {
   std::map<int, std::vector<AxisTap>> taps;
 
   int grid() const { return ceil_div(extent, step); }      // positions of residue 0
-  int residues() const { return std::min(step, extent); }  // that occur
+  int residues() const { return std::min(step, extent); }  // residues that occur
   int positions(int residue) const { return ceil_div(extent - residue, step); }
 };
 
@@ -95,22 +95,22 @@ class PlaneSums {
     T* copy;
     T* weights;  // of a data gradient: those of the taps of residue 0, then of residue 1, ...: each those of all planes
     T* columns[2];  // sums of residues side by side
-    T* out;         // rows that non-temporal stores take away
+    T* out;         // rows that non-temporal stores then write
   };
 
   bool is_forward() const { return pass_ == Pass::forward; }
-  int planes() const { return is_forward() ? c_.group_channels() : c_.group_filters(); }   // that a sum reads
+  int planes() const { return is_forward() ? c_.group_channels() : c_.group_filters(); }   // planes that a sum reads
   int results() const { return is_forward() ? c_.group_filters() : c_.group_channels(); }  // planes of a group
   const Shape& from() const { return is_forward() ? c_.x : c_.y; }
   const Shape& to() const { return is_forward() ? c_.y : c_.x; }
   bool non_temporal() const { return wants_non_temporal<T>(to()) && !(is_forward() ? c_.add : c_.add_dx); }
   std::int64_t column_ld() const { return round_up(cols_.grid(), kernels_->lanes); }
 
-  /// Of its copies; 1 where padding alone is read.
+  /// The bytes of a group's copies; 1 where padding alone is read.
   std::int64_t bytes_of_group() const {
     return std::max<std::int64_t>(1, planes() * bands_.largest().plane * static_cast<std::int64_t>(sizeof(T)));
   }
-  /// Of some groups, and as many as a vector reads and writes after them.
+  /// The elements of the copies of some groups, and as many more as a vector reads and writes after them.
   std::int64_t copied_elements() const { return groups_at_once_ * planes() * bands_.largest().plane + kernels_->lanes; }
 
   /// Sorts the taps by residue.
@@ -243,8 +243,8 @@ class PlaneSums {
   Pass pass_;
   const MicroKernels<T>* kernels_;
   Axis rows_, cols_;
-  std::vector<std::int64_t> first_;  // of each residue: its first tap; then their number
-  std::vector<int> places_;          // of each tap in a plane of the kernel
+  std::vector<std::int64_t> first_;  // the first tap of each residue; then the number of taps
+  std::vector<int> places_;          // the place of each tap in a plane of the kernel
   TapBands bands_;
   std::int64_t groups_at_once_;
   int square_;  // index in TapKernels::sums

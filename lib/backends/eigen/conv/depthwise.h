@@ -1,9 +1,9 @@
 #pragma once
 // Convolutions whose groups have one channel or few, as sums over taps along the rows of planes.
 //
-// forward           y at (p, q) = sum over taps of w[r][s] * what the tap reads of x
-// backward_data     the same of dy, for one residue of the positions of x modulo the stride after the other
-// backward_params   dw[r][s] = sum over positions of dy * what the tap reads of x
+// forward           y at (p, q) = sum over taps of w[r][s] * x at the tap
+// backward_data     the same of dy; one residue of the positions of x modulo the stride after another
+// backward_params   dw[r][s] = sum over positions of dy * x at the tap
 //
 // Taps read copies of bands of planes.
 
@@ -18,7 +18,7 @@ namespace lamina::eigen {
 constexpr const char* depthwise_name = "depthwise";
 
 std::string depthwise_refusal(const ConvUnit&);
-/// Whether it is faster than im2col_gemm, as measured by layers of ResNeXt-50 and RegNetX-400MF with AVX2.
+/// Whether `depthwise` is faster than im2col_gemm, as measured on layers of ResNeXt-50 and RegNetX-400MF with AVX2.
 bool depthwise_pays(const ConvUnit&, Pass);
 Lowered::Step depthwise_step(const ConvUnit&, Pass, const Choice&, const Context&);
 double depthwise_error(const ConvUnit&, Pass, const Context&);
@@ -37,15 +37,15 @@ class TapGradients {
   Roundings roundings() const;
 
  private:
-  /// Of some groups of one thread.
+  /// The sums of some groups of one thread.
   struct Sums {
     T* copy;
     T* sums;         // a vector for each weight, then for each bias
-    double* totals;  // of each of them
+    double* totals;  // a total for each of them
     T* ones;
   };
   Sums allocate(ScratchAllocator&) const;
-  /// Of some groups, and as many as a vector reads and writes after them.
+  /// The room for some groups, and as much more as a vector reads and writes after them.
   std::int64_t copied_elements() const {
     return groups_at_once_ * c_.group_channels() * bands_.largest().plane + kernels_->lanes;
   }

@@ -1,7 +1,7 @@
 // Convolution by its definition: loops over outputs, sums in double. Needs no workspace and takes every shape.
 //
-// Forward and the data gradient make a row of outputs at a time, in blocks that stay in registers and first-level
-// cache; the weight gradient makes one number at a time.
+// Forward and the data gradient make a row of outputs at a time, in blocks that stay in registers and in the
+// first-level cache. The weight gradient makes a number at a time.
 
 #include <algorithm>
 #include <vector>
@@ -52,7 +52,7 @@ void forward(const ConvUnit& c, const ConvTail<T>& tail, const Args& args, Threa
             double value = epilogue.scale == nullptr ? sum[q] : sum[q] * static_cast<double>(epilogue.scale[k]);
             if (epilogue.bias != nullptr) value += static_cast<double>(epilogue.bias[k]);
             if (epilogue.add) value += static_cast<double>(to[q]);
-            to[q] = epilogue.bounds == nullptr ? static_cast<T>(value) : (*epilogue.bounds)(static_cast<T>(value));
+            to[q] = epilogue.bounded(static_cast<T>(value));
           }
           activate(epilogue, to, 0, 1, count);
         }
@@ -61,7 +61,7 @@ void forward(const ConvUnit& c, const ConvTail<T>& tail, const Args& args, Threa
   });
 }
 
-/// dy where it counts.
+/// dy, or 0 where the ReLU masks it.
 template <class T>
 double masked(const T* dy, const T* y, std::int64_t at) {
   return y == nullptr || y[at] > 0 ? static_cast<double>(dy[at]) : 0.0;

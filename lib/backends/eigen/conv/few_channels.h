@@ -2,9 +2,11 @@
 // The data gradient where x has few channels, as the image itself has: a product per block of rows of dy, added into
 // dx.
 //
-// sums[(c, r, s)][(p, q)] = sum over k of w[k][c][r][s] * dy[k][p][q] fills register tiles with taps where channels
-// alone would leave them empty; each row of it is then added to the elements of dx that its tap reads. One thread makes
-// an image (or one channel of it) from its first row to its last, so that the order of the sums is fixed.
+//   sums[(c, r, s)][(p, q)] = sum over k of w[k][c][r][s] * dy[k][p][q]
+//
+// The taps fill register tiles that channels alone would leave empty. Each row of the sums is then added to the
+// elements of dx that its tap reads. One thread makes an image (or one channel of it) from its first row to its last,
+// so that the order of the sums is fixed.
 
 #include <cstddef>
 #include <vector>
@@ -45,7 +47,7 @@ class FewChannelsData {
 extern template class FewChannelsData<float>;
 extern template class FewChannelsData<double>;
 
-/// Whether this way beats the gathering one.
+/// Whether these products are faster than those of strided_data_gradient.h.
 bool has_few_channels(const ConvUnit&);
 
 }  // namespace lamina::eigen

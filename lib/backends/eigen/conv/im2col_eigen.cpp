@@ -1,8 +1,8 @@
-// Convolution by columns that are written as a matrix, one image at a time, and Eigen's matrix product. Copying windows
-// and the division among threads are ours, the products are Eigen's, each on one thread.
+// Convolution by columns that are written as a matrix, an image at a time, and Eigen's matrix product. Copying and the
+// division among threads are ours. The products are Eigen's, each on one thread.
 //
 // forward          y = w * columns; threads share images and blocks of their columns
-// backward_data    gradients of the columns = w^T * dy, each then added to the element of dx that it was copied from;
+// backward_data    gradients of the columns = w^T * dy; each is added to the element of dx that it was copied from;
 //                  threads share images and blocks of their channels
 // backward_params  dw = dy * columns^T, added up over images in order; threads share channels and filters
 
@@ -22,7 +22,7 @@ namespace {
 constexpr std::int64_t columns_bytes =
     4 << 20;  // of a block of columns: fits a third-level cache together with its product
 
-/// The size of the parts when `count` is divided into equal ones of at most `fit`, and at least `parts` of them.
+/// The size of the parts when `count` is divided into at least `parts` equal parts of at most `fit`.
 std::int64_t part_size(std::int64_t count, std::int64_t fit, std::int64_t parts) {
   return divide_up(count, std::clamp(divide_up(count, fit), std::min(parts, count), count));
 }
@@ -135,7 +135,7 @@ EigenMatrix<const T> EigenConv<T>::columns_of(const T* planes, std::int64_t chan
   return {to, count};
 }
 
-/// The opposite of columns_of() for a whole image: each element is added to the one that it was copied from.
+/// The opposite of columns_of() for a whole image: adds each element to the element that it was copied from.
 template <class T>
 void EigenConv<T>::add_columns(const T* columns, std::int64_t channels, T* planes) const {
   const Conv& op = c_.op;
@@ -185,7 +185,7 @@ void EigenConv<T>::forward(const Args& args, const ConvTail<T>& tail, std::int64
     T* const to = y + k * grid();
     for (std::int64_t j = 0; j < count; ++j) {
       const T sum = buffers.values[k * count + j] * scale + bias + (epilogue.add ? to[j] : T{0});
-      to[j] = epilogue.bounds == nullptr ? sum : (*epilogue.bounds)(sum);
+      to[j] = epilogue.bounded(sum);
     }
     activate(epilogue, to, 0, 1, count);
   }

@@ -18,7 +18,7 @@ auto taps_of_axes(const ConvUnit& c) {
                    taps_of_residues(c.x.w, op.kernel.w, op.stride.w, op.pad.w, op.dilation.w));
 }
 
-constexpr std::int64_t filters_at_once = 32;  // whose runs are lines of memory
+constexpr std::int64_t filters_at_once = 32;  // filters whose weights are copied together: whole lines of memory
 
 /// to[k * taps + t] = from[k * from_filter + taps[t] * from_place] for k in [0, filters).
 template <class T>
@@ -40,7 +40,7 @@ void interleave_taps(T* to, const T* from, std::span<const int> taps) {
   }
 }
 
-/// One of the two, from rows of filters_at_once filters, of which there are so many.
+/// The weights of `filters` filters by one of the functions above. The rows of `from` have filters_at_once filters.
 template <class T>
 void sort_taps(T* to, const T* from, std::int64_t filters, std::span<const int> taps) {
   const std::size_t count = filters == filters_at_once ? taps.size() : 0;

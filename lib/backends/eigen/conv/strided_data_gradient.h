@@ -1,6 +1,6 @@
 #pragma once
-// The data gradient as products that gather: the positions of x of one residue modulo the stride are one product,
-// weights times columns of dy, for the taps that reach them.
+// The data gradient as products that gather, one for each residue of the positions of x modulo the stride: weights
+// times columns of dy, for the taps that reach these positions.
 
 #include <cstddef>
 #include <cstdint>
@@ -36,7 +36,7 @@ class StridedDataGradient {
 
   int rows(int h) const { return (c_.x.h - h - 1) / c_.op.stride.h + 1; }
   int cols(int w) const { return (c_.x.w - w - 1) / c_.op.stride.w + 1; }
-  /// Whether zeros are between the columns of the only product, which then writes them.
+  /// Whether there is one product, with zeros between its columns. It then writes these, too.
   bool fills() const { return has_gaps_ && residues_.size() == 1 && residues_[0].h == 0 && residues_[0].w == 0; }
   void transpose_weights(const T* w, T* to, std::int64_t first, std::int64_t last) const;
   void zero_gaps(const Tensor& dx, std::int64_t first_plane, std::int64_t last_plane) const;

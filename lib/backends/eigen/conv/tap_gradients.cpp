@@ -1,8 +1,7 @@
 // The weight gradient of convolutions whose groups have one channel or few.
 //
-// Sums of products grow in vectors, one for each weight, while a number of bands goes by; then their lanes are added to
-// totals in double. A thread has some groups and takes all images for them, so nothing depends on the number of
-// threads.
+// A vector for each weight sums products over some bands. Its lanes are then added to a total in double. A thread has
+// some groups and all their images, so that nothing depends on the number of threads.
 
 #include <algorithm>
 

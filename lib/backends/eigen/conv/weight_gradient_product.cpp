@@ -108,8 +108,8 @@ std::int64_t PositionBlocks::roundings() const {
   return most + partition.columns - 1;
 }
 
-/// One for each position of the deepest of the blocks that next() makes, and one for each further block. By arithmetic:
-/// a batch may have billions of images.
+/// One rounding for each position of the deepest block that next() makes, and one for each further block. They are
+/// counted by arithmetic, because a batch may have billions of images.
 std::int64_t PositionBlocks::roundings(IndexRange positions) const {
   const std::int64_t all = positions.last - positions.first;
   const std::int64_t head = in_place ? std::min((grid - positions.first % grid) % grid, all) : 0;  // of an image

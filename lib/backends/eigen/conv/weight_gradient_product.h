@@ -1,10 +1,11 @@
 #pragma once
 // The gradient of a convolution's weights and bias: columns of x times dy, summed over every output position.
 //
-// One side of the product is read as rows of positions, the other transposed and packed. As a rule the rows are columns
-// of x, cheap to copy, and dy is the smaller matrix and transposed: dw^T[(c, r, s)][k]. Where windows are 1x1 and x has
-// fewer channels than dy, the sides change places. Threads share the rows or, where dw is small, the positions; then
-// each has separate partial sums, which are added up in the order of the threads.
+// One side of the product is read as rows of positions, and the other is transposed and packed. As a rule the rows are
+// the columns of x, which are cheap to copy, and the transposed side is dy, the smaller matrix: dw^T[(c, r, s)][k].
+// Where windows are 1x1 and x has fewer channels than dy, the sides change places. Threads share the rows or, where dw
+// is small, the positions. A thread that has a share of the positions has partial sums of its own, and these are added
+// up in the order of the threads.
 
 #include <cstddef>
 #include <cstdint>
@@ -26,15 +27,15 @@ struct PositionBlocks {
 
   IndexRange of(int part) const;
   ColumnRange next(std::int64_t first, std::int64_t last) const;  ///< the block that starts here
-  /// The roundings of a term: one for it and for each later one of its block, one for each later block, and one for
-  /// each partial sum.
+  /// The roundings of a term: its own, one for each later term of its block, one for each later block, and one for each
+  /// partial sum.
   std::int64_t roundings() const;
 
  private:
   std::int64_t roundings(IndexRange positions) const;
 };
 
-/// `x_columns` are those of one group of x.
+/// `x_columns` are the columns of one group of x.
 template <class T>
 PositionBlocks position_blocks(const ConvUnit&, const Columns& x_columns, int threads, int tile_rows);
 
@@ -60,7 +61,7 @@ class WeightGradientProduct {
     T* partial;         // position parts x groups x rows x ld
     double* bias_sums;  // position parts x groups x filters
   };
-  /// What one part works on: a group, and the rows and positions of it.
+  /// The work of one part: a group, and the rows and positions of it.
   struct Share {
     Source<T> left, right;
     IndexRange rows, positions;
@@ -88,8 +89,8 @@ class WeightGradientProduct {
 
   const MicroKernels<T>* kernels_;
   PositionBlocks blocks_;
-  bool swapped_;                  // rows are those of dy, panels are of x
-  Columns left_, right_columns_;  // the latter those of x, which are the right side's where they are swapped
+  bool swapped_;                  // the rows are dy, the panels x
+  Columns left_, right_columns_;  // right_columns_: of x, where the sides are swapped
   std::int64_t right_;            // channels of the transposed side, in one group
   int groups_;
   std::int64_t x_group_, dy_group_;  // elements from group to group

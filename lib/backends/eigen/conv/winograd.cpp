@@ -58,8 +58,8 @@ WinogradProduct<T> product_of(const ConvUnit& c, int tile, Pass pass, int thread
   return WinogradProduct<T>(data ? data_extents(c) : forward_extents(c), tile, data, threads, kernels);
 }
 
-/// Whether inference keeps transformed filters: they take four times the memory of the filters (2x2: 16 / 9, or 36 / 25
-/// of 5x5), and with more tiles than this to use one in, transforming it anew costs less than a fifth of using it.
+/// Whether inference keeps transformed filters. They take four times the memory of the filters (2x2: 16 / 9, or 36 / 25
+/// of 5x5). If a filter serves many tiles, transforming it anew costs less than a fifth of using it.
 template <class T>
 bool prepares_filters(const WinogradProduct<T>& product) {
   constexpr std::int64_t few_tiles = 64;

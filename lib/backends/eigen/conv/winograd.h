@@ -1,5 +1,5 @@
 #pragma once
-// What the algorithms winograd_2x2 and winograd_4x4 offer to the file that lowers convolutions.
+// The interface of the algorithms winograd_2x2 and winograd_4x4, for the table of conv.cpp.
 
 #include <cstddef>
 #include <string>
@@ -13,14 +13,14 @@ constexpr const char* winograd_4x4_name = "winograd_4x4";
 
 const char* winograd_name(int tile);
 
-/// Why the algorithm with tiles of 2x2 or 4x4 cannot do the convolution, or nothing.
+/// Why the algorithm with tiles of 2x2 or 4x4 cannot do the convolution, or empty.
 std::string winograd_refusal(const ConvUnit&, int tile);
 
-/// Whether the larger of the tiles that are not refused should be the fastest: see docs/ops/conv.md.
+/// Whether Winograd with the larger of the tiles that are not refused is likely the fastest (docs/ops/conv.md).
 bool winograd_pays(const ConvUnit&);
 
-/// A pass of what is not refused, or prepare, with tiles of 2x2 or 4x4. In inference, a forward pass of few tiles takes
-/// filters that prepare transformed. Values of f32 may be in bf16.
+/// A pass or prepare of a convolution that is not refused, with tiles of 2x2 or 4x4. In inference, a forward pass of
+/// few tiles takes filters that prepare transformed. Values may be in bf16 instead of f32.
 Lowered::Step winograd_step(const ConvUnit&, int tile, Pass, const Context&);
 
 /// Bytes that a forward pass wants prepared.

@@ -32,6 +32,9 @@ struct Epilogue {
   const Bounds<T>* bounds = nullptr;          ///< null: none
   const Activation<T>* activation = nullptr;  ///< null: none. Whoever calls a kernel applies it, the kernel does not
 
+  /// A result within the bounds, if there are any.
+  T bounded(T y) const { return bounds == nullptr ? y : (*bounds)(y); }
+
   /// The epilogue of the rows from `row` on.
   Epilogue from(std::int64_t row) const {
     Epilogue rows = *this;

@@ -186,7 +186,7 @@ void FullyConnectedProduct<T>::forward(const Args& args, const ConvTail<T>& tail
     for (std::int64_t n = 0; n < images_; ++n) {
       T* const y = args.y.as<T>() + n * args.y.pitch + own.first;
       for (std::int64_t k = 0; epilogue.bias != nullptr && k < count; ++k) y[k] += epilogue.bias[own.first + k];
-      for (std::int64_t k = 0; epilogue.bounds != nullptr && k < count; ++k) y[k] = (*epilogue.bounds)(y[k]);
+      for (std::int64_t k = 0; k < count; ++k) y[k] = epilogue.bounded(y[k]);
       activate(epilogue, y, 0, 1, count);
     }
   });
@@ -348,16 +348,8 @@ std::string connected_reason(const std::string& first, const ConvUnit&, Pass, co
   return first == bf16_gemm_name ? "the processor multiplies pairs of bf16" : "";
 }
 
-constexpr AlgorithmTable<const Context> connected_table{connected_rows, connected_reason};
-
 }  // namespace
 
-std::vector<std::string> algorithms(const FullyConnected&, const Spec& spec, Pass pass, const Context& context) {
-  return Chooser(connected_table, spec, context, context.halves).names(pass);
-}
-
-Lowered lower(const FullyConnected&, const Spec& spec, const Choice& choice, const Context& context) {
-  return Chooser(connected_table, spec, context, context.halves).lower(choice);
-}
+AlgorithmTable<const Context> algorithm_table(const FullyConnected&) { return {connected_rows, connected_reason}; }
 
 }  // namespace lamina::eigen

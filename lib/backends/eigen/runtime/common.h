@@ -7,8 +7,8 @@
 #include "instruction_set.h"
 #include "lamina/backend.h"
 #include "lamina/error.h"
+#include "lib/backends/common/algorithms.h"
 #include "lib/backends/common/lowering.h"
-#include "lib/backends/common/on_copies.h"
 #include "pool.h"
 
 namespace lamina::eigen {
@@ -34,14 +34,12 @@ decltype(auto) with_type(DType dtype, Function&& function) {
 // One function per op, in the file of the op's name or kind: pointwise.cpp, moves.cpp. `spec.op` holds the op; the
 // algorithm's name is "direct" if there is only one. They fill every vector of Lowered, one entry per x, and steps for
 // the passes of spec.mode only.
-Lowered lower(const Conv&, const Spec&, const Choice&, const Context&);
 Lowered lower(const MaxPool&, const Spec&, const Choice&, const Context&);
 Lowered lower(const AveragePool&, const Spec&, const Choice&, const Context&);
 Lowered lower(const GlobalAveragePool&, const Spec&, const Choice&, const Context&);
 Lowered lower(const BatchNorm&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Lrn&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Relu&, const Spec&, const Choice&, const Context&);
-Lowered lower(const FullyConnected&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Dropout&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Softmax&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Sigmoid&, const Spec&, const Choice&, const Context&);
@@ -66,8 +64,8 @@ Lowered lower(const Slice&, const Spec&, const Choice&, const Context&);
 void update(const Update&, ThreadPool&);
 void check_overflow(const UpdateTensors&, ThreadPool&);
 
-/// The algorithms of a convolution or fully connected op, best guess first.
-std::vector<std::string> algorithms(const Conv&, const Spec&, Pass, const Context&);
-std::vector<std::string> algorithms(const FullyConnected&, const Spec&, Pass, const Context&);
+/// The tables of the ops with several algorithms.
+AlgorithmTable<const Context> algorithm_table(const Conv&);
+AlgorithmTable<const Context> algorithm_table(const FullyConnected&);
 
 }  // namespace lamina::eigen
