@@ -34,6 +34,7 @@ PASSES = BENCH + f"run --batch=16 --benchmark_filter='^net/({NETS})/' --benchmar
 LAYERS = BENCH + f"run --batch=16 --benchmark_filter=^layer/resnet50/ --benchmark_out={ROWS} "
 LEDGER = BENCH + f"ledger resnet50 --batch=16 --benchmark_out={ROWS} "
 CUDA, CUDNN = "--backend=cuda", "--backend=cudnn --cudnn={cudnn}"
+GRAPH = "--backend=cudnn-graph --cudnn={cudnn} --plans={root}/plans"
 SANITIZER = "env LAMINA_TEST_BACKEND=cuda {libraries} {compute-sanitizer} --error-exitcode 9 --tool "
 
 # Name; lane of what is not timed, and runs beside other lanes, or "" of what runs alone; seconds; what it needs: tools,
@@ -65,6 +66,10 @@ STEPS = (
     ("networks against eigen, cuda", "plans", 15, ("smoke test, cuda",), ON_CUDA + NETWORKS),
     ("networks against eigen, cudnn", "plans", 15, ("cudnn", "smoke test, cudnn"), ON_CUDNN + NETWORKS),
 
+    ("carried plans load and run, cudnn-graph", "cuda", 20, ("cudnn", "smoke test, cudnn"),
+     BENCH + f"run --batch=16 --benchmark_filter=^net/resnet50/ --passes=1 --benchmark_out={ROWS} --dtype=bf16 "
+             f"--layout=nhwc {GRAPH}"),
+
     ("PyTorch's import and numbers, resnet50", "torch", 55, ("torch",),
      RACE + "resnet50 --modes inference --rounds 2 --ours cuda --peers torch --patience 100"),
     ("memcheck of the smoke test", "torch", 20, ("gpu", "compute-sanitizer", "smoke test, cuda"),
@@ -73,9 +78,10 @@ STEPS = (
     ("resnet50 beside PyTorch, f32 and TF32", "", 65, ("torch", "cudnn"),
      RACE + "resnet50 --modes training,inference --rounds 6 --ours cuda,cuda+graph,cudnn={cudnn},"
             "cudnn:tf32+graph={cudnn} --peers torch+benchmark,torch:tf32+benchmark@nhwc"),
-    ("resnet50 beside PyTorch, bf16", "", 45, ("torch", "cudnn"),
-     RACE + "resnet50 --modes training,inference --rounds 6 --ours "
-            "cuda:bf16,cudnn:bf16@nhwc={cudnn},cudnn:bf16+graph@nhwc={cudnn} --peers torch:bf16+benchmark@nhwc"),
+    ("resnet50 beside PyTorch, bf16", "", 55, ("torch", "cudnn"),
+     RACE + "resnet50 --modes training,inference --rounds 6 --plans {root}/plans --ours "
+            "cuda:bf16,cudnn:bf16@nhwc={cudnn},cudnn:bf16+graph@nhwc={cudnn},cudnn-graph:bf16@nhwc={cudnn},"
+            "cudnn-graph:bf16+graph@nhwc={cudnn} --peers torch:bf16+benchmark@nhwc"),
     ("passes, cudnn bf16 nhwc", "", 30, ("cudnn", "smoke test, cudnn"), PASSES + CUDNN + " --dtype=bf16 --layout=nhwc"),
     ("passes, cuda f32", "", 30, ("smoke test, cuda",), PASSES + CUDA),
     ("passes, cudnn f32", "", 30, ("cudnn", "smoke test, cudnn"), PASSES + CUDNN),
@@ -112,7 +118,7 @@ REHEARSED = (
     ("--what trainings", "mnist_cnn --what trainings"),
     (r"--ours \S+", "--ours cuda-host"), (r"--peers \S+", "--peers torch"), ("--rounds 6", "--rounds 2"),
     ("--share 0.0512", "--share 0.0043"), ("--device cuda", "--device rehearsal --batch 2 --threads 1"),
-    (re.escape(CUDNN), "--backend=eigen"), ("=cudnn:.cudnn.", "=eigen"), (r"=cuda\b", "=cuda-host"),
+    (re.escape(GRAPH), "--backend=eigen"), (re.escape(CUDNN), "--backend=eigen"), ("=cudnn:.cudnn.", "=eigen"), (r"=cuda\b", "=cuda-host"),
     (" (--math=tf32|--layout=nhwc)", ""), ("--batch=16", "--batch=2 --passes=2 --threads=1"))
 
 

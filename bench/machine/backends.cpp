@@ -20,11 +20,13 @@ const std::vector<std::string>& Backends::names() {
   const std::vector<std::string> known = backend_names();
   if (!settings_.names.empty()) {
     for (const std::string& name : settings_.names)  // one that is known but not built becomes rows that say so
-      if (!name.starts_with("cudnn:") && std::find(known.begin(), known.end(), name) == known.end()) at(name);
+      if (!name.starts_with("cudnn:") && !name.starts_with("cudnn-graph:") &&
+          std::find(known.begin(), known.end(), name) == known.end())
+        at(name);
     return names_ = settings_.names;
   }
   for (const std::string& name : known) {
-    if (name == "cuda-host") continue;
+    if (name == "cuda-host" || name == "cudnn-graph") continue;
     try {
       if (const std::string reason = at(name).available(); !reason.empty())
         left_out_.push_back(reason);
@@ -46,9 +48,10 @@ Backend& Backends::at(const std::string& name) {
     options.device = settings_.device;
     options.memory_limit = settings_.memory_limit;
     options.instruction_set = settings_.instruction_set;
+    options.plans = settings_.plans;
     // The directory is no part of a name, so that rows of two versions have equal ones.
-    const bool own_cudnn = name == "cudnn" && !settings_.cudnn.empty();
-    made = make_(own_cudnn ? "cudnn:" + settings_.cudnn : name, options);
+    const bool own_cudnn = (name == "cudnn" || name == "cudnn-graph") && !settings_.cudnn.empty();
+    made = make_(own_cudnn ? name + ":" + settings_.cudnn : name, options);
     made->while_planning = while_planning;
   }
   return *made;

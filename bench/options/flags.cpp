@@ -79,7 +79,8 @@ const std::vector<Flag<PlanningSettings>>& planning_flags() {
   static const std::vector<Flag<PlanningSettings>> table = {
       flag("--onnx", onnx_flags, LAMINA_AT(net.onnx), add_onnx_files),
       flag("--backend", backend_flags, LAMINA_AT(backends.names),
-           list("Backends; default: every one that can run here (cuda-host only by name)"), Keys::in_place),
+           list("Backends; default: every one that can run here (cuda-host and cudnn-graph only by name)"),
+           Keys::in_place),
       flag("--batch", batch_flags, LAMINA_AT(configs.batches), list("Images per pass; default: 16", counts()),
            Keys::in_place),
       flag("--dtype", dtype_flags, LAMINA_AT(configs.dtypes), several_of("Element types; default: f32", dtypes),
@@ -100,6 +101,8 @@ const std::vector<Flag<PlanningSettings>>& planning_flags() {
           Keys::eigen),
       flag("--cudnn", cudnn_flags, LAMINA_AT(backends.cudnn),
            value("Directory of the cuDNN to load; bench/race/versions compares several")),
+      flag("--plans", row_flags, LAMINA_AT(backends.plans),
+           value("Folder that plans of cudnn-graph are kept in, and loaded from")),
       flag("--width_divisor", size_flags, LAMINA_AT(net.width_divisor),
            value("Divides every hidden width: narrow networks for trials", counts()), Keys::all),
       flag("--ranks", 0U, LAMINA_AT(net.ranks), value(""), Keys::all),  // which mpirun gives

@@ -19,8 +19,9 @@ namespace lamina::bench {
 
 /// Which backends, and how each is made.
 struct BackendSettings {
-  std::vector<std::string> names{};  ///< empty: every one that can run here, cuda-host apart
+  std::vector<std::string> names{};  ///< empty: every one that can run here, cuda-host and cudnn-graph apart
   std::string cudnn{};               ///< directory of the one to load; empty: the system's
+  std::filesystem::path plans{};     ///< folder of cudnn-graph's plans
   int threads = 0;
   int device = 0;  ///< number of the GPU
   std::string instruction_set{};

@@ -73,6 +73,7 @@ def parser_of(description):
     add("--python", "an interpreter with a peer; may be given more than once", f"the first of {', '.join(pythons.USUAL)}",
         action="append", default=[], metavar="EXE")
     add("--program", "the lamina_bench that is Lamina's side, and that judges", default=networks.BENCH)
+    add("--plans", "folder of the plans that cudnn-graph keeps", "none", metavar="DIR")
     add("--patience", "seconds for an answer, after which a worker is ended and left out", type=positive, default=600.0,
         metavar="S")
     add("--limit", "status 3 where Lamina is slower by more than this share, as 3%", "no limit", metavar="X")

@@ -47,6 +47,7 @@ ENGINES = {
                     ours=True),
     "cuda": Engine(("cuda",), **KERNELS),
     "cudnn": Engine(("cuda",), **KERNELS),
+    "cudnn-graph": Engine(("cuda",), **KERNELS),
     "cuda-host": Engine(("cpu", "rehearsal"), **KERNELS),
     "torch": Engine(("cpu", "cuda", "rehearsal"), ("networks", "trainings"),
                     ("compiled", "max-autotune", "frozen", "benchmark", "graph", "hugepages", "passive"),
@@ -115,7 +116,8 @@ class Variant:
 
     def our_command(self, what, net, batch, options):
         flags = {"backend": self.engine, "cudnn": self.path, "threads": options.threads,
-                 "measure": "measured" in self.flags, "device": options.device_number}
+                 "measure": "measured" in self.flags, "device": options.device_number,
+                 "plans": options.plans if self.engine == "cudnn-graph" else ""}
         if what == "trainings":
             return serve_command(options.program, training=net, share=options.share, **flags)
         flags |= {"math": "tf32"} if self.precision == "tf32" else {"dtype": self.precision}
@@ -165,7 +167,7 @@ def parse(word, what, device):
     for flag in flags:
         check_known("flag", flag, engine.flags, name)
     check_flags(word, name, flags, what, device)
-    if "=" in word and name != "cudnn":
+    if "=" in word and not name.startswith("cudnn"):
         raise BadVariant(f"{word}: only cudnn has a directory; bench/race/versions --programs compares builds")
     if "=" in word and not os.path.isdir(path):
         raise BadVariant(f"{word}: no directory at '{path}'")

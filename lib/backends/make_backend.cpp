@@ -1,6 +1,5 @@
 // Every backend by its name. This is the only place with the whole list.
 
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,7 +28,7 @@ constexpr const char* without_cuda_host =
 
 }  // namespace
 
-std::vector<std::string> backend_names() { return {"eigen", "cuda", "cuda-host", "cudnn"}; }
+std::vector<std::string> backend_names() { return {"eigen", "cuda", "cuda-host", "cudnn", "cudnn-graph"}; }
 
 std::shared_ptr<Backend> make_backend(const std::string& name, const BackendOptions& options) {
   if (options.device < 0)
@@ -49,8 +48,8 @@ std::shared_ptr<Backend> make_backend(const std::string& name, const BackendOpti
     throw Unsupported(without_cuda_host);
 #endif
   }
-  if (name == "cudnn" || name.starts_with("cudnn:"))
-    return cudnn::make_backend(name, name.substr(std::min(name.size(), std::size_t{6})), options);
+  if (const std::string kind = name.substr(0, name.find(':')); kind == "cudnn" || kind == "cudnn-graph")
+    return cudnn::make_backend(name, options);
   throw UsageError("no backend \"" + name + "\": " + near_names(name, backend_names()));
 }
 

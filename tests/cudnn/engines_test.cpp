@@ -30,13 +30,13 @@ Spec spec_of(Layout layout = Layout::nchw) {
   return cudnn_graph_units(graph, {.layout = layout, .input_gradient = true}).back().spec;
 }
 
-std::vector<CudnnEngine> ask(const Api& api, const Properties& device, Layout layout = Layout::nchw,
+std::vector<CudnnEngine> ask(const Api& api, const Target& device, Layout layout = Layout::nchw,
                              Pass pass = Pass::forward) {
   return proposals(api, device, make(api, *operation_graph_of(spec_of(layout), pass)));
 }
 
 std::vector<CudnnEngine> ask(const Api& api, Layout layout = Layout::nchw, Pass pass = Pass::forward) {
-  return ask(api, Properties(api, "{}"), layout, pass);
+  return ask(api, Target(api, "{}"), layout, pass);
 }
 
 }  // namespace
@@ -100,11 +100,11 @@ TEST_CASE("each call that fails ends in a DeviceError that names it, and leaves 
   const int calls = fake_graph().calls;
   REQUIRE(calls > 60);
   REQUIRE(fake_graph().created == fake_graph().destroyed);
-  const int before = 3;  // calls of Properties
+  const int before = 3;  // calls of Target
   for (int call = before + 1; call <= calls; ++call) {
     api = test::fake_graph_api();
     const std::string text = said_by<DeviceError>([&] {
-      const Properties again(api, "{}");
+      const Target again(api, "{}");
       fake_graph().failing_call = call;
       ask(api, again);
     });
@@ -129,7 +129,7 @@ TEST_CASE("device properties that the library refuses are the caller's mistake, 
   for (int call = 2; call <= 3; ++call) {  // the call that sets the text, and the one that finalizes it
     const Api api = test::fake_graph_api();
     fake_graph().failing_call = call;
-    const std::string text = said_by<UsageError>([&] { const Properties device(api, "{}"); });
+    const std::string text = said_by<UsageError>([&] { const Target device(api, "{}"); });
     REQUIRE_THAT(text, ContainsSubstring("device properties"));
     REQUIRE_THAT(text, ContainsSubstring("what the fake has to say"));
     REQUIRE(fake_graph().created == fake_graph().destroyed);
@@ -150,7 +150,7 @@ TEST_CASE("a version before 9.8 cannot be asked, nor one that lacks the calls: b
   CHECK_THAT(said_by<LoadError>([&] { check_version(api); }), ContainsSubstring("9.7.1"));
   api.version = 90800;
   CHECK_NOTHROW(check_version(api));
-  CHECK_THAT(said_by<LoadError>([&] { const Properties device(api, "{}"); }),
+  CHECK_THAT(said_by<LoadError>([&] { const Target device(api, "{}"); }),
              ContainsSubstring("cudnnBackendCreateDescriptor"));
 }
 

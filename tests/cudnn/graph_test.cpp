@@ -194,7 +194,7 @@ TEST_CASE("each call that fails while a plan is made ends in an error that names
   int calls = 0;
   for (int call = 0; call <= calls; ++call) {
     const Api api = test::fake_graph_api();
-    const Properties device(api, "{}");
+    const Target device(api, "{}");
     const auto made = [&] { make_plan(api, device, make(api, *operation_graph_of(spec, Pass::forward)), thirty); };
     fake_graph().failing_call = call;
     CAPTURE(call);
@@ -203,7 +203,7 @@ TEST_CASE("each call that fails while a plan is made ends in an error that names
       calls = fake_graph().calls;
       CHECK(calls > 60);
       CHECK(fake_graph().plans_made == 1);
-    } else if (call > 3) {  // those of Properties came before
+    } else if (call > 3) {  // those of Target came before
       CHECK_THROWS_MATCHES(made(), DeviceError, Says("cudnnBackend", "what the fake has to say"));
     }
     CHECK(fake_graph().created == fake_graph().destroyed + 1);
@@ -213,7 +213,7 @@ TEST_CASE("each call that fails while a plan is made ends in an error that names
 
 TEST_CASE("an engine that does not exist, a knob out of range and a plan that does not finalize say so") {
   const Api api = test::fake_graph_api();
-  const Properties device(api, "{}");
+  const Target device(api, "{}");
   const Descriptor graph =
       make(api, *operation_graph_of(last_unit(conv_add_relu, {.mode = Mode::inference}), Pass::forward));
   CudnnEngine engine = thirty;
@@ -233,7 +233,7 @@ TEST_CASE("a cuDNN that lacks a part of itself says which, and what it may need"
   Api api = test::fake_graph_api();
   api.unopened = "libcuda.so.1: cannot open shared object file";
   fake_graph().failing_call = 3;
-  CHECK_THROWS_MATCHES(Properties(api, "{}"), LoadError, Says("libcuda.so.1", "driver's library"));
+  CHECK_THROWS_MATCHES(Target(api, "{}"), LoadError, Says("libcuda.so.1", "driver's library"));
 }
 
 TEST_CASE("a plan is made once and then loaded from its folder, by graph, engine, knobs and device") {

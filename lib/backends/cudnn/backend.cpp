@@ -42,9 +42,10 @@ bool is_own_with_pitch(const Op& op) {
          holds<ScaleShift>(op) || holds<Pad>(op) || holds<ChannelShuffle>(op);
 }
 
-/// Whether `next` may follow a convolution and the first `count` ops of its tail. A batch norm may follow in inference;
-/// it is folded into filter and bias. With a bias, and not in f64, a ReLU may follow, and in inference an Add before
-/// it. The library may compute all with an f32 convolution in one call. On halves our kernel adds bias and ReLU.
+/// Whether `next` may follow in the backend cudnn: a convolution and the first `count` ops of its tail. A batch norm
+/// may follow in inference; it is folded into filter and bias. With a bias, and not in f64, a ReLU may follow, and in
+/// inference an Add before it. The library may compute all with an f32 convolution in one call. On halves our kernel
+/// adds bias and ReLU.
 bool joins(const Spec& spec, std::size_t count, const Op& next) {
   const auto* const conv = std::get_if<Conv>(&spec.op);
   if (conv == nullptr) return false;
@@ -54,13 +55,18 @@ bool joins(const Spec& spec, std::size_t count, const Op& next) {
   return joins_inference(spec.tail, count, next) && (with_bias || holds<BatchNorm>(next));
 }
 
-void check_spec(const Spec& spec) {
+/// The same with engines: where graphs end, whose tails our calls compute as well, but not in f64.
+bool joins(const Spec& spec, std::size_t count, const Op& next, bool engines) {
+  return engines && spec.y.dtype != DType::f64 ? graph::joins_graph(spec, count, next) : joins(spec, count, next);
+}
+
+void check_spec(const Spec& spec, bool engines) {
   check_types("cudnn", spec, Halves::taken);
   check_one_layout("cudnn", spec);
   if (spec.y.layout == Layout::nhwc && !takes_nhwc(spec))
     refuse(spec.op, "no nhwc layout in " + std::string(to_string(spec.y.dtype)) + "; it takes nchw");
   for (std::size_t i = 0; i < spec.tail.size(); ++i)
-    if (!joins(spec, i, spec.tail[i]))
+    if (!joins(spec, i, spec.tail[i], engines))
       refuse(spec.op, "cannot be fused with the op after it: " + std::string(op_name(spec.tail[i])));
 }
 
@@ -87,6 +93,20 @@ bool library_takes_halves(const Spec& spec) {
   return of_library && has_one_type(spec);
 }
 
+/// Whether the unit is a fully connected one that runs as a convolution, as its graph is one.
+bool is_product_of_graph(const Spec& spec, const graph::UnitEngines* engines) {
+  return engines != nullptr && holds<FullyConnected>(spec.op) && spec.y.dtype != DType::f64;
+}
+
+/// The choice without the engines that steps take.
+Choice without_engines(Choice choice, const Lowered& lowered) {
+  for (const Lowered::Step& step : lowered.steps)
+    for (std::size_t p = 0; p < choice.algorithm.size(); ++p)
+      if (step.algorithm.starts_with(graph::engine_prefix) && step.covers(static_cast<Pass>(p)))
+        choice.algorithm[p].clear();
+  return choice;
+}
+
 /// Lowers a unit whose values have one type that the library or our kernels take.
 Lowered lower_in_one_type(const Spec& spec, const Choice& choice, Session& session) {
   return std::visit(
@@ -94,8 +114,12 @@ Lowered lower_in_one_type(const Spec& spec, const Choice& choice, Session& sessi
         if constexpr (std::is_same_v<std::decay_t<decltype(op)>, Input>) {
           return {};
         } else {
+          if (is_product_of_graph(spec, session.engines)) {
+            const Spec flat = graph::as_convolution(spec);
+            return cudnn::lower(std::get<Conv>(flat.op), flat, choice, session);
+          }
           Lowered lowered = cudnn::lower(op, spec, choice, session);
-          if (!has_algorithms(spec.op)) check_direct("cudnn", spec, choice, lowered);
+          if (!has_algorithms(spec.op)) check_direct("cudnn", spec, without_engines(choice, lowered), lowered);
           return lowered;
         }
       },
@@ -107,8 +131,13 @@ bool recomputes(const Op& op) { return !holds<BatchNorm>(op) && !has_algorithms(
 
 }  // namespace
 
-CudnnBackend::CudnnBackend(std::string name, std::unique_ptr<Machine> machine, Session::Open open)
-    : name_(std::move(name)), session_(std::make_unique<Session>(std::move(machine), std::move(open))) {}
+CudnnBackend::CudnnBackend(std::string name, std::unique_ptr<Machine> machine, Session::Open open,
+                           std::unique_ptr<graph::UnitEngines> engines)
+    : name_(std::move(name)),
+      session_(std::make_unique<Session>(std::move(machine), std::move(open))),
+      engines_(std::move(engines)) {
+  session_->engines = engines_.get();
+}
 
 std::string CudnnBackend::available() const {
   if (std::string reason = session_->machine().unavailable(); !reason.empty()) return reason;
@@ -129,6 +158,7 @@ std::string CudnnBackend::describe() {
     text += ", built for CUDA " + std::to_string(cuda / 1000) + "." + std::to_string(cuda % 1000 / 10);
   }
   text += ", " + session_->describe_blas() + math_environment();
+  if (engines_) text += ", " + engines_->describe();
   if (!api.unopened.empty()) text += ", without what did not open: " + api.unopened;
   return text;
 }
@@ -141,14 +171,22 @@ Device& CudnnBackend::device() {
 std::vector<std::string> CudnnBackend::algorithms(const Spec& spec, Pass pass) const {
   if (holds<Input>(spec.op) || !has_pass(spec.op, pass)) return {};
   if (pass == Pass::recompute && !recomputes(spec.op)) return {};
+  std::vector<std::string> names;
+  if (engines_ && pass != Pass::recompute && (!has_halves(spec) || library_takes_halves(spec)))
+    names = engines_->names(spec, pass, *session_);
+  const auto with = [&](const std::vector<std::string>& calls) {
+    names.insert(names.end(), calls.begin(), calls.end());
+    return names;
+  };
+  if (is_product_of_graph(spec, engines_.get())) return with(conv_algorithm_names(graph::as_convolution(spec), pass));
   if (holds<FullyConnected>(spec.op)) return {"gemm"};
   if (holds<Lstm>(spec.op)) return lstm_algorithms(spec, pass);
-  if (!holds<Conv>(spec.op)) return {"direct"};
-  return conv_algorithm_names(spec, pass);
+  if (!holds<Conv>(spec.op)) return with({"direct"});
+  return with(conv_algorithm_names(spec, pass));
 }
 
 bool CudnnBackend::fuses(const Spec& spec, const Node& next, int) const {
-  if (!joins(spec, spec.tail.size(), next.op)) return false;
+  if (!joins(spec, spec.tail.size(), next.op, engines_ != nullptr)) return false;
   return !holds<Add>(next.op) || reads_two_values(next);
 }
 
@@ -168,7 +206,7 @@ Lowered CudnnMixedPrecision::lower(const Spec& spec, const Choice& choice) {
 Lowered CudnnBackend::lower(const Spec& spec, const Choice& choice) {
   if (holds<Input>(spec.op)) throw UsageError("cudnn: an input computes nothing to be lowered");
   check_enumerators(spec, choice);
-  check_spec(spec);
+  check_spec(spec, engines_ != nullptr);
   if (!takes_pitch(spec)) check_pitch(spec);
   if (!has_halves(spec)) return lower_in_one_type(spec, choice, *session_);
   check_math("cudnn: " + to_string(spec.op), half_type(spec), choice.math);

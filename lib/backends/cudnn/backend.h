@@ -1,11 +1,13 @@
 #pragma once
-// The backend "cudnn": every op by cuDNN's C calls, in f64, f32, f16 and bf16, nchw and, where noted, nhwc.
+// The backend "cudnn": every op by cuDNN's C calls, in f64, f32, f16 and bf16, nchw and, where noted, nhwc. The backend
+// "cudnn-graph": the same with the engines of cuDNN's graphs before the calls, where a graph has one.
 
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "lib/backends/common/on_copies.h"
+#include "lib/backends/cudnn/graph/unit_engines.h"
 #include "lib/backends/cudnn/library/session.h"
 
 namespace lamina::cudnn {
@@ -26,8 +28,10 @@ class CudnnMixedPrecision final : public MixedPrecisionLowering {
 
 class CudnnBackend final : public Backend {
  public:
-  /// `name` is "cudnn" or "cudnn:<directory>". Tests supply their own machine and library.
-  CudnnBackend(std::string name, std::unique_ptr<Machine>, Session::Open);
+  /// `name` is "cudnn" or "cudnn:<directory>". With engines it is "cudnn-graph", and its units end where graphs end.
+  /// Tests supply their own machine and library.
+  CudnnBackend(std::string name, std::unique_ptr<Machine>, Session::Open,
+               std::unique_ptr<graph::UnitEngines> = nullptr);
 
   std::string_view name() const override { return name_; }
   std::string available() const override;
@@ -49,11 +53,12 @@ class CudnnBackend final : public Backend {
  private:
   std::string name_;
   std::unique_ptr<Session> session_;
+  std::unique_ptr<graph::UnitEngines> engines_;  ///< null in cudnn; its plans end before the session
   CudnnMixedPrecision halves_{*session_};
 };
 
-/// The backend on the machine's GPU, with the cuDNN of `directory` or, if that is empty, the system's. Throws
-/// LoadError if this process has claimed another one.
-std::unique_ptr<Backend> make_backend(const std::string& name, const std::string& directory, const BackendOptions&);
+/// The backend on the machine's GPU: "cudnn", "cudnn-graph", or either with a colon and the directory of the cuDNN, by
+/// default the system's. Throws LoadError if this process has claimed another one.
+std::unique_ptr<Backend> make_backend(const std::string& name, const BackendOptions&);
 
 }  // namespace lamina::cudnn

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -94,6 +95,9 @@ class LAMINA_API Kernel {
   virtual ~Kernel() = default;
   virtual std::size_t workspace_bytes() const { return 0; }
   virtual void run(const Args&) = 0;  ///< enqueues on the backend's device; does not wait, does not allocate
+  /// The kernel for these arguments alone, where something can be made for them before they run. Default: null, the
+  /// kernel itself.
+  virtual std::shared_ptr<Kernel> bind(const Args&) { return nullptr; }
 };
 
 /// What a step of a lowered unit declares about itself. A plan's call of that step repeats it.
@@ -203,7 +207,9 @@ struct BackendOptions {
   int threads = 0;  ///< 0: every core this process may use, limited by its quota of processor time
   int device = 0;   ///< number of the device, counted from 0
   std::size_t memory_limit = std::numeric_limits<std::size_t>::max();  ///< bytes; beyond it, OutOfMemory
-  std::string instruction_set{};  ///< eigen: docs/backends.md lists them; empty: the widest that runs here
+  std::string instruction_set{};    ///< eigen: docs/backends.md lists them; empty: the widest that runs here
+  std::filesystem::path plans{};    ///< cudnn-graph: folder of plans that are kept; empty: none is
+  std::string device_properties{};  ///< cudnn-graph: those of a device that is absent, as JSON; docs/cudnn-graph.md
 };
 
 /// Translates units into kernels for one device. The constructor touches no device and opens no library; the first call
@@ -218,7 +224,8 @@ class LAMINA_API Backend : public std::enable_shared_from_this<Backend> {
   virtual std::string describe() = 0;  ///< versions and origin, for the context of a result file: "cuDNN 9.19.0, ..."
   virtual Device& device() = 0;
 
-  /// The algorithms for this unit and pass, the best guess first. Touches no device.
+  /// The algorithms for this unit and pass, the best guess first. Touches no device, but for cudnn-graph, which asks
+  /// the library about it.
   virtual std::vector<std::string> algorithms(const Spec&, Pass) const = 0;
 
   /// Whether `next` may join the spec's tail. Its operand number `operand` is the y of `spec`. Default: no.
@@ -258,7 +265,7 @@ class LAMINA_API Tuner {
   virtual MeasuredChoice measure(Backend&, const Spec&, const Choice&, void* buffer, std::size_t buffer_bytes) = 0;
 };
 
-/// "eigen", "cuda", "cuda-host", "cudnn" or "cudnn:<directory>". Touches no device.
+/// "eigen", "cuda", "cuda-host", "cudnn", "cudnn-graph"; the last two also as "cudnn:<directory>". Touches no device.
 /// Throws UsageError for an unknown name or bad options, Unsupported for a backend that was not built (the message says
 /// how to get it), LoadError if this process already uses the cuDNN of another directory.
 LAMINA_API std::shared_ptr<Backend> make_backend(const std::string& name, const BackendOptions& = {});

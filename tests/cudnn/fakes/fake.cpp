@@ -116,6 +116,8 @@ const char* name_of(Status status) {
 
 }  // namespace
 
+std::string described(const void* object) { return static_cast<const Object*>(object)->text; }
+
 AlgorithmResult result(int algorithm, std::size_t bytes, int math, int determinism, Status status) {
   return {algorithm, status, -1, bytes, determinism, math, {}};
 }

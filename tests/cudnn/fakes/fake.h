@@ -61,6 +61,9 @@ class Fake {
   Fake* before_;
 };
 
+/// An object by its settings: "f32 2x4x1x1 / 4 1 1 1".
+std::string described(const void* object);
+
 /// An acceptable answer of a query.
 cudnn::AlgorithmResult result(int algorithm, std::size_t bytes = 100, int math = cudnn::math_type::fma,
                               int determinism = cudnn::determinism::full, cudnn::Status status = cudnn::ok);

@@ -33,12 +33,13 @@ std::vector<Rule> make_rules() {
                              {convolution, convolution_post_paddings, type_int64, 2},
                              {engine_heuristics, heuristics_graph, type_descriptor, 1},
                              {engine_heuristics, heuristics_mode, type_heuristic_mode, 1},
-                             {engine_heuristics, heuristics_device, type_descriptor, 1},
+                             {engine_heuristics, heuristics_device, type_descriptor, 1, false},
                              {engine_config, config_engine, type_descriptor, 1},
                              {engine_config, config_knob_choices, type_descriptor, 0, false},
                              {execution_plan, plan_config, type_descriptor, 1, false},
                              {execution_plan, plan_json, type_char, 0, false},
                              {execution_plan, plan_device, type_descriptor, 1, false},
+                             {execution_plan, plan_handle, type_handle, 1, false},
                              {knob_choice, knob_choice_type, type_knob, 1},
                              {knob_choice, knob_choice_value, type_int64, 1},
                              {operation_pointwise, operation_pointwise_form, type_descriptor, 1},
@@ -48,6 +49,10 @@ std::vector<Rule> make_rules() {
                              {operation_pointwise, operation_pointwise_dx, type_descriptor, 1, false},
                              {operation_pointwise, operation_pointwise_dy, type_descriptor, 1, false},
                              {operation_graph, graph_operations, type_descriptor, 0},
+                             {operation_graph, graph_handle, type_handle, 1, false},
+                             {variant_pack, pack_ids, type_int64, 0},
+                             {variant_pack, pack_pointers, type_pointer, 0},
+                             {variant_pack, pack_workspace, type_pointer, 1},
                              {tensor, tensor_data_type, type_data_type, 1},
                              {tensor, tensor_dimensions, type_int64, 4},
                              {tensor, tensor_strides, type_int64, 4},
@@ -57,7 +62,7 @@ std::vector<Rule> make_rules() {
                              {tensor, tensor_is_by_value, type_boolean, 1, false},
                              {engine, engine_graph, type_descriptor, 1},
                              {engine, engine_index, type_int64, 1},
-                             {engine, engine_device, type_descriptor, 1},
+                             {engine, engine_device, type_descriptor, 1, false},
                              {resample, resample_form, type_resample_mode, 1},
                              {resample, resample_compute_type, type_data_type, 1},
                              {resample, resample_padding, type_padding_mode, 1},
@@ -67,7 +72,8 @@ std::vector<Rule> make_rules() {
                              {operation_norm_forward, norm_forward_form, type_norm_mode, 1},
                              {operation_norm_forward, norm_forward_phase, type_norm_phase, 1},
                              {operation_norm_backward, norm_backward_form, type_norm_mode, 1},
-                             {device_properties, device_json, type_char, 0}};
+                             {device_properties, device_json, type_char, 0, false},
+                             {device_properties, device_handle, type_handle, 1, false}};
   for (const auto& [kind, first] : {std::pair{operation_forward, forward_alpha},
                                     {operation_backward_data, backward_data_alpha},
                                     {operation_backward_filter, backward_filter_alpha}})
@@ -96,7 +102,10 @@ int wrong(const std::string& why) {
   return 2000;
 }
 
-bool fails() { return ++state.calls == state.failing_call; }
+bool fails() {
+  state.strays += state.in_pass ? 1 : 0;
+  return ++state.calls == state.failing_call;
+}
 
 const char* error_string(int status) { return status == 2000 ? "FAKE_BAD_PARAM" : "FAKE_OTHER"; }
 void last_error(char* text, std::size_t bytes) { std::strncpy(text, state.last_error.c_str(), bytes); }
@@ -109,16 +118,30 @@ int create(int kind, void** object) {
 }
 
 int destroy(void* object) {
+  state.strays += state.in_pass ? 1 : 0;
   ++state.destroyed;
   delete static_cast<Object*>(object);
   return 0;
 }
 
 bool has(const Object& object, int attribute) {
-  return object.numbers.count(attribute) + object.scalars.count(attribute) + object.others.count(attribute) > 0;
+  return object.numbers.count(attribute) + object.scalars.count(attribute) + object.others.count(attribute) +
+             object.pointers.count(attribute) >
+         0;
 }
 
-/// "plan of fake 9.19.0: engine 30 2=5": what a plan of the configuration is as a text.
+/// The graphs of all plans that were made. A plan's text has the number of its graph.
+std::vector<Object>& graphs() {
+  static std::vector<Object> all;
+  return all;
+}
+
+/// Whether the device is told: by its properties, or by a handle that the graph has as well.
+bool has_device(const Object& object, int properties, const Object& graph) {
+  return has(object, properties) != has(graph, graph_handle);
+}
+
+/// "plan of fake 9.19.0: engine 30 2=5 graph 0.": what a plan of the configuration is as a text.
 std::string plan_text(const Object& config) {
   std::string text = "plan of fake 9.19.0: engine";
   for (const Object& used : config.others.at(config_engine))
@@ -127,11 +150,12 @@ std::string plan_text(const Object& config) {
     for (const Object& choice : config.others.at(config_knob_choices))
       text += " " + std::to_string(choice.numbers.at(knob_choice_type).front()) + "=" +
               std::to_string(choice.numbers.at(knob_choice_value).front());
-  return text + ".";
+  graphs().push_back(config.others.at(config_engine).front().others.at(engine_graph).front());
+  return text + " graph " + std::to_string(graphs().size() - 1) + ".";
 }
 
 int finalize_plan(Object& plan) {
-  if (!has(plan, plan_device)) {
+  if (has(plan, plan_device) == has(plan, plan_handle)) {
     state.crashed = true;
     return wrong("a plan without a device");
   }
@@ -156,6 +180,14 @@ int finalize(void* pointer) {
   for (const Rule& rule : rules())
     if (rule.kind == object.kind && rule.needed && !has(object, rule.attribute) && object.text.empty())
       return wrong("attribute " + std::to_string(rule.attribute) + " is missing");
+  if (object.kind == engine && !has_device(object, engine_device, object.others.at(engine_graph).front()))
+    return wrong("an engine without a device");
+  if (object.kind == engine_heuristics &&
+      !has_device(object, heuristics_device, object.others.at(heuristics_graph).front()))
+    return wrong("heuristics without a device");
+  if (object.kind == device_properties && has(object, device_handle)) object.text = R"({"driverVer": 13000})";
+  if (object.kind == variant_pack && object.numbers.at(pack_ids).size() != object.pointers.at(pack_pointers).size())
+    return wrong("a pack with other numbers of ids and addresses");
   if (object.kind == engine && object.numbers.at(engine_index).front() > 90) return wrong("no such engine");
   if (object.kind == knob_choice && object.numbers.at(knob_choice_value).front() > 90)
     return wrong("knob out of range");
@@ -191,6 +223,9 @@ int set(void* pointer, int attribute, int type, std::int64_t count, const void* 
   } else if (type == type_int64 || type == type_fraction) {
     const auto* values = static_cast<const std::int64_t*>(elements);
     object.numbers[attribute].assign(values, values + (type == type_fraction ? 2 * n : n));
+  } else if (type == type_handle || type == type_pointer) {
+    const auto* values = static_cast<void* const*>(elements);
+    object.pointers[attribute].assign(values, values + n);
   } else if (type == type_double) {
     object.scalars[attribute] = *static_cast<const double*>(elements);
   } else if (type == type_char) {
@@ -243,7 +278,7 @@ int get(void* pointer, int attribute, int type, std::int64_t room, std::int64_t*
   else if (attribute == engine_behavior_notes)
     values = {0, 99};
   else if (attribute == plan_workspace_bytes)
-    values = {8192};
+    values = {static_cast<std::int64_t>(FakeGraph::workspace_bytes)};
   else
     values = object.numbers.at(attribute);
   *count = static_cast<std::int64_t>(values.size());
@@ -253,6 +288,41 @@ int get(void* pointer, int attribute, int type, std::int64_t room, std::int64_t*
     else
       static_cast<int*>(elements)[i] = static_cast<int>(values[i]);
   }
+  return 0;
+}
+
+/// The tensors that a graph stores, by id.
+void find_stored(const Object& object, std::map<std::int64_t, Object>& found) {
+  if (object.kind == tensor && !has(object, tensor_is_virtual)) found[object.numbers.at(tensor_id).front()] = object;
+  for (const auto& [attribute, others] : object.others)
+    for (const Object& other : others) find_stored(other, found);
+}
+
+int execute(cudnn::HandleObject*, void* plan_pointer, void* pack_pointer) {
+  if (++state.calls == state.failing_call) return state.failure;
+  const auto &plan = *static_cast<Object*>(plan_pointer), &pack = *static_cast<Object*>(pack_pointer);
+  if (!plan.finalized || !pack.finalized || !has(plan, plan_handle)) return wrong("a plan or pack that cannot run");
+  const Object& graph = graphs().at(std::stoul(plan.text.substr(plan.text.rfind(' ') + 1)));
+  std::map<std::int64_t, Object> stored;
+  find_stored(graph, stored);
+  FakeGraph::Places places;
+  for (std::size_t i = 0; i < pack.numbers.at(pack_ids).size(); ++i) {
+    const std::int64_t id = pack.numbers.at(pack_ids)[i];
+    void* const data = pack.pointers.at(pack_pointers)[i];
+    if (stored.count(id) == 0 || !places.emplace(id, data).second || data == nullptr)
+      return wrong("tensor " + std::to_string(id) + " is not of the graph, or twice in the pack, or null");
+    if (!has(stored[id], tensor_is_by_value) &&
+        reinterpret_cast<std::uintptr_t>(data) %
+                static_cast<std::uintptr_t>(stored[id].numbers.at(tensor_alignment)[0]) !=
+            0)
+      return wrong("tensor " + std::to_string(id) + " is not aligned");
+  }
+  if (places.size() != stored.size()) return wrong("a tensor of the graph is not in the pack");
+  void* const workspace = pack.pointers.at(pack_workspace)[0];
+  if (workspace == nullptr) return wrong("no workspace");
+  std::memset(workspace, 0xff, FakeGraph::workspace_bytes);
+  ++state.executions;
+  if (state.compute) state.compute(graph, places);
   return 0;
 }
 
@@ -271,6 +341,7 @@ cudnn::Api fake_graph_api() {
   api.BackendFinalize = finalize;
   api.BackendSetAttribute = set;
   api.BackendGetAttribute = get;
+  api.BackendExecute = execute;
   return api;
 }
 

@@ -1,9 +1,11 @@
 #pragma once
-// A fake of cuDNN's graph API: counts its calls, keeps their arguments, proposes two engines of each mode, makes and
-// loads plans, fails on request. It is as strict as the library: an attribute has one kind, type and count, is set
-// before finalize and read behind it, and none that is needed is missing.
+// A fake of cuDNN's graph API: counts its calls, keeps their arguments, proposes two engines of each mode, makes, loads
+// and executes plans, fails on request. It is as strict as the library: an attribute has one kind, type and count, is
+// set before finalize and read behind it, and none that is needed is missing. A pack has the tensors of its graph, no
+// more and no fewer, aligned as declared. A plan that runs destroys what was in its workspace.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -19,8 +21,11 @@ struct FakeGraph {
     std::map<int, std::vector<std::int64_t>> numbers{};  ///< by attribute: integers, enumerations
     std::map<int, double> scalars{};
     std::map<int, std::vector<Object>> others{};  ///< as they were when they were set
+    std::map<int, std::vector<void*>> pointers{};
     std::string text{};
   };
+  using Places = std::map<std::int64_t, void*>;
+  static constexpr std::size_t workspace_bytes = 8192;
 
   int calls = 0;                     ///< calls of functions that return a status
   int failing_call = 0;              ///< number of the call that fails, from 1; 0: none
@@ -30,7 +35,11 @@ struct FakeGraph {
   bool crashed = false;              ///< a plan was finalized without a device, where the library crashes
   std::string last_error = "what the fake has to say";
   int created = 0, destroyed = 0;
-  int plans_made = 0, plans_loaded = 0;
+  int plans_made = 0, plans_loaded = 0, executions = 0;
+  bool in_pass = false;  ///< whether calls other than execute are strays
+  int strays = 0;
+  /// Computes what a graph says, at the addresses of its tensors. Unset: nothing is computed.
+  std::function<void(const Object& graph, const Places&)> compute{};
   std::vector<std::int64_t> modes{};         ///< modes of heuristics, as they were finalized
   std::map<int, Object> last_of_kind{};      ///< in its last finalized state
   std::map<std::int64_t, Object> tensors{};  ///< by id

@@ -1,6 +1,9 @@
 // Convolution: forward with bias and ReLU, and the gradients of filter, bias and data. In inference an Add may come
 // before the ReLU, and a batch norm is folded into filter and bias. A "+fused" algorithm computes forward in one call.
 //
+// An engine of cuDNN's graphs (graph/unit_engines.h) takes the place of the library's calls for the products, in
+// forward with bias, addend and ReLU.
+//
 // On halves the library gets a prepared half form of the filter (half_conv.h). The bias stays in f32: our kernels add
 // it and compute its gradient.
 
@@ -9,7 +12,9 @@
 #include "conv_algorithms.h"
 #include "half_conv.h"
 #include "lib/backends/common/algorithms.h"
+#include "lib/backends/cudnn/graph/operations.h"
 #include "lib/backends/cudnn/library/status.h"
+#include "lib/backends/cudnn/ops/tail.h"
 #include "lib/core/numbers/rounding.h"
 
 namespace lamina::cudnn {
@@ -75,6 +80,13 @@ class Forward {
     if (unit.add) addend_.emplace(describe_value(unit.api, spec.x.at(1)));
   }
 
+  graph::Around around() const {
+    return {[this](std::int64_t id, const Args& args, void* own) -> const void* {
+      if (id == graph::id_w) return filter(args);
+      return id == graph::id_bias ? bias(args) : graph::usual_place(id, args, own);
+    }};
+  }
+
   void run(const Args& args) const {
     if (taken_.fused) return run_fused(args);
     const DType dtype = unit_.values;
@@ -83,7 +95,7 @@ class Forward {
                  problem_->filter(), filter(args), problem_->convolution(), taken_.number, args.workspace,
                  taken_.workspace_bytes, zero(dtype), problem_->result(), args.y.data);
     unit_.session.check_parts(Use::forward);
-    const bool relu_with_bias = unit_.halves && unit_.relu && !addend_;
+    const bool relu_with_bias = unit_.halves && unit_.has_bias() && unit_.relu && !addend_;
     if (unit_.halves && unit_.has_bias()) unit_.session.machine().add_bias(bias(args), args.y, relu_with_bias);
     if (bias_)
       LAMINA_CUDNN(unit_.api, AddTensor, handle, one(dtype), bias_->get(), bias(args), one(dtype), problem_->result(),
@@ -128,68 +140,59 @@ class Forward {
   std::size_t filter_offset_;  ///< offset of the filter in prepared memory
 };
 
-/// The masked dy (dy where y > 0) for both gradients, stored in the unit's scratch with y's pitch.
-class ReluMask {
- public:
-  ReluMask(const Unit& unit, const Spec& spec)
-      : unit_(unit),
-        relu_(describe_relu(unit.api)),
-        y_(describe_value(unit.api, spec.y)),
-        dy_(describe_gradient(unit.api, spec.y)),
-        copies_(spec.y.pitch != spec.y.gradient_pitch) {}
-
-  void run(const Args& args) const {
-    const DType dtype = unit_.values;
-    HandleObject* const handle = unit_.session.handle();
-    const void* dy = args.dy.data;
-    if (copies_) {  // the library requires the same strides for y and dy
-      LAMINA_CUDNN(unit_.api, TransformTensor, handle, one(dtype), dy_.get(), dy, zero(dtype), y_.get(), args.scratch);
-      dy = args.scratch;
-    }
-    LAMINA_CUDNN(unit_.api, ActivationBackward, handle, relu_.get(), one(dtype), y_.get(), args.y.data, y_.get(), dy,
-                 y_.get(), args.y.data, zero(dtype), y_.get(), args.scratch);
-  }
-
- private:
-  Unit unit_;
-  ActivationDescriptor relu_;
-  TensorDescriptor y_, dy_;
-  bool copies_;
-};
-
 class BackwardParams {
  public:
   BackwardParams(const Unit& unit, const Spec& spec, std::shared_ptr<const ConvProblem> problem, Taken taken)
       : unit_(unit), problem_(std::move(problem)), taken_(std::move(taken)) {
-    if (unit.relu) mask_.emplace(unit, spec);
+    if (unit.relu) mask_.emplace(spec, unit.session);
     if (unit.op.bias && !unit.halves) bias_.emplace(describe_dense(unit.api, spec.w.at(1)));
+  }
+
+  graph::Around around() const {
+    return {[this](std::int64_t id, const Args& args, void* own) -> const void* {
+              if (id == graph::id_y) return dy(args);
+              if (id == graph::id_x || !args.dw.at(0)) return id == graph::id_x ? args.x[0].data : nullptr;
+              return unit_.halves ? own : args.dw[0].data;
+            },
+            [this](const Args& args, void*) {
+              if (mask_) mask_->run(args);
+            },
+            [this](const Args& args, void* own) {
+              if (unit_.halves && args.dw.at(0)) unit_.halves->take_gradient(own, args.dw[0], unit_.add_dw);
+              bias_gradient(args);
+            }};
   }
 
   void run(const Args& args) const {
     if (mask_) mask_->run(args);
-    const void* const dy = mask_ ? args.scratch : args.dy.data;
-    const DType dtype = unit_.values;
-    HandleObject* const handle = unit_.session.handle();
     if (args.dw.at(0)) {
+      const DType dtype = unit_.values;
+      HandleObject* const handle = unit_.session.handle();
       void* const dw = unit_.halves ? gradient_in_halves(args) : args.dw[0].data;
       LAMINA_CUDNN(unit_.api, ConvolutionBackwardFilter, handle, one(dtype), problem_->image(),
-                   unit_.image(args, taken_), problem_->result(), dy, problem_->convolution(), taken_.number,
+                   unit_.image(args, taken_), problem_->result(), dy(args), problem_->convolution(), taken_.number,
                    args.workspace, taken_.workspace_bytes, beta(dtype, unit_.add_dw && !unit_.halves),
                    problem_->filter(), dw);
       unit_.session.check_parts(Use::backward_params);
       if (unit_.halves) unit_.halves->take_gradient(dw, args.dw[0], unit_.add_dw);
     }
+    bias_gradient(args);
+  }
+
+ private:
+  const void* dy(const Args& args) const { return mask_ ? args.scratch : args.dy.data; }
+
+  void bias_gradient(const Args& args) const {
     if (unit_.halves && unit_.op.bias && args.dw.at(1)) {
       Tensor masked = mask_ ? args.y : args.dy;
       if (mask_) masked.data = args.scratch;
       unit_.session.machine().bias_gradient(masked, args.dw[1].data, unit_.add_dw, args.workspace);
     }
     if (bias_ && args.dw.at(1))
-      LAMINA_CUDNN(unit_.api, ConvolutionBackwardBias, handle, one(dtype), problem_->result(), dy,
-                   beta(dtype, unit_.add_dw), bias_->get(), args.dw[1].data);
+      LAMINA_CUDNN(unit_.api, ConvolutionBackwardBias, unit_.session.handle(), one(unit_.values), problem_->result(),
+                   dy(args), beta(unit_.values, unit_.add_dw), bias_->get(), args.dw[1].data);
   }
 
- private:
   void* gradient_in_halves(const Args& args) const {
     return Unit::after(args, taken_.workspace_bytes + unit_.halves->image_bytes());
   }
@@ -206,17 +209,25 @@ class BackwardData {
   BackwardData(const Unit& unit, std::shared_ptr<const ConvProblem> problem, Taken taken)
       : unit_(unit), problem_(std::move(problem)), taken_(std::move(taken)) {}
 
+  graph::Around around() const {
+    return {[this](std::int64_t id, const Args& args, void*) -> const void* {
+      if (id == graph::id_y) return dy(args);
+      return id == graph::id_w ? filter(args) : wanted(args, 0) ? args.dx[0].data : nullptr;
+    }};
+  }
+
   void run(const Args& args) const {
     if (!wanted(args, 0)) return;
-    const void* const dy = unit_.relu ? args.scratch : args.dy.data;
     LAMINA_CUDNN(unit_.api, ConvolutionBackwardData, unit_.session.handle(), one(unit_.values), problem_->filter(),
-                 unit_.halves ? args.prepared : args.w[0].data, problem_->result(), dy, problem_->convolution(),
-                 taken_.number, args.workspace, taken_.workspace_bytes, beta(unit_.values, unit_.add_dx),
-                 problem_->image(), args.dx[0].data);
+                 filter(args), problem_->result(), dy(args), problem_->convolution(), taken_.number, args.workspace,
+                 taken_.workspace_bytes, beta(unit_.values, unit_.add_dx), problem_->image(), args.dx[0].data);
     unit_.session.check_parts(Use::backward_data);
   }
 
  private:
+  const void* dy(const Args& args) const { return unit_.relu ? args.scratch : args.dy.data; }
+  const void* filter(const Args& args) const { return unit_.halves ? args.prepared : args.w[0].data; }
+
   Unit unit_;
   std::shared_ptr<const ConvProblem> problem_;
   Taken taken_;
@@ -226,7 +237,7 @@ class BackwardData {
 
 Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, Session& session) {
   const Unit unit(spec, session);
-  const Spec given = as_given(op, spec);
+  const Spec given = as_given(op, spec, session);
   const Api& api = unit.api;
   bool exact = true;
   Lowered lowered = product_flags(spec);
@@ -244,6 +255,12 @@ Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, Session& s
       if (params && unit.halves && unit.op.bias)
         bytes = std::max(bytes, session.machine().bias_gradient_bytes(spec.y.shape, spec.y.layout));
       const auto made = [&](auto body) {
+        if (taken.plan != nullptr) {
+          graph::Around around = body->around();
+          around.place = [body, place = around.place](auto... all) { return place(all...); };
+          around.own_bytes = bytes - std::min(bytes, aligned(taken.workspace_bytes));
+          return graph::engine_step({pass}, {taken.name, taken.plan, taken.deterministic, taken.math}, around);
+        }
         Lowered::Step kept = step(
             {pass}, taken.name, [body](const Args& args) { body->run(args); }, bytes);
         kept.deterministic = taken.deterministic;

@@ -187,8 +187,21 @@ Lowered::Step pick_conv(const std::string& unit, const Spec& spec, ConvProblem& 
     throw Unsupported(where + ": cuDNN " + problem.api().number() + " has no call for " + named);
   Rows rows(problem, spec.y.dtype, choice, math, adds, own_bytes, make);
   const std::string_view suffix = fused ? fused_suffix : "";
+  std::vector<Alternative> all;
+  const auto make_engine = [&](const graph::TakenEngine& taken) {
+    return make({.name = taken.name,
+                 .workspace_bytes = taken.plan->workspace_bytes,
+                 .deterministic = taken.deterministic,
+                 .math = taken.math,
+                 .plan = taken.plan});
+  };
+  if (session.engines != nullptr) all = session.engines->alternatives(spec, pass, choice, session, make_engine);
   if (session.has_device()) problem.set_math(math);
-  return pick(unit, pass, choice, session.has_device() ? rows.answered(suffix) : rows.unasked(suffix));
+  for (Alternative& row : session.has_device() ? rows.answered(suffix) : rows.unasked(suffix))
+    all.push_back(std::move(row));
+  Lowered::Step picked = pick(unit, pass, choice, all);
+  if (session.engines != nullptr) session.engines->complain(picked);
+  return picked;
 }
 
 }  // namespace lamina::cudnn

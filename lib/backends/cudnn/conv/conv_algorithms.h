@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lib/backends/common/algorithms.h"
+#include "lib/backends/cudnn/graph/unit_engines.h"
 #include "lib/backends/cudnn/library/common.h"
 #include "lib/core/numbers/rounding.h"
 
@@ -69,9 +70,11 @@ struct Taken {
   bool exact = true;                ///< whether workspace_bytes is the exact need
   bool deterministic = false;       ///< by the manual and by the library's answer; without a device, as demanded
   Math math = Math::strict;         ///< math of the descriptor that runs
+  std::shared_ptr<const graph::EnginePlan> plan{};  ///< of an engine of cuDNN's graphs, which then runs
 };
 
-/// The step of one pass: pick() chooses among the rows in the library's order. `make` makes the step of a row; the
+/// The step of one pass: pick() chooses among the engines, if the session has them, and then the rows in the library's
+/// order. `make` makes the step of a row; the
 /// problem's descriptor then has its math type. Taken by name only: a row that may refuse to add if the pass `adds`, a
 /// row without an answer, and a fused call. `own_bytes` of the workspace are ours.
 Lowered::Step pick_conv(const std::string& unit, const Spec&, ConvProblem&, const Choice&, bool adds,

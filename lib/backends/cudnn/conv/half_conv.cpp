@@ -15,18 +15,18 @@ std::size_t bytes_of(const TensorSpec& spec) {
 
 }  // namespace
 
-Spec as_given(const Conv& op, Spec spec) {
+Spec as_given(const Conv& op, Spec spec, const Session& session) {
   if (!is_half(spec.y.dtype)) return spec;
   TensorSpec &x = spec.x[0], &w = spec.w[0];
   w.dtype = spec.y.dtype;
   const bool is_first = x.shape.c < channels_together && (spec.wants_dx.empty() || !spec.wants_dx[0]);
-  if (is_first && op.groups == 1 && spec.y.layout == Layout::nhwc)
+  if (session.engines == nullptr && is_first && op.groups == 1 && spec.y.layout == Layout::nhwc)
     x.shape.c = w.shape.c = channels_together, x.pitch = w.pitch = channels_together;
   return spec;
 }
 
 HalfConv::HalfConv(const Conv& op, const Spec& spec, Session& session) : session_(session), dtype_(spec.y.dtype) {
-  const Spec given = as_given(op, spec);
+  const Spec given = as_given(op, spec, session);
   filter_pitch_ = given.w[0].pitch;
   filter_bytes_ = bytes_of(given.w[0]);
   image_bytes_ = bytes_of(given.x[0]);
@@ -40,7 +40,7 @@ HalfConv::HalfConv(const Conv& op, const Spec& spec, Session& session) : session
 Tensor HalfConv::in_halves(Tensor filter, void* data) const {
   filter.data = data;
   filter.dtype = dtype_;
-  filter.pitch = filter_pitch_;
+  if (whole_) filter.pitch = filter_pitch_;
   return filter;
 }
 

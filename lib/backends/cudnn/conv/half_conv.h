@@ -9,8 +9,9 @@
 namespace lamina::cudnn {
 
 /// The spec of a convolution as the library gets it: the filter has the values' type. In nhwc the channels of a first
-/// layer are padded to 8 with zeros. A first layer has fewer channels, and its data gradient is not wanted.
-Spec as_given(const Conv&, Spec);
+/// layer are padded to 8 with zeros. A first layer has fewer channels, and its data gradient is not wanted. Engines of
+/// graphs get the channels as they are.
+Spec as_given(const Conv&, Spec, const Session&);
 
 /// Copies of one unit on halves.
 class HalfConv {

@@ -21,6 +21,12 @@ Descriptor::~Descriptor() {
 Descriptor::Descriptor(Descriptor&& other) noexcept
     : api_(other.api_), object_(std::exchange(other.object_, nullptr)) {}
 
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+  std::swap(api_, other.api_);
+  std::swap(object_, other.object_);
+  return *this;
+}
+
 void Descriptor::set(int attribute, Type type, std::int64_t count, const void* elements) {
   LAMINA_CUDNN(*api_, BackendSetAttribute, object_, attribute, type, count, elements);
 }

@@ -18,7 +18,7 @@ class Descriptor {
   Descriptor(const Api&, Kind);
   ~Descriptor();
   Descriptor(Descriptor&&) noexcept;
-  Descriptor& operator=(Descriptor&&) = delete;
+  Descriptor& operator=(Descriptor&&) noexcept;
 
   void set(int attribute, Type, std::int64_t count, const void* elements);
   void set(int attribute, std::span<const std::int64_t>);
@@ -29,6 +29,7 @@ class Descriptor {
   /// Like finalize(), but returns false for "not supported".
   bool finalize_if_supported();
 
+  void* object() const { return object_; }
   std::int64_t int64(Attribute) const;
   std::string text(Attribute) const;
   int enumerator(Attribute, Type) const;

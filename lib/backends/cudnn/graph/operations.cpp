@@ -3,12 +3,12 @@
 #include "operations.h"
 
 #include <algorithm>
-#include <deque>
 
 #include "lamina/error.h"
 #include "lib/backends/common/conv_unit.h"
 #include "lib/backends/common/lowering.h"
 #include "lib/backends/common/on_copies.h"
+#include "lib/backends/common/unit_checks.h"
 
 namespace lamina::cudnn::graph {
 namespace {
@@ -149,15 +149,8 @@ PartRef graph_of(const Conv& op, const Spec& spec, Pass pass) {
   return growing.graph();
 }
 
-/// A product is the convolution of images of one pixel by filters of one weight per channel, in both layouts.
-PartRef graph_of(const FullyConnected& op, const Spec& spec, Pass pass) {
-  Spec flat = spec;
-  const Shape& x = spec.x.at(0).shape;
-  const int features = static_cast<int>(x.image());
-  flat.op = Conv{.channels = op.outputs, .kernel = 1, .bias = op.bias};
-  flat.x[0].shape = {x.n, features, 1, 1};
-  flat.w.at(0).shape = {op.outputs, features, 1, 1};
-  flat.y.layout = Layout::nhwc;
+PartRef graph_of(const FullyConnected&, const Spec& spec, Pass pass) {
+  const Spec flat = as_convolution(spec);
   return graph_of(std::get<Conv>(flat.op), flat, pass);
 }
 
@@ -278,73 +271,6 @@ PartRef graph_of(const T&, const Spec& spec, Pass) {
   refuse(spec, "no graph; the backend cudnn has other calls for it, or our kernels");
 }
 
-/// Parts that were seen, in order: a part is made once, and has a number in a text.
-template <class T>
-class Once {
- public:
-  const T* find(const PartRef& part) const {
-    for (const auto& [seen, made] : made_)
-      if (seen == part) return &made;
-    return nullptr;
-  }
-  const T& add(const PartRef& part, T made) { return made_.emplace_back(part, std::move(made)).second; }
-  std::size_t size() const { return made_.size(); }
-
- private:
-  std::deque<std::pair<PartRef, T>> made_;
-};
-
-void append(std::string& text, const Part& part, Once<std::size_t>& seen) {
-  const auto numbers = [&](const Numbers& values) {
-    for (const std::int64_t value : values) text += " " + std::to_string(value);
-  };
-  text += std::to_string(part.kind) + "(";
-  for (const auto& [attribute, value] : part.attributes) {
-    text += (text.back() == '(' ? "" : ", ") + std::to_string(attribute) + ":";
-    if (const auto* const flag = std::get_if<bool>(&value)) text += *flag ? " yes" : " no";
-    if (const auto* const real = std::get_if<double>(&value)) text += *real == 0 ? " 0.0" : " 1.0";
-    if (const auto* const coded = std::get_if<Coded>(&value)) numbers({coded->value});
-    if (const auto* const list = std::get_if<Numbers>(&value)) numbers(*list);
-    if (const auto* const list = std::get_if<Fractions>(&value)) numbers(list->values);
-    if (const auto* const parts = std::get_if<std::vector<PartRef>>(&value))
-      for (const PartRef& each : *parts) {
-        text += " ";
-        if (const std::size_t* const number = seen.find(each)) {
-          text += "#" + std::to_string(*number);
-          continue;
-        }
-        append(text, *each, seen);
-        seen.add(each, seen.size());
-      }
-  }
-  text += ")";
-}
-
-Descriptor made(const Api& api, const Part& part, Once<Descriptor>& seen) {
-  Descriptor whole(api, part.kind);
-  for (const auto& [attribute, value] : part.attributes) {
-    if (const auto* const flag = std::get_if<bool>(&value)) whole.set(attribute, type_boolean, 1, flag);
-    if (const auto* const real = std::get_if<double>(&value)) whole.set(attribute, type_double, 1, real);
-    if (const auto* const coded = std::get_if<Coded>(&value)) whole.set(attribute, coded->type, 1, &coded->value);
-    if (const auto* const list = std::get_if<Numbers>(&value)) whole.set(attribute, *list);
-    if (const auto* const list = std::get_if<Fractions>(&value)) {
-      Numbers pairs;
-      for (const std::int64_t numerator : list->values) pairs.insert(pairs.end(), {numerator, 1});
-      whole.set(attribute, type_fraction, static_cast<std::int64_t>(list->values.size()), pairs.data());
-    }
-    if (const auto* const parts = std::get_if<std::vector<PartRef>>(&value)) {
-      std::vector<const Descriptor*> all;
-      for (const PartRef& each : *parts) {
-        const Descriptor* const known = seen.find(each);
-        all.push_back(known != nullptr ? known : &seen.add(each, made(api, *each, seen)));
-      }
-      whole.set(attribute, all);
-    }
-  }
-  whole.finalize();
-  return whole;
-}
-
 }  // namespace
 
 std::vector<Pass> graph_passes(const Spec& spec) {
@@ -368,16 +294,24 @@ PartRef operation_graph_of(const Spec& spec, Pass pass) {
   return std::visit([&](const auto& op) { return graph_of(op, spec, pass); }, spec.op);
 }
 
-std::string to_string(const Part& part) {
-  std::string text;
-  Once<std::size_t> seen;
-  append(text, part, seen);
-  return text;
+bool joins_graph(const Spec& spec, std::size_t count, const Op& next) {
+  return holds_any<Conv, FullyConnected, BatchNorm, Add>(spec.op) && holds_any<BatchNorm, Add, Relu>(next) &&
+         default_fusion(spec.op, spec.tail, count, next, spec.mode);
 }
 
-Descriptor make(const Api& api, const Part& part) {
-  Once<Descriptor> seen;
-  return made(api, part, seen);
+Spec as_convolution(const Spec& spec) {
+  const auto& op = std::get<FullyConnected>(spec.op);
+  Spec flat = spec;
+  const Shape& x = spec.x.at(0).shape;
+  const int features = static_cast<int>(x.image());
+  flat.op = Conv{.channels = op.outputs, .kernel = 1, .bias = op.bias};
+  flat.x[0].shape = {x.n, features, 1, 1};
+  flat.w.at(0).shape = {op.outputs, features, 1, 1};
+  for (TensorSpec* const tensor : {&flat.x[0], &flat.w[0]}) tensor->pitch = tensor->gradient_pitch = features;
+  for (std::vector<TensorSpec>* const all : {&flat.x, &flat.w})
+    for (TensorSpec& tensor : *all) tensor.layout = Layout::nhwc;
+  flat.y.layout = Layout::nhwc;
+  return flat;
 }
 
 }  // namespace lamina::cudnn::graph

@@ -71,7 +71,16 @@ PartRef operation_graph_of(const Spec&, Pass);
 /// The graph in one line. Two graphs have the same line exactly if they are equal.
 std::string to_string(const Part&);
 
-/// Makes and finalizes the descriptor, and those that it is made of.
-Descriptor make(const Api&, const Part&);
+/// Makes and finalizes the descriptor, and those that it is made of. With a handle the graph is of that device.
+Descriptor make(const Api&, const Part&, HandleObject* = nullptr);
+
+/// The ids of the tensors that a graph reads and writes, each once.
+std::vector<std::int64_t> stored_tensors(const Part&);
+
+/// Whether `next` may follow the op of a unit and the first `count` ops of its tail.
+bool joins_graph(const Spec&, std::size_t count, const Op& next);
+
+/// A fully connected unit as the convolution of images of one pixel, whose graph is the same.
+Spec as_convolution(const Spec&);
 
 }  // namespace lamina::cudnn::graph

@@ -1,8 +1,9 @@
-// Operation graph -> heuristics -> engine configurations -> properties of each engine, and plans. None of these
-// descriptors has a handle: the device is a descriptor made from text.
+// Operation graph -> heuristics -> engine configurations -> properties of each engine, and plans. Of a present device
+// the graph and the plan have the handle. Else the device is a descriptor made from text.
 
 #include "plans.h"
 
+#include <cstdlib>
 #include <span>
 
 #include "lamina/error.h"
@@ -19,14 +20,18 @@ std::string name_of(const char* const (&known)[Count], int number, const char* k
   return number >= 0 && place < Count ? known[place] : std::string(kind) + " " + std::to_string(number);
 }
 
+void read_notes(const Descriptor& used, CudnnEngine& into) {
+  for (const int note : used.enumerators(engine_numerical_notes, type_numerical_note, notes_room))
+    into.notes.push_back(name_of(numerical_notes, note, "numerical note"));
+  for (const int note : used.enumerators(engine_behavior_notes, type_behavior_note, notes_room))
+    into.notes.push_back(name_of(behavior_notes, note, "behavior note"));
+}
+
 CudnnEngine described(const Api& api, const Descriptor& config, bool fallback) {
   Descriptor used(api, engine);
   config.copy_to(config_engine, used);
   CudnnEngine found{used.int64(engine_index), fallback, {}, {}, config.int64(config_workspace_bytes)};
-  for (const int note : used.enumerators(engine_numerical_notes, type_numerical_note, notes_room))
-    found.notes.push_back(name_of(numerical_notes, note, "numerical note"));
-  for (const int note : used.enumerators(engine_behavior_notes, type_behavior_note, notes_room))
-    found.notes.push_back(name_of(behavior_notes, note, "behavior note"));
+  read_notes(used, found);
   for (const Descriptor& choice : config.descriptors(config_knob_choices, knob_choice, knobs_room)) {
     const int number = choice.enumerator(knob_choice_type, type_knob);
     found.knobs.push_back({name_of(knobs, number, "knob"), choice.int64(knob_choice_value), number});
@@ -34,12 +39,21 @@ CudnnEngine described(const Api& api, const Descriptor& config, bool fallback) {
   return found;
 }
 
-void append(std::vector<CudnnEngine>& engines, const Api& api, const Descriptor& graph, const Properties& device,
+Descriptor engine_of(const Api& api, const Target& device, const Descriptor& graph, const CudnnEngine& wanted) {
+  Descriptor used(api, engine);
+  used.set(engine_graph, graph);
+  used.set(engine_index, std::span(&wanted.index, 1));
+  device.tell(used, engine_device);
+  used.finalize();
+  return used;
+}
+
+void append(std::vector<CudnnEngine>& engines, const Api& api, const Descriptor& graph, const Target& device,
             int mode) {
   Descriptor heuristics(api, engine_heuristics);
   heuristics.set(heuristics_graph, graph);
   heuristics.set(heuristics_mode, type_heuristic_mode, 1, &mode);
-  heuristics.set(heuristics_device, device.descriptor());
+  device.tell(heuristics, heuristics_device);
   if (!heuristics.finalize_if_supported()) return;
   for (const Descriptor& config : heuristics.descriptors(heuristics_results, engine_config))
     engines.push_back(described(api, config, mode == mode_fallback));
@@ -59,6 +73,42 @@ Descriptor read_properties(const Api& api, const std::string& json) {
   return made;
 }
 
+/// The properties of a present device that a plan depends on, or nothing where the library does not tell them.
+std::string properties_of(const Api& api, HandleObject* handle) {
+  if (!at_least(api, 9, 8)) return {};
+  try {
+    Descriptor made(api, device_properties);
+    made.set(device_handle, type_handle, 1, static_cast<const void*>(&handle));
+    made.finalize();
+    return plan_properties(made.text(device_json));
+  } catch (const Unsupported&) {
+  } catch (const DeviceError&) {
+  }
+  return {};
+}
+
+std::string key_of(const Api& api, const Target& device, const Part& graph, const CudnnEngine& engine) {
+  const char* const tf32 = std::getenv("NVIDIA_TF32_OVERRIDE");
+  std::string key = "cuDNN " + api.number() + "\n" + device.properties() + "\nNVIDIA_TF32_OVERRIDE " +
+                    (tf32 ? tf32 : "") + "\n" + to_string(graph) + "\nengine " + std::to_string(engine.index);
+  for (const CudnnEngine::Knob& knob : engine.knobs)
+    key += " " + std::to_string(knob.number) + "=" + std::to_string(knob.value);
+  return key;
+}
+
+/// What `make` makes, or nothing, and why the library refuses it.
+template <class Make>
+std::optional<Descriptor> attempt(const Make& make, std::string& why) {
+  try {
+    return make();
+  } catch (const DeviceError& error) {
+    why = error.what();
+  } catch (const Unsupported& error) {
+    why = error.what();
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 void check_version(const Api& api) {
@@ -67,22 +117,36 @@ void check_version(const Api& api) {
                     " is too old to describe a device that this machine does not have; give cuDNN 9.8 or later");
 }
 
-Properties::Properties(const Api& api, const std::string& json) : made_(read_properties(api, json)) {}
+void check_makes_plans(const Api& api) {
+  if (!at_least(api, 9, 11))
+    throw LoadError("cuDNN " + api.number() + " makes no plan for a device that is absent; give cuDNN 9.11 or later");
+}
 
-std::vector<CudnnEngine> proposals(const Api& api, const Properties& device, const Descriptor& graph) {
+Target::Target(const Api& api, const std::string& json)
+    : made_(read_properties(api, json)), properties_(plan_properties(json)) {}
+Target::Target(const Api& api, HandleObject* handle) : handle_(handle), properties_(properties_of(api, handle)) {}
+
+void Target::tell(Descriptor& to, int properties_attribute, int handle_attribute) const {
+  if (made_)
+    to.set(properties_attribute, *made_);
+  else if (handle_attribute != 0)
+    to.set(handle_attribute, type_handle, 1, static_cast<const void*>(&handle_));
+}
+
+std::vector<CudnnEngine> proposals(const Api& api, const Target& device, const Descriptor& graph) {
   std::vector<CudnnEngine> engines;
   append(engines, api, graph, device, mode_a);
   append(engines, api, graph, device, mode_fallback);
   return engines;
 }
 
-Descriptor make_plan(const Api& api, const Properties& device, const Descriptor& graph, const CudnnEngine& wanted) {
-  Descriptor used(api, engine);
-  used.set(engine_graph, graph);
-  used.set(engine_index, std::span(&wanted.index, 1));
-  used.set(engine_device, device.descriptor());
-  used.finalize();
+CudnnEngine with_notes(const Api& api, const Target& device, const Descriptor& graph, CudnnEngine wanted) {
+  read_notes(engine_of(api, device, graph, wanted), wanted);
+  return wanted;
+}
 
+Descriptor make_plan(const Api& api, const Target& device, const Descriptor& graph, const CudnnEngine& wanted) {
+  const Descriptor used = engine_of(api, device, graph, wanted);
   std::vector<Descriptor> made;
   std::vector<const Descriptor*> choices;
   made.reserve(wanted.knobs.size());
@@ -100,17 +164,42 @@ Descriptor make_plan(const Api& api, const Properties& device, const Descriptor&
 
   Descriptor plan(api, execution_plan);
   plan.set(plan_config, config);
-  plan.set(plan_device, device.descriptor());
+  device.tell(plan, plan_device, plan_handle);
   plan.finalize();
   return plan;
 }
 
-Descriptor load_plan(const Api& api, const Properties& device, const std::string& json) {
+Descriptor load_plan(const Api& api, const Target& device, const std::string& json) {
   Descriptor plan(api, execution_plan);
   plan.set(plan_json, type_char, static_cast<std::int64_t>(json.size()), json.data());
-  plan.set(plan_device, device.descriptor());
+  device.tell(plan, plan_device, plan_handle);
   plan.finalize();
   return plan;
+}
+
+BuiltPlan build_plan(const Api& api, const Target& device, const Part& graph, const CudnnEngine& engine,
+                     const KeptPlans* kept) {
+  if (device.properties().empty()) kept = nullptr;
+  BuiltPlan built;
+  CudnnPlan& outcome = built.outcome;
+  const std::string key = kept ? key_of(api, device, graph, engine) : std::string();
+  if (const auto found = kept ? kept->find(key, outcome.complaint) : std::nullopt) {
+    std::string why;
+    built.plan = attempt([&] { return load_plan(api, device, *found); }, why);
+    outcome.from_folder = built.plan.has_value();
+    outcome.bytes = found->size();
+    if (!built.plan) outcome.complaint = kept->file(key).string() + " is not taken: " + why;
+  }
+  if (!built.plan) {
+    const Descriptor made = make(api, graph, device.handle());
+    built.plan = attempt([&] { return make_plan(api, device, made, engine); }, outcome.refused);
+    if (!built.plan) return built;
+    const std::string json = kept || device.handle() == nullptr ? built.plan->text(plan_json) : std::string();
+    outcome.bytes = json.size();
+    if (kept) kept->keep(key, json, outcome.complaint);
+  }
+  outcome.workspace_bytes = built.plan->int64(plan_workspace_bytes);
+  return built;
 }
 
 }  // namespace lamina::cudnn::graph

@@ -1,36 +1,64 @@
 #pragma once
-// Engines that the heuristics propose for a graph, and execution plans made of them, for a device that is known by its
-// properties. Through a table: the library's or a test's.
+// Engines that the heuristics propose for a graph, and execution plans made of them, for a device that is present, or
+// known by its properties. Through a table: the library's or a test's.
 
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "descriptor.h"
+#include "kept_plans.h"
 #include "lamina/cudnn_engines.h"
+#include "operations.h"
 
 namespace lamina::cudnn::graph {
 
-/// Throws LoadError for a version before 9.8, which can only answer about a present device.
+/// Throw LoadError for a version before 9.8, which can only answer about a present device, and for one before 9.11,
+/// which can only make plans for it.
 void check_version(const Api&);
+void check_makes_plans(const Api&);
 
-/// A device by its properties. Every call below needs one: without properties or a handle the library crashes.
-class Properties {
+/// A device, by its handle or its properties. Every call below needs one: without either the library crashes.
+class Target {
  public:
   /// Throws UsageError if the library rejects the text, LoadError if it lacks a part of itself to read it.
-  Properties(const Api&, const std::string& json);
-  const Descriptor& descriptor() const { return made_; }
+  Target(const Api&, const std::string& json);
+  Target(const Api&, HandleObject*);
+
+  HandleObject* handle() const { return handle_; }  ///< null if the device is absent
+  /// Those that a plan depends on; empty where the library does not tell those of a handle, as before 9.8.
+  const std::string& properties() const { return properties_; }
+  /// Tells a descriptor the device: by its properties or, if it has an attribute for that, by its handle.
+  void tell(Descriptor& to, int properties_attribute, int handle_attribute = 0) const;
 
  private:
-  Descriptor made_;
+  HandleObject* handle_ = nullptr;
+  std::optional<Descriptor> made_;
+  std::string properties_;
 };
 
 /// The proposals of mode A, then those of mode FALLBACK. Throws DeviceError if a call fails.
-std::vector<CudnnEngine> proposals(const Api&, const Properties&, const Descriptor& graph);
+std::vector<CudnnEngine> proposals(const Api&, const Target&, const Descriptor& graph);
+
+/// The engine with the notes that the library has on it. Throws Unsupported or DeviceError where there is no such
+/// engine.
+CudnnEngine with_notes(const Api&, const Target&, const Descriptor& graph, CudnnEngine);
 
 /// A plan of the engine with its knobs, finalized. Throws Unsupported or DeviceError where it does not finalize.
-Descriptor make_plan(const Api&, const Properties&, const Descriptor& graph, const CudnnEngine&);
+Descriptor make_plan(const Api&, const Target&, const Descriptor& graph, const CudnnEngine&);
 
 /// The plan that a text of plan_json describes, finalized. Throws as make_plan() does.
-Descriptor load_plan(const Api&, const Properties&, const std::string& json);
+Descriptor load_plan(const Api&, const Target&, const std::string& json);
+
+/// A plan, or why there is none.
+struct BuiltPlan {
+  std::optional<Descriptor> plan;
+  CudnnPlan outcome;
+};
+
+/// The plan of an engine for a graph: loaded from the folder, or made and kept there. A device without properties keeps
+/// nothing.
+BuiltPlan build_plan(const Api&, const Target&, const Part& graph, const CudnnEngine&, const KeptPlans*);
 
 }  // namespace lamina::cudnn::graph

@@ -21,6 +21,7 @@ namespace lamina::cudnn::graph {
   X(operation_backward_data, 12, CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR)     \
   X(operation_pointwise, 13, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR)                         \
   X(operation_graph, 15, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR)                                  \
+  X(variant_pack, 16, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR)                                       \
   X(tensor, 17, CUDNN_BACKEND_TENSOR_DESCRIPTOR)                                                   \
   X(resample, 24, CUDNN_BACKEND_RESAMPLE_DESCRIPTOR)                                               \
   X(operation_resample_forward, 25, CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR)               \
@@ -31,10 +32,12 @@ namespace lamina::cudnn::graph {
 
 // Types of the elements of an attribute.
 #define LAMINA_CUDNN_TYPES(X)                              \
+  X(type_handle, 0, CUDNN_TYPE_HANDLE)                     \
   X(type_data_type, 1, CUDNN_TYPE_DATA_TYPE)               \
   X(type_boolean, 2, CUDNN_TYPE_BOOLEAN)                   \
   X(type_int64, 3, CUDNN_TYPE_INT64)                       \
   X(type_double, 5, CUDNN_TYPE_DOUBLE)                     \
+  X(type_pointer, 6, CUDNN_TYPE_VOID_PTR)                  \
   X(type_convolution_mode, 7, CUDNN_TYPE_CONVOLUTION_MODE) \
   X(type_heuristic_mode, 8, CUDNN_TYPE_HEUR_MODE)          \
   X(type_knob, 9, CUDNN_TYPE_KNOB_TYPE)                    \
@@ -66,6 +69,7 @@ namespace lamina::cudnn::graph {
   X(config_engine, 300, CUDNN_ATTR_ENGINECFG_ENGINE)                                        \
   X(config_knob_choices, 302, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES)                            \
   X(config_workspace_bytes, 303, CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE)                       \
+  X(plan_handle, 400, CUDNN_ATTR_EXECUTION_PLAN_HANDLE)                                     \
   X(plan_config, 401, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)                              \
   X(plan_workspace_bytes, 402, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE)                    \
   X(plan_json, 405, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION)                          \
@@ -81,6 +85,7 @@ namespace lamina::cudnn::graph {
   X(operation_pointwise_y, 753, CUDNN_ATTR_OPERATION_POINTWISE_YDESC)                       \
   X(operation_pointwise_dx, 756, CUDNN_ATTR_OPERATION_POINTWISE_DXDESC)                     \
   X(operation_pointwise_dy, 757, CUDNN_ATTR_OPERATION_POINTWISE_DYDESC)                     \
+  X(graph_handle, 800, CUDNN_ATTR_OPERATIONGRAPH_HANDLE)                                    \
   X(graph_operations, 801, CUDNN_ATTR_OPERATIONGRAPH_OPS)                                   \
   X(tensor_alignment, 900, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT)                                \
   X(tensor_data_type, 901, CUDNN_ATTR_TENSOR_DATA_TYPE)                                     \
@@ -89,6 +94,9 @@ namespace lamina::cudnn::graph {
   X(tensor_id, 906, CUDNN_ATTR_TENSOR_UNIQUE_ID)                                            \
   X(tensor_is_virtual, 907, CUDNN_ATTR_TENSOR_IS_VIRTUAL)                                   \
   X(tensor_is_by_value, 908, CUDNN_ATTR_TENSOR_IS_BY_VALUE)                                 \
+  X(pack_ids, 1000, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS)                                     \
+  X(pack_pointers, 1001, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS)                             \
+  X(pack_workspace, 1003, CUDNN_ATTR_VARIANT_PACK_WORKSPACE)                                \
   X(engine_graph, 1300, CUDNN_ATTR_ENGINE_OPERATION_GRAPH)                                  \
   X(engine_index, 1301, CUDNN_ATTR_ENGINE_GLOBAL_INDEX)                                     \
   X(engine_numerical_notes, 1303, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE)                         \
@@ -133,6 +141,7 @@ namespace lamina::cudnn::graph {
   X(norm_backward_dscale, 2107, CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC)                  \
   X(norm_backward_dshift, 2108, CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC)                   \
   X(norm_backward_dx, 2109, CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC)                           \
+  X(device_handle, 2701, CUDNN_ATTR_DEVICEPROP_HANDLE)                                      \
   X(device_json, 2702, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION)
 
 // Values of attributes.

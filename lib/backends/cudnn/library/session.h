@@ -13,6 +13,10 @@
 
 namespace lamina::cudnn {
 
+namespace graph {
+class UnitEngines;
+}
+
 /// The calls after which the library may have opened more parts.
 enum class Use : std::uint8_t { query, forward, backward_params, backward_data };
 
@@ -38,6 +42,7 @@ class Session {
   void check_parts(Use);
 
   Machine& machine() { return *machine_; }
+  graph::UnitEngines* engines = nullptr;  ///< of the backend cudnn-graph; null in cudnn
   Blas& blas();
   std::string describe_blas();
 

@@ -1,5 +1,6 @@
 // ReLU, sigmoid and tanh by the library's activations.
 
+#include "lib/backends/cudnn/graph/unit_engines.h"
 #include "lib/backends/cudnn/library/common.h"
 
 namespace lamina::cudnn {
@@ -34,8 +35,10 @@ Lowered lower_activation(int mode, bool keeps_x, const Spec& spec, Session& sess
 }  // namespace
 
 // The mask of the gradient can be read from y.
-Lowered lower(const Relu&, const Spec& spec, const Choice&, Session& session) {
-  return lower_activation(activation_mode::relu, false, spec, session);
+Lowered lower(const Relu&, const Spec& spec, const Choice& choice, Session& session) {
+  Lowered unit = lower_activation(activation_mode::relu, false, spec, session);
+  for (const Pass pass : {Pass::forward, Pass::backward_data}) graph::offer_engines(unit, spec, pass, choice, session);
+  return unit;
 }
 
 // The library documents no gradient without x, so x is kept as well as y.

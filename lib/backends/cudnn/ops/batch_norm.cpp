@@ -1,9 +1,12 @@
 // Batch normalisation over the images and pixels of each channel, in the library's mode SPATIAL: the persistent mode
-// bounds the range of values. Its running variance is the unbiased one, as ours.
+// bounds the range of values. Its running variance is the unbiased one, as ours. In the backend cudnn-graph an Add and
+// a ReLU may follow.
 
 #include "lib/backends/common/unit_checks.h"
+#include "lib/backends/cudnn/graph/unit_engines.h"
 #include "lib/backends/cudnn/library/common.h"
 #include "lib/core/numbers/rounding.h"
+#include "tail.h"
 
 namespace lamina::cudnn {
 namespace {
@@ -19,6 +22,8 @@ struct Normalisation {
   bool adds, adds_dw, wants_dx;
   TensorDescriptor x, y, dx, dy, channels;
   std::size_t channel_bytes, dx_bytes;
+  Tail tail;
+  float epsilon, momentum;  ///< as engines read them
 
   Normalisation(const BatchNorm& batch_norm, const Spec& spec, Session& in)
       : session(in),
@@ -34,7 +39,10 @@ struct Normalisation {
         dy(describe_gradient(api, spec.y)),
         channels(describe_dense(api, spec.w[0])),
         channel_bytes(aligned(static_cast<std::size_t>(spec.y.shape.c) * size_of(spec.w[0].dtype))),
-        dx_bytes(aligned(extent_bytes(spec.x[0], spec.x[0].gradient_pitch))) {
+        dx_bytes(aligned(extent_bytes(spec.x[0], spec.x[0].gradient_pitch))),
+        tail(spec, in),
+        epsilon(static_cast<float>(op.epsilon)),
+        momentum(static_cast<float>(op.momentum)) {
     if (op.epsilon < least_epsilon(api))
       refuse(op, "epsilon is " + std::to_string(op.epsilon) + ", and cuDNN " + api.number() + " takes 1e-5 or more");
   }
@@ -56,23 +64,56 @@ struct Normalisation {
                  zero(dtype), x.get(), args.x[0].data, y.get(), args.y.data, channels.get(), args.w[0].data,
                  args.w[1].data, op.momentum, args.state[0].data, args.state[1].data, op.epsilon, saved_mean(args),
                  saved_deviation(args));
+    tail.forward(args);
+  }
+
+  // Where the gradients go: the library writes all or none.
+  void* dx_to(const Args& args, void* spare) const {
+    return wanted(args, 0) ? args.dx[0].data : static_cast<char*>(spare) + 2 * channel_bytes;
+  }
+  void* dscale(const Args& args, void* spare) const { return args.dw[0] ? args.dw[0].data : spare; }
+  void* dshift(const Args& args, void* spare) const {
+    return args.dw[1] ? args.dw[1].data : static_cast<char*>(spare) + channel_bytes;
+  }
+
+  /// The running statistics are read from a copy: the manual does not say that a graph may write them in place.
+  void copy_statistics(const Args& args, void* own) const {
+    for (const std::size_t i : {std::size_t{0}, std::size_t{1}})
+      session.machine().copy(static_cast<char*>(own) + i * channel_bytes, args.state[i].data,
+                             static_cast<std::size_t>(args.state[i].shape.count()) * sizeof(float));
+  }
+
+  const void* place(std::int64_t id, const Args& args, void* own) const {
+    switch (id) {
+      case graph::id_mean: return saved_mean(args);
+      case graph::id_inverse_deviation: return saved_deviation(args);
+      case graph::id_old_mean: return own;
+      case graph::id_old_variance: return static_cast<char*>(own) + channel_bytes;
+      case graph::id_new_mean: return args.state[0].data;
+      case graph::id_new_variance: return args.state[1].data;
+      case graph::id_epsilon: return &epsilon;
+      case graph::id_momentum: return &momentum;
+      case graph::id_dy: return tail.dy(args);
+      case graph::id_dx: return dx_to(args, own);
+      case graph::id_dw: return dscale(args, own);
+      case graph::id_dbias: return dshift(args, own);
+      default: return graph::usual_place(id, args, own);
+    }
   }
 
   void backward(const Args& args) const {
-    char* const spare = static_cast<char*>(args.workspace);
-    void* const dx_to = wanted(args, 0) ? args.dx[0].data : spare + 2 * channel_bytes;
-    void* const dscale = args.dw[0] ? args.dw[0].data : spare;
-    void* const dshift = args.dw[1] ? args.dw[1].data : spare + channel_bytes;
+    tail.backward(args);
+    void* const spare = args.workspace;
     LAMINA_CUDNN(api, BatchNormalizationBackward, session.handle(), batch_norm_mode::spatial, one(dtype),
                  beta(dtype, adds && wanted(args, 0)), one(dtype), beta(dtype, adds_dw), x.get(), args.x[0].data,
-                 dy.get(), args.dy.data, dx.get(), dx_to, channels.get(), args.w[0].data, dscale, dshift, op.epsilon,
-                 saved_mean(args), saved_deviation(args));
+                 dy.get(), tail.dy(args), dx.get(), dx_to(args, spare), channels.get(), args.w[0].data,
+                 dscale(args, spare), dshift(args, spare), op.epsilon, saved_mean(args), saved_deviation(args));
   }
 };
 
 }  // namespace
 
-Lowered lower(const BatchNorm& op, const Spec& spec, const Choice&, Session& session) {
+Lowered lower(const BatchNorm& op, const Spec& spec, const Choice& choice, Session& session) {
   check_whole_batch("cudnn", op);
   const auto norm = std::make_shared<const Normalisation>(op, spec, session);
   Lowered unit = empty_unit(spec);
@@ -86,6 +127,15 @@ Lowered lower(const BatchNorm& op, const Spec& spec, const Choice&, Session& ses
   unit.steps.push_back(step(
       {Pass::backward_params, Pass::backward_data}, "direct", [norm](const Args& args) { norm->backward(args); },
       norm->workspace_bytes()));
+  norm->tail.require(unit);
+  graph::Around around{[norm](auto... all) { return norm->place(all...); },
+                       [norm](const Args& args, void* own) { norm->copy_statistics(args, own); },
+                       {},
+                       2 * norm->channel_bytes};
+  graph::offer_engines(unit, spec, Pass::forward, choice, session, around);
+  around.before = [norm](const Args& args, void*) { norm->tail.backward(args); };
+  around.own_bytes = norm->workspace_bytes();
+  graph::offer_engines(unit, spec, Pass::backward_params, choice, session, around);
   return unit;
 }
 

@@ -4,9 +4,9 @@
 
 namespace lamina::cudnn {
 
-Lowered lower(const GlobalAveragePool& op, const Spec& spec, const Choice&, Session& session) {
+Lowered lower(const GlobalAveragePool& op, const Spec& spec, const Choice& choice, Session& session) {
   const Size plane(spec.x[0].shape.h, spec.x[0].shape.w);
-  return lower_pooling(op, spec, session, pooling_mode::average_without_padding, {plane, plane, 0});
+  return lower_pooling(op, spec, choice, session, pooling_mode::average_without_padding, {plane, plane, 0});
 }
 
 }  // namespace lamina::cudnn

@@ -4,8 +4,8 @@
 
 namespace lamina::cudnn {
 
-Lowered lower(const MaxPool& op, const Spec& spec, const Choice&, Session& session) {
-  return lower_pooling(op, spec, session, pooling_mode::max_deterministic, {op.window, op.stride, op.pad});
+Lowered lower(const MaxPool& op, const Spec& spec, const Choice& choice, Session& session) {
+  return lower_pooling(op, spec, choice, session, pooling_mode::max_deterministic, {op.window, op.stride, op.pad});
 }
 
 }  // namespace lamina::cudnn

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "lib/backends/cudnn/graph/unit_engines.h"
 #include "lib/backends/cudnn/library/status.h"
 #include "lib/core/numbers/rounding.h"
 
@@ -108,7 +109,8 @@ void Pooling::backward_padded(const Args& args, bool adds) const {
                dx_.get(), args.dx[0].data);
 }
 
-Lowered lower_pooling(const Op& op, const Spec& spec, Session& session, int mode, const Window& window) {
+Lowered lower_pooling(const Op& op, const Spec& spec, const Choice& choice, Session& session, int mode,
+                      const Window& window) {
   const auto pooling = std::make_shared<Pooling>(op, spec, session, mode, window);
   const bool maxima = looks_for_maxima(mode), adds = adds_dx(spec, 0);
   Lowered unit = empty_unit(spec);
@@ -119,6 +121,11 @@ Lowered lower_pooling(const Op& op, const Spec& spec, Session& session, int mode
       unit, spec, [pooling](const Args& args) { pooling->forward(args); },
       [pooling, maxima, adds](const Args& args) { pooling->backward(args, maxima, adds); },
       pooling->forward_workspace_bytes(), pooling->backward_workspace_bytes());
+  // An engine of the gradient of maxima reads the indices that one of forward has left.
+  const bool forward = graph::offer_engines(unit, spec, Pass::forward, choice, session);
+  if (maxima && forward && spec.mode == Mode::training)
+    unit.saved_bytes = static_cast<std::size_t>(spec.y.shape.count());
+  if (forward || !maxima) graph::offer_engines(unit, spec, Pass::backward_data, choice, session);
   return unit;
 }
 

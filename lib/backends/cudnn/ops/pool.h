@@ -46,6 +46,6 @@ class Pooling {
 };
 
 /// The unit of a pooling op: forward, recompute, backward.
-Lowered lower_pooling(const Op&, const Spec&, Session&, int mode, const Window&);
+Lowered lower_pooling(const Op&, const Spec&, const Choice&, Session&, int mode, const Window&);
 
 }  // namespace lamina::cudnn

@@ -83,7 +83,7 @@ class Binder {
     for (const Lowered::Step& step : unit(id).lowered->steps) {
       if (!step.covers(Pass::prepare)) continue;
       if (mode == Mode::inference)
-        calls_.prepare.push_back({step.kernel.get(), args(id, Pass::prepare)});
+        calls_.prepare.push_back(bound(step, args(id, Pass::prepare)));
       else
         call(id, step, Pass::prepare);
     }
@@ -121,7 +121,7 @@ class Binder {
   }
 
   void call(UnitId id, const Lowered::Step& step, Pass pass) {
-    calls_.bound.push_back({step.kernel.get(), args(id, pass)});
+    calls_.bound.push_back(bound(step, args(id, pass)));
     Call described;
     const StepProperties& declared = step;
     static_cast<StepProperties&>(described) = declared;
@@ -132,6 +132,11 @@ class Binder {
     described.workspace_bytes = step.kernel->workspace_bytes();
     described.tied = tied(id, step);
     calls_.described.push_back(std::move(described));
+  }
+
+  static BoundCall bound(const Lowered::Step& step, Args args) {
+    std::shared_ptr<Kernel> kernel = step.kernel->bind(args);
+    return {kernel != nullptr ? std::move(kernel) : step.kernel, std::move(args)};
   }
 
   std::vector<std::string> tied(UnitId id, const Lowered::Step& step) const {

@@ -1,6 +1,7 @@
 #pragma once
 // The calls of a plan: kernels with their tensors, in running order.
 
+#include <memory>
 #include <vector>
 
 #include "lib/core/plan/decisions/layout.h"
@@ -9,7 +10,7 @@
 namespace lamina::planner {
 
 struct BoundCall {
-  Kernel* kernel;  ///< owned by the layout
+  std::shared_ptr<Kernel> kernel;  ///< as the layout has it, or bound to the arguments
   Args args;
 };
 

@@ -1,0 +1,298 @@
+// Engines as algorithms: their names, what a choice refuses of them, and the kernel that executes a plan.
+
+#include "unit_engines.h"
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+
+#include "lamina/error.h"
+#include "lib/backends/common/lowering.h"
+#include "lib/backends/cudnn/library/common.h"
+#include "lib/core/numbers/rounding.h"
+
+namespace lamina::cudnn::graph {
+namespace {
+
+constexpr std::uintptr_t tensor_alignment_bytes = 16;  // as operations.cpp declares it
+
+/// A plan at one place: its pack of addresses is made once.
+class BoundEngine final : public Kernel {
+ public:
+  BoundEngine(std::shared_ptr<const EnginePlan> plan, const Around& around, const Args& args)
+      : plan_(std::move(plan)), around_(around), pack_(plan_->session.api(), variant_pack) {
+    std::vector<void*> pointers;
+    for (const std::int64_t id : plan_->tensors) {
+      const void* const data = around_.place(id, args, own(args));
+      wanted_ = wanted_ && data != nullptr;
+      if (reinterpret_cast<std::uintptr_t>(data) % tensor_alignment_bytes != 0 && id != id_epsilon && id != id_momentum)
+        throw UsageError("cudnn-graph: tensor " + std::to_string(id) + " is not at a multiple of 16 bytes");
+      pointers.push_back(const_cast<void*>(data));
+    }
+    if (!wanted_) return;
+    const auto count = static_cast<std::int64_t>(pointers.size());
+    pack_.set(pack_ids, plan_->tensors);
+    pack_.set(pack_pointers, type_pointer, count, static_cast<const void*>(pointers.data()));
+    pack_.set(pack_workspace, type_pointer, 1, static_cast<const void*>(&args.workspace));
+    pack_.finalize();
+  }
+
+  void run(const Args& args) override {
+    if (around_.before) around_.before(args, own(args));
+    if (wanted_)
+      LAMINA_CUDNN(plan_->session.api(), BackendExecute, plan_->session.handle(), plan_->plan.object(), pack_.object());
+    if (around_.after) around_.after(args, own(args));
+  }
+
+ private:
+  void* own(const Args& args) const { return static_cast<char*>(args.workspace) + aligned(plan_->workspace_bytes); }
+
+  std::shared_ptr<const EnginePlan> plan_;
+  Around around_;
+  Descriptor pack_;
+  bool wanted_ = true;
+};
+
+class EngineKernel final : public Kernel {
+ public:
+  EngineKernel(std::shared_ptr<const EnginePlan> plan, Around around)
+      : plan_(std::move(plan)), around_(std::move(around)) {}
+  std::size_t workspace_bytes() const override {
+    return around_.own_bytes == 0 ? plan_->workspace_bytes : aligned(plan_->workspace_bytes) + around_.own_bytes;
+  }
+  std::shared_ptr<Kernel> bind(const Args& args) override {
+    return std::make_shared<BoundEngine>(plan_, around_, args);
+  }
+  void run(const Args& args) override { bind(args)->run(args); }
+
+ private:
+  std::shared_ptr<const EnginePlan> plan_;
+  Around around_;
+};
+
+bool is_engine(const std::string& name) { return name.starts_with(engine_prefix); }
+
+[[noreturn]] void bad_name(const std::string& name, const std::string& why) {
+  throw UsageError("cudnn-graph: '" + name + "' names no engine: " + why);
+}
+
+std::int64_t number_of(const std::string& name, std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty())
+    bad_name(name, "'" + std::string(text) + "' is no number");
+  return number;
+}
+
+/// The engine that a name gives by its knobs.
+CudnnEngine parsed(const std::string& name) {
+  std::string_view rest = std::string_view(name).substr(engine_prefix.size());
+  const auto word = [&] {
+    const std::string_view first = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(rest.size(), first.size() + 1));
+    return first;
+  };
+  CudnnEngine engine{number_of(name, word()), false, {}, {}, 0};
+  while (!rest.empty()) {
+    const std::string_view knob = word(), key = knob.substr(0, knob.find('='));
+    if (key.size() == knob.size()) bad_name(name, "'" + std::string(knob) + "' is no knob=value");
+    const auto* const known = std::find(std::begin(knobs), std::end(knobs), key);
+    const auto number = known != std::end(knobs) ? known - std::begin(knobs) : number_of(name, key);
+    engine.knobs.push_back({std::string(key), number_of(name, knob.substr(key.size() + 1)), static_cast<int>(number)});
+  }
+  return engine;
+}
+
+/// Why the math of a choice excludes an engine, or empty. Nothing that rounds to 16 bits is strict, nor TF32.
+std::string math_refusal(const CudnnEngine& engine, DType values, Math math) {
+  if (engine.has("reduced_precision_reduction")) return "rounds sums to a shorter type";
+  if (values != DType::f32) return {};
+  if (engine.has("down_convert_inputs")) return "rounds inputs to a shorter type";
+  return math == Math::strict && engine.has("tensor_core") ? "takes tensor cores, not strict math" : "";
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string all;
+  for (const std::string& word : words) all += (all.empty() ? "" : ", ") + word;
+  return all;
+}
+
+bool is_dense(const Spec& spec) {
+  const auto dense = [](const TensorSpec& tensor) {
+    const std::int64_t pitch = dense_pitch(tensor.shape, tensor.layout);
+    return tensor.pitch == pitch && (tensor.gradient_pitch == pitch || tensor.gradient_pitch == 0);
+  };
+  return std::ranges::all_of(spec.x, dense) && dense(spec.y);
+}
+
+}  // namespace
+
+Lowered::Step engine_step(std::vector<Pass> passes, const TakenEngine& taken, const Around& around) {
+  Lowered::Step step{{std::move(passes), taken.name}, std::make_shared<EngineKernel>(taken.plan, around)};
+  step.deterministic = taken.deterministic;
+  step.math = taken.math;
+  return step;
+}
+
+const void* usual_place(std::int64_t id, const Args& args, void*) {
+  switch (id) {
+    case id_x: return args.x.at(0).data;
+    case id_addend: return args.x.at(1).data;
+    case id_w: return args.w.at(0).data;
+    case id_bias: return args.w.at(1).data;
+    case id_y: return args.y.data;
+    case id_dy: return args.dy.data;
+    case id_dx: return args.dx.at(0).data;
+    case id_index: return args.saved;
+    default: throw UsageError("cudnn-graph: no place for tensor " + std::to_string(id));
+  }
+}
+
+UnitEngines::UnitEngines(std::string properties, const std::filesystem::path& folder)
+    : json_(std::move(properties)), folder_(folder) {
+  if (!folder.empty()) kept_.emplace(folder);
+}
+
+void UnitEngines::complain(Lowered::Step& step) {
+  if (complaint_.empty()) return;
+  step.reason += "; " + complaint_ + "; it is made anew, as others may be";
+  complaint_.clear();
+}
+
+std::string UnitEngines::describe() const {
+  return "engines of its graphs for conv, fully_connected, batch_norm, relu, add and pools, other ops as in cudnn" +
+         (kept_ ? ", plans in " + folder_.string() : std::string());
+}
+
+const Target& UnitEngines::target(Session& session) {
+  if (target_) return *target_;
+  const Api& api = session.api();
+  if (session.has_device()) return target_.emplace(api, session.handle());
+  if (json_.empty()) throw Unsupported("there is neither a device nor a file of its properties");
+  check_version(api);
+  check_makes_plans(api);
+  return target_.emplace(api, json_);
+}
+
+UnitEngines::Listed UnitEngines::list(const Spec& spec, Pass pass, Session& session) {
+  if (!is_dense(spec)) throw Unsupported("its tensors have gaps");
+  Listed listed{operation_graph_of(spec, pass), {}};
+  const auto [known, is_new] = listed_.try_emplace(to_string(*listed.graph));
+  if (is_new) try {
+      const Target& device = target(session);
+      std::map<std::int64_t, int> times;
+      for (CudnnEngine& engine :
+           proposals(session.api(), device, make(session.api(), *listed.graph, device.handle()))) {
+        const int time = ++times[engine.index];
+        std::string name = std::string(engine_prefix) + std::to_string(engine.index);
+        known->second.emplace_back(time == 1 ? name : name + "#" + std::to_string(time), std::move(engine));
+      }
+      session.check_parts(Use::query);
+    } catch (...) {
+      listed_.erase(known);
+      throw;
+    }
+  listed.engines = known->second;
+  return listed;
+}
+
+UnitEngines::Built UnitEngines::build(const Listed& listed, const std::string& name, const CudnnEngine& engine,
+                                      Session& session) {
+  const auto [known, is_new] = built_.try_emplace(to_string(*listed.graph) + "\n" + name);
+  if (!is_new) return known->second;
+  const Target& device = target(session);
+  BuiltPlan built = build_plan(session.api(), device, *listed.graph, engine, kept_ ? &*kept_ : nullptr);
+  if (!complained_ && !built.outcome.complaint.empty()) complaint_ = built.outcome.complaint, complained_ = true;
+  auto& [plan, refused] = known->second;
+  if (built.plan)
+    plan = std::make_shared<const EnginePlan>(EnginePlan{session, std::move(*built.plan), stored_tensors(*listed.graph),
+                                                         static_cast<std::size_t>(built.outcome.workspace_bytes)});
+  refused = name + ": " + built.outcome.refused;
+  return known->second;
+}
+
+std::vector<Alternative> UnitEngines::alternatives(const Spec& spec, Pass pass, const Choice& choice, Session& session,
+                                                   const std::function<Lowered::Step(const TakenEngine&)>& make) {
+  const std::string& named = choice.algorithm[static_cast<std::size_t>(pass)];
+  const auto none = [&](const std::string& why) {
+    Alternative refused{is_engine(named) ? named : "engine", no_bound, {}};
+    refused.refusal = refused.algorithm + ": " + why;
+    return std::vector{refused};
+  };
+  Listed listed;
+  try {
+    listed = list(spec, pass, session);
+    const bool is_proposed =
+        std::ranges::find(listed.engines, named, &decltype(listed.engines)::value_type::first) != listed.engines.end();
+    if (is_engine(named) && !is_proposed) {
+      const Target& device = target(session);
+      const Descriptor graph = graph::make(session.api(), *listed.graph, device.handle());
+      listed.engines.emplace_back(named, with_notes(session.api(), device, graph, parsed(named)));
+    }
+  } catch (const Unsupported& error) {
+    return none(error.what());
+  } catch (const DeviceError& error) {
+    return none(error.what());
+  } catch (const LoadError& error) {
+    if (session.has_device()) throw;
+    return none(error.what());
+  }
+  std::vector<Alternative> all;
+  std::size_t by_rule = 0;
+  for (const auto& [name, engine] : listed.engines) {
+    Alternative next{name, no_bound, {}, "cuDNN proposes it"};
+    if (!engine.notes.empty()) next.reason += ", with the notes " + joined(engine.notes);
+    if (const std::string why = math_refusal(engine, spec.y.dtype, choice.math); !why.empty())
+      next.refusal = name + ": " + why;
+    else if (++by_rule > most_proposals)
+      next.place = by_name_only;
+    TakenEngine taken{name, nullptr, !engine.has("nondeterministic"),
+                      spec.y.dtype == DType::f32 && engine.has("tensor_core") ? Math::tf32 : Math::strict};
+    next.make_step = [this, &session, &make, listed, engine, taken]() mutable {
+      const auto [plan, refused] = build(listed, taken.name, engine, session);
+      taken.plan = plan;
+      if (plan != nullptr) return make(taken);
+      Lowered::Step step;
+      step.reason = refused;
+      return step;
+    };
+    all.push_back(std::move(next));
+  }
+  return all.empty() ? none("the library proposes none") : all;
+}
+
+std::vector<std::string> UnitEngines::names(const Spec& spec, Pass pass, Session& session) {
+  std::vector<std::string> names;
+  for (const Math math : {Math::strict, Math::tf32})
+    for (const Alternative& each : alternatives(spec, pass, {.math = math}, session, {}))
+      if (each.refusal.empty() && each.place != by_name_only && std::ranges::find(names, each.algorithm) == names.end())
+        names.push_back(each.algorithm);
+  return names;
+}
+
+bool offer_engines(Lowered& unit, const Spec& spec, Pass pass, const Choice& choice, Session& session,
+                   const Around& around) {
+  const auto step = std::ranges::find_if(unit.steps, [&](const Lowered::Step& each) { return each.covers(pass); });
+  if (session.engines == nullptr || step == unit.steps.end()) return false;
+  Choice asked = choice;
+  std::string& named = asked.algorithm[static_cast<std::size_t>(pass)];
+  for (const Pass covered : step->passes)
+    if (named.empty() && covered != Pass::recompute) named = choice.algorithm[static_cast<std::size_t>(covered)];
+  const auto make = [&](const TakenEngine& taken) { return engine_step(step->passes, taken, around); };
+  std::vector<Alternative> all = session.engines->alternatives(spec, pass, asked, session, make);
+  all.push_back({step->algorithm, no_bound, [&] { return *step; }, "no engine of cuDNN's graphs runs it"});
+  Lowered::Step picked = pick("cudnn: " + to_string(spec.op), pass, asked, all);
+  const bool taken = is_engine(picked.algorithm);
+  session.engines->complain(picked);
+  const auto again = std::ranges::find_if(unit.steps, [](const auto& each) { return each.covers(Pass::recompute); });
+  if (taken && pass == Pass::forward && again != unit.steps.end()) {
+    again->algorithm = picked.algorithm;
+    again->kernel = picked.kernel;
+    again->deterministic = picked.deterministic;
+  }
+  *step = std::move(picked);
+  if (taken) (pass == Pass::forward ? unit.y_may_alias_x : unit.dx_may_alias_dy).assign(spec.x.size(), false);
+  return taken;
+}
+
+}  // namespace lamina::cudnn::graph

@@ -1,0 +1,94 @@
+#pragma once
+// Engines as the algorithms of a backend: what each pass of a unit may run, and the steps that run it.
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/backends/common/algorithms.h"
+#include "lib/backends/cudnn/library/session.h"
+#include "plans.h"
+
+namespace lamina::cudnn::graph {
+
+/// A plan as a step runs it.
+struct EnginePlan {
+  Session& session;
+  Descriptor plan;
+  std::vector<std::int64_t> tensors;  ///< ids, as the graph has them
+  std::size_t workspace_bytes;
+};
+
+/// An engine that a step takes.
+struct TakenEngine {
+  std::string name;
+  std::shared_ptr<const EnginePlan> plan;
+  bool deterministic = true;
+  Math math = Math::strict;
+};
+
+/// What a step has beside its plan. `own` is the address of its own bytes in the workspace, behind the plan's.
+struct Around {
+  /// The address of a tensor by its id; null: it is not wanted, and the plan does not run.
+  std::function<const void*(std::int64_t id, const Args&, void* own)> place;
+  std::function<void(const Args&, void*own)> before{}, after{};
+  std::size_t own_bytes = 0;
+};
+
+/// The step of an engine. Its kernel makes the plan's pack of addresses where it is bound.
+Lowered::Step engine_step(std::vector<Pass>, const TakenEngine&, const Around&);
+
+/// The addresses of tensors that ops have in common.
+const void* usual_place(std::int64_t id, const Args&, void* own);
+
+/// Names of engines begin with it: "engine:67", and "engine:67#2" for the second configuration of it that the library
+/// proposes. Others by their knobs: "engine:67:tile_size=5:stages=2", also by a knob's number.
+constexpr std::string_view engine_prefix = "engine:";
+
+/// Proposals that the rule tries in order, and that are listed as algorithms.
+constexpr std::size_t most_proposals = 8;
+
+class UnitEngines {
+ public:
+  /// `properties`: those of a device that may be absent, as JSON; empty: the device must be present. Plans are kept in
+  /// the folder, unless it is empty. Throws FileError for a folder that is something else.
+  UnitEngines(std::string properties, const std::filesystem::path& folder);
+
+  /// The alternatives of a pass, best guess first; one with a refusal if there are none.
+  std::vector<Alternative> alternatives(const Spec&, Pass, const Choice&, Session&,
+                                        const std::function<Lowered::Step(const TakenEngine&)>& make);
+  std::vector<std::string> names(const Spec&, Pass, Session&);
+
+  /// Adds what was wrong with the folder to the reason of a step, once.
+  void complain(Lowered::Step&);
+  std::string describe() const;
+
+ private:
+  struct Listed {
+    PartRef graph;
+    std::vector<std::pair<std::string, CudnnEngine>> engines;  ///< by name, in the library's order
+  };
+  using Built = std::pair<std::shared_ptr<const EnginePlan>, std::string>;  ///< a plan, or why there is none
+  const Target& target(Session&);
+  Listed list(const Spec&, Pass, Session&);
+  Built build(const Listed&, const std::string& name, const CudnnEngine&, Session&);
+
+  std::string json_;
+  std::filesystem::path folder_;
+  std::optional<KeptPlans> kept_;
+  std::optional<Target> target_;
+  std::map<std::string, std::vector<std::pair<std::string, CudnnEngine>>> listed_;  ///< by graph
+  std::map<std::string, Built> built_;                                              ///< by graph and engine
+  std::string complaint_;
+  bool complained_ = false;
+};
+
+/// Takes an engine in place of the step of a pass that the unit has already, if the choice lets it. Returns whether.
+bool offer_engines(Lowered&, const Spec&, Pass, const Choice&, Session&, const Around& = {usual_place});
+
+}  // namespace lamina::cudnn::graph

@@ -1,0 +1,49 @@
+#pragma once
+// The ops behind the one that a unit begins with, as calls on its y: an Add, a ReLU, and the ReLU's mask of dy.
+
+#include <optional>
+
+#include "lib/backends/cudnn/library/common.h"
+
+namespace lamina::cudnn {
+
+/// The masked dy: dy where y > 0, stored in the unit's scratch with y's pitch.
+class ReluMask {
+ public:
+  ReluMask(const Spec&, Session&);
+  void run(const Args&) const;
+
+ private:
+  Session& session_;
+  const Api& api_;
+  DType dtype_;
+  ActivationDescriptor relu_;
+  TensorDescriptor y_, dy_;
+  bool copies_;
+};
+
+/// An Add and a ReLU behind a batch norm or a sum, each where the unit has it.
+class Tail {
+ public:
+  Tail(const Spec&, Session&);
+  void forward(const Args&) const;  ///< y += x[1], y = max(y, 0)
+  /// The mask, if there is a ReLU, and the gradient of the Add's operand.
+  void backward(const Args&) const;
+  /// What the gradients of the ops before the tail are computed from.
+  const void* dy(const Args& args) const { return mask_ ? args.scratch : args.dy.data; }
+  /// What the tail needs of a unit.
+  void require(Lowered&) const;
+
+ private:
+  Session& session_;
+  const Api& api_;
+  DType dtype_;
+  bool adds_;
+  std::size_t scratch_bytes_ = 0;
+  TensorDescriptor y_;
+  std::optional<ActivationDescriptor> relu_;
+  std::optional<TensorDescriptor> addend_, addend_gradient_;
+  std::optional<ReluMask> mask_;
+};
+
+}  // namespace lamina::cudnn

@@ -1,0 +1,13 @@
+#pragma once
+// What a graph of fake_graph.h says, and the calls of fake.h beside it, computed on the host: our operations alone.
+
+#include "tests/cudnn/fakes/fake_graph.h"
+
+namespace lamina::test {
+
+void compute_graph(const FakeGraph::Object& graph, const FakeGraph::Places&);
+
+/// Lets the calls around a graph compute as well: ReLU and its mask, sums, copies, the gradient of a bias.
+void compute_calls(cudnn::Api&);
+
+}  // namespace lamina::test

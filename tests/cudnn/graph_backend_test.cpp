@@ -1,0 +1,286 @@
+// The backend cudnn-graph on a fake whose plans compute what their graphs say: numbers, which engine runs, and what a
+// pass may call.
+
+#include "lamina/error.h"
+#include "lamina/plan.h"
+#include "lib/backends/common/lowering.h"
+#include "tests/cudnn/bound.h"
+#include "tests/cudnn/fakes/compute_graph.h"
+#include "tests/io/files.h"
+#include "tests/support/cases/suite.h"
+#include "tests/support/catch.h"
+
+using namespace lamina;
+using namespace lamina::test;
+using cudnn::graph::UnitEngines;
+
+namespace {
+
+/// A backend with engines on fakes and the host.
+struct GraphBackend {
+  explicit GraphBackend(const std::string& folder = {}, const std::string& properties = {}, std::size_t version = 91900)
+      : fake(version),
+        backend(
+            "cudnn-graph", make_host_machine(log), [this]() -> const cudnn::Api& { return fake.api; },
+            std::make_unique<UnitEngines>(properties, folder)) {
+    const cudnn::Api graph = fake_graph_api();
+    fake.api.BackendCreateDescriptor = graph.BackendCreateDescriptor;
+    fake.api.BackendDestroyDescriptor = graph.BackendDestroyDescriptor;
+    fake.api.BackendFinalize = graph.BackendFinalize;
+    fake.api.BackendSetAttribute = graph.BackendSetAttribute;
+    fake.api.BackendGetAttribute = graph.BackendGetAttribute;
+    fake.api.BackendExecute = graph.BackendExecute;
+    fake.api.GetLastErrorString = graph.GetLastErrorString;
+    compute_calls(fake.api);
+    fake_graph().compute = compute_graph;
+  }
+
+  Fake fake;
+  MachineLog log;
+  cudnn::CudnnBackend backend;
+};
+
+Spec spec_on(const GraphBackend& on, const Case& c, const Conditions& conditions = {.dtype = DType::f32}) {
+  const auto spec = make_spec(on.backend, c, conditions);
+  REQUIRE(spec.has_value());
+  return *spec;
+}
+
+/// The algorithms of a unit's steps, by pass.
+std::vector<std::string> taken(GraphBackend& on, const Spec& spec, const Choice& choice = {}) {
+  std::vector<std::string> names;
+  for (const Lowered::Step& step : on.backend.lower(spec, choice).steps) names.push_back(step.algorithm);
+  return names;
+}
+
+std::string reason_of(GraphBackend& on, const Spec& spec, const Choice& choice = {}) {
+  return on.backend.lower(spec, choice).steps.at(0).reason;
+}
+
+const Case convolution = {"", Conv{.channels = 4, .kernel = 3, .pad = 1}, {{2, 3, 5, 4}}};
+
+const std::vector<Case> graph_cases = {
+    {"", Conv{.channels = 6, .kernel = {3, 2}, .stride = {1, 2}, .pad = {1, 0}, .groups = 2}, {{2, 4, 5, 6}}},
+    {"", Conv{.channels = 4, .kernel = 3, .dilation = 2, .bias = false}, {{1, 3, 7, 6}}},
+    {"", Conv{.channels = 5, .kernel = 3, .pad = 1}, {{2, 3, 4, 5}}, {{Relu{}}}},
+    {"", Conv{.channels = 5, .kernel = 1, .bias = false}, {{2, 3, 4, 5}}, {{Relu{}}}},
+    {"", Conv{.channels = 3, .kernel = 1}, {{2, 3, 4, 5}}, {{Add{}}, {Relu{}}}, Mode::inference},
+    {"", Conv{.channels = 3, .kernel = 3, .pad = 1}, {{2, 2, 4, 5}}, {{Add{}}}, Mode::inference},
+    {"", FullyConnected{.outputs = 5}, {{3, 2, 3, 2}}},
+    {"", FullyConnected{.outputs = 4, .bias = false}, {{3, 6, 1, 1}}, {{Relu{}}}},
+    {"", BatchNorm{}, {{3, 4, 3, 2}}},
+    {"", BatchNorm{}, {{3, 4, 3, 2}}, {{Relu{}}}},
+    {"", BatchNorm{}, {{3, 4, 3, 2}}, {{Add{}}}},
+    {"", BatchNorm{}, {{3, 4, 3, 2}}, {{Add{}}, {Relu{}}}},
+    {"", Relu{}, {{2, 3, 4, 5}}},
+    {"", Add{}, {{2, 3, 4, 5}, {2, 3, 4, 5}}, {{Relu{}}}},
+    {"", MaxPool{.window = {3, 2}, .stride = 2, .pad = {1, 0}}, {{2, 3, 6, 5}}},
+    {"", MaxPool{.window = 3, .stride = 2, .rounding = Rounding::up}, {{1, 2, 6, 8}}},
+    {"", AveragePool{.window = 3, .stride = 2, .pad = 1}, {{2, 3, 6, 5}}},
+    {"", GlobalAveragePool{}, {{2, 3, 4, 5}}},
+};
+
+/// Types whose conversions this build computes on the host.
+std::vector<DType> value_types() {
+#if defined(LAMINA_CUDA_ON_HOST)
+  return {DType::f32, DType::f16, DType::bf16};
+#else
+  return {DType::f32};
+#endif
+}
+
+/// A library rounds halves more than once: between graphs and calls, and the gradient of a filter.
+Bound of_type(Bound bound, DType dtype) {
+  if (is_half(dtype)) bound.count += 4.1 * unit_roundoff(dtype) / epsilon(DType::f32);
+  return bound;
+}
+
+void check_case(const Case& c, const Conditions& conditions, std::uint64_t key) {
+  GraphBackend on;
+  const Spec spec = spec_on(on, c, conditions);
+  CAPTURE(to_string(spec));
+  const Feed feed = make_feed(c, key, Fill::normal, conditions.dtype);
+  const Result got = run_unit(on.backend, spec, {}, feed), want = reference(c, feed);
+  const Bounds bounds = chain_bounds(c, feed);
+  const bool one_graph = c.mode == Mode::inference || std::holds_alternative<Add>(c.op);
+  CHECK(fake_graph().executions >= (one_graph ? 1 : 2));
+  const auto close = [&](const char* what, const Values& is, const Values& should, const Bound& bound, bool adds,
+                         const std::vector<Values>& old, std::size_t i) {
+    check_close(what, is, should, of_type(bound, conditions.dtype), epsilon(DType::f32), adds ? old[i] : Values{},
+                conditions.dtype);
+  };
+  close("y", got.y, want.y, bounds.y, false, {}, 0);
+  for (std::size_t i = 0; i < got.dw.size(); ++i)
+    close("dw", got.dw[i], want.dw[i], bounds.dw[i], conditions.adds, feed.dw, i);
+  for (std::size_t i = 0; i < got.dx.size(); ++i)
+    close("dx", got.dx[i], want.dx[i], bounds.dx[i], conditions.adds, feed.dx, i);
+  for (std::size_t i = 0; i < got.state.size() && c.mode == Mode::training; ++i)
+    close("state", got.state[i], want.state[i], bounds.state[i], false, {}, i);
+}
+
+}  // namespace
+
+TEST_CASE("cudnn-graph: what engines and the calls around them compute agrees with the oracle") {
+  std::uint64_t key = 0;
+  for (const Case& c : graph_cases)
+    for (const DType dtype : value_types())
+      for (const Layout layout : {Layout::nchw, Layout::nhwc})
+        for (const bool adds : {false, true})
+          if (!adds || (c.mode == Mode::training && std::holds_alternative<Conv>(c.op)))
+            check_case(c, {.dtype = dtype, .layout = layout, .adds = adds}, ++key);
+}
+
+TEST_CASE("cudnn-graph: an engine is an algorithm: the first that math, determinism and workspace let through") {
+  GraphBackend on;
+  const Spec spec = spec_on(on, convolution);
+  CHECK(on.backend.algorithms(spec, Pass::forward).at(0) == "engine:31");
+  CHECK(taken(on, spec) == std::vector<std::string>{"engine:31", "engine:31", "engine:31"});
+  CHECK(taken(on, spec, {.math = Math::tf32}).at(0) == "engine:30");
+  CHECK(on.backend.lower(spec, {.math = Math::tf32}).steps[0].math == Math::tf32);
+  CHECK_FALSE(on.backend.lower(spec, {.math = Math::tf32}).steps[0].deterministic);
+  CHECK(taken(on, spec, {.deterministic = true, .math = Math::tf32}).at(0) == "engine:31");
+  CHECK_THAT(reason_of(on, spec),
+             ContainsSubstring("engine:30: takes tensor cores") && ContainsSubstring("the first within the limits"));
+  const Spec half = spec_on(on, convolution, {.dtype = DType::bf16});
+  CHECK(taken(on, half).at(0) == "engine:30");  // products of halves are exact
+  CHECK_THAT(reason_of(on, half), ContainsSubstring("tensor_core, nondeterministic, runtime_compilation"));
+  CHECK(taken(on, spec, {.workspace_limit = 8191}).at(0) == "implicit_gemm");
+  CHECK_THROWS_MATCHES(on.backend.lower(spec, {.max_error = 1e-3}), Unsupported, Says("engine:31", "no bound"));
+  CHECK_THROWS_MATCHES(on.backend.lower(spec, {.algorithm = {"engine:30", "", ""}}), Unsupported, Says("tensor cores"));
+}
+
+TEST_CASE("cudnn-graph: an engine that does not finalise is passed over with its reason, and a named one is refused") {
+  GraphBackend on;
+  const Spec spec = spec_on(on, convolution, {.dtype = DType::bf16});
+  fake_graph().refused_engine = 30;
+  fake_graph().last_error = "no such kernel";
+  CHECK(taken(on, spec).at(0) == "engine:31");
+  CHECK_THAT(reason_of(on, spec), ContainsSubstring("engine:30: ") && ContainsSubstring("no such kernel"));
+  CHECK_THROWS_MATCHES(on.backend.lower(spec, {.algorithm = {"engine:30", "", ""}}), Unsupported,
+                       Says("engine:30", "no such kernel"));
+}
+
+TEST_CASE("cudnn-graph: an engine can be named with its knobs, and a bad name is one line that says what is wrong") {
+  GraphBackend on;
+  const Spec spec = spec_on(on, convolution);
+  const auto named = [&](const std::string& name) { return taken(on, spec, {.algorithm = {name, "", ""}}).at(0); };
+  for (const std::string name : {"engine:31", "engine:7", "engine:7:tile_size=5", "engine:7:2=5:47=1"})
+    CHECK(named(name) == name);
+  CHECK_THROWS_MATCHES(named("engine:99"), Unsupported, Says("engine:99", "no such engine"));
+  CHECK_THROWS_MATCHES(named("engine:7:2=99"), Unsupported, Says("engine:7:2=99", "knob out of range"));
+  for (const std::string bad : {"engine:", "engine:x", "engine:7:tile_size", "engine:7:nothing=1", "engine:7:2=x"})
+    CHECK_THROWS_MATCHES(named(bad), UsageError, Says("names no engine"));
+  CHECK_THROWS_AS(named("motor:7"), UsageError);
+  const Spec relu = spec_on(on, {"", Relu{}, {{1, 2, 3, 3}}});
+  CHECK(taken(on, relu, {.algorithm = {"direct", "", "engine:31"}}) ==
+        std::vector<std::string>{"direct", "direct", "engine:31"});
+}
+
+TEST_CASE("cudnn-graph: what has no engine runs by cudnn's calls, and the reason says why") {
+  GraphBackend on;
+  const auto first = [&](const Spec& spec, const std::string& why) {
+    CHECK_THAT(reason_of(on, spec), ContainsSubstring(why));
+    return taken(on, spec).at(0);
+  };
+  CHECK(first(spec_on(on, convolution, {.dtype = DType::f64}), "f32, f16 or bf16") == "implicit_gemm");
+  CHECK(first(spec_on(on, convolution, {.dtype = DType::f32, .pitched = true}), "gaps") == "implicit_gemm");
+  CHECK(taken(on, spec_on(on, {"", Softmax{}, {{2, 4, 1, 1}}})).at(0) == "direct");
+  Spec norm = spec_on(on, {"", BatchNorm{}, {{2, 3, 4, 4}}}, {.dtype = DType::f32, .adds = true});
+  CHECK(taken(on, norm) == std::vector<std::string>{"engine:31", "direct"});
+  CHECK_THAT(on.backend.lower(norm, {}).steps.at(1).reason, ContainsSubstring("cannot add"));
+  CHECK_THAT(on.backend.describe(),
+             ContainsSubstring("engines of its graphs for conv") && ContainsSubstring("other ops as in cudnn"));
+}
+
+TEST_CASE("cudnn-graph: an engine of a max pool's gradient needs one of its forward pass") {
+  GraphBackend on;
+  const Spec pool = spec_on(on, {"", MaxPool{.window = 2, .stride = 2}, {{1, 2, 4, 4}}});
+  CHECK(taken(on, pool) == std::vector<std::string>{"engine:31", "engine:31", "engine:31"});
+  CHECK(on.backend.lower(pool, {}).saved_bytes == 8);
+  const Choice forward_by_call{.algorithm = {"direct", "", ""}};
+  CHECK(taken(on, pool, forward_by_call) == std::vector<std::string>{"direct", "direct", "direct"});
+  CHECK_THROWS_AS(on.backend.lower(pool, {.algorithm = {"direct", "", "engine:31"}}), UsageError);
+}
+
+TEST_CASE("cudnn-graph: a pass of a plan executes, makes no descriptor, allocates nothing and waits for nothing") {
+  Graph graph("all");
+  Value x = relu(conv(graph.input({2, 3, 8, 8}), "conv", {.channels = 4, .kernel = 3, .pad = 1}));
+  x = relu(add(batch_norm(conv(x, "conv2", {.channels = 4, .kernel = 3, .pad = 1, .bias = false}), "bn"), x));
+  x = max_pool(x, "max", {.window = 3, .stride = 2});
+  fully_connected(global_average_pool(x), "fc", {.outputs = 3});
+  GraphBackend on;
+  {
+    Plan plan(graph, on.backend, {.dtype = GENERATE(DType::f32, DType::bf16), .layout = Layout::nhwc});
+    for (int i = 0; i < 2; ++i) {
+      const int allocations = on.log.device.allocations, made = on.fake.made;
+      fake_graph().executions = 0;
+      fake_graph().in_pass = true;
+      plan.forward();
+      CHECK(fake_graph().executions == 6);
+      plan.backward();
+      fake_graph().in_pass = false;
+      CHECK(fake_graph().executions == 6 + 5 + 5 - 2);  // the first convolution has no dx; a norm has all in one
+      CHECK(fake_graph().strays == 0);
+      CHECK(on.fake.made == made);
+      CHECK(on.log.device.allocations == allocations);
+      CHECK(on.log.device.waits == 0);
+    }
+  }
+}
+
+TEST_CASE("cudnn-graph: the call of an engine that fails ends in cuDNN's last message, and others go on") {
+  GraphBackend on;
+  Graph graph("one");
+  relu(graph.input({2, 3, 8, 8}));
+  Plan plan(graph, on.backend, {.mode = Mode::inference});
+  fake_graph().last_error = "an illegal instruction";
+  fake_graph().failing_call = fake_graph().calls + 1;
+  fake_graph().failure = 5000;
+  CHECK_THROWS_MATCHES(plan.forward(), DeviceError, Says("cudnnBackendExecute", "an illegal instruction"));
+  CHECK_NOTHROW(plan.forward());
+}
+
+TEST_CASE("cudnn-graph: without a device a plan's memory is known by its properties, and never guessed without them") {
+  Graph graph("one");
+  conv(graph.input({1, 2, 8, 8}), "conv", {.channels = 2, .kernel = 3});
+  GraphBackend with({}, R"({"driverVer": 13000})");
+  with.log.unavailable = "no driver";
+  const MemoryReport known = predict_memory(graph, with.backend);
+  CHECK(known.workspace_exact);
+  CHECK(known.workspace == FakeGraph::workspace_bytes);
+  CHECK_FALSE(fake_graph().crashed);
+  GraphBackend without;
+  without.log.unavailable = "no driver";
+  CHECK_FALSE(predict_memory(graph, without.backend).workspace_exact);
+  CHECK_THAT(reason_of(without, spec_on(without, convolution)), ContainsSubstring("neither a device nor"));
+  CHECK(fake_graph().plans_made == 0);
+  GraphBackend old({}, "{}", 91000);
+  old.log.unavailable = "no driver";
+  CHECK_THAT(reason_of(old, spec_on(old, convolution)), ContainsSubstring("give cuDNN 9.11 or later"));
+  old.log.unavailable = "";
+  CHECK(taken(old, spec_on(old, convolution)).at(0) == "engine:31");
+}
+
+TEST_CASE("cudnn-graph: plans are kept by the device's properties, and a damaged one is told once and made anew") {
+  const Folder folder;
+  const std::string plans = folder / "plans";
+  const auto lower = [&](std::string* reason = nullptr) {
+    GraphBackend on(plans);
+    const Lowered lowered = on.backend.lower(spec_on(on, convolution), {});
+    if (reason != nullptr)
+      for (const Lowered::Step& step : lowered.steps) *reason += step.reason + "\n";
+    CHECK_THAT(on.backend.describe(), ContainsSubstring("plans in " + plans));
+    return std::pair(fake_graph().plans_made, fake_graph().plans_loaded);
+  };
+  CHECK(lower() == std::pair(3, 0));
+  CHECK(lower() == std::pair(0, 3));
+  for (const auto& file : std::filesystem::directory_iterator(plans)) test::write(file.path(), "x");
+  std::string reasons;
+  CHECK(lower(&reasons) == std::pair(3, 0));
+  const std::size_t at = reasons.find("is damaged");
+  CHECK(at != std::string::npos);
+  CHECK(reasons.find("is damaged", at + 1) == std::string::npos);
+  CHECK(lower() == std::pair(0, 3));
+  test::write(folder / "file", "x");
+  CHECK_THROWS_MATCHES(UnitEngines("", folder / "file"), FileError, Says("not a folder for plans"));
+}
