@@ -27,6 +27,7 @@ NETS = "alexnet|inception_v1|resnet101|resnet152|resnet18|resnet200|resnet34|res
 # The beginnings of commands.
 ON_CUDA = "env LAMINA_TEST_BACKEND=cuda {libraries} {suite} {tests} "
 ON_CUDNN = "env LAMINA_TEST_BACKEND=cudnn:{cudnn} {libraries} {suite} {tests} "
+ON_GRAPH = "env LAMINA_TEST_BACKEND=cudnn-graph:{cudnn} {libraries} {suite} {tests} "
 RACE = ("{torch} -B {root}/race/race --device cuda --program {root}/bin/lamina_bench.sh --python {torch} --retries 1 "
         f"--memory no --patience 60 --benchmark_out {ROWS} ")
 BENCH = "{libraries} {root}/bin/lamina_bench "
@@ -98,6 +99,8 @@ STEPS = (
 )
 # What a second call has room for, and later ones.
 LATER = (
+    ("convolution and pools, cudnn-graph", "", 90, ("cudnn", "smoke test, cudnn"),
+     ON_GRAPH + files("conv pool batch_norm")),
     ("racecheck of convolutions", "", 80, ("gpu", "compute-sanitizer", "smoke test, cuda"),
      SANITIZER + "racecheck {tests} -# " + CONV),
     ("inception_v1 and resnet18 beside PyTorch", "", 60, ("torch", "cudnn"),
@@ -118,7 +121,8 @@ REHEARSED = (
     ("--what trainings", "mnist_cnn --what trainings"),
     (r"--ours \S+", "--ours cuda-host"), (r"--peers \S+", "--peers torch"), ("--rounds 6", "--rounds 2"),
     ("--share 0.0512", "--share 0.0043"), ("--device cuda", "--device rehearsal --batch 2 --threads 1"),
-    (re.escape(GRAPH), "--backend=eigen"), (re.escape(CUDNN), "--backend=eigen"), ("=cudnn:.cudnn.", "=eigen"), (r"=cuda\b", "=cuda-host"),
+    (re.escape(GRAPH), "--backend=eigen"), (re.escape(CUDNN), "--backend=eigen"),
+    ("=cudnn(-graph)?:.cudnn.", "=eigen"), (r"=cuda\b", "=cuda-host"),
     (" (--math=tf32|--layout=nhwc)", ""), ("--batch=16", "--batch=2 --passes=2 --threads=1"))
 
 

@@ -26,7 +26,8 @@ std::string environment(const char* name) {
 std::string tested_backend(const std::string& otherwise) {
   const std::string named = environment("LAMINA_TEST_BACKEND"), directory = environment("LAMINA_TEST_CUDNN");
   if (named.empty()) return otherwise;
-  return named == "cudnn" && !directory.empty() ? "cudnn:" + directory : named;
+  const bool takes_directory = named == "cudnn" || named == "cudnn-graph";
+  return takes_directory && !directory.empty() ? named + ":" + directory : named;
 }
 
 std::shared_ptr<Backend> make_named(const std::string& name, const BackendOptions& options) {

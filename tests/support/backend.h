@@ -10,7 +10,7 @@
 
 namespace lamina::test {
 
-/// The name of the backend in LAMINA_TEST_BACKEND, or `otherwise` if that is unset. "cudnn" becomes
+/// The name of the backend in LAMINA_TEST_BACKEND, or `otherwise` if that is unset. "cudnn" or "cudnn-graph" becomes
 /// "cudnn:<directory>" if LAMINA_TEST_CUDNN has the directory.
 std::string tested_backend(const std::string& otherwise);
 
