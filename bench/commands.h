@@ -1,5 +1,5 @@
 #pragma once
-// The subcommands of lamina_bench: for each its name, its flags, and what it does. A new one is a function in
+// The subcommands of lamina_bench: the name, the flags and the action of each. A new subcommand is a function in
 // commands.cpp and a line in its list.
 
 #include <CLI/CLI.hpp>
@@ -12,7 +12,7 @@
 
 namespace lamina::bench {
 
-/// Does what a subcommand is for, with the options that were read; gives the exit status.
+/// The action of a subcommand, with the options that were read. Gives the exit status.
 using Action = std::function<int(const MakeBackend&)>;
 
 struct Command {

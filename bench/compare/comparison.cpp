@@ -28,13 +28,13 @@ constexpr const char* not_in_second = "not in the second";
 
 /// The row of one side. A sample is a round of a variant, or the median of a process.
 struct SideRow {
-  std::map<std::int64_t, double> samples{};  ///< those that count, by number
-  std::vector<double> disturbed{};           ///< those of processes that others disturbed: they do not count
-  double least = std::numeric_limits<double>::infinity();  ///< of all samples, without the share that others took
-  double greatest = 0;                                     ///< of all samples
-  double others_share = 0;                                 ///< the greatest
-  std::string grade{};                                     ///< the worst
-  const RunRow* any = nullptr;                             ///< one that failed, if there is one; null: no such row
+  std::map<std::int64_t, double> samples{};  ///< samples that count, by number
+  std::vector<double> disturbed{};           ///< samples of processes that others disturbed: they do not count
+  double least = std::numeric_limits<double>::infinity();  ///< least of all samples, without the share that others took
+  double greatest = 0;                                     ///< greatest of all samples
+  double others_share = 0;                                 ///< greatest share that others took
+  std::string grade{};                                     ///< worst grade
+  const RunRow* any = nullptr;                             ///< a row that failed, or else any; null: no such row
 
   /// A failure is no noise: one process that fails is enough.
   bool has_times() const { return any != nullptr && any->failure.empty() && samples.size() + disturbed.size() > 0; }
@@ -95,7 +95,7 @@ void decide(ComparedRow& row, const SideRow& first, const SideRow& second, const
   const double closest = std::max(second.least / first.greatest, first.least / second.greatest);
   const bool apart = closest > far_apart;
   if (apart && !enough) row.reason = fmt::format("the closest differ {:.1f} times", closest);
-  // A gate may be for less than the smallest change that is looked for.
+  // A limit may be below the smallest change that is looked for.
   row.beyond_gate =
       rules.fail_if_slower && row.ratio.middle > 1 + *rules.fail_if_slower && (apart || (enough && strict.low > 1));
   if (apart || row.beyond_gate)
@@ -104,7 +104,7 @@ void decide(ComparedRow& row, const SideRow& first, const SideRow& second, const
     row.verdict = judge(row.ratio, rules.smallest);
 }
 
-/// The spread of samples or of their ratios, as a share of the median. That of few is itself uncertain.
+/// The spread of samples or of their ratios, as a share of the median. With few samples it is itself uncertain.
 double spread_of(const std::vector<double>& values) {
   return robust_spread(values) * (1 + 1 / std::sqrt(static_cast<double>(values.size())));
 }
@@ -149,8 +149,8 @@ void compare_rounds(ComparedRow& row, const SideRow& first, const SideRow& secon
     row.seconds = median_interval(b).middle;
     row.ratio = ratio_interval(a, b);
     row.scatter = spread_of(ratios);
-    // Fewer than eleven rounds have no interval at the gate's level. The row's own is widened as that of a normal
-    // number.
+    // Fewer than eleven rounds have no interval at the limit's level. The row's own interval is then widened as for a
+    // normal distribution.
     const double wider = normal_quantile(level_of_gate(interval_level)) / normal_quantile(interval_level);
     decide(row, first, second, inflate(row.ratio, wider * wider), rules);
   }
@@ -268,8 +268,8 @@ std::size_t Comparison::count(Verdict verdict) const {
 }
 
 std::size_t Comparison::processes_wanted(const ComparedRow& row, double change) const {
-  // Half of the interval is to be less than half of the change: then the change is found, and equal rows are called so,
-  // whichever way the noise of the middle falls.
+  // If half of the interval is less than half of the change, the change is found and equal rows are called equal,
+  // whichever way the noise moves the middle.
   constexpr double share_of_change = 0.45;
   const double share = share_of_change * change;
   return std::max(row.fewest_processes,

@@ -1,9 +1,8 @@
 #pragma once
-// Two sets of results, row by row: how much slower the second is, and whether that can be said. The sets are separate
-// processes, or variants that took turns in one file. A separate process is one sample: what it found of the machine
-// (clock, neighbours of a virtual machine, place in memory) lasts longer than its passes. A round of variants is one
-// sample. The subcommand `compare`: two sets of files, or variants that took turns in one file, row by row, as a table
-// and as JSON, and a limit that fails.
+// The subcommand `compare`: two sets of results, row by row. It says how much slower the second set is, and whether the
+// samples are enough to say so, as a table and as JSON. With a limit it fails. The sets are separate processes, or
+// variants that took turns in one file. A process is one sample, because its conditions (clock, neighbours of a virtual
+// machine, place in memory) last longer than its passes. Of variants, a round is one sample.
 
 #include <cstddef>
 #include <filesystem>
@@ -34,14 +33,14 @@ constexpr double far_apart = 3;
 enum class Verdict { fails, missing, slower, faster, inconclusive, equal };
 const char* to_string(Verdict);
 
-/// The one rule: equal if the whole interval is within `smallest` of 1; slower or faster if the interval is on one side
+/// The verdict: equal if the whole interval is within `smallest` of 1; slower or faster if the interval is on one side
 /// of 1 and the ratio differs from 1 by more than half of `smallest`.
 Verdict judge(const Interval& ratio, double smallest);
 
-/// The files of one side, one of each process.
+/// The files of a side, one for each process.
 using Processes = std::vector<RunFile>;
 
-/// One row of both sides.
+/// A row that both sides have.
 struct ComparedRow {
   std::string name;
   nlohmann::ordered_json key{};
@@ -82,20 +81,21 @@ struct Comparison {
   bool paired = false;
 
   std::size_t count(Verdict) const;
-  /// The processes of each side, or rounds, that find a change of so much in the row, or call it equal if there is
-  /// none.
+  /// The number of processes of each side, or of rounds, that would show a change of this size in the row, or show that
+  /// there is none.
   std::size_t processes_wanted(const ComparedRow&, double change) const;
   std::size_t processes_wanted(double change) const;  ///< of all inconclusive rows; 0: there is none
-  /// What fails by a limit: rows that are slower by more, that fail in the second alone, or are missing there.
+  /// The rows that fail by a limit: slower by more, failed in the second set alone, or missing there.
   std::vector<const ComparedRow*> failed() const;
 };
 
 /// Throws UsageError if no row is in both. Neither side may be empty.
 Comparison compare(const Processes& first, const Processes& second, const CompareRules&);
 
-/// Compares variants that took turns. Without subjects each other variant is compared with the first of the file. With
-/// them each subject is compared with each variant that is none, and with the fastest of these by row, if there are
-/// several. Throws UsageError for a subject that is no variant, and if no row is in two variants.
+/// Compares variants that took turns. Without subjects, each variant is compared with the first of the file. With
+/// subjects, each of them is compared with every variant that is not a subject and, if there are several of these, with
+/// the fastest of them in each row. Throws UsageError for a subject that is no variant, and if no row is in two
+/// variants.
 Comparison compare_paired(const std::vector<Variant>&, const std::vector<std::string>& subjects, const CompareRules&);
 
 struct CompareOptions {
@@ -110,7 +110,7 @@ struct CompareOptions {
 
 /// With a limit, the exit status of a comparison in which a row is slower than the limit, fails, or is missing.
 constexpr int slower_status = 3;
-/// That of one in which no row is so, and some have too few samples to be judged.
+/// The exit status of a comparison without such rows in which some have too few samples to be judged.
 constexpr int undecided_status = 4;
 
 /// Prints the comparison and gives the exit status. Throws FileError for files that cannot be read or written, and

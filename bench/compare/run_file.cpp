@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// What is wrong in a file that is JSON.
+/// The error in a file that is JSON.
 struct Wrong {
   std::string what;
 };

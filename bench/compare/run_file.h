@@ -14,7 +14,7 @@
 
 namespace lamina::bench {
 
-/// One row of a file.
+/// A row of a file.
 struct RunRow {
   nlohmann::ordered_json key{};
   std::vector<double> seconds{};       ///< by pass
@@ -25,7 +25,7 @@ struct RunRow {
   double others_share = 0;    ///< share of all processors' time that other programs took; 0: little, or not known
   std::size_t disturbed = 0;  ///< rounds that other programs disturbed, as their writer says
   double plan_MiB = 0;        ///< memory of the plan, workspace included; 0: not known
-  std::string algorithm{};    ///< what the backend picked, where the row says so
+  std::string algorithm{};    ///< pick of the backend, where the row says it
   std::string rerun{};        ///< the command that measures the row again; empty: not known
 
   bool operator==(const RunRow&) const = default;
@@ -42,17 +42,17 @@ struct RunFile {
 /// The facts that are the same in all files of one program.
 inline constexpr std::array program_facts = {"commit", "build_type", "compiler", "compiler_flags"};
 
-/// What of machine and threads differs, one line each: rows of two machines differ for that reason alone.
+/// The facts of machine and threads that differ, a line each. Rows of two machines differ for that reason alone.
 std::vector<std::string> other_machine(const RunFile& first, const RunFile& second);
 
-/// Throws FileError: what is wrong with the file, and what to do.
+/// Throws FileError, which says what is wrong with the file and what to do.
 RunFile read_run_file(const std::filesystem::path&, bool may_be_empty = false);
 
-/// A file, or all files *.json of a folder, one of each process, in the order in which they were begun. Throws
+/// A file, or all files *.json of a folder, one for each process, in the order in which they were begun. Throws
 /// FileError.
 std::vector<RunFile> read_processes(const std::filesystem::path&);
 
-/// What took turns in one file.
+/// The variants that took turns in one file.
 struct Variant {
   std::string name;
   std::map<std::string, RunRow> rows;  ///< by name; `rounds` says which round each sample is of
@@ -63,7 +63,7 @@ struct PairedFile {
   std::vector<Variant> variants;  ///< as the context lists them
 };
 
-/// Throws FileError: what is wrong with the file, and what to do.
+/// Throws FileError, which says what is wrong with the file and what to do.
 PairedFile read_paired_file(const std::filesystem::path&);
 
 }  // namespace lamina::bench

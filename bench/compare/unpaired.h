@@ -1,5 +1,5 @@
 #pragma once
-// The one statistic for runs that took no turns: no round of one belongs to a round of the other.
+// The statistic for runs that took no turns: no round of one belongs to a round of the other.
 
 #include <cstddef>
 #include <vector>
@@ -9,20 +9,20 @@
 namespace lamina::bench {
 
 /// The place of the interval's lower end among the sorted ratios of all pairs of `first` and `second` samples, counted
-/// from 1; the upper end is as far from the last. By the ranks of Mann and Whitney: exact up to 25 samples a run, and
-/// by the normal distribution above. 0: too few samples for an interval of this level.
+/// from 1; the upper end is as far from the last. It follows from the ranks of Mann and Whitney, exactly up to 25
+/// samples a run and by the normal distribution above. 0: too few samples for an interval of this level.
 std::size_t unpaired_rank(std::size_t first, std::size_t second, double level = interval_level);
 
 /// The median of the ratios second[j] / first[i] of all pairs, with its interval (Hodges and Lehmann). It holds for any
 /// distribution of the noise, if that is the same in both runs up to the ratio, and if samples are independent. Both
-/// need a sample. Too few for an interval of this level: the ends are the least and the greatest ratio.
+/// need a sample. With too few samples for this level, the ends are the least and the greatest ratio.
 Interval unpaired_ratio_interval(const std::vector<double>& first, const std::vector<double>& second,
                                  double level = interval_level);
 
 /// The interval that `times` times fewer samples would give.
 Interval inflate(const Interval& ratio, double times);
 
-/// How many samples, each of which resembles the one before it, say as much as one independent sample. It is 1 for
+/// The number of samples that say as much as one independent sample, where each resembles the one before it. 1 for
 /// independent samples. With this many times as many samples, an interval is as wide as with independent ones.
 double autocorrelation_factor(const std::vector<double>& samples);
 

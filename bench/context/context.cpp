@@ -87,14 +87,14 @@ void add_machine(Json& context) {
       {"memory", memory.empty() ? "" : bytes_text(std::strtod(memory.c_str(), nullptr) * 1024)},
       {"kernel", first_line("/proc/sys/kernel/osrelease")},
       {"system", name.size() > 2 ? name.substr(1, name.size() - 2) : ""},
-      // What containers hide from the count of processors, and what holds the clock down.
+      // Limits that containers hide from the count of processors, and reasons that hold the clock down.
       {"cpu_quota", first_line("/sys/fs/cgroup/cpu.max")},
       {"governor", first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")}};
   for (const auto& [fact, text] : facts)
     if (!text.empty()) context[fact] = text;
 }
 
-/// What a backend and its device are; of a GPU also which readings are in the rows, or why not.
+/// A backend and its device; of a GPU also the readings that are in the rows, or why there are none.
 void add_backend(Json& context, Backends& backends, const std::string& name) {
   const auto add = [&](const char* kind, auto&& describe) {
     try {

@@ -22,7 +22,7 @@ std::string title(const DeviceInfo& device) {
   return device.kind == DeviceInfo::Kind::gpu ? fmt::format("gpu {}", device.number) : "processor";
 }
 
-/// What the device reaches, or, below the table, why that is not known.
+/// The rates of a device or, below the table, why they are not known.
 MeasuredDevice measured(const DeviceInfo& device, Backends& backends, Peaks& peaks, std::string& notes) {
   MeasuredDevice result{device};
   DeviceRates& rates = result.rates;

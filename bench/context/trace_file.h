@@ -13,7 +13,7 @@ class TraceFile {
  public:
   int add_process(const std::string& name);  ///< gives its number; they are shown in this order
   void add_lane(int process, int lane, const std::string& name);
-  /// Something that took so long, with fields of its own; times in seconds.
+  /// An event with its time in seconds, and fields of its own.
   void add(int process, int lane, const std::string& name, double start, double seconds, nlohmann::ordered_json more);
   void add_bytes(int process, const std::string& name, double time, std::size_t bytes);  ///< from this time on
   const nlohmann::ordered_json& events() const { return events_; }

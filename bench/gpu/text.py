@@ -19,7 +19,7 @@ def ended(status):
 
 
 def first_error(log):
-    """What a suite says of failed cases, a failed assertion, the first line that says what is wrong, or the last."""
+    """The summary of failed cases, a failed assertion, the first line with an error, or the last line."""
     if "\nsuite: " in log:
         return one_line(log.rpartition("\nsuite: ")[2])
     if failed := re.search(r"^\S+:\d+: FAILED(.*\n)*?\n", log, re.MULTILINE):

@@ -1,19 +1,19 @@
 #pragma once
-// SIGINT and SIGTERM: the pass that runs is finished, no other begins, and what was measured is kept.
+// SIGINT and SIGTERM: the pass that runs is finished, no other begins, and the measured results are kept.
 
 namespace lamina::bench {
 
-/// From here on the first signal is remembered. A second ends the process as if nothing had been set up.
+/// From here on the first signal is remembered. A second signal ends the process as usual.
 void catch_interrupts();
 
-void hush_interrupts();  ///< the first signal is remembered without a word: of several ranks one says it
+void hush_interrupts();  ///< the first signal is then remembered silently: only one of several ranks reports it
 
 int interrupted();  ///< the signal, or 0; any thread may ask
 
-struct Interrupted {};  ///< ends what is not worth finishing
+struct Interrupted {};  ///< ends work that is not worth finishing
 
-/// While one is alive, a signal ends the making of a plan, by Interrupted. Results that are there are described by
-/// plans as well, so it covers no more than the plan that is to be timed.
+/// While an object is alive, a signal ends the making of a plan, by Interrupted. It should cover the plan that is to be
+/// timed and no other, because plans also describe the results that are there.
 class EndsPlanning {
  public:
   explicit EndsPlanning(bool ends = true);

@@ -11,15 +11,15 @@ namespace lamina::bench {
 /// The format of every file of results (bench/results.schema.json): readers refuse a greater number.
 constexpr int result_format = 2;
 
-/// Writes to a neighbour and renames it, so that a full disk or an interrupt leaves what was there.
-/// Throws FileError: what could not be written, why, and what to do.
+/// Writes to a neighbour and renames it, so that a full disk or an interrupt leaves the old file.
+/// Throws FileError, which says what could not be written, why, and what to do.
 void replace_file(const std::filesystem::path&, const std::string& contents);
 
 /// The text of a file of results: each entry of each list is one line.
 std::string file_text(const nlohmann::ordered_json& document);
 
-/// For Json::parse(): leaves out what is nested deeper than any file of ours. Each level would need the stack when such
-/// a value is copied, printed or destroyed.
+/// For Json::parse(): leaves out values that are nested deeper than any file of ours. Each level would need the stack
+/// when such a value is copied, printed or destroyed.
 inline bool not_too_deep(int depth, nlohmann::ordered_json::parse_event_t /*event*/,
                          nlohmann::ordered_json& /*value*/) {
   constexpr int deepest = 100;
@@ -57,8 +57,8 @@ class ResultFile {
                                      {"benchmarks", nlohmann::ordered_json::array()}};
 
   bool wanted() const { return !path_.empty(); }
-  /// Adds to a list; `rerun`: the command that measures it again; empty: the entry has it. The file is written now and
-  /// then.
+  /// Adds an entry to a list. `rerun`: the command that measures it again; empty: the entry has it. The file is written
+  /// now and then.
   void add(const char* list, nlohmann::ordered_json entry, const std::string& rerun = {});
   /// Writes the file unless that was done within the last second.
   void save_now_and_then();

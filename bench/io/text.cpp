@@ -1,4 +1,4 @@
-// What people read: bytes and seconds, the step that runs now, tables.
+// Text for people: bytes and seconds, the step that runs now, tables.
 
 #include "text.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// What people read: bytes and seconds, the step that runs now, tables.
+// Text for people: bytes and seconds, the step that runs now, tables.
 
 #include <cstddef>
 #include <functional>
@@ -13,16 +13,16 @@ constexpr double mebibyte = 1024.0 * 1024.0;
 std::string bytes_text(double bytes);      ///< "4.21 GiB", "17 B"
 std::string seconds_text(double seconds);  ///< "2 h 5 min", "3 min 20 s", "14 s"
 
-/// The text with U+FFFD in place of what is not UTF-8.
+/// The text with U+FFFD in place of bytes that are not UTF-8.
 std::string to_utf8(const std::string&);
 
 /// "; this process may have 2147483648 bytes of address space (ulimit -v)"; empty: there is no limit.
 std::string address_limit();
 
-bool on_terminal();  ///< whether standard error is one
+bool on_terminal();  ///< whether standard error is a terminal
 
 void show_step(const std::string& what);
-void clear_step();  ///< before other text is written
+void clear_step();  ///< called before other text is written
 
 /// Takes a table, or a part of one, as soon as it is made.
 using Print = std::function<void(const std::string&)>;
@@ -49,15 +49,15 @@ struct TextTable {
   std::string print(Format format) const { return format == Format::csv ? csv() : text(); }
 };
 
-/// A table for each of several things, such as networks: apart as text, one after another as CSV, whose first columns
-/// then say of what a row is.
+/// A table for each of several things, such as networks. As text they are apart. As CSV they follow one another, and
+/// the first columns name the thing.
 class TextTables {
  public:
   TextTables(Format format, std::vector<TextTable::Column> of, std::vector<TextTable::Column> columns);
   void add(const std::vector<std::string>& of, std::vector<std::string> cells);
   bool empty() const { return table_.rows.empty(); }  ///< nothing was added since the last call of take()
-  /// What was added since the last call: as text with a head and a foot, and an empty line before all but the first
-  /// answer; as CSV with titles in the first answer.
+  /// The rows that were added since the last call. Text has a head and a foot, and an empty line before all but the
+  /// first answer. CSV has titles in the first answer.
   std::string take(const std::string& head = {}, const std::string& foot = {});
 
  private:

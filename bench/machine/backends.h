@@ -12,17 +12,17 @@
 
 namespace lamina::bench {
 
-/// How backends are made: make_backend, or what a test has in its place.
+/// How backends are made: make_backend, or its substitute in a test.
 using MakeBackend = std::function<std::shared_ptr<Backend>(const std::string& name, const BackendOptions&)>;
 
 class Backends {
  public:
   explicit Backends(BackendSettings settings, MakeBackend make = make_backend);
 
-  /// Those that the user named, or every one that was built and can run here, cuda-host apart. Throws UsageError for
+  /// The backends that the user named, or all that were built and can run here, cuda-host apart. Throws UsageError for
   /// unknown names.
   const std::vector<std::string>& names();
-  /// Which backends were left out, and why: "cudnn: this build ...".
+  /// The backends that were left out, and why: "cudnn: this build ...".
   const std::vector<std::string>& left_out() const { return left_out_; }
 
   int threads() const { return settings_.threads; }  ///< as asked for a processor's backend; 0: all
@@ -30,7 +30,7 @@ class Backends {
   /// Throws what make_backend throws.
   Backend& at(const std::string& name);
   Backend& usable(const std::string& name);  ///< throws Unsupported where it cannot run here, with the reason
-  /// Takes a backend in place of the one that the name stands for.
+  /// Takes this backend for the name.
   void put(const std::string& name, std::shared_ptr<Backend>);
 
  private:
@@ -41,7 +41,7 @@ class Backends {
 };
 
 bool runs_on_gpu(const std::string& backend);
-/// Passes to time: as asked, or (0) by the kind of device.
+/// The number of passes to time: as asked, or (0) by the kind of device.
 int passes_on(const std::string& backend, int asked);
 
 }  // namespace lamina::bench

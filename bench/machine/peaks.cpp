@@ -38,7 +38,7 @@ double measured_product(Backend& backend, DType dtype, bool on_gpu) {
   return 2.0 * static_cast<double>(graph.multiply_adds()) / best;
 }
 
-/// What `measure` answers, or 0: what fails here fails the rows of the backend, too, and there with its text.
+/// The answer of `measure`, or 0 if it fails. The rows of the backend then fail, too, and have the text.
 template <class Measure>
 double rate_or_0(Measure&& measure) {
   try {

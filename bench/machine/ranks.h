@@ -10,21 +10,21 @@
 
 namespace lamina::bench {
 
-/// Does the work as one of the ranks, which has this backend; without mpirun as the only one. Rank 0 alone prints. What
-/// is thrown in one of several is printed with its number, and ends all. Gives what the work gives. Throws what
+/// Does the work as a rank that has this backend; without mpirun as the only one. Rank 0 alone prints. An exception in
+/// one of several ranks is printed with the rank's number, and ends all. Gives the result of the work. Throws what
 /// make_communicator throws.
 int with_ranks(const std::string& backend, const std::function<int(Communicator&)>& work);
 
-/// What is wrong with the words is wrong for every rank: rank 0 says so and ends all while the others wait here.
+/// An error of the command line is the same for every rank: rank 0 prints it and ends all while the others wait here.
 void print_on_rank_0();
 
-/// One rank's part of a batch. Throws UsageError where it is not whole.
+/// A rank's part of a batch. Throws UsageError if the batch cannot be divided evenly.
 int part_of(int batch, int ranks);
 
 /// The time of the rank that took longest, and the processor's time of all. Every rank calls it.
 Sample joined(Communicator&, Sample);
 
-/// Those that the last finish() waited for; sums that overlap are joined.
+/// The sums that the last finish() waited for. Sums that overlap are joined.
 std::vector<AllReduceTimes> last_all_reduces(const Communicator&);
 
 }  // namespace lamina::bench

@@ -1,6 +1,6 @@
 #pragma once
 // Operations and bytes of whole passes, and the distinct layers of a network: each as a graph, as a unit of work, and
-// with the algorithms that could do it. One pass of one layer by one algorithm, run again and again: its times, whether
+// with the algorithms that could do it. A pass of one layer by one algorithm, run again and again: its times, whether
 // its bits stay the same, and how far they are from the exact result.
 
 #include <cstdint>
@@ -54,8 +54,8 @@ struct NamedAlgorithm {
   bool listed = true;
 };
 
-/// Those that the backend lists for the layer and pass and, after them, those that it lists for other layers of the
-/// network with the same kind of op (for a plain 3x3 convolution, too). One, "none", where the backend was not built.
+/// The algorithms that the backend lists for the layer and pass, and after them those that it lists for other layers of
+/// the network with the same kind of op (for a plain 3x3 convolution, too). If the backend was not built: "none" alone.
 std::vector<NamedAlgorithm> algorithms_of(Backends&, const Config&, const Graph&, const Node&, Pass);
 
 /// Options of a plan of one layer: the named algorithm for one pass, under the demands; the other passes by rule.
@@ -65,7 +65,7 @@ Options layer_options(const Config&, const Node&, Pass, const std::string& algor
 /// for every algorithm. Nothing for ops that have none.
 using SharedReference = std::shared_ptr<std::optional<Reference>>;
 
-/// What is known of an algorithm besides its time.
+/// The facts of an algorithm besides its time.
 struct LayerFacts {
   Call call;                          ///< as the plan declares it
   int runs_compared = 0;              ///< whose results were compared bit by bit
@@ -73,7 +73,7 @@ struct LayerFacts {
   std::optional<ErrorFound> error{};  ///< of the first run
 };
 
-/// "strict, deterministic, error 1.2e-07 of the terms": what a row says of itself.
+/// "strict, deterministic, error 1.2e-07 of the terms": the text of a row.
 std::string to_string(const LayerFacts&);
 
 class LayerRun final : public TimedRun {

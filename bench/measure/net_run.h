@@ -23,7 +23,7 @@ class NetRun final : public TimedRun {
 
   /// Draws new numbers and times forward and backward in training, with their sum, else the inference alone.
   std::vector<Sample> pass() override;
-  void untimed();  ///< a pass on the numbers that are there; it adds nothing up: ranks may do it not equally often
+  void untimed();  ///< a pass on the present numbers. It adds nothing up, so ranks may differ in how often they run it
   const Plan& plan() const override { return plan_; }
   std::vector<double> bytes() const override;
   std::vector<Span> spans() const override { return spans_; }

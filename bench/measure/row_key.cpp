@@ -1,4 +1,4 @@
-// What a row or a result is of, as fields: all that its time depends on but the machine, the versions and the number of
+// The key of a row or a result: fields with all that its time depends on, except machine, versions and number of
 // threads. And the commands that measure it again.
 
 #include "row_key.h"
@@ -42,7 +42,7 @@ std::string exactly(const std::string& name) {
 
 RowKey key_of(const char* what, const Config& c, std::string_view part, const PlanningSettings& settings,
               std::string_view layer, std::string_view algorithm) {
-  const Math math = settings.plan.choice.math;  // tf32 stands in for f32's own
+  const Math math = settings.plan.options.choice.math;  // tf32 stands in for f32's own
   KeyOf of{.what = what, .part = part, .backend = c.backend};
   of.of_file = std::ranges::find(settings.net.onnx, c.network, network_name) != settings.net.onnx.end();
   if (of.what != "train") {  // whose names are also those of workloads

@@ -1,5 +1,5 @@
 #pragma once
-// What a row or a result is of, as fields: all that its time depends on but the machine, the versions and the number of
+// The key of a row or a result: fields with all that its time depends on, except machine, versions and number of
 // threads. And the commands that measure it again.
 
 #include <string>

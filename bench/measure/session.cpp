@@ -145,7 +145,7 @@ Graph graph_of(const Config& of_all, const NetSettings& settings) {
 }
 
 Plans::Plans(NetSettings net, PlanSettings settings) : net_(std::move(net)), settings_(std::move(settings)) {
-  if (settings_.choice.measure) tuner_ = make_tuner(settings_.choice_cache);
+  if (settings_.options.choice.measure) settings_.options.tuner = make_tuner(settings_.choice_cache);
 }
 
 nets::Protocol Plans::protocol(const std::string& network) const {
@@ -162,16 +162,14 @@ TensorFile Plans::weights(const Config& c) const {
 }
 
 Options Plans::options(const Config& c, Mode mode) const {
-  Options plan;
+  Options plan = settings_.options;
   plan.mode = mode;
   plan.dtype = c.dtype;
   plan.layout = c.layout;
-  plan.fuse = settings_.fuse;
-  plan.choice = settings_.choice;
-  plan.tuner = tuner_;
-  if (mode == Mode::training) {
+  if (mode == Mode::inference) {
+    plan.keep = Keep::all;
+  } else {
     const nets::Protocol its = protocol(c.network);
-    plan.keep = settings_.keep;
     plan.input_gradient = its.input_gradient;
     plan.accumulate_parameters = its.accumulate;
   }

@@ -1,5 +1,5 @@
 #pragma once
-// What a subcommand measures with: backends, graphs and plans as the settings ask for them, and what backends reach.
+// The session of a subcommand: backends, graphs and plans as the settings ask for them, and the rates of backends.
 // Networks by name: those of the zoo, and those of the ONNX files that the settings name.
 
 #include <filesystem>
@@ -18,7 +18,7 @@
 
 namespace lamina::bench {
 
-/// One network on one backend: what rows and tables are made for.
+/// A network on a backend, at one batch: rows and tables are made for each.
 struct Config {
   std::string network;
   std::string backend;
@@ -35,7 +35,7 @@ std::vector<Config> configs(Backends&, const ConfigSettings&, const NetSettings&
 /// "resnet50 on eigen, batch 16"
 std::string to_string(const Config&);
 
-/// What is known of a network before it is built.
+/// The facts of a network before it is built.
 struct Network {
   std::string name;
   std::string source;  ///< one line of provenance
@@ -51,7 +51,7 @@ void check_no_path(const std::string& name);
 /// Throws UsageError with near names, and for settings that a file has no use for.
 Network network(const std::string& name, const NetSettings&);
 
-/// The zoo's, or with files those of the files alone.
+/// The networks of the zoo or, with files, those of the files alone.
 std::vector<Network> networks(const NetSettings&);
 
 /// Takes away the files that cannot be read, each with a line on standard error. Returns whether there were any. Throws
@@ -79,14 +79,13 @@ class Plans {
   /// The weights of a network that is read from a file; empty for the zoo's.
   TensorFile weights(const Config&) const;
   Options options(const Config&, Mode) const;
-  Options options(const Config& c) const { return options(c, settings_.mode); }
-  bool trains() const { return settings_.mode == Mode::training; }
-  const Choice& choice() const { return settings_.choice; }
+  Options options(const Config& c) const { return options(c, settings_.options.mode); }
+  bool trains() const { return settings_.options.mode == Mode::training; }
+  const Choice& choice() const { return settings_.options.choice; }
 
  private:
   NetSettings net_;
-  PlanSettings settings_;
-  std::shared_ptr<Tuner> tuner_{};  ///< of all plans, so that its file is read once; null: none measures
+  PlanSettings settings_;  ///< with the tuner of all plans, if they measure, so that its file is read once
 };
 
 struct Session {
@@ -97,7 +96,7 @@ struct Session {
   Backends backends;
   Plans plans;
   Peaks peaks;
-  Communicator* ranks = nullptr;  ///< null: one, which is alone
+  Communicator* ranks = nullptr;  ///< null: there is one rank
 };
 
 }  // namespace lamina::bench

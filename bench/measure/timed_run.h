@@ -1,5 +1,5 @@
 #pragma once
-// What is timed pass by pass: a plan, alive while its rows run.
+// A plan that is timed pass by pass, alive while its rows run.
 
 #include <map>
 #include <string>

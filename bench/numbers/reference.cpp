@@ -1,5 +1,5 @@
-// What single numbers of a convolution's or fully connected op's results are, by the definition, summed in f64, and
-// what a pass left in the tensors of a device: a sample of them, since all of a large layer's would take minutes.
+// Exact numbers of a convolution or fully connected op, by the definition, summed in f64, and their distance from the
+// results of a pass. They are a sample, because all numbers of a large layer would take minutes.
 
 #include "reference.h"
 

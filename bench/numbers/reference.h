@@ -1,6 +1,6 @@
 #pragma once
-// What single numbers of a convolution's or fully connected op's results are, by the definition, summed in f64, and
-// what a pass left in the tensors of a device: a sample of them, since all of a large layer's would take minutes.
+// Exact numbers of a convolution or fully connected op, by the definition, summed in f64, and their distance from the
+// results of a pass. They are a sample, because all numbers of a large layer would take minutes.
 
 #include <cstdint>
 #include <vector>
@@ -10,20 +10,20 @@
 
 namespace lamina::bench {
 
-/// What a pass is fed with, dense in n, c, h, w: x and w for forward, w and dy for backward_data, x and dy for
-/// backward_params; bias where forward has one. What a pass does not need may be empty.
+/// The inputs of a pass, dense in n, c, h, w: x and w for forward, w and dy for backward_data, x and dy for
+/// backward_params; bias where forward has one. Inputs that a pass does not need may be empty.
 struct Operands {
   std::vector<double> x, w, bias, dy;
 };
 
 /// Exact numbers of some elements of a result: y, dx, or the gradient of the weight.
 struct Reference {
-  std::vector<std::int64_t> elements;  ///< their places, dense in n, c, h, w
+  std::vector<std::int64_t> elements;  ///< places of the elements, dense in n, c, h, w
   std::vector<double> exact;
-  std::vector<double> terms;  ///< of each, the sum of |terms|: bias and products
+  std::vector<double> terms;  ///< sum of |terms| of each element: bias and products
 };
 
-/// Whether the op has one.
+/// Whether the op has a reference.
 bool has_reference(const Op&);
 
 /// Needs has_reference(op) and one of the three passes. Every element where the result has at most 4096 and they cost
@@ -43,13 +43,13 @@ ErrorFound compare(const Reference&, const std::vector<double>& computed);
 
 std::vector<double> values_of(Device&, const Tensor&);
 
-/// What a pass wrote: y, the gradients of parameters, or those of inputs.
+/// The results of a pass: y, the gradients of parameters, or those of inputs.
 std::vector<Tensor> results_of(Pass, const Args&);
 
 /// A hash of the bits of all of them; of a null tensor there are none.
 std::uint64_t bits_of(Device&, const std::vector<Tensor>&);
 
-/// What the pass of a convolution or fully connected op left against the sums in f64: of y, dx or the gradient of the
+/// The error of a pass of a convolution or fully connected op against the sums in f64: of y, dx or the gradient of the
 /// weight.
 Reference reference_of(Device&, const Op&, Pass, const Args&);
 ErrorFound error_of(Device&, Pass, const Args&, const Reference&);

@@ -116,11 +116,11 @@ const std::vector<Flag<PlanningSettings>>& planning_flags() {
            "graph"),
       flag("--cold", row_flags, LAMINA_AT(plan.cold), on("Rows layer/...: each pass begins with empty caches"),
            Keys::layers),
-      flag("--keep", plan_flags, LAMINA_AT(plan.keep),
+      flag("--keep", plan_flags, LAMINA_AT(plan.options.keep),
            one_of<Keep>("Values kept for backward: all, or cheap (those that are cheap to compute again are dropped)",
                         {{"all", Keep::all}, {"cheap", Keep::cheap}}),
            Keys::trainings, "recompute"),
-      flag("!--unfused", plan_flags, LAMINA_AT(plan.fuse), on("No fusion: every op runs alone"), Keys::networks,
+      flag("!--unfused", plan_flags, LAMINA_AT(plan.options.fuse), on("No fusion: every op runs alone"), Keys::networks,
            "unfused"),
       flag("--softmax,!--no_softmax", size_flags, LAMINA_AT(net.softmax),
            either("End the network in a softmax; default: as published"), Keys::networks),
@@ -130,22 +130,22 @@ const std::vector<Flag<PlanningSettings>>& planning_flags() {
            either("Add to parameter gradients; default: as published"), Keys::trainings),
       flag("--memory_limit", limit_flags, LAMINA_AT(backends.memory_limit),
            bytes(1, "Most memory of a backend, as 4GiB or 500MB: a plan beyond it is out of memory")),
-      flag("--math", limit_flags, LAMINA_AT(plan.choice.math),
+      flag("--math", limit_flags, LAMINA_AT(plan.options.choice.math),
            one_of<Math>("Math of products; default: strict", {{"strict", Math::strict}, {"tf32", Math::tf32}}),
            Keys::in_place),
-      flag("--deterministic", limit_flags, LAMINA_AT(plan.choice.deterministic),
+      flag("--deterministic", limit_flags, LAMINA_AT(plan.options.choice.deterministic),
            on("Only algorithms with the same bits on every run"), Keys::all),
-      flag("--max_error", error_flags, LAMINA_AT(plan.choice.max_error),
+      flag("--max_error", error_flags, LAMINA_AT(plan.options.choice.max_error),
            value("Only algorithms that guarantee this error, relative to the sum of |terms|", above_zero(1)),
            Keys::all),
-      flag("--workspace_limit", limit_flags, LAMINA_AT(plan.choice.workspace_limit),
+      flag("--workspace_limit", limit_flags, LAMINA_AT(plan.options.choice.workspace_limit),
            bytes(0, "Most workspace of one call, as 0 or 64MiB; default: 1GiB"), Keys::all),
-      flag("--measure", measure_flags, LAMINA_AT(plan.choice.measure),
+      flag("--measure", measure_flags, LAMINA_AT(plan.options.choice.measure),
            on("Pick those of whole networks by timing them when a plan is made, not by rule"), Keys::networks,
            "measured"),
       flag("--choice_cache", measure_flags, LAMINA_AT(plan.choice_cache),
            value("File that the choices of --measure are kept in and taken from")),
-      flag("--inference", mode_flags, LAMINA_AT(plan.mode), inference),
+      flag("--inference", mode_flags, LAMINA_AT(plan.options.mode), inference),
   };
   return table;
 }
@@ -277,7 +277,7 @@ void check(const BackendSettings& backends) {
 }
 
 void check(const PlanSettings& plan) {
-  if (!plan.choice_cache.empty() && !plan.choice.measure)
+  if (!plan.choice_cache.empty() && !plan.options.choice.measure)
     throw UsageError("--choice_cache keeps what is measured: give --measure too, or leave it out");
   const std::filesystem::path folder = plan.choice_cache.parent_path();
   if (!folder.empty() && !std::filesystem::is_directory(folder))

@@ -1,6 +1,6 @@
 #pragma once
-// The flags that several subcommands share, each declared once: how it is read, the word that gives its value again,
-// and what of it is in the key of a row.
+// The flags that several subcommands share. Each is declared once, with how it is read, the word that gives its value
+// again, and its part of the key of a row.
 
 #include <fmt/format.h>
 
@@ -52,7 +52,7 @@ inline const Names<DType> dtypes = {
     {"f64", DType::f64}, {"f32", DType::f32}, {"f16", DType::f16}, {"bf16", DType::bf16}};
 inline const Names<Layout> layouts = {{"nchw", Layout::nchw}, {"nhwc", Layout::nhwc}};
 
-/// The groups of flags, as bits: a subcommand has those that it looks at.
+/// The groups of flags, as bits. A subcommand has the groups that it reads.
 enum FlagSet : unsigned {
   onnx_flags = 1 << 0,
   size_flags = 1 << 1,
@@ -85,7 +85,7 @@ CLI::Option* add_passes(CLI::App&, int& passes);
 CLI::Validator above_zero(double most = std::numeric_limits<double>::max());
 /// A share as "3%".
 CLI::Option* add_share(CLI::App&, const char* names, const std::function<void(double)>& take, const char* text);
-/// The positional names. Those of the files of --onnx, and the layers, are added to them.
+/// The positional names of networks. The files of --onnx and the layers are added to them.
 void add_networks(CLI::App&, std::vector<std::string>& networks, NetSettings&);
 void add_format(CLI::App&, Format&);
 /// --benchmark_out.
@@ -94,8 +94,8 @@ void add_out(CLI::App&, std::filesystem::path& file);
 void add_layer(CLI::App&, std::vector<Layer>&);
 /// A subcommand of it for each of these ops.
 void add_layers(CLI::App&, std::vector<Layer>&);
-/// A file of layers, each a line as add_layer takes it: "conv --input=16x64x56x56 --channels=128 --kernel=3". What
-/// follows a # is a comment. A wrong line is a UsageError.
+/// A file of layers, each a line as add_layer takes it: "conv --input=16x64x56x56 --channels=128 --kernel=3". Text
+/// after a # is a comment. A wrong line is a UsageError.
 void add_layer_file(CLI::App&, std::vector<Layer>&);
 /// --optimiser, a name of optimiser_names().
 CLI::Option* add_optimiser(CLI::App&, std::string& optimiser, const char* text);
@@ -104,17 +104,17 @@ CLI::Option* add_optimiser(CLI::App&, std::string& optimiser, const char* text);
 CLI::Option* add_onnx_files(CLI::App&, const std::string& name, std::vector<std::filesystem::path>& files);
 CLI::Option* add_onnx_extents(CLI::App&, const std::string& name, std::map<std::string, std::int64_t>&);
 
-/// Throws UsageError for flags of which each is right, and not together, for what a list names twice, and for a folder
-/// that is not there. Throws FileError for a file of choices that cannot be read: before anything is measured.
+/// Before anything is measured, throws UsageError for flags that exclude each other, for a list that names a thing
+/// twice and for a missing folder, and FileError for a file of choices that cannot be read.
 void check(const BackendSettings&);
 void check(const PlanSettings&);
 void check(const PlanningSettings&);
-/// Throws UsageError for an extent that no file leaves open by its name, with those that each leaves open, and what
-/// onnx_open_extents throws.
+/// Throws UsageError for an extent whose name no file leaves open; the text lists the open names of each file. Throws
+/// what onnx_open_extents throws.
 void check_onnx_extents(const std::vector<std::filesystem::path>& files, const OnnxSettings&);
 
-/// Which keys have a flag. `in_place`: all, as a field of their own. `files`: those of networks that are read from
-/// files.
+/// The keys that have a flag. `in_place`: all keys, as a field of their own. `files`: the keys of networks that are
+/// read from files.
 enum class Keys { none, in_place, all, networks, trainings, net_rows, layers, files, eigen };
 
 /// A row of a table of flags.
@@ -160,7 +160,7 @@ std::string word_of(const T& value) {
   }
 }
 
-/// Throws UsageError for what the list of a flag names twice: the same thing would be done twice, under one name.
+/// Throws UsageError if the list of a flag names a value twice: it would be done twice, under one name.
 template <class T>
 void check_once(const char* flag, std::vector<T> values) {
   std::sort(values.begin(), values.end());

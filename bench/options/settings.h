@@ -1,5 +1,5 @@
 #pragma once
-// What several subcommands let the user set, in groups: each subcommand has those that it looks at.
+// The settings that several subcommands share, in groups. Each subcommand has the groups that it reads.
 
 #include <cstddef>
 #include <filesystem>
@@ -17,7 +17,7 @@
 
 namespace lamina::bench {
 
-/// Which backends, and how each is made.
+/// The backends, and how each is made.
 struct BackendSettings {
   std::vector<std::string> names{};  ///< empty: every one that can run here, cuda-host and cudnn-graph apart
   std::string cudnn{};               ///< directory of the one to load; empty: the system's
@@ -28,7 +28,7 @@ struct BackendSettings {
   std::size_t memory_limit = std::numeric_limits<std::size_t>::max();
 };
 
-/// What the network of an ONNX file is called: the file's name without its folder and ending.
+/// The name of the network of an ONNX file: the file's name without its folder and ending.
 inline std::string network_name(const std::filesystem::path& onnx) { return to_utf8(onnx.stem().string()); }
 
 /// How ONNX files of networks are read, but for the batch. Each file takes the extents whose names it has.
@@ -55,7 +55,7 @@ struct NetSettings {
   int ranks = 1;  ///< processes that share out each batch
 };
 
-/// What is done for each network and backend: once for every combination.
+/// The combinations that are done for each network and backend.
 struct ConfigSettings {
   std::vector<int> batches = {16};
   std::vector<DType> dtypes = {DType::f32};
@@ -64,14 +64,13 @@ struct ConfigSettings {
 
 /// How plans are made.
 struct PlanSettings {
-  Mode mode = Mode::training;  ///< of subcommands that plan in one of them
-  Keep keep = Keep::all;
-  bool fuse = true;
+  /// Options of every plan. `mode` is for subcommands that plan in one of them. `choice` has math and limits of the
+  /// algorithms, and whether to measure; it names none. Type and layout are those of ConfigSettings.
+  Options options{};
   std::optional<bool> input_gradient{}, accumulate{};  ///< unset: as the published tables did
-  Choice choice{};                       ///< math and limits of the algorithms, and whether to measure; names none
-  std::filesystem::path choice_cache{};  ///< file of measured choices; empty: none
-  bool cuda_graph = false;               ///< a network's passes recorded once and launched whole
-  bool cold = false;                     ///< layers begin with empty caches
+  std::filesystem::path choice_cache{};                ///< file of measured choices; empty: none
+  bool cuda_graph = false;                             ///< a network's passes recorded once and launched whole
+  bool cold = false;                                   ///< layers begin with empty caches
 };
 
 /// The settings of subcommands that plan networks on backends.
@@ -97,12 +96,12 @@ struct KeyOf {
   bool of_file = false;
 };
 
-/// What settings differ in from the defaults, as names and values in a key: {"image", "64"}, {"graph", ""}.
+/// The settings that differ from the defaults, as names and values in a key: {"image", "64"}, {"graph", ""}.
 using Differs = std::vector<std::pair<std::string, std::string>>;
 Differs differs_of(const PlanningSettings&, const KeyOf&);
 /// The same as flags: {"--image=64", "--cuda_graph"}; `unnamed`: only flags that names of rows do not show.
 std::vector<std::string> arguments_of(const PlanningSettings&, bool unnamed = false);
-/// What the names of rows have after the batch: "/image:<value> /graph ...".
+/// The part of a row's name after the batch: "/image:<value> /graph ...".
 std::string key_help();
 
 constexpr int most_passes = 100000;  ///< of a row: the library keeps some kilobytes of each

@@ -1,6 +1,6 @@
 #pragma once
 // The loop that measures rows. Rows of one group share its passes, each of which goes into an outcome.
-// Which row runs, and how long the rest will take, on standard error.
+// The progress on standard error: the row that runs, and the time left.
 
 #include <chrono>
 #include <map>

@@ -20,7 +20,7 @@
 
 namespace lamina::bench {
 
-/// Without networks: all that a filter names, or the ten of the published tables.
+/// Without names of networks: all that a filter names, or the ten of the published tables.
 struct RunOptions : TaskOptions {
   double noise = 0;     ///< half of the median's interval, of the median, until which to go on; 0: none
   double min_time = 0;  ///< seconds of a run, or with `noise` the most of a measurement; 0: not given
@@ -45,14 +45,14 @@ std::vector<std::string> default_networks(bool quick);
 /// The expression of the rows that are run, or listed, when none is given.
 std::string default_filter(const RunOptions&);
 
-/// What one pass of a row did, for the counters beside its time.
+/// The work of a pass of a row, for the counters beside its time.
 struct Work {
   double images = 0;
   double flops = 0;
   double bytes = 0;  ///< every tensor once per call; 0: not known
 };
 
-/// What is measured as one, and whose passes feed a row for each part: forward, backward and total of a network.
+/// A measurement whose passes feed a row for each part: forward, backward and total of a network.
 struct Group {
   std::string title;  ///< of its rows, for people: "resnet50 on eigen"
   Config config;
@@ -99,7 +99,7 @@ using Outcomes = std::map<const Group*, Outcome>;
 /// Every row of every network on every backend, batch, type and layout that the options name, those of first calls
 /// before the others; touches no device. Needs session and options alive while rows run. `left_out` gets the networks
 /// that --image is too small or too large for, and that several ranks have no other rows than those of a training.
-/// Throws what a network that the options name does.
+/// Throws what a network of the options throws.
 std::vector<Row> all_rows(Session&, const RunOptions&, std::string* left_out = nullptr);
 
 /// The command that measures the row again.

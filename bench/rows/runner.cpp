@@ -23,7 +23,7 @@ constexpr double longest_settling = 60;  ///< seconds, where --benchmark_min_tim
 
 using Run = benchmark::BenchmarkReporter::Run;
 
-/// What a row says of itself, and the median of the clocks that its device reported.
+/// The text of a row, and the median of the clocks that its device reported.
 std::string with_clock(const std::string& note, const std::vector<Sample>& samples) {
   std::vector<double> mhz;
   for (const Sample& sample : samples)

@@ -1,7 +1,7 @@
 #pragma once
-// Runs rows under Google Benchmark, one benchmark for each. Rows of one group share its passes: a run takes those that
-// follow the ones it took before, and measures what is missing. What becomes of finished rows: entries of a file, and
-// what the screen shows of them.
+// Runs rows under Google Benchmark, a benchmark for each. Rows of a group share its passes: each run of a row takes the
+// passes that follow its earlier ones, and measures those that are missing. Finished rows become entries of a file and
+// lines on the screen.
 
 #include <benchmark/benchmark.h>
 
@@ -43,7 +43,7 @@ class Runner {
   /// Takes passes of rows of one group until the medians of all are known well enough, or the time is over. Gives how
   /// many.
   int settle(std::span<const Row>);
-  /// One run of a row, by the passes that follow those of the runs before.
+  /// A run of a row, by the passes that follow those of its earlier runs.
   void iterate(const Row&, benchmark::State&);
 
   struct Taken {

@@ -1,4 +1,4 @@
-// What a sweep answers in words, with intervals.
+// The answers of a sweep in words, with intervals.
 // tests/data/sweep_answers.json has answers to made-up times.
 
 #include "answers.h"

@@ -1,5 +1,5 @@
 #pragma once
-// What a sweep answers in words, with intervals.
+// The answers of a sweep in words, with intervals.
 // tests/data/sweep_answers.json has answers to made-up times.
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace lamina::bench {
 
-/// One measured point of a series.
+/// A measured point of a series.
 struct SweepPoint {
   int batch = 0, threads = 0;
   std::vector<double> seconds{};  ///< by pass

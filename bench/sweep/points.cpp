@@ -39,7 +39,7 @@ std::string files_text(const std::vector<std::filesystem::path>& files) {
   return text;
 }
 
-/// What the processor has free now, less a reserve.
+/// The memory that the processor has free now, less a reserve.
 std::size_t free_memory() {
   std::ifstream file("/proc/meminfo");
   for (std::string line; std::getline(file, line);)
@@ -103,7 +103,7 @@ bool SweepRunner::limit_by_user() const {
 }
 
 std::string SweepRunner::settings() const {
-  // What the names of rows have may differ: another size, type or limit is another row.
+  // The settings in the names of rows may differ: another size, type or limit is another row.
   PlanningSettings unnamed = options_;
   unnamed.net.onnx.clear();
   return fmt::format("{} passes {}{}", options_.passes, fmt::join(arguments_of(unnamed, true), " "),
@@ -135,7 +135,7 @@ SweepRunner::Setting& SweepRunner::setting_of(const Series& series, int threads)
 std::vector<Row> SweepRunner::rows_of(Setting& its, const Series& series, int batch, int threads) {
   std::vector<Row> rows = net_rows(its.session, its.options, series.config(batch));
   std::erase_if(rows, [&](const Row& row) {
-    return (row.key["part"] == "inference") != (options_.plan.mode == Mode::inference);
+    return (row.key["part"] == "inference") != (options_.plan.options.mode == Mode::inference);
   });
   const Group& plain = *rows.back().group;
   Group its_group = plain;
@@ -167,7 +167,7 @@ std::string SweepRunner::rerun_of(const Series& series, const std::vector<std::s
 std::string SweepRunner::rerun_of_point(const Series& series, const Row& row, int threads) const {
   PlanningSettings settings = options_;
   settings.net.image = series.image;
-  settings.plan.mode = Mode::training;  // `run` takes rows by their names
+  settings.plan.options.mode = Mode::training;  // `run` takes rows by their names
   if (threads > 0) settings.backends.threads = threads;
   const std::vector<std::string> flags = passes_flag(options_.passes);
   return rerun_row(row.name, row.group->config, settings, flags);

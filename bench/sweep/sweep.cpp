@@ -66,7 +66,7 @@ class Sweep {
     return all;
   }
 
-  Mode mode() const { return options_.plan.mode; }
+  Mode mode() const { return options_.plan.options.mode; }
 
   std::size_t limit_of(const Series& series) const {
     return runs_on_gpu(series.backend) && options_.backends.memory_limit == no_limit ? gpu_memory()

@@ -30,7 +30,7 @@ struct SweepOptions : RunOptions {
   double longest_pass = 20;          ///< seconds: batches that would take longer are left out, and named
 };
 
-/// What is the same for all points of a question that a sweep asks.
+/// The settings that all points of a question share.
 struct Series {
   std::string network, backend;
   DType dtype;
@@ -46,7 +46,7 @@ std::string to_string(const Series&);
 class SweepRunner {
  public:
   /// Reads the file of an earlier sweep. Throws UsageError unless it is of this sweep on this machine, and FileError.
-  /// The options and what makes backends must outlive it.
+  /// The options and the function that makes backends must outlive it.
   SweepRunner(const SweepOptions&, const MakeBackend&);
 
   /// A session with one number of threads and size: rows point to it.
@@ -112,10 +112,10 @@ class SweepRunner {
 /// Takes all processors, whatever --threads says.
 int all_threads();
 
-/// Runs what the file does not have yet, prints the points and the answers, and gives the exit status. What cannot be
-/// planned is left out, and named on standard error, in the print and in the file. If nothing else is asked for, there
-/// is no file. Throws UsageError for names and flags that do not fit, before anything is measured, and for a file of
-/// other settings, and FileError.
+/// Runs the points that the file lacks, prints all points and the answers, and gives the exit status. A series that
+/// cannot be planned is left out, and named on standard error, in the print and in the file. If nothing else is asked
+/// for, there is no file. Throws UsageError for names and flags that do not fit, before anything is measured, and for a
+/// file of other settings, and FileError.
 int sweep(const SweepOptions&, const MakeBackend&, const Print&);
 
 }  // namespace lamina::bench

@@ -177,12 +177,12 @@ std::string describe_algorithms(Session& session, const DescribeOptions& options
   TextTables tables(options.format, {"network", "backend", ">batch"}, {"layer", "pass", "algorithm", "reason"});
   std::string all;
   for (const Config& c : configs(session.backends, options.configs, options.net, options.networks)) {
-    const bool measures = options.plan.choice.measure;
+    const bool measures = options.plan.options.choice.measure;
     for (const Line& line : measures ? measured(session, c) : lowered(session, c))
       tables.add({c.network, c.backend, fmt::format("{}", c.batch)},
                  {line.layers, line.passes, line.algorithm, line.reason});
     all += tables.take(fmt::format("{}, {}, {}, {}", to_string(c), to_string(c.dtype), to_string(c.layout),
-                                   mode_name(options.plan.mode)));
+                                   mode_name(options.plan.options.mode)));
   }
   return all;
 }
@@ -230,10 +230,11 @@ std::string describe_memory(Session& session, const MemoryOptions& options) {
     for (std::size_t i = 0; text && limited && i < modes.size(); ++i)
       foot += fmt::format("{}: {}.\n", modes[i] == Mode::training ? "Training" : "Inference",
                           text_of(predictors[i].largest_under(limit), limit));
-    all += tables.take(fmt::format("{}, {}{}{}", to_string(c), to_string(c.dtype),
-                                   options.plan.keep == Keep::cheap ? ", keeping what is expensive to make again" : "",
-                                   optimiser ? ", training by " + to_string(*optimiser) : ""),
-                       foot);
+    all += tables.take(
+        fmt::format("{}, {}{}{}", to_string(c), to_string(c.dtype),
+                    options.plan.options.keep == Keep::cheap ? ", keeping what is expensive to make again" : "",
+                    optimiser ? ", training by " + to_string(*optimiser) : ""),
+        foot);
   }
   finish(results, session.peaks);
   return all;

@@ -1,5 +1,5 @@
 #pragma once
-// What can be said of networks without timing them: layers, algorithms, the memory they would take, and whether their
+// The facts of networks that need no timing: layers, algorithms, the memory they would take, and whether their
 // gradients are right.
 
 #include <string>

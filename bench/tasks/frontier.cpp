@@ -22,7 +22,7 @@ Choice demands_of(const Choice& limits) {
   return demands;
 }
 
-/// What the backend takes for the pass by rule, under the options' demands; nothing where it refuses.
+/// The algorithm that the backend takes for the pass by rule, under the options' demands; nothing where it refuses.
 Lowered::Step step_by_rule(Session& session, const Config& c, const Graph& graph, const Node& node, Pass pass) {
   try {
     Backend& backend = session.backends.at(c.backend);

@@ -19,7 +19,7 @@ namespace lamina::bench {
 
 using Candidate = LayerTuning::Candidate;
 
-/// Deterministic is what is declared so and was not seen to be otherwise.
+/// An algorithm is deterministic if it is declared so and was not seen to give other bits.
 bool is_deterministic(const Measurement&);
 
 /// Of the limits count workspace, determinism and error, which is the measured one here.
@@ -29,8 +29,8 @@ bool within(const Measurement&, const Choice& limits);
 LayerTuning::Picked pick_within(const LayerTuning&, const Choice& limits);
 
 /// Whether `a` makes `b` pointless: needs no more workspace, errs no more, gives up no determinism, and is faster in
-/// the rounds that both ran; or is tied with it in time and better in one of the others. Who left the race is tied with
-/// none that stayed.
+/// the rounds that both ran; or is tied with it in time and better in one of the others. An algorithm that left the
+/// race is tied with none that stayed.
 bool dominates(const Measurement& a, const Measurement& b);
 
 /// By candidate: whether it ran and no other dominates it. Of equal ones that are tied, all stay.

@@ -1,4 +1,4 @@
-// Which algorithms none beats, the fastest choices under limits, and the whole network timed with them.
+// The algorithms that no other beats, the fastest choices under limits, and the whole network timed with them.
 // A frontier as an entry of a result file.
 
 #include <fmt/format.h>

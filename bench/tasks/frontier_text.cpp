@@ -22,7 +22,7 @@ std::string milliseconds(double seconds) { return fmt::format("{:.3f}", 1e3 * se
 
 std::string error_text(double error) { return std::isfinite(error) ? fmt::format("{:.1e}", error) : "not known"; }
 
-/// What one algorithm has to say of itself, and what the pick says of it.
+/// The facts of an algorithm, and what the pick says of it.
 std::string remark(const FrontierLine& line, std::size_t i, const LayerTuning::Picked& picked, const Choice& limits,
                    bool stays, bool with_reason) {
   const LayerTuning& tuning = line.tuning;
@@ -170,7 +170,7 @@ std::string summary(const Frontier& frontier, const FastestNet& net, const Choic
   return text + ".\n";
 }
 
-/// What is said of a whole network below or beside its table.
+/// The lines about a whole network below or beside its table.
 void finish_network(Session& session, const FrontierOptions& options, const Frontier& frontier, const FastestNet& net,
                     const Choice& limits, const Print& print) {
   const bool text = options.format == Format::text;
@@ -189,7 +189,7 @@ void finish_network(Session& session, const FrontierOptions& options, const Fron
 
 bool frontiers(Session& session, const FrontierOptions& options, const Print& print) {
   const bool text = options.format == Format::text, of_layers = !options.net.layers.empty();
-  Choice limits = options.plan.choice;
+  Choice limits = options.plan.options.choice;
   limits.max_error = options.max_measured_error;
   ResultFile results(options.out);
   begin(results, session.backends, "frontiers");
@@ -220,7 +220,7 @@ bool frontiers(Session& session, const FrontierOptions& options, const Print& pr
       any_ran |= std::ranges::any_of(line.tuning.candidates, &Candidate::ran);
     const FastestNet net = fastest_net(frontier, limits);
     if (results.wanted()) {
-      RowKey key = key_of("frontier", c, mode_name(options.plan.mode), options);
+      RowKey key = key_of("frontier", c, mode_name(options.plan.options.mode), options);
       if (std::isfinite(limits.max_error)) key["differs"]["max_measured_error"] = fmt::format("{:g}", limits.max_error);
       if (const std::size_t limit = options.backends.memory_limit; limit != BackendSettings().memory_limit)
         key["differs"]["memory_limit"] = fmt::format("{}", limit);

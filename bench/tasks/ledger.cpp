@@ -256,7 +256,7 @@ void ledgers(Session& session, const LedgerOptions& options, const Print& print)
     rates = at_moments(rates, ledger.moments);
     const double peak = rates.units.flops_per_second;
     const std::vector<std::string> more = passes_flag(options.passes);
-    const RowKey key = key_of("ledger", c, mode_name(options.plan.mode), options);
+    const RowKey key = key_of("ledger", c, mode_name(options.plan.options.mode), options);
     if (results.wanted())
       results.add("ledgers", ledger_json(key, ledger, rates, passes), rerun("ledger", c, options, more));
     if (!options.trace.empty()) add_ledger(trace, row_name(key), ledger, rates);
@@ -295,8 +295,8 @@ void ledgers(Session& session, const LedgerOptions& options, const Print& print)
         session.plans.trains() ? fmt::format(", backward {:.3f} ms", 1e3 * ledger.backward_seconds) : "",
         100 * sum / ledger.whole(), reached, 1e-9 * memory, 1e-9 * ledger.moved.forward.bytes,
         1e-9 * ledger.moved.backward.bytes, 1e-9 * ledger.alone.forward.bytes, 1e-9 * ledger.alone.backward.bytes);
-    print(tables.take(fmt::format("{}, {}, {}, {}", to_string(c), to_string(c.dtype), mode_name(options.plan.mode),
-                                  medians_text(ledger.passes, passes)),
+    print(tables.take(fmt::format("{}, {}, {}, {}", to_string(c), to_string(c.dtype),
+                                  mode_name(options.plan.options.mode), medians_text(ledger.passes, passes)),
                       foot));
   }
   finish(results, session.peaks);

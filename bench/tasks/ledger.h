@@ -33,7 +33,7 @@ struct LedgerEntry {
   std::size_t workspace_bytes = 0, live_bytes = 0;  ///< live: of the arena, while it runs
 };
 
-/// What the shares of a ledger are of.
+/// The whole that the shares of a ledger are parts of.
 struct Rates {
   Peak units{};
   double product_flops_per_second = 0, memory = 0;  ///< per second, of operations and of bytes; 0: not known

@@ -1,4 +1,4 @@
-// What else the machine did while something was timed: the load of other programs, clock and temperature of the
+// The state of the machine while something was timed: the load of other programs, clock and temperature of the
 // processors, as far as the system lets us read them; and the clock of this core, as far as additions show it.
 // Marks by number of samples, spread, load, clock and temperature.
 

@@ -1,5 +1,5 @@
 #pragma once
-// What else the machine did while something was timed: the load of other programs, clock and temperature of the
+// The state of the machine while something was timed: the load of other programs, clock and temperature of the
 // processors, as far as the system lets us read them; and the clock of this core, as far as additions show it.
 // How far a row can be trusted: A to D, by its samples and by what the machine did meanwhile. docs/measuring.md has the
 // table.
@@ -18,7 +18,7 @@ namespace lamina::bench {
 /// best of several runs in less than a millisecond.
 double core_clock();
 
-/// The worst of what was read. What could not be read is empty.
+/// The worst readings. Readings that failed are empty.
 struct Conditions {
   std::optional<double> others{};  ///< share of all processors' time that other programs and the hypervisor took
   std::optional<double> clock_low_mhz{}, clock_high_mhz{};  ///< lowest and highest reading

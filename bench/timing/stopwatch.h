@@ -32,7 +32,7 @@ struct SumsOverRanks {
   double hidden_seconds = 0;      ///< of these, while the pass computed
 };
 
-/// One timed piece of work.
+/// A timed piece of work.
 struct Sample {
   double seconds = 0;
   double cpu_seconds = 0;  ///< of all threads of the process meanwhile
@@ -47,10 +47,10 @@ double deviation(const std::vector<double>&);  ///< with n - 1; 0 for fewer than
 
 std::vector<double> seconds_of(std::span<const Sample>, double Sample::*which = &Sample::seconds);
 
-/// What the device could tell of "sm_mhz", "temperature_c" and "power_w".
+/// The readings that the device gave of "sm_mhz", "temperature_c" and "power_w".
 std::map<std::string, double> readings_of(const DeviceState&);
 
-/// What all samples have in common; where they differ, the launches are included in some, and so said to be.
+/// The facts that all samples share. If they differ about the launches, these count as included.
 Launches launches_of(std::span<const Sample>);
 /// Everything that held the clock down in any of them, each once: "power cap, thermal slowdown".
 std::string throttled_of(std::span<const Sample>);

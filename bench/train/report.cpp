@@ -1,4 +1,4 @@
-// What is said of trainings, and their file.
+// The reports of trainings, and their file.
 
 #include "report.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// What is said of trainings: a line for each epoch, what a run took and costs, the table of several; how far one is, on
+// The reports of trainings: a line for each epoch, what a run took and costs, the table of several; how far one is, on
 // standard error (on a terminal a line that is written over, elsewhere one every ten seconds); and their file.
 
 #include <chrono>

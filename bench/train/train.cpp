@@ -101,7 +101,7 @@ PreparedFile prepared(const std::string& name, const TrainOptions& options) {
   return {prepare_network(name, options), {}};
 }
 
-/// What every training has.
+/// The parts that every training has.
 struct Run {
   Communicator& ranks;
   Backend& backend;

@@ -122,7 +122,7 @@ TEST_CASE("a filter that matches nothing is an error that names the nearest rows
 TEST_CASE("a key has the facts of its row as fields, and its name is printed from them") {
   RunOptions options;
   options.net.image = 64;
-  options.plan.choice.deterministic = true;
+  options.plan.options.choice.deterministic = true;
   RowKey key = key_of("layer", resnet50, "backward_data", options, "layer1.0.conv1", "direct");
   CHECK(key.dump() ==
         R"({"what":"layer","network":"resnet50","layer":"layer1.0.conv1","part":"backward_data","backend":"eigen",)"

@@ -89,7 +89,7 @@ std::vector<std::string> inputs_of(const Graph& graph) {
   return names;
 }
 
-/// What the plan makes of the inputs in the file.
+/// The results of the plan for the inputs in the file.
 HostTensor computed(Plan& plan, const TensorFile& check) {
   Device& device = plan.backend().device();
   const std::vector<std::string> inputs = inputs_of(plan.graph());

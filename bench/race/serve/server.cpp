@@ -149,9 +149,9 @@ void serve_options(const ServeOptions& options) {
                          {"backend", backend.describe()},
                          {"device", backend.device().describe()},
                          {"threads", backends.threads()},
-                         {"measure", options.plan.choice.measure},
+                         {"measure", options.plan.options.choice.measure},
                          {"graph", options.plan.cuda_graph},
-                         {"math", to_string(options.plan.choice.math)}};
+                         {"math", to_string(options.plan.options.choice.math)}};
   const ServedTrainingOptions& epochs = options.training;
   if (!epochs.workload.empty() && !epochs.files.empty()) write_batches(epochs, backend);
   if (!c.network.empty() && !epochs.files.empty())
@@ -166,7 +166,7 @@ void serve_options(const ServeOptions& options) {
       Options of_layer;
       of_layer.dtype = its.dtype;
       of_layer.layout = its.layout;
-      of_layer.choice = options.plan.choice;
+      of_layer.choice = options.plan.options.choice;
       if (of_layer.choice.measure) of_layer.tuner = make_tuner();
       of_layer.input_gradient = pass == Pass::backward_data;
       return std::make_unique<Convolved>(backend, read_convolution(numbers), pass, of_layer);

@@ -22,18 +22,18 @@
 
 namespace lamina::bench {
 
-/// What a child was asked for, ready to be run again and again.
+/// Work that a child was asked for, ready to be run again and again.
 class Served {
  public:
   virtual ~Served() = default;
   virtual void warm_up() = 0;
   virtual nlohmann::json facts() const = 0;  ///< what is known of it
   virtual nlohmann::json pass() = 0;         ///< one timed pass: seconds by the device's timer and of processor time
-  /// What one run computes.
+  /// The results of a run.
   virtual std::vector<float> result() { throw UsageError("numbers of networks are compared by tests/torch"); }
 };
 
-/// What has this name, of those that there are. Throws UsageError.
+/// The value of this name. Throws UsageError for an unknown name.
 template <class T>
 T named(const char* what, const std::string& name, std::initializer_list<T> known) {
   std::string names;
@@ -57,12 +57,12 @@ using Open = std::function<std::unique_ptr<Served>(const std::string& what, cons
 ///   list   NET BATCH                answers the network's convolutions, in order
 ///   state                           answers the device's clock, temperature and power, and what holds the clock down
 ///   drop                            gives back all memory
-/// What cannot be done here is answered with "error" and "refused". Returns at the end of the input. Throws whatever
-/// else Open throws; UsageError for any other line.
+/// A request that cannot be done here is answered with "error" and "refused". Returns at the end of the input. Throws
+/// UsageError for any other line, and what else Open throws.
 void serve(const nlohmann::json& greeting, const Open&, Device* device = nullptr);
 
-/// Does the work of a child. What fails is one last line with "error", and "refused" where it is something that cannot
-/// be done here and no fault. Gives the exit status.
+/// Does the work of a child. A failure is a last line with "error". It also has "refused" if the work cannot be done
+/// here but is no fault. Gives the exit status.
 int answering(const std::function<void()>& work);
 
 /// Adds a sample to an answer.
@@ -83,13 +83,13 @@ constexpr std::initializer_list<Pass> raced_passes = {Pass::forward, Pass::backw
 /// alone.
 std::vector<float> whole_numbers(std::int64_t count, const std::string& tensor);
 
-/// One pass of a convolution by either side. Parameter gradients are overwritten.
+/// A pass of a convolution by either side. Parameter gradients are overwritten.
 class ServedConvolution : public Served {
  public:
   explicit ServedConvolution(Pass pass) : pass_(pass) {}
   void warm_up() final { run(); }
   nlohmann::json facts() const final { return {{"implementation", implementation()}}; }
-  /// Times a pass. One that takes less than a tenth of a second is the mean over runs back to back.
+  /// Times a pass. The time of a pass that takes less than a tenth of a second is the mean over runs back to back.
   nlohmann::json pass() final;
 
  protected:
@@ -130,8 +130,8 @@ struct ServeOptions : PlanningSettings {
 };
 
 /// Serves as server.h says: passes of a network, epochs of a workload, or convolutions. With a folder for
-/// files it first writes there what peers need. What fails is one last line with "error",
-/// and "refused" where it is something that cannot be done here and no fault. Returns the exit status.
+/// files it first writes there what peers need. A failure is a last line with "error". It also
+/// has "refused" if the work cannot be done here but is no fault. Returns the exit status.
 int run_serve(const ServeOptions&);
 
 }  // namespace lamina::bench

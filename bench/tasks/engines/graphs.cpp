@@ -30,7 +30,7 @@ GraphTable table_of(const Config& c, const EnginesOptions& options, std::vector<
   std::vector<GraphRow> all;  // one for each pass of each unit, which all types have alike
   for (const DType dtype : options.configs.dtypes) {
     Options plan;
-    plan.mode = options.plan.mode;
+    plan.mode = options.plan.options.mode;
     plan.dtype = dtype;
     plan.layout = c.layout;
     plan.input_gradient = true;

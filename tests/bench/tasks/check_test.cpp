@@ -30,7 +30,7 @@ TEST_CASE("check prints the verdict on a layer's gradients, and of a wrong one w
   };
   CHECK(check() == 0);
   CHECK_THAT(said, ContainsSubstring("a layer on eigen, batch 2, f64:\npassed: 3 tensors"));
-  options.plan.choice.algorithm[static_cast<std::size_t>(Pass::backward_params)] = "odd";
+  options.plan.options.choice.algorithm[static_cast<std::size_t>(Pass::backward_params)] = "odd";
   CHECK(check() == 1);
   CHECK_THAT(said, ContainsSubstring("weight[0,0,2,1]: gradient ") && ContainsSubstring("failed: 1 of 3 tensors"));
   options.configs.layouts = {Layout::nhwc};

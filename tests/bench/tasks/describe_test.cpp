@@ -168,13 +168,13 @@ TEST_CASE("each layer and pass has its algorithm and why it is taken: the only o
   CHECK_THAT(by_rule.at("maxpool, forward").at("reason"), ContainsSubstring("only"));
 
   PlanSettings plan;
-  plan.choice.max_error = 1e-6;
+  plan.options.choice.max_error = 1e-6;
   const CsvRow limited = algorithms("resnet18", plan).at("layer1.0.conv1, forward");
   CHECK(limited.at("algorithm") == "direct");
   CHECK_THAT(limited.at("reason"), ContainsSubstring("limits") && ContainsSubstring("winograd_4x4"));
 
   plan = {};
-  plan.choice.measure = true;
+  plan.options.choice.measure = true;
   const auto measured = algorithms("mnist_mlp", plan);
   CHECK_THAT(measured.at("dense_1 + relu_1, forward").at("reason"), ContainsSubstring("measured"));
 }
