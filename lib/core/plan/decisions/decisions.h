@@ -32,6 +32,9 @@ void set_choices(Units&, const Nodes&, const Backend&, const Options&);
 /// Makes all of these decisions. The result is the units as the backend will lower them.
 Units make_units(const Nodes&, const Backend&, const Options&);
 
+/// In layout.cpp: the backend's kernels for each unit. Equal units share them.
+void lower(Units&, const Nodes&, Backend&);
+
 /// lifetimes: when every value and gradient is written and read, and which values are dropped and recomputed.
 Lifetimes make_lifetimes(const Units&, const Nodes&, const Options&);
 

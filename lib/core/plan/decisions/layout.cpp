@@ -9,9 +9,7 @@
 #include "lamina/error.h"
 
 namespace lamina::planner {
-namespace {
 
-/// The backend's kernels for each unit. Equal units share them.
 void lower(Units& units, const Nodes& nodes, Backend& backend) {
   std::vector<const Unit*> distinct;
   for (Unit& unit : units.list) {
@@ -35,8 +33,6 @@ void lower(Units& units, const Nodes& nodes, Backend& backend) {
     distinct.push_back(&unit);
   }
 }
-
-}  // namespace
 
 Units make_units(const Nodes& nodes, const Backend& backend, const Options& options) {
   check(nodes, backend, options);
