@@ -1,5 +1,5 @@
 // The algorithms that the caller asks for, by unit. Where the caller names none, the backend picks (pick() in
-// lib/backends/common/algorithms.cpp).
+// lib/backends/common/algorithms.h).
 
 #include <algorithm>
 #include <set>

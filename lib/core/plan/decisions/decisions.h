@@ -1,6 +1,6 @@
 #pragma once
-// The decisions of a plan before it has memory, in this order. Each has a file of its name. layout.cpp calls them,
-// and has the backend lower the units between choices and lifetimes.
+// The decisions of a plan before it has memory, in this order. layout.cpp calls them, and has the backend lower the
+// units between choices and lifetimes. Most have a file of their name; pitches are in views.cpp.
 
 #include "layout.h"
 
