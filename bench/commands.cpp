@@ -45,7 +45,8 @@ std::shared_ptr<Options> with_networks(CLI::App& app, unsigned flags, bool table
 
 constexpr unsigned task_flags = network_flags | error_flags | measure_flags;
 
-/// --max_measured_error: of what is measured, in place of --max_error.
+/// Adds --max_measured_error, a limit on the measured error. frontier and the layer subcommands have it in place of
+/// --max_error.
 void add_measured_error(CLI::App& app, FrontierOptions& options) {
   app.add_option("--max_measured_error", options.max_measured_error,
                  "Only algorithms with this measured error, relative to the sum of |terms|")
@@ -88,7 +89,7 @@ Action frontier(CLI::App& app) {
   return measure_algorithms(app, options);
 }
 
-/// Measures one layer, by the name of its op, or those of a file.
+/// Measures the layers of a file, or one layer, whose op is the name of the subcommand.
 Action layers(CLI::App& app) {
   auto options = std::make_shared<FrontierOptions>();
   (app.get_name() == "layers" ? add_layer_file : add_layer)(app, options->net.layers);
@@ -105,7 +106,7 @@ Action compare(CLI::App& app) {
   app.add_option("B", options->second, "After it: a file or a folder, too")->type_name("PATH");
   auto* const paired = app.add_option("--paired", options->paired, "In place of both: variants that took turns");
   paired->type_name("FILE");
-  add_list(app, "--subject", options->subjects, "Variants to compare with each other one, and with the fastest")
+  add_list(app, "--subject", options->subjects, "Variants to compare with every other variant, and with the fastest")
       ->type_name("VARIANT[,...]")
       ->needs(paired);
   app.parse_complete_callback([options] {
@@ -132,7 +133,8 @@ Action compare(CLI::App& app) {
 
 Action sweep(CLI::App& app) {
   auto options = with_networks<SweepOptions>(app, network_flags | error_flags | mode_flags, false);
-  app.add_option("--benchmark_out", options->out, "File for the rows; one that the same sweep has begun is completed")
+  app.add_option("--benchmark_out", options->out,
+                 "File for the rows; an unfinished file of the same sweep is completed")
       ->type_name("FILE")
       ->required();
   app.get_option("--batch")->description("Images per pass; default: 1, 2, 4, ... to the largest in memory, and 15, 17");
@@ -142,7 +144,8 @@ Action sweep(CLI::App& app) {
       ->check(CLI::Range(1, most_backend_threads));
   add_list(app, "--images", options->images, "Rows and columns of the input; default: that of --image")
       ->check(CLI::Range(1, 65536));
-  app.add_option("--longest_pass", options->longest_pass, "Seconds of a pass that is not left out; default: 20")
+  app.add_option("--longest_pass", options->longest_pass,
+                 "Leave out batches whose pass would take more seconds than this; default: 20")
       ->check(above_zero());
   return [options](const MakeBackend& make) {
     catch_interrupts();
@@ -185,7 +188,7 @@ Action check_gradients_of(CLI::App& app) {
   app.get_option("--dtype")->description("Element type; default: f64");
   app.option_defaults()->group("What is compared");
   app.add_option("--coordinates", options->how.coordinates,
-                 "Most elements of a tensor of f64 that is compared element by element; default: 4")
+                 "An f64 tensor with at most this many elements is compared element by element; default: 4")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--directions", options->how.directions, "Directions in which others are compared; default: 2")
       ->check(CLI::PositiveNumber);
@@ -195,7 +198,8 @@ Action check_gradients_of(CLI::App& app) {
   return [options, &app](const MakeBackend& make) {
     for (const char* flag : {"--batch", "--image", "--width_divisor", "--softmax"})
       if (!options->net.layers.empty() && app.count(flag) > 0)
-        throw UsageError(fmt::format("{} is of networks; a layer is as its own flags say: leave it out", flag));
+        throw UsageError(
+            fmt::format("{0} applies to networks only, and a layer is given by its own flags; leave out {0}", flag));
     check(*options);
     Session session(*options, make);
     return check_networks(session, *options, print_now);
@@ -257,15 +261,15 @@ Action serve(CLI::App& app) {
   app.add_option("--files", training.files, "Folder that peers read the network, or the epochs, from");
   app.add_flag("--write_onnx", options->write_onnx, "The folder has the network as ONNX, too");
   app.add_option("--training", training.workload, "A workload, whose epochs are served");
-  app.add_option("--share", training.share, "Of its synthetic set; default: 1");
-  app.add_option("--epochs", training.epochs, "That the folder gets; default: 1");
+  app.add_option("--share", training.share, "Share of the workload's synthetic set; default: 1");
+  app.add_option("--epochs", training.epochs, "Number of epochs to write to the folder; default: 1");
   return [options](const MakeBackend&) { return run_serve(*options); };
 }
 
 constexpr Command every_command[] = {
     {"run", "Time rows of networks and layers; what is done without a subcommand", run_command, true},
     {"ledger", "Time per layer and pass, biggest first, and their sum against the whole", ledger},
-    {"frontier", "Per layer and pass, the algorithms that none beats; the fastest network of them", frontier},
+    {"frontier", "Per layer and pass, the algorithms that no other beats; the fastest network of them", frontier},
     {"compare", "Two sets of results, row by row: faster, slower, equal or inconclusive; a gate for CI", compare},
     {"check", "Gradients of networks or ONNX files against differences: which are wrong, and where",
      check_gradients_of},

@@ -18,8 +18,8 @@ using Action = std::function<int(const MakeBackend&)>;
 struct Command {
   const char* name;
   const char* about;
-  Action (*add)(CLI::App&);  ///< adds the flags
-  bool takes_ranks = false;  ///< several processes of mpirun do it together
+  Action (*add)(CLI::App&);  ///< function that adds the flags
+  bool takes_ranks = false;  ///< whether several processes of mpirun run it together
 };
 
 std::span<const Command> commands();

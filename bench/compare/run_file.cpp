@@ -140,7 +140,8 @@ RunFile read_run_file(const std::filesystem::path& path, bool may_be_empty) {
   });
   if (file.rows.empty() && !may_be_empty)
     throw FileError(fmt::format(
-        "{} holds no row with its passes: compare takes those of `run`, `sweep` and `ledger`, and no aggregates alone",
+        "{} has no row with the times of single passes. compare needs a file of `run`, `sweep` or `ledger` that has "
+        "them; aggregates such as medians are not enough",
         path.string()));
   return file;
 }

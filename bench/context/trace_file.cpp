@@ -13,8 +13,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Whole nanoseconds, in the format's microseconds. Readers round to them, and drop a call that begins before the end
-/// of the one before.
+/// A time difference in microseconds, the unit of the format, between times that are rounded to whole nanoseconds.
+/// Readers round to nanoseconds, and drop a call that begins before the end of the call before it.
 double microseconds(double from, double to) { return (std::round(1e9 * to) - std::round(1e9 * from)) / 1e3; }
 
 }  // namespace

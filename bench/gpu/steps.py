@@ -38,12 +38,12 @@ CUDA, CUDNN = "--backend=cuda", "--backend=cudnn --cudnn={cudnn}"
 GRAPH = "--backend=cudnn-graph --cudnn={cudnn} --plans={root}/plans"
 SANITIZER = "env LAMINA_TEST_BACKEND=cuda {libraries} {compute-sanitizer} --error-exitcode 9 --tool "
 
-# Name; lane of what is not timed, and runs beside other lanes, or "" of what runs alone; seconds; what it needs: tools,
-# libraries, and the step that has to pass before it; command.
+# Name. Lane: steps that are not timed have one, and lanes run beside each other; "" for a step that runs alone.
+# Seconds. Needs: tools, libraries, and the step that must pass first. Command.
 # The seconds, by their reasons:
 # - suites: their time on one core here (10 to 30 s, kernels emulated); their reference runs on the processor.
 # - a race: PyTorch's start of 8 s warm, all variants at once; cudnn.benchmark 10 s a layout; 0.1 s a pass and variant.
-# - PyTorch's import: 1.5 GB from a cold disk, which are read ahead; a cold disk gave up to 60 s.
+# - PyTorch's import: 1.5 GB, which are read ahead. From a cold disk it took up to 60 s.
 # - passes: ten networks, of which VGG and AlexNet draw 340 million numbers in 1 s; loading kernels; 12 passes.
 # - ledgers: one network's kernels, 40 calls of 10 repetitions. A sanitizer: 8 times the suite. ncu: 0.2 s a launch.
 STEPS = (

@@ -77,5 +77,5 @@ def page(names, data):
         lines += ["", "## Passes by lamina_bench", "", *table(["step", "row", "median"], medians)]
     listing("Passed", "passed")
     listing("Not available here", "not available")
-    listing("Left for the next call, without --steps, which runs these and only these", "left out")
+    listing("Left for the next call: run-all without --steps runs these", "left out")
     return lines + ["", "results.tar.gz beside this page has what each step printed and measured."]

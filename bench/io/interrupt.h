@@ -6,14 +6,14 @@ namespace lamina::bench {
 /// From here on the first signal is remembered. A second signal ends the process as usual.
 void catch_interrupts();
 
-void hush_interrupts();  ///< the first signal is then remembered silently: only one of several ranks reports it
+void hush_interrupts();  ///< remembers the first signal without printing a message: only rank 0 prints it
 
 int interrupted();  ///< the signal, or 0; any thread may ask
 
 struct Interrupted {};  ///< ends work that is not worth finishing
 
-/// While an object is alive, a signal ends the making of a plan, by Interrupted. It should cover the plan that is to be
-/// timed and no other, because plans also describe the results that are there.
+/// While such an object is alive, a signal ends the making of a plan, by Interrupted. Describing results also makes
+/// plans, which a signal must not end. So keep the object alive only while the plan to be timed is made.
 class EndsPlanning {
  public:
   explicit EndsPlanning(bool ends = true);

@@ -62,7 +62,8 @@ void claim(const std::filesystem::path& file) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   const std::string name = fmt::format("lamina_bench {:016x}", hash(whole));
-  std::copy(name.begin(), name.end(), address.sun_path + 1);  // after a 0 it is no file
+  // The leading 0 byte makes the name abstract: no file is created.
+  std::copy(name.begin(), name.end(), address.sun_path + 1);
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   const int claim = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);  // open until the process ends
   if (::bind(claim, reinterpret_cast<const sockaddr*>(&address), size) != 0 && errno == EADDRINUSE)

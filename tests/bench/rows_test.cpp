@@ -48,7 +48,7 @@ TEST_CASE("the distinct layers of a network stand for all of its layers") {
   }
 }
 
-TEST_CASE("a pass counts two operations for each multiply-add, some more, and no image gradient that nobody wants") {
+TEST_CASE("a pass counts two operations per multiply-add and a few others, and leaves out an unwanted image gradient") {
   Session session;
   const Graph graph = session.plans.graph({"vgg16", "eigen", DType::f32, Layout::nchw, 1});
   const double products = 2.0 * 15'470'264'320;
@@ -158,7 +158,7 @@ class Rated final : public test::WrappedBackend {
   std::function<double(DType)> peak_;
 };
 
-/// One whose clock rises: each peak is greater by 1 GFLOP/s than the one before, from 1 on.
+/// A backend whose clock rises: each peak is greater by 1 GFLOP/s than the one before, from 1 on.
 std::unique_ptr<Backend> rising() {
   return std::make_unique<Rated>([asked = 0](DType) mutable { return 1e9 * ++asked; });
 }
@@ -182,7 +182,8 @@ TEST_CASE("the peak is what a backend measures of its units, or a large product'
   CHECK(session.peaks.of("unrated", DType::u64).flops_per_second == 0);
 }
 
-TEST_CASE("a processor's peak is the median of several moments, and that of a pass is measured before and after it") {
+TEST_CASE(
+    "a processor's peak is the median of several moments, and for a pass it is measured before and after the pass") {
   Session session;
   session.backends.put("rising", rising());
   const Peak& peak = session.peaks.of("rising", DType::f32);

@@ -22,8 +22,8 @@ CONVOLUTIONS = {  # n c h w, k r s, stride, pad, dilation, groups, bias
     "dilated, odd in every number": "1 6 17 12 10 3 2 2 1 2 0 2 3 1 0",
     "1x1": "3 24 7 7 40 1 1 1 1 0 0 1 1 1 0",
 }
-# The numbers are whole and the sums exact; only Winograd, which multiplies by fractions, rounds. f32 has 6e-8, its
-# transforms of six points amplify by some hundred. In bf16 either side rounds what it writes, by 2^-8.
+# The numbers are whole and the sums exact; only Winograd, which multiplies by fractions, rounds. f32 rounds by 6e-8,
+# and Winograd's six-point transforms amplify that about 100 times. In bf16 either side rounds what it writes, by 2^-8.
 TOLERANCES = {"f32": 1e-5, "bf16": 2 * 2**-8 + 1e-5}
 
 
