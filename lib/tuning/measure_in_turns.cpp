@@ -58,7 +58,7 @@ MeasuredChoice measure_in_turns(Backend& backend, const Spec& spec, const Choice
     }
     name = tuning.candidates[*tuning.picked.best].algorithm;
     for (const std::size_t i : tuning.picked.ties) taken.tied[index_of(pass)].push_back(tuning.candidates[i].algorithm);
-    // The other passes run this one as well, so it has to be one that can run.
+    // Tuning the other passes also runs this pass, so its algorithm must be able to run.
     if (!tuning.candidates.front().refused.empty()) others.algorithm[index_of(pass)] = name;
     if (seen) seen(std::move(tuning));
   }

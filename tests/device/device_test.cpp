@@ -98,7 +98,7 @@ TEST_CASE("the memory limit counts living blocks and names what was wanted and w
   CHECK_THROWS_AS(device.allocate(1), OutOfMemory);
 }
 
-TEST_CASE("more than the machine has is out of memory, not a promise") {
+TEST_CASE("a request for more memory than the machine has throws OutOfMemory at once") {
   HostDevice device(1);
   CHECK_THROWS_AS(device.allocate(std::size_t{1} << 60), OutOfMemory);
   CHECK_THROWS_AS(device.allocate(std::numeric_limits<std::size_t>::max()), OutOfMemory);

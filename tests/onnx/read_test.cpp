@@ -36,13 +36,13 @@ TEST_CASE("a model becomes a graph with its names, its batch, and its weights by
   CHECK(model.output.extents == Extents{2, 3});
 }
 
-TEST_CASE("an open batch is 1, a given one replaces that of the file") {
+TEST_CASE("an open batch is 1, a given batch replaces the file's batch") {
   CHECK(read(small_network + "[n,1,2,2]").graph.node("x").shape.n == 1);
   CHECK(read(small_network + "[4,1,2,2]").graph.node("x").shape.n == 4);
   CHECK(read(small_network + "[4,1,2,2]", {.batch = 3}).output.extents == Extents{3, 3});
 }
 
-TEST_CASE("which axis is the batch follows from the operators, and is said where it is not the first") {
+TEST_CASE("the operators determine which axis is the batch, and a note says so if it is not the first") {
   const std::string lstm = "w[1,8,3] = all 0; r[1,8,2] = all 0; table[5,3] = all 0; y = LSTM<hidden_size=2>(s, w, r)";
   const auto time_first = [&](const std::string& x) { return "x" + x + " s = Identity(x) " + lstm; };
   const OnnxModel read_for_4 = read(time_first("[7,2,3]"), {.batch = 4});
@@ -132,10 +132,11 @@ TEST_CASE("everything that is not supported is named at once: node, operator, op
     x[n,1,8,8] c = Cumulate(x) "first one" u = Relu(c) v = Clip(x) "fine"
     p, at = MaxPool<kernel_shape=[2,2], storage_order=1>(v) "pool" end = Einsum(u, p, at) "second one")";
   CHECK_THROWS_AS(read(model), Unsupported);
-  CHECK_THROWS_WITH(read(model), ContainsSubstring("'first one' (Cumulate, opset 17)") &&
-                                     ContainsSubstring("'pool' (MaxPool, opset 17)") &&
-                                     ContainsSubstring("'second one' (Einsum, opset 17)") &&
-                                     ContainsSubstring("not judged, as they are behind these: 1 Relu, first 'u'"));
+  CHECK_THROWS_WITH(read(model),
+                    ContainsSubstring("'first one' (Cumulate, opset 17)") &&
+                        ContainsSubstring("'pool' (MaxPool, opset 17)") &&
+                        ContainsSubstring("'second one' (Einsum, opset 17)") &&
+                        ContainsSubstring("not judged, because they follow those above: 1 Relu, first 'u'"));
 }
 
 TEST_CASE("what the output does not need is not read") {
@@ -205,10 +206,11 @@ TEST_CASE("external data is found behind links where the model is one, too") {
                     ContainsSubstring("a link out of the folder of the model"));
 }
 
-TEST_CASE("numbers that the file has do not count as computed, the second time they do") {
+TEST_CASE("numbers from the file count as computed only from their second reading on") {
   const std::string twice = "x[1,3] m[3,3] = 0..; a = Gemm(x, m) y = Gemm(a, m)";
   CHECK_THROWS_WITH(read(twice, {.most_computed_numbers = 9}), ContainsSubstring("most_computed_numbers"));
-  CHECK(read(twice, {.most_computed_numbers = 9 + 6}).graph.nodes().size() == 3);  // and where each column is
+  // 9 for the second reading of m, and 3 column places for each Gemm
+  CHECK(read(twice, {.most_computed_numbers = 9 + 6}).graph.nodes().size() == 3);
 }
 
 TEST_CASE("names that are not UTF-8 become such") {

@@ -35,7 +35,8 @@ TEST_CASE("nodes behind one that is not read are judged by the extents that the 
              ContainsSubstring("'u' (Upsample") && !ContainsSubstring("Add") && !ContainsSubstring("not judged"));
   const std::string unknown = refusal(model);
   CHECK_THAT(unknown, ContainsSubstring("1 thing is not supported"));
-  CHECK_THAT(unknown, ContainsSubstring("not judged, as they are behind these: 1 Add, first 's'; 1 Conv, first 'y'"));
+  CHECK_THAT(unknown,
+             ContainsSubstring("not judged, because they follow those above: 1 Add, first 's'; 1 Conv, first 'y'"));
   CHECK_THAT(refusal(model + "~u[2,1,2,2]"), ContainsSubstring("it adds 2x1x4x4 and 2x1x2x2"));
 }
 
@@ -43,20 +44,21 @@ TEST_CASE("an open extent that the file states is that of the input by its name"
   const std::string model = "x[n,2,steps] u = Upsample(x) y = Add(x, u) ~u[n,2,";
   CHECK_THAT(refusal(model + "steps]", {.extents = {{"steps", 5}}}), !ContainsSubstring("Add"));
   CHECK_THAT(refusal(model + "nobody's]", {.extents = {{"steps", 5}}}),
-             ContainsSubstring("not judged, as they are behind these: 1 Add"));
+             ContainsSubstring("not judged, because they follow those above: 1 Add"));
 }
 
 TEST_CASE("functions of single elements keep the extents of their operand") {
   const std::string text = refusal(R"(x[1,2,4,4] w[1,2,1,1] = 1, 2
     e = Elu(x) c = Conv(e, w) p = MaxPool<kernel_shape=[2,2], dilations=[2,2]>(c) y = Add(c, p))");
   CHECK_THAT(text, ContainsSubstring("'e' (Elu, opset 17)") && ContainsSubstring("'p' (MaxPool, opset 17): dilations"));
-  CHECK_THAT(text, ContainsSubstring("behind these: 1 Add, first 'y'") && !ContainsSubstring("Conv"));
+  CHECK_THAT(text, ContainsSubstring("follow those above: 1 Add, first 'y'") && !ContainsSubstring("Conv"));
 }
 
 TEST_CASE("what depends on the order in which an unknown value would be kept is not judged, but named") {
   const std::string text = refusal(R"(x[1,2,3,4] w[1,2,1,1] = 1, 2; ~a[1,2,3,4] ~c[1,1,3,4]
     a = Attention(x) s = Softmax<axis=-1>(a) f = Flatten(s) c = Conv(a, w) y = Sum(f, c))");
-  CHECK_THAT(text, ContainsSubstring("it adds 1x24 and 1x1x3x4") && ContainsSubstring("behind these: 1 Conv, first"));
+  CHECK_THAT(text,
+             ContainsSubstring("it adds 1x24 and 1x1x3x4") && ContainsSubstring("follow those above: 1 Conv, first"));
 }
 
 TEST_CASE("behind a constant that is not computed both factors of a product are still computed values") {
@@ -64,7 +66,7 @@ TEST_CASE("behind a constant that is not computed both factors of a product are 
     two = BitShift(five, three) r = Reshape(x, two) m = MatMul(r, r) y = Softmax(m))");
   CHECK_THAT(text, ContainsSubstring("'two' (BitShift, opset 17)") &&
                        ContainsSubstring("'m' (MatMul, opset 17): both its factors are computed") &&
-                       ContainsSubstring("behind these: 1 Reshape, first 'r'; 1 Softmax, first 'y'"));
+                       ContainsSubstring("follow those above: 1 Reshape, first 'r'; 1 Softmax, first 'y'"));
 }
 
 TEST_CASE("nodes of one operator are told by their number and the first one's name, in ten lines at most") {

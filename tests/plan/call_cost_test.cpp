@@ -97,7 +97,7 @@ TEST_CASE("a call of one op costs what the op costs alone") {
   }
 }
 
-TEST_CASE("one pass of a loss or an embedding costs as a call what it costs alone") {
+TEST_CASE("a call of one pass of a loss or an embedding costs what the pass costs alone") {
   const Shape logits{4, 5, 2, 3}, labels{4, 1, 2, 3};
   const std::vector<std::pair<Op, std::vector<Shape>>> ops = {
       {SoftmaxCrossEntropy{}, {logits, labels}},

@@ -92,7 +92,7 @@ std::pair<double, double> errors(const Outcome& got, const Outcome& want) {
 
 }  // namespace
 
-TEST_CASE("in half precision values and their gradients have 16 bits, and what they would spoil has f32") {
+TEST_CASE("in half precision values and their gradients have 16 bits, and tensors that need more precision stay f32") {
   for (const DType dtype : half_types()) {
     Options options = in(dtype, 1);
     options.optimiser = Adam{};

@@ -59,7 +59,7 @@ struct Probe {
   std::int64_t place = -1;  ///< index of the only coordinate that moves; -1: several move
   double gradient = 0, difference = 0;
   double curvature = 0;  ///< bound on the effect of curvature on the difference
-  double step = 0;       ///< 0: a kink at every step
+  double step = 0;       ///< step of the difference; 0: a kink at every step
 };
 
 class Check {
@@ -360,7 +360,7 @@ GradientReport check_gradients(const Graph& graph, Backend& backend, const Optio
     throw UsageError("check_gradients: values are rounded to " + std::string(to_string(options.dtype)) +
                      ", so their differences say nothing; use f64 or f32");
   if (!(how.step >= 0) || how.directions < 1)
-    throw UsageError("check_gradients: step must not be negative and directions at least 1");
+    throw UsageError("check_gradients: step must be 0 or more, and directions must be 1 or more");
   Options with_inputs = options;
   with_inputs.input_gradient = true;
   return Check(graph, backend, with_inputs, how).report();

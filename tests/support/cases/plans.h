@@ -14,7 +14,7 @@ namespace lamina::test {
 /// A net that embeds 6 "ids" of each of 4 samples and takes their mean, with 5 classes and the loss against "labels".
 Graph classifier(int vocabulary);
 
-/// The elements of a state; a step is its number.
+/// The elements of a state. A step counter (u64) is returned as one number.
 Values read_state(const Plan&, const std::string& name);
 
 /// Sets running statistics like those of a trained net, the same in every plan of the net.
@@ -31,8 +31,8 @@ struct Outcome {
 /// Runs forward and, in training, backward once.
 Outcome run(Plan&);
 
-/// Checks outputs, gradients and state. The tolerance is `relative` times the largest number of the tensor. For
-/// gradients it is at least a thousandth of that of the largest gradient, because the gradient of a bias before a batch
+/// Checks outputs, gradients and state. The tolerance is `relative` times the largest number of the tensor. A gradient
+/// gets at least a thousandth of the tolerance of the largest gradient, because the gradient of a bias before a batch
 /// norm is only rounding.
 void check_same(const Outcome& got, const Outcome& want, double relative);
 

@@ -24,8 +24,8 @@ Result reference(const Case&, const Feed&);
 /// and, in inference, a batch norm and other functions.
 Bounds chain_bounds(const Case&, const Feed&, const Algorithms& = {});
 
-/// Fails the running test with the first element that is NaN or too far from the oracle's. A 16-bit element may be
-/// further away by its own rounding: u of itself, or in f16 half the distance of its subnormal numbers.
+/// Fails the running test with the first element that is NaN or too far from the oracle's. A 16-bit element may differ
+/// by its own rounding as well: by u times its value, and in f16 also by half the spacing of subnormal numbers (2^-25).
 void check_close(const std::string& what, const Values& got, const Values& want, const Bound&, double epsilon,
                  const Values& old = {}, DType dtype = DType::f32);
 

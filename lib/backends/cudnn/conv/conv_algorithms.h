@@ -18,7 +18,7 @@ namespace lamina::cudnn {
 struct Row {
   const char* name;
   int number;
-  bool deterministic;  ///< by the manual; a query may deny it for a shape
+  bool deterministic;  ///< whether the manual calls it deterministic; a query may deny it for a shape
   bool adds = true;    ///< whether it supports beta 1 for every shape; else it may refuse beta 1 when it runs
 };
 
@@ -63,20 +63,20 @@ class ConvProblem {
 
 /// One algorithm as a step runs it.
 struct Taken {
-  std::string name;  ///< "heuristic" if no device was available for the query and no algorithm was named
+  std::string name;  ///< name of the algorithm; "heuristic" if the query had no device and no algorithm was named
   int number = 0;
   bool fused = false;               ///< whether it is the call of has_fused_call()
   std::size_t workspace_bytes = 0;  ///< the limit if no device was available for the query
   bool exact = true;                ///< whether workspace_bytes is the exact need
-  bool deterministic = false;       ///< by the manual and by the library's answer; without a device, as demanded
+  bool deterministic = false;       ///< whether manual and library call it deterministic; for "heuristic": as demanded
   Math math = Math::strict;         ///< math of the descriptor that runs
-  std::shared_ptr<const graph::EnginePlan> plan{};  ///< of an engine of cuDNN's graphs, which then runs
+  std::shared_ptr<const graph::EnginePlan> plan{};  ///< plan of the cuDNN graph engine that runs; null for a row
 };
 
 /// The step of one pass: pick() chooses among the engines, if the session has them, and then the rows in the library's
-/// order. `make` makes the step of a row; the
-/// problem's descriptor then has its math type. Taken by name only: a row that may refuse to add if the pass `adds`, a
-/// row without an answer, and a fused call. `own_bytes` of the workspace are ours.
+/// order. `make` makes the step of the taken engine or row; before that, if there is a device, a row's math type is set
+/// in the problem's descriptor. Three kinds of rows are taken only by name: if the pass `adds`, rows that may refuse to
+/// add; rows without an answer; fused calls. `own_bytes` of the workspace are ours.
 Lowered::Step pick_conv(const std::string& unit, const Spec&, ConvProblem&, const Choice&, bool adds,
                         std::size_t own_bytes, Session&, const std::function<Lowered::Step(const Taken&)>& make);
 

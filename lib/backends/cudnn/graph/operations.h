@@ -13,8 +13,9 @@
 
 namespace lamina::cudnn::graph {
 
-/// The tensors that a graph names, by cuDNN's unique id. A gradient has the id of what it is the gradient of, unless
-/// the graph reads that as well. Ids from `first_virtual` on are those between two operations, which are not stored.
+/// The tensors that a graph names, by cuDNN's unique id. In the backward graphs of a convolution or a fully connected
+/// layer, dx, dw and dy have the ids of x, w and y. In other graphs gradients have ids of their own. Tensors between
+/// two operations, which are not stored, have ids from `first_virtual` on.
 enum TensorId : std::int64_t {
   not_stored = 0,
   id_x = 1,

@@ -42,7 +42,7 @@ class Session {
   void check_parts(Use);
 
   Machine& machine() { return *machine_; }
-  graph::UnitEngines* engines = nullptr;  ///< of the backend cudnn-graph; null in cudnn
+  graph::UnitEngines* engines = nullptr;  ///< engines of the backend cudnn-graph; null in cudnn
   Blas& blas();
   std::string describe_blas();
 
@@ -50,7 +50,7 @@ class Session {
   std::unique_ptr<Machine> machine_;
   Open open_;
   const Api* api_ = nullptr;
-  std::array<bool, 4> checked_{};  ///< by Use
+  std::array<bool, 4> checked_{};  ///< whether the parts are checked, by Use
   std::optional<Handle> handle_;
 };
 

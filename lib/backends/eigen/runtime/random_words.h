@@ -1,5 +1,5 @@
 #pragma once
-// Runs of Philox words, as fast as an instruction set draws them.
+// Runs of Philox words, drawn for eight counters at once with AVX2.
 
 #include <cstdint>
 

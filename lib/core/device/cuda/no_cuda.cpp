@@ -5,7 +5,7 @@
 
 namespace lamina {
 namespace {
-constexpr const char* why = "this build has no CUDA in it; a build where CMake finds nvcc of CUDA 12 or later has";
+constexpr const char* why = "this build has no CUDA; build where CMake finds nvcc of CUDA 12 or later";
 }
 
 std::string why_no_cuda() { return why; }
