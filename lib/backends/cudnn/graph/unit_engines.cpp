@@ -248,7 +248,7 @@ std::vector<Alternative> UnitEngines::alternatives(const Spec& spec, Pass pass, 
       next.place = by_name_only;
     TakenEngine taken{name, nullptr, !engine.has("nondeterministic"),
                       spec.y.dtype == DType::f32 && engine.has("tensor_core") ? Math::tf32 : Math::strict};
-    next.make_step = [this, &session, &make, listed, engine, taken]() mutable {
+    next.make_step = [this, &session, make, listed, engine, taken]() mutable {
       const auto [plan, refused] = build(listed, taken.name, engine, session);
       taken.plan = plan;
       if (plan != nullptr) return make(taken);
