@@ -68,7 +68,7 @@ TEST_CASE("files without a common row, of another machine, of a newer format, da
           {"untimed.json", "/benchmarks/0/time_unit", nullptr, 1, "time_unit"},
           {"twice.json", "/benchmarks/1", row, 1, "net/a has pass 0 twice"},
           {"race.json", "/context/variants", json::array(), 1, "race.json holds variants that took turns"},
-          {"empty.json", "/benchmarks", json::array(), 1, "holds no row"},
+          {"empty.json", "/benchmarks", json::array(), 1, "has no row with the times of single passes"},
           {"elsewhere.json", "/context/processor", "Y", 2, "processor: X and Y"},
           {"others.json", "/benchmarks/0/name", "net/b", 2, "no row in common"}});
   compared(a + " " + elsewhere + " --other_machine", 0);
