@@ -68,7 +68,7 @@ STEPS = (
     ("networks against eigen, cudnn", "plans", 15, ("cudnn", "smoke test, cudnn"), ON_CUDNN + NETWORKS),
 
     ("carried plans load and run, cudnn-graph", "cuda", 20, ("cudnn", "smoke test, cudnn"),
-     BENCH + f"run --batch=16 --benchmark_filter=^net/resnet50/ --passes=1 --benchmark_out={ROWS} --dtype=bf16 "
+     BENCH + f"run --benchmark_filter=^net/resnet50/ --passes=1 --batch=16 --benchmark_out={ROWS} --dtype=bf16 "
              f"--layout=nhwc {GRAPH}"),
 
     ("PyTorch's import and numbers, resnet50", "torch", 55, ("torch",),
@@ -123,7 +123,7 @@ REHEARSED = (
     ("--share 0.0512", "--share 0.0043"), ("--device cuda", "--device rehearsal --batch 2 --threads 1"),
     (re.escape(GRAPH), "--backend=eigen"), (re.escape(CUDNN), "--backend=eigen"),
     ("=cudnn(-graph)?:.cudnn.", "=eigen"), (r"=cuda\b", "=cuda-host"),
-    (" (--math=tf32|--layout=nhwc)", ""), ("--batch=16", "--batch=2 --passes=2 --threads=1"))
+    (" (--math=tf32|--layout=nhwc)", ""), ("(--passes=1 )?--batch=16", "--batch=2 --passes=2 --threads=1"))
 
 
 @dataclasses.dataclass(frozen=True)

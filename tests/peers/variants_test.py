@@ -46,7 +46,7 @@ class Options(fakes.Folder):
             for command in {one["rerun"] for one in result["benchmarks"] + result["comparisons"] if "rerun" in one}:
                 program, *words = shlex.split(command)
                 self.assertEqual(program, "bench/race/race")
-                self.parse(*words)
+                self.parse(*(self.program(word) if word.endswith(".onnx") else word for word in words))
 
     def test_a_word_has_an_engine_a_precision_flags_a_layout_and_a_path(self):
         for word, words, expected in (
