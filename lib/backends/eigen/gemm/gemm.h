@@ -280,11 +280,12 @@ int cheapest_divisor(int threads, const Cost& cost) {
   return best;
 }
 
-/// The partition whose largest part is smallest. Parts that share columns each pack them, and the cost includes it.
-inline Partition partition(std::int64_t columns, std::int64_t rows, int threads, std::int64_t lanes, int tile_rows) {
+/// The partition whose largest part is smallest, in multiples of `grain` columns. Parts that share columns each pack
+/// them, and the cost includes it.
+inline Partition partition(std::int64_t columns, std::int64_t rows, int threads, std::int64_t grain, int tile_rows) {
   constexpr std::int64_t packing_rows = 8;  // rows in which using an element costs about as much as packing it
   const int row_parts = cheapest_divisor(threads, [&](int of_rows, int of_columns) {
-    const std::int64_t widest = divide_up(divide_up(columns, lanes), of_columns) * lanes;
+    const std::int64_t widest = divide_up(divide_up(columns, grain), of_columns) * grain;
     const std::int64_t tallest = divide_up(divide_up(rows, tile_rows), of_rows) * tile_rows;
     return widest * (tallest + packing_rows);
   });

@@ -27,7 +27,6 @@ namespace {
 // mobilenet_v2 after a pause takes 10 ms with awake_time, 20 ms without (two processors, an EPYC of Zen 3).
 constexpr auto spin_time = std::chrono::microseconds(30);  // without a system call
 constexpr auto awake_time = std::chrono::milliseconds(1);  // spin_time, and then with the processor offered to others
-constexpr auto long_sleep = std::chrono::milliseconds(1);
 
 void relax() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -152,7 +151,7 @@ void ThreadPool::run_erased(Erased call, void* work) {
   body.call = call;
   body.work = work;
   body.pending.store(threads_ - 1, std::memory_order_relaxed);
-  if (std::chrono::steady_clock::now() - body.last_end > long_sleep) body.affinity.bind(body.workers);
+  if (std::chrono::steady_clock::now() - body.last_end > awake_time) body.affinity.bind(body.workers);
   body.next_round();
   body.run_part(0);
 
