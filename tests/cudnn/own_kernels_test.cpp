@@ -92,6 +92,7 @@ TEST_CASE("cudnn: ops that networks from files need are taken with gaps between 
                                          {"", Multiply{}, {x, {2, 4, 1, 1}}},
                                          {"", ScaleShift{}, {x}},
                                          {"", Pad{.before = 0, .after = 1}, {x}},
+                                         {"", Resize{.to = 6}, {x}},
                                          {"", ChannelShuffle{2}, {x}}}) {
     INFO(to_string(c));
     CHECK(on.backend.takes_pitch(spec_of(on, c, {.dtype = DType::f32})));
@@ -126,6 +127,7 @@ TEST_CASE("cudnn: nhwc tensors with pixels are refused where our kernels compute
   CHECK(takes(ChannelShuffle{3}, {{2, 3, 1, 1}}));
   CHECK_FALSE(takes(ChannelShuffle{3}, {{2, 3, 1, 2}}));
   CHECK_FALSE(takes(Pad{.before = 0, .after = 1}, {{2, 3, 1, 1}}));
+  CHECK_FALSE(takes(Resize{.to = 2}, {{2, 3, 1, 1}}));
 }
 
 TEST_CASE("cudnn: each of the six workloads can be planned, run and updated, in halves, too") {

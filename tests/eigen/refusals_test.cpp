@@ -33,6 +33,7 @@ const std::vector<Case>& one_of_each() {
       {"", Multiply{}, {{1, 2, 3, 3}, {1, 2, 1, 1}}},
       {"", ScaleShift{}, {{1, 2, 3, 3}}},
       {"", Pad{.before = 1, .after = 0}, {{1, 2, 3, 3}}},
+      {"", Resize{.to = 6}, {{1, 2, 3, 3}}},
       {"", ChannelShuffle{2}, {{1, 2, 3, 3}}},
       {"", Concat{}, {{1, 2, 3, 3}, {1, 1, 3, 3}}},
       {"", Slice{.first = 0, .channels = 1}, {{1, 2, 3, 3}}},
@@ -244,7 +245,7 @@ TEST_CASE("eigen refuses a workspace limit below the need of any op, naming both
     CHECK_THROWS_MATCHES(oracle().lower(spec, choice), Unsupported,
                          Says(std::to_string(most), std::to_string(most - 1)));
   }
-  CHECK(with_workspace == 5);  // conv, both pools with windows, lrn, fully connected
+  CHECK(with_workspace == 6);  // conv, both pools with windows, lrn, fully connected, resize
 }
 
 TEST_CASE("eigen fuses a ReLU after every op whose page says so, and after no other") {

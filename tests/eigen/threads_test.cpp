@@ -36,6 +36,8 @@ const std::vector<Case>& cases() {
       {"", ScaleShift{}, {map}},
       {"", Pad{.before = 1, .after = {0, 2}, .value = 5}, {map}},
       {"", Pad{.before = 1, .after = {0, 2}, .by = PadBy::wrap}, {map}},
+      {"", Resize{.to = {50, 40}, .by = ResizeBy::linear}, {map}},
+      {"", Resize{.to = {20, 40}, .by = ResizeBy::linear_aligned}, {map}},
       {"", ChannelShuffle{7}, {map}},
       {"", SoftmaxCrossEntropy{}, {map, {map.n, 1, map.h, map.w}}},
       {"", SoftmaxCrossEntropy{}, {{700, 33, 1, 1}, {700, 1, 1, 1}}},

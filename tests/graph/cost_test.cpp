@@ -174,6 +174,9 @@ TEST_CASE("joins and slices move what they touch") {
   check(Pad{.before = 1, .after = 0}, {x}, Pass::forward, 0, 20);
   check(Pad{.before = 1, .after = 0}, {x}, Pass::backward_data, 0, 8);
   check(Pad{.before = 1, .after = 0, .by = PadBy::edge}, {x}, Pass::backward_data, 12, 20);
+  check(Resize{.to = {2, 3}}, {x}, Pass::forward, 0, 28);
+  check(Resize{.to = {2, 3}}, {x}, Pass::backward_data, 24, 28);
+  check(Resize{.to = {2, 3}, .by = ResizeBy::linear}, {x}, Pass::forward, 9 * 24, 28);
   check(Input{x}, {}, Pass::forward, 0, 0);
 }
 

@@ -168,6 +168,7 @@ TEST_CASE("products, borders and shuffles") {
   CHECK(y(Multiply{}, {{2, 3, 4, 5}, {2, 3, 4, 5}}) == Shape{2, 3, 4, 5});
   CHECK(y(Multiply{}, {{2, 3, 4, 5}, {2, 3, 1, 1}}) == Shape{2, 3, 4, 5});
   CHECK(y(Pad{.before = {1, 2}, .after = {3, 4}}, {{2, 3, 4, 5}}) == Shape{2, 3, 8, 11});
+  CHECK(y(Resize{.to = {8, 3}}, {{2, 3, 4, 5}}) == Shape{2, 3, 8, 3});
   CHECK(y(ChannelShuffle{3}, {{2, 6, 4, 5}}) == Shape{2, 6, 4, 5});
   CHECK_THROWS_AS(infer(Multiply{}, {{2, 3, 1, 1}, {2, 3, 4, 5}}), ShapeError);  // the factor must come second
   CHECK_THROWS_AS(infer(Multiply{}, {{2, 3, 4, 5}, {1, 3, 1, 1}}), ShapeError);
@@ -225,7 +226,9 @@ TEST_CASE("numbers out of range are refused by name") {
       Clip{.low = not_a_number, .high = 0}, Clip{.low = 0, .high = not_a_number}, Clip{.low = -1e300, .high = 0},
       HardSigmoid{.alpha = infinity}, HardSigmoid{.beta = not_a_number}, Pad{.before = -1, .after = 1},
       Pad{.before = 0, .after = {0, -1}}, Pad{.before = 0, .after = 1, .value = not_a_number}, ChannelShuffle{0},
-      ChannelShuffle{-2});
+      ChannelShuffle{-2}, Resize{.to = {0, 4}}, Resize{.to = {4, -1}}, Resize{.to = 4, .step_w = not_a_number},
+      Resize{.to = 4, .step_h = -1}, Resize{.to = 4, .step_h = infinity},
+      Resize{.to = 4, .by = ResizeBy::linear_aligned, .step_h = 0.5});
   CAPTURE(to_string(op));
   CHECK_THROWS_AS(infer(op, x), ShapeError);
 }
@@ -240,7 +243,8 @@ TEST_CASE("huge numbers end in an error, never in an overflow") {
       MaxPool{.window = huge, .stride = 1, .pad = huge / 2, .rounding = Rounding::up},
       AveragePool{.window = huge, .stride = 3, .pad = huge / 2, .rounding = Rounding::up},
       Slice{.first = huge, .channels = huge}, FullyConnected{INT_MIN}, Pad{.before = huge, .after = huge},
-      Pad{.before = {huge, 0}, .after = 0}, Pad{.before = 1 << 15, .after = 1 << 15}, ChannelShuffle{huge});
+      Pad{.before = {huge, 0}, .after = 0}, Pad{.before = 1 << 15, .after = 1 << 15}, ChannelShuffle{huge},
+      Resize{.to = {huge, 1}}, Resize{.to = huge});
   CAPTURE(to_string(op));
   CHECK_THROWS_AS(infer(op, {{huge, 4, 8, 8}}), ShapeError);
 }

@@ -84,6 +84,8 @@ TEST_CASE("an op prints every number that is not the default") {
   CHECK(to_string(Op{ScaleShift{.by_channel = false}}) == "scale_shift(one for all channels)");
   CHECK(to_string(Op{Pad{.before = {1, 2}, .after = 0, .value = 0.5}}) == "pad(before 1x2, after 0x0, value 0.5)");
   CHECK(to_string(Op{Pad{.before = 1, .after = 1, .by = PadBy::reflect}}) == "pad(before 1x1, after 1x1, by reflect)");
+  CHECK(to_string(Op{Resize{.to = {4, 8}}}) == "resize(4x8)");
+  CHECK(to_string(Op{Resize{.to = 8, .by = ResizeBy::linear, .step_h = 0.5}}) == "resize(8x8, step 0.5x0, linear)");
   CHECK(to_string(Op{ChannelShuffle{2}}) == "channel_shuffle(groups 2)");
   CHECK(to_string(Op{Concat{}}) == "concat");
   CHECK(to_string(Op{Slice{.first = 1, .channels = 1000}}) == "slice(first 1, channels 1000)");

@@ -86,6 +86,7 @@ struct Describe {
   Described operator()(const Multiply&) const { return {.type = "Mul"}; }
   Described operator()(const ScaleShift&) const { return {.type = "Affine"}; }
   Described operator()(const Pad&) const { return {.type = "ConstantPad2d"}; }
+  Described operator()(const Resize& op) const { return {.type = "Upsample", .extra = "size=" + text(op.to)}; }
   Described operator()(const ChannelShuffle& op) const {
     return {.type = "ChannelShuffle", .groups = std::to_string(op.groups)};
   }

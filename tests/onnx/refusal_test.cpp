@@ -25,14 +25,14 @@ std::string refusal(const Model& model, const OnnxOptions& options = {}) {
 TEST_CASE("nodes behind one that is not read are judged by the extents that the file states") {
   // An FPN's sum: the second operand has twice the rows and columns of what it is made of.
   const std::string model = R"(x[2,1,4,4] w[1,1,1,1] = 1
-    p = MaxPool<kernel_shape=[2,2], strides=[2,2]>(x) u = Upsample(p) s = Add(x, u) y = Conv(s, w))";
+    p = MaxPool<kernel_shape=[2,2], strides=[2,2]>(x) u = GridSample(p) s = Add(x, u) y = Conv(s, w))";
   const std::string stated = refusal(model + "~u[2,1,4,4]");
-  CHECK_THAT(stated, ContainsSubstring("1 thing is not supported:\n  'u' (Upsample, opset 17): this operator"));
+  CHECK_THAT(stated, ContainsSubstring("1 thing is not supported:\n  'u' (GridSample, opset 17): this operator"));
   CHECK_THAT(stated, !ContainsSubstring("Add") && !ContainsSubstring("not judged"));
   // Also where another batch is wanted than the file's.
   const std::string of_three = refusal(model + "~u[2,1,4,4]", {.batch = 3});
   CHECK_THAT(of_three,
-             ContainsSubstring("'u' (Upsample") && !ContainsSubstring("Add") && !ContainsSubstring("not judged"));
+             ContainsSubstring("'u' (GridSample") && !ContainsSubstring("Add") && !ContainsSubstring("not judged"));
   const std::string unknown = refusal(model);
   CHECK_THAT(unknown, ContainsSubstring("1 thing is not supported"));
   CHECK_THAT(unknown,
@@ -41,7 +41,7 @@ TEST_CASE("nodes behind one that is not read are judged by the extents that the 
 }
 
 TEST_CASE("an open extent that the file states is that of the input by its name") {
-  const std::string model = "x[n,2,steps] u = Upsample(x) y = Add(x, u) ~u[n,2,";
+  const std::string model = "x[n,2,steps] u = GridSample(x) y = Add(x, u) ~u[n,2,";
   CHECK_THAT(refusal(model + "steps]", {.extents = {{"steps", 5}}}), !ContainsSubstring("Add"));
   CHECK_THAT(refusal(model + "nobody's]", {.extents = {{"steps", 5}}}),
              ContainsSubstring("not judged, because they follow those above: 1 Add"));

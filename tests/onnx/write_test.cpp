@@ -78,6 +78,20 @@ TEST_CASE("pads by cells are read back as they were") {
   check_written(graph);
 }
 
+TEST_CASE("a resize of each kind is read back as it was") {
+  Graph graph("resized");
+  Value x = graph.input({2, 3, 4, 5}, "x");
+  x = resize(x, "double", {.to = {8, 10}});
+  x = resize(x, "exact", {.to = {11, 7}, .by = ResizeBy::nearest_exact});
+  x = resize(x, "linear", {.to = {5, 9}, .by = ResizeBy::linear});
+  x = resize(x, "aligned", {.to = {9, 7}, .by = ResizeBy::linear_aligned});
+  resize(x, "stepped", {.to = {4, 3}, .by = ResizeBy::linear, .step_h = 2, .step_w = 2});
+  check_written(graph);
+  resize(x, "of other extents", {.to = 9, .step_h = 2});  // a factor of 1/2 gives 2 rows
+  CHECK_THROWS_WITH(write_onnx(Folder() / "resized.onnx", graph, {}),
+                    ContainsSubstring("\"of other extents\" is resize"));
+}
+
 TEST_CASE("fixed numbers are read back as they were") {
   Graph graph("fixed");
   const Value x = scale_shift(graph.input({2, 3, 2, 2}, "x"), "image");

@@ -122,7 +122,8 @@ TEST_CASE("kernels of cuda that read and write halves themselves need no workspa
                         {"", Dropout{}, {x}},
                         {"", Add{}, {x, x}, {{Relu{}}}},
                         {"", Concat{}, {x, x}},
-                        {"", Slice{.first = 1, .channels = 2}, {x}}};
+                        {"", Slice{.first = 1, .channels = 2}, {x}},
+                        {"", Resize{.to = 9, .by = ResizeBy::linear}, {x}}};
   if (!backend().name().starts_with("cuda")) return;
   for (const Case& c : cases)
     for (const DType dtype : half_types()) {

@@ -82,6 +82,8 @@ TEST_CASE("a call of one op costs what the op costs alone") {
                                ScaleShift{},
                                Pad{.before = 1, .after = {0, 2}},
                                Pad{.before = 1, .after = {0, 2}, .by = PadBy::edge},
+                               Resize{.to = {7, 3}},
+                               Resize{.to = {7, 3}, .by = ResizeBy::linear},
                                ChannelShuffle{3},
                                Slice{.first = 1, .channels = 2}};
   for (const Op& op : ops) {

@@ -66,6 +66,7 @@ TEST_CASE("an op, a pass, a tensor or a text out of range is a usage error") {
   const std::vector<Shape> x = {{1, 2, 4, 4}};
   check_refused("rounding", [&] { infer(MaxPool{.window = 2, .stride = 2, .rounding = none<Rounding>}, x); });
   check_refused("rounding", [&] { infer(AveragePool{.window = 2, .stride = 2, .rounding = none<Rounding>}, x); });
+  check_refused("by", [&] { infer(Resize{.to = 2, .by = none<ResizeBy>}, x); });
   check_refused("by", [&] { infer(Pad{.before = 1, .after = 1, .by = none<PadBy>}, x); });
   check_refused("pass", [&] { cost(Relu{}, x, none<Pass>); });
   check_refused("dtype", [&] { cost(Relu{}, x, Pass::forward, none<DType>); });

@@ -26,7 +26,8 @@ bool has_algorithms(const Op& op) { return holds<Conv>(op) || holds<FullyConnect
 /// this order. Without pixels the layouts are the same.
 bool takes_nhwc(const Spec& spec) {
   const Op& op = spec.op;
-  if (holds<Dropout>(op) || holds<Lrn>(op) || holds<Lstm>(op) || holds<Pad>(op) || spec.y.dtype == DType::f64)
+  if (holds<Dropout>(op) || holds<Lrn>(op) || holds<Lstm>(op) || holds<Pad>(op) || holds<Resize>(op) ||
+      spec.y.dtype == DType::f64)
     return false;
   const auto* const scale = std::get_if<ScaleShift>(&op);
   const bool of_planes =
@@ -39,7 +40,7 @@ bool takes_nhwc(const Spec& spec) {
 /// Whether our kernels compute the op and accept gaps between images.
 bool is_own_with_pitch(const Op& op) {
   return holds<Clip>(op) || holds<HardSigmoid>(op) || holds<HardSwish>(op) || holds<Silu>(op) || holds<Multiply>(op) ||
-         holds<ScaleShift>(op) || holds<Pad>(op) || holds<ChannelShuffle>(op);
+         holds<ScaleShift>(op) || holds<Pad>(op) || holds<Resize>(op) || holds<ChannelShuffle>(op);
 }
 
 /// Whether `next` may follow in the backend cudnn: a convolution and the first `count` ops of its tail. A batch norm

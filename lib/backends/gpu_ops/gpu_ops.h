@@ -100,6 +100,7 @@ Lowered lower(const Silu&, const Spec&, const Launcher&);
 Lowered lower(const Multiply&, const Spec&, const Launcher&);
 Lowered lower(const ScaleShift&, const Spec&, const Launcher&);
 Lowered lower(const Pad&, const Spec&, const Launcher&);
+Lowered lower(const Resize&, const Spec&, const Launcher&);
 Lowered lower(const ChannelShuffle&, const Spec&, const Launcher&);
 Lowered lower(const SoftmaxCrossEntropy&, const Spec&, const Launcher&);
 Lowered lower(const SigmoidCrossEntropy&, const Spec&, const Launcher&);
@@ -111,7 +112,9 @@ inline bool takes_any_order(const Op& op) {
 }
 
 /// Whether kernels of this op, one of those above, read and write halves directly.
-inline bool gpu_op_takes_halves(const Op& op) { return holds_any<Relu, Sigmoid, Tanh, Clip, HardSwish, Silu>(op); }
+inline bool gpu_op_takes_halves(const Op& op) {
+  return holds_any<Relu, Sigmoid, Tanh, Clip, HardSwish, Silu, Resize>(op);
+}
 
 /// The unit of a spec that has one of these ops. Throws Unsupported for any other.
 Lowered lower_gpu_op(const Spec&, const Launcher&);

@@ -20,6 +20,7 @@
 // add        inputs - 1 per y                       -                      0
 // multiply   1 per y                                -                      2 per y; with a factor per plane 3
 // pad        0                                      -                      0; 1 per border cell unless by value
+// resize     0; linear 9 per y                     -                      1 per y; linear 8
 // input, channel shuffle, concat, slice   0         -                      0
 //
 // Biases do not count, as in the published figures. An exponential, a power, a logarithm or a tanh counts as one. In
@@ -35,6 +36,7 @@
 #include "lamina/error.h"
 #include "lamina/op.h"
 #include "lib/core/units/op_reads.h"
+#include "lib/core/units/resize_axis.h"
 
 namespace lamina {
 namespace {
@@ -117,6 +119,7 @@ struct Forward {
   double flops(const Multiply&) const { return count(shapes.y); }
   double flops(const ScaleShift&) const { return 2 * count(x[0]); }
   double flops(const Pad&) const { return 0; }
+  double flops(const Resize& op) const { return is_linear(op.by) ? 9 * count(shapes.y) : 0; }  // 3 sums of 2 products
   double flops(const ChannelShuffle&) const { return 0; }
   double flops(const Concat&) const { return 0; }
   double flops(const Slice&) const { return 0; }
@@ -180,6 +183,8 @@ struct BackwardData {
   double operator()(const Pad& op) const {  // the gradients of border cells are added
     return op.by == PadBy::value ? 0 : count(shapes.y) - count(x[0]);
   }
+  /// Each dy is added to one cell, or with weights to four.
+  double operator()(const Resize& op) const { return (is_linear(op.by) ? 8 : 1) * count(shapes.y); }
   double operator()(const ChannelShuffle&) const { return 0; }
   double operator()(const Concat&) const { return 0; }
   double operator()(const Slice&) const { return 0; }

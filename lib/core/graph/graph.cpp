@@ -218,6 +218,7 @@ Value add(Value a, Value b, std::string name) { return apply(Add{}, {a, b}, std:
 Value multiply(Value a, Value b, std::string name) { return apply(Multiply{}, {a, b}, std::move(name)); }
 Value scale_shift(Value x, std::string name, ScaleShift op) { return apply(op, {x}, std::move(name)); }
 Value pad(Value x, std::string name, Pad op) { return apply(op, {x}, std::move(name)); }
+Value resize(Value x, std::string name, Resize op) { return apply(op, {x}, std::move(name)); }
 Value channel_shuffle(Value x, std::string name, ChannelShuffle op) { return apply(op, {x}, std::move(name)); }
 Value concat(const std::vector<Value>& x, std::string name) { return apply(Concat{}, x, std::move(name)); }
 Value slice(Value x, std::string name, Slice op) { return apply(op, {x}, std::move(name)); }

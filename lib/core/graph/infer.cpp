@@ -184,6 +184,17 @@ class Inference {
         {x.n, x.c, padded("rows", op.before.h, x.h, op.after.h), padded("columns", op.before.w, x.w, op.after.w)});
   }
 
+  Inferred operator()(const Resize& op) const {
+    const Shape& x = only_input();
+    at_least("to", op.to, 1);
+    check_enumerator(op.by, ResizeBy::linear_aligned, to_string(op_) + ": by");
+    for (const double step : {op.step_h, op.step_w}) {
+      in_range("a step", step >= 0 && step <= largest_float, "finite in f32, and not negative");
+      in_range("a step", step == 0 || op.by != ResizeBy::linear_aligned, "0 where corners are aligned");
+    }
+    return result({x.n, x.c, op.to.h, op.to.w});
+  }
+
   Inferred operator()(const ChannelShuffle& op) const {
     const Shape& x = only_input();
     at_least("groups", op.groups, 1);

@@ -54,6 +54,7 @@ struct Name {
   std::string_view operator()(const Multiply&) const { return "multiply"; }
   std::string_view operator()(const ScaleShift&) const { return "scale_shift"; }
   std::string_view operator()(const Pad&) const { return "pad"; }
+  std::string_view operator()(const Resize&) const { return "resize"; }
   std::string_view operator()(const ChannelShuffle&) const { return "channel_shuffle"; }
   std::string_view operator()(const Concat&) const { return "concat"; }
   std::string_view operator()(const Slice&) const { return "slice"; }
@@ -122,6 +123,13 @@ struct Numbers {
     if (op.by == PadBy::edge) phrase.always("by edge");
     if (op.by == PadBy::reflect) phrase.always("by reflect");
     if (op.by == PadBy::wrap) phrase.always("by wrap");
+  }
+  void operator()(const Resize& op) const {
+    phrase.always(text(op.to))
+        .unless_default(op.step_h == 0 && op.step_w == 0, "step " + shortest(op.step_h) + "x" + shortest(op.step_w));
+    if (op.by == ResizeBy::nearest_exact) phrase.always("nearest exact");
+    if (op.by == ResizeBy::linear) phrase.always("linear");
+    if (op.by == ResizeBy::linear_aligned) phrase.always("linear aligned");
   }
   void operator()(const ChannelShuffle& op) const { phrase.always("groups " + std::to_string(op.groups)); }
   void operator()(const SoftmaxCrossEntropy& op) const { clip(op); }

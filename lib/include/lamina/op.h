@@ -295,6 +295,26 @@ struct Pad {
   bool operator==(const Pad&) const = default;
 };
 
+/// What an element of y shows of x, along each axis. Element i of y lies at cell i step + offset of x, limited to 0 and
+/// H - 1. In PyTorch's words these are F.interpolate's modes; "bilinear" is linear along both axes.
+///     nearest          offset 0; the cell below, as its "nearest"
+///     nearest_exact    offset step / 2; the cell below, as its "nearest-exact"
+///     linear           offset step / 2 - 1/2; the cells below and above, weighted by how near they are
+///     linear_aligned   offset 0, step (H - 1) / (to.h - 1): the corners of x and y coincide (align_corners)
+enum class ResizeBy : std::uint8_t { nearest, nearest_exact, linear, linear_aligned };
+
+/// y: N x C x to.h x to.w, from x as `by` says. dx[i] is the sum of dy times the weight that each has of x[i].
+///
+/// A step of 0 is H / to.h or W / to.w. PyTorch's is 1 / scale_factor where it is given a factor and not a size, which
+/// differs if H scale_factor is no whole number. A position that rounding leaves less than 2^-20 below a cell shows it.
+/// ShapeError: an extent below 1; a step that is negative or not finite in f32, or not 0 where corners are aligned.
+struct Resize {
+  Size to;  ///< rows and columns of y
+  ResizeBy by = ResizeBy::nearest;
+  double step_h = 0, step_w = 0;  ///< rows and columns of x from an element of y to the next
+  bool operator==(const Resize&) const = default;
+};
+
 /// y[n, i groups + g, h, w] = x[n, g C/groups + i, h, w]: the first channels of all groups, then the second, ...
 /// ShapeError: C is not divisible by groups. Zhang and others: ShuffleNet, 2017, section 3.1.
 struct ChannelShuffle {
@@ -318,7 +338,7 @@ struct Slice {
 using Op =
     std::variant<Input, Conv, MaxPool, AveragePool, GlobalAveragePool, BatchNorm, Lrn, Relu, FullyConnected, Dropout,
                  Softmax, Sigmoid, Tanh, Clip, HardSigmoid, HardSwish, Silu, SoftmaxCrossEntropy, SigmoidCrossEntropy,
-                 Embedding, Lstm, Add, Multiply, ScaleShift, Pad, ChannelShuffle, Concat, Slice>;
+                 Embedding, Lstm, Add, Multiply, ScaleShift, Pad, Resize, ChannelShuffle, Concat, Slice>;
 
 /// "conv", "max_pool", ...: the stem of files, pages and row names.
 LAMINA_API std::string_view op_name(const Op&);

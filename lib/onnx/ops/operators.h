@@ -21,6 +21,7 @@ Operators linear_operators();
 Operators lrn_operators();
 Operators normalisation_operators();
 Operators pool_operators();
+Operators resize_operators();
 Operators sequence_operators();
 Operators shape_operators();
 

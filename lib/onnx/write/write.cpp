@@ -2,6 +2,7 @@
 // Unsqueeze after it if an op needs rows and columns again. Reading the model makes no nodes of these two.
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <protozero/pbf_writer.hpp>
 #include <span>
@@ -13,6 +14,7 @@
 #include "lamina/new_file.h"
 #include "lamina/onnx.h"
 #include "lib/core/numbers/elements.h"
+#include "lib/core/units/resize_axis.h"
 #include "lib/onnx/file/messages.h"
 #include "node_out.h"
 
@@ -137,6 +139,26 @@ class Exporter {
     const std::string value = add_number(".value", op.value);
     constexpr const char* modes[] = {"constant", "edge", "reflect", "wrap"};
     emit("Pad", {image(0), pads, value}, {{"mode", std::string(modes[static_cast<int>(op.by)])}});
+  }
+  void operator()(const Resize& op) {
+    constexpr const char* modes[] = {"asymmetric", "half_pixel", "half_pixel", "align_corners"};
+    const Shape& x = graph_.nodes()[input(0)].shape;
+    const double factors[] = {op.step_h > 0 ? 1 / op.step_h : double(op.to.h) / x.h,
+                              op.step_w > 0 ? 1 / op.step_w : double(op.to.w) / x.w};
+    std::vector<std::string> operands = {image(0), "", ""};
+    if (op.step_h == 0 && op.step_w == 0) {
+      operands.push_back(add_integers(".sizes", both(op.to)));
+    } else {  // the extents follow from the factors
+      if (std::floor(x.h * factors[0] + 1e-6) != op.to.h || std::floor(x.w * factors[1] + 1e-6) != op.to.w)
+        return refuse();
+      operands[2] = beside(".scales");
+      add_numbers(operands[2], {2}, factors);
+    }
+    emit("Resize", operands,
+         {{"axes", Extents{2, 3}},
+          {"mode", std::string(is_linear(op.by) ? "linear" : "nearest")},
+          {"coordinate_transformation_mode", std::string(modes[static_cast<int>(op.by)])},
+          {"nearest_mode", std::string(op.by == ResizeBy::nearest ? "floor" : "round_prefer_ceil")}});
   }
   /// Splits the channels into groups x members, and swaps the two.
   void operator()(const ChannelShuffle& op) {

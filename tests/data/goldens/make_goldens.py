@@ -106,6 +106,10 @@ def max_pool(name, x, **geometry):
     return Golden("max_pool", name, [x], lambda x0: F.max_pool2d(x0, **geometry))
 
 
+def resize(name, x, **geometry):
+    return Golden("resize", name, [x], lambda x0: F.interpolate(x0, **geometry))
+
+
 def average_pool(name, x, **geometry):
     return Golden("average_pool", name, [x], lambda x0: F.avg_pool2d(x0, **geometry))
 
@@ -254,6 +258,15 @@ GOLDENS = [
     Golden("pad", "edge", [(2, 3, 4, 3)], lambda x0: F.pad(x0, (2, 3, 1, 0), mode="replicate")),
     Golden("pad", "reflect", [(2, 3, 4, 3)], lambda x0: F.pad(x0, (2, 2, 1, 0), mode="reflect")),
     Golden("pad", "wrap", [(2, 3, 4, 3)], lambda x0: F.pad(x0, (2, 3, 1, 0), mode="circular")),
+    resize("nearest", (2, 3, 4, 5), size=(7, 9)),
+    resize("nearest_factor", (2, 3, 4, 5), scale_factor=1.5),
+    resize("nearest_less", (2, 3, 4, 5), size=(3, 2)),
+    resize("nearest_exact", (2, 3, 4, 5), size=(7, 3), mode="nearest-exact"),
+    resize("linear", (2, 3, 4, 5), size=(8, 3), mode="bilinear"),
+    resize("linear_double", (2, 3, 4, 5), scale_factor=2, mode="bilinear"),
+    resize("linear_factor", (2, 3, 4, 5), scale_factor=1.5, mode="bilinear"),
+    resize("linear_aligned", (2, 3, 4, 5), size=(9, 3), mode="bilinear", align_corners=True),
+    resize("linear_aligned_one", (2, 3, 4, 5), size=(1, 7), mode="bilinear", align_corners=True),
     Golden("channel_shuffle", "two_groups", [(2, 6, 3, 2)], lambda x0: F.channel_shuffle(x0, 2)),
     Golden("channel_shuffle", "three_groups", [(2, 6, 3, 2)], lambda x0: F.channel_shuffle(x0, 3)),
     Golden("concat", "three", [(2, 3, 3, 5), (2, 1, 3, 5), (2, 4, 3, 5)], lambda *x: torch.cat(x, 1)),

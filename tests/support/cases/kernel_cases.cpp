@@ -33,6 +33,8 @@ std::vector<Case> kernel_cases() {
       {"softmax of classes", Softmax{}, {{3, 130, 1, 1}}},
       {"pad", Pad{.before = {0, 2}, .after = 1, .value = 3}, {x}},
       {"pad by mirror", Pad{.before = {0, 2}, .after = 1, .by = PadBy::reflect}, {x}},
+      {"resize", Resize{.to = {9, 20}}, {x}},
+      {"linear resize", Resize{.to = {14, 5}, .by = ResizeBy::linear}, {x}},
       {"channel shuffle", ChannelShuffle{3}, {x}},
       {"softmax cross entropy", SoftmaxCrossEntropy{.clip = 0.1}, {x, {x.n, 1, x.h, x.w}}},
       {"softmax cross entropy of classes", SoftmaxCrossEntropy{}, {{5, 300, 1, 1}, {5, 1, 1, 1}}},

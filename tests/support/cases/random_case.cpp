@@ -54,7 +54,7 @@ Op random_pointwise(Dice& dice) {
 Case draw_case(Dice& dice) {
   const Shape x{dice(1, 3), dice(1, 9), dice(1, 9), dice(1, 9)};
   const Shape one_channel{x.n, 1, x.h, x.w};
-  switch (dice(0, 21)) {
+  switch (dice(0, 22)) {
     case 0:
     case 1:
     case 2:
@@ -87,6 +87,11 @@ Case draw_case(Dice& dice) {
                     .value = dice(-2, 2) * 0.5,
                     .by = dice.chance(0.5) ? PadBy::value : static_cast<PadBy>(dice(1, 3))};
       return {"random", pad, {x}};
+    }
+    case 22: {
+      Resize op{.to = {dice(1, 20), dice(1, 20)}, .by = static_cast<ResizeBy>(dice(0, 3))};
+      if (op.by != ResizeBy::linear_aligned && dice.chance(0.3)) op.step_h = op.step_w = dice(1, 30) * 0.1;
+      return {"random", op, {x}};
     }
     case 20: return {"random", ChannelShuffle{dice(1, 3)}, {x}};
     case 16: return {"random", Embedding{.vocabulary = dice(1, 20), .features = dice(1, 9)}, {one_channel}};

@@ -20,7 +20,7 @@ class Builder {
   }
 
   void step() {
-    switch (dice_(0, 19)) {
+    switch (dice_(0, 20)) {
       case 0:
       case 1: return convolution();
       case 2: return pooling();
@@ -40,6 +40,7 @@ class Builder {
       case 16: return product();
       case 17: return border();
       case 18: return shuffle();
+      case 19: return resized();
       default: return residual();
     }
   }
@@ -184,6 +185,11 @@ class Builder {
               .after = {dice_(0, 1), dice_(0, 1)},
               .value = dice_(-1, 1) * 0.5,
               .by = dice_.chance(0.5) ? PadBy::value : PadBy::edge}));
+  }
+
+  void resized() {
+    const Value x = read();
+    keep(resize(x, name("resize"), {.to = {dice_(1, 8), dice_(1, 8)}, .by = static_cast<ResizeBy>(dice_(0, 3))}));
   }
 
   void shuffle() {

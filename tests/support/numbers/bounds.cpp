@@ -271,6 +271,8 @@ struct OpBounds {
     if (op.by == PadBy::value) return exact(oracle_of(c, feed));
     return linear(c, feed, 0, static_cast<double>(y.plane()), 0);
   }
+  /// Three sums of two products, and the roundings of the weights. Each dy may belong to one cell.
+  Bounds operator()(const Resize&) const { return linear(c, feed, 8, static_cast<double>(y.plane()), 0); }
   Bounds operator()(const ChannelShuffle&) const { return exact(oracle_of(c, feed)); }
 
   /// Adds a row, or a decision, to the bounds of a loss: the terms of its loss and of its gradient.

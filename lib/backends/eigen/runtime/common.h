@@ -56,6 +56,7 @@ Lowered lower(const Add&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Multiply&, const Spec&, const Choice&, const Context&);
 Lowered lower(const ScaleShift&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Pad&, const Spec&, const Choice&, const Context&);
+Lowered lower(const Resize&, const Spec&, const Choice&, const Context&);
 Lowered lower(const ChannelShuffle&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Concat&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Slice&, const Spec&, const Choice&, const Context&);

@@ -1,0 +1,23 @@
+#pragma once
+// Images with another number of rows and columns.
+
+#include "kernels/common/stream.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+
+/// Where an axis of y reads x: element i lies at cell i step + offset, limited to the cells of x. It shows the cell
+/// below and, if linear, the one above, too, by how near they are.
+struct Positions {
+  double step, offset;
+  int extent;  ///< of x
+  bool linear;
+};
+
+template <class T>
+void resize_forward(Stream, View<const T> x, Positions rows, Positions columns, View<T> y);
+
+/// dx = the sum of dy, each times its weight of the cell; or dx += with `adds`.
+template <class T>
+void resize_backward(Stream, View<const T> dy, Positions rows, Positions columns, View<T> dx, bool adds);
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

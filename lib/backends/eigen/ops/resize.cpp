@@ -1,0 +1,185 @@
+// Resize: weighted sums of rows and of columns, plane by plane. The gradient has the same weights the other way round.
+
+#include <memory>
+#include <vector>
+
+#include "lib/backends/eigen/runtime/elements.h"
+#include "lib/core/units/resize_axis.h"
+
+namespace lamina::eigen {
+namespace {
+
+/// An axis of a result: element i is the sum over k below `taps` of weight[i taps + k] times element first[i] + k of
+/// the source. `first` never decreases.
+template <class T>
+struct Axis {
+  std::int64_t source, taps;
+  std::vector<std::int32_t> first;
+  std::vector<T> weight;
+
+  Axis(std::int64_t of, std::int64_t its_taps, int size)
+      : source(of),
+        taps(its_taps),
+        first(static_cast<std::size_t>(size)),
+        weight(static_cast<std::size_t>(size * taps)) {}
+  std::int64_t size() const { return static_cast<std::int64_t>(first.size()); }
+  std::int64_t from(std::int64_t i) const { return first[static_cast<std::size_t>(i)]; }
+  const T* weights(std::int64_t i) const { return weight.data() + i * taps; }
+  T& at(int i, std::int64_t element) {
+    return weight[static_cast<std::size_t>(i * taps + element - first[static_cast<std::size_t>(i)])];
+  }
+};
+
+/// y from x.
+template <class T>
+Axis<T> forward_axis(const ResizeAxis& its, int size) {
+  Axis<T> axis(its.extent, its.linear ? std::min(2, its.extent) : 1, size);
+  for (int i = 0; i < size; ++i) {
+    const double position = its.position(i);
+    const auto cell = static_cast<std::int32_t>(position);
+    axis.first[static_cast<std::size_t>(i)] = std::min(cell, its.extent - static_cast<std::int32_t>(axis.taps));
+    const double above = its.linear ? position - cell : 0;
+    axis.at(i, cell) = static_cast<T>(1 - above);
+    if (above > 0) axis.at(i, cell + 1) = static_cast<T>(above);
+  }
+  return axis;
+}
+
+/// dx from dy. The elements that show a cell follow one another.
+template <class T>
+Axis<T> backward_axis(const Axis<T>& forward) {
+  const auto size = static_cast<int>(forward.source), source = static_cast<int>(forward.size());
+  std::vector<std::int32_t> begin(static_cast<std::size_t>(size)), count(begin);
+  const auto for_each_weight = [&](auto visit) {
+    for (int i = 0; i < source; ++i)
+      for (int k = 0; k < forward.taps; ++k)
+        if (forward.weights(i)[k] != 0) visit(i, static_cast<int>(forward.from(i)) + k, forward.weights(i)[k]);
+  };
+  for_each_weight([&](int i, int cell, T) {
+    if (count[static_cast<std::size_t>(cell)]++ == 0) begin[static_cast<std::size_t>(cell)] = i;
+  });
+  Axis<T> axis(source, std::max(1, *std::max_element(count.begin(), count.end())), size);
+  for (int cell = 0, last = 0; cell < size; ++cell) {
+    const auto at = static_cast<std::size_t>(cell);
+    if (count[at] > 0) last = std::min(begin[at], source - static_cast<int>(axis.taps));
+    axis.first[at] = last;
+  }
+  for_each_weight([&](int i, int cell, T weight) { axis.at(cell, i) = weight; });
+  return axis;
+}
+
+/// Calls function(std::integral_constant) with the number of taps, or 0 for one that is not compiled in.
+template <class Function>
+void with_taps(std::int64_t taps, Function&& function) {
+  if (taps == 1) return function(std::integral_constant<int, 1>());
+  if (taps == 2) return function(std::integral_constant<int, 2>());
+  if (taps == 4) return function(std::integral_constant<int, 4>());
+  function(std::integral_constant<int, 0>());
+}
+
+/// Makes a row of another length.
+template <class T>
+void resize_row(const Axis<T>& columns, const T* from, T* to, bool adds) {
+  const std::int64_t size = columns.size();
+  with_taps(columns.taps, [&](auto known) {
+    const std::int64_t taps = known > 0 ? known : columns.taps;
+    for (std::int64_t i = 0; i < size; ++i) {
+      const T *const weights = columns.weights(i), *const cells = from + columns.from(i);
+      T sum = adds ? to[i] : T(0);
+      for (std::int64_t k = 0; k < taps; ++k) sum += weights[k] * cells[k];
+      to[i] = sum;
+    }
+  });
+}
+
+/// Makes a row as the weighted sum of rows: row(k) is the k-th.
+template <class T, class Row>
+void sum_rows(std::int64_t taps, const T* weights, const Row& row, T* to, std::int64_t count, bool adds) {
+  with_taps(taps, [&](auto known) {
+    if constexpr (known > 0) {
+      const T* rows[known];
+      for (int k = 0; k < known; ++k) rows[k] = row(k);
+      LAMINA_INDEPENDENT
+      for (std::int64_t j = 0; j < count; ++j) {
+        T sum = adds ? to[j] : T(0);
+        for (int k = 0; k < known; ++k) sum += weights[k] * rows[k][j];
+        to[j] = sum;
+      }
+    } else {
+      for (std::int64_t k = 0; k < taps; ++k) {
+        const T *const its = row(k), weight = weights[k];
+        const bool more = adds || k > 0;
+        LAMINA_INDEPENDENT
+        for (std::int64_t j = 0; j < count; ++j) to[j] = (more ? to[j] : T(0)) + weight * its[j];
+      }
+    }
+  });
+}
+
+template <class T>
+struct Plane {
+  Axis<T> rows, columns;
+
+  /// Columns are made in the fewer rows: before rows are summed, if there are more rows afterwards.
+  bool columns_first() const { return rows.source <= rows.size(); }
+
+  /// Elements of the buffer of a thread.
+  std::int64_t buffered() const {
+    return round_up(columns_first() ? rows.taps * columns.size() : columns.source, 64 / std::int64_t{sizeof(T)});
+  }
+
+  void make(const T* from, T* to, T* buffer, bool adds) const {
+    const std::int64_t width = columns.source, size = columns.size(), taps = rows.taps;
+    std::int64_t made = 0;  // the buffer has the last rows below it
+    for (std::int64_t i = 0; i < rows.size(); ++i, to += size) {
+      const std::int64_t first = rows.from(i);
+      if (!columns_first()) {
+        sum_rows(
+            taps, rows.weights(i), [&](std::int64_t k) { return from + (first + k) * width; }, buffer, width, false);
+        resize_row(columns, buffer, to, adds);
+        continue;
+      }
+      for (made = std::max(made, first); made < first + taps; ++made)
+        resize_row(columns, from + made * width, buffer + made % taps * size, false);
+      sum_rows(
+          taps, rows.weights(i), [&](std::int64_t k) { return buffer + (first + k) % taps * size; }, to, size, adds);
+    }
+  }
+
+  void run(ThreadPool& pool, const Args& args, const Tensor& from, const Tensor& to, bool adds) const {
+    pool.split_parts(std::int64_t{to.shape.n} * to.shape.c, 1, [&](int part, std::int64_t begin, std::int64_t end) {
+      T* const buffer = static_cast<T*>(args.workspace) + part * buffered();
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t n = i / to.shape.c, c = i % to.shape.c;
+        make(image<const T>(from, n) + c * from.shape.plane(), image<T>(to, n) + c * to.shape.plane(), buffer, adds);
+      }
+    });
+  }
+};
+
+}  // namespace
+
+Lowered lower(const Resize& op, const Spec& spec, const Choice&, const Context& context) {
+  Lowered unit = empty_unit(spec);
+  unit.recompute_reads_x[0] = true;
+  const auto [rows, columns] = resize_axes(op, spec.x[0].shape);
+  with_type(spec.y.dtype, [&]<class T>() {
+    const auto forward =
+        std::make_shared<const Plane<T>>(Plane<T>{forward_axis<T>(rows, op.to.h), forward_axis<T>(columns, op.to.w)});
+    const auto backward =
+        std::make_shared<const Plane<T>>(Plane<T>{backward_axis(forward->rows), backward_axis(forward->columns)});
+    ThreadPool& pool = context.pool;
+    const auto workspace_of = [&](const Plane<T>& plane) {
+      return static_cast<std::size_t>(pool.threads() * plane.buffered()) * sizeof(T);
+    };
+    add_steps(
+        unit, spec, [&pool, forward](const Args& args) { forward->run(pool, args, args.x[0], args.y, false); },
+        [&pool, backward, adds = adds_dx(spec, 0)](const Args& args) {
+          if (wanted(args, 0)) backward->run(pool, args, args.dy, args.dx[0], adds);
+        },
+        workspace_of(*forward), workspace_of(*backward));
+  });
+  return unit;
+}
+
+}  // namespace lamina::eigen
