@@ -1,15 +1,15 @@
 // All steps of an LSTM in one launch: a block has up to 4 images from the first step to the last, so no block waits for
 // another.
 //
-// Forward: thread j has gate j of all images. Of the row j of the recurrent weights it keeps the first `kept` numbers
-// in registers; the others come from global memory, in the order of j, and stay in the first-level cache. h is in
-// shared memory. A step: sums and activation of the own gate; barrier; thread (image, hidden value) makes c, which
-// stays in its register, and h; barrier.
-// Backward: thread (gate q, hidden value k) has column k of the rows of gate q. A step: the products of its gate with
-// the gradients of the step after, in shared memory; barrier; thread (image, hidden value) adds the four of them to dy
-// in order and makes the gradients of its gates; barrier.
+// Forward: thread j computes gate j of the block's images. It keeps the first `kept` numbers of row j of the recurrent
+// weights in registers, and loads the rest from global memory. There the numbers of neighbouring threads are
+// neighbours, and stay in the first-level cache. h is in shared memory. A step: thread j sums and activates its gate;
+// barrier; thread (image, hidden value) computes c, which stays in its register, and h; barrier. Backward: thread (gate
+// q, hidden value k) has column k of the rows of gate q. A step: this thread multiplies its column by the gate's
+// gradients of the step after, in shared memory; barrier; thread (image, hidden value) adds the four gates' sums to dy
+// in order, and computes the gradients of its gates; barrier.
 //
-// Per step and image 4 H^2 multiply-adds, of which a thread does H.
+// A step has 4 H^2 multiply-adds per image; a thread does H of them.
 
 #include <algorithm>
 #include <type_traits>
@@ -24,16 +24,16 @@ namespace {
 
 constexpr int most_threads = 4 * lstm_persistent_hidden;
 
-/// Numbers of a row of weights that are kept in registers. A thread of 512 may have 128 registers, so more images leave
-/// fewer.
+/// Numbers of a row of weights in registers. Each of 512 threads may have 128 registers, so more images leave fewer for
+/// weights.
 template <class T, int images>
 constexpr int kept = std::is_same_v<T, float> ? (images == 1   ? 64
                                                  : images == 2 ? 48
                                                                : 32)
                                               : (images == 1 ? 12 : 8);
 
-/// Length of h, or of the gradients of one gate, of one image in shared memory: that of the weights, with zeros at the
-/// end.
+/// Length of an image's vector in shared memory: h, or the gradients of one gate. Zeros pad it to `kept`, in whole
+/// packs.
 template <class T, int images>
 LAMINA_HOST_DEVICE constexpr int padded(int hidden) {
   constexpr int width = widest<T>;
@@ -143,7 +143,7 @@ __global__ __launch_bounds__(most_threads) void lstm_backward_persistent_kernel(
       cell = p.cells[row * hidden + unit];
       if (step > 0) {
         cell_before = p.cells[(row - 1) * hidden + unit];
-        h_before = own[3 * hidden - gates];  // the gate o, so far
+        h_before = own[3 * hidden - gates];  // o of the step before; tanh(c) follows below
       }
       if (!e.last) dh = p.dy.at(n, unit)[e.place(step)];
       if (e.last && step + 1 == e.steps) dh = p.dy.at(n, unit)[0];
@@ -170,8 +170,8 @@ __global__ __launch_bounds__(most_threads) void lstm_backward_persistent_kernel(
   }
 }
 
-/// Calls launch(std::integral_constant<int, images of a block>()). The number is small enough that a large device has a
-/// block for each multiprocessor, if the batch has so many images.
+/// Calls launch(std::integral_constant<int, images of a block>()). Blocks have few images, so that a large enough batch
+/// gives each multiprocessor of a large device a block.
 template <class Launch>
 void with_images(int images, Launch launch) {
   if (images <= large_device) {

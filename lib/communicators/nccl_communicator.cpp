@@ -69,7 +69,7 @@ class Nccl final : public Communicator {
   /// Opens NCCL's communicator of all ranks on the device, and makes the device current in this thread.
   void open(Device& device) {
     if (device_ == &device) return;
-    if (device_ != nullptr) throw UsageError("communicator nccl: a second device; a rank has one");
+    if (device_ != nullptr) throw UsageError("communicator nccl: a rank has only 1 device");
     queue_ = device.side_queue();
     if (queue_ == nullptr)
       throw Unsupported("communicator nccl sums memory of GPUs, and not of " + device.describe() + "; take mpi");

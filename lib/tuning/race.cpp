@@ -8,8 +8,8 @@
 namespace lamina {
 namespace {
 
-constexpr double hopeless_factor = 4, hopeless_seconds = 0.01;  // of one run each: more than noise explains
-constexpr double clear_factor = 2;                              // of intervals
+constexpr double hopeless_factor = 4, hopeless_seconds = 0.01;  // over the shortest single run: more than noise
+constexpr double clear_factor = 2;                              // factor between intervals
 constexpr std::size_t rounds_to_be_clear = 3;
 
 class Race {

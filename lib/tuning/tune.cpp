@@ -19,9 +19,9 @@ namespace {
 
 using Candidate = LayerTuning::Candidate;
 
-constexpr double slow_factor = 10;      // times the fastest on one image: clearly slower
+constexpr double slow_factor = 10;      // factor over the fastest on one image: clearly slower
 constexpr double short_seconds = 0.01;  // a hundred times the time to wake a sleeping thread
-constexpr int looks = 4;                // at the results of a short one
+constexpr int looks = 4;                // looks at the results of short runs
 
 std::size_t index_of(Pass pass) { return static_cast<std::size_t>(pass); }
 
@@ -92,7 +92,7 @@ class PassTuner {
     return false;
   }
 
-  /// The rule's pick, every other algorithm that is listed, and the further ones.
+  /// The rule's pick, every other listed algorithm, and the rules' further algorithms.
   void add_candidates() {
     std::vector<std::string> names{rules_.rule};
     if (names.front().empty()) {
@@ -156,7 +156,7 @@ class PassTuner {
       if (tuning_.candidates[i].refused.empty()) attempt(ignored, [&] { one_run(i); });
     }
     for (std::size_t i = 0; i < lowered.size(); ++i) {
-      if (tuning_.candidates[i].by_rule) continue;  // the others are compared with it
+      if (tuning_.candidates[i].by_rule) continue;  // it always runs on the batch, for comparison
       if (seconds[i] <= std::max(rules_.longest_seconds, slow_factor * fastest)) continue;
       Measurement& measured = tuning_.candidates[i].measured;
       measured.seconds = {seconds[i]};
@@ -207,10 +207,10 @@ class PassTuner {
     return seconds;
   }
 
-  /// Seconds of the device without launches: they would rank small units by their number of calls. A GPU's caches are
+  /// The device's seconds without launches, which would rank small units by their number of calls. A GPU's caches are
   /// emptied as other layers do it in a pass: by a write to what no candidate needs of the lent memory.
   double timed(const Lowered& lowered, const Args& args) {
-    if (pass_ == Pass::forward) lamina::run(lowered, args, Pass::prepare);  // the others prepared theirs there
+    if (pass_ == Pass::forward) lamina::run(lowered, args, Pass::prepare);  // backward passes: done in prepare()
     const std::size_t rest = std::min(buffer_bytes_ - most_bytes_, twice_a_cache);
     held_.run(*timer_, [&] {
       if (device_.longest_hold() > 0 && rest > 0) device_.fill(static_cast<char*>(buffer_) + most_bytes_, 0, rest);
@@ -237,8 +237,8 @@ class PassTuner {
   std::size_t buffer_bytes_;
   const TuningRules& rules_;
   LayerTuning tuning_;
-  std::vector<Lowered> lowered_;  ///< by candidate
-  std::size_t most_bytes_ = 0;    ///< of a candidate that fits into the buffer
+  std::vector<Lowered> lowered_;  ///< lowered units by candidate
+  std::size_t most_bytes_ = 0;    ///< most bytes of a candidate that fits into the buffer
   std::unique_ptr<Timer> timer_;
   HeldLaunches held_;
 };

@@ -182,7 +182,7 @@ TEST_CASE("values stay valid when their graph moves") {
   CHECK(x.shape() == Shape{1, 1, 2, 2});
 }
 
-TEST_CASE("a clone has the nodes of its graph, and what is built on it is its own") {
+TEST_CASE("a clone has the nodes of its graph, and later nodes are its own") {
   Graph graph("net");
   const Value y = relu(conv(graph.input({1, 2, 3, 3}), "conv", {.channels = 4, .kernel = 1}));
   Graph copy = graph.clone();
@@ -196,7 +196,7 @@ TEST_CASE("a clone has the nodes of its graph, and what is built on it is its ow
   CHECK(graph.nodes().size() == 4);
 }
 
-TEST_CASE("parameters that are shared are one of the graph, by the name of the first node that uses it") {
+TEST_CASE("shared parameters are one parameter of the graph, named by the first node that uses it") {
   Graph graph("shared");
   Value x = graph.input({1, 4, 3, 3});
   for (const char* name : {"a", "b", "c"}) x = conv(x, name, {.channels = 4, .kernel = 3, .pad = 1});
@@ -221,7 +221,7 @@ TEST_CASE("parameters that are shared are one of the graph, by the name of the f
   CHECK(start.parameter_count() == 144 + 2 * 4);
 }
 
-TEST_CASE("what cannot be shared is refused by name, and the graph stays as it was") {
+TEST_CASE("tensors that cannot be shared are refused by name, and the graph stays as it was") {
   Graph graph("shared");
   Value x = graph.input({1, 4, 3, 3});
   x = batch_norm(conv(x, "conv", {.channels = 4, .kernel = 1}), "norm1");
@@ -233,10 +233,10 @@ TEST_CASE("what cannot be shared is refused by name, and the graph stays as it w
   CHECK_THROWS_WITH(graph.share("norm1.weight", "norm1.bias"), ContainsSubstring("node norm1 would use it twice"));
   graph.share("norm2.weight", "norm1.bias");
   CHECK_THROWS_WITH(graph.share_all("norm2", "norm1"), ContainsSubstring("would use it twice"));
-  CHECK_THROWS_WITH(graph.share("norm1.weight", "norm2.running_mean"), ContainsSubstring("one is a parameter"));
+  CHECK_THROWS_WITH(graph.share("norm1.weight", "norm2.running_mean"), ContainsSubstring("share two of a kind"));
   CHECK_THROWS_WITH(graph.share("fixed.scale", "norm2.running_mean"), ContainsSubstring("no parameter or running"));
-  CHECK_THROWS_WITH(graph.share_all("drop", "drop"), ContainsSubstring("have no parameters in common"));
-  CHECK_THROWS_WITH(graph.share_all("conv", "norm1"), ContainsSubstring("have no parameters in common"));
+  CHECK_THROWS_WITH(graph.share_all("drop", "drop"), ContainsSubstring("do not have the same parameters"));
+  CHECK_THROWS_WITH(graph.share_all("conv", "norm1"), ContainsSubstring("do not have the same parameters"));
   CHECK(graph.parameters().size() == 7);
   CHECK(graph.states().size() == 7);
 }

@@ -19,7 +19,7 @@ const std::string lstm_weights = R"(
 
 }  // namespace
 
-TEST_CASE("an LSTM reads the columns of an image of one row as it reads rows, forward and backward") {
+TEST_CASE("an LSTM treats the columns of an image of one row as the rows of an image of one column") {
   const auto model = [](const char* x, const char* axis) {
     return read("opset 12; filter[3,1,1,1] = .01, .02, -.01; x" + std::string(x) + lstm_weights + R"(
       c = Conv(x, filter) "conv" q = Squeeze<axes=[)" +
@@ -42,7 +42,7 @@ TEST_CASE("an LSTM reads the columns of an image of one row as it reads rows, fo
   CHECK(gradients[0] == gradients[1]);
 }
 
-TEST_CASE("an LSTM with initial states for the file's batch is read for another") {
+TEST_CASE("an LSTM whose initial states have the file's batch is read with another batch") {
   const auto model = [](const std::string& last) {
     return Model("x[2,4,3] i = {1}; j = {2}; one = {1}; two = {2}; h0[1,2,2] = 0, 0, 0, " + last + lstm_weights + R"(
       s = Transpose<perm=[1,0,2]>(x) all = Shape(s) n = Slice(all, i, j) shape = Concat<axis=0>(one, n, two)
@@ -63,7 +63,7 @@ TEST_CASE("means and maxima are taken over the steps of a sequence that has time
   }
 }
 
-TEST_CASE("of an LSTM's output whose last step alone is read, that step is computed") {
+TEST_CASE("an LSTM gives only its last step if nothing reads the others") {
   const auto lstm = [](const std::string& direction, const std::string& nodes, int batch = 0) {
     return read("opset 12; x[2,4,3] zero[] = 0; two[] = 2; three[] = 3; last[] = -1; from = {-1}; to = {9}; one = {1}" +
                     lstm_weights + R"( stacked = {4, 2, 2}
@@ -95,11 +95,11 @@ TEST_CASE("of an LSTM's output whose last step alone is read, that step is compu
   const auto refused = [&](const std::string& direction, const std::string& index, const std::string& why) {
     CHECK_THROWS_WITH(lstm(direction, "y = Gather<axis=1>(t, " + index + ")"), ContainsSubstring(why));
   };
-  refused(forward, "two", "it takes step 2 of the 4 of an LSTM: only the one that it computes last is read, here 3");
-  refused(reverse, "last", "it takes step 3 of the 4 of an LSTM: only the one that it computes last is read, here 0");
+  refused(forward, "two", "it takes step 2 of the 4 of an LSTM: only the step that it computes last is read, here 3");
+  refused(reverse, "last", "it takes step 3 of the 4 of an LSTM: only the step that it computes last is read, here 0");
   CHECK_THROWS_WITH(read("x[4,1,1] last[] = -1; w[2,4,1] = all 1; r[2,4,1] = all 1;"
                          "h = LSTM<direction=bidirectional>(x, w, r) y = Gather(h, last)"),
-                    ContainsSubstring("its two directions end at different ones, use torch.cat((h[-2], h[-1]), 1)"));
+                    ContainsSubstring("its two directions end at different steps, use torch.cat((h[-2], h[-1]), 1)"));
 }
 
 TEST_CASE("steps of an LSTM that are read in two ways are two ops with the same parameters") {

@@ -1,4 +1,4 @@
-// The loss of a sigmoid, and its accuracy. Forward saves the number of decisions that count.
+// The cross entropy of a sigmoid, and its accuracy. Forward saves 1 / number of counted decisions.
 
 #include "kernels/loss/sigmoid_cross_entropy.h"
 

@@ -125,8 +125,8 @@ void share(const std::string& graph, std::vector<Node>& nodes, std::string_view 
     if (std::ranges::find(known, name) == known.end())
       throw UsageError(what + "no parameter or running statistic " + std::string(name) + "; " +
                        near_names(name, known));
-  throw UsageError(what + "of " + std::string(tensor) + " and " + std::string(with) +
-                   " one is a parameter and the other a running statistic");
+  throw UsageError(what + std::string(tensor) + " and " + std::string(with) +
+                   " are a parameter and a running statistic; share two of a kind");
 }
 
 void fix(const std::string& graph, std::vector<Node>& nodes, std::string_view parameter) {
@@ -143,7 +143,7 @@ void share_all(const std::string& graph, std::vector<Node>& nodes, int node, int
   if (a.params.empty() || parameter_names(a.op) != parameter_names(b.op) || a.params.size() != b.params.size() ||
       state_names(a.op) != state_names(b.op))
     throw UsageError("graph \"" + graph + "\": node " + a.name + ", " + to_string(a.op) + ", and node " + b.name +
-                     ", " + to_string(b.op) + ", have no parameters in common");
+                     ", " + to_string(b.op) + ", do not have the same parameters to share");
   for (const bool change : {false, true})
     for (const Slots& slots : {parameter_slots, state_slots})
       for (std::size_t k = 0; sharable(a, slots) && k < (a.*slots.shapes).size(); ++k) {

@@ -1,4 +1,4 @@
-// Conversions between the elements of files and double, in the byte order of the format.
+// Conversions between double and the elements of files, which are little-endian.
 
 #include "elements.h"
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Reads and writes little-endian words on any host.
+/// Reads a little-endian word on any host.
 template <class Word>
 Word load(const std::byte* from) {
   Word word = 0;
@@ -76,7 +76,7 @@ void encode(DType dtype, std::span<const double> values, std::span<std::byte> by
 }
 
 bool overflows(DType dtype, double value) {
-  // The limit is half way between the largest number and the next power of two. It is a tie, which rounds to the power.
+  // The limit is half way between the largest number and the next power of two. It rounds to the power, as a tie.
   double limit = infinity;
   if (dtype == DType::f32) limit = 0x1.ffffffp127;
   if (dtype == DType::f16) limit = 0x1.ffep15;

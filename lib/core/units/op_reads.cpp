@@ -14,7 +14,7 @@ using Inputs = OpReads::Inputs;
 
 constexpr int every = std::numeric_limits<int>::max();
 
-/// By op: what the gradient of its inputs reads. An op without a line here does not compile.
+/// What the gradient of an op's inputs reads. An op without a line here does not compile.
 struct DataGradientReads {
   OpReads operator()(const OneOf<Conv, FullyConnected> auto&) const { return {.params = 1}; }
   OpReads operator()(const Lstm&) const { return {.params = 2}; }

@@ -16,7 +16,7 @@ struct OpReads {
   };
   Inputs x = Inputs::none;
   bool y = false;
-  int params = 0;      ///< how many of the first parameters
+  int params = 0;      ///< number of parameters that it reads, from the first on
   bool state = false;  ///< whether it reads the whole state
 };
 OpReads op_reads(const Op&, Pass);

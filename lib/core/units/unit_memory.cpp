@@ -8,7 +8,7 @@
 namespace lamina {
 namespace {
 
-/// The tensors and blocks of a unit, one after the other.
+/// The tensors and blocks of a unit, consecutively.
 class UnitMemory {
  public:
   explicit UnitMemory(void* buffer) : parts_(buffer, block_alignment) {}

@@ -209,7 +209,7 @@ struct BackendOptions {
   std::size_t memory_limit = std::numeric_limits<std::size_t>::max();  ///< bytes; beyond it, OutOfMemory
   std::string instruction_set{};    ///< eigen: docs/backends.md lists them; empty: the widest that runs here
   std::filesystem::path plans{};    ///< cudnn-graph: folder of plans that are kept; empty: none is
-  std::string device_properties{};  ///< cudnn-graph: those of a device that is absent, as JSON; docs/cudnn-graph.md
+  std::string device_properties{};  ///< cudnn-graph: an absent device's, as JSON; docs/cudnn-graph.md
 };
 
 /// Translates units into kernels for one device. The constructor touches no device and opens no library; the first call
@@ -236,7 +236,7 @@ class LAMINA_API Backend : public std::enable_shared_from_this<Backend> {
 
   /// Kernels, picked by rule or by name. Touches no device, allocates no tensor. Throws Unsupported (op, layout, type,
   /// algorithm, a workspace limit that is too low) and UsageError (an unknown algorithm; the message lists the known
-  /// ones).
+  /// algorithms).
   virtual Lowered lower(const Spec&, const Choice&) = 0;
 
   /// Called while a plan is made or its inputs are drawn: before each unit is lowered, before each run that a Tuner
@@ -261,7 +261,7 @@ class LAMINA_API Backend : public std::enable_shared_from_this<Backend> {
 class LAMINA_API Tuner {
  public:
   virtual ~Tuner() = default;
-  /// Times the candidates that `choice` leaves open, in memory that the plan lends, and names the ones to take.
+  /// Times the candidates that `choice` leaves open, in memory that the plan lends, and names its picks.
   virtual MeasuredChoice measure(Backend&, const Spec&, const Choice&, void* buffer, std::size_t buffer_bytes) = 0;
 };
 

@@ -93,7 +93,7 @@ struct LoaderOptions {
   int rank = 0, ranks = 1;
 };
 
-/// Gives the batches of an epoch in order, and prepares the next ones meanwhile. For one calling thread.
+/// Gives the batches of an epoch in order, and prepares the next batches meanwhile. For one calling thread.
 /// Memory: ahead + 1 batches, reused.
 class LAMINA_API Loader {
  public:

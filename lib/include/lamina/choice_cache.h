@@ -21,8 +21,8 @@ struct ChoiceKey {
   std::string device;                  ///< Device::describe()
   std::string version;                 ///< version of this library, and Backend::describe()
   std::string unit;                    ///< to_string(Spec): op, shapes, layouts, element types, betas
-  std::array<std::string, 3> named{};  ///< names given by the caller, empty where the caller left it open; the other
-                                       ///< fields as in Choice
+  std::array<std::string, 3> named{};  ///< names given by the caller; empty: left open. The next fields are those
+                                       ///< of Choice
   Math math = Math::strict;
   bool deterministic = false;
   double max_error = no_bound;

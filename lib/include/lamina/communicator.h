@@ -29,7 +29,7 @@ struct CommunicatorOptions {
 struct AllReduceTimes {
   std::int64_t bytes = 0;
   double begin = 0, end = 0;
-  double waited = 0;  ///< when finish() was called, which waited for this sum
+  double waited = 0;  ///< time of the call of finish() that waited for this sum
 };
 
 /// A function that waits throws DeviceError if a call of MPI or NCCL failed, or if the other ranks did not come within
@@ -41,8 +41,8 @@ class LAMINA_API Communicator {
   virtual ~Communicator() = default;
   virtual std::string_view name() const = 0;
   virtual int rank() const = 0;     ///< number of this rank, from 0
-  virtual int size() const = 0;     ///< how many ranks there are
-  virtual int threads() const = 0;  ///< threads for BackendOptions: those of this machine, divided among its ranks
+  virtual int size() const = 0;     ///< number of ranks
+  virtual int threads() const = 0;  ///< threads for BackendOptions: the machine's, divided among its ranks
 
   /// Begins to replace each of `count` numbers in the device's memory by its sum over all ranks. The sum follows all
   /// work that was enqueued before. Does not wait for other ranks. The result has the same bits on every rank, and on

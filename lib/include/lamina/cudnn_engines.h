@@ -42,8 +42,8 @@ LAMINA_API const std::vector<std::string>& cudnn_note_names();
 
 /// The outcome of building an execution plan.
 struct CudnnPlan {
-  std::string refused{};             ///< why it does not finalise, in the library's words; empty: it does
-  std::int64_t workspace_bytes = 0;  ///< of the plan; that of the configuration may be an estimate
+  std::string refused{};             ///< reason why it does not finalise, in the library's words; empty: it does
+  std::int64_t workspace_bytes = 0;  ///< workspace of the plan; the configuration's may be an estimate
   std::size_t bytes = 0;             ///< length of the serialised plan
   bool from_folder = false;          ///< whether it was loaded, not made
   std::string complaint{};           ///< what was wrong with the folder or its file; the plan was then made as without

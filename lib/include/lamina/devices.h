@@ -42,8 +42,8 @@ struct LibraryVersion {
 };
 
 /// The software that drives the GPUs of this machine. With `loaded`, cuBLAS and cuDNN are opened to read their
-/// versions, as the system finds them, and stay open. Do not use that in a process that has yet to choose among several
-/// of them.
+/// versions, as the system finds them, and stay open. Do not use it in a process that has yet to choose among several
+/// cuDNNs.
 LAMINA_API std::vector<LibraryVersion> device_libraries(bool loaded);
 
 /// Measured peaks of a device; 0: not measured.

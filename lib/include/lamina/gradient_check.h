@@ -49,19 +49,19 @@ LAMINA_API std::string to_string(const GradientReport&);
 
 /// Compares the gradients of L = <output, r>, for a random r, with central differences of fourth order
 /// (L(-2h) - 8 L(-h) + 8 L(h) - L(2h)) / 12h, for every parameter and every input but labels and ids, which are drawn
-/// once. f64 sees errors of a millionth; of a ten-thousandth, along directions in which L is much curved. In f32
-/// roundoff hides what is below some hundredths of a tensor's gradient.
+/// once. f64 shows errors of a millionth or, along directions in which L is much curved, of a ten-thousandth. In f32
+/// roundoff hides errors below some hundredths of a tensor's gradient.
 /// The tolerance of each difference is the sum of two bounds:
-/// - of its curvature: its distance from (L(h) - L(-h)) / 2h, whose error is greater;
-/// - of roundoff: 6 e / h. L is off by e, and the weights of the formula sum to 1.5, with a margin of 4. e is measured
-///   by fourth differences of L over 1/64 of the step, where what is smooth in L has none: the largest of eight, over
-///   the root of the sum of the squares of their weights (70); and it is at least the roundoff of the output alone.
-/// The step that counts is the one that the type can make: what its rounding takes away is taken from both sides.
+/// - curvature: the distance from (L(h) - L(-h)) / 2h, whose error is greater;
+/// - roundoff: 6 e / h. L is off by e, and the weights of the formula sum to 1.5, with a margin of 4. e is measured by
+///   fourth differences of L over 1/64 of the step, where the smooth part of L has none: the largest of eight, over
+///   the root of the sum of the squares of their weights (70). e is at least the roundoff of the output alone.
+/// The step that counts is the step that the type can make: its rounding is taken from both sides.
 /// Inputs are redrawn a few times to avoid kinks, parameter vectors are moved off 0 and 1, and parameter
 /// gradients are filled beforehand: with NaN where overwritten, with random numbers where added to.
-/// A kink is found by comparing the signs before every ReLU, the winners of every max pooling and, of every cross
-/// entropy, the largest logits and what is clipped, in an unfused twin of the plan. The step is halved up to ten times
-/// until there is none; where one is left, the place is skipped and counted. Running statistics and dropout steps are
+/// Kinks are found in an unfused twin of the plan, by comparing the signs before every ReLU, the winners of every max
+/// pooling, and the largest logits and clipped numbers of every cross entropy. The step is halved up to ten times until
+/// there is no kink; if one is left, the place is skipped and counted. Running statistics and dropout steps are
 /// restored before each run. Throws what Plan throws, and UsageError in inference mode and in half precision.
 LAMINA_API GradientReport check_gradients(const Graph&, Backend&, const Options&, const GradientCheck& = {});
 

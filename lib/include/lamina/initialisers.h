@@ -21,8 +21,8 @@ struct Fans {
 /// The fans of filters {k, c / groups, r, s}: c / groups r s and k r s.
 LAMINA_API Fans conv_fans(const Shape& filters);
 
-/// The fans of a fully connected weight {k, c, h, w}: c h w, as its input is flattened, and k. Also those of an LSTM's
-/// matrix, {4 hidden, in, 1, 1}, whose four gates count as one matrix.
+/// The fans of a fully connected weight {k, c, h, w}: c h w, as its input is flattened, and k. Also the fans of an
+/// LSTM's weights {4 hidden, in, 1, 1}, whose four gates count as one matrix.
 LAMINA_API Fans dense_fans(const Shape& weight);
 
 /// Normal, variance 2 / fans.in (He et al., Delving Deep into Rectifiers, 2015). `out` gets the elements first, first +
@@ -53,9 +53,8 @@ LAMINA_API void fill_unit_forget_bias(std::span<double> out);
 LAMINA_API std::vector<std::string> initialiser_names();
 
 /// Fills a parameter of shape `shape` by the initialiser of that name. "uniform" is Keras' for embeddings, from -0.05
-/// to
-/// 0.05; "orthogonal" uses a matrix of shape.n rows. Throws UsageError for an unknown name, and unless the shape fills
-/// `out`.
+/// to 0.05; "orthogonal" uses a matrix of shape.n rows. Throws UsageError for an unknown name, and unless the shape
+/// fills `out`.
 LAMINA_API void initialise(std::span<double> out, std::string_view name, const Shape& shape, Fans, std::uint64_t key);
 
 }  // namespace lamina

@@ -13,58 +13,59 @@
 
 namespace lamina {
 
-/// What was measured of one algorithm for one pass, beside what it declares.
+/// The measurements of one algorithm for one pass, and what it declares.
 struct Measurement {
-  Rounds seconds;             ///< by round; of one that was clearly slower, of its only run
-  bool finished = false;      ///< it ran to the end of the race
-  bool of_one_image = false;  ///< it ran on one image only: the time is that times the batch, all else is of the image
+  Rounds seconds;             ///< times by round; for a clearly slower candidate maybe of its only run
+  bool finished = false;      ///< whether it ran to the end of the race
+  bool of_one_image = false;  ///< whether it ran on one image only; `seconds` is multiplied by the batch
   std::size_t workspace_bytes = 0;
-  bool deterministic = true;           ///< as declared
-  Math math = Math::strict;            ///< as declared
-  double guaranteed_error = no_bound;  ///< as declared
-  double error = no_bound;             ///< as measured by TuningRules::look, like the next two
+  bool deterministic = true;           ///< whether it declares the same bits on every run
+  Math math = Math::strict;            ///< declared math
+  double guaranteed_error = no_bound;  ///< declared bound on the error
+  double error = no_bound;             ///< measured error; TuningRules::look sets it and the next two
   int runs_compared = 0;
   bool same_bits = true;
 };
 
-/// What was measured of one unit and pass.
+/// The measurements of one unit and pass.
 struct LayerTuning {
   struct Candidate {
     std::string algorithm;
-    bool by_rule = false;      ///< the backend takes it when nothing is measured
-    std::string refused{};     ///< why it cannot run here, or nothing
-    bool unsupported = false;  ///< it can never do the unit under these limits
-    bool failed = false;       ///< by an error of the device's library, after which the device still works
+    bool by_rule = false;      ///< whether the backend takes it when nothing is measured
+    std::string refused{};     ///< reason why it cannot run here; empty: it can
+    bool unsupported = false;  ///< whether it can never do the unit under these limits
+    bool failed = false;       ///< whether the device's library failed in it, and the device still works
     Measurement measured{};
 
     bool ran() const { return !measured.seconds.empty(); }
   };
 
-  /// The candidate to take, and those that it did not beat: between them noise decided.
+  /// The candidate to take, and its ties: the candidates that it did not beat beyond the noise.
   struct Picked {
-    std::optional<std::size_t> best{};  ///< nothing: none is admitted
+    std::optional<std::size_t> best{};  ///< index of the candidate; nothing: none is admitted
     std::vector<std::size_t> ties{};
   };
 
   Spec spec;
   Pass pass;
-  std::vector<Candidate> candidates{};  ///< the rule's pick first
-  Picked picked{};                      ///< among all of them
+  std::vector<Candidate> candidates{};  ///< candidates, the rule's pick first
+  Picked picked{};                      ///< pick among all candidates
 };
 
-/// The winner among the admitted candidates that ran to the end. If there are none, the one with the least median.
+/// The winner among the admitted candidates that ran to the end. If none did, the admitted candidate with the least
+/// median.
 LAMINA_API LayerTuning::Picked pick(const std::vector<LayerTuning::Candidate>&,
                                     const std::function<bool(const LayerTuning::Candidate&)>& admitted);
 
 struct TuningRules {
   RaceRules race{};
-  double longest_seconds = 1;          ///< of one run of an algorithm that is ten times as slow on one image
-  std::string rule{};                  ///< the algorithm that is taken as the rule's pick; empty: the backend's
+  double longest_seconds = 1;          ///< longest run of an algorithm that is ten times as slow on one image
+  std::string rule{};                  ///< algorithm that counts as the rule's pick; empty: the backend's
   std::vector<std::string> further{};  ///< algorithms to try besides those that the backend lists
-  bool even_alone = false;             ///< measure where there is no choice
-  std::function<void()> before_run{};  ///< may throw, which ends the tuning
+  bool even_alone = false;             ///< whether to measure where there is no choice
+  std::function<void()> before_run{};  ///< called before a timed run; may throw, which ends the tuning
   /// Looks at the results of a candidate after its first run and after some further ones, outside the timed part, with
-  /// the unit that ran. That is the unit of one image if nothing else runs.
+  /// the unit that ran: the unit of one image for a candidate that runs on one image only.
   std::function<void(LayerTuning::Candidate&, const Spec&, const Args&)> look{};
 };
 
@@ -72,17 +73,17 @@ struct TuningRules {
 /// in a buffer, on the same numbers, with the betas of the unit, between two marks of the device's timer. The other
 /// passes run as the choice says: by rule, or by name. An algorithm that does not fit into the memory takes no part;
 /// one that throws Unsupported or OutOfMemory while it runs is out, and so is one that throws DeviceError and leaves a
-/// device that works. For a batch, each runs on one image first. One that is ten times as slow there, and would take
-/// longer than the rules allow, does not run on the batch.
+/// device that works. For a batch, each algorithm runs on one image first. An algorithm that is ten times as slow
+/// there, and would take longer than the rules allow, does not run on the batch.
 LAMINA_API LayerTuning tune(Backend&, const Spec&, Pass, const Choice&, void* buffer, std::size_t buffer_bytes,
                             const TuningRules& = {});
 
 /// The bytes that tune() needs for each of the algorithms that the backend does not refuse, ascending.
 LAMINA_API std::vector<std::size_t> bytes_to_tune(Backend&, const Spec&, Pass, const Choice&);
 
-/// Looks at the results of a timed run, outside the timed part: of four runs at least, and of each that is not short. A
-/// look disturbs a short run after it. So right after the first short one, others are run and looked at until four have
-/// been, `looked` of them before, and then the device is warmed up again.
+/// Looks at the results of a timed run, outside the timed part. Every run that is not short gets a look. A look
+/// disturbs a short run after it. So right after the first short run, others run and get looks until there were four
+/// looks, `looked` of them before; then the device is warmed up again. Later short runs get no look.
 LAMINA_API void inspect_timed_run(Device&, int looked, double seconds, const std::function<void()>& run,
                                   const std::function<void()>& look);
 

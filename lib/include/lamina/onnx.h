@@ -18,7 +18,7 @@ struct OnnxOptions {
   /// The extent of the batch axis of every input that has one. 0: as in the file, and 1 if the file leaves it open. The
   /// operators determine the batch axis. It is the first axis, or the second in an LSTM's input with time first.
   int batch = 0;
-  /// The batch axis of inputs, by name, if it is not the one that the operators determine.
+  /// The batch axis of inputs, by name, where the operators determine another axis.
   std::map<std::string, int> batch_axes{};
   /// Extents that the file leaves open, by the names that onnx_open_extents lists. The extent of the batch, and extents
   /// of inputs that the output does not need, can be left out.
@@ -72,9 +72,9 @@ struct OnnxModel {
 
 /// Reads a model of opset 6 to 27 and makes a graph of what its output needs. docs/onnx.md lists the operators.
 ///
-/// Names: a node of the graph has the name that the file's node has, else that of its first output; inputs have those
-/// of the file. Shapes and functions of constants are computed while reading. Nodes that only rename or regroup axes
-/// (Reshape, Flatten, Squeeze, Transpose, Identity, ...) are left out of the graph: OnnxValue says where numbers are.
+/// Names: a node of the graph has the name of the file's node, or else of its first output; inputs keep their names.
+/// Shapes and functions of constants are computed while reading. Nodes that only rename or regroup axes (Reshape,
+/// Flatten, Squeeze, Transpose, Identity, ...) are left out of the graph: OnnxValue says where numbers are.
 ///
 /// Throws FileError for an invalid file: wrong lengths, nodes that read a value that no earlier node makes, extents
 /// that do not match, external data outside the file's folder. Memory is in proportion to the file and its external

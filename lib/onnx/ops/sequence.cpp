@@ -197,8 +197,8 @@ bool takes_step(NodeContext& context, std::size_t along, std::int64_t step, bool
   const std::int64_t steps = lstm->steps, last = lstm->last;
   if (step != last) {
     throw Refusal{"it takes step " + std::to_string(step) + " of the " + std::to_string(steps) + " of an LSTM: " +
-                  (last < 0 ? "its two directions end at different ones, use torch.cat((h[-2], h[-1]), 1)"
-                            : "only the one that it computes last is read, here " + std::to_string(last))};
+                  (last < 0 ? "its two directions end at different steps, use torch.cat((h[-2], h[-1]), 1)"
+                            : "only the step that it computes last is read, here " + std::to_string(last))};
   }
   x.lstm = lstm;
   x.steps = Steps::last;

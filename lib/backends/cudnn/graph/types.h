@@ -175,7 +175,7 @@ enum Enumerator : int { LAMINA_CUDNN_VALUES(LAMINA_CUDNN_ENUMERATOR) };
 /// result are x and y, or their gradients.
 constexpr int beta = 1, descriptor = 2, weights = 3, image = 4, result = 5;
 
-/// By number.
+/// Names of cuDNN's numbers 0, 1, 2, ...
 constexpr const char* numerical_notes[] = {"tensor_core",
                                            "down_convert_inputs",
                                            "reduced_precision_reduction",

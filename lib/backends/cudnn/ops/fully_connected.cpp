@@ -1,4 +1,4 @@
-// y = x w^T + bias and its gradients: matrix products by cuBLAS, the bias by cuDNN.
+// y = x w^T + bias and its gradients: products by cuBLAS, the bias of f32 and f64 by cuDNN.
 
 #include <optional>
 
@@ -10,7 +10,7 @@
 namespace lamina::cudnn {
 namespace {
 
-/// A matrix by rows.
+/// A row-major matrix.
 struct Matrix {
   const void* data;
   int leading;
@@ -63,7 +63,7 @@ struct Problem {
     run(Gemm<float>{});
   }
 
-  /// The weights as a factor: their half form is the prepared one.
+  /// The weights as a factor, in half precision the prepared copy.
   const void* weights(const Args& args) const { return is_half(dtype) ? args.prepared : args.w[0].data; }
 
   void forward(const Args& args) const {

@@ -7,9 +7,9 @@
 
 namespace lamina::eigen {
 
-/// Operations per second of the set's sums in registers, on every thread of the pool; a multiply-add counts as two. The
-/// best of several runs in a few milliseconds. It depends on the clock of this moment, which on some processors changes
-/// by half within seconds. Throws Unsupported for a type that the backend lacks.
+/// Operations per second that all threads of the pool reach with sums in registers; a multiply-add counts as two. The
+/// best of several runs, within a few milliseconds. The rate depends on the clock of the moment, which changes by half
+/// within seconds on some processors. Throws Unsupported for a type that the backend lacks.
 double peak_flops_per_second(ThreadPool&, const InstructionSet&, DType);
 
 }  // namespace lamina::eigen

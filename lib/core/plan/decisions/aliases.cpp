@@ -1,11 +1,11 @@
 // Which values and gradients share memory.
 //
 // Each value starts as a separate block or, if it is a view, as a part of its parent's block. All members of a block
-// have one element type. Two blocks may be merged
-// at step t if neither side overwrites what the other still has to read: for overlapping members a and b of the two
-// sides, no write of a after t comes at or before the last read of b, and vice versa. A write at t itself also counts,
-// with two exceptions: a unit that works element by element may write inner over outer if it is the last reader of
-// outer; and a gradient that shares the memory of another one is not written at all.
+// have one element type. Two blocks may be merged at step t if neither side overwrites what the other side still has to
+// read: for overlapping members a and b of the two sides, no write of a after t comes at or before the last read of b,
+// and vice versa. A write at t itself also counts, with two exceptions: a unit that works element by element may write
+// inner over outer if it is the last reader of outer; and a gradient that shares the memory of another gradient is not
+// written at all.
 
 #include "aliases.h"
 

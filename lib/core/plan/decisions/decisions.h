@@ -13,9 +13,9 @@ void check(const Nodes&, const Backend&, const Options&);
 /// value; which gradients are wanted.
 Units fuse(const Nodes&, const Backend&, const Options&);
 
-/// betas: the first writer of each gradient overwrites it, the others add to it. A unit adds to all its parameter
-/// gradients or to none. Where it would be the first writer of only some of them, these are set to zero before, and it
-/// adds to all.
+/// betas: the first writer of each gradient overwrites it, later writers add to it. A unit adds to all its parameter
+/// gradients or to none. If it is the first writer of only some of them, these are set to zero before, and it adds to
+/// all.
 void set_betas(Units&, const Nodes&);
 
 /// views: which values and gradients are parts of others (Concat, Slice). A value is a part of at most one other. Every

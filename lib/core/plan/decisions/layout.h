@@ -47,7 +47,7 @@ struct PlanLayout {
   Lifetimes lives;
   Aliases aliases;
   EachNode<Location> value, gradient, recomputed;
-  /// locations as in Node; empty if another plan has them
+  /// Locations as in Node; empty if another plan has them.
   EachNode<std::vector<Location>> parameter, parameter_gradient, state;
   EachUnit<Location> saved, scratch, prepared;
   EachUnit<Workspaces> workspace;
@@ -62,7 +62,7 @@ struct PlanLayout {
 /// Touches no device. Throws what Plan documents, except for what concerns memory.
 PlanLayout make_layout(const Graph&, Backend&, const Options&);
 
-/// The layout with the algorithms that won, from the one that the rules gave. The tuner measures in memory that is not
+/// The layout with the measured algorithms, from the layout by rule. The tuner measures in memory that is not
 /// in use yet. Throws UsageError without Options::tuner.
 PlanLayout measured(const PlanLayout& by_rule, const Graph&, Backend&, const Options&);
 

@@ -15,7 +15,7 @@ std::size_t bytes_of(const Shape& shape, DType dtype) {
   return static_cast<std::size_t>(shape.count()) * size_of(dtype);
 }
 
-/// Blocks one after the other, for as long as the plan lives.
+/// Consecutive blocks, for as long as the plan lives.
 class Row {
  public:
   explicit Row(BufferKind buffer) : buffer_(buffer) {}
