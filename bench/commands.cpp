@@ -1,4 +1,4 @@
-// The subcommands: of each its flags, and what it does.
+// The subcommands: the flags and the action of each.
 
 #include "commands.h"
 
@@ -49,7 +49,7 @@ constexpr unsigned task_flags = network_flags | error_flags | measure_flags;
 /// --max_error.
 void add_measured_error(CLI::App& app, FrontierOptions& options) {
   app.add_option("--max_measured_error", options.max_measured_error,
-                 "Only algorithms with this measured error, relative to the sum of |terms|")
+                 "Largest measured error to accept, relative to the sum of |terms|")
       ->check(above_zero(1));
 }
 
@@ -57,7 +57,7 @@ Action ledger(CLI::App& app) {
   auto options = with_networks<LedgerOptions>(app, task_flags | mode_flags);
   add_passes(app, options->passes);
   add_out(app, options->out);
-  app.add_option("--trace", options->trace, "File of the calls in time, for ui.perfetto.dev or chrome://tracing")
+  app.add_option("--trace", options->trace, "Trace file of the calls, for ui.perfetto.dev or chrome://tracing")
       ->type_name("FILE");
   return [options](const MakeBackend& make) {
     catch_interrupts();
@@ -101,10 +101,10 @@ Action layers(CLI::App& app) {
 
 Action compare(CLI::App& app) {
   auto options = std::make_shared<CompareOptions>();
-  app.add_option("A", options->first, "Before a change: a file of results, or a folder with one of each process")
+  app.add_option("A", options->first, "Before a change: a result file, or a folder with a file per process")
       ->type_name("PATH");
-  app.add_option("B", options->second, "After it: a file or a folder, too")->type_name("PATH");
-  auto* const paired = app.add_option("--paired", options->paired, "In place of both: variants that took turns");
+  app.add_option("B", options->second, "After the change: a file or a folder")->type_name("PATH");
+  auto* const paired = app.add_option("--paired", options->paired, "Instead of A and B: a file with variants in turns");
   paired->type_name("FILE");
   add_list(app, "--subject", options->subjects, "Variants to compare with every other variant, and with the fastest")
       ->type_name("VARIANT[,...]")
@@ -113,14 +113,14 @@ Action compare(CLI::App& app) {
     if (!options->first.empty() && !options->paired.empty())
       throw UsageError("--paired takes one file in place of A and B");
     if (options->second.empty() && options->paired.empty())
-      throw UsageError("compare needs two: BEFORE AFTER; or --paired=FILE, a file with variants that took turns");
+      throw UsageError("compare needs A and B; or --paired=FILE, a file with variants that took turns");
   });
   add_share(
       app, "--fail-if-slower,--fail_if_slower", [options](double share) { options->rules.fail_if_slower = share; },
-      "Exit status 3 if a row is slower by more, or fails in B alone; 4 if processes are too few to say");
+      "Exit 3 if a row is slower by more than this share, or fails in B alone; 4 if there are too few processes");
   add_share(
       app, "--smallest", [options](double share) { options->rules.smallest = share; },
-      "The change to find; within it rows are equal; default: 2%");
+      "The change to find; a row is equal if its whole interval is within it; default: 2%");
   app.add_flag("--any_load", options->rules.any_load, "Judge rows that other programs disturbed, too")
       ->excludes(paired);
   app.add_flag("--cpu_time", options->rules.cpu_time, "Compare processor time, which other programs change less");
@@ -137,10 +137,10 @@ Action sweep(CLI::App& app) {
                  "File for the rows; an unfinished file of the same sweep is completed")
       ->type_name("FILE")
       ->required();
-  app.get_option("--batch")->description("Images per pass; default: 1, 2, 4, ... to the largest in memory, and 15, 17");
+  app.get_option("--batch")->description("Images per pass; default: 15, 17, and 1, 2, 4, ... as far as memory allows");
   add_passes(app, options->passes);
   app.option_defaults()->group("What is swept");
-  add_list(app, "--thread_counts", options->thread_counts, "Numbers of threads; default: doubled, up to all")
+  add_list(app, "--thread_counts", options->thread_counts, "Numbers of threads; default: 1, 2, 4, ... all")
       ->check(CLI::Range(1, most_backend_threads));
   add_list(app, "--images", options->images, "Rows and columns of the input; default: that of --image")
       ->check(CLI::Range(1, 65536));
@@ -158,8 +158,7 @@ Action sweep(CLI::App& app) {
 
 Action memory(CLI::App& app) {
   auto options = with_networks<MemoryOptions>(app, task_flags | mode_flags);
-  add_optimiser(app, options->optimiser, "Optimiser of the training, whose state counts; default: none")
-      ->excludes("--inference");
+  add_optimiser(app, options->optimiser, "Optimiser whose state is counted; default: none")->excludes("--inference");
   add_out(app, options->out);
   return [options](const MakeBackend& make) {
     check(*options);
@@ -190,9 +189,9 @@ Action check_gradients_of(CLI::App& app) {
   app.add_option("--coordinates", options->how.coordinates,
                  "An f64 tensor with at most this many elements is compared element by element; default: 4")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--directions", options->how.directions, "Directions in which others are compared; default: 2")
+  app.add_option("--directions", options->how.directions, "Directions to compare in other tensors; default: 2")
       ->check(CLI::PositiveNumber);
-  app.add_option("--seed", options->how.seed, "Of inputs and directions; default: 1");
+  app.add_option("--seed", options->how.seed, "Seed of inputs and directions; default: 1");
   app.option_defaults()->group("Options");
   add_layers(app, options->net.layers);
   return [options, &app](const MakeBackend& make) {
@@ -232,7 +231,7 @@ Action engines(CLI::App& app) {
       ->type_name("NAME|FILE")
       ->required();
   add_choice(app, "--build", options->build, {{"first", BuildPlans::first}, {"all", BuildPlans::all}},
-             "Build plans: of each graph the first that finalises, or all");
+             "Plans to build for each graph: the first that finalises, or all");
   app.add_option("--plans", options->plans, "Folder that plans are kept in, and loaded from")->type_name("DIR");
   app.add_option("--benchmark_out", options->out, "File for the answers as JSON");
   return [options](const MakeBackend&) {
@@ -267,26 +266,27 @@ Action serve(CLI::App& app) {
 }
 
 constexpr Command every_command[] = {
-    {"run", "Time rows of networks and layers; what is done without a subcommand", run_command, true},
+    {"run", "Time rows of networks and layers; the default subcommand", run_command, true},
     {"ledger", "Time per layer and pass, biggest first, and their sum against the whole", ledger},
-    {"frontier", "Per layer and pass, the algorithms that no other beats; the fastest network of them", frontier},
-    {"compare", "Two sets of results, row by row: faster, slower, equal or inconclusive; a gate for CI", compare},
-    {"check", "Gradients of networks or ONNX files against differences: which are wrong, and where",
+    {"frontier", "The algorithms per layer and pass that no other beats, and the fastest network of these", frontier},
+    {"compare", "Compare two sets of results by row: faster, slower, equal or inconclusive; a gate for CI", compare},
+    {"check", "Check gradients of networks or ONNX files by finite differences: which are wrong, and where",
      check_gradients_of},
-    {"sweep", "Batches until out of memory, threads, sizes, types, backends, as one file; answers in words", sweep},
-    {"memory", "What training and inference take at a batch, by kind; the largest batch that fits", memory},
+    {"sweep", "Time batches until out of memory, threads, sizes, types, backends: one file; answers in words", sweep},
+    {"memory", "Memory of training and inference at a batch, by kind; the largest batch that fits", memory},
     {"describe", "Layers: op, output, parameters, multiply-adds, bytes; with --backend, algorithms and why", describe},
-    {"networks", "The networks there are: names, images, sources", networks},
-    {"devices", "Processor and GPUs: what they are, and what they were measured to reach", devices},
-    {"engines", "Engines that cuDNN would choose per convolution and pass on a device that need not be here", engines},
+    {"networks", "List the networks: names, images, sources", networks},
+    {"devices", "List processor and GPUs: what they are, and the rates that they reach, measured", devices},
+    {"engines", "Engines that cuDNN would choose per convolution and pass on a device, which need not be here",
+     engines},
     {"train", "Train workloads, networks, ONNX files: seconds, dollars, loss and accuracy by epoch", train, true},
-    {"conv", "One convolution by every algorithm: time, workspace, error, determinism, the pick and why", layers},
-    {"fully_connected", "The same of one fully connected layer", layers},
-    {"max_pool", "The same of one layer of maxima", layers},
-    {"average_pool", "The same of one layer of averages", layers},
-    {"batch_norm", "The same of one batch normalization", layers},
-    {"lstm", "The same of one LSTM", layers},
-    {"layers", "The same of many layers, from a file with a line for each", layers},
+    {"conv", "Time one convolution by every algorithm: workspace, error, determinism, the pick and why", layers},
+    {"fully_connected", "Like conv, for a fully connected layer", layers},
+    {"max_pool", "Like conv, for a max pooling", layers},
+    {"average_pool", "Like conv, for an average pooling", layers},
+    {"batch_norm", "Like conv, for a batch normalization", layers},
+    {"lstm", "Like conv, for an LSTM", layers},
+    {"layers", "Like conv, for many layers: a file has a line for each", layers},
     {"serve", "One pass at a time for bench/race/race, by requests on standard input", serve}};
 
 }  // namespace

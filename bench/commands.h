@@ -26,6 +26,6 @@ std::span<const Command> commands();
 
 std::vector<std::string> flags_of(const CLI::App&);  ///< "--batch", ...
 
-Action run_command(CLI::App&);  ///< of `run`, in run_command.cpp
+Action run_command(CLI::App&);  ///< adds the flags of `run`; in run_command.cpp
 
 }  // namespace lamina::bench

@@ -1,4 +1,4 @@
-"""Signals that end a program. The standard library suffices: the pack of bench/gpu has this, too."""
+"""Signals that end a program. Needs only the standard library: the pack of bench/gpu has this file, too."""
 
 import signal
 
@@ -6,7 +6,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupts:
-    """The signals that were heard. `act` is told how many they are by now."""
+    """The signals that were heard. `act` gets their number after each."""
 
     def __init__(self, act=lambda count: None):
         self.heard, self.act = [], act
@@ -20,18 +20,18 @@ class Interrupts:
         self.act(len(self.heard))
 
     def status(self):
-        """The exit status. Python's own end would let a further signal kill the process."""
+        """The exit status. Blocks further signals: while Python ends, they would kill the process."""
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         return 128 + self.heard[0]
 
 
 def end_run(count):
-    """The first signal ends a run, by a KeyboardInterrupt. Later ones would disturb its end, which takes few seconds."""
+    """Ends a run on the first signal. Later signals would disturb the end, which takes a few seconds."""
     if count == 1:
         raise KeyboardInterrupt
 
 
 def default_signals():
-    """In a child, before it runs: signals that its parent ignores, as one in the background does, are for it again."""
+    """Makes a child hear signals that its parent ignores, as a parent in the background does. Runs in the child."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_DFL)

@@ -2,7 +2,7 @@
 // The subcommand `compare`: two sets of results, row by row. It says how much slower the second set is, and whether the
 // samples are enough to say so, as a table and as JSON. With a limit it fails. The sets are separate processes, or
 // variants that took turns in one file. A process is one sample, because its conditions (clock, neighbours of a virtual
-// machine, place in memory) last longer than its passes. Of variants, a round is one sample.
+// machine, place in memory) last longer than its passes. For variants, a round is one sample.
 
 #include <cstddef>
 #include <filesystem>
@@ -17,10 +17,10 @@
 namespace lamina::bench {
 
 struct CompareRules {
-  double smallest = 0.02;                  ///< the change that should be found: 2 %
-  std::optional<double> fail_if_slower{};  ///< the slowdown that fails: 3 %
-  bool any_load = false;                   ///< judge rows that other programs disturbed, too
-  bool cpu_time = false;  ///< the processor time of a pass in place of its duration; then other programs may run
+  double smallest = 0.02;                  ///< change that should be found
+  std::optional<double> fail_if_slower{};  ///< slowdown above which a row fails
+  bool any_load = false;                   ///< whether to judge rows that other programs disturbed, too
+  bool cpu_time = false;  ///< whether to compare processor time in place of duration; then other programs may run
 };
 
 /// The share of all processors above which the load of other programs decides, not the program.
@@ -45,24 +45,24 @@ struct ComparedRow {
   std::string name;
   nlohmann::ordered_json key{};
   std::string first{}, second{};  ///< names of the sides
-  std::string fastest{};          ///< the variant that `first` stands for, if that is "fastest"
+  std::string fastest{};          ///< variant that `first` stands for if it is "fastest"
   Verdict verdict = Verdict::inconclusive;
-  Interval ratio{1, 1, 1};                         ///< the second's time over the first's
+  Interval ratio{1, 1, 1};                         ///< ratio of the second's time to the first's
   double first_seconds = 0, seconds = 0;           ///< medians of the samples; 0: there are none
-  std::size_t first_processes = 0, processes = 0;  ///< whose times count; of variants both are the rounds
-  std::size_t fewest_processes = 0;                ///< of each side, below which the verdict is inconclusive
+  std::size_t first_processes = 0, processes = 0;  ///< processes whose times count; for variants both are the rounds
+  std::size_t fewest_processes = 0;                ///< processes of each side that an interval needs
   std::size_t disturbed = 0;                       ///< samples of both sides that other programs disturbed
   double scatter = 0;  ///< deviation of the processes, or of the rounds' ratios, as a share of the median; 0: not known
-  std::string grades{};  ///< the worst of each side: "A B"
+  std::string grades{};  ///< worst grade of each side: "A B"
   std::string reason{};  ///< basis of the verdict, where that is not the interval; another pick; more memory
   std::string rerun{};   ///< command that measures the second's row again
   std::vector<std::pair<std::int64_t, double>> round_ratios{};  ///< ratio of each round that both variants have
 
   bool beyond_gate = false;  ///< whether the ratio is above the gate's limit, and its stricter interval above 1
 
-  std::size_t missing_processes() const;  ///< of each side, that an interval needs
+  std::size_t missing_processes() const;  ///< processes of each side that an interval lacks
   bool is_undecided() const { return verdict == Verdict::inconclusive && missing_processes() > 0; }
-  bool is_whole() const;  ///< of a whole network: no layer
+  bool is_whole() const;  ///< whether it is of a whole network, not of a layer
   bool is_layer() const { return key.contains("layer"); }
 };
 
@@ -75,16 +75,16 @@ struct MeanRatio {
 };
 
 struct Comparison {
-  std::vector<ComparedRow> rows;   ///< what fails first, then by verdict, the greatest change first
-  std::vector<MeanRatio> means{};  ///< of variants that took turns, where there are several networks
-  double level = interval_level;  ///< of each row's interval. Of separate processes all together hold by interval_level
+  std::vector<ComparedRow> rows;   ///< rows that fail first, then by verdict, the greatest change first
+  std::vector<MeanRatio> means{};  ///< means of variants that took turns, if there are several networks
+  double level = interval_level;   ///< level of each row's interval; for processes, all together hold by interval_level
   bool paired = false;
 
   std::size_t count(Verdict) const;
   /// The number of processes of each side, or of rounds, that would show a change of this size in the row, or show that
   /// there is none.
   std::size_t processes_wanted(const ComparedRow&, double change) const;
-  std::size_t processes_wanted(double change) const;  ///< of all inconclusive rows; 0: there is none
+  std::size_t processes_wanted(double change) const;  ///< most of all inconclusive rows; 0: there is none
   /// The rows that fail by a limit: slower by more, failed in the second set alone, or missing there.
   std::vector<const ComparedRow*> failed() const;
 };
@@ -99,18 +99,18 @@ Comparison compare(const Processes& first, const Processes& second, const Compar
 Comparison compare_paired(const std::vector<Variant>&, const std::vector<std::string>& subjects, const CompareRules&);
 
 struct CompareOptions {
-  std::filesystem::path first{}, second{};  ///< each a file, or a folder with a file of each process
-  std::filesystem::path paired{};           ///< in place of both: a file with variants that took turns
-  std::vector<std::string> subjects{};      ///< variants of it that are compared with all others
+  std::filesystem::path first{}, second{};  ///< files, or folders with a file of each process
+  std::filesystem::path paired{};           ///< file with variants that took turns, in place of both
+  std::vector<std::string> subjects{};      ///< variants in `paired` to compare with all others
   CompareRules rules{};
-  bool other_machine = false;  ///< compare even if the files are of different machines or numbers of threads
+  bool other_machine = false;  ///< whether to compare files of different machines or numbers of threads
   Format format = Format::text;
   std::filesystem::path out{};  ///< JSON file of the comparison, which may be `paired` itself; empty: none
 };
 
 /// With a limit, the exit status of a comparison in which a row is slower than the limit, fails, or is missing.
 constexpr int slower_status = 3;
-/// The exit status of a comparison without such rows in which some have too few samples to be judged.
+/// The exit status of a comparison without such rows if some rows have too few samples to be judged.
 constexpr int undecided_status = 4;
 
 /// Prints the comparison and gives the exit status. Throws FileError for files that cannot be read or written, and

@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The error in a file that is JSON.
+/// An error in a file of well-formed JSON.
 struct Wrong {
   std::string what;
 };
@@ -55,7 +55,7 @@ void add_entry(std::map<std::string, RunRow>& rows, const Json& entry, bool pair
   if (several) rounds.resize(times.size()), std::iota(rounds.begin(), rounds.end(), 0);
   if (several) rounds = entry.value("rounds", rounds);
   if (times.empty() || cpu_times.size() != times.size() || rounds.size() != times.size())
-    throw Wrong{name + " has no real_times, or not as many cpu_times or rounds"};
+    throw Wrong{name + " has no real_times, or another number of cpu_times or rounds"};
   for (std::size_t i = 0; i < times.size(); ++i) {
     if (!(times[i] > 0) || !std::isfinite(times[i])) throw Wrong{fmt::format("{} has the time {}", name, times[i])};
     if (std::ranges::find(row.rounds, rounds[i]) != row.rounds.end())
@@ -81,7 +81,7 @@ void add_ledger(RunFile& file, const Json& ledger) {
     if (2 * static_cast<std::size_t>(zeros) >= row.seconds.size()) file.rows.erase(name);
   };
   add("", "forward", ledger.at("forward_samples"));
-  if (ledger.contains("backward_samples")) add("", "backward", ledger.at("backward_samples"));  // of training
+  if (ledger.contains("backward_samples")) add("", "backward", ledger.at("backward_samples"));  // of training alone
   for (const Json& call : ledger.at("calls")) add(call.at("layers"), call.at("pass"), call.at("samples"));
 }
 
@@ -89,7 +89,8 @@ void add_ledger(RunFile& file, const Json& ledger) {
 template <class Take>
 void read_document(const std::filesystem::path& path, const Take& take) {
   std::ifstream stream(path);
-  if (!stream) throw FileError(fmt::format("cannot read {}: there is no such file, or no right to it", path.string()));
+  if (!stream)
+    throw FileError(fmt::format("cannot read {}: there is no such file, or no right to read it", path.string()));
   const auto refused = [&](const std::string& what) { return FileError(path.string() + " " + what); };
   const auto damaged = [&](const std::string& what) { return refused(what + "; measure again, into a new file"); };
   try {

@@ -1,6 +1,6 @@
 #pragma once
-// A file of results as rows with their samples, whoever wrote it. Rows are those of `run` and `sweep`, calls of a
-// ledger, and those of variants that took turns.
+// A file of results as rows with their samples, whoever wrote it. Rows are the rows of `run` and `sweep`, the
+// calls of a ledger, and the rows of variants that took turns.
 
 #include <array>
 #include <cstdint>
@@ -17,16 +17,16 @@ namespace lamina::bench {
 /// A row of a file.
 struct RunRow {
   nlohmann::ordered_json key{};
-  std::vector<double> seconds{};       ///< by pass
-  std::vector<double> cpu_seconds{};   ///< by pass, of all threads; empty: the file has none
-  std::vector<std::int64_t> rounds{};  ///< the number of each pass, or of each round where variants took turns
-  std::string failure{};               ///< why there are no further passes, kind first
-  std::string grade{};                 ///< empty: the file has none
+  std::vector<double> seconds{};       ///< duration of each pass
+  std::vector<double> cpu_seconds{};   ///< processor time of each pass, of all threads; empty: the file has none
+  std::vector<std::int64_t> rounds{};  ///< number of each pass, or of each round if variants took turns
+  std::string failure{};               ///< reason why there are no further passes, kind first
+  std::string grade{};                 ///< grade; empty: the file has none
   double others_share = 0;    ///< share of all processors' time that other programs took; 0: little, or not known
   std::size_t disturbed = 0;  ///< rounds that other programs disturbed, as their writer says
   double plan_MiB = 0;        ///< memory of the plan, workspace included; 0: not known
-  std::string algorithm{};    ///< pick of the backend, where the row says it
-  std::string rerun{};        ///< the command that measures the row again; empty: not known
+  std::string algorithm{};    ///< pick of the backend, if the row has it
+  std::string rerun{};        ///< command that measures the row again; empty: not known
 
   bool operator==(const RunRow&) const = default;
 };
@@ -34,7 +34,7 @@ struct RunRow {
 struct RunFile {
   std::filesystem::path path;
   nlohmann::ordered_json context;
-  std::map<std::string, RunRow> rows;  ///< by name
+  std::map<std::string, RunRow> rows;  ///< rows by name
 
   std::string fact(const char* name) const;  ///< a fact of the context, as text; empty: it has none
 };
@@ -42,7 +42,8 @@ struct RunFile {
 /// The facts that are the same in all files of one program.
 inline constexpr std::array program_facts = {"commit", "build_type", "compiler", "compiler_flags"};
 
-/// The facts of machine and threads that differ, a line each. Rows of two machines differ for that reason alone.
+/// The facts of machine and threads that differ, a line each. Rows of two machines differ even without
+/// a change.
 std::vector<std::string> other_machine(const RunFile& first, const RunFile& second);
 
 /// Throws FileError, which says what is wrong with the file and what to do.
@@ -55,12 +56,12 @@ std::vector<RunFile> read_processes(const std::filesystem::path&);
 /// The variants that took turns in one file.
 struct Variant {
   std::string name;
-  std::map<std::string, RunRow> rows;  ///< by name; `rounds` says which round each sample is of
+  std::map<std::string, RunRow> rows;  ///< rows by name; `rounds` has the round of each sample
 };
 
 struct PairedFile {
   nlohmann::ordered_json document;
-  std::vector<Variant> variants;  ///< as the context lists them
+  std::vector<Variant> variants;  ///< variants in the order of the context
 };
 
 /// Throws FileError, which says what is wrong with the file and what to do.

@@ -26,16 +26,16 @@ Interval inflate(const Interval& ratio, double times);
 /// independent samples. With this many times as many samples, an interval is as wide as with independent ones.
 double autocorrelation_factor(const std::vector<double>& samples);
 
-/// The samples that each of two runs needs for an interval whose ends are at most `share` from its middle. `spread`: of
-/// the samples, as their deviation's share of the median.
+/// The samples that each of two runs needs for an interval whose ends are at most `share` from its middle. `spread` is
+/// the samples' deviation as a share of their median.
 std::size_t samples_to_resolve(double share, double spread, double level = interval_level);
 
-/// The same for two variants that took turns: how many rounds. `spread`: of the ratios of the rounds.
+/// The rounds that two variants in turns need for the same. `spread` is that of the rounds' ratios.
 std::size_t pairs_to_resolve(double share, double spread, double level = interval_level);
 
 /// The samples' deviation as a share of their median, from the middle half of those of the most common state alone: a
-/// machine at half its speed for a while does not widen it. Where there are other states, it is greater by as much as
-/// they widen the interval of the ratio.
+/// machine at half its speed for a while does not widen it. Other states make it greater by as much as they widen the
+/// interval of the ratio.
 double robust_spread(std::vector<double> samples);
 
 /// The distance from the mean, in deviations, within which a normal number is with this probability.

@@ -1,6 +1,6 @@
 #pragma once
-// The context of a file of results: the facts of machine and build that a reader of the file cannot find out later. And
-// the devices of this machine, as a table with their measured rates and as facts for the context.
+// The context of a result file: the facts of machine and build that its reader cannot find out later; and the devices
+// of this machine, as a table with their measured rates and as facts for the context.
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -15,15 +15,15 @@
 
 namespace lamina::bench {
 
-/// The facts that change meanwhile: load average, clock and temperature of the processors, time; each key ends in "_"
-/// and `when`.
+/// The facts that change during a run: load average, clock and temperature of the processors, time; each key ends in
+/// "_" and `when`.
 nlohmann::ordered_json runtime_context(const std::string& when);
 
 /// The facts of Google Benchmark, machine, build and backends before anything runs: processor, memory, GPUs,
 /// system, compiler and flags, versions of every library in the headers and at run time, commit, number of threads.
 nlohmann::ordered_json start_context(Backends&);
-void add_peaks(nlohmann::ordered_json& context, const Peaks&);  ///< the rates that were measured so far
-/// Adds the rates, and the facts that changed meanwhile.
+void add_peaks(nlohmann::ordered_json& context, const Peaks&);  ///< adds the rates that were measured so far
+/// Adds the rates, and the facts that changed during the run.
 void end_context(nlohmann::ordered_json& context, const Peaks&);
 
 /// Begins a file of results with its context and an empty list.
@@ -33,14 +33,14 @@ void finish(ResultFile&, const Peaks&);
 
 struct MeasuredDevice {
   DeviceInfo device{};
-  DeviceRates rates{};    ///< its units': of a processor the median of several moments
-  double units_most = 0;  ///< the greatest of these
+  DeviceRates rates{};    ///< rates; a processor's units have the median of several moments
+  double units_most = 0;  ///< greatest rate of the units at these moments
 };
 
 /// A row for each device. A number that is 0 is an empty cell.
 TextTable device_columns(const std::vector<MeasuredDevice>&);
 
-/// Measures each device that is found, some seconds in all. Without a GPU, or where one cannot be measured, a line
+/// Measures each device that is found, some seconds in all. If there is no GPU, or a device cannot be measured, a line
 /// below the table says why.
 std::string device_table(Backends&, Peaks&, Format);
 

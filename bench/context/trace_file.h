@@ -11,13 +11,13 @@ namespace lamina::bench {
 
 class TraceFile {
  public:
-  int add_process(const std::string& name);  ///< gives its number; they are shown in this order
+  int add_process(const std::string& name);  ///< gives its number; viewers sort processes by it
   void add_lane(int process, int lane, const std::string& name);
   /// An event with its time in seconds, and fields of its own.
   void add(int process, int lane, const std::string& name, double start, double seconds, nlohmann::ordered_json more);
-  void add_bytes(int process, const std::string& name, double time, std::size_t bytes);  ///< from this time on
+  void add_bytes(int process, const std::string& name, double time, std::size_t bytes);  ///< bytes from this time on
   const nlohmann::ordered_json& events() const { return events_; }
-  void append(nlohmann::ordered_json events);  ///< those of another trace
+  void append(nlohmann::ordered_json events);  ///< events of another trace
   /// Writes the file with the context of the run. Throws FileError.
   void save(const std::filesystem::path&, Backends&) const;
 

@@ -1,4 +1,4 @@
-// Text for people: bytes and seconds, the step that runs now, tables.
+// Text for people: bytes, seconds, the running step, tables.
 
 #include "text.h"
 

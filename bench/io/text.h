@@ -1,5 +1,5 @@
 #pragma once
-// Text for people: bytes and seconds, the step that runs now, tables.
+// Text for people: bytes, seconds, the running step, tables.
 
 #include <cstddef>
 #include <functional>
@@ -31,13 +31,13 @@ enum class Format { text, csv };
 
 struct TextTable {
   struct Column {
-    /// A title after a > is of numbers, which are aligned on the right.
+    /// A > before the title aligns the column on the right, for numbers.
     Column(const std::string& text, std::size_t least_width = 0)
         : title(text.substr(text.starts_with('>') ? 1 : 0)), number(text.starts_with('>')), width(least_width) {}
     Column(const char* text, std::size_t least_width = 0) : Column(std::string(text), least_width) {}
     std::string title;
     bool number;
-    std::size_t width;  ///< of its cells, at least
+    std::size_t width;  ///< least width of its cells
   };
   std::vector<Column> columns{};
   std::vector<std::vector<std::string>> rows{};
@@ -55,7 +55,7 @@ class TextTables {
  public:
   TextTables(Format format, std::vector<TextTable::Column> of, std::vector<TextTable::Column> columns);
   void add(const std::vector<std::string>& of, std::vector<std::string> cells);
-  bool empty() const { return table_.rows.empty(); }  ///< nothing was added since the last call of take()
+  bool empty() const { return table_.rows.empty(); }  ///< whether nothing was added since the last call of take()
   /// The rows that were added since the last call. Text has a head and a foot, and an empty line before all but the
   /// first answer. CSV has titles in the first answer.
   std::string take(const std::string& head = {}, const std::string& foot = {});

@@ -19,7 +19,7 @@ const std::vector<std::string>& Backends::names() {
   if (!names_.empty()) return names_;
   const std::vector<std::string> known = backend_names();
   if (!settings_.names.empty()) {
-    for (const std::string& name : settings_.names)  // one that is known but not built becomes rows that say so
+    for (const std::string& name : settings_.names)  // a backend that is known but not built has rows that say so
       if (!name.starts_with("cudnn:") && !name.starts_with("cudnn-graph:") &&
           std::find(known.begin(), known.end(), name) == known.end())
         at(name);
@@ -49,7 +49,7 @@ Backend& Backends::at(const std::string& name) {
     options.memory_limit = settings_.memory_limit;
     options.instruction_set = settings_.instruction_set;
     options.plans = settings_.plans;
-    // The directory is no part of a name, so that rows of two versions have equal ones.
+    // The directory is no part of a row's name, so that rows of two versions have equal names.
     const bool own_cudnn = (name == "cudnn" || name == "cudnn-graph") && !settings_.cudnn.empty();
     made = make_(own_cudnn ? name + ":" + settings_.cudnn : name, options);
     made->while_planning = while_planning;

@@ -25,12 +25,12 @@ class Backends {
   /// The backends that were left out, and why: "cudnn: this build ...".
   const std::vector<std::string>& left_out() const { return left_out_; }
 
-  int threads() const { return settings_.threads; }  ///< as asked for a processor's backend; 0: all
+  int threads() const { return settings_.threads; }  ///< threads of a processor's backend; 0: all
 
   /// Throws what make_backend throws.
   Backend& at(const std::string& name);
-  Backend& usable(const std::string& name);  ///< throws Unsupported where it cannot run here, with the reason
-  /// Takes this backend for the name.
+  Backend& usable(const std::string& name);  ///< throws Unsupported, with the reason, if it cannot run here
+  /// Sets the backend of this name.
   void put(const std::string& name, std::shared_ptr<Backend>);
 
  private:
@@ -41,7 +41,7 @@ class Backends {
 };
 
 bool runs_on_gpu(const std::string& backend);
-/// The number of passes to time: as asked, or (0) by the kind of device.
+/// The number of passes to time: `asked`, or by the kind of device if that is 0.
 int passes_on(const std::string& backend, int asked);
 
 }  // namespace lamina::bench

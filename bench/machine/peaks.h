@@ -14,17 +14,17 @@ namespace lamina::bench {
 
 /// The rate of the units, or its measured substitute.
 struct Peak {
-  double flops_per_second = 0;  ///< of a processor the median of several; 0: could not be measured
-  double most = 0;              ///< the greatest of them
-  bool in_registers = false;    ///< the units' own, by multiply-adds in registers; else a large product's
+  double flops_per_second = 0;  ///< rate, for a processor the median of several; 0: could not be measured
+  double most = 0;              ///< greatest of these rates
+  bool in_registers = false;    ///< whether multiply-adds in registers were measured, not a large product
   std::string description;
 };
 
 /// The rate that a processor's clock allows now. It changes within seconds, so the peak of another moment does not
 /// apply.
 struct Moment {
-  double flops_per_second = 0;  ///< of the units; 0: not measured
-  double clock_mhz = 0;         ///< of a core
+  double flops_per_second = 0;  ///< rate of the units; 0: not measured
+  double clock_mhz = 0;         ///< clock of a core
 };
 
 class Peaks {
@@ -34,10 +34,10 @@ class Peaks {
   /// The rate of the backend's units by its own measurement or, where it has none, by a large product.
   const Peak& of(const std::string& backend, DType);
   using Key = std::pair<std::string, DType>;                                 ///< backend and type
-  const std::map<Key, Peak>& known() const { return peaks_; }                ///< those that were asked for
-  const std::map<Key, double>& known_products() const { return products_; }  ///< likewise, of the products
-  /// The rate of this moment, in some milliseconds. Nothing for a GPU, whose clock its rows have, nor for a backend
-  /// without a rate of units.
+  const std::map<Key, Peak>& known() const { return peaks_; }                ///< peaks that were asked for
+  const std::map<Key, double>& known_products() const { return products_; }  ///< products' rates that were asked for
+  /// Measures the rate of this moment, in some milliseconds. Zeros for a GPU, whose rows have its clock, and for a
+  /// backend without a rate of units.
   Moment now(const std::string& backend, DType);
   /// Operations per second of the fastest of several forward passes of one large product. 0 where it cannot be
   /// measured.
@@ -65,7 +65,7 @@ class PeakBeside {
       : peaks_(&peaks), backend_(std::move(backend)), dtype_(dtype) {}
 
   void begin() { before_ = peaks_->now(backend_, dtype_); }
-  /// The mean of the peaks before and after the pass that has ended. Its end is the beginning of the next.
+  /// The mean of the peaks before and after the pass that has ended. The next pass begins here.
   Moment end();
 
  private:

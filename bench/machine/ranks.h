@@ -10,18 +10,18 @@
 
 namespace lamina::bench {
 
-/// Does the work as a rank that has this backend; without mpirun as the only one. Rank 0 alone prints. An exception in
-/// one of several ranks is printed with the rank's number, and ends all. Gives the result of the work. Throws what
-/// make_communicator throws.
+/// Does the work as a rank with this backend; without mpirun it is the only rank. Rank 0 alone prints. An exception in
+/// one of several ranks is printed with the rank's number, and ends all ranks. Gives the result of the work. Throws
+/// what make_communicator throws.
 int with_ranks(const std::string& backend, const std::function<int(Communicator&)>& work);
 
-/// An error of the command line is the same for every rank: rank 0 prints it and ends all while the others wait here.
+/// An error of the command line is the same for every rank: rank 0 prints it and ends all ranks, which wait here.
 void print_on_rank_0();
 
 /// A rank's part of a batch. Throws UsageError if the batch cannot be divided evenly.
 int part_of(int batch, int ranks);
 
-/// The time of the rank that took longest, and the processor's time of all. Every rank calls it.
+/// The time of the slowest rank, and the processor time of all ranks. Every rank calls it.
 Sample joined(Communicator&, Sample);
 
 /// The sums that the last finish() waited for. Sums that overlap are joined.

@@ -1,7 +1,7 @@
 #pragma once
 // Operations and bytes of whole passes, and the distinct layers of a network: each as a graph, as a unit of work, and
-// with the algorithms that could do it. A pass of one layer by one algorithm, run again and again: its times, whether
-// its bits stay the same, and how far they are from the exact result.
+// with the algorithms that could do it. Repeated passes of one layer by one algorithm: their times, whether their bits
+// stay the same, and how far they are from the exact result.
 
 #include <cstdint>
 #include <memory>
@@ -30,7 +30,7 @@ std::vector<Shape> input_shapes(const Graph&, const Node&);
 
 /// Nodes with one op and equal input shapes; named after the first.
 struct DistinctLayer {
-  std::vector<const Node*> nodes;  ///< of the graph that was given
+  std::vector<const Node*> nodes;  ///< nodes of the given graph
   const Node& first() const { return *nodes.front(); }
   int count() const { return static_cast<int>(nodes.size()); }
 };
@@ -39,7 +39,7 @@ struct DistinctLayer {
 std::string layers_text(const Graph&, const std::vector<int>& nodes);
 std::string passes_text(const std::vector<Pass>&);
 
-/// In order of the first nodes. The graph must outlive them.
+/// The distinct layers, in order of their first nodes. The graph must outlive them.
 std::vector<DistinctLayer> distinct_layers(const Graph&);
 
 /// A node and its inputs as a separate graph; the inputs are x0, x1, ...
@@ -54,23 +54,23 @@ struct NamedAlgorithm {
   bool listed = true;
 };
 
-/// The algorithms that the backend lists for the layer and pass, and after them those that it lists for other layers of
-/// the network with the same kind of op (for a plain 3x3 convolution, too). If the backend was not built: "none" alone.
+/// The algorithms that the backend lists for the layer and pass, then its further algorithms for other layers of the
+/// network with the same kind of op (for a plain 3x3 convolution, too). If the backend was not built: "none" alone.
 std::vector<NamedAlgorithm> algorithms_of(Backends&, const Config&, const Graph&, const Node&, Pass);
 
 /// Options of a plan of one layer: the named algorithm for one pass, under the demands; the other passes by rule.
 Options layer_options(const Config&, const Node&, Pass, const std::string& algorithm, const Choice& demands);
 
 /// The reference of one layer and pass, made when it is first asked for: the numbers that a plan draws are the same
-/// for every algorithm. Nothing for ops that have none.
+/// for every algorithm. Nothing for ops without a reference.
 using SharedReference = std::shared_ptr<std::optional<Reference>>;
 
 /// The facts of an algorithm besides its time.
 struct LayerFacts {
-  Call call;                          ///< as the plan declares it
-  int runs_compared = 0;              ///< whose results were compared bit by bit
-  bool same_bits = true;              ///< in all of them
-  std::optional<ErrorFound> error{};  ///< of the first run
+  Call call;                          ///< call of the plan, which declares its properties
+  int runs_compared = 0;              ///< runs whose results were compared bit by bit
+  bool same_bits = true;              ///< whether all of these have the same bits
+  std::optional<ErrorFound> error{};  ///< error of the first run
 };
 
 /// "strict, deterministic, error 1.2e-07 of the terms": the text of a row.
@@ -79,8 +79,8 @@ std::string to_string(const LayerFacts&);
 class LayerRun final : public TimedRun {
  public:
   /// Makes a plan of the graph, of one node, and runs it once, to warm up; on a GPU until its clock has settled. The
-  /// results of runs are compared as the tuner does it: of a short pass those of the first runs only. With `cold` each
-  /// run begins with empty caches. Throws Unsupported where there is nothing to run, and what Plan throws.
+  /// results of runs are compared as the tuner does it: only those of the first runs if a pass is short. With `cold`
+  /// each run begins with empty caches. Throws Unsupported where there is nothing to run, and what Plan throws.
   LayerRun(Backend&, const Graph& graph, const Options&, Pass, const SharedReference&, bool cold = false);
 
   std::vector<Sample> pass() override;
@@ -92,12 +92,12 @@ class LayerRun final : public TimedRun {
 
  private:
   void enqueue();
-  void look(double seconds);  ///< at the bits of a timed run, as inspect_timed_run() has it
+  void look(double seconds);  ///< looks at the bits of a timed run, as inspect_timed_run() allows
 
   Pass pass_;
   Plan plan_;
   CallStopwatch stopwatch_;
-  const Args* args_ = nullptr;  ///< of the pass's call
+  const Args* args_ = nullptr;  ///< arguments of the pass's call
   std::uint64_t first_bits_ = 0;
   LayerFacts facts_;
 };

@@ -12,14 +12,14 @@
 namespace lamina::bench {
 
 struct LargestBatch {
-  int batch = 0;  ///< 0: not even one image fits
+  int batch = 0;  ///< largest batch; 0: not even one image fits
   std::size_t bytes = 0;
-  bool at_least = false;  ///< larger ones were not tried
+  bool at_least = false;  ///< whether larger batches were not tried
 };
 
 class MemoryPredictor {
  public:
-  /// `optimiser`: of training, whose state is counted; none: parameters are not updated.
+  /// The state of `optimiser` is counted in training; none: parameters are not updated.
   MemoryPredictor(const Plans& plans, Backends& backends, Config config, Mode mode,
                   std::optional<Optimiser> optimiser = {})
       : plans_(&plans), backends_(&backends), config_(std::move(config)), mode_(mode), optimiser_(optimiser) {}

@@ -15,15 +15,15 @@ class NetRun final : public TimedRun {
  public:
   /// Makes the plan, with the weights if there are any, and runs it once to warm up: memory touched, threads
   /// started, libraries loaded. `record`: from then on passes are replayed; throws Unsupported where the device cannot.
-  /// Of several ranks each has the graph of its part, and makes the same calls; backward adds up their gradients, as a
+  /// Several ranks each have the graph of their part, and make the same calls; backward adds up their gradients, as a
   /// training does. They begin each half of a timed pass together. `warm`: an untimed pass comes right before each
-  /// timed one, as of a GPU, whose clock falls while the host draws numbers.
+  /// timed pass, for a GPU, whose clock falls while the host draws numbers.
   NetRun(const Graph&, Backend&, const Options&, bool record, const TensorFile& weights = {}, Communicator* = nullptr,
          bool warm = false);
 
   /// Draws new numbers and times forward and backward in training, with their sum, else the inference alone.
   std::vector<Sample> pass() override;
-  void untimed();  ///< a pass on the present numbers. It adds nothing up, so ranks may differ in how often they run it
+  void untimed();  ///< runs a pass on the present numbers; sums nothing, so ranks may run it unequally often
   const Plan& plan() const override { return plan_; }
   std::vector<double> bytes() const override;
   std::vector<Span> spans() const override { return spans_; }
@@ -39,7 +39,7 @@ class NetRun final : public TimedRun {
   Plan plan_;
   DataParallel ranks_;
   Stopwatch stopwatch_;
-  std::unique_ptr<CapturedGraph> forward_, backward_;  ///< null: the plan's own calls
+  std::unique_ptr<CapturedGraph> forward_, backward_;  ///< recorded passes; null: the plan's own calls
   std::uint64_t drawn_ = 0;                            ///< numbers of passes so far
   bool warm_ = false;
   std::vector<Span> spans_;

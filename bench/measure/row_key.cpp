@@ -1,5 +1,4 @@
-// The key of a row or a result: fields with all that its time depends on, except machine, versions and number of
-// threads. And the commands that measure it again.
+// The key of a row or result, and the commands that measure the row again.
 
 #include "row_key.h"
 

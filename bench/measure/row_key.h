@@ -1,6 +1,6 @@
 #pragma once
-// The key of a row or a result: fields with all that its time depends on, except machine, versions and number of
-// threads. And the commands that measure it again.
+// The key of a row or result: all that its time depends on, except machine, versions and number of threads; and the
+// commands that measure the row again.
 
 #include <string>
 #include <string_view>
@@ -12,14 +12,17 @@
 
 namespace lamina::bench {
 
-/// A row's name is printed from these fields, and they are in the JSON beside the name, so that nothing needs to read a
-/// name: "what" ("net", "layer", "train"; of other results "ledger", "frontier", "memory"), "network" (of "train": the
-/// workload), "layer" (of "layer": the node), "part" (the pass, or "epoch"), "backend", "algorithm" (of "layer", as
-/// asked for: a name, or "default"), "type", "layout", "batch", and "differs" from the defaults: {"image": "64",
-/// "graph": ""}.
+/// A row's name is printed from these fields. The JSON has them too, so that nothing parses a name:
+///   "what"       "net", "layer", "train"; for other results "ledger", "frontier", "memory"
+///   "network"    for "train" the workload
+///   "layer"      for "layer" the node
+///   "part"       the pass, or "epoch"
+///   "algorithm"  for "layer" the algorithm that was asked for: a name, or "default"
+///   "differs"    the settings that are not the defaults: {"image": "64", "graph": ""}
+/// and "backend", "type", "layout", "batch".
 using RowKey = nlohmann::ordered_json;
 
-/// With what the settings differ in from the defaults.
+/// Includes the settings that are not the defaults.
 RowKey key_of(const char* what, const Config&, std::string_view part, const PlanningSettings&,
               std::string_view layer = {}, std::string_view algorithm = {});
 
@@ -35,7 +38,7 @@ std::string rerun(const char* subcommand, const Config&, const PlanningSettings&
 std::string rerun_row(const std::string& name, const Config&, const PlanningSettings&,
                       const std::vector<std::string>& more = {});
 
-/// --passes, if it is not 0: the default.
+/// --passes; empty for 0, the default.
 std::vector<std::string> passes_flag(int passes);
 
 }  // namespace lamina::bench

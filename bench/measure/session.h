@@ -27,8 +27,8 @@ struct Config {
   int batch = 16;
 };
 
-/// Each of the networks on every backend and at every batch of the settings, or its layer's own, in this order; of
-/// types and layouts the first. Throws UsageError for an unknown network.
+/// Every network on every backend at every batch of the settings, or at its layer's own batch, in this order; with the
+/// first type and layout. Throws UsageError for an unknown network.
 std::vector<Config> configs(Backends&, const ConfigSettings&, const NetSettings&,
                             const std::vector<std::string>& networks);
 
@@ -40,9 +40,9 @@ struct Network {
   std::string name;
   std::string source;  ///< one line of provenance
   nets::Protocol protocol{};
-  int image = 0, smallest_image = 0;            ///< 0: the file's own
-  std::optional<std::filesystem::path> file{};  ///< of a network that is read
-  const Layer* layer = nullptr;                 ///< in the settings, of a network that is one layer
+  int image = 0, smallest_image = 0;            ///< rows and columns; 0: the file's own
+  std::optional<std::filesystem::path> file{};  ///< file of a network that is read
+  const Layer* layer = nullptr;                 ///< layer in the settings, for a network of one layer
 };
 
 /// Throws UsageError for a path in place of a network's name, with the flag that takes it.
@@ -58,12 +58,12 @@ std::vector<Network> networks(const NetSettings&);
 /// Unsupported if none can be read.
 bool leave_out_refused(NetSettings&, int batch);
 
-/// Reads a file with this batch, that of --batch. Of the settings' extents it takes those that the file leaves open.
+/// Reads a file with this batch, which --batch gives. Takes the settings' extents that the file leaves open.
 /// Throws what read_onnx throws, its texts with the flags, and UsageError for an extent that gives another batch.
 OnnxModel read_network_file(const std::filesystem::path& onnx, int batch, const OnnxSettings&);
 
-/// A network's graph, of one rank's part of the batch. In the zoo with the softmax of its protocol, unless the settings
-/// have another. Throws UsageError where the ranks do not share the batch out evenly.
+/// A network's graph, for one rank's part of the batch. The zoo's networks have the softmax of their protocol, unless
+/// the settings say otherwise. Throws UsageError if the ranks cannot share the batch evenly.
 Graph graph_of(const Config&, const NetSettings&);
 
 /// "training" or "inference".
@@ -73,7 +73,7 @@ class Plans {
  public:
   Plans(NetSettings net, PlanSettings settings);
 
-  /// As published, but for what the user set.
+  /// The published protocol, with the user's changes.
   nets::Protocol protocol(const std::string& network) const;
   Graph graph(const Config& config) const { return graph_of(config, net_); }
   /// The weights of a network that is read from a file; empty for the zoo's.
@@ -85,7 +85,7 @@ class Plans {
 
  private:
   NetSettings net_;
-  PlanSettings settings_;  ///< with the tuner of all plans, if they measure, so that its file is read once
+  PlanSettings settings_;  ///< settings, with the one tuner of all plans that measure, so that its file is read once
 };
 
 struct Session {
@@ -96,7 +96,7 @@ struct Session {
   Backends backends;
   Plans plans;
   Peaks peaks;
-  Communicator* ranks = nullptr;  ///< null: there is one rank
+  Communicator* ranks = nullptr;  ///< ranks of the run; null: there is one
 };
 
 }  // namespace lamina::bench

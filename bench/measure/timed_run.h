@@ -10,7 +10,7 @@
 
 namespace lamina::bench {
 
-/// By std::chrono::steady_clock, in seconds.
+/// A span of std::chrono::steady_clock, in seconds.
 struct Span {
   std::string what;
   double begin, end;
@@ -20,13 +20,15 @@ struct Span {
 class TimedRun {
  public:
   virtual ~TimedRun() = default;
-  virtual std::vector<Sample> pass() = 0;  ///< one pass: a sample for each part
+  virtual std::vector<Sample> pass() = 0;  ///< runs one pass; gives a sample for each part
   virtual const Plan& plan() const = 0;
-  virtual std::vector<double> bytes() const { return {}; }               ///< by part, where the plan's calls have them
-  virtual std::map<std::string, double> counters() const { return {}; }  ///< beside the time; in place of others' names
-  virtual std::vector<Span> spans() const { return {}; }  ///< of this rank's last timed pass of a network
-  virtual std::string note() const { return {}; }         ///< what the rows have to say of themselves
-  virtual std::string algorithm() const { return {}; }    ///< that was taken, where there is one
+  virtual std::vector<double> bytes() const { return {}; }  ///< bytes by part, if the plan's calls have them
+  virtual std::map<std::string, double> counters() const {
+    return {};
+  }                                                       ///< counters, which replace others of the same name
+  virtual std::vector<Span> spans() const { return {}; }  ///< spans of this rank's last timed pass of a network
+  virtual std::string note() const { return {}; }         ///< text about the rows
+  virtual std::string algorithm() const { return {}; }    ///< algorithm that was taken, if there is one
 };
 
 }  // namespace lamina::bench

@@ -26,9 +26,9 @@ struct Reference {
 /// Whether the op has a reference.
 bool has_reference(const Op&);
 
-/// Needs has_reference(op) and one of the three passes. Every element where the result has at most 4096 and they cost
-/// at most 2^27 products. Otherwise the corners of the first and last plane and, drawn at random but the same ones
-/// every time, as many as make 4096 or cost 2^27 products, but at least 256.
+/// Needs has_reference(op) and one of the three passes. Every element if the result has at most 4096 elements, which
+/// cost at most 2^27 products. Otherwise the corners of the first and last plane, and further elements up to 4096 or
+/// 2^27 products, but at least 256: drawn at random, the same every time.
 Reference make_reference(const Op&, const Shape& x, Pass, const Operands&);
 
 /// How far a result is from the reference.
@@ -38,7 +38,7 @@ struct ErrorFound {
   std::size_t elements = 0;
 };
 
-/// `computed` holds the reference's elements, in its order. Not a number anywhere is an infinite error.
+/// `computed` holds the reference's elements, in its order. A NaN anywhere is an infinite error.
 ErrorFound compare(const Reference&, const std::vector<double>& computed);
 
 std::vector<double> values_of(Device&, const Tensor&);
@@ -46,7 +46,7 @@ std::vector<double> values_of(Device&, const Tensor&);
 /// The results of a pass: y, the gradients of parameters, or those of inputs.
 std::vector<Tensor> results_of(Pass, const Args&);
 
-/// A hash of the bits of all of them; of a null tensor there are none.
+/// A hash of the bits of all tensors. A null tensor has no bits.
 std::uint64_t bits_of(Device&, const std::vector<Tensor>&);
 
 /// The error of a pass of a convolution or fully connected op against the sums in f64: of y, dx or the gradient of the

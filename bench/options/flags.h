@@ -30,14 +30,15 @@ using Names = std::vector<std::pair<const char*, T>>;
 template <class T>
 CLI::Option* choose(CLI::Option* option, const Names<T>& known) {
   std::vector<std::string> names;
-  std::vector<std::pair<std::string, int>> numbers;  // as which CLI11 reads any enumeration
+  std::vector<std::pair<std::string, int>> numbers;  // CLI11 reads any enumeration as numbers
   for (const auto& [name, value] : known) {
     names.push_back(name);
     numbers.emplace_back(name, static_cast<int>(value));
   }
   CLI::Transformer to_number(numbers, CLI::ignore_case);
   to_number.description("");
-  return option->transform(to_number)->transform(CLI::IsMember(names, CLI::ignore_case));  // the last one sees it first
+  return option->transform(to_number)->transform(
+      CLI::IsMember(names, CLI::ignore_case));  // the last check sees the word first
 }
 
 /// An option whose value is one of these. CLI11 alone cannot make a text of such a type.
@@ -61,7 +62,7 @@ enum FlagSet : unsigned {
   batch_flags = 1 << 4,
   processor_flags = 1 << 5,
   cudnn_flags = 1 << 6,
-  limit_flags = 1 << 7,  ///< of memory and algorithms
+  limit_flags = 1 << 7,  ///< limits of memory and algorithms
   error_flags = 1 << 8,  ///< the error that an algorithm guarantees
   plan_flags = 1 << 9,
   measure_flags = 1 << 10,
@@ -90,9 +91,9 @@ void add_networks(CLI::App&, std::vector<std::string>& networks, NetSettings&);
 void add_format(CLI::App&, Format&);
 /// --benchmark_out.
 void add_out(CLI::App&, std::filesystem::path& file);
-/// The fields of the op that the subcommand is called by, and --input. The layer is added once they are read.
+/// The fields of the subcommand's op, and --input. The layer is added after they are read.
 void add_layer(CLI::App&, std::vector<Layer>&);
-/// A subcommand of it for each of these ops.
+/// Adds a subcommand for each of these ops.
 void add_layers(CLI::App&, std::vector<Layer>&);
 /// A file of layers, each a line as add_layer takes it: "conv --input=16x64x56x56 --channels=128 --kernel=3". Text
 /// after a # is a comment. A wrong line is a UsageError.
@@ -120,10 +121,10 @@ enum class Keys { none, in_place, all, networks, trainings, net_rows, layers, fi
 /// A row of a table of flags.
 template <class Settings>
 struct Flag {
-  std::string name;  ///< as CLI11 takes it: "--image", "!--unfused", "--softmax,!--no_softmax"
-  unsigned set;      ///< one of FlagSet
+  std::string name;  ///< name as CLI11 takes it: "--image", "!--unfused", "--softmax,!--no_softmax"
+  unsigned set;      ///< set of the flag, one of FlagSet
   std::function<CLI::Option*(CLI::App&, const std::string& name, Settings&)> add;
-  std::function<std::optional<std::string>(const Settings&)> value;  ///< as a word; none: the default
+  std::function<std::optional<std::string>(const Settings&)> value;  ///< value as a word; none: the default
   Keys keys = Keys::none;
   std::string key{};  ///< name in keys; if it is not the flag's name, the key has no value
 
@@ -160,7 +161,7 @@ std::string word_of(const T& value) {
   }
 }
 
-/// Throws UsageError if the list of a flag names a value twice: it would be done twice, under one name.
+/// Throws UsageError if the list of a flag names a value twice: two results would have one name.
 template <class T>
 void check_once(const char* flag, std::vector<T> values) {
   std::sort(values.begin(), values.end());

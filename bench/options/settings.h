@@ -19,8 +19,8 @@ namespace lamina::bench {
 
 /// The backends, and how each is made.
 struct BackendSettings {
-  std::vector<std::string> names{};  ///< empty: every one that can run here, cuda-host and cudnn-graph apart
-  std::string cudnn{};               ///< directory of the one to load; empty: the system's
+  std::vector<std::string> names{};  ///< names; empty: all backends that can run here, except cuda-host and cudnn-graph
+  std::string cudnn{};               ///< directory of the cuDNN to load; empty: the system's
   std::filesystem::path plans{};     ///< folder of cudnn-graph's plans
   int threads = 0;
   int device = 0;  ///< number of the GPU
@@ -36,26 +36,26 @@ using OnnxSettings = OnnxOptions;
 
 /// A layer that was given by the fields of its op: a network of one layer.
 struct Layer {
-  std::string name{};  ///< of the network: "conv(128, 3x3, stride 2x2, pad 1x1) of 16x64x56x56"
+  std::string name{};  ///< name of the network: "conv(128, 3x3, stride 2x2, pad 1x1) of 16x64x56x56"
   Op op;
   Shape x{};
-  std::vector<std::string> words{};  ///< "conv", "--input=16x64x56x56", ...
+  std::vector<std::string> words{};  ///< words of its command: "conv", "--input=16x64x56x56", ...
 
   Graph graph() const;
 };
 
-/// The size that networks of the zoo are built in, and where others are.
+/// The size of networks of the zoo, and the files of further networks.
 struct NetSettings {
-  int image = 0;  ///< 0: the network's own
+  int image = 0;  ///< rows and columns; 0: the network's own
   int width_divisor = 1;
-  std::optional<bool> softmax{};              ///< unset: as the published tables did
-  std::vector<std::filesystem::path> onnx{};  ///< files of further networks, which are called by their names
+  std::optional<bool> softmax{};              ///< whether to end in a softmax; unset: as published
+  std::vector<std::filesystem::path> onnx{};  ///< files of further networks, which have the files' names
   OnnxSettings onnx_settings{};
   std::vector<Layer> layers{};
   int ranks = 1;  ///< processes that share out each batch
 };
 
-/// The combinations that are done for each network and backend.
+/// The combinations for each network and backend.
 struct ConfigSettings {
   std::vector<int> batches = {16};
   std::vector<DType> dtypes = {DType::f32};
@@ -64,13 +64,13 @@ struct ConfigSettings {
 
 /// How plans are made.
 struct PlanSettings {
-  /// Options of every plan. `mode` is for subcommands that plan in one of them. `choice` has math and limits of the
-  /// algorithms, and whether to measure; it names none. Type and layout are those of ConfigSettings.
+  /// Options of every plan. `mode` is for subcommands that plan in one mode. `choice` has math and limits of the
+  /// algorithms, and whether to measure; it names no algorithm. ConfigSettings has type and layout.
   Options options{};
-  std::optional<bool> input_gradient{}, accumulate{};  ///< unset: as the published tables did
+  std::optional<bool> input_gradient{}, accumulate{};  ///< as in nets::Protocol; unset: as published
   std::filesystem::path choice_cache{};                ///< file of measured choices; empty: none
-  bool cuda_graph = false;                             ///< a network's passes recorded once and launched whole
-  bool cold = false;                                   ///< layers begin with empty caches
+  bool cuda_graph = false;  ///< whether a network's passes are recorded once and launched whole
+  bool cold = false;        ///< whether layers begin with empty caches
 };
 
 /// The settings of subcommands that plan networks on backends.
@@ -81,7 +81,7 @@ struct PlanningSettings {
   PlanSettings plan{};
 };
 
-/// The settings of a subcommand that does something for each of some networks.
+/// The settings of a subcommand that works through several networks.
 struct TaskOptions : PlanningSettings {
   std::vector<std::string> networks{};
   Format format = Format::text;
@@ -89,7 +89,7 @@ struct TaskOptions : PlanningSettings {
   std::filesystem::path out{};  ///< file of the results as JSON; empty: none
 };
 
-/// The result that a key is of, as far as the flags in it depend on that.
+/// The result of a key, as far as the key's flags depend on it.
 struct KeyOf {
   std::string_view what, part, backend;
   std::map<std::string, std::string> as_published{};  ///< values by the keys of flags: the network's own
@@ -99,13 +99,13 @@ struct KeyOf {
 /// The settings that differ from the defaults, as names and values in a key: {"image", "64"}, {"graph", ""}.
 using Differs = std::vector<std::pair<std::string, std::string>>;
 Differs differs_of(const PlanningSettings&, const KeyOf&);
-/// The same as flags: {"--image=64", "--cuda_graph"}; `unnamed`: only flags that names of rows do not show.
+/// The same settings as flags: {"--image=64", "--cuda_graph"}; `unnamed`: only flags that row names do not show.
 std::vector<std::string> arguments_of(const PlanningSettings&, bool unnamed = false);
 /// The part of a row's name after the batch: "/image:<value> /graph ...".
 std::string key_help();
 
-constexpr int most_passes = 100000;  ///< of a row: the library keeps some kilobytes of each
+constexpr int most_passes = 100000;  ///< most passes of a row: the library keeps some kilobytes for each
 
-enum class Screen { console, json, csv };  ///< what goes to standard output
+enum class Screen { console, json, csv };  ///< form of standard output
 
 }  // namespace lamina::bench

@@ -22,7 +22,7 @@ struct Place {
   std::int64_t repetition = 0;   ///< number of this run
   std::int64_t iterations = 1;   ///< passes of a run; 0: the run failed
   std::string aggregate{};       ///< "mean", "median", "stddev" or "cv" of the runs; empty: the entry is of one run
-  std::map<std::string, double> by_library{};  ///< counters of Google Benchmark's own, as of --benchmark_perf_counters
+  std::map<std::string, double> by_library{};  ///< Google Benchmark's own counters, as from --benchmark_perf_counters
 };
 
 /// Seconds "real_time" and "cpu_time", and counters: rates, memory and readings.
@@ -34,10 +34,10 @@ using Runs = std::vector<std::span<const Sample>>;
 /// Figures of one run of passes: means of their times, and the state of the device after the last.
 Figures figures_of(const Row&, const Outcome&, std::span<const Sample> run);
 
-/// The same of several runs, by a statistic of Google Benchmark's: "mean", "median", "stddev" or "cv".
+/// The same figures of several runs, by a statistic of Google Benchmark's: "mean", "median", "stddev" or "cv".
 Figures figures_of(const Row&, const Outcome&, const Runs&, const std::string& statistic);
 
-/// The fields by which every entry begins.
+/// The fields that every entry begins with.
 nlohmann::ordered_json begin_entry(const std::string& name, const Place&);
 
 /// An entry of the samples: its place, its figures, and what the row and its measurement say beside them.
@@ -51,10 +51,10 @@ nlohmann::ordered_json failure_entry(const Row&, const Outcome&, Place, benchmar
 /// their order, as the lists real_times and cpu_times.
 nlohmann::ordered_json row_entry(const Row&, const Outcome&, const Place&);
 
-/// Says why a group could not be measured.
+/// Prints why a group could not be measured.
 void set_failure(Outcome&, const std::exception&);
 
-/// Milliseconds, of layers microseconds, of trainings seconds.
+/// Milliseconds; for layers microseconds, for trainings seconds.
 benchmark::TimeUnit unit_of(const Row&);
 
 }  // namespace lamina::bench

@@ -1,5 +1,5 @@
 #pragma once
-// The loop that measures rows. Rows of one group share its passes, each of which goes into an outcome.
+// The loop that measures rows. Rows of one group share its passes, which go into an outcome.
 // The progress on standard error: the row that runs, and the time left.
 
 #include <chrono>
@@ -20,18 +20,18 @@ class Meter {
   Meter(Session& session, const RunOptions& options, Progress& progress)
       : session_(&session), options_(&options), progress_(&progress) {}
 
-  /// Makes sure that the group has sample `index`, unless it fails or is interrupted. Gives whether it has.
+  /// Makes sure that the group has sample `index`, unless it fails or is interrupted. Gives whether the group has it.
   bool measure(const Row&, std::size_t index);
   Outcome& outcome(const Row& row) {
     return outcomes_.try_emplace(row.group.get(), row.group->parts.size()).first->second;
   }
-  Outcome take(const Row&);  ///< closes the group, and forgets it
+  Outcome take(const Row&);  ///< closes the group and forgets it; gives its outcome
   const Outcomes& outcomes() const { return outcomes_; }
-  void close() { open_ = nullptr, run_.reset(); }    ///< gives back the memory of the group that is open
-  const TraceFile& trace() const { return trace_; }  ///< of the passes, where the options ask for one
+  void close() { open_ = nullptr, run_.reset(); }    ///< frees the memory of the open group
+  const TraceFile& trace() const { return trace_; }  ///< trace of the passes, if the options ask for one
 
  private:
-  bool stops() const;  ///< whether to take no further pass: an interrupt, of rank 0 where there are several
+  bool stops() const;  ///< whether to take no further pass: an interrupt of rank 0
   void open(const Group&, Outcome&);
   void pass(const Group&, Outcome&);
   void add_spans(const std::string& network, const std::vector<Span>&);
@@ -44,21 +44,21 @@ class Meter {
   std::unique_ptr<TimedRun> run_;
   std::unique_ptr<PeakBeside> beside_;
   MachineWatch watch_;
-  std::map<std::string, std::string> lost_;  ///< backends whose device fails whatever is asked, and with what
+  std::map<std::string, std::string> lost_;  ///< backends whose device fails at any work, with the error
   TraceFile trace_;
-  std::string traced_;      ///< the network of the last passes in the trace
-  int process_ = 0;         ///< its number there
-  double trace_start_ = 0;  ///< of that network; each machine has a clock of its own
+  std::string traced_;      ///< network of the last passes in the trace
+  int process_ = 0;         ///< number of this network's process in the trace
+  double trace_start_ = 0;  ///< start of this network's process; each machine has its own clock
 };
 
 class Progress {
  public:
   Progress() = default;
-  /// `passes`: as asked. Measures the peak of each backend that takes part, for a first guess.
+  /// `passes` is the number asked for. Measures the peak of each backend that takes part, for a first guess.
   Progress(Peaks&, const std::vector<Row>& rows, int passes);
 
-  double left_seconds() const;  ///< 0: not known
-  /// A line that is written over (terminal), or one per group; pass 0 warms up. `passes` 0: not known.
+  double left_seconds() const;  ///< seconds left; 0: not known
+  /// Shows a line that is written over (terminal), or a line per group; pass 0 warms up. `passes` 0: not known.
   void show(const Row&, int pass, int passes);
   void pass_done(const Group&);
   void group_failed(const Group&, int passes_left);

@@ -20,85 +20,85 @@
 
 namespace lamina::bench {
 
-/// Without names of networks: all that a filter names, or the ten of the published tables.
+/// Without names of networks: all networks that a filter names, or the ten of the published tables.
 struct RunOptions : TaskOptions {
-  double noise = 0;     ///< half of the median's interval, of the median, until which to go on; 0: none
+  double noise = 0;     ///< half-width of the median's interval to reach, as a share of the median; 0: none
   double min_time = 0;  ///< seconds of a run, or with `noise` the most of a measurement; 0: not given
-  bool list = false;    ///< print the names of the rows only
+  bool list = false;    ///< whether to print only the names of the rows
   std::optional<std::string> filter{};
-  std::filesystem::path trace{};  ///< of the passes in time; empty: none
+  std::filesystem::path trace{};  ///< trace file of the passes; empty: none
   Screen out_format = Screen::json, screen = Screen::console;
-  std::string time_unit{};             ///< of all rows; empty: by the kind of the row
+  std::string time_unit{};             ///< unit of all rows; empty: by the kind of the row
   std::vector<std::string> context{};  ///< further facts of the file, KEY=VALUE
-  bool table = false;                  ///< print the table of the published form
-  bool quick = false;                  ///< only three networks
+  bool table = false;                  ///< whether to print the table of the published form
+  bool quick = false;                  ///< whether to run only three networks
 };
 
-/// By name, which of the rows the expression (as std::regex reads it, found anywhere in the name) picks; after a "-",
-/// the others; "all": each. Throws UsageError for a bad expression, for one that picks nothing, with the nearest names
-/// and then `left_out`, and where there are no rows.
+/// By name, whether the expression picks the row. It is a std::regex, found anywhere in the name; after a "-" it picks
+/// the rows without it; "all" picks every row. Throws UsageError for a bad expression, for one that picks nothing, with
+/// the nearest names and then `left_out`, and if there are no rows.
 std::vector<bool> pick(const std::vector<std::string>& names, const std::string& filter,
                        const std::string& left_out = {});
 
-/// The networks that are run when neither a name nor a filter is given: the ten of cnn-benchmarks, or three of them.
+/// The networks that are run when neither a name nor a filter is given: the ten of cnn-benchmarks, or three.
 std::vector<std::string> default_networks(bool quick);
-/// The expression of the rows that are run, or listed, when none is given.
+/// The expression of the rows that are run, or listed, without a filter.
 std::string default_filter(const RunOptions&);
 
 /// The work of a pass of a row, for the counters beside its time.
 struct Work {
   double images = 0;
   double flops = 0;
-  double bytes = 0;  ///< every tensor once per call; 0: not known
+  double bytes = 0;  ///< bytes, with every tensor once per call; 0: not known
 };
 
 /// A measurement whose passes feed a row for each part: forward, backward and total of a network.
 struct Group {
-  std::string title;  ///< of its rows, for people: "resnet50 on eigen"
+  std::string title;  ///< title of its rows, for people: "resnet50 on eigen"
   Config config;
   std::vector<std::string> parts;
-  std::vector<Work> work;     ///< by part, of all ranks
-  double flops_per_pass = 0;  ///< of the whole pass of one rank, for the time it will take
-  int ranks = 1;              ///< whose rate of units is beside each sample
-  int layers = 0;             ///< how many layers of the network have this spec; 0: not a layer
+  std::vector<Work> work;     ///< work of all ranks, by part
+  double flops_per_pass = 0;  ///< operations of a whole pass of one rank, to predict its time
+  int ranks = 1;              ///< ranks whose units' rate is beside each sample
+  int layers = 0;             ///< layers of the network with this spec; 0: not a layer
   std::function<std::unique_ptr<TimedRun>()> open;
 };
 
 struct Row {
-  std::string name;  ///< of the key
+  std::string name;  ///< name by the key
   std::shared_ptr<const Group> group;
   std::size_t part;
   RowKey key{};
-  std::string rerun{};  ///< the command that measures it again
+  std::string rerun{};  ///< command that measures it again
 
   const Work& work() const { return group->work[part]; }
 };
 
-/// Why a group could not be measured: it is not supported, there is not enough memory, or anything else.
+/// The kind of a failed group: not supported, out of memory, or anything else.
 enum class Failure { failed, unsupported, out_of_memory };
 
 /// The result of measuring a group.
 struct Outcome {
   explicit Outcome(std::size_t parts = 0) : samples(parts) {}
 
-  std::vector<std::vector<Sample>> samples;  ///< by part, then pass
-  std::vector<double> bytes{};               ///< by part, as the plan's calls have them; empty: those of Work
+  std::vector<std::vector<Sample>> samples;  ///< samples by part, then by pass
+  std::vector<double> bytes{};               ///< bytes of the plan's calls by part; empty: those of Work
   MemoryReport memory{};
-  std::map<std::string, double> counters{};  ///< of the measurement
+  std::map<std::string, double> counters{};  ///< counters of the measurement
   std::string note, algorithm;
-  double peak_flops_per_second = 0;              ///< of the backend and type, per second; 0: not known
-  Conditions conditions{};                       ///< of the machine meanwhile
-  std::string failure;                           ///< why it could not be measured, kind first
-  Failure kind = Failure::failed;                ///< of that failure
-  std::size_t wanted_bytes = 0, free_bytes = 0;  ///< of one that is out of memory, as far as they are known
+  double peak_flops_per_second = 0;              ///< peak of the backend and type; 0: not known
+  Conditions conditions{};                       ///< conditions of the machine meanwhile
+  std::string failure;                           ///< reason why it could not be measured, kind first
+  Failure kind = Failure::failed;                ///< kind of that failure
+  std::size_t wanted_bytes = 0, free_bytes = 0;  ///< bytes of an out-of-memory failure, as far as known
 };
 
-/// By group.
+/// Outcomes by group.
 using Outcomes = std::map<const Group*, Outcome>;
 
-/// Every row of every network on every backend, batch, type and layout that the options name, those of first calls
-/// before the others; touches no device. Needs session and options alive while rows run. `left_out` gets the networks
-/// that --image is too small or too large for, and that several ranks have no other rows than those of a training.
+/// Every row of every network on every backend, batch, type and layout that the options name, rows of first calls
+/// first; touches no device. Needs session and options alive while rows run. `left_out` gets the networks
+/// that --image is too small or too large for, and a note that several ranks have only the rows of a training.
 /// Throws what a network of the options throws.
 std::vector<Row> all_rows(Session&, const RunOptions&, std::string* left_out = nullptr);
 

@@ -1,6 +1,6 @@
 #pragma once
 // Runs rows under Google Benchmark, a benchmark for each. Rows of a group share its passes: each run of a row takes the
-// passes that follow its earlier ones, and measures those that are missing. Finished rows become entries of a file and
+// passes after its earlier passes, and measures the missing ones. Finished rows become entries of a file and
 // lines on the screen.
 
 #include <benchmark/benchmark.h>
@@ -28,22 +28,22 @@ class Runner {
   const std::vector<Row>& rows() const { return rows_; }
   const Outcomes& outcomes() const { return meter_.outcomes(); }
   const TraceFile& trace() const { return meter_.trace(); }
-  bool any_failed() const;    ///< a row other than by a refusal
-  bool any_measured() const;  ///< a row with at least one sample
+  bool any_failed() const;    ///< whether a row failed, other than by a refusal
+  bool any_measured() const;  ///< whether a row has at least one sample
 
   const Row& row_of(const benchmark::BenchmarkReporter::Run&) const;  ///< row that the library reports
-  /// The passes of a run that the library reports, or of each run that a statistic is of; those that could not have all
-  /// their passes are left out.
+  /// The passes of a run that the library reports, or of each run in a statistic. Runs without all their passes are
+  /// left out.
   Runs runs_of(const benchmark::BenchmarkReporter::Run&) const;
 
  private:
-  /// Registers the rows, each with so many repetitions, and runs them.
+  /// Registers the rows, each with its number of repetitions, and runs them.
   void run(std::span<const Row>, int repetitions, benchmark::BenchmarkReporter& screen,
            benchmark::BenchmarkReporter& file);
-  /// Takes passes of rows of one group until the medians of all are known well enough, or the time is over. Gives how
-  /// many.
+  /// Takes passes of rows of one group until the medians of all are known well enough, or the time is over. Gives their
+  /// number.
   int settle(std::span<const Row>);
-  /// A run of a row, by the passes that follow those of its earlier runs.
+  /// A run of a row: it takes the passes after those of earlier runs.
   void iterate(const Row&, benchmark::State&);
 
   struct Taken {
@@ -55,12 +55,12 @@ class Runner {
   const RunOptions* options_;
   Meter meter_;
   std::map<const Row*, Taken> taken_;
-  std::size_t first_ = 0;                       ///< of the rows that are registered
-  std::map<std::string, std::string> refused_;  ///< by backend: the last refusal that was reported
+  std::size_t first_ = 0;                       ///< number of the first registered row
+  std::map<std::string, std::string> refused_;  ///< last reported refusal, by backend
 };
 
-/// Tells whatever keeps or shows rows which runs the library has finished. Runs of passes that never were are left out;
-/// of each row's failed ones the first is told.
+/// Reports finished runs of the library to a keeper or printer of rows. Runs without passes are left out. Of each row's
+/// failed runs only the first is reported.
 class Report final : public benchmark::BenchmarkReporter {
  public:
   using Begin = std::function<void(const Context&)>;
@@ -77,7 +77,7 @@ class Report final : public benchmark::BenchmarkReporter {
   const Runner* runner_;
   Take take_;
   Begin begin_;
-  bool has_passes_ = false;  ///< not where the library reports aggregates alone
+  bool has_passes_ = false;  ///< whether there are passes: not if the library reports aggregates alone
 };
 
 /// The table of the published form: one line per network and backend, means over the passes.
@@ -92,7 +92,7 @@ class Table {
   std::set<const Group*> taken_;
 };
 
-/// Adds an entry of each run.
+/// Adds an entry for each run.
 Report file_report(const Runner&, ResultFile&);
 /// Lets a reporter of the library print runs, with the counters that people look at. `same_counters`: CSV, whose lines
 /// all have the same columns.

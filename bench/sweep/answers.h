@@ -13,9 +13,9 @@ namespace lamina::bench {
 /// A measured point of a series.
 struct SweepPoint {
   int batch = 0, threads = 0;
-  std::vector<double> seconds{};  ///< by pass
-  std::string failure{};          ///< why there are none
-  double others_share = 0;        ///< of all processors' time, by other programs meanwhile
+  std::vector<double> seconds{};  ///< seconds of each pass
+  std::string failure{};          ///< reason why there are none
+  double others_share = 0;        ///< share of all processors' time that other programs took meanwhile
 };
 
 struct Answer {
@@ -24,14 +24,14 @@ struct Answer {
   std::string text;
 };
 
-/// The batch from which on a doubling gains less than 5 % per image. Of the points, which ascend, those count whose
-/// batch is twice that of the one before, or more.
+/// The batch from which a doubling gains less than 5 % per image. The points ascend; a point counts if its batch is at
+/// least twice the batch of the point before.
 std::optional<Answer> batch_flat(const std::vector<SweepPoint>&);
 
-/// The number of threads with the least time, and all others that are as good within noise.
+/// The number of threads with the least time, and all numbers that are as good within noise.
 std::optional<Answer> best_threads(const std::vector<SweepPoint>&);
 
-/// Whether one image less or more than an even batch is cheaper per image: of the largest that has both.
+/// Whether one image less or more than an even batch is cheaper per image, for the largest batch with both.
 std::optional<Answer> odd_batches(const std::vector<SweepPoint>&);
 
 /// A sentence after an answer: other programs took much time during its points. Empty if they did not.
@@ -41,12 +41,12 @@ std::string load_text(const std::vector<SweepPoint>&);
 std::string passes_text(const std::vector<SweepPoint>&);
 
 struct LargestRun {
-  int predicted = 0;          ///< 0: not even one image fits
-  bool at_least = false;      ///< larger ones were not predicted
-  bool ran = false;           ///< the predicted batch did
-  bool next_refused = false;  ///< and one image more was out of memory
-  std::string not_run{};      ///< why it did not run, if it was not tried
-  std::string limit{};        ///< "2.00 GiB"
+  int predicted = 0;          ///< predicted largest batch; 0: not even one image fits
+  bool at_least = false;      ///< whether larger batches were not predicted
+  bool ran = false;           ///< whether the predicted batch ran
+  bool next_refused = false;  ///< whether one image more was out of memory
+  std::string not_run{};      ///< reason why it was not tried
+  std::string limit{};        ///< memory limit: "2.00 GiB"
 };
 Answer largest_batch(const LargestRun&);
 

@@ -23,11 +23,11 @@
 namespace lamina::bench {
 
 struct SweepOptions : RunOptions {
-  SweepOptions() { configs.batches.clear(); }  // unset: doubled until out of memory
+  SweepOptions() { configs.batches.clear(); }  // empty: doubled until out of memory
 
-  std::vector<int> thread_counts{};  ///< empty: doubled, up to all
-  std::vector<int> images{};         ///< empty: the one of --image
-  double longest_pass = 20;          ///< seconds: batches that would take longer are left out, and named
+  std::vector<int> thread_counts{};  ///< numbers of threads; empty: doubled, up to all
+  std::vector<int> images{};         ///< rows and columns of images; empty: those of --image
+  double longest_pass = 20;          ///< most seconds of a pass: larger batches are left out, and named
 };
 
 /// The settings that all points of a question share.
@@ -63,12 +63,11 @@ class SweepRunner {
   /// The limit of plans on the processor, in bytes.
   std::size_t memory_limit() const { return limit_; }
 
-  /// Says that points will be asked for, so that the progress knows the time left. `threads` 0: as the options have
-  /// them.
+  /// Announces points, so that the progress knows the time left. `threads` 0: the options' number.
   void plan(const Series&, const std::vector<SweepPoint>&);
-  /// Says that all points are planned.
+  /// Announces that all points are planned.
   void begin() { progress_ = Progress(base_->session.peaks, planned_, options_.passes); }
-  /// Says that points of this batch and of larger ones will not be asked for.
+  /// Withdraws the points of this batch and of larger batches.
   void leave_out(const Series&, int batch);
   /// Measures it now unless the file has it. Without times or failure: interrupted.
   SweepPoint point(const Series&, int batch, int threads);
@@ -79,7 +78,7 @@ class SweepRunner {
   /// Keeps in the file that a series has no points, and why.
   void add_unplanned(nlohmann::ordered_json entry);
 
-  const TextTable& table() const { return table_; }  ///< of the points that were asked for
+  const TextTable& table() const { return table_; }  ///< table of the requested points
   bool any_measured() const { return measured_; }
   /// Writes the file. Throws FileError.
   void finish(const nlohmann::ordered_json& answers);
@@ -87,7 +86,7 @@ class SweepRunner {
  private:
   Setting& setting_for(int threads, int image, bool gpu);
   bool limit_by_user() const;
-  std::string settings() const;  ///< on what a file must agree to be gone on with
+  std::string settings() const;  ///< settings that a file must share to be completed
   void go_on(const RunFile& before);
   std::vector<Row> rows_of(Setting&, const Series&, int batch, int threads);
   std::string rerun_of_point(const Series&, const Row&, int threads) const;
@@ -101,10 +100,10 @@ class SweepRunner {
   Setting* base_ = nullptr;
   std::map<std::string, RunRow> known_;  ///< rows of the file, by name
   TextTable table_{{"network", ">batch", ">threads", ">ms", "interval", ">ms per image", ">images/s", "note"}};
-  std::set<std::string> shown_;  ///< whose points are in the table
+  std::set<std::string> shown_;  ///< names of points in the table
   std::size_t limit_ = 0;
-  std::vector<Row> planned_;        ///< a row of each point that will be measured
-  std::set<std::string> left_out_;  ///< names of those that will not, after all
+  std::vector<Row> planned_;        ///< rows of the points that will be measured
+  std::set<std::string> left_out_;  ///< names of planned rows that will not be measured after all
   Progress progress_;
   int number_ = 0;  ///< number of the point that is measured
 };
@@ -113,8 +112,8 @@ class SweepRunner {
 int all_threads();
 
 /// Runs the points that the file lacks, prints all points and the answers, and gives the exit status. A series that
-/// cannot be planned is left out, and named on standard error, in the print and in the file. If nothing else is asked
-/// for, there is no file. Throws UsageError for names and flags that do not fit, before anything is measured, and for a
+/// cannot be planned is left out, and named on standard error, in the print and in the file. If no series is left,
+/// there is no file. Throws UsageError for names and flags that do not fit, before anything is measured, and for a
 /// file of other settings, and FileError.
 int sweep(const SweepOptions&, const MakeBackend&, const Print&);
 

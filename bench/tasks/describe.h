@@ -13,13 +13,13 @@ namespace lamina::bench {
 using DescribeOptions = TaskOptions;
 
 struct MemoryOptions : TaskOptions {
-  std::string optimiser{};  ///< of named_optimiser, whose state training has; empty: none
+  std::string optimiser{};  ///< optimiser (named_optimiser) whose state training has; empty: none
 };
 
-std::string image_text(const Shape&);  ///< "64x7x7": without the images
-std::string geometry(const Op&);       ///< what is between the parentheses of "conv(64, 7x7, stride 2x2)"
+std::string image_text(const Shape&);  ///< shape of one image: "64x7x7"
+std::string geometry(const Op&);       ///< text between the parentheses of "conv(64, 7x7, stride 2x2)"
 
-/// The networks there are: what each was made for, the smallest image it takes, and where it is from.
+/// The known networks: the image that each was made for, the smallest image that it takes, and its source.
 std::string list_networks(Format);
 
 /// Layers of each network with output, parameters, multiply-adds and bytes per image, and the totals.
@@ -39,9 +39,9 @@ struct CheckOptions : TaskOptions {
   GradientCheck how{.coordinates = 4, .directions = 2};
 };
 
-/// Prints of each network, or layer, on each backend which gradients are wrong, and the verdict. Networks have the
-/// parameters of their file, or drawn ones. The exit status: 1 if a gradient is wrong, or a backend does not support
-/// one.
+/// Prints the wrong gradients of each network, or layer, on each backend, and the verdict. Networks have the
+/// parameters of their file, or drawn ones. The exit status is 1 if a gradient is wrong, or a backend does not support
+/// a network.
 int check_networks(Session&, const CheckOptions&, const Print&);
 
 }  // namespace lamina::bench

@@ -20,47 +20,47 @@ struct LedgerOptions : TaskOptions {
 };
 
 struct LedgerEntry {
-  std::string layers;  ///< "conv1", "bn1 + relu"
+  std::string layers;  ///< names of the layers: "conv1", "bn1 + relu"
   std::vector<Pass> passes;
   std::string algorithm;
   double seconds = 0;           ///< median over the passes
-  double flops = 0, bytes = 0;  ///< as Call::cost has them
-  std::size_t call = 0;         ///< its place in the plan: forward first
+  double flops = 0, bytes = 0;  ///< cost of the call (Call::cost)
+  std::size_t call = 0;         ///< place in the plan, forward first
   std::vector<std::string> nodes{};
-  std::string op{};  ///< of the first node
+  std::string op{};  ///< op of the first node
   std::vector<double> samples{};
-  double share_of_peak = 0;  ///< median over the passes, each of the peak beside it; 0: not known
-  std::size_t workspace_bytes = 0, live_bytes = 0;  ///< live: of the arena, while it runs
+  double share_of_peak = 0;  ///< median over the passes, relative to the peak beside each; 0: not known
+  std::size_t workspace_bytes = 0, live_bytes = 0;  ///< bytes; live: in use in the arena while it runs
 };
 
 /// The whole that the shares of a ledger are parts of.
 struct Rates {
   Peak units{};
-  double product_flops_per_second = 0, memory = 0;  ///< per second, of operations and of bytes; 0: not known
+  double product_flops_per_second = 0, memory = 0;  ///< operations and bytes per second; 0: not known
 
-  /// The least time of so much work at these rates; 0: they are not known.
+  /// The least time of this work at these rates; 0: the rates are not known.
   double least_seconds(double flops, double bytes) const;
 };
 
 struct Ledger {
-  std::vector<LedgerEntry> entries;                  ///< biggest first
-  double forward_seconds = 0, backward_seconds = 0;  ///< of the same plan, timed whole without stamps; medians
+  std::vector<LedgerEntry> entries;                  ///< entries, the biggest first
+  double forward_seconds = 0, backward_seconds = 0;  ///< medians of the same plan, timed whole without stamps
   std::vector<double> forward_samples, backward_samples;
-  std::vector<Moment> moments;  ///< of the processor beside each pass; empty: not measured
-  GraphCost moved, alone;       ///< by the plan's calls, and by each pass of each op alone
-  int passes = 0;               ///< fewer than asked: interrupted; 0: there are no times
+  std::vector<Moment> moments;  ///< moments of the processor beside each pass; empty: not measured
+  GraphCost moved, alone;       ///< costs by the plan's calls, and by each pass of each op alone
+  int passes = 0;               ///< passes; fewer than requested: interrupted; 0: there are no times
   double sum() const;
-  std::vector<const LedgerEntry*> in_order() const;  ///< of the plan
+  std::vector<const LedgerEntry*> in_order() const;  ///< entries in the plan's order
   double whole() const { return forward_seconds + backward_seconds; }
 };
 
 /// Adds a process of this name to the trace, with the calls in running order, one after another from 0: a ledger has
-/// times and no moments. Its lanes are as measured, and in the least time that the measured rates allow; beside them
-/// the bytes in use.
+/// times and no moments. One lane has the measured times, one the least times that the measured rates allow; beside
+/// them are the bytes in use.
 void add_ledger(TraceFile&, const std::string& name, const Ledger&, const Rates&);
 
 /// Prints the ledgers of all networks, backends and batches that the options name, as text or CSV, each when it is
-/// measured. Interrupted, prints what there is, and says on standard error what is missing.
+/// measured. After an interrupt it prints the finished part, and says on standard error what is missing.
 void ledgers(Session&, const LedgerOptions&, const Print&);
 
 }  // namespace lamina::bench

@@ -22,14 +22,14 @@ double core_clock();
 struct Conditions {
   std::optional<double> others{};  ///< share of all processors' time that other programs and the hypervisor took
   std::optional<double> clock_low_mhz{}, clock_high_mhz{};  ///< lowest and highest reading
-  std::optional<double> hottest_c{}, limit_c{};             ///< and the temperature that the part must not pass
-  std::string throttled{};                                  ///< what held the clock of a GPU down
+  std::optional<double> hottest_c{}, limit_c{};             ///< highest temperature, and the limit of the part
+  std::string throttled{};                                  ///< causes that held the clock of a GPU down
 };
 
 std::string first_line(const std::filesystem::path&);  ///< empty: there is no such file, or no right to read it
 
-/// Clock of the fastest processor now, and the highest temperature of the processors with their limit. `root`: of /proc
-/// and /sys.
+/// Clock of the fastest processor now, and the highest temperature of the processors with their limit. `root` is the
+/// folder of proc and sys.
 std::optional<double> processor_mhz(const std::filesystem::path& root = "/");
 struct Temperature {
   double celsius = 0;
@@ -37,20 +37,20 @@ struct Temperature {
 };
 std::optional<Temperature> processor_temperature(const std::filesystem::path& root = "/");
 
-/// Looks at the machine between timed passes, at most once per window: what it reads is the mean over the window.
+/// Looks at the machine between timed passes, at most once per window. A reading is the mean over the window.
 class MachineWatch {
  public:
-  /// Where it reads, and the clocks that it goes by: seconds now, and processor seconds of this process so far.
+  /// The place where it reads, and its clocks: seconds now, and processor seconds of this process so far.
   struct Sources {
     std::filesystem::path root = "/";
-    std::function<double()> now{}, own_seconds{};  ///< empty: the system's
+    std::function<double()> now{}, own_seconds{};  ///< clocks; empty: the system's
   };
 
   MachineWatch() : MachineWatch(Sources{}) {}
   explicit MachineWatch(Sources, double window_seconds = 0.5);
 
-  void begin();  ///< what is timed next is something else: forgets the worst, but keeps the last window's load
-  void look();   ///< between passes; does nothing within a window, or a fifth of one as long as no load is known
+  void begin();  ///< begins other work: forgets the worst readings, but keeps the last window's load
+  void look();   ///< called between passes; idle within a window, or a fifth of it while no load is known
   const Conditions& conditions() const { return worst_; }
 
  private:
@@ -71,7 +71,7 @@ class MachineWatch {
 
 struct Grade {
   char letter = 'A';
-  std::vector<std::string> reasons{};  ///< what kept it from A, and what could not be read
+  std::vector<std::string> reasons{};  ///< reasons against A, and readings that failed
 };
 
 /// Needs a sample. The worst of all marks is the grade; what could not be read gives none, but without the load there

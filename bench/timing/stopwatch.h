@@ -1,6 +1,5 @@
 #pragma once
-// Timing work on a device: by its own timer, with the processor's time beside it; what many samples have in
-// common.
+// Timing work on a device by its own timer, with the processor's time beside it; common facts of many samples.
 
 #include <cstdint>
 #include <functional>
@@ -28,22 +27,22 @@ const char* to_string(Launches);  ///< "included", ...; "" for none
 
 /// The sums over ranks that a backward pass began, as one rank sees them; none: it is not known.
 struct SumsOverRanks {
-  double bytes = 0, seconds = 0;  ///< how long one or more were under way
-  double hidden_seconds = 0;      ///< of these, while the pass computed
+  double bytes = 0, seconds = 0;  ///< bytes, and the time while any sum was under way
+  double hidden_seconds = 0;      ///< part of this time while the pass computed
 };
 
 /// A timed piece of work.
 struct Sample {
   double seconds = 0;
-  double cpu_seconds = 0;  ///< of all threads of the process meanwhile
+  double cpu_seconds = 0;  ///< processor time of all threads of the process meanwhile
   Launches launches = Launches::none;
-  DeviceState state{};                              ///< of the device, read when the work had ended
-  double peak_flops_per_second = 0, clock_mhz = 0;  ///< of the processor's units beside it; 0: not measured
+  DeviceState state{};                              ///< state of the device, read after the work
+  double peak_flops_per_second = 0, clock_mhz = 0;  ///< rate and clock of the processor beside it; 0: not measured
   SumsOverRanks sums{};
 };
 
 double mean(const std::vector<double>&);
-double deviation(const std::vector<double>&);  ///< with n - 1; 0 for fewer than two
+double deviation(const std::vector<double>&);  ///< standard deviation with n - 1; 0 for fewer than two
 
 std::vector<double> seconds_of(std::span<const Sample>, double Sample::*which = &Sample::seconds);
 
@@ -52,7 +51,7 @@ std::map<std::string, double> readings_of(const DeviceState&);
 
 /// The facts that all samples share. If they differ about the launches, these count as included.
 Launches launches_of(std::span<const Sample>);
-/// Everything that held the clock down in any of them, each once: "power cap, thermal slowdown".
+/// All causes that held the clock down in any sample, each once: "power cap, thermal slowdown".
 std::string throttled_of(std::span<const Sample>);
 
 /// Seconds of processor time of all threads of this process so far.
@@ -80,15 +79,15 @@ class CallStopwatch {
   /// One pass: its calls' seconds, and the processor's time of the whole half of the plan. Before a backward pass comes
   /// a forward, untimed.
   Sample pass(Pass);
-  Launches launches() const { return launches_; }  ///< of the last pass
+  Launches launches() const { return launches_; }  ///< launches of the last pass
 
  private:
   std::vector<double> run(std::size_t first, std::size_t end, bool forward);
   void empty_caches();
 
   Plan* plan_;
-  Buffer other_;                                ///< what caches hold once they are emptied; none: they are left alone
-  double emptied_seconds_ = 0;                  ///< the processor's time for that
+  Buffer other_;                                ///< memory whose filling empties the caches; none: they are left alone
+  double emptied_seconds_ = 0;                  ///< processor time of emptying
   std::vector<std::unique_ptr<Timer>> timers_;  ///< one per call of the plan
   std::optional<HeldLaunches> held_;
   Launches launches_ = Launches::none;

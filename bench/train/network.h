@@ -1,6 +1,6 @@
 #pragma once
-// Any network on a folder of images: of the zoo, whose sizes follow from the data, or of an ONNX file, as it is. Of the
-// options count the data, the share, the seed, and what networks other than the workloads have.
+// Any network on a folder of images: a network of the zoo, whose sizes follow from the data, or of an ONNX file, as it
+// is. The options that count are the data, the share, the seed, and the options of networks other than the workloads.
 
 #include <filesystem>
 #include <string>
@@ -20,11 +20,11 @@ void check_network(const std::string& name, const std::filesystem::path& data);
 PreparedWorkload prepare_network(const std::string& name, const TrainOptions&);
 
 /// The network of an ONNX file, which starts from the file's weights. A softmax at its end becomes part of the loss;
-/// the rest is as in prepare_network. Without a folder it is trained on synthetic glyphs of its images' size: 50,000 of
-/// training and 10,000 of validation at share 1, fewer where those of training take more than 256 MiB.
+/// the rest is as in prepare_network. Without a folder it is trained on synthetic glyphs of its images' size: 50,000
+/// for training and 10,000 for validation at share 1, fewer if training images would take more than 256 MiB.
 struct PreparedFile {
   PreparedWorkload training;
-  TensorFile weights;  ///< for the training's plan
+  TensorFile weights;  ///< weights for the training's plan
 };
 
 /// Throws UsageError (a network other than one of images to one row of logits; images that it does not take),

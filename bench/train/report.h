@@ -1,6 +1,6 @@
 #pragma once
-// The reports of trainings: a line for each epoch, what a run took and costs, the table of several; how far one is, on
-// standard error (on a terminal a line that is written over, elsewhere one every ten seconds); and their file.
+// The reports of trainings: a line for each epoch, time and cost of a run, the table of several; their progress on
+// standard error (a line that is written over on a terminal, elsewhere a line every ten seconds); and their file.
 
 #include <chrono>
 #include <condition_variable>
@@ -32,7 +32,7 @@ double seconds_to(const std::vector<EpochResult>&, double target_accuracy);
 struct Trained {
   std::string name, data;
   std::uint64_t seed = 0;
-  std::int64_t samples = 0;  ///< of an epoch
+  std::int64_t samples = 0;  ///< samples of an epoch
   std::optional<Optimum> optimum{};
   std::vector<EpochResult> epochs{};
 };
@@ -46,24 +46,26 @@ std::string summary(const TrainOptions&, const std::vector<EpochResult>&, const 
 /// How an interrupted training goes on, or that it does not.
 std::string stopped_line(const TrainOptions&, std::size_t done, int epochs, const std::string& data_note);
 
-/// A row for each.
+/// A table with a row for each training.
 TextTable trained_table(const std::vector<Trained>&);
 
 /// "epoch 3/20  [############        ]  61 %  25310 samples/s  2 s left; in all about 1 min 5 s, of which 40 s are
-/// left" `seconds`: since the training began, or went on; `batches` and `samples`: done since then.
+/// left" `seconds` since the training began, or went on; `batches` and `samples` done since then.
 std::string progress_line(const lamina::Progress&, std::uint64_t epochs, double seconds, std::int64_t batches,
                           std::int64_t samples);
 
-/// It writes from a thread of its own, as a batch or a validation may take minutes.
+/// Writes from a thread of its own, because a batch or a validation may take minutes.
 class TrainingScreen {
  public:
-  /// `pause`: between two lines.
+  /// `pause` is the time between two lines.
   TrainingScreen(std::uint64_t epochs, std::chrono::milliseconds pause, Print print);
   ~TrainingScreen() { writer_ = {}; }
   TrainingScreen(const TrainingScreen&) = delete;  // its writer has its address
   TrainingScreen& operator=(const TrainingScreen&) = delete;
   void batch_done(const lamina::Progress&);
-  std::unique_lock<std::mutex> quiet() { return std::unique_lock(mutex_); }  ///< while it is held, nothing is written
+  std::unique_lock<std::mutex> quiet() {
+    return std::unique_lock(mutex_);
+  }  ///< lock; while it is held, nothing is written
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -74,8 +76,8 @@ class TrainingScreen {
   std::mutex mutex_{};
   std::condition_variable_any ended_{};
   lamina::Progress at_{};
-  Clock::time_point begun_ = Clock::now();   ///< once there is a batch, when the first was done
-  std::int64_t batches_ = -1, samples_ = 0;  ///< done since then; -1: none at all
+  Clock::time_point begun_ = Clock::now();   ///< time of the start, later of the end of the first batch
+  std::int64_t batches_ = -1, samples_ = 0;  ///< batches and samples since then; -1: none at all
   std::jthread writer_;
 };
 
@@ -87,8 +89,8 @@ class Record {
   /// Does nothing without options.json.
   Record(const TrainOptions&, Backends&);
 
-  /// `before`: epochs of the checkpoint that the training goes on from, whose processor time is not known.
-  /// `onnx`: the file of the network; null: none.
+  /// `before` has the epochs of the checkpoint that the training goes on from; their processor time is not known.
+  /// `onnx` is the file of the network; null: none.
   void begin(const std::string& name, const std::filesystem::path* onnx, const PreparedWorkload&, const TrainOptions&,
              int epochs, const std::vector<EpochResult>& before);
   void epoch_done(const EpochResult&, double cpu_seconds);

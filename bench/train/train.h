@@ -17,36 +17,36 @@ class App;
 namespace lamina::bench {
 
 struct TrainOptions : PlanningSettings {
-  std::vector<std::string> names{};  ///< workloads, networks of the zoo, which need `data`, and those of --onnx
+  std::vector<std::string> names{};  ///< names of workloads, of the zoo's networks (with `data`), and of --onnx
   std::string backend = "eigen";
   DType dtype = DType::f32;
-  int epochs = 0;                ///< 0: the workload's
+  int epochs = 0;                ///< epochs; 0: the workload's
   std::filesystem::path data{};  ///< folder of the real files; empty: a synthetic set
-  double share = 1;              ///< of the synthetic set
+  double share = 1;              ///< share of the synthetic set
   std::uint64_t seed = 0;
-  std::uint64_t seeds = 1;   ///< trainings of each: with `seed`, and with as many after it
-  int batch = 0;             ///< of a network that is no workload, of all ranks; 0: 32
-  std::string optimiser{};   ///< of a network that is no workload; empty: adam
-  double learning_rate = 0;  ///< of a network that is no workload; 0: the optimiser's own
+  std::uint64_t seeds = 1;   ///< number of trainings of each, with consecutive seeds from `seed`
+  int batch = 0;             ///< batch of all ranks for a network that is no workload; 0: 32
+  std::string optimiser{};   ///< optimiser of a network that is no workload; empty: adam
+  double learning_rate = 0;  ///< rate of a network that is no workload; 0: the optimiser's own
   TableUpdates table_updates = TableUpdates::dense;
   bool synchronised_batch_norm = false;
   int loader_threads = 1;
-  std::filesystem::path json{};         ///< of the epochs as rows; empty: none
-  std::filesystem::path checkpoint{};   ///< empty: none
-  std::int64_t checkpoint_updates = 0;  ///< between two checkpoints, besides those after epochs; 0: none
+  std::filesystem::path json{};         ///< file of the epochs as rows; empty: none
+  std::filesystem::path checkpoint{};   ///< checkpoint file; empty: none
+  std::int64_t checkpoint_updates = 0;  ///< updates between checkpoints, besides those after epochs; 0: none
   double usd_per_hour = 0;              ///< price of the machine; 0: not known
-  double target = 0;                    ///< accuracy to which seconds and dollars are given as well; 0: none
+  double target = 0;                    ///< accuracy; its seconds and dollars are reported, too; 0: none
 };
 
 void add_train_flags(CLI::App&, TrainOptions&);
-Differs training_differs(const TrainOptions&);                 ///< from the defaults, for keys
-std::vector<std::string> training_words(const TrainOptions&);  ///< the flags that train the same again
+Differs training_differs(const TrainOptions&);                 ///< differences from the defaults, for keys
+std::vector<std::string> training_words(const TrainOptions&);  ///< flags that repeat the training
 
-/// Trains one after another and prints a line for each epoch, then what it took; of several trainings a table at the
-/// end. Progress goes to standard error: a line that is written over on a terminal, elsewhere one every ten seconds.
+/// Trains one after another. Prints a line for each epoch, then time and cost, and a table of several trainings at the
+/// end. Progress goes to standard error: a line that is written over on a terminal, elsewhere a line every ten seconds.
 /// Writes the files that the options ask for. Throws what Trainer, prepare and files throw, UsageError for options that
 /// do not go together. At an interrupt it ends after the batch. Where mpirun started several processes, they train
-/// together: rank 0 alone prints and writes, and what fails in one ends all. Gives the exit status: 0, 130 or 143.
+/// together: rank 0 alone prints and writes, and a failure in one ends all. Gives the exit status: 0, 130 or 143.
 int train_all(const TrainOptions&, const MakeBackend&, const Print&);
 
 }  // namespace lamina::bench

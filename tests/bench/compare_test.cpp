@@ -158,7 +158,7 @@ TEST_CASE("the program compares folders of files that it wrote, and its gate has
   compared(before + " " + folder.file("empty"), 1);
 }
 
-TEST_CASE("variants that took turns in one file are compared, and the file keeps what was found") {
+TEST_CASE("variants that took turns in one file are compared, and the file keeps the comparison") {
   const Folder folder;
   const std::string path = folder.file("race.json");
   const json key = {{"what", "net"}, {"network", "a"},   {"part", "total"}, {"backend", "eigen"},
@@ -192,13 +192,13 @@ TEST_CASE("variants that took turns in one file are compared, and the file keeps
   CHECK(found["rerun"] == "run");
   compared(paired + " --fail-if-slower=3%", slower_status, "net/a, torch against eigen: slower");
   compared(paired + " " + path, 2, "--paired takes one file in place of A and B");
-  compared(path, 2, "compare needs two: BEFORE AFTER");
+  compared(path, 2, "compare needs A and B; or --paired=FILE");
   compared("--subject=eigen " + path + " " + path, 2);
   compared("", 2);
   refuse(folder, file, "--paired=",
-         {{"uneven.json", "/benchmarks/0/cpu_times", {1.0}, 1, "not as many cpu_times or rounds"},
+         {{"uneven.json", "/benchmarks/0/cpu_times", {1.0}, 1, "another number of cpu_times or rounds"},
           {"twice.json", "/benchmarks/2", row("eigen", 1), 1, "net/a has round 0 twice"},
-          {"rounds.json", "/benchmarks/0/rounds", {0, 1}, 1, "not as many cpu_times or rounds"},
+          {"rounds.json", "/benchmarks/0/rounds", {0, 1}, 1, "another number of cpu_times or rounds"},
           {"keras.json", "/benchmarks/0/variant", "keras", 1, "lacks the variant keras"},
           {"one.json", "/context/variants/1", nullptr, 1, "has 1 variants"},
           {"none.json", "/context/variants", nullptr, 1, "has 0 variants"}});

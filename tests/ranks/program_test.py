@@ -92,7 +92,7 @@ def training():
 
 def refusals():
     for words, pattern in (
-            ([*NET, "--batch=3"], "2 ranks do not share out a batch of 3 evenly"),
+            ([*NET, "--batch=3"], "2 ranks cannot share a batch of 3 evenly"),
             ([*NET, "--noise=3%"], "--noise is for one process"),
             ([*NET, "--benchmark_min_time=1"], "--benchmark_min_time is for one process"),
             ([*NET, "--cuda_graph"], "--cuda_graph is for one process"),

@@ -1,7 +1,7 @@
 #pragma once
-// The child's side of every race between processes: what it runs, and the requests that it answers. lamina_bench serve:
-// a worker of bench/race/race, which runs one pass at a time. A convolution: how it is spelled, what is in its tensors,
-// how a pass of it is timed.
+// The child's side of every race between processes: its work, and the requests that it answers. lamina_bench serve is a
+// worker of bench/race/race, which runs one pass at a time. For a convolution: its spelling, the numbers in its
+// tensors, and the timing of a pass.
 
 #include <cstdint>
 #include <filesystem>
@@ -22,13 +22,13 @@
 
 namespace lamina::bench {
 
-/// Work that a child was asked for, ready to be run again and again.
+/// Requested work, ready for any number of runs.
 class Served {
  public:
   virtual ~Served() = default;
   virtual void warm_up() = 0;
-  virtual nlohmann::json facts() const = 0;  ///< what is known of it
-  virtual nlohmann::json pass() = 0;         ///< one timed pass: seconds by the device's timer and of processor time
+  virtual nlohmann::json facts() const = 0;  ///< facts about the work
+  virtual nlohmann::json pass() = 0;  ///< runs a timed pass; gives seconds of the device's timer and of processor time
   /// The results of a run.
   virtual std::vector<float> result() { throw UsageError("numbers of networks are compared by tests/torch"); }
 };
@@ -45,14 +45,14 @@ T named(const char* what, const std::string& name, std::initializer_list<T> know
 }
 
 /// Makes what the words of a request name: a network's mode or a layer's pass, then what a side has of it (a layout, an
-/// algorithm), then a convolution's numbers. Throws Unsupported where the side has none such.
+/// algorithm), then a convolution's numbers. Throws Unsupported if the side does not have it.
 using Open = std::function<std::unique_ptr<Served>(const std::string& what, const std::string& variant,
                                                    const std::string& numbers)>;
 
 /// Writes the greeting and then one line of JSON for each line of standard input:
-///   open   WHAT VARIANT [NUMBERS]   makes it and warms it up; answers what is known of it
+///   open   WHAT VARIANT [NUMBERS]   makes it and warms it up; answers its facts
 ///   pass   WHAT VARIANT [NUMBERS]   answers the seconds of one pass
-///   facts  WHAT VARIANT [NUMBERS]   makes it; answers what is known of it
+///   facts  WHAT VARIANT [NUMBERS]   makes it; answers its facts
 ///   result WHAT VARIANT [NUMBERS]   answers the numbers that one run computes
 ///   list   NET BATCH                answers the network's convolutions, in order
 ///   state                           answers the device's clock, temperature and power, and what holds the clock down
@@ -100,8 +100,8 @@ class ServedConvolution : public Served {
 
 struct ServedTrainingOptions {
   std::string workload{};
-  double share = 1;  ///< of the synthetic set
-  int epochs = 1;    ///< that `files` gets; a race has one more than rounds
+  double share = 1;  ///< share of the synthetic set
+  int epochs = 1;    ///< epochs in `files`; a race has one more than rounds
   std::filesystem::path files{};
 };
 
@@ -114,19 +114,19 @@ void write_batches(const ServedTrainingOptions&, Backend&);
 std::unique_ptr<Served> serve_training(const ServedTrainingOptions&, Backend&);
 
 /// Writes to the folder `files`, which exists:
-///   weights.safetensors   the network's parameters and running statistics, those given or as its plans draw them
-///   check.safetensors     "x", a batch of numbers, of further inputs "x1", ..., and what an f32 plan makes of them in
-///                         inference, "y"; of a network without dropout also what it makes in training, "y_training"
-///   network.onnx          graph and weights, where `onnx` asks for it
-/// Throws what write_onnx throws, and UsageError where y says nothing of what was computed: where it is not finite, or
+///   weights.safetensors   the network's parameters and running statistics, given or drawn by its plans
+///   check.safetensors     "x", a batch of numbers, "x1", ... for further inputs, and "y", the output of an f32 plan in
+///                         inference; without dropout also "y_training", its output in training
+///   network.onnx          graph and weights, if `onnx` asks for them
+/// Throws what write_onnx throws, and UsageError if y shows nothing of the computation: if it is not finite, or
 /// has hardly more than one probability other than 0 in each image.
 void write_network_files(const Graph&, const TensorFile& weights, Backend&, const std::filesystem::path& files,
                          bool onnx);
 
 struct ServeOptions : PlanningSettings {
-  std::string network{};             ///< of the zoo; empty: an ONNX file's, or convolutions
-  bool write_onnx = false;           ///< the files have the network as ONNX, too
-  ServedTrainingOptions training{};  ///< epochs of a workload; its `files` are also those of a network
+  std::string network{};             ///< network of the zoo; empty: an ONNX file's, or convolutions
+  bool write_onnx = false;           ///< whether the files have the network as ONNX, too
+  ServedTrainingOptions training{};  ///< epochs of a workload; its `files` also serve a network
 };
 
 /// Serves as server.h says: passes of a network, epochs of a workload, or convolutions. With a folder for

@@ -9,13 +9,13 @@
 
 namespace lamina::bench {
 
-/// What one version answered: version, directory, the numbers of plans and of those that were loaded and, for each
-/// query in order, the engines: number, list ("a" or "fallback"), notes, knobs, workspace_bytes and, of an engine that
-/// was to be built, its plan or why it is refused.
+/// The answers of one version: version, directory, the numbers of plans and of loaded plans and, for each query in
+/// order, the engines: number, list ("a" or "fallback"), notes, knobs, workspace_bytes and, for an engine that was to
+/// be built, its plan or why it is refused.
 struct Version {
-  nlohmann::ordered_json tf32;    ///< about all types
-  nlohmann::ordered_json strict;  ///< about f32, asked with TF32 forbidden, without engines that use tensor cores all
-                                  ///< the same
+  nlohmann::ordered_json tf32;    ///< answers about all types
+  nlohmann::ordered_json strict;  ///< answers about f32 with TF32 forbidden, without engines that use tensor cores even
+                                  ///< so
 };
 
 /// Asks the cuDNN of a directory in two processes at once, made by fork: call it before there are threads. Throws what

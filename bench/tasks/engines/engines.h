@@ -17,7 +17,7 @@ const std::map<std::string, std::string>& device_sets();
 enum class BuildPlans : std::uint8_t { none, first, all };
 
 struct EnginesOptions : TaskOptions {
-  std::string device{};  ///< a known set of properties, or a file
+  std::string device{};  ///< known set of properties, or a file
   BuildPlans build = BuildPlans::none;
   std::filesystem::path plans{};  ///< folder of plans; empty: none is kept
 };

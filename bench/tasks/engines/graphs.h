@@ -1,5 +1,5 @@
 #pragma once
-// The graphs of the units of networks: each distinct one once, and the tables that name them.
+// The graphs of the units of networks: each distinct graph once, and the tables that name them.
 
 #include <nlohmann/json.hpp>
 #include <set>
@@ -11,16 +11,16 @@
 
 namespace lamina::bench {
 
-/// A graph that networks have, once for all of them.
+/// A graph of some networks, kept once.
 struct Query {
   Spec spec;
   Pass pass;
   std::string graph;
   nlohmann::ordered_json uses =
-      nlohmann::ordered_json::array();  ///< of each network: its name, its first unit, the number of its units
+      nlohmann::ordered_json::array();  ///< for each network its name, its first unit, the number of its units
 };
 
-/// A line of a table: units whose pass has one graph, and the numbers of its queries, by type.
+/// A line of a table: units whose pass has the same graph, and the numbers of its queries, by type.
 struct GraphRow {
   std::string unit;
   Spec spec;
@@ -44,7 +44,7 @@ struct Questions {
 /// "conv(64, 7x7) + relu"
 std::string ops_text(const Spec&);
 
-/// Of all networks, batches and layouts of the options, in this order; in all their types.
+/// The graphs of all networks, batches and layouts of the options, in this order, in all their types.
 Questions questions_of(const EnginesOptions&);
 
 }  // namespace lamina::bench
