@@ -78,7 +78,7 @@ TEST_CASE("no pass and no update allocates, in training or inference, on one thr
   }
 }
 
-TEST_CASE("no pass and no update of a random graph allocates, and its memory is what was predicted", "[random]") {
+TEST_CASE("no pass and no update of a random graph allocates, and its memory is as predicted", "[random]") {
   std::set<std::string_view> ops;
   test::Dice dice(test::seed() ^ 0xA110C);
   for (int round = 0; round < 60; ++round) {
@@ -104,7 +104,7 @@ TEST_CASE("no pass and no update of a random graph allocates, and its memory is 
   CHECK(ops.size() == std::variant_size_v<Op>);  // each op was in some training
 }
 
-TEST_CASE("a training of each workload allocates in its first steps only, and its memory is what was predicted") {
+TEST_CASE("a training of each workload allocates in its first steps only, and its memory is as predicted") {
   constexpr std::int64_t warm = 4;
   for (const Workload& each : workloads())
     for (const TableUpdates updates : {TableUpdates::dense, TableUpdates::lazy}) {

@@ -24,7 +24,7 @@ Lowered::Step taken(const Choice& choice) { return pick("unit", Pass::forward, c
 
 }  // namespace
 
-TEST_CASE("without a name the first alternative is taken that respects every demand") {
+TEST_CASE("without a name, the first alternative that respects every demand is taken") {
   CHECK(taken({}).algorithm == "hasty");
   CHECK(taken({.deterministic = true}).algorithm == "large");
   CHECK(taken({.max_error = 1e-4}).algorithm == "large");
@@ -58,6 +58,6 @@ TEST_CASE("a named algorithm that breaks a demand is refused with the reason") {
                     ContainsSubstring("hasty guarantees") && ContainsSubstring("exact guarantees"));
 }
 
-TEST_CASE("an unknown name is wrong use, and the known ones are named") {
+TEST_CASE("an unknown name is wrong use, and the known algorithms are named") {
   CHECK_THROWS_MATCHES(taken({.algorithm = {"exakt", "", ""}}), UsageError, Says("hasty, large, exact"));
 }

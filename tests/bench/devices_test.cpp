@@ -44,7 +44,7 @@ TEST_CASE("each column of the table of devices has its own number, in its unit")
                                                   "372.500"});
 }
 
-TEST_CASE("a GPU is a fact of the context, which leaves out what is not known") {
+TEST_CASE("a GPU is a fact of the context, which leaves out unknown properties") {
   const auto known = gpu_fact(large);
   CHECK(known.first == "gpu_3");
   for (const char* part : {"NVIDIA Large, sm_90, ", ", 132 SMs, 16896 CUDA cores, peak fp32 66.9 TFLOP/s",

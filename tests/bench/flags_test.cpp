@@ -97,7 +97,7 @@ TEST_CASE("outputs that cannot be written, and files that cannot be read, end wi
   check_lines(lines_of("outputs and files"));
 }
 
-TEST_CASE("without a subcommand it is run, and each has its own help") {
+TEST_CASE("run is the default subcommand, and each subcommand has its own help") {
   const std::string list = " --benchmark_list_tests", total = " --benchmark_filter=net/mnist_mlp/total";
   CHECK(said_by(list + total) == said_by("run" + list + total));
   const std::string all = said_by("--help");

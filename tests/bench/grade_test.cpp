@@ -76,7 +76,7 @@ TEST_CASE("each condition alone lowers the grade, and is named") {
   check(with([](Conditions& c) { c.throttled = "power cap"; }), 'C', "power cap");
 }
 
-TEST_CASE("the worst mark is the grade, and what cannot be read is named without a mark") {
+TEST_CASE("the worst mark is the grade, and readings that fail are named without a mark") {
   const Grade worst = grade({1.0, 1.001, 1.0}, {.others = 0.9});
   CHECK(worst.letter == 'D');
   CHECK(names(worst, "3 samples"));
@@ -86,7 +86,7 @@ TEST_CASE("the worst mark is the grade, and what cannot be read is named without
   CHECK(names(blind, "not readable: clock, temperature"));
 }
 
-TEST_CASE("a GPU's row is graded by the GPU's clock and what held it down") {
+TEST_CASE("a GPU's row is graded by the GPU's clock and the causes that held it down") {
   std::vector<Sample> samples(2);
   samples[0].state = {.sm_mhz = 1900, .temperature_c = 60, .power_w = {}, .throttled = "power cap"};
   samples[1].state = {.sm_mhz = 1500, .temperature_c = 70, .power_w = {}};
@@ -100,7 +100,7 @@ TEST_CASE("a GPU's row is graded by the GPU's clock and what held it down") {
   CHECK(conditions_of(std::vector<Sample>(2), quiet()).clock_high_mhz == 3000.0);  // a processor's
 }
 
-TEST_CASE("the load is what others took of all processors, the worst window of a row") {
+TEST_CASE("the load is the share of all processors that other programs took in a row's worst window") {
   const Root root;
   const double per_second = static_cast<double>(::sysconf(_SC_CLK_TCK));
   double now = 0, own = 0;

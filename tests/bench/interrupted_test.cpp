@@ -169,7 +169,7 @@ TEST_CASE("a layer that is interrupted before its first line has no table, and s
   CHECK_THAT(ended.said, ContainsSubstring("\nInterrupted: conv(64, 3x3) of 64x64x56x56 on eigen, batch 64 is not"));
 }
 
-TEST_CASE("an interrupted sweep keeps its whole points, and the same command measures the others") {
+TEST_CASE("an interrupted sweep keeps its whole points, and the same command measures the missing points") {
   const Folder folder;
   const std::string out = folder.file("sweep.json");
   const std::string sweep =

@@ -43,7 +43,7 @@ std::vector<std::string> names_of(const RunOptions& options) {
 
 }  // namespace
 
-TEST_CASE("what differs from the default, and is not as published, is in the name") {
+TEST_CASE("a name has the settings that are neither the defaults nor as published") {
   const std::string net = "net/resnet50/total/eigen/f32/nchw/batch:16",
                     layer = "layer/resnet50/conv1/forward/eigen/direct/f32/nchw/batch:16";
   struct Named {
@@ -95,7 +95,7 @@ TEST_CASE("no two rows have the same name") {
   REQUIRE(std::set<std::string>(names.begin(), names.end()).size() == names.size());
 }
 
-TEST_CASE("without a filter, three rows of each of the ten networks are run, or of three of them") {
+TEST_CASE("without a filter, ten networks run by three rows each, or three networks if it must be quick") {
   for (const bool quick : {false, true}) {
     RunOptions options;
     options.networks = default_networks(quick);
@@ -104,7 +104,7 @@ TEST_CASE("without a filter, three rows of each of the ten networks are run, or 
   }
 }
 
-TEST_CASE("a filter may end in the end of the documented name") {
+TEST_CASE("a filter may match the end of the documented name") {
   const std::vector<bool> picked = pick({"net/a/batch:1", "net/a/batch:16"}, "batch:1$");
   REQUIRE(picked == std::vector<bool>{true, false});
   CHECK(pick({"net/a/batch:1", "net/a/batch:16"}, "-batch:1$") == std::vector<bool>{false, true});

@@ -66,7 +66,7 @@ TEST_CASE("a reference is what eigen computes in f64, for every kind of convolut
   CHECK_FALSE(has_reference(MaxPool{.window = 2, .stride = 2}));
 }
 
-TEST_CASE("of a large result there is a sample: the corners, and as many others, the same ones every time") {
+TEST_CASE("a large result is sampled: the corners, and further elements, the same every time") {
   const Reference reference = large_reference();
   const std::int64_t count = std::int64_t{4} * 8 * 40 * 30;
   CHECK(reference.elements.size() == 4096);

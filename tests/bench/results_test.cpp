@@ -196,7 +196,7 @@ TEST_CASE("a frontier's file has every algorithm that was tried, with its sample
   CHECK(frontier["fastest"]["forward_seconds"] > 0);
 }
 
-TEST_CASE("a memory file has what is printed, and the arena's bytes over the plan's time") {
+TEST_CASE("a memory file has the printed numbers, and the arena's bytes over the plan's time") {
   const json result = results_of(std::string("memory cifar10_cnn --memory_limit=100MiB") + narrow);
   check_context(result);
   REQUIRE(result["memories"].size() == 2);

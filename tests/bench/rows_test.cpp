@@ -48,7 +48,7 @@ TEST_CASE("the distinct layers of a network stand for all of its layers") {
   }
 }
 
-TEST_CASE("a pass counts two operations per multiply-add and a few others, and leaves out an unwanted image gradient") {
+TEST_CASE("a pass counts two operations per multiply-add and a few more, and leaves out an unwanted image gradient") {
   Session session;
   const Graph graph = session.plans.graph({"vgg16", "eigen", DType::f32, Layout::nchw, 1});
   const double products = 2.0 * 15'470'264'320;
@@ -101,7 +101,7 @@ TEST_CASE("a layer of labels or ids runs every pass that it has, and their gradi
   CHECK(runs(letters, "lstm of ids", Pass::backward_params));
 }
 
-TEST_CASE("where a layer has a choice of algorithms, one row is by the backend's pick, and names it") {
+TEST_CASE("a layer with a choice of algorithms has a row for the backend's pick, which names the algorithm") {
   RunOptions options;
   options.configs.batches = {1};
   Session session(options);
@@ -165,7 +165,7 @@ std::unique_ptr<Backend> rising() {
 
 }  // namespace
 
-TEST_CASE("the peak is what a backend measures of its units, or a large product's rate where it measures nothing") {
+TEST_CASE("the peak is the rate of its units that a backend measures, or else the rate of a large product") {
   Session session;
   session.backends.put("rated", std::make_unique<Rated>(7e9));
   session.backends.put("unrated", std::make_unique<Rated>(0));

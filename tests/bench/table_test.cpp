@@ -59,7 +59,7 @@ TEST_CASE("cells survive CSV and columns") {
   REQUIRE(table.text() == "name   n\na,b    1\nc\"d   23\n");
 }
 
-TEST_CASE("tables of several networks are apart as text, and one as CSV, whose first columns name the network") {
+TEST_CASE("tables of several networks are apart as text, and one table as CSV, whose first columns name the network") {
   TextTables text(Format::text, {"of"}, {"n"}), csv(Format::csv, {"of"}, {"n"});
   for (TextTables* tables : {&text, &csv}) tables->add({"a"}, {"1"});
   CHECK(text.take("a:", "end\n") == "a:\n\nn\n1\nend\n");

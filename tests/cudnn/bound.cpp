@@ -1,4 +1,4 @@
-// A unit lowered on a fake.
+// A unit that is lowered on a fake cuDNN.
 
 #include "tests/cudnn/bound.h"
 

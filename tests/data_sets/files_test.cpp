@@ -109,7 +109,7 @@ TEST_CASE("lists of ids are read and written byte by byte as documented") {
   CHECK(contents(folder / "again") == id_lists());
 }
 
-TEST_CASE("a file of ids keeps lists of up to 65535 ids, and refuses longer ones") {
+TEST_CASE("a file of ids keeps lists of up to 65535 ids, and refuses longer lists") {
   const Folder folder;
   IdSet set;
   set.vocabulary = 9;

@@ -158,7 +158,7 @@ TEST_CASE("a text that is not UTF-8, or expands without end, is an error that na
   check_refused({"expanding", zeros(std::size_t{8} << 20), "gzip"}, read_words_of);
 }
 
-TEST_CASE("what is not a file is an error that names it, and nothing waits for a pipe") {
+TEST_CASE("a path that is no file is an error that names it, and nothing waits for a pipe") {
   const Folder folder;
   REQUIRE(mkfifo((folder / "pipe").c_str(), 0600) == 0);
   for (const auto& read : {read_images, read_labels, read_cifar, read_lists, read_words_of}) {

@@ -113,7 +113,7 @@ TEST_CASE("the forget gate's bias is the second quarter") {
   CHECK(bias == std::vector<double>{0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0});
 }
 
-TEST_CASE("initialisers by name draw what their functions draw") {
+TEST_CASE("initialisers by name draw the numbers of their functions") {
   const Shape shape{6, 2, 3, 1};
   const Fans fans = conv_fans(shape);
   std::vector<double> by_name(36), by_hand(36);

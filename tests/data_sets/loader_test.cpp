@@ -92,7 +92,7 @@ TEST_CASE("the last short batch is left out on request") {
   CHECK(Loader(even, {.batch = 4}).batches() == 2);
 }
 
-TEST_CASE("an epoch's steps are those of the six workloads") {
+TEST_CASE("an epoch has as many steps as in the six workloads") {
   // Keras: fit keeps the short last batch; cifar10_cnn runs 50000 // 32 steps.
   struct Workload {
     std::int64_t samples;
@@ -107,7 +107,7 @@ TEST_CASE("an epoch's steps are those of the six workloads") {
   }
 }
 
-TEST_CASE("a shuffled epoch is that of shuffled(), and the samples left out differ from epoch to epoch") {
+TEST_CASE("a shuffled epoch has the order of shuffled(), and the samples left out differ from epoch to epoch") {
   const Counting source(10);
   Loader loader(source, {.batch = 4, .drop_last = true, .seed = 6});
   for (const std::uint64_t number : {0, 1, 5}) {

@@ -86,7 +86,7 @@ class Promises {
 
 }  // namespace
 
-TEST_CASE("a glyph's posterior is that of all classes, places and bytes, by brute force") {
+TEST_CASE("a glyph's posterior agrees with brute force over all classes, places and bytes") {
   GlyphOptions options = GENERATE(Glyphs::mnist(), Glyphs::cifar10());
   options.noise = GENERATE(16.0, 300.0);
   options.shift = 1;
@@ -125,7 +125,7 @@ TEST_CASE("a glyph's posterior is that of all classes, places and bytes, by brut
   }
 }
 
-TEST_CASE("glyphs: the best classifier reaches what it predicts, and that is the optimum") {
+TEST_CASE("glyphs: the best classifier reaches its prediction, which is the optimum") {
   GlyphOptions options = GENERATE(Glyphs::mnist(), Glyphs::cifar10());
   options.noise = options.image.c == 1 ? 250 : 400;
   options.wrong_labels = GENERATE(0.0, 0.2);
@@ -159,7 +159,7 @@ TEST_CASE("glyphs with the default options are told apart except for the wrong l
   }
 }
 
-TEST_CASE("the ten glyphs differ, and the symmetric ones alone are their own mirror images") {
+TEST_CASE("the ten glyphs differ, and only the symmetric glyphs are their own mirror images") {
   for (const bool symmetric : {false, true}) {
     const auto glyphs = templates({.symmetric = symmetric});
     for (std::size_t a = 0; a < 10; ++a) {
@@ -212,7 +212,7 @@ TEST_CASE("a glyph occurs at every place within its shift") {
   }
 }
 
-TEST_CASE("synthetic sets are functions of their seed, and go through the files of the real ones") {
+TEST_CASE("synthetic sets are functions of their seed, and go through the real sets' files") {
   const Folder folder;
   const ImageSet digits = Glyphs(Glyphs::mnist()).draw(20, 1);
   CHECK(Glyphs(Glyphs::mnist()).draw(20, 1).pixels == digits.pixels);
@@ -248,7 +248,7 @@ TEST_CASE("synthetic sets are functions of their seed, and go through the files 
   CHECK(read.ids.size() == 3000);
 }
 
-TEST_CASE("reviews: the likelihood ratio reaches what it predicts, and that is the optimum") {
+TEST_CASE("reviews: the likelihood ratio reaches its prediction, which is the optimum") {
   const Reviews source({.vocabulary = 300, .shortest = 5, .longest = 30, .tilt = 0.3});
   const IdSet set = source.draw(6000, 8);
   Promises promises;
@@ -268,7 +268,7 @@ TEST_CASE("reviews: the likelihood ratio reaches what it predicts, and that is t
   CHECK(best.accuracy_margin < 0.005);
 }
 
-TEST_CASE("a word's ratio is that of its frequencies in the two classes") {
+TEST_CASE("a word's ratio is the ratio of its frequencies in the two classes") {
   const Reviews source({.vocabulary = 13, .shortest = 40, .longest = 60, .tilt = 0.5});
   const IdSet set = source.draw(4000, 2);
   std::array<std::array<double, 13>, 2> counts{};
@@ -312,7 +312,7 @@ TEST_CASE("a chain of two characters has the entropy rate of its formula") {
   CHECK(chain.optimum().loss_margin == 0);
 }
 
-TEST_CASE("a chain's entropy rate is that of the distribution which its steps leave as it is") {
+TEST_CASE("a chain's entropy rate is that of its stationary distribution") {
   const int order = GENERATE(1, 2, 3);
   const MarkovText chain({.characters = 5, .order = order, .contrast = 2, .chain_seed = 4});
   const std::string characters = " abcd";
@@ -340,7 +340,7 @@ TEST_CASE("a chain's entropy rate is that of the distribution which its steps le
   CHECK(chain.optimum().accuracy == Approx(expected.accuracy).epsilon(1e-11));
 }
 
-TEST_CASE("a drawn text has the chain's entropy rate, within what texts vary") {
+TEST_CASE("a drawn text has the chain's entropy rate, within the variation of texts") {
   const MarkovText chain;
   double sum = 0, squares = 0;
   constexpr int texts = 30;
@@ -354,7 +354,7 @@ TEST_CASE("a drawn text has the chain's entropy rate, within what texts vary") {
   CHECK(sum == Approx(chain.optimum().loss).margin(4 * spread));
 }
 
-TEST_CASE("without contrast every character is as likely") {
+TEST_CASE("without contrast all characters are equally likely") {
   const MarkovText chain({.characters = 8, .order = 1, .contrast = 0});
   CHECK(chain.optimum().loss == Approx(std::log(8.0)));
   CHECK(chain.optimum().accuracy == Approx(1.0 / 8));

@@ -90,7 +90,7 @@ TEST_CASE("values go to a GPU and come back, and a fill is in order with them", 
   CHECK(back.back() == values.back());
 }
 
-TEST_CASE("what is staged arrives in the queue's order, and may be written again once it was copied", "[gpu]") {
+TEST_CASE("staged bytes arrive in the queue's order, and may be written again after the copy", "[gpu]") {
   need_gpu();
   CudaDevice device;
   constexpr std::size_t count = 1 << 20, half = count / 2;
@@ -110,7 +110,7 @@ TEST_CASE("what is staged arrives in the queue's order, and may be written again
   CHECK_NOTHROW(device.staging(count)->data());  // no upload from it is under way
 }
 
-TEST_CASE("memory beyond the limit, or beyond the GPU's, is out of memory with what is free", "[gpu]") {
+TEST_CASE("memory beyond the limit, or beyond the GPU's, is an error with the free bytes", "[gpu]") {
   need_gpu();
   CudaDevice device(0, 1 << 20);
   const Buffer block(device, 1 << 19);
@@ -126,7 +126,7 @@ TEST_CASE("memory beyond the limit, or beyond the GPU's, is out of memory with w
   CHECK_NOTHROW(whole.synchronize());  // the refusal leaves no error
 }
 
-TEST_CASE("a timer measures what is between its marks", "[gpu]") {
+TEST_CASE("a timer measures the work between its marks", "[gpu]") {
   need_gpu();
   CudaDevice device;
   const Buffer block(device, std::size_t{256} << 20);

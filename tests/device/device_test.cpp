@@ -81,7 +81,7 @@ TEST_CASE("memory is aligned to 256 bytes, and large blocks to huge pages") {
   device.release(nullptr);
 }
 
-TEST_CASE("the memory limit counts living blocks and names what was wanted and what was free") {
+TEST_CASE("the memory limit counts living blocks and names the wanted and the free bytes") {
   HostDevice device(1, 1000);
   Buffer first(device, 600);
   try {
@@ -202,7 +202,7 @@ TEST_CASE("every 16-bit float comes back as it was sent") {
   }
 }
 
-TEST_CASE("copies name what is wrong with their arguments") {
+TEST_CASE("copies name the fault in their arguments") {
   HostDevice device(1);
   const Placed placed(device, {2, 3, 1, 1}, DType::f32, Layout::nchw, 3);
   std::vector<float> five(5), six(6);

@@ -28,7 +28,7 @@ TEST_CASE("either there is a GPU, or one line says why there is none") {
   }
 }
 
-TEST_CASE("peaks by arithmetic are those of the white papers") {
+TEST_CASE("peaks by arithmetic match the white papers") {
   // Multiprocessors, boost clock and dense rates of A100, H100 SXM, T4 and V100.
   const auto tera = [](int units, int multiprocessors, double gigahertz) {
     return 2e-3 * units * multiprocessors * gigahertz;

@@ -46,7 +46,7 @@ TEST_CASE("after a delay a time is the device's, and without one it has the host
   CHECK(bench.timer->seconds() == Approx(13e-6));
 }
 
-TEST_CASE("a delay that was too short is made longer until it is not, and the time is that of the last run") {
+TEST_CASE("a delay that is too short grows until it suffices, and the time is of the last run") {
   Bench bench;
   bench.host = 700e-6;
   CHECK(bench.run());
@@ -75,7 +75,7 @@ TEST_CASE("launches that the longest delay does not hide are said to be included
   CHECK(bench.run());  // the next run succeeds
 }
 
-TEST_CASE("the next delay follows what the host needed") {
+TEST_CASE("the next delay follows the host's time") {
   Bench bench;
   const auto enqueue = [&](std::chrono::milliseconds needed) {
     return bench.held.run(*bench.timer, [&] {
@@ -146,7 +146,7 @@ TEST_CASE("a device without a queue is not warmed up") {
   warm_up(bench.device, [] { FAIL("nothing is to run"); });
 }
 
-TEST_CASE("a peak is the work of a round over its time, launches and what a run begins with apart") {
+TEST_CASE("a peak is the work of a round over its time, without launches and the start of a run") {
   for (const double round : {3e-6, 40e-6, 7e-3}) {
     test::QueuedDevice device;
     device.longest = longest;

@@ -15,7 +15,7 @@ bool is_empty(const DeviceState& state) {
   return !state.sm_mhz && !state.temperature_c && !state.power_w && state.throttled.empty();
 }
 
-TEST_CASE("a GPU's state is the clock of its multiprocessors, its temperature, its power and what holds it down") {
+TEST_CASE("a GPU's state is the clock of its multiprocessors, the limits on it, temperature and power") {
   const Nvml gpu(place, fake("whole"));
   const DeviceState state = gpu.read();
   CHECK(state.sm_mhz == 1755.0);
@@ -25,7 +25,7 @@ TEST_CASE("a GPU's state is the clock of its multiprocessors, its temperature, i
   CHECK(state.missing.empty());
 }
 
-TEST_CASE("what a GPU or an older driver does not report is missing with its reason, and the rest is there") {
+TEST_CASE("readings that a GPU or an older driver lacks are missing with the reason, and the rest is there") {
   const Nvml gpu(place, fake("old"));
   const DeviceState state = gpu.read();
   CHECK(state.sm_mhz == 1755.0);

@@ -38,7 +38,7 @@ TEST_CASE("philox gives the published words") {
   CHECK(philox(ones, ones, ones) == Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
 }
 
-TEST_CASE("words drawn side by side are those drawn one by one") {
+TEST_CASE("words drawn side by side equal words drawn one by one") {
   const std::uint64_t key = 0x0123456789ABCDEF, step = 0xFEDCBA9876543210;
   const std::uint64_t first = 0xFFFFFFFE;  // the low word of the counter overflows within the run
   std::array<std::uint32_t, 32> words{};

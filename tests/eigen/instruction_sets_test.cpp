@@ -76,7 +76,7 @@ TEST_CASE("an instruction set runs where the system names its instructions") {
 #endif
 }
 
-TEST_CASE("the instruction set is the widest that runs here, or the one that is asked for") {
+TEST_CASE("the instruction set is the widest that runs here, or the requested set") {
   const std::string widest = eigen::widest_instruction_set().name;
   CHECK_THAT(make_backend("eigen")->describe(), ContainsSubstring("instruction set " + widest + ","));
   std::string known;

@@ -125,7 +125,7 @@ TEST_CASE("a tile of pairs rounds and flushes as the instruction is documented t
           for (const bool non_temporal : {false, true}) check_pairs(*set, depth, rows, vectors, non_temporal, draws);
 }
 
-TEST_CASE("units by products of pairs are within what they guarantee, also in chunks") {
+TEST_CASE("units by products of pairs keep their guarantee, also in chunks") {
   for (const eigen::InstructionSet* set : pair_sets_here()) {
     const auto eigen = make_backend("eigen", {.threads = 2, .instruction_set = set->name});
     std::vector<Case> cases = products();
@@ -199,7 +199,7 @@ TEST_CASE(
                     ContainsSubstring("x86-64-v4-bf16") && ContainsSubstring("forward"));
 }
 
-TEST_CASE("what is named bf16_gemm is held to its own limit, not to that of another product") {
+TEST_CASE("bf16_gemm is held to its own limit, not to another product's") {
   const Case c{"", Conv{.channels = 64, .kernel = 1}, {{2, 64, 8, 8}}};
   for (const eigen::InstructionSet* set : pair_sets_here()) {
     const auto eigen = make_backend("eigen", {.threads = 2, .instruction_set = set->name});

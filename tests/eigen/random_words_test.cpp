@@ -56,7 +56,7 @@ void check_draws(const Draw& draw) {
 
 }  // namespace
 
-TEST_CASE("runs of random words are those drawn one by one, for every processor") {
+TEST_CASE("runs of random words equal words drawn one by one, for every processor") {
   check_draws([](int counters, std::uint64_t key, std::uint64_t first, std::uint64_t high, std::uint32_t* words) {
     switch (counters) {
       case 8: return eigen::random_words<8>(key, first, high, words);
@@ -69,7 +69,7 @@ TEST_CASE("runs of random words are those drawn one by one, for every processor"
 }
 
 #ifdef LAMINA_TEST_AVX2
-TEST_CASE("runs of random words are those drawn one by one, by vectors of AVX2") {
+TEST_CASE("runs of random words equal words drawn one by one, by vectors of AVX2") {
   for (const eigen::InstructionSet* set : sets_here())
     if (set->name != std::string("generic")) check_draws(random_words_avx2);
 }

@@ -109,7 +109,7 @@ TEST_CASE("eigen refuses products that are not strict") {
   CHECK_THROWS_MATCHES(oracle().lower(f32_spec(one_of_each()[0]), choice), Unsupported, Says("tf32"));
 }
 
-TEST_CASE("an unknown algorithm of any op of eigen is an error that lists the known ones") {
+TEST_CASE("an unknown algorithm of any op of eigen is an error that lists the known algorithms") {
   for (const Case& c : one_of_each()) {
     INFO(to_string(c));
     const Spec spec = f32_spec(c);
@@ -170,7 +170,7 @@ TEST_CASE("eigen runs every algorithm that it lists, and says which one runs") {
   }
 }
 
-TEST_CASE("winograd_4x4 refuses 5x5 and names what it takes, and winograd_2x2 takes both") {
+TEST_CASE("winograd_4x4 refuses 5x5 and names its sizes, and winograd_2x2 takes both") {
   for (std::size_t pass = 0; pass < 3; ++pass) {
     const auto by = [&](const char* algorithm, Size kernel) {
       Choice choice;
@@ -184,7 +184,7 @@ TEST_CASE("winograd_4x4 refuses 5x5 and names what it takes, and winograd_2x2 ta
   }
 }
 
-TEST_CASE("depthwise is what the rule takes for several groups of few channels, and it refuses others") {
+TEST_CASE("the rule takes depthwise for several groups of few channels, and depthwise refuses other groups") {
   const auto takes = [](const Conv& op, int channels) {
     const Spec spec = f32_spec({"", op, {{1, channels, 9, 9}}});
     std::array<bool, 3> of_pass{};
@@ -221,7 +221,7 @@ TEST_CASE("a plan names the node that its backend refuses") {
   CHECK_THROWS_MATCHES(Plan(graph, oracle(), options), UsageError, Says("first", "quick", "direct"));
 }
 
-TEST_CASE("making a backend refuses unknown names with the known ones") {
+TEST_CASE("an unknown backend is refused with the known names") {
   CHECK_THROWS_MATCHES(make_backend("eigenvalue"), UsageError, Says("eigenvalue", "eigen", "cudnn"));
 }
 

@@ -45,7 +45,7 @@ TEST_CASE("part 0 runs on the caller's thread") {
   CHECK(first == std::this_thread::get_id());
 }
 
-TEST_CASE("many short rounds lose none, and what one round wrote the next one reads") {
+TEST_CASE("no part of many short rounds is lost, and a round reads what the round before wrote") {
   ThreadPool pool(4);
   std::vector<std::int64_t> value(4);
   for (int round = 0; round < 2000; ++round) {
@@ -202,7 +202,7 @@ TEST_CASE("an exception of any part is rethrown after all parts have ended, and 
   CHECK(runs == 3);
 }
 
-TEST_CASE("of several exceptions the one of the lowest part is rethrown") {
+TEST_CASE("if several parts throw, the exception of the lowest part is rethrown") {
   ThreadPool pool(3);
   for (int round = 0; round < 20; ++round) {
     try {

@@ -162,7 +162,7 @@ TEST_CASE("a scale and shift reads its numbers in every pass") {
   check(ScaleShift{.by_channel = false}, {x}, Pass::backward_data, 24, 24 + 24 + 2);
 }
 
-TEST_CASE("joins and slices move what they touch") {
+TEST_CASE("joins and slices move the bytes that they touch") {
   const Shape x{1, 4, 1, 1};
   check(Add{}, {x, x, x}, Pass::forward, 8, 16);
   check(Add{}, {x, x, x}, Pass::backward_data, 0, 16);

@@ -29,7 +29,7 @@ TEST_CASE("two letters are not near everything") {
   CHECK(near_names("xy", {"conv1", "fc"}) == "valid names: \"conv1\", \"fc\"");
 }
 
-TEST_CASE("where none is near, the known names are listed, a dozen at most") {
+TEST_CASE("if no name is near, up to a dozen known names are listed") {
   CHECK(near_names("something", {"fc"}) == "valid names: \"fc\"");
   CHECK(near_names("something", {}) == "there are none");
   CHECK(near_names("something", {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n"}) ==

@@ -193,7 +193,7 @@ TEST_CASE("a file truncated anywhere, or with an extra byte, is a FileError") {
   CHECK_THROWS_AS(read_safetensors(folder / "long"), FileError);
 }
 
-TEST_CASE("what is not a readable file is a FileError that says so") {
+TEST_CASE("a path that is no readable file is a FileError that says so") {
   const Folder folder;
   CHECK_THROWS_WITH(read_safetensors(folder / "nothing"), ContainsSubstring("nothing: no such file"));
   CHECK_THROWS_WITH(read_safetensors(folder.path()), ContainsSubstring("not a regular file"));

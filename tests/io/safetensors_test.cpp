@@ -91,7 +91,7 @@ TEST_CASE("a file written with PyTorch is read with the same numbers") {
   CHECK(file.at("scalar").values == std::vector<double>{2.5});
 }
 
-TEST_CASE("what is written reads back the same") {
+TEST_CASE("written tensors read back the same") {
   const Folder folder;
   const TensorFile file = {
       {"f64", tensor(DType::f64, {2, 3}, {0.1, -1e300, 5e-324, kInfinity, -kInfinity, 0.0})},
@@ -221,7 +221,7 @@ TEST_CASE("a failed write leaves the old file and nothing else") {
   CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 1);
 }
 
-TEST_CASE("what a killed writer left is removed by the next one, and what a living one writes is not") {
+TEST_CASE("the file of a killed writer is removed by the next writer, and the file of a living writer is not") {
   const Folder folder;
   const auto files = [&] { return std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()); };
   const pid_t child = fork();
@@ -243,7 +243,7 @@ TEST_CASE("what a killed writer left is removed by the next one, and what a livi
   CHECK(contents(folder / "file") == "one");
 }
 
-TEST_CASE("a writer removes what writers left, and no other file whose name begins so") {
+TEST_CASE("a writer removes files that writers left, and no other file whose name begins alike") {
   const Folder folder;
   const char* others[] = {"file.new-plan", "file.new-",      "file.new-12",     "file.new-12-",
                           "file.new--3",   "file.new-1-2-3", "file.new-1-2.bak"};
@@ -257,7 +257,7 @@ TEST_CASE("a writer removes what writers left, and no other file whose name begi
   CHECK_FALSE(fs::exists(folder / "file.new-12-0"));
 }
 
-TEST_CASE("what cannot be replaced is named") {
+TEST_CASE("a file that cannot be replaced is named") {
   const Folder folder;
   fs::create_directory(folder / "directory");
   CHECK_THROWS_WITH(write_safetensors(folder / "directory", {}), ContainsSubstring("directory: not a regular file"));
@@ -279,7 +279,7 @@ TEST_CASE("a link stays a link, and permissions stay") {
   CHECK(fs::status(folder / "real").permissions() == (fs::perms::owner_read | fs::perms::owner_write));
 }
 
-TEST_CASE("what a download leaves in place of a file is named") {
+TEST_CASE("a failed download in place of a file is named") {
   const Folder folder;
   const auto says = [&](const char* contents, const char* why) {
     write(folder / "file", contents);

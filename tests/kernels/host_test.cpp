@@ -122,7 +122,7 @@ TEST_CASE("static shared memory begins as NaN in every block, whatever a former 
   check(0.0F);  // also in the next launch
 }
 
-TEST_CASE("static shared memory keeps within a block what was written there") {
+TEST_CASE("static shared memory keeps its contents within a block") {
   in_every_order([] {
     std::vector<int> y(3 * 32);
     launch(LAMINA_KERNEL(counting_kernel), 3, 32, 0, nullptr, 4, y.data());
@@ -211,7 +211,7 @@ TEST_CASE("a bad width of a shuffle is named") {
   });
 }
 
-TEST_CASE("what a kernel throws ends its launch, and the next launch runs") {
+TEST_CASE("an exception of a kernel ends its launch, and the next launch runs") {
   in_every_order([] {
     check_says(misuse(LAMINA_KERNEL(throwing_kernel)), {"throwing_kernel", "thread (2, 0, 0)", "exception"});
     CHECK(product<true>(9, 9, 9) == naive_product(9, 9, 9));

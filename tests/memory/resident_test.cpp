@@ -47,7 +47,7 @@ void check(const Growth& growth) {
 
 }  // namespace
 
-TEST_CASE("a plan's peak of resident memory is within 1 % of what was predicted") {
+TEST_CASE("a plan's peak of resident memory is within 1 % of the prediction") {
   if (!test::resident_bytes() || !test::peak_resident_bytes() || !test::reset_peak())
     test::skip("this system does not report a process's peak of resident memory");
   const auto backend = make_backend("eigen", {.threads = 2});

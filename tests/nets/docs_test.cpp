@@ -24,7 +24,7 @@ std::vector<std::string> cells(const std::string& line) {
 
 }  // namespace
 
-TEST_CASE("the table in docs/networks.md says what the networks are") {
+TEST_CASE("the table in docs/networks.md describes the networks") {
   std::ifstream page(test::data("../../docs/networks.md"));
   REQUIRE(page);
   std::vector<std::vector<std::string>> table;

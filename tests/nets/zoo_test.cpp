@@ -179,7 +179,7 @@ TEST_CASE("an image too large for 32-bit extents is an error, not an overflow") 
   CHECK_THROWS_AS(nets::build("vgg16", {.batch = 1, .image = 40'000}), ShapeError);
 }
 
-TEST_CASE("protocols are those of the published tables") {
+TEST_CASE("protocols match the published tables") {
   const nets::Protocol alexnet = nets::info("alexnet").protocol, resnet = nets::info("resnet50").protocol;
   CHECK((alexnet.softmax && alexnet.input_gradient && alexnet.accumulate));
   CHECK((!resnet.softmax && !resnet.input_gradient && resnet.accumulate));

@@ -42,7 +42,7 @@ const std::string g = " g[4,1,1] = 1..", filter = "[4,1,1,1] = 1.. y = Conv<grou
 
 }  // namespace
 
-TEST_CASE("what trains is what PyTorch trains, as both of its exporters write it") {
+TEST_CASE("the same parameters train as in PyTorch, from files of both its exporters") {
   struct Kind {
     const char* what;
     std::string old_file, new_file;

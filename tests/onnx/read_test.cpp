@@ -77,7 +77,7 @@ TEST_CASE("an axis that the file leaves open needs an extent by its name") {
   CHECK(read(model, {.extents = {{"batch", 7}}}).graph.node("x").shape == Shape{1, 7, 1, 1});
 }
 
-TEST_CASE("the open extents of a file are listed, all that are missing are named, and others are refused") {
+TEST_CASE("the open extents of a file are listed, all missing extents are named, and unknown names are refused") {
   const std::string model = "x[n,1,height,width] w[initialized] other[n,wide] w[1,1,1,1] = 2; y = Conv(x, w)";
   const Folder folder;
   write(folder / "net.onnx", bytes_of(model));
@@ -139,11 +139,11 @@ TEST_CASE("everything that is not supported is named at once: node, operator, op
                         ContainsSubstring("not judged, because they follow those above: 1 Relu, first 'u'"));
 }
 
-TEST_CASE("what the output does not need is not read") {
+TEST_CASE("nodes that the output does not need are not read") {
   CHECK(read(small_network + "[n,1,2,2] unused = Nonsense(c) return y").graph.nodes().size() == 4);
 }
 
-TEST_CASE("a file with several outputs gives the one that is asked for") {
+TEST_CASE("a file with several outputs gives the requested output") {
   const std::string model = small_network + "[n,1,2,2] return y, r";
   CHECK_THROWS_WITH(read(model), ContainsSubstring("'y', 'r'") && ContainsSubstring("name one in OnnxOptions::output"));
   CHECK_THROWS_AS(read(model), UsageError);

@@ -22,7 +22,7 @@ std::string refusal(const Model& model, const OnnxOptions& options = {}) {
 
 }  // namespace
 
-TEST_CASE("nodes behind one that is not read are judged by the extents that the file states") {
+TEST_CASE("nodes behind an unread node are judged by the extents that the file states") {
   // An FPN's sum: the second operand has twice the rows and columns of what it is made of.
   const std::string model = R"(x[2,1,4,4] w[1,1,1,1] = 1
     p = MaxPool<kernel_shape=[2,2], strides=[2,2]>(x) u = GridSample(p) s = Add(x, u) y = Conv(s, w))";

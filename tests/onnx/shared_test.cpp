@@ -64,7 +64,7 @@ TEST_CASE(
   CHECK(tied("double = Add(table, table) y = Gemm<transB=1>(h, double)") == two);
 }
 
-TEST_CASE("a matrix whose transpose is used as well is two parameters, which is said") {
+TEST_CASE("a matrix that is also used transposed becomes two parameters, and a note says so") {
   const auto notes = [](const std::string& second) {
     return read("x[1,2] w[2,2] = 1..; h = Gemm(x, w) \"in\" y = " + second + "(h, w) \"out\"").notes;
   };
@@ -89,7 +89,7 @@ TEST_CASE(
   CHECK(parameters(norms({a, "args = (%h, %p_b_weight, %p_b_bias, %b_b_running_mean, 0.1), kwargs = {})"})) == apart);
 }
 
-TEST_CASE("the directions of an LSTM share nothing with each other, and all with those of a second use") {
+TEST_CASE("the directions of an LSTM share nothing with each other, and everything with a second use") {
   const Names all = parameters(R"(
     x[3,1,1] z[3,1,1] w[2,4,1] = 1, 2, 3, 4, 1, 2, 3, 4; r[2,4,1] = 1..; b[2,8] = all 0
     h = LSTM<hidden_size=1, direction=bidirectional>(x, w, r, b) "one"

@@ -99,7 +99,7 @@ TEST_CASE("fixed numbers are read back as they were") {
   check_written(graph);
 }
 
-TEST_CASE("what trains, and what is fixed, is read back as it was") {
+TEST_CASE("trained and fixed parameters are read back as such") {
   Graph graph("trained 'in part'");
   Value x = conv(graph.input({2, 3, 4, 4}, "x"), "blur", {.channels = 3, .kernel = 3, .groups = 3, .bias = false});
   x = conv(x, "it's", {.channels = 5, .kernel = 1});
@@ -109,7 +109,7 @@ TEST_CASE("what trains, and what is fixed, is read back as it was") {
   check_written(graph);
 }
 
-TEST_CASE("nodes keep their names, whatever they are, also where they are those of another's parameters") {
+TEST_CASE("nodes keep any name, also the name of another node's parameter") {
   Graph graph("odd names");
   Value x = graph.input({2, 8, 4, 4}, "in put/\"0\"");
   x = conv(x, "a", {.channels = 8, .kernel = 1});

@@ -104,7 +104,7 @@ TEST_CASE("a function and the op before it have the bits of two units") {
       }
 }
 
-TEST_CASE("batch norm with a function has the gradients of its differences") { check_all_differences(norms()); }
+TEST_CASE("batch norm with a function has the gradients of finite differences") { check_all_differences(norms()); }
 
 TEST_CASE("products and functions as one unit agree with the ops, by every algorithm") {
   const BatchNorm norm;

@@ -67,13 +67,13 @@ TEST_CASE("batch norm, by hand: inference takes the running statistics and leave
 
 TEST_CASE("batch norm agrees with the oracle") { check_all_against_oracle(batch_norm_cases()); }
 
-TEST_CASE("batch norm has the gradients of its differences") { check_all_differences(batch_norm_cases()); }
+TEST_CASE("batch norm has the gradients of finite differences") { check_all_differences(batch_norm_cases()); }
 
 TEST_CASE("batch norm with its tail as one unit agrees with the single ops") {
   for (const Case& c : chains()) check_against_oracle(c);
 }
 
-TEST_CASE("batch norm with its tail has the gradients of its differences") { check_all_differences(chains()); }
+TEST_CASE("batch norm with its tail has the gradients of finite differences") { check_all_differences(chains()); }
 
 TEST_CASE("eigen fuses batch norm, add and ReLU") {
   for (const Case& c : chains()) {

@@ -34,7 +34,7 @@ TEST_CASE("dropout follows the documented counter, on every layout of work") {
     }
 }
 
-TEST_CASE("dropout scales what it keeps, drops the rest, and does the same to the gradient") {
+TEST_CASE("dropout scales kept elements, drops the rest, and does the same to the gradient") {
   const Result result = drop(0.75, 42, {2, 8, 5, 5}, 3);
   for (std::size_t i = 0; i < result.y.size(); ++i) {
     CHECK((result.y[i] == 0 || result.y[i] == 4));
@@ -84,7 +84,7 @@ TEST_CASE("dropout agrees with the oracle") {
   CHECK(check_against_oracle({"inference", Dropout{.rate = 0.1}, {{3, 7, 2, 1}}, {}, Mode::inference}));
 }
 
-TEST_CASE("dropout has the gradients of its differences") {
+TEST_CASE("dropout has the gradients of finite differences") {
   check_differences({"half", Dropout{.rate = 0.5, .seed = 7}, {{2, 3, 4, 3}}});
   check_differences({"most", Dropout{.rate = 0.9, .seed = 7}, {{2, 3, 4, 3}}});
 }

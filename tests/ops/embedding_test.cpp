@@ -106,4 +106,4 @@ TEST_CASE("embedding agrees with the oracle") {
   for (const Case& c : embedding_cases()) CHECK((check_against_oracle(c) || !c.tail.empty()));
 }
 
-TEST_CASE("embedding has the gradients of its differences") { check_all_differences(embedding_cases()); }
+TEST_CASE("embedding has the gradients of finite differences") { check_all_differences(embedding_cases()); }

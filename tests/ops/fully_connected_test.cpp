@@ -42,7 +42,7 @@ TEST_CASE("fully connected agrees with the oracle") { check_all_against_oracle(f
 
 TEST_CASE("fully connected is exact in whole numbers") { check_all_integers(fully_connected_cases()); }
 
-TEST_CASE("fully connected has the gradients of its differences") { check_all_differences(fully_connected_cases()); }
+TEST_CASE("fully connected has the gradients of finite differences") { check_all_differences(fully_connected_cases()); }
 
 TEST_CASE("fully connected + ReLU as one unit agrees with the two ops") {
   const Case c{"", FullyConnected{.outputs = 5}, {{3, 7, 1, 1}}, {{Relu{}}}};

@@ -53,4 +53,4 @@ TEST_CASE("lrn, by hand: an even size reaches one further down than up, and divi
 
 TEST_CASE("lrn agrees with the oracle") { check_all_against_oracle(lrn_cases()); }
 
-TEST_CASE("lrn has the gradients of its differences") { check_all_differences(lrn_cases()); }
+TEST_CASE("lrn has the gradients of finite differences") { check_all_differences(lrn_cases()); }

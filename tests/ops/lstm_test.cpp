@@ -79,7 +79,7 @@ TEST_CASE("an LSTM's recurrent weights take h of the step before, by hand") {
   check_example(c, feed, {{h1, std::tanh(c2) / 2}, {}, {}, {}});
 }
 
-TEST_CASE("an LSTM's gates are those of i, f, g, o, by hand") {
+TEST_CASE("an LSTM's gates have the order i, f, g, o, by hand") {
   // One step: c = i g, h = o tanh(c); f has nothing to forget.
   const Case c{"", Lstm{.hidden = 1}, {{1, 1, 1, 1}}};
   const auto logistic = [](double a) { return 1 / (1 + std::exp(-a)); };
@@ -87,7 +87,7 @@ TEST_CASE("an LSTM's gates are those of i, f, g, o, by hand") {
   check_example(c, feed, {{logistic(3) * std::tanh(logistic(1) * std::tanh(-2.0))}, {}, {}, {}});
 }
 
-TEST_CASE("LSTM in f64 is what its definition says") {
+TEST_CASE("LSTM in f64 follows its definition") {
   for (const Case& c : large_cases()) {
     INFO(to_string(c));
     const auto spec = make_spec(backend(), c, {.dtype = DType::f64});
@@ -100,7 +100,7 @@ TEST_CASE("LSTM in f64 is what its definition says") {
 
 TEST_CASE("LSTM agrees with the oracle") { check_all_against_oracle(large_cases()); }
 
-TEST_CASE("LSTM has the gradients of its differences") { check_all_differences(lstm_cases()); }
+TEST_CASE("LSTM has the gradients of finite differences") { check_all_differences(lstm_cases()); }
 
 TEST_CASE("an LSTM's id out of range makes its sequence NaN from its step on, and adds to no weight of the input") {
   const Case c{"", Lstm{.hidden = 2, .vocabulary = 3}, {{2, 1, 3, 1}}};

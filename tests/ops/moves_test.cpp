@@ -41,7 +41,7 @@ TEST_CASE("pad, by hand: each side has its width, and the gradient of the border
                 {{9, 9, 9, 9, 1, 2, 9, 9, 3, 4, 9, 9}, {{5, 6, 9, 10}}, {}, {}});
 }
 
-TEST_CASE("pad by cells, by hand: edge, mirror and the other end, and what they show in the gradient") {
+TEST_CASE("pad by cells, by hand: edge, mirror and the other end, and their gradients") {
   const auto check = [](PadBy by, const Values& y, const Values& dx) {
     check_example({"", Pad{.before = {0, 2}, .after = {0, 1}, .by = by}, {{1, 1, 1, 3}}},
                   {{{1, 2, 3}}, {}, {}, {1, 2, 4, 8, 16, 32}, {}, {}}, {y, {dx}, {}, {}});
@@ -51,7 +51,7 @@ TEST_CASE("pad by cells, by hand: edge, mirror and the other end, and what they 
   check(PadBy::wrap, {2, 3, 1, 2, 3, 1}, {36, 9, 18});
 }
 
-TEST_CASE("channel shuffle, by hand: the first channels of the groups, then the second ones") {
+TEST_CASE("channel shuffle, by hand: the first channels of the groups, then the second channels") {
   check_example({"", ChannelShuffle{2}, {{1, 6, 1, 1}}}, {{{1, 2, 3, 4, 5, 6}}, {}, {}, {1, 2, 3, 4, 5, 6}, {}, {}},
                 {{1, 4, 2, 5, 3, 6}, {{1, 3, 5, 2, 4, 6}}, {}, {}});
 }

@@ -58,4 +58,4 @@ TEST_CASE("multiply agrees with the oracle") { check_all_against_oracle(multiply
 
 TEST_CASE("multiply is exact in whole numbers") { check_all_integers(multiply_cases()); }
 
-TEST_CASE("multiply has the gradients of its differences") { check_all_differences(multiply_cases()); }
+TEST_CASE("multiply has the gradients of finite differences") { check_all_differences(multiply_cases()); }

@@ -30,7 +30,7 @@ const std::vector<Geometry>& geometries() {
       {"a last window beyond the image is dropped", 2, 3, 1, Rounding::up, {1, 2, 4, 7}},
       {"rectangular", {3, 2}, {1, 3}, {1, 0}, Rounding::up, {2, 2, 5, 7}},
       {"stride beyond window", {1, 2}, {2, 3}, 0, Rounding::down, {1, 3, 6, 8}},
-      {"any stride, of one window", 2, 1 << 28, 1, Rounding::down, {1, 2, 3, 4}},
+      {"a huge stride, so one window", 2, 1 << 28, 1, Rounding::down, {1, 2, 3, 4}},
       {"the whole map", {4, 5}, 1, 0, Rounding::down, {3, 2, 4, 5}},
       {"a window of more than 256 cells", {16, 17}, {2, 3}, 0, Rounding::down, {1, 1, 19, 21}},
       {"1x1", 1, 1, 0, Rounding::down, {2, 2, 3, 3}},
@@ -176,7 +176,7 @@ TEST_CASE("global average pool agrees with the oracle") { check_all_against_orac
 
 TEST_CASE("max pool is exact in whole numbers") { check_all_integers(max_cases()); }
 
-TEST_CASE("pooling has the gradients of its differences") {
+TEST_CASE("pooling has the gradients of finite differences") {
   for (const auto& cases : {max_cases(), average_cases(), global_cases()})
     for (const Case& c : cases)
       if (c.mode == Mode::training) check_differences(c);

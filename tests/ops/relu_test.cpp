@@ -41,4 +41,4 @@ TEST_CASE("relu lets a NaN through") {
 
 TEST_CASE("relu agrees with the oracle") { check_all_against_oracle(relu_cases()); }
 
-TEST_CASE("relu has the gradients of its differences") { check_all_differences(relu_cases()); }
+TEST_CASE("relu has the gradients of finite differences") { check_all_differences(relu_cases()); }

@@ -79,4 +79,4 @@ TEST_CASE("resize agrees with the oracle") { check_all_against_oracle(cases()); 
 
 TEST_CASE("resize is exact in whole numbers where its weights are") { check_all_integers(exact_cases()); }
 
-TEST_CASE("resize has the gradients of its differences") { check_all_differences(cases()); }
+TEST_CASE("resize has the gradients of finite differences") { check_all_differences(cases()); }

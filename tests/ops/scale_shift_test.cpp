@@ -44,7 +44,7 @@ TEST_CASE("scale and shift, by hand: one pair for all channels") {
                 {{-0.5, 0, 0.5, 1}, {{0.5, 1, 1.5, 2}}, {}, {}});
 }
 
-TEST_CASE("scale and shift, by hand: learned ones have the sums of dy x and of dy as gradients") {
+TEST_CASE("scale and shift, by hand: if learned, their gradients are the sums of dy x and of dy") {
   check_example({"", ScaleShift{.learned = true}, {{1, 2, 1, 2}}},
                 {{{1, 2, 3, 4}}, {{10, -1}, {5, 7}}, {}, {1, 2, 3, 4}, {}, {}},
                 {{15, 25, 4, 3}, {{10, 20, -3, -4}}, {{5, 25}, {3, 7}}, {}});

@@ -95,6 +95,6 @@ TEST_CASE("a logit that is NaN makes the loss and its own gradient NaN") {
 
 TEST_CASE("sigmoid cross entropy agrees with the oracle") { check_all_against_oracle(sigmoid_cross_entropy_cases()); }
 
-TEST_CASE("sigmoid cross entropy has the gradients of its differences") {
+TEST_CASE("sigmoid cross entropy has the gradients of finite differences") {
   check_all_differences(sigmoid_cross_entropy_cases());
 }

@@ -124,6 +124,6 @@ TEST_CASE("a logit that is NaN makes the loss and its row's gradient NaN") {
 
 TEST_CASE("softmax cross entropy agrees with the oracle") { check_all_against_oracle(softmax_cross_entropy_cases()); }
 
-TEST_CASE("softmax cross entropy has the gradients of its differences") {
+TEST_CASE("softmax cross entropy has the gradients of finite differences") {
   check_all_differences(softmax_cross_entropy_cases());
 }

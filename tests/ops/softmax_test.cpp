@@ -49,4 +49,4 @@ TEST_CASE("softmax does not overflow") {
 
 TEST_CASE("softmax agrees with the oracle") { check_all_against_oracle(softmax_cases()); }
 
-TEST_CASE("softmax has the gradients of its differences") { check_all_differences(softmax_cases()); }
+TEST_CASE("softmax has the gradients of finite differences") { check_all_differences(softmax_cases()); }

@@ -64,7 +64,7 @@ Graph several_ops() {
 
 }  // namespace
 
-TEST_CASE("a measured choice is what runs, and equal units are measured once") {
+TEST_CASE("a measured choice runs, and equal units are measured once") {
   const auto tuner = std::make_shared<FixedTuner>(of_convolutions(true).algorithm[0]);
   Graph graph("twins");
   Value x = graph.input({1, 4, 5, 5});

@@ -33,7 +33,7 @@ Options options_of() { return {.dtype = DType::f64, .optimiser = Sgd{.momentum =
 
 }  // namespace
 
-TEST_CASE("fixed parameters are state: what trains has the gradients that it had, and they stay as they are") {
+TEST_CASE("fixed parameters are state: they stay as they are, and trained parameters have the same gradients") {
   const Graph all = many_ops({}), fixed = many_ops(some);
   CHECK(fixed.parameter_count() == all.parameter_count() - 36 - 16 - 4 - 4 - 4 - 5 * 4 * 4 * 3 - 12 * 5 - 12 * 3 - 12);
   Plan whole(all, backend(), options_of()), part(fixed, backend(), options_of());
@@ -78,7 +78,7 @@ TEST_CASE("no call computes the gradient of a filter that is fixed") {
   CHECK(params({"blur.weight"}) == 0);
 }
 
-TEST_CASE("a network all of whose parameters are fixed has gradients of its input alone") {
+TEST_CASE("a network with only fixed parameters has only the gradient of its input") {
   Graph graph("frozen");
   conv(graph.input({1, 2, 4, 4}, "x"), "conv", {.channels = 2, .kernel = 3, .bias = false});
   graph.fix("conv.weight");

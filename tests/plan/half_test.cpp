@@ -116,7 +116,7 @@ TEST_CASE("in half precision values and their gradients have 16 bits, and tensor
   }
 }
 
-TEST_CASE("whole numbers keep f32 through slices and joins, and what is computed from a loss does too") {
+TEST_CASE("whole numbers keep f32 through slices and joins, and so do values that are computed from a loss") {
   Graph graph("mixed");
   const Value both = graph.input({2, 2, 4, 1}, "both");
   const Value words = embedding(slice(both, "ids", {.first = 0, .channels = 1}), "words", {9, 3});

@@ -58,7 +58,7 @@ TEST_CASE("an input that is read as ids and as numbers has the gradient of the n
   CHECK(spec_of(units, graph, "sum").adds_dx == std::vector<bool>{false, false});
 }
 
-TEST_CASE("parts of labels want no gradient, nor does what leads to them alone") {
+TEST_CASE("parts of labels want no gradient, nor do nodes that lead only to them") {
   Graph graph("parts");
   const Value labels = graph.input({4, 2, 1, 1}, "labels");
   const Value scores = fully_connected(graph.input({4, 3, 1, 1}, "x"), "fc", {.outputs = 5});
@@ -108,7 +108,7 @@ TEST_CASE("a plan with labels and ids trains in every way that a plan runs") {
   }
 }
 
-TEST_CASE("a network with a loss has the gradients of its differences") {
+TEST_CASE("a network with a loss has the gradients of finite differences") {
   for (const double clip : {0.0, 0.22}) {
     Graph graph("net");
     Value x = graph.input({3, 2, 5, 5}, "x");

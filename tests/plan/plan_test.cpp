@@ -92,7 +92,7 @@ TEST_CASE("passes of a plan change no inputs, parameters or output gradients, an
   }
 }
 
-TEST_CASE("two plans of one seed start with the same numbers, of two seeds with others") {
+TEST_CASE("two plans start with the same numbers if their seeds are equal, and with others if not") {
   const Graph graph = residual();
   Plan a(graph, backend(), {.seed = 3}), b(graph, backend(), {.seed = 3}), c(graph, backend(), {.seed = 4});
   CHECK(host(a, a.parameter("stem.weight")) == host(b, b.parameter("stem.weight")));
@@ -251,7 +251,7 @@ TEST_CASE("in inference, parameters are prepared when a plan is made and when th
   CHECK(wrapped.prepared_compared > 0);
 }
 
-TEST_CASE("predicted memory is what a plan takes, and dropping values takes less") {
+TEST_CASE("a plan takes its predicted memory, and less if values are dropped") {
   for (const Mode mode : {Mode::training, Mode::inference}) {
     Options options{.mode = mode};
     const MemoryReport predicted = predict_memory(residual(), backend(), options);
@@ -345,7 +345,7 @@ TEST_CASE("a plan refuses what cannot run, with words that help") {
   }
 }
 
-TEST_CASE("a pass that is recorded does, at each launch, what a pass does") {
+TEST_CASE("a recorded pass computes at each launch what a pass computes") {
   Graph graph("recorded");
   Value x = relu(conv(graph.input({2, 3, 8, 8}), "conv", {.channels = 4, .kernel = 3, .pad = 1}), "relu");
   x = max_pool(relu(batch_norm(x, "bn"), "bn.relu"), "pool", {.window = 2, .stride = 2});

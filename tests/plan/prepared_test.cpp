@@ -30,7 +30,7 @@ std::vector<Graph> norms() {
 
 }  // namespace
 
-TEST_CASE("a plan's batch norm in inference reads what was prepared, until parameters_changed() is called") {
+TEST_CASE("a plan's batch norm in inference reads its prepared form, until parameters_changed() is called") {
   Device& device = backend().device();
   std::vector<std::pair<std::string, DType>> cases;
   for (const DType dtype : {DType::f32, DType::f64})

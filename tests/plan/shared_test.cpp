@@ -86,7 +86,7 @@ void compare(const Graph& shared, const Graph& apart, const Options& options, do
 
 }  // namespace
 
-TEST_CASE("of a shared parameter the gradient is the sum of all uses, whatever a plan fuses, drops and adds up",
+TEST_CASE("a shared parameter's gradient is the sum over all uses, whatever a plan fuses, drops and adds up",
           "[random]") {
   Dice dice(seed() ^ 0x5A4E);
   for (int round = 0; round < 30; ++round) {
@@ -154,7 +154,7 @@ TEST_CASE("shared running statistics are updated by each node in turn, in the or
   }
 }
 
-TEST_CASE("a shared parameter has one name in lists, and the others where one is asked for") {
+TEST_CASE("a shared parameter has one name in lists, and is found by every name") {
   Options options{.dtype = DType::f64, .optimiser = Sgd{.momentum = 0.9}};
   Plan plan(tied(), backend(), options);
   CHECK(plan.parameter_names() == std::vector<std::string>{"table.weight", "lstm.weight_ih_l0", "lstm.weight_hh_l0",

@@ -189,7 +189,7 @@ TEST_CASE("tiny nets: a plan computes what the ops one by one compute") {
   for (const Build& build : nets()) check_composition(build());
 }
 
-TEST_CASE("tiny nets: outputs in f32 are those in f64 within 1e-4") {
+TEST_CASE("tiny nets: outputs in f32 equal outputs in f64 within 1e-4") {
   for (const Build& build : nets()) {
     const Graph graph = build();
     INFO(graph.name());

@@ -29,25 +29,25 @@ TEST_CASE("one rank alone sums and broadcasts what it has") {
   self->abort();  // there is no other rank
 }
 
-TEST_CASE("a process that a launcher started alone is no rank of several") {
+TEST_CASE("a process that a launcher started alone does not count as launched by MPI") {
   const Variable other("OMPI_COMM_WORLD_SIZE", nullptr), rank("PMIX_RANK", "0"), size("PMI_SIZE", "1");
   CHECK_FALSE(launched_by_mpi());
   const Variable two("PMI_SIZE", "2");
   CHECK(launched_by_mpi());
 }
 
-TEST_CASE("a communicator that is not there is an error that says what is") {
+TEST_CASE("an unknown communicator is an error that names a known one, and a limit must be a time") {
   CHECK_THROWS_WITH(make_communicator("mpj"), ContainsSubstring("did you mean \"mpi\""));
   CHECK_THROWS_AS(make_communicator("self", {.limit_seconds = 0}), UsageError);
   CHECK_THROWS_AS(make_communicator("self", {.limit_seconds = NAN}), UsageError);
 }
 
-TEST_CASE("a difference names the parts that differ, and those that one lacks") {
+TEST_CASE("a difference names the parts that differ, and the parts that one text lacks") {
   CHECK(difference("it has", "a 1, b 2, c 3", "this run", "a 1, b 3, c 4") == "it has b 2, c 3, and this run b 3, c 4");
   CHECK(difference("it has", "a 1", "this run", "a 1, b 2") == "it has nothing else, and this run b 2");
 }
 
-TEST_CASE("loaders of several ranks give the rows of every batch in order, of a short last batch the first ones") {
+TEST_CASE("loaders of several ranks give the rows of every batch in order, and the first ranks take a short one") {
   const auto source = digits(43, 1);
   Loader whole(*source, {.batch = 12, .seed = 3, .threads = 0});
   std::vector<std::unique_ptr<Loader>> parts;
@@ -77,7 +77,7 @@ TEST_CASE("loaders of several ranks give the rows of every batch in order, of a 
   for (const auto& part : parts) CHECK(part->next() == nullptr);
 }
 
-TEST_CASE("ranks that do not share out a batch evenly, or are not there, are refused") {
+TEST_CASE("ranks that cannot share a batch evenly, or do not exist, are refused") {
   const auto source = digits(20, 1);
   CHECK_THROWS_WITH(Loader(*source, {.batch = 10, .ranks = 4}), ContainsSubstring("give a multiple"));
   CHECK_THROWS_AS(Loader(*source, {.batch = 10, .ranks = 0}), UsageError);

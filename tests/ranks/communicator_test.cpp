@@ -85,7 +85,7 @@ TEST_CASE("every rank learns which rank differs, and in what") {
   CHECK_THROWS_AS(check_same(ranks(), std::string(static_cast<std::size_t>(ranks().rank()), 'x')), UsageError);
 }
 
-TEST_CASE("what mpi cannot sum is refused, and a second communicator") {
+TEST_CASE("numbers that mpi cannot sum are refused, and so is a second communicator") {
   QueuedDevice gpu;
   double number = 1;
   CHECK_THROWS_WITH(ranks().start_all_reduce(gpu, &number, 1, DType::f64), ContainsSubstring("not of modelled device"));

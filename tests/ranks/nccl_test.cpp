@@ -153,7 +153,7 @@ TEST_CASE("a rank that throws, or ends all, aborts NCCL before the others end") 
   CHECK(fake.log == Log{"rank 1 of 2", "abort", "all end with 3"});
 }
 
-TEST_CASE("what nccl cannot sum is refused, and a call that fails is named") {
+TEST_CASE("numbers that nccl cannot sum are refused, and a call that fails is named") {
   Gpu gpu, other;
   QueuedDevice plain;
   double number = 1;

@@ -53,7 +53,7 @@ TrainerOptions together(TrainerOptions options) {
 
 using Builder = std::function<Graph(int batch)>;
 
-/// Trains alone and together, twice, and compares.
+/// Trains once alone and twice together, and compares.
 void compare(const Builder& graph, const Source& source, const TrainerOptions& options, int epochs = 2) {
   const Ended alone = train(graph(batch), source, options, epochs);
   const Graph part = graph(batch / ranks().size());
@@ -65,7 +65,7 @@ void compare(const Builder& graph, const Source& source, const TrainerOptions& o
 
 }  // namespace
 
-TEST_CASE("the six workloads train alike by several ranks and by one, dropout and short last batches included") {
+TEST_CASE("several ranks train the six workloads as one does, dropout and short last batches included") {
   for (const Workload& each : workloads()) {
     INFO(each.name);
     const auto prepared = [&](int n) { return prepare(each, {.share = 0.0008, .width_divisor = 16, .batch = n}); };
@@ -74,7 +74,7 @@ TEST_CASE("the six workloads train alike by several ranks and by one, dropout an
   }
 }
 
-TEST_CASE("every optimiser updates alike by several ranks and by one") {
+TEST_CASE("several ranks update by every optimiser as one does") {
   const auto source = digits(20, 1);
   for (const std::string& name : optimiser_names()) {
     INFO(name);
@@ -84,7 +84,7 @@ TEST_CASE("every optimiser updates alike by several ranks and by one") {
   }
 }
 
-TEST_CASE("batches that are added up, clipping and validation are those of the whole batch") {
+TEST_CASE("several ranks add up gradients, clip and validate as one does with the whole batch") {
   const auto source = digits(44, 1), unseen = digits(21, 2);
   compare([](int n) { return small_network(n); }, *source,
           in_f64({.optimiser = Sgd{.momentum = 0.9},
@@ -95,7 +95,7 @@ TEST_CASE("batches that are added up, clipping and validation are those of the w
                   .validation = unseen.get()}));
 }
 
-TEST_CASE("parameters and statistics that nodes share are added up once by several ranks, when all uses are done") {
+TEST_CASE("gradients and statistics that nodes share are summed over the ranks once, after all uses") {
   const auto source = digits(4 * batch, 1);
   for (const int accumulate : {1, 2}) {
     TrainerOptions options = in_f64({.optimiser = Sgd{.momentum = 0.9}, .accumulate = accumulate, .seed = 6});
@@ -104,7 +104,7 @@ TEST_CASE("parameters and statistics that nodes share are added up once by sever
   }
 }
 
-TEST_CASE("synchronised batch norm is that of the whole batch, with an add and a ReLU after it and without") {
+TEST_CASE("synchronised batch norm is that of the whole batch, with and without an add before its ReLU") {
   const auto source = digits(3 * batch, 1);
   const auto two_norms = [](int n) {
     Graph graph("norms");
@@ -135,7 +135,7 @@ TEST_CASE("lazy updates of tables are those of the whole batch") {
       *whole.training, options, 1);
 }
 
-TEST_CASE("values in half precision are trained on by several ranks to the same bits everywhere, close to one rank's") {
+TEST_CASE("several ranks train in half precision to the same bits, close to the training of one") {
   const auto source = digits(5 * batch, 1);
   for (const DType dtype : {DType::f16, DType::bf16}) {
     TrainerOptions options{.optimiser = Sgd{}, .learning_rate = constant_rate(0.1), .seed = 2};
@@ -161,7 +161,7 @@ TEST_CASE("a device whose memory cannot be summed is refused when the trainer is
                     ContainsSubstring("not of modelled device"));
 }
 
-TEST_CASE("one bucket and many give the same bits") {
+TEST_CASE("one bucket and many give the same results to 1e-6") {
   const auto source = digits(20, 1);
   const auto run = [&](std::size_t bytes) {
     TrainerOptions options = together({.seed = 1});
@@ -171,7 +171,7 @@ TEST_CASE("one bucket and many give the same bits") {
   CHECK(largest_difference(run(1), run(std::size_t{1} << 30)) < 1e-6);  // the order of a sum may depend on its length
 }
 
-TEST_CASE("running statistics are the mean of those of all ranks when an epoch ends") {
+TEST_CASE("running statistics become their mean over all ranks when an epoch ends") {
   const auto source = digits(3 * batch, 1);
   const auto backend = make_backend("eigen", {.threads = 1});
   Device& device = backend->device();
@@ -203,7 +203,7 @@ TEST_CASE("running statistics are the mean of those of all ranks when an epoch e
   check_same_bits(everything(trainer.plan()));
 }
 
-TEST_CASE("a run goes on from a checkpoint with the same ranks to the same bits, and with another number to rounding") {
+TEST_CASE("a checkpoint resumes to the same bits with as many ranks, and to rounding with another number of ranks") {
   const Folder own;
   const std::filesystem::path folder = broadcast_text(ranks(), own.path().string());
   const auto source = digits(44, 1), unseen = digits(9, 2);

@@ -36,7 +36,7 @@ class Files(made.Case):
             self.assertEqual([round(1e6 * seconds, 6) for seconds in one.seconds], [240, 250, 270])
             self.assertAlmostEqual(one.amount("flops_per_second"), 1e6)
 
-    def test_aggregates_and_failures_are_not_samples_and_readings_are_medians(self):
+    def test_only_passes_are_samples_and_readings_are_medians(self):
         rows = made.row(made.key(), 10)
         for row, peak in zip(rows, (9, 1, 2, 3, 4, 5)):
             row["peak_flops_per_second"] = peak
@@ -57,7 +57,7 @@ class Files(made.Case):
         found = [model.rows[0].run.program("cudnn"), model.rows[1].run.program("cuda"), model.runs[1].machine("cuda")]
         self.assertEqual(found, ["Lamina cudnn 9.1", "Lamina cuda+graph", "NVIDIA H200"])
 
-    def test_runs_are_told_apart_where_they_are_of_two_machines_or_commits_or_have_the_same_row(self):
+    def test_runs_of_two_machines_or_commits_or_with_the_same_row_are_told_apart(self):
         def whose(*files):
             documents = [made.document(made.network(net), facts) for net, facts in files]
             return [one.who.removesuffix(", Lamina eigen") for one in made.model_of(*documents).rows[::3]]
@@ -74,7 +74,7 @@ class Files(made.Case):
         self.assertEqual(list(results.read(paths)[0].files), ["before-1.json", "after-1.json"])
         self.assertEqual(list(results.read(paths[:1])[0].files), ["1.json"])
 
-    def test_a_file_that_is_there_twice_counts_once_and_one_that_is_not_there_is_named(self):
+    def test_a_file_given_twice_counts_once_and_a_missing_file_is_named(self):
         paths = [made.write(self.folder, name, made.document(made.network())) for name in ("a.json", "copy.json")]
         model, problems = results.read([paths[0], *paths])
         self.assertEqual(len(model.rows), 3)
@@ -92,7 +92,7 @@ class Files(made.Case):
         with open(path) as file:
             self.assertIn("benchmarks", json.load(file))
 
-    def test_links_are_followed_and_what_is_no_regular_file_is_written_to(self):
+    def test_links_are_followed_and_pipes_are_written_to(self):
         with self.assertRaises(IsADirectoryError):
             atomic.write(self.folder, b"page")
         self.assertEqual(os.listdir(self.folder), [])
@@ -133,7 +133,7 @@ class Files(made.Case):
             with self.subTest(what=what):
                 self.assertIn(what, self.problem(content))
 
-    def test_a_wrong_field_is_left_out_with_its_path(self):
+    def test_a_file_with_a_wrong_field_is_left_out_and_the_path_of_the_field_is_named(self):
         training = {"name": "x", "key": made.key(), "samples": 1, "epochs": 1}
         training["best_possible"] = {"loss": 1, "accuracy": 1}
         lists = {"ledgers": [made.ledger()], "memories": [made.memory()], "comparisons": [made.comparison()]}

@@ -1,5 +1,5 @@
 #pragma once
-// Skips a test that this machine cannot run: ctest reports it as skipped. If a GPU is expected, that is a failure.
+// Skips a test that this machine cannot run: ctest reports it as skipped, or as failed if a GPU is expected.
 
 #include <cstdio>
 #include <cstdlib>

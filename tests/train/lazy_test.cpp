@@ -53,7 +53,7 @@ const std::vector<Optimiser>& lazy_optimisers() {
 
 }  // namespace
 
-TEST_CASE("a lazy update gives rows with a gradient the dense update's bits, and the others keep theirs") {
+TEST_CASE("a lazy update gives rows with a gradient the dense update's bits, and the other rows keep theirs") {
   for (const std::string& name : training_backends())
     for (const DType dtype : {DType::f64, DType::f32})
       for (const Optimiser& optimiser : lazy_optimisers()) {

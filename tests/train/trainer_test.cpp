@@ -166,7 +166,7 @@ TEST_CASE("a validation that is not a number does not make the next one so") {
   }
 }
 
-TEST_CASE("a loss or a parameter that is not finite ends the training, and the checkpoint stays the one before it") {
+TEST_CASE("a loss or a parameter that is not finite ends the training, and the earlier checkpoint stays") {
   const auto backend = make_backend("eigen", {.threads = 1});
   const auto source = digits(24, 1);
   for (const std::int64_t after : {1, 3}) {  // after 3 the epoch has no further batch
@@ -197,7 +197,7 @@ TEST_CASE("a loss or a parameter that is not finite ends the training, and the c
   }
 }
 
-TEST_CASE("a trainer that was moved from says so, and the one that it was moved to goes on") {
+TEST_CASE("a moved-from trainer says so, and the trainer that it moved to goes on") {
   const auto backend = make_backend("eigen");
   const auto source = digits(16, 1);
   Trainer first(small_network(8), *backend, *source);
@@ -214,7 +214,7 @@ TEST_CASE("a trainer that was moved from says so, and the one that it was moved 
   CHECK(first.train(3).size() == 3);
 }
 
-TEST_CASE("initialisers are Keras', or those that are named") {
+TEST_CASE("initialisers are Keras' unless others are named") {
   const auto backend = make_backend("eigen");
   const auto source = digits(8, 1);
   const auto largest = [&](const TrainerOptions& options, const char* parameter) {

@@ -87,7 +87,7 @@ std::vector<float> values(Device& device, const Tensor& tensor) {
 
 }  // namespace
 
-TEST_CASE("a host is two batches ahead of its device, and waits before it writes to what is still to be copied") {
+TEST_CASE("a host is two batches ahead of its device, and waits before it overwrites a batch that is not copied yet") {
   const Shape samples{3, 2, 2, 2}, labels{3, 1, 1, 1};
   for (const DType dtype : {DType::f32, DType::f64, DType::bf16})
     for (const Layout layout : {Layout::nchw, Layout::nhwc}) {

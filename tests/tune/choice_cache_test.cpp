@@ -122,7 +122,7 @@ TEST_CASE("choices come back from their file, each under its own key") {
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
 }
 
-TEST_CASE("a file of an earlier version has no choices, and is replaced by what is measured") {
+TEST_CASE("a file of an earlier version has no choices, and new measurements replace it") {
   const Folder folder;
   write(folder / "c.json", R"({"format":"lamina choices","format_version":1,"picks":{}})");
   ChoiceCache cache(folder / "c.json");
@@ -132,7 +132,7 @@ TEST_CASE("a file of an earlier version has no choices, and is replaced by what 
   CHECK(ChoiceCache(folder / "c.json").find(keys()[0]) == algorithms(0));
 }
 
-TEST_CASE("a read-only file is read, and what it lacks is measured and kept in memory") {
+TEST_CASE("a read-only file is read, and missing choices are measured and kept in memory") {
   const Folder folder;
   const Spec spec = conv_spec();
   const Choice known, unknown{.deterministic = true};
@@ -166,7 +166,7 @@ TEST_CASE("a read-only file is read, and what it lacks is measured and kept in m
   CHECK(contents(folder / "c.json") == before);
 }
 
-TEST_CASE("saving keeps what others saved meanwhile, and replaces what was measured anew") {
+TEST_CASE("saving keeps choices that others saved meanwhile, and replaces choices that were measured anew") {
   const Folder folder;
   const auto all = keys();
   ChoiceCache one(folder / "c.json"), other(folder / "c.json");
@@ -182,7 +182,7 @@ TEST_CASE("saving keeps what others saved meanwhile, and replaces what was measu
   CHECK(both.find(all[2]) == algorithms(2));
 }
 
-TEST_CASE("saving removes what a writer left that was killed, and no other file") {
+TEST_CASE("saving removes the files of killed writers, and no other file") {
   const Folder folder;
   write(folder / "c.json.new-12-0", "{");
   write(folder / "c.json.new-plan", "kept");
@@ -271,7 +271,7 @@ TEST_CASE("a folder, and a missing folder, are errors that name them") {
   CHECK_THROWS_WITH(cache.save(), ContainsSubstring((folder / "none/c.json").string()));
 }
 
-TEST_CASE("what was measured once is not measured again, unless the algorithm is gone") {
+TEST_CASE("a measured choice is not measured again, unless its algorithm is gone") {
   const Folder folder;
   const Spec spec = conv_spec();
   int measurements = 0;

@@ -101,7 +101,7 @@ TEST_CASE("on a device with a queue every run begins with empty caches, whatever
   CHECK(taken_by(unqueued) == all("resident"));
 }
 
-TEST_CASE("what differs by less than the noise keeps the rule's order") {
+TEST_CASE("algorithms that differ by less than the noise keep the rule's order") {
   for (const int won : {0, 5, 7}) {
     RaceBackend backend({{"first", always(1e-3)}, {"second", faster_in(won, 1e-3)}});
     CHECK(taken_by(backend) == all("first"));
@@ -114,7 +114,7 @@ TEST_CASE("what differs by less than the noise keeps the rule's order") {
   CHECK(taken_by(equals) == all("second"));
 }
 
-TEST_CASE("what the pick did not beat is reported as tied, in the answer and in the calls of a plan") {
+TEST_CASE("algorithms that the pick did not beat are reported as tied, in the answer and in the calls of a plan") {
   const std::vector<Way> ways = {{"slow", always(2e-3)}, {"first", always(1e-3)}, {"second", faster_in(5, 1e-3)}};
   RaceBackend backend(ways);
   const Memory buffer(1 << 16);
@@ -166,7 +166,7 @@ TEST_CASE("an algorithm that breaks a limit does not even run") {
   CHECK(taken_by(backend) == all("large"));
 }
 
-TEST_CASE("named passes stay as named, and what a unit does not have is not measured") {
+TEST_CASE("named passes stay as named, and passes that a unit lacks are not measured") {
   RaceBackend backend({{"slow", always(2e-3)}, {"fast", always(1e-3)}});
   CHECK(taken_by(backend, {.algorithm = {"slow", "", "slow"}, .measure = true}) == Algorithms{"slow", "fast", "slow"});
   CHECK(count(backend, "forward fast") == 0);
@@ -221,7 +221,7 @@ TEST_CASE("each algorithm reads the parameters that it prepared") {
   CHECK(taken_by(backend, {.measure = true}, plain_bytes + 3 * 256 + 63) == Algorithms{"a", "b", "b"});
 }
 
-TEST_CASE("what a folded batch norm reads while it is measured is bound, and gives numbers") {
+TEST_CASE("the operands of a folded batch norm are bound while it is measured, and give numbers") {
   const std::shared_ptr<Backend> backend = make_backend("eigen", {.threads = 1});
   Case folded = {"", Conv{.channels = 4, .kernel = 3, .bias = false}, {{2, 3, 9, 9}}, {{BatchNorm{}}, {Relu{}}}};
   folded.mode = Mode::inference;
@@ -276,7 +276,7 @@ TEST_CASE("an algorithm that is clearly slower on one image and would take too l
   CHECK(seen.at(0).candidates.at(*seen.at(0).picked.best).algorithm == "fast");
 }
 
-TEST_CASE("what was measured is kept in a file, and not measured again") {
+TEST_CASE("measured choices are kept in a file, and not measured again") {
   const Folder folder;
   const std::string file = (folder / "choices.json").string();
   const Memory buffer(1 << 16);

@@ -39,7 +39,7 @@ constexpr double surprising = 4;  // exceeded once in sixteen thousand draws, an
 
 }  // namespace
 
-TEST_CASE("ranks and intervals are those of the table that both languages check") {
+TEST_CASE("ranks and intervals match the table that both languages check") {
   const nlohmann::json all = table();
   CHECK(all.at("level") == interval_level);
   for (const auto& row : all.at("ranks"))

@@ -86,7 +86,7 @@ TEST_CASE("described layers equal the tables of layers, for every network, and t
   }
 }
 
-TEST_CASE("described memory is what the planner predicts, and the largest batch is the largest") {
+TEST_CASE("described memory is the planner's prediction, and the largest batch is the largest") {
   auto options = csv_of<MemoryOptions>({"mnist_cnn"});
   options.backends.memory_limit = 64 << 20;
   const auto by_kind = memory_of(options);

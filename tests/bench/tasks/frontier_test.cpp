@@ -102,7 +102,7 @@ TEST_CASE("a row's note names the algorithms that are tied with its own") {
   CHECK(to_string(facts) == "strict, deterministic, bit-identical in 0 runs, tied with direct, gemm");
 }
 
-TEST_CASE("results that change from run to run are distinguished from those that do not") {
+TEST_CASE("results that change from run to run are distinguished from stable results") {
   Odd odd;
   for (const Pass pass : passes) {
     CAPTURE(to_string(pass));
@@ -150,7 +150,7 @@ TEST_CASE("an algorithm that runs out of memory leaves with the reason, and the 
     for (const LayerTuning::Candidate& tried : line.tuning.candidates) CHECK_FALSE(tried.by_rule);
 }
 
-TEST_CASE("an algorithm that some layers support has rows for all layers, and the others say why not") {
+TEST_CASE("an algorithm that some layers support has rows for all layers, and unsupported rows say why") {
   Shop shop;
   shop.odd->only_3x3 = true;
   const Config c{"resnet50", "eigen", DType::f32, Layout::nchw, 1};
@@ -255,7 +255,7 @@ TEST_CASE("an algorithm that is far slower, and would take too long, runs on one
   }
 }
 
-TEST_CASE("an algorithm that needs more memory than there is is refused with the bytes, and the others run") {
+TEST_CASE("an algorithm that needs too much memory is refused with the bytes, and the rest run") {
   Shop roomy;
   BackendOptions limited;
   limited.threads = 1;
@@ -281,7 +281,7 @@ TEST_CASE("an algorithm that needs more memory than there is is refused with the
   CHECK(refused > 0);
 }
 
-TEST_CASE("limits decide what is picked") {
+TEST_CASE("limits decide the pick") {
   Shop shop;
   shop.odd->workspace = 1 << 20;
   const Frontier frontier = shop.frontier();
@@ -299,7 +299,7 @@ TEST_CASE("limits decide what is picked") {
   CHECK(none.missing.size() == frontier.lines.size());
 }
 
-TEST_CASE("an algorithm whose results change is not picked where determinism is asked for, whatever it declares") {
+TEST_CASE("under a demand for determinism, an algorithm whose results change is not picked, whatever it declares") {
   Shop shop;
   shop.odd->after = [run = 0](const Args& args) mutable {
     if (++run % 2 == 0) return;

@@ -112,7 +112,7 @@ TEST_CASE("a file of two inputs is timed") {
   CHECK(read_onnx(folder / "network.onnx").inputs.size() == 2);
 }
 
-TEST_CASE("what a reader notes of a file is said once, before it is described, timed or trained") {
+TEST_CASE("the reader's notes on a file are printed once, before it is described, timed or trained") {
   const test::Folder folder;
   test::write(folder / "folded.onnx", test::bytes_of(R"(
     x[n,3,32,32] w[2,3,1,1] = all 1; b[2] = 0, 1; c = Conv(x, w, b) m = GlobalAveragePool(c) y = Flatten(m))"));
@@ -174,7 +174,7 @@ TEST_CASE("open extents of a file and one of its outputs are given, and rows are
              ContainsSubstring("2x10x6") && ContainsSubstring("1 layers"));
 }
 
-TEST_CASE("an extent by a name that no file leaves open is refused, with those that each leaves open") {
+TEST_CASE("an extent whose name no file leaves open is refused, with the open extents of each file") {
   const test::Folder folder;
   test::write(folder / "wide.onnx", test::bytes_of("x[n,3,height,width] y = Relu(x)"));
   test::write(folder / "whole.onnx", test::bytes_of("x[1,3,4,4] y = Relu(x)"));
@@ -221,7 +221,7 @@ TEST_CASE("memory, ledger and frontier are of the network of a file") {
   CHECK(results_of("frontier", "frontiers")[0]["lines"][0]["node"] == "conv1");
 }
 
-TEST_CASE("what can only infer is planned with --inference") {
+TEST_CASE("a network that can only infer is planned with --inference") {
   const test::Folder folder;
   test::write(folder / "net.onnx", test::bytes_of(R"(
     x[n,1,8,8] w[2,1,3,3] = all 0; k[2] = all 1
@@ -242,7 +242,7 @@ TEST_CASE("what can only infer is planned with --inference") {
   }
 }
 
-TEST_CASE("of several files those that can be read are timed, and one that is refused is named") {
+TEST_CASE("readable files are timed, and a refused file among them is named") {
   const TinyFile file;
   const test::Folder folder;
   write_unsupported(folder / "other.onnx");

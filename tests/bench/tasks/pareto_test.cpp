@@ -60,7 +60,7 @@ TEST_CASE("a candidate that left the race beats none that stayed, however its fe
   CHECK(not_beaten(candidates({stayed, left})) == std::vector<bool>{false, true});
 }
 
-TEST_CASE("candidates tied in time are judged by the rest, and equal ones all stay") {
+TEST_CASE("candidates tied in time are judged by the rest, and equal candidates all stay") {
   // The first three have the same mean, in other rounds: the second needs less, the third no more than the second. The
   // last is slower.
   std::vector<Measurement> all = {measured(10, 100, 1e-6, 1), measured(10, 50, 1e-6), measured(10, 50, 1e-6, -1),
@@ -87,7 +87,7 @@ TEST_CASE("a nondeterministic candidate does not beat a deterministic one, wheth
   CHECK(picked(all, {.deterministic = true}).best == std::size_t{1});
 }
 
-TEST_CASE("the fastest is taken among those within every limit") {
+TEST_CASE("the fastest candidate within every limit is taken") {
   const std::vector<Measurement> all = {measured(10, 1000, 1e-3), measured(20, 100, 1e-5), measured(30, 0, 1e-8),
                                         measured(5, 0, infinite)};
   CHECK(picked(all, {}).best == std::size_t{3});

@@ -97,7 +97,7 @@ TEST_CASE("a training in a race is served by epochs, and its batches are files f
   CHECK_THROWS_AS(serve_training({"mnist_mlq", 1, 1, {}}, *backend), UsageError);
 }
 
-TEST_CASE("a training that was stopped says how it goes on, and a complete one that it is") {
+TEST_CASE("a stopped training says how it goes on, and a complete training says that it is complete") {
   const test::Folder folder;
   TrainOptions options;
   options.names = {"mnist_mlp"};
@@ -115,7 +115,8 @@ TEST_CASE("a training that was stopped says how it goes on, and a complete one t
   }
 }
 
-TEST_CASE("a line of progress has the epoch, its share, samples per second, and what is left of the epoch and of all") {
+TEST_CASE(
+    "a line of progress has the epoch, its share, samples per second, and the time left for the epoch and in all") {
   CHECK(progress_line({.epoch = 2, .batch = 30, .batches = 60}, 4, 75, 150, 92580) ==
         "epoch 3/4  [##########          ]  50 %  1234 samples/s  15 s left; in all about 2 min 0 s, of which 45 s are "
         "left");

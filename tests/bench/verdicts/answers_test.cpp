@@ -25,7 +25,7 @@ SweepPoint point(int batch, double seconds) {
 
 /// Of whole sweeps and small ones: gains that stop, go on, or are unsure; batches between the doublings, points that
 /// failed, passes that drift, odd batches that pay on one side, several even ones, threads that are as good.
-TEST_CASE("answers are those of the table") {
+TEST_CASE("answers match the table") {
   std::ifstream file(lamina::test::data("sweep_answers.json"));
   for (const nlohmann::json& each : nlohmann::json::parse(file).at("cases")) {
     std::vector<SweepPoint> points;
@@ -61,7 +61,7 @@ TEST_CASE("answers from points of fewer passes than an interval of 95 % needs sa
   CHECK_THAT(passes_text({SweepPoint{2, 0, {1}}}), ContainsSubstring("of 1 pass an"));
 }
 
-TEST_CASE("the largest batch says whether it was predicted, ran, and was the last one that could") {
+TEST_CASE("the answer about the largest batch says whether it was predicted, ran, and was the last that could") {
   LargestRun run{
       .predicted = 40, .at_least = false, .ran = true, .next_refused = true, .not_run = {}, .limit = "1 GiB"};
   CHECK_THAT(largest_batch(run).text, ContainsSubstring("it ran, and 41 was out of memory"));

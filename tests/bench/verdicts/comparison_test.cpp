@@ -1,4 +1,4 @@
-// Verdicts on two sets of results, on the noise of real passes.
+// Verdicts on two sets of results whose noise is that of real passes.
 
 #include "bench/compare/comparison.h"
 
@@ -16,14 +16,14 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// By a gate of 3 % unless the rules have another.
+/// Compares with a gate of 3 % unless the rules have another.
 Comparison compare(const Sides& sides, CompareRules rules = {}) {
   if (!rules.fail_if_slower) rules.fail_if_slower = 0.03;
   return bench::compare(sides.first, sides.second, rules);
 }
 
-/// The processes that the tool asks for: first of one process each, then of as many. Of more than 1000 it says that the
-/// machine cannot.
+/// The number of processes that compare asks for, first after one process of each side, then after as many as it asked
+/// for. At most 1000: for more, compare prints "over 1000".
 std::size_t asked(const std::function<Sides(std::size_t)>& run, const CompareRules& rules = {}) {
   const std::size_t few = compare(run(1), rules).processes_wanted(rules.smallest);
   const Comparison found = compare(run(few), rules);
@@ -34,7 +34,7 @@ std::size_t asked(const std::function<Sides(std::size_t)>& run, const CompareRul
 
 }  // namespace
 
-TEST_CASE("of 100 comparisons of the program with itself at least 95 find no row slower or faster") {
+TEST_CASE("at least 95 of 100 comparisons of the program with itself find no row slower or faster") {
   const bool stalls = GENERATE(false, true);
   const std::size_t count = GENERATE(1, 2, 8, 30);
   CAPTURE(stalls, count);
@@ -48,7 +48,7 @@ TEST_CASE("of 100 comparisons of the program with itself at least 95 find no row
   CHECK(beyond == 0);
 }
 
-TEST_CASE("a tenfold slowdown fails the gate always, with one process and while other programs run, too") {
+TEST_CASE("a tenfold slowdown always fails the gate, even with one process or while other programs run") {
   const bool stalls = GENERATE(false, true);
   const std::size_t count = GENERATE(1, 2, 8);
   const double others = stalls ? 0 : GENERATE(0.0, 0.3);
@@ -63,7 +63,7 @@ TEST_CASE("a tenfold slowdown fails the gate always, with one process and while 
         }) == 100);
 }
 
-TEST_CASE("with fewer processes than an interval needs, the closest must differ over three times") {
+TEST_CASE("with too few processes for an interval, a verdict needs closest times that differ over threefold") {
   Machine machine(214);
   const auto judged = [&](double factor, std::size_t count) { return compare(networks(machine, count, factor)); };
   const Comparison one = judged(2.5, 1);
@@ -85,7 +85,7 @@ TEST_CASE("with fewer processes than an interval needs, the closest must differ 
   CHECK(judged(2.5, wanted).failed().size() == 1);
 }
 
-TEST_CASE("a slowdown of 2 % in one network is found in 95 of 100, at the processes that the tool asks for") {
+TEST_CASE("95 of 100 comparisons find a slowdown of 2 % in one network, with as many processes as compare asks for") {
   const bool stalls = GENERATE(false, true);
   CAPTURE(stalls);
   Machine machine(212, stalls);
@@ -94,7 +94,7 @@ TEST_CASE("a slowdown of 2 % in one network is found in 95 of 100, at the proces
 }
 
 TEST_CASE(
-    "in most of 100 comparisons of the program with itself all rows are equal, at the processes that the tool asks "
+    "90 of 100 comparisons of the program with itself call all rows equal, with as many processes as compare asks "
     "for") {
   const bool stalls = GENERATE(false, true);
   const double smallest = stalls ? 0.05 : GENERATE(0.02, 0.05);
@@ -125,7 +125,7 @@ TEST_CASE("a row that is slower by more than the smallest change is called equal
         }) <= 5);
 }
 
-TEST_CASE("a slowdown of 5 % in one layer is named in 95 of 100, in its row and in the whole pass") {
+TEST_CASE("95 of 100 ledgers name a layer slower by 5 %, and a layer three times as slow slows the whole pass") {
   Machine machine(213);
   const CompareRules rules{.smallest = 0.05};
   const auto ledgers = [&](std::size_t count, double slow) {
@@ -144,7 +144,7 @@ TEST_CASE("a slowdown of 5 % in one layer is named in 95 of 100, in its row and 
   CHECK(row_of(compare(ledgers(20, 3)), "ledger//forward").verdict == Verdict::slower);
 }
 
-TEST_CASE("a gate finds what is slower by more than its limit, however large the change is that rows are judged by") {
+TEST_CASE("a gate finds a row that is slower by more than its limit, even if the change to find is larger") {
   Machine machine(219);
   const Sides sides = networks(machine, 60, 1.06);
   CHECK(row_of(bench::compare(sides.first, sides.second, {.smallest = 0.2}), "net/resnet18").verdict == Verdict::equal);
@@ -174,7 +174,7 @@ TEST_CASE("processes with the same times are equal, and processor time can take 
   CHECK_THROWS_AS(compare(sides, {.cpu_time = true}), UsageError);
 }
 
-TEST_CASE("a process that other programs disturbed does not count unless that is asked for") {
+TEST_CASE("a process that other programs disturbed counts only with any_load") {
   Machine machine(216);
   Sides sides = networks(machine, 20, 2);
   CHECK(row_of(compare(sides), "net/resnet18").verdict == Verdict::slower);
@@ -185,7 +185,7 @@ TEST_CASE("a process that other programs disturbed does not count unless that is
   CHECK(row.disturbed == 15);
   CHECK_THAT(row.reason, ContainsSubstring("30 %"));
   CHECK(row_of(compare(sides, {.any_load = true}), "net/resnet18").verdict == Verdict::slower);
-  // Half of the processors' time went to others, who may have made 2 of 4 times.
+  // Other programs had half of the processors' time, which may explain a factor of 2 of the 4.
   sides = networks(machine, 1, 4);
   sides.second[0].rows["net/resnet18"].others_share = 0.5;
   const ComparedRow loaded = row_of(compare(sides), "net/resnet18");
@@ -193,10 +193,10 @@ TEST_CASE("a process that other programs disturbed does not count unless that is
   CHECK(loaded.ratio.middle == Approx(4).epsilon(0.5));
 }
 
-TEST_CASE("rows that fail or are missing in the second side fail a gate, and those of the first alone do not") {
+TEST_CASE("a gate fails for rows that fail or are missing in the second side, not for rows missing in the first") {
   Machine machine(215);
   Sides sides = networks(machine, 2);
-  RunRow& failing = sides.second[1].rows["net/alexnet"];  // one of two is enough
+  RunRow& failing = sides.second[1].rows["net/alexnet"];  // one failing process of two is enough
   failing.seconds.clear();
   failing.failure = "OutOfMemory: too much";
   for (RunFile& file : sides.second) file.rows.erase("net/vgg16");

@@ -51,7 +51,7 @@ ordered_json layer(const char* name, const char* algorithm) {
 
 }  // namespace
 
-TEST_CASE("of 100 comparisons of a program with itself in turns at most 5 are slower or faster") {
+TEST_CASE("at most 5 of 100 comparisons of a program with itself in turns are slower or faster") {
   const bool stalls = GENERATE(false, true);
   const std::size_t rounds = GENERATE(1, 6, 9, 30);
   CAPTURE(stalls, rounds);
@@ -131,7 +131,7 @@ TEST_CASE("a race compares its subject with each competitor and with the fastest
   CHECK_THROWS_AS(versions({ours, {"empty", {}}}), UsageError);
 }
 
-TEST_CASE("a gate of variants fails rows that fail, are missing, or whose ratio is above the limit and sure") {
+TEST_CASE("a gate of variants fails for rows that fail, are missing, or are surely slower than the limit") {
   const auto judged = [](double factor, double spread, double limit) {
     Variant old{"old", {}}, now{"new", {}};
     for (const char* name : {"row", "bad", "gone"}) old.rows[name] = now.rows[name] = timed(net(name), 1);

@@ -40,7 +40,7 @@ TEST_CASE("ranks are one more than the critical values of Mann and Whitney's tab
   CHECK(unpaired_rank(5, 5, 0.99) == 1);
 }
 
-TEST_CASE("exact and normal ranks agree where one takes over from the other") {
+TEST_CASE("exact and normal ranks agree where the normal ranks take over") {
   const auto exact = static_cast<double>(unpaired_rank(25, 25)), normal = static_cast<double>(unpaired_rank(26, 26));
   CHECK(exact == 212);  // which means U = 211
   CHECK(normal > exact);
@@ -57,7 +57,7 @@ TEST_CASE("the ratio of two runs is the median of all pairs, and equal runs have
   CHECK(equal.high == 1);
 }
 
-TEST_CASE("of many samples the ratios are found without listing all pairs, and are the same") {
+TEST_CASE("for many samples the ratios are found without listing all pairs, and are the same") {
   std::mt19937_64 engine(9);
   const std::vector<double> first = run(engine, 101, 1), second = run(engine, 103, 1.1);
   const Interval found = unpaired_ratio_interval(first, second);
@@ -86,7 +86,7 @@ TEST_CASE("an interval of two runs holds the true ratio as often as its level sa
   }
 }
 
-TEST_CASE("samples that resemble their predecessors count as fewer, and independent ones as they are") {
+TEST_CASE("samples that resemble their predecessors count as fewer, and independent samples count in full") {
   std::mt19937_64 engine(3);
   CHECK(autocorrelation_factor(run(engine, 1000, 1)) < 1.15);
   std::vector<double> slow(1000), alternating(1000);

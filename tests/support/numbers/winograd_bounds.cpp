@@ -44,7 +44,7 @@ Values terms(const Winograd& winograd, const Shape& x_shape, const Values& x, co
   return result;
 }
 
-/// Sum of the absolute values of the filter from channel c of its group to filter k of its group.
+/// Sum of |w| in the plane of filter k that channel c meets; both are counted within the group.
 double filter_norm(const Values& w, int weights, std::int64_t filters, std::int64_t channels, int group, int k, int c) {
   const double* const filter = w.data() + ((group * filters + k) * channels + c) * weights;
   double sum = 0;
@@ -52,7 +52,7 @@ double filter_norm(const Values& w, int weights, std::int64_t filters, std::int6
   return sum;
 }
 
-/// Calls visit with the absolute value of every element of a square that is inside the plane.
+/// Calls visit with the absolute value of each element in the part of a square that is inside the plane.
 template <class Visit>
 void visit_square(const Shape& shape, const Values& values, int n, int c, int h, int w, int side, const Visit& visit) {
   const double* const plane = values.data() + (std::int64_t{n} * shape.c + c) * shape.plane();
