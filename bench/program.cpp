@@ -45,8 +45,8 @@ constexpr const char* exits =
     "Exit status: 0, or 1 (a row failed, or a file could not be written), 2 (wrong use), 130 or 143 (interrupted);\n"
     "of compare also 3 (slower than the limit), 4 (too few samples to say).";
 
-/// Throws UsageError for what the subcommand does not take; the message names those that do. The flags of Google
-/// Benchmark, which `run` hands to it, are its to judge.
+/// Throws UsageError for flags that the subcommand does not take; the message names the subcommands that do. `run`
+/// hands the flags of Google Benchmark to it, and does not judge them.
 void check_extras(const CLI::App& app, const CLI::App& subcommand) {
   const bool has_rows = subcommand.get_option_no_throw("--benchmark_filter") != nullptr;
   const std::vector<std::string> words = subcommand.remaining();
@@ -128,7 +128,7 @@ bool is_alone(const std::string& subcommand) {
   return ranks->size() == 1;
 }
 
-/// What the subcommand that the user named does with its options.
+/// The action of the subcommand that the user named.
 std::function<int()> parse(CLI::App& app, int argc, const char* const* argv, const MakeBackend& make) {
   std::function<int()> chosen;
   app.footer(exits);

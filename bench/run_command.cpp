@@ -29,8 +29,7 @@ constexpr const char* names_help =
     "them --benchmark_min_warmup_time and --benchmark_dry_run. As there, what no flag gives is taken from the\n"
     "environment: BENCHMARK_FILTER, BENCHMARK_OUT, ...";
 
-/// Lets the library read what it wants of the flags that no option took: those of its own. Throws UsageError for
-/// others.
+/// Lets the library read its own flags among the flags that no option took. Throws UsageError for other flags.
 void give_to_library(const RunOptions& options, const CLI::App& app) {
   static char program[] = "lamina_bench";  // the library keeps the pointer
   // It writes no file without one. What the environment says of these is in the options, or was typed otherwise.

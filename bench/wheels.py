@@ -12,7 +12,7 @@ DONE = "wheels.json"  # in a folder that is whole: the wheels in it
 
 
 class WheelError(Exception):
-    """What went wrong and what to do about it."""
+    """An error, with what to do about it."""
 
 
 class NotFound(WheelError):

@@ -52,8 +52,8 @@ TextTable csv_table(const Comparison& comparison) {
   return table_of(comparison, rows, comparison.paired);
 }
 
-/// A table for each pair of variants. That of versions leaves out layers without a difference: a thousand equal ones
-/// hide the one that is not.
+/// A table for each pair of variants. The table of versions leaves out layers without a difference: a thousand equal
+/// layers hide the single one that differs.
 std::string tables_of(const Comparison& comparison, bool versions) {
   std::string text;
   for (auto row = comparison.rows.begin(); row != comparison.rows.end();) {
@@ -235,7 +235,7 @@ int report(const CompareOptions& options, const Comparison& comparison, const st
 
 int compare_files(const CompareOptions& options, const Print& print) {
   for (const std::filesystem::path& side : {options.first, options.second}) {
-    std::error_code error;  // of a file that is not there
+    std::error_code error;  // for a file that is not there
     if (!options.out.empty() && std::filesystem::equivalent(options.out, side, error))
       throw UsageError(
           fmt::format("--benchmark_out={} is one of the files to compare; give another", options.out.string()));

@@ -335,7 +335,7 @@ Comparison compare_paired(const std::vector<Variant>& variants, const std::vecto
         versions ? &variant != &variants.front() : std::ranges::find(subjects, variant.name) != subjects.end();
     (is_subject ? of_subjects : others).push_back(&variant);
   }
-  std::vector<std::pair<const Variant*, const Variant*>> pairs;  // without a first: the fastest of the others
+  std::vector<std::pair<const Variant*, const Variant*>> pairs;  // null first: the fastest non-subject
   for (const Variant* subject : of_subjects) {
     for (const Variant* other : others) pairs.emplace_back(other, subject);
     if (others.size() > 1) pairs.emplace_back(nullptr, subject);

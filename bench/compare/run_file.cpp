@@ -89,8 +89,7 @@ void add_ledger(RunFile& file, const Json& ledger) {
 template <class Take>
 void read_document(const std::filesystem::path& path, const Take& take) {
   std::ifstream stream(path);
-  if (!stream)
-    throw FileError(fmt::format("cannot read {}: there is no such file, or no right to read it", path.string()));
+  if (!stream) throw FileError(fmt::format("cannot read {}: there is no such file, or no permission", path.string()));
   const auto refused = [&](const std::string& what) { return FileError(path.string() + " " + what); };
   const auto damaged = [&](const std::string& what) { return refused(what + "; measure again, into a new file"); };
   try {

@@ -15,7 +15,7 @@ constexpr std::size_t exact_up_to = 25;
 /// In how many of all orders of both runs the pairs with the first in front number exactly u, for each u; as shares.
 std::vector<double> order_shares(std::size_t n, std::size_t m) {
   // Adding a sample of the first run to i others, it may stand before 0 to m of the second.
-  std::vector<std::vector<double>> counts(m + 1);  // by number of the second run's samples, for i of the first
+  std::vector<std::vector<double>> counts(m + 1);  // [number of the second run's samples], for i of the first
   for (std::size_t j = 0; j <= m; ++j) counts[j] = {1};
   for (std::size_t i = 1; i <= n; ++i) {
     std::vector<std::vector<double>> next(m + 1);
@@ -154,7 +154,7 @@ double robust_spread(std::vector<double> samples) {
   std::sort(samples.begin(), samples.end());
   const auto all = static_cast<double>(samples.size());
   const std::size_t half = samples.size() / 2;
-  std::size_t first = 0;  // of the narrowest half
+  std::size_t first = 0;  // start of the narrowest half
   for (std::size_t i = 0; i + half < samples.size(); ++i)
     if (samples[i + half] - samples[i] < samples[first + half] - samples[first]) first = i;
   const double reach = far * (samples[first + half] - samples[first]) / of_normal;

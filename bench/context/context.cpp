@@ -153,7 +153,7 @@ Json context_of_library() {
 Json runtime_context(const std::string& when) {
   double load[3] = {0, 0, 0};
   const bool known = getloadavg(load, 3) == 3;
-  const std::optional<double> mhz = processor_mhz();  // of the fastest
+  const std::optional<double> mhz = processor_mhz();  // clock of the fastest
   const std::optional<Temperature> hottest = processor_temperature();
   return {
       {"time_" + when, utc_now()},

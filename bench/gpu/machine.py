@@ -1,4 +1,4 @@
-"""What the machine has: a Python with PyTorch, folders of libraries, and tools."""
+"""The machine: its Python with PyTorch, folders of libraries, and tools."""
 
 import glob
 import os
@@ -14,7 +14,7 @@ ASK_TORCH = "import sys, importlib.util as u; u.find_spec('torch') and print('\\
 
 
 def ask(*command, seconds=60, errors=subprocess.DEVNULL):
-    """What a program prints, or nothing where it does not run, or has not ended after `seconds`."""
+    """The output of a program; empty if it does not run, or has not ended after `seconds`."""
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
                               timeout=seconds, check=False)

@@ -21,10 +21,10 @@ class Results:
         """Takes up what the folder has, or starts anew. `names`: of all steps. Throws ResultsError."""
         self.folder, self.names, self.path = folder, names, os.path.join(folder, "results.tar.gz")
         self.data = {"rehearsal": rehearsal, "machines": [], "steps": {}}
-        self.files = {}  # of steps: {name in the tar: bytes}
+        self.files = {}  # files of steps: {name in the tar: bytes}
         try:
             os.makedirs(folder, exist_ok=True)
-            for left in glob.glob(os.path.join(glob.escape(folder), "*.part")):  # by a kill
+            for left in glob.glob(os.path.join(glob.escape(folder), "*.part")):  # left by a kill
                 os.remove(left)
             if os.path.exists(self.path):
                 with tarfile.open(self.path, "r:gz") as tar:
@@ -54,7 +54,7 @@ class Results:
         return self.data["steps"].get(name, {"state": ""})
 
     def machine(self, facts):
-        """Of each call: the cards may differ."""
+        """Adds the facts of a call's machine: the cards may differ."""
         self.data["machines"].append(facts)
         self.save()
 

@@ -97,7 +97,7 @@ STEPS = (
      "--section SpeedOfLight --section LaunchStats --section Occupancy --section WarpStateStats {root}/bin/lamina_bench run "
      f"--batch=16 --benchmark_filter=^net/resnet50/total --passes=1 {CUDA}"),
 )
-# What a second call has room for, and later ones.
+# Steps for a second call and later calls.
 LATER = (
     ("convolution and pools, cudnn-graph", "", 90, ("cudnn", "smoke test, cudnn"),
      ON_GRAPH + files("conv pool batch_norm")),
@@ -114,7 +114,7 @@ LATER = (
     ("trainings beside PyTorch", "", 120, ("torch", "cudnn"),
      RACE + "--what trainings --share 0.0512 --ours cuda,cudnn={cudnn} --peers torch"),
 )
-# What a rehearsal runs instead: our kernels as the host runs them, eigen for cudnn, small networks and few cases.
+# The substitutes in a rehearsal: our kernels on the host, eigen for cudnn, small networks and few cases.
 REHEARSED = (
     (r"(tests\}) '.*'$", rf"\1 {SMOKE}".replace("\\,", "\\\\,")),
     (r"(alexnet|inception_v1|resnet\d+|vgg\d+)(.(alexnet|inception|resnet|vgg)\w*)*", "mnist_cnn"),
@@ -139,7 +139,7 @@ class Step:
         return self.name.replace(" ", "_").replace(",", "")
 
     def limit(self):
-        """Seconds after which it is ended. A suite ends its cases before, and then names those that fail."""
+        """Seconds after which it is ended. A suite ends its cases earlier, and names the failing cases."""
         return suite_limit(self.seconds) + 35
 
 

@@ -11,7 +11,7 @@ import time
 
 import text
 
-ALONE_SECONDS, AT_ONCE = 30, 4  # of the cases that are tried again
+ALONE_SECONDS, AT_ONCE = 30, 4  # for the cases that are tried again
 TIMED_OUT = (124, 137, -9)      # the status of timeout
 
 
@@ -38,7 +38,7 @@ def listed(program, pattern):
 
 
 def from_the_failing_one(names, printed):
-    """Those that had not ended when the first check failed."""
+    """The cases that had not ended when the first check failed."""
     until = re.split(r"^\S+:\d+: FAILED", printed, maxsplit=1, flags=re.MULTILINE)[0]
     ended = set(re.findall(r"^\d+\.\d+ s: (.*)$", until, re.MULTILINE))
     return [name for name in names if name not in ended]
@@ -72,7 +72,7 @@ def main(limit, program, pattern):
     if status != 0 and "No tests ran" not in printed:
         left, said = from_the_failing_one(listed(program, pattern), printed), text.first_error(printed)
         how = f"not ended after {limit} s, in '{(left or '?')[0]}'" if status in TIMED_OUT else text.ended(status)
-        said = "" if status in TIMED_OUT and "SIGTERM" in said else said  # which is that of timeout
+        said = "" if status in TIMED_OUT and "SIGTERM" in said else said  # a SIGTERM of timeout itself
         print(f"\nsuite: {how}, {alone(program, left)}\n{said}", flush=True)
     return status
 

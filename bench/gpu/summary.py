@@ -5,7 +5,7 @@ import re
 
 import text
 
-WHOLE = re.compile("/(total|inference|epoch)/")  # in the name of a row that the page shows
+WHOLE = re.compile("/(total|inference|epoch)/")  # names of rows that the page shows
 
 
 def table(head, rows):
@@ -37,7 +37,7 @@ def numbers(rows):
 
 
 def facts(data):
-    """What is known of the machine of the last call."""
+    """The facts of the machine of the last call."""
     machine = data["machines"][-1] if data["machines"] else {}
     return [*(["a rehearsal: no device took part"] if data["rehearsal"] else []), f"calls: {len(data['machines'])}",
             *filter(None, machine.get("devices", "").splitlines()),

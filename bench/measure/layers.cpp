@@ -133,7 +133,7 @@ Options layer_options(const Config& c, const Node& node, Pass pass, const std::s
   options.layout = c.layout;
   options.input_gradient = pass == Pass::backward_data;
   Choice& choice = options.choice_of[node.name] = demands;
-  choice.measure = false;  // the pass is named, and the others are not what is timed
+  choice.measure = false;  // the pass is named, and the other passes are not timed
   if (pass <= Pass::backward_data) choice.algorithm[static_cast<std::size_t>(pass)] = algorithm;
   return options;
 }

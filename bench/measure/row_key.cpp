@@ -44,7 +44,7 @@ RowKey key_of(const char* what, const Config& c, std::string_view part, const Pl
   const Math math = settings.plan.options.choice.math;  // tf32 stands in for f32's own
   KeyOf of{.what = what, .part = part, .backend = c.backend};
   of.of_file = std::ranges::find(settings.net.onnx, c.network, network_name) != settings.net.onnx.end();
-  if (of.what != "train") {  // whose names are also those of workloads
+  if (of.what != "train") {  // a training may have a workload's name
     const Network its = network(c.network, settings.net);
     const auto [softmax, input_gradient, accumulate] = its.protocol;
     const auto word = [](bool is) { return std::string(is ? "1" : "0"); };

@@ -1,4 +1,4 @@
-// What a subcommand measures with: one network on one backend, its graph and plans, and what backends reach.
+// The session of a subcommand: a network on a backend, its graph and plans, and the rates of backends.
 // Networks by name.
 
 #include "session.h"
@@ -33,7 +33,7 @@ Network of_file(const std::filesystem::path& file, const NetSettings& settings) 
   return {.name = network_name(file), .source = "from " + file.string(), .file = file};
 }
 
-/// What the library says of its options, by the flags that give them.
+/// The library's words for its options, in terms of the flags that set them.
 std::string by_flags(std::string said) {
   const auto replace_end = [&](std::string_view option, std::string_view flag) {
     if (said.ends_with(option)) said.replace(said.size() - option.size(), option.size(), flag);
@@ -44,7 +44,7 @@ std::string by_flags(std::string said) {
   return said;
 }
 
-/// The extents that this file leaves open: another file may have the others.
+/// The settings' extents that this file leaves open. The rest may be of another file.
 std::map<std::string, std::int64_t> extents_of(const std::filesystem::path& onnx, const OnnxSettings& settings) {
   std::map<std::string, std::int64_t> its;
   if (settings.extents.empty()) return its;

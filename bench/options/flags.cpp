@@ -105,7 +105,7 @@ const std::vector<Flag<PlanningSettings>>& planning_flags() {
            value("Folder that plans of cudnn-graph are kept in, and loaded from")),
       flag("--width_divisor", size_flags, LAMINA_AT(net.width_divisor),
            value("Divides every hidden width: narrow networks for trials", counts()), Keys::all),
-      flag("--ranks", 0U, LAMINA_AT(net.ranks), value(""), Keys::all),  // which mpirun gives
+      flag("--ranks", 0U, LAMINA_AT(net.ranks), value(""), Keys::all),  // mpirun gives it
       flag("--onnx_extents", onnx_flags, LAMINA_AT(net.onnx_settings.extents), add_onnx_extents, Keys::files),
       flag("--onnx_output", onnx_flags, LAMINA_AT(net.onnx_settings.output),
            of_onnx(value("Output of these files that becomes the network's, of several")), Keys::files),
@@ -153,7 +153,7 @@ const std::vector<Flag<PlanningSettings>>& planning_flags() {
 /// Whether the key of a result has a flag whose value differs from the default.
 bool has_flag(const Flag<PlanningSettings>& flag, const KeyOf& of, const std::string& value) {
   const bool is_layer = of.what == "layer",
-             trains = of.part != "inference";  // which has no gradients, and keeps nothing
+             trains = of.part != "inference";  // inference has no gradients, and keeps nothing
   const auto published = of.as_published.find(flag.key);
   if (published != of.as_published.end() && published->second == value) return false;
   switch (flag.keys) {

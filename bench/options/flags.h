@@ -37,8 +37,7 @@ CLI::Option* choose(CLI::Option* option, const Names<T>& known) {
   }
   CLI::Transformer to_number(numbers, CLI::ignore_case);
   to_number.description("");
-  return option->transform(to_number)->transform(
-      CLI::IsMember(names, CLI::ignore_case));  // the last check sees the word first
+  return option->transform(to_number)->transform(CLI::IsMember(names, CLI::ignore_case));  // the last reads first
 }
 
 /// An option whose value is one of these. CLI11 alone cannot make a text of such a type.

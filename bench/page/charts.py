@@ -1,6 +1,6 @@
 """Vega-Lite charts as plain dictionaries. Colours are the page's: assets/charts.js."""
 
-# Kinds of layers, each with its colour in every chart: the page's eight for those that often take most, then tints.
+# Kinds of layers, each with its colour in every chart: the page's eight for kinds that often take most, then tints.
 KINDS = """conv fully_connected batch_norm max_pool lrn lstm relu add
 global_average_pool dropout softmax embedding average_pool concat multiply clip
 softmax_cross_entropy sigmoid_cross_entropy sigmoid tanh hard_sigmoid hard_swish silu slice
@@ -47,7 +47,7 @@ def batches(points):
 
 
 def tips(names, **numbers):
-    """What is shown where a pointer rests: the titles of names; of numbers the title, or (title, format)."""
+    """The tooltip of a mark: titles of names, and for numbers the title, or (title, format)."""
     found = [name(field, title) for field, title in names.items()]
     for field, title in numbers.items():
         title, form = title if isinstance(title, tuple) else (title, ".4~g")

@@ -21,7 +21,7 @@ def asset(name):
 
 
 def policy(scripts):
-    """What the browser may do with this page: run these scripts and fetch nothing."""
+    """The rights of this page in a browser: to run these scripts and fetch nothing."""
     sums = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     allowed = " ".join(f"'sha256-{one}'" for one in sums)
     return (

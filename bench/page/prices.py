@@ -17,11 +17,11 @@ def number(text):
 
 
 class PriceError(Exception):
-    """What is wrong in a file of prices."""
+    """An error in a file of prices."""
 
 
 def read(paths):
-    """The prices of all files; the published ones if there are no files."""
+    """The prices of all files; without files the published prices."""
     return [price for path in paths or [os.path.join(published.FOLDER, "prices.csv")] for price in read_one(path)]
 
 

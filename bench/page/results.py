@@ -18,7 +18,7 @@ PEERS |= {"onednn": "oneDNN", "ncnn": "ncnn"}
 
 
 class Damaged(Exception):
-    """What is wrong in a file, with the path of the field."""
+    """An error in a file, with the path of the field."""
 
 
 class Run:
@@ -146,7 +146,7 @@ class Row(Entry):
         return statistics.median(values) if values else None
 
     def amount(self, rate):
-        """What a pass does, from its rate and its time."""
+        """The amount of work in a pass, from its rate and its time."""
         last = self.entries[-1]
         seconds = UNITS[last["time_unit"]] * last["real_time"] if "real_time" in last else self.median
         return last[rate] * seconds if last.get(rate) else None
@@ -157,7 +157,7 @@ class Row(Entry):
 
     @property
     def size(self):
-        """What is smaller or larger than published: the image, or the widths."""
+        """The differences from the published size: of the image, or of the widths."""
         return " ".join(f"{name} {self.differs[name]}" for name in ("image", "width_divisor") if name in self.differs)
 
 
@@ -266,7 +266,7 @@ def names_of(paths):
 
 
 def read(paths):
-    """(everything of the files that can be used, the problems of the others)."""
+    """(everything in the usable files, the problems of the other files)."""
     model, problems = Results(), []
     for path, name in zip(paths, names_of(paths)):
         try:

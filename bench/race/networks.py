@@ -8,12 +8,12 @@ import subprocess
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BENCH = os.path.normpath(os.path.join(HERE, "../../build/release/bench/lamina_bench"))
-ASKED = "LAMINA_BENCH"  # in the environment: the program to ask, if it is another; workers inherit it
+ASKED = "LAMINA_BENCH"  # environment variable of the program to ask; workers inherit it
 
 PUBLISHED = ("alexnet", "inception_v1", "vgg16", "vgg19", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152",
              "resnet200")
 NAMES = PUBLISHED + ("overfeat", "alexnet_owt", "vgg_a", "googlenet_cb", "googlenet_tv", "mnist_mlp", "mnist_cnn",
-                   "cifar10_cnn")  # those that Lamina has by name
+                   "cifar10_cnn")  # networks that Lamina has by name
 WORKLOADS = ("mnist_mlp", "mnist_cnn", "cifar10_cnn", "imdb_fasttext", "imdb_bilstm", "lstm_text")
 
 
@@ -36,7 +36,7 @@ def table(program):
 
 
 def name_of(network):
-    """What rows call a network: that of a file is called by the file's name."""
+    """The name of a network in rows; a file's network has the file's name."""
     return os.path.basename(network).removesuffix(".onnx")
 
 

@@ -8,8 +8,8 @@ import networks
 import pythons
 import variants
 
-LARGEST = 2**31 - 1  # what the workers can read
-FEWEST_ROUNDS = 6    # with an interval, as lamina_bench compare has it
+LARGEST = 2**31 - 1  # the largest number that workers read
+FEWEST_ROUNDS = 6    # for an interval, as in lamina_bench compare
 
 
 def whole(least):
@@ -82,7 +82,7 @@ def parser_of(description):
 
 
 def read_variants(parser, given):
-    """Fills in the variants, and refuses those that do not go with the rest."""
+    """Fills in the variants, and refuses variants that do not go with the rest."""
     if (given.what, given.device) not in variants.DEFAULTS:
         parser.error(f"--what {given.what} races on the processor; leave out --device")
     given.ours, given.peers = (chosen or usual for chosen, usual in zip((given.ours, given.peers),
@@ -98,7 +98,7 @@ def read_variants(parser, given):
     for variant in given.peers_variants:
         if variant.ours:
             parser.error(f"--peers: {variant.word} is of Lamina; name it in --ours")
-    if given.what == "layers":  # of which ours say what there is to race
+    if given.what == "layers":  # our side lists the layers
         ours = dict.fromkeys(variant.precision for variant in given.ours_variants)
         for variant in given.peers_variants:
             if variant.precision not in ours:

@@ -16,7 +16,7 @@ sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # 
 import atomic
 
 FORMAT = 2  # of bench/results.schema.json
-PARTS = {"training": ("forward", "backward", "total"), "inference": ("inference",)}  # of a network, by its mode
+PARTS = {"training": ("forward", "backward", "total"), "inference": ("inference",)}  # parts of a network, by its mode
 
 
 def name_of(key):
@@ -58,7 +58,7 @@ def command_line(words):
 
 
 def context(**more):
-    """What is known of the machine and of this run."""
+    """The facts of the machine and of this run."""
     return {
         "lamina_format": FORMAT, "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
         "host_name": socket.gethostname(), "executable": os.path.basename(sys.argv[0]),

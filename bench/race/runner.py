@@ -12,8 +12,8 @@ import variants
 from worker import NoMemoryReport, Worker, WorkerError, close_all
 
 SETTLE_SECONDS = 0.05  # after a pass the threads of another worker still spin for a moment
-FOREIGN_CORES = {"cpu": 0.1, "rehearsal": 1.0, "cuda": 1.0}  # that other processes may use during a pass
-AGREEMENT = {"inference": 1e-4, "training": 1e-3}  # with our f32 logits, as a share of the largest
+FOREIGN_CORES = {"cpu": 0.1, "rehearsal": 1.0, "cuda": 1.0}  # cores that others may use during a pass
+AGREEMENT = {"inference": 1e-4, "training": 1e-3}  # largest distance from our f32 logits, as a share
 COARSE_AGREEMENT = {"tf32": 1e-2, "f16": 1e-2, "bf16": 8e-2}  # 20 times the unit roundoff of what products multiply
 DEEP_NETWORKS = 5  # times these at most, where rounding alone is above them
 LAYER_PASSES = ("forward", "backward_params", "backward_data")
@@ -29,10 +29,10 @@ def in_turn(items, round_):
 class Case:
     """One thing that is raced: a network in one mode, one pass of a convolution, or the epochs of a training."""
     network: str
-    key: dict          # of its rows, but for the part
-    request: str       # what a worker is asked for: a mode, a pass or "epoch"
+    key: dict          # key of its rows, without the part
+    request: str       # request to a worker: a mode, a pass or "epoch"
     convolution: str = ""
-    facts: dict = dataclasses.field(default_factory=dict)  # that its rows have besides
+    facts: dict = dataclasses.field(default_factory=dict)  # further facts of its rows
 
     @property
     def title(self):
@@ -40,7 +40,7 @@ class Case:
 
 
 class Document:
-    """What a race has found so far, and its file."""
+    """The results of a race so far, and its file."""
 
     def __init__(self, file, options, gpu):
         self.file, self.options, self.gpu = file, options, gpu
@@ -142,7 +142,7 @@ class Runner:
             close_all([worker], at_once=True)
 
     def cases(self):
-        """What is raced. Throws WorkerError where a network has no convolutions."""
+        """The items of the race. Throws WorkerError if a network has no convolutions."""
         first = next((variant for variant in self.workers if variant.ours), None)
         key = {"network": self.name, "type": next(iter(self.workers)).precision if self.workers else "f32",
                "batch": self.batch}
@@ -242,7 +242,7 @@ class Runner:
             self.document.memory.append(entry)
 
     def rounds(self, case, raced):
-        """{variant: its samples} of those that ran all rounds, each with the GPU's reading at the end of its round."""
+        """{variant: its samples} of variants that ran all rounds, with the GPU's reading at the end of each round."""
         samples = {variant: [] for variant in raced}
         for i in range(self.options.rounds):
             for variant in in_turn(raced, i):

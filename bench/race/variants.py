@@ -35,7 +35,7 @@ class Engine:
     modes: tuple = MODES
     layouts: tuple = ("nchw",)
     precisions: tuple = ("f32",)
-    modules: str = ""  # of its Python; empty: it is no Python program
+    modules: str = ""  # modules of its Python; empty: it is no Python program
     ours: bool = False
 
 
@@ -60,7 +60,7 @@ ENGINES = {
 OURS = tuple(name for name, engine in ENGINES.items() if engine.ours)
 PEERS = tuple(name for name, engine in ENGINES.items() if not engine.ours)
 TF32 = ("torch:tf32+benchmark", "torch:tf32+benchmark@nhwc", "torch:tf32+compiled+benchmark@nhwc")
-DEFAULTS = {  # of --ours and of --peers
+DEFAULTS = {  # defaults of --ours and --peers
     ("networks", "cpu"): ("eigen", "torch,torch@nhwc"),
     ("networks", "rehearsal"): ("cuda-host", "torch,torch@nhwc"),
     ("networks", "cuda"): ("cuda,cuda+graph,cudnn,cudnn+graph,cudnn:tf32,cudnn:tf32+graph",
@@ -75,18 +75,18 @@ DEFAULTS = {  # of --ours and of --peers
 @dataclasses.dataclass(frozen=True)
 class Variant:
     """A competitor: an engine with its settings."""
-    word: str  # as --ours or --peers has it
+    word: str  # word of --ours or --peers
     engine: str
     precision: str = "f32"
     flags: tuple = ()
     layout: str = "nchw"
     path: str = ""     # the directory of cuDNN
     python: str = ""   # the interpreter of a peer
-    version: str = ""  # of the engine, where several race
+    version: str = ""  # version of the engine, if several race
 
     @property
     def name(self):
-        """What files and messages call it: the word, with the version where several of an engine race."""
+        """The name in files and messages: the word, with the version if several of an engine race."""
         return self.word.replace(self.engine, f"{self.engine}-{self.version}", 1) if self.version else self.word
 
     @property

@@ -9,7 +9,7 @@ import subprocess
 import time
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
-END_SECONDS = 4  # that workers have to end in, together: less than whoever ends the race waits for it
+END_SECONDS = 4  # for all workers to end: less than the race may take to end
 
 
 class WorkerError(Exception):
@@ -96,7 +96,7 @@ class Worker:
         return sample
 
     def memory_growth(self, work):
-        """By how many bytes the process grew at most while it worked. Throws NoMemoryReport."""
+        """The most bytes by which the process grew while it worked. Throws NoMemoryReport."""
         try:
             with open(f"/proc/{self.child.pid}/clear_refs", "w") as file:
                 file.write("5")  # makes the present size the peak
@@ -107,7 +107,7 @@ class Worker:
             raise NoMemoryReport(f"this system does not report a process's peak of memory: {error}") from error
 
     def kill(self):
-        """Kills the worker and what it has started, for instance compilers, which would disturb the others."""
+        """Kills the worker and what it has started, for instance compilers, which would disturb other workers."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.child.pid, signal.SIGKILL)
 

@@ -46,10 +46,10 @@ std::vector<Row> rows_of_mode(Session& session, const RunOptions& options, const
   return rows_of(std::move(group), [&](std::string_view part) { return key_of("net", c, part, options); });
 }
 
-/// In the place of an algorithm's name: the one that the backend picks.
+/// The word in place of an algorithm's name: the backend's pick.
 constexpr const char* by_default = "default";
 
-/// What there is a row for: where there is a choice, the backend's own before the algorithms by name.
+/// The algorithms with a row: if there is a choice, the backend's pick before the algorithms by name.
 std::vector<NamedAlgorithm> with_default(std::vector<NamedAlgorithm> named) {
   if (named.size() > 1) named.insert(named.begin(), {by_default});
   return named;

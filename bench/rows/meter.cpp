@@ -40,7 +40,7 @@ void Meter::open(const Group& group, Outcome& outcome) {
   beside_ = std::make_unique<PeakBeside>(session_->peaks, backend, dtype);
   watch_.begin();
   {
-    const EndsPlanning ends(group.ranks == 1);  // of several, each waits for the others
+    const EndsPlanning ends(group.ranks == 1);  // several ranks wait for each other
     run_ = group.open();
   }
   outcome.memory = run_->plan().memory();
@@ -60,7 +60,7 @@ void Meter::pass(const Group& group, Outcome& outcome) {
   outcome.algorithm = run_->algorithm();
   watch_.look();
   outcome.conditions = watch_.conditions();
-  if (group.ranks > 1) outcome.conditions.others.reset();  // others are the other ranks, too
+  if (group.ranks > 1) outcome.conditions.others.reset();  // the other ranks count as others
 }
 
 bool Meter::measure(const Row& row, std::size_t index) {
@@ -89,7 +89,7 @@ bool Meter::measure(const Row& row, std::size_t index) {
     return false;
   } catch (const std::exception& error) {
     set_failure(its, error);
-    if (group.ranks > 1 && its.kind != Failure::unsupported) throw;  // the others wait for this one
+    if (group.ranks > 1 && its.kind != Failure::unsupported) throw;  // the other ranks wait for this one
     close();
     progress_->group_failed(group, passes + 1 - static_cast<int>(index));
     if (index > 0) fmt::print(stderr, "lamina_bench: {}: {}\n", group.title, its.failure);
@@ -107,7 +107,7 @@ bool Meter::measure(const Row& row, std::size_t index) {
 
 /// The spans of one pass of every rank, two lanes for each: of passes and of sums. Every rank calls it.
 void Meter::add_spans(const std::string& network, const std::vector<Span>& spans) {
-  if (spans.empty()) return;  // of layers, on every rank alike
+  if (spans.empty()) return;  // as for layers, on every rank alike
   Communicator& ranks = *session_->ranks;
   if (network != traced_) {
     traced_ = network;

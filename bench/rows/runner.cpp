@@ -201,7 +201,7 @@ void Report::ReportRuns(const std::vector<Run>& runs) {
     const Runs its = runner_->runs_of(run);
     has_passes_ |= !is_aggregate(run);
     if (std::ssize(its) < (is_aggregate(run) ? run.repetitions : 1)) {
-      // Of aggregates alone, an interrupted row keeps the median of the passes that it has.
+      // If only aggregates are kept, an interrupted row keeps the median of its passes.
       const bool is_median = is_aggregate(run) && !has_passes_ && run.aggregate_name == "median";
       if (is_median && !its.empty())
         run.repetitions = static_cast<std::int64_t>(its.size());

@@ -56,7 +56,7 @@ std::optional<Answer> batch_flat(const std::vector<SweepPoint>& all) {
   for (const SweepPoint& point : all)
     if (!point.seconds.empty() && (points.empty() || point.batch >= 2 * points.back()->batch)) points.push_back(&point);
   if (points.size() < 2) return std::nullopt;
-  std::size_t from = points.size() - 1;  // of the doublings after it, each gains less
+  std::size_t from = points.size() - 1;  // every doubling after it gains less
   bool sure = true;
   while (from > 0) {
     const Interval ratio = change(*points[from - 1], *points[from]);

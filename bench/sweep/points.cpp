@@ -72,7 +72,7 @@ std::string to_string(const Series& series) {
 SweepRunner::SweepRunner(const SweepOptions& options, const MakeBackend& make)
     : options_(options), make_(make), file_(options.out) {
   limit_ = limit_by_user() ? options.backends.memory_limit : free_memory();
-  std::error_code none;  // of what has no size: no file, a folder, a pipe
+  std::error_code none;  // for paths without a size: no file, a folder, a pipe
   const auto bytes = std::filesystem::file_size(options.out, none);
   const bool again = !none && bytes > 0;
   RunFile before;
@@ -193,7 +193,7 @@ SweepPoint SweepRunner::point(const Series& series, int batch, int threads) {
   Setting& its = setting_of(series, threads);
   const std::vector<Row> rows = rows_of(its, series, batch, threads);
   const int passes = passes_on(c.backend, options_.passes);
-  const std::string& name = rows.back().name;  // of the whole pass
+  const std::string& name = rows.back().name;  // name of the whole pass's row
   if (!known_.contains(name) && interrupted() == 0) measure(rows, its, passes);
   const auto found = known_.find(name);
   if (found == known_.end()) return {batch, threads};  // interrupted

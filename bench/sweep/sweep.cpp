@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int usual_batch = 16;  // for threads, and for odd batches beside it
+constexpr int usual_batch = 16;  // batch for threads, and between the odd batches
 constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max();
 
 std::size_t gpu_memory() {
@@ -197,9 +197,9 @@ class Sweep {
     answers_.push_back(std::move(json));
   }
 
-  /// What is said of all points of a series: of which it is, without a batch, and the command that sweeps it again.
+  /// The facts of a series: its key without a batch, and the command that sweeps it again.
   Json entry_of(const Series& series) const {
-    std::vector<std::string> flags;  // that were given
+    std::vector<std::string> flags;  // flags that were given
     if (!options_.configs.batches.empty())
       flags.push_back(fmt::format("--batch={}", fmt::join(options_.configs.batches, ",")));
     if (!options_.thread_counts.empty())
@@ -227,9 +227,9 @@ class Sweep {
   const SweepOptions& options_;
   SweepRunner points_;
   Json answers_ = Json::array();
-  std::map<std::string, LargestBatch> largest_;   ///< by series, where no batches are named
+  std::map<std::string, LargestBatch> largest_;   ///< largest batch by series, if no batches are named
   std::map<std::string, std::string> unplanned_;  ///< series that cannot be planned, with the reason
-  bool any_failed_ = false;                       ///< of these, by another error than Unsupported
+  bool any_failed_ = false;                       ///< whether a series failed by another error than Unsupported
 };
 
 }  // namespace

@@ -57,10 +57,10 @@ class OutputCheck {
  private:
   Device& device_;
   std::map<std::string, std::uint64_t> first_bits_;
-  std::map<int, std::optional<Reference>> references_;  ///< by batch: of all images, and of one
+  std::map<int, std::optional<Reference>> references_;  ///< references by batch: all images, and one
 };
 
-/// As much memory as the neediest algorithm takes, of those for which there is enough: the others say what they lack.
+/// The memory of the neediest algorithm for which there is enough. Algorithms that need more say what they lack.
 Buffer memory_for(Device& device, std::vector<std::size_t> sizes) {
   for (; !sizes.empty(); sizes.pop_back()) {
     try {

@@ -199,7 +199,7 @@ bool frontiers(Session& session, const FrontierOptions& options, const Print& pr
   TuningRules rules;
   if (options.passes > 0) rules.race.rounds = static_cast<std::size_t>(options.passes);
   const std::vector<Config> all = configs(session.backends, options.configs, options.net, options.networks);
-  for (const Config& c : all) session.plans.graph(c);  // what cannot be read fails before seconds are measured
+  for (const Config& c : all) session.plans.graph(c);  // fails for an unreadable network before measuring
   double seconds = 0;
   for (const Config& c : all) seconds += guessed_seconds(session, c, rules);
   if (seconds > 0)

@@ -54,7 +54,7 @@ Rates rates_of(Peaks& peaks, const Config& c, bool product) {
   return rates;
 }
 
-/// By first node of a unit, and whether it is its backward: bytes of the arena in use.
+/// Bytes of the arena in use, by the unit's first node and whether it is the unit's backward.
 std::map<std::pair<int, bool>, std::size_t> live_bytes(const Plan& plan, Session& session, const Config& c) {
   std::map<std::pair<int, bool>, std::size_t> live;
   for (const LiveMemory& step : predict_live_memory(plan.graph(), session.backends.at(c.backend), plan.options()))
@@ -62,7 +62,7 @@ std::map<std::pair<int, bool>, std::size_t> live_bytes(const Plan& plan, Session
   return live;
 }
 
-/// The median of the peaks beside the passes in place of the one that was measured once.
+/// The median of the peaks beside the passes, in place of the peak that was measured once.
 Rates at_moments(Rates rates, const std::vector<Moment>& moments) {
   std::vector<double> peaks;
   for (const Moment& moment : moments) peaks.push_back(moment.flops_per_second);
@@ -155,7 +155,7 @@ Json ledger_json(const RowKey& key, const Ledger& ledger, const Rates& rates, in
                  {"backward", ledger.moved.backward.bytes},
                  {"forward_alone", ledger.alone.forward.bytes},
                  {"backward_alone", ledger.alone.backward.bytes}}}};
-  if (!ledger.backward_samples.empty()) {  // of training
+  if (!ledger.backward_samples.empty()) {  // only in training
     json["backward_seconds"] = ledger.backward_seconds;
     json["backward_samples"] = ledger.backward_samples;
   }
@@ -235,7 +235,7 @@ void ledgers(Session& session, const LedgerOptions& options, const Print& print)
   TraceFile trace;
   if (!options.trace.empty()) check_writable(options.trace);
   const std::vector<Config> all = configs(session.backends, options.configs, options.net, options.networks);
-  for (const Config& c : all) session.plans.graph(c);  // what cannot be read fails before seconds are measured
+  for (const Config& c : all) session.plans.graph(c);  // fails for an unreadable network before measuring
   fmt::print(stderr, "Measuring what the backends reach here\n");
   for (const Config& c : all) rates_of(session.peaks, c, text);
   for (const Config& c : all) {

@@ -83,7 +83,7 @@ void add_sensor(const fs::path& folder, std::optional<Temperature>& hottest) {
 using Scale = std::array<double, 3>;
 constexpr Scale samples_scale{-9, -6, -3};      // their number, below 0 as more are better
 constexpr Scale spread_scale{0.01, 0.03, 0.1};  // half of the median's interval, of the median
-constexpr Scale load_scale{0.05, 0.15, 0.4};    // of all processors, by others
+constexpr Scale load_scale{0.05, 0.15, 0.4};    // share of all processors, by others
 constexpr Scale clock_scale{0.02, 0.05, 0.15};  // lost between the highest and the lowest
 constexpr Scale heat_scale{-10, -5, 0};         // degrees above the limit
 

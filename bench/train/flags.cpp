@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* groups[] = {"The run", "Networks other than the six workloads"};
 
-/// The settings that decide how a training goes. Keys have those that differ from the defaults, in this order.
+/// The settings that decide how a training goes. Keys have the settings that are not defaults, in this order.
 const std::vector<Flag<TrainOptions>>& table() {
   const auto flag = [](auto... row) { return bench::flag<TrainOptions>(row...); };
   static const std::vector<Flag<TrainOptions>> flags = {

@@ -20,7 +20,7 @@ namespace {
 struct Images {
   ImageSet training, validation;
   std::string name;
-  std::optional<Optimum> optimum{};  ///< of synthetic ones
+  std::optional<Optimum> optimum{};  ///< optimum of synthetic images
 };
 
 /// CIFAR-10 where the folder has its first file, else MNIST.
@@ -81,7 +81,7 @@ Graph without_softmax(Graph graph) {
 struct FileNetwork {
   Graph graph;  ///< without a softmax at its end
   TensorFile weights;
-  Shape image, logits;  ///< of one image
+  Shape image, logits;  ///< shapes for one image
 };
 
 Glyphs glyphs_of(const Shape& image, int logits) { return Glyphs({.image = image, .classes = std::min(logits, 10)}); }

@@ -63,9 +63,7 @@ class TrainingScreen {
   TrainingScreen(const TrainingScreen&) = delete;  // its writer has its address
   TrainingScreen& operator=(const TrainingScreen&) = delete;
   void batch_done(const lamina::Progress&);
-  std::unique_lock<std::mutex> quiet() {
-    return std::unique_lock(mutex_);
-  }  ///< lock; while it is held, nothing is written
+  std::unique_lock<std::mutex> quiet() { return std::unique_lock(mutex_); }  ///< lock: nothing is written meanwhile
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -89,7 +89,7 @@ void check(const TrainOptions& options) {
   for (const std::filesystem::path& file : options.net.onnx) check_file(file, options);
 }
 
-/// With the weights that it starts from, if not from initial ones.
+/// The prepared training, with the weights that it starts from unless it draws them.
 PreparedFile prepared(const std::string& name, const TrainOptions& options) {
   if (const Workload* known = workload_of(name, options))
     return {prepare(*known, {.data = options.data,
@@ -154,7 +154,7 @@ Trained train_once(const std::string& name, const TrainOptions& options, const R
     print(epoch_line(e, epochs, data_note));
     cpu = cpu_seconds();
   };
-  std::optional<EndsPlanning> ends(std::in_place, options.net.ranks == 1);  // of several, each waits for the others
+  std::optional<EndsPlanning> ends(std::in_place, options.net.ranks == 1);  // several ranks wait for each other
   Trainer trainer(ready.graph, run.backend, *ready.training, how);
   ends.reset();
   const bool lazy = options.table_updates == TableUpdates::lazy;
@@ -177,7 +177,7 @@ Trained train_once(const std::string& name, const TrainOptions& options, const R
   try {
     train_epochs(trainer, static_cast<std::size_t>(epochs), run);
   } catch (const Interrupted&) {
-    // What it had done is printed.
+    // Its finished part is printed.
   }
   screen.reset();
   clear_step();

@@ -1,4 +1,4 @@
-"""What lamina_bench compare found of versions, builds, files, and programs that took turns; nothing is judged here."""
+"""The verdicts of lamina_bench compare on versions, builds, files, and programs in turns; nothing is judged here."""
 
 import collections
 import os

@@ -57,7 +57,7 @@ def records(its, line):
 
 
 def decades(low, high):
-    """The powers of ten from one to the other; the ends if there are fewer than two."""
+    """The powers of ten between the ends; the ends themselves if there are fewer than two."""
     found = [10.0**power for power in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
     return found if len(found) > 1 else [low, high]
 

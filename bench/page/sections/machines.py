@@ -34,7 +34,7 @@ def by_machine(model):
 
 
 def warnings(model):
-    """What stands above everything: the machines with rows of bad grades, with their load."""
+    """The head of the page: the machines with rows of bad grades, with their load."""
     for machine, runs in by_machine(model).items():
         letters = [one["grade"] for one in model.rows if one.run in runs and one.get("grade")]
         if "C" in letters or "D" in letters:

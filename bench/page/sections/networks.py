@@ -31,7 +31,7 @@ def make(model):
 
 
 def as_measured(machine):
-    """A published machine in the form of those that were measured."""
+    """A published machine in the form of the measured machines."""
     times = {net: {part: {"ms": ms} for part, ms in parts.items()} for net, parts in machine["times"].items()}
     return machine | {"times": times, "group": machine["device"], "short": machine["device"]}
 
@@ -66,7 +66,7 @@ def time_of(one):
 
 
 def add_comparisons(model, places):
-    """Puts speed-ups by lamina_bench compare into the times of what took turns, by the place of the other."""
+    """Puts speed-ups by lamina_bench compare into the times of programs in turns, by the other program's place."""
     for one in model.comparisons:
         rows = [places.get((one.run.file, one["name"], one[side])) for side in ("first", "second")]
         if one.get("ratio") and None not in rows:
@@ -81,7 +81,7 @@ def inverse(one):
 
 
 def races(model):
-    """What lamina_bench compare found of programs that took turns with ours: of each network, and the means."""
+    """The verdicts of lamina_bench compare on programs in turns with ours: for each network, and the means."""
     runs = {(run.file, run.name): run for run in model.runs}
     several = len({run.machine() for run in model.runs}) > 1
     for one in [*model.comparisons, *model.means]:

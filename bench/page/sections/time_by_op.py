@@ -5,7 +5,7 @@ import collections
 from page import charts
 from page.parts import digits, figure, percent, row, section, table
 
-SHOWN = 15  # calls of a ledger that are shown at once; the others when their line is opened
+SHOWN = 15  # calls of a ledger that are shown at once; the rest opens by a click
 FILL = "lamina_bench ledger resnet50 --benchmark_out=ledger.json"
 LEAD = "Every call of a network's plan, timed separately: first summed by kind of layer, then one by one."
 

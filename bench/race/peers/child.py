@@ -1,4 +1,4 @@
-"""What every worker of a race in Python does: it answers in lines of JSON, and says why it fails in one line."""
+"""The common part of Python workers: they answer in lines of JSON, and say why they fail in one line."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import traceback
 
 
 class Refused(Exception):
-    """What was asked for cannot be done here, which is no fault; the message says why."""
+    """The request cannot be done here, which is no fault; the message says why."""
 
 
 def answering():

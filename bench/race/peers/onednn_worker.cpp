@@ -31,7 +31,7 @@ struct Tensors {
 
 memory::dims both(const Size& size) { return {size.h, size.w}; }
 
-/// Those of a pass, of which the values have a type.
+/// The tensors of a pass, whose values have this type.
 Tensors tensors(const RacedConvolution& conv, bool plain, Type type, Pass pass) {
   const Shape& x = conv.x;
   const Conv& op = conv.op;

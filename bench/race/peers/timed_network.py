@@ -38,7 +38,7 @@ class TimedNetwork:
         self.net.load_state_dict(state | own)
 
     def computed(self, x, trained):
-        """What it makes of x, as an array: as its passes run, or, where not `trained`, in inference."""
+        """The output for x, as an array: as its passes run or, unless `trained`, in inference."""
         self.net.train(self.training and trained)
         self.input = self.x.detach().copy_(x).requires_grad_(self.wants_dx)
         with torch.set_grad_enabled(self.training and trained), self.variant.context():
@@ -75,7 +75,7 @@ class TimedNetwork:
         self.y.backward(self.dy)
 
     def forget(self):
-        """What only this pass needed."""
+        """Frees what only this pass needed."""
         self.input = self.y = self.dy = None
 
     def run(self):

@@ -1,4 +1,4 @@
-"""What times a piece of PyTorch's work: the wall's clock, or two events on a GPU's stream. Needs no torch."""
+"""Timers of PyTorch's work: the wall's clock, or two events on a GPU's stream. Needs no torch."""
 
 import time
 

@@ -35,7 +35,7 @@ class Variant:
         """
         tf32 = self.precision == "tf32"
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that the old names will go
+            warnings.simplefilter("ignore")  # warnings that the old names will go
             torch.backends.cuda.matmul.allow_tf32 = tf32
             torch.backends.cudnn.allow_tf32 = tf32
             torch.backends.cudnn.benchmark = "benchmark" in self.flags
@@ -74,7 +74,7 @@ class Variant:
         return net if self.compile_mode is None else compiled(net, self.compile_mode)
 
     def context(self):
-        """Where the forward runs."""
+        """The context that the forward runs in."""
         if self.precision in AUTOCAST:
             return torch.autocast(self.device.type, dtype=AUTOCAST[self.precision])
         return contextlib.nullcontext()

@@ -21,7 +21,7 @@ import torch_settings
 import timed_network
 from timers import WallTimer
 
-WARM_UP_PASSES = {"cpu": 1, "cuda": 5}  # of `open`; ours has as many
+WARM_UP_PASSES = {"cpu": 1, "cuda": 5}  # passes of `open`; ours has as many
 
 
 def product_gflops():
@@ -32,7 +32,7 @@ def product_gflops():
 
 
 def greeting(variant, threads):
-    """What runs, and how it is set."""
+    """The versions that run, and their settings."""
     answer = {"torch": torch.__version__, "python": sys.version.split()[0], "threads": threads,
               "device": str(variant.device), "settings": variant.apply()}
     if variant.device.type != "cuda":

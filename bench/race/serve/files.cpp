@@ -1,5 +1,5 @@
-// What a race has Lamina write for its peers, so that they compute the same function, or train on the same batches; and
-// the epochs of such a training.
+// Files that Lamina writes for the peers of a race, so that they compute the same function, or train on the same
+// batches; and the epochs of such a training.
 
 #include <fmt/format.h>
 

@@ -120,7 +120,7 @@ class ServedNet final : public Served {
   }
 
   json facts() const override {
-    std::map<std::string, int> math;  // of how many calls
+    std::map<std::string, int> math;  // number of calls
     for (const Call& call : run_.plan().calls()) ++math[std::string(to_string(call.math))];
     return {{"plan_bytes", run_.plan().memory().total()}, {"math_of_calls", math}};
   }
@@ -227,7 +227,7 @@ void put(json& answer, const std::string& what, const Sample& sample) {
 }
 
 void serve(const json& greeting, const Open& open, Device* device) {
-  std::map<std::string, std::unique_ptr<Served>> all;  // by the words that asked for it
+  std::map<std::string, std::unique_ptr<Served>> all;  // works by the words of their request
   const auto made = [&](const std::string& rest) -> Served& {
     std::unique_ptr<Served>& served = all[rest];
     std::istringstream words(rest);

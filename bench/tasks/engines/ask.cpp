@@ -32,7 +32,7 @@ Json to_json(const CudnnEngine& engine) {
           {"workspace_bytes", engine.workspace_bytes}};
 }
 
-/// What a process asks for: by one version, with TF32 or without.
+/// The questions of a process: to one version, with TF32 or without.
 struct Task {
   std::string cudnn;
   std::string device;
@@ -59,7 +59,7 @@ class Progress {
   bool complained_ = false;
 };
 
-/// What the child has to say: its answers, or why it has none. Without TF32 it answers about f32 alone.
+/// The child's message: its answers, or why it has none. Without TF32 it answers about f32 alone.
 Json answers(const Task& task, const std::vector<Query>& queries, const EnginesOptions& options) {
   try {
     const CudnnEngines cudnn(task.cudnn, task.device);

@@ -1,5 +1,5 @@
-// Answers of cuDNN as tables, as a file, and beside those of another version.
-// What --device names: a known set of properties, or a file.
+// Answers of cuDNN as tables, as a file, and beside another version's.
+// The device of --device: a known set of properties, or a file.
 
 #include "engines.h"
 
@@ -101,7 +101,7 @@ std::string mebibytes(const Json* engine) {
 }
 
 /// Adds what a table says of a list: its ranking, "36+3" configurations of mode A and of the fallback list, MiB, and
-/// the plans that were built of those that were tried.
+/// the numbers of built and of tried plans.
 void add_cells(std::vector<std::string>& cells, const Json& engines, bool builds) {
   const auto count = [&](auto is) { return std::count_if(engines.begin(), engines.end(), is); };
   const auto fallback = count(is_fallback);
@@ -195,7 +195,7 @@ Json document(const Questions& asked, const std::vector<Version>& versions, cons
   return all;
 }
 
-/// What --device names, as JSON: a known set of properties, or a file.
+/// The device of --device as JSON: a known set of properties, or a file.
 std::string device_properties(const std::string& name) {
   if (const auto known = device_sets().find(name); known != device_sets().end()) return known->second;
   std::vector<std::string> names;

@@ -30,7 +30,7 @@ std::string excess(const Alternative& alternative, const Lowered::Step& step, co
 
 bool is_by_rule(const Alternative& alternative) { return alternative.place != by_name_only; }
 
-/// The reason why the rule takes an alternative among several. `excluded`: why limits exclude the earlier ones.
+/// The reason why the rule takes an alternative among several. `excluded`: why limits exclude the earlier alternatives.
 std::string reason_of(const Alternative& taken, const std::vector<Alternative>& all, const std::string& excluded) {
   if (!excluded.empty()) return "rule: the first within the limits; " + excluded;
   if (!taken.reason.empty()) return "rule: " + taken.reason;

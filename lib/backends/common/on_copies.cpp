@@ -90,7 +90,7 @@ struct MemoryAccess {
 /// Runs a kernel on copies of the tensors that it does not take directly.
 class HalfKernel final : public Kernel {
  public:
-  /// `part` is the unit of one chunk. The step `first` computes the first chunk. The step `later` computes the others
+  /// `part` is the unit of one chunk. The step `first` computes the first chunk. The step `later` computes later chunks
   /// and adds to the parameter gradients.
   HalfKernel(const Spec& spec, const Lowered& part, const Lowered::Step& first, const Lowered::Step& later,
              const Chunks& chunks, const ComputeType& form, MixedPrecisionLowering& units)

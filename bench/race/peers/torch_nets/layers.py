@@ -28,7 +28,7 @@ class Narrow(nn.Module):
 
 
 class Chain(nn.Module):
-    """Named modules, one after the other."""
+    """Named modules in sequence."""
 
     def __init__(self, *layers):
         super().__init__()

@@ -6,7 +6,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-CLIP = 1e-7  # of probabilities in losses, as Keras has it
+CLIP = 1e-7  # limit of probabilities in losses, as in Keras
 
 
 def parameters(arrays, dtype, device="cpu"):

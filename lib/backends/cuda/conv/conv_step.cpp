@@ -1,4 +1,4 @@
-// What the steps of all algorithms of a convolution share.
+// The common parts of the steps of all algorithms of a convolution.
 
 #include "conv_step.h"
 

@@ -189,7 +189,7 @@ class PairKernel final : public Kernel {
     if (pass_ == Pass::forward) take(part_.y);
     if (pass_ != Pass::forward) take(part_.dy);
     if (pass_ == Pass::backward_data) take(part_.dx[0]);
-    for (std::size_t i = 1; i < part_.x.size(); ++i) part_.x[i].data = part_.y.data;  // what an Add adds to
+    for (std::size_t i = 1; i < part_.x.size(); ++i) part_.x[i].data = part_.y.data;  // the operand of an Add
   }
 
   void run(const Args& args, int k) {
@@ -254,7 +254,7 @@ class PairKernel final : public Kernel {
   bool masked_;
   float* weights_ = nullptr;
   std::size_t bytes_ = 0;
-  Args part_;  // of the chunk that runs
+  Args part_;  // arguments of the chunk that runs
 };
 
 /// The bound of a product of pairs, from that of a product of f32 with as many terms as it has pairs: n u / (1 - n u).
@@ -263,7 +263,7 @@ double pair_error(double error, Pass pass) {
   const double roundings = 2 * error / (1 + error);
   const double sum = roundings < 1 ? roundings / (1 - roundings) : no_bound;
   if (pass == Pass::backward_params) return sum;
-  return sum + (1 + sum) * unit_roundoff(DType::bf16);  // of each weight
+  return sum + (1 + sum) * unit_roundoff(DType::bf16);  // plus a rounding of each weight
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ struct ConvTail {
   }
 };
 
-/// The parameters. With a folded batch norm, scale and bias are those that fold() prepared.
+/// The parameters. With a folded batch norm, fold() has prepared scale and bias.
 template <class T>
 Filters<T> filters_of(const ConvUnit& c, const Args& args, const ConvTail<T>& tail) {
   Filters<T> all{args.w[0].as<T>(),

@@ -93,7 +93,7 @@ class PlaneSums {
  private:
   struct Scratch {
     T* copy;
-    T* weights;  // of a data gradient: those of the taps of residue 0, then of residue 1, ...: each those of all planes
+    T* weights;     // data gradient: all planes' weights of the taps of residue 0, then of residue 1, ...
     T* columns[2];  // sums of residues side by side
     T* out;         // rows that non-temporal stores then write
   };
@@ -167,7 +167,7 @@ class PlaneSums {
     }
   }
 
-  /// The weights of one result, sorted as the offsets of bands are: those of a forward pass are.
+  /// The weights of one result, sorted as the offsets of bands, which those of a forward pass are already.
   const T* weights_of(const T* w, std::int64_t group, std::int64_t result, T* sorted) const {
     const std::int64_t kernel = std::int64_t{c_.op.kernel.h} * c_.op.kernel.w;
     w += group * planes() * results() * kernel + result * kernel * (is_forward() ? planes() : 1);

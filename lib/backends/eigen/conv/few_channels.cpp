@@ -9,7 +9,7 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t sums_bytes = 512 * 1024;  // of one block: half of a second-level cache
+constexpr std::int64_t sums_bytes = 512 * 1024;  // sums of one block: half of a second-level cache
 
 }  // namespace
 

@@ -25,7 +25,7 @@ class FewChannelsData {
 
  private:
   struct Buffers {
-    T* weights;  // of all parts: groups x (c, r, s) x k
+    T* weights;  // weights of all parts: groups x (c, r, s) x k
     T* sums;
     void* product;
   };
@@ -47,7 +47,7 @@ class FewChannelsData {
 extern template class FewChannelsData<float>;
 extern template class FewChannelsData<double>;
 
-/// Whether these products are faster than those of strided_data_gradient.h.
+/// Whether these products are faster than the products of strided_data_gradient.h.
 bool has_few_channels(const ConvUnit&);
 
 }  // namespace lamina::eigen

@@ -19,8 +19,7 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t columns_bytes =
-    4 << 20;  // of a block of columns: fits a third-level cache together with its product
+constexpr std::int64_t columns_bytes = 4 << 20;  // a block of columns, which fits a third-level cache with its product
 
 /// The size of the parts when `count` is divided into at least `parts` equal parts of at most `fit`.
 std::int64_t part_size(std::int64_t count, std::int64_t fit, std::int64_t parts) {
@@ -35,7 +34,7 @@ class EigenConv {
     channels_ = c.group_channels();
     filters_ = c.group_filters();
     columns_ = grid();
-    const std::int64_t units = divide_up(threads, std::int64_t{c.y.n} * c.op.groups);  // of each image, for all threads
+    const std::int64_t units = divide_up(threads, std::int64_t{c.y.n} * c.op.groups);  // units of each image
     switch (pass) {
       case Pass::forward:
         columns_ = part_size(columns_, std::max<std::int64_t>(1, fit / (channels_ * taps())), units);
@@ -100,7 +99,7 @@ class EigenConv {
   ConvUnit c_;
   Pass pass_;
   int threads_;
-  std::int64_t channels_, filters_, columns_;  // of one product, at most
+  std::int64_t channels_, filters_, columns_;  // most channels, filters and columns of one product
   int channel_parts_ = 1;                      // backward_params: of the threads
 };
 

@@ -11,7 +11,7 @@
 namespace lamina::eigen {
 namespace {
 
-/// By row and by column.
+/// The taps of the residues, by row and by column.
 auto taps_of_axes(const ConvUnit& c) {
   const Conv& op = c.op;
   return std::pair(taps_of_residues(c.x.h, op.kernel.h, op.stride.h, op.pad.h, op.dilation.h),

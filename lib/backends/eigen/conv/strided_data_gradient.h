@@ -29,7 +29,7 @@ class StridedDataGradient {
   struct Residue {
     int h, w;
     std::vector<int> taps;    // indices into a kernel's plane
-    std::int64_t weights_at;  // where its weights start among the transposed ones of a group,
+    std::int64_t weights_at;  // start of its weights among a group's transposed weights
     std::int64_t weights_ld;  // elements from channel to channel
     ColumnProduct<T> product;
   };
@@ -45,7 +45,7 @@ class StridedDataGradient {
   ConvUnit c_;
   const MicroKernels<T>* kernels_;
   std::vector<Residue> residues_;
-  std::vector<bool> reached_rows_;  // by residue
+  std::vector<bool> reached_rows_;  // whether rows are reached, by residue
   std::vector<int> gap_columns_;    // residues that no tap reaches
   bool has_gaps_ = false;           // elements of dx that no tap reaches
   std::int64_t group_weights_ = 0;

@@ -37,7 +37,7 @@ TapBands::TapBands(const Geometry& g, int lanes, std::size_t element_bytes, std:
   for (int first = 0; first < g.rows; first += static_cast<int>(height)) {
     Band band{.first = first, .rows = std::min<std::int64_t>(height, g.rows - first)};
     band.clears = first == 0 || band.rows < height;
-    const std::int64_t copy = (band.rows + reach_h) * ld_;  // of one residue
+    const std::int64_t copy = (band.rows + reach_h) * ld_;  // elements of one residue
     band.plane = places * copy;
     for (std::size_t group = 0; group + 1 < g.groups.size(); ++group) {
       for (int plane = 0; plane < g.planes; ++plane) {

@@ -10,38 +10,38 @@
 
 namespace lamina::eigen {
 
-/// Rows of a grid of positions, and what the taps read for them.
+/// Rows of a grid of positions, and the rows that the taps read for them.
 struct Band {
   std::int64_t first = 0, rows = 0;
   std::int64_t plane = 0;               ///< elements of the copy of a plane
-  std::vector<std::int64_t> offsets{};  ///< into the copies: of the taps of group 0, then of group 1, ...: each those
-                                        ///< of all planes
-  std::vector<CopiedRows> parts{};      ///< of a plane
-  bool clears = false;                  ///< what the band before has left is no border of this one
+  std::vector<std::int64_t> offsets{};  ///< offsets into the copies: for group 0 the taps of all planes, then for
+                                        ///< group 1, ...
+  std::vector<CopiedRows> parts{};      ///< copied rows of a plane
+  bool clears = false;                  ///< whether the copies must be cleared of the band before
 };
 
 class TapBands {
  public:
   struct Geometry {
-    int planes;      ///< that a sum reads
-    int h, w;        ///< of each
-    int rows, cols;  ///< of the grid
-    Size step;       ///< of the grid along planes
+    int planes;      ///< planes that a sum reads
+    int h, w;        ///< extents of a plane
+    int rows, cols;  ///< extents of the grid
+    Size step;       ///< step of the grid along planes
     std::vector<Tap> taps;
-    std::vector<std::int64_t> groups;  ///< of taps: the first of each, then their number
+    std::vector<std::int64_t> groups;  ///< groups of taps: the first tap of each, then the number of taps
   };
   /// At most `most_rows` rows each. Copies have rows of whole vectors of `lanes` elements.
   TapBands(const Geometry&, int lanes, std::size_t element_bytes, std::int64_t most_rows);
 
-  static constexpr std::int64_t copied_bytes = 16 * 1024;  ///< of planes that are copied at once: half a cache
+  static constexpr std::int64_t copied_bytes = 16 * 1024;  ///< bytes of planes that are copied at once: half a cache
 
   std::size_t count() const { return bands_.size(); }
   const Band& operator[](std::size_t band) const { return bands_[band]; }
   const Band& largest() const { return bands_.front(); }
-  std::int64_t ld() const { return ld_; }  ///< of copies: elements from row to row
+  std::int64_t ld() const { return ld_; }  ///< elements from row to row of the copies
 
-  /// Copies what a band reads of `planes` planes from source.data on. `to` is zeros before the first call, and then is
-  /// written by these calls alone.
+  /// Copies the rows that a band reads of `planes` planes from source.data on. `to` is zeros before the first call, and
+  /// only these calls write to it.
   template <class T>
   void copy(std::size_t band, const Source<T>& source, std::int64_t planes, const MicroKernels<T>& kernels,
             T* to) const {

@@ -10,8 +10,8 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t held_bytes = 8 * 1024;  // of the groups at once: a quarter of a first-level cache
-constexpr std::int64_t most_products = 512;    // that are summed in their own type
+constexpr std::int64_t held_bytes = 8 * 1024;  // of the groups in use at once: a quarter of a first-level cache
+constexpr std::int64_t most_products = 512;    // most products that are summed in their own type
 
 std::int64_t vectors_of_row(const ConvUnit& c, int lanes) { return divide_up(c.y.w, lanes); }
 

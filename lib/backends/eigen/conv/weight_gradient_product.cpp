@@ -17,7 +17,7 @@ struct Extents {
 constexpr Extents read_in_place{2048, 288}, copied{1280, 512};
 
 constexpr std::int64_t staged_bytes = 128 * 1024;
-constexpr std::int64_t partial_bytes = 16 << 20;  // of all partial sums, where there is more than one
+constexpr std::int64_t partial_bytes = 16 << 20;  // bytes of all partial sums, if there are several
 
 /// As for other products, but threads may also share the positions, at the price of partial sums.
 template <class T>
@@ -98,7 +98,7 @@ IndexRange PositionBlocks::of(int part) const {
 ColumnRange PositionBlocks::next(std::int64_t first, std::int64_t last) const {
   const std::int64_t most = std::min(depth, last - first);
   if (!in_place) return {first, most};
-  const std::int64_t left = grid - first % grid;  // of the image
+  const std::int64_t left = grid - first % grid;  // rest of the image
   return {first, left == grid && most > left ? most : std::min(most, left)};
 }
 
@@ -112,7 +112,7 @@ std::int64_t PositionBlocks::roundings() const {
 /// counted by arithmetic, because a batch may have billions of images.
 std::int64_t PositionBlocks::roundings(IndexRange positions) const {
   const std::int64_t all = positions.last - positions.first;
-  const std::int64_t head = in_place ? std::min((grid - positions.first % grid) % grid, all) : 0;  // of an image
+  const std::int64_t head = in_place ? std::min((grid - positions.first % grid) % grid, all) : 0;  // rest of an image
   const std::int64_t rest = all - head;
   const std::int64_t deepest = std::max(std::min(head, depth), std::min(rest, depth));
   const bool across_images = !in_place || depth > grid;

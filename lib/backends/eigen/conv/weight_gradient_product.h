@@ -1,8 +1,8 @@
 #pragma once
 // The gradient of a convolution's weights and bias: columns of x times dy, summed over every output position.
 //
-// One side of the product is read as rows of positions, and the other is transposed and packed. As a rule the rows are
-// the columns of x, which are cheap to copy, and the transposed side is dy, the smaller matrix: dw^T[(c, r, s)][k].
+// One side of the product is read as rows of positions, and its other side is transposed and packed. As a rule the rows
+// are the columns of x, which are cheap to copy, and the transposed side is dy, the smaller matrix: dw^T[(c, r, s)][k].
 // Where windows are 1x1 and x has fewer channels than dy, the sides change places. Threads share the rows or, where dw
 // is small, the positions. A thread that has a share of the positions has partial sums of its own, and these are added
 // up in the order of the threads.
@@ -44,7 +44,7 @@ class WeightGradientProduct {
  public:
   WeightGradientProduct(const ConvUnit&, Columns x_columns, int threads, const MicroKernels<T>& kernels);
 
-  std::size_t workspace_bytes() const;  ///< of all threads
+  std::size_t workspace_bytes() const;  ///< workspace of all threads
   using Operands = WeightGradientOperands<T>;
   void run(ThreadPool&, const Operands&, void* workspace) const;
 

@@ -32,7 +32,7 @@ class LstmBackward {
     T* dgates;
     T* h;
     T* x;
-    T* dw_input;  // with ids one row of gates per id
+    T* dw_input;  // gradient of input weights; with ids a row of gates per id
     T* dw_recurrent;
     double* db;
   };

@@ -73,11 +73,11 @@ std::int64_t id_at(const LstmRows<T>& rows, const Tensor& x, std::int64_t image,
   return whole_number(x.as<const T>()[image * x.pitch + rows.place(step)], rows.op.vocabulary);
 }
 
-/// The right side of a product: packed panels, one after the other, or rows in place.
+/// The right side of a product: consecutive packed panels, or rows in place.
 template <class T>
 struct RightSide {
   const T* data;
-  std::int64_t columns;  ///< in whole vectors
+  std::int64_t columns;  ///< columns, in whole vectors
   std::int64_t ld;       ///< elements from row to row
   std::int64_t panel;    ///< elements from panel to panel; 0: in place
 };

@@ -1,5 +1,5 @@
 #pragma once
-// What follows a sum before it is stored.
+// The steps between a sum and its store.
 
 #include <cstdint>
 

@@ -28,11 +28,11 @@ struct PackedRows {
   std::int64_t count;       ///< number of segments
 };
 
-/// Prefetches of a product for the next ones. Addresses may be out of bounds.
+/// Prefetches of a product for the next products. Addresses may be out of bounds.
 template <class T>
 struct Prefetch {
-  std::int64_t a = 0;        ///< elements from those of a to the prefetched ones; 0: none
-  std::int64_t c = 0;        ///< elements from those of c to the prefetched ones, to be written; 0: none
+  std::int64_t a = 0;        ///< distance in elements from a to the prefetched addresses; 0: none
+  std::int64_t c = 0;        ///< distance in elements from c to the prefetched addresses, for writing; 0: none
   const T* panel = nullptr;  ///< panel to prefetch, `ldb` from k to k; or null
   int first = 0, rows = 0;   ///< rows of it: of every 64 bytes along a, `rows` rows from `first` on
 };
@@ -48,21 +48,21 @@ struct Tile {
   std::int64_t ldb;
   T* c;
   std::int64_t ldc;
-  const Epilogue<T>* epilogue = &no_epilogue<T>;  ///< of the first row of c
+  const Epilogue<T>* epilogue = &no_epilogue<T>;  ///< epilogue of the first row of c
   Prefetch<T> prefetch = {};
   std::int64_t run = std::numeric_limits<std::int64_t>::max();  ///< elements of a run in a row of a
   std::int64_t run_pitch = 0;                                   ///< elements from the start of a run to the next
 };
 
-/// Rows of `length` elements, one after the other: `zeros` zeros, then from[i * step] for i below count, then zeros.
+/// Consecutive rows of `length` elements: `zeros` zeros, then from[i * step] for i below count, then zeros.
 /// With a mask, elements are 0 where it is not above 0.
 template <class T>
 struct Staged {
   const T* from;
-  const T* mask;  ///< with step 1 only
+  const T* mask;  ///< mask, with step 1 only
   std::int64_t rows, row_stride;
   std::int64_t zeros, count, length, step;
-  std::int64_t prefetch = 0;  ///< elements from those read to the prefetched ones; 0: none
+  std::int64_t prefetch = 0;  ///< distance in elements from reads to prefetched addresses; 0: none
 };
 
 /// to[i * ldc + j * step] = from[i * ldf + j], through the epilogue without its scale: the tile that made the sums has

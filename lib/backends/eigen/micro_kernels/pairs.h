@@ -24,15 +24,15 @@ struct PairSource {
   std::int64_t rows = 1, row_step = 0;  ///< elements from row to row, of numbers and masks
 };
 
-/// The kernels of products of pairs. All others are those of the instruction set's MicroKernels.
+/// The kernels of products of pairs. The instruction set's MicroKernels has all other kernels.
 struct PairKernels {
-  /// Like those of MicroKernels. Every pair is two multiply-adds of f32, the upper one first, each rounded to nearest,
-  /// ties to even. Denormal numbers count as 0, and denormal results become 0.
+  /// Like the kernels of MicroKernels. Every pair is two multiply-adds of f32, the upper one first, each rounded to
+  /// nearest, ties to even. Denormal numbers count as 0, and denormal results become 0.
   void (*tile[2][MicroKernels<float>::max_vectors])(const Tile<float>&);
   void (*non_temporal_tile[2][MicroKernels<float>::max_vectors])(const Tile<float>&);
   /// Makes `count` pairs of each row.
   void (*pair)(float* to, const PairSource<std::uint16_t>&, std::int64_t count);
-  void (*pair_rounded)(float* to, const PairSource<float>&, std::int64_t count);  ///< from f32, rounded to bf16
+  void (*pair_rounded)(float* to, const PairSource<float>&, std::int64_t count);  ///< pairs from f32, rounded to bf16
   /// sums[i] += from[i], except where the mask, if any, is not above 0.
   void (*add)(double* sums, const std::uint16_t* from, const std::uint16_t* mask, std::int64_t count);
   /// Rounds a and b to bf16. Each sum grows by 2 a b in a step, and counts twice.

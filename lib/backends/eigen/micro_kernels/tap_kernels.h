@@ -44,7 +44,7 @@ struct TapSums {
   const T* weights;
   std::int64_t taps;
   std::int64_t rows, cols;
-  Epilogue<T> epilogue;  ///< of the only channel
+  Epilogue<T> epilogue;  ///< epilogue of the only channel
 };
 
 /// sums[t * lanes + (j % lanes)] += dy[i * ldy + j] * from[i * ld + offsets[t] + j] for `rows` rows of `cols` elements;
@@ -70,7 +70,7 @@ struct TapKernels {
   void (*sums[4])(const TapSums<T>&);
   void (*products)(const TapProducts<T>&);
 
-  /// The index in `sums` for squares of so many taps; 0 if there is no function of their own.
+  /// The index in `sums` for squares of this many taps; 0 if they have no function of their own.
   static constexpr int square(int extent) { return extent == 3 || extent == 5 || extent == 7 ? extent / 2 : 0; }
 };
 

@@ -64,7 +64,7 @@ class WinogradProduct {
   bool apart_;
   bool filters_first_;              // filters are transformed before the first block
   Partition partition_;             // partition of a block
-  std::vector<IndexRange> chunks_;  // outputs; each row part has the same number of chunks, the last ones perhaps empty
+  std::vector<IndexRange> chunks_;  // outputs; each row part has the same number of chunks, some perhaps empty
   std::int64_t width_;              // columns of a panel
   std::int64_t panel_stride_, filter_position_, chunk_size_;
   std::int64_t point_ld_, point_position_, product_ld_, product_position_, pixels_size_;

@@ -147,7 +147,7 @@ void write_gradients(const Args& args, const Channel<T>& channel, const DataGrad
       if (!as_it_is) put(other, dz, count, adds[1]);
       to_other.finish(as_it_is ? dz : other);
     };
-    // If a gradient shares dy's memory, it is written after the other one has read dy.
+    // If a gradient shares dy's memory, it is written after the other gradient has read dy.
     if (!on_dy) write_other();
     if (wants_x) write_x(dz);
     if (on_dy) write_other();
@@ -157,9 +157,9 @@ void write_gradients(const Args& args, const Channel<T>& channel, const DataGrad
 /// How gradients are computed and written.
 template <class T>
 struct How {
-  std::array<bool, 2> adds;  ///< by input: its gradient is added to
+  std::array<bool, 2> adds;  ///< whether its gradient is added to, by input
   bool adds_dw;
-  std::shared_ptr<const Activation<T>> activation;  ///< with Mask::by_rows
+  std::shared_ptr<const Activation<T>> activation;  ///< activation, with Mask::by_rows
 };
 
 /// The gradients of scale and shift.
