@@ -13,6 +13,11 @@ int width(int published, const Options& options, int groups) {
   return divided_up(divided_up(published, options.width_divisor), groups) * groups;
 }
 
+Value conv_bn(Value x, const std::string& conv_name, const std::string& bn_name, Conv op) {
+  op.bias = false;
+  return batch_norm(conv(x, conv_name, op), bn_name);
+}
+
 Value conv_relu(Value x, const std::string& conv_name, const std::string& relu_name, const Conv& op) {
   return relu(conv(x, conv_name, op), relu_name);
 }

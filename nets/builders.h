@@ -17,11 +17,13 @@ using Builder = Graph (*)(std::string_view name, const Options&);
 Graph alexnet(std::string_view name, const Options&);
 Graph alexnet_owt(std::string_view name, const Options&);
 Graph cifar10_cnn(std::string_view name, const Options&);
+Graph efficientnet_b0(std::string_view name, const Options&);
 Graph googlenet_cb(std::string_view name, const Options&);
 Graph googlenet_tv(std::string_view name, const Options&);
 Graph inception_v1(std::string_view name, const Options&);
 Graph mnist_cnn(std::string_view name, const Options&);
 Graph mnist_mlp(std::string_view name, const Options&);
+Graph mobilenet_v2(std::string_view name, const Options&);
 Graph overfeat(std::string_view name, const Options&);
 Graph preresnet(std::string_view name, const Options&);
 Graph resnet(std::string_view name, const Options&);
@@ -38,6 +40,9 @@ Value images(Graph&, int channels, const Options&);
 
 /// A hidden width, divided as the options say and rounded up to a multiple of the number of groups.
 int width(int published, const Options&, int groups = 1);
+
+/// A convolution without bias, and a batch norm.
+Value conv_bn(Value x, const std::string& conv_name, const std::string& bn_name, Conv);
 
 Value conv_relu(Value x, const std::string& conv_name, const std::string& relu_name, const Conv&);
 Value fully_connected_relu(Value x, const std::string& fc_name, const std::string& relu_name, int outputs);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Whole networks against PyTorch: the same weights, images and output gradients; logits, gradients and statistics.
 
-torchvision's resnet50, vgg16 and googlenet, and our own modules for alexnet (grouped), inception_v1 and resnet200. The
-weights are random, scaled by fan-in, the batch-norm statistics random as well; they travel as a safetensors file that
+torchvision's resnet50, vgg16, googlenet, resnext50_32x4d, mobilenet_v2 and efficientnet_b0, and our own modules for
+alexnet (grouped), inception_v1 and resnet200. The weights are random, scaled by fan-in, the batch-norm statistics random as well; they travel as a safetensors file that
 `torch_dump` loads strictly. Dropout is off, the softmax left out.
 
 Bounds, relative to the tensor's largest value: logits 1e-4 in f32 and 1e-9 in f64, in both modes; running statistics
@@ -32,7 +32,7 @@ except ImportError:
 VALUES = {"f32": 1e-4, "f64": 1e-9}
 GRADIENT = 1e-8
 TORCHVISION = ("resnet50", "vgg16", "googlenet_tv")
-OWN = ("alexnet", "inception_v1", "resnet200")
+RACED = ("alexnet", "inception_v1", "resnet200", "resnext50_32x4d", "mobilenet_v2", "efficientnet_b0")
 
 
 def reference(name):
@@ -119,7 +119,7 @@ def compare_in(folder, name, arguments):
 
 def main():
     parser = comparison.parser(__doc__, "torch_dump")
-    parser.add_argument("--nets", default=",".join(TORCHVISION + OWN), help="joined by commas")
+    parser.add_argument("--nets", default=",".join(TORCHVISION + RACED), help="joined by commas")
     parser.add_argument("--batch", type=int, default=2)
     parser.add_argument("--image", type=int, default=224)
     arguments = comparison.parse(parser, "torch, torchvision, numpy", there=torch is not None)

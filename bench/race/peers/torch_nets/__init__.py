@@ -16,7 +16,10 @@ def build(name, softmax=None):
     if name not in networks.NAMES:
         raise KeyError(f"no network '{name}'; there are {', '.join(networks.NAMES)}")
     softmax = networks.protocol_of(name).softmax if softmax is None else softmax
-    if name in resnet.RESNETS:
+    if name in networks.TORCHVISION:
+        from torchvision import models
+        net = models.get_model(name, **({"stochastic_depth_prob": 0.0} if name == "efficientnet_b0" else {}))
+    elif name in resnet.RESNETS:
         net = resnet.resnet(*resnet.RESNETS[name])
     else:
         net = getattr(next(module for module in (straight, inception, resnet) if hasattr(module, name)), name)()
