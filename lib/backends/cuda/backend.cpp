@@ -36,8 +36,8 @@ bool has_table(const Op& op) { return holds_any<Conv, FullyConnected>(op); }
 
 class CudaMixedPrecision final : public MixedPrecisionLowering {
  public:
-  explicit CudaMixedPrecision(Machine& machine) : machine_(machine), on_(launcher_of(machine)) {}
-  std::string_view backend() const override { return on_.backend; }
+  explicit CudaMixedPrecision(Machine& machine) : machine_(machine) {}
+  std::string_view backend() const override { return machine_.backend; }
   std::int64_t chunk_elements() const override { return gpu_chunk_elements; }
   bool takes_halves(const Spec& spec) const override {
     if (holds<Add>(spec.op)) return spec.x.size() <= most_addends;  // more addends are summed in y, which would round
@@ -62,7 +62,7 @@ class CudaMixedPrecision final : public MixedPrecisionLowering {
         },
         spec.op);
   }
-  void convert(const Tensor& to, const Tensor& from) override { LAMINA_CUDA_SPACE::convert(to, from, false, on_); }
+  void convert(const Tensor& to, const Tensor& from) override { LAMINA_CUDA_SPACE::convert(to, from, false, machine_); }
 
   std::vector<std::string> algorithms(const Spec& spec, Pass pass) {
     const auto* const conv = std::get_if<Conv>(&spec.op);
@@ -73,7 +73,6 @@ class CudaMixedPrecision final : public MixedPrecisionLowering {
 
  private:
   Machine& machine_;
-  Launcher on_;
 };
 
 class CudaBackend final : public Backend {
@@ -108,8 +107,8 @@ class CudaBackend final : public Backend {
     return lowered;
   }
 
-  void update(const Update& update) override { run_update(update, launcher_of(machine_)); }
-  void check_overflow(const UpdateTensors& all) override { run_check_overflow(all, launcher_of(machine_)); }
+  void update(const Update& update) override { run_update(update, machine_); }
+  void check_overflow(const UpdateTensors& all) override { run_check_overflow(all, machine_); }
   double peak_flops_per_second(DType dtype) override { return machine_.peak_flops_per_second(dtype); }
 
  private:

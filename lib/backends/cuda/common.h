@@ -16,17 +16,6 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-inline Launcher launcher_of(Machine& machine) {
-  return {[&machine] { return machine.stream(); }, Machine::backend_name()};
-}
-
-/// A step whose function launches kernels on the machine's stream: function(stream, args).
-template <class Function>
-Lowered::Step launches(Machine& machine, std::vector<Pass> passes, std::string algorithm, Function function,
-                       std::size_t workspace_bytes = 0) {
-  return launches(launcher_of(machine), std::move(passes), std::move(algorithm), std::move(function), workspace_bytes);
-}
-
 // The algorithms that are products by Machine::blas().
 constexpr const char *im2col_gemm_name = "im2col_gemm", *cublas_name = "cublas";
 
@@ -57,9 +46,8 @@ Lowered lower(const Slice&, const Spec&, const Choice&, Machine&);
 
 /// Lowers an op of gpu_ops/.
 template <class Op>
-auto lower(const Op& op, const Spec& spec, const Choice&, Machine& machine)
-    -> decltype(lower(op, spec, std::declval<const Launcher&>())) {
-  return lower(op, spec, launcher_of(machine));
+auto lower(const Op& op, const Spec& spec, const Choice&, Machine& machine) -> decltype(lower(op, spec, machine)) {
+  return lower(op, spec, machine);
 }
 
 std::vector<std::string> lstm_algorithms(const Spec&, Pass);

@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "kernels/common/stream.h"
 #include "lamina/backend.h"
+#include "lib/backends/gpu_ops/launcher.h"
 
 namespace lamina {
 class Blas;
@@ -14,8 +14,8 @@ class Blas;
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// Opens its device at the first use. Outlives every kernel.
-class Machine {
+/// Opens its device at the first use: stream(), for one. Outlives every kernel.
+class Machine : public Launcher {
  public:
   explicit Machine(const BackendOptions&);
   ~Machine();
@@ -26,7 +26,6 @@ class Machine {
   std::string unavailable() const;    ///< empty, or why the device is not available
   std::string describe();             ///< opens cuBLAS for its version; if it cannot, says why in the same line
   Device& device();
-  Stream stream();
   bool has_blas() const;  ///< whether blas() can be opened; touches no device, tries once
   /// Makes blas() if there is a device. Call it when lowering to a step that uses blas(): a pass may be recorded, and
   /// cannot make it then. Throws LoadError if it cannot be opened, DeviceError, and UsageError if the environment makes

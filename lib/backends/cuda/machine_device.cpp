@@ -41,7 +41,8 @@ struct Machine::Body {
 };
 
 Machine::Machine(const BackendOptions& options)
-    : body_(new Body{options.device, CudaDevice(options.device, options.memory_limit), nullptr, {}, {}}) {}
+    : Launcher{[this] { return body_->device.stream(); }, backend_name()},
+      body_(new Body{options.device, CudaDevice(options.device, options.memory_limit), nullptr, {}, {}}) {}
 Machine::~Machine() = default;
 
 const char* Machine::backend_name() { return "cuda"; }
@@ -61,7 +62,6 @@ std::string Machine::describe() {
 }
 
 Device& Machine::device() { return body_->device; }
-Stream Machine::stream() { return body_->device.stream(); }
 
 Blas& Machine::blas(void* workspace) {
   Blas& blas = body_->open_blas();

@@ -45,7 +45,8 @@ struct Machine::Body {
   std::optional<Blas> blas;
 };
 
-Machine::Machine(const BackendOptions& options) : body_(new Body{HostDevice(1, options.memory_limit), {}}) {
+Machine::Machine(const BackendOptions& options)
+    : Launcher{[] { return Stream(); }, backend_name()}, body_(new Body{HostDevice(1, options.memory_limit), {}}) {
   if (options.device != 0)
     throw UsageError("cuda-host: no device " + std::to_string(options.device) +
                      "; device 0, the host, is the only one");
@@ -56,7 +57,6 @@ const char* Machine::backend_name() { return "cuda-host"; }
 std::string Machine::unavailable() const { return {}; }
 std::string Machine::describe() { return "CUDA kernels as the host runs them, for tests"; }
 Device& Machine::device() { return body_->device; }
-Stream Machine::stream() { return nullptr; }
 
 Blas& Machine::blas(void* workspace) {
   if (reinterpret_cast<std::uintptr_t>(workspace) % block_alignment != 0)

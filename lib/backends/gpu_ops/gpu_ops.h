@@ -1,7 +1,6 @@
 #pragma once
 // Ops that the backends cuda, cuda-host and cudnn lower to the same kernels, and helpers for their lowering.
 
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,24 +9,9 @@
 #include "lamina/backend.h"
 #include "lamina/error.h"
 #include "lib/backends/common/lowering.h"
+#include "lib/backends/gpu_ops/launcher.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
-
-/// Where kernels are launched, and the backend's name for messages. `stream` is called at each launch.
-struct Launcher {
-  std::function<Stream()> stream;
-  std::string backend;
-
-  /// Calls work(stream), which launches. Throws DeviceError for a launch that failed.
-  template <class Work>
-  void launch(Work&& work) const {
-    try {
-      work(stream());
-    } catch (const LaunchError& error) {
-      throw DeviceError(backend + ": " + error.what());
-    }
-  }
-};
 
 /// A tensor as kernels see it.
 template <class T>
@@ -54,13 +38,13 @@ decltype(auto) with_storage(const std::string& backend, DType dtype, Function&& 
   return with_type(backend, dtype, std::forward<Function>(function));
 }
 
-/// A step whose function launches kernels: function(stream, args).
+/// A step whose function launches kernels: function(stream, args). It keeps a reference to `on`.
 template <class Function>
 Lowered::Step launches(const Launcher& on, std::vector<Pass> passes, std::string algorithm, Function function,
                        std::size_t workspace_bytes = 0) {
   return step(
       std::move(passes), std::move(algorithm),
-      [on, function = std::move(function)](const Args& args) {
+      [&on, function = std::move(function)](const Args& args) {
         on.launch([&](Stream stream) { function(stream, args); });
       },
       workspace_bytes);

@@ -58,7 +58,7 @@ Lowered lower(const Add&, const Spec& spec, const Choice&, Machine& machine) {
   unit.backward_reads_y = relu;
   with_storage(spec.y.dtype, [&]<class T>() {
     add_launches(
-        unit, spec, launcher_of(machine), [relu](Stream stream, const Args& args) { forward<T>(stream, args, relu); },
+        unit, spec, machine, [relu](Stream stream, const Args& args) { forward<T>(stream, args, relu); },
         [adds, relu](Stream stream, const Args& args) { backward<T>(stream, args, adds, relu); });
   });
   return unit;

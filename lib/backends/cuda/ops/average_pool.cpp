@@ -20,7 +20,7 @@ Lowered lower(const AveragePool& op, const Spec& spec, const Choice&, Machine& m
       if (wanted(args, 0))
         average_pool_backward(stream, windows, counts, view<const T>(args.dy), view<T>(args.dx[0]), adds);
     };
-    add_launches(unit, spec, launcher_of(machine), forward, backward);
+    add_launches(unit, spec, machine, forward, backward);
   });
   return unit;
 }

@@ -16,7 +16,7 @@ Lowered lower(const GlobalAveragePool&, const Spec& spec, const Choice&, Machine
     const auto backward = [adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
       if (wanted(args, 0)) global_average_pool_backward(stream, view<const T>(args.dy), view<T>(args.dx[0]), adds);
     };
-    add_launches(unit, spec, launcher_of(machine), forward, backward);
+    add_launches(unit, spec, machine, forward, backward);
   });
   return unit;
 }

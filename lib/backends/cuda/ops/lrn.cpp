@@ -19,7 +19,7 @@ Lowered lower(const Lrn& op, const Spec& spec, const Choice&, Machine& machine) 
       if (wanted(args, 0))
         lrn_backward(stream, numbers, view<const T>(args.x[0]), view<const T>(args.dy), view<T>(args.dx[0]), adds);
     };
-    add_launches(unit, spec, launcher_of(machine), forward, backward);
+    add_launches(unit, spec, machine, forward, backward);
   });
   return unit;
 }

@@ -10,7 +10,7 @@ Lowered lower(const Softmax&, const Spec& spec, const Choice&, Machine& machine)
   Lowered unit = in_place_unit(spec);
   with_type(spec.y.dtype, [&]<class T>() {
     add_launches(
-        unit, spec, launcher_of(machine),
+        unit, spec, machine,
         [](Stream stream, const Args& args) { softmax_forward(stream, view<const T>(args.x[0]), view<T>(args.y)); },
         [adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
           if (wanted(args, 0))
