@@ -4,7 +4,7 @@
 KINDS = """conv fully_connected batch_norm max_pool lrn lstm relu add
 global_average_pool dropout softmax embedding average_pool concat multiply clip
 softmax_cross_entropy sigmoid_cross_entropy sigmoid tanh hard_sigmoid hard_swish silu slice
-pad channel_shuffle resize""".split()
+pad channel_shuffle resize conv_transpose""".split()
 COLORS = [f"color-mix(in srgb, var(--c{i}) {tint}%, var(--paper))" for tint in (100, 60, 35, 20) for i in range(1, 9)]
 DASHED = {"type": "rule", "strokeDash": [4, 3]}
 LINE = {"type": "line"}

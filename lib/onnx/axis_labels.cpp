@@ -96,7 +96,8 @@ AxisLabels Importer::labels_for_operand(const NodeMessage& node, std::size_t ope
   }
   if (is_any_of(op, "Identity Relu Sigmoid Tanh Dropout Add Sum Cast Clip HardSigmoid HardSwish LeakyRelu PRelu"))
     return labels_of(result, rank, depth + 1);
-  return is_any_of(op, "Conv MaxPool AveragePool BatchNormalization Resize Upsample") ? usual_labels(rank) : "";
+  return is_any_of(op, "Conv ConvTranspose MaxPool AveragePool BatchNormalization Resize Upsample") ? usual_labels(rank)
+                                                                                                    : "";
 }
 
 }  // namespace lamina::onnx

@@ -27,7 +27,8 @@ std::string usual(const Op& op, std::string_view part, const std::string& weight
 }
 
 Fans fans_of(const Op& op, const Shape& shape) {
-  return std::holds_alternative<Conv>(op) ? conv_fans(shape) : dense_fans(shape);
+  return std::holds_alternative<Conv>(op) || std::holds_alternative<ConvTranspose>(op) ? conv_fans(shape)
+                                                                                       : dense_fans(shape);
 }
 
 /// Sets the steps of dropout by the seed. A mask depends on the step, so runs with different seeds have different

@@ -16,6 +16,7 @@ namespace {
 const std::vector<Case>& one_of_each() {
   static const std::vector<Case> all = {
       {"", Conv{.channels = 2, .kernel = 3}, {{1, 2, 5, 5}}},
+      {"", ConvTranspose{.channels = 2, .kernel = 3}, {{1, 2, 5, 5}}},
       {"", MaxPool{.window = 2, .stride = 2}, {{1, 2, 4, 4}}},
       {"", AveragePool{.window = 2, .stride = 2}, {{1, 2, 4, 4}}},
       {"", GlobalAveragePool{}, {{1, 2, 3, 3}}},

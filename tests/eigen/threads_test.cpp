@@ -14,6 +14,7 @@ namespace {
 const std::vector<Case>& cases() {
   constexpr Shape map{3, 7, 29, 31};
   static const std::vector<Case> all = {
+      {"", ConvTranspose{.channels = 5, .kernel = 4, .stride = 2, .pad = 1}, {map}},
       {"", MaxPool{.window = 3, .stride = 2, .pad = 1}, {map}},
       {"", AveragePool{.window = 3, .stride = 2, .pad = 1}, {map}},
       {"", GlobalAveragePool{}, {map}},

@@ -148,6 +148,15 @@ TEST_CASE("pointwise ops read x or y for their gradients") {
   }
 }
 
+TEST_CASE("a transposed convolution multiplies each x by each of its weights, in every pass") {
+  const ConvTranspose op{.channels = 3, .kernel = 2, .stride = 2};
+  const Shape x{1, 4, 5, 5};  // y 1x3x10x10, weights 4x3x2x2
+  check(op, {x}, Pass::forward, 2 * 100 * 12, 100 + 48 + 3 + 300);
+  check(op, {x}, Pass::backward_params, 2 * 100 * 12, 100 + 300 + 48 + 3);
+  check(op, {x}, Pass::backward_data, 2 * 100 * 12, 300 + 48 + 100);
+  CHECK(multiply_adds(op, {x}) == 1200);
+}
+
 TEST_CASE("a product reads both factors for both gradients, and a plane's factor is summed") {
   const Shape x{2, 3, 2, 2};
   check(Multiply{}, {x, x}, Pass::forward, 24, 72);

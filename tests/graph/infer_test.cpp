@@ -149,6 +149,27 @@ TEST_CASE("labels and ids are whole numbers, other inputs are not") {
   CHECK(whole_numbers(Add{}, {ids, ids}, 1) == 0);
 }
 
+TEST_CASE("a transposed convolution has the shape that its convolution came from") {
+  const ConvTranspose dcgan{.channels = 3, .kernel = 4, .stride = 2, .pad = 1};
+  CHECK(y(dcgan, {{2, 8, 32, 16}}) == Shape{2, 3, 64, 32});
+  const ConvTranspose odd{.channels = 6,
+                          .kernel = {3, 2},
+                          .stride = {3, 1},
+                          .pad = {1, 0},
+                          .output_pad = {2, 0},
+                          .dilation = {2, 1},
+                          .groups = 2,
+                          .bias = false};
+  CHECK(y(odd, {{1, 4, 5, 7}}) == Shape{1, 6, 4 * 3 - 2 + 4 + 2 + 1, 8});
+  CHECK(infer(odd, {{1, 4, 5, 7}}).params == Shapes{{4, 3, 3, 2}});
+  CHECK(infer(dcgan, {{1, 8, 5, 7}}).params == Shapes{{8, 3, 4, 4}, {1, 3, 1, 1}});
+  CHECK(complaint(ConvTranspose{.channels = 1, .kernel = 1, .output_pad = 1}, {{1, 1, 2, 2}}) ==
+        "conv_transpose(1, 1x1, output pad 1x1): output_pad must be below stride; x: 1x1x2x2");
+  CHECK(complaint(ConvTranspose{.channels = 1, .kernel = 1, .pad = 1}, {{1, 1, 2, 2}}) ==
+        "conv_transpose(1, 1x1, pad 1x1): the result is empty: 1x1x0x0, but every extent must be at least 1; x: "
+        "1x1x2x2");
+}
+
 TEST_CASE("joins and slices have the shapes of their definition") {
   CHECK(y(Add{}, {{2, 3, 4, 5}, {2, 3, 4, 5}, {2, 3, 4, 5}}) == Shape{2, 3, 4, 5});
   CHECK(y(Concat{}, {{2, 3, 4, 5}, {2, 1, 4, 5}, {2, 7, 4, 5}}) == Shape{2, 11, 4, 5});
@@ -213,10 +234,12 @@ TEST_CASE("numbers out of range are refused by name") {
         "conv(0, 1x1): channels is 0, but must be at least 1; x: 1x4x8x8");
   const Op op = GENERATE(
       as<Op>{}, Conv{.channels = -1, .kernel = 1}, Conv{.channels = 1, .kernel = 0}, Conv{.channels = 1, .kernel = -3},
-      Conv{.channels = 1, .kernel = {1, 0}}, Conv{.channels = 1, .kernel = 1, .stride = 0},
-      Conv{.channels = 1, .kernel = 1, .stride = {1, -1}}, Conv{.channels = 1, .kernel = 1, .pad = -1},
-      Conv{.channels = 1, .kernel = 1, .dilation = 0}, Conv{.channels = 1, .kernel = 1, .groups = 0},
-      MaxPool{.window = 0, .stride = 1}, MaxPool{.window = 1, .stride = 0}, MaxPool{.window = -1, .stride = 1},
+      ConvTranspose{.channels = 0, .kernel = 1}, ConvTranspose{.channels = 1, .kernel = 1, .output_pad = -1},
+      ConvTranspose{.channels = 3, .kernel = 1, .groups = 2}, Conv{.channels = 1, .kernel = {1, 0}},
+      Conv{.channels = 1, .kernel = 1, .stride = 0}, Conv{.channels = 1, .kernel = 1, .stride = {1, -1}},
+      Conv{.channels = 1, .kernel = 1, .pad = -1}, Conv{.channels = 1, .kernel = 1, .dilation = 0},
+      Conv{.channels = 1, .kernel = 1, .groups = 0}, MaxPool{.window = 0, .stride = 1},
+      MaxPool{.window = 1, .stride = 0}, MaxPool{.window = -1, .stride = 1},
       MaxPool{.window = 1, .stride = 1, .pad = -1}, AveragePool{.window = 2, .stride = {1, 0}}, FullyConnected{0},
       FullyConnected{-1}, BatchNorm{.epsilon = 0}, BatchNorm{.epsilon = not_a_number}, BatchNorm{.epsilon = infinity},
       BatchNorm{.momentum = -0.1}, BatchNorm{.momentum = 1.1}, BatchNorm{.momentum = not_a_number},
@@ -239,7 +262,9 @@ TEST_CASE("huge numbers end in an error, never in an overflow") {
       Conv{.channels = 1, .kernel = huge, .pad = huge}, Conv{.channels = huge, .kernel = 1},
       Conv{.channels = 1, .kernel = 3, .dilation = huge}, Conv{.channels = 1, .kernel = huge, .dilation = huge},
       Conv{.channels = 1, .kernel = 100000, .pad = 100000}, Conv{.channels = 1, .kernel = 1, .groups = huge},
-      MaxPool{.window = huge, .stride = huge}, MaxPool{.window = huge, .stride = 1, .pad = huge},
+      ConvTranspose{.channels = 1, .kernel = huge}, ConvTranspose{.channels = 1, .kernel = 1, .stride = huge},
+      ConvTranspose{.channels = 1, .kernel = huge, .dilation = huge}, MaxPool{.window = huge, .stride = huge},
+      MaxPool{.window = huge, .stride = 1, .pad = huge},
       MaxPool{.window = huge, .stride = 1, .pad = huge / 2, .rounding = Rounding::up},
       AveragePool{.window = huge, .stride = 3, .pad = huge / 2, .rounding = Rounding::up},
       Slice{.first = huge, .channels = huge}, FullyConnected{INT_MIN}, Pad{.before = huge, .after = huge},

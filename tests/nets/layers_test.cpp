@@ -50,6 +50,15 @@ struct Describe {
             .groups = std::to_string(op.groups),
             .bias = op.bias ? "yes" : "no"};
   }
+  Described operator()(const ConvTranspose& op) const {
+    return {.type = "ConvTranspose2d",
+            .kernel = text(op.kernel),
+            .stride = text(op.stride),
+            .pad = text(op.pad),
+            .groups = std::to_string(op.groups),
+            .bias = op.bias ? "yes" : "no",
+            .extra = "output_padding=" + text(op.output_pad)};
+  }
   template <class Pool>
   Described pool(const char* type, const Pool& op) const {
     return {.type = type,

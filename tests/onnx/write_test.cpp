@@ -78,6 +78,21 @@ TEST_CASE("pads by cells are read back as they were") {
   check_written(graph);
 }
 
+TEST_CASE("transposed convolutions are read back as they were") {
+  Graph graph("transposed");
+  Value x = conv_transpose(graph.input({2, 4, 3, 5}, "x"), "up", {.channels = 6, .kernel = 2, .stride = 2});
+  conv_transpose(x, "odd",
+                 {.channels = 4,
+                  .kernel = {3, 2},
+                  .stride = {3, 1},
+                  .pad = {1, 0},
+                  .output_pad = {2, 0},
+                  .dilation = {2, 1},
+                  .groups = 2,
+                  .bias = false});
+  check_written(graph);
+}
+
 TEST_CASE("a resize of each kind is read back as it was") {
   Graph graph("resized");
   Value x = graph.input({2, 3, 4, 5}, "x");

@@ -61,6 +61,7 @@ Cost sum(const Plan& plan, bool forward) {
 
 TEST_CASE("a call of one op costs what the op costs alone") {
   const std::vector<Op> ops = {Conv{.channels = 6, .kernel = 3},
+                               ConvTranspose{.channels = 6, .kernel = 3},
                                FullyConnected{5},
                                FullyConnected{5, false},
                                MaxPool{.window = 2, .stride = 2},

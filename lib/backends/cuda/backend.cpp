@@ -7,6 +7,7 @@
 #include "common.h"
 #include "kernels/add.h"
 #include "lib/backends/common/lowering.h"
+#include "lib/backends/common/transposed.h"
 #include "lib/backends/common/unit_checks.h"
 #include "lib/core/text/one_of.h"
 
@@ -56,6 +57,9 @@ class CudaMixedPrecision final : public MixedPrecisionLowering {
               if (step.algorithm == im2col_gemm_name || step.algorithm == cublas_name)
                 machine_.make_blas(conv_unit(spec).dtype);
             return lowered;
+          } else if constexpr (std::is_same_v<T, ConvTranspose>) {
+            return LAMINA_CUDA_SPACE::lower(op, spec, choice, machine_,
+                                            [&](const Spec& of, const Choice& its) { return lower(of, its); });
           } else {
             return LAMINA_CUDA_SPACE::lower(op, spec, choice, machine_);
           }
@@ -88,6 +92,7 @@ class CudaBackend final : public Backend {
   }
 
   std::vector<std::string> algorithms(const Spec& spec, Pass pass) const override {
+    if (holds<ConvTranspose>(spec.op)) return algorithms(mirrored(in_f32(spec)), mirrored(pass));
     if (has_table(spec.op)) return halves_.algorithms(spec, pass);
     if (holds<Input>(spec.op) || !has_pass(spec.op, pass)) return {};
     if (holds<Lstm>(spec.op)) return lstm_algorithms(spec, pass);
@@ -103,7 +108,7 @@ class CudaBackend final : public Backend {
     check_spec(spec, choice);
     const bool copies = !has_table(spec.op) && (has_halves(spec) || spec.y.layout == Layout::nhwc);
     Lowered lowered = copies ? lower_on_copies(spec, choice, halves_) : halves_.lower(spec, choice);
-    if (!has_table(spec.op) && !holds<Lstm>(spec.op)) check_direct(self, spec, choice, lowered);
+    if (!holds_any<Conv, ConvTranspose, FullyConnected, Lstm>(spec.op)) check_direct(self, spec, choice, lowered);
     return lowered;
   }
 

@@ -32,6 +32,8 @@ decltype(auto) with_storage(DType dtype, Function&& function) {
 
 // One function per op, in the file of the op's name. `spec.op` holds the op; the algorithm's name is "direct" if there
 // is only one. They fill every vector of Lowered, one entry per x, and steps for the passes of spec.mode only.
+Lowered lower(const ConvTranspose&, const Spec&, const Choice&, Machine&,
+              const std::function<Lowered(const Spec&, const Choice&)>& lower_mirrored);
 Lowered lower(const MaxPool&, const Spec&, const Choice&, Machine&);
 Lowered lower(const AveragePool&, const Spec&, const Choice&, Machine&);
 Lowered lower(const GlobalAveragePool&, const Spec&, const Choice&, Machine&);

@@ -7,6 +7,7 @@
 
 #include "lib/backends/common/conv_unit.h"
 #include "lib/backends/common/lowering.h"
+#include "lib/backends/common/transposed.h"
 #include "lib/backends/common/unit_checks.h"
 #include "lib/backends/cudnn/conv/conv_algorithms.h"
 #include "lib/backends/gpu_ops/gpu_ops.h"
@@ -20,7 +21,7 @@ bool holds(const Op& op) {
   return std::holds_alternative<T>(op);
 }
 
-bool has_algorithms(const Op& op) { return holds<Conv>(op) || holds<FullyConnected>(op) || holds<Lstm>(op); }
+bool has_algorithms(const Op& op) { return holds_any<Conv, ConvTranspose, FullyConnected, Lstm>(op); }
 
 /// Whether the op is computed on nhwc tensors. A fully connected op flattens x in its own order, and its weights have
 /// this order. Without pixels the layouts are the same.
@@ -172,6 +173,7 @@ Device& CudnnBackend::device() {
 std::vector<std::string> CudnnBackend::algorithms(const Spec& spec, Pass pass) const {
   if (holds<Input>(spec.op) || !has_pass(spec.op, pass)) return {};
   if (pass == Pass::recompute && !recomputes(spec.op)) return {};
+  if (holds<ConvTranspose>(spec.op)) return algorithms(mirrored(spec), mirrored(pass));
   std::vector<std::string> names;
   if (engines_ && pass != Pass::recompute && (!has_halves(spec) || library_takes_halves(spec)))
     names = engines_->names(spec, pass, *session_);
@@ -192,7 +194,7 @@ bool CudnnBackend::fuses(const Spec& spec, const Node& next, int) const {
 }
 
 bool CudnnBackend::takes_pitch(const Spec& spec) const {
-  return holds<Conv>(spec.op) || holds<Add>(spec.op) || holds<Concat>(spec.op) || holds<Slice>(spec.op) ||
+  return holds_any<Conv, ConvTranspose, Add, Concat, Slice>(spec.op) ||
          ((holds<Dropout>(spec.op) || is_own_with_pitch(spec.op)) && spec.y.layout == Layout::nchw);
 }
 

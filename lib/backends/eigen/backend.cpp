@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "lib/backends/common/lowering.h"
+#include "lib/backends/common/transposed.h"
 #include "lib/backends/common/unit_checks.h"
 #include "lib/backends/eigen/runtime/instruction_set.h"
 #include "lib/backends/eigen/runtime/peak.h"
@@ -46,6 +47,8 @@ void check_spec(const Spec& spec, const Choice& choice) {
 
 /// Whether the op has several algorithms.
 bool has_algorithms(const Op& op) { return holds<Conv>(op) || holds<FullyConnected>(op); }
+
+bool is_transposed(const Spec& spec) { return holds<ConvTranspose>(spec.op); }
 
 /// Throws UsageError for the other name of im2col_gemm.
 void check_names(const Spec& spec, const Choice& choice, const MixedPrecisionLowering& halves) {
@@ -93,6 +96,7 @@ std::string EigenBackend::describe() {
 }
 
 std::vector<std::string> EigenBackend::algorithms(const Spec& spec, Pass pass) const {
+  if (is_transposed(spec)) return algorithms(mirrored(in_f32(spec)), mirrored(pass));
   if (has_algorithms(spec.op)) return context_.set.algorithms(spec, pass, context_);
   if (!holds<Input>(spec.op) && has_pass(spec.op, pass)) return {"direct"};
   return {};
@@ -109,7 +113,7 @@ Lowered EigenBackend::lower(const Spec& spec, const Choice& choice) {
   if (has_algorithms(spec.op)) return context_.set.lower(spec, choice, context_);
   const Lowered lowered =
       has_halves(spec) ? lower_on_copies(spec, choice, halves_) : context_.set.lower(spec, choice, context_);
-  check_direct("eigen", spec, choice, lowered);
+  if (!is_transposed(spec)) check_direct("eigen", spec, choice, lowered);
   return lowered;
 }
 

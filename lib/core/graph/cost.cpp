@@ -1,7 +1,7 @@
 // Lower bounds on the cost of a pass: arithmetic and bytes, from shapes alone.
 //
 // flops      forward and recompute                  backward_params        backward_data
-// conv, fc   2 per product                          2 per product          2 per product
+// convs, fc  2 per product                          2 per product          2 per product
 // pools      window cells per y                     -                      window cells per y (max: 1)
 // batch norm 6 per x: sum, centred square, scaling  4 per x                4 per x
 // lrn        size + 5 per x                         -                      size + 6 per x
@@ -75,6 +75,7 @@ struct Products {
 Products products(const Op& op, const std::vector<Shape>& x, const Inferred& shapes) {
   if (std::holds_alternative<Conv>(op) || std::holds_alternative<FullyConnected>(op))
     return {shapes.y.count(), 1, shapes.params.front().image()};
+  if (std::holds_alternative<ConvTranspose>(op)) return {x[0].count(), 1, shapes.params.front().image()};
   const auto* lstm = std::get_if<Lstm>(&op);
   if (lstm == nullptr) return {0, 0, 0};
   const std::int64_t inputs = lstm->vocabulary == 0 ? shapes.params.front().c : 0;
@@ -90,6 +91,7 @@ struct Forward {
   const Inferred& shapes;
 
   double flops(const Conv& op) const { return 2 * products(op, x, shapes).count(); }
+  double flops(const ConvTranspose& op) const { return 2 * products(op, x, shapes).count(); }
   double flops(const FullyConnected& op) const { return 2 * products(op, x, shapes).count(); }
   double flops(const MaxPool& op) const { return cells(op.window) * count(shapes.y); }
   double flops(const AveragePool& op) const { return cells(op.window) * count(shapes.y); }
@@ -137,6 +139,7 @@ struct BackwardParams {
   const Inferred& shapes;
 
   double operator()(const Conv& op) const { return 2 * products(op, x, shapes).count(); }
+  double operator()(const ConvTranspose& op) const { return 2 * products(op, x, shapes).count(); }
   double operator()(const FullyConnected& op) const { return 2 * products(op, x, shapes).count(); }
   double operator()(const Embedding&) const { return count(shapes.y); }
   /// Per hidden value: do 1, dc 4, di, df, dg and the next dc 4; through three gates 9 and a tanh 3.
@@ -154,6 +157,7 @@ struct BackwardData {
 
   double operator()(const Input&) const { return 0; }
   double operator()(const Conv& op) const { return 2 * products(op, x, shapes).count(); }
+  double operator()(const ConvTranspose& op) const { return 2 * products(op, x, shapes).count(); }
   double operator()(const FullyConnected& op) const { return 2 * products(op, x, shapes).count(); }
   double operator()(const Embedding&) const { return 0; }
   double operator()(const Lstm& op) const { return 2 * products(op, x, shapes).count(); }

@@ -191,6 +191,7 @@ Value apply(Op op, const std::vector<Value>& inputs, std::string name) {
 }
 
 Value conv(Value x, std::string name, Conv op) { return apply(op, {x}, std::move(name)); }
+Value conv_transpose(Value x, std::string name, ConvTranspose op) { return apply(op, {x}, std::move(name)); }
 Value max_pool(Value x, std::string name, MaxPool op) { return apply(op, {x}, std::move(name)); }
 Value average_pool(Value x, std::string name, AveragePool op) { return apply(op, {x}, std::move(name)); }
 Value global_average_pool(Value x, std::string name) { return apply(GlobalAveragePool{}, {x}, std::move(name)); }

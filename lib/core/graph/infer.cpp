@@ -52,6 +52,27 @@ class Inference {
     return result(y, weights({op.channels, fan_in_channels, op.kernel.h, op.kernel.w}, op.bias));
   }
 
+  Inferred operator()(const ConvTranspose& op) const {
+    const Shape& x = only_input();
+    at_least("channels", op.channels, 1);
+    at_least("groups", op.groups, 1);
+    if (x.c % op.groups != 0) fail(std::to_string(x.c) + " input channels do not divide by groups");
+    if (op.channels % op.groups != 0) fail("channels do not divide by groups");
+    check_geometry("kernel", op.kernel, op.stride, op.pad);
+    at_least("dilation", op.dilation, 1);
+    at_least("output_pad", op.output_pad, 0);
+    if (op.output_pad.h >= op.stride.h || op.output_pad.w >= op.stride.w) fail("output_pad must be below stride");
+    const Shape y{x.n, op.channels,  //
+                  spread("rows", x.h, {op.kernel.h, op.stride.h, op.pad.h, op.dilation.h}, op.output_pad.h),
+                  spread("columns", x.w, {op.kernel.w, op.stride.w, op.pad.w, op.dilation.w}, op.output_pad.w)};
+    if (!product_fits(x.c / op.groups, op.kernel.h, op.kernel.w) ||
+        !product_fits(op.channels / op.groups, op.kernel.h, op.kernel.w))
+      fail("more than 2^31 - 1 products make one element");
+    const Shape weight{x.c, op.channels / op.groups, op.kernel.h, op.kernel.w};
+    if (!op.bias) return result(y, {weight});
+    return result(y, {weight, {1, op.channels, 1, 1}});
+  }
+
   Inferred operator()(const MaxPool& op) const { return pool(op); }
   Inferred operator()(const AveragePool& op) const { return pool(op); }
 
@@ -313,6 +334,14 @@ class Inference {
     }
     if ((count - 1) * stride + reach > largest) fail("a window ends beyond 2^31 - 1 " + std::string(axis));
     return static_cast<int>(count);
+  }
+
+  /// The extent of which windows() gives `extent`, with `more` at its end.
+  int spread(const char* axis, int extent, const Windows& its, int more) const {
+    const std::int64_t reach = its.dilation * (std::int64_t{its.size} - 1) + 1;
+    const std::int64_t whole = (std::int64_t{extent} - 1) * its.stride + reach + more;
+    if (whole > largest) fail("with its padding the result has more than 2^31 - 1 " + std::string(axis));
+    return static_cast<int>(std::max<std::int64_t>(whole - 2 * std::int64_t{its.pad}, 0));
   }
 
   template <class Pool>

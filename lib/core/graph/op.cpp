@@ -31,6 +31,7 @@ class Phrase {
 struct Name {
   std::string_view operator()(const Input&) const { return "input"; }
   std::string_view operator()(const Conv&) const { return "conv"; }
+  std::string_view operator()(const ConvTranspose&) const { return "conv_transpose"; }
   std::string_view operator()(const MaxPool&) const { return "max_pool"; }
   std::string_view operator()(const AveragePool&) const { return "average_pool"; }
   std::string_view operator()(const GlobalAveragePool&) const { return "global_average_pool"; }
@@ -70,6 +71,16 @@ struct Numbers {
         .always(text(op.kernel))
         .unless_default(op.stride == 1, "stride " + text(op.stride))
         .unless_default(op.pad == 0, "pad " + text(op.pad))
+        .unless_default(op.dilation == 1, "dilation " + text(op.dilation))
+        .unless_default(op.groups == 1, "groups " + std::to_string(op.groups))
+        .unless_default(op.bias, "no bias");
+  }
+  void operator()(const ConvTranspose& op) const {
+    phrase.always(std::to_string(op.channels))
+        .always(text(op.kernel))
+        .unless_default(op.stride == 1, "stride " + text(op.stride))
+        .unless_default(op.pad == 0, "pad " + text(op.pad))
+        .unless_default(op.output_pad == 0, "output pad " + text(op.output_pad))
         .unless_default(op.dilation == 1, "dilation " + text(op.dilation))
         .unless_default(op.groups == 1, "groups " + std::to_string(op.groups))
         .unless_default(op.bias, "no bias");
@@ -179,6 +190,7 @@ std::string to_string(const Op& op) {
 
 std::vector<std::string_view> parameter_names(const Op& op) {
   if (const auto* it = std::get_if<Conv>(&op)) return weight_and(it->bias);
+  if (const auto* it = std::get_if<ConvTranspose>(&op)) return weight_and(it->bias);
   if (const auto* it = std::get_if<FullyConnected>(&op)) return weight_and(it->bias);
   if (std::holds_alternative<BatchNorm>(op)) return weight_and(true);
   if (std::holds_alternative<Embedding>(op)) return weight_and(false);

@@ -16,7 +16,7 @@ constexpr int every = std::numeric_limits<int>::max();
 
 /// What the gradient of an op's inputs reads. An op without a line here does not compile.
 struct DataGradientReads {
-  OpReads operator()(const OneOf<Conv, FullyConnected> auto&) const { return {.params = 1}; }
+  OpReads operator()(const OneOf<Conv, ConvTranspose, FullyConnected> auto&) const { return {.params = 1}; }
   OpReads operator()(const Lstm&) const { return {.params = 2}; }
   OpReads operator()(const BatchNorm&) const { return {.x = Inputs::first, .params = 2}; }
   OpReads operator()(const OneOf<Lrn, HardSwish, Silu> auto&) const { return {.x = Inputs::first}; }

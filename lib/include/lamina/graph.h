@@ -116,6 +116,7 @@ class LAMINA_API Graph {
 LAMINA_API Value apply(Op, const std::vector<Value>& inputs, std::string name = {});
 
 LAMINA_API Value conv(Value x, std::string name, Conv op);
+LAMINA_API Value conv_transpose(Value x, std::string name, ConvTranspose op);
 LAMINA_API Value max_pool(Value x, std::string name, MaxPool op);
 LAMINA_API Value average_pool(Value x, std::string name, AveragePool op);
 LAMINA_API Value global_average_pool(Value x, std::string name = {});

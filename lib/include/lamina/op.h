@@ -49,6 +49,27 @@ struct Conv {
   bool operator==(const Conv&) const = default;
 };
 
+/// y[n,k,p,q] = bias[k] + sum over c,h,w,r,s of x[n,c,h,w] * w[c, k - g*channels/groups, r, s] where p = h*stride - pad
+/// + r*dilation and q = w*stride - pad + s*dilation, over the channels c of the group g of k. It is the data gradient
+/// of the convolution of y to x that has these weights and numbers.
+///
+/// x: N x C x H x W           w: C x channels/groups x kernel x kernel     bias: 1 x channels x 1 x 1
+/// y: N x channels x P x Q    P = (H - 1) stride - 2 pad + dilation (kernel - 1) + output_pad + 1; Q likewise
+///
+/// ShapeError: C or channels is not divisible by groups, P or Q below 1, output_pad not below stride, a number out of
+/// range. Zeiler and others: Deconvolutional Networks, 2010; Radford and others: DCGAN, 2015.
+struct ConvTranspose {
+  int channels;
+  Size kernel;
+  Size stride = 1;
+  Size pad = 0;
+  Size output_pad = 0;  ///< rows and columns added at the end
+  Size dilation = 1;
+  int groups = 1;
+  bool bias = true;
+  bool operator==(const ConvTranspose&) const = default;
+};
+
 /// Rounding of the number of windows along an axis. Torch rounds down, Caffe up (AlexNet's first pool: 54 -> 27,
 /// not 26). With `up`, a last window that would start at or beyond H + pad is dropped, as Caffe and PyTorch do.
 enum class Rounding : std::uint8_t { down, up };
@@ -335,10 +356,10 @@ struct Slice {
 };
 
 /// Every op. A new op does not compile until inference, cost and every backend handle it.
-using Op =
-    std::variant<Input, Conv, MaxPool, AveragePool, GlobalAveragePool, BatchNorm, Lrn, Relu, FullyConnected, Dropout,
-                 Softmax, Sigmoid, Tanh, Clip, HardSigmoid, HardSwish, Silu, SoftmaxCrossEntropy, SigmoidCrossEntropy,
-                 Embedding, Lstm, Add, Multiply, ScaleShift, Pad, Resize, ChannelShuffle, Concat, Slice>;
+using Op = std::variant<Input, Conv, ConvTranspose, MaxPool, AveragePool, GlobalAveragePool, BatchNorm, Lrn, Relu,
+                        FullyConnected, Dropout, Softmax, Sigmoid, Tanh, Clip, HardSigmoid, HardSwish, Silu,
+                        SoftmaxCrossEntropy, SigmoidCrossEntropy, Embedding, Lstm, Add, Multiply, ScaleShift, Pad,
+                        Resize, ChannelShuffle, Concat, Slice>;
 
 /// "conv", "max_pool", ...: the stem of files, pages and row names.
 LAMINA_API std::string_view op_name(const Op&);
@@ -394,14 +415,14 @@ struct Cost {
   double bytes = 0;  ///< every tensor the pass must read or write, touched once
 };
 
-/// Arithmetic on shapes, for the op alone; throws what `infer` throws. For a convolution or a fully connected op each
-/// of the three passes costs 2 flops per multiply-add of forward; for other ops see the table at the head of
-/// lib/core/graph/cost.cpp. An embedding reads one row of its table for each id. `recompute` costs what `forward` does,
-/// but reads no state and no parameters except an embedding's rows. `prepare` costs nothing.
+/// Arithmetic on shapes, for the op alone; throws what `infer` throws. For a convolution, a transposed one or a fully
+/// connected op each of the three passes costs 2 flops per multiply-add of forward; for other ops see the table at the
+/// head of lib/core/graph/cost.cpp. An embedding reads one row of its table for each id. `recompute` costs what
+/// `forward` does, but reads no state and no parameters except an embedding's rows. `prepare` costs nothing.
 LAMINA_API Cost cost(const Op&, const std::vector<Shape>& x, Pass, DType = DType::f32);
 
-/// Multiply-adds of one forward pass of a convolution, a fully connected op or an LSTM; zero for every other op. Exact.
-/// Throws ShapeError as `infer` does, and for more than 2^63 - 1.
+/// Multiply-adds of one forward pass of a convolution, a transposed one, a fully connected op or an LSTM; zero for
+/// every other op. Exact. Throws ShapeError as `infer` does, and for more than 2^63 - 1.
 LAMINA_API std::int64_t multiply_adds(const Op&, const std::vector<Shape>& x);
 
 }  // namespace lamina

@@ -73,6 +73,19 @@ class Exporter {
           {"group", op.groups}});
   }
 
+  void operator()(const ConvTranspose& op) {
+    const Shape& w = node_->params[0];
+    std::vector<std::string> operands = {image(0), parameter("weight", {w.n, w.c, w.h, w.w})};
+    if (op.bias) operands.push_back(parameter("bias", {op.channels}));
+    emit("ConvTranspose", operands,
+         {{"kernel_shape", both(op.kernel)},
+          {"strides", both(op.stride)},
+          {"pads", around(op.pad)},
+          {"output_padding", both(op.output_pad)},
+          {"dilations", both(op.dilation)},
+          {"group", op.groups}});
+  }
+
   void operator()(const FullyConnected& op) {
     const std::size_t x = input(0);
     std::string from = graph_.nodes()[x].name;

@@ -102,6 +102,13 @@ def conv(name, x, channels, kernel, bias=True, groups=1, **geometry):
                   weight=weight, bias=channels if bias else None)
 
 
+def conv_transpose(name, x, channels, kernel, bias=True, groups=1, **geometry):
+    weight = (x[1], channels // groups) + kernel
+    return Golden("conv_transpose", name, [x],
+                  lambda x0, weight, bias=None: F.conv_transpose2d(x0, weight, bias, groups=groups, **geometry),
+                  weight=weight, bias=channels if bias else None)
+
+
 def max_pool(name, x, **geometry):
     return Golden("max_pool", name, [x], lambda x0: F.max_pool2d(x0, **geometry))
 
@@ -229,6 +236,12 @@ GOLDENS = [
     lrn("alexnet", (2, 7, 3, 5), size=5, alpha=1e-4, beta=0.75, k=1.0),
     lrn("alexnet_paper", (2, 7, 3, 5), size=5, alpha=5e-4, beta=0.75, k=2.0),
     lrn("even", (2, 7, 3, 3), size=4, alpha=1.5, beta=0.75, k=1.0),
+    conv_transpose("plain", (2, 3, 4, 5), 4, (3, 3)),
+    conv_transpose("dcgan", (2, 5, 4, 3), 3, (4, 4), stride=2, padding=1, bias=False),
+    conv_transpose("output_padded", (2, 4, 3, 5), 3, (3, 3), stride=2, padding=1, output_padding=1),
+    conv_transpose("rectangular", (1, 6, 3, 4), 4, (3, 2), stride=(3, 1), padding=(1, 0), output_padding=(2, 0),
+                   dilation=(2, 1), groups=2),
+    conv_transpose("depthwise", (2, 5, 3, 4), 5, (2, 2), stride=2, groups=5),
     Golden("relu", "map", [(2, 3, 5, 3)], F.relu),
     fully_connected("vector", (3, 11, 1, 1), 5),
     fully_connected("map", (3, 3, 2, 5), 4),

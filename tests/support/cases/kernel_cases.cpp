@@ -22,6 +22,7 @@ std::vector<Case> kernel_cases() {
       {"long 1x1", Conv{.channels = 4, .kernel = 1}, {{2, 300, 3, 3}}},
       {"many pixels", Conv{.channels = 2, .kernel = 1, .bias = false}, {{2, 2, 23, 23}}},
       {"bias of many pixels", Conv{.channels = 2, .kernel = 1}, {{2, 2, 32, 33}}},
+      {"transposed conv", ConvTranspose{.channels = 4, .kernel = 4, .stride = 2, .pad = 1, .groups = 2}, {x}},
       {"wide max pool", MaxPool{.window = {16, 17}, .stride = 1}, {{1, 2, 17, 18}}},
       {"long batch norm", BatchNorm{}, {{2, 2, 40, 40}}, {relu}},
       {"LRN", Lrn{}, {x}},

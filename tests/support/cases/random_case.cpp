@@ -54,7 +54,7 @@ Op random_pointwise(Dice& dice) {
 Case draw_case(Dice& dice) {
   const Shape x{dice(1, 3), dice(1, 9), dice(1, 9), dice(1, 9)};
   const Shape one_channel{x.n, 1, x.h, x.w};
-  switch (dice(0, 22)) {
+  switch (dice(0, 23)) {
     case 0:
     case 1:
     case 2:
@@ -87,6 +87,19 @@ Case draw_case(Dice& dice) {
                     .value = dice(-2, 2) * 0.5,
                     .by = dice.chance(0.5) ? PadBy::value : static_cast<PadBy>(dice(1, 3))};
       return {"random", pad, {x}};
+    }
+    case 23: {
+      const Conv like = random_conv(dice, x.c);
+      return {"random",
+              ConvTranspose{.channels = like.channels,
+                            .kernel = like.kernel,
+                            .stride = like.stride,
+                            .pad = like.pad,
+                            .output_pad = {dice(0, like.stride.h - 1), dice(0, like.stride.w - 1)},
+                            .dilation = like.dilation,
+                            .groups = like.groups,
+                            .bias = like.bias},
+              {x}};
     }
     case 22: {
       Resize op{.to = {dice(1, 20), dice(1, 20)}, .by = static_cast<ResizeBy>(dice(0, 3))};

@@ -83,6 +83,13 @@ class Builder {
   void convolution() {
     const Value x = read();
     const int groups = x.shape().c % 2 == 0 && dice_.chance(0.3) ? 2 : 1;
+    if (dice_.chance(0.2) && x.shape().h < 8 && x.shape().w < 8)
+      return keep(conv_transpose(x, name("conv_transpose"),
+                                 {.channels = groups * dice_(1, 3),
+                                  .kernel = {dice_(2, 3), dice_(2, 3)},
+                                  .stride = dice_(1, 2),
+                                  .groups = groups,
+                                  .bias = dice_.chance(0.5)}));
     keep(conv(x, name("conv"),
               {.channels = groups * dice_(1, 3),
                .kernel = {dice_(1, 3), dice_(1, 3)},

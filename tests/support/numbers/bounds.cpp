@@ -71,6 +71,27 @@ struct OpBounds {
       bounds.dx[0] = winograd_dx_bound(*winograd, op, x, feed);
     return bounds;
   }
+  /// As a convolution whose data gradient is y, and whose y is dx.
+  Bounds operator()(const ConvTranspose& op) const {
+    const double window = op.kernel.h * op.kernel.w;
+    const int channels = x.c / op.groups, filters = op.channels / op.groups, taps = op.kernel.h;
+    Bounds bounds = linear(c, feed, channels * window + 1, filters * window, static_cast<double>(y.n * y.plane()));
+    const Conv conv{
+        .channels = x.c, .kernel = op.kernel, .stride = op.stride, .pad = op.pad, .groups = op.groups, .bias = false};
+    const Feed exchanged{.x = {feed.dy}, .w = {feed.w[0]}, .state = {}, .dy = feed.x[0], .dx = {}, .dw = {}};
+    if (const auto winograd = winograd_named(algorithms[0], taps)) {
+      bounds.y = winograd_dx_bound(*winograd, conv, y, exchanged);
+      for (std::size_t i = 0; op.bias && i < bounds.y.terms.size(); ++i)
+        bounds.y.terms[i] +=
+            std::abs(feed.w[1][i / static_cast<std::size_t>(y.plane()) % static_cast<std::size_t>(y.c)]);
+    }
+    if (!training) return bounds;
+    if (const auto winograd = winograd_named(algorithms[1], taps))
+      bounds.dw[0] = winograd_dw_bound(*winograd, conv, y, exchanged);
+    if (const auto winograd = winograd_named(algorithms[2], taps))
+      bounds.dx[0] = winograd_y_bound(*winograd, conv, y, exchanged);
+    return bounds;
+  }
   Bounds operator()(const FullyConnected& op) const {
     return linear(c, feed, static_cast<double>(x.image()) + 1, op.outputs, x.n);
   }

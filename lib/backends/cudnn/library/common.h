@@ -55,6 +55,7 @@ Lowered lower(const GlobalAveragePool&, const Spec&, const Choice&, Session&);
 Lowered lower(const BatchNorm&, const Spec&, const Choice&, Session&);
 Lowered lower(const Lrn&, const Spec&, const Choice&, Session&);
 Lowered lower(const Relu&, const Spec&, const Choice&, Session&);
+Lowered lower(const ConvTranspose&, const Spec&, const Choice&, Session&);
 Lowered lower(const FullyConnected&, const Spec&, const Choice&, Session&);
 Lowered lower(const Dropout&, const Spec&, const Choice&, Session&);
 Lowered lower(const Softmax&, const Spec&, const Choice&, Session&);
