@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""A network with constants, and four that use parameters more than once, as both exporters of PyTorch write them,
-{onnx,siamese,recursive,tied,tied_rows}_training_{torchscript,dynamo}.onnx beside this script, and their
-parameters after 100 steps of SGD in f64, onnx_training.safetensors and so on.
+"""A network with constants, four that use parameters more than once, and two whose maps grow, as both exporters of
+PyTorch write them, {onnx,siamese,recursive,tied,tied_rows,unet,generator}_training_{torchscript,dynamo}.onnx beside this
+script, and their parameters after 100 steps of SGD in f64, onnx_training.safetensors and so on.
 
-usage: make_onnx_training.py        (needs onnx and onnxscript)
+usage: make_onnx_training.py [NETWORK...]        (needs onnx and onnxscript; without arguments all networks)
 """
+
+import sys
 
 import onnx
 import torch
@@ -83,6 +85,44 @@ class Tied(torch.nn.Module):
         return self.head(x.transpose(1, 2)) if self.rows else self.head(x.amax(2))
 
 
+class UNet(torch.nn.Module):
+    """Three levels of a U-Net, by a transposed convolution, and by both kinds of interpolation; a row of logits for each
+    pixel."""
+
+    def __init__(self):
+        super().__init__()
+        self.down1 = torch.nn.Conv2d(3, 4, 3, padding=1)
+        self.down2 = torch.nn.Conv2d(4, 5, 3, padding=1)
+        self.down3 = torch.nn.Conv2d(5, 6, 3, padding=1)
+        self.up2 = torch.nn.ConvTranspose2d(6, 5, 2, stride=2)
+        self.up1 = torch.nn.Conv2d(10, 4, 3, padding=1)
+        self.head = torch.nn.Conv2d(12, 3, 1)
+
+    def forward(self, x):
+        fine = self.down1(x).relu()
+        middle = self.down2(functional.max_pool2d(fine, 2)).relu()
+        coarse = self.down3(functional.max_pool2d(middle, 2)).relu()
+        up = self.up1(torch.cat([middle, self.up2(coarse)], 1)).relu()
+        nearest = functional.interpolate(up, scale_factor=2)
+        linear = functional.interpolate(up, size=(8, 12), mode="bilinear")
+        return self.head(torch.cat([fine, nearest, linear], 1)).permute(0, 2, 3, 1)
+
+
+class Generator(torch.nn.Module):
+    """A DCGAN generator; batch norms follow ReLUs, since exporters fold them into convolutions."""
+
+    def __init__(self):
+        super().__init__()
+        up = torch.nn.ConvTranspose2d
+        self.main = torch.nn.Sequential(
+            up(7, 6, 4, bias=False), torch.nn.ReLU(), torch.nn.BatchNorm2d(6),
+            up(6, 4, 4, stride=2, padding=1, bias=False), torch.nn.ReLU(), torch.nn.BatchNorm2d(4),
+            up(4, 3, 3, stride=2, padding=1, output_padding=1), torch.nn.Tanh())
+
+    def forward(self, x):
+        return self.main(x).permute(0, 2, 3, 1)
+
+
 def export(network, inputs, name, dynamo):
     path = HERE / f"{name}.onnx"
     torch.onnx.export(network, inputs, path, dynamo=dynamo, external_data=False)
@@ -102,6 +142,8 @@ def export(network, inputs, name, dynamo):
 
 
 def make(name, network, inputs, labels):
+    if sys.argv[1:] and name not in sys.argv[1:]:
+        return
     network = network.double()
     for exporter, dynamo in (("torchscript", False), ("dynamo", True)):
         export(network.eval(), inputs, f"{name}_training_{exporter}", dynamo)
@@ -130,6 +172,8 @@ def main():
     ids = torch.randint(9, (6, 7))
     make("tied", Tied(False), (ids,), labels)
     make("tied_rows", Tied(True), (ids,), torch.randint(9, (42,)))
+    make("unet", UNet(), (torch.randn(2, 3, 8, 12, dtype=torch.float64),), torch.randint(3, (192,)))
+    make("generator", Generator(), (torch.randn(6, 7, 1, 1, dtype=torch.float64),), torch.randint(3, (6 * 256,)))
 
 
 if __name__ == "__main__":
