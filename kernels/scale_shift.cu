@@ -40,15 +40,6 @@ __global__ void scale_shift_sums_kernel(View<const T> x, View<const T> dy, Sums*
   store_partial(sums, partial);
 }
 
-template <class T>
-__global__ void scale_shift_gradient_kernel(const Sums* partial, int slices, T* dscale, T* dshift, bool adds) {
-  const int k = static_cast<int>(blockIdx.x);
-  const Sums sums = sum_partials(partial, k, slices);
-  if (threadIdx.x != 0) return;
-  dscale[k] = static_cast<T>(adds ? sums.first + static_cast<double>(dscale[k]) : sums.first);
-  dshift[k] = static_cast<T>(adds ? sums.second + static_cast<double>(dshift[k]) : sums.second);
-}
-
 }  // namespace
 
 template <class T>
@@ -77,8 +68,7 @@ void scale_shift_gradient(Stream stream, View<const T> x, View<const T> dy, T* d
   else
     launch(LAMINA_KERNEL(scale_shift_sums_kernel<T, widest<T>>), grid_of_slices(dy.c, count), sum_threads, 0, stream, x,
            dy, sums);
-  launch(LAMINA_KERNEL(scale_shift_gradient_kernel<T>), static_cast<unsigned>(by_channel ? dy.c : 1), lanes, 0, stream,
-         sums, by_channel ? slices : dy.c * slices, dscale, dshift, adds);
+  put_channel_sums(stream, sums, 1, by_channel ? dy.c : 1, by_channel ? slices : dy.c * slices, dscale, dshift, adds);
 }
 
 #define LAMINA_INSTANTIATE(T)                                                                          \

@@ -16,6 +16,9 @@ namespace lamina::LAMINA_CUDA_SPACE {
 
 constexpr int sum_threads = 256;
 
+/// Threads of a block for channels of `count` values: one warp if they are few.
+inline int sum_threads_for(std::int64_t count) { return count < 4 * sum_threads ? lanes : sum_threads; }
+
 /// Two sums that one walk computes.
 struct Sums {
   double first = 0, second = 0;
@@ -51,8 +54,8 @@ __device__ void for_each_pack_of_slice(int images, std::int64_t plane, Body body
   const std::int64_t last = packs * (blockIdx.y + 1) / gridDim.y;
   std::int64_t i = packs * blockIdx.y / gridDim.y + threadIdx.x;
   std::int64_t n = i / row, pack = i % row;
-  const std::int64_t images_ahead = sum_threads / row, packs_ahead = sum_threads % row;
-  for (; i < last; i += sum_threads) {
+  const std::int64_t images_ahead = blockDim.x / row, packs_ahead = blockDim.x % row;
+  for (; i < last; i += blockDim.x) {
     body(static_cast<int>(n), pack * width);
     n += images_ahead;
     pack += packs_ahead;
@@ -75,7 +78,7 @@ __device__ inline void store_partial(Sums sums, Sums* partial) {
   }
   __syncthreads();
   if (threadIdx.x != 0) return;
-  for (int i = 1; i < sum_threads / lanes; ++i) {
+  for (unsigned i = 1; i < blockDim.x / lanes; ++i) {
     sums.first += first[i];
     sums.second += second[i];
   }
@@ -92,6 +95,12 @@ __device__ inline Sums sum_partials(const Sums* partial, int channel, int slices
   }
   return {reduce_warp(sums.first, Plus()), reduce_warp(sums.second, Plus())};
 }
+
+/// first[c] and second[c] = the sums over the images and slices of channel c of partial[image][channel][slice], or +=
+/// these sums.
+template <class T>
+void put_channel_sums(Stream, const Sums* partial, int images, int channels, int slices, T* first, T* second,
+                      bool adds);
 
 /// Keeps the values of the current channel during a walk through an image. An image has fewer than 2^31 elements.
 template <class Number>

@@ -85,6 +85,7 @@ struct Images {
   std::int64_t pitch = 0;
 
   Images() = default;
+  Images(T* first, std::int64_t its_pitch) : data(first), pitch(its_pitch) {}
   template <class U>
   Images(const View<U>& view) : data(view.data), pitch(view.pitch) {}  // NOLINT: implicit on purpose
   LAMINA_HOST_DEVICE T* at(int n) const { return data + n * pitch; }

@@ -6,6 +6,8 @@
 // enough. Statistics: a warp for a channel. Apply: a thread for a pack of 16 bytes of an image. A pack may begin in one
 // channel and end in the next, so planes of any size move in packs. The last image comes first, because the sums have
 // just read it.
+// Group normalisation takes the same launches: a channel is then a group of one image, and the second launch makes the
+// values of the channels of an image from the statistics of its groups.
 // Per element: two reads of x, one of other, one write. On devices with few double units (compute capability 7.5 and
 // 8.6) these units limit the sums.
 
@@ -20,12 +22,13 @@ namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
 template <class T, int width>
-__global__ void batch_norm_sums_kernel(View<const T> x, Sums* partial) {
-  const int c = static_cast<int>(blockIdx.x);
-  const double origin = static_cast<double>(load(*x.at(0, c)));
+__global__ void batch_norm_sums_kernel(View<const T> x, int images, Sums* partial) {
+  const unsigned channels = static_cast<unsigned>(x.c);
+  const int c = static_cast<int>(blockIdx.x % channels), first = static_cast<int>(blockIdx.x / channels);
+  const double origin = static_cast<double>(load(*x.at(first, c)));
   Sums sums;
-  for_each_pack_of_slice<width>(x.n, x.plane(), [&](int n, std::int64_t i) {
-    const Loaded<T, width> pack = load_pack<width>(x.at(n, c) + i);
+  for_each_pack_of_slice<width>(images, x.plane(), [&](int n, std::int64_t i) {
+    const Loaded<T, width> pack = load_pack<width>(x.at(first + n, c) + i);
     for (const auto value : pack.v) {
       const double d = static_cast<double>(value) - origin;
       sums.first += d;
@@ -33,6 +36,15 @@ __global__ void batch_norm_sums_kernel(View<const T> x, Sums* partial) {
     }
   });
   store_partial(sums, partial);
+}
+
+/// Mean and biased variance from the sums of differences from `origin`.
+struct Moments {
+  double mean, variance;
+};
+__device__ Moments moments_of(const Sums& sums, double origin, double count) {
+  const double offset = sums.first / count, spread = sums.second / count - offset * offset;
+  return {origin + offset, spread > 0 ? spread : 0};
 }
 
 template <class T>
@@ -54,11 +66,29 @@ __global__ void batch_norm_statistics_kernel(View<const T> x, const Sums* partia
   const Sums sums = sum_partials(partial, c, slices);
   if (threadIdx.x != 0) return;
   const auto count = static_cast<double>(x.n * x.plane());
-  const double offset = sums.first / count, mean = static_cast<double>(load(*x.at(0, c))) + offset;
-  const double spread = sums.second / count - offset * offset, variance = spread > 0 ? spread : 0;
-  channels[c] = channel_of(mean, variance, numbers, c);
-  advance(numbers.running_mean[c], mean, numbers.momentum);
-  advance(numbers.running_variance[c], variance * (count / (count - 1)), numbers.momentum);
+  const Moments of = moments_of(sums, static_cast<double>(load(*x.at(0, c))), count);
+  channels[c] = channel_of(of.mean, of.variance, numbers, c);
+  advance(numbers.running_mean[c], of.mean, numbers.momentum);
+  advance(numbers.running_variance[c], of.variance * (count / (count - 1)), numbers.momentum);
+}
+
+/// The channels of a group, each with its own factor and shift. `x` has groups as channels.
+template <class T>
+__global__ void group_norm_statistics_kernel(View<const T> x, const Sums* partial, int slices, GroupNumbers<T> numbers,
+                                             int members, NormChannel<T>* saved, NormChannel<T>* channels) {
+  const int i = static_cast<int>(blockIdx.x), n = i / x.c, group = i % x.c;
+  const Moments of = moments_of(sum_partials(partial, i, slices), static_cast<double>(load(*x.at(n, group))),
+                                static_cast<double>(x.plane()));
+  NormChannel<T> channel{of.mean, 1 / std::sqrt(of.variance + numbers.epsilon), static_cast<Computed<T>>(of.mean), 0,
+                         0};
+  if (threadIdx.x == 0 && saved != nullptr) saved[i] = channel;
+  for (int k = static_cast<int>(threadIdx.x); k < members; k += lanes) {
+    const std::int64_t c = std::int64_t{group} * members + k;
+    const double scale = numbers.scale == nullptr ? 1 : static_cast<double>(numbers.scale[c]);
+    channel.factor = static_cast<Computed<T>>(scale * channel.inverse_deviation);
+    channel.shift = numbers.shift == nullptr ? 0 : numbers.shift[c];
+    channels[std::int64_t{i} * members + k] = channel;
+  }
 }
 
 template <class T>
@@ -71,11 +101,11 @@ __global__ void batch_norm_from_running_kernel(int count, NormNumbers<T> numbers
 
 template <class T, int width>
 __global__ void batch_norm_apply_kernel(Extent extent, std::int64_t plane, Images<const T> x, Images<const T> other,
-                                        bool relu, const NormChannel<T>* channels, Images<T> y) {
+                                        bool relu, Images<const NormChannel<T>> channels, Images<T> y) {
   for_each_pack<width>(extent, [&](int from_last, std::int64_t i) {
     const int n = extent.images - 1 - from_last;  // the sums have just read it; it may still be in the L2 cache
     Loaded<T, width> value = load_pack<width>(x.at(n) + i);
-    ChannelWalk<NormChannel<T>> channel(channels, plane, i);
+    ChannelWalk<NormChannel<T>> channel(channels.at(n), plane, i);
     for (int k = 0; k < width; ++k) {
       value.v[k] = std::fma(value.v[k] - (*channel).centre, (*channel).factor, (*channel).shift);
       if (k + 1 < width) channel.step();
@@ -90,6 +120,33 @@ __global__ void batch_norm_apply_kernel(Extent extent, std::int64_t plane, Image
   });
 }
 
+/// The sums of all images, or of each one: `images` are summed together.
+template <class T>
+void launch_sums(Stream stream, View<const T> x, int images, Sums* partial) {
+  const std::int64_t count = images * x.plane();
+  const dim3 grid = grid_of_slices(x.n / images * x.c, count);
+  const int threads = sum_threads_for(count);
+  if (packs_of_planes(x) == 1) {
+    launch(LAMINA_KERNEL(batch_norm_sums_kernel<T, 1>), grid, threads, 0, stream, x, images, partial);
+  } else {
+    launch(LAMINA_KERNEL(batch_norm_sums_kernel<T, widest<T>>), grid, threads, 0, stream, x, images, partial);
+  }
+}
+
+/// `channels` has values for each image or, with a pitch of 0, for all.
+template <class T>
+void launch_apply(Stream stream, View<const T> x, View<const T> other, bool relu, Images<const NormChannel<T>> channels,
+                  View<T> y) {
+  with_packs<T>(
+      false,
+      [&](auto w, Extent extent) {
+        constexpr int width = decltype(w)::value;
+        launch(LAMINA_KERNEL(batch_norm_apply_kernel<T, width>), grid_of_packs(extent, width), pack_threads, 0, stream,
+               extent, y.plane(), x, other, relu, channels, y);
+      },
+      y, x, other);
+}
+
 }  // namespace
 
 std::size_t batch_norm_statistics_bytes(int channels, std::int64_t count) {
@@ -100,16 +157,9 @@ template <class T>
 void batch_norm_statistics(Stream stream, View<const T> x, const NormNumbers<T>& numbers, NormChannel<T>* channels,
                            void* workspace) {
   auto* const partial = static_cast<Sums*>(workspace);
-  const std::int64_t count = x.n * x.plane();
-  const int width = packs_of_planes(x);
-  const dim3 grid = grid_of_slices(x.c, count);
-  if (width == 1) {
-    launch(LAMINA_KERNEL(batch_norm_sums_kernel<T, 1>), grid, sum_threads, 0, stream, x, partial);
-  } else {
-    launch(LAMINA_KERNEL(batch_norm_sums_kernel<T, widest<T>>), grid, sum_threads, 0, stream, x, partial);
-  }
+  launch_sums(stream, x, x.n, partial);
   launch(LAMINA_KERNEL(batch_norm_statistics_kernel<T>), static_cast<unsigned>(x.c), lanes, 0, stream, x, partial,
-         slices_of(x.c, count), numbers, channels);
+         slices_of(x.c, x.n * x.plane()), numbers, channels);
 }
 
 template <class T>
@@ -121,20 +171,37 @@ void batch_norm_from_running(Stream stream, int count, const NormNumbers<T>& num
 template <class T>
 void batch_norm_apply(Stream stream, View<const T> x, View<const T> other, bool relu, const NormChannel<T>* channels,
                       View<T> y) {
-  with_packs<T>(
-      false,
-      [&](auto w, Extent extent) {
-        constexpr int width = decltype(w)::value;
-        launch(LAMINA_KERNEL(batch_norm_apply_kernel<T, width>), grid_of_packs(extent, width), pack_threads, 0, stream,
-               extent, y.plane(), x, other, relu, channels, y);
-      },
-      y, x, other);
+  launch_apply<T>(stream, x, other, relu, {channels, 0}, y);
 }
 
-#define LAMINA_INSTANTIATE(T)                                                                                \
-  template void batch_norm_statistics(Stream, View<const T>, const NormNumbers<T>&, NormChannel<T>*, void*); \
-  template void batch_norm_from_running(Stream, int, const NormNumbers<T>&, NormChannel<T>*);                \
-  template void batch_norm_apply(Stream, View<const T>, View<const T>, bool, const NormChannel<T>*, View<T>);
+template <class T>
+std::size_t group_norm_forward_bytes(int images, int channels, std::int64_t plane, int groups) {
+  return channel_sums_bytes(images * groups, channels / groups * plane) +
+         static_cast<std::size_t>(images) * static_cast<std::size_t>(channels) * sizeof(NormChannel<T>);
+}
+
+template <class T>
+void group_norm_forward(Stream stream, View<const T> x, const GroupNumbers<T>& numbers, NormChannel<T>* saved,
+                        View<T> y, void* workspace) {
+  const int members = x.c / numbers.groups, all = x.n * numbers.groups;
+  View<const T> groups = x;
+  groups.c = numbers.groups;
+  groups.h *= members;
+  auto* const partial = static_cast<Sums*>(workspace);
+  auto* const channels =
+      reinterpret_cast<NormChannel<T>*>(static_cast<char*>(workspace) + channel_sums_bytes(all, groups.plane()));
+  launch_sums(stream, groups, 1, partial);
+  launch(LAMINA_KERNEL(group_norm_statistics_kernel<T>), static_cast<unsigned>(all), lanes, 0, stream, groups, partial,
+         slices_of(all, groups.plane()), numbers, members, saved, channels);
+  launch_apply<T>(stream, x, {}, false, {channels, x.c}, y);
+}
+
+#define LAMINA_INSTANTIATE(T)                                                                                 \
+  template void batch_norm_statistics(Stream, View<const T>, const NormNumbers<T>&, NormChannel<T>*, void*);  \
+  template void batch_norm_from_running(Stream, int, const NormNumbers<T>&, NormChannel<T>*);                 \
+  template void batch_norm_apply(Stream, View<const T>, View<const T>, bool, const NormChannel<T>*, View<T>); \
+  template std::size_t group_norm_forward_bytes<T>(int, int, std::int64_t, int);                              \
+  template void group_norm_forward(Stream, View<const T>, const GroupNumbers<T>&, NormChannel<T>*, View<T>, void*);
 LAMINA_FOR_STORED_TYPES(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

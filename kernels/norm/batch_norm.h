@@ -1,5 +1,5 @@
 #pragma once
-// Batch normalisation, optionally followed by an addition and a ReLU.
+// Batch normalisation, optionally followed by an addition and a ReLU; group normalisation.
 
 #include <cstddef>
 #include <cstdint>
@@ -64,5 +64,31 @@ template <class T>
 void batch_norm_backward(Stream, NormMask, View<const T> x, View<const T> y, View<const T> dy,
                          const NormChannel<T>* channels, const Computed<T>* scale, const NormGradients<T>&,
                          void* workspace);
+
+/// Group normalisation: a batch norm whose channels are the groups of each image. Scale and shift have a number for
+/// each channel; null ones are 1 and 0.
+template <class T>
+struct GroupNumbers {
+  const Computed<T>* scale;
+  const Computed<T>* shift;
+  double epsilon;
+  int groups;
+};
+
+/// Writes the statistics of each group of each image to `saved`, unless that is null. y may alias x.
+template <class T>
+void group_norm_forward(Stream, View<const T> x, const GroupNumbers<T>&, NormChannel<T>* saved, View<T> y,
+                        void* workspace);
+
+/// All gradients. Those of scale and shift are both wanted or both null.
+template <class T>
+void group_norm_backward(Stream, View<const T> x, View<const T> dy, const GroupNumbers<T>&, const NormChannel<T>* saved,
+                         const NormGradients<T>&, void* workspace);
+
+/// Bytes of the workspaces for a tensor of these extents.
+template <class T>
+std::size_t group_norm_forward_bytes(int images, int channels, std::int64_t plane, int groups);
+template <class T>
+std::size_t group_norm_backward_bytes(int images, int channels, std::int64_t plane);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

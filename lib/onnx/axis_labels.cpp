@@ -96,8 +96,14 @@ AxisLabels Importer::labels_for_operand(const NodeMessage& node, std::size_t ope
   }
   if (is_any_of(op, "Identity Relu Sigmoid Tanh Dropout Add Sum Cast Clip HardSigmoid HardSwish LeakyRelu PRelu"))
     return labels_of(result, rank, depth + 1);
-  return is_any_of(op, "Conv ConvTranspose MaxPool AveragePool BatchNormalization Resize Upsample") ? usual_labels(rank)
-                                                                                                    : "";
+  if (op == "LayerNormalization" && axis(-1) + 1 == rank && rank > 1) {  // the channels come last
+    const AxisLabels usual = usual_labels(rank);
+    return usual.substr(0, 1) + usual.substr(2) + "c";
+  }
+  constexpr std::string_view of_images =
+      "Conv ConvTranspose MaxPool AveragePool BatchNormalization GroupNormalization InstanceNormalization Resize "
+      "Upsample";
+  return is_any_of(op, of_images) ? usual_labels(rank) : "";
 }
 
 }  // namespace lamina::onnx

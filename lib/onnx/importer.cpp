@@ -17,13 +17,12 @@ constexpr std::int64_t oldest_opset = 6, newest_opset = 27;
 
 /// Nothing, or a note.
 std::vector<std::string> note_of_norms(const Graph& graph) {
-  const auto is_norm = [](const Node& node) { return std::holds_alternative<BatchNorm>(node.op); };
   const auto has_bias = [](const Node& node) {
     const auto* conv = std::get_if<Conv>(&node.op);
     return conv != nullptr && conv->bias;
   };
   const auto biases = std::ranges::count_if(graph.nodes(), has_bias);
-  if (biases == 0 || std::ranges::any_of(graph.nodes(), is_norm)) return {};
+  if (biases == 0 || std::ranges::any_of(graph.nodes(), is_norm, &Node::op)) return {};
   return {"no batch norm, but " + std::to_string(biases) + (biases == 1 ? " convolution" : " convolutions") +
           " with bias: if the model has batch norms, the exporter folded them, and they neither train nor take time; "
           "docs/onnx.md shows the export that keeps them"};

@@ -63,8 +63,12 @@ const DynamicValue& NodeContext::pending(std::size_t input) const { return held(
 
 const DynamicValue& NodeContext::padded(std::size_t input) const {
   DynamicValue& value = held(input);
-  if (value.squares) importer_->materialise_squares(value);
+  if (value.squares || value.norm) importer_->materialise(value);
   return value;
+}
+
+const DynamicValue& NodeContext::normed(std::size_t input) const {
+  return held(input).norm ? held(input) : dynamic(input);
 }
 
 const DynamicValue& NodeContext::viewed(std::size_t input) const {
@@ -259,6 +263,11 @@ void NodeContext::append_padding(DynamicValue& x) { importer_->materialise_paddi
 void Importer::materialise(DynamicValue& x) {
   if (x.squares) materialise_squares(x);
   if (x.padding) materialise_padding(x);
+  if (x.norm) {
+    if (!x.norm->made) x.norm->made = apply(x.norm->op, {x.value}, free_name(x.norm->name));
+    x.value = *x.norm->made;
+    x.norm.reset();
+  }
   if (!x.lstm) return;
   auto made = x.lstm->made.find(x.steps);
   if (made == x.lstm->made.end()) made = x.lstm->made.emplace(x.steps, x.lstm->append(x.steps)).first;

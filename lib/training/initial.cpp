@@ -16,7 +16,7 @@ namespace {
 
 /// Keras' initialiser of a parameter. `weights` is that of convolutions and fully connected ops.
 std::string usual(const Op& op, std::string_view part, const std::string& weights) {
-  if (std::holds_alternative<BatchNorm>(op)) return part == "weight" ? "ones" : "zeros";
+  if (is_norm(op)) return part == "weight" ? "ones" : "zeros";
   if (std::holds_alternative<ScaleShift>(op)) return part == "scale" ? "ones" : "zeros";
   if (std::holds_alternative<Embedding>(op)) return "uniform";
   if (std::holds_alternative<Lstm>(op)) {

@@ -93,7 +93,9 @@ TEST_CASE("cudnn: ops that networks from files need are taken with gaps between 
                                          {"", ScaleShift{}, {x}},
                                          {"", Pad{.before = 0, .after = 1}, {x}},
                                          {"", Resize{.to = 6}, {x}},
-                                         {"", ChannelShuffle{2}, {x}}}) {
+                                         {"", ChannelShuffle{2}, {x}},
+                                         {"", GroupNorm{.groups = 2}, {x}},
+                                         {"", LayerNorm{}, {x}}}) {
     INFO(to_string(c));
     CHECK(on.backend.takes_pitch(spec_of(on, c, {.dtype = DType::f32})));
     CHECK_FALSE(on.backend.takes_pitch(spec_of(on, c, {.dtype = DType::f32, .layout = Layout::nhwc})));
@@ -124,6 +126,10 @@ TEST_CASE("cudnn: nhwc tensors with pixels are refused where our kernels compute
   CHECK(takes(ScaleShift{.by_channel = false}, {{2, 3, 2, 2}}));
   CHECK(takes(ScaleShift{}, {{2, 3, 1, 1}}));
   CHECK_FALSE(takes(ScaleShift{}, {{2, 3, 2, 2}}));
+  for (const Op& op : {Op{GroupNorm{.groups = 3}}, Op{LayerNorm{}}}) {
+    CHECK(takes(op, {{2, 3, 1, 1}}));
+    CHECK_FALSE(takes(op, {{2, 3, 1, 2}}));
+  }
   CHECK(takes(ChannelShuffle{3}, {{2, 3, 1, 1}}));
   CHECK_FALSE(takes(ChannelShuffle{3}, {{2, 3, 1, 2}}));
   CHECK_FALSE(takes(Pad{.before = 0, .after = 1}, {{2, 3, 1, 1}}));

@@ -21,6 +21,8 @@ const std::vector<Case>& one_of_each() {
       {"", AveragePool{.window = 2, .stride = 2}, {{1, 2, 4, 4}}},
       {"", GlobalAveragePool{}, {{1, 2, 3, 3}}},
       {"", BatchNorm{}, {{2, 2, 3, 3}}},
+      {"", GroupNorm{.groups = 2}, {{1, 4, 2, 2}}},
+      {"", LayerNorm{}, {{1, 4, 2, 2}}},
       {"", Lrn{}, {{1, 5, 2, 2}}},
       {"", Relu{}, {{1, 2, 3, 3}}},
       {"", FullyConnected{.outputs = 3}, {{2, 4, 1, 1}}},

@@ -20,6 +20,8 @@ const std::vector<Case>& cases() {
       {"", GlobalAveragePool{}, {map}},
       {"", BatchNorm{}, {map}},
       {"", BatchNorm{}, {map}, {{Add{}}, {Relu{}}}},
+      {"", GroupNorm{.groups = 7}, {map}},
+      {"", LayerNorm{}, {map}},
       {"", Lrn{}, {map}},
       {"", Lrn{.size = 3, .beta = 0.6}, {map}},
       {"", Relu{}, {map}},

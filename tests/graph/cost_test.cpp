@@ -83,6 +83,17 @@ TEST_CASE("a batch norm reads its values once and its statistics as well") {
   check(BatchNorm{}, x, Pass::recompute, 6 * 24, 24 + 24);
 }
 
+TEST_CASE("group and layer norms read their values once, and the scale for their gradient") {
+  const std::vector<Shape> x{{2, 3, 2, 2}};  // 24 elements, 3 channels
+  for (const Op& op : {Op{GroupNorm{.groups = 3}}, Op{LayerNorm{}}}) {
+    check(op, x, Pass::forward, 6 * 24, 24 + 24 + 6);
+    check(op, x, Pass::backward_params, 4 * 24, 24 + 24 + 6);
+    check(op, x, Pass::backward_data, 4 * 24, 24 + 24 + 24 + 3);
+  }
+  check(LayerNorm{.affine = false}, x, Pass::forward, 6 * 24, 24 + 24);
+  check(LayerNorm{.affine = false}, x, Pass::backward_params, 0, 0);
+}
+
 TEST_CASE("elementwise ops and their gradients") {
   const std::vector<Shape> x{{1, 10, 1, 1}};
   check(Relu{}, x, Pass::forward, 10, 20);

@@ -196,6 +196,10 @@ TEST_CASE("products, borders and shuffles") {
   CHECK_THROWS_AS(infer(Multiply{}, {{2, 3, 4, 5}, {2, 3, 4, 1}}), ShapeError);
   CHECK_THROWS_AS(infer(Multiply{}, {{2, 3, 4, 5}}), ShapeError);
   CHECK_THROWS_AS(infer(ChannelShuffle{4}, {{2, 6, 4, 5}}), ShapeError);
+  CHECK(infer(GroupNorm{.groups = 3}, {{2, 6, 4, 5}}).params == Shapes{{1, 6, 1, 1}, {1, 6, 1, 1}});
+  CHECK(infer(LayerNorm{.affine = false}, {{2, 6, 4, 5}}).params.empty());
+  CHECK(complaint(GroupNorm{.groups = 4}, {{2, 6, 4, 5}}) ==
+        "group_norm(4): 6 channels do not divide by groups; x: 2x6x4x5");
   CHECK(infer(ScaleShift{}, {{2, 3, 4, 5}}).state == Shapes{{1, 3, 1, 1}, {1, 3, 1, 1}});
   CHECK(infer(ScaleShift{.by_channel = false}, {{2, 3, 4, 5}}).state == Shapes{{1, 1, 1, 1}, {1, 1, 1, 1}});
 }
@@ -243,8 +247,9 @@ TEST_CASE("numbers out of range are refused by name") {
       MaxPool{.window = 1, .stride = 1, .pad = -1}, AveragePool{.window = 2, .stride = {1, 0}}, FullyConnected{0},
       FullyConnected{-1}, BatchNorm{.epsilon = 0}, BatchNorm{.epsilon = not_a_number}, BatchNorm{.epsilon = infinity},
       BatchNorm{.momentum = -0.1}, BatchNorm{.momentum = 1.1}, BatchNorm{.momentum = not_a_number},
-      BatchNorm{.ranks = 0}, Lrn{.size = 0}, Lrn{.alpha = not_a_number}, Lrn{.alpha = -1}, Lrn{.beta = infinity},
-      Lrn{.k = 0}, Dropout{.rate = 1}, Dropout{.rate = -0.5}, Dropout{.rate = not_a_number},
+      BatchNorm{.ranks = 0}, GroupNorm{.groups = 0}, GroupNorm{.groups = 1, .epsilon = 0},
+      LayerNorm{.epsilon = infinity}, Lrn{.size = 0}, Lrn{.alpha = not_a_number}, Lrn{.alpha = -1},
+      Lrn{.beta = infinity}, Lrn{.k = 0}, Dropout{.rate = 1}, Dropout{.rate = -0.5}, Dropout{.rate = not_a_number},
       Slice{.first = -1, .channels = 1}, Slice{.first = 0, .channels = 0}, Clip{.low = 1, .high = 0},
       Clip{.low = not_a_number, .high = 0}, Clip{.low = 0, .high = not_a_number}, Clip{.low = -1e300, .high = 0},
       HardSigmoid{.alpha = infinity}, HardSigmoid{.beta = not_a_number}, Pad{.before = -1, .after = 1},

@@ -80,6 +80,10 @@ TEST_CASE("an op prints every number that is not the default") {
   CHECK(to_string(Op{Silu{}}) == "silu");
   CHECK(to_string(Op{Add{}}) == "add");
   CHECK(to_string(Op{Multiply{}}) == "multiply");
+  CHECK(to_string(Op{GroupNorm{.groups = 32}}) == "group_norm(32)");
+  CHECK(to_string(Op{GroupNorm{.groups = 8, .epsilon = 1e-6, .affine = false}}) ==
+        "group_norm(8, epsilon 1e-06, not affine)");
+  CHECK(to_string(Op{LayerNorm{.epsilon = 1e-6}}) == "layer_norm(epsilon 1e-06)");
   CHECK(to_string(Op{ScaleShift{}}) == "scale_shift");
   CHECK(to_string(Op{ScaleShift{.by_channel = false}}) == "scale_shift(one for all channels)");
   CHECK(to_string(Op{Pad{.before = {1, 2}, .after = 0, .value = 0.5}}) == "pad(before 1x2, after 0x0, value 0.5)");
@@ -97,7 +101,10 @@ TEST_CASE("parameters and state are named as PyTorch names them") {
   CHECK(parameter_names(Conv{.channels = 1, .kernel = 1, .bias = false}) == Names{"weight"});
   CHECK(parameter_names(FullyConnected{1}) == Names{"weight", "bias"});
   CHECK(parameter_names(FullyConnected{.outputs = 1, .bias = false}) == Names{"weight"});
-  CHECK(parameter_names(BatchNorm{}) == Names{"weight", "bias"});
+  for (const Op& op : {Op{BatchNorm{}}, Op{GroupNorm{.groups = 1}}, Op{LayerNorm{}}})
+    CHECK(parameter_names(op) == Names{"weight", "bias"});
+  for (const Op& op : {Op{GroupNorm{.groups = 1, .affine = false}}, Op{LayerNorm{.affine = false}}})
+    CHECK(parameter_names(op).empty());
   CHECK(parameter_names(Embedding{.vocabulary = 1, .features = 1}) == Names{"weight"});
   CHECK(parameter_names(Lstm{.hidden = 1}) == Names{"weight_ih_l0", "weight_hh_l0", "bias_l0"});
   CHECK(parameter_names(Relu{}).empty());

@@ -75,6 +75,10 @@ struct Describe {
   Described operator()(const BatchNorm& op) const {
     return {.type = "BatchNorm2d", .extra = "eps=" + text(op.epsilon) + " momentum=" + text(op.momentum)};
   }
+  Described operator()(const GroupNorm& op) const {
+    return {.type = "GroupNorm", .groups = std::to_string(op.groups), .extra = "eps=" + text(op.epsilon)};
+  }
+  Described operator()(const LayerNorm& op) const { return {.type = "LayerNorm", .extra = "eps=" + text(op.epsilon)}; }
   Described operator()(const Lrn& op) const {
     return {.type = "LocalResponseNorm",
             .extra = "n=" + std::to_string(op.size) + " alpha=" + text(op.alpha) + " beta=" + text(op.beta) +

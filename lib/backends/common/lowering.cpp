@@ -121,6 +121,11 @@ Lowered product_flags(const Spec& spec) {
   return unit;
 }
 
+std::vector<Pass> gradient_passes(const Spec& spec) {
+  if (spec.w.empty()) return {Pass::backward_data};
+  return {Pass::backward_params, Pass::backward_data};
+}
+
 std::vector<Pass> product_passes(const Spec& spec) {
   std::vector<Pass> passes;
   for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data})

@@ -32,14 +32,18 @@ Lowered::Step step(std::vector<Pass> passes, std::string algorithm, Function fun
           std::make_shared<FunctionKernel<Function>>(std::move(function), workspace_bytes)};
 }
 
+/// The passes of a step that computes every gradient of the unit.
+std::vector<Pass> gradient_passes(const Spec&);
+
 /// The steps of an op whose only algorithm is "direct": forward, and in training recompute (the same) and backward.
 template <class Forward, class Backward>
 void add_steps(Lowered& unit, const Spec& spec, const Forward& forward, const Backward& backward,
-               std::size_t forward_workspace = 0, std::size_t backward_workspace = 0) {
+               std::size_t forward_workspace = 0, std::size_t backward_workspace = 0,
+               std::vector<Pass> backward_passes = {Pass::backward_data}) {
   unit.steps.push_back(step({Pass::forward}, "direct", forward, forward_workspace));
   if (spec.mode == Mode::inference) return;
   unit.steps.push_back(step({Pass::recompute}, "direct", forward, forward_workspace));
-  unit.steps.push_back(step({Pass::backward_data}, "direct", backward, backward_workspace));
+  unit.steps.push_back(step(std::move(backward_passes), "direct", backward, backward_workspace));
 }
 
 /// Throws UsageError for an enumerator out of range.

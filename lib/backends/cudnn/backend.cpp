@@ -34,14 +34,14 @@ bool takes_nhwc(const Spec& spec) {
   const bool of_planes =
       (holds<Multiply>(op) && spec.x[0].shape != spec.x[1].shape) || (scale && (scale->by_channel || scale->learned));
   const bool only_without_pixels =
-      holds<Softmax>(op) || holds<Embedding>(op) || holds<ChannelShuffle>(op) || is_loss(op) || of_planes;
+      holds_any<Softmax, Embedding, ChannelShuffle, GroupNorm, LayerNorm>(op) || is_loss(op) || of_planes;
   return !only_without_pixels || spec.x[0].shape.plane() == 1;
 }
 
 /// Whether our kernels compute the op and accept gaps between images.
 bool is_own_with_pitch(const Op& op) {
-  return holds<Clip>(op) || holds<HardSigmoid>(op) || holds<HardSwish>(op) || holds<Silu>(op) || holds<Multiply>(op) ||
-         holds<ScaleShift>(op) || holds<Pad>(op) || holds<Resize>(op) || holds<ChannelShuffle>(op);
+  return holds_any<Clip, HardSigmoid, HardSwish, Silu, Multiply, ScaleShift, Pad, Resize, ChannelShuffle, GroupNorm,
+                   LayerNorm>(op);
 }
 
 /// Whether `next` may follow in the backend cudnn: a convolution and the first `count` ops of its tail. A batch norm

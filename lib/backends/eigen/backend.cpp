@@ -75,9 +75,7 @@ const InstructionSet& set_of(const BackendOptions& options) {
 
 std::int64_t EigenMixedPrecision::chunk_elements() const { return context_.pool.threads() * (std::int64_t{1} << 20); }
 
-bool EigenMixedPrecision::takes_halves(const Spec& spec) const {
-  return holds<BatchNorm>(spec.op) || holds<MaxPool>(spec.op);
-}
+bool EigenMixedPrecision::takes_halves(const Spec& spec) const { return is_norm(spec.op) || holds<MaxPool>(spec.op); }
 
 Lowered EigenMixedPrecision::lower(const Spec& spec, const Choice& choice) {
   return context_.set.lower(holds<MaxPool>(spec.op) ? spec : in_f32(spec), choice, context_);

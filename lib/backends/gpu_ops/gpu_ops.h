@@ -73,7 +73,8 @@ View<T> elements(const Tensor& tensor) {
   return row;
 }
 
-// Each function is in the file of its op's name or kind: pointwise.cpp, moves.cpp. The algorithm's name is "direct".
+// Each function is in the file of its op's name or kind: pointwise.cpp, moves.cpp, norms.cpp. The algorithm's name is
+// "direct".
 Lowered lower(const Relu&, const Spec&, const Launcher&);
 Lowered lower(const Sigmoid&, const Spec&, const Launcher&);
 Lowered lower(const Tanh&, const Spec&, const Launcher&);
@@ -81,6 +82,8 @@ Lowered lower(const Clip&, const Spec&, const Launcher&);
 Lowered lower(const HardSigmoid&, const Spec&, const Launcher&);
 Lowered lower(const HardSwish&, const Spec&, const Launcher&);
 Lowered lower(const Silu&, const Spec&, const Launcher&);
+Lowered lower(const GroupNorm&, const Spec&, const Launcher&);
+Lowered lower(const LayerNorm&, const Spec&, const Launcher&);
 Lowered lower(const Multiply&, const Spec&, const Launcher&);
 Lowered lower(const ScaleShift&, const Spec&, const Launcher&);
 Lowered lower(const Pad&, const Spec&, const Launcher&);
@@ -97,7 +100,7 @@ inline bool takes_any_order(const Op& op) {
 
 /// Whether kernels of this op, one of those above, read and write halves directly.
 inline bool gpu_op_takes_halves(const Op& op) {
-  return holds_any<Relu, Sigmoid, Tanh, Clip, HardSwish, Silu, Resize>(op);
+  return holds_any<Relu, Sigmoid, Tanh, Clip, HardSwish, Silu, Resize, GroupNorm, LayerNorm>(op);
 }
 
 /// The unit of a spec that has one of these ops. Throws Unsupported for any other.

@@ -3,7 +3,7 @@
 // flops      forward and recompute                  backward_params        backward_data
 // convs, fc  2 per product                          2 per product          2 per product
 // pools      window cells per y                     -                      window cells per y (max: 1)
-// batch norm 6 per x: sum, centred square, scaling  4 per x                4 per x
+// norms      6 per x: sum, centred square, scaling  4 per x                4 per x
 // lrn        size + 5 per x                         -                      size + 6 per x
 // softmax    5 per x                                -                      4 per x
 // relu, dropout   1 per x                           -                      1 per x
@@ -35,6 +35,7 @@
 
 #include "lamina/error.h"
 #include "lamina/op.h"
+#include "lib/core/text/one_of.h"
 #include "lib/core/units/op_reads.h"
 #include "lib/core/units/resize_axis.h"
 
@@ -96,7 +97,9 @@ struct Forward {
   double flops(const MaxPool& op) const { return cells(op.window) * count(shapes.y); }
   double flops(const AveragePool& op) const { return cells(op.window) * count(shapes.y); }
   double flops(const GlobalAveragePool&) const { return count(x[0]); }
-  double flops(const BatchNorm&) const { return 6 * count(x[0]); }  // sum 1; x - mean, square, add 3; scale, shift 2
+  double flops(const OneOf<BatchNorm, GroupNorm, LayerNorm> auto&) const {
+    return 6 * count(x[0]);  // sum 1; x - mean, square, add 3; scale, shift 2
+  }
   double flops(const Lrn& op) const {
     return (op.size + 5.0) * count(x[0]);
   }  // square, window, k + alpha/size, power, x
@@ -144,8 +147,8 @@ struct BackwardParams {
   double operator()(const Embedding&) const { return count(shapes.y); }
   /// Per hidden value: do 1, dc 4, di, df, dg and the next dc 4; through three gates 9 and a tanh 3.
   double operator()(const Lstm& op) const { return 2 * products(op, x, shapes).count() + 21 * hidden_values(op, x[0]); }
-  double operator()(const BatchNorm&) const {
-    return 4 * count(x[0]);  // shift: 1; x - mean and a product added to scale: 3
+  double operator()(const OneOf<BatchNorm, GroupNorm, LayerNorm> auto&) const {
+    return shapes.params.empty() ? 0 : 4 * count(x[0]);  // shift: 1; x - mean and a product added to scale: 3
   }
   double operator()(const ScaleShift& op) const { return op.learned ? 3 * count(x[0]) : 0; }  // dy x added, dy added
   double operator()(const auto& /*without_parameters*/) const { return 0; }
@@ -164,7 +167,9 @@ struct BackwardData {
   double operator()(const MaxPool&) const { return count(shapes.y); }
   double operator()(const AveragePool& op) const { return Forward::cells(op.window) * count(shapes.y); }
   double operator()(const GlobalAveragePool&) const { return count(x[0]); }
-  double operator()(const BatchNorm&) const { return 4 * count(x[0]); }  // dx = a dy + b x + c per channel
+  double operator()(const OneOf<BatchNorm, GroupNorm, LayerNorm> auto&) const {
+    return 4 * count(x[0]);  // dx = a dy + b x + c per channel
+  }
   /// dy y / scale 2, window, times x 1, dy power - sum 3; the scale follows from x.
   double operator()(const Lrn& op) const { return (op.size + 6.0) * count(x[0]); }
   double operator()(const Relu&) const { return count(x[0]); }

@@ -196,6 +196,8 @@ Value max_pool(Value x, std::string name, MaxPool op) { return apply(op, {x}, st
 Value average_pool(Value x, std::string name, AveragePool op) { return apply(op, {x}, std::move(name)); }
 Value global_average_pool(Value x, std::string name) { return apply(GlobalAveragePool{}, {x}, std::move(name)); }
 Value batch_norm(Value x, std::string name, BatchNorm op) { return apply(op, {x}, std::move(name)); }
+Value group_norm(Value x, std::string name, GroupNorm op) { return apply(op, {x}, std::move(name)); }
+Value layer_norm(Value x, std::string name, LayerNorm op) { return apply(op, {x}, std::move(name)); }
 Value lrn(Value x, std::string name, Lrn op) { return apply(op, {x}, std::move(name)); }
 Value relu(Value x, std::string name) { return apply(Relu{}, {x}, std::move(name)); }
 Value fully_connected(Value x, std::string name, FullyConnected op) { return apply(op, {x}, std::move(name)); }

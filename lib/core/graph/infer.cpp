@@ -82,13 +82,18 @@ class Inference {
   }
 
   Inferred operator()(const BatchNorm& op) const {
-    const Shape& x = only_input();
-    in_range("epsilon", op.epsilon > 0 && op.epsilon <= largest_float, "positive and finite");
     in_range("momentum", op.momentum >= 0 && op.momentum <= 1, "between 0 and 1");
     at_least("ranks", op.ranks, 1);
-    const Shape per_channel{1, x.c, 1, 1};
-    return result(x, {per_channel, per_channel}, {per_channel, per_channel});
+    Inferred inferred = norm(op);
+    inferred.state = inferred.params;
+    return inferred;
   }
+
+  Inferred operator()(const GroupNorm& op) const {
+    check_groups(only_input(), op.groups);
+    return norm(op);
+  }
+  Inferred operator()(const LayerNorm& op) const { return norm(op); }
 
   Inferred operator()(const Lrn& op) const {
     const Shape& x = only_input();
@@ -217,10 +222,8 @@ class Inference {
   }
 
   Inferred operator()(const ChannelShuffle& op) const {
-    const Shape& x = only_input();
-    at_least("groups", op.groups, 1);
-    if (x.c % op.groups != 0) fail(std::to_string(x.c) + " channels do not divide by groups");
-    return result(x);
+    check_groups(only_input(), op.groups);
+    return result(only_input());
   }
 
   Inferred operator()(const Concat&) const {
@@ -354,6 +357,18 @@ class Inference {
     }
     return result({x.n, x.c, windows("rows", x.h, {op.window.h, op.stride.h, op.pad.h}, op.rounding),
                    windows("columns", x.w, {op.window.w, op.stride.w, op.pad.w}, op.rounding)});
+  }
+
+  void check_groups(const Shape& x, int groups) const {
+    at_least("groups", groups, 1);
+    if (x.c % groups != 0) fail(std::to_string(x.c) + " channels do not divide by groups");
+  }
+
+  template <class Norm>
+  Inferred norm(const Norm& op) const {
+    const Shape& x = only_input();
+    in_range("epsilon", op.epsilon > 0 && op.epsilon <= largest_float, "positive and finite");
+    return result(x, std::vector<Shape>(parameter_names(op_).size(), Shape{1, x.c, 1, 1}));
   }
 
   static std::vector<Shape> weights(const Shape& weight, bool bias) {

@@ -36,6 +36,8 @@ struct Name {
   std::string_view operator()(const AveragePool&) const { return "average_pool"; }
   std::string_view operator()(const GlobalAveragePool&) const { return "global_average_pool"; }
   std::string_view operator()(const BatchNorm&) const { return "batch_norm"; }
+  std::string_view operator()(const GroupNorm&) const { return "group_norm"; }
+  std::string_view operator()(const LayerNorm&) const { return "layer_norm"; }
   std::string_view operator()(const Lrn&) const { return "lrn"; }
   std::string_view operator()(const Relu&) const { return "relu"; }
   std::string_view operator()(const FullyConnected&) const { return "fully_connected"; }
@@ -102,6 +104,11 @@ struct Numbers {
         .unless_default(op.momentum == BatchNorm{}.momentum, "momentum " + shortest(op.momentum))
         .unless_default(op.ranks == 1, "over " + std::to_string(op.ranks) + " ranks");
   }
+  void operator()(const GroupNorm& op) const {
+    phrase.always(std::to_string(op.groups));
+    norm(op);
+  }
+  void operator()(const LayerNorm& op) const { norm(op); }
   void operator()(const Lrn& op) const {
     phrase.unless_default(op.size == Lrn{}.size, "size " + std::to_string(op.size))
         .unless_default(op.alpha == Lrn{}.alpha, "alpha " + shortest(op.alpha))
@@ -167,6 +174,11 @@ struct Numbers {
   void operator()(const Concat&) const {}
 
  private:
+  template <class Norm>
+  void norm(const Norm& op) const {
+    phrase.unless_default(op.epsilon == LayerNorm{}.epsilon, "epsilon " + shortest(op.epsilon))
+        .unless_default(op.affine, "not affine");
+  }
   template <class Loss>
   void clip(const Loss& op) const {
     phrase.unless_default(op.clip == 0, "clip " + shortest(op.clip));
@@ -192,7 +204,9 @@ std::vector<std::string_view> parameter_names(const Op& op) {
   if (const auto* it = std::get_if<Conv>(&op)) return weight_and(it->bias);
   if (const auto* it = std::get_if<ConvTranspose>(&op)) return weight_and(it->bias);
   if (const auto* it = std::get_if<FullyConnected>(&op)) return weight_and(it->bias);
-  if (std::holds_alternative<BatchNorm>(op)) return weight_and(true);
+  if (const auto* it = std::get_if<GroupNorm>(&op); it != nullptr && !it->affine) return {};
+  if (const auto* it = std::get_if<LayerNorm>(&op); it != nullptr && !it->affine) return {};
+  if (is_norm(op)) return weight_and(true);
   if (std::holds_alternative<Embedding>(op)) return weight_and(false);
   if (std::holds_alternative<Lstm>(op)) return {"weight_ih_l0", "weight_hh_l0", "bias_l0"};
   if (const auto* it = std::get_if<ScaleShift>(&op); it != nullptr && it->learned) return {"scale", "shift"};
@@ -204,6 +218,11 @@ std::vector<std::string_view> state_names(const Op& op) {
   if (const auto* it = std::get_if<ScaleShift>(&op); it != nullptr && !it->learned) return {"scale", "shift"};
   if (std::holds_alternative<Dropout>(op)) return {"step"};
   return {};
+}
+
+bool is_norm(const Op& op) {
+  return std::holds_alternative<BatchNorm>(op) || std::holds_alternative<GroupNorm>(op) ||
+         std::holds_alternative<LayerNorm>(op);
 }
 
 bool is_loss(const Op& op) {

@@ -19,6 +19,7 @@ struct DataGradientReads {
   OpReads operator()(const OneOf<Conv, ConvTranspose, FullyConnected> auto&) const { return {.params = 1}; }
   OpReads operator()(const Lstm&) const { return {.params = 2}; }
   OpReads operator()(const BatchNorm&) const { return {.x = Inputs::first, .params = 2}; }
+  OpReads operator()(const OneOf<GroupNorm, LayerNorm> auto&) const { return {.x = Inputs::first, .params = 1}; }
   OpReads operator()(const OneOf<Lrn, HardSwish, Silu> auto&) const { return {.x = Inputs::first}; }
   OpReads operator()(const OneOf<Relu, Softmax, Sigmoid, Tanh, Clip, HardSigmoid> auto&) const { return {.y = true}; }
   OpReads operator()(const OneOf<SoftmaxCrossEntropy, SigmoidCrossEntropy> auto&) const { return {.x = Inputs::all}; }

@@ -25,7 +25,7 @@ struct Node {
   Op op;
   std::vector<int> inputs;
   Shape shape;                ///< shape of the value it makes
-  std::vector<Shape> params;  ///< weights first, then bias (BatchNorm: scale, shift)
+  std::vector<Shape> params;  ///< weights first, then bias (norms: scale, shift)
   std::vector<Shape> state;   ///< BatchNorm: running mean, running variance; ScaleShift: scale, shift; Dropout: step
   /// By parameter and by state: the slot of an earlier node whose memory it uses (Graph::share).
   std::vector<Slot> params_of{}, state_of{};
@@ -121,6 +121,8 @@ LAMINA_API Value max_pool(Value x, std::string name, MaxPool op);
 LAMINA_API Value average_pool(Value x, std::string name, AveragePool op);
 LAMINA_API Value global_average_pool(Value x, std::string name = {});
 LAMINA_API Value batch_norm(Value x, std::string name, BatchNorm op = {});
+LAMINA_API Value group_norm(Value x, std::string name, GroupNorm op);
+LAMINA_API Value layer_norm(Value x, std::string name, LayerNorm op = {});
 LAMINA_API Value lrn(Value x, std::string name, Lrn op = {});
 LAMINA_API Value relu(Value x, std::string name = {});
 LAMINA_API Value fully_connected(Value x, std::string name, FullyConnected op);

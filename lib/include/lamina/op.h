@@ -119,6 +119,28 @@ struct BatchNorm {
   bool operator==(const BatchNorm&) const = default;
 };
 
+/// y = scale[c] * (x - mean) / sqrt(variance + epsilon) + shift[c], with the mean and the biased variance of the values
+/// of an image in a group of C / groups neighbouring channels. `groups` = C is InstanceNorm.
+///
+/// With `affine` scale and shift are parameters (weight and bias by name), without they are 1 and 0.
+/// dx = (g - mean of g - xh * mean of g xh) / sqrt(variance + epsilon), where xh is the normalised value, g = scale[c]
+/// dy and the means are over the group. dscale[c] = sum of dy xh, dshift[c] = sum of dy. ShapeError: C is not divisible
+/// by groups; epsilon not positive. Wu, He: Group Normalization, 2018, section 3.1.
+struct GroupNorm {
+  int groups;
+  double epsilon = 1e-5;
+  bool affine = true;
+  bool operator==(const GroupNorm&) const = default;
+};
+
+/// As GroupNorm, with the mean and the variance of the channels of one pixel, as ConvNeXt's LayerNorm2d has them; of
+/// vectors it is the usual LayerNorm. ShapeError: epsilon not positive. Ba and others: Layer Normalization, 2016.
+struct LayerNorm {
+  double epsilon = 1e-5;
+  bool affine = true;
+  bool operator==(const LayerNorm&) const = default;
+};
+
 /// y[c] = x[c] / (k + alpha/size * sum of x[i]^2 over i in [c - size/2, c - size/2 + size - 1])^beta, across channels;
 /// the window is clipped at the ends but still divided by `size`. An even size has one channel more below c than above.
 /// ShapeError: size below 1, k not positive, alpha or beta negative.
@@ -356,10 +378,10 @@ struct Slice {
 };
 
 /// Every op. A new op does not compile until inference, cost and every backend handle it.
-using Op = std::variant<Input, Conv, ConvTranspose, MaxPool, AveragePool, GlobalAveragePool, BatchNorm, Lrn, Relu,
-                        FullyConnected, Dropout, Softmax, Sigmoid, Tanh, Clip, HardSigmoid, HardSwish, Silu,
-                        SoftmaxCrossEntropy, SigmoidCrossEntropy, Embedding, Lstm, Add, Multiply, ScaleShift, Pad,
-                        Resize, ChannelShuffle, Concat, Slice>;
+using Op = std::variant<Input, Conv, ConvTranspose, MaxPool, AveragePool, GlobalAveragePool, BatchNorm, GroupNorm,
+                        LayerNorm, Lrn, Relu, FullyConnected, Dropout, Softmax, Sigmoid, Tanh, Clip, HardSigmoid,
+                        HardSwish, Silu, SoftmaxCrossEntropy, SigmoidCrossEntropy, Embedding, Lstm, Add, Multiply,
+                        ScaleShift, Pad, Resize, ChannelShuffle, Concat, Slice>;
 
 /// "conv", "max_pool", ...: the stem of files, pages and row names.
 LAMINA_API std::string_view op_name(const Op&);
@@ -369,7 +391,7 @@ LAMINA_API std::string to_string(const Op&);
 /// The shapes that follow from an op and its inputs.
 struct Inferred {
   Shape y;
-  std::vector<Shape> params;  ///< weights first, then bias (BatchNorm: scale, shift)
+  std::vector<Shape> params;  ///< weights first, then bias (norms: scale, shift)
   std::vector<Shape> state;   ///< BatchNorm: running mean, running variance; ScaleShift: scale, shift; Dropout: step
 };
 
@@ -385,6 +407,9 @@ LAMINA_API std::int64_t whole_numbers(const Op&, const std::vector<Shape>& x, st
 /// "running_mean", "running_var"; "scale", "shift"; "step".
 LAMINA_API std::vector<std::string_view> parameter_names(const Op&);
 LAMINA_API std::vector<std::string_view> state_names(const Op&);
+
+/// Whether the op is a BatchNorm, GroupNorm or LayerNorm. Their parameters are a scale and a shift for each channel.
+LAMINA_API bool is_norm(const Op&);
 
 /// Whether the op computes a loss and an accuracy from labels.
 LAMINA_API bool is_loss(const Op&);

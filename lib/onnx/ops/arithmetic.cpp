@@ -24,6 +24,17 @@ Value append_scale(NodeContext& context, Value x, Numbers numbers, ElementType t
   return y;
 }
 
+/// A pending norm with this scale and shift.
+Value append_norm(NodeContext& context, const DynamicValue& x, Numbers numbers, ElementType type) {
+  const std::int64_t channels = x.value.shape().c;
+  GroupNorm op = x.norm->op;
+  op.affine = true;
+  const Value y = context.append(op, {x.value}, x.norm->name);
+  context.weights(y, "weight", {channels}, std::move(numbers.scale), type, numbers.scale_source);
+  context.weights(y, "bias", {channels}, std::move(numbers.shift), type, numbers.shift_source);
+  return y;
+}
+
 Value negative(NodeContext& context, Value x, ElementType type) {
   return append_scale(context, x, {.scale = {-1}}, type, context.name() + ".minus");
 }
@@ -166,7 +177,7 @@ void import_arithmetic(NodeContext& context) {
     throw Refusal{"both operands are computed: only division by a constant is read"};
   }
   if (squares_and_number(context, at)) return;
-  const DynamicValue& x = context.dynamic(1 - at);
+  const DynamicValue& x = context.normed(1 - at);
   if (op == "Div" && !is_floating(x.type))
     throw Refusal{"it divides whole numbers: divide before they go into the network"};
   const Constant& constant = context.constant(at, "its operand");
@@ -176,7 +187,9 @@ void import_arithmetic(NodeContext& context) {
   Numbers numbers;
   int taken = 0;
   const auto take_one = [&](const NodeContext::Arithmetic& next) {
-    const bool learns = context.learns(*next.constant, x), trains = learns && is_trainable(context, x, next);
+    const bool of_norm = x.norm != nullptr, of_weights = next.constant->origin != Origin::number;
+    const bool learns = of_norm ? of_weights : context.learns(*next.constant, x);
+    const bool trains = learns && is_trainable(context, x, next);
     const bool is_factor = next.node.node().op_type == "Mul";
     const bool is_shift_of_factor =
         taken == 1 && op == "Mul" && next.node.node().op_type == "Add" && next.constant->count() == constant.count();
@@ -184,7 +197,7 @@ void import_arithmetic(NodeContext& context) {
     if (!take(context, x, next, numbers)) return false;
     const std::string_view name = next.node.node().inputs[next.at];
     const bool is_stated = context.origins_are_stated();
-    if (learns ? !(trains && is_stated) : next.constant->origin == Origin::parameter && !is_stated)
+    if (!of_norm && (learns ? !(trains && is_stated) : next.constant->origin == Origin::parameter && !is_stated))
       context.note(name, trains);
     if (trains) (is_factor ? numbers.scale_source : numbers.shift_source).value = name;
     numbers.learned = numbers.learned || trains;
@@ -205,7 +218,10 @@ void import_arithmetic(NodeContext& context) {
   };
   if (!numbers.learned && all(numbers.scale, 1) && all(numbers.shift, 0)) return context.result(DynamicValue(x));
   const ElementType type = numbers.learned ? x.type : constant.type;
-  const Value y = append_scale(context, x.value, std::move(numbers), type, context.name());
+  const bool of_norm = x.norm && !x.norm->made && std::ssize(numbers.scale) == x.value.shape().c;
+  const Value y = of_norm
+                      ? append_norm(context, x, std::move(numbers), type)
+                      : append_scale(context, context.dynamic(1 - at).value, std::move(numbers), type, context.name());
   context.result({.value = y, .view = x.view, .type = x.type});
 }
 

@@ -1,4 +1,4 @@
-// BatchNormalization, Softmax, Dropout.
+// BatchNormalization, group and layer norms, Softmax, Dropout.
 
 #include <algorithm>
 #include <cmath>
@@ -56,6 +56,80 @@ void import_batch_norm(NodeContext& context) {
   context.result({.value = y, .view = x.view, .type = x.type});
 }
 
+/// The axes from `first` on as one. No axis if they do not follow each other in memory.
+View joined(const View& view, std::size_t first) {
+  const View rest(view.begin() + static_cast<std::ptrdiff_t>(first), view.end());
+  return reshaped(rest, {*element_count(extents(rest))}).value_or(View{});
+}
+
+/// Appends a norm with its scale and shift: `count` numbers each, of as many groups of channels.
+template <class Norm>
+void append_norm(NodeContext& context, Norm op, const DynamicValue& x, std::int64_t count) {
+  const Attributes& node = context.attributes();
+  const std::int64_t channels = x.value.shape().c;
+  op.epsilon = node.number("epsilon", 1e-5);
+  op.affine = false;
+  std::vector<double> numbers[2] = {{}, std::vector<double>(static_cast<std::size_t>(channels), 0)};
+  constexpr const char *names[] = {"its scale", "its bias"}, *parts[] = {"weight", "bias"};
+  WeightSource sources[2];
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (i == 1 && !context.has(2)) continue;
+    const Constant& constant = context.constant(i + 1, names[i]);
+    if (constant.count() != count)
+      node.invalid("has " + text(constant.extents) + " as " + names[i] + " for " + std::to_string(count));
+    numbers[i] = context.numbers(constant);
+    op.affine = op.affine || constant.origin != Origin::number ||
+                std::ranges::count(numbers[i], i == 0 ? 1 : 0) != std::ssize(numbers[i]);
+    if (count == channels) {
+      sources[i].value = context.input_name(i + 1);
+      continue;
+    }
+    context.consume_budget(channels);
+    std::vector<double> each;
+    for (std::int64_t c = 0; c < channels; ++c)
+      each.push_back(numbers[i][static_cast<std::size_t>(c / (channels / count))]);
+    numbers[i] = std::move(each);
+  }
+  if constexpr (std::is_same_v<Norm, GroupNorm>) {
+    if (!op.affine) {
+      DynamicValue y = x;
+      y.norm = std::make_shared<PendingNorm>(PendingNorm{op, context.name()});
+      return context.result(std::move(y));
+    }
+  }
+  const Value y = context.append(op, {x.value}, context.name());
+  const ElementType type = context.constant(1, names[0]).type;
+  for (std::size_t i = 0; i < 2 && op.affine; ++i)
+    context.weights(y, parts[i], {channels}, std::move(numbers[i]), type, sources[i]);
+  context.result({.value = y, .view = x.view, .type = x.type});
+}
+
+/// An InstanceNormalization is a group norm of the groups that its second axis is, as exporters write GroupNorm.
+/// Before opset 21 a GroupNormalization has a scale and a shift for each group; such ones do not train.
+void import_group_norm(NodeContext& context) {
+  const DynamicValue& x = context.dynamic(0);
+  const Shape shape = x.value.shape();
+  const bool by_instance = context.attributes().node().op_type == "InstanceNormalization";
+  const std::int64_t second = x.view.size() < 2 ? 0 : extent(x.view[1]);
+  const std::int64_t groups = by_instance ? second : context.attributes().integer("num_groups", 0);
+  if (second == 0 || shape.c % second != 0 || (!by_instance && second != shape.c) ||
+      x.view[0] != axis(shape.n, shape.image()) || x.view[1] != axis(second, shape.image() / second))
+    refuse_input(x, "whose second axis is not its channels or groups of them");
+  const GroupNorm op{.groups = narrow(context, groups, 1, "number of groups")};
+  append_norm(context, op, x, by_instance || context.opset() < 21 ? groups : second);
+}
+
+void import_layer_norm(NodeContext& context) {
+  const Attributes& node = context.attributes();
+  const DynamicValue& x = context.dynamic(0);
+  const Shape shape = x.value.shape();
+  const std::size_t first = axis_of(node, node.integer("axis", -1), x.view.size());
+  if (joined(x.view, first) != View{axis(shape.c, shape.plane())})
+    refuse_input(x, "whose channels are not its last axis: only a layer norm over the channels is read");
+  context.only_output("use the normalised value alone");
+  append_norm(context, LayerNorm{}, x, shape.c);
+}
+
 /// Before opset 13 a Softmax is over all axes from `axis` on, since then along one axis.
 void import_softmax(NodeContext& context) {
   const Attributes& node = context.attributes();
@@ -66,9 +140,7 @@ void import_softmax(NodeContext& context) {
   if (context.opset() < 13) {
     const std::int64_t at = node.integer("axis", 1);
     const std::size_t first = at == static_cast<std::int64_t>(all.size()) ? all.size() : axis_of(node, at, all.size());
-    const View rest(x.view.begin() + static_cast<std::ptrdiff_t>(first), x.view.end());
-    const Extents joined = {*element_count({all.begin() + static_cast<std::ptrdiff_t>(first), all.end()})};
-    over = reshaped(rest, joined).value_or(View{});
+    over = joined(x.view, first);
   } else {
     over = {x.view[axis_of(node, node.integer("axis", -1), all.size())]};
   }
@@ -106,7 +178,11 @@ void import_dropout(NodeContext& context) {
 
 }  // namespace
 Operators normalisation_operators() {
-  return {{{"BatchNormalization"}, import_batch_norm}, {{"Dropout"}, import_dropout}, {{"Softmax"}, import_softmax}};
+  return {{{"BatchNormalization"}, import_batch_norm},
+          {{"Dropout"}, import_dropout},
+          {{"GroupNormalization", "InstanceNormalization"}, import_group_norm},
+          {{"LayerNormalization"}, import_layer_norm},
+          {{"Softmax"}, import_softmax}};
 }
 
 }  // namespace lamina::onnx

@@ -40,8 +40,15 @@ struct PendingLstm {
   std::unordered_map<Steps, Value> made{};  ///< ops that were appended, by their steps
 };
 
-/// A value that is computed when the network runs. At most one of padding, squares and lstm is present: a computation
-/// on `value` that is not in the graph yet.
+/// A group norm whose readers decide whether it has a scale and a shift: what a Mul and an Add behind it have.
+struct PendingNorm {
+  GroupNorm op;
+  std::string name;
+  std::optional<Value> made{};  ///< the op without scale and shift, if a reader needed it
+};
+
+/// A value that is computed when the network runs. At most one of padding, squares, lstm and norm is present: a
+/// computation on `value` that is not in the graph yet.
 struct DynamicValue {
   Value value;
   View view;
@@ -49,9 +56,10 @@ struct DynamicValue {
   std::optional<Padding> padding{};
   std::optional<Squares> squares{};
   std::shared_ptr<PendingLstm> lstm{};
+  std::shared_ptr<PendingNorm> norm{};
   Steps steps = Steps::all;  ///< steps of the LSTM that the value has
 
-  bool is_pending() const { return padding || squares || lstm; }
+  bool is_pending() const { return padding || squares || lstm || norm; }
 };
 
 /// A value behind a refused node: computed when the network runs, of unknown extents.

@@ -25,7 +25,7 @@ using onnx::AttributeOut;
 using onnx::NodeOut;
 using Writer = protozero::pbf_writer;
 
-constexpr std::int64_t opset = 19, ir_version = 9;
+constexpr std::int64_t opset = 21, ir_version = 10;
 constexpr std::size_t longest = std::numeric_limits<std::int32_t>::max();
 
 using Extents = std::vector<std::int64_t>;
@@ -107,6 +107,24 @@ class Exporter {
     for (const char* its : {"weight", "bias", "running_mean", "running_var"})
       operands.push_back(parameter(its, {node_->shape.c}));
     emit("BatchNormalization", operands, {{"epsilon", op.epsilon}, {"momentum", 1 - op.momentum}});
+  }
+
+  void operator()(const GroupNorm& op) {
+    std::vector<std::string> operands = scale_and_shift(image(0), op.affine);
+    emit("GroupNormalization", operands, {{"epsilon", op.epsilon}, {"num_groups", op.groups}});
+  }
+
+  /// Channels come last for a LayerNormalization.
+  void operator()(const LayerNorm& op) {
+    std::string x = same(0);
+    const bool is_matrix = matrix_[id_];
+    if (!is_matrix) x = part("Transpose", ".last", {x}, {{"perm", Extents{0, 2, 3, 1}}});
+    const std::vector<std::string> operands = scale_and_shift(x, op.affine);
+    const std::vector<AttributeOut> attributes = {{"epsilon", op.epsilon}};
+    if (is_matrix) return emit("LayerNormalization", operands, attributes);
+    const std::string norm = beside(".norm");
+    add({"LayerNormalization", node_->name, operands, norm, attributes});
+    add({"Transpose", norm, {norm}, node_->name, {{"perm", Extents{0, 3, 1, 2}}}});
   }
 
   void operator()(const Lrn& op) {
@@ -243,6 +261,17 @@ class Exporter {
     std::vector<std::string> operands = {x, parameter("weight", extents)};
     if (bias) operands.push_back(parameter("bias", {extents[0]}));
     return operands;
+  }
+
+  /// Operands of a norm. A norm that is not affine has ones and zeros that are no parameters.
+  std::vector<std::string> scale_and_shift(const std::string& x, bool affine) {
+    const std::int64_t channels = node_->shape.c;
+    if (affine) return {x, parameter("weight", {channels}), parameter("bias", {channels})};
+    const std::vector<double> ones(static_cast<std::size_t>(channels), 1), zeros(ones.size(), 0);
+    const std::string scale = beside(".ones"), shift = beside(".zeros");
+    add_numbers(scale, {channels}, ones);
+    add_numbers(shift, {channels}, zeros);
+    return {x, scale, shift};
   }
 
   template <class Pool>

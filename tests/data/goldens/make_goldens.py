@@ -128,6 +128,17 @@ def batch_norm(name, x, training=True, eps=1e-5, momentum=0.1):
     return Golden("batch_norm", name, [x], function, weight=(x[1],), bias=x[1], state=x[1])
 
 
+def group_norm(name, x, groups, eps=1e-5):
+    return Golden("group_norm", name, [x], lambda x0, weight, bias: F.group_norm(x0, groups, weight, bias, eps),
+                  weight=(x[1],), bias=x[1])
+
+
+def layer_norm(name, x, eps=1e-5):
+    def function(x0, weight, bias):
+        return F.layer_norm(x0.permute(0, 2, 3, 1), (x[1],), weight, bias, eps).permute(0, 3, 1, 2)
+    return Golden("layer_norm", name, [x], function, weight=(x[1],), bias=x[1])
+
+
 def lrn(name, x, size, alpha, beta, k):
     return Golden("lrn", name, [x], lambda x0: F.local_response_norm(x0, size, alpha, beta, k))
 
@@ -233,6 +244,11 @@ GOLDENS = [
     batch_norm("training", (3, 4, 5, 3)),
     batch_norm("training_vectors", (7, 5, 1, 1), eps=1e-3, momentum=0.25),
     batch_norm("inference", (2, 4, 3, 5), training=False),
+    group_norm("groups", (3, 6, 5, 3), 2),
+    group_norm("one_group", (2, 5, 3, 7), 1, eps=1e-3),
+    Golden("group_norm", "instances", [(2, 3, 5, 7)], F.instance_norm),
+    layer_norm("pixels", (3, 7, 5, 3), eps=1e-6),
+    layer_norm("vectors", (5, 11, 1, 1)),
     lrn("alexnet", (2, 7, 3, 5), size=5, alpha=1e-4, beta=0.75, k=1.0),
     lrn("alexnet_paper", (2, 7, 3, 5), size=5, alpha=5e-4, beta=0.75, k=2.0),
     lrn("even", (2, 7, 3, 3), size=4, alpha=1.5, beta=0.75, k=1.0),

@@ -25,6 +25,8 @@ std::vector<Case> kernel_cases() {
       {"transposed conv", ConvTranspose{.channels = 4, .kernel = 4, .stride = 2, .pad = 1, .groups = 2}, {x}},
       {"wide max pool", MaxPool{.window = {16, 17}, .stride = 1}, {{1, 2, 17, 18}}},
       {"long batch norm", BatchNorm{}, {{2, 2, 40, 40}}, {relu}},
+      {"long group norm", GroupNorm{.groups = 2}, {{2, 4, 40, 40}}},
+      {"layer norm of vectors", LayerNorm{}, {{9, 70, 1, 1}}},
       {"LRN", Lrn{}, {x}},
       {"wide LRN", Lrn{.size = 3}, {x}},
       {"fully connected", FullyConnected{.outputs = 10}, {x}},
@@ -52,8 +54,10 @@ std::vector<Case> kernel_cases() {
   };
   // In packs if images follow one another, singly, and in packs by plane.
   for (const Shape& shape : {x, Shape{1, 3, 7, 9}, Shape{2, 4, 4, 6}}) {
-    for (const Op& op : std::vector<Op>{Relu{}, Sigmoid{}, Tanh{}, Clip{.low = -0.5, .high = 1}, HardSigmoid{},
-                                        HardSwish{}, Silu{}, Dropout{}, GlobalAveragePool{}, BatchNorm{}})
+    for (const Op& op :
+         std::vector<Op>{Relu{}, Sigmoid{}, Tanh{}, Clip{.low = -0.5, .high = 1}, HardSigmoid{}, HardSwish{}, Silu{},
+                         Dropout{}, GlobalAveragePool{}, BatchNorm{}, GroupNorm{1},
+                         GroupNorm{.groups = 1, .affine = false}, LayerNorm{}, LayerNorm{.affine = false}})
       all.push_back({"by element", op, {shape}});
     all.push_back({"by element", BatchNorm{}, {shape}, {relu}});
     all.push_back({"by element", BatchNorm{}, {shape}, {add, relu}});

@@ -107,6 +107,11 @@ Case draw_case(Dice& dice) {
       return {"random", op, {x}};
     }
     case 20: return {"random", ChannelShuffle{dice(1, 3)}, {x}};
+    case 21:
+      return {"random",
+              dice.chance(0.5) ? Op{GroupNorm{.groups = dice(1, 3), .epsilon = 0.01, .affine = dice.chance(0.7)}}
+                               : Op{LayerNorm{.epsilon = 0.01, .affine = dice.chance(0.7)}},
+              {x}};
     case 16: return {"random", Embedding{.vocabulary = dice(1, 20), .features = dice(1, 9)}, {one_channel}};
     default: {
       const int channels = dice(1, x.c);

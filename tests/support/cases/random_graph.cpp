@@ -161,11 +161,13 @@ class Builder {
 
   void pointwise() {
     const Value x = read();
-    switch (dice_(0, 4)) {
+    switch (dice_(0, 6)) {
       case 0: return keep(clip(x, name("clip"), {.low = dice_(-4, 0) * 0.25, .high = dice_(1, 4) * 0.25}));
       case 1: return keep(hard_sigmoid(x, name("hard_sigmoid")));
       case 2: return keep(hard_swish(x, name("hard_swish")));
       case 3: return keep(scale_shift(x, name("scale_shift"), {.by_channel = dice_.chance(0.5)}));
+      case 4: return keep(group_norm(x, name("group_norm"), {.groups = 1, .affine = dice_.chance(0.5)}));
+      case 5: return keep(layer_norm(x, name("layer_norm"), {.affine = dice_.chance(0.5)}));
       default: return keep(silu(x, name("silu")));
     }
   }

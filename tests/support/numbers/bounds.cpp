@@ -171,6 +171,64 @@ struct OpBounds {
     return bounds;
   }
 
+  /// Of values that are normalised in parts of `count`: part(n, channel, place) is the number of an element's part.
+  template <class Norm, class Part>
+  Bounds norm(const Norm& op, std::int64_t parts, double count, const Part& part) const {
+    Bounds bounds = exact(oracle_of(c, feed));
+    struct Sums {
+      double mean = 0, magnitude = 0, variance = 0, g = 0, products = 0;
+    };
+    std::vector<Sums> all(static_cast<std::size_t>(parts));
+    const auto each = [&](const auto& visit) {
+      for (int n = 0; n < x.n; ++n)
+        for (int k = 0; k < x.c; ++k)
+          for (std::int64_t place = 0; place < x.plane(); ++place)
+            visit(at(n, k, place), static_cast<std::size_t>(k), all[static_cast<std::size_t>(part(n, k, place))]);
+    };
+    const Values& values = feed.x[0];
+    const auto number = [&](std::size_t which, std::size_t channel) {
+      return op.affine ? std::abs(feed.w[which][channel]) : which == 0 ? 1 : 0;
+    };
+    each([&](std::size_t i, std::size_t, Sums& its) {
+      its.mean += values[i] / count;
+      its.magnitude += std::abs(values[i]) / count;
+    });
+    each([&](std::size_t i, std::size_t, Sums& its) {
+      its.variance += (values[i] - its.mean) * (values[i] - its.mean) / count;
+    });
+    const auto normalised = [&](std::size_t i, const Sums& its) {
+      return (std::abs(values[i]) + its.magnitude) / std::sqrt(its.variance + op.epsilon);
+    };
+    each([&](std::size_t i, std::size_t channel, Sums& its) {
+      bounds.y.terms[i] = number(0, channel) * normalised(i, its) + number(1, channel);
+    });
+    bounds.y.count = 2 * (count + 8);  // x - mean; 1 / sqrt(variance)
+    if (!training) return bounds;
+    for (Bound& bound : bounds.dw) std::ranges::fill(bound.terms, 0);
+    each([&](std::size_t i, std::size_t channel, Sums& its) {
+      its.g += number(0, channel) * std::abs(feed.dy[i]) / count;
+      its.products += number(0, channel) * std::abs(feed.dy[i]) * normalised(i, its) / count;
+      if (!op.affine) return;
+      bounds.dw[0].terms[channel] += std::abs(feed.dy[i]) * normalised(i, its);
+      bounds.dw[1].terms[channel] += std::abs(feed.dy[i]);
+    });
+    each([&](std::size_t i, std::size_t channel, Sums& its) {
+      bounds.dx[0].terms[i] = (number(0, channel) * std::abs(feed.dy[i]) + its.g + normalised(i, its) * its.products) /
+                              std::sqrt(its.variance + op.epsilon);
+    });
+    bounds.dx[0].count = 6 * (count + 8);  // twice x-hat, 1 / sqrt, a sum
+    for (Bound& bound : bounds.dw) bound.count = static_cast<double>(x.n * x.plane()) + 3 * (count + 8);
+    return bounds;
+  }
+  Bounds operator()(const GroupNorm& op) const {
+    const int members = x.c / op.groups;
+    return norm(op, std::int64_t{x.n} * op.groups, static_cast<double>(members * x.plane()),
+                [&](int n, int channel, std::int64_t) { return std::int64_t{n} * op.groups + channel / members; });
+  }
+  Bounds operator()(const LayerNorm& op) const {
+    return norm(op, x.n * x.plane(), x.c, [&](int n, int, std::int64_t place) { return n * x.plane() + place; });
+  }
+
   Bounds operator()(const Lrn& op) const {
     Bounds bounds = exact(oracle_of(c, feed));
     const Values& values = feed.x[0];

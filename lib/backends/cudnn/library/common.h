@@ -69,8 +69,9 @@ Lowered lower(const Slice&, const Spec&, const Choice&, Session&);
 /// Ops that the kernels of the backend cuda compute. The library lacks most of them. For the others docs/cudnn.md says
 /// what it has, and why it is not used.
 template <class AnyOp>
-concept OpOfOurKernels = OneOf<AnyOp, Clip, HardSigmoid, HardSwish, Silu, Multiply, ScaleShift, Pad, Resize,
-                               ChannelShuffle, SoftmaxCrossEntropy, SigmoidCrossEntropy, Embedding>;
+concept OpOfOurKernels =
+    OneOf<AnyOp, Clip, HardSigmoid, HardSwish, Silu, Multiply, ScaleShift, Pad, Resize, ChannelShuffle, GroupNorm,
+          LayerNorm, SoftmaxCrossEntropy, SigmoidCrossEntropy, Embedding>;
 Lowered lower(const OpOfOurKernels auto&, const Spec& spec, const Choice&, Session& session) {
   return session.machine().lower_by_kernels(spec);
 }

@@ -42,7 +42,7 @@ Lowered lower(const BatchNorm& op, const Spec& spec, const Choice&, const Contex
     }
     emit({Pass::recompute}, [&pool, tail](const Args& args) {
       split_channels(pool, args.y.shape, [&](std::int64_t c) {
-        write_channel(args, tail, affine_of<T>(args, saved_statistics(args, c), c), c);
+        write_channel(args, tail, affine_of<T>(args, saved_statistics(args, c), c), whole_channel(args.y.shape, c));
       });
     });
     const How<T> how{{adds_dx(spec, 0), adds_dx(spec, 1)}, spec.adds_dw, tail.activation};

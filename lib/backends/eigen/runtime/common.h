@@ -39,6 +39,8 @@ Lowered lower(const MaxPool&, const Spec&, const Choice&, const Context&);
 Lowered lower(const AveragePool&, const Spec&, const Choice&, const Context&);
 Lowered lower(const GlobalAveragePool&, const Spec&, const Choice&, const Context&);
 Lowered lower(const BatchNorm&, const Spec&, const Choice&, const Context&);
+Lowered lower(const GroupNorm&, const Spec&, const Choice&, const Context&);
+Lowered lower(const LayerNorm&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Lrn&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Relu&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Dropout&, const Spec&, const Choice&, const Context&);

@@ -88,7 +88,7 @@ void fill_parameters(const Plan& plan) {
     const Op& op = plan.graph().nodes()[static_cast<std::size_t>(parameter.first.node)].op;
     const Tensor w = parameter.fixed ? plan.state(parameter.name) : plan.parameter(parameter.name);
     const bool vector = w.shape == Shape{1, w.shape.c, 1, 1} && parameter.first.index > 0;
-    if (std::holds_alternative<BatchNorm>(op) || std::holds_alternative<ScaleShift>(op))
+    if (is_norm(op) || std::holds_alternative<ScaleShift>(op))
       fill_constant(backend, w, parameter.first.index == 0 ? 1 : 0);
     else if (vector)
       fill_constant(backend, w, 0);

@@ -1,5 +1,5 @@
 #pragma once
-// Batch normalisation: the gradients.
+// Batch and group normalisation: the gradients.
 
 #include <array>
 
@@ -69,14 +69,14 @@ struct Gradient {
   }
 };
 
-/// Sums over one channel of dz and of dz (x - mean).
+/// Sums over a part of one channel of dz and of dz (x - mean).
 template <class T, Mask mask>
-TwoSums gradient_sums(const Args& args, const Channel<T>& channel, double mean, std::int64_t c) {
+TwoSums gradient_sums(const Args& args, const Channel<T>& channel, double mean, const Part& part) {
   TwoSums sums;
   T room[chunk];
   Rooms<T> rooms;
-  for_each_chunk(args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t count) {
-    const Gradient<T, mask> gradient(args, channel, n, c, first, count, rooms, true);
+  for_each_chunk(args.dy.shape, part, [&](std::int64_t n, std::int64_t first, std::int64_t count) {
+    const Gradient<T, mask> gradient(args, channel, n, part.c, first, count, rooms, true);
     const T* dz = gradient.write(count, room);
     const T* x = gradient.x;
     sums.add(
@@ -89,7 +89,7 @@ TwoSums gradient_sums(const Args& args, const Channel<T>& channel, double mean, 
         [&](std::int64_t i, auto& sum, auto& products) {
           const auto d = static_cast<double>(dz[i]);
           sum += d;
-          products += d * (static_cast<double>(x[i]) - mean);
+          products = multiply_add(d, static_cast<double>(x[i]) - mean, products);  // alike with every mask
         });
   });
   return sums;
@@ -117,7 +117,7 @@ void write_data_gradient(const Gradients& dz, const T* x, T* dx, const DataGradi
 }
 
 template <class T, Mask mask>
-void write_gradients(const Args& args, const Channel<T>& channel, const DataGradient<T>& data, std::int64_t c,
+void write_gradients(const Args& args, const Channel<T>& channel, const DataGradient<T>& data, const Part& part,
                      const std::array<bool, 2>& adds) {
   const bool on_dy = wanted(args, 1) && same_place(args.dx[1], args.dy);
   const bool wants_other = wanted(args, 1) && (mask != Mask::none || adds[1] || !on_dy);
@@ -132,17 +132,17 @@ void write_gradients(const Args& args, const Channel<T>& channel, const DataGrad
   Output<T> to_x = output(0, wants_x), to_other = output(1, wants_other);
   T room[chunk];
   Rooms<T> rooms;
-  for_each_chunk(args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t count) {
-    const Gradient<T, mask> gradient(args, channel, n, c, first, count, rooms, false);
+  for_each_chunk(args.dy.shape, part, [&](std::int64_t n, std::int64_t first, std::int64_t count) {
+    const Gradient<T, mask> gradient(args, channel, n, part.c, first, count, rooms, false);
     const auto write_x = [&](const auto& dz) {
-      T* const dx = to_x.begin(plane(args.dx[0], n, c) + first, count, adds[0]);
+      T* const dx = to_x.begin(plane(args.dx[0], n, part.c) + first, count, adds[0]);
       write_data_gradient(dz, gradient.x, dx, data, count, adds[0]);
       to_x.finish(dx);
     };
     if (!wants_other) return write_x(gradient);
     const T* dz = gradient.write(count, room);
     const auto write_other = [&] {
-      T* const other = to_other.begin(plane(args.dx[1], n, c) + first, count, adds[1]);
+      T* const other = to_other.begin(plane(args.dx[1], n, part.c) + first, count, adds[1]);
       const bool as_it_is = !adds[1] && !to_other.in_place();
       if (!as_it_is) put(other, dz, count, adds[1]);
       to_other.finish(as_it_is ? dz : other);
@@ -167,16 +167,10 @@ template <class T, Mask mask>
 Pair parameter_gradients(const Args& args, const How<T>& how, std::int64_t c) {
   const Statistics& statistics = saved_statistics(args, c);
   const Channel<T> channel{affine_of<T>(args, statistics, c), how.activation.get()};
-  const TwoSums sums = gradient_sums<T, mask>(args, channel, statistics.mean, c);
-  const double dshift = sums.first(), dscale = sums.second() * statistics.inverse_deviation;
-  const auto place = [&](std::size_t i, double value) {
-    if (i >= args.dw.size() || !args.dw[i]) return;
-    T& dw = args.dw[i].as<T>()[c];
-    dw = how.adds_dw ? dw + static_cast<T>(value) : static_cast<T>(value);
-  };
-  place(0, dscale);
-  place(1, dshift);
-  return {dscale, dshift};
+  const TwoSums sums = gradient_sums<T, mask>(args, channel, statistics.mean, whole_channel(args.dy.shape, c));
+  const Pair gradients = {sums.second() * statistics.inverse_deviation, sums.first()};
+  put_parameter_gradients<T>(args, c, gradients, how.adds_dw);
+  return gradients;
 }
 
 /// Computes the data gradients from the gradients of scale and shift over `count` numbers.
@@ -189,7 +183,7 @@ void data_gradients(const Args& args, const How<T>& how, std::int64_t c, const P
   const DataGradient<T> data = {static_cast<T>(factor), affine.mean,
                                 static_cast<T>(-factor * inverse_deviation * dscale / count),
                                 static_cast<T>(-factor * dshift / count)};
-  write_gradients<T, mask>(args, {affine, how.activation.get()}, data, c, how.adds);
+  write_gradients<T, mask>(args, {affine, how.activation.get()}, data, whole_channel(args.dy.shape, c), how.adds);
 }
 
 template <class T, Mask mask>

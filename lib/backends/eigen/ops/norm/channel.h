@@ -1,5 +1,5 @@
 #pragma once
-// Batch normalisation: one channel, which both passes process chunk by chunk.
+// Batch and group normalisation: one channel, or the group of an image, which both passes process chunk by chunk.
 
 #include <algorithm>
 #include <cstdint>
@@ -40,7 +40,7 @@ Tail<T> tail_of(const Spec& spec, const InstructionSet& set) {
   return tail;
 }
 
-/// Mean and inverse standard deviation of a channel, which forward saves in training.
+/// Mean and inverse standard deviation of a channel, group or pixel, which forward saves in training.
 struct Statistics {
   double mean, inverse_deviation;
 };
@@ -49,16 +49,47 @@ inline Statistics& saved_statistics(const Args& args, std::int64_t c) {
   return static_cast<Statistics*>(args.saved)[c];
 }
 
+/// The scale (k = 0) or the shift of a channel. A norm without parameters has 1 and 0.
+template <class T>
+double number_of(const Args& args, std::size_t k, std::int64_t c) {
+  return args.w.empty() ? static_cast<double>(1 - k) : static_cast<double>(args.w[k].as<T>()[c]);
+}
+
 template <class T>
 Affine<T> affine_of(const Args& args, const Statistics& statistics, std::int64_t c) {
-  return {statistics.mean, statistics.inverse_deviation, static_cast<double>(args.w[0].as<T>()[c]),
-          static_cast<double>(args.w[1].as<T>()[c])};
+  return {statistics.mean, statistics.inverse_deviation, number_of<T>(args, 0, c), number_of<T>(args, 1, c)};
 }
 
 /// Two numbers of a channel that are added up over all ranks.
 using Pair = std::pair<double, double>;
 
 inline Pair& joint_pair(void* block, std::int64_t c) { return static_cast<Pair*>(block)[c]; }
+
+/// Sets or adds to the gradients of the scale and the shift of a channel.
+template <class T>
+void put_parameter_gradients(const Args& args, std::int64_t c, const Pair& gradients, bool adds) {
+  const auto place = [&](std::size_t i, double value) {
+    if (i >= args.dw.size() || !args.dw[i]) return;
+    T& dw = args.dw[i].as<T>()[c];
+    dw = adds ? dw + static_cast<T>(value) : static_cast<T>(value);
+  };
+  place(0, gradients.first);
+  place(1, gradients.second);
+}
+
+/// The same for every channel, from sums of `count` parts of the batch: those of all channels of a part are neighbours.
+template <class T>
+void sum_parameter_gradients(const Args& args, const Pair* parts, std::int64_t count, bool adds) {
+  const std::int64_t channels = args.dy.shape.c;
+  for (std::int64_t c = 0; c < channels && !args.dw.empty(); ++c) {
+    Pair all = {0, 0};
+    for (std::int64_t i = 0; i < count; ++i) {
+      all.first += parts[i * channels + c].first;
+      all.second += parts[i * channels + c].second;
+    }
+    put_parameter_gradients<T>(args, c, all, adds);
+  }
+}
 
 /// The number of elements of a channel in the batch of all ranks.
 inline double count_of(const Shape& shape, int ranks) { return static_cast<double>(shape.n * shape.plane() * ranks); }
@@ -68,11 +99,18 @@ inline std::int64_t plane(const Tensor& tensor, std::int64_t n, std::int64_t c) 
   return n * tensor.pitch + c * tensor.shape.plane();
 }
 
-/// Calls work(n, first, count) for chunks of one channel's planes.
+/// Channels that are normalised as one: those from c on, in images [first, last).
+struct Part {
+  std::int64_t first, last, c, channels = 1;
+};
+
+inline Part whole_channel(const Shape& shape, std::int64_t c) { return {0, shape.n, c}; }
+
+/// Calls work(n, first, count) for chunks of the planes of a part, from the first of its channels on.
 template <class Work>
-void for_each_chunk(const Shape& shape, Work&& work) {
-  const std::int64_t size = shape.plane();
-  for (std::int64_t n = 0; n < shape.n; ++n)
+void for_each_chunk(const Shape& shape, const Part& part, Work&& work) {
+  const std::int64_t size = part.channels * shape.plane();
+  for (std::int64_t n = part.first; n < part.last; ++n)
     for (std::int64_t first = 0; first < size; first += chunk) work(n, first, std::min(chunk, size - first));
 }
 

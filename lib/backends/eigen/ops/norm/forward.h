@@ -1,5 +1,5 @@
 #pragma once
-// Batch normalisation: forward.
+// Batch and group normalisation: forward.
 
 #include <algorithm>
 #include <cmath>
@@ -8,15 +8,15 @@
 
 namespace lamina::eigen::batch_norm {
 
-/// Mean and biased variance of one channel. The sums are of differences from one of its values, so that cancellation is
-/// limited by the channel's own spread, and one pass is enough.
+/// Mean and biased variance of a part. The sums are of differences from one of its values, so that cancellation is
+/// limited by their own spread, and one pass is enough.
 template <class T>
-Pair mean_and_variance(const Tensor& x, std::int64_t c) {
+Pair mean_and_variance(const Tensor& x, const Part& part) {
   Room<T> room;
-  const double origin = static_cast<double>(*load(x, plane(x, 0, c), 1, room));
+  const double origin = static_cast<double>(*load(x, plane(x, part.first, part.c), 1, room));
   TwoSums sums;
-  for_each_chunk(x.shape, [&](std::int64_t n, std::int64_t first, std::int64_t size) {
-    const T* from = load(x, plane(x, n, c) + first, size, room, true);
+  for_each_chunk(x.shape, part, [&](std::int64_t n, std::int64_t first, std::int64_t size) {
+    const T* from = load(x, plane(x, n, part.c) + first, size, room, true);
     sums.add(
         size,
         [&](std::int64_t i, Double4& sum, Double4& squares) {
@@ -30,7 +30,7 @@ Pair mean_and_variance(const Tensor& x, std::int64_t c) {
           squares += d * d;
         });
   });
-  const double count = count_of(x.shape, 1);
+  const auto count = static_cast<double>((part.last - part.first) * part.channels * x.shape.plane());
   const double offset = sums.first() / count;
   return {origin + offset, std::max(0.0, sums.second() / count - offset * offset)};
 }
@@ -46,14 +46,14 @@ void update_running(const Args& args, std::int64_t c, const BatchNorm& op, doubl
 }
 
 template <class T, bool Adds, bool Clips>
-void write_channel(const Args& args, const Activation<T>* activation, const Affine<T>& affine, std::int64_t c) {
+void write_channel(const Args& args, const Activation<T>* activation, const Affine<T>& affine, const Part& part) {
   Output<T> y(args.y,
               is_large<T>(args.y) && !same_place(args.y, args.x[0]) && !(Adds && same_place(args.y, args.x[1])));
   Room<T> room, other_room;
-  for_each_chunk(args.y.shape, [&](std::int64_t n, std::int64_t first, std::int64_t size) {
-    const T* x = load(args.x[0], plane(args.x[0], n, c) + first, size, room);
-    const T* other = Adds ? load(args.x[1], plane(args.x[1], n, c) + first, size, other_room, true) : nullptr;
-    T* to = y.begin(plane(args.y, n, c) + first, size, false);
+  for_each_chunk(args.y.shape, part, [&](std::int64_t n, std::int64_t first, std::int64_t size) {
+    const T* x = load(args.x[0], plane(args.x[0], n, part.c) + first, size, room);
+    const T* other = Adds ? load(args.x[1], plane(args.x[1], n, part.c) + first, size, other_room, true) : nullptr;
+    T* to = y.begin(plane(args.y, n, part.c) + first, size, false);
     LAMINA_INDEPENDENT
     for (std::int64_t i = 0; i < size; ++i) {
       T value = affine(x[i]);
@@ -67,10 +67,10 @@ void write_channel(const Args& args, const Activation<T>* activation, const Affi
 }
 
 template <class T>
-void write_channel(const Args& args, const Tail<T>& tail, const Affine<T>& affine, std::int64_t c) {
+void write_channel(const Args& args, const Tail<T>& tail, const Affine<T>& affine, const Part& part) {
   with_flag(tail.add, [&](auto adds) {
     with_flag(tail.relu, [&](auto clips) {
-      write_channel<T, decltype(adds)::value, decltype(clips)::value>(args, tail.activation.get(), affine, c);
+      write_channel<T, decltype(adds)::value, decltype(clips)::value>(args, tail.activation.get(), affine, part);
     });
   });
 }
@@ -82,20 +82,21 @@ void normalise(const Args& args, const BatchNorm& op, const Tail<T>& tail, std::
   Statistics& statistics = saved_statistics(args, c);
   statistics = {mean, 1 / std::sqrt(variance + op.epsilon)};
   update_running<T>(args, c, op, mean, variance);
-  write_channel(args, tail, affine_of<T>(args, statistics, c), c);
+  write_channel(args, tail, affine_of<T>(args, statistics, c), whole_channel(args.y.shape, c));
 }
 
 template <class T>
 void forward_training(ThreadPool& pool, const Args& args, const BatchNorm& op, const Tail<T>& tail) {
-  split_channels(pool, args.y.shape,
-                 [&](std::int64_t c) { normalise<T>(args, op, tail, c, mean_and_variance<T>(args.x[0], c)); });
+  split_channels(pool, args.y.shape, [&](std::int64_t c) {
+    normalise<T>(args, op, tail, c, mean_and_variance<T>(args.x[0], whole_channel(args.y.shape, c)));
+  });
 }
 
 /// Leaves this rank's shares of the mean of x and of x^2.
 template <class T>
 void leave_statistics(ThreadPool& pool, const Args& args, const BatchNorm& op) {
   split_channels(pool, args.x[0].shape, [&](std::int64_t c) {
-    const auto [mean, variance] = mean_and_variance<T>(args.x[0], c);
+    const auto [mean, variance] = mean_and_variance<T>(args.x[0], whole_channel(args.x[0].shape, c));
     joint_pair(args.saved, c) = {mean / op.ranks, (variance + mean * mean) / op.ranks};
   });
 }
@@ -122,7 +123,8 @@ void prepare(const Args& args, const BatchNorm& op) {
 template <class T>
 void forward_inference(ThreadPool& pool, const Args& args, const Tail<T>& tail) {
   const auto* const prepared = static_cast<const Affine<T>*>(args.prepared);
-  split_channels(pool, args.y.shape, [&](std::int64_t c) { write_channel(args, tail, prepared[c], c); });
+  split_channels(pool, args.y.shape,
+                 [&](std::int64_t c) { write_channel(args, tail, prepared[c], whole_channel(args.y.shape, c)); });
 }
 
 }  // namespace lamina::eigen::batch_norm

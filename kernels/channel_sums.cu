@@ -1,0 +1,35 @@
+// The gradients of a scale and a shift of each channel from their parts: one warp for a channel.
+
+#include "kernels/common/channel_sums.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+namespace {
+
+template <class T>
+__global__ void channel_sums_kernel(const Sums* partial, int images, int slices, T* first, T* second, bool adds) {
+  const std::int64_t channels = gridDim.x, c = blockIdx.x, parts = std::int64_t{images} * slices;
+  Sums sums;
+  for (std::int64_t i = threadIdx.x; i < parts; i += lanes) {
+    const Sums part = partial[(i / slices * channels + c) * slices + i % slices];
+    sums.first += part.first;
+    sums.second += part.second;
+  }
+  sums = {reduce_warp(sums.first, Plus()), reduce_warp(sums.second, Plus())};
+  if (threadIdx.x != 0) return;
+  first[c] = static_cast<T>(adds ? sums.first + static_cast<double>(first[c]) : sums.first);
+  second[c] = static_cast<T>(adds ? sums.second + static_cast<double>(second[c]) : sums.second);
+}
+
+}  // namespace
+
+template <class T>
+void put_channel_sums(Stream stream, const Sums* partial, int images, int channels, int slices, T* first, T* second,
+                      bool adds) {
+  launch(LAMINA_KERNEL(channel_sums_kernel<T>), static_cast<unsigned>(channels), lanes, 0, stream, partial, images,
+         slices, first, second, adds);
+}
+
+#define LAMINA_INSTANTIATE(T) template void put_channel_sums(Stream, const Sums*, int, int, int, T*, T*, bool);
+LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
+
+}  // namespace lamina::LAMINA_CUDA_SPACE
