@@ -18,7 +18,7 @@ constexpr std::array stages{Stage{1, 16, 1, 1}, Stage{6, 24, 2, 2},  Stage{6, 32
 
 /// Convolution, batch norm and ReLU6, as modules 0, 1 and 2 of `name`.
 Value conv_bn_relu6(Value x, const std::string& name, Conv op) {
-  return clip(conv_bn(x, name + ".0", name + ".1", op), name + ".2", {.low = 0, .high = 6});
+  return clip(conv_bn(x, name + ".0", name + ".1", op), name + ".2", 0, 6);
 }
 
 /// The first block of a stage has the stride and no shortcut.

@@ -1,6 +1,7 @@
 // The context of a node: queries of the functions of the operators, and their results.
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 
@@ -11,6 +12,8 @@
 #include "lib/onnx/ops/operators.h"
 
 namespace lamina::onnx {
+
+bool is_about(double number, double exact) { return std::abs(number - exact) <= 1e-6 * std::abs(exact); }
 
 NodeContext::NodeContext(Importer& importer, std::size_t index)
     : importer_(&importer), index_(index), output_of_(index), attributes_(importer.nodes_[index], importer.name_) {}
@@ -194,13 +197,18 @@ void NodeContext::note(std::string_view initializer, bool trains) {
 
 bool NodeContext::origins_are_stated() const { return importer_->kinds_.are_stated(); }
 
-const NodeMessage* NodeContext::only_reader() const {
-  const std::vector<std::string_view>& outputs = importer_->nodes_[output_of_].outputs;
-  if (outputs.empty() || outputs.front() == importer_->output_) return nullptr;
+std::optional<std::size_t> NodeContext::only_reader(std::size_t node) const {
+  const std::vector<std::string_view>& outputs = importer_->nodes_[node].outputs;
+  if (outputs.empty() || outputs.front() == importer_->output_) return std::nullopt;
   const std::vector<std::size_t>& readers = importer_->nodes_.readers(outputs.front());
-  if (readers.size() != 1 || !importer_->nodes_.is_open(readers.front())) return nullptr;
+  if (readers.size() != 1 || !importer_->nodes_.is_open(readers.front())) return std::nullopt;
   const NodeMessage& next = importer_->nodes_[readers.front()];
-  return next.inputs.size() == 2 && next.outputs.size() == 1 && next.is_of_onnx() ? &next : nullptr;
+  return next.outputs.size() == 1 && next.is_of_onnx() ? std::optional(readers.front()) : std::nullopt;
+}
+
+const NodeMessage* NodeContext::only_reader() const {
+  const std::optional<std::size_t> next = only_reader(output_of_);
+  return next && importer_->nodes_[*next].inputs.size() == 2 ? &importer_->nodes_[*next] : nullptr;
 }
 
 std::optional<NodeContext::Arithmetic> NodeContext::next_arithmetic() const {
@@ -240,15 +248,25 @@ std::vector<double> NodeContext::fuse_bias(const Extents& result, std::size_t ch
   return numbers(*next->constant);
 }
 
-bool NodeContext::fuse_product() {
-  const NodeMessage* next = only_reader();
-  const std::string_view input = input_name(0);
-  if (next == nullptr || next->op_type != "Mul" || next->inputs[0] == next->inputs[1] ||
-      (next->inputs[0] != input && next->inputs[1] != input)) {
-    return false;
+bool NodeContext::fuse_chain(std::initializer_list<Link> links, std::string_view x) {
+  std::vector<std::size_t> chain = {output_of_};
+  for (const Link& link : links) {
+    const std::optional<std::size_t> next = only_reader(chain.back());
+    if (!next || importer_->nodes_[*next].op_type != link.op_type) return false;
+    const std::vector<std::string_view>& operands = importer_->nodes_[*next].inputs;
+    if (operands.size() != (link.with_x || link.number ? 2 : 1)) return false;
+    if (operands.size() == 2) {
+      const std::string_view other = operands[operands[0] == importer_->nodes_[chain.back()].outputs.front() ? 1 : 0];
+      const Constant* const constant = importer_->constant_of(other);
+      if (link.with_x && other != x) return false;
+      if (link.number && (constant == nullptr || constant->count() != 1 || !is_about(constant->at(0), *link.number)))
+        return false;
+    }
+    chain.push_back(*next);
   }
-  fuse_next();
-  name_ = Attributes(*next, importer_->name_).name();
+  for (const std::size_t node : chain) importer_->nodes_.finish(node);
+  output_of_ = chain.back();
+  name_ = Attributes(importer_->nodes_[output_of_], importer_->name_).name();
   return true;
 }
 
@@ -279,7 +297,7 @@ void Importer::materialise(DynamicValue& x) {
 void Importer::materialise_squares(DynamicValue& x) {
   const Squares& s = *x.squares;
   if (s.before + s.after + s.size > 0) throw Refusal{"it works on a part of nn.LocalResponseNorm"};
-  x.value = apply(Multiply{}, {x.value, x.value}, free_name(s.name));
+  x.value = apply(Pointwise{lamina::Function::pow, 2}, {x.value}, free_name(s.name));
   x.squares.reset();
 }
 

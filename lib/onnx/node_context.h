@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,9 @@ namespace lamina::onnx {
 struct Range {
   std::int64_t first, count, step;
 };
+
+/// Whether a file's number is one that it may have rounded to f32.
+bool is_about(double number, double exact);
 
 /// Thrown where a node asks for a value that is unknown.
 struct Unknown {};
@@ -103,15 +107,23 @@ class NodeContext {
   /// Fuses an Add after a product and returns its bias: one number for each element of the axis `channels` of the
   /// result. `source` becomes the value that it adds. Empty: there is no such Add.
   std::vector<double> fuse_bias(const Extents& result, std::size_t channels, WeightSource& source);
-  /// Fuses the only reader if it is a Mul of the result and this node's input, and takes its name. Returns whether
-  /// there is such a Mul.
-  bool fuse_product();
+  /// A node that follows: of the result alone; of it and the value x, in any order; or of it and a number.
+  struct Link {
+    std::string_view op_type;
+    std::optional<double> number{};
+    bool with_x = false;
+  };
+  /// Fuses the nodes that follow if they are these, each the only reader of the one before, and takes the last one's
+  /// name. Returns whether they are.
+  bool fuse_chain(std::initializer_list<Link>, std::string_view x);
 
   void append_padding(DynamicValue&);  ///< appends an op Pad for its padding
 
  private:
   DynamicValue& held(std::size_t input) const;
-  /// The only reader of the result, if it has two operands and one result and is not done; else null.
+  /// The only reader of the result of a node, if it has one result and is not done.
+  std::optional<std::size_t> only_reader(std::size_t node) const;
+  /// The only reader of the result, if it has two operands, too; else null.
   const NodeMessage* only_reader() const;
 
   Importer* importer_;

@@ -24,7 +24,7 @@ Graph of_today() {
   Value x = graph.input({2, 3, 20, 20});
   x = silu(batch_norm(conv(x, "stem", {.channels = 16, .kernel = 3, .stride = 2, .pad = 1, .bias = false}), "norm"));
   x = hard_swish(conv(x, "depthwise", {.channels = 16, .kernel = 5, .pad = 2, .groups = 16}));
-  x = clip(conv(x, "grouped", {.channels = 32, .kernel = 3, .pad = 1, .groups = 4}), "clip", {0, 6});
+  x = clip(conv(x, "grouped", {.channels = 32, .kernel = 3, .pad = 1, .groups = 4}), "clip", 0, 6);
   fully_connected(global_average_pool(sigmoid(x)), "head", {.outputs = 7});
   return graph;
 }

@@ -280,7 +280,8 @@ TEST_CASE("cudnn: dropout, LSTM and units of two types are computed in f32 on wi
   CHECK(on.log.calls.front() == "convert bf16 to f32");
   CHECK(on.log.calls.back() == "convert f32 to bf16");
   on.log.calls.clear();
-  BoundUnit silu(on, spec_of(on, {"", Silu{}, {{1, 2, 2, 2}}}, in(DType::f16)));  // whose kernel reads halves
+  BoundUnit silu(
+      on, spec_of(on, {"", Pointwise{Function::silu}, {{1, 2, 2, 2}}}, in(DType::f16)));  // whose kernel reads halves
   put(on, silu.args.x[0], {0, 0, 0, 0, 0, 0, 0, 8});
   CHECK(silu.run(Pass::forward).empty());
   CHECK(get(on, silu.args.y)[7] == Approx(8 / (1 + std::exp(-8.0))).epsilon(0x1p-11));

@@ -32,7 +32,8 @@ TEST_CASE("cudnn: ReLU's gradient is masked by y, which stands for x") {
 
 TEST_CASE("cudnn: sigmoid and tanh are the library's, and their gradients get x and y") {
   FakeBackend on;
-  for (const auto& [op, mode] : {std::pair{Op{Sigmoid{}}, "0"}, {Op{Tanh{}}, "2"}}) {
+  for (const auto& [op, mode] :
+       {std::pair{Op{Pointwise{Function::sigmoid}}, "0"}, {Op{Pointwise{Function::tanh}}, "2"}}) {
     const Case c = {"", op, {shape}};
     const std::string activation = "ActivationDescriptor " + std::string(mode) + " 1 0";
     CHECK(calls(on, c, Pass::forward) ==

@@ -62,7 +62,7 @@ TEST_CASE("cudnn: a clip and a product are computed by our kernels in either lay
   for (const Layout layout : {Layout::nchw, Layout::nhwc}) {
     FakeBackend on;
     const Conditions conditions{.dtype = DType::f32, .layout = layout};
-    BoundUnit clip(on, spec_of(on, {"", Clip{.low = -1, .high = 6}, {{1, 2, 1, 2}}}, conditions));
+    BoundUnit clip(on, spec_of(on, {"", Pointwise{Function::clip, -1, 6}, {{1, 2, 1, 2}}}, conditions));
     put(on, clip.args.x[0], {-3, 2, 6, 8});
     put(on, clip.args.dy, {1, 2, 3, 4});
     CHECK(clip.run(Pass::forward).empty());
@@ -85,10 +85,10 @@ TEST_CASE("cudnn: a clip and a product are computed by our kernels in either lay
 TEST_CASE("cudnn: ops that networks from files need are taken with gaps between the images of nchw") {
   const FakeBackend on;
   const Shape x{2, 4, 3, 3};
-  for (const Case& c : std::vector<Case>{{"", Clip{.low = 0, .high = 6}, {x}},
-                                         {"", HardSigmoid{}, {x}},
-                                         {"", HardSwish{}, {x}},
-                                         {"", Silu{}, {x}},
+  for (const Case& c : std::vector<Case>{{"", Pointwise{Function::clip, 0, 6}, {x}},
+                                         {"", Pointwise{Function::hard_sigmoid, 1.0 / 6, 0.5}, {x}},
+                                         {"", Pointwise{Function::hard_swish}, {x}},
+                                         {"", Pointwise{Function::silu}, {x}},
                                          {"", Multiply{}, {x, {2, 4, 1, 1}}},
                                          {"", ScaleShift{}, {x}},
                                          {"", Pad{.before = 0, .after = 1}, {x}},
@@ -119,7 +119,8 @@ TEST_CASE("cudnn: nhwc tensors with pixels are refused where our kernels compute
   CHECK_FALSE(takes(SigmoidCrossEntropy{}, {{2, 3, 1, 2}, {2, 3, 1, 2}}));
   CHECK(takes(Embedding{.vocabulary = 3, .features = 2}, {{2, 1, 1, 1}}));
   CHECK_FALSE(takes(Embedding{.vocabulary = 3, .features = 2}, {{2, 1, 4, 1}}));
-  for (const Op& op : {Op{Clip{.low = 0, .high = 6}}, Op{HardSigmoid{}}, Op{HardSwish{}}, Op{Silu{}}})
+  for (const Op& op : {Op{Pointwise{Function::clip, 0, 6}}, Op{Pointwise{Function::hard_sigmoid, 1.0 / 6, 0.5}},
+                       Op{Pointwise{Function::hard_swish}}, Op{Pointwise{Function::silu}}})
     CHECK(takes(op, {{2, 3, 2, 2}}));
   CHECK(takes(Multiply{}, {{2, 3, 2, 2}, {2, 3, 2, 2}}));
   CHECK_FALSE(takes(Multiply{}, {{2, 3, 2, 2}, {2, 3, 1, 1}}));

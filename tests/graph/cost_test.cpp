@@ -100,10 +100,10 @@ TEST_CASE("elementwise ops and their gradients") {
   check(Relu{}, x, Pass::backward_data, 10, 30);
   check(Softmax{}, x, Pass::forward, 50, 20);
   check(Softmax{}, x, Pass::backward_data, 40, 30);
-  check(Sigmoid{}, x, Pass::forward, 30, 20);
-  check(Sigmoid{}, x, Pass::backward_data, 30, 30);
-  check(Tanh{}, x, Pass::forward, 10, 20);
-  check(Tanh{}, x, Pass::backward_data, 30, 30);
+  check(Pointwise{Function::sigmoid}, x, Pass::forward, 30, 20);
+  check(Pointwise{Function::sigmoid}, x, Pass::backward_data, 30, 30);
+  check(Pointwise{Function::tanh}, x, Pass::forward, 10, 20);
+  check(Pointwise{Function::tanh}, x, Pass::backward_data, 30, 30);
   check(Lrn{.size = 5}, x, Pass::forward, 100, 20);
   check(Lrn{.size = 5}, x, Pass::backward_data, 110, 30);
   check(Relu{}, x, Pass::backward_params, 0, 0);
@@ -151,8 +151,13 @@ TEST_CASE("a dropout reads its step, one word of eight bytes") {
 
 TEST_CASE("pointwise ops read x or y for their gradients") {
   const std::vector<Shape> x{{1, 10, 1, 1}};
-  for (const auto& [op, forward, backward] : std::vector<std::tuple<Op, double, double>>{
-           {Clip{.low = 0, .high = 6}, 20, 20}, {HardSigmoid{}, 40, 20}, {HardSwish{}, 50, 40}, {Silu{}, 40, 80}}) {
+  for (const auto& [op, forward, backward] :
+       std::vector<std::tuple<Op, double, double>>{{Pointwise{Function::clip, 0, 6}, 20, 20},
+                                                   {Pointwise{Function::hard_sigmoid, 1.0 / 6, 0.5}, 40, 20},
+                                                   {Pointwise{Function::hard_swish}, 50, 40},
+                                                   {Pointwise{Function::silu}, 40, 80},
+                                                   {Pointwise{Function::gelu}, 50, 110},
+                                                   {Pointwise{Function::leaky_relu, 0.1}, 20, 20}}) {
     check(op, x, Pass::forward, forward, 20);
     check(op, x, Pass::backward_data, backward, 30);
     check(op, x, Pass::backward_params, 0, 0);

@@ -89,8 +89,8 @@ TEST_CASE("elementwise ops keep the shape") {
   CHECK(y(Lrn{}, {x}) == x);
   CHECK(y(Softmax{}, {x}) == x);
   CHECK(y(Dropout{}, {x}) == x);
-  CHECK(y(Sigmoid{}, {x}) == x);
-  CHECK(y(Tanh{}, {x}) == x);
+  CHECK(y(Pointwise{Function::sigmoid}, {x}) == x);
+  CHECK(y(Pointwise{Function::tanh}, {x}) == x);
   CHECK(infer(Dropout{}, {x}).state == Shapes{{1, 1, 1, 1}});
 }
 
@@ -250,9 +250,13 @@ TEST_CASE("numbers out of range are refused by name") {
       BatchNorm{.ranks = 0}, GroupNorm{.groups = 0}, GroupNorm{.groups = 1, .epsilon = 0},
       LayerNorm{.epsilon = infinity}, Lrn{.size = 0}, Lrn{.alpha = not_a_number}, Lrn{.alpha = -1},
       Lrn{.beta = infinity}, Lrn{.k = 0}, Dropout{.rate = 1}, Dropout{.rate = -0.5}, Dropout{.rate = not_a_number},
-      Slice{.first = -1, .channels = 1}, Slice{.first = 0, .channels = 0}, Clip{.low = 1, .high = 0},
-      Clip{.low = not_a_number, .high = 0}, Clip{.low = 0, .high = not_a_number}, Clip{.low = -1e300, .high = 0},
-      HardSigmoid{.alpha = infinity}, HardSigmoid{.beta = not_a_number}, Pad{.before = -1, .after = 1},
+      Slice{.first = -1, .channels = 1}, Slice{.first = 0, .channels = 0}, Pointwise{Function::clip, 1, 0},
+      Pointwise{Function::clip, not_a_number, 0}, Pointwise{Function::clip, 0, not_a_number},
+      Pointwise{Function::clip, -1e300, 0}, Pointwise{Function::leaky_relu, -0.1},
+      Pointwise{Function::leaky_relu, infinity}, Pointwise{Function::elu, -1, 1},
+      Pointwise{Function::elu, 1, not_a_number}, Pointwise{Function::celu, 0}, Pointwise{Function::pow, 0},
+      Pointwise{Function::pow, infinity}, Pointwise{Function::hard_sigmoid, infinity, 0.5},
+      Pointwise{Function::hard_sigmoid, 1, not_a_number}, Pad{.before = -1, .after = 1},
       Pad{.before = 0, .after = {0, -1}}, Pad{.before = 0, .after = 1, .value = not_a_number}, ChannelShuffle{0},
       ChannelShuffle{-2}, Resize{.to = {0, 4}}, Resize{.to = {4, -1}}, Resize{.to = 4, .step_w = not_a_number},
       Resize{.to = 4, .step_h = -1}, Resize{.to = 4, .step_h = infinity},

@@ -63,8 +63,8 @@ TEST_CASE("an op prints every number that is not the default") {
   CHECK(to_string(Op{Dropout{}}) == "dropout");
   CHECK(to_string(Op{Dropout{.rate = 0.25, .seed = 7}}) == "dropout(rate 0.25, seed 7)");
   CHECK(to_string(Op{Softmax{}}) == "softmax");
-  CHECK(to_string(Op{Sigmoid{}}) == "sigmoid");
-  CHECK(to_string(Op{Tanh{}}) == "tanh");
+  CHECK(to_string(Op{Pointwise{Function::sigmoid}}) == "sigmoid");
+  CHECK(to_string(Op{Pointwise{Function::tanh}}) == "tanh");
   CHECK(to_string(Op{SoftmaxCrossEntropy{}}) == "softmax_cross_entropy");
   CHECK(to_string(Op{SoftmaxCrossEntropy{.clip = 1e-7}}) == "softmax_cross_entropy(clip 1e-07)");
   CHECK(to_string(Op{SigmoidCrossEntropy{.clip = 0.25}}) == "sigmoid_cross_entropy(clip 0.25)");
@@ -73,11 +73,17 @@ TEST_CASE("an op prints every number that is not the default") {
   CHECK(to_string(Op{Lstm{
             .hidden = 128, .steps = Steps::last, .gates = Gates::hard_sigmoid, .reverse = true, .vocabulary = 57}}) ==
         "lstm(128, last step, hard sigmoid, reverse, vocabulary 57)");
-  CHECK(to_string(Op{Clip{.low = 0, .high = 6}}) == "clip(0, 6)");
-  CHECK(to_string(Op{HardSigmoid{}}) == "hard_sigmoid");
-  CHECK(to_string(Op{HardSigmoid{.alpha = 0.2, .beta = 0.25}}) == "hard_sigmoid(alpha 0.2, beta 0.25)");
-  CHECK(to_string(Op{HardSwish{}}) == "hard_swish");
-  CHECK(to_string(Op{Silu{}}) == "silu");
+  CHECK(to_string(Op{Pointwise{Function::clip, 0, 6}}) == "clip(0, 6)");
+  CHECK(to_string(Op{Pointwise{Function::hard_sigmoid, 1.0 / 6, 0.5}}) == "hard_sigmoid");
+  CHECK(to_string(Op{Pointwise{Function::hard_sigmoid, 0.2, 0.25}}) == "hard_sigmoid(alpha 0.2, beta 0.25)");
+  CHECK(to_string(Op{Pointwise{Function::hard_swish}}) == "hard_swish");
+  CHECK(to_string(Op{Pointwise{Function::silu}}) == "silu");
+  CHECK(to_string(Op{Pointwise{Function::leaky_relu, 0.1}}) == "leaky_relu(0.1)");
+  CHECK(to_string(Op{Pointwise{Function::elu, 1, 1}}) == "elu");
+  CHECK(to_string(Op{Pointwise{Function::elu, 1.5, 1.25}}) == "elu(alpha 1.5, scale 1.25)");
+  CHECK(to_string(Op{Pointwise{Function::celu, 0.5}}) == "celu(alpha 0.5)");
+  CHECK(to_string(Op{Pointwise{Function::gelu_tanh}}) == "gelu_tanh");
+  CHECK(to_string(Op{Pointwise{Function::pow, -0.5}}) == "pow(-0.5)");
   CHECK(to_string(Op{Add{}}) == "add");
   CHECK(to_string(Op{Multiply{}}) == "multiply");
   CHECK(to_string(Op{GroupNorm{.groups = 32}}) == "group_norm(32)");

@@ -14,8 +14,8 @@ using namespace lamina::test;
 namespace {
 
 constexpr double bound = 1e-9;  // relative to the tensor's largest value
-// A share of the largest gradient or statistic. A gradient that is exactly 0 contains only rounding errors, for example that of a
-// shift before a batch norm over the same values.
+// A share of the largest gradient or statistic. A gradient that is exactly 0 contains only rounding errors, for example
+// that of a shift before a batch norm over the same values.
 constexpr double noise = 64 * 0x1p-52;
 
 std::shared_ptr<Backend> kernels_backend() { return make_or_skip(tested_backend("cuda-host")); }

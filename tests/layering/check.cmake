@@ -55,7 +55,7 @@ allow(lib/backends/eigen/runtime ${public} Eigen/.* "(${room})/.*" ${lowering} $
 string(APPEND room "|lib/backends/eigen/runtime")
 allow(lib/backends/eigen/half ${public} "(${room})/.*" "lib/backends/eigen/half/[a-z_]+\\.h" ${support} immintrin\\.h)
 string(APPEND room "|lib/backends/eigen/half")
-allow(lib/backends/eigen/pointwise ${public} "(${room})/.*" "lib/backends/eigen/pointwise/[a-z_]+\\.h" ${lowering})
+allow(lib/backends/eigen/pointwise ${public} Eigen/.* "(${room})/.*" "lib/backends/eigen/pointwise/[a-z_]+\\.h" ${lowering} ${support})
 string(APPEND room "|lib/backends/eigen/pointwise")
 allow(lib/backends/eigen/gemm ${public} Eigen/.* "(${room})/.*" ${support})
 string(APPEND room "|lib/backends/eigen/gemm")

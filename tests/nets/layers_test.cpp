@@ -88,14 +88,7 @@ struct Describe {
   Described operator()(const FullyConnected& op) const { return {.type = "Linear", .bias = op.bias ? "yes" : "no"}; }
   Described operator()(const Dropout& op) const { return {.type = "Dropout", .extra = "p=" + text(op.rate)}; }
   Described operator()(const Softmax&) const { return {.type = "Softmax"}; }
-  Described operator()(const Sigmoid&) const { return {.type = "Sigmoid"}; }
-  Described operator()(const Tanh&) const { return {.type = "Tanh"}; }
-  Described operator()(const Clip& op) const {
-    return {.type = "Hardtanh", .extra = "min=" + text(op.low) + " max=" + text(op.high)};
-  }
-  Described operator()(const HardSigmoid&) const { return {.type = "Hardsigmoid"}; }
-  Described operator()(const HardSwish&) const { return {.type = "Hardswish"}; }
-  Described operator()(const Silu&) const { return {.type = "SiLU"}; }
+  Described operator()(const Pointwise& op) const { return {.type = std::string(op_name(op))}; }
   Described operator()(const Multiply&) const { return {.type = "Mul"}; }
   Described operator()(const ScaleShift&) const { return {.type = "Affine"}; }
   Described operator()(const Pad&) const { return {.type = "ConstantPad2d"}; }

@@ -72,6 +72,21 @@ TEST_CASE("a fully connected op between convolutions has rows and columns again 
   check_written(graph);
 }
 
+TEST_CASE("functions of one element are read back as they were") {
+  Graph graph("functions");
+  Value x = graph.input({2, 6, 8, 8}, "x");
+  for (int i = 0; i <= static_cast<int>(Function::pow); ++i) {
+    const auto function = static_cast<Function>(i);
+    const bool has_numbers = function == Function::clip || function == Function::hard_sigmoid;
+    const bool has_number = has_numbers || function == Function::leaky_relu || function == Function::elu ||
+                            function == Function::celu || function == Function::pow;
+    const double b = has_numbers ? 0.5 : function == Function::elu ? 1 : 0;
+    x = pointwise(x, "function" + std::to_string(i), {function, has_number ? 0.1 : 0, b});
+  }
+  selu(fully_connected(x, "fc", {.outputs = 5}), "selu");
+  check_written(graph);
+}
+
 TEST_CASE("pads by cells are read back as they were") {
   Graph graph("cells");
   pad(graph.input({2, 6, 8, 8}, "x"), "pad", {.before = 1, .after = {0, 2}, .by = PadBy::reflect});
@@ -131,7 +146,7 @@ TEST_CASE("nodes keep any name, also the name of another node's parameter") {
   x = relu(x, "a.weight");
   x = channel_shuffle(x, "a.bias", {.groups = 2});
   x = channel_shuffle(x, "a.bias.grouped", {.groups = 2});
-  x = clip(x, "\xc3\xa9t\xc3\xa9\n", {.low = 0, .high = 6});
+  x = clip(x, "\xc3\xa9t\xc3\xa9\n", 0, 6);
   x = sigmoid(fully_connected(x, "b.shape", {.outputs = 3}), "b.shape.flat");
   check_written(graph);
 }

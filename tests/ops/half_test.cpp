@@ -112,8 +112,8 @@ TEST_CASE("a unit of many numbers is computed in chunks, with the same results")
 TEST_CASE("kernels of cuda that read and write halves themselves need no workspace for widened values") {
   const Shape x{2, 4, 6, 6};
   const Case cases[] = {{"", Relu{}, {x}},
-                        {"", Clip{0, 6}, {x}},
-                        {"", Silu{}, {x}},
+                        {"", Pointwise{Function::clip, 0, 6}, {x}},
+                        {"", Pointwise{Function::silu}, {x}},
                         {"", MaxPool{.window = 2, .stride = 2}, {x}},
                         {"", AveragePool{.window = 2, .stride = 2}, {x}},
                         {"", GlobalAveragePool{}, {x}},
@@ -135,6 +135,7 @@ TEST_CASE("kernels of cuda that read and write halves themselves need no workspa
     }
   // If a rounded y is on the other side of a limit, the gradient follows x. Sums of many values are rounded once.
   const Case many{"", Add{}, std::vector<Shape>(65, x)};
-  for (const Case& c : {Case{"", Clip{0, 0.3}, {x}}, Case{"", HardSigmoid{}, {x}}, many})
+  for (const Case& c : {Case{"", Pointwise{Function::clip, 0, 0.3}, {x}},
+                        Case{"", Pointwise{Function::hard_sigmoid, 1.0 / 6, 0.5}, {x}}, many})
     CHECK(workspace_bytes(backend().lower(*make_spec(backend(), c, {.dtype = DType::bf16}), {})) > 0);
 }

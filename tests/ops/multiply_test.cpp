@@ -41,7 +41,7 @@ TEST_CASE("multiply, by hand: the gradient of a plane's factor is a sum over the
 TEST_CASE("a value times itself has twice its gradient") {
   Graph graph("square");
   const Value x = graph.input({1, 2, 1, 3}, "x");
-  const Value same = clip(x, "same", {.low = -100, .high = 100});  // a value inside: gradients may share memory
+  const Value same = clip(x, "same", -100, 100);  // a value inside: gradients may share memory
   multiply(same, same, "square");
   for (const DType dtype : element_types()) {
     Plan plan(graph, backend(), {.dtype = dtype, .input_gradient = true});

@@ -34,7 +34,7 @@ ConvUnit conv_unit(const Spec& spec) {
   for (const Op& op : spec.tail) {
     unit.relu |= std::holds_alternative<Relu>(op);
     unit.add |= std::holds_alternative<Add>(op);
-    if (is_activation(op) && !std::holds_alternative<Relu>(op)) unit.activation = op;
+    if (const auto* const function = std::get_if<Pointwise>(&op)) unit.activation = *function;
     if (const auto* const norm = std::get_if<BatchNorm>(&op)) {
       unit.folded = true;
       unit.epsilon = norm->epsilon;

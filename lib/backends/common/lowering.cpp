@@ -7,6 +7,7 @@
 
 #include "lamina/error.h"
 #include "lib/core/text/enumerators.h"
+#include "lib/core/units/op_reads.h"
 #include "lib/core/units/spec_passes.h"
 
 namespace lamina {
@@ -47,6 +48,13 @@ Lowered in_place_unit(const Spec& spec) {
   return unit;
 }
 
+Lowered pointwise_unit(const Spec& spec) {
+  Lowered unit = in_place_unit(spec);
+  unit.backward_reads_y = op_reads(spec.op, Pass::backward_data).y;
+  unit.backward_reads_x[0] = !unit.backward_reads_y;
+  return unit;
+}
+
 Lowered product_unit(const Spec& spec) {
   Lowered unit = empty_unit(spec);
   for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
@@ -75,7 +83,7 @@ Lowered norm_unit(const Spec& spec, NormTail tail) {
   return unit;
 }
 
-bool is_activation(const Op& op) { return holds_any<Relu, Sigmoid, Tanh, Clip, HardSigmoid, HardSwish, Silu>(op); }
+bool is_activation(const Op& op) { return holds_any<Relu, Pointwise>(op); }
 
 bool has_pass(const Op& op, Pass pass) {
   const auto* const lstm = std::get_if<Lstm>(&op);

@@ -61,6 +61,8 @@ void allow_in_place(Lowered&, const Spec&, std::size_t i);
 
 /// The unit of an op that may work in place and computes its gradient from y and dy, such as ReLU.
 Lowered in_place_unit(const Spec&);
+/// The same for an op whose gradient is computed from x or from y, as op_reads() says.
+Lowered pointwise_unit(const Spec&);
 
 /// The unit of a Multiply: the gradient of each input is computed from the other.
 Lowered product_unit(const Spec&);

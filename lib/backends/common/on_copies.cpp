@@ -39,12 +39,13 @@ std::size_t copy_bytes(const Shape& shape, DType dtype) {
 
 /// Whether backward recomputes y from x, because it compares y with bounds and a rounded y may lie on the other side.
 bool makes_y_again(const Op& op, DType values) {
-  const auto* const clip = std::get_if<Clip>(&op);
+  const auto* const its = std::get_if<Pointwise>(&op);
   const auto is_half_number = [&](double bound) {
     return std::isinf(bound) || lamina::widen(values, lamina::narrow(values, bound)) == bound;
   };
-  if (clip != nullptr) return !is_half_number(clip->low) || !is_half_number(clip->high);
-  return std::holds_alternative<HardSigmoid>(op);
+  if (its == nullptr) return false;
+  return its->function == Function::hard_sigmoid ||
+         (its->function == Function::clip && !(is_half_number(its->a) && is_half_number(its->b)));
 }
 
 /// The values and gradients of a unit that a kernel reads and writes.

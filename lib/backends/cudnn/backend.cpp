@@ -40,8 +40,8 @@ bool takes_nhwc(const Spec& spec) {
 
 /// Whether our kernels compute the op and accept gaps between images.
 bool is_own_with_pitch(const Op& op) {
-  return holds_any<Clip, HardSigmoid, HardSwish, Silu, Multiply, ScaleShift, Pad, Resize, ChannelShuffle, GroupNorm,
-                   LayerNorm>(op);
+  if (const auto* const function = std::get_if<Pointwise>(&op)) return !is_of_library(*function);
+  return holds_any<Multiply, ScaleShift, Pad, Resize, ChannelShuffle, GroupNorm, LayerNorm>(op);
 }
 
 /// Whether `next` may follow in the backend cudnn: a convolution and the first `count` ops of its tail. A batch norm
@@ -90,8 +90,10 @@ void check_pitch(const Spec& spec) {
 /// Whether the library computes the unit on halves: all values have one type, and the library has the op. Dropout has
 /// our mask, and LSTM is computed in f32.
 bool library_takes_halves(const Spec& spec) {
+  const auto* const function = std::get_if<Pointwise>(&spec.op);
   const bool of_library =
-      std::visit([]<class T>(const T&) { return !OpOfOurKernels<T> && !OneOf<T, Dropout, Lstm>; }, spec.op);
+      std::visit([]<class T>(const T&) { return !OpOfOurKernels<T> && !OneOf<T, Dropout, Lstm>; }, spec.op) &&
+      (function == nullptr || is_of_library(*function));
   return of_library && has_one_type(spec);
 }
 

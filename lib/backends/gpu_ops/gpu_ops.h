@@ -76,12 +76,7 @@ View<T> elements(const Tensor& tensor) {
 // Each function is in the file of its op's name or kind: pointwise.cpp, moves.cpp, norms.cpp. The algorithm's name is
 // "direct".
 Lowered lower(const Relu&, const Spec&, const Launcher&);
-Lowered lower(const Sigmoid&, const Spec&, const Launcher&);
-Lowered lower(const Tanh&, const Spec&, const Launcher&);
-Lowered lower(const Clip&, const Spec&, const Launcher&);
-Lowered lower(const HardSigmoid&, const Spec&, const Launcher&);
-Lowered lower(const HardSwish&, const Spec&, const Launcher&);
-Lowered lower(const Silu&, const Spec&, const Launcher&);
+Lowered lower(const Pointwise&, const Spec&, const Launcher&);
 Lowered lower(const GroupNorm&, const Spec&, const Launcher&);
 Lowered lower(const LayerNorm&, const Spec&, const Launcher&);
 Lowered lower(const Multiply&, const Spec&, const Launcher&);
@@ -94,13 +89,14 @@ Lowered lower(const SigmoidCrossEntropy&, const Spec&, const Launcher&);
 Lowered lower(const Embedding&, const Spec&, const Launcher&);
 
 /// Whether kernels of this op take elements(), and so nhwc without gaps like nchw.
-inline bool takes_any_order(const Op& op) {
-  return holds_any<Relu, Sigmoid, Tanh, Clip, HardSigmoid, HardSwish, Silu, Add>(op);
-}
+inline bool takes_any_order(const Op& op) { return holds_any<Relu, Pointwise, Add>(op); }
 
-/// Whether kernels of this op, one of those above, read and write halves directly.
+/// Whether kernels of this op, one of those above, read and write halves directly. A hard sigmoid does not: a rounded y
+/// may be 0 or 1, where the gradient is 0.
 inline bool gpu_op_takes_halves(const Op& op) {
-  return holds_any<Relu, Sigmoid, Tanh, Clip, HardSwish, Silu, Resize, GroupNorm, LayerNorm>(op);
+  const auto* const its = std::get_if<Pointwise>(&op);
+  return holds_any<Relu, Resize, GroupNorm, LayerNorm>(op) ||
+         (its != nullptr && its->function != Function::hard_sigmoid);
 }
 
 /// The unit of a spec that has one of these ops. Throws Unsupported for any other.

@@ -1,4 +1,4 @@
-// Where ReLU, clips, max pooling and the losses have no derivative.
+// Where ReLU, functions of one element, max pooling and the losses have no derivative.
 
 #include "kinks.h"
 
@@ -12,6 +12,20 @@ namespace {
 
 using Values = std::vector<double>;
 
+/// The x at which the function has no derivative, or no second one: an elu bends there.
+Values borders(const Pointwise& op) {
+  switch (op.function) {
+    case Function::clip: return {op.a, op.b};
+    case Function::hard_sigmoid: return op.a == 0 ? Values{} : Values{-op.b / op.a, (1 - op.b) / op.a};
+    case Function::hard_swish: return {-3, 3};
+    case Function::leaky_relu:
+    case Function::elu:
+    case Function::celu:
+    case Function::abs: return {0};
+    default: return {};
+  }
+}
+
 /// Adds the kinks of one op.
 struct KinkCollector {
   Kinks& kinks;
@@ -24,11 +38,6 @@ struct KinkCollector {
   void side_of(double value, double border) {
     kinks.sides.push_back(value > border ? 1 : 0);
     near(std::abs(value - border));
-  }
-
-  void limits(double low, double high, const Values& values) {
-    for (const double value : values)
-      for (const double limit : {low, high}) side_of(value, limit);
   }
 
   /// The winner of a window: each(visit) calls visit(place, value) for its cells.
@@ -108,12 +117,9 @@ void Kinks::add(const Op& op, const std::vector<Shape>& x, const Shape& y,
     adder.winners(*pool, x[0], y, values(0));
   } else if (std::holds_alternative<Relu>(op)) {
     for (const double value : values(0)) adder.side_of(value, 0);
-  } else if (const auto* const clip = std::get_if<Clip>(&op)) {
-    adder.limits(clip->low, clip->high, values(0));
-  } else if (const auto* const hard = std::get_if<HardSigmoid>(&op)) {
-    if (hard->alpha != 0) adder.limits(-hard->beta / hard->alpha, (1 - hard->beta) / hard->alpha, values(0));
-  } else if (std::holds_alternative<HardSwish>(op)) {
-    adder.limits(-3, 3, values(0));
+  } else if (const auto* const function = std::get_if<Pointwise>(&op)) {
+    for (const double border : borders(*function))
+      for (const double value : values(0)) adder.side_of(value, border);
   } else if (const auto* const loss = std::get_if<SoftmaxCrossEntropy>(&op)) {
     adder.softmax(loss->clip, x[0], values(0), values(1));
   } else if (const auto* const two = std::get_if<SigmoidCrossEntropy>(&op)) {

@@ -7,12 +7,7 @@
 // lrn        size + 5 per x                         -                      size + 6 per x
 // softmax    5 per x                                -                      4 per x
 // relu, dropout   1 per x                           -                      1 per x
-// sigmoid    3 per x                                -                      3 per x
-// tanh       1 per x                                -                      3 per x
-// clip       2 per x                                -                      2 per x
-// hard sigmoid   4 per x                            -                      2 per x
-// hard swish 5 per x                                -                      4 per x
-// silu       4 per x                                -                      8 per x
+// pointwise  lib/core/units/functions.h, per x      -                      as forward
 // softmax cross entropy   4 per logit               -                      4 per logit
 // sigmoid cross entropy   8 per logit               -                      5 per logit
 // embedding  0                                      1 per y                -
@@ -36,6 +31,7 @@
 #include "lamina/error.h"
 #include "lamina/op.h"
 #include "lib/core/text/one_of.h"
+#include "lib/core/units/functions.h"
 #include "lib/core/units/op_reads.h"
 #include "lib/core/units/resize_axis.h"
 
@@ -106,12 +102,7 @@ struct Forward {
   double flops(const Relu&) const { return count(x[0]); }
   double flops(const Dropout&) const { return count(x[0]); }
   double flops(const Softmax&) const { return 5 * count(x[0]); }  // max, subtract, exponential, sum, divide
-  double flops(const Sigmoid&) const { return 3 * count(x[0]); }  // exponential, add, divide
-  double flops(const Tanh&) const { return count(x[0]); }
-  double flops(const Clip&) const { return 2 * count(x[0]); }
-  double flops(const HardSigmoid&) const { return 4 * count(x[0]); }          // alpha x + beta 2, limits 2
-  double flops(const HardSwish&) const { return 5 * count(x[0]); }            // a hard sigmoid, and times x
-  double flops(const Silu&) const { return 4 * count(x[0]); }                 // a sigmoid, and times x
+  double flops(const Pointwise& op) const { return row_of(op.function).forward * count(x[0]); }
   double flops(const SoftmaxCrossEntropy&) const { return 4 * count(x[0]); }  // max, subtract, exponential, sum
   double flops(const SigmoidCrossEntropy&) const {
     return 8 * count(x[0]);  // max, product, subtract, exponential, add, logarithm, add, sum
@@ -175,12 +166,7 @@ struct BackwardData {
   double operator()(const Relu&) const { return count(x[0]); }
   double operator()(const Dropout&) const { return count(x[0]); }
   double operator()(const Softmax&) const { return 4 * count(x[0]); }  // sum of y dy 2, y (dy - sum) 2
-  double operator()(const Sigmoid&) const { return 3 * count(x[0]); }  // dy y (1 - y)
-  double operator()(const Tanh&) const { return 3 * count(x[0]); }     // dy (1 - y y)
-  double operator()(const Clip&) const { return 2 * count(x[0]); }
-  double operator()(const HardSigmoid&) const { return 2 * count(x[0]); }
-  double operator()(const HardSwish&) const { return 4 * count(x[0]); }  // two comparisons, x / 3 + 1/2, times dy
-  double operator()(const Silu&) const { return 8 * count(x[0]); }       // s 3, 1 - s, times x, 1 +, times s, times dy
+  double operator()(const Pointwise& op) const { return row_of(op.function).backward * count(x[0]); }
   /// dy x for each input, and the sum over planes.
   double operator()(const Multiply&) const { return (x[0] == x[1] ? 2 : 3) * count(shapes.y); }
   /// Subtract, exponential, divide, scale.

@@ -203,12 +203,24 @@ Value relu(Value x, std::string name) { return apply(Relu{}, {x}, std::move(name
 Value fully_connected(Value x, std::string name, FullyConnected op) { return apply(op, {x}, std::move(name)); }
 Value dropout(Value x, std::string name, Dropout op) { return apply(op, {x}, std::move(name)); }
 Value softmax(Value x, std::string name) { return apply(Softmax{}, {x}, std::move(name)); }
-Value sigmoid(Value x, std::string name) { return apply(Sigmoid{}, {x}, std::move(name)); }
-Value tanh(Value x, std::string name) { return apply(Tanh{}, {x}, std::move(name)); }
-Value clip(Value x, std::string name, Clip op) { return apply(op, {x}, std::move(name)); }
-Value hard_sigmoid(Value x, std::string name, HardSigmoid op) { return apply(op, {x}, std::move(name)); }
-Value hard_swish(Value x, std::string name) { return apply(HardSwish{}, {x}, std::move(name)); }
-Value silu(Value x, std::string name) { return apply(Silu{}, {x}, std::move(name)); }
+Value pointwise(Value x, std::string name, Pointwise op) { return apply(op, {x}, std::move(name)); }
+Value sigmoid(Value x, std::string name) { return pointwise(x, std::move(name), {Function::sigmoid}); }
+Value tanh(Value x, std::string name) { return pointwise(x, std::move(name), {Function::tanh}); }
+Value clip(Value x, std::string name, double low, double high) {
+  return pointwise(x, std::move(name), {Function::clip, low, high});
+}
+Value hard_sigmoid(Value x, std::string name, double alpha, double beta) {
+  return pointwise(x, std::move(name), {Function::hard_sigmoid, alpha, beta});
+}
+Value hard_swish(Value x, std::string name) { return pointwise(x, std::move(name), {Function::hard_swish}); }
+Value silu(Value x, std::string name) { return pointwise(x, std::move(name), {Function::silu}); }
+Value leaky_relu(Value x, std::string name, double slope) {
+  return pointwise(x, std::move(name), {Function::leaky_relu, slope});
+}
+Value elu(Value x, std::string name, double alpha) { return pointwise(x, std::move(name), {Function::elu, alpha, 1}); }
+Value selu(Value x, std::string name) { return pointwise(x, std::move(name), {Function::elu, selu_alpha, selu_scale}); }
+Value gelu(Value x, std::string name) { return pointwise(x, std::move(name), {Function::gelu}); }
+Value mish(Value x, std::string name) { return pointwise(x, std::move(name), {Function::mish}); }
 Value softmax_cross_entropy(Value logits, Value labels, std::string name, SoftmaxCrossEntropy op) {
   return apply(op, {logits, labels}, std::move(name));
 }

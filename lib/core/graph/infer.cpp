@@ -120,26 +120,36 @@ class Inference {
 
   Inferred operator()(const Softmax&) const { return result(only_input()); }
 
-  Inferred operator()(const Sigmoid&) const { return result(only_input()); }
-  Inferred operator()(const Tanh&) const { return result(only_input()); }
-
-  Inferred operator()(const Clip& op) const {
+  Inferred operator()(const Pointwise& op) const {
     const Shape& x = only_input();
-    in_range("low", fits_or_infinite(op.low), "a number that fits f32, or infinite");
-    in_range("high", fits_or_infinite(op.high), "a number that fits f32, or infinite");
-    in_range("low", op.low <= op.high, "at most high");
+    const auto between = [&](const char* name, double value, double least, const char* words) {
+      in_range(name, value >= least && value <= largest_float, words);
+    };
+    switch (op.function) {
+      case Function::clip:
+        in_range("low", fits_or_infinite(op.a), "a number that fits f32, or infinite");
+        in_range("high", fits_or_infinite(op.b), "a number that fits f32, or infinite");
+        in_range("low", op.a <= op.b, "at most high");
+        break;
+      case Function::hard_sigmoid:
+        between("alpha", op.a, -largest_float, "finite in f32");
+        between("beta", op.b, -largest_float, "finite in f32");
+        break;
+      case Function::leaky_relu: between("slope", op.a, 0, "finite and not negative"); break;
+      case Function::elu:
+        between("alpha", op.a, 0, "finite and not negative");
+        between("scale", op.b, 0, "finite and not negative");
+        break;
+      case Function::celu:
+        between("alpha", op.a, std::numeric_limits<float>::min(), "positive and finite in f32");
+        break;
+      case Function::pow:
+        in_range("exponent", std::abs(op.a) <= largest_float && op.a != 0, "finite in f32 and not 0");
+        break;
+      default: break;
+    }
     return result(x);
   }
-
-  Inferred operator()(const HardSigmoid& op) const {
-    const Shape& x = only_input();
-    in_range("alpha", std::abs(op.alpha) <= largest_float, "finite in f32");
-    in_range("beta", std::abs(op.beta) <= largest_float, "finite in f32");
-    return result(x);
-  }
-
-  Inferred operator()(const HardSwish&) const { return result(only_input()); }
-  Inferred operator()(const Silu&) const { return result(only_input()); }
 
   Inferred operator()(const SoftmaxCrossEntropy& op) const {
     const Shape& logits = logits_of(op);

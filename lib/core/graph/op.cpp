@@ -4,6 +4,7 @@
 
 #include "lamina/error.h"
 #include "lib/core/text/shortest.h"
+#include "lib/core/units/functions.h"
 
 namespace lamina {
 namespace {
@@ -43,12 +44,7 @@ struct Name {
   std::string_view operator()(const FullyConnected&) const { return "fully_connected"; }
   std::string_view operator()(const Dropout&) const { return "dropout"; }
   std::string_view operator()(const Softmax&) const { return "softmax"; }
-  std::string_view operator()(const Sigmoid&) const { return "sigmoid"; }
-  std::string_view operator()(const Tanh&) const { return "tanh"; }
-  std::string_view operator()(const Clip&) const { return "clip"; }
-  std::string_view operator()(const HardSigmoid&) const { return "hard_sigmoid"; }
-  std::string_view operator()(const HardSwish&) const { return "hard_swish"; }
-  std::string_view operator()(const Silu&) const { return "silu"; }
+  std::string_view operator()(const Pointwise& op) const { return row_of(op.function).name; }
   std::string_view operator()(const SoftmaxCrossEntropy&) const { return "softmax_cross_entropy"; }
   std::string_view operator()(const SigmoidCrossEntropy&) const { return "sigmoid_cross_entropy"; }
   std::string_view operator()(const Embedding&) const { return "embedding"; }
@@ -126,10 +122,19 @@ struct Numbers {
   void operator()(const Slice& op) const {
     phrase.always("first " + std::to_string(op.first)).always("channels " + std::to_string(op.channels));
   }
-  void operator()(const Clip& op) const { phrase.always(shortest(op.low)).always(shortest(op.high)); }
-  void operator()(const HardSigmoid& op) const {
-    phrase.unless_default(op.alpha == HardSigmoid{}.alpha, "alpha " + shortest(op.alpha))
-        .unless_default(op.beta == HardSigmoid{}.beta, "beta " + shortest(op.beta));
+  void operator()(const Pointwise& op) const {
+    const auto number = [&](const char* name, double value, double usual) {
+      phrase.unless_default(value == usual, name + shortest(value));
+    };
+    switch (op.function) {
+      case Function::clip: phrase.always(shortest(op.a)).always(shortest(op.b)); break;
+      case Function::pow:
+      case Function::leaky_relu: phrase.always(shortest(op.a)); break;
+      case Function::hard_sigmoid: number("alpha ", op.a, 1.0 / 6), number("beta ", op.b, 0.5); break;
+      case Function::elu: number("alpha ", op.a, 1), number("scale ", op.b, 1); break;
+      case Function::celu: number("alpha ", op.a, 1); break;
+      default: break;
+    }
   }
   void operator()(const ScaleShift& op) const {
     phrase.unless_default(op.by_channel, "one for all channels").unless_default(!op.learned, "learned");
@@ -165,10 +170,6 @@ struct Numbers {
   void operator()(const GlobalAveragePool&) const {}
   void operator()(const Relu&) const {}
   void operator()(const Softmax&) const {}
-  void operator()(const Sigmoid&) const {}
-  void operator()(const Tanh&) const {}
-  void operator()(const HardSwish&) const {}
-  void operator()(const Silu&) const {}
   void operator()(const Add&) const {}
   void operator()(const Multiply&) const {}
   void operator()(const Concat&) const {}

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "functions.h"
 #include "lib/core/text/one_of.h"
 
 namespace lamina {
@@ -20,8 +21,12 @@ struct DataGradientReads {
   OpReads operator()(const Lstm&) const { return {.params = 2}; }
   OpReads operator()(const BatchNorm&) const { return {.x = Inputs::first, .params = 2}; }
   OpReads operator()(const OneOf<GroupNorm, LayerNorm> auto&) const { return {.x = Inputs::first, .params = 1}; }
-  OpReads operator()(const OneOf<Lrn, HardSwish, Silu> auto&) const { return {.x = Inputs::first}; }
-  OpReads operator()(const OneOf<Relu, Softmax, Sigmoid, Tanh, Clip, HardSigmoid> auto&) const { return {.y = true}; }
+  OpReads operator()(const Lrn&) const { return {.x = Inputs::first}; }
+  OpReads operator()(const OneOf<Relu, Softmax> auto&) const { return {.y = true}; }
+  OpReads operator()(const Pointwise& op) const {
+    const bool reads_x = row_of(op.function).reads_x;
+    return {.x = reads_x ? Inputs::first : Inputs::none, .y = !reads_x};
+  }
   OpReads operator()(const OneOf<SoftmaxCrossEntropy, SigmoidCrossEntropy> auto&) const { return {.x = Inputs::all}; }
   OpReads operator()(const Multiply&) const { return {.x = Inputs::others}; }
   /// The mask of a Dropout follows from its step.

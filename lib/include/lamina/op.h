@@ -183,45 +183,43 @@ struct Softmax {
   bool operator==(const Softmax&) const = default;
 };
 
-/// y = 1 / (1 + exp(-x)). The gradient is computed from y: dx = dy y (1 - y).
-struct Sigmoid {
-  bool operator==(const Sigmoid&) const = default;
+/// The functions of one element, with the numbers a and b of a Pointwise. The gradient dx = dy f'(x) is computed from
+/// y, or from x for those marked (x): y does not say what x was, or not as exactly.
+enum class Function : std::uint8_t {
+  sigmoid,       ///< 1 / (1 + exp(-x))
+  tanh,          ///< tanh(x)
+  clip,          ///< min(max(x, a), b), either may be infinite; dx = dy where a < x < b, else 0. ReLU6 has 0 and 6
+  hard_sigmoid,  ///< min(max(a x + b, 0), 1); dx = a dy where 0 < y < 1, else 0. PyTorch has 1/6 and 1/2, ONNX 0.2
+  hard_swish,    ///< (x) x min(max(x / 6 + 1/2, 0), 1); dx = 0 for x <= -3, dy for x >= 3, else dy (x / 3 + 1/2)
+  silu,          ///< (x) x / (1 + exp(-x)): Swish with beta 1
+  leaky_relu,    ///< x for x > 0, else a x
+  elu,           ///< b x for x > 0, else b a (exp(x) - 1). With SELU's a and b it is SELU
+  celu,          ///< x for x > 0, else a (exp(x / a) - 1)
+  gelu,          ///< (x) x P(x) with P(x) = (1 + erf(x / sqrt(2))) / 2
+  gelu_tanh,     ///< (x) x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
+  softplus,      ///< log(1 + exp(x))
+  mish,          ///< (x) x tanh(log(1 + exp(x)))
+  exp,           ///< exp(x)
+  log,           ///< (x) the natural logarithm
+  sqrt,          ///< the square root; the gradient at 0 is infinite
+  abs,           ///< (x) |x|; dx = 0 at 0
+  pow,           ///< (x) x^a: NaN for x below 0, unless a is whole
 };
 
-/// y = tanh(x). The gradient is computed from y: dx = dy (1 - y^2).
-struct Tanh {
-  bool operator==(const Tanh&) const = default;
+/// y = f(x) for each element. A NaN stays a NaN. At minus infinity a function that is x times a factor that goes to 0
+/// is 0. ShapeError: clip: a above b, a bound that is NaN or, if finite, beyond f32; hard_sigmoid, leaky_relu, elu,
+/// celu, pow: a number that is not finite in f32; leaky_relu, elu: a or b below 0; celu: a not above 0; pow: a is 0.
+/// Howard and others: Searching for MobileNetV3, 2019, section 5.2 (hard_swish). Elfwing and others, 2017 (silu).
+/// Clevert and others, 2015 (elu). Klambauer and others, 2017 (SELU). Barron, 2017 (celu). Hendrycks, Gimpel: Gaussian
+/// Error Linear Units, 2016. Misra: Mish, 2019.
+struct Pointwise {
+  Function function;
+  double a = 0;
+  double b = 0;
+  bool operator==(const Pointwise&) const = default;
 };
-
-/// y = min(max(x, low), high); dx = dy where low < x < high, else 0, as in ReLU6, which is Clip{.low = 0, .high = 6}.
-/// A bound may be infinite. A NaN stays a NaN. ShapeError: low above high, a bound that is NaN or, if finite, beyond
-/// f32.
-struct Clip {
-  double low;
-  double high;
-  bool operator==(const Clip&) const = default;
-};
-
-/// y = min(max(alpha x + beta, 0), 1); dx = alpha dy where 0 < y < 1, else 0. A NaN stays a NaN.
-/// The defaults are PyTorch's; ONNX has alpha 0.2. ShapeError: alpha or beta not finite in f32.
-struct HardSigmoid {
-  double alpha = 1.0 / 6;
-  double beta = 0.5;
-  bool operator==(const HardSigmoid&) const = default;
-};
-
-/// y = x min(max(x / 6 + 1/2, 0), 1); dx = 0 for x <= -3, dy for x >= 3, else dy (x / 3 + 1/2).
-/// Howard and others: Searching for MobileNetV3, 2019, section 5.2.
-struct HardSwish {
-  bool operator==(const HardSwish&) const = default;
-};
-
-/// y = x s with s = 1 / (1 + exp(-x)); dx = dy s (1 + x (1 - s)). Minus infinity gives 0.
-/// It is one op, not a Multiply with a Sigmoid: it keeps only x, where the two ops keep x and s, and passes over memory
-/// once. Elfwing and others, 2017; Ramachandran and others, 2017 (Swish with beta 1).
-struct Silu {
-  bool operator==(const Silu&) const = default;
-};
+/// SELU's a and b: a chain of layers keeps mean 0 and variance 1.
+inline constexpr double selu_alpha = 1.6732632423543772848170429916717, selu_scale = 1.0507009873554804934193349852946;
 
 /// The loss of a softmax, from logits, and its accuracy. A row is one pixel of one image.
 ///
@@ -378,10 +376,10 @@ struct Slice {
 };
 
 /// Every op. A new op does not compile until inference, cost and every backend handle it.
-using Op = std::variant<Input, Conv, ConvTranspose, MaxPool, AveragePool, GlobalAveragePool, BatchNorm, GroupNorm,
-                        LayerNorm, Lrn, Relu, FullyConnected, Dropout, Softmax, Sigmoid, Tanh, Clip, HardSigmoid,
-                        HardSwish, Silu, SoftmaxCrossEntropy, SigmoidCrossEntropy, Embedding, Lstm, Add, Multiply,
-                        ScaleShift, Pad, Resize, ChannelShuffle, Concat, Slice>;
+using Op =
+    std::variant<Input, Conv, ConvTranspose, MaxPool, AveragePool, GlobalAveragePool, BatchNorm, GroupNorm, LayerNorm,
+                 Lrn, Relu, FullyConnected, Dropout, Softmax, Pointwise, SoftmaxCrossEntropy, SigmoidCrossEntropy,
+                 Embedding, Lstm, Add, Multiply, ScaleShift, Pad, Resize, ChannelShuffle, Concat, Slice>;
 
 /// "conv", "max_pool", ...: the stem of files, pages and row names.
 LAMINA_API std::string_view op_name(const Op&);

@@ -1,4 +1,4 @@
-// Sums, products, powers, and arithmetic with constants; LeakyRelu and PRelu as such.
+// Sums, products, powers, and arithmetic with constants; GELU and PRelu as such.
 
 #include <algorithm>
 #include <cmath>
@@ -162,6 +162,34 @@ bool is_trainable(const NodeContext& context, const DynamicValue& x, const NodeC
           elements_by_channel(context, x, aligned(node.node, context.opset(), its.extents, x.view.size())));
 }
 
+using Link = NodeContext::Link;
+
+/// GELU as PyTorch's exporters write it, from x / sqrt(2) on. Does nothing and returns false for other nodes.
+bool is_gelu(NodeContext& context, std::size_t at) {
+  constexpr double root = 1.4142135623730951;
+  const std::string_view op = context.attributes().node().op_type;
+  const Constant& constant = context.constant(at);
+  if (constant.count() != 1 || !((op == "Div" && at == 1 && is_about(constant.at(0), root)) ||
+                                 (op == "Mul" && is_about(constant.at(0), 1 / root))))
+    return false;
+  const std::string_view x = context.input_name(1 - at);
+  if (!context.fuse_chain({{"Erf"}, {"Add", 1}, {.op_type = "Mul", .with_x = true}, {"Mul", 0.5}}, x)) return false;
+  context.result_of(Pointwise{lamina::Function::gelu}, context.dynamic(1 - at));
+  return true;
+}
+
+/// The same by tanh, from x^3 on, or with `of_square` from x^2 on.
+bool is_gelu_by_tanh(NodeContext& context, bool of_square) {
+  static constexpr Link times_x{.op_type = "Mul", .with_x = true}, plus_x{.op_type = "Add", .with_x = true};
+  static constexpr Link scale{"Mul", 0.044715}, inner{"Mul", 0.7978845608028654}, one{"Add", 1}, half{"Mul", 0.5};
+  const std::string_view x = context.input_name(0);
+  if (of_square ? !context.fuse_chain({times_x, scale, plus_x, inner, {"Tanh"}, one, times_x, half}, x)
+                : !context.fuse_chain({scale, plus_x, inner, {"Tanh"}, one, times_x, half}, x))
+    return false;
+  context.result_of(Pointwise{lamina::Function::gelu_tanh}, context.dynamic(0));
+  return true;
+}
+
 void import_sum(NodeContext& context) { add_all(context, false); }
 
 /// A value and a constant: one op ScaleShift. Arithmetic with constants that follows the node is fused into the op: any
@@ -171,12 +199,13 @@ void import_arithmetic(NodeContext& context) {
   const std::string_view op = node.node().op_type;
   const std::size_t at = context.is_constant(1) ? 1 : 0;
   if (!context.is_constant(at)) {
+    if (op == "Mul" && context.input_name(0) == context.input_name(1) && is_gelu_by_tanh(context, true)) return;
     if (squared(context) || divided_by_squares(context)) return;
     if (op == "Mul") return multiply(context);
     if (op == "Add" || op == "Sub") return add_all(context, op == "Sub");
     throw Refusal{"both operands are computed: only division by a constant is read"};
   }
-  if (squares_and_number(context, at)) return;
+  if (squares_and_number(context, at) || is_gelu(context, at)) return;
   const DynamicValue& x = context.normed(1 - at);
   if (op == "Div" && !is_floating(x.type))
     throw Refusal{"it divides whole numbers: divide before they go into the network"};
@@ -228,10 +257,11 @@ void import_arithmetic(NodeContext& context) {
 void import_pow(NodeContext& context) {
   if (context.is_constant(1) && squares_and_number(context, 1)) return;
   const DynamicValue& x = context.dynamic(0);
-  if (!context.is_constant(1) || limit_of(context, 1, "its exponent") != 2)
-    throw Refusal{"powers other than a square are read in nn.LocalResponseNorm alone"};
-  const Value y = context.append(Multiply{}, {x.value, x.value}, context.name());
-  context.result({.value = y, .view = x.view, .type = x.type});
+  const double exponent = limit_of(context, 1, "its exponent");
+  if (exponent == 0) throw Refusal{"its exponent is 0: use a constant"};
+  if (exponent == 3 && is_gelu_by_tanh(context, false)) return;
+  if (context.constant(1).origin == Origin::parameter) context.note(context.input_name(1), false);
+  context.result_of(Pointwise{lamina::Function::pow, exponent}, x);
 }
 
 /// x above 0 and slope x below: r + slope (x - r) with r = relu(x), whose gradient at 0 is PyTorch's, too.
@@ -242,10 +272,6 @@ void append_leaky(NodeContext& context, Numbers slope, ElementType type) {
   const Value below = context.append(Add{}, {x.value, negative(context, above, x.type)}, name + ".below");
   const Value scaled = append_scale(context, below, std::move(slope), type, name + ".slope");
   context.result({.value = context.append(Add{}, {above, scaled}, name), .view = x.view, .type = x.type});
-}
-
-void import_leaky_relu(NodeContext& context) {
-  append_leaky(context, {.scale = {context.attributes().number("alpha", 0.01)}}, context.dynamic(0).type);
 }
 
 /// The slopes are weights: one, or one for each channel. Before opset 7 they have no further axes.
@@ -271,7 +297,6 @@ void import_prelu(NodeContext& context) {
 }  // namespace
 Operators arithmetic_operators() {
   return {{{"Add", "Div", "Mul", "Sub"}, import_arithmetic},
-          {{"LeakyRelu"}, import_leaky_relu},
           {{"PRelu"}, import_prelu},
           {{"Pow"}, import_pow},
           {{"Sum"}, import_sum}};

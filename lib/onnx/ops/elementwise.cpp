@@ -10,25 +10,59 @@
 namespace lamina::onnx {
 namespace {
 
-template <class Each>
-void import_each(NodeContext& context) {
-  context.result_of(Each{}, context.dynamic(0));
+using Of = lamina::Function;
+
+void import_relu(NodeContext& context) { context.result_of(Relu{}, context.dynamic(0)); }
+
+template <Of function>
+void import_function(NodeContext& context) {
+  context.result_of(Pointwise{function}, context.dynamic(0));
 }
 
+/// A number that the file may have rounded to f32.
+double about(double number, double exact) { return is_about(number, exact) ? exact : number; }
+
+/// The functions with an attribute alpha.
+template <Of function>
+void import_with_alpha(NodeContext& context) {
+  const Attributes& its = context.attributes();
+  const std::string_view op = its.node().op_type;
+  const bool is_selu = op == "Selu";
+  const double usual = op == "LeakyRelu" ? 0.01 : is_selu ? selu_alpha : 1;
+  const double alpha = about(its.number("alpha", usual), usual);
+  const double scale = about(its.number("gamma", is_selu ? selu_scale : 1), is_selu ? selu_scale : 1);
+  if (alpha < 0 || scale < 0 || (function == Of::celu && alpha == 0))
+    throw Refusal{"its alpha or gamma is below 0, or a Celu's alpha is 0: use a positive one"};
+  context.result_of(Pointwise{function, alpha, function == Of::elu ? scale : 0}, context.dynamic(0));
+}
+
+void import_gelu(NodeContext& context) {
+  const bool by_tanh = context.attributes().text("approximate", "none") == "tanh";
+  context.result_of(Pointwise{by_tanh ? Of::gelu_tanh : Of::gelu}, context.dynamic(0));
+}
+
+/// Alone, or with what follows it: times x, and for a Mish a tanh before.
 void import_sigmoid(NodeContext& context) {
   context.dynamic(0);  // refuses a constant before the Mul is fused
-  const Op op = context.fuse_product() ? Op(Silu{}) : Op(Sigmoid{});
-  context.result_of(op, context.dynamic(0));
+  const Of op =
+      context.fuse_chain({{.op_type = "Mul", .with_x = true}}, context.input_name(0)) ? Of::silu : Of::sigmoid;
+  context.result_of(Pointwise{op}, context.dynamic(0));
+}
+void import_softplus(NodeContext& context) {
+  context.dynamic(0);
+  const bool is_mish = context.fuse_chain({{"Tanh"}, {.op_type = "Mul", .with_x = true}}, context.input_name(0));
+  context.result_of(Pointwise{is_mish ? Of::mish : Of::softplus}, context.dynamic(0));
 }
 
 void import_hard_sigmoid(NodeContext& context) {
   constexpr double sixth = 1.0 / 6;
   context.dynamic(0);
-  double alpha = context.attributes().number("alpha", 0.2);
-  if (static_cast<float>(alpha) == static_cast<float>(sixth)) alpha = sixth;
+  const double alpha = about(context.attributes().number("alpha", 0.2), sixth);
   const double beta = context.attributes().number("beta", 0.5);
-  const bool is_swish = alpha == sixth && beta == 0.5 && context.fuse_product();
-  context.result_of(is_swish ? Op(HardSwish{}) : Op(HardSigmoid{.alpha = alpha, .beta = beta}), context.dynamic(0));
+  const bool is_swish =
+      alpha == sixth && beta == 0.5 && context.fuse_chain({{.op_type = "Mul", .with_x = true}}, context.input_name(0));
+  context.result_of(is_swish ? Pointwise{Of::hard_swish} : Pointwise{Of::hard_sigmoid, alpha, beta},
+                    context.dynamic(0));
 }
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -40,7 +74,7 @@ void clip(NodeContext& context, std::size_t operand, double low, double high) {
   low = bound(low), high = bound(high);
   const DynamicValue& x = low == -infinity && high == infinity ? context.padded(operand) : context.dynamic(operand);
   if (low == -infinity && high == infinity) return context.result(DynamicValue(x));
-  const Op op = low == 0 && high == infinity ? Op(Relu{}) : Op(Clip{.low = std::min(low, high), .high = high});
+  const Op op = low == 0 && high == infinity ? Op(Relu{}) : Op(Pointwise{Of::clip, std::min(low, high), high});
   context.result_of(op, x);
 }
 
@@ -94,15 +128,25 @@ void import_cast(NodeContext& context) {
 }  // namespace
 Operators elementwise_operators() {
   return {
+      {{"Abs"}, import_function<Of::abs>},
       {{"Bernoulli", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}, import_random, false},
       {{"Cast", "CastLike"}, import_cast},
+      {{"Celu"}, import_with_alpha<Of::celu>},
       {{"Clip"}, import_clip},
+      {{"Elu", "Selu"}, import_with_alpha<Of::elu>},
+      {{"Exp"}, import_function<Of::exp>},
+      {{"Gelu"}, import_gelu},
       {{"HardSigmoid"}, import_hard_sigmoid},
-      {{"HardSwish"}, import_each<HardSwish>},
+      {{"HardSwish"}, import_function<Of::hard_swish>},
+      {{"LeakyRelu"}, import_with_alpha<Of::leaky_relu>},
+      {{"Log"}, import_function<Of::log>},
       {{"Max", "Min"}, import_limit},
-      {{"Relu"}, import_each<Relu>},
+      {{"Mish"}, import_function<Of::mish>},
+      {{"Relu"}, import_relu},
       {{"Sigmoid"}, import_sigmoid},
-      {{"Tanh"}, import_each<Tanh>}};
+      {{"Softplus"}, import_softplus},
+      {{"Sqrt"}, import_function<Of::sqrt>},
+      {{"Tanh"}, import_function<Of::tanh>}};
 }
 
 }  // namespace lamina::onnx

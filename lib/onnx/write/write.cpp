@@ -138,17 +138,33 @@ class Exporter {
   }
 
   void operator()(const Relu&) { emit("Relu", {same(0)}); }
-  void operator()(const Sigmoid&) { emit("Sigmoid", {same(0)}); }
-  void operator()(const Tanh&) { emit("Tanh", {same(0)}); }
-  void operator()(const Clip& op) {
-    const std::string low = add_number(".low", op.low), high = add_number(".high", op.high);
-    emit("Clip", {same(0), low, high});
-  }
-  void operator()(const HardSigmoid& op) { emit("HardSigmoid", {same(0)}, {{"alpha", op.alpha}, {"beta", op.beta}}); }
-  void operator()(const HardSwish&) { emit("HardSwish", {same(0)}); }
-  void operator()(const Silu&) {
-    const std::string x = same(0), factor = part("Sigmoid", ".sigmoid", {x});
-    emit("Mul", {x, factor});
+  void operator()(const Pointwise& op) {
+    std::vector<std::string> x = {same(0)};
+    switch (op.function) {
+      case Function::sigmoid: return emit("Sigmoid", x);
+      case Function::tanh: return emit("Tanh", x);
+      case Function::clip:
+        x.push_back(add_number(".low", op.a));
+        x.push_back(add_number(".high", op.b));
+        return emit("Clip", x);
+      case Function::hard_sigmoid: return emit("HardSigmoid", x, {{"alpha", op.a}, {"beta", op.b}});
+      case Function::hard_swish: return emit("HardSwish", x);
+      case Function::silu: x.push_back(part("Sigmoid", ".sigmoid", x)); return emit("Mul", x);
+      case Function::leaky_relu: return emit("LeakyRelu", x, {{"alpha", op.a}});
+      case Function::elu:
+        if (op.b == 1) return emit("Elu", x, {{"alpha", op.a}});
+        return emit("Selu", x, {{"alpha", op.a}, {"gamma", op.b}});
+      case Function::celu: return emit("Celu", x, {{"alpha", op.a}});
+      case Function::gelu: return emit("Gelu", x);
+      case Function::gelu_tanh: return emit("Gelu", x, {{"approximate", std::string("tanh")}});
+      case Function::softplus: return emit("Softplus", x);
+      case Function::mish: return emit("Mish", x);
+      case Function::exp: return emit("Exp", x);
+      case Function::log: return emit("Log", x);
+      case Function::sqrt: return emit("Sqrt", x);
+      case Function::abs: return emit("Abs", x);
+      case Function::pow: x.push_back(add_number(".exponent", op.a)); return emit("Pow", x);
+    }
   }
   void operator()(const Softmax&) { emit("Softmax", {same(0)}, {{"axis", 1}}); }
 

@@ -50,13 +50,15 @@ class Numbers:
 class Golden:
     """One case: inputs, parameters and state in f64, and a function that makes y."""
 
-    def __init__(self, op, name, x, function, weight=None, bias=None, state=None, whole=None):
+    def __init__(self, op, name, x, function, weight=None, bias=None, state=None, whole=None, above_0=False):
         """`whole` has the range (first, end) of an input of whole numbers, by its number; it has no gradient."""
         self.op, self.name, self.function = op, name, function
         self.whole = whole or {}
         numbers = Numbers(op + name)
         self.x = [numbers.whole(*self.whole[i], *extents) if i in self.whole else numbers(*extents)
                   for i, extents in enumerate(x)]
+        if above_0:
+            self.x = [t.abs() + 0.125 for t in self.x]
         self.params = {}
         if weight:
             self.params["weight"] = numbers(*weight)
@@ -273,6 +275,20 @@ GOLDENS = [
     Golden("hard_sigmoid", "keras", [(2, 3, 5, 3)], lambda x0: F.hardtanh(0.2 * x0 + 0.5, 0, 1)),
     Golden("hard_swish", "map", [(2, 3, 5, 3)], F.hardswish),
     Golden("silu", "map", [(2, 3, 5, 3)], F.silu),
+    Golden("leaky_relu", "map", [(2, 3, 5, 3)], lambda x0: F.leaky_relu(x0, 0.1)),
+    Golden("elu", "map", [(2, 3, 5, 3)], F.elu),
+    Golden("elu", "selu", [(2, 3, 5, 3)], F.selu),
+    Golden("celu", "map", [(2, 3, 5, 3)], lambda x0: F.celu(x0, 0.5)),
+    Golden("gelu", "map", [(2, 3, 5, 3)], F.gelu),
+    Golden("gelu_tanh", "map", [(2, 3, 5, 3)], lambda x0: F.gelu(x0, approximate="tanh")),
+    Golden("softplus", "map", [(2, 3, 5, 3)], F.softplus),
+    Golden("mish", "map", [(2, 3, 5, 3)], F.mish),
+    Golden("exp", "map", [(2, 3, 5, 3)], torch.exp),
+    Golden("log", "map", [(2, 3, 5, 3)], torch.log, above_0=True),
+    Golden("sqrt", "map", [(2, 3, 5, 3)], torch.sqrt, above_0=True),
+    Golden("abs", "map", [(2, 3, 5, 3)], torch.abs),
+    Golden("pow", "cube", [(2, 3, 5, 3)], lambda x0: x0 ** 3),
+    Golden("pow", "root", [(2, 3, 5, 3)], lambda x0: x0 ** -0.75, above_0=True),
     softmax_cross_entropy("vector", (7, 11, 1, 1)),
     softmax_cross_entropy("map", (2, 5, 3, 4), ignored=True),
     softmax_cross_entropy("clipped", (9, 4, 1, 1), clip=0.2),

@@ -55,10 +55,13 @@ std::vector<Case> kernel_cases() {
   // In packs if images follow one another, singly, and in packs by plane.
   for (const Shape& shape : {x, Shape{1, 3, 7, 9}, Shape{2, 4, 4, 6}}) {
     for (const Op& op :
-         std::vector<Op>{Relu{}, Sigmoid{}, Tanh{}, Clip{.low = -0.5, .high = 1}, HardSigmoid{}, HardSwish{}, Silu{},
-                         Dropout{}, GlobalAveragePool{}, BatchNorm{}, GroupNorm{1},
+         std::vector<Op>{Relu{}, Dropout{}, GlobalAveragePool{}, BatchNorm{}, GroupNorm{1},
                          GroupNorm{.groups = 1, .affine = false}, LayerNorm{}, LayerNorm{.affine = false}})
       all.push_back({"by element", op, {shape}});
+    for (int function = 0; function <= static_cast<int>(Function::pow); ++function) {
+      const Pointwise op{static_cast<Function>(function), 0.5, 0.75};
+      all.push_back({"by element", op, {shape}});
+    }
     all.push_back({"by element", BatchNorm{}, {shape}, {relu}});
     all.push_back({"by element", BatchNorm{}, {shape}, {add, relu}});
     all.push_back({"by element", Multiply{}, {shape, shape}});

@@ -42,12 +42,17 @@ Lrn random_lrn(Dice& dice) {
 }
 
 Op random_pointwise(Dice& dice) {
-  switch (dice(0, 4)) {
+  switch (dice(0, 9)) {
     case 4: return ScaleShift{.by_channel = dice.chance(0.7)};
-    case 0: return Clip{.low = dice(-4, 0) * 0.25, .high = dice(1, 4) * 0.25};
-    case 1: return HardSigmoid{.alpha = dice(1, 4) * 0.25, .beta = 0.5};
-    case 2: return HardSwish{};
-    default: return Silu{};
+    case 0: return Pointwise{Function::clip, dice(-4, 0) * 0.25, dice(1, 4) * 0.25};
+    case 1: return Pointwise{Function::hard_sigmoid, dice(1, 4) * 0.25, 0.5};
+    case 3: return Pointwise{Function::leaky_relu, dice(0, 4) * 0.25};
+    case 5: return Pointwise{Function::elu, dice(1, 4) * 0.5, dice(1, 2) * 0.75};
+    case 6: return Pointwise{Function::celu, dice(1, 4) * 0.5};
+    case 7: return Pointwise{Function::softplus};
+    case 8: return Pointwise{dice.chance(0.5) ? Function::gelu : Function::mish};
+    case 2: return Pointwise{Function::hard_swish};
+    default: return Pointwise{Function::silu};
   }
 }
 
@@ -76,7 +81,8 @@ Case draw_case(Dice& dice) {
       for (int i = dice(1, 4); i > 0; --i) shapes.push_back({x.n, dice(1, 5), x.h, x.w});
       return {"random", Concat{}, shapes};
     }
-    case 13: return {"random", dice.chance(0.5) ? Op{Sigmoid{}} : Op{Tanh{}}, {x}};
+    case 13:
+      return {"random", dice.chance(0.5) ? Op{Pointwise{Function::sigmoid}} : Op{Pointwise{Function::tanh}}, {x}};
     case 14: return {"random", SoftmaxCrossEntropy{.clip = dice.chance(0.3) ? 0.2 : 0}, {x, one_channel}};
     case 15: return {"random", SigmoidCrossEntropy{.clip = dice.chance(0.3) ? 0.3 : 0}, {x, x}};
     case 17: return {"random", random_pointwise(dice), {x}};

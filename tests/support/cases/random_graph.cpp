@@ -161,13 +161,16 @@ class Builder {
 
   void pointwise() {
     const Value x = read();
-    switch (dice_(0, 6)) {
-      case 0: return keep(clip(x, name("clip"), {.low = dice_(-4, 0) * 0.25, .high = dice_(1, 4) * 0.25}));
+    switch (dice_(0, 9)) {
+      case 0: return keep(clip(x, name("clip"), dice_(-4, 0) * 0.25, dice_(1, 4) * 0.25));
       case 1: return keep(hard_sigmoid(x, name("hard_sigmoid")));
       case 2: return keep(hard_swish(x, name("hard_swish")));
       case 3: return keep(scale_shift(x, name("scale_shift"), {.by_channel = dice_.chance(0.5)}));
-      case 4: return keep(group_norm(x, name("group_norm"), {.groups = 1, .affine = dice_.chance(0.5)}));
-      case 5: return keep(layer_norm(x, name("layer_norm"), {.affine = dice_.chance(0.5)}));
+      case 4: return keep(leaky_relu(x, name("leaky_relu"), 0.2));
+      case 5: return keep(elu(x, name("elu")));
+      case 6: return keep(gelu(x, name("gelu")));
+      case 7: return keep(group_norm(x, name("group_norm"), {.groups = 1, .affine = dice_.chance(0.5)}));
+      case 8: return keep(layer_norm(x, name("layer_norm"), {.affine = dice_.chance(0.5)}));
       default: return keep(silu(x, name("silu")));
     }
   }

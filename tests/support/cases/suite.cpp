@@ -28,6 +28,10 @@ Values draw_whole_numbers(const Op& op, const Shape& shape, std::int64_t count, 
 Values draw_input(const Op& op, const Shape& shape, std::uint64_t key, Fill fill) {
   if (std::holds_alternative<MaxPool>(op)) return permutation(shape, key);
   if (fill == Fill::integers) return integers(shape, key);
+  const auto* const its = std::get_if<Pointwise>(&op);
+  if (its != nullptr &&
+      (its->function == Function::log || its->function == Function::sqrt || its->function == Function::pow))
+    return absolute(apart_from_zero(shape, key));
   return std::holds_alternative<Relu>(op) ? apart_from_zero(shape, key) : normal(shape, key);
 }
 
@@ -103,9 +107,11 @@ class CaseBounds {
 
 /// A gradient that is computed from y has the rounding of y twice in each term: in y dy, and in y again.
 Bound with_rounded_y(const Spec& spec, Bound dx) {
-  const Op& op = spec.op;
-  if (is_half(spec.y.dtype) &&
-      (std::holds_alternative<Softmax>(op) || std::holds_alternative<Sigmoid>(op) || std::holds_alternative<Tanh>(op)))
+  const auto* const its = std::get_if<Pointwise>(&spec.op);
+  const auto is_any_of = [&](auto... functions) { return its != nullptr && ((its->function == functions) || ...); };
+  if (is_half(spec.y.dtype) && (std::holds_alternative<Softmax>(spec.op) ||
+                                is_any_of(Function::sigmoid, Function::tanh, Function::elu, Function::celu,
+                                          Function::softplus, Function::exp, Function::sqrt)))
     dx.count += 2.02 * unit_roundoff(spec.y.dtype) / epsilon(spec.y.dtype);
   return dx;
 }

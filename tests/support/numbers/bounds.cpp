@@ -295,15 +295,6 @@ struct OpBounds {
     bounds.dx[0].count = 3 * 8;
     return bounds;
   }
-  Bounds operator()(const Sigmoid&) const {
-    return elementwise([](double value) { return value * (1 + value); });
-  }
-  Bounds operator()(const Tanh&) const {
-    return elementwise([](double value) { return 1 + value * value; });
-  }
-
-  Bounds operator()(const Clip&) const { return exact(oracle_of(c, feed)); }
-
   /// y and dx are sums of terms. The terms of y are given as a function of x, and so are those of dx / dy.
   template <class Terms, class SlopeTerms>
   Bounds of_terms(const Terms& terms, const SlopeTerms& slope_terms, double count) const {
@@ -316,18 +307,58 @@ struct OpBounds {
     if (training) bounds.dx[0].count = 3 * count;
     return bounds;
   }
-  Bounds operator()(const HardSigmoid& op) const {
-    return of_terms([&](double value) { return std::abs(op.alpha * value) + std::abs(op.beta); },
-                    [&](double) { return std::abs(op.alpha); }, 8);
-  }
-  Bounds operator()(const HardSwish&) const {
-    return of_terms([](double value) { return std::abs(value) * (std::abs(value) / 6 + 0.5); },
-                    [](double value) { return std::abs(value) / 3 + 0.5; }, 8);
-  }
-  Bounds operator()(const Silu&) const {
-    const auto s = [](double value) { return 1 / (1 + std::exp(-value)); };
-    return of_terms([&](double value) { return std::abs(value) * s(value); },
-                    [&](double value) { return s(value) * (1 + std::abs(value)); }, 9);
+  Bounds operator()(const Pointwise& op) const {
+    const auto same = [](double value) { return std::abs(value); };
+    const auto logistic = [](double value) { return 1 / (1 + std::exp(-value)); };
+    const double scale = op.function == Function::celu ? 1 : op.b, rate = op.function == Function::celu ? 1 / op.a : 1;
+    const double below = op.function == Function::celu ? op.a : op.a * op.b;
+    const auto power = [&](double exponent) {
+      return [&op, exponent](double value) {
+        return std::pow(std::abs(value), exponent) * (1 + std::abs(op.a * std::log(std::abs(value))));
+      };
+    };
+    switch (op.function) {
+      case Function::sigmoid: return elementwise([](double value) { return value * (1 + value); });
+      case Function::tanh: return elementwise([](double value) { return 1 + value * value; });
+      case Function::clip:
+      case Function::abs: return exact(oracle_of(c, feed));
+      case Function::hard_sigmoid:
+        return of_terms([&](double value) { return std::abs(op.a * value) + std::abs(op.b); },
+                        [&](double) { return std::abs(op.a); }, 8);
+      case Function::hard_swish:
+        return of_terms([](double value) { return std::abs(value) * (std::abs(value) / 6 + 0.5); },
+                        [](double value) { return std::abs(value) / 3 + 0.5; }, 8);
+      case Function::silu:
+        return of_terms([&](double value) { return std::abs(value) * logistic(value); },
+                        [&](double value) { return logistic(value) * (1 + std::abs(value)); }, 9);
+      case Function::leaky_relu:
+        return of_terms([&](double value) { return std::max(value, -op.a * value); },
+                        [&](double value) { return value > 0 ? 1 : op.a; }, 2);
+      case Function::elu:
+      case Function::celu:
+        return of_terms([=](double value) { return value > 0 ? scale * value : -below * std::expm1(rate * value); },
+                        [=](double value) { return value > 0 ? scale : below * rate; }, 8);
+      case Function::gelu:
+      case Function::gelu_tanh:
+      case Function::mish:
+        return of_terms(
+            same, [](double value) { return 1 + std::abs(value); }, 12);
+      case Function::softplus: return of_terms([](double value) { return std::log1p(std::exp(value)); }, logistic, 8);
+      case Function::exp: {
+        const auto exp = [](double value) { return std::exp(value); };
+        return of_terms(exp, exp, 9);
+      }
+      case Function::log:
+        return of_terms([](double value) { return std::abs(std::log(value)); }, [](double value) { return 1 / value; },
+                        8);
+      case Function::sqrt:
+        return of_terms([](double value) { return std::sqrt(value); },
+                        [](double value) { return 0.5 / std::sqrt(value); }, 4);
+      case Function::pow:
+        return of_terms(
+            power(op.a), [&](double value) { return std::abs(op.a) * power(op.a - 1)(value); }, 8);
+    }
+    return {};
   }
 
   Bounds operator()(const Multiply&) const { return linear(c, feed, 1, static_cast<double>(x.plane()), 0); }

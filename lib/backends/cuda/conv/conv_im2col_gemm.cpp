@@ -170,7 +170,7 @@ class Run {
   View<const T> dy_of(int first, int count) const {
     const View<const T> dy = images_of<const T>(args_->dy, first, count);
     if (!c_.relu) return dy;
-    pointwise_backward(stream_, pointwise::Relu{}, images_of<const T>(args_->y, first, count), dy,
+    pointwise_backward(stream_, {PointwiseFunction::relu}, images_of<const T>(args_->y, first, count), dy,
                        View<T>{masked_, count, dy.c, dy.h, dy.w, dy.image()}, false);
     return {masked_, count, dy.c, dy.h, dy.w, dy.image()};
   }

@@ -98,7 +98,7 @@ template <class T>
 Matrix<const T> masked_dy(Stream stream, const ConvUnit& c, const Args& args) {
   if (!c.relu) return rows_of<T>(args.dy);
   T* const masked = static_cast<T*>(args.workspace);
-  pointwise_backward(stream, pointwise::Relu{}, view<const T>(args.y), view<const T>(args.dy),
+  pointwise_backward(stream, {PointwiseFunction::relu}, view<const T>(args.y), view<const T>(args.dy),
                      View<T>{masked, c.x.n, c.y.c, 1, 1, c.y.c}, false);
   return {masked, c.y.c};
 }

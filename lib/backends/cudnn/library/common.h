@@ -59,19 +59,22 @@ Lowered lower(const ConvTranspose&, const Spec&, const Choice&, Session&);
 Lowered lower(const FullyConnected&, const Spec&, const Choice&, Session&);
 Lowered lower(const Dropout&, const Spec&, const Choice&, Session&);
 Lowered lower(const Softmax&, const Spec&, const Choice&, Session&);
-Lowered lower(const Sigmoid&, const Spec&, const Choice&, Session&);
-Lowered lower(const Tanh&, const Spec&, const Choice&, Session&);
+Lowered lower(const Pointwise&, const Spec&, const Choice&, Session&);
 Lowered lower(const Lstm&, const Spec&, const Choice&, Session&);
 Lowered lower(const Add&, const Spec&, const Choice&, Session&);
 Lowered lower(const Concat&, const Spec&, const Choice&, Session&);
 Lowered lower(const Slice&, const Spec&, const Choice&, Session&);
 
+/// Whether the library computes the function. Our kernels compute the others.
+inline bool is_of_library(const Pointwise& op) {
+  return op.function == Function::sigmoid || op.function == Function::tanh;
+}
+
 /// Ops that the kernels of the backend cuda compute. The library lacks most of them. For the others docs/cudnn.md says
 /// what it has, and why it is not used.
 template <class AnyOp>
-concept OpOfOurKernels =
-    OneOf<AnyOp, Clip, HardSigmoid, HardSwish, Silu, Multiply, ScaleShift, Pad, Resize, ChannelShuffle, GroupNorm,
-          LayerNorm, SoftmaxCrossEntropy, SigmoidCrossEntropy, Embedding>;
+concept OpOfOurKernels = OneOf<AnyOp, Multiply, ScaleShift, Pad, Resize, ChannelShuffle, GroupNorm, LayerNorm,
+                               SoftmaxCrossEntropy, SigmoidCrossEntropy, Embedding>;
 Lowered lower(const OpOfOurKernels auto&, const Spec& spec, const Choice&, Session& session) {
   return session.machine().lower_by_kernels(spec);
 }

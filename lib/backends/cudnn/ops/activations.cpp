@@ -42,12 +42,10 @@ Lowered lower(const Relu&, const Spec& spec, const Choice& choice, Session& sess
 }
 
 // The library documents no gradient without x, so x is kept as well as y.
-Lowered lower(const Sigmoid&, const Spec& spec, const Choice&, Session& session) {
-  return lower_activation(activation_mode::sigmoid, true, spec, session);
-}
-
-Lowered lower(const Tanh&, const Spec& spec, const Choice&, Session& session) {
-  return lower_activation(activation_mode::tanh, true, spec, session);
+Lowered lower(const Pointwise& op, const Spec& spec, const Choice&, Session& session) {
+  if (!is_of_library(op)) return session.machine().lower_by_kernels(spec);
+  const bool is_tanh = op.function == Function::tanh;
+  return lower_activation(is_tanh ? activation_mode::tanh : activation_mode::sigmoid, true, spec, session);
 }
 
 }  // namespace lamina::cudnn

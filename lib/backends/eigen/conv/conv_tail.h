@@ -7,11 +7,10 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <variant>
 
 #include "conv.h"
 #include "lib/backends/eigen/gemm/gemm.h"
-#include "lib/backends/eigen/pointwise/rows.h"
+#include "lib/backends/eigen/pointwise/activation.h"
 
 namespace lamina::eigen {
 
@@ -29,7 +28,7 @@ std::int64_t fold_room(const ConvUnit& c) {
   return c.folded ? round_up(c.y.c, 64 / static_cast<std::int64_t>(sizeof(T))) : 0;
 }
 
-/// The function of a forward pass's results: bounds, if it is a ReLU or a Clip.
+/// The function of a forward pass's results: bounds, if it is a ReLU or a clip.
 template <class T>
 struct ConvTail {
   std::optional<Bounds<T>> bounds;
@@ -38,8 +37,8 @@ struct ConvTail {
   ConvTail(const ConvUnit& c, const InstructionSet& set) {
     if (c.relu) bounds = Bounds<T>{T{0}, std::numeric_limits<T>::infinity()};
     if (!c.activation) return;
-    if (const auto* const clip = std::get_if<Clip>(&*c.activation)) {
-      bounds = Bounds<T>{static_cast<T>(clip->low), static_cast<T>(clip->high)};
+    if (c.activation->function == Function::clip) {
+      bounds = Bounds<T>{static_cast<T>(c.activation->a), static_cast<T>(c.activation->b)};
     } else {
       activation = eigen::activation<T>(*c.activation, set);
     }

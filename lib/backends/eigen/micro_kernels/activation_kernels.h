@@ -1,5 +1,5 @@
 #pragma once
-// The logistic function, tanh and SiLU of rows, and one step of an LSTM: a table of functions for each instruction set.
+// Functions of rows that are made of exponentials, and one step of an LSTM: a table for each instruction set.
 
 #include <cstdint>
 
@@ -37,13 +37,15 @@ struct LstmCellGradient {
 /// Error bounds (derived in activations_body.inc), with u the unit roundoff: `logistic` and `tanh` err by at most 8 u
 /// of the exact value, and `logistic` by at most twice the least normal number if that is more. `silu`, x logistic(x),
 /// errs by one rounding more, and by at most 2^-119 (f32) if exp(x) is below the least normal number; `silu_slope`, its
-/// derivative, by at most 24 u logistic(x) (1 + |x|). A NaN stays a NaN. An element has the same bits in any place.
+/// derivative, by at most 24 u logistic(x) (1 + |x|). `exp` errs by at most 9 u of the value, `less_one`, which is
+/// exp(x) - 1 below 0 and 0 above, by 4 u, `softplus`, above exp(-87) or exp(-708), by 8 u, its slope by 4 u. `gelu`,
+/// `gelu_tanh` and `mish` err by at most 12 u |x|, their slopes by 32 u (1 + |x|). A NaN stays a NaN. An element has
+/// the same bits in any place.
 template <class T>
 struct ActivationKernels {
-  void (*logistic)(T* to, const T* from, std::int64_t count);
-  void (*tanh)(T* to, const T* from, std::int64_t count);
-  void (*silu)(T* to, const T* from, std::int64_t count);
-  void (*silu_slope)(T* to, const T* from, std::int64_t count);
+  using Rows = void (*)(T* to, const T* from, std::int64_t count);
+  Rows logistic, tanh, silu, silu_slope, exp, less_one, gelu, gelu_slope, gelu_tanh, gelu_tanh_slope, mish, mish_slope;
+  Rows softplus, softplus_slope;  ///< the slope is a function of y
   void (*lstm_cell)(const LstmCell<T>&);
   void (*lstm_cell_gradient)(const LstmCellGradient<T>&);
 };

@@ -19,6 +19,8 @@ class Activation {
  public:
   virtual ~Activation() = default;
   virtual void forward(T* y, const T* x, std::int64_t count) const = 0;
+  /// dx = dy times the slope, or dx += with `adds`, where v is the x or y that the gradient reads.
+  virtual void gradient(T* dx, const T* v, const T* dy, std::int64_t count, bool adds) const = 0;
   /// dx = dy times the slope at x, for at most elements_of_room elements.
   virtual void backward(T* dx, const T* x, const T* dy, std::int64_t count) const = 0;
 };

@@ -1,31 +1,201 @@
-// Ops whose y is one function of x, element by element, as units of their own.
+// Ops whose y is one function of x, element by element: ReLU and Pointwise.
 
-#include "rows.h"
+#include <Eigen/Core>
+#include <cmath>
+#include <type_traits>
+
+#include "activation.h"
+#include "lib/backends/eigen/half/elements.h"
+#include "lib/core/units/functions.h"
 
 namespace lamina::eigen {
 namespace {
 
-/// The unit of a pointwise op; it may work in place.
-template <class Rows>
-Lowered lower_pointwise(const Spec& spec, ThreadPool& pool, const Rows& rows) {
-  const Reads reads = rows.reads;
-  Lowered unit = in_place_unit(spec);
-  unit.backward_reads_x[0] = reads == Reads::x;
-  unit.backward_reads_y = reads == Reads::y;
+/// A function by its parts. `Value` is a function of one element, y = value(x), or of rows, value(y, x, count).
+/// `Gradient` is a function of one element, dx = gradient(v, dy), where v is x or y; or the slopes of rows,
+/// gradient(slopes, v, count).
+template <class T, class Value, class Gradient>
+class ActivationOfParts final : public Activation<T> {
+ public:
+  ActivationOfParts(bool reads_x, const Value& value, const Gradient& gradient)
+      : reads_x_(reads_x), value_(value), gradient_(gradient) {}
+
+  void forward(T* y, const T* x, std::int64_t count) const override {
+    if constexpr (std::is_invocable_v<Value, T>) {
+      const Value value = value_;  // stores cannot change the constants of a copy, so these stay in registers
+      LAMINA_INDEPENDENT
+      for (std::int64_t i = 0; i < count; ++i) y[i] = value(x[i]);
+    } else {
+      value_(y, x, count);
+    }
+  }
+
+  void gradient(T* dx, const T* v, const T* dy, std::int64_t count, bool adds) const override {
+    with_flag(adds, [&](auto add) {
+      if constexpr (std::is_invocable_v<Gradient, T, T>) {
+        put<add>(dx, v, dy, count, gradient_);
+      } else {
+        Room<T> slopes;
+        for (std::int64_t at = 0; at < count; at += elements_of_room) {
+          const std::int64_t some = std::min(elements_of_room, count - at);
+          gradient_(slopes.elements, v + at, some);
+          put<add>(dx + at, slopes.elements, dy + at, some, [](T slope, T d) { return slope * d; });
+        }
+      }
+    });
+  }
+
+  void backward(T* dx, const T* x, const T* dy, std::int64_t count) const override {
+    if (reads_x_) return gradient(dx, x, dy, count, false);
+    Room<T> y;
+    forward(y.elements, x, count);
+    gradient(dx, y.elements, dy, count, false);
+  }
+
+ private:
+  template <bool adds, class Of>
+  static void put(T* dx, const T* v, const T* dy, std::int64_t count, const Of of) {
+    LAMINA_INDEPENDENT
+    for (std::int64_t i = 0; i < count; ++i) {
+      const T d = of(v[i], dy[i]);
+      dx[i] = adds ? dx[i] + d : d;
+    }
+  }
+
+  bool reads_x_;
+  Value value_;
+  Gradient gradient_;
+};
+
+/// A function of rows from one of Eigen's arrays. These have a fixed size, so that an element has the same bits in any
+/// place.
+template <class T, class Of>
+auto by_arrays(const Of& of) {
+  return [of](T* to, const T* from, std::int64_t count) {
+    constexpr std::int64_t size = 64;
+    Eigen::Array<T, size, 1> numbers;
+    for (std::int64_t at = 0; at < count; at += size) {
+      const std::int64_t some = std::min(size, count - at);
+      if (some < size) numbers.setOnes();
+      std::copy_n(from + at, some, numbers.data());
+      numbers = of(numbers);
+      std::copy_n(numbers.data(), some, to + at);
+    }
+  };
+}
+
+/// above x for x > 0, else below (exp(rate x) - 1).
+template <class T>
+struct Elu {
+  decltype(ActivationKernels<T>::less_one) less_one;
+  T above, below, rate;
+
+  void operator()(T* y, const T* x, std::int64_t count) const {
+    Room<T> room;
+    T* const less = room.elements;
+    const T up = above, down = below, speed = rate;
+    for (std::int64_t at = 0; at < count; at += elements_of_room, x += elements_of_room, y += elements_of_room) {
+      const std::int64_t some = std::min(elements_of_room, count - at);
+      for (std::int64_t i = 0; i < some; ++i) less[i] = speed * x[i];
+      less_one(less, less, some);
+      LAMINA_INDEPENDENT
+      for (std::int64_t i = 0; i < some; ++i) y[i] = x[i] > 0 ? up * x[i] : down * less[i];
+    }
+  }
+  /// From y, which is below (exp(rate x) - 1) for x <= 0.
+  T operator()(T y, T dy) const { return dy * (y > 0 ? above : rate * (y + below)); }
+};
+
+template <class T, class Value, class Gradient>
+std::shared_ptr<const Activation<T>> of_parts(bool reads_x, const Value& value, const Gradient& gradient) {
+  return std::make_shared<ActivationOfParts<T, Value, Gradient>>(reads_x, value, gradient);
+}
+
+template <class T>
+std::shared_ptr<const Activation<T>> function_of(const Pointwise& op, const InstructionSet& set) {
+  const auto& kernels = set.kernels<T>().activations;
+  const T a = static_cast<T>(op.a), b = static_cast<T>(op.b);
+  const auto made = [reads_x = row_of(op.function).reads_x](const auto& value, const auto& gradient) {
+    return of_parts<T>(reads_x, value, gradient);
+  };
+  const auto elu = [&](T above, T below, T rate) {
+    const Elu<T> its{kernels.less_one, above, below, rate};
+    return made(its, its);
+  };
+  // A NaN is not below, above or equal to anything, and so stays in each y.
+  switch (op.function) {
+    case Function::sigmoid: return made(kernels.logistic, [](T y, T dy) { return dy * (y * (1 - y)); });
+    case Function::tanh: return made(kernels.tanh, [](T y, T dy) { return dy * (1 - y * y); });
+    case Function::clip:
+      // Both comparisons are made: a branch between them is not vectorised, and would be mispredicted.
+      return made(Bounds<T>{a, b}, [a, b](T y, T dy) { return ((y > a) & (y < b)) ? dy : T(0); });
+    case Function::hard_sigmoid:
+      return made(
+          [a, b](T x) {
+            return Bounds<T>{0, 1}(multiply_add(a, x, b));
+          },
+          [a](T y, T dy) { return ((y > 0) & (y < 1)) ? a * dy : T(0); });
+    case Function::hard_swish:
+      return made(
+          [](T x) { return x <= -3  ? T(0)
+                           : x >= 3 ? x
+                                    : x * multiply_add(x, static_cast<T>(1.0 / 6), T(0.5)); },
+          [](T x, T dy) {
+            return x <= -3 ? T(0) : x >= 3 ? dy : dy * multiply_add(x, static_cast<T>(1.0 / 3), T(0.5));
+          });
+    case Function::silu: return made(kernels.silu, kernels.silu_slope);
+    case Function::leaky_relu:
+      return made([a](T x) { return x > 0 ? x : a * x; }, [a](T y, T dy) { return y > 0 ? dy : a * dy; });
+    case Function::elu: return elu(b, a * b, 1);
+    case Function::celu: return elu(1, a, 1 / a);
+    case Function::gelu: return made(kernels.gelu, kernels.gelu_slope);
+    case Function::gelu_tanh: return made(kernels.gelu_tanh, kernels.gelu_tanh_slope);
+    case Function::softplus: return made(kernels.softplus, kernels.softplus_slope);
+    case Function::mish: return made(kernels.mish, kernels.mish_slope);
+    case Function::exp: return made(kernels.exp, [](T y, T dy) { return dy * y; });
+    case Function::log:
+      return made(by_arrays<T>([](const auto& x) { return x.log(); }), [](T x, T dy) { return dy / x; });
+    case Function::sqrt: return made([](T x) { return std::sqrt(x); }, [](T y, T dy) { return dy / (2 * y); });
+    case Function::abs:
+      return made([](T x) { return std::abs(x); }, [](T x, T dy) { return x > 0 ? dy : x < 0 ? -dy : T(0); });
+    case Function::pow:
+      if (op.a == 2) return made([](T x) { return x * x; }, [](T x, T dy) { return 2 * x * dy; });
+      return made(by_arrays<T>([a](const auto& x) { return x.pow(a); }),
+                  by_arrays<T>([a](const auto& x) { return a * x.pow(a - 1); }));
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+template <class T>
+std::shared_ptr<const Activation<T>> activation(const Op& op, const InstructionSet& set) {
+  if (const auto* const function = std::get_if<Pointwise>(&op)) return function_of<T>(*function, set);
+  if (!std::holds_alternative<Relu>(op)) return nullptr;
+  return of_parts<T>(
+      false, [](T x) { return x <= 0 ? T(0) : x; }, [](T y, T dy) { return y > 0 ? dy : T(0); });
+}
+template std::shared_ptr<const Activation<float>> activation(const Op&, const InstructionSet&);
+template std::shared_ptr<const Activation<double>> activation(const Op&, const InstructionSet&);
+
+namespace {
+
+Lowered lower_function(const Spec& spec, const Context& context) {
+  Lowered unit = pointwise_unit(spec);
   with_type(spec.y.dtype, [&]<class T>() {
-    const auto forward = [&pool, rows](const Args& args) {
+    ThreadPool& pool = context.pool;
+    const auto function = activation<T>(spec.op, context.set);
+    const auto forward = [&pool, function](const Args& args) {
       split_images(pool, args.y.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
-        rows.forward(image<T>(args.y, n) + first, image<const T>(args.x[0], n) + first, last - first);
+        function->forward(image<T>(args.y, n) + first, image<const T>(args.x[0], n) + first, last - first);
       });
     };
-    add_steps(unit, spec, forward, [&pool, rows, reads, adds = adds_dx(spec, 0)](const Args& args) {
+    const bool reads_x = unit.backward_reads_x[0], adds = adds_dx(spec, 0);
+    add_steps(unit, spec, forward, [&pool, function, reads_x, adds](const Args& args) {
       if (!wanted(args, 0)) return;
-      with_flag(adds, [&](auto add) {
-        split_images(pool, args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
-          const T* const v = image<const T>(reads == Reads::x ? args.x[0] : args.y, n);
-          rows.template backward<add>(image<T>(args.dx[0], n) + first, v + first, image<const T>(args.dy, n) + first,
-                                      last - first);
-        });
+      split_images(pool, args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
+        const T* const v = image<const T>(reads_x ? args.x[0] : args.y, n) + first;
+        function->gradient(image<T>(args.dx[0], n) + first, v, image<const T>(args.dy, n) + first, last - first, adds);
       });
     });
   });
@@ -34,26 +204,11 @@ Lowered lower_pointwise(const Spec& spec, ThreadPool& pool, const Rows& rows) {
 
 }  // namespace
 
-Lowered lower(const Relu& op, const Spec& spec, const Choice&, const Context& context) {
-  return lower_pointwise(spec, context.pool, rows_of(op, context.set));
+Lowered lower(const Relu&, const Spec& spec, const Choice&, const Context& context) {
+  return lower_function(spec, context);
 }
-Lowered lower(const Sigmoid& op, const Spec& spec, const Choice&, const Context& context) {
-  return lower_pointwise(spec, context.pool, rows_of(op, context.set));
-}
-Lowered lower(const Tanh& op, const Spec& spec, const Choice&, const Context& context) {
-  return lower_pointwise(spec, context.pool, rows_of(op, context.set));
-}
-Lowered lower(const Clip& op, const Spec& spec, const Choice&, const Context& context) {
-  return lower_pointwise(spec, context.pool, rows_of(op, context.set));
-}
-Lowered lower(const HardSigmoid& op, const Spec& spec, const Choice&, const Context& context) {
-  return lower_pointwise(spec, context.pool, rows_of(op, context.set));
-}
-Lowered lower(const HardSwish& op, const Spec& spec, const Choice&, const Context& context) {
-  return lower_pointwise(spec, context.pool, rows_of(op, context.set));
-}
-Lowered lower(const Silu& op, const Spec& spec, const Choice&, const Context& context) {
-  return lower_pointwise(spec, context.pool, rows_of(op, context.set));
+Lowered lower(const Pointwise&, const Spec& spec, const Choice&, const Context& context) {
+  return lower_function(spec, context);
 }
 
 }  // namespace lamina::eigen

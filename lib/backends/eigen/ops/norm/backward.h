@@ -45,7 +45,7 @@ struct Gradient {
         affine(channel.affine) {
     if constexpr (mask == Mask::by_rows) {
       T* const dz = rooms.y.elements;
-      const Affine<T> normalised = affine;  // a copy: see ByElement
+      const Affine<T> normalised = affine;  // a copy, whose constants stay in registers
       LAMINA_INDEPENDENT
       for (std::int64_t i = 0; i < count; ++i) dz[i] = normalised(x[i]);
       channel.activation->backward(dz, dz, dy, count);

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "lib/backends/eigen/half/elements.h"
-#include "lib/backends/eigen/pointwise/rows.h"
+#include "lib/backends/eigen/pointwise/activation.h"
 #include "lib/backends/eigen/runtime/common.h"
 #include "lib/backends/eigen/runtime/lanes.h"
 

@@ -1,0 +1,15 @@
+#pragma once
+// The functions of one element, as functions of rows: for their own ops, and for ops that they follow in one unit.
+
+#include <memory>
+
+#include "lib/backends/eigen/micro_kernels/epilogue.h"
+#include "lib/backends/eigen/runtime/common.h"
+
+namespace lamina::eigen {
+
+/// The function of a ReLU or a Pointwise; null for another op.
+template <class T>
+std::shared_ptr<const Activation<T>> activation(const Op& op, const InstructionSet& set);
+
+}  // namespace lamina::eigen
