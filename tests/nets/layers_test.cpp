@@ -88,7 +88,11 @@ struct Describe {
   Described operator()(const FullyConnected& op) const { return {.type = "Linear", .bias = op.bias ? "yes" : "no"}; }
   Described operator()(const Dropout& op) const { return {.type = "Dropout", .extra = "p=" + text(op.rate)}; }
   Described operator()(const Softmax&) const { return {.type = "Softmax"}; }
-  Described operator()(const Pointwise& op) const { return {.type = std::string(op_name(op))}; }
+  Described operator()(const Pointwise& op) const {
+    if (op.function == Function::clip)
+      return {.type = "Hardtanh", .extra = "min=" + text(op.a) + " max=" + text(op.b)};
+    return {.type = op.function == Function::silu ? "SiLU" : op.function == Function::sigmoid ? "Sigmoid" : "other"};
+  }
   Described operator()(const Multiply&) const { return {.type = "Mul"}; }
   Described operator()(const ScaleShift&) const { return {.type = "Affine"}; }
   Described operator()(const Pad&) const { return {.type = "ConstantPad2d"}; }

@@ -59,7 +59,7 @@ Op random_pointwise(Dice& dice) {
 Case draw_case(Dice& dice) {
   const Shape x{dice(1, 3), dice(1, 9), dice(1, 9), dice(1, 9)};
   const Shape one_channel{x.n, 1, x.h, x.w};
-  switch (dice(0, 23)) {
+  switch (dice(0, 24)) {
     case 0:
     case 1:
     case 2:

@@ -9,25 +9,25 @@ namespace lamina::LAMINA_CUDA_SPACE {
 
 Lowered lower(const ConvTranspose&, const Spec& spec, const Choice& choice, Machine& machine,
               const std::function<Lowered(const Spec&, const Choice&)>& lower_mirrored) {
-  const Launcher on = launcher_of(machine);
   const Shape& y = spec.y.shape;
   return with_type(spec.y.dtype, [&]<class T>() {
     return lower_transposed(
         spec, choice,
         {.add_bias =
-             [on](const Args& args) {
-               on.launch([&](Stream stream) { add_bias(stream, args.w[1].as<const T>(), view<T>(args.y), false); });
+             [&machine](const Args& args) {
+               machine.launch(
+                   [&](Stream stream) { add_bias(stream, args.w[1].as<const T>(), view<T>(args.y), false); });
              },
          .bias_gradient =
-             [on, adds = spec.adds_dw](const Args& args) {
-               on.launch([&](Stream stream) {
+             [&machine, adds = spec.adds_dw](const Args& args) {
+               machine.launch([&](Stream stream) {
                  bias_gradient(stream, Masked<T>{view<const T>(args.dy), {}}, args.dw[1].as<T>(), adds, args.workspace);
                });
              },
          .bias_gradient_bytes = bias_gradient_bytes(y.c, y.n * y.plane()),
          .add =
-             [on](const Tensor& to, const Tensor& from) {
-               on.launch([&](Stream stream) { copy(stream, view<const T>(from), view<T>(to), true); });
+             [&machine](const Tensor& to, const Tensor& from) {
+               machine.launch([&](Stream stream) { copy(stream, view<const T>(from), view<T>(to), true); });
              }},
         lower_mirrored);
   });
