@@ -89,8 +89,7 @@ struct Describe {
   Described operator()(const Dropout& op) const { return {.type = "Dropout", .extra = "p=" + text(op.rate)}; }
   Described operator()(const Softmax&) const { return {.type = "Softmax"}; }
   Described operator()(const Pointwise& op) const {
-    if (op.function == Function::clip)
-      return {.type = "Hardtanh", .extra = "min=" + text(op.a) + " max=" + text(op.b)};
+    if (op.function == Function::clip) return {.type = "Hardtanh", .extra = "min=" + text(op.a) + " max=" + text(op.b)};
     return {.type = op.function == Function::silu ? "SiLU" : op.function == Function::sigmoid ? "Sigmoid" : "other"};
   }
   Described operator()(const Multiply&) const { return {.type = "Mul"}; }
