@@ -88,8 +88,10 @@ TEST_CASE("layouts, batches and types are asked apart, and a layout or a batch h
                            "without a graph: dropout, softmax", "strict", "bf16"})
     REQUIRE_THAT(table.said, ContainsSubstring(part));
   const json all = lamina::test::read(out);
-  // Three passes of two convolutions and two of a pool, by layout, batch and type; of two products by batch and type.
-  REQUIRE(all["graphs"].size() == (3 * 2 + 2) * 8 + 3 * 2 * 4);
+  // Three passes of two convolutions and two of a pool, by layout, batch and type; of two products by batch and type;
+  // of the second convolution in nhwc the data gradient with the mask of the first.
+  REQUIRE(all["graphs"].size() == (3 * 2 + 2) * 8 + 3 * 2 * 4 + 4);
+  REQUIRE_THAT(table.said, ContainsSubstring("backward_data+fused"));
 }
 
 TEST_CASE("an unknown --device is refused with the known ones") {

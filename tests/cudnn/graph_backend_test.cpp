@@ -95,12 +95,21 @@ Bound of_type(Bound bound, DType dtype) {
   return bound;
 }
 
-void check_case(const Case& c, const Conditions& conditions, std::uint64_t key) {
+/// With `masks` the unit masks dx by x, and its dy has the mask of its own ReLU already.
+void check_case(const Case& c, const Conditions& conditions, std::uint64_t key, bool masks = false,
+                const Choice& choice = {}) {
   GraphBackend on;
-  const Spec spec = spec_on(on, c, conditions);
+  Spec spec = spec_on(on, c, conditions);
+  spec.masks_dx = spec.dy_is_masked = masks;
   CAPTURE(to_string(spec));
-  const Feed feed = make_feed(c, key, Fill::normal, conditions.dtype);
-  const Result got = run_unit(on.backend, spec, {}, feed), want = reference(c, feed);
+  Feed feed = make_feed(c, key, Fill::normal, conditions.dtype);
+  Result want = reference(c, feed);
+  const auto mask = [&](Values& gradient, const Values& by) {
+    for (std::size_t i = 0; i < gradient.size() && masks; ++i) gradient[i] = by[i] > 0 ? gradient[i] : 0;
+  };
+  mask(feed.dy, want.y);
+  if (masks) mask(want.dx[0], feed.x[0]);
+  const Result got = run_unit(on.backend, spec, choice, feed);
   const Bounds bounds = chain_bounds(c, feed);
   const bool one_graph = c.mode == Mode::inference || std::holds_alternative<Add>(c.op);
   CHECK(fake_graph().executions >= (one_graph ? 1 : 2));
@@ -128,6 +137,64 @@ TEST_CASE("cudnn-graph: what engines and the calls around them compute agrees wi
         for (const bool adds : {false, true})
           if (!adds || (c.mode == Mode::training && std::holds_alternative<Conv>(c.op)))
             check_case(c, {.dtype = dtype, .layout = layout, .adds = adds}, ++key);
+}
+
+TEST_CASE("cudnn-graph: a product masks its dx by x in the graph of the gradient, or by a call behind another one") {
+  const Case conv_relu = {"", Conv{.channels = 5, .kernel = 3, .pad = 1}, {{2, 3, 4, 5}}, {{Relu{}}}};
+  const Case product = {"", FullyConnected{.outputs = 4}, {{3, 6, 1, 1}}, {{Relu{}}}};
+  std::uint64_t key = 0;
+  for (const Case& c : {conv_relu, product})
+    for (const DType dtype : value_types())
+      for (const std::string name : {"engine:31+fused", "engine:31"})
+        check_case(c, {.dtype = dtype, .layout = Layout::nhwc}, ++key, true, {.algorithm = {"", "", name}});
+  GraphBackend on;
+  Spec spec = spec_on(on, conv_relu, {.dtype = DType::bf16, .layout = Layout::nhwc});
+  spec.masks_dx = spec.dy_is_masked = true;
+  const std::vector<std::string> names = on.backend.algorithms(spec, Pass::backward_data);
+  CHECK(std::vector(names.begin(), names.begin() + 4) ==
+        std::vector<std::string>{"engine:30+fused", "engine:31+fused", "engine:30", "engine:31"});
+  CHECK(std::ranges::find(names, "engine:21+fused") == names.end());  // of the fallback list
+  CHECK(taken(on, spec).at(2) == "engine:30+fused");
+  CHECK(on.backend.lower(spec, {}).scratch_bytes == 0);
+  CHECK(taken(on, spec, {.algorithm = {"", "", "engine:7:2=5+fused"}}).at(2) == "engine:7:2=5+fused");
+  spec.masks_dx = false;
+  CHECK_THROWS_AS(taken(on, spec, {.algorithm = {"", "", "engine:30+fused"}}), UsageError);
+}
+
+TEST_CASE("cudnn-graph: a norm whose addend's gradient is added to old contents takes it from the masked dy") {
+  const Case norm = {"", BatchNorm{}, {{3, 4, 3, 2}}, {{Add{}}, {Relu{}}}};
+  GraphBackend on;
+  Spec spec = spec_on(on, norm, {.dtype = DType::f32, .layout = Layout::nhwc});
+  CHECK(on.backend.lower(spec, {}).scratch_bytes > 0);
+  spec.adds_dx[1] = true;
+  CHECK(taken(on, spec) == std::vector<std::string>{"engine:31", "engine:31"});
+  const Feed feed = make_feed(norm, 1, Fill::normal, DType::f32);
+  const Result got = run_unit(on.backend, spec, {}, feed), want = reference(norm, feed);
+  check_close("dx", got.dx[1], want.dx[1], chain_bounds(norm, feed).dx[1], epsilon(DType::f32), feed.dx[1]);
+  const Case alone = {"", BatchNorm{}, {{3, 4, 3, 2}}, {{Relu{}}}};
+  CHECK(on.backend.lower(spec_on(on, alone, {.dtype = DType::f32, .layout = Layout::nhwc}), {}).scratch_bytes == 0);
+}
+
+TEST_CASE("cudnn-graph: gradients of a plan whose products mask those of others are those of a plan without masks") {
+  Graph graph("chain");
+  Value x = relu(conv(graph.input({2, 3, 6, 6}), "a", {.channels = 4, .kernel = 3, .pad = 1}));
+  x = relu(conv(x, "b", {.channels = 4, .kernel = 3, .pad = 1}));
+  relu(fully_connected(relu(conv(x, "c", {.channels = 2, .kernel = 3})), "d", {.outputs = 3}));
+  GraphBackend on;
+  const auto gradient = [&](bool keep_values) {
+    Plan plan(graph, on.backend, {.layout = Layout::nhwc, .keep_values = keep_values});
+    for (const auto& [tensor, number] : {std::pair(plan.input(), 0.7F), {plan.output_gradient(), 1.3F}})
+      for (std::int64_t i = 0; i < tensor.shape.count(); ++i)
+        static_cast<float*>(tensor.data)[i] = number * static_cast<float>(i % 5 - 2);
+    plan.forward();
+    plan.backward();
+    const Tensor dw = plan.parameter_gradient("a.weight");
+    const auto* const begin = static_cast<const float*>(dw.data);
+    return std::vector<float>(begin, begin + dw.shape.count());
+  };
+  const std::vector<float> masked = gradient(false);
+  CHECK(masked == gradient(true));
+  CHECK(std::ranges::any_of(masked, [](float each) { return each != 0; }));
 }
 
 TEST_CASE("cudnn-graph: an engine is an algorithm: the first that math, determinism and workspace let through") {
@@ -202,7 +269,10 @@ TEST_CASE("cudnn-graph: an engine of a max pool's gradient needs one of its forw
   CHECK_THROWS_AS(on.backend.lower(pool, {.algorithm = {"direct", "", "engine:31"}}), UsageError);
 }
 
-TEST_CASE("cudnn-graph: a pass of a plan executes, makes no descriptor, allocates nothing and waits for nothing") {
+TEST_CASE(
+    "cudnn-graph: a pass of a plan, captured or not, executes, and makes no descriptor, allocates nothing and never "
+    "waits") {
+  const bool captured = GENERATE(false, true);
   Graph graph("all");
   Value x = relu(conv(graph.input({2, 3, 8, 8}), "conv", {.channels = 4, .kernel = 3, .pad = 1}));
   x = relu(add(batch_norm(conv(x, "conv2", {.channels = 4, .kernel = 3, .pad = 1, .bias = false}), "bn"), x));
@@ -215,9 +285,12 @@ TEST_CASE("cudnn-graph: a pass of a plan executes, makes no descriptor, allocate
       const int allocations = on.log.device.allocations, made = on.fake.made;
       fake_graph().executions = 0;
       fake_graph().in_pass = true;
-      plan.forward();
+      const auto pass = [&](const std::function<void()>& work) {
+        captured ? void(on.log.device.capture(work)) : work();
+      };
+      pass([&] { plan.forward(); });
       CHECK(fake_graph().executions == 6);
-      plan.backward();
+      pass([&] { plan.backward(); });
       fake_graph().in_pass = false;
       CHECK(fake_graph().executions == 6 + 5 + 5 - 2);  // the first convolution has no dx; a norm has all in one
       CHECK(fake_graph().strays == 0);

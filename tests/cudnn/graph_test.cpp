@@ -109,18 +109,62 @@ TEST_CASE("gradients add to old contents where the unit says so, and that of a f
   CHECK(beta_of(Pass::backward_params, backward_filter_alpha) == (dtype == DType::f32 ? 1 : 0));
 }
 
+TEST_CASE(
+    "the only product that reads the y of another with ReLU masks its gradient, in nhwc one graph of two operations") {
+  Graph graph("chain");
+  Value x = relu(conv(graph.input({2, 3, 9, 9}), "a", {.channels = 4, .kernel = 3, .pad = 1}));
+  x = relu(conv(x, "b", {.channels = 4, .kernel = 3, .pad = 1}));
+  const Value c = relu(conv(x, "c", {.channels = 4, .kernel = 3, .pad = 1}));
+  const Value two = relu(add(c, x));  // b and c have two readers, or one that is no product
+  fully_connected(relu(fully_connected(two, "d", {.outputs = 4})), "e", {.outputs = 3});
+  const auto masking = [&](const Options& options) {
+    std::string flags;
+    for (const PlannedUnit& unit : cudnn_graph_units(graph, options))
+      flags += unit.spec.masks_dx ? unit.spec.dy_is_masked ? 'b' : 'r' : unit.spec.dy_is_masked ? 'p' : '-';
+    return flags;
+  };
+  CHECK(masking({.layout = Layout::nhwc}) == "pr--pr");
+  CHECK(masking({.dtype = DType::f64, .layout = Layout::nhwc}) == "------");
+  CHECK(masking({}) == "----pr");  // cuDNN has an engine for products in either layout
+  CHECK(masking({.layout = Layout::nhwc, .keep_values = true}) == "------");
+  CHECK(masking({.mode = Mode::inference, .layout = Layout::nhwc}) == "------");
+
+  const Spec spec = cudnn_graph_units(graph, {.layout = Layout::nhwc})[1].spec;
+  REQUIRE(cudnn_graphs(spec).size() == 4);
+  CHECK(cudnn_graph(cudnn_graphs(spec)[2].first, Pass::backward_data) != cudnn_graph(spec, Pass::backward_data));
+  const std::vector<Object> chain = told(spec, Pass::backward_data);
+  REQUIRE(kinds(chain) == std::vector<int>{operation_backward_data, operation_pointwise});
+  const std::int64_t between = id_of(chain[0], backward_data_alpha + image);
+  CHECK(tensor_of(between).numbers.at(tensor_is_virtual) == Numbers{1});
+  CHECK(id_of(chain[1], operation_pointwise_dy) == between);
+  CHECK(id_of(chain[1], operation_pointwise_x) == id_x);
+  CHECK(id_of(chain[1], operation_pointwise_dx) == id_dx);
+}
+
 TEST_CASE("a batch norm with Add and ReLU is one forward graph and one for all gradients") {
-  const Spec spec =
-      last_unit([](Value x) { return relu(add(lamina::batch_norm(x, "bn"), relu(x))); }, {.dtype = DType::bf16});
-  CHECK(cudnn_graph_passes(spec) == std::vector<Pass>{Pass::forward, Pass::backward_params});
+  const Spec spec = last_unit([](Value x) { return relu(add(lamina::batch_norm(x, "bn"), relu(x))); },
+                              {.dtype = DType::bf16, .layout = GENERATE(Layout::nchw, Layout::nhwc)});
+  REQUIRE(cudnn_graphs(spec).size() == 2);
+  CHECK(cudnn_graphs(spec)[1].second == Pass::backward_params);
   CHECK(kinds(told(spec, Pass::forward)) ==
         std::vector<int>{operation_norm_forward, operation_pointwise, operation_pointwise});
   CHECK(tensor_of(id_epsilon).numbers.at(tensor_is_by_value) == Numbers{1});
   CHECK(tensor_of(id_w).numbers.at(tensor_data_type) == Numbers{data_float});
   const std::vector<Object> backward = told(spec, Pass::backward_params);
-  REQUIRE(kinds(backward) == std::vector<int>{operation_norm_backward});
-  CHECK(id_of(backward[0], norm_backward_dscale) == id_dw);
-  CHECK(id_of(backward[0], norm_backward_dx) == id_dx);
+  if (spec.y.layout == Layout::nchw) {  // the mask is another call
+    REQUIRE(kinds(backward) == std::vector<int>{operation_norm_backward});
+    CHECK(id_of(backward[0], norm_backward_dy) == id_dy);
+    return;
+  }
+  REQUIRE(kinds(backward) == std::vector<int>{operation_pointwise, operation_pointwise, operation_norm_backward});
+  CHECK(id_of(backward[0], operation_pointwise_x) == id_y);
+  CHECK(tensor_of(id_zero).numbers.at(tensor_is_by_value) == Numbers{1});
+  CHECK(id_of(backward[1], operation_pointwise_x) == id_dy);
+  CHECK(id_of(backward[1], operation_pointwise_b) == id_of(backward[0], operation_pointwise_y));
+  CHECK(id_of(backward[1], operation_pointwise_y) == id_masked);  // the gradient of the addend
+  CHECK(id_of(backward[2], norm_backward_dy) == id_masked);
+  CHECK(id_of(backward[2], norm_backward_dscale) == id_dw);
+  CHECK(id_of(backward[2], norm_backward_dx) == id_dx);
 }
 
 TEST_CASE("a max pool keeps its indices in training, and windows that are rounded up have padding behind the image") {

@@ -94,18 +94,18 @@ void print_lines(const std::vector<std::string>& words) {
         options.layout = layout == "nhwc" ? Layout::nhwc : Layout::nchw;
         options.input_gradient = true;
         for (const PlannedUnit& unit : cudnn_graph_units(graph, options))
-          for (const Pass pass : cudnn_graph_passes(unit.spec)) {
+          for (const auto& [spec, pass] : cudnn_graphs(unit.spec)) {
             std::string line;
             try {
-              line = cudnn_graph(unit.spec, pass);
+              line = cudnn_graph(spec, pass);
             } catch (const Unsupported&) {
               continue;  // no graph
             }
             if (!seen.insert(line).second) continue;
             const std::string& name = graph.nodes()[static_cast<std::size_t>(unit.nodes.front())].name;
-            std::printf("%s %s %s %s %s %s:%s\n", network.c_str(), name.c_str(), std::string(to_string(pass)).c_str(),
-                        type.c_str(), layout.c_str(), hash(line).c_str(),
-                        answer(cudnn, unit.spec, pass, std::stoi(words.at(2))).c_str());
+            std::printf("%s %s %s%s %s %s %s:%s\n", network.c_str(), name.c_str(), std::string(to_string(pass)).c_str(),
+                        spec.masks_dx ? "+fused" : "", type.c_str(), layout.c_str(), hash(line).c_str(),
+                        answer(cudnn, spec, pass, std::stoi(words.at(2))).c_str());
             std::fflush(stdout);
           }
       }

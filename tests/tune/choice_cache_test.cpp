@@ -77,7 +77,7 @@ TEST_CASE("units that differ have different texts, and a text says what the unit
   CHECK(to_string(plain) ==
         "conv(4, 3x3), x 2x3x8x8 f64 nchw, y 2x4x6x6 f64 nchw, w 4x3x3x3 f64 nchw, w 1x4x1x1 f64 nchw, training, "
         "wants dx 1, adds dx 0");
-  std::vector<Spec> others(14, plain);
+  std::vector<Spec> others(16, plain);
   others[0].op = Conv{.channels = 4, .kernel = 3, .bias = false};
   others[1].tail = {Relu{}};
   others[2].x[0].shape.n = 3;
@@ -92,6 +92,8 @@ TEST_CASE("units that differ have different texts, and a text says what the unit
   others[11].adds_dw = true;
   others[12].mode = Mode::inference;
   others[13].x.push_back(others[13].x[0]);
+  others[14].masks_dx = true;
+  others[15].dy_is_masked = true;
   others.push_back(plain);
   for (std::size_t i = 0; i < others.size(); ++i)
     for (std::size_t j = 0; j < others.size(); ++j) {

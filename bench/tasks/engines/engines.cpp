@@ -115,7 +115,7 @@ void add_cells(std::vector<std::string>& cells, const Json& engines, bool builds
 
 std::vector<std::string> cells_of(const GraphRow& row) {
   return {row.unit, std::to_string(row.units), image_text(row.spec.x.front().shape), ops_text(row.spec),
-          std::string(to_string(row.pass))};
+          pass_text(row.spec, row.pass)};
 }
 
 TextTable table_with(std::vector<TextTable::Column> more) {
@@ -183,8 +183,12 @@ Json document(const Questions& asked, const std::vector<Version>& versions, cons
   for (std::size_t i = 0; i < asked.queries.size(); ++i) {
     const Query& query = asked.queries[i];
     const TensorSpec& x = query.spec.x.front();
-    Json entry = {{"ops", ops_text(query.spec)},   {"x", to_string(x.shape)},       {"dtype", to_string(x.dtype)},
-                  {"layout", to_string(x.layout)}, {"pass", to_string(query.pass)}, {"uses", query.uses}};
+    Json entry = {{"ops", ops_text(query.spec)},
+                  {"x", to_string(x.shape)},
+                  {"dtype", to_string(x.dtype)},
+                  {"layout", to_string(x.layout)},
+                  {"pass", pass_text(query.spec, query.pass)},
+                  {"uses", query.uses}};
     for (const Version& version : versions) {
       Json& answer = entry["answers"].emplace_back(Json::object());
       answer[x.dtype == DType::f32 ? "tf32" : "engines"] = version.tf32["engines"][i];

@@ -36,8 +36,8 @@ GraphTable table_of(const Config& c, const EnginesOptions& options, std::vector<
     plan.input_gradient = true;
     std::size_t at = 0;
     for (const PlannedUnit& unit : cudnn_graph_units(graph, plan))
-      for (const Pass pass : cudnn_graph_passes(unit.spec)) try {
-          GraphRow row{graph.nodes()[static_cast<std::size_t>(unit.nodes.front())].name, unit.spec, pass};
+      for (const auto& [spec, pass] : cudnn_graphs(unit.spec)) try {
+          GraphRow row{graph.nodes()[static_cast<std::size_t>(unit.nodes.front())].name, spec, pass};
           const std::size_t number = ask_once(queries, row, c.network);
           if (at == all.size()) all.push_back(std::move(row));
           all[at++].queries.push_back(number);
@@ -62,6 +62,10 @@ std::string ops_text(const Spec& spec) {
   std::string text = to_string(spec.op);
   for (const Op& op : spec.tail) text += " + " + std::string(op_name(op));
   return text;
+}
+
+std::string pass_text(const Spec& spec, Pass pass) {
+  return std::string(to_string(pass)) + (spec.masks_dx ? "+fused" : "");
 }
 
 Questions questions_of(const EnginesOptions& options) {

@@ -44,6 +44,9 @@ struct Questions {
 /// "conv(64, 7x7) + relu"
 std::string ops_text(const Spec&);
 
+/// "backward_data+fused" with the mask of the ReLU before the unit.
+std::string pass_text(const Spec&, Pass);
+
 /// The graphs of all networks, batches and layouts of the options, in this order, in all their types.
 Questions questions_of(const EnginesOptions&);
 

@@ -125,7 +125,7 @@ bool ends_in_relu(const Spec& spec) { return !spec.tail.empty() && std::holds_al
 Lowered product_flags(const Spec& spec) {
   Lowered unit = empty_unit(spec);
   unit.backward_reads_x[0] = spec.mode == Mode::training;
-  unit.backward_reads_y = spec.mode == Mode::training && ends_in_relu(spec);
+  unit.backward_reads_y = spec.mode == Mode::training && ends_in_relu(spec) && !spec.dy_is_masked;
   return unit;
 }
 

@@ -195,6 +195,10 @@ bool CudnnBackend::fuses(const Spec& spec, const Node& next, int) const {
   return !holds<Add>(next.op) || reads_two_values(next);
 }
 
+bool CudnnBackend::masks_dx(const Spec& spec, const Spec& reader) const {
+  return engines_ && graph::joins_gradient(spec, reader);
+}
+
 bool CudnnBackend::takes_pitch(const Spec& spec) const {
   return holds_any<Conv, ConvTranspose, Add, Concat, Slice>(spec.op) ||
          ((holds<Dropout>(spec.op) || is_own_with_pitch(spec.op)) && spec.y.layout == Layout::nchw);

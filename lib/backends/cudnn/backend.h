@@ -40,6 +40,7 @@ class CudnnBackend final : public Backend {
 
   std::vector<std::string> algorithms(const Spec&, Pass) const override;
   bool fuses(const Spec&, const Node& next, int operand) const override;
+  bool masks_dx(const Spec&, const Spec& reader) const override;
   bool takes_pitch(const Spec&) const override;
 
   /// Opens the library. A convolution's algorithm and workspace are queried with a handle, which needs the device;

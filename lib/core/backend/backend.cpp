@@ -20,6 +20,7 @@ std::string_view to_string(Math math) {
 }
 
 bool Backend::fuses(const Spec&, const Node&, int) const { return false; }
+bool Backend::masks_dx(const Spec&, const Spec&) const { return false; }
 bool Backend::takes_pitch(const Spec&) const { return false; }
 
 void Backend::update(const Update&) { throw Unsupported(std::string(name()) + ": updates no parameters"); }

@@ -40,6 +40,8 @@ std::string to_string(const Spec& spec) {
   append(line, "wants dx", spec.wants_dx);
   append(line, "adds dx", spec.adds_dx);
   if (spec.adds_dw) line += ", adds dw";
+  if (spec.masks_dx) line += ", masks dx";
+  if (spec.dy_is_masked) line += ", dy is masked";
   return line;
 }
 

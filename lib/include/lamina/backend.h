@@ -48,6 +48,8 @@ struct Spec {
                               ///< (beta 0). A value may be given twice, within one op only: then the second gradient is
                               ///< added to the first
   bool adds_dw = false;       ///< whether every parameter gradient is added to the old contents (beta 1)
+  bool masks_dx = false;      ///< whether dx[0], which is not added, is 0 where x[0] is not positive (masks_dx())
+  bool dy_is_masked = false;  ///< whether the reader of y did that, so that the mask of the tail's ReLU need not run
   Mode mode = Mode::training;
   bool operator==(const Spec&) const = default;
 };
@@ -230,6 +232,10 @@ class LAMINA_API Backend : public std::enable_shared_from_this<Backend> {
 
   /// Whether `next` may join the spec's tail. Its operand number `operand` is the y of `spec`. Default: no.
   virtual bool fuses(const Spec& spec, const Node& next, int operand) const;
+
+  /// Whether the unit of `reader` takes over the mask of the ReLU that ends `spec`, whose y only it reads, as its x[0]:
+  /// where y is not positive it gives 0 as the gradient. Default: no.
+  virtual bool masks_dx(const Spec& spec, const Spec& reader) const;
 
   /// Whether every x and y of the unit, and their gradients, may have a pitch that is not dense. Default: no.
   virtual bool takes_pitch(const Spec&) const;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lamina/api.h"
@@ -54,9 +55,10 @@ struct CudnnPlan {
 /// throws.
 LAMINA_API std::vector<PlannedUnit> cudnn_graph_units(const Graph&, const Options& = {});
 
-/// The passes of a unit that have graphs of their own, in the order in which they run: forward, backward_params,
-/// backward_data. The gradients of a batch norm are one graph, that of backward_params.
-LAMINA_API std::vector<Pass> cudnn_graph_passes(const Spec&);
+/// The graphs of a unit, each by a spec and a pass, in the order in which they run: forward, backward_params,
+/// backward_data. The gradients of a batch norm are one graph, that of backward_params. A data gradient that is masked
+/// (Spec::masks_dx) has two: without and with the mask.
+LAMINA_API std::vector<std::pair<Spec, Pass>> cudnn_graphs(const Spec&);
 
 /// The graph of a unit's pass in one line, by cuDNN's numbers. Two passes have the same line exactly if they have the
 /// same graph. Tensors are dense, at 16 bytes. The mask of a ReLU behind a product or a batch norm comes before the

@@ -35,7 +35,7 @@ struct View {
     return sum;
   }
   double read(const Index& at) const {
-    if (type == data_int8) return static_cast<double>(data[offset(at)]);
+    if (type == data_int8 || type == data_boolean) return static_cast<double>(data[offset(at)]);
     if (type == data_float) {
       float value = 0;
       std::memcpy(&value, data + 4 * offset(at), 4);
@@ -46,7 +46,7 @@ struct View {
     return widen(half(), word);
   }
   void write(const Index& at, double number) const {
-    if (type == data_int8) {
+    if (type == data_int8 || type == data_boolean) {
       data[offset(at)] = static_cast<char>(number);
     } else if (type == data_float) {
       const auto value = static_cast<float>(number);
@@ -149,7 +149,12 @@ class Computing {
     const View y = view(op, operation_pointwise_y);
     if (mode == pointwise_relu) return y.each([&](const Index& i) { y.write(i, std::max(x.read(i), 0.0)); });
     const View b = view(op, operation_pointwise_b);
-    y.each([&](const Index& i) { y.write(i, x.read(i) + b.read(i)); });
+    y.each([&](const Index& i) {
+      const double left = x.read(i), right = b.read(i);
+      y.write(i, mode == pointwise_multiply  ? left * right
+                 : mode == pointwise_greater ? (left > right ? 1 : 0)
+                                             : left + right);
+    });
   }
 
   /// Calls `function` for every place of a window inside of the image, with its number in the window.

@@ -23,19 +23,34 @@ class CountingDevice final : public Device {
   std::vector<double> seconds;  ///< results of the next timings, from the front; then 1
 
   std::string describe() override { return host_.describe(); }
-  void* allocate(std::size_t bytes) override { return ++allocations, host_.allocate(bytes); }
+  void* allocate(std::size_t bytes) override { return check(), ++allocations, host_.allocate(bytes); }
   void release(void* data) noexcept override { host_.release(data); }
-  void upload(void* to, const void* from, std::size_t bytes) override { ++copies, host_.upload(to, from, bytes); }
-  void download(void* to, const void* from, std::size_t bytes) override { ++copies, host_.download(to, from, bytes); }
+  void upload(void* to, const void* from, std::size_t bytes) override {
+    check(), ++copies, host_.upload(to, from, bytes);
+  }
+  void download(void* to, const void* from, std::size_t bytes) override {
+    check(), ++copies, host_.download(to, from, bytes);
+  }
   void fill(void* to, unsigned char byte, std::size_t bytes) override { ++copies, host_.fill(to, byte, bytes); }
   void copy(void* to, const void* from, std::size_t bytes) override { ++copies, host_.copy(to, from, bytes); }
   void synchronize() override {
-    ++waits;
+    check(), ++waits;
     if (lost) throw DeviceError("the device is lost");
   }
   std::unique_ptr<Timer> timer() override { return std::make_unique<ToldTimer>(*this); }
+  /// Runs the work, in which memory, copies to and from the host and waits fail, as on a GPU. The result is null.
+  std::unique_ptr<CapturedGraph> capture(const std::function<void()>& work) override {
+    captures_ = true;
+    work();
+    captures_ = false;
+    return nullptr;
+  }
 
  private:
+  void check() const {
+    if (captures_) throw DeviceError("work that is captured may not do this");
+  }
+
   struct ToldTimer final : Timer {
     explicit ToldTimer(CountingDevice& told) : device(told) {}
     void start() override {}
@@ -49,6 +64,7 @@ class CountingDevice final : public Device {
     CountingDevice& device;
   };
   HostDevice host_{1};
+  bool captures_ = false;
 };
 
 /// The settings and records of a HostMachine; outlives it.

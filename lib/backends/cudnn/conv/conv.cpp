@@ -2,7 +2,7 @@
 // before the ReLU, and a batch norm is folded into filter and bias. A "+fused" algorithm computes forward in one call.
 //
 // An engine of cuDNN's graphs (graph/unit_engines.h) takes the place of the library's calls for the products, in
-// forward with bias, addend and ReLU.
+// forward with bias, addend and ReLU, in "+fused" engines of the data gradient with the mask of the ReLU before it.
 //
 // On halves the library gets a prepared half form of the filter (half_conv.h). The bias stays in f32: our kernels add
 // it and compute its gradient.
@@ -25,8 +25,10 @@ struct Unit : ConvUnit {
   Session& session;
   const Api& api;
   std::shared_ptr<const HalfConv> halves;  ///< null for other types
+  bool masks;                              ///< whether the gradients need a mask of dy
 
-  Unit(const Spec& spec, Session& in) : ConvUnit(conv_unit(spec)), session(in), api(in.api()) {
+  Unit(const Spec& spec, Session& in)
+      : ConvUnit(conv_unit(spec)), session(in), api(in.api()), masks(relu && !inference && !spec.dy_is_masked) {
     if (is_half(values)) halves = std::make_shared<const HalfConv>(op, spec, in);
   }
 
@@ -144,7 +146,7 @@ class BackwardParams {
  public:
   BackwardParams(const Unit& unit, const Spec& spec, std::shared_ptr<const ConvProblem> problem, Taken taken)
       : unit_(unit), problem_(std::move(problem)), taken_(std::move(taken)) {
-    if (unit.relu) mask_.emplace(spec, unit.session);
+    if (unit.masks) mask_.emplace(spec, unit.session);
     if (unit.op.bias && !unit.halves) bias_.emplace(describe_dense(unit.api, spec.w.at(1)));
   }
 
@@ -206,14 +208,22 @@ class BackwardParams {
 
 class BackwardData {
  public:
-  BackwardData(const Unit& unit, std::shared_ptr<const ConvProblem> problem, Taken taken)
-      : unit_(unit), problem_(std::move(problem)), taken_(std::move(taken)) {}
+  BackwardData(const Unit& unit, const Spec& spec, std::shared_ptr<const ConvProblem> problem, Taken taken)
+      : unit_(unit), problem_(std::move(problem)), taken_(std::move(taken)) {
+    if (!spec.masks_dx || taken_.fused) return;
+    Spec before = spec;  // as far as its mask
+    before.y = spec.x[0];
+    mask_.emplace(before, unit.session);
+  }
 
   graph::Around around() const {
     return {[this](std::int64_t id, const Args& args, void*) -> const void* {
-      if (id == graph::id_y) return dy(args);
-      return id == graph::id_w ? filter(args) : wanted(args, 0) ? args.dx[0].data : nullptr;
-    }};
+              if (id == graph::id_y) return dy(args);
+              if (id == graph::id_w) return filter(args);
+              return !wanted(args, 0) ? nullptr : id == graph::id_x && taken_.fused ? args.x[0].data : args.dx[0].data;
+            },
+            {},
+            [this](const Args& args, void*) { mask(args); }};
   }
 
   void run(const Args& args) const {
@@ -222,15 +232,28 @@ class BackwardData {
                  filter(args), problem_->result(), dy(args), problem_->convolution(), taken_.number, args.workspace,
                  taken_.workspace_bytes, beta(unit_.values, unit_.add_dx), problem_->image(), args.dx[0].data);
     unit_.session.check_parts(Use::backward_data);
+    mask(args);
   }
 
  private:
-  const void* dy(const Args& args) const { return unit_.relu ? args.scratch : args.dy.data; }
+  const void* dy(const Args& args) const { return unit_.masks ? args.scratch : args.dy.data; }
+
+  /// Masks dx in place by x, the y of the ReLU before the unit.
+  void mask(const Args& args) const {
+    if (!mask_ || !wanted(args, 0)) return;
+    Args before;
+    before.y = args.x[0];
+    before.dy = args.dx[0];
+    before.scratch = args.dx[0].data;
+    mask_->run(before);
+  }
+
   const void* filter(const Args& args) const { return unit_.halves ? args.prepared : args.w[0].data; }
 
   Unit unit_;
   std::shared_ptr<const ConvProblem> problem_;
   Taken taken_;
+  std::optional<ReluMask> mask_;
 };
 
 }  // namespace
@@ -245,7 +268,7 @@ Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, Session& s
     const bool data = pass == Pass::backward_data, params = pass == Pass::backward_params;
     TensorDescriptor image = data ? describe_gradient(api, given.x[0]) : describe_value(api, given.x[0]);
     TensorDescriptor result =
-        pass == Pass::forward || unit.relu ? describe_value(api, spec.y) : describe_gradient(api, spec.y);
+        pass == Pass::forward || unit.masks ? describe_value(api, spec.y) : describe_gradient(api, spec.y);
     const auto problem = std::make_shared<ConvProblem>(op, given, pass, std::move(image), std::move(result), session);
     const bool adds = params ? unit.add_dw && !unit.halves : data && unit.add_dx;
     const std::size_t own_bytes = unit.own_bytes(pass);
@@ -268,7 +291,7 @@ Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, Session& s
         return kept;
       };
       if (pass == Pass::forward) return made(std::make_shared<Forward>(unit, spec, problem, taken));
-      if (data) return made(std::make_shared<BackwardData>(unit, problem, taken));
+      if (data) return made(std::make_shared<BackwardData>(unit, spec, problem, taken));
       return made(std::make_shared<BackwardParams>(unit, spec, problem, taken));
     };
     lowered.steps.push_back(
@@ -281,7 +304,7 @@ Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, Session& s
                                           : static_cast<std::size_t>(spec.w[0].shape.count()) * size_of(unit.values));
     lowered.steps.push_back(prepare_step(unit, spec, lowered.steps[0].algorithm));
   }
-  if (unit.relu && spec.mode == Mode::training) lowered.scratch_bytes = extent_bytes(spec.y, spec.y.pitch);
+  if (unit.masks) lowered.scratch_bytes = extent_bytes(spec.y, spec.y.pitch);
   return lowered;
 }
 

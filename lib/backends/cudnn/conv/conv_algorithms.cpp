@@ -190,6 +190,7 @@ Lowered::Step pick_conv(const std::string& unit, const Spec& spec, ConvProblem& 
   std::vector<Alternative> all;
   const auto make_engine = [&](const graph::TakenEngine& taken) {
     return make({.name = taken.name,
+                 .fused = taken.name.ends_with(fused_suffix),
                  .workspace_bytes = taken.plan->workspace_bytes,
                  .deterministic = taken.deterministic,
                  .math = taken.math,

@@ -25,9 +25,6 @@ struct Row {
 /// The rows of a pass, by number.
 std::span<const Row> conv_algorithms(Pass);
 
-/// Suffix of a forward algorithm's name: convolution, bias and ReLU in one call of the library.
-constexpr std::string_view fused_suffix = "+fused";
-
 /// Whether the unit has a fused call: it is of f32, has a bias (its own or a folded batch norm's), and ends in a ReLU.
 /// Only running the call shows whether the library supports it.
 bool has_fused_call(const Spec&);
@@ -65,7 +62,7 @@ class ConvProblem {
 struct Taken {
   std::string name;  ///< name of the algorithm; "heuristic" if the query had no device and no algorithm was named
   int number = 0;
-  bool fused = false;               ///< whether it is the call of has_fused_call()
+  bool fused = false;               ///< whether it is the call of has_fused_call() or, of an engine, masks dx by x
   std::size_t workspace_bytes = 0;  ///< the limit if no device was available for the query
   bool exact = true;                ///< whether workspace_bytes is the exact need
   bool deterministic = false;       ///< whether manual and library call it deterministic; for "heuristic": as demanded

@@ -30,6 +30,7 @@ class Fusions final : public Backend {
   bool fuses(const Spec& spec, const Node& next, int) const override {
     return joins_graph(spec, spec.tail.size(), next.op) && (!holds_any<Add>(next.op) || reads_two_values(next));
   }
+  bool masks_dx(const Spec& spec, const Spec& reader) const override { return joins_gradient(spec, reader); }
 };
 
 }  // namespace
@@ -51,7 +52,14 @@ std::vector<PlannedUnit> cudnn_graph_units(const Graph& graph, const Options& op
   return planned_units(graph, Fusions(), options);
 }
 
-std::vector<Pass> cudnn_graph_passes(const Spec& spec) { return graph_passes(spec); }
+std::vector<std::pair<Spec, Pass>> cudnn_graphs(const Spec& spec) {
+  Spec plain = spec;
+  plain.masks_dx = false;
+  std::vector<std::pair<Spec, Pass>> graphs;
+  for (const Pass pass : graph_passes(spec)) graphs.emplace_back(plain, pass);
+  if (spec.masks_dx) graphs.emplace_back(spec, Pass::backward_data);
+  return graphs;
+}
 
 std::string cudnn_graph(const Spec& spec, Pass pass) { return to_string(*operation_graph_of(spec, pass)); }
 

@@ -57,8 +57,10 @@ class Growing {
 
   /// What an operation writes: a tensor with an id or, with not_stored, one that only the next operation reads, in f32.
   PartRef between(TensorId id, const Shape& shape) {
-    return id != not_stored ? value(id, shape)
-                            : dense(first_virtual + virtuals_++, shape, in_f32, {{tensor_is_virtual, true}});
+    return id != not_stored ? value(id, shape) : passed(shape, in_f32);
+  }
+  PartRef passed(const Shape& shape, const Coded& type) {
+    return dense(first_virtual + virtuals_++, shape, type, {{tensor_is_virtual, true}});
   }
 
   void operation(Kind kind, Attributes attributes) { operations_.push_back(part(kind, std::move(attributes))); }
@@ -120,7 +122,8 @@ ConvOperation conv_operation(Pass pass) {
   return {operation_backward_filter, backward_filter_alpha};
 }
 
-/// y = x * w, + bias, + addend, ReLU; or one of the two gradients. On halves w and dw are halves as well.
+/// y = x * w, + bias, + addend, ReLU; or one of the two gradients, of which dx may be masked by x. On halves w and dw
+/// are halves as well.
 PartRef graph_of(const Conv& op, const Spec& spec, Pass pass) {
   const ConvUnit unit = conv_unit(spec);
   Growing growing(spec);
@@ -128,6 +131,8 @@ PartRef graph_of(const Conv& op, const Spec& spec, Pass pass) {
   const bool plain = !forward || !(unit.has_bias() || unit.add || unit.relu);
   const PartRef y = growing.between(plain ? id_y : not_stored, unit.y);
   const bool adds = params ? unit.add_dw && !is_half(unit.values) : !forward && unit.add_dx;
+  const bool masked = pass == Pass::backward_data && spec.masks_dx;
+  const PartRef x = growing.between(masked ? not_stored : id_x, unit.x);
 
   const PartRef form = part(convolution, {{convolution_compute_type, in_f32},
                                           {convolution_form, Coded{type_convolution_mode, cross_correlation}},
@@ -141,11 +146,12 @@ PartRef graph_of(const Conv& op, const Spec& spec, Pass pass) {
                            {first + beta, adds ? 1.0 : 0.0},
                            {first + descriptor, std::vector{form}},
                            {first + weights, std::vector{growing.value(id_w, spec.w.at(0).shape)}},
-                           {first + image, std::vector{growing.value(id_x, unit.x)}},
+                           {first + image, std::vector{x}},
                            {first + result, std::vector{y}}});
   if (!plain)
     growing.finish(y, unit.y, unit.has_bias() ? growing.by_channel(id_bias, unit.y.c) : nullptr,
                    unit.add ? growing.value(id_addend, unit.y) : nullptr, unit.relu);
+  if (masked) growing.relu_backward(growing.value(id_x, unit.x), x, growing.value(id_dx, unit.x));
   return growing.graph();
 }
 
@@ -201,11 +207,20 @@ PartRef graph_of(const BatchNorm&, const Spec& spec, Pass pass) {
     if (add || relu) growing.finish(y, shape, nullptr, add ? growing.value(id_addend, shape) : nullptr, relu);
     return growing.graph();
   }
+  PartRef dy = growing.value(id_dy, shape);
+  if (masks_norm(spec)) {  // no engine takes relu_backward() here
+    const PartRef positive = growing.passed(shape, {type_data_type, data_boolean});
+    growing.element_wise(pointwise_greater, growing.value(id_y, shape), growing.number(id_zero), positive);
+    const PartRef masked =
+        wants_addend_gradient(spec) ? growing.value(id_masked, shape) : growing.passed(shape, data_type(spec.y.dtype));
+    growing.element_wise(pointwise_multiply, dy, positive, masked);
+    dy = masked;
+  }
   growing.operation(operation_norm_backward, {{norm_backward_form, Coded{type_norm_mode, batch_norm}},
                                               {norm_backward_x, std::vector{growing.value(id_x, shape)}},
                                               {norm_backward_mean, channels(id_mean)},
                                               {norm_backward_inverse, channels(id_inverse_deviation)},
-                                              {norm_backward_dy, std::vector{growing.value(id_dy, shape)}},
+                                              {norm_backward_dy, std::vector{dy}},
                                               {norm_backward_scale, channels(id_w)},
                                               {norm_backward_dscale, channels(id_dw)},
                                               {norm_backward_dshift, channels(id_dbias)},
@@ -273,6 +288,12 @@ PartRef graph_of(const T&, const Spec& spec, Pass) {
 
 }  // namespace
 
+bool masks_norm(const Spec& spec) { return ends_in_relu(spec) && spec.y.layout == Layout::nhwc; }
+
+bool wants_addend_gradient(const Spec& spec) {
+  return norm_tail(spec).add && spec.wants_dx.size() > 1 && spec.wants_dx[1];
+}
+
 std::vector<Pass> graph_passes(const Spec& spec) {
   std::vector<Pass> passes = {Pass::forward};
   if (spec.mode == Mode::inference) return passes;
@@ -297,6 +318,12 @@ PartRef operation_graph_of(const Spec& spec, Pass pass) {
 bool joins_graph(const Spec& spec, std::size_t count, const Op& next) {
   return holds_any<Conv, FullyConnected, BatchNorm, Add>(spec.op) && holds_any<BatchNorm, Add, Relu>(next) &&
          default_fusion(spec.op, spec.tail, count, next, spec.mode);
+}
+
+bool joins_gradient(const Spec& spec, const Spec& reader) {
+  const bool nhwc = reader.y.layout == Layout::nhwc || holds_any<FullyConnected>(reader.op);
+  return nhwc && holds_any<Conv, FullyConnected>(spec.op) && holds_any<Conv, FullyConnected>(reader.op) &&
+         spec.y.dtype != DType::f64 && has_one_type(spec) && has_one_type(reader);
 }
 
 Spec as_convolution(const Spec& spec) {

@@ -14,8 +14,8 @@
 namespace lamina::cudnn::graph {
 
 /// The tensors that a graph names, by cuDNN's unique id. In the backward graphs of a convolution or a fully connected
-/// layer, dx, dw and dy have the ids of x, w and y. In other graphs gradients have ids of their own. Tensors between
-/// two operations, which are not stored, have ids from `first_virtual` on.
+/// layer, dx, dw and dy have the ids of x, w and y, but for a dx that is masked by x. In other graphs gradients have
+/// ids of their own. Tensors between two operations, which are not stored, have ids from `first_virtual` on.
 enum TensorId : std::int64_t {
   not_stored = 0,
   id_x = 1,
@@ -36,6 +36,8 @@ enum TensorId : std::int64_t {
   id_epsilon,
   id_momentum,
   id_index,
+  id_zero,
+  id_masked,
   first_virtual = 100
 };
 
@@ -64,9 +66,9 @@ struct Part {
 /// norm gives all gradients: it is backward_params.
 std::vector<Pass> graph_passes(const Spec&);
 
-/// The graph of a unit's pass. The mask of a tail's ReLU comes before the gradients of a product or a batch norm: their
-/// dy is the masked one. Throws UsageError for a pass that is not of graph_passes(), and Unsupported for a unit that
-/// cuDNN has no graph for.
+/// The graph of a unit's pass. The mask of a tail's ReLU comes before the gradients of a product, and before those of a
+/// batch norm without masks_norm(): their dy is the masked one. Throws UsageError for a pass that is not of
+/// graph_passes(), and Unsupported for a unit that cuDNN has no graph for.
 PartRef operation_graph_of(const Spec&, Pass);
 
 /// The graph in one line. Two graphs have the same line exactly if they are equal.
@@ -78,8 +80,17 @@ Descriptor make(const Api&, const Part&, HandleObject* = nullptr);
 /// The ids of the tensors that a graph reads and writes, each once.
 std::vector<std::int64_t> stored_tensors(const Part&);
 
+/// Whether the graph of a batch norm's gradients has the mask of the ReLU behind it, as engines take it in nhwc, and
+/// whether it then stores the masked dy, which is the gradient of an addend.
+bool masks_norm(const Spec&);
+bool wants_addend_gradient(const Spec&);
+
 /// Whether `next` may follow the op of a unit and the first `count` ops of its tail.
 bool joins_graph(const Spec&, std::size_t count, const Op& next);
+
+/// Whether the mask of the ReLU that ends a unit may follow the data gradient of the product that reads its y. cuDNN
+/// has engines for that in nhwc only.
+bool joins_gradient(const Spec&, const Spec& reader);
 
 /// A fully connected unit as the convolution of images of one pixel, whose graph is the same.
 Spec as_convolution(const Spec&);

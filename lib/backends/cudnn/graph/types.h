@@ -150,12 +150,15 @@ namespace lamina::cudnn::graph {
   X(data_half, 2, CUDNN_DATA_HALF)                                   \
   X(data_int8, 3, CUDNN_DATA_INT8)                                   \
   X(data_bf16, 9, CUDNN_DATA_BFLOAT16)                               \
+  X(data_boolean, 11, CUDNN_DATA_BOOLEAN)                            \
   X(cross_correlation, 1, CUDNN_CROSS_CORRELATION)                   \
   X(mode_fallback, 2, CUDNN_HEUR_MODE_FALLBACK)                      \
   X(mode_a, 3, CUDNN_HEUR_MODE_A)                                    \
   X(pointwise_add, 0, CUDNN_POINTWISE_ADD)                           \
+  X(pointwise_multiply, 1, CUDNN_POINTWISE_MUL)                      \
   X(pointwise_relu, 100, CUDNN_POINTWISE_RELU_FWD)                   \
   X(pointwise_relu_backward, 200, CUDNN_POINTWISE_RELU_BWD)          \
+  X(pointwise_greater, 302, CUDNN_POINTWISE_CMP_GT)                  \
   X(resample_average_all, 2, CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING) \
   X(resample_max, 3, CUDNN_RESAMPLE_MAXPOOL)                         \
   X(resample_average, 4, CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING)     \

@@ -25,7 +25,8 @@ class BoundEngine final : public Kernel {
     for (const std::int64_t id : plan_->tensors) {
       const void* const data = around_.place(id, args, own(args));
       wanted_ = wanted_ && data != nullptr;
-      if (reinterpret_cast<std::uintptr_t>(data) % tensor_alignment_bytes != 0 && id != id_epsilon && id != id_momentum)
+      const bool by_value = id == id_epsilon || id == id_momentum || id == id_zero;
+      if (reinterpret_cast<std::uintptr_t>(data) % tensor_alignment_bytes != 0 && !by_value)
         throw UsageError("cudnn-graph: tensor " + std::to_string(id) + " is not at a multiple of 16 bytes");
       pointers.push_back(const_cast<void*>(data));
     }
@@ -71,6 +72,7 @@ class EngineKernel final : public Kernel {
 };
 
 bool is_engine(const std::string& name) { return name.starts_with(engine_prefix); }
+bool is_fused(const Spec& spec, Pass pass) { return pass == Pass::backward_data && spec.masks_dx; }
 
 [[noreturn]] void bad_name(const std::string& name, const std::string& why) {
   throw UsageError("cudnn-graph: '" + name + "' names no engine: " + why);
@@ -87,6 +89,7 @@ std::int64_t number_of(const std::string& name, std::string_view text) {
 /// The engine that a name gives by its knobs.
 CudnnEngine parsed(const std::string& name) {
   std::string_view rest = std::string_view(name).substr(engine_prefix.size());
+  if (rest.ends_with(fused_suffix)) rest.remove_suffix(fused_suffix.size());
   const auto word = [&] {
     const std::string_view first = rest.substr(0, rest.find(':'));
     rest.remove_prefix(std::min(rest.size(), first.size() + 1));
@@ -185,7 +188,9 @@ UnitEngines::Listed UnitEngines::list(const Spec& spec, Pass pass, Session& sess
            proposals(session.api(), device, make(session.api(), *listed.graph, device.handle()))) {
         const int time = ++times[engine.index];
         std::string name = std::string(engine_prefix) + std::to_string(engine.index);
-        known->second.emplace_back(time == 1 ? name : name + "#" + std::to_string(time), std::move(engine));
+        if (time > 1) name += "#" + std::to_string(time);
+        if (is_fused(spec, pass)) name += fused_suffix;
+        known->second.emplace_back(std::move(name), std::move(engine));
       }
       session.check_parts(Use::query);
     } catch (...) {
@@ -213,9 +218,20 @@ UnitEngines::Built UnitEngines::build(const Listed& listed, const std::string& n
 
 std::vector<Alternative> UnitEngines::alternatives(const Spec& spec, Pass pass, const Choice& choice, Session& session,
                                                    const std::function<Lowered::Step(const TakenEngine&)>& make) {
+  std::vector<Alternative> all = of_one_graph(spec, pass, choice, session, make);
+  if (!is_fused(spec, pass)) return all;
+  Spec plain = spec;
+  plain.masks_dx = false;
+  for (Alternative& each : of_one_graph(plain, pass, choice, session, make)) all.push_back(std::move(each));
+  return all;
+}
+
+std::vector<Alternative> UnitEngines::of_one_graph(const Spec& spec, Pass pass, const Choice& choice, Session& session,
+                                                   const std::function<Lowered::Step(const TakenEngine&)>& make) {
   const std::string& named = choice.algorithm[static_cast<std::size_t>(pass)];
+  const bool fused = is_fused(spec, pass), names_one = is_engine(named) && named.ends_with(fused_suffix) == fused;
   const auto none = [&](const std::string& why) {
-    Alternative refused{is_engine(named) ? named : "engine", no_bound, {}};
+    Alternative refused{names_one ? named : "engine" + std::string(fused ? fused_suffix : ""), no_bound, {}};
     refused.refusal = refused.algorithm + ": " + why;
     return std::vector{refused};
   };
@@ -224,7 +240,7 @@ std::vector<Alternative> UnitEngines::alternatives(const Spec& spec, Pass pass, 
     listed = list(spec, pass, session);
     const bool is_proposed =
         std::ranges::find(listed.engines, named, &decltype(listed.engines)::value_type::first) != listed.engines.end();
-    if (is_engine(named) && !is_proposed) {
+    if (names_one && !is_proposed) {
       const Target& device = target(session);
       const Descriptor graph = graph::make(session.api(), *listed.graph, device.handle());
       listed.engines.emplace_back(named, with_notes(session.api(), device, graph, parsed(named)));
@@ -244,7 +260,7 @@ std::vector<Alternative> UnitEngines::alternatives(const Spec& spec, Pass pass, 
     if (!engine.notes.empty()) next.reason += ", with the notes " + joined(engine.notes);
     if (const std::string why = math_refusal(engine, spec.y.dtype, choice.math); !why.empty())
       next.refusal = name + ": " + why;
-    else if (++by_rule > most_proposals)
+    else if ((fused && engine.fallback) || ++by_rule > most_proposals)  // the plain graph has faster ones
       next.place = by_name_only;
     TakenEngine taken{name, nullptr, !engine.has("nondeterministic"),
                       spec.y.dtype == DType::f32 && engine.has("tensor_core") ? Math::tf32 : Math::strict};

@@ -14,7 +14,13 @@
 #include "lib/backends/cudnn/library/session.h"
 #include "plans.h"
 
-namespace lamina::cudnn::graph {
+namespace lamina::cudnn {
+
+/// Suffix of an algorithm's name. Of a forward call: convolution, bias and ReLU in one. Of an engine of a data
+/// gradient: with the mask of the ReLU before the unit, in one graph.
+constexpr std::string_view fused_suffix = "+fused";
+
+namespace graph {
 
 /// A plan as a step runs it.
 struct EnginePlan {
@@ -59,7 +65,8 @@ class UnitEngines {
   /// the folder, unless it is empty. Throws FileError for a folder that is something else.
   UnitEngines(std::string properties, const std::filesystem::path& folder);
 
-  /// The alternatives of a pass, best guess first; one with a refusal if there are none.
+  /// The alternatives of a pass, best guess first; one with a refusal if there are none. Those with a mask of dx come
+  /// before those without.
   std::vector<Alternative> alternatives(const Spec&, Pass, const Choice&, Session&,
                                         const std::function<Lowered::Step(const TakenEngine&)>& make);
   std::vector<std::string> names(const Spec&, Pass, Session&);
@@ -75,6 +82,8 @@ class UnitEngines {
   };
   using Built = std::pair<std::shared_ptr<const EnginePlan>, std::string>;  ///< a plan, or why there is none
   const Target& target(Session&);
+  std::vector<Alternative> of_one_graph(const Spec&, Pass, const Choice&, Session&,
+                                        const std::function<Lowered::Step(const TakenEngine&)>& make);
   Listed list(const Spec&, Pass, Session&);
   Built build(const Listed&, const std::string& name, const CudnnEngine&, Session&);
 
@@ -91,4 +100,5 @@ class UnitEngines {
 /// Takes an engine in place of the step of a pass that the unit has already, if the choice lets it. Returns whether.
 bool offer_engines(Lowered&, const Spec&, Pass, const Choice&, Session&, const Around& = {usual_place});
 
-}  // namespace lamina::cudnn::graph
+}  // namespace graph
+}  // namespace lamina::cudnn

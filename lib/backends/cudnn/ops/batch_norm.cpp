@@ -19,11 +19,11 @@ struct Normalisation {
   const Api& api;
   BatchNorm op;
   DType dtype;
-  bool adds, adds_dw, wants_dx;
+  bool adds, adds_dw, wants_dx, masks;
   TensorDescriptor x, y, dx, dy, channels;
   std::size_t channel_bytes, dx_bytes;
   Tail tail;
-  float epsilon, momentum;  ///< as engines read them
+  float epsilon, momentum, zero_value = 0;  ///< as engines read them
 
   Normalisation(const BatchNorm& batch_norm, const Spec& spec, Session& in)
       : session(in),
@@ -33,6 +33,7 @@ struct Normalisation {
         adds(adds_dx(spec, 0)),
         adds_dw(spec.adds_dw),
         wants_dx(!spec.wants_dx.empty() && spec.wants_dx[0]),
+        masks(graph::masks_norm(spec)),
         x(describe_value(api, spec.x[0])),
         y(describe_value(api, spec.y)),
         dx(describe_gradient(api, spec.x[0])),
@@ -93,7 +94,9 @@ struct Normalisation {
       case graph::id_new_variance: return args.state[1].data;
       case graph::id_epsilon: return &epsilon;
       case graph::id_momentum: return &momentum;
-      case graph::id_dy: return tail.dy(args);
+      case graph::id_dy: return masks ? args.dy.data : tail.dy(args);
+      case graph::id_zero: return &zero_value;
+      case graph::id_masked: return tail.stores_mask_in_dx(args) ? args.dx[1].data : args.scratch;
       case graph::id_dx: return dx_to(args, own);
       case graph::id_dw: return dscale(args, own);
       case graph::id_dbias: return dshift(args, own);
@@ -133,9 +136,17 @@ Lowered lower(const BatchNorm& op, const Spec& spec, const Choice& choice, Sessi
                        {},
                        2 * norm->channel_bytes};
   graph::offer_engines(unit, spec, Pass::forward, choice, session, around);
-  around.before = [norm](const Args& args, void*) { norm->tail.backward(args); };
+  // A graph with the mask writes the gradient of an addend, if it need not add.
+  around.before = [norm](const Args& args, void*) {
+    if (!norm->masks) norm->tail.backward(args);
+  };
+  around.after = [norm](const Args& args, void*) {
+    if (norm->masks && !norm->tail.stores_mask_in_dx(args)) norm->tail.addend_gradient(args);
+  };
   around.own_bytes = norm->workspace_bytes();
-  graph::offer_engines(unit, spec, Pass::backward_params, choice, session, around);
+  if (graph::offer_engines(unit, spec, Pass::backward_params, choice, session, around) && norm->masks &&
+      !graph::wants_addend_gradient(spec))
+    unit.scratch_bytes = 0;
   return unit;
 }
 

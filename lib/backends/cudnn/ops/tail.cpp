@@ -51,6 +51,10 @@ void Tail::forward(const Args& args) const {
 
 void Tail::backward(const Args& args) const {
   if (mask_) mask_->run(args);
+  addend_gradient(args);
+}
+
+void Tail::addend_gradient(const Args& args) const {
   if (addend_gradient_ && wanted(args, 1) && !same_place(args.dx[1], args.dy))
     LAMINA_CUDNN(api_, TransformTensor, session_.handle(), one(dtype_), y_.get(), dy(args), beta(dtype_, adds_),
                  addend_gradient_->get(), args.dx[1].data);

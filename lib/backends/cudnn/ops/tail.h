@@ -29,6 +29,9 @@ class Tail {
   void forward(const Args&) const;  ///< y += x[1], y = max(y, 0)
   /// The mask, if there is a ReLU, and the gradient of the Add's operand.
   void backward(const Args&) const;
+  void addend_gradient(const Args&) const;
+  /// Whether the masked dy may be written as the gradient of the Add's operand.
+  bool stores_mask_in_dx(const Args& args) const { return wanted(args, 1) && !adds_; }
   /// What the gradients of the ops before the tail are computed from.
   const void* dy(const Args& args) const { return mask_ ? args.scratch : args.dy.data; }
   /// What the tail needs of a unit.

@@ -1,4 +1,4 @@
-// Which unit is the first to write each gradient.
+// Which unit is the first to write each gradient, and which one masks it.
 
 #include <set>
 
@@ -29,6 +29,17 @@ void set_betas(Units& units, const Nodes& nodes) {
       }
     written_params.insert(unwritten.begin(), unwritten.end());
     if (unit.spec.adds_dw) units.cleared.insert(units.cleared.end(), unwritten.begin(), unwritten.end());
+  }
+}
+
+void set_masks(Units& units, const Backend& backend, const Options& options) {
+  if (!options.fuse || options.keep_values) return;
+  for (Unit& reader : units.list) {
+    const UnitId producer = units.producer[reader.x[0]];
+    if (producer == none<UnitId> || !reader.spec.wants_dx[0] || units.readers[reader.x[0]].size() != 1) continue;
+    Unit& unit = units.list[producer];
+    if (unit.spec.tail.empty() || !std::holds_alternative<Relu>(unit.spec.tail.back())) continue;
+    reader.spec.masks_dx = unit.spec.dy_is_masked = backend.masks_dx(unit.spec, reader.spec);
   }
 }
 

@@ -18,6 +18,10 @@ Units fuse(const Nodes&, const Backend&, const Options&);
 /// all.
 void set_betas(Units&, const Nodes&);
 
+/// betas: which units take over the mask of the ReLU before them. The caller cannot read such a gradient of a ReLU's
+/// value, so with Options::keep_values there is none.
+void set_masks(Units&, const Backend&, const Options&);
+
 /// views: which values and gradients are parts of others (Concat, Slice). A value is a part of at most one other. Every
 /// unit that touches a view must take a pitch.
 void set_views(Units&, const Nodes&, const Backend&, const Options&);

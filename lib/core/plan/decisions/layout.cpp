@@ -38,6 +38,7 @@ Units make_units(const Nodes& nodes, const Backend& backend, const Options& opti
   check(nodes, backend, options);
   Units units = fuse(nodes, backend, options);
   set_betas(units, nodes);
+  set_masks(units, backend, options);
   set_views(units, nodes, backend, options);
   set_pitches(units, nodes, options);
   set_choices(units, nodes, backend, options);
