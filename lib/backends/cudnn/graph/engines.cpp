@@ -41,8 +41,8 @@ bool CudnnEngine::has(std::string_view note) const {
 
 const std::vector<std::string>& cudnn_note_names() {
   static const std::vector<std::string> names = [] {
-    std::vector<std::string> all(std::begin(numerical_notes), std::end(numerical_notes));
-    all.insert(all.end(), std::begin(behavior_notes), std::end(behavior_notes));
+    std::vector<std::string> all = words(numerical_notes);
+    for (std::string& note : words(behavior_notes)) all.push_back(std::move(note));
     return all;
   }();
   return names;

@@ -4,7 +4,9 @@
 #include "plans.h"
 
 #include <cstdlib>
+#include <iterator>
 #include <span>
+#include <sstream>
 
 #include "lamina/error.h"
 
@@ -14,10 +16,10 @@ namespace {
 /// Room for more than any version has.
 constexpr std::size_t notes_room = 32, knobs_room = 64;
 
-template <std::size_t Count>
-std::string name_of(const char* const (&known)[Count], int number, const char* kind) {
+std::string name_of(std::string_view names, int number, const char* kind) {
+  const std::vector<std::string> known = words(names);
   const auto place = static_cast<std::size_t>(number);
-  return number >= 0 && place < Count ? known[place] : std::string(kind) + " " + std::to_string(number);
+  return number >= 0 && place < known.size() ? known[place] : std::string(kind) + " " + std::to_string(number);
 }
 
 void read_notes(const Descriptor& used, CudnnEngine& into) {
@@ -110,6 +112,11 @@ std::optional<Descriptor> attempt(const Make& make, std::string& why) {
 }
 
 }  // namespace
+
+std::vector<std::string> words(std::string_view text) {
+  std::istringstream in{std::string(text)};
+  return {std::istream_iterator<std::string>(in), {}};
+}
 
 void check_version(const Api& api) {
   if (!at_least(api, 9, 8))

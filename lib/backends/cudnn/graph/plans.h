@@ -14,6 +14,9 @@
 
 namespace lamina::cudnn::graph {
 
+/// The words of a text, such as the names of knobs.
+std::vector<std::string> words(std::string_view);
+
 /// Throw LoadError for a version before 9.8, which can only answer about a present device, and for one before 9.11,
 /// which can only make plans for it.
 void check_version(const Api&);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace lamina::cudnn::graph {
 
@@ -178,64 +179,17 @@ enum Enumerator : int { LAMINA_CUDNN_VALUES(LAMINA_CUDNN_ENUMERATOR) };
 /// result are x and y, or their gradients.
 constexpr int beta = 1, descriptor = 2, weights = 3, image = 4, result = 5;
 
-/// Names of cuDNN's numbers 0, 1, 2, ...
-constexpr const char* numerical_notes[] = {"tensor_core",
-                                           "down_convert_inputs",
-                                           "reduced_precision_reduction",
-                                           "fft",
-                                           "nondeterministic",
-                                           "winograd",
-                                           "winograd_tile_4x4",
-                                           "winograd_tile_6x6",
-                                           "winograd_tile_13x13",
-                                           "strict_nan_propagation"};
-constexpr const char* behavior_notes[] = {"runtime_compilation", "filter_int8x32_reorder", "bias_int8x32_reorder",
-                                          "cuda_graph_native_api", "cublaslt_dependency"};
-constexpr const char* knobs[] = {"split_k",
-                                 "swizzle",
-                                 "tile_size",
-                                 "use_tex",
-                                 "edge",
-                                 "kblock",
-                                 "ldga",
-                                 "ldgb",
-                                 "chunk_k",
-                                 "split_h",
-                                 "wino_tile",
-                                 "multiply",
-                                 "split_k_buf",
-                                 "tilek",
-                                 "stages",
-                                 "reduction_mode",
-                                 "cta_split_k_mode",
-                                 "split_k_slc",
-                                 "idx_mode",
-                                 "sliced",
-                                 "split_rs",
-                                 "singlebuffer",
-                                 "ldgc",
-                                 "specfilt",
-                                 "kernel_cfg",
-                                 "workspace",
-                                 "tile_cga",
-                                 "tile_cga_m",
-                                 "tile_cga_n",
-                                 "block_size",
-                                 "occupancy",
-                                 "array_size_per_thread",
-                                 "num_c_per_block",
-                                 "split_cols",
-                                 "tile_rows",
-                                 "tile_cols",
-                                 "load_size",
-                                 "cta_count",
-                                 "stream_k",
-                                 "split_p_slc",
-                                 "tile_m",
-                                 "tile_n",
-                                 "warp_spec_cfg",
-                                 "swap_ab",
-                                 "input_tma",
-                                 "output_tma"};
+/// Names of cuDNN's numbers 0, 1, 2, ..., as words.
+constexpr std::string_view numerical_notes =
+    "tensor_core down_convert_inputs reduced_precision_reduction fft nondeterministic winograd winograd_tile_4x4 "
+    "winograd_tile_6x6 winograd_tile_13x13 strict_nan_propagation";
+constexpr std::string_view behavior_notes =
+    "runtime_compilation filter_int8x32_reorder bias_int8x32_reorder cuda_graph_native_api cublaslt_dependency";
+constexpr std::string_view knobs =
+    "split_k swizzle tile_size use_tex edge kblock ldga ldgb chunk_k split_h wino_tile multiply split_k_buf tilek "
+    "stages reduction_mode cta_split_k_mode split_k_slc idx_mode sliced split_rs singlebuffer ldgc specfilt "
+    "kernel_cfg workspace tile_cga tile_cga_m tile_cga_n block_size occupancy array_size_per_thread num_c_per_block "
+    "split_cols tile_rows tile_cols load_size cta_count stream_k split_p_slc tile_m tile_n warp_spec_cfg swap_ab "
+    "input_tma output_tma";
 
 }  // namespace lamina::cudnn::graph

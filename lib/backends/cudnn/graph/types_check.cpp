@@ -5,7 +5,7 @@
 
 #include <cudnn.h>
 
-#include <iterator>
+#include <algorithm>
 
 namespace lamina::cudnn::graph {
 namespace {
@@ -30,9 +30,10 @@ static_assert(same(backward_filter_alpha + result, CUDNN_ATTR_OPERATION_CONVOLUT
 static_assert(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC == 4 && CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13 == 8);
 static_assert(CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION == 0 && CUDNN_BEHAVIOR_NOTE_SUPPORTS_CUDA_GRAPH_NATIVE_API == 3);
 static_assert(CUDNN_KNOB_TYPE_TILE_SIZE == 2 && CUDNN_KNOB_TYPE_WORKSPACE == 25);
-static_assert(std::size(numerical_notes) <= CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
+constexpr auto count_of(std::string_view names) { return 1 + std::count(names.begin(), names.end(), ' '); }
+static_assert(count_of(numerical_notes) <= CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
 #if CUDNN_VERSION >= 92200
-static_assert(CUDNN_KNOB_TYPE_OUTPUT_TMA_ENABLE + 1 == std::size(knobs) && std::size(knobs) <= CUDNN_KNOB_TYPE_COUNTS);
+static_assert(CUDNN_KNOB_TYPE_OUTPUT_TMA_ENABLE + 1 == count_of(knobs) && count_of(knobs) <= CUDNN_KNOB_TYPE_COUNTS);
 #endif
 
 #endif

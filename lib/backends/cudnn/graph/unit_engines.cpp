@@ -96,11 +96,12 @@ CudnnEngine parsed(const std::string& name) {
     return first;
   };
   CudnnEngine engine{number_of(name, word()), false, {}, {}, 0};
+  const std::vector<std::string> names = words(knobs);
   while (!rest.empty()) {
     const std::string_view knob = word(), key = knob.substr(0, knob.find('='));
     if (key.size() == knob.size()) bad_name(name, "'" + std::string(knob) + "' is no knob=value");
-    const auto* const known = std::find(std::begin(knobs), std::end(knobs), key);
-    const auto number = known != std::end(knobs) ? known - std::begin(knobs) : number_of(name, key);
+    const auto known = std::ranges::find(names, key);
+    const auto number = known != names.end() ? known - names.begin() : number_of(name, key);
     engine.knobs.push_back({std::string(key), number_of(name, knob.substr(key.size() + 1)), static_cast<int>(number)});
   }
   return engine;
