@@ -277,7 +277,7 @@ TEST_CASE("a cuDNN that lacks a part of itself says which, and what it may need"
   Api api = test::fake_graph_api();
   api.unopened = "libcuda.so.1: cannot open shared object file";
   fake_graph().failing_call = 3;
-  CHECK_THROWS_MATCHES(Target(api, "{}"), LoadError, Says("libcuda.so.1", "driver's library"));
+  CHECK_THROWS_MATCHES(Target(api, "{}"), LoadError, Says("libcuda.so.1", "driver's library", "stubs/libcuda.so"));
 }
 
 TEST_CASE("a plan is made once and then loaded from its folder, by graph, engine, knobs and device") {

@@ -69,7 +69,8 @@ Descriptor read_properties(const Api& api, const std::string& json) {
   } catch (const DeviceError& error) {
     if (!api.unopened.empty())
       throw LoadError(std::string(error.what()) + ". Parts of it did not open: " + api.unopened +
-                      ". From 9.23 on it needs the driver's library, libcuda.so.1, to read a device's properties");
+                      ". From 9.23 on it needs the driver's library, libcuda.so.1, to read a device's properties; on a "
+                      "machine without a GPU a link of this name to lib64/stubs/libcuda.so of a CUDA toolkit will do");
     throw UsageError(std::string("cuDNN does not take these device properties: ") + error.what());
   }
   return made;
