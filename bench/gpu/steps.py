@@ -67,6 +67,8 @@ STEPS = (
     ("networks against eigen, cuda", "plans", 15, ("smoke test, cuda",), ON_CUDA + NETWORKS),
     ("networks against eigen, cudnn", "plans", 15, ("cudnn", "smoke test, cudnn"), ON_CUDNN + NETWORKS),
 
+    ("each carried plan, yes or no", "cuda", 7, ("cudnn", "cuDNN itself"),
+     "env LAMINA_TEST_PLANS={root}/plans LAMINA_TEST_CUDNN={cudnn} " + ON_CUDNN + files("carried_plans")),
     ("carried plans load and run, cudnn-graph", "cuda", 20, ("cudnn", "smoke test, cudnn"),
      BENCH + f"run --benchmark_filter=^net/resnet50/ --passes=1 --batch=16 --benchmark_out={ROWS} --dtype=bf16 "
              f"--layout=nhwc {GRAPH}"),

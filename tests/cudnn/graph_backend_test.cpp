@@ -5,6 +5,7 @@
 #include "lamina/plan.h"
 #include "lib/backends/common/lowering.h"
 #include "tests/cudnn/bound.h"
+#include "tests/cudnn/carried_plans.h"
 #include "tests/cudnn/fakes/compute_graph.h"
 #include "tests/io/files.h"
 #include "tests/support/cases/suite.h"
@@ -356,4 +357,29 @@ TEST_CASE("cudnn-graph: plans are kept by the device's properties, and a damaged
   CHECK(lower() == std::pair(0, 3));
   test::write(folder / "file", "x");
   CHECK_THROWS_MATCHES(UnitEngines("", folder / "file"), FileError, Says("not a folder for plans"));
+}
+
+TEST_CASE("cudnn-graph: each plan of a folder is run by itself, and one that the library does not take says why") {
+  const Folder folder;
+  const std::string plans = folder / "plans";
+  GraphBackend on(plans);
+  on.backend.lower(spec_on(on, convolution), {});
+  on.backend.lower(spec_on(on, {"", BatchNorm{}, {{3, 4, 3, 2}}, {{Add{}}, {Relu{}}}}), {});
+  cudnn::Session session(make_host_machine(on.log), [&]() -> const cudnn::Api& { return on.fake.api; });
+  fake_graph().executions = 0;
+  const auto lines = [&] { return run_carried_plans(session, plans); };
+  for (const std::string& line : lines())
+    CHECK((line.find(".plan, engine 31 ") != line.npos && line.ends_with(": yes")));
+  CHECK(fake_graph().executions == 5);
+  fake_graph().failing_call = fake_graph().calls + 12;
+  CHECK(std::ranges::count_if(lines(), [](const std::string& line) { return line.ends_with(": yes"); }) == 4);
+  std::vector<std::filesystem::path> files;
+  for (const auto& file : std::filesystem::directory_iterator(plans)) files.push_back(file.path());
+  std::ranges::sort(files);
+  test::write(files[0], "x");
+  std::string complaint;
+  cudnn::graph::KeptPlans(plans).keep(key_in(contents(files[1])), "plan of fake 9.28.0: engine 30.", complaint);
+  CHECK_THAT(lines().at(0), ContainsSubstring(": no, it is damaged"));
+  CHECK_THAT(lines().at(1), ContainsSubstring(": no, ") && ContainsSubstring("a plan of another version"));
+  CHECK(lines().at(2).ends_with(": yes"));
 }

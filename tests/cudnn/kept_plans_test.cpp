@@ -9,6 +9,7 @@
 
 #include "lamina/cudnn_engines.h"
 #include "lib/backends/cudnn/graph/kept_plans.h"
+#include "tests/cudnn/carried_plans.h"
 #include "tests/io/files.h"
 #include "tests/support/catch.h"
 
@@ -36,12 +37,6 @@ std::string found(const KeptPlans& kept) {
   const std::optional<std::string> text = kept.find(key, complaint);
   CHECK(complaint.empty());
   return text.value_or("");
-}
-
-/// The key that a file of a plan has.
-std::string key_in(const std::string& contents) {
-  const std::size_t lengths = contents.find('\n') + 1, begin = contents.find('\n', lengths) + 1;
-  return contents.substr(begin, std::stoul(contents.substr(lengths)));
 }
 
 Spec relu_unit() {
@@ -141,7 +136,7 @@ TEST_CASE("plans of another device, driver or library are not taken, and the fol
   // A file with the right key, whose plan the library does not take.
   for (const auto& file : std::filesystem::directory_iterator(plans)) {
     std::string complaint;
-    KeptPlans(plans).keep(key_in(test::contents(file.path())), "plan of fake 9.28.0: engine 30.", complaint);
+    KeptPlans(plans).keep(test::key_in(test::contents(file.path())), "plan of fake 9.28.0: engine 30.", complaint);
   }
   const CudnnPlan again = build(device);
   CHECK_FALSE(again.from_folder);
