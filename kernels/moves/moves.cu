@@ -1,11 +1,13 @@
-// Pad: y is x inside a border; the border is a constant or shows cells of x. Channel shuffle: channel i groups + g of y
-// is channel g C/groups + i of x. In both ops and their gradients, one thread writes one element. Per element written:
-// at most one read, and one more if it adds. In the gradient of a border that shows cells, there is one read for each
-// border cell that may show the element.
+// Pad: y is x inside a border; the border is a constant or shows cells of x. Reorder: an element of y is an element of
+// x, whose place follows by a division for each axis. In both ops and their gradients, one thread writes one element;
+// but two axes of f32 that change places are a transpose. Per element written: at most one read, and one more if it
+// adds. In the gradient of a border that shows cells, there is one read for each border cell that may show the element.
 
 #include "moves.h"
 
+#include "kernels/common/fast_divide.h"
 #include "kernels/common/planes.h"
+#include "transpose.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
@@ -54,14 +56,38 @@ __global__ void pad_backward_kernel(View<const T> dy, Border border, View<T> dx,
   });
 }
 
-template <class T>
-__global__ void channel_shuffle_kernel(View<const T> from, View<T> to, int groups, bool adds) {
-  const auto plane = static_cast<unsigned>(to.plane());
+/// An axis of the target: its extent, and its stride in the source.
+struct Step {
+  FastDivide extent;
+  unsigned from = 0;
+};
+template <int count>
+struct Steps {
+  Step axes[count];  // the innermost first
+};
+
+template <class T, int count>
+__global__ void reorder_kernel(View<const T> from, Steps<count> steps, View<T> to, bool adds) {
   for_each_element(to, [&](int n, std::int64_t i) {
-    const auto element = static_cast<unsigned>(i);
-    const int c = static_cast<int>(element / plane), source = c % groups * (to.c / groups) + c / groups;
-    put(to.at(n, 0)[i], from.at(n, source)[element % plane], adds);
+    auto left = static_cast<unsigned>(i), source = 0U;
+    for (const Step& step : steps.axes) {
+      const Divided place = divide(left, step.extent);
+      source += place.remainder * step.from;
+      left = place.quotient;
+    }
+    put(to.at(n, 0)[i], from.at(n, 0)[source], adds);
   });
+}
+
+template <class T, int count>
+void launch_reorder(Stream stream, View<const T> from, const ReorderAxes& axes, View<T> to, bool adds) {
+  Steps<count> steps;
+  for (int i = 0; i < axes.count; ++i) {
+    const auto& axis = axes.axes[axes.count - 1 - i];
+    steps.axes[i] = {FastDivide(axis.extent), static_cast<unsigned>(axis.from)};
+  }
+  launch(LAMINA_KERNEL(reorder_kernel<T, count>), grid_of_elements(to), elements_per_block, 0, stream, from, steps, to,
+         adds);
 }
 
 }  // namespace
@@ -78,15 +104,19 @@ void pad_backward(Stream stream, View<const T> dy, Border border, View<T> dx, bo
 }
 
 template <class T>
-void channel_shuffle(Stream stream, View<const T> from, View<T> to, int groups, bool adds) {
-  launch(LAMINA_KERNEL(channel_shuffle_kernel<T>), grid_of_elements(to), elements_per_block, 0, stream, from, to,
-         groups, adds);
+void reorder(Stream stream, View<const T> from, const ReorderAxes& axes, View<T> to, bool adds) {
+  if constexpr (std::is_same_v<T, float>)
+    if (const auto& a = axes.axes[0], &b = axes.axes[1]; axes.count == 2 && a.from == 1 && !adds)
+      return transpose<T, T>(stream, {from.data, from.n, b.extent, a.extent, b.from, from.pitch},
+                             {to.data, to.n, a.extent, b.extent, a.to, to.pitch});
+  axes.count <= 4 ? launch_reorder<T, 4>(stream, from, axes, to, adds)
+                  : launch_reorder<T, 8>(stream, from, axes, to, adds);
 }
 
 #define LAMINA_INSTANTIATE(T)                                               \
   template void pad_forward(Stream, View<const T>, Border, T, View<T>);     \
   template void pad_backward(Stream, View<const T>, Border, View<T>, bool); \
-  template void channel_shuffle(Stream, View<const T>, View<T>, int, bool);
+  template void reorder(Stream, View<const T>, const ReorderAxes&, View<T>, bool);
 LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -1,5 +1,5 @@
 #pragma once
-// Elements in other places: a border around images, channels in another order.
+// Elements in other places: a border around images, axes in another order.
 
 #include "kernels/common/stream.h"
 
@@ -22,9 +22,16 @@ void pad_forward(Stream, View<const T> x, Border, T value, View<T> y);
 template <class T>
 void pad_backward(Stream, View<const T> dy, Border, View<T> dx, bool adds);
 
-/// Channel i groups + g of `to` becomes channel g C/groups + i of `from` or, with `adds`, is increased by it. The
-/// inverse has C/groups groups.
+/// The axes of a copy of images, the innermost of the target last: extents, and strides in source and target.
+struct ReorderAxes {
+  struct {
+    int extent, from, to;
+  } axes[8];
+  int count = 0;
+};
+
+/// to = from in another order, or to += with `adds`. Shapes differ; images have equally many elements.
 template <class T>
-void channel_shuffle(Stream, View<const T> from, View<T> to, int groups, bool adds);
+void reorder(Stream, View<const T> from, const ReorderAxes&, View<T> to, bool adds);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

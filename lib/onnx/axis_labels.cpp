@@ -5,6 +5,7 @@
 #include "extents.h"
 #include "importer.h"
 #include "lamina/error.h"
+#include "lib/onnx/ops/operators.h"
 
 namespace lamina::onnx {
 
@@ -99,10 +100,7 @@ AxisLabels Importer::labels_for_operand(const NodeMessage& node, std::size_t ope
           "Identity Relu Sigmoid Tanh Dropout Add Sum Cast Clip HardSigmoid HardSwish LeakyRelu PRelu Abs Celu Elu "
           "Exp Gelu Log Mish Pow Selu Softplus Sqrt"))
     return labels_of(result, rank, depth + 1);
-  if (op == "LayerNormalization" && axis(-1) + 1 == rank && rank > 1) {  // the channels come last
-    const AxisLabels usual = usual_labels(rank);
-    return usual.substr(0, 1) + usual.substr(2) + "c";
-  }
+  if (op == "LayerNormalization" && axis(-1) + 1 == rank) return channels_last(rank);
   constexpr std::string_view of_images =
       "Conv ConvTranspose MaxPool AveragePool BatchNormalization GroupNormalization InstanceNormalization Resize "
       "Upsample";

@@ -306,7 +306,6 @@ void Importer::materialise_padding(DynamicValue& x) {
   constexpr std::int64_t most = std::numeric_limits<int>::max();
   if (std::max({p.top, p.left, p.bottom, p.right}) > most)
     throw Refusal{"its pads are above 2^31 - 1: use smaller ones"};
-  as_image(x);
   x.value = apply(Pad{.before = {static_cast<int>(p.top), static_cast<int>(p.left)},
                       .after = {static_cast<int>(p.bottom), static_cast<int>(p.right)},
                       .value = p.number,

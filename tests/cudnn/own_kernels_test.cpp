@@ -93,7 +93,7 @@ TEST_CASE("cudnn: ops that networks from files need are taken with gaps between 
                                          {"", ScaleShift{}, {x}},
                                          {"", Pad{.before = 0, .after = 1}, {x}},
                                          {"", Resize{.to = 6}, {x}},
-                                         {"", ChannelShuffle{2}, {x}},
+                                         {"", channel_shuffle(x, 2), {x}},
                                          {"", GroupNorm{.groups = 2}, {x}},
                                          {"", LayerNorm{}, {x}}}) {
     INFO(to_string(c));
@@ -131,8 +131,8 @@ TEST_CASE("cudnn: nhwc tensors with pixels are refused where our kernels compute
     CHECK(takes(op, {{2, 3, 1, 1}}));
     CHECK_FALSE(takes(op, {{2, 3, 1, 2}}));
   }
-  CHECK(takes(ChannelShuffle{3}, {{2, 3, 1, 1}}));
-  CHECK_FALSE(takes(ChannelShuffle{3}, {{2, 3, 1, 2}}));
+  CHECK(takes(channel_shuffle({2, 3, 1, 1}, 3), {{2, 3, 1, 1}}));
+  CHECK_FALSE(takes(channel_shuffle({2, 3, 1, 2}, 3), {{2, 3, 1, 2}}));
   CHECK_FALSE(takes(Pad{.before = 0, .after = 1}, {{2, 3, 1, 1}}));
   CHECK_FALSE(takes(Resize{.to = 2}, {{2, 3, 1, 1}}));
 }

@@ -37,7 +37,7 @@ const std::vector<Case>& one_of_each() {
       {"", ScaleShift{}, {{1, 2, 3, 3}}},
       {"", Pad{.before = 1, .after = 0}, {{1, 2, 3, 3}}},
       {"", Resize{.to = 6}, {{1, 2, 3, 3}}},
-      {"", ChannelShuffle{2}, {{1, 2, 3, 3}}},
+      {"", channel_shuffle({1, 2, 3, 3}, 2), {{1, 2, 3, 3}}},
       {"", Concat{}, {{1, 2, 3, 3}, {1, 1, 3, 3}}},
       {"", Slice{.first = 0, .channels = 1}, {{1, 2, 3, 3}}},
   };

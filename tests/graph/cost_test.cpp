@@ -195,7 +195,7 @@ TEST_CASE("joins and slices move the bytes that they touch") {
   check(Concat{}, {x, x}, Pass::backward_data, 0, 16);
   check(Slice{.first = 1, .channels = 2}, {x}, Pass::forward, 0, 4);
   check(Slice{.first = 1, .channels = 2}, {x}, Pass::backward_data, 0, 6);
-  check(ChannelShuffle{2}, {x}, Pass::forward, 0, 8);
+  check(channel_shuffle(x, 2), {x}, Pass::forward, 0, 8);
   check(Pad{.before = 1, .after = 0}, {x}, Pass::forward, 0, 20);
   check(Pad{.before = 1, .after = 0}, {x}, Pass::backward_data, 0, 8);
   check(Pad{.before = 1, .after = 0, .by = PadBy::edge}, {x}, Pass::backward_data, 12, 20);

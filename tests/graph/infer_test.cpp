@@ -190,12 +190,22 @@ TEST_CASE("products, borders and shuffles") {
   CHECK(y(Multiply{}, {{2, 3, 4, 5}, {2, 3, 1, 1}}) == Shape{2, 3, 4, 5});
   CHECK(y(Pad{.before = {1, 2}, .after = {3, 4}}, {{2, 3, 4, 5}}) == Shape{2, 3, 8, 11});
   CHECK(y(Resize{.to = {8, 3}}, {{2, 3, 4, 5}}) == Shape{2, 3, 8, 3});
-  CHECK(y(ChannelShuffle{3}, {{2, 6, 4, 5}}) == Shape{2, 6, 4, 5});
+  CHECK(y(channel_shuffle({2, 6, 4, 5}, 3), {{2, 6, 4, 5}}) == Shape{2, 6, 4, 5});
   CHECK_THROWS_AS(infer(Multiply{}, {{2, 3, 1, 1}, {2, 3, 4, 5}}), ShapeError);  // the factor must come second
   CHECK_THROWS_AS(infer(Multiply{}, {{2, 3, 4, 5}, {1, 3, 1, 1}}), ShapeError);
   CHECK_THROWS_AS(infer(Multiply{}, {{2, 3, 4, 5}, {2, 3, 4, 1}}), ShapeError);
   CHECK_THROWS_AS(infer(Multiply{}, {{2, 3, 4, 5}}), ShapeError);
-  CHECK_THROWS_AS(infer(ChannelShuffle{4}, {{2, 6, 4, 5}}), ShapeError);
+  const Shape x{2, 8, 4, 6};
+  CHECK(y(pixel_shuffle(x, 2), {x}) == Shape{2, 2, 8, 12});
+  CHECK(y(pixel_unshuffle(x, 2), {x}) == Shape{2, 32, 2, 3});
+  CHECK_THROWS_WITH(channel_shuffle(x, 3), "channel_shuffle: channels: 8 do not divide by 3");
+  CHECK_THROWS_AS(channel_shuffle(x, 0), ShapeError);
+  CHECK_THROWS_AS(pixel_shuffle(x, 4), ShapeError);
+  CHECK_THROWS_AS(pixel_unshuffle(x, 4), ShapeError);
+  CHECK(complaint(Reorder{{8, 24}, {1, 0}, 24, {1, 7}}, {x}) ==
+        "reorder(8x24, order 1x0, to 24x1x7): an image has 192 elements, its extents or its result do not; x: 2x8x4x6");
+  CHECK_THROWS_AS(infer(Reorder{{8, 24}, {1, 1}, 24, {1, 8}}, {x}), ShapeError);
+  CHECK_THROWS_AS(infer(Reorder{{8, 24}, {0}, 24, {1, 8}}, {x}), ShapeError);
   CHECK(infer(GroupNorm{.groups = 3}, {{2, 6, 4, 5}}).params == Shapes{{1, 6, 1, 1}, {1, 6, 1, 1}});
   CHECK(infer(LayerNorm{.affine = false}, {{2, 6, 4, 5}}).params.empty());
   CHECK(complaint(GroupNorm{.groups = 4}, {{2, 6, 4, 5}}) ==
@@ -257,9 +267,9 @@ TEST_CASE("numbers out of range are refused by name") {
       Pointwise{Function::elu, 1, not_a_number}, Pointwise{Function::celu, 0}, Pointwise{Function::pow, 0},
       Pointwise{Function::pow, infinity}, Pointwise{Function::hard_sigmoid, infinity, 0.5},
       Pointwise{Function::hard_sigmoid, 1, not_a_number}, Pad{.before = -1, .after = 1},
-      Pad{.before = 0, .after = {0, -1}}, Pad{.before = 0, .after = 1, .value = not_a_number}, ChannelShuffle{0},
-      ChannelShuffle{-2}, Resize{.to = {0, 4}}, Resize{.to = {4, -1}}, Resize{.to = 4, .step_w = not_a_number},
-      Resize{.to = 4, .step_h = -1}, Resize{.to = 4, .step_h = infinity},
+      Pad{.before = 0, .after = {0, -1}}, Pad{.before = 0, .after = 1, .value = not_a_number}, Reorder{{0}, {0}, 1, 1},
+      Reorder{{256}, {0}, 256, {0, 1}}, Resize{.to = {0, 4}}, Resize{.to = {4, -1}},
+      Resize{.to = 4, .step_w = not_a_number}, Resize{.to = 4, .step_h = -1}, Resize{.to = 4, .step_h = infinity},
       Resize{.to = 4, .by = ResizeBy::linear_aligned, .step_h = 0.5});
   CAPTURE(to_string(op));
   CHECK_THROWS_AS(infer(op, x), ShapeError);
@@ -277,8 +287,8 @@ TEST_CASE("huge numbers end in an error, never in an overflow") {
       MaxPool{.window = huge, .stride = 1, .pad = huge / 2, .rounding = Rounding::up},
       AveragePool{.window = huge, .stride = 3, .pad = huge / 2, .rounding = Rounding::up},
       Slice{.first = huge, .channels = huge}, FullyConnected{INT_MIN}, Pad{.before = huge, .after = huge},
-      Pad{.before = {huge, 0}, .after = 0}, Pad{.before = 1 << 15, .after = 1 << 15}, ChannelShuffle{huge},
-      Resize{.to = {huge, 1}}, Resize{.to = huge});
+      Pad{.before = {huge, 0}, .after = 0}, Pad{.before = 1 << 15, .after = 1 << 15},
+      Reorder{{huge, huge, huge}, {0, 1, 2}, huge, huge}, Resize{.to = {huge, 1}}, Resize{.to = huge});
   CAPTURE(to_string(op));
   CHECK_THROWS_AS(infer(op, {{huge, 4, 8, 8}}), ShapeError);
 }

@@ -96,7 +96,8 @@ TEST_CASE("an op prints every number that is not the default") {
   CHECK(to_string(Op{Pad{.before = 1, .after = 1, .by = PadBy::reflect}}) == "pad(before 1x1, after 1x1, by reflect)");
   CHECK(to_string(Op{Resize{.to = {4, 8}}}) == "resize(4x8)");
   CHECK(to_string(Op{Resize{.to = 8, .by = ResizeBy::linear, .step_h = 0.5}}) == "resize(8x8, step 0.5x0, linear)");
-  CHECK(to_string(Op{ChannelShuffle{2}}) == "channel_shuffle(groups 2)");
+  CHECK(to_string(Op{channel_shuffle({1, 6, 2, 2}, 2)}) == "channel_shuffle(groups 2)");
+  CHECK(to_string(Op{Reorder{{4, 6}, {1, 0}, 6, {2, 2}}}) == "reorder(4x6, order 1x0, to 6x2x2)");
   CHECK(to_string(Op{Concat{}}) == "concat");
   CHECK(to_string(Op{Slice{.first = 1, .channels = 1000}}) == "slice(first 1, channels 1000)");
 }

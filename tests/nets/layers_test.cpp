@@ -96,9 +96,7 @@ struct Describe {
   Described operator()(const ScaleShift&) const { return {.type = "Affine"}; }
   Described operator()(const Pad&) const { return {.type = "ConstantPad2d"}; }
   Described operator()(const Resize& op) const { return {.type = "Upsample", .extra = "size=" + text(op.to)}; }
-  Described operator()(const ChannelShuffle& op) const {
-    return {.type = "ChannelShuffle", .groups = std::to_string(op.groups)};
-  }
+  Described operator()(const Reorder&) const { return {.type = "Reorder"}; }
   Described operator()(const SoftmaxCrossEntropy&) const { return {.type = "CrossEntropyLoss"}; }
   Described operator()(const SigmoidCrossEntropy&) const { return {.type = "BCEWithLogitsLoss"}; }
   Described operator()(const Embedding&) const { return {.type = "Embedding"}; }

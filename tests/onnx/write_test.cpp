@@ -144,8 +144,8 @@ TEST_CASE("nodes keep any name, also the name of another node's parameter") {
   Value x = graph.input({2, 8, 4, 4}, "in put/\"0\"");
   x = conv(x, "a", {.channels = 8, .kernel = 1});
   x = relu(x, "a.weight");
-  x = channel_shuffle(x, "a.bias", {.groups = 2});
-  x = channel_shuffle(x, "a.bias.grouped", {.groups = 2});
+  x = channel_shuffle(x, "a.bias", 2);
+  x = channel_shuffle(x, "a.bias.split", 2);
   x = clip(x, "\xc3\xa9t\xc3\xa9\n", 0, 6);
   x = sigmoid(fully_connected(x, "b.shape", {.outputs = 3}), "b.shape.flat");
   check_written(graph);

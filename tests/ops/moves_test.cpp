@@ -1,4 +1,4 @@
-// Ops that move elements and compute nothing: pad, channel shuffle.
+// Ops that move elements and compute nothing: pad, reorder.
 
 #include "lamina/op.h"
 #include "tests/support/backend.h"
@@ -22,13 +22,20 @@ const std::vector<Case>& moves_cases() {
       {"reflect", Pad{.before = {2, 1}, .after = {0, 3}, .by = PadBy::reflect}, {{2, 3, 3, 4}}},
       {"wrap", Pad{.before = {3, 1}, .after = {2, 4}, .by = PadBy::wrap}, {{2, 3, 3, 4}}},
       {"wrap in inference", Pad{.before = 1, .after = 1, .by = PadBy::wrap}, {{2, 3, 3, 4}}, {}, Mode::inference},
-      {"two groups", ChannelShuffle{2}, {{2, 6, 3, 5}}},
-      {"three groups", ChannelShuffle{3}, {{2, 12, 2, 2}}},
-      {"one group", ChannelShuffle{1}, {{2, 3, 2, 3}}},
-      {"groups of one", ChannelShuffle{5}, {{2, 5, 2, 3}}},
-      {"vectors", ChannelShuffle{4}, {{3, 8, 1, 1}}},
-      {"long", ChannelShuffle{2}, {{1, 10, 31, 29}}},
-      {"inference", ChannelShuffle{2}, {{2, 4, 3, 3}}, {}, Mode::inference},
+      {"two groups", channel_shuffle({2, 6, 3, 5}, 2), {{2, 6, 3, 5}}},
+      {"three groups", channel_shuffle({2, 12, 2, 2}, 3), {{2, 12, 2, 2}}},
+      {"one group", channel_shuffle({2, 3, 2, 3}, 1), {{2, 3, 2, 3}}},
+      {"groups of one", channel_shuffle({2, 5, 2, 3}, 5), {{2, 5, 2, 3}}},
+      {"shuffled vectors", channel_shuffle({3, 8, 1, 1}, 4), {{3, 8, 1, 1}}},
+      {"long shuffle", channel_shuffle({1, 10, 31, 29}, 2), {{1, 10, 31, 29}}},
+      {"shuffle in inference", channel_shuffle({2, 4, 3, 3}, 2), {{2, 4, 3, 3}}, {}, Mode::inference},
+      {"to space", pixel_shuffle({2, 12, 3, 5}, 2), {{2, 12, 3, 5}}},
+      {"to depth", pixel_unshuffle({2, 2, 6, 9}, 3), {{2, 2, 6, 9}}},
+      {"transpose", Reorder{{5, 21}, {1, 0}, 21, {1, 5}}, {{2, 5, 3, 7}}},
+      {"large transpose", Reorder{{37, 19 * 23}, {1, 0}, 19, {23, 37}}, {{2, 37, 19, 23}}},
+      {"other grouping", Reorder{{30}, {0}, 6, {5, 1}}, {{2, 5, 3, 2}}},
+      {"all axes reversed", Reorder{{2, 3, 4, 5, 2}, {4, 3, 2, 1, 0}, 10, {4, 6}}, {{2, 6, 4, 10}}},
+      {"one element", Reorder{{}, {}, 1, 1}, {{3, 1, 1, 1}}},
   };
   return all;
 }
@@ -52,8 +59,21 @@ TEST_CASE("pad by cells, by hand: edge, mirror and the other end, and their grad
 }
 
 TEST_CASE("channel shuffle, by hand: the first channels of the groups, then the second channels") {
-  check_example({"", ChannelShuffle{2}, {{1, 6, 1, 1}}}, {{{1, 2, 3, 4, 5, 6}}, {}, {}, {1, 2, 3, 4, 5, 6}, {}, {}},
+  const Shape x{1, 6, 1, 1};
+  check_example({"", channel_shuffle(x, 2), {x}}, {{{1, 2, 3, 4, 5, 6}}, {}, {}, {1, 2, 3, 4, 5, 6}, {}, {}},
                 {{1, 4, 2, 5, 3, 6}, {{1, 3, 5, 2, 4, 6}}, {}, {}});
+}
+
+TEST_CASE("reorder, by hand: channels become the pixels of a block, and the gradient goes back") {
+  const Shape x{1, 4, 1, 2};
+  check_example({"", pixel_shuffle(x, 2), {x}}, {{{1, 2, 3, 4, 5, 6, 7, 8}}, {}, {}, {1, 2, 3, 4, 5, 6, 7, 8}, {}, {}},
+                {{1, 3, 2, 4, 5, 7, 6, 8}, {{1, 3, 2, 4, 5, 7, 6, 8}}, {}, {}});
+}
+
+TEST_CASE("a reorder that only groups axes anew may work in place") {
+  const Case c{"", Reorder{{30}, {0}, 6, {5, 1}}, {{2, 5, 3, 2}}};
+  const Lowered unit = backend().lower(*make_spec(backend(), c, {.dtype = DType::f32}), {});
+  CHECK((unit.y_may_alias_x[0] && unit.dx_is_dy[0]));
 }
 
 TEST_CASE("pads of infinity and NaN's neighbours stay where they are") {
@@ -66,8 +86,8 @@ TEST_CASE("pads of infinity and NaN's neighbours stay where they are") {
   }
 }
 
-TEST_CASE("pad and channel shuffle agree with the oracle") { check_all_against_oracle(moves_cases()); }
+TEST_CASE("pad and reorder agree with the oracle") { check_all_against_oracle(moves_cases()); }
 
-TEST_CASE("pad and channel shuffle are exact in whole numbers") { check_all_integers(moves_cases()); }
+TEST_CASE("pad and reorder are exact in whole numbers") { check_all_integers(moves_cases()); }
 
-TEST_CASE("pad and channel shuffle have the gradients of their differences") { check_all_differences(moves_cases()); }
+TEST_CASE("pad and reorder have the gradients of their differences") { check_all_differences(moves_cases()); }

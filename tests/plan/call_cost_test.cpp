@@ -88,7 +88,7 @@ TEST_CASE("a call of one op costs what the op costs alone") {
                                Pad{.before = 1, .after = {0, 2}, .by = PadBy::edge},
                                Resize{.to = {7, 3}},
                                Resize{.to = {7, 3}, .by = ResizeBy::linear},
-                               ChannelShuffle{3},
+                               channel_shuffle({2, 3, 4, 4}, 3),
                                Slice{.first = 1, .channels = 2}};
   for (const Op& op : ops) {
     const Chain chain({op});

@@ -65,6 +65,16 @@ Lowered product_unit(const Spec& spec) {
   return unit;
 }
 
+Lowered reorder_unit(const Spec& spec, const std::vector<CopyAxis>& axes) {
+  Lowered unit = empty_unit(spec);
+  unit.recompute_reads_x[0] = true;
+  if (axes.size() == 1) {
+    allow_in_place(unit, spec, 0);
+    unit.dx_is_dy[0] = true;
+  }
+  return unit;
+}
+
 NormTail norm_tail(const Spec& spec) {
   NormTail tail;
   for (const Op& op : spec.tail) {

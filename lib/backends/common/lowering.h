@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lamina/backend.h"
+#include "lib/core/graph/reorder.h"
 
 namespace lamina {
 
@@ -66,6 +67,9 @@ Lowered pointwise_unit(const Spec&);
 
 /// The unit of a Multiply: the gradient of each input is computed from the other.
 Lowered product_unit(const Spec&);
+
+/// The unit of a Reorder. One that only groups axes anew may work in place.
+Lowered reorder_unit(const Spec&, const std::vector<CopyAxis>&);
 
 /// The ops that follow a batch norm in its unit, but for functions other than ReLU.
 struct NormTail {

@@ -83,7 +83,7 @@ Lowered lower(const Multiply&, const Spec&, const Launcher&);
 Lowered lower(const ScaleShift&, const Spec&, const Launcher&);
 Lowered lower(const Pad&, const Spec&, const Launcher&);
 Lowered lower(const Resize&, const Spec&, const Launcher&);
-Lowered lower(const ChannelShuffle&, const Spec&, const Launcher&);
+Lowered lower(const Reorder&, const Spec&, const Launcher&);
 Lowered lower(const SoftmaxCrossEntropy&, const Spec&, const Launcher&);
 Lowered lower(const SigmoidCrossEntropy&, const Spec&, const Launcher&);
 Lowered lower(const Embedding&, const Spec&, const Launcher&);

@@ -1,4 +1,4 @@
-// Ops that move elements: a border of a number or of cells, channels in another order.
+// Ops that move elements: a border of a number or of cells, axes in another order.
 
 #include "kernels/moves/moves.h"
 
@@ -28,18 +28,29 @@ Lowered lower(const Pad& op, const Spec& spec, const Launcher& on) {
   return unit;
 }
 
-Lowered lower(const ChannelShuffle& op, const Spec& spec, const Launcher& on) {
-  const int groups = op.groups, members = spec.y.shape.c / groups;
-  Lowered unit = empty_unit(spec);
-  unit.recompute_reads_x[0] = true;
+namespace {
+
+ReorderAxes kernel_axes(const std::vector<CopyAxis>& axes) {
+  ReorderAxes all;
+  for (const CopyAxis& axis : axes)
+    all.axes[all.count++] = {static_cast<int>(axis.extent), static_cast<int>(axis.from), static_cast<int>(axis.to)};
+  return all;
+}
+
+}  // namespace
+
+Lowered lower(const Reorder& op, const Spec& spec, const Launcher& on) {
+  const std::vector<CopyAxis> axes = copy_axes(op);
+  Lowered unit = reorder_unit(spec, axes);
   with_type(on.backend, spec.y.dtype, [&]<class T>() {
     add_launches(
         unit, spec, on,
-        [groups](Stream stream, const Args& args) {
-          channel_shuffle(stream, view<const T>(args.x[0]), view<T>(args.y), groups, false);
+        [axes = kernel_axes(axes)](Stream stream, const Args& args) {
+          if (!same_place(args.x[0], args.y)) reorder(stream, view<const T>(args.x[0]), axes, view<T>(args.y), false);
         },
-        [members, adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
-          if (wanted(args, 0)) channel_shuffle(stream, view<const T>(args.dy), view<T>(args.dx[0]), members, adds);
+        [axes = kernel_axes(inverse(axes)), adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
+          if (wanted(args, 0) && !same_place(args.dx[0], args.dy))
+            reorder(stream, view<const T>(args.dy), axes, view<T>(args.dx[0]), adds);
         });
   });
   return unit;

@@ -16,7 +16,7 @@
 // multiply   1 per y                                -                      2 per y; with a factor per plane 3
 // pad        0                                      -                      0; 1 per border cell unless by value
 // resize     0; linear 9 per y                     -                      1 per y; linear 8
-// input, channel shuffle, concat, slice   0         -                      0
+// input, reorder, concat, slice   0         -                      0
 //
 // Biases do not count, as in the published figures. An exponential, a power, a logarithm or a tanh counts as one. In
 // the LSTM's backward pass, products for the gradients of weights count in backward_params, those for the gradients of
@@ -116,7 +116,7 @@ struct Forward {
   double flops(const ScaleShift&) const { return 2 * count(x[0]); }
   double flops(const Pad&) const { return 0; }
   double flops(const Resize& op) const { return is_linear(op.by) ? 9 * count(shapes.y) : 0; }  // 3 sums of 2 products
-  double flops(const ChannelShuffle&) const { return 0; }
+  double flops(const Reorder&) const { return 0; }
   double flops(const Concat&) const { return 0; }
   double flops(const Slice&) const { return 0; }
 
@@ -180,7 +180,7 @@ struct BackwardData {
   }
   /// Each dy is added to one cell, or with weights to four.
   double operator()(const Resize& op) const { return (is_linear(op.by) ? 8 : 1) * count(shapes.y); }
-  double operator()(const ChannelShuffle&) const { return 0; }
+  double operator()(const Reorder&) const { return 0; }
   double operator()(const Concat&) const { return 0; }
   double operator()(const Slice&) const { return 0; }
 };

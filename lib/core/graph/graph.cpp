@@ -234,7 +234,16 @@ Value multiply(Value a, Value b, std::string name) { return apply(Multiply{}, {a
 Value scale_shift(Value x, std::string name, ScaleShift op) { return apply(op, {x}, std::move(name)); }
 Value pad(Value x, std::string name, Pad op) { return apply(op, {x}, std::move(name)); }
 Value resize(Value x, std::string name, Resize op) { return apply(op, {x}, std::move(name)); }
-Value channel_shuffle(Value x, std::string name, ChannelShuffle op) { return apply(op, {x}, std::move(name)); }
+Value reorder(Value x, std::string name, Reorder op) { return apply(std::move(op), {x}, std::move(name)); }
+Value channel_shuffle(Value x, std::string name, int groups) {
+  return reorder(x, std::move(name), channel_shuffle(x.shape(), groups));
+}
+Value pixel_shuffle(Value x, std::string name, int factor) {
+  return reorder(x, std::move(name), pixel_shuffle(x.shape(), factor));
+}
+Value pixel_unshuffle(Value x, std::string name, int factor) {
+  return reorder(x, std::move(name), pixel_unshuffle(x.shape(), factor));
+}
 Value concat(const std::vector<Value>& x, std::string name) { return apply(Concat{}, x, std::move(name)); }
 Value slice(Value x, std::string name, Slice op) { return apply(op, {x}, std::move(name)); }
 

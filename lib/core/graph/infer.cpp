@@ -231,9 +231,22 @@ class Inference {
     return result({x.n, x.c, op.to.h, op.to.w});
   }
 
-  Inferred operator()(const ChannelShuffle& op) const {
-    check_groups(only_input(), op.groups);
-    return result(only_input());
+  Inferred operator()(const Reorder& op) const {
+    const Shape& x = only_input();
+    std::vector<int> order = op.order;
+    std::ranges::sort(order);
+    std::int64_t count = 1;
+    if (order.size() != op.extents.size()) fail("its order is no permutation");
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      at_least("an extent", op.extents[i], 1);
+      count = std::min(count * op.extents[i], largest + 1);
+      if (order[i] != static_cast<int>(i)) fail("its order is no permutation");
+    }
+    if (op.extents.size() > most_axes) fail("more than 8 axes");
+    const Inferred inferred = result({x.n, op.channels, op.pixels.h, op.pixels.w});
+    if (count != x.image() || inferred.y.image() != x.image())
+      fail("an image has " + std::to_string(x.image()) + " elements, its extents or its result do not");
+    return inferred;
   }
 
   Inferred operator()(const Concat&) const {
@@ -259,6 +272,7 @@ class Inference {
 
  private:
   static constexpr Shape loss_and_accuracy{1, 2, 1, 1};
+  static constexpr std::size_t most_axes = 8;  // of a Reorder; kernels take no more
   static constexpr double largest_float = std::numeric_limits<float>::max();
 
   static bool fits_or_infinite(double number) { return std::abs(number) <= largest_float || std::isinf(number); }

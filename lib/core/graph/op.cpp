@@ -3,6 +3,7 @@
 #include "lamina/op.h"
 
 #include "lamina/error.h"
+#include "lib/core/graph/reorder.h"
 #include "lib/core/text/shortest.h"
 #include "lib/core/units/functions.h"
 
@@ -54,7 +55,9 @@ struct Name {
   std::string_view operator()(const ScaleShift&) const { return "scale_shift"; }
   std::string_view operator()(const Pad&) const { return "pad"; }
   std::string_view operator()(const Resize&) const { return "resize"; }
-  std::string_view operator()(const ChannelShuffle&) const { return "channel_shuffle"; }
+  std::string_view operator()(const Reorder& op) const {
+    return shuffled_groups(op) > 0 ? "channel_shuffle" : "reorder";
+  }
   std::string_view operator()(const Concat&) const { return "concat"; }
   std::string_view operator()(const Slice&) const { return "slice"; }
 };
@@ -154,7 +157,17 @@ struct Numbers {
     if (op.by == ResizeBy::linear) phrase.always("linear");
     if (op.by == ResizeBy::linear_aligned) phrase.always("linear aligned");
   }
-  void operator()(const ChannelShuffle& op) const { phrase.always("groups " + std::to_string(op.groups)); }
+  void operator()(const Reorder& op) const {
+    if (const int groups = shuffled_groups(op); groups > 0)
+      return void(phrase.always("groups " + std::to_string(groups)));
+    const auto list = [](const std::vector<int>& numbers) {
+      std::string all;
+      for (const int number : numbers) all += (all.empty() ? "" : "x") + std::to_string(number);
+      return all;
+    };
+    phrase.always(list(op.extents)).always("order " + list(op.order));
+    phrase.always("to " + list({op.channels, op.pixels.h, op.pixels.w}));
+  }
   void operator()(const SoftmaxCrossEntropy& op) const { clip(op); }
   void operator()(const SigmoidCrossEntropy& op) const { clip(op); }
   void operator()(const Embedding& op) const {

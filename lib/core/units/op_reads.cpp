@@ -33,8 +33,8 @@ struct DataGradientReads {
   OpReads operator()(const Dropout&) const { return {.state = true}; }
   OpReads operator()(const ScaleShift& op) const { return {.params = op.learned ? 1 : 0, .state = !op.learned}; }
   /// These read dy alone; the positions of max pooling's maxima are saved.
-  OpReads operator()(const OneOf<MaxPool, AveragePool, GlobalAveragePool, Add, Pad, Resize, ChannelShuffle, Concat,
-                                 Slice, Embedding, Input> auto&) const {
+  OpReads operator()(const OneOf<MaxPool, AveragePool, GlobalAveragePool, Add, Pad, Resize, Reorder, Concat, Slice,
+                                 Embedding, Input> auto&) const {
     return {};
   }
 };

@@ -149,7 +149,10 @@ LAMINA_API Value multiply(Value a, Value b, std::string name = {});
 LAMINA_API Value scale_shift(Value x, std::string name, ScaleShift op = {});
 LAMINA_API Value pad(Value x, std::string name, Pad op);
 LAMINA_API Value resize(Value x, std::string name, Resize op);
-LAMINA_API Value channel_shuffle(Value x, std::string name, ChannelShuffle op);
+LAMINA_API Value reorder(Value x, std::string name, Reorder op);
+LAMINA_API Value channel_shuffle(Value x, std::string name, int groups);
+LAMINA_API Value pixel_shuffle(Value x, std::string name, int factor);
+LAMINA_API Value pixel_unshuffle(Value x, std::string name, int factor);
 LAMINA_API Value concat(const std::vector<Value>& x, std::string name = {});
 LAMINA_API Value slice(Value x, std::string name, Slice op);
 

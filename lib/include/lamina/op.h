@@ -356,12 +356,25 @@ struct Resize {
   bool operator==(const Resize&) const = default;
 };
 
-/// y[n, i groups + g, h, w] = x[n, g C/groups + i, h, w]: the first channels of all groups, then the second, ...
-/// ShapeError: C is not divisible by groups. Zhang and others: ShuffleNet, 2017, section 3.1.
-struct ChannelShuffle {
-  int groups;
-  bool operator==(const ChannelShuffle&) const = default;
+/// Each image in another order or grouping of its axes: seen as `extents`, its axes permuted, so that axis order[i]
+/// becomes axis i, and seen as channels x rows x columns; in PyTorch x.reshape(n, *extents).permute(...).reshape(...).
+/// dx is the inverse copy of dy.
+/// y: N x channels x rows x columns     ShapeError: the products of extents are not C H W; order is no permutation.
+struct Reorder {
+  std::vector<int> extents, order;
+  int channels;
+  Size pixels;
+  bool operator==(const Reorder&) const = default;
 };
+
+/// y[n, i groups + g, h, w] = x[n, g C/groups + i, h, w]: the first channels of all groups, then the second, ...
+/// Zhang and others: ShuffleNet, 2017, section 3.1. ShapeError: C is not divisible by groups.
+LAMINA_API Reorder channel_shuffle(const Shape& x, int groups);
+/// y[n, c, h factor + i, w factor + j] = x[n, (c factor + i) factor + j, h, w]. Shi and others: Real-Time
+/// Super-Resolution, 2016, section 3.2. ShapeError: C is not divisible by factor^2.
+LAMINA_API Reorder pixel_shuffle(const Shape& x, int factor);
+/// The inverse of pixel_shuffle. ShapeError: H or W is not divisible by factor.
+LAMINA_API Reorder pixel_unshuffle(const Shape& x, int factor);
 
 /// Concatenates the inputs along the channel axis; n, h, w equal.
 struct Concat {
@@ -379,7 +392,7 @@ struct Slice {
 using Op =
     std::variant<Input, Conv, ConvTranspose, MaxPool, AveragePool, GlobalAveragePool, BatchNorm, GroupNorm, LayerNorm,
                  Lrn, Relu, FullyConnected, Dropout, Softmax, Pointwise, SoftmaxCrossEntropy, SigmoidCrossEntropy,
-                 Embedding, Lstm, Add, Multiply, ScaleShift, Pad, Resize, ChannelShuffle, Concat, Slice>;
+                 Embedding, Lstm, Add, Multiply, ScaleShift, Pad, Resize, Reorder, Concat, Slice>;
 
 /// "conv", "max_pool", ...: the stem of files, pages and row names.
 LAMINA_API std::string_view op_name(const Op&);

@@ -43,19 +43,25 @@ Value negative(NodeContext& context, Value x, ElementType type) {
 void add_all(NodeContext& context, bool subtracts) {
   std::vector<Value> operands;
   const DynamicValue& first = context.dynamic(0);
+  bool alike = true;
   for (std::size_t i = 0; i < context.inputs(); ++i) {
     const DynamicValue& x = context.dynamic(i);
     if (extents(x.view) != extents(first.view)) {
       throw Refusal{"it adds " + text(extents(first.view)) + " and " + text(extents(x.view)) +
                     ": computed values need the same extents"};
     }
-    if (x.view != first.view || x.value.shape() != first.value.shape())
-      refuse_order("its operands have their axes in different orders");
+    alike = alike && x.view == first.view && x.value.shape() == first.value.shape();
+  }
+  View view = first.view;
+  for (std::size_t i = 0; i < context.inputs(); ++i) {
+    DynamicValue x = context.dynamic(i);
+    if (!alike) x = in_order(context, x, usual_labels(x.view.size()), context.name() + ".x" + std::to_string(i));
     operands.push_back(x.value);
+    view = x.view;
   }
   if (subtracts) operands[1] = negative(context, operands[1], first.type);
   const Value y = operands.size() == 1 ? operands.front() : context.append(Add{}, operands, context.name());
-  context.result({.value = y, .view = first.view, .type = first.type});
+  context.result({.value = y, .view = std::move(view), .type = first.type});
 }
 
 /// The product of two computed values: of equal extents, or with one number for each plane of the other.
@@ -80,7 +86,7 @@ void multiply(NodeContext& context) {
                       ": the extents need to be equal, or one factor n x c x 1 x 1, as in x * s.view(n, c, 1, 1)",
                   its == others || of_planes(its, others) || of_planes(others, its)};
   }
-  const Value y = context.append(Multiply{}, {as_image(x), as_image(factor)}, context.name());
+  const Value y = context.append(Multiply{}, {as_image(context, x), as_image(context, factor)}, context.name());
   context.result({.value = y, .view = x.view, .type = x.type});
 }
 

@@ -59,10 +59,21 @@ void import_concat(NodeContext& context) {
   const Attributes& node = context.attributes();
   const std::size_t rank = context.viewed(0).view.size(), along = axis_of(node, node.integer("axis", 1), rank);
   if (takes_last_layer(context, along, rank)) return;
-  const DynamicValue& first = context.dynamic(0);
+  const auto channels_along = [&](const DynamicValue& x) {
+    const Shape shape = x.value.shape();
+    const std::int64_t whole = extent(x.view[along]);
+    return shape.c % whole == 0 && x.view[along] == axis(whole, shape.c / whole * shape.plane());
+  };
+  /// An operand in the usual order, if it is not joined along its channels.
+  const auto operand = [&](std::size_t i) {
+    const DynamicValue& x = context.dynamic(i);
+    if (x.view.size() != rank || along != 1 || channels_along(x)) return x;
+    return in_order(context, x, usual_labels(rank), context.name() + ".x" + std::to_string(i));
+  };
+  const DynamicValue first = operand(0);
   std::vector<Value> operands;
   for (std::size_t i = 0; i < context.inputs(); ++i) {
-    const DynamicValue& x = context.dynamic(i);
+    const DynamicValue x = operand(i);
     if (x.view.size() != rank) node.invalid("joins values of different rank");
     const Shape &a = x.value.shape(), &b = first.value.shape();
     const View its = along_channels(x, along, b);

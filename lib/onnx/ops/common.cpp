@@ -1,6 +1,7 @@
 // Functions that the operators share: the required order of axes, and numbers in range.
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 #include "operators.h"
@@ -15,14 +16,33 @@ void refuse_input(const DynamicValue& x, const std::string& why) {
   refuse_order("its input of " + text(extents(x.view)) + " is kept as " + to_string(x.value.shape()) + ", " + why);
 }
 
-Value as_image(const DynamicValue& x) {
-  const Shape s = x.value.shape();
-  const Extents own = extents(x.view);
-  const bool fits = (own == Extents{s.n, s.c, s.h, s.w} || (own == Extents{s.n, s.c, s.h} && s.w == 1)) &&
-                    x.view[0] == axis(s.n, s.image()) && x.view[1] == axis(s.c, s.plane()) &&
-                    x.view[2] == axis(s.h, s.w) && (own.size() == 3 || x.view[3] == axis(s.w, 1));
-  if (!fits) refuse_input(x, "in another order or grouping");
-  return x.value;
+DynamicValue in_order(NodeContext& context, const DynamicValue& x, const AxisLabels& labels, const std::string& name) {
+  const Shape shape = x.value.shape();
+  const auto [wanted, view] = layout_of(extents(x.view), labels);
+  if (view == x.view && wanted == shape) return x;
+  View images, others;
+  for (const char label : std::string_view("nchw"))
+    for (std::size_t i = 0; i < labels.size(); ++i)
+      if (labels[i] == label) (label == 'n' ? images : others).push_back(x.view[i]);
+  if (images != View{axis(shape.n, shape.image())}) refuse_input(x, "and its images are not one axis");
+  const Axis order = reshaped(others, {shape.image()}).value_or(View{{}}).front();
+  Axis sorted = order;
+  std::ranges::sort(sorted, std::greater{}, &OnnxFactor::stride);
+  Reorder op{{}, {}, wanted.c, {wanted.h, wanted.w}};
+  for (const OnnxFactor& factor : sorted) op.extents.push_back(static_cast<int>(factor.extent));
+  for (const OnnxFactor& factor : order)
+    op.order.push_back(static_cast<int>(std::ranges::find(sorted, factor) - sorted.begin()));
+  return {.value = context.append_once(op, x.value, name), .view = view, .type = x.type};
+}
+
+Value as_image(NodeContext& context, const DynamicValue& x) {
+  if (x.view.size() < 3 || x.view.size() > 4) refuse_input(x, "in another order or grouping");
+  return in_order(context, x, usual_labels(x.view.size()), context.name() + ".x").value;
+}
+
+AxisLabels channels_last(std::size_t rank) {
+  const AxisLabels usual = usual_labels(rank);
+  return rank < 2 ? usual : usual.substr(0, 1) + usual.substr(2) + "c";
 }
 
 void drop_zeros(const NodeContext& context, std::vector<double>& bias, std::size_t input) {

@@ -44,7 +44,7 @@ void import_conv(NodeContext& context) {
   const Extents kernel(w.extents.begin() + 2, w.extents.end());
   const bool fuses = own && have_equal_pads(windows_of(context, context.padded(0), kernel));
   const DynamicValue& x = fuses ? context.padded(0) : context.dynamic(0);
-  Value image = as_image(x);
+  Value image = as_image(context, x);
   const int channels = narrow(context, w.extents[0], 1, "number of channels");
   const int groups = narrow(context, node.integer("group", 1), 1, "group");
   if (element_count({w.extents[1], groups}) != image.shape().c || channels % groups != 0 || w.count() == 0) {
@@ -134,7 +134,7 @@ void import_conv_transpose(NodeContext& context) {
   if (own.size() < 3 || own.size() != w.extents.size())
     node.invalid("has an input of " + text(own) + " and weights of " + text(w.extents));
   demand_planes(own.size());
-  const Value image = as_image(x);
+  const Value image = as_image(context, x);
   const int groups = narrow(context, node.integer("group", 1), 1, "group");
   const int channels = narrow(context, element_count({w.extents[1], groups}).value_or(0), 1, "number of channels");
   if (w.extents[0] != image.shape().c || image.shape().c % groups != 0 || w.count() == 0)

@@ -18,9 +18,9 @@ struct Product {
   bool fuses = true;  ///< whether an Add after the product may become its bias
 };
 
-DynamicValue append_product(NodeContext& context, const DynamicValue& x, const Product& product,
-                            std::vector<double> bias, WeightSource bias_source, const std::string& name) {
-  const Shape shape = x.value.shape();
+DynamicValue append_product(NodeContext& context, DynamicValue x, const Product& product, std::vector<double> bias,
+                            WeightSource bias_source, const std::string& name) {
+  Shape shape = x.value.shape();
   const std::size_t last = x.view.size() - 1;
   Extents result = extents(x.view);
   if (result[last] != product.inputs) {
@@ -33,8 +33,10 @@ DynamicValue append_product(NodeContext& context, const DynamicValue& x, const P
   const auto is_within = [&](const OnnxFactor& factor) { return factor.extent * factor.stride <= shape.image(); };
   const bool rows_are_images = x.view.size() == 2 && x.view[0] == axis(shape.n, shape.image()) &&
                                product.inputs == shape.image() && std::ranges::all_of(x.view[1], is_within);
-  if (!rows_are_images && (x.view[last] != axis(shape.c, shape.plane()) || product.inputs != shape.c))
-    refuse_input(x, "whose channels are not its last axis");
+  if (!rows_are_images && (x.view[last] != axis(shape.c, shape.plane()) || product.inputs != shape.c)) {
+    x = in_order(context, x, channels_last(x.view.size()), name + ".x");
+    shape = x.value.shape();
+  }
   const Op op = rows_are_images ? Op(FullyConnected{.outputs = outputs, .bias = !bias.empty()})
                                 : Op(Conv{.channels = outputs, .kernel = 1, .bias = !bias.empty()});
   const Value y = context.append(op, {x.value}, name);

@@ -24,8 +24,8 @@ bool is_product_alone(const Squares& s) { return s.size == 0 && s.before + s.aft
 
 void import_lrn(NodeContext& context) {
   const Attributes& node = context.attributes();
-  const DynamicValue& x = context.dynamic(0);
-  as_image(x);
+  const DynamicValue& given = context.dynamic(0);
+  const DynamicValue x = in_order(context, given, usual_labels(given.view.size()), context.name() + ".x");
   const int size = narrow(context, node.integer("size", 0), 1, "size");
   if (size % 2 == 0)
     throw Refusal{"its size " + std::to_string(size) + " is even: use nn.LocalResponseNorm of an odd size"};

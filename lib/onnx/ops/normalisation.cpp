@@ -22,10 +22,13 @@ bool is_by_batch(const NodeContext& context) {
 /// running variance takes the biased variance of the batch, ours the unbiased one.
 void import_batch_norm(NodeContext& context) {
   const Attributes& node = context.attributes();
-  const DynamicValue& x = context.dynamic(0);
-  const Shape shape = x.value.shape();
-  if (x.view.size() < 2 || x.view[1] != axis(shape.c, shape.plane()))
-    refuse_input(x, "whose channels are not its second axis");
+  DynamicValue x = context.dynamic(0);
+  Shape shape = x.value.shape();
+  if (x.view.size() < 2) refuse_input(x, "whose channels are not its second axis");
+  if (x.view[1] != axis(shape.c, shape.plane())) {
+    x = in_order(context, x, usual_labels(x.view.size()), context.name() + ".x");
+    shape = x.value.shape();
+  }
   if (is_by_batch(context) && !context.for_training()) {
     throw Refusal{
         "it normalises by the batch also in inference: export net.eval(), or read it with OnnxOptions::training"};
@@ -124,10 +127,12 @@ void import_layer_norm(NodeContext& context) {
   const DynamicValue& x = context.dynamic(0);
   const Shape shape = x.value.shape();
   const std::size_t first = axis_of(node, node.integer("axis", -1), x.view.size());
-  if (joined(x.view, first) != View{axis(shape.c, shape.plane())})
-    refuse_input(x, "whose channels are not its last axis: only a layer norm over the channels is read");
   context.only_output("use the normalised value alone");
-  append_norm(context, LayerNorm{}, x, shape.c);
+  if (joined(x.view, first) == View{axis(shape.c, shape.plane())}) return append_norm(context, LayerNorm{}, x, shape.c);
+  if (first + 1 != x.view.size())
+    refuse_input(x, "whose channels are not its last axis: only a layer norm over the channels is read");
+  const DynamicValue y = in_order(context, x, channels_last(x.view.size()), context.name() + ".x");
+  append_norm(context, LayerNorm{}, y, y.value.shape().c);
 }
 
 /// Before opset 13 a Softmax is over all axes from `axis` on, since then along one axis.

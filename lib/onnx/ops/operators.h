@@ -42,8 +42,13 @@ bool takes_step(NodeContext&, std::size_t along, std::int64_t step, bool keeps_a
 /// As refuse_order(), for an operator's input. The reason begins with the input's shape in the graph.
 [[noreturn]] void refuse_input(const DynamicValue&, const std::string& why = "in another order");
 
-/// The value, if its axes in the file are the graph's n, c, h, w (or n, c, h with w 1); else throws a Refusal.
-Value as_image(const DynamicValue&);
+/// The value with the labelled axes as the graph's. If they are not, a Reorder of this name makes it. Refusal if the
+/// images are not the axis n.
+DynamicValue in_order(NodeContext&, const DynamicValue&, const AxisLabels&, const std::string& name);
+/// The value whose axes in the file are the graph's n, c, h, w (or n, c, h with w 1), if need be by a Reorder.
+Value as_image(NodeContext&, const DynamicValue&);
+/// Labels of a value whose last axis is the channels.
+AxisLabels channels_last(std::size_t rank);
 
 /// Drops a bias that is 0 and does not train.
 void drop_zeros(const NodeContext&, std::vector<double>& bias, std::size_t input);

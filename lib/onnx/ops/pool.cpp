@@ -15,11 +15,11 @@ struct Pool {
   View view;
 };
 
-Pool pool_of(const NodeContext& context, const DynamicValue& x) {
+Pool pool_of(NodeContext& context, const DynamicValue& x) {
   const Attributes& node = context.attributes();
   if (x.view.size() < 3) node.invalid("has an input of " + text(extents(x.view)));
   demand_planes(x.view.size());
-  Pool pool{.windows = windows_of(context, x, std::nullopt), .image = as_image(x), .view = {}};
+  Pool pool{.windows = windows_of(context, x, std::nullopt), .image = as_image(context, x), .view = {}};
   Extents result = extents(x.view);
   for (std::size_t i = 2; i < result.size(); ++i) {
     if (pool.windows[i - 2].dilation != 1) throw Refusal{"dilations of a pool are not supported: use dilation=1"};

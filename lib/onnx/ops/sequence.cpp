@@ -101,17 +101,18 @@ Value append_lstm(NodeContext& context, const Recurrence& its, Steps steps) {
 
 void import_lstm(NodeContext& context) {
   const Attributes& node = context.attributes();
-  const DynamicValue x = context.dynamic(0);
+  DynamicValue x = context.dynamic(0);
   const bool images_first = node.integer("layout", 0) != 0;
-  const Shape shape = x.value.shape();
+  Shape shape = x.value.shape();
   const Extents own = extents(x.view);
   // The steps are rows, or the columns of one row.
-  const View placed = {axis(shape.n, shape.image()), axis(shape.plane(), 1), axis(shape.c, shape.plane())};
   const std::size_t images = images_first ? 0 : 1, steps = images_first ? 1 : 0;
   if (own.size() != 3) node.invalid("has an input of " + text(own));
-  if (own[images] != shape.n || own[steps] != shape.plane() || own[2] != shape.c || (shape.w != 1 && shape.h != 1) ||
-      x.view[images] != placed[0] || x.view[steps] != placed[1] || x.view[2] != placed[2])
-    refuse_input(x);
+  if ((shape.w != 1 && shape.h != 1) || x.view[images] != axis(shape.n, shape.image()) ||
+      x.view[steps] != axis(shape.plane(), 1) || x.view[2] != axis(shape.c, shape.plane())) {
+    x = in_order(context, x, images_first ? "nhc" : "hnc", context.name() + ".x");
+    shape = x.value.shape();
+  }
   const std::string direction = node.text("direction", "forward");
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional") {
     node.invalid("has the direction " + direction.substr(0, 20));

@@ -9,20 +9,14 @@
 namespace lamina::onnx {
 namespace {
 
-/// Appends a ChannelShuffle if a Transpose has swapped the groups and the members of the channels.
-void shuffle_channels(NodeContext& context, DynamicValue& x) {
-  const Shape s = x.value.shape();
-  if (x.view.size() < 3 || x.view.size() > 4 || x.view[1].size() != 2) return;
-  const OnnxFactor members = x.view[1][0], groups = x.view[1][1];
-  if (members.extent * groups.extent != s.c || members.stride != s.plane() ||
-      groups.stride != members.extent * s.plane()) {
+/// Appends a Reorder if a Reshape has joined parts of axes that do not follow each other in memory, as in a channel
+/// shuffle, among three or four axes.
+void reorder_joined(NodeContext& context, DynamicValue& x) {
+  const auto is_joined = [](const Axis& axis) { return axis.size() > 1; };
+  if (x.view.size() < 3 || x.view.size() > 4 || x.view[0] != axis(x.value.shape().n, x.value.shape().image()) ||
+      std::none_of(x.view.begin() + 1, x.view.end(), is_joined))
     return;
-  }
-  DynamicValue y = x;
-  y.view[1] = axis(s.c, s.plane());
-  y.value = context.append(ChannelShuffle{.groups = narrow(context, groups.extent, 1, "number of groups")},
-                           {as_image(y)}, context.name());
-  x = std::move(y);
+  x = in_order(context, x, usual_labels(x.view.size()), context.name());
 }
 
 /// The extents of the input, for a Shape. Pending squares stay pending: exporters ask for extents inside an LRN.
@@ -58,10 +52,15 @@ void import_regroup(NodeContext& context) {
   const Extents own = extents(x.view);
   if (reshapes && list && (!context.has(1) || !context.constant(1, "its shape").of_extents))
     list = context.with_batch(x, *list);
-  const std::optional<View> view = reshaped(x.view, regrouped(node, own, list));
+  const Extents wanted = regrouped(node, own, list);
+  std::optional<View> view = reshaped(x.view, wanted);
+  if (!view && !x.is_pending()) {
+    x = in_order(context, x, usual_labels(own.size()), context.name());
+    view = reshaped(x.view, wanted);
+  }
   if (!view) refuse_order("it groups axes of " + text(own) + " that do not follow each other in memory");
   x.view = *view;
-  if (!x.is_pending()) shuffle_channels(context, x);
+  if (!x.is_pending()) reorder_joined(context, x);
   context.result(std::move(x));
 }
 
@@ -71,6 +70,32 @@ void import_transpose(NodeContext& context) {
   for (const std::size_t axis : permutation(context.attributes(), x.view.size())) view.push_back(x.view[axis]);
   x.view = view;
   context.result(std::move(x));
+}
+
+/// DepthToSpace and SpaceToDepth: a Reshape, a Transpose and a Reshape.
+void import_blocks(NodeContext& context) {
+  const Attributes& node = context.attributes();
+  if (context.dynamic(0).view.size() != 4) node.invalid("has an input of " + text(context.extents(0)));
+  const DynamicValue x = in_order(context, context.dynamic(0), "nchw", context.name() + ".x");
+  const Shape s = x.value.shape();
+  const std::int64_t b = narrow(context, node.integer("blocksize", 0), 1, "block size");
+  const bool to_space = node.node().op_type == "DepthToSpace";
+  if (to_space ? s.c % (b * b) != 0 : s.h % b != 0 || s.w % b != 0)
+    node.invalid("has blocks of " + std::to_string(b) + " for " + to_string(s));
+  const bool by_column = node.text("mode", "DCR") == "CRD";
+  const Extents split = !to_space   ? Extents{s.n, s.c, s.h / b, b, s.w / b, b}
+                        : by_column ? Extents{s.n, s.c / b / b, b, b, s.h, s.w}
+                                    : Extents{s.n, b, b, s.c / b / b, s.h, s.w};
+  const std::vector<std::size_t> order = !to_space   ? std::vector<std::size_t>{0, 3, 5, 1, 2, 4}
+                                         : by_column ? std::vector<std::size_t>{0, 1, 4, 2, 5, 3}
+                                                     : std::vector<std::size_t>{0, 3, 4, 1, 5, 2};
+  const View parts = reshaped(x.view, split).value();
+  View moved;
+  for (const std::size_t i : order) moved.push_back(parts[i]);
+  const Extents result =
+      to_space ? Extents{s.n, s.c / b / b, s.h * b, s.w * b} : Extents{s.n, s.c * b * b, s.h / b, s.w / b};
+  const DynamicValue y = {.value = x.value, .view = reshaped(moved, result).value(), .type = x.type};
+  context.result(in_order(context, y, "nchw", context.name()));
 }
 
 /// A padding with cells of the image becomes an op at once.
@@ -124,6 +149,7 @@ void import_pad(NodeContext& context) {
   }
   if (any) {
     padding.name = context.name();
+    x = in_order(context, x, usual_labels(rank), context.name() + ".x");
     x.padding = padding;
     if (mode != "constant") return pad_by_cells(context, std::move(x), mode);
   }
@@ -132,7 +158,8 @@ void import_pad(NodeContext& context) {
 
 }  // namespace
 Operators shape_operators() {
-  return {{{"Flatten", "Reshape", "Squeeze", "Unsqueeze"}, import_regroup},
+  return {{{"DepthToSpace", "SpaceToDepth"}, import_blocks},
+          {{"Flatten", "Reshape", "Squeeze", "Unsqueeze"}, import_regroup},
           {{"Identity"}, import_identity},
           {{"If"}, import_if, false},
           {{"Pad"}, import_pad},

@@ -207,14 +207,14 @@ class Exporter {
           {"coordinate_transformation_mode", std::string(modes[static_cast<int>(op.by)])},
           {"nearest_mode", std::string(op.by == ResizeBy::nearest ? "floor" : "round_prefer_ceil")}});
   }
-  /// Splits the channels into groups x members, and swaps the two.
-  void operator()(const ChannelShuffle& op) {
+  void operator()(const Reorder& op) {
     const Shape& y = node_->shape;
-    const std::string groups = add_integers(".grouped.shape", {0, op.groups, y.c / op.groups, y.h, y.w});
-    const std::string back = add_integers(".shape", {0, y.c, y.h, y.w});
-    const std::string grouped = part("Reshape", ".grouped", {image(0), groups});
-    const std::string swapped = part("Transpose", ".swapped", {grouped}, {{"perm", Extents{0, 2, 1, 3, 4}}});
-    emit("Reshape", {swapped, back});
+    Extents extents(op.extents.begin(), op.extents.end()), order = {0};
+    extents.insert(extents.begin(), 0);
+    for (const int axis : op.order) order.push_back(axis + 1);
+    const std::string split = add_integers(".split.shape", extents), back = add_integers(".shape", {0, y.c, y.h, y.w});
+    const std::string parts = part("Reshape", ".split", {image(0), split});
+    emit("Reshape", {part("Transpose", ".moved", {parts}, {{"perm", order}}), back});
   }
   void operator()(const Concat&) { emit("Concat", all(), {{"axis", 1}}); }
 

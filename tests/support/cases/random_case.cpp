@@ -112,7 +112,14 @@ Case draw_case(Dice& dice) {
       if (op.by != ResizeBy::linear_aligned && dice.chance(0.3)) op.step_h = op.step_w = dice(1, 30) * 0.1;
       return {"random", op, {x}};
     }
-    case 20: return {"random", ChannelShuffle{dice(1, 3)}, {x}};
+    case 20: {
+      const std::vector<int> extents = {x.c, x.h, x.w};
+      std::vector<int> order = {0, 1, 2};
+      std::swap(order[0], order[static_cast<std::size_t>(dice(0, 2))]);
+      std::swap(order[1], order[static_cast<std::size_t>(dice(1, 2))]);
+      const auto at = [&](std::size_t i) { return extents[static_cast<std::size_t>(order[i])]; };
+      return {"random", Reorder{extents, order, at(0), {at(1), at(2)}}, {x}};
+    }
     case 21:
       return {"random",
               dice.chance(0.5) ? Op{GroupNorm{.groups = dice(1, 3), .epsilon = 0.01, .affine = dice.chance(0.7)}}

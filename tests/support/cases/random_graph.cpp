@@ -206,7 +206,7 @@ class Builder {
 
   void shuffle() {
     const Value x = read();
-    keep(channel_shuffle(x, name("shuffle"), {x.shape().c % 2 == 0 ? 2 : x.shape().c}));
+    keep(channel_shuffle(x, name("shuffle"), x.shape().c % 2 == 0 ? 2 : x.shape().c));
   }
 
   /// Ids as vectors, a sequence or a map.

@@ -383,7 +383,7 @@ struct OpBounds {
   }
   /// Three sums of two products, and the roundings of the weights. Each dy may belong to one cell.
   Bounds operator()(const Resize&) const { return linear(c, feed, 8, static_cast<double>(y.plane()), 0); }
-  Bounds operator()(const ChannelShuffle&) const { return exact(oracle_of(c, feed)); }
+  Bounds operator()(const Reorder&) const { return exact(oracle_of(c, feed)); }
 
   /// Adds a row, or a decision, to the bounds of a loss: the terms of its loss and of its gradient.
   struct Rows {

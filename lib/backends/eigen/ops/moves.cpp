@@ -1,6 +1,10 @@
-// Ops that move elements: a border of a constant or of cells, channels in another order.
+// Ops that move elements: a border of a constant or of cells, axes in another order.
+
+#include <algorithm>
+#include <vector>
 
 #include "lib/backends/eigen/runtime/elements.h"
+#include "lib/core/graph/reorder.h"
 
 namespace lamina::eigen {
 namespace {
@@ -80,17 +84,45 @@ void unpad_by_cells(ThreadPool& pool, const Args& args, const Pad& op, bool adds
   });
 }
 
-/// Channel i groups + g of `to` becomes channel g C/groups + i of `from`. With C/groups in place of groups this is the
-/// inverse.
+/// Copies images by `axes`. Where the innermost axes of source and target differ, tiles of both are transposed, so that
+/// each line of memory is used while it is in cache.
 template <class T>
-void shuffle(ThreadPool& pool, const Tensor& from, const Tensor& to, std::int64_t groups, bool adds) {
-  const std::int64_t channels = to.shape.c, plane = to.shape.plane(), members = channels / groups;
-  pool.split(to.shape.n * channels, std::max<std::int64_t>(1, grain / plane),
-             [&](std::int64_t first, std::int64_t end) {
-               for (std::int64_t i = first; i < end; ++i) {
-                 const std::int64_t n = i / channels, c = i % channels;
-                 put(image<T>(to, n) + c * plane, image<const T>(from, n) + (c % groups * members + c / groups) * plane,
-                     plane, adds);
+void reorder(ThreadPool& pool, const Tensor& from, const Tensor& to, const std::vector<CopyAxis>& axes, bool adds) {
+  constexpr std::int64_t side = 16;
+  const CopyAxis across = axes.back();  // innermost in the target
+  const CopyAxis along = *std::ranges::find(axes, 1, &CopyAxis::from);
+  const bool runs = along.to == 1;
+  std::vector<CopyAxis> outer(axes.begin(), axes.end() - 1);
+  if (!runs) std::erase_if(outer, [&](const CopyAxis& axis) { return axis.from == 1; });
+  const std::int64_t tiles = runs ? 1 : divide_up(along.extent, side);
+  const std::int64_t size = runs ? across.extent : across.extent * std::min(side, along.extent);
+  const std::int64_t places = to.shape.image() / across.extent / (runs ? 1 : along.extent);
+  pool.split(to.shape.n * places * tiles, std::max<std::int64_t>(1, grain / size),
+             [&](std::int64_t i, std::int64_t end) {
+               for (; i < end; ++i) {
+                 const std::int64_t first = i % tiles * side, n = i / tiles / places;
+                 std::int64_t place = i / tiles % places, source = first, target = first * along.to;
+                 for (auto axis = outer.rbegin(); axis != outer.rend(); ++axis) {
+                   source += place % axis->extent * axis->from;
+                   target += place % axis->extent * axis->to;
+                   place /= axis->extent;
+                 }
+                 const T* const x = image<const T>(from, n) + source;
+                 T* const y = image<T>(to, n) + target;
+                 if (runs) {
+                   put(y, x, across.extent, adds);
+                   continue;
+                 }
+                 const std::int64_t rows = std::min(side, along.extent - first);
+                 with_flag(adds, [&](auto add) {
+                   for (std::int64_t c = 0; c < across.extent; c += side)
+                     for (std::int64_t row = 0; row < rows; ++row)
+                       for (std::int64_t k = c; k < std::min(across.extent, c + side); ++k) {
+                         const T value = x[row + k * across.from];
+                         T& place_of = y[row * along.to + k];
+                         place_of = add ? place_of + value : value;
+                       }
+                 });
                }
              });
 }
@@ -115,16 +147,17 @@ Lowered lower(const Pad& op, const Spec& spec, const Choice&, const Context& con
   return unit;
 }
 
-Lowered lower(const ChannelShuffle& op, const Spec& spec, const Choice&, const Context& context) {
-  Lowered unit = empty_unit(spec);
-  unit.recompute_reads_x[0] = true;
-  const int members = spec.y.shape.c / op.groups;
+Lowered lower(const Reorder& op, const Spec& spec, const Choice&, const Context& context) {
+  const std::vector<CopyAxis> axes = copy_axes(op);
+  Lowered unit = reorder_unit(spec, axes);
   with_type(spec.y.dtype, [&]<class T>() {
     add_steps(
         unit, spec,
-        [&pool = context.pool, op](const Args& args) { shuffle<T>(pool, args.x[0], args.y, op.groups, false); },
-        [&pool = context.pool, members, adds = adds_dx(spec, 0)](const Args& args) {
-          if (wanted(args, 0)) shuffle<T>(pool, args.dy, args.dx[0], members, adds);
+        [&pool = context.pool, axes](const Args& args) {
+          if (!same_place(args.x[0], args.y)) reorder<T>(pool, args.x[0], args.y, axes, false);
+        },
+        [&pool = context.pool, back = inverse(axes), adds = adds_dx(spec, 0)](const Args& args) {
+          if (wanted(args, 0) && !same_place(args.dx[0], args.dy)) reorder<T>(pool, args.dy, args.dx[0], back, adds);
         });
   });
   return unit;

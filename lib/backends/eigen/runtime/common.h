@@ -55,7 +55,7 @@ Lowered lower(const Multiply&, const Spec&, const Choice&, const Context&);
 Lowered lower(const ScaleShift&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Pad&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Resize&, const Spec&, const Choice&, const Context&);
-Lowered lower(const ChannelShuffle&, const Spec&, const Choice&, const Context&);
+Lowered lower(const Reorder&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Concat&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Slice&, const Spec&, const Choice&, const Context&);
 
