@@ -1,4 +1,5 @@
-// ScaleShift: y = scale x + shift, and its gradient dx = scale dy, which is the same without a shift.
+// ScaleShift: y = scale x + shift, and its gradient dx = scale dy, which is the same without a shift. PReLU: y = x
+// where x is above 0, else scale x, and dx alike from dy.
 //
 // A thread computes one pack of 16 bytes, image by image along the grid's y. Per element: one read and one write.
 //
@@ -27,13 +28,26 @@ __global__ void scale_shift_kernel(Extent extent, ScaleAndShift<T> by, Images<co
 }
 
 template <class T, int width>
+__global__ void prelu_kernel(Extent extent, ScaleAndShift<T> by, Images<const T> x, Images<const T> v, Images<T> y,
+                             bool adds) {
+  const auto run = static_cast<unsigned>(by.run);
+  for_each_pack<width>(extent, [&](int n, std::int64_t i) {
+    const Pack<T, width> of = load_pack<width>(x.at(n) + i);
+    Pack<T, width> pack = load_pack<width>(v.at(n) + i);
+    for (int k = 0; k < width; ++k)
+      if (!(of.v[k] > T(0))) pack.v[k] *= by.scale[(static_cast<unsigned>(i) + static_cast<unsigned>(k)) / run];
+    put_pack(y.at(n) + i, pack, adds);
+  });
+}
+
+template <class T, int width, bool below>
 __global__ void scale_shift_sums_kernel(View<const T> x, View<const T> dy, Sums* partial) {
   const int c = static_cast<int>(blockIdx.x);
   Sums sums;
   for_each_pack_of_slice<width>(dy.n, dy.plane(), [&](int n, std::int64_t i) {
     const auto of_x = load_pack<width>(x.at(n, c) + i), of_dy = load_pack<width>(dy.at(n, c) + i);
     for (int k = 0; k < width; ++k) {
-      sums.first += static_cast<double>(of_dy.v[k]) * static_cast<double>(of_x.v[k]);
+      if (!below || !(of_x.v[k] > T(0))) sums.first += static_cast<double>(of_dy.v[k]) * static_cast<double>(of_x.v[k]);
       sums.second += static_cast<double>(of_dy.v[k]);
     }
   });
@@ -54,6 +68,18 @@ void scale_shift(Stream stream, const ScaleAndShift<T>& by, View<const T> x, Vie
       y, x);
 }
 
+template <class T>
+void prelu(Stream stream, const ScaleAndShift<T>& by, View<const T> x, View<const T> v, View<T> y, bool adds) {
+  with_packs<T>(
+      false,
+      [&](auto w, Extent extent) {
+        constexpr int width = decltype(w)::value;
+        launch(LAMINA_KERNEL(prelu_kernel<T, width>), grid_of_packs(extent, width), pack_threads, 0, stream, extent, by,
+               x, v, y, adds);
+      },
+      y, x, v);
+}
+
 std::size_t scale_shift_gradient_bytes(int channels, std::int64_t count) { return channel_sums_bytes(channels, count); }
 
 template <class T>
@@ -62,18 +88,25 @@ void scale_shift_gradient(Stream stream, View<const T> x, View<const T> dy, T* d
   auto* const sums = static_cast<Sums*>(partial);
   const std::int64_t count = dy.n * dy.plane();
   const int slices = slices_of(dy.c, count);
-  if (packs_of_planes(x) == 1 || packs_of_planes(dy) == 1)
-    launch(LAMINA_KERNEL(scale_shift_sums_kernel<T, 1>), grid_of_slices(dy.c, count), sum_threads, 0, stream, x, dy,
-           sums);
-  else
-    launch(LAMINA_KERNEL(scale_shift_sums_kernel<T, widest<T>>), grid_of_slices(dy.c, count), sum_threads, 0, stream, x,
-           dy, sums);
+  const auto add_up = [&](auto w, auto below) {
+    constexpr int width = decltype(w)::value;
+    launch(LAMINA_KERNEL(scale_shift_sums_kernel<T, width, decltype(below)::value>), grid_of_slices(dy.c, count),
+           sum_threads, 0, stream, x, dy, sums);
+  };
+  const auto with_width = [&](auto below) {
+    if (packs_of_planes(x) == 1 || packs_of_planes(dy) == 1)
+      add_up(std::integral_constant<int, 1>(), below);
+    else
+      add_up(std::integral_constant<int, widest<T>>(), below);
+  };
+  dshift == nullptr ? with_width(std::true_type()) : with_width(std::false_type());
   put_channel_sums(stream, sums, 1, by_channel ? dy.c : 1, by_channel ? slices : dy.c * slices, dscale, dshift, adds);
 }
 
 #define LAMINA_INSTANTIATE(T)                                                                          \
   template void scale_shift_gradient(Stream, View<const T>, View<const T>, T*, T*, bool, bool, void*); \
-  template void scale_shift(Stream, const ScaleAndShift<T>&, View<const T>, View<T>, bool);
+  template void scale_shift(Stream, const ScaleAndShift<T>&, View<const T>, View<T>, bool);            \
+  template void prelu(Stream, const ScaleAndShift<T>&, View<const T>, View<const T>, View<T>, bool);
 LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

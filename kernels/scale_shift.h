@@ -1,5 +1,6 @@
 #pragma once
-// y = scale x + shift, with numbers for each channel or one pair for all, and the gradients of the numbers.
+// y = scale x + shift, with numbers for each channel or one pair for all, and the gradients of the numbers. The same
+// without a shift, and only where x is not above 0, is PReLU.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,8 +20,12 @@ struct ScaleAndShift {
 template <class T>
 void scale_shift(Stream, const ScaleAndShift<T> &, View<const T> x, View<T> y, bool adds);
 
-/// dscale = the sum of dy x and dshift = the sum of dy, over each channel or over all; += with `adds`. `partial` has
-/// scale_shift_gradient_bytes bytes.
+/// y = v where x is above 0, else scale v, or y += with `adds`; y may alias x and v.
+template <class T>
+void prelu(Stream, const ScaleAndShift<T> &, View<const T> x, View<const T> v, View<T> y, bool adds);
+
+/// dscale = the sum of dy x and dshift = the sum of dy, over each channel or over all; += with `adds`. With a null
+/// dshift it is PReLU's. `partial` has scale_shift_gradient_bytes bytes.
 template <class T>
 void scale_shift_gradient(Stream, View<const T> x, View<const T> dy, T *dscale, T *dshift, bool by_channel, bool adds,
                           void *partial);

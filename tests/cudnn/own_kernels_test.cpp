@@ -91,6 +91,7 @@ TEST_CASE("cudnn: ops that networks from files need are taken with gaps between 
                                          {"", Pointwise{Function::silu}, {x}},
                                          {"", Multiply{}, {x, {2, 4, 1, 1}}},
                                          {"", ScaleShift{}, {x}},
+                                         {"", PRelu{}, {x}},
                                          {"", Pad{.before = 0, .after = 1}, {x}},
                                          {"", Resize{.to = 6}, {x}},
                                          {"", channel_shuffle(x, 2), {x}},

@@ -36,6 +36,7 @@ const std::vector<Case>& cases() {
       {"", Multiply{}, {map, map}},
       {"", Multiply{}, {map, {map.n, map.c, 1, 1}}},
       {"", ScaleShift{}, {map}},
+      {"", PRelu{}, {map}},
       {"", Pad{.before = 1, .after = {0, 2}, .value = 5}, {map}},
       {"", Pad{.before = 1, .after = {0, 2}, .by = PadBy::wrap}, {map}},
       {"", Resize{.to = {50, 40}, .by = ResizeBy::linear}, {map}},

@@ -210,6 +210,8 @@ TEST_CASE("products, borders and shuffles") {
   CHECK(infer(LayerNorm{.affine = false}, {{2, 6, 4, 5}}).params.empty());
   CHECK(complaint(GroupNorm{.groups = 4}, {{2, 6, 4, 5}}) ==
         "group_norm(4): 6 channels do not divide by groups; x: 2x6x4x5");
+  CHECK(infer(PRelu{}, {{2, 3, 4, 5}}).params == Shapes{{1, 3, 1, 1}});
+  CHECK(infer(PRelu{.by_channel = false}, {{2, 3, 4, 5}}).params == Shapes{{1, 1, 1, 1}});
   CHECK(infer(ScaleShift{}, {{2, 3, 4, 5}}).state == Shapes{{1, 3, 1, 1}, {1, 3, 1, 1}});
   CHECK(infer(ScaleShift{.by_channel = false}, {{2, 3, 4, 5}}).state == Shapes{{1, 1, 1, 1}, {1, 1, 1, 1}});
 }

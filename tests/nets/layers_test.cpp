@@ -94,6 +94,7 @@ struct Describe {
   }
   Described operator()(const Multiply&) const { return {.type = "Mul"}; }
   Described operator()(const ScaleShift&) const { return {.type = "Affine"}; }
+  Described operator()(const PRelu&) const { return {.type = "PReLU"}; }
   Described operator()(const Pad&) const { return {.type = "ConstantPad2d"}; }
   Described operator()(const Resize& op) const { return {.type = "Upsample", .extra = "size=" + text(op.to)}; }
   Described operator()(const Reorder&) const { return {.type = "Reorder"}; }

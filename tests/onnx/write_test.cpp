@@ -133,6 +133,7 @@ TEST_CASE("trained and fixed parameters are read back as such") {
   Graph graph("trained 'in part'");
   Value x = conv(graph.input({2, 3, 4, 4}, "x"), "blur", {.channels = 3, .kernel = 3, .groups = 3, .bias = false});
   x = conv(x, "it's", {.channels = 5, .kernel = 1});
+  x = prelu(prelu(x, "slopes"), "slope", {.by_channel = false});
   for (const char* name : {"learned", "shift alone", "scale alone"}) x = scale_shift(x, name, {.learned = true});
   scale_shift(x, "fixed");
   for (const char* fixed : {"blur.weight", "it's.bias", "shift alone.scale", "scale alone.shift"}) graph.fix(fixed);

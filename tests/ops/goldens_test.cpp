@@ -79,6 +79,8 @@ const std::vector<Golden>& goldens() {
       {"keras", Pointwise{Function::hard_sigmoid, 0.2, 0.5}},
       {"map", Pointwise{Function::hard_swish}},
       {"map", Pointwise{Function::silu}},
+      {"channels", PRelu{}},
+      {"one", PRelu{.by_channel = false}},
       {"map", Pointwise{Function::leaky_relu, 0.1}},
       {"map", Pointwise{Function::elu, 1, 1}},
       {"selu", Pointwise{Function::elu, selu_alpha, selu_scale}},

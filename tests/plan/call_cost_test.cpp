@@ -84,6 +84,7 @@ TEST_CASE("a call of one op costs what the op costs alone") {
                                Add{},
                                Multiply{},
                                ScaleShift{},
+                               PRelu{},
                                Pad{.before = 1, .after = {0, 2}},
                                Pad{.before = 1, .after = {0, 2}, .by = PadBy::edge},
                                Resize{.to = {7, 3}},

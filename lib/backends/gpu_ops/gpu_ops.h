@@ -81,6 +81,7 @@ Lowered lower(const GroupNorm&, const Spec&, const Launcher&);
 Lowered lower(const LayerNorm&, const Spec&, const Launcher&);
 Lowered lower(const Multiply&, const Spec&, const Launcher&);
 Lowered lower(const ScaleShift&, const Spec&, const Launcher&);
+Lowered lower(const PRelu&, const Spec&, const Launcher&);
 Lowered lower(const Pad&, const Spec&, const Launcher&);
 Lowered lower(const Resize&, const Spec&, const Launcher&);
 Lowered lower(const Reorder&, const Spec&, const Launcher&);

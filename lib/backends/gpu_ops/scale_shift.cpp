@@ -1,4 +1,4 @@
-// A tensor times fixed or learned numbers, plus others.
+// A tensor times fixed or learned numbers, plus others; or, as PReLU, times numbers where it is not above 0.
 
 #include "kernels/scale_shift.h"
 
@@ -6,36 +6,53 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-Lowered lower(const ScaleShift& op, const Spec& spec, const Launcher& on) {
+namespace {
+
+/// With `below` a PRelu, else a ScaleShift.
+Lowered lower_runs(const Spec& spec, const Launcher& on, bool by_channel, bool learned, bool below) {
   Lowered unit = in_place_unit(spec);
   unit.backward_reads_y = false;
-  const std::int64_t run = op.by_channel ? spec.y.shape.plane() : spec.y.shape.image();
-  unit.backward_reads_x[0] = op.learned;
+  const std::int64_t run = by_channel ? spec.y.shape.plane() : spec.y.shape.image();
+  unit.backward_reads_x[0] = learned;
   with_type(on.backend, spec.y.dtype, [&]<class T>() {
-    const auto number = [learned = op.learned](const Args& args, std::size_t k) {
-      return (learned ? args.w : args.state)[k].as<T>();
+    const auto numbers = [run, learned](const Args& args, bool shifts) {
+      const std::vector<Tensor>& its = learned ? args.w : args.state;
+      return ScaleAndShift<T>{its[0].as<T>(), shifts ? its[1].as<T>() : nullptr, run};
     };
     add_launches(
         unit, spec, on,
-        [run, number](Stream stream, const Args& args) {
-          scale_shift(stream, ScaleAndShift<T>{number(args, 0), number(args, 1), run}, elements<const T>(args.x[0]),
-                      elements<T>(args.y), false);
+        [numbers, below](Stream stream, const Args& args) {
+          const auto x = elements<const T>(args.x[0]);
+          const auto y = elements<T>(args.y);
+          if (below) return prelu(stream, numbers(args, false), x, x, y, false);
+          scale_shift(stream, numbers(args, true), x, y, false);
         },
-        [run, number, adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
+        [numbers, below, adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
           if (!wanted(args, 0)) return;
-          scale_shift(stream, ScaleAndShift<T>{number(args, 0), nullptr, run}, elements<const T>(args.dy),
-                      elements<T>(args.dx[0]), adds);
+          const auto dy = elements<const T>(args.dy);
+          const auto dx = elements<T>(args.dx[0]);
+          if (below) return prelu(stream, numbers(args, false), elements<const T>(args.x[0]), dy, dx, adds);
+          scale_shift(stream, numbers(args, false), dy, dx, adds);
         });
-    if (!op.learned || spec.mode == Mode::inference) return;
+    if (!learned || spec.mode == Mode::inference) return;
     unit.steps.push_back(launches(
         on, Pass::backward_params,
-        [by_channel = op.by_channel, adds = spec.adds_dw](Stream stream, const Args& args) {
+        [by_channel, below, adds = spec.adds_dw](Stream stream, const Args& args) {
           scale_shift_gradient(stream, view<const T>(args.x[0]), view<const T>(args.dy), args.dw[0].as<T>(),
-                               args.dw[1].as<T>(), by_channel, adds, args.workspace);
+                               below ? nullptr : args.dw[1].as<T>(), by_channel, adds, args.workspace);
         },
         scale_shift_gradient_bytes(spec.y.shape.c, spec.y.shape.n * spec.y.shape.plane())));
   });
   return unit;
+}
+
+}  // namespace
+
+Lowered lower(const ScaleShift& op, const Spec& spec, const Launcher& on) {
+  return lower_runs(spec, on, op.by_channel, op.learned, false);
+}
+Lowered lower(const PRelu& op, const Spec& spec, const Launcher& on) {
+  return lower_runs(spec, on, op.by_channel, true, true);
 }
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

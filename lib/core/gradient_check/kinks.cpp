@@ -115,7 +115,7 @@ void Kinks::add(const Op& op, const std::vector<Shape>& x, const Shape& y,
   KinkCollector adder{*this};
   if (const auto* const pool = std::get_if<MaxPool>(&op)) {
     adder.winners(*pool, x[0], y, values(0));
-  } else if (std::holds_alternative<Relu>(op)) {
+  } else if (std::holds_alternative<Relu>(op) || std::holds_alternative<PRelu>(op)) {
     for (const double value : values(0)) adder.side_of(value, 0);
   } else if (const auto* const function = std::get_if<Pointwise>(&op)) {
     for (const double border : borders(*function))

@@ -14,6 +14,7 @@
 // lstm       2 per product, 15 per h of each step   2 per product, 21 per h of each step   2 per product
 // add        inputs - 1 per y                       -                      0
 // multiply   1 per y                                -                      2 per y; with a factor per plane 3
+// prelu      2 per x                                2 per x                2 per x
 // pad        0                                      -                      0; 1 per border cell unless by value
 // resize     0; linear 9 per y                     -                      1 per y; linear 8
 // input, reorder, concat, slice   0         -                      0
@@ -114,6 +115,7 @@ struct Forward {
   double flops(const Add&) const { return static_cast<double>(x.size() - 1) * count(shapes.y); }
   double flops(const Multiply&) const { return count(shapes.y); }
   double flops(const ScaleShift&) const { return 2 * count(x[0]); }
+  double flops(const PRelu&) const { return 2 * count(x[0]); }  // comparison, product
   double flops(const Pad&) const { return 0; }
   double flops(const Resize& op) const { return is_linear(op.by) ? 9 * count(shapes.y) : 0; }  // 3 sums of 2 products
   double flops(const Reorder&) const { return 0; }
@@ -142,6 +144,7 @@ struct BackwardParams {
     return shapes.params.empty() ? 0 : 4 * count(x[0]);  // shift: 1; x - mean and a product added to scale: 3
   }
   double operator()(const ScaleShift& op) const { return op.learned ? 3 * count(x[0]) : 0; }  // dy x added, dy added
+  double operator()(const PRelu&) const { return 2 * count(x[0]); }                           // dy x added
   double operator()(const auto& /*without_parameters*/) const { return 0; }
 };
 
@@ -175,6 +178,7 @@ struct BackwardData {
   double operator()(const SigmoidCrossEntropy&) const { return 5 * count(x[0]); }
   double operator()(const Add&) const { return 0; }
   double operator()(const ScaleShift&) const { return count(x[0]); }
+  double operator()(const PRelu&) const { return 2 * count(x[0]); }
   double operator()(const Pad& op) const {  // the gradients of border cells are added
     return op.by == PadBy::value ? 0 : count(shapes.y) - count(x[0]);
   }

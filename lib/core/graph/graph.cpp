@@ -232,6 +232,7 @@ Value lstm(Value x, std::string name, Lstm op) { return apply(op, {x}, std::move
 Value add(Value a, Value b, std::string name) { return apply(Add{}, {a, b}, std::move(name)); }
 Value multiply(Value a, Value b, std::string name) { return apply(Multiply{}, {a, b}, std::move(name)); }
 Value scale_shift(Value x, std::string name, ScaleShift op) { return apply(op, {x}, std::move(name)); }
+Value prelu(Value x, std::string name, PRelu op) { return apply(op, {x}, std::move(name)); }
 Value pad(Value x, std::string name, Pad op) { return apply(op, {x}, std::move(name)); }
 Value resize(Value x, std::string name, Resize op) { return apply(op, {x}, std::move(name)); }
 Value reorder(Value x, std::string name, Reorder op) { return apply(std::move(op), {x}, std::move(name)); }

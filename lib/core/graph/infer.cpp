@@ -206,6 +206,11 @@ class Inference {
     return op.learned ? result(x, both) : result(x, {}, both);
   }
 
+  Inferred operator()(const PRelu& op) const {
+    const Shape& x = only_input();
+    return result(x, {{1, op.by_channel ? x.c : 1, 1, 1}});
+  }
+
   Inferred operator()(const Pad& op) const {
     const Shape& x = only_input();
     at_least("before", op.before, 0);

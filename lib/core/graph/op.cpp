@@ -53,6 +53,7 @@ struct Name {
   std::string_view operator()(const Add&) const { return "add"; }
   std::string_view operator()(const Multiply&) const { return "multiply"; }
   std::string_view operator()(const ScaleShift&) const { return "scale_shift"; }
+  std::string_view operator()(const PRelu&) const { return "prelu"; }
   std::string_view operator()(const Pad&) const { return "pad"; }
   std::string_view operator()(const Resize&) const { return "resize"; }
   std::string_view operator()(const Reorder& op) const {
@@ -142,6 +143,7 @@ struct Numbers {
   void operator()(const ScaleShift& op) const {
     phrase.unless_default(op.by_channel, "one for all channels").unless_default(!op.learned, "learned");
   }
+  void operator()(const PRelu& op) const { phrase.unless_default(op.by_channel, "one for all channels"); }
   void operator()(const Pad& op) const {
     phrase.always("before " + text(op.before))
         .always("after " + text(op.after))
@@ -221,7 +223,7 @@ std::vector<std::string_view> parameter_names(const Op& op) {
   if (const auto* it = std::get_if<GroupNorm>(&op); it != nullptr && !it->affine) return {};
   if (const auto* it = std::get_if<LayerNorm>(&op); it != nullptr && !it->affine) return {};
   if (is_norm(op)) return weight_and(true);
-  if (std::holds_alternative<Embedding>(op)) return weight_and(false);
+  if (std::holds_alternative<Embedding>(op) || std::holds_alternative<PRelu>(op)) return weight_and(false);
   if (std::holds_alternative<Lstm>(op)) return {"weight_ih_l0", "weight_hh_l0", "bias_l0"};
   if (const auto* it = std::get_if<ScaleShift>(&op); it != nullptr && it->learned) return {"scale", "shift"};
   return {};

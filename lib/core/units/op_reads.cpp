@@ -31,6 +31,7 @@ struct DataGradientReads {
   OpReads operator()(const Multiply&) const { return {.x = Inputs::others}; }
   /// The mask of a Dropout follows from its step.
   OpReads operator()(const Dropout&) const { return {.state = true}; }
+  OpReads operator()(const PRelu&) const { return {.x = Inputs::first, .params = 1}; }
   OpReads operator()(const ScaleShift& op) const { return {.params = op.learned ? 1 : 0, .state = !op.learned}; }
   /// These read dy alone; the positions of max pooling's maxima are saved.
   OpReads operator()(const OneOf<MaxPool, AveragePool, GlobalAveragePool, Add, Pad, Resize, Reorder, Concat, Slice,

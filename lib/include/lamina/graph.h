@@ -147,6 +147,7 @@ LAMINA_API Value lstm(Value x, std::string name, Lstm op);
 LAMINA_API Value add(Value a, Value b, std::string name = {});
 LAMINA_API Value multiply(Value a, Value b, std::string name = {});
 LAMINA_API Value scale_shift(Value x, std::string name, ScaleShift op = {});
+LAMINA_API Value prelu(Value x, std::string name, PRelu op = {});
 LAMINA_API Value pad(Value x, std::string name, Pad op);
 LAMINA_API Value resize(Value x, std::string name, Resize op);
 LAMINA_API Value reorder(Value x, std::string name, Reorder op);

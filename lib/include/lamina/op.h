@@ -316,6 +316,15 @@ struct ScaleShift {
   bool operator==(const ScaleShift&) const = default;
 };
 
+/// y[n,c,h,w] = x[n,c,h,w] for x > 0, else weight[c] x; dx = dy or weight[c] dy; dweight[c] = sum over n,h,w of dy x
+/// where x is not above 0. Without `by_channel` there is one weight for all channels.
+/// weight: 1 x C x 1 x 1, or 1 x 1 x 1 x 1; it starts as 1/4.
+/// He and others: Delving Deep into Rectifiers, 2015.
+struct PRelu {
+  bool by_channel = true;
+  bool operator==(const PRelu&) const = default;
+};
+
 /// The cells that a border is made of: a constant value, the nearest cell of the image, its mirror image, or the cell
 /// at the opposite end.
 enum class PadBy : std::uint8_t { value, edge, reflect, wrap };
@@ -392,7 +401,7 @@ struct Slice {
 using Op =
     std::variant<Input, Conv, ConvTranspose, MaxPool, AveragePool, GlobalAveragePool, BatchNorm, GroupNorm, LayerNorm,
                  Lrn, Relu, FullyConnected, Dropout, Softmax, Pointwise, SoftmaxCrossEntropy, SigmoidCrossEntropy,
-                 Embedding, Lstm, Add, Multiply, ScaleShift, Pad, Resize, Reorder, Concat, Slice>;
+                 Embedding, Lstm, Add, Multiply, ScaleShift, PRelu, Pad, Resize, Reorder, Concat, Slice>;
 
 /// "conv", "max_pool", ...: the stem of files, pages and row names.
 LAMINA_API std::string_view op_name(const Op&);

@@ -1,4 +1,4 @@
-// Sums, products, powers, and arithmetic with constants; GELU and PRelu as such.
+// Sums, products, powers, and arithmetic with constants; PRelu, and GELU in parts.
 
 #include <algorithm>
 #include <cmath>
@@ -270,16 +270,6 @@ void import_pow(NodeContext& context) {
   context.result_of(Pointwise{lamina::Function::pow, exponent}, x);
 }
 
-/// x above 0 and slope x below: r + slope (x - r) with r = relu(x), whose gradient at 0 is PyTorch's, too.
-void append_leaky(NodeContext& context, Numbers slope, ElementType type) {
-  const DynamicValue& x = context.dynamic(0);
-  const std::string name = context.name();
-  const Value above = context.append(Relu{}, {x.value}, name + ".above");
-  const Value below = context.append(Add{}, {x.value, negative(context, above, x.type)}, name + ".below");
-  const Value scaled = append_scale(context, below, std::move(slope), type, name + ".slope");
-  context.result({.value = context.append(Add{}, {above, scaled}, name), .view = x.view, .type = x.type});
-}
-
 /// The slopes are weights: one, or one for each channel. Before opset 7 they have no further axes.
 void import_prelu(NodeContext& context) {
   const DynamicValue& x = context.dynamic(0);
@@ -292,12 +282,13 @@ void import_prelu(NodeContext& context) {
                       text(extents(x.view)),
                   true};
   }
-  Numbers numbers{.scale = {}, .learned = slope.origin != Origin::number};
-  if (numbers.learned) numbers.scale_source.value = context.input_name(1);
-  for (std::int64_t c = 0; c < slope.count(); ++c)
-    numbers.scale.push_back(slope.at((*elements)[static_cast<std::size_t>(c)]));
-  numbers.shift.resize(numbers.scale.size(), 0);
-  append_leaky(context, std::move(numbers), slope.type);
+  std::vector<double> weight;
+  for (std::int64_t c = 0; c < slope.count(); ++c) weight.push_back(slope.at((*elements)[static_cast<std::size_t>(c)]));
+  WeightSource source;
+  if (slope.origin != Origin::number) source.value = context.input_name(1);
+  const Value y = context.append(PRelu{.by_channel = slope.count() > 1}, {x.value}, context.name());
+  context.weights(y, "weight", {slope.count()}, std::move(weight), slope.type, source);
+  context.result({.value = y, .view = x.view, .type = x.type});
 }
 
 }  // namespace

@@ -181,6 +181,12 @@ class Exporter {
     add({"Mul", node_->name, {x, parameter("scale", extents)}, scaled});
     add({"Add", scaled, {scaled, parameter("shift", extents)}, node_->name});
   }
+  void operator()(const PRelu& op) {
+    const std::string x = same(0);
+    Extents extents = {node_->params[0].c};
+    if (op.by_channel && !matrix_[id_]) extents.insert(extents.end(), {1, 1});
+    emit("PRelu", {x, parameter("weight", extents)});
+  }
   void operator()(const Pad& op) {
     const std::string pads = add_integers(".pads", {0, 0, op.before.h, op.before.w, 0, 0, op.after.h, op.after.w});
     const std::string value = add_number(".value", op.value);

@@ -275,6 +275,8 @@ GOLDENS = [
     Golden("hard_sigmoid", "keras", [(2, 3, 5, 3)], lambda x0: F.hardtanh(0.2 * x0 + 0.5, 0, 1)),
     Golden("hard_swish", "map", [(2, 3, 5, 3)], F.hardswish),
     Golden("silu", "map", [(2, 3, 5, 3)], F.silu),
+    Golden("prelu", "channels", [(2, 3, 5, 3)], F.prelu, weight=(3,)),
+    Golden("prelu", "one", [(2, 3, 5, 3)], F.prelu, weight=(1,)),
     Golden("leaky_relu", "map", [(2, 3, 5, 3)], lambda x0: F.leaky_relu(x0, 0.1)),
     Golden("elu", "map", [(2, 3, 5, 3)], F.elu),
     Golden("elu", "selu", [(2, 3, 5, 3)], F.selu),

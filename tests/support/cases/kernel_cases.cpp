@@ -70,6 +70,7 @@ std::vector<Case> kernel_cases() {
     for (const bool by_channel : {true, false})
       for (const bool learned : {false, true})
         all.push_back({"by element", ScaleShift{.by_channel = by_channel, .learned = learned}, {shape}});
+    for (const bool by_channel : {true, false}) all.push_back({"by element", PRelu{by_channel}, {shape}});
     all.push_back({"by element", Add{}, {shape, shape}});
     all.push_back({"by element", Add{}, {shape, shape, shape}});
   }

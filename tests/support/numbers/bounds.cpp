@@ -377,6 +377,23 @@ struct OpBounds {
     if (training) bounds.dx[0].count = 1;
     return bounds;
   }
+  Bounds operator()(const PRelu& op) const {
+    Bounds bounds = exact(oracle_of(c, feed));
+    for (std::size_t i = 0; i < feed.x[0].size(); ++i) {
+      const std::size_t channel = i / static_cast<std::size_t>(x.plane()) % static_cast<std::size_t>(x.c);
+      const std::size_t k = op.by_channel ? channel : 0;
+      const double slope = std::max(1.0, std::abs(feed.w[0][k]));
+      bounds.y.terms[i] = slope * std::abs(feed.x[0][i]);
+      if (!training) continue;
+      bounds.dx[0].terms[i] = slope * std::abs(feed.dy[i]);
+      bounds.dw[0].terms[k] += std::abs(feed.dy[i] * feed.x[0][i]);
+    }
+    bounds.y.count = 2;
+    if (!training) return bounds;
+    bounds.dx[0].count = 2;
+    bounds.dw[0].count = static_cast<double>(x.n * x.plane() * (op.by_channel ? 1 : x.c)) + 8;
+    return bounds;
+  }
   Bounds operator()(const Pad& op) const {
     if (op.by == PadBy::value) return exact(oracle_of(c, feed));
     return linear(c, feed, 0, static_cast<double>(y.plane()), 0);

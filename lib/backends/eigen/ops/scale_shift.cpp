@@ -1,4 +1,4 @@
-// y = scale x + shift by fixed or learned numbers: one pair for each channel, or one for all.
+// ScaleShift, and PRelu, which scales what is not above 0: numbers for each channel, or one of each for all.
 
 #include "lib/backends/eigen/runtime/elements.h"
 #include "lib/backends/eigen/runtime/lanes.h"
@@ -6,35 +6,55 @@
 namespace lamina::eigen {
 namespace {
 
-/// to = scale from + shift, or to += this sum. A run of elements has one scale and one shift; a null shift is 0.
-template <class T>
-void put_scaled(ThreadPool& pool, const Tensor& to, const Tensor& from, const T* scales, const T* shifts,
-                std::int64_t run, bool adds) {
+/// to = value(i), or to += value(i), for each element i of an image, where value = of(image, run): a run of elements
+/// has one scale and one shift.
+template <class T, class Of>
+void put_runs(ThreadPool& pool, const Tensor& to, std::int64_t run, bool adds, const Of& of) {
   with_flag(adds, [&](auto add) {
     split_images(pool, to.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
       for (std::int64_t at = first, end = 0; at < last; at = end) {
-        const std::int64_t k = at / run;
-        end = std::min(last, (k + 1) * run);
+        end = std::min(last, (at / run + 1) * run);
         T* const y = image<T>(to, n);
-        const T* const x = image<const T>(from, n);
-        const T scale = scales[k], shift = shifts == nullptr ? T(0) : shifts[k];
+        const auto value = of(n, at / run);
         LAMINA_INDEPENDENT
         for (std::int64_t i = at; i < end; ++i) {
-          const T value = multiply_add(scale, x[i], shift);
-          y[i] = add ? y[i] + value : value;
+          const T its = value(i);
+          y[i] = add ? y[i] + its : its;
         }
       }
     });
   });
 }
 
-/// The sums of dy x and of dy of a channel, in double, in an order that does not depend on the number of threads.
+/// to = scale from + shift; a null shift is 0.
+template <class T>
+void put_scaled(ThreadPool& pool, const Tensor& to, const Tensor& from, const T* scales, const T* shifts,
+                std::int64_t run, bool adds) {
+  put_runs<T>(pool, to, run, adds, [&](std::int64_t n, std::int64_t k) {
+    return [x = image<const T>(from, n), scale = scales[k],
+            shift = shifts == nullptr ? T(0) : shifts[k]](std::int64_t i) { return multiply_add(scale, x[i], shift); };
+  });
+}
+
+/// to = from where x is above 0, else scale from.
+template <class T>
+void put_rectified(ThreadPool& pool, const Tensor& to, const Tensor& from, const Tensor& x, const T* scales,
+                   std::int64_t run, bool adds) {
+  put_runs<T>(pool, to, run, adds, [&](std::int64_t n, std::int64_t k) {
+    return [value = image<const T>(from, n), of = image<const T>(x, n), scale = scales[k]](std::int64_t i) {
+      return of[i] > 0 ? value[i] : scale * value[i];
+    };
+  });
+}
+
+/// The sums of dy x, with `below` only where x is not above 0, and of dy of a channel, in double, in an order that does
+/// not depend on the number of threads.
 struct Sums {
   double scale, shift;
 };
 
 template <class T>
-void sum_gradients(ThreadPool& pool, const Args& args, bool by_channel, bool adds) {
+void sum_gradients(ThreadPool& pool, const Args& args, bool by_channel, bool adds, bool below) {
   const Shape& shape = args.dy.shape;
   auto* const sums = static_cast<Sums*>(args.workspace);
   pool.split(shape.c, 1, [&](std::int64_t from, std::int64_t to) {
@@ -45,8 +65,10 @@ void sum_gradients(ThreadPool& pool, const Args& args, bool by_channel, bool add
         const T* const x = image<const T>(args.x[0], n) + c * shape.plane();
         const auto add = [&](auto load) {
           return [&, load](std::int64_t i, auto& scale, auto& shift) {
-            const auto d = load(dy + i);
-            scale += d * load(x + i);
+            const auto d = load(dy + i), of = load(x + i);
+            auto product = d * of;
+            const decltype(product) none{};
+            scale += below ? (of > 0 ? none : product) : product;
             shift += d;
           };
         };
@@ -61,39 +83,49 @@ void sum_gradients(ThreadPool& pool, const Args& args, bool by_channel, bool add
   for (std::int64_t k = 0; k < args.dw[0].shape.count(); ++k) {
     const auto put = [&](T& to, double sum) { to = static_cast<T>(adds ? sum + static_cast<double>(to) : sum); };
     put(args.dw[0].as<T>()[k], sums[k].scale);
-    put(args.dw[1].as<T>()[k], sums[k].shift);
+    if (!below) put(args.dw[1].as<T>()[k], sums[k].shift);
   }
+}
+
+/// With `below` a PRelu, else a ScaleShift.
+Lowered lower_runs(const Spec& spec, ThreadPool& pool, bool by_channel, bool learned, bool below) {
+  Lowered unit = in_place_unit(spec);
+  unit.backward_reads_y = false;
+  const std::int64_t run = by_channel ? spec.y.shape.plane() : spec.y.shape.image();
+  unit.backward_reads_x[0] = learned;
+  with_type(spec.y.dtype, [&]<class T>() {
+    const auto number = [learned](const Args& args, std::size_t k) {
+      return (learned ? args.w : args.state)[k].as<const T>();
+    };
+    add_steps(
+        unit, spec,
+        [&pool, run, number, below](const Args& args) {
+          if (below) return put_rectified(pool, args.y, args.x[0], args.x[0], number(args, 0), run, false);
+          put_scaled(pool, args.y, args.x[0], number(args, 0), number(args, 1), run, false);
+        },
+        [&pool, run, number, below, adds = adds_dx(spec, 0)](const Args& args) {
+          if (!wanted(args, 0)) return;
+          if (below) return put_rectified(pool, args.dx[0], args.dy, args.x[0], number(args, 0), run, adds);
+          put_scaled<T>(pool, args.dx[0], args.dy, number(args, 0), nullptr, run, adds);
+        });
+    if (!learned || spec.mode == Mode::inference) return;
+    unit.steps.push_back(step(
+        {Pass::backward_params}, "direct",
+        [&pool, by_channel, below, adds = spec.adds_dw](const Args& args) {
+          sum_gradients<T>(pool, args, by_channel, adds, below);
+        },
+        static_cast<std::size_t>(spec.y.shape.c) * sizeof(Sums)));
+  });
+  return unit;
 }
 
 }  // namespace
 
 Lowered lower(const ScaleShift& op, const Spec& spec, const Choice&, const Context& context) {
-  Lowered unit = in_place_unit(spec);
-  unit.backward_reads_y = false;
-  const std::int64_t run = op.by_channel ? spec.y.shape.plane() : spec.y.shape.image();
-  unit.backward_reads_x[0] = op.learned;
-  with_type(spec.y.dtype, [&]<class T>() {
-    const auto number = [learned = op.learned](const Args& args, std::size_t k) {
-      return (learned ? args.w : args.state)[k].as<const T>();
-    };
-    add_steps(
-        unit, spec,
-        [&pool = context.pool, run, number](const Args& args) {
-          put_scaled(pool, args.y, args.x[0], number(args, 0), number(args, 1), run, false);
-        },
-        [&pool = context.pool, run, number, adds = adds_dx(spec, 0)](const Args& args) {
-          if (!wanted(args, 0)) return;
-          put_scaled<T>(pool, args.dx[0], args.dy, number(args, 0), nullptr, run, adds);
-        });
-    if (!op.learned || spec.mode == Mode::inference) return;
-    unit.steps.push_back(step(
-        {Pass::backward_params}, "direct",
-        [&pool = context.pool, by_channel = op.by_channel, adds = spec.adds_dw](const Args& args) {
-          sum_gradients<T>(pool, args, by_channel, adds);
-        },
-        static_cast<std::size_t>(spec.y.shape.c) * sizeof(Sums)));
-  });
-  return unit;
+  return lower_runs(spec, context.pool, op.by_channel, op.learned, false);
+}
+Lowered lower(const PRelu& op, const Spec& spec, const Choice&, const Context& context) {
+  return lower_runs(spec, context.pool, op.by_channel, true, true);
 }
 
 }  // namespace lamina::eigen

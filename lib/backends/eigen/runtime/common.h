@@ -53,6 +53,7 @@ Lowered lower(const Lstm&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Add&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Multiply&, const Spec&, const Choice&, const Context&);
 Lowered lower(const ScaleShift&, const Spec&, const Choice&, const Context&);
+Lowered lower(const PRelu&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Pad&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Resize&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Reorder&, const Spec&, const Choice&, const Context&);

@@ -90,6 +90,8 @@ void fill_parameters(const Plan& plan) {
     const bool vector = w.shape == Shape{1, w.shape.c, 1, 1} && parameter.first.index > 0;
     if (is_norm(op) || std::holds_alternative<ScaleShift>(op))
       fill_constant(backend, w, parameter.first.index == 0 ? 1 : 0);
+    else if (std::holds_alternative<PRelu>(op))
+      fill_constant(backend, w, 0.25);
     else if (vector)
       fill_constant(backend, w, 0);
     else
