@@ -17,7 +17,7 @@ __global__ void channel_sums_kernel(const Sums* partial, int images, int slices,
   sums = {reduce_warp(sums.first, Plus()), reduce_warp(sums.second, Plus())};
   if (threadIdx.x != 0) return;
   first[c] = static_cast<T>(adds ? sums.first + static_cast<double>(first[c]) : sums.first);
-  second[c] = static_cast<T>(adds ? sums.second + static_cast<double>(second[c]) : sums.second);
+  if (second != nullptr) second[c] = static_cast<T>(adds ? sums.second + static_cast<double>(second[c]) : sums.second);
 }
 
 }  // namespace

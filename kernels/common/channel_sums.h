@@ -97,7 +97,7 @@ __device__ inline Sums sum_partials(const Sums* partial, int channel, int slices
 }
 
 /// first[c] and second[c] = the sums over the images and slices of channel c of partial[image][channel][slice], or +=
-/// these sums.
+/// these sums. `second` may be null.
 template <class T>
 void put_channel_sums(Stream, const Sums* partial, int images, int channels, int slices, T* first, T* second,
                       bool adds);
