@@ -93,7 +93,7 @@ TEST_CASE("an op prints every number that is not the default") {
   CHECK(to_string(Op{ScaleShift{}}) == "scale_shift");
   CHECK(to_string(Op{PRelu{}}) == "prelu");
   CHECK(to_string(Op{PRelu{.by_channel = false}}) == "prelu(one for all channels)");
-  CHECK(parameter_names(PRelu{}) == Names{"weight"});
+  CHECK(parameter_names(PRelu{}) == std::vector<std::string_view>{"weight"});
   CHECK(to_string(Op{ScaleShift{.by_channel = false}}) == "scale_shift(one for all channels)");
   CHECK(to_string(Op{Pad{.before = {1, 2}, .after = 0, .value = 0.5}}) == "pad(before 1x2, after 0x0, value 0.5)");
   CHECK(to_string(Op{Pad{.before = 1, .after = 1, .by = PadBy::reflect}}) == "pad(before 1x1, after 1x1, by reflect)");

@@ -135,7 +135,7 @@ void import_resize(NodeContext& context) {
   const ResizeBy by = kind_of(rule, axes);
   Resize op{.to = {axes[0].to, axes[1].to}, .by = by};
   if (by != ResizeBy::linear_aligned) op.step_h = axes[0].step(), op.step_w = axes[1].step();
-  const Value y = context.append(op, {as_image(x)}, context.name());
+  const Value y = context.append(op, {as_image(context, x)}, context.name());
   context.result({.value = y, .view = layout_of(target.extents, usual_labels(rank)).view, .type = x.type});
 }
 
