@@ -238,7 +238,7 @@ class Inference {
 
   Inferred operator()(const Reorder& op) const {
     const Shape& x = only_input();
-    std::vector<int> order = op.order;
+    std::vector<int> order(op.order.begin(), op.order.end());
     std::ranges::sort(order);
     std::int64_t count = 1;
     if (order.size() != op.extents.size()) fail("its order is no permutation");
@@ -247,7 +247,6 @@ class Inference {
       count = std::min(count * op.extents[i], largest + 1);
       if (order[i] != static_cast<int>(i)) fail("its order is no permutation");
     }
-    if (op.extents.size() > most_axes) fail("more than 8 axes");
     const Inferred inferred = result({x.n, op.channels, op.pixels.h, op.pixels.w});
     if (count != x.image() || inferred.y.image() != x.image())
       fail("an image has " + std::to_string(x.image()) + " elements, its extents or its result do not");
@@ -277,7 +276,6 @@ class Inference {
 
  private:
   static constexpr Shape loss_and_accuracy{1, 2, 1, 1};
-  static constexpr std::size_t most_axes = 8;  // of a Reorder; kernels take no more
   static constexpr double largest_float = std::numeric_limits<float>::max();
 
   static bool fits_or_infinite(double number) { return std::abs(number) <= largest_float || std::isinf(number); }

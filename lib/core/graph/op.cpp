@@ -162,7 +162,7 @@ struct Numbers {
   void operator()(const Reorder& op) const {
     if (const int groups = shuffled_groups(op); groups > 0)
       return void(phrase.always("groups " + std::to_string(groups)));
-    const auto list = [](const std::vector<int>& numbers) {
+    const auto list = [](const Axes& numbers) {
       std::string all;
       for (const int number : numbers) all += (all.empty() ? "" : "x") + std::to_string(number);
       return all;

@@ -19,6 +19,15 @@ int share(const char* what, int a, int b) {
 
 }  // namespace
 
+Axes::Axes(std::initializer_list<int> numbers) {
+  for (const int number : numbers) push_back(number);
+}
+
+void Axes::push_back(int number) {
+  if (size_ == numbers_.size()) throw ShapeError("a reorder has more than 8 axes");
+  numbers_[size_++] = number;
+}
+
 Reorder channel_shuffle(const Shape& x, int groups) {
   const int members = share("channel_shuffle: channels", x.c, groups);
   return {{groups, members, static_cast<int>(x.plane())}, {1, 0, 2}, x.c, {x.h, x.w}};
@@ -39,7 +48,7 @@ std::vector<CopyAxis> copy_axes(const Reorder& op) {
   for (std::size_t i = apart.size(); i-- > 1;) apart[i - 1] = apart[i] * op.extents[i];
   std::vector<CopyAxis> axes;  // the innermost first
   std::int64_t to = 1;
-  for (auto at = op.order.rbegin(); at != op.order.rend(); ++at) {
+  for (const int* at = op.order.end(); at-- != op.order.begin();) {
     const auto i = static_cast<std::size_t>(*at);
     const std::int64_t extent = op.extents[i];
     if (extent == 1) continue;
@@ -61,9 +70,8 @@ std::vector<CopyAxis> inverse(std::vector<CopyAxis> axes) {
 }
 
 int shuffled_groups(const Reorder& op) {
-  const std::vector<int>& e = op.extents;
-  const bool shuffles =
-      e.size() == 3 && op.order == std::vector{1, 0, 2} && e[2] == std::int64_t{op.pixels.h} * op.pixels.w;
+  const Axes& e = op.extents;
+  const bool shuffles = e.size() == 3 && op.order == Axes{1, 0, 2} && e[2] == std::int64_t{op.pixels.h} * op.pixels.w;
   return shuffles ? e[0] : 0;
 }
 

@@ -4,8 +4,10 @@
 // Letters, here and everywhere: n, c, h, w are image, channel, row and column of an input; k, p, q those
 // of an output; r, s row and column of a window. H, W, C, N, K, P, Q, R, S are their extents.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -365,12 +367,29 @@ struct Resize {
   bool operator==(const Resize&) const = default;
 };
 
+/// Up to 8 numbers, one for each axis. ShapeError: more.
+class Axes {
+ public:
+  Axes() = default;
+  LAMINA_API Axes(std::initializer_list<int>);
+  LAMINA_API void push_back(int);
+  std::size_t size() const { return size_; }
+  const int* begin() const { return numbers_.data(); }
+  const int* end() const { return begin() + size_; }
+  int operator[](std::size_t i) const { return numbers_[i]; }
+  bool operator==(const Axes&) const = default;
+
+ private:
+  std::array<int, 8> numbers_{};
+  std::size_t size_ = 0;
+};
+
 /// Each image in another order or grouping of its axes: seen as `extents`, its axes permuted, so that axis order[i]
 /// becomes axis i, and seen as channels x rows x columns; in PyTorch x.reshape(n, *extents).permute(...).reshape(...).
 /// dx is the inverse copy of dy.
 /// y: N x channels x rows x columns     ShapeError: the products of extents are not C H W; order is no permutation.
 struct Reorder {
-  std::vector<int> extents, order;
+  Axes extents, order;
   int channels;
   Size pixels;
   bool operator==(const Reorder&) const = default;

@@ -113,12 +113,12 @@ Case draw_case(Dice& dice) {
       return {"random", op, {x}};
     }
     case 20: {
-      const std::vector<int> extents = {x.c, x.h, x.w};
-      std::vector<int> order = {0, 1, 2};
+      const Axes extents = {x.c, x.h, x.w};
+      std::array<int, 3> order = {0, 1, 2};
       std::swap(order[0], order[static_cast<std::size_t>(dice(0, 2))]);
       std::swap(order[1], order[static_cast<std::size_t>(dice(1, 2))]);
       const auto at = [&](std::size_t i) { return extents[static_cast<std::size_t>(order[i])]; };
-      return {"random", Reorder{extents, order, at(0), {at(1), at(2)}}, {x}};
+      return {"random", Reorder{extents, {order[0], order[1], order[2]}, at(0), {at(1), at(2)}}, {x}};
     }
     case 21:
       return {"random",
