@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lamina/backend.h"
-#include "lib/core/graph/reorder.h"
+#include "lib/core/units/reorder.h"
 
 namespace lamina {
 

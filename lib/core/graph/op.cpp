@@ -3,7 +3,7 @@
 #include "lamina/op.h"
 
 #include "lamina/error.h"
-#include "lib/core/graph/reorder.h"
+#include "lib/core/units/reorder.h"
 #include "lib/core/text/shortest.h"
 #include "lib/core/units/functions.h"
 

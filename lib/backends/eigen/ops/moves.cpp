@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "lib/backends/eigen/runtime/elements.h"
-#include "lib/core/graph/reorder.h"
+#include "lib/core/units/reorder.h"
 
 namespace lamina::eigen {
 namespace {
@@ -92,8 +92,6 @@ void reorder(ThreadPool& pool, const Tensor& from, const Tensor& to, const std::
   const CopyAxis across = axes.back();  // innermost in the target
   const CopyAxis along = *std::ranges::find(axes, 1, &CopyAxis::from);
   const bool runs = along.to == 1;
-  std::vector<CopyAxis> outer(axes.begin(), axes.end() - 1);
-  if (!runs) std::erase_if(outer, [&](const CopyAxis& axis) { return axis.from == 1; });
   const std::int64_t tiles = runs ? 1 : divide_up(along.extent, side);
   const std::int64_t size = runs ? across.extent : across.extent * std::min(side, along.extent);
   const std::int64_t places = to.shape.image() / across.extent / (runs ? 1 : along.extent);
@@ -102,7 +100,8 @@ void reorder(ThreadPool& pool, const Tensor& from, const Tensor& to, const std::
                for (; i < end; ++i) {
                  const std::int64_t first = i % tiles * side, n = i / tiles / places;
                  std::int64_t place = i / tiles % places, source = first, target = first * along.to;
-                 for (auto axis = outer.rbegin(); axis != outer.rend(); ++axis) {
+                 for (auto axis = axes.rbegin() + 1; axis != axes.rend(); ++axis) {
+                   if (!runs && axis->from == 1) continue;  // `along`
                    source += place % axis->extent * axis->from;
                    target += place % axis->extent * axis->to;
                    place /= axis->extent;
