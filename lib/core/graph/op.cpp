@@ -3,9 +3,9 @@
 #include "lamina/op.h"
 
 #include "lamina/error.h"
-#include "lib/core/units/reorder.h"
 #include "lib/core/text/shortest.h"
 #include "lib/core/units/functions.h"
+#include "lib/core/units/reorder.h"
 
 namespace lamina {
 namespace {
