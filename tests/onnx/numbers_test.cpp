@@ -45,7 +45,7 @@ TEST_CASE("the gradient of a PRelu at 0 is its slope, as in PyTorch") {
   upload(backend->device(), plan.output_gradient(), Values{1, 10, 100, 1000});
   plan.backward();
   download(backend->device(), dx, plan.input_gradient());
-  download(backend->device(), dslope, plan.parameter_gradient("y.slope.scale"));
+  download(backend->device(), dslope, plan.parameter_gradient("y.weight"));
   CHECK(dx == Values{0.5, 5, 25, 1000});
   CHECK(dslope == Values{-3, -200});
 }

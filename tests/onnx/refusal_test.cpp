@@ -96,8 +96,6 @@ TEST_CASE("advice is what the reader can do, or there is none") {
   says("x[4,5] y = Concat<axis=1>(x, w)", "its input 'w' is a constant: only a computed one");
   says("x[1,5,7] y = MatMul(w, x)", "its first factor is a constant");
   says("x[1,4] r = LRN(w) y = MatMul(x, r)", "let onnxruntime fold it before");
-  says("x[2,2,3,3] a = Flatten(x) y = Concat<axis=1>(a, a)",
-       "axis 1 of 2x18 is not the channels of the 2x2x3x3 that it is kept as");
   says("x[1,2] r = Relu(x) y = Max(x, r)", "only a parameter or a constant is read");
   // What is advised for the product is read.
   CHECK(output_of(read(R"(x[1,2,3] w[2,1] = 1, 10
