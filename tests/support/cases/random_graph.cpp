@@ -161,7 +161,7 @@ class Builder {
 
   void pointwise() {
     const Value x = read();
-    switch (dice_(0, 9)) {
+    switch (dice_(0, 10)) {
       case 0: return keep(clip(x, name("clip"), dice_(-4, 0) * 0.25, dice_(1, 4) * 0.25));
       case 1: return keep(hard_sigmoid(x, name("hard_sigmoid")));
       case 2: return keep(hard_swish(x, name("hard_swish")));
@@ -171,6 +171,7 @@ class Builder {
       case 6: return keep(gelu(x, name("gelu")));
       case 7: return keep(group_norm(x, name("group_norm"), {.groups = 1, .affine = dice_.chance(0.5)}));
       case 8: return keep(layer_norm(x, name("layer_norm"), {.affine = dice_.chance(0.5)}));
+      case 9: return keep(prelu(x, name("prelu"), {.by_channel = dice_.chance(0.5)}));
       default: return keep(silu(x, name("silu")));
     }
   }
