@@ -191,6 +191,8 @@ class Versions(fakes.Folder):
                            "--benchmark_filter=^net/mnist_mlp/forward/")
         _, result = self.end(child, 0 if os.path.exists("/dev/nvidiactl") else 1)
         reports = [one["context"].get("backend_cudnn", "") for one in result["context"]["variants"]]
+        if all("which this build does not have" in report for report in reports):
+            self.skipTest("the program is built without CUDA")
         self.assertEqual(len(set(reports)), 2)
         for report, folder in zip(reports, (folders[0], folders[-1])):
             self.assertIn(folder, report)
