@@ -11,6 +11,7 @@
 #include "lamina/error.h"
 #include "lamina/op.h"
 #include "lib/core/text/enumerators.h"
+#include "lib/core/text/one_of.h"
 
 namespace lamina {
 namespace {
@@ -38,12 +39,7 @@ class Inference {
 
   Inferred operator()(const Conv& op) const {
     const Shape& x = only_input();
-    at_least("channels", op.channels, 1);
-    at_least("groups", op.groups, 1);
-    if (x.c % op.groups != 0) fail(std::to_string(x.c) + " input channels do not divide by groups");
-    if (op.channels % op.groups != 0) fail("channels do not divide by groups");
-    check_geometry("kernel", op.kernel, op.stride, op.pad);
-    at_least("dilation", op.dilation, 1);
+    check_conv(op, x);
     const Shape y{x.n, op.channels,  //
                   windows("rows", x.h, {op.kernel.h, op.stride.h, op.pad.h, op.dilation.h}, Rounding::down),
                   windows("columns", x.w, {op.kernel.w, op.stride.w, op.pad.w, op.dilation.w}, Rounding::down)};
@@ -54,12 +50,7 @@ class Inference {
 
   Inferred operator()(const ConvTranspose& op) const {
     const Shape& x = only_input();
-    at_least("channels", op.channels, 1);
-    at_least("groups", op.groups, 1);
-    if (x.c % op.groups != 0) fail(std::to_string(x.c) + " input channels do not divide by groups");
-    if (op.channels % op.groups != 0) fail("channels do not divide by groups");
-    check_geometry("kernel", op.kernel, op.stride, op.pad);
-    at_least("dilation", op.dilation, 1);
+    check_conv(op, x);
     at_least("output_pad", op.output_pad, 0);
     if (op.output_pad.h >= op.stride.h || op.output_pad.w >= op.stride.w) fail("output_pad must be below stride");
     const Shape y{x.n, op.channels,  //
@@ -330,6 +321,15 @@ class Inference {
     if (!product_fits(shape.c, shape.h, shape.w)) {
       fail(std::string(what) + " has more than 2^31 - 1 elements per image: " + to_string(shape));
     }
+  }
+
+  void check_conv(const OneOf<Conv, ConvTranspose> auto& op, const Shape& x) const {
+    at_least("channels", op.channels, 1);
+    at_least("groups", op.groups, 1);
+    if (x.c % op.groups != 0) fail(std::to_string(x.c) + " input channels do not divide by groups");
+    if (op.channels % op.groups != 0) fail("channels do not divide by groups");
+    check_geometry("kernel", op.kernel, op.stride, op.pad);
+    at_least("dilation", op.dilation, 1);
   }
 
   void check_geometry(const char* window_name, Size window, Size stride, Size pad) const {
