@@ -26,6 +26,9 @@ struct Size {
   constexpr bool operator==(const Size&) const = default;
 };
 
+/// An axis of each image.
+enum class Axis : std::uint8_t { channel, row, column };
+
 /// The data of a network; no computation, no inputs, no parameters.
 struct Input {
   Shape shape;
