@@ -1,6 +1,6 @@
 #pragma once
 // Sums over the images and pixels of every channel: the first step of both directions of batch normalisation and of
-// the gradient of a bias.
+// the gradients of biases, scales and slopes.
 //
 // A channel's packs, image by image, are split into slices of equal length, one block each. A block sums in double,
 // through warps, and writes to `partial`. The reader adds the slices in order, with one warp per channel. The number

@@ -141,7 +141,7 @@ std::string answers_text(const GraphTable& asked, const Version& version, const 
   return asked.title + "\n\n" + table.text();
 }
 
-/// GraphRow by row, how the first pick of a later version differs from that of the first one.
+/// A row for each first pick of a later version that differs from the first version's.
 std::string changes_text(const GraphTable& asked, const Version& a, const Version& b, const std::vector<View>& views) {
   TextTable table = table_with({"type", "engine", "became", ">MiB", ">became"});
   std::size_t compared = 0;

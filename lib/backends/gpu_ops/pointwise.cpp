@@ -7,7 +7,6 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// It may work in place.
 Lowered lower_pointwise(const Spec& spec, const Launcher& on, const PointwiseFunction& f) {
   Lowered unit = pointwise_unit(spec);
   const bool reads_x = unit.backward_reads_x[0];

@@ -14,10 +14,11 @@
 // lstm       2 per product, 15 per h of each step   2 per product, 21 per h of each step   2 per product
 // add        inputs - 1 per y                       -                      0
 // multiply   1 per y                                -                      2 per y; with a factor per plane 3
+// scale_shift  2 per x                              learned: 3 per x       1 per x
 // prelu      2 per x                                2 per x                2 per x
 // pad        0                                      -                      0; 1 per border cell unless by value
-// resize     0; linear 9 per y                     -                      1 per y; linear 8
-// input, reorder, concat, slice   0         -                      0
+// resize     0; linear 9 per y                      -                      1 per y; linear 8
+// input, reorder, concat, slice   0                 -                      0
 //
 // Biases do not count, as in the published figures. An exponential, a power, a logarithm or a tanh counts as one. In
 // the LSTM's backward pass, products for the gradients of weights count in backward_params, those for the gradients of

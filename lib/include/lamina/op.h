@@ -361,7 +361,7 @@ enum class ResizeBy : std::uint8_t { nearest, nearest_exact, linear, linear_alig
 /// y: N x C x to.h x to.w, from x as `by` says. dx[i] is the sum of dy times the weight that each has of x[i].
 ///
 /// A step of 0 is H / to.h or W / to.w. PyTorch's is 1 / scale_factor where it is given a factor and not a size, which
-/// differs if H scale_factor is no whole number. A position that rounding leaves less than 2^-20 below a cell shows it.
+/// differs if H scale_factor is no whole number. Nearest modes round a position up within 2^-20 of a cell.
 /// ShapeError: an extent below 1; a step that is negative or not finite in f32, or not 0 where corners are aligned.
 struct Resize {
   Size to;  ///< rows and columns of y
@@ -387,8 +387,8 @@ class Axes {
   std::size_t size_ = 0;
 };
 
-/// Each image in another order or grouping of its axes: seen as `extents`, its axes permuted, so that axis order[i]
-/// becomes axis i, and seen as channels x rows x columns; in PyTorch x.reshape(n, *extents).permute(...).reshape(...).
+/// Copies each image into another order or grouping of its axes. It is seen as `extents`; axis order[i] becomes axis i;
+/// the result is seen as channels x rows x columns. In PyTorch: x.reshape(n, *extents).permute(...).reshape(...).
 /// dx is the inverse copy of dy.
 /// y: N x channels x rows x columns     ShapeError: the products of extents are not C H W; order is no permutation.
 struct Reorder {

@@ -41,7 +41,7 @@ void import_gelu(NodeContext& context) {
   context.result_of(Pointwise{by_tanh ? Of::gelu_tanh : Of::gelu}, context.dynamic(0));
 }
 
-/// Alone, or with what follows it: times x, and for a Mish a tanh before.
+/// With a Mul by x behind it a Sigmoid is a SiLU, and a Softplus with a Tanh and such a Mul is a Mish.
 void import_sigmoid(NodeContext& context) {
   context.dynamic(0);  // refuses a constant before the Mul is fused
   const Of op =

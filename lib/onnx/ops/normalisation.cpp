@@ -65,7 +65,7 @@ View joined(const View& view, std::size_t first) {
   return reshaped(rest, {*element_count(extents(rest))}).value_or(View{});
 }
 
-/// Appends a norm with its scale and shift: `count` numbers each, of as many groups of channels.
+/// Appends a norm with its scale and shift. Each has `count` numbers, one for each of as many groups of channels.
 template <class Norm>
 void append_norm(NodeContext& context, Norm op, const DynamicValue& x, std::int64_t count) {
   const Attributes& node = context.attributes();
@@ -107,8 +107,8 @@ void append_norm(NodeContext& context, Norm op, const DynamicValue& x, std::int6
   context.result({.value = y, .view = x.view, .type = x.type});
 }
 
-/// An InstanceNormalization is a group norm of the groups that its second axis is, as exporters write GroupNorm.
-/// Before opset 21 a GroupNormalization has a scale and a shift for each group; such ones do not train.
+/// An InstanceNormalization is a group norm whose groups are its second axis: exporters write GroupNorm so. Before
+/// opset 21 a GroupNormalization has a scale and a shift for each group; these do not train.
 void import_group_norm(NodeContext& context) {
   const DynamicValue& x = context.dynamic(0);
   const Shape shape = x.value.shape();

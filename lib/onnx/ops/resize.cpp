@@ -11,7 +11,7 @@ namespace {
 
 constexpr double nearly = 1e-6;  // of a cell: what f32 loses in a factor or position
 
-/// An axis of the image: its extents in x and y, and their factor. A factor that gives whole cells is that of extents.
+/// An axis of the image: its extents in x and y, and the node's factor. The step is 0 if the factor is that of extents.
 struct Along {
   int from = 1, to = 1;
   double factor = 1;
@@ -19,7 +19,7 @@ struct Along {
   double step() const { return std::abs(from * factor - to) <= nearly * to ? 0 : 1 / factor; }
 };
 
-/// How a node says where its result lies.
+/// The attributes that say where the elements of a result lie.
 struct Rule {
   std::string mode, place, rounding;
 };
@@ -47,7 +47,7 @@ Rule rule_of(NodeContext& context) {
   return rule;
 }
 
-/// The position of element i, limited to x. A nearest cell is the position rounded down, after this.
+/// The position of element i in x. For nearest it is rounded as the node says, so that its floor is the cell.
 double position_of(const Rule& rule, const Along& a, int i) {
   const double step = a.step() > 0 ? a.step() : static_cast<double>(a.from) / a.to;
   double at = i * step;

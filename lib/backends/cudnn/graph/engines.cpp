@@ -18,7 +18,7 @@ namespace {
 
 using namespace cudnn::graph;
 
-/// Where units end: what the planner asks of a backend, and nothing else.
+/// A backend for the planner alone: it says where units end, and runs none.
 class Fusions final : public Backend {
  public:
   std::string_view name() const override { return "cudnn-graph"; }

@@ -12,8 +12,7 @@ class KeptPlans {
   /// Makes the folder if it is missing. Throws FileError if there is something else, or it cannot be made.
   explicit KeptPlans(std::filesystem::path folder);
 
-  /// The plan of the key; nothing where there is none. If its file is not whole or has another key, `complaint` says
-  /// so.
+  /// The plan of the key; nothing where there is none. `complaint` names a file that is damaged or of another key.
   std::optional<std::string> find(const std::string& key, std::string& complaint) const;
 
   /// Keeps a plan, in place of one of the same key. Where that fails, `complaint` says why.
@@ -25,7 +24,7 @@ class KeptPlans {
   std::filesystem::path folder_;
 };
 
-/// The properties that a plan depends on, of a text that cuDNN took: "deviceVer 900, driverVer 13000, ...".
+/// The properties that a plan depends on, from a text that cuDNN took: "deviceVer 900, driverVer 13000, ...".
 std::string plan_properties(const std::string& device_json);
 
 }  // namespace lamina::cudnn::graph

@@ -13,9 +13,9 @@
 
 namespace lamina::cudnn::graph {
 
-/// The tensors that a graph names, by cuDNN's unique id. In the backward graphs of a convolution or a fully connected
-/// layer, dx, dw and dy have the ids of x, w and y, but for a dx that is masked by x. In other graphs gradients have
-/// ids of their own. Tensors between two operations, which are not stored, have ids from `first_virtual` on.
+/// The tensors that a graph names, by cuDNN's unique id. The backward graphs of a convolution or a fully connected layer
+/// have dx, dw and dy at the ids of x, w and y; only a masked dx has id_dx. Other gradients have ids of their own.
+/// Tensors between two operations are not stored, and have ids from `first_virtual` on.
 enum TensorId : std::int64_t {
   not_stored = 0,
   id_x = 1,
@@ -66,8 +66,8 @@ struct Part {
 /// norm gives all gradients: it is backward_params.
 std::vector<Pass> graph_passes(const Spec&);
 
-/// The graph of a unit's pass. The mask of a tail's ReLU comes before the gradients of a product, and before those of a
-/// batch norm without masks_norm(): their dy is the masked one. Throws UsageError for a pass that is not of
+/// The graph of a unit's pass. The gradients of a product, and those of a batch norm without masks_norm(), read a dy
+/// that the mask of the tail's ReLU was applied to. Throws UsageError for a pass that is not of
 /// graph_passes(), and Unsupported for a unit that cuDNN has no graph for.
 PartRef operation_graph_of(const Spec&, Pass);
 
@@ -80,9 +80,9 @@ Descriptor make(const Api&, const Part&, HandleObject* = nullptr);
 /// The ids of the tensors that a graph reads and writes, each once.
 std::vector<std::int64_t> stored_tensors(const Part&);
 
-/// Whether the graph of a batch norm's gradients has the mask of the ReLU behind it, as engines take it in nhwc, and
-/// whether it then stores the masked dy, which is the gradient of an addend.
+/// Whether the graph of a batch norm's gradients has the mask of the ReLU behind it: engines take it in nhwc only.
 bool masks_norm(const Spec&);
+/// Whether the gradient of a batch norm's addend is wanted, which is the masked dy.
 bool wants_addend_gradient(const Spec&);
 
 /// Whether `next` may follow the op of a unit and the first `count` ops of its tail.

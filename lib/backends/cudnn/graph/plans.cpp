@@ -1,5 +1,5 @@
-// Operation graph -> heuristics -> engine configurations -> properties of each engine, and plans. Of a present device
-// the graph and the plan have the handle. Else the device is a descriptor made from text.
+// Operation graph -> heuristics -> engine configurations -> properties of each engine, and plans. Graph and plan have
+// the handle of a present device; an absent one is a descriptor that is made from text.
 
 #include "plans.h"
 

@@ -30,7 +30,7 @@ class Target {
   Target(const Api&, HandleObject*);
 
   HandleObject* handle() const { return handle_; }  ///< null if the device is absent
-  /// Those that a plan depends on; empty where the library does not tell those of a handle, as before 9.8.
+  /// The properties that a plan depends on; empty where the library does not tell a handle's, as before 9.8.
   const std::string& properties() const { return properties_; }
   /// Tells a descriptor the device: by its properties or, if it has an attribute for that, by its handle.
   void tell(Descriptor& to, int properties_attribute, int handle_attribute = 0) const;

@@ -16,8 +16,8 @@
 
 namespace lamina::cudnn {
 
-/// Suffix of an algorithm's name. Of a forward call: convolution, bias and ReLU in one. Of an engine of a data
-/// gradient: with the mask of the ReLU before the unit, in one graph.
+/// Suffix of the name of an algorithm that computes several ops at once: a forward call with bias and ReLU, or an
+/// engine of a data gradient with the mask of the ReLU before the unit.
 constexpr std::string_view fused_suffix = "+fused";
 
 namespace graph {
@@ -38,7 +38,7 @@ struct TakenEngine {
   Math math = Math::strict;
 };
 
-/// What a step has beside its plan. `own` is the address of its own bytes in the workspace, behind the plan's.
+/// The part of a step that is not in its plan. `own` is the address of its bytes in the workspace, behind the plan's.
 struct Around {
   /// The address of a tensor by its id; null: it is not wanted, and the plan does not run.
   std::function<const void*(std::int64_t id, const Args&, void* own)> place;
@@ -52,11 +52,11 @@ Lowered::Step engine_step(std::vector<Pass>, const TakenEngine&, const Around&);
 /// The addresses of tensors that ops have in common.
 const void* usual_place(std::int64_t id, const Args&, void* own);
 
-/// Names of engines begin with it: "engine:67", and "engine:67#2" for the second configuration of it that the library
-/// proposes. Others by their knobs: "engine:67:tile_size=5:stages=2", also by a knob's number.
+/// Prefix of the names of engines. "engine:67" is the first configuration of engine 67 that the library proposes, and
+/// "engine:67#2" the second. "engine:67:tile_size=5:stages=2" gives knobs, by name or number.
 constexpr std::string_view engine_prefix = "engine:";
 
-/// Proposals that the rule tries in order, and that are listed as algorithms.
+/// Number of proposals that the rule tries in order, and that are listed as algorithms.
 constexpr std::size_t most_proposals = 8;
 
 class UnitEngines {
@@ -65,8 +65,8 @@ class UnitEngines {
   /// the folder, unless it is empty. Throws FileError for a folder that is something else.
   UnitEngines(std::string properties, const std::filesystem::path& folder);
 
-  /// The alternatives of a pass, best guess first; one with a refusal if there are none. Those with a mask of dx come
-  /// before those without.
+  /// The alternatives of a pass, best guess first; one with a refusal if there are none. Engines that mask dx come
+  /// before the others.
   std::vector<Alternative> alternatives(const Spec&, Pass, const Choice&, Session&,
                                         const std::function<Lowered::Step(const TakenEngine&)>& make);
   std::vector<std::string> names(const Spec&, Pass, Session&);

@@ -120,7 +120,7 @@ template <class T>
 struct Plane {
   Axis<T> rows, columns;
 
-  /// Columns are made in the fewer rows: before rows are summed, if there are more rows afterwards.
+  /// Whether columns are made before rows are summed: they are made where there are fewer rows.
   bool columns_first() const { return rows.source <= rows.size(); }
 
   /// Elements of the buffer of a thread.

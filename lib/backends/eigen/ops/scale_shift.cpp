@@ -47,8 +47,8 @@ void put_rectified(ThreadPool& pool, const Tensor& to, const Tensor& from, const
   });
 }
 
-/// The sums of dy x, with `below` only where x is not above 0, and of dy of a channel, in double, in an order that does
-/// not depend on the number of threads.
+/// The sums over a channel of dy x and of dy. They are in double, in an order that does not depend on the number of
+/// threads. With `below`, dy x counts only where x is not above 0.
 struct Sums {
   double scale, shift;
 };
