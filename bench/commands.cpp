@@ -285,6 +285,7 @@ constexpr Command every_command[] = {
     {"average_pool", "Like conv, for an average pooling", layers},
     {"batch_norm", "Like conv, for a batch normalization", layers},
     {"lstm", "Like conv, for an LSTM", layers},
+    {"gru", "Like conv, for a GRU", layers},
     {"layers", "Like conv, for many layers: a file has a line for each", layers},
     {"serve", "One pass at a time for bench/race/race, by requests on standard input", serve}};
 

@@ -16,8 +16,9 @@ def files(names):
 
 SMOKE = "'[#relu_test],conv\\, by hand*,fully connected*'"
 CONV = files("conv conv_transpose")
-OPS = files("activation batch_norm dropout embedding fully_connected goldens join kernels lrn lstm moves multiply norms "
-            "pointwise pool prelu random relu resize scale_shift sigmoid_cross_entropy smooth softmax softmax_cross_entropy")
+OPS = files("activation batch_norm dropout embedding fully_connected goldens join kernels lrn moves multiply norms "
+            "pointwise pool prelu random recurrent relu resize scale_shift sigmoid_cross_entropy smooth softmax "
+            "softmax_cross_entropy")
 PLANS = files("call_cost choices enumerators fixed half labels large live_memory measured ownership pack plan prepared "
               "random_graph shared tiny_nets")
 TRAINING = files("checkpoint lazy loss_scale optimiser share trainer uploads workloads")

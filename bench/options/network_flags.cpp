@@ -120,7 +120,7 @@ void add_fields(CLI::App& app, FullyConnected& op) {
   app.add_flag("--bias,!--no_bias", op.bias, "Default: with a bias");
 }
 
-void add_fields(CLI::App& app, Lstm& op) {
+void add_fields(CLI::App& app, Recurrent& op) {
   app.add_option("--hidden", op.hidden, "Channels of the output")->required();
   add_name<Steps>(app, "--steps", op.steps, {{"all", Steps::all}, {"last", Steps::last}},
                   "Whose output is given; default: all");
@@ -133,9 +133,13 @@ template <class Other>
 void add_fields(CLI::App&, Other&) {}
 
 /// The ops whose layers can be given.
-const Op plain_ops[] = {Conv{.channels = 0, .kernel = 1},      MaxPool{.window = 1, .stride = 1},
-                        AveragePool{.window = 1, .stride = 1}, BatchNorm{},
-                        FullyConnected{.outputs = 0},          Lstm{.hidden = 0}};
+const Op plain_ops[] = {Conv{.channels = 0, .kernel = 1},
+                        MaxPool{.window = 1, .stride = 1},
+                        AveragePool{.window = 1, .stride = 1},
+                        BatchNorm{},
+                        FullyConnected{.outputs = 0},
+                        Recurrent{.hidden = 0},
+                        Recurrent{.hidden = 0, .cell = Cell::gru}};
 
 const Op& plain_op(const std::string& name) {
   std::vector<std::string> known;

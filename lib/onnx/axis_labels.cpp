@@ -57,7 +57,8 @@ AxisLabels Importer::labels_for_operand(const NodeMessage& node, std::size_t ope
   if (op == "Concat" || op == "Split") return labels_around(axis(op == "Split" ? 0 : 1), 1, rank);
   if (op == "Gemm" && operand == 0 && attributes.integer("transA", 0) != 0 && rank == 2) return "cn";
   if (op == "MatMul" && operand == 0 && rank > 2) return std::string(rank - 2, 'n') + "hc";
-  if (op == "LSTM" && operand == 0 && rank == 3) return attributes.integer("layout", 0) != 0 ? "nhc" : "hnc";
+  if ((op == "LSTM" || op == "GRU") && operand == 0 && rank == 3)
+    return attributes.integer("layout", 0) != 0 ? "nhc" : "hnc";
   const std::string_view result = node.outputs.empty() ? "" : node.outputs.front();
   if (op == "Gather" && operand == 1) {  // the features of a table come last
     const AxisLabels after = labels_of(result, rank + 1, depth + 1);

@@ -19,8 +19,8 @@ std::string usual(const Op& op, std::string_view part, const std::string& weight
   if (is_norm(op)) return part == "weight" ? "ones" : "zeros";
   if (std::holds_alternative<ScaleShift>(op)) return part == "scale" ? "ones" : "zeros";
   if (std::holds_alternative<Embedding>(op)) return "uniform";
-  if (std::holds_alternative<Lstm>(op)) {
-    if (part.starts_with("bias")) return "unit_forget_bias";
+  if (const auto* its = std::get_if<Recurrent>(&op)) {
+    if (part.starts_with("bias")) return its->cell == Cell::lstm ? "unit_forget_bias" : "zeros";
     return part.starts_with("weight_hh") ? "orthogonal" : "glorot_uniform";
   }
   return part == "bias" ? "zeros" : weights;

@@ -153,12 +153,12 @@ TEST_CASE("no algorithm allocates in a pass, with any instruction set of this ma
     }
 }
 
-TEST_CASE("a bidirectional LSTM, of numbers or of ids, allocates nothing in a pass") {
+TEST_CASE("a layer of an LSTM and a GRU, of numbers or of ids, allocates nothing in a pass") {
   for (const int vocabulary : {0, 11}) {
     Graph graph("bidirectional");
     const Value x = graph.input({6, vocabulary == 0 ? 5 : 1, 20, 1});
     const Value forward = lstm(x, "forward", {.hidden = 9, .vocabulary = vocabulary});
-    const Value backward = lstm(x, "backward", {.hidden = 9, .reverse = true, .vocabulary = vocabulary});
+    const Value backward = gru(x, "backward", {.hidden = 9, .reverse = true, .vocabulary = vocabulary});
     fully_connected(concat({forward, backward}), "fc", {.outputs = 3});
     for (const int threads : {1, 2})
       for (const Mode mode : {Mode::training, Mode::inference}) {

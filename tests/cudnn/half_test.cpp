@@ -34,7 +34,7 @@ TEST_CASE("cudnn: every op that the library takes in halves calls it with types 
     for (const DType dtype : both_halves)
       for (const Layout layout : {Layout::nchw, Layout::nhwc})
         for (const Case& c : cases()) {
-          const bool in_f32 = std::holds_alternative<Lstm>(c.op) || std::holds_alternative<Dropout>(c.op);
+          const bool in_f32 = std::holds_alternative<Recurrent>(c.op) || std::holds_alternative<Dropout>(c.op);
           if (in_f32 || (layout == Layout::nhwc && std::holds_alternative<Lrn>(c.op))) continue;
           FakeBackend on(version);
           INFO(to_string(c) << ", " << to_string(dtype) << ' ' << to_string(layout) << ' ' << version);
@@ -274,7 +274,7 @@ TEST_CASE("cudnn: dropout, LSTM and units of two types are computed in f32 on wi
   dropout.run(Pass::forward);
   const std::string apply = "apply key 7 below 1073741824 at 0";
   CHECK(on.log.calls == Calls{"convert f16 to f32", "advance", apply, "convert f32 to f16"});
-  BoundUnit lstm(on, spec_of(on, {"", Lstm{.hidden = 3}, {{2, 4, 5, 1}}}, in(DType::bf16)));
+  BoundUnit lstm(on, spec_of(on, {"", Recurrent{.hidden = 3}, {{2, 4, 5, 1}}}, in(DType::bf16)));
   on.log.calls.clear();
   CHECK(lstm.run(Pass::forward).back().find("RNNForward") == 0);
   CHECK(on.log.calls.front() == "convert bf16 to f32");

@@ -10,7 +10,7 @@ using Calls = std::vector<std::string>;
 namespace {
 
 const Shape lstm_shape = {2, 4, 5, 1};
-const Lstm op{.hidden = 3};
+const Recurrent op{.hidden = 3};
 
 /// The calls without those that make, set, query or destroy descriptors and places.
 Calls work_of(const Calls& calls) {
@@ -96,6 +96,22 @@ TEST_CASE("cudnn: an LSTM's weights that the library keeps together are one copy
   CHECK(on.log.calls == copies(4, 48) + copies(1, 144) + copies(4, 12) + Calls{"to rows", "from rows"});
 }
 
+TEST_CASE("cudnn: a GRU's n has a bias of x and one of h, and its other biases of h are zeros") {
+  FakeBackend on;
+  BoundUnit unit(on, spec_of(on, {"", Recurrent{.hidden = 3, .cell = Cell::gru}, {lstm_shape}}));
+  auto* const bias = unit.args.w[2].as<float>();
+  std::iota(bias, bias + 12, 1.0F);
+  const Calls work = work_of(unit.run(Pass::forward));
+  CHECK(work[0].starts_with("RNNForward(handle, RNNDescriptor_v8 3 3 2 0 0 0 0 3 4 3 3 1 "));
+  CHECK(on.log.calls == copies(3, 48) + copies(3, 36) + copies(4, 12) + Calls{"to rows", "from rows"});
+  const std::size_t places[] = {8, 9, 10, 13, 11, 12};  // biases of r, z, n; m; those of r and z beside h
+  for (std::size_t gate = 0; gate < 6; ++gate) {
+    float value = 0;
+    std::memcpy(&value, static_cast<char*>(unit.args.workspace) + places[gate] * 256, sizeof value);
+    CHECK(value == (gate < 4 ? bias[3 * gate] : 0));
+  }
+}
+
 TEST_CASE("cudnn: an LSTM's backward keeps the reserve, asks for data before weights, and adds where that is wanted") {
   FakeBackend on;
   on.fake.rnn_place_step = 3 * 3 * sizeof(float);
@@ -120,7 +136,7 @@ TEST_CASE("cudnn: an LSTM's backward keeps the reserve, asks for data before wei
 
 TEST_CASE("cudnn: an LSTM's last step is the library's last state, and its gradient comes from there") {
   FakeBackend on;
-  const Lstm last{.hidden = 3, .steps = Steps::last, .reverse = true};
+  const Recurrent last{.hidden = 3, .steps = Steps::last, .reverse = true};
   BoundUnit unit(on, spec_of(on, {"", last, {lstm_shape}}));
   const Calls forward = work_of(unit.run(Pass::forward));
   CHECK(forward.back().find(", TensorNdDescriptor 0 3 to to, null, y, TensorNdDescriptor") != std::string::npos);
@@ -173,7 +189,7 @@ TEST_CASE("cudnn: an LSTM's four algorithms are names of its descriptor, one for
 TEST_CASE("cudnn: an LSTM of many hidden values, or in f64, takes the standard algorithm by rule") {
   FakeBackend on;
   const auto first = [&](int hidden, DType dtype, Mode mode) {
-    Case c{"", Lstm{.hidden = hidden}, {lstm_shape}};
+    Case c{"", Recurrent{.hidden = hidden}, {lstm_shape}};
     c.mode = mode;
     return on.backend.algorithms(spec_of(on, c, {.dtype = dtype}), Pass::forward).front();
   };
@@ -202,7 +218,7 @@ TEST_CASE(
 
 TEST_CASE("cudnn: an LSTM gets ids as one-hot vectors, and gives them no gradient") {
   FakeBackend on;
-  Lstm of_ids = op;
+  Recurrent of_ids = op;
   of_ids.vocabulary = 9;
   of_ids.reverse = true;
   const Spec spec = spec_of(on, {"", of_ids, {{2, 1, 5, 1}}}, {.dtype = DType::f32, .wants = {false}});
@@ -227,7 +243,8 @@ TEST_CASE("cudnn: an LSTM is in strict math unless tf32 is asked for") {
 }
 
 TEST_CASE("cudnn: what the library lacks for an LSTM is refused before anything runs") {
-  const auto refuses = [](FakeBackend& backend, const Lstm& lstm, const std::string& word, const Choice& choice = {}) {
+  const auto refuses = [](FakeBackend& backend, const Recurrent& lstm, const std::string& word,
+                          const Choice& choice = {}) {
     const Spec spec = spec_of(backend, {"", lstm, {lstm_shape}});
     CHECK_THROWS_MATCHES(backend.backend.lower(spec, choice), Unsupported, Says(word));
   };

@@ -127,19 +127,27 @@ TEST_CASE("an embedding reads no more rows than it has ids and writes the gradie
   check(Embedding{.vocabulary = 100, .features = 4}, ids, Pass::backward_data, 0, 0);
 }
 
-TEST_CASE("an LSTM multiplies at every step, and chooses rows where it gets ids") {
-  const Lstm op{.hidden = 5};
+TEST_CASE("a recurrent op multiplies at every step, and chooses rows where it gets ids") {
+  const Recurrent op{.hidden = 5};
   const std::vector<Shape> x{{2, 3, 7, 1}};  // 42 elements; y: 70; weights: 20 x 3 and 20 x 5; bias: 20
   const double products = 2 * 7 * 20 * (3 + 5), hidden = 2 * 7 * 5;
   CHECK(multiply_adds(op, x) == static_cast<std::int64_t>(products));
   check(op, x, Pass::forward, 2 * products + 15 * hidden, 42 + 70 + 60 + 100 + 20);
   check(op, x, Pass::backward_params, 2 * products + 21 * hidden, 42 + 70 + 60 + 100 + 20);
   check(op, x, Pass::backward_data, 2 * products, 42 + 70 + 60 + 100);
-  const Lstm text{.hidden = 128, .steps = Steps::last, .vocabulary = 57};
+  const Recurrent gru{.hidden = 5, .cell = Cell::gru};
+  const double fewer = 2 * 7 * 15 * (3 + 5);
+  CHECK(multiply_adds(gru, x) == static_cast<std::int64_t>(fewer));
+  check(gru, x, Pass::forward, 2 * fewer + 13 * hidden, 42 + 70 + 45 + 75 + 20);
+  check(gru, x, Pass::backward_params, 2 * fewer + 17 * hidden, 42 + 70 + 45 + 75 + 20);
+  check(gru, x, Pass::backward_data, 2 * fewer, 42 + 70 + 45 + 75);
+  const Recurrent text{.hidden = 128, .steps = Steps::last, .vocabulary = 57};
   CHECK(multiply_adds(text, {{1, 1, 40, 1}}) == 2'621'440);
-  CHECK(multiply_adds(Lstm{.hidden = 128}, {{1, 57, 40, 1}}) + 128 * 57 == 3'796'096);  // lstm_text with its last layer
+  CHECK(multiply_adds(Recurrent{.hidden = 128}, {{1, 57, 40, 1}}) + 128 * 57 ==
+        3'796'096);  // lstm_text with its last layer
   check(text, {{1, 1, 40, 1}}, Pass::backward_data, 0, 0);
-  CHECK_THROWS_AS(multiply_adds(Lstm{.hidden = 1 << 28, .steps = Steps::last}, {{INT_MAX, 1, INT_MAX, 1}}), ShapeError);
+  CHECK_THROWS_AS(multiply_adds(Recurrent{.hidden = 1 << 28, .steps = Steps::last}, {{INT_MAX, 1, INT_MAX, 1}}),
+                  ShapeError);
 }
 
 TEST_CASE("a dropout reads its step, one word of eight bytes") {

@@ -121,20 +121,23 @@ TEST_CASE("an embedding has a row of features for each id") {
   CHECK(y(Embedding{.vocabulary = 1 << 24, .features = 1}, {{3, 1, 7, 1}}) == Shape{3, 1, 7, 1});
 }
 
-TEST_CASE("an LSTM has four rows of weights per hidden value and gives every step or the last") {
-  const Inferred shapes = infer(Lstm{.hidden = 5}, {{3, 4, 7, 1}});
+TEST_CASE("an LSTM has four rows of weights per hidden value, a GRU three, and both give every step or the last") {
+  const Inferred shapes = infer(Recurrent{.hidden = 5}, {{3, 4, 7, 1}});
   CHECK(shapes.y == Shape{3, 5, 7, 1});
   CHECK(shapes.params == Shapes{{20, 4, 1, 1}, {20, 5, 1, 1}, {1, 20, 1, 1}});
-  CHECK(y(Lstm{.hidden = 5, .steps = Steps::last, .reverse = true}, {{3, 4, 7, 1}}) == Shape{3, 5, 1, 1});
-  CHECK(infer(Lstm{.hidden = 5, .vocabulary = 9}, {{3, 1, 7, 1}}).params ==
+  CHECK(y(Recurrent{.hidden = 5, .steps = Steps::last, .reverse = true}, {{3, 4, 7, 1}}) == Shape{3, 5, 1, 1});
+  CHECK(infer(Recurrent{.hidden = 5, .vocabulary = 9}, {{3, 1, 7, 1}}).params ==
         Shapes{{20, 9, 1, 1}, {20, 5, 1, 1}, {1, 20, 1, 1}});
-  CHECK_THROWS_AS(y(Lstm{.hidden = 5}, {{3, 4, 7, 2}}), ShapeError);
-  CHECK_THROWS_AS(y(Lstm{.hidden = 0}, {{3, 4, 7, 1}}), ShapeError);
-  CHECK_THROWS_AS(y(Lstm{.hidden = huge}, {{3, 4, 7, 1}}), ShapeError);
-  CHECK_THROWS_AS(y(Lstm{.hidden = 5, .vocabulary = 9}, {{3, 4, 7, 1}}), ShapeError);
-  CHECK_THROWS_AS(y(Lstm{.hidden = 5, .vocabulary = -1}, {{3, 1, 7, 1}}), ShapeError);
-  CHECK_THROWS_AS(y(Lstm{.hidden = 5, .steps = static_cast<Steps>(77)}, {{3, 4, 7, 1}}), UsageError);
-  CHECK_THROWS_AS(y(Lstm{.hidden = 5, .gates = static_cast<Gates>(77)}, {{3, 4, 7, 1}}), UsageError);
+  const Recurrent gru{.hidden = 5, .cell = Cell::gru};
+  CHECK(infer(gru, {{3, 4, 7, 1}}).params == Shapes{{15, 4, 1, 1}, {15, 5, 1, 1}, {1, 20, 1, 1}});
+  CHECK_THROWS_AS(y(Recurrent{.hidden = 5}, {{3, 4, 7, 2}}), ShapeError);
+  CHECK_THROWS_AS(y(Recurrent{.hidden = 0}, {{3, 4, 7, 1}}), ShapeError);
+  CHECK_THROWS_AS(y(Recurrent{.hidden = huge}, {{3, 4, 7, 1}}), ShapeError);
+  CHECK_THROWS_AS(y(Recurrent{.hidden = 5, .vocabulary = 9}, {{3, 4, 7, 1}}), ShapeError);
+  CHECK_THROWS_AS(y(Recurrent{.hidden = 5, .vocabulary = -1}, {{3, 1, 7, 1}}), ShapeError);
+  CHECK_THROWS_AS(y(Recurrent{.hidden = 5, .cell = static_cast<Cell>(77)}, {{3, 4, 7, 1}}), UsageError);
+  CHECK_THROWS_AS(y(Recurrent{.hidden = 5, .steps = static_cast<Steps>(77)}, {{3, 4, 7, 1}}), UsageError);
+  CHECK_THROWS_AS(y(Recurrent{.hidden = 5, .gates = static_cast<Gates>(77)}, {{3, 4, 7, 1}}), UsageError);
 }
 
 TEST_CASE("labels and ids are whole numbers, other inputs are not") {
@@ -144,8 +147,8 @@ TEST_CASE("labels and ids are whole numbers, other inputs are not") {
   CHECK(whole_numbers(SigmoidCrossEntropy{}, {logits, logits}, 0) == 0);
   CHECK(whole_numbers(SigmoidCrossEntropy{}, {logits, logits}, 1) == 2);
   CHECK(whole_numbers(Embedding{.vocabulary = 30, .features = 4}, {ids}, 0) == 30);
-  CHECK(whole_numbers(Lstm{.hidden = 4}, {ids}, 0) == 0);
-  CHECK(whole_numbers(Lstm{.hidden = 4, .vocabulary = 57}, {ids}, 0) == 57);
+  CHECK(whole_numbers(Recurrent{.hidden = 4}, {ids}, 0) == 0);
+  CHECK(whole_numbers(Recurrent{.hidden = 4, .vocabulary = 57}, {ids}, 0) == 57);
   CHECK(whole_numbers(Add{}, {ids, ids}, 1) == 0);
 }
 

@@ -69,8 +69,9 @@ TEST_CASE("an op prints every number that is not the default") {
   CHECK(to_string(Op{SoftmaxCrossEntropy{.clip = 1e-7}}) == "softmax_cross_entropy(clip 1e-07)");
   CHECK(to_string(Op{SigmoidCrossEntropy{.clip = 0.25}}) == "sigmoid_cross_entropy(clip 0.25)");
   CHECK(to_string(Op{Embedding{.vocabulary = 20000, .features = 128}}) == "embedding(20000, 128)");
-  CHECK(to_string(Op{Lstm{.hidden = 64}}) == "lstm(64)");
-  CHECK(to_string(Op{Lstm{
+  CHECK(to_string(Op{Recurrent{.hidden = 64}}) == "lstm(64)");
+  CHECK(to_string(Op{Recurrent{.hidden = 64, .cell = Cell::gru}}) == "gru(64)");
+  CHECK(to_string(Op{Recurrent{
             .hidden = 128, .steps = Steps::last, .gates = Gates::hard_sigmoid, .reverse = true, .vocabulary = 57}}) ==
         "lstm(128, last step, hard sigmoid, reverse, vocabulary 57)");
   CHECK(to_string(Op{Pointwise{Function::clip, 0, 6}}) == "clip(0, 6)");
@@ -116,7 +117,7 @@ TEST_CASE("parameters and state are named as PyTorch names them") {
   for (const Op& op : {Op{GroupNorm{.groups = 1, .affine = false}}, Op{LayerNorm{.affine = false}}})
     CHECK(parameter_names(op).empty());
   CHECK(parameter_names(Embedding{.vocabulary = 1, .features = 1}) == Names{"weight"});
-  CHECK(parameter_names(Lstm{.hidden = 1}) == Names{"weight_ih_l0", "weight_hh_l0", "bias_l0"});
+  CHECK(parameter_names(Recurrent{.hidden = 1}) == Names{"weight_ih_l0", "weight_hh_l0", "bias_l0"});
   CHECK(parameter_names(Relu{}).empty());
   CHECK(state_names(BatchNorm{}) == Names{"running_mean", "running_var"});
   CHECK(state_names(ScaleShift{}) == Names{"scale", "shift"});

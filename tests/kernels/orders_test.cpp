@@ -8,8 +8,8 @@
 
 #include "kernels/bias.h"
 #include "kernels/host/grid.h"
-#include "kernels/lstm/lstm.h"
 #include "kernels/moves/transpose.h"
+#include "kernels/recurrent/recurrent.h"
 #include "kernels/timing/delay.h"
 #include "kernels/timing/peak.h"
 #include "lamina/error.h"
@@ -173,7 +173,7 @@ void check_other_orders() {
     const std::vector<T> ids = {0, 2, 1, 1, 0, 2};
     host::set_thread_order(order, 7);
     std::vector<T> to(18);
-    cuda_host::lstm_one_hot<T>(nullptr, {ids.data(), 2, 1, 3, 1, 3}, {}, 3, to.data());
+    cuda_host::recurrent_one_hot<T>(nullptr, {ids.data(), 2, 1, 3, 1, 3}, {}, 3, to.data());
     std::vector<T> out(cuda_host::peak_threads);
     cuda_host::peak<T>(nullptr, out.data(), 1, 1, T(0.5), T(0.5));
     to.insert(to.end(), out.begin(), out.end());
@@ -232,7 +232,7 @@ TEST_CASE(
   for (const Case& c : kernel_cases())
     for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16})
       for (const bool adds : {false, true}) {
-        const bool products = std::holds_alternative<Conv>(c.op) || std::holds_alternative<Lstm>(c.op);
+        const bool products = std::holds_alternative<Conv>(c.op) || std::holds_alternative<Recurrent>(c.op);
         if (is_half(dtype) && products) continue;  // these products are computed in f32
         if (!adds || c.mode == Mode::training) check_orders(*backend, c, dtype, adds);
       }

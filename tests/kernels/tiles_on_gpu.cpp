@@ -2,5 +2,5 @@
 
 #undef LAMINA_CUDA_ON_HOST
 #include "conv_1x1_test.cpp"
-#include "lstm_rows_test.cpp"
 #include "products_test.cpp"
+#include "recurrent_rows_test.cpp"

@@ -101,7 +101,7 @@ struct Describe {
   Described operator()(const SoftmaxCrossEntropy&) const { return {.type = "CrossEntropyLoss"}; }
   Described operator()(const SigmoidCrossEntropy&) const { return {.type = "BCEWithLogitsLoss"}; }
   Described operator()(const Embedding&) const { return {.type = "Embedding"}; }
-  Described operator()(const Lstm&) const { return {.type = "LSTM"}; }
+  Described operator()(const Recurrent& op) const { return {.type = op.cell == Cell::gru ? "GRU" : "LSTM"}; }
   Described operator()(const Add&) const { return {.type = "Add"}; }
   Described operator()(const Concat&) const { return {.type = "Concat"}; }
   Described operator()(const Slice& op) const {

@@ -84,7 +84,7 @@ TEST_CASE("an LSTM gives only its last step if nothing reads the others") {
       CAPTURE(direction, nodes, batch);
       const OnnxModel model = lstm(direction, nodes, batch);
       CHECK(model.graph.nodes().size() == 2);
-      CHECK(op_of(model) == Op(Lstm{.hidden = 2, .steps = Steps::last, .reverse = direction == reverse}));
+      CHECK(op_of(model) == Op(Recurrent{.hidden = 2, .steps = Steps::last, .reverse = direction == reverse}));
       const Values y = output_of(model), all = output_of(lstm(direction, "y = Identity(t)", batch));
       REQUIRE(y.size() == static_cast<std::size_t>(2 * batch));
       for (std::size_t i = 0; i < y.size(); ++i)

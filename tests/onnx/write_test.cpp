@@ -24,7 +24,8 @@ Op in_f32(Op op) {
 
 bool is_written(const Graph& graph) {
   return std::none_of(graph.nodes().begin(), graph.nodes().end(), [](const Node& node) {
-    return std::holds_alternative<Embedding>(node.op) || std::holds_alternative<Lstm>(node.op);
+    const auto* const recurrent = std::get_if<Recurrent>(&node.op);
+    return std::holds_alternative<Embedding>(node.op) || (recurrent != nullptr && recurrent->vocabulary != 0);
   });
 }
 
@@ -69,6 +70,16 @@ TEST_CASE("a fully connected op between convolutions has rows and columns again 
   const Value c = conv(f, "conv", {.channels = 6, .kernel = 1});
   const Value s = slice(concat({f, c}), "slice", {.first = 2, .channels = 4});
   softmax(sigmoid(tanh(s)));
+  check_written(graph);
+}
+
+TEST_CASE("LSTMs and GRUs are read back as they were") {
+  Graph graph("sequences");
+  const Value x = relu(graph.input({2, 3, 5, 1}));
+  const Value both = concat({lstm(x, "lstm", {.hidden = 2}), gru(x, "gru", {.hidden = 4, .reverse = true})});
+  const Value last = gru(both, "last gru", {.hidden = 3, .steps = Steps::last});
+  fully_connected(concat({last, lstm(both, "last lstm", {.hidden = 2, .steps = Steps::last, .reverse = true})}), "fc",
+                  {.outputs = 2});
   check_written(graph);
 }
 

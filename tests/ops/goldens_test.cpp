@@ -125,12 +125,15 @@ const std::vector<Golden>& goldens() {
       {"permuted", Reorder{.extents = {5, 3, 7}, .order = {2, 0, 1}, .channels = 7, .pixels = {5, 3}}},
       {"three", Concat{}},
       {"middle", Slice{.first = 2, .channels = 3}},
-      {"all", Lstm{.hidden = 5}},
-      {"all_reverse", Lstm{.hidden = 3, .reverse = true}},
-      {"last", Lstm{.hidden = 17, .steps = Steps::last}},
-      {"last_reverse", Lstm{.hidden = 4, .steps = Steps::last, .reverse = true}},
-      {"hard", Lstm{.hidden = 5, .gates = Gates::hard_sigmoid}},
-      {"hard_last_reverse", Lstm{.hidden = 4, .steps = Steps::last, .gates = Gates::hard_sigmoid, .reverse = true}},
+      {"all", Recurrent{.hidden = 5}},
+      {"all_reverse", Recurrent{.hidden = 3, .reverse = true}},
+      {"last", Recurrent{.hidden = 17, .steps = Steps::last}},
+      {"last_reverse", Recurrent{.hidden = 4, .steps = Steps::last, .reverse = true}},
+      {"hard", Recurrent{.hidden = 5, .gates = Gates::hard_sigmoid}},
+      {"hard_last_reverse",
+       Recurrent{.hidden = 4, .steps = Steps::last, .gates = Gates::hard_sigmoid, .reverse = true}},
+      {"all", Recurrent{.hidden = 5, .cell = Cell::gru}},
+      {"last_reverse", Recurrent{.hidden = 17, .cell = Cell::gru, .steps = Steps::last, .reverse = true}},
   };
   return all;
 }

@@ -157,7 +157,8 @@ void check_training(const OnnxModel& model, const Graph& graph, const TensorFile
 TEST_CASE("networks that PyTorch exported train as there, and so in C++: the parameters after 100 steps to 1e-9") {
   const std::string folder = test::data("goldens/");
   const std::map<std::string, Graph (*)()> in_cpp = {{"siamese", siamese}, {"recursive", recursive}, {"tied", tied}};
-  for (const std::string network : {"onnx", "siamese", "recursive", "tied", "tied_rows", "unet", "generator"})
+  for (const std::string network :
+       {"onnx", "siamese", "recursive", "tied", "tied_rows", "unet", "generator", "recurrent"})
     for (const std::string exporter : {"torchscript", "dynamo"}) {
       const TensorFile golden = read_safetensors(folder + network + "_training.safetensors");
       OnnxOptions options;

@@ -96,7 +96,7 @@ Lowered norm_unit(const Spec& spec, NormTail tail) {
 bool is_activation(const Op& op) { return holds_any<Relu, Pointwise>(op); }
 
 bool has_pass(const Op& op, Pass pass) {
-  const auto* const lstm = std::get_if<Lstm>(&op);
+  const auto* const lstm = std::get_if<Recurrent>(&op);
   switch (pass) {
     case Pass::forward: return true;
     case Pass::backward_params: return !parameter_names(op).empty();

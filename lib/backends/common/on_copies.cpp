@@ -226,7 +226,7 @@ class HalfKernel final : public Kernel {
 /// Ops whose result needs all images.
 struct NeedsAllImages {
   bool operator()(
-      const OneOf<SoftmaxCrossEntropy, SigmoidCrossEntropy, BatchNorm, Dropout, Embedding, Lstm> auto&) const {
+      const OneOf<SoftmaxCrossEntropy, SigmoidCrossEntropy, BatchNorm, Dropout, Embedding, Recurrent> auto&) const {
     return true;
   }
   bool operator()(const auto& /*an image at a time*/) const { return false; }

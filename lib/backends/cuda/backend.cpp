@@ -95,7 +95,7 @@ class CudaBackend final : public Backend {
     if (holds<ConvTranspose>(spec.op)) return algorithms(mirrored(in_f32(spec)), mirrored(pass));
     if (has_table(spec.op)) return halves_.algorithms(spec, pass);
     if (holds<Input>(spec.op) || !has_pass(spec.op, pass)) return {};
-    if (holds<Lstm>(spec.op)) return lstm_algorithms(spec, pass);
+    if (holds<Recurrent>(spec.op)) return recurrent_algorithms(spec, pass);
     return {"direct"};
   }
 
@@ -108,7 +108,7 @@ class CudaBackend final : public Backend {
     check_spec(spec, choice);
     const bool copies = !has_table(spec.op) && (has_halves(spec) || spec.y.layout == Layout::nhwc);
     Lowered lowered = copies ? lower_on_copies(spec, choice, halves_) : halves_.lower(spec, choice);
-    if (!holds_any<Conv, ConvTranspose, FullyConnected, Lstm>(spec.op)) check_direct(self, spec, choice, lowered);
+    if (!holds_any<Conv, ConvTranspose, FullyConnected, Recurrent>(spec.op)) check_direct(self, spec, choice, lowered);
     return lowered;
   }
 

@@ -41,7 +41,7 @@ Lowered lower(const BatchNorm&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Lrn&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Dropout&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Softmax&, const Spec&, const Choice&, Machine&);
-Lowered lower(const Lstm&, const Spec&, const Choice&, Machine&);
+Lowered lower(const Recurrent&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Add&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Concat&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Slice&, const Spec&, const Choice&, Machine&);
@@ -52,7 +52,7 @@ auto lower(const Op& op, const Spec& spec, const Choice&, Machine& machine) -> d
   return lower(op, spec, machine);
 }
 
-std::vector<std::string> lstm_algorithms(const Spec&, Pass);
+std::vector<std::string> recurrent_algorithms(const Spec&, Pass);
 
 /// The tables of the ops with several algorithms.
 AlgorithmTable<Machine> algorithm_table(const Conv&);

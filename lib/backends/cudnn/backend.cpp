@@ -21,13 +21,13 @@ bool holds(const Op& op) {
   return std::holds_alternative<T>(op);
 }
 
-bool has_algorithms(const Op& op) { return holds_any<Conv, ConvTranspose, FullyConnected, Lstm>(op); }
+bool has_algorithms(const Op& op) { return holds_any<Conv, ConvTranspose, FullyConnected, Recurrent>(op); }
 
 /// Whether the op is computed on nhwc tensors. A fully connected op flattens x in its own order, and its weights have
 /// this order. Without pixels the layouts are the same.
 bool takes_nhwc(const Spec& spec) {
   const Op& op = spec.op;
-  if (holds<Dropout>(op) || holds<Lrn>(op) || holds<Lstm>(op) || holds<Pad>(op) || holds<Resize>(op) ||
+  if (holds<Dropout>(op) || holds<Lrn>(op) || holds<Recurrent>(op) || holds<Pad>(op) || holds<Resize>(op) ||
       spec.y.dtype == DType::f64)
     return false;
   const auto* const scale = std::get_if<ScaleShift>(&op);
@@ -92,7 +92,7 @@ void check_pitch(const Spec& spec) {
 bool library_takes_halves(const Spec& spec) {
   const auto* const function = std::get_if<Pointwise>(&spec.op);
   const bool of_library =
-      std::visit([]<class T>(const T&) { return !OpOfOurKernels<T> && !OneOf<T, Dropout, Lstm>; }, spec.op) &&
+      std::visit([]<class T>(const T&) { return !OpOfOurKernels<T> && !OneOf<T, Dropout, Recurrent>; }, spec.op) &&
       (function == nullptr || is_of_library(*function));
   return of_library && has_one_type(spec);
 }
@@ -185,7 +185,7 @@ std::vector<std::string> CudnnBackend::algorithms(const Spec& spec, Pass pass) c
   };
   if (is_product_of_graph(spec, engines_.get())) return with(conv_algorithm_names(graph::as_convolution(spec), pass));
   if (holds<FullyConnected>(spec.op)) return {"gemm"};
-  if (holds<Lstm>(spec.op)) return lstm_algorithms(spec, pass);
+  if (holds<Recurrent>(spec.op)) return recurrent_algorithms(spec, pass);
   if (!holds<Conv>(spec.op)) return with({"direct"});
   return with(conv_algorithm_names(spec, pass));
 }

@@ -8,7 +8,7 @@
 
 #include "kernels/conv/conv_fold.h"
 #include "kernels/dropout.h"
-#include "kernels/lstm/lstm.h"
+#include "kernels/recurrent/recurrent.h"
 #include "lamina/error.h"
 #include "lib/backends/gpu_ops/gpu_ops.h"
 #include "lib/core/device/blas/blas_library.h"
@@ -87,7 +87,7 @@ class CudaMachine final : public Machine {
   void to_rows(const Tensor& x, bool reverse, void* rows) override {
     cuda::with_type("cudnn", x.dtype, [&]<class T>() {
       on_.launch([&](Stream stream) {
-        cuda::lstm_to_rows<T>(stream, cuda::view<const T>(x), {reverse, true}, static_cast<T*>(rows));
+        cuda::recurrent_to_rows<T>(stream, cuda::view<const T>(x), {reverse, true}, static_cast<T*>(rows));
       });
     });
   }
@@ -95,7 +95,8 @@ class CudaMachine final : public Machine {
   void to_one_hot_rows(const Tensor& ids, bool reverse, int vocabulary, void* rows) override {
     cuda::with_type("cudnn", ids.dtype, [&]<class T>() {
       on_.launch([&](Stream stream) {
-        cuda::lstm_one_hot<T>(stream, cuda::view<const T>(ids), {reverse, true}, vocabulary, static_cast<T*>(rows));
+        cuda::recurrent_one_hot<T>(stream, cuda::view<const T>(ids), {reverse, true}, vocabulary,
+                                   static_cast<T*>(rows));
       });
     });
   }
@@ -103,7 +104,7 @@ class CudaMachine final : public Machine {
   void from_rows(const void* rows, bool reverse, const Tensor& x, bool adds) override {
     cuda::with_type("cudnn", x.dtype, [&]<class T>() {
       on_.launch([&](Stream stream) {
-        cuda::lstm_from_rows<T>(stream, static_cast<const T*>(rows), {reverse, true}, cuda::view<T>(x), adds);
+        cuda::recurrent_from_rows<T>(stream, static_cast<const T*>(rows), {reverse, true}, cuda::view<T>(x), adds);
       });
     });
   }

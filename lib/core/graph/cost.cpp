@@ -12,6 +12,7 @@
 // sigmoid cross entropy   8 per logit               -                      5 per logit
 // embedding  0                                      1 per y                -
 // lstm       2 per product, 15 per h of each step   2 per product, 21 per h of each step   2 per product
+// gru        2 per product, 13 per h of each step   2 per product, 17 per h of each step   2 per product
 // add        inputs - 1 per y                       -                      0
 // multiply   1 per y                                -                      2 per y; with a factor per plane 3
 // scale_shift  2 per x                              learned: 3 per x       1 per x
@@ -21,10 +22,10 @@
 // input, reorder, concat, slice   0                 -                      0
 //
 // Biases do not count, as in the published figures. An exponential, a power, a logarithm or a tanh counts as one. In
-// the LSTM's backward pass, products for the gradients of weights count in backward_params, those for the gradients of
-// x and h in backward_data. With ids as input, its input product only selects rows and counts nothing. Each line is
-// derived beside its number. Bytes are those that an op alone reads (lib/core/units/op_reads.h) and writes; a plan that
-// fuses or aliases needs fewer.
+// a recurrent op's backward pass, products for the gradients of weights count in backward_params, those for the
+// gradients of x and h in backward_data. With ids as input, its input product only selects rows and counts nothing.
+// Each line is derived beside its number. Bytes are those that an op alone reads (lib/core/units/op_reads.h) and
+// writes; a plan that fuses or aliases needs fewer.
 
 #include <cstdint>
 #include <limits>
@@ -64,8 +65,8 @@ double count(const std::vector<Shape>& shapes) {
   return sum;
 }
 
-/// The sums of products of an op, and how many products each sum has. There is one sum for each element of y or, in an
-/// LSTM, for each gate of each step. Their total may exceed 64 bits, but no single factor does.
+/// The sums of products of an op, and how many products each sum has. There is one sum for each element of y or, in a
+/// recurrent op, for each gate of each step. Their total may exceed 64 bits, but no single factor does.
 struct Products {
   std::int64_t first, second, terms;
   double count() const { return static_cast<double>(first) * static_cast<double>(second) * static_cast<double>(terms); }
@@ -75,14 +76,16 @@ Products products(const Op& op, const std::vector<Shape>& x, const Inferred& sha
   if (std::holds_alternative<Conv>(op) || std::holds_alternative<FullyConnected>(op))
     return {shapes.y.count(), 1, shapes.params.front().image()};
   if (std::holds_alternative<ConvTranspose>(op)) return {x[0].count(), 1, shapes.params.front().image()};
-  const auto* lstm = std::get_if<Lstm>(&op);
-  if (lstm == nullptr) return {0, 0, 0};
-  const std::int64_t inputs = lstm->vocabulary == 0 ? shapes.params.front().c : 0;
-  return {x[0].n * x[0].plane(), 4 * std::int64_t{lstm->hidden}, inputs + lstm->hidden};
+  const auto* its = std::get_if<Recurrent>(&op);
+  if (its == nullptr) return {0, 0, 0};
+  const std::int64_t inputs = its->vocabulary == 0 ? shapes.params.front().c : 0;
+  return {x[0].n * x[0].plane(), shapes.params.front().n, inputs + its->hidden};
 }
 
-/// Hidden values of all steps of an LSTM.
-double hidden_values(const Lstm& op, const Shape& x) { return static_cast<double>(x.n * x.plane()) * op.hidden; }
+/// The arithmetic of all hidden values of all steps besides products.
+double of_cells(const Recurrent& op, const Shape& x, int lstm, int gru) {
+  return static_cast<double>(x.n * x.plane()) * op.hidden * (op.cell == Cell::gru ? gru : lstm);
+}
 
 /// The arithmetic of a pass, derived beside each number.
 struct Forward {
@@ -110,8 +113,8 @@ struct Forward {
     return 8 * count(x[0]);  // max, product, subtract, exponential, add, logarithm, add, sum
   }
   double flops(const Embedding&) const { return 0; }
-  double flops(const Lstm& op) const {  // three gates 9, tanh 2, c 3, h 1
-    return 2 * products(op, x, shapes).count() + 15 * hidden_values(op, x[0]);
+  double flops(const Recurrent& op) const {  // three gates 9, tanh 2, c 3, h 1; two gates 6, r and m 2, tanh 1, h 4
+    return 2 * products(op, x, shapes).count() + of_cells(op, x[0], 15, 13);
   }
   double flops(const Add&) const { return static_cast<double>(x.size() - 1) * count(shapes.y); }
   double flops(const Multiply&) const { return count(shapes.y); }
@@ -139,8 +142,11 @@ struct BackwardParams {
   double operator()(const ConvTranspose& op) const { return 2 * products(op, x, shapes).count(); }
   double operator()(const FullyConnected& op) const { return 2 * products(op, x, shapes).count(); }
   double operator()(const Embedding&) const { return count(shapes.y); }
-  /// Per hidden value: do 1, dc 4, di, df, dg and the next dc 4; through three gates 9 and a tanh 3.
-  double operator()(const Lstm& op) const { return 2 * products(op, x, shapes).count() + 21 * hidden_values(op, x[0]); }
+  /// Per hidden value: do 1, dc 4, di, df, dg and the next dc 4; through three gates 9 and a tanh 3. GRU: dh 1, dz and
+  /// dn 4, dr, dm and the next dh 3; through two gates 6 and a tanh 3.
+  double operator()(const Recurrent& op) const {
+    return 2 * products(op, x, shapes).count() + of_cells(op, x[0], 21, 17);
+  }
   double operator()(const OneOf<BatchNorm, GroupNorm, LayerNorm> auto&) const {
     return shapes.params.empty() ? 0 : 4 * count(x[0]);  // shift: 1; x - mean and a product added to scale: 3
   }
@@ -158,7 +164,7 @@ struct BackwardData {
   double operator()(const ConvTranspose& op) const { return 2 * products(op, x, shapes).count(); }
   double operator()(const FullyConnected& op) const { return 2 * products(op, x, shapes).count(); }
   double operator()(const Embedding&) const { return 0; }
-  double operator()(const Lstm& op) const { return 2 * products(op, x, shapes).count(); }
+  double operator()(const Recurrent& op) const { return 2 * products(op, x, shapes).count(); }
   double operator()(const MaxPool&) const { return count(shapes.y); }
   double operator()(const AveragePool& op) const { return Forward::cells(op.window) * count(shapes.y); }
   double operator()(const GlobalAveragePool&) const { return count(x[0]); }

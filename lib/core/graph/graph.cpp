@@ -228,7 +228,14 @@ Value sigmoid_cross_entropy(Value logits, Value labels, std::string name, Sigmoi
   return apply(op, {logits, labels}, std::move(name));
 }
 Value embedding(Value ids, std::string name, Embedding op) { return apply(op, {ids}, std::move(name)); }
-Value lstm(Value x, std::string name, Lstm op) { return apply(op, {x}, std::move(name)); }
+Value lstm(Value x, std::string name, Recurrent op) {
+  op.cell = Cell::lstm;
+  return apply(op, {x}, std::move(name));
+}
+Value gru(Value x, std::string name, Recurrent op) {
+  op.cell = Cell::gru;
+  return apply(op, {x}, std::move(name));
+}
 Value add(Value a, Value b, std::string name) { return apply(Add{}, {a, b}, std::move(name)); }
 Value multiply(Value a, Value b, std::string name) { return apply(Multiply{}, {a, b}, std::move(name)); }
 Value scale_shift(Value x, std::string name, ScaleShift op) { return apply(op, {x}, std::move(name)); }

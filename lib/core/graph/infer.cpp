@@ -161,17 +161,18 @@ class Inference {
     return result({x.n, op.features, x.h, x.w}, {{op.vocabulary, op.features, 1, 1}});
   }
 
-  Inferred operator()(const Lstm& op) const {
+  Inferred operator()(const Recurrent& op) const {
     const Shape& x = only_input();
+    check_enumerator(op.cell, Cell::gru, to_string(op_) + ": cell");
     check_enumerator(op.steps, Steps::last, to_string(op_) + ": steps");
     check_enumerator(op.gates, Gates::hard_sigmoid, to_string(op_) + ": gates");
     at_least("hidden", op.hidden, 1);
     if (op.hidden > largest / 4) fail("more than 2^31 - 1 rows of weights");
     if (x.w != 1 && x.h != 1) fail("the steps of a sequence are along h or w, so the other extent must be 1");
     if (op.vocabulary != 0) check_ids(x, op.vocabulary);
-    const int channels = op.vocabulary != 0 ? op.vocabulary : x.c, rows = 4 * op.hidden;
+    const int channels = op.vocabulary != 0 ? op.vocabulary : x.c, rows = op.matrices() * op.hidden;
     return result({x.n, op.hidden, op.steps == Steps::last ? 1 : static_cast<int>(x.plane()), 1},
-                  {{rows, channels, 1, 1}, {rows, op.hidden, 1, 1}, {1, rows, 1, 1}});
+                  {{rows, channels, 1, 1}, {rows, op.hidden, 1, 1}, {1, 4 * op.hidden, 1, 1}});
   }
 
   Inferred operator()(const Add&) const {
@@ -418,7 +419,7 @@ Inferred infer(const Op& op, const std::vector<Shape>& x) { return std::visit(In
 
 std::int64_t whole_numbers(const Op& op, const std::vector<Shape>& x, std::size_t i) {
   if (const auto* it = std::get_if<Embedding>(&op)) return it->vocabulary;
-  if (const auto* it = std::get_if<Lstm>(&op)) return it->vocabulary;
+  if (const auto* it = std::get_if<Recurrent>(&op)) return it->vocabulary;
   if (i != 1) return 0;
   if (std::holds_alternative<SoftmaxCrossEntropy>(op)) return x.front().c;
   return std::holds_alternative<SigmoidCrossEntropy>(op) ? 2 : 0;

@@ -49,7 +49,7 @@ struct Name {
   std::string_view operator()(const SoftmaxCrossEntropy&) const { return "softmax_cross_entropy"; }
   std::string_view operator()(const SigmoidCrossEntropy&) const { return "sigmoid_cross_entropy"; }
   std::string_view operator()(const Embedding&) const { return "embedding"; }
-  std::string_view operator()(const Lstm&) const { return "lstm"; }
+  std::string_view operator()(const Recurrent& op) const { return op.cell == Cell::gru ? "gru" : "lstm"; }
   std::string_view operator()(const Add&) const { return "add"; }
   std::string_view operator()(const Multiply&) const { return "multiply"; }
   std::string_view operator()(const ScaleShift&) const { return "scale_shift"; }
@@ -175,7 +175,7 @@ struct Numbers {
   void operator()(const Embedding& op) const {
     phrase.always(std::to_string(op.vocabulary)).always(std::to_string(op.features));
   }
-  void operator()(const Lstm& op) const {
+  void operator()(const Recurrent& op) const {
     phrase.always(std::to_string(op.hidden))
         .unless_default(op.steps == Steps::all, "last step")
         .unless_default(op.gates == Gates::logistic, "hard sigmoid")
@@ -224,7 +224,7 @@ std::vector<std::string_view> parameter_names(const Op& op) {
   if (const auto* it = std::get_if<LayerNorm>(&op); it != nullptr && !it->affine) return {};
   if (is_norm(op)) return weight_and(true);
   if (std::holds_alternative<Embedding>(op) || std::holds_alternative<PRelu>(op)) return weight_and(false);
-  if (std::holds_alternative<Lstm>(op)) return {"weight_ih_l0", "weight_hh_l0", "bias_l0"};
+  if (std::holds_alternative<Recurrent>(op)) return {"weight_ih_l0", "weight_hh_l0", "bias_l0"};
   if (const auto* it = std::get_if<ScaleShift>(&op); it != nullptr && it->learned) return {"scale", "shift"};
   return {};
 }

@@ -18,7 +18,7 @@ constexpr int every = std::numeric_limits<int>::max();
 /// What the gradient of an op's inputs reads. An op without a line here does not compile.
 struct DataGradientReads {
   OpReads operator()(const OneOf<Conv, ConvTranspose, FullyConnected> auto&) const { return {.params = 1}; }
-  OpReads operator()(const Lstm&) const { return {.params = 2}; }
+  OpReads operator()(const Recurrent&) const { return {.params = 2}; }
   OpReads operator()(const BatchNorm&) const { return {.x = Inputs::first, .params = 2}; }
   OpReads operator()(const OneOf<GroupNorm, LayerNorm> auto&) const { return {.x = Inputs::first, .params = 1}; }
   OpReads operator()(const Lrn&) const { return {.x = Inputs::first}; }

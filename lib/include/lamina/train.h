@@ -72,8 +72,8 @@ struct TrainerOptions {
   int threads = 1;         ///< threads that prepare batches; with 0, train() prepares them itself
 
   /// Initialiser of the weights of convolutions and fully connected ops: a name of lamina/initialisers.h. Other
-  /// parameters start as in Keras: biases 0, a batch norm's scale 1, embeddings "uniform"; in an LSTM, input weights
-  /// "glorot_uniform", recurrent weights "orthogonal", the bias "unit_forget_bias".
+  /// parameters start as in Keras: biases 0, a batch norm's scale 1, embeddings "uniform"; in recurrent ops, input
+  /// weights "glorot_uniform", recurrent weights "orthogonal", the bias of an LSTM "unit_forget_bias".
   std::string initialiser = "glorot_uniform";
   std::map<std::string, std::string> initialiser_of{};  ///< initialisers of single parameters, by name
 

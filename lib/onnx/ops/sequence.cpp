@@ -1,22 +1,25 @@
-// LSTM, and Gather as a table of embeddings.
+// LSTM, GRU, and Gather as a table of embeddings.
 
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <span>
 
 #include "operators.h"
 
 namespace lamina::onnx {
 namespace {
 
-/// The gates of the file are in the order i, o, f, c; ours are i, f, g (the same as c), o.
-constexpr std::array<std::int64_t, 4> gate_in_file = {0, 2, 3, 1};
+/// The gates of the file are in the order i, o, f, c or z, r, h; ours are i, f, g (the same as c), o or r, z, n (h).
+constexpr std::array<std::int64_t, 4> lstm_gate_in_file = {0, 2, 3, 1};
+constexpr std::array<std::int64_t, 3> gru_gate_in_file = {1, 0, 2};
 
 std::vector<double> reordered(const NodeContext& context, const Constant& from, std::int64_t first, std::int64_t hidden,
-                              std::int64_t columns) {
-  context.consume_budget(4 * hidden * columns);
+                              std::int64_t columns, std::span<const std::int64_t> gate_in_file) {
+  const std::int64_t count = std::ssize(gate_in_file) * hidden * columns;
+  context.consume_budget(count);
   std::vector<double> to;
-  to.reserve(static_cast<std::size_t>(4 * hidden * columns));
+  to.reserve(static_cast<std::size_t>(count));
   for (const std::int64_t gate : gate_in_file) {
     const std::int64_t begin = first + gate * hidden * columns;
     for (std::int64_t i = 0; i < hidden * columns; ++i) to.push_back(from.at(begin + i));
@@ -29,37 +32,39 @@ void demand_zeros(const NodeContext& context, std::size_t input, const char* wha
   const Constant& constant = context.constant(input, what);
   if (std::ranges::any_of(constant.values, [](double number) { return number != 0; }))
     throw Refusal{"numbers other than 0 as " + std::string(what) +
-                  " are not supported: export nn.LSTM, called without (h0, c0)"};
+                  " are not supported: export nn.LSTM or nn.GRU, called without initial states"};
 }
 
-/// The gates of each direction. A direction has three activations: one for its gates, then tanh twice.
-std::vector<Gates> gates_of(const Attributes& node, std::size_t directions) {
+/// The gates of each direction. A direction has two activations, for its gates and tanh; in an LSTM tanh once more.
+std::vector<Gates> gates_of(const Attributes& node, std::size_t directions, std::size_t each) {
   std::vector<Gates> gates(directions, Gates::logistic);
   const std::vector<std::string_view> names = node.value("activations").texts;
   if (names.empty()) return gates;
-  if (names.size() != 3 * directions) {
-    node.invalid("has " + std::to_string(names.size()) + " activations instead of " + std::to_string(3 * directions));
+  if (names.size() != each * directions) {
+    node.invalid("has " + std::to_string(names.size()) + " activations instead of " +
+                 std::to_string(each * directions));
   }
   const auto all = [&](const char* name, float number) {
     return std::ranges::count(node.value(name).numbers, number) == std::ssize(node.value(name).numbers);
   };
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const bool of_gates = i % 3 == 0;
+    const bool of_gates = i % each == 0;
     if (of_gates && names[i] == "HardSigmoid") {
       if (!all("activation_alpha", 0.2F) || !all("activation_beta", 0.5F)) {
         throw Refusal{"its hard sigmoid is not min(max(0.2 a + 0.5, 0), 1), the one that is read"};
       }
-      gates[i / 3] = Gates::hard_sigmoid;
+      gates[i / each] = Gates::hard_sigmoid;
     } else if (names[i] != (of_gates ? "Sigmoid" : "Tanh")) {
       throw Refusal{"its activation " + std::string(names[i].substr(0, 20)) +
-                    ": use nn.LSTM, whose gates are sigmoids"};
+                    ": use nn.LSTM or nn.GRU, whose gates are sigmoids"};
     }
   }
   return gates;
 }
 
-/// An LSTM of the file: an op for each direction.
+/// An LSTM or a GRU of the file: an op for each direction.
 struct Recurrence {
+  Cell cell;
   DynamicValue x;
   std::int64_t hidden, features;
   std::vector<Gates> gates;  ///< by direction
@@ -67,31 +72,37 @@ struct Recurrence {
 };
 
 /// Appends an op for each direction. Its value is h of all steps or of the last step.
-Value append_lstm(NodeContext& context, const Recurrence& its, Steps steps) {
+Value append_recurrent(NodeContext& context, const Recurrence& its, Steps steps) {
   const Constant &w = context.constant(1), &r = context.constant(2);
-  const std::int64_t hidden = its.hidden, features = its.features;
+  const bool gru = its.cell == Cell::gru;
+  const std::span<const std::int64_t> order =
+      gru ? std::span<const std::int64_t>(gru_gate_in_file) : std::span<const std::int64_t>(lstm_gate_in_file);
+  const std::int64_t hidden = its.hidden, features = its.features, rows = std::ssize(order) * hidden;
   std::vector<Value> values;
   for (std::size_t i = 0; i < its.gates.size(); ++i) {
     const auto d = static_cast<std::int64_t>(i);
     const std::string direction = its.gates.size() == 1 ? "" : i == 0 ? ".forward" : ".reverse";
-    const Value h = context.append(Lstm{.hidden = static_cast<int>(hidden),
-                                        .steps = steps,
-                                        .gates = its.gates[i],
-                                        .reverse = its.reverse || i == 1},
+    const Value h = context.append(Recurrent{.hidden = static_cast<int>(hidden),
+                                             .cell = its.cell,
+                                             .steps = steps,
+                                             .gates = its.gates[i],
+                                             .reverse = its.reverse || i == 1},
                                    {its.x.value}, context.name() + direction);
     const auto source = [&](std::size_t input) {
       return WeightSource{.value = context.input_name(input), .part = static_cast<int>(i)};
     };
-    context.weights(h, "weight_ih_l0", {4 * hidden, features},
-                    reordered(context, w, d * 4 * hidden * features, hidden, features), w.type, source(1));
-    context.weights(h, "weight_hh_l0", {4 * hidden, hidden},
-                    reordered(context, r, d * 4 * hidden * hidden, hidden, hidden), r.type, source(2));
+    context.weights(h, "weight_ih_l0", {rows, features},
+                    reordered(context, w, d * rows * features, hidden, features, order), w.type, source(1));
+    context.weights(h, "weight_hh_l0", {rows, hidden}, reordered(context, r, d * rows * hidden, hidden, hidden, order),
+                    r.type, source(2));
     std::vector<double> bias(static_cast<std::size_t>(4 * hidden), 0);
     if (context.has(3)) {
       const Constant& b = context.constant(3);
-      bias = reordered(context, b, d * 8 * hidden, hidden, 1);
-      const std::vector<double> recurrent = reordered(context, b, d * 8 * hidden + 4 * hidden, hidden, 1);
-      for (std::size_t k = 0; k < bias.size(); ++k) bias[k] += recurrent[k];
+      std::ranges::copy(reordered(context, b, 2 * d * rows, hidden, 1, order), bias.begin());
+      const std::vector<double> recurrent = reordered(context, b, (2 * d + 1) * rows, hidden, 1, order);
+      const std::size_t apart = gru ? static_cast<std::size_t>(2 * hidden) : recurrent.size();  // m of a GRU
+      for (std::size_t k = 0; k < recurrent.size(); ++k)
+        bias[k < apart ? k : k + static_cast<std::size_t>(hidden)] += recurrent[k];
     }
     context.weights(h, "bias_l0", {4 * hidden}, std::move(bias), w.type, context.has(3) ? source(3) : WeightSource{});
     values.push_back(h);
@@ -99,10 +110,10 @@ Value append_lstm(NodeContext& context, const Recurrence& its, Steps steps) {
   return values.size() == 1 ? values.front() : context.append(Concat{}, values, context.name());
 }
 
-void import_lstm(NodeContext& context) {
+void import_recurrent(NodeContext& context) {
   const Attributes& node = context.attributes();
   DynamicValue x = context.dynamic(0);
-  const bool images_first = node.integer("layout", 0) != 0;
+  const bool gru = node.node().op_type == "GRU", images_first = node.integer("layout", 0) != 0;
   Shape shape = x.value.shape();
   const Extents own = extents(x.view);
   // The steps are rows, or the columns of one row.
@@ -119,12 +130,12 @@ void import_lstm(NodeContext& context) {
   }
   const std::int64_t directions = direction == "bidirectional" ? 2 : 1;
   const Constant &w = context.constant(1, "its weights"), &r = context.constant(2, "its recurrent weights");
-  const std::int64_t hidden = r.extents.empty() ? 0 : r.extents.back();
-  if (hidden < 1 || hidden > (1 << 24) || w.extents != Extents{directions, 4 * hidden, own[2]} ||
-      r.extents != Extents{directions, 4 * hidden, hidden}) {
+  const std::int64_t hidden = r.extents.empty() ? 0 : r.extents.back(), rows = (gru ? 3 : 4) * hidden;
+  if (hidden < 1 || hidden > (1 << 24) || w.extents != Extents{directions, rows, own[2]} ||
+      r.extents != Extents{directions, rows, hidden}) {
     node.invalid("has weights of " + text(w.extents) + " and " + text(r.extents) + " for an input of " + text(own));
   }
-  if (context.has(3) && context.constant(3, "its bias").extents != Extents{directions, 8 * hidden})
+  if (context.has(3) && context.constant(3, "its bias").extents != Extents{directions, 2 * rows})
     node.invalid("has a bias of " + text(context.constant(3).extents));
   if (context.has(4)) {
     const std::vector<double>& lengths = context.constant(4, "the lengths of its sequences").values;
@@ -132,20 +143,26 @@ void import_lstm(NodeContext& context) {
       throw Refusal{"its sequences differ in length: export the model without pack_padded_sequence"};
   }
   demand_zeros(context, 5, "its initial h");
-  demand_zeros(context, 6, "its initial c");
-  demand_zeros(context, 7, "its peephole weights");
-  if (node.has("clip")) throw Refusal{"it clips its cells: export it without a clip, as nn.LSTM is"};
+  if (!gru) {
+    demand_zeros(context, 6, "its initial c");
+    demand_zeros(context, 7, "its peephole weights");
+  }
+  if (node.has("clip")) throw Refusal{"it clips its cells: export it without a clip, as nn.LSTM and nn.GRU are"};
   if (node.integer("input_forget", 0) != 0)
     throw Refusal{"it couples input and forget gates: use nn.LSTM, which has both"};
-  if (context.wanted(2))
+  if (gru && node.integer("linear_before_reset", 0) == 0)
+    throw Refusal{
+        "its r multiplies h before the product (linear_before_reset = 0): use nn.GRU, whose r multiplies after"};
+  if (!gru && context.wanted(2))
     throw Refusal{"its last c is used: export a model that uses its outputs, or its last h, alone"};
 
-  const Recurrence its{.x = x,
+  const Recurrence its{.cell = gru ? Cell::gru : Cell::lstm,
+                       .x = x,
                        .hidden = hidden,
                        .features = own[2],
-                       .gates = gates_of(node, static_cast<std::size_t>(directions)),
+                       .gates = gates_of(node, static_cast<std::size_t>(directions), gru ? 2 : 3),
                        .reverse = direction == "reverse"};
-  const auto append = [context, its](Steps wanted) mutable { return append_lstm(context, its, wanted); };
+  const auto append = [context, its](Steps wanted) mutable { return append_recurrent(context, its, wanted); };
   const std::int64_t last = directions == 2 ? -1 : its.reverse ? 0 : own[steps] - 1;
   const auto lstm = std::make_shared<PendingLstm>(PendingLstm{.append = append, .steps = own[steps], .last = last});
   for (const Steps wanted : {Steps::all, Steps::last}) {
@@ -197,7 +214,8 @@ bool takes_step(NodeContext& context, std::size_t along, std::int64_t step, bool
   if (!lstm || lstm->steps == 1 || x.view[along] != axis(lstm->steps, 1)) return false;
   const std::int64_t steps = lstm->steps, last = lstm->last;
   if (step != last) {
-    throw Refusal{"it takes step " + std::to_string(step) + " of the " + std::to_string(steps) + " of an LSTM: " +
+    throw Refusal{"it takes step " + std::to_string(step) + " of the " + std::to_string(steps) +
+                  " of a recurrent layer: " +
                   (last < 0 ? "its two directions end at different steps, use torch.cat((h[-2], h[-1]), 1)"
                             : "only the step that it computes last is read, here " + std::to_string(last))};
   }
@@ -211,6 +229,6 @@ bool takes_step(NodeContext& context, std::size_t along, std::int64_t step, bool
   return true;
 }
 
-Operators sequence_operators() { return {{{"Gather"}, import_gather}, {{"LSTM"}, import_lstm}}; }
+Operators sequence_operators() { return {{{"Gather"}, import_gather}, {{"GRU", "LSTM"}, import_recurrent}}; }
 
 }  // namespace lamina::onnx

@@ -20,12 +20,14 @@ struct NodeOut {
   std::vector<std::string> inputs;
   std::string output;
   std::vector<AttributeOut> attributes{};
+  int unused = 0;  ///< outputs before this one
 
   /// NodeProto.
   std::string bytes() const {
     std::string all;
     protozero::pbf_writer node(all);
     for (const std::string& input : inputs) node.add_string(1, input);
+    for (int i = 0; i < unused; ++i) node.add_string(2, "");
     node.add_string(2, output);
     node.add_string(3, name);
     node.add_string(4, op_type);

@@ -33,6 +33,20 @@ using Extents = std::vector<std::int64_t>;
 Extents both(Size size) { return {size.h, size.w}; }
 Extents around(Size pad) { return {pad.h, pad.w, pad.h, pad.w}; }
 
+/// What the file has of a parameter that is cut into `parts` equal ones: which of them; -1: zeros.
+struct Gathered {
+  std::vector<int> places = {0};
+  int parts = 1;
+  bool operator==(const Gathered&) const = default;
+};
+
+/// A parameter in the file.
+struct Initializer {
+  std::string name;
+  Extents extents;
+  Gathered gathered;
+};
+
 class Exporter {
  public:
   Exporter(std::string file, const Graph& graph, const TensorFile& weights)
@@ -234,7 +248,28 @@ class Exporter {
   void operator()(const SoftmaxCrossEntropy&) { refuse(); }
   void operator()(const SigmoidCrossEntropy&) { refuse(); }
   void operator()(const Embedding&) { refuse(); }
-  void operator()(const Lstm&) { refuse(); }
+  /// In the file steps come first, features last, gates are i, o, f, g or z, r, n, and the bias has two halves: ours,
+  /// and zeros but for m of a GRU.
+  void operator()(const Recurrent& op) {
+    if (op.vocabulary != 0 || op.gates != Gates::logistic) return refuse();
+    const bool gru = op.cell == Cell::gru, last = op.steps == Steps::last;
+    const std::int64_t channels = graph_.nodes()[input(0)].shape.c, rows = node_->params[0].n;
+    const Gathered weights = gru ? Gathered{{1, 0, 2}, 3} : Gathered{{0, 3, 1, 2}, 4};
+    const Gathered bias = gru ? Gathered{{1, 0, 2, -1, -1, 3}, 4} : Gathered{{0, 3, 1, 2, -1, -1, -1, -1}, 4};
+    const std::string x = part("Reshape", ".sequences", {image(0), add_integers(".shape", {0, channels, -1})});
+    const std::vector<std::string> operands = {part("Transpose", ".x", {x}, {{"perm", Extents{2, 0, 1}}}),
+                                               parameter("weight_ih_l0", {1, rows, channels}, weights),
+                                               parameter("weight_hh_l0", {1, rows, op.hidden}, weights),
+                                               parameter("bias_l0", {1, 2 * rows}, bias)};
+    std::vector<AttributeOut> attributes = {{"hidden_size", op.hidden},
+                                            {"direction", std::string(op.reverse ? "reverse" : "forward")}};
+    if (gru) attributes.emplace_back("linear_before_reset", 1);
+    const std::string h = beside(".h");
+    add({gru ? "GRU" : "LSTM", node_->name, operands, h, attributes, last ? 1 : 0});
+    matrix_[id_] = last;
+    if (last) return add({"Squeeze", h, {h, add_integers(".axes", {0})}, node_->name});
+    add({"Transpose", h, {h}, node_->name, {{"perm", Extents{2, 3, 0, 1}}}});
+  }
 
  private:
   void refuse() {
@@ -305,28 +340,40 @@ class Exporter {
   }
 
   /// Adds a parameter as an initializer, unless another node has added it, and returns its name.
-  std::string parameter(const char* its, const Extents& extents) {
+  std::string parameter(const char* its, const Extents& extents, const Gathered& gathered = {}) {
     const std::string suffix = std::string(".") + its;
     const auto first = first_.find(node_->name + suffix);
     const std::string name = first == first_.end() ? node_->name + suffix : first->second;
     if (const auto written = written_.find(name); written != written_.end()) {  // by another node, in its extents
-      const auto& [initializer, others] = written->second;
+      const auto& [initializer, others, in_order] = written->second;
+      if (in_order != gathered) throw Unsupported(file_ + ": \"" + name + "\" has two orders of gates in the file");
       return others == extents ? initializer
                                : part("Reshape", suffix, {initializer, add_integers(suffix + ".shape", extents)});
     }
     const auto found = weights_.find(name);
     std::int64_t count = 1;
     for (const std::int64_t extent : extents) count *= extent;
+    const std::int64_t each = count / std::ssize(gathered.places);
+    count = each * gathered.parts;
     if (found == weights_.end()) throw UsageError(file_ + ": the weights lack \"" + name + "\"");
     if (static_cast<std::int64_t>(found->second.values.size()) != count) {
       throw UsageError(file_ + ": \"" + name + "\" has " + std::to_string(found->second.values.size()) +
                        " numbers, and the graph's has " + std::to_string(count));
     }
     const std::string initializer = beside(suffix);
-    add_numbers(initializer, extents, found->second.values);
+    std::span<const double> values = found->second.values;
+    std::vector<double> moved;
+    if (gathered.parts > 1) {
+      for (const int place : gathered.places) {
+        moved.resize(moved.size() + static_cast<std::size_t>(each));
+        if (place >= 0) std::copy_n(values.begin() + place * each, each, moved.end() - each);
+      }
+      values = moved;
+    }
+    add_numbers(initializer, extents, values);
     signature_ +=
         "p: " + std::string(trains_.contains(name) ? "PARAMETER" : "BUFFER") + " target='" + initializer + "'\n";
-    written_[name] = {initializer, extents};
+    written_[name] = {initializer, extents, gathered};
     return initializer;
   }
 
@@ -400,10 +447,10 @@ class Exporter {
   std::string file_;
   const Graph& graph_;
   const TensorFile& weights_;
-  std::unordered_set<std::string> taken_;                                     ///< names of values of the file
-  std::unordered_map<std::string, std::string> first_;                        ///< first names, by alias
-  std::unordered_set<std::string> trains_;                                    ///< parameters, by their first names
-  std::unordered_map<std::string, std::pair<std::string, Extents>> written_;  ///< initializers, by first name
+  std::unordered_set<std::string> taken_;                 ///< names of values of the file
+  std::unordered_map<std::string, std::string> first_;    ///< first names, by alias
+  std::unordered_set<std::string> trains_;                ///< parameters, by their first names
+  std::unordered_map<std::string, Initializer> written_;  ///< by first name
   std::string signature_;     ///< a line for each parameter or buffer, in the form of PyTorch's exporter
   std::vector<bool> matrix_;  ///< by node: whether its value is a matrix in the file
   std::string message_, refused_;

@@ -198,12 +198,16 @@ def hard_sigmoid_lstm(steps, weight_ih, weight_hh, bias):
     return torch.stack(y)
 
 
-def lstm(name, x, hidden, reverse=False, last=False, hard=False):
+def recurrent(op, name, x, hidden, reverse=False, last=False, hard=False):
     def function(x0, weight_ih_l0, weight_hh_l0, bias_l0):
         steps = x0[..., 0].permute(2, 0, 1)
         if reverse:
             steps = steps.flip(0)
-        if hard:
+        if op == "gru":  # its two biases: r, z and n of x; m
+            both = [bias_l0[:3 * hidden], F.pad(bias_l0[3 * hidden:], (2 * hidden, 0))]
+            zeros = x0.new_zeros(1, x0.shape[0], hidden)
+            y = torch.gru(steps, zeros, [weight_ih_l0, weight_hh_l0, *both], True, 1, 0.0, True, False, False)[0]
+        elif hard:
             y = hard_sigmoid_lstm(steps, weight_ih_l0, weight_hh_l0, bias_l0)
         else:
             zeros = x0.new_zeros(1, x0.shape[0], hidden)
@@ -212,8 +216,9 @@ def lstm(name, x, hidden, reverse=False, last=False, hard=False):
         if last:
             return y[-1][:, :, None, None]
         return (y.flip(0) if reverse else y).permute(1, 2, 0)[..., None]
-    golden = Golden("lstm", name, [x], function)
-    golden.params = {"weight_ih_l0": golden.numbers(4 * hidden, x[1]), "weight_hh_l0": golden.numbers(4 * hidden, hidden),
+    golden = Golden(op, name, [x], function)
+    rows = (3 if op == "gru" else 4) * hidden
+    golden.params = {"weight_ih_l0": golden.numbers(rows, x[1]), "weight_hh_l0": golden.numbers(rows, hidden),
                      "bias_l0": golden.numbers(4 * hidden)}
     return golden
 
@@ -321,12 +326,14 @@ GOLDENS = [
     Golden("reorder", "permuted", [(2, 5, 3, 7)], lambda x0: x0.permute(0, 3, 1, 2)),
     Golden("concat", "three", [(2, 3, 3, 5), (2, 1, 3, 5), (2, 4, 3, 5)], lambda *x: torch.cat(x, 1)),
     Golden("slice", "middle", [(2, 7, 3, 3)], lambda x0: x0[:, 2:5]),
-    lstm("all", (3, 4, 7, 1), 5),
-    lstm("all_reverse", (2, 5, 6, 1), 3, reverse=True),
-    lstm("last", (5, 3, 4, 1), 17, last=True),
-    lstm("last_reverse", (2, 3, 5, 1), 4, reverse=True, last=True),
-    lstm("hard", (3, 4, 5, 1), 5, hard=True),
-    lstm("hard_last_reverse", (2, 3, 6, 1), 4, reverse=True, last=True, hard=True),
+    recurrent("lstm", "all", (3, 4, 7, 1), 5),
+    recurrent("lstm", "all_reverse", (2, 5, 6, 1), 3, reverse=True),
+    recurrent("lstm", "last", (5, 3, 4, 1), 17, last=True),
+    recurrent("lstm", "last_reverse", (2, 3, 5, 1), 4, reverse=True, last=True),
+    recurrent("lstm", "hard", (3, 4, 5, 1), 5, hard=True),
+    recurrent("lstm", "hard_last_reverse", (2, 3, 6, 1), 4, reverse=True, last=True, hard=True),
+    recurrent("gru", "all", (3, 4, 7, 1), 5),
+    recurrent("gru", "last_reverse", (5, 3, 4, 1), 17, reverse=True, last=True),
 ]
 
 

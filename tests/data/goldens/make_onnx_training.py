@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A network with constants, four that use parameters more than once, and two whose maps grow, as both exporters of
-PyTorch write them, {onnx,siamese,recursive,tied,tied_rows,unet,generator}_training_{torchscript,dynamo}.onnx beside this
-script, and their parameters after 100 steps of SGD in f64, onnx_training.safetensors and so on.
+"""A network with constants, four that use parameters more than once, two whose maps grow, and a recurrent one, as both
+exporters of PyTorch write them, {onnx,siamese,recursive,tied,tied_rows,unet,generator,recurrent}_training_{torchscript,
+dynamo}.onnx beside this script, and their parameters after 100 steps of SGD in f64, onnx_training.safetensors and so on.
 
 usage: make_onnx_training.py [NETWORK...]        (needs onnx and onnxscript; without arguments all networks)
 """
@@ -123,6 +123,22 @@ class Generator(torch.nn.Module):
         return self.main(x).permute(0, 2, 3, 1)
 
 
+class Recurrent(torch.nn.Module):
+    """A GRU of two layers and two directions, and both results of an LSTM. Without biases: PyTorch trains two, whose sum
+    is one here."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = torch.nn.Conv1d(3, 5, 3, padding=1)
+        self.gru = torch.nn.GRU(5, 4, 2, bias=False, batch_first=True, bidirectional=True)
+        self.lstm = torch.nn.LSTM(8, 3, bias=False, batch_first=True)
+        self.head = torch.nn.Linear(6, 4)
+
+    def forward(self, x):
+        steps, (last, _) = self.lstm(self.gru(self.conv(x).relu().transpose(1, 2))[0])
+        return self.head(torch.cat([steps.mean(1), last[-1]], 1))
+
+
 def export(network, inputs, name, dynamo):
     path = HERE / f"{name}.onnx"
     torch.onnx.export(network, inputs, path, dynamo=dynamo, external_data=False)
@@ -174,6 +190,7 @@ def main():
     make("tied_rows", Tied(True), (ids,), torch.randint(9, (42,)))
     make("unet", UNet(), (torch.randn(2, 3, 8, 12, dtype=torch.float64),), torch.randint(3, (192,)))
     make("generator", Generator(), (torch.randn(6, 7, 1, 1, dtype=torch.float64),), torch.randint(3, (6 * 256,)))
+    make("recurrent", Recurrent(), (torch.randn(6, 3, 7, dtype=torch.float64),), labels)
 
 
 if __name__ == "__main__":

@@ -219,13 +219,15 @@ class Builder {
       keep(lstm(ids, name("lstm"), {.hidden = dice_(1, 4), .reverse = dice_.chance(0.5), .vocabulary = 7}));
   }
 
-  /// An LSTM over a value of one column, else over the mean of each channel as one step.
+  /// An LSTM or a GRU over a value of one column, else over the mean of each channel as one step.
   void sequence() {
     Value x = read();
     if (x.shape().w != 1) x = global_average_pool(x, name("global_average_pool"));
-    keep(lstm(
-        x, name("lstm"),
-        {.hidden = dice_(1, 4), .steps = dice_.chance(0.5) ? Steps::all : Steps::last, .reverse = dice_.chance(0.5)}));
+    keep(apply(Recurrent{.hidden = dice_(1, 4),
+                         .cell = dice_.chance(0.5) ? Cell::lstm : Cell::gru,
+                         .steps = dice_.chance(0.5) ? Steps::all : Steps::last,
+                         .reverse = dice_.chance(0.5)},
+               {x}, name("recurrent")));
   }
 
   void residual() {

@@ -4,7 +4,7 @@
 
 #include "tests/support/backend.h"
 #include "tests/support/catch.h"
-#include "tests/support/numbers/lstm_bounds.h"
+#include "tests/support/numbers/recurrent_bounds.h"
 #include "tests/support/numbers/winograd_bounds.h"
 
 namespace lamina::test {
@@ -459,7 +459,7 @@ struct OpBounds {
     return bounds;
   }
 
-  Bounds operator()(const Lstm&) const { return lstm_bounds(c, feed); }
+  Bounds operator()(const Recurrent&) const { return recurrent_bounds(c, feed); }
 };
 
 }  // namespace

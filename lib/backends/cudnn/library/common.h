@@ -60,7 +60,7 @@ Lowered lower(const FullyConnected&, const Spec&, const Choice&, Session&);
 Lowered lower(const Dropout&, const Spec&, const Choice&, Session&);
 Lowered lower(const Softmax&, const Spec&, const Choice&, Session&);
 Lowered lower(const Pointwise&, const Spec&, const Choice&, Session&);
-Lowered lower(const Lstm&, const Spec&, const Choice&, Session&);
+Lowered lower(const Recurrent&, const Spec&, const Choice&, Session&);
 Lowered lower(const Add&, const Spec&, const Choice&, Session&);
 Lowered lower(const Concat&, const Spec&, const Choice&, Session&);
 Lowered lower(const Slice&, const Spec&, const Choice&, Session&);
@@ -80,6 +80,6 @@ Lowered lower(const OpOfOurKernels auto&, const Spec& spec, const Choice&, Sessi
 }
 
 /// The algorithms of an LSTM, best guess first.
-std::vector<std::string> lstm_algorithms(const Spec&, Pass);
+std::vector<std::string> recurrent_algorithms(const Spec&, Pass);
 
 }  // namespace lamina::cudnn

@@ -85,7 +85,7 @@ static_assert(op_tensor::add == CUDNN_OP_TENSOR_ADD);
 static_assert(rnn::standard == CUDNN_RNN_ALGO_STANDARD && rnn::persist_static == CUDNN_RNN_ALGO_PERSIST_STATIC &&
               rnn::persist_dynamic == CUDNN_RNN_ALGO_PERSIST_DYNAMIC &&
               rnn::persist_small_h == CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H);
-static_assert(rnn::lstm == CUDNN_LSTM && rnn::both_biases == CUDNN_RNN_DOUBLE_BIAS &&
+static_assert(rnn::lstm == CUDNN_LSTM && rnn::gru == CUDNN_GRU && rnn::both_biases == CUDNN_RNN_DOUBLE_BIAS &&
               rnn::one_direction == CUDNN_UNIDIRECTIONAL && rnn::linear_input == CUDNN_LINEAR_INPUT &&
               rnn::steps_first == CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED &&
               rnn::takes_padding == CUDNN_RNN_PADDED_IO_ENABLED && rnn::inference == CUDNN_FWD_MODE_INFERENCE &&

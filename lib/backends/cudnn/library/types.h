@@ -83,7 +83,7 @@ constexpr int add = 0;
 }
 namespace rnn {
 constexpr int standard = 0, persist_static = 1, persist_dynamic = 2, persist_small_h = 3;  ///< algorithms
-constexpr int lstm = 2;                                                                    ///< cell
+constexpr int lstm = 2, gru = 3;                                                           ///< cells
 constexpr int both_biases = 2;  ///< biases of the products with x and with h
 constexpr int one_direction = 0;
 constexpr int linear_input = 0;

@@ -1,14 +1,14 @@
 #pragma once
-// Functions of rows that are made of exponentials, and one step of an LSTM: a table for each instruction set.
+// Functions of rows that are made of exponentials, and one step of a recurrent op: a table for each instruction set.
 
 #include <cstdint>
 
 namespace lamina::eigen {
 
-/// One step of an LSTM for some rows, after the products. A row is `width` hidden values in whole vectors. Its gates
-/// are 4 * width numbers, in the order i, f, g, o.
+/// One step of an LSTM or a GRU for some rows, after the products. A row is `width` hidden values in whole vectors. Its
+/// gates are 4 * width numbers, in the order i, f, g, o or n, r, z, m. The cell of a GRU is its h; m has no activation.
 template <class T>
-struct LstmCell {
+struct CellStep {
   std::int64_t rows, width;
   T* gates;              ///< products on entry, activated gates on exit
   const T* bias;         ///< 4 * width, added to the products
@@ -16,12 +16,12 @@ struct LstmCell {
   T* cell;               ///< rows x width; may be cell_before
   T* h;
   std::int64_t h_ld;  ///< elements from row to row of h
-  bool hard;          ///< gates are min(max(0.2 a + 0.5, 0), 1), otherwise logistic
+  bool gru, hard;     ///< hard: gates are min(max(0.2 a + 0.5, 0), 1), otherwise logistic
 };
 
-/// The gradient of one step of an LSTM.
+/// The gradient of one step.
 template <class T>
-struct LstmCellGradient {
+struct CellStepGradient {
   std::int64_t rows, width;
   const T* gates;        ///< activated gates of forward
   const T* cell_before;  ///< or null: zeros
@@ -31,7 +31,7 @@ struct LstmCellGradient {
   T* dgates;    ///< gradient of the products
   T* h;         ///< h of the step, computed again
   std::int64_t h_ld;
-  bool hard;
+  bool gru, hard;
 };
 
 /// Error bounds (derived in activations_body.inc), with u the unit roundoff: `logistic` and `tanh` err by at most 8 u
@@ -46,8 +46,8 @@ struct ActivationKernels {
   using Rows = void (*)(T* to, const T* from, std::int64_t count);
   Rows logistic, tanh, silu, silu_slope, exp, less_one, gelu, gelu_slope, gelu_tanh, gelu_tanh_slope, mish, mish_slope;
   Rows softplus, softplus_slope;  ///< the slope is a function of y
-  void (*lstm_cell)(const LstmCell<T>&);
-  void (*lstm_cell_gradient)(const LstmCellGradient<T>&);
+  void (*cell)(const CellStep<T>&);
+  void (*cell_gradient)(const CellStepGradient<T>&);
 };
 
 }  // namespace lamina::eigen

@@ -49,7 +49,7 @@ Lowered lower(const Pointwise&, const Spec&, const Choice&, const Context&);
 Lowered lower(const SoftmaxCrossEntropy&, const Spec&, const Choice&, const Context&);
 Lowered lower(const SigmoidCrossEntropy&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Embedding&, const Spec&, const Choice&, const Context&);
-Lowered lower(const Lstm&, const Spec&, const Choice&, const Context&);
+Lowered lower(const Recurrent&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Add&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Multiply&, const Spec&, const Choice&, const Context&);
 Lowered lower(const ScaleShift&, const Spec&, const Choice&, const Context&);

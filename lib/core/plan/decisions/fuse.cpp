@@ -93,7 +93,7 @@ class Fuser {
       if (node != unit.nodes.front() && value == unit.y()) continue;
       unit.x.push_back(value);
       Shape shape = shapes[i];  // a sequence of columns stores its numbers as a sequence of rows does
-      if (std::holds_alternative<Lstm>(nodes_[node].op)) shape = {shape.n, shape.c, shape.h * shape.w, 1};
+      if (std::holds_alternative<Recurrent>(nodes_[node].op)) shape = {shape.n, shape.c, shape.h * shape.w, 1};
       unit.spec.x.push_back(dense(shape, dtype_[value]));
       unit.spec.wants_dx.push_back(wanted_[value] && whole_numbers(nodes_[node].op, shapes, i) == 0);
       unit.spec.adds_dx.push_back(false);

@@ -32,7 +32,7 @@ std::vector<NodeId> differentiable_inputs(const Nodes& nodes, NodeId node) {
 bool trains(const Node& node) { return std::ranges::find(node.fixed, false) != node.fixed.end(); }
 
 bool computes_gradients(const Node& node) {
-  return trains(node) || is_norm(node.op) || std::holds_alternative<Lstm>(node.op);
+  return trains(node) || is_norm(node.op) || std::holds_alternative<Recurrent>(node.op);
 }
 
 EachNode<bool> reached_by_gradients(const Nodes& nodes) {

@@ -1,11 +1,11 @@
-// LSTM of the backend "eigen" from inside: its functions, and every instruction set over widths chosen for the edges of
-// vectors.
+// Recurrent of the backend "eigen" from inside: its functions, and every instruction set over widths chosen for the
+// edges of vectors.
 
 #include "tests/eigen/sets.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
-#include "tests/support/numbers/lstm_bounds.h"
+#include "tests/support/numbers/recurrent_bounds.h"
 
 using namespace lamina::test;
 
@@ -70,17 +70,20 @@ TEST_CASE("the logistic function and tanh err by at most 8 roundings, by every i
   }
 }
 
-TEST_CASE("an LSTM is its definition by every instruction set, whatever the threads") {
+TEST_CASE("a recurrent op is its definition by every instruction set, whatever the threads") {
   const std::vector<Case> cases = {
-      {"", Lstm{.hidden = 5, .reverse = true}, {{7, 3, 18, 1}}},
-      {"", Lstm{.hidden = 8, .steps = Steps::last}, {{4, 8, 5, 1}}},
-      {"", Lstm{.hidden = 17, .gates = Gates::hard_sigmoid}, {{13, 33, 4, 1}}},
-      {"", Lstm{.hidden = 33, .vocabulary = 6}, {{2, 1, 3, 1}}},
+      {"", Recurrent{.hidden = 5, .reverse = true}, {{7, 3, 18, 1}}},
+      {"", Recurrent{.hidden = 8, .steps = Steps::last}, {{4, 8, 5, 1}}},
+      {"", Recurrent{.hidden = 17, .gates = Gates::hard_sigmoid}, {{13, 33, 4, 1}}},
+      {"", Recurrent{.hidden = 33, .vocabulary = 6}, {{2, 1, 3, 1}}},
+      {"", Recurrent{.hidden = 5, .cell = Cell::gru, .reverse = true}, {{7, 3, 18, 1}}},
+      {"", Recurrent{.hidden = 17, .cell = Cell::gru, .gates = Gates::hard_sigmoid}, {{13, 33, 4, 1}}},
+      {"", Recurrent{.hidden = 3, .cell = Cell::gru, .vocabulary = 6}, {{2, 1, 3, 1}}},
   };
   for (const Case& c : cases) {
     const Feed feed = make_feed(c, 2);
-    const Result want = lstm_by_definition(c, feed);
-    const Bounds bounds = lstm_bounds(c, feed);
+    const Result want = recurrent_by_definition(c, feed);
+    const Bounds bounds = recurrent_bounds(c, feed);
     for (const eigen::InstructionSet* set : sets_here())
       for (const int threads : {1, 2, 3}) {
         const auto backend = make_backend("eigen", {.threads = threads, .instruction_set = set->name});

@@ -1,5 +1,5 @@
 #pragma once
-// The forward pass of an LSTM.
+// The forward pass of a recurrent op.
 //
 // Each thread has some images, and no step waits for another thread. For a run of steps it transposes x into rows and
 // multiplies them all by the input weights. Then for each step it adds the product of h with the recurrent weights, and
@@ -16,23 +16,23 @@ namespace lamina::eigen {
 
 /// Rows of gates and of cells that forward keeps for backward, part by part.
 template <class T>
-struct LstmSaved {
+struct RecurrentSaved {
   T* gates;
   T* cells;
-  static LstmSaved allocate(const LstmRows<T>& rows, ScratchAllocator& scratch) {
+  static RecurrentSaved allocate(const RecurrentRows<T>& rows, ScratchAllocator& scratch) {
     return {scratch.take<T>(rows.rows() * rows.gates()), scratch.take<T>(rows.rows() * rows.width)};
   }
 };
 
 /// Copies some images of x to rows, for `count` steps in the order of computation.
 template <class T>
-void x_to_rows(const LstmRows<T>& rows, const Tensor& x, IndexRange images, std::int64_t step, std::int64_t count,
+void x_to_rows(const RecurrentRows<T>& rows, const Tensor& x, IndexRange images, std::int64_t step, std::int64_t count,
                T* to);
 
 template <class T>
-class LstmForward {
+class RecurrentForward {
  public:
-  LstmForward(const LstmRows<T>& rows, bool training) : rows_(rows), training_(training) {}
+  RecurrentForward(const RecurrentRows<T>& rows, bool training) : rows_(rows), training_(training) {}
 
   std::size_t workspace_bytes() const;
   std::size_t saved_bytes() const;
@@ -55,7 +55,7 @@ class LstmForward {
   void input_products(const Share&, const Args&, std::int64_t step, std::int64_t count, const T* x, T* gates) const;
   void write_steps(const Share&, const Tensor& y, std::int64_t first, std::int64_t last) const;
 
-  LstmRows<T> rows_;
+  RecurrentRows<T> rows_;
   bool training_;
 };
 

@@ -1,4 +1,4 @@
-// LSTM by the library's calls for recurrent networks (those named _v8, of 8.0 and later).
+// Recurrent by the library's calls for recurrent networks (those named _v8, of 8.0 and later).
 //
 //   persist_small_h, persist_static, persist_dynamic   the recurrent weights stay on the chip
 //   standard                                           a product per step
@@ -7,7 +7,7 @@
 // kernels transpose them, and reverse the steps where the op does. All passes have one algorithm, because backward
 // reads the reserve space of forward. Every pass copies the weights to the places that the library answers, never to
 // offsets of ours. The persist_ algorithms take no descriptor with one bias, so there are two: ours, and zeros beside
-// the recurrent weights.
+// the recurrent weights, where only m of a GRU is ours.
 //
 // Only a run shows whether the library has persist_small_h for a device and sizes. If no algorithm is named, lowering
 // tries it on memory of its own, and takes standard if it is refused.
@@ -33,13 +33,13 @@ constexpr std::array<Algorithm, 4> all_algorithms = {{{"persist_small_h", rnn::p
 /// The largest number of hidden values for which persist_small_h is the pick, as in PyTorch.
 int small_hidden(Mode mode) { return mode == Mode::training ? 128 : 192; }
 
-const Algorithm& rule(const Lstm& op, const Spec& spec) {
+const Algorithm& rule(const Recurrent& op, const Spec& spec) {
   const bool small = spec.y.dtype != DType::f64 && op.hidden <= small_hidden(spec.mode);
   return all_algorithms[small ? 0 : 1];
 }
 
 /// The algorithm of all passes.
-const Algorithm& taken(const Lstm& op, const Spec& spec, const Choice& choice) {
+const Algorithm& taken(const Recurrent& op, const Spec& spec, const Choice& choice) {
   const Algorithm* found = nullptr;
   for (const std::string& name : choice.algorithm) {
     if (name.empty()) continue;
@@ -55,7 +55,7 @@ const Algorithm& taken(const Lstm& op, const Spec& spec, const Choice& choice) {
   return found == nullptr ? rule(op, spec) : *found;
 }
 
-void check(const Lstm& op, const Spec& spec, const Choice& choice, Session& session) {
+void check(const Recurrent& op, const Spec& spec, const Choice& choice, Session& session) {
   if (op.gates != Gates::logistic) refuse(op, "the library has logistic gates only");
   if (choice.max_error < no_bound) refuse(op, "no bound on its error is documented; leave max_error out");
   check_math("cudnn: " + to_string(Op(op)), spec.y.dtype, choice.math);
@@ -69,7 +69,7 @@ void check(const Lstm& op, const Spec& spec, const Choice& choice, Session& sess
 /// A unit without its addresses.
 class Sequence {
  public:
-  Sequence(const Lstm& op, const Spec& spec, const Algorithm& algorithm, Math math, Session& session)
+  Sequence(const Recurrent& op, const Spec& spec, const Algorithm& algorithm, Math math, Session& session)
       : session_(session),
         api_(session.api()),
         op_(op),
@@ -91,8 +91,8 @@ class Sequence {
     LAMINA_CUDNN(api_, SetDropoutDescriptor, dropout_.get(), handle, 0.0F, nullptr, 0, 0);
     // For f64 the manual lists the standard math type only.
     const bool standard = math == Math::tf32 || dtype_ == DType::f64;
-    LAMINA_CUDNN(api_, SetRNNDescriptor_v8, rnn_.get(), algorithm.number, rnn::lstm, rnn::both_biases,
-                 rnn::one_direction, rnn::linear_input, data_type_of(dtype_), data_type_of(dtype_),
+    LAMINA_CUDNN(api_, SetRNNDescriptor_v8, rnn_.get(), algorithm.number, op.cell == Cell::gru ? rnn::gru : rnn::lstm,
+                 rnn::both_biases, rnn::one_direction, rnn::linear_input, data_type_of(dtype_), data_type_of(dtype_),
                  standard ? math_type::standard : math_type::fma, channels_, op.hidden, op.hidden, 1, dropout_.get(),
                  rnn::takes_padding);
     if (algorithm.number == rnn::persist_dynamic) LAMINA_CUDNN(api_, BuildRNNDynamic, handle, rnn_.get(), images_);
@@ -100,7 +100,7 @@ class Sequence {
     LAMINA_CUDNN(api_, GetRNNTempSpaceSizes, handle, rnn_.get(), training_ ? rnn::training : rnn::inference, x_.get(),
                  &work_bytes_, &reserve_bytes_);
     for (std::size_t parameter = 0; parameter < 3 && training_; ++parameter)
-      for (int count = 1; count <= gates; ++count) {
+      for (int count = 1; count <= gates(parameter); ++count) {
         const auto elements = static_cast<int>(count * gate_size(parameter));
         gradients_.push_back(describe(api_, Shape{1, 1, 1, elements}, dtype_, Layout::nchw, elements));
       }
@@ -169,7 +169,8 @@ class Sequence {
   }
 
  private:
-  static constexpr int gates = 4;
+  static constexpr std::size_t most_gates = 4;
+  int gates(std::size_t parameter) const { return parameter == 2 ? 4 : op_.matrices(); }
 
   struct Saved {
     void *reserve, *y;
@@ -251,7 +252,7 @@ class Sequence {
       const std::int64_t size = gate_size(parameter);
       char* run = nullptr;
       std::int64_t first = 0, count = 0;
-      for (int gate = 0; gate < gates; ++gate) {
+      for (int gate = 0; gate < gates(parameter); ++gate) {
         char* const place = place_of(weights, parameter, gate);
         if (run != nullptr && place == run + static_cast<std::size_t>(count) * size_of(dtype_)) {
           count += size;
@@ -265,8 +266,10 @@ class Sequence {
   }
   char* place_of(const void* weights, std::size_t parameter, int gate) const {
     void *matrix = nullptr, *bias = nullptr;
+    // Products of x, then of h; m of a GRU is beside its last product.
+    const int beside = gate == op_.matrices() ? gate + 2 : gate;
     LAMINA_CUDNN(api_, GetRNNWeightParams, session_.handle(), rnn_.get(), 0, weight_bytes_, weights,
-                 parameter == 1 ? gate + gates : gate, of_matrix_.get(), &matrix, of_bias_.get(), &bias);
+                 parameter == 1 ? gate + op_.matrices() : beside, of_matrix_.get(), &matrix, of_bias_.get(), &bias);
     void* const place = parameter == 2 ? bias : matrix;
     if (place == nullptr)
       throw DeviceError("cudnn: " + to_string(Op(op_)) + ": cudnnGetRNNWeightParams knows no place for " +
@@ -289,7 +292,7 @@ class Sequence {
     for_each_place(dweights, [&](std::size_t parameter, std::int64_t first, std::int64_t count, const void* place) {
       if (args.dw.size() <= parameter || !args.dw[parameter]) return;
       const auto together = static_cast<std::size_t>(count / gate_size(parameter));
-      const TensorDescriptor& all = gradients_[parameter * gates + together - 1];
+      const TensorDescriptor& all = gradients_[parameter * most_gates + together - 1];
       LAMINA_CUDNN(api_, TransformTensor, session_.handle(), one(dtype_), all.get(), place, beta(dtype_, adds_dw_),
                    all.get(),
                    static_cast<char*>(args.dw[parameter].data) + static_cast<std::size_t>(first) * size_of(dtype_));
@@ -298,7 +301,7 @@ class Sequence {
 
   Session& session_;
   const Api& api_;
-  Lstm op_;
+  Recurrent op_;
   DType dtype_;
   bool training_, adds_dx_, adds_dw_;
   int images_, channels_, steps_;
@@ -313,16 +316,16 @@ class Sequence {
 
 }  // namespace
 
-std::vector<std::string> lstm_algorithms(const Spec& spec, Pass pass) {
+std::vector<std::string> recurrent_algorithms(const Spec& spec, Pass pass) {
   if (pass != Pass::forward && pass != Pass::backward_params && pass != Pass::backward_data) return {};
-  const char* const first = rule(std::get<Lstm>(spec.op), spec).name;
+  const char* const first = rule(std::get<Recurrent>(spec.op), spec).name;
   std::vector<std::string> names = {first};
   for (const Algorithm& algorithm : all_algorithms)
     if (algorithm.name != first) names.emplace_back(algorithm.name);
   return names;
 }
 
-Lowered lower(const Lstm& op, const Spec& spec, const Choice& choice, Session& session) {
+Lowered lower(const Recurrent& op, const Spec& spec, const Choice& choice, Session& session) {
   const Algorithm* algorithm = &taken(op, spec, choice);
   check(op, spec, choice, session);
   const auto make = [&] { return std::make_shared<const Sequence>(op, spec, *algorithm, choice.math, session); };

@@ -1,5 +1,5 @@
 #pragma once
-// The backward pass of an LSTM.
+// The backward pass of a recurrent op.
 //
 // Each thread has some images, and goes from the last step to the first. It adds the gates' gradients of the step
 // after, times the recurrent weights, to dh, and makes the gradients of this step's gates in one pass over the rows.
@@ -17,9 +17,9 @@
 namespace lamina::eigen {
 
 template <class T>
-class LstmBackward {
+class RecurrentBackward {
  public:
-  LstmBackward(const LstmRows<T>& rows, const LstmProblem& problem, bool wants_dx)
+  RecurrentBackward(const RecurrentRows<T>& rows, const RecurrentProblem& problem, bool wants_dx)
       : rows_(rows), add_dx_(problem.add_dx), add_dw_(problem.add_dw), wants_dx_(wants_dx) {}
 
   std::size_t workspace_bytes() const;
@@ -28,7 +28,7 @@ class LstmBackward {
  private:
   /// Rows of all parts, and the gradients of the weights with gates as rows, in whole vectors.
   struct Shared {
-    LstmBackwardWeights<T> weights;
+    RecurrentBackwardWeights<T> weights;
     T* dgates;
     T* h;
     T* x;
@@ -60,7 +60,7 @@ class LstmBackward {
   void sum_ids(const Shared&, const Args&, IndexRange gates) const;
   void write_weights(const Shared&, const Args&, IndexRange gates) const;
 
-  LstmRows<T> rows_;
+  RecurrentRows<T> rows_;
   bool add_dx_, add_dw_, wants_dx_;
 };
 

@@ -1,9 +1,10 @@
 #pragma once
-// An LSTM as its passes see it: its extents, its rows of memory, and the images of each part.
+// A recurrent op as its passes see it: its extents, its rows of memory, and the images of each part.
 //
 // Steps are counted in the order of computation. A row is one image at one step, and holds features or gates side by
-// side, in whole vectors. Each thread's part has some images. Its rows lie in the order of steps, then images, so that
-// a step or a run of steps is one block of memory.
+// side, in whole vectors. Gates are in the order i, f, g, o; in a GRU n, r, z, m, so that those that x makes are
+// neighbours, and those that h makes, too. Each thread's part has some images. Its rows lie in the order of steps, then
+// images, so that a step or a run of steps is one block of memory.
 
 #include <algorithm>
 #include <cstdint>
@@ -14,15 +15,15 @@
 
 namespace lamina::eigen {
 
-struct LstmProblem {
-  Lstm op;
+struct RecurrentProblem {
+  Recurrent op;
   Shape x;
   bool add_dx, add_dw;
 };
 
 template <class T>
-struct LstmRows {
-  LstmRows(const LstmProblem& p, int thread_count, const MicroKernels<T>& k)
+struct RecurrentRows {
+  RecurrentRows(const RecurrentProblem& p, int thread_count, const MicroKernels<T>& k)
       : kernels(&k),
         op(p.op),
         threads(thread_count),
@@ -36,7 +37,7 @@ struct LstmRows {
         h_ld(apart(width)) {}
 
   const MicroKernels<T>* kernels;
-  Lstm op;
+  Recurrent op;
   int threads;
   std::int64_t images, steps;
   std::int64_t channels;  ///< channels of x; 0 if x is ids
@@ -47,6 +48,10 @@ struct LstmRows {
   static constexpr std::int64_t chunk = 16;  ///< steps that are copied to or from rows at once
 
   std::int64_t gates() const { return 4 * width; }
+  std::int64_t products() const { return op.matrices() * width; }  ///< elements of the gates that x makes: the first
+  std::int64_t h_first() const { return gates() - products(); }    ///< the first element of the gates that h makes
+  /// The place of a gate among those of weight_ih, or of the bias. In weight_hh they have the order of a row.
+  std::int64_t given(std::int64_t gate) const { return op.cell == Cell::gru && gate < 3 ? (gate + 2) % 3 : gate; }
   std::int64_t rows() const { return images * steps; }
   IndexRange images_of(int part) const { return share_of(images, std::max(1, kernels->rows / 2), part, threads); }
   std::int64_t most_images() const {
@@ -69,7 +74,7 @@ struct LstmRows {
 
 /// The id of an image at a step; negative if it is none.
 template <class T>
-std::int64_t id_at(const LstmRows<T>& rows, const Tensor& x, std::int64_t image, std::int64_t step) {
+std::int64_t id_at(const RecurrentRows<T>& rows, const Tensor& x, std::int64_t image, std::int64_t step) {
   return whole_number(x.as<const T>()[image * x.pitch + rows.place(step)], rows.op.vocabulary);
 }
 

@@ -1,6 +1,6 @@
 // Sequences as rows: ids become one-hot rows; more rows than a grid has are refused.
 
-#include "kernels/lstm/lstm.h"
+#include "kernels/recurrent/recurrent.h"
 #include "lamina/error.h"
 #include "lamina/plan.h"
 #include "resident.h"
@@ -14,7 +14,7 @@ namespace {
 template <class T>
 std::vector<int> hot_places(bool reverse, bool steps_first) {
   const Resident<T> ids({0, 2, 1, 1, -1, 0}), to(std::vector<T>(18, T(7)));  // two images of three steps
-  lstm_one_hot<T>(tested_stream(), {ids.data(), 2, 1, 3, 1, 3}, {reverse, steps_first}, 3, to.data());
+  recurrent_one_hot<T>(tested_stream(), {ids.data(), 2, 1, 3, 1, 3}, {reverse, steps_first}, 3, to.data());
   const std::vector<T> rows = to.now();
   std::vector<int> hot;  // column of the 1 in each row, -1 for a row of NaN
   for (std::size_t row = 0; row < 6; ++row) {

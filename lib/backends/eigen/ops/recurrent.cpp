@@ -1,19 +1,19 @@
 // LSTM: a forward pass, and one backward pass that computes the gradients of weights and of x together.
 
-#include "lib/backends/eigen/lstm/backward.h"
-#include "lib/backends/eigen/lstm/forward.h"
+#include "lib/backends/eigen/recurrent/backward.h"
+#include "lib/backends/eigen/recurrent/forward.h"
 
 namespace lamina::eigen {
 
-Lowered lower(const Lstm& op, const Spec& spec, const Choice&, const Context& context) {
+Lowered lower(const Recurrent& op, const Spec& spec, const Choice&, const Context& context) {
   Lowered unit = empty_unit(spec);
   unit.backward_reads_x[0] = true;
-  const LstmProblem problem{op, spec.x.at(0).shape, adds_dx(spec, 0), spec.adds_dw};
+  const RecurrentProblem problem{op, spec.x.at(0).shape, adds_dx(spec, 0), spec.adds_dw};
   const bool training = spec.mode == Mode::training;
   with_type(spec.y.dtype, [&]<class T>() {
     ThreadPool& pool = context.pool;
-    const LstmRows<T> rows(problem, pool.threads(), context.set.kernels<T>());
-    const LstmForward<T> forward(rows, training);
+    const RecurrentRows<T> rows(problem, pool.threads(), context.set.kernels<T>());
+    const RecurrentForward<T> forward(rows, training);
     unit.steps.push_back(step(
         {Pass::forward}, "direct", [forward, &pool](const Args& args) { forward.run(args, pool); },
         forward.workspace_bytes()));
@@ -24,7 +24,7 @@ Lowered lower(const Lstm& op, const Spec& spec, const Choice&, const Context& co
       return;
     }
     unit.saved_bytes = forward.saved_bytes();
-    const LstmBackward<T> backward(rows, problem, op.vocabulary == 0 && spec.wants_dx.at(0));
+    const RecurrentBackward<T> backward(rows, problem, op.vocabulary == 0 && spec.wants_dx.at(0));
     std::vector<Pass> backward_passes = {Pass::backward_params};
     if (op.vocabulary == 0) backward_passes.push_back(Pass::backward_data);
     unit.steps.push_back(step(

@@ -14,10 +14,10 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "cells.h"
 #include "kernels/common/divide_up.h"
 #include "kernels/common/packs.h"
-#include "lstm.h"
-#include "lstm_cell.h"
+#include "recurrent.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
@@ -63,8 +63,8 @@ __device__ void add_products(const T (&weight)[kept<T, images>], const T* rest, 
 }
 
 template <class T, int images>
-__global__ __launch_bounds__(most_threads) void lstm_forward_persistent_kernel(LstmForwardProblem<T> p) {
-  const LstmExtent& e = p.extent;
+__global__ __launch_bounds__(most_threads) void lstm_forward_persistent_kernel(RecurrentForwardProblem<T> p) {
+  const RecurrentExtent& e = p.extent;
   const int hidden = e.hidden, gates = 4 * hidden, pitch = padded<T, images>(hidden),
             thread = static_cast<int>(threadIdx.x);
   LAMINA_DYNAMIC_SHARED(T, shared);
@@ -95,7 +95,7 @@ __global__ __launch_bounds__(most_threads) void lstm_forward_persistent_kernel(L
 #pragma unroll
       for (int b = 0; b < images; ++b) {
         const T a = given[b] + sums[b] + bias;
-        const T value = j / hidden == 2 ? std::tanh(a) : lstm_gate(a, e.hard);
+        const T value = j / hidden == 2 ? std::tanh(a) : recurrent_gate(a, e.hard);
         activated[b * gates + j] = value;
         if (first + b < e.images) p.gates[e.row(first + b, step) * gates + j] = value;
       }
@@ -115,8 +115,8 @@ __global__ __launch_bounds__(most_threads) void lstm_forward_persistent_kernel(L
 }
 
 template <class T, int images>
-__global__ __launch_bounds__(most_threads) void lstm_backward_persistent_kernel(LstmBackwardProblem<T> p) {
-  const LstmExtent& e = p.extent;
+__global__ __launch_bounds__(most_threads) void lstm_backward_persistent_kernel(RecurrentBackwardProblem<T> p) {
+  const RecurrentExtent& e = p.extent;
   const int hidden = e.hidden, gates = 4 * hidden, pitch = padded<T, images>(hidden),
             thread = static_cast<int>(threadIdx.x);
   LAMINA_DYNAMIC_SHARED(T, shared);
@@ -134,12 +134,12 @@ __global__ __launch_bounds__(most_threads) void lstm_backward_persistent_kernel(
   for (int i = thread; i < images * 4 * pitch; i += static_cast<int>(blockDim.x)) dgates[i] = 0;
   __syncthreads();
   for (int step = e.steps - 1; step >= 0; --step) {
-    LstmGates<T> y{};
-    T cell = 0, cell_before = 0, h_before = 0, dh = 0;
+    T y[4] = {}, cell = 0, cell_before = 0, h_before = 0, dh = 0;
     if (owns) {  // loaded before the products, which hide the latency of memory
       const std::int64_t row = e.row(n, step);
       const T* const own = p.gates + row * gates + unit;
-      y = {own[0], own[hidden], own[2 * hidden], own[3 * hidden]};
+#pragma unroll
+      for (int gate = 0; gate < 4; ++gate) y[gate] = own[gate * hidden];
       cell = p.cells[row * hidden + unit];
       if (step > 0) {
         cell_before = p.cells[(row - 1) * hidden + unit];
@@ -158,12 +158,14 @@ __global__ __launch_bounds__(most_threads) void lstm_backward_persistent_kernel(
     if (owns) {
       const T* const part = parts + own_image * gates + unit;
       dh += part[0] + part[hidden] + part[2 * hidden] + part[3 * hidden];
-      const LstmGates<T> d = lstm_cell_gradient(y, cell_before, cell, dh, dcell, e.hard);
-      T* const to = dgates + own_image * 4 * pitch + unit;
-      to[0] = d.i, to[pitch] = d.f, to[2 * pitch] = d.g, to[3 * pitch] = d.o;
+      T d[4];
+      LstmCell::gradient(y, cell_before, cell, dh, dcell, e.hard, d);
       const std::int64_t row = e.row(n, step);
-      T* const out = p.dgates + row * gates + unit;
-      out[0] = d.i, out[hidden] = d.f, out[2 * hidden] = d.g, out[3 * hidden] = d.o;
+#pragma unroll
+      for (int gate = 0; gate < 4; ++gate) {
+        dgates[(own_image * 4 + gate) * pitch + unit] = d[gate];
+        p.dgates[row * gates + gate * hidden + unit] = d[gate];
+      }
       p.h[row * hidden + unit] = h_before * std::tanh(cell_before);
     }
     __syncthreads();
@@ -190,7 +192,7 @@ unsigned threads_of(int hidden) { return static_cast<unsigned>((4 * hidden + 31)
 }  // namespace
 
 template <class T>
-void lstm_forward_persistent(Stream stream, const LstmForwardProblem<T>& p) {
+void lstm_forward_persistent(Stream stream, const RecurrentForwardProblem<T>& p) {
   with_images(p.extent.images, [&](auto count) {
     constexpr int images = decltype(count)::value;
     const int hidden = p.extent.hidden;
@@ -201,7 +203,7 @@ void lstm_forward_persistent(Stream stream, const LstmForwardProblem<T>& p) {
 }
 
 template <class T>
-void lstm_backward_persistent(Stream stream, const LstmBackwardProblem<T>& p) {
+void lstm_backward_persistent(Stream stream, const RecurrentBackwardProblem<T>& p) {
   with_images(p.extent.images, [&](auto count) {
     constexpr int images = decltype(count)::value;
     const int hidden = p.extent.hidden;
@@ -211,9 +213,9 @@ void lstm_backward_persistent(Stream stream, const LstmBackwardProblem<T>& p) {
   });
 }
 
-#define LAMINA_INSTANTIATE(T)                                                  \
-  template void lstm_forward_persistent(Stream, const LstmForwardProblem<T>&); \
-  template void lstm_backward_persistent(Stream, const LstmBackwardProblem<T>&);
+#define LAMINA_INSTANTIATE(T)                                                       \
+  template void lstm_forward_persistent(Stream, const RecurrentForwardProblem<T>&); \
+  template void lstm_backward_persistent(Stream, const RecurrentBackwardProblem<T>&);
 LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

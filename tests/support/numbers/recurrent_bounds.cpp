@@ -1,6 +1,6 @@
-// An LSTM by its definition, with errors.
+// A recurrent op by its definition, with errors.
 
-#include "tests/support/numbers/lstm_bounds.h"
+#include "tests/support/numbers/recurrent_bounds.h"
 
 #include <algorithm>
 #include <array>
@@ -21,6 +21,8 @@ Estimate operator*(Estimate a, Estimate b) {
 Estimate operator+(Estimate a, Estimate b) {
   return {a.value + b.value, a.error + b.error + std::abs(a.value) + std::abs(b.value)};
 }
+
+Estimate operator-(Estimate a, Estimate b) { return a + Estimate{-b.value, b.error}; }
 
 /// A sum of products of a given length.
 class Sum {
@@ -65,10 +67,11 @@ struct Gate {
 };
 
 enum { i_gate, f_gate, g_gate, o_gate };
+enum { r_gate, z_gate, n_gate, m_gate };
 using Gates4 = std::array<Estimate, 4>;
 using Vector = std::vector<Estimate>;
 
-/// One hidden value at one step.
+/// One hidden value at one step. In a GRU c and tanh_c are h.
 struct Cell {
   Gates4 gates;
   Estimate c, tanh_c, h;
@@ -77,12 +80,13 @@ struct Cell {
 class Definition {
  public:
   Definition(const Case& c, const Feed& feed)
-      : op_(std::get<Lstm>(c.op)),
+      : op_(std::get<Recurrent>(c.op)),
         feed_(feed),
         n_(c.x[0].n),
         steps_(c.x[0].h),
         channels_(op_.vocabulary != 0 ? op_.vocabulary : c.x[0].c),
         hidden_(op_.hidden),
+        gru_(op_.cell == lamina::Cell::gru),
         gate_{op_.gates == Gates::hard_sigmoid} {
     y.resize(static_cast<std::size_t>(infer(c.op, c.x).y.count()));
     forward();
@@ -102,6 +106,9 @@ class Definition {
   Estimate w(std::size_t which, int row, int columns, int column) const {
     return {feed_.w[which][at(row, columns, column)]};
   }
+  /// The place of a gate in weight_ih and in weight_hh; -1: it has none.
+  int of_x(int gate) const { return gate < op_.matrices() ? gate : -1; }
+  int of_h(int gate) const { return !gru_ || gate < n_gate ? gate : gate == n_gate ? -1 : 2; }
   Cell& cell(int n, int step, int unit) { return cells_[at(static_cast<int>(at(n, steps_, step)), hidden_, unit)]; }
   Estimate& y_at(int n, int unit, int step) {
     return op_.steps == Steps::all ? y[at(static_cast<int>(at(n, hidden_, unit)), steps_, place(step))]
@@ -118,18 +125,29 @@ class Definition {
       for (int step = 0; step < steps_; ++step)
         for (int unit = 0; unit < hidden_; ++unit) {
           Cell& now = cell(n, step, unit);
+          Gates4& gates = now.gates;
           for (int gate = 0; gate < 4; ++gate) {
-            const int row = gate * hidden_ + unit;
             Sum sum(channels_ + hidden_ + 1);
-            for (int k = 0; k < channels_; ++k) sum.add(w(0, row, channels_, k), x(n, k, step));
-            for (int k = 0; k < hidden_ && step > 0; ++k) sum.add(w(1, row, hidden_, k), cell(n, step - 1, k).h);
-            sum.add(w(2, row, 1, 0), {1});
-            now.gates[static_cast<std::size_t>(gate)] = gate == g_gate ? tanh_of(sum.total()) : gate_(sum.total());
+            for (int k = 0; k < channels_ && of_x(gate) >= 0; ++k)
+              sum.add(w(0, of_x(gate) * hidden_ + unit, channels_, k), x(n, k, step));
+            for (int k = 0; k < hidden_ && of_h(gate) >= 0 && step > 0; ++k)
+              sum.add(w(1, of_h(gate) * hidden_ + unit, hidden_, k), cell(n, step - 1, k).h);
+            sum.add(w(2, gate * hidden_ + unit, 1, 0), {1});
+            gates[static_cast<std::size_t>(gate)] = sum.total();
           }
           const Estimate before = step > 0 ? cell(n, step - 1, unit).c : Estimate{};
-          now.c = now.gates[f_gate] * before + now.gates[i_gate] * now.gates[g_gate];
-          now.tanh_c = tanh_of(now.c);
-          now.h = now.gates[o_gate] * now.tanh_c;
+          for (const std::size_t gate : {0, 1, 3})
+            if (!gru_ || gate != m_gate) gates[gate] = gate_(gates[gate]);
+          if (gru_) {
+            const Estimate z = gates[z_gate], inside = gates[r_gate] * gates[m_gate];
+            gates[n_gate] = tanh_of(gates[n_gate] + inside);
+            now.c = now.tanh_c = now.h = (Estimate{1} - z) * gates[n_gate] + z * before;
+          } else {
+            gates[g_gate] = tanh_of(gates[g_gate]);
+            now.c = gates[f_gate] * before + gates[i_gate] * gates[g_gate];
+            now.tanh_c = tanh_of(now.c);
+            now.h = gates[o_gate] * now.tanh_c;
+          }
           if (op_.steps == Steps::all || step + 1 == steps_) y_at(n, unit, step) = now.h;
         }
   }
@@ -153,12 +171,19 @@ class Definition {
     Sum sum(4 * hidden_ + 1);
     sum.add({dy_at(n, unit, step)}, {1});
     for (int gate = 0; gate < 4 && step + 1 < steps_; ++gate)
-      for (int k = 0; k < hidden_; ++k)
-        sum.add(w(1, gate * hidden_ + k, hidden_, unit), dgates(n, step + 1, k)[static_cast<std::size_t>(gate)]);
+      for (int k = 0; k < hidden_ && of_h(gate) >= 0; ++k)
+        sum.add(w(1, of_h(gate) * hidden_ + k, hidden_, unit), dgates(n, step + 1, k)[static_cast<std::size_t>(gate)]);
     const Estimate dh = sum.total();
     const Cell& now = cell(n, step, unit);
-    const auto& [i, f, g, o] = now.gates;
     const Estimate before = step > 0 ? cell(n, step - 1, unit).c : Estimate{};
+    if (gru_) {
+      const auto& [r, z, tanh_n, m] = now.gates;
+      const Estimate whole = dc + dh, d = whole * (Estimate{1} - z) * one_less_square(tanh_n);
+      dgates(n, step, unit) = {d * m * gate_.slope(r), whole * (before - tanh_n) * gate_.slope(z), d, d * r};
+      dc = whole * z;
+      return;
+    }
+    const auto& [i, f, g, o] = now.gates;
     const Estimate whole = dc + dh * o * one_less_square(now.tanh_c);
     dgates(n, step, unit) = {whole * g * gate_.slope(i), whole * before * gate_.slope(f),
                              whole * i * one_less_square(g), dh * now.tanh_c * gate_.slope(o)};
@@ -170,7 +195,6 @@ class Definition {
     dw = {Vector(feed_.w[0].size()), Vector(feed_.w[1].size()), Vector(feed_.w[2].size())};
     for (int gate = 0; gate < 4; ++gate)
       for (int unit = 0; unit < hidden_; ++unit) {
-        const int row = gate * hidden_ + unit;
         const auto sum_of = [&](const auto& factor) {
           Sum sum(rows);
           for (int n = 0; n < n_; ++n)
@@ -178,12 +202,12 @@ class Definition {
               sum.add(dgates(n, step, unit)[static_cast<std::size_t>(gate)], factor(n, step));
           return sum.total();
         };
-        for (int k = 0; k < channels_; ++k)
-          dw[0][at(row, channels_, k)] = sum_of([&](int n, int step) { return x(n, k, step); });
-        for (int k = 0; k < hidden_; ++k)
-          dw[1][at(row, hidden_, k)] =
+        for (int k = 0; k < channels_ && of_x(gate) >= 0; ++k)
+          dw[0][at(of_x(gate) * hidden_ + unit, channels_, k)] = sum_of([&](int n, int step) { return x(n, k, step); });
+        for (int k = 0; k < hidden_ && of_h(gate) >= 0; ++k)
+          dw[1][at(of_h(gate) * hidden_ + unit, hidden_, k)] =
               sum_of([&](int n, int step) { return step > 0 ? cell(n, step - 1, k).h : Estimate{}; });
-        dw[2][at(row, 1, 0)] = sum_of([](int, int) { return Estimate{1}; });
+        dw[2][at(gate, hidden_, unit)] = sum_of([](int, int) { return Estimate{1}; });
       }
   }
 
@@ -193,16 +217,17 @@ class Definition {
       for (int k = 0; k < channels_; ++k)
         for (int step = 0; step < steps_; ++step) {
           Sum sum(4 * hidden_);
-          for (int gate = 0; gate < 4; ++gate)
+          for (int gate = 0; gate < op_.matrices(); ++gate)
             for (int unit = 0; unit < hidden_; ++unit)
               sum.add(w(0, gate * hidden_ + unit, channels_, k), dgates(n, step, unit)[static_cast<std::size_t>(gate)]);
           dx[at(static_cast<int>(at(n, channels_, k)), steps_, place(step))] = sum.total();
         }
   }
 
-  const Lstm& op_;
+  const Recurrent& op_;
   const Feed& feed_;
   int n_, steps_, channels_, hidden_;
+  bool gru_;
   Gate gate_;
   std::vector<Cell> cells_;
   std::vector<Gates4> dgates_;
@@ -222,7 +247,7 @@ Bound bound_of(const Vector& estimates) {
 
 }  // namespace
 
-Result lstm_by_definition(const Case& c, const Feed& feed) {
+Result recurrent_by_definition(const Case& c, const Feed& feed) {
   const Definition definition(c, feed);
   Result result{values_of(definition.y), {}, {}, {}};
   if (c.mode == Mode::training) result.dx.push_back(values_of(definition.dx));
@@ -230,7 +255,7 @@ Result lstm_by_definition(const Case& c, const Feed& feed) {
   return result;
 }
 
-Bounds lstm_bounds(const Case& c, const Feed& feed) {
+Bounds recurrent_bounds(const Case& c, const Feed& feed) {
   const Definition definition(c, feed);
   Bounds bounds{bound_of(definition.y), {}, {}, {}};
   if (c.mode == Mode::training) bounds.dx.push_back(bound_of(definition.dx));

@@ -1,6 +1,6 @@
-// LSTM: the choice of kernels, and the products over all steps.
+// Recurrent: the choice of kernels, and the products over all steps.
 //
-//   persistent  all steps in one launch, a block for some images; for at most 128 hidden values, the default there
+//   persistent  all steps in one launch, a block for some images; for LSTMs of at most 128 hidden values, the default
 //   steps       a launch per step; for any number
 //   steps+gemm  the same, with our own products: needs no cuBLAS
 //
@@ -9,7 +9,7 @@
 // Products of these rows with x, h and the input weights give the other gradients. cuBLAS computes the products if it
 // can be opened and the limit allows its workspace; else our own kernels do.
 
-#include "kernels/lstm/lstm.h"
+#include "kernels/recurrent/recurrent.h"
 
 #include <limits>
 
@@ -23,31 +23,34 @@ namespace {
 constexpr const char *persistent_name = "persistent", *own_products_name = "steps+gemm";
 
 struct Layer {
-  LstmExtent extent;
+  RecurrentExtent extent;
   int channels;    ///< channels of x; for ids the vocabulary, as if one-hot
   int vocabulary;  ///< 0: x is not ids
   bool training, persistent, wants_dx, add_dx, add_dw;
   Machine* blas;  ///< null: products are our own
 
   int gates() const { return 4 * extent.hidden; }
+  int products() const { return extent.matrices() * extent.hidden; }  ///< rows of weights
+  /// The first rows of weight_hh that make neighbours: all, in a GRU r and z, but not m.
+  int together() const { return (extent.gru ? 2 : 4) * extent.hidden; }
   int rows() const { return extent.images * extent.steps; }
 };
 
 /// c[m,n] of row-major factors a[m,k] and b[n,k].
 template <class T>
 GemmProblem<T> forward_product(const Layer& l, const T* w, const T* rows, T* gates) {
-  return {l.gates(), l.rows(), l.channels, w, l.channels, 1, rows, 1, l.channels, gates, 1, l.gates(), false};
+  return {l.products(), l.rows(), l.channels, w, l.channels, 1, rows, 1, l.channels, gates, 1, l.gates(), false};
 }
 
-/// The gradient of weights that multiply `columns` numbers of a row.
+/// The gradient of weights for `gates` neighbours that multiply `columns` numbers of a row.
 template <class T>
-GemmProblem<T> weight_product(const Layer& l, const T* dgates, const T* rows, int columns, T* dw) {
-  return {l.gates(), columns, l.rows(), dgates, 1, l.gates(), rows, columns, 1, dw, columns, 1, l.add_dw};
+GemmProblem<T> weight_product(const Layer& l, int gates, const T* dgates, const T* rows, int columns, T* dw) {
+  return {gates, columns, l.rows(), dgates, 1, l.gates(), rows, columns, 1, dw, columns, 1, l.add_dw};
 }
 
 template <class T>
 GemmProblem<T> data_product(const Layer& l, const T* dgates, const T* w, T* dx) {
-  return {l.rows(), l.channels, l.gates(), dgates, l.gates(), 1, w, l.channels, 1, dx, l.channels, 1, false};
+  return {l.rows(), l.channels, l.products(), dgates, l.gates(), 1, w, l.channels, 1, dx, l.channels, 1, false};
 }
 
 template <class T>
@@ -85,7 +88,7 @@ struct ForwardMemory {
   ForwardMemory(const Layer& l, Parts& memory)
       : turned(memory.take<T>(l.persistent ? std::int64_t{l.gates()} * l.extent.hidden : 0)),
         rows(memory.take<T>(l.vocabulary != 0 ? 0 : std::int64_t{l.rows()} * l.channels)),
-        state(memory.take<T>(l.persistent ? 0 : lstm_steps_state(l.extent))),
+        state(memory.take<T>(l.persistent ? 0 : recurrent_steps_state(l.extent))),
         product(memory.take<char>(
             l.vocabulary != 0 ? 0 : static_cast<std::int64_t>(product_bytes(l, forward_product<T>(l, {}, {}, {}))))) {}
 };
@@ -101,10 +104,12 @@ struct BackwardMemory {
       : dgates(memory.take<T>(std::int64_t{l.rows()} * l.gates())),
         h(memory.take<T>(std::int64_t{l.rows()} * l.extent.hidden)),
         rows(memory.take<T>(l.vocabulary != 0 ? 0 : std::int64_t{l.rows()} * l.channels)),
-        state(memory.take<T>(l.persistent ? 0 : lstm_steps_state(l.extent))),
+        state(memory.take<T>(l.persistent ? 0 : recurrent_steps_state(l.extent))),
         product(memory.take<char>(static_cast<std::int64_t>(std::max(
-            {bias_gradient_bytes(l.gates(), l.rows()), product_bytes(l, weight_product<T>(l, {}, {}, l.channels, {})),
-             product_bytes(l, weight_product<T>(l, {}, {}, l.extent.hidden, {})),
+            {bias_gradient_bytes(l.gates(), l.rows()),
+             product_bytes(l, weight_product<T>(l, l.products(), {}, {}, l.channels, {})),
+             product_bytes(l, weight_product<T>(l, l.together(), {}, {}, l.extent.hidden, {})),
+             l.extent.gru ? product_bytes(l, weight_product<T>(l, l.extent.hidden, {}, {}, l.extent.hidden, {})) : 0,
              product_bytes(l, data_product<T>(l, {}, {}, {}))})))) {}
 };
 
@@ -123,12 +128,12 @@ void forward(Stream stream, const Layer& l, const Args& args) {
   const View<const T> x = view<const T>(args.x[0]);
   const T* const w = args.w[0].as<const T>();
   if (l.vocabulary != 0) {
-    lstm_choose(stream, l.extent, w, l.vocabulary, x, kept.gates);
+    recurrent_choose(stream, l.extent, w, l.vocabulary, x, kept.gates);
   } else {
-    lstm_to_rows(stream, x, {l.extent.reverse}, memory.rows);
+    recurrent_to_rows(stream, x, {l.extent.reverse}, memory.rows);
     multiply(stream, l, forward_product<T>(l, w, memory.rows, kept.gates), memory.product);
   }
-  LstmForwardProblem<T> p;
+  RecurrentForwardProblem<T> p;
   p.extent = l.extent;
   p.w = args.w[1].as<const T>();
   p.turned = memory.turned;
@@ -136,8 +141,8 @@ void forward(Stream stream, const Layer& l, const Args& args) {
   p.gates = kept.gates;
   p.cells = kept.cells;
   p.y = view<T>(args.y);
-  if (!l.persistent) return lstm_forward_steps(stream, p, memory.state);
-  lstm_to_rows(stream, View<const T>{p.w, 1, l.gates(), l.extent.hidden, 1, 0}, {}, memory.turned);
+  if (!l.persistent) return recurrent_forward_steps(stream, p, memory.state);
+  recurrent_to_rows(stream, View<const T>{p.w, 1, l.gates(), l.extent.hidden, 1, 0}, {}, memory.turned);
   lstm_forward_persistent(stream, p);
 }
 
@@ -147,7 +152,7 @@ void backward(Stream stream, const Layer& l, const Args& args) {
   const BackwardMemory<T> memory(l, workspace);
   const Saved<T> kept(l, saved);
   const View<const T> x = view<const T>(args.x[0]);
-  LstmBackwardProblem<T> p;
+  RecurrentBackwardProblem<T> p;
   p.extent = l.extent;
   p.w = args.w[1].as<const T>();
   p.gates = kept.gates;
@@ -158,29 +163,36 @@ void backward(Stream stream, const Layer& l, const Args& args) {
   if (l.persistent) {
     lstm_backward_persistent(stream, p);
   } else {
-    lstm_backward_steps(stream, p, memory.state);
+    recurrent_backward_steps(stream, p, memory.state);
   }
   const auto dw = [&](std::size_t i) { return args.dw.size() > i ? args.dw[i].as<T>() : nullptr; };
   if (dw(0) != nullptr && l.vocabulary != 0) {
-    lstm_choose_gradient(stream, l.extent, x, l.vocabulary, memory.dgates, dw(0), l.add_dw);
+    recurrent_choose_gradient(stream, l.extent, x, l.vocabulary, memory.dgates, dw(0), l.add_dw);
   } else if (dw(0) != nullptr) {
-    lstm_to_rows(stream, x, {l.extent.reverse}, memory.rows);
-    multiply(stream, l, weight_product<T>(l, memory.dgates, memory.rows, l.channels, dw(0)), memory.product);
+    recurrent_to_rows(stream, x, {l.extent.reverse}, memory.rows);
+    multiply(stream, l, weight_product<T>(l, l.products(), memory.dgates, memory.rows, l.channels, dw(0)),
+             memory.product);
   }
+  const int hidden = l.extent.hidden, together = l.together();
   if (dw(1) != nullptr)
-    multiply(stream, l, weight_product<T>(l, memory.dgates, memory.h, l.extent.hidden, dw(1)), memory.product);
+    multiply(stream, l, weight_product<T>(l, together, memory.dgates, memory.h, hidden, dw(1)), memory.product);
+  if (dw(1) != nullptr && l.extent.gru)
+    multiply(stream, l,
+             weight_product<T>(l, hidden, memory.dgates + 3 * hidden, memory.h, hidden,
+                               dw(1) + std::int64_t{together} * hidden),
+             memory.product);
   if (dw(2) != nullptr)
     bias_gradient(stream, Masked<T>{{memory.dgates, l.rows(), l.gates(), 1, 1, l.gates()}, {}}, dw(2), l.add_dw,
                   memory.product);
   if (!l.wants_dx || !wanted(args, 0)) return;
   multiply(stream, l, data_product<T>(l, memory.dgates, args.w[0].as<const T>(), memory.rows), memory.product);
-  lstm_from_rows(stream, static_cast<const T*>(memory.rows), {l.extent.reverse}, view<T>(args.dx[0]), l.add_dx);
+  recurrent_from_rows(stream, static_cast<const T*>(memory.rows), {l.extent.reverse}, view<T>(args.dx[0]), l.add_dx);
 }
 
 /// The algorithm of a step for these passes: the choice's, or the best. A step has only one name.
 std::string algorithm_of(const std::string& unit, const Spec& spec, const Choice& choice,
                          const std::vector<Pass>& passes) {
-  const std::vector<std::string> known = lstm_algorithms(spec, passes.front());
+  const std::vector<std::string> known = recurrent_algorithms(spec, passes.front());
   std::string named;
   for (const Pass pass : passes) {
     const std::string& name = choice.algorithm[static_cast<std::size_t>(pass)];
@@ -191,7 +203,7 @@ std::string algorithm_of(const std::string& unit, const Spec& spec, const Choice
     named = name;
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     if (name == persistent_name)
-      throw Unsupported(unit + ": persistent is for at most " + std::to_string(lstm_persistent_hidden) +
+      throw Unsupported(unit + ": persistent is for LSTMs of at most " + std::to_string(lstm_persistent_hidden) +
                         " hidden values; use steps");
     throw UsageError(unit + ": no algorithm '" + name + "'; there are: persistent, steps, steps+gemm");
   }
@@ -200,13 +212,14 @@ std::string algorithm_of(const std::string& unit, const Spec& spec, const Choice
 
 }  // namespace
 
-std::vector<std::string> lstm_algorithms(const Spec& spec, Pass pass) {
+std::vector<std::string> recurrent_algorithms(const Spec& spec, Pass pass) {
   if (pass != Pass::forward && pass != Pass::backward_params && pass != Pass::backward_data) return {};
-  if (std::get<Lstm>(spec.op).hidden > lstm_persistent_hidden) return {"steps", own_products_name};
+  const auto& op = std::get<Recurrent>(spec.op);
+  if (op.cell == Cell::gru || op.hidden > lstm_persistent_hidden) return {"steps", own_products_name};
   return {persistent_name, "steps", own_products_name};
 }
 
-Lowered lower(const Lstm& op, const Spec& spec, const Choice& choice, Machine& machine) {
+Lowered lower(const Recurrent& op, const Spec& spec, const Choice& choice, Machine& machine) {
   const std::string unit = std::string(Machine::backend_name()) + ": " + to_string(Op(op));
   const Shape& x = spec.x.at(0).shape;
   // Numbers: the limit is grid y of gemm(), in tiles of the fewest columns. Ids: there is no product; rows() is an int.
@@ -215,7 +228,8 @@ Lowered lower(const Lstm& op, const Spec& spec, const Choice& choice, Machine& m
     throw Unsupported(unit + " takes up to " + std::to_string(most_rows) + " steps of all images, not " +
                       std::to_string(rows) + "; use a smaller batch");
   Layer l{};
-  l.extent = {x.n, x.h, op.hidden, op.reverse, op.gates == Gates::hard_sigmoid, op.steps == Steps::last};
+  l.extent = {
+      x.n, x.h, op.hidden, op.reverse, op.gates == Gates::hard_sigmoid, op.steps == Steps::last, op.cell == Cell::gru};
   l.channels = op.vocabulary == 0 ? x.c : op.vocabulary;
   l.vocabulary = op.vocabulary;
   l.training = spec.mode == Mode::training;

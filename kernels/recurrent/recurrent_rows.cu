@@ -1,4 +1,4 @@
-// An LSTM's tensors as rows and back, and its input product where x is ids.
+// A recurrent op's tensors as rows and back, and its input product where x is ids.
 //
 // To rows and back: a block turns a tile of 32 channels x 32 steps in shared memory, so that both sides are read and
 // written along their rows. Ids: a thread writes one gate of one row, or one
@@ -12,7 +12,7 @@
 #include "kernels/common/elements.h"
 #include "kernels/common/packs.h"
 #include "kernels/common/whole_numbers.h"
-#include "lstm.h"
+#include "recurrent.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
@@ -31,7 +31,7 @@ __device__ std::int64_t row_start(const View<T>& x, RowOrder order, int n, int t
 }
 
 template <class T>
-__global__ __launch_bounds__(tile_threads) void lstm_to_rows_kernel(View<const T> x, RowOrder order, T* rows) {
+__global__ __launch_bounds__(tile_threads) void recurrent_to_rows_kernel(View<const T> x, RowOrder order, T* rows) {
   LAMINA_SHARED(T[tile][tile + 1], turned);
   const int fast = static_cast<int>(threadIdx.x) % tile, slow = static_cast<int>(threadIdx.x) / tile;
   const int t0 = static_cast<int>(blockIdx.x) * tile, c0 = static_cast<int>(blockIdx.y) * tile;
@@ -49,8 +49,8 @@ __global__ __launch_bounds__(tile_threads) void lstm_to_rows_kernel(View<const T
 }
 
 template <class T>
-__global__ __launch_bounds__(tile_threads) void lstm_from_rows_kernel(const T* rows, RowOrder order, View<T> x,
-                                                                      bool adds) {
+__global__ __launch_bounds__(tile_threads) void recurrent_from_rows_kernel(const T* rows, RowOrder order, View<T> x,
+                                                                           bool adds) {
   LAMINA_SHARED(T[tile][tile + 1], turned);
   const int fast = static_cast<int>(threadIdx.x) % tile, slow = static_cast<int>(threadIdx.x) / tile;
   const int t0 = static_cast<int>(blockIdx.x) * tile, c0 = static_cast<int>(blockIdx.y) * tile;
@@ -75,21 +75,23 @@ dim3 grid_of_tiles(const View<T>& x) {
 
 /// The id of a row, or invalid_number.
 template <class T>
-__device__ int id_of(const LstmExtent& extent, View<const T> ids, int vocabulary, std::int64_t row) {
+__device__ int id_of(const RecurrentExtent& extent, View<const T> ids, int vocabulary, std::int64_t row) {
   const int n = static_cast<int>(row / extent.steps), step = static_cast<int>(row % extent.steps);
   return whole_number(ids.at(n, 0)[extent.place(step)], vocabulary);
 }
 
 template <class T>
-__global__ void lstm_choose_kernel(LstmExtent extent, const T* w, int vocabulary, View<const T> ids, View<T> gates) {
+__global__ void recurrent_choose_kernel(RecurrentExtent extent, const T* w, int vocabulary, View<const T> ids,
+                                        View<T> gates) {
   for_each_element(gates, [&](int, std::int64_t i) {
     const int j = static_cast<int>(i % gates.w), id = id_of(extent, ids, vocabulary, i / gates.w);
+    if (j >= extent.matrices() * extent.hidden) return;
     gates.data[i] = id < 0 ? static_cast<T>(NAN) : w[std::int64_t{j} * vocabulary + id];
   });
 }
 
 template <class T>
-__global__ void lstm_one_hot_kernel(View<const T> ids, RowOrder order, View<T> rows) {
+__global__ void recurrent_one_hot_kernel(View<const T> ids, RowOrder order, View<T> rows) {
   for_each_element(rows, [&](int, std::int64_t i) {
     const std::int64_t row = i / rows.w;
     const int n = static_cast<int>(order.steps_first ? row % ids.n : row / ids.h);
@@ -100,11 +102,11 @@ __global__ void lstm_one_hot_kernel(View<const T> ids, RowOrder order, View<T> r
 }
 
 template <class T>
-__global__ __launch_bounds__(chosen_threads) void lstm_choose_gradient_kernel(LstmExtent extent, View<const T> ids,
-                                                                              int vocabulary, const T* dgates, T* dw,
-                                                                              bool adds) {
+__global__ __launch_bounds__(chosen_threads) void recurrent_choose_gradient_kernel(RecurrentExtent extent,
+                                                                                   View<const T> ids, int vocabulary,
+                                                                                   const T* dgates, T* dw, bool adds) {
   LAMINA_SHARED(int[chosen_threads], chosen);
-  const int gates = 4 * extent.hidden, j = static_cast<int>(blockIdx.y * blockDim.x + threadIdx.x);
+  const int own_gates = extent.matrices() * extent.hidden, j = static_cast<int>(blockIdx.y * blockDim.x + threadIdx.x);
   const int id = static_cast<int>(blockIdx.x);
   const std::int64_t rows = std::int64_t{extent.images} * extent.steps;
   T sum = 0;
@@ -114,53 +116,55 @@ __global__ __launch_bounds__(chosen_threads) void lstm_choose_gradient_kernel(Ls
     chosen[threadIdx.x] = own < rows ? id_of(extent, ids, vocabulary, own) : invalid_number;
     __syncthreads();
     for (int i = 0; i < chosen_threads; ++i)
-      if (chosen[i] == id && j < gates) sum += dgates[(first + i) * gates + j];
+      if (chosen[i] == id && j < own_gates) sum += dgates[(first + i) * 4 * extent.hidden + j];
   }
-  if (j < gates) put(dw[std::int64_t{j} * vocabulary + id], sum, adds);
+  if (j < own_gates) put(dw[std::int64_t{j} * vocabulary + id], sum, adds);
 }
 
 }  // namespace
 
 template <class T>
-void lstm_to_rows(Stream stream, View<const T> x, RowOrder order, T* rows) {
-  launch(LAMINA_KERNEL(lstm_to_rows_kernel<T>), grid_of_tiles(x), tile_threads, 0, stream, x, order, rows);
+void recurrent_to_rows(Stream stream, View<const T> x, RowOrder order, T* rows) {
+  launch(LAMINA_KERNEL(recurrent_to_rows_kernel<T>), grid_of_tiles(x), tile_threads, 0, stream, x, order, rows);
 }
 
 template <class T>
-void lstm_from_rows(Stream stream, const T* rows, RowOrder order, View<T> x, bool adds) {
-  launch(LAMINA_KERNEL(lstm_from_rows_kernel<T>), grid_of_tiles(x), tile_threads, 0, stream, rows, order, x, adds);
+void recurrent_from_rows(Stream stream, const T* rows, RowOrder order, View<T> x, bool adds) {
+  launch(LAMINA_KERNEL(recurrent_from_rows_kernel<T>), grid_of_tiles(x), tile_threads, 0, stream, rows, order, x, adds);
 }
 
 template <class T>
-void lstm_one_hot(Stream stream, View<const T> ids, RowOrder order, int vocabulary, T* rows) {
+void recurrent_one_hot(Stream stream, View<const T> ids, RowOrder order, int vocabulary, T* rows) {
   const int count = ids.n * ids.h;
   const View<T> all{rows, 1, 1, count, vocabulary, std::int64_t{count} * vocabulary};
-  launch(LAMINA_KERNEL(lstm_one_hot_kernel<T>), grid_of_elements(all), elements_per_block, 0, stream, ids, order, all);
+  launch(LAMINA_KERNEL(recurrent_one_hot_kernel<T>), grid_of_elements(all), elements_per_block, 0, stream, ids, order,
+         all);
 }
 
 template <class T>
-void lstm_choose(Stream stream, const LstmExtent& extent, const T* w, int vocabulary, View<const T> ids, T* gates) {
+void recurrent_choose(Stream stream, const RecurrentExtent& extent, const T* w, int vocabulary, View<const T> ids,
+                      T* gates) {
   const int width = 4 * extent.hidden, rows = extent.images * extent.steps;
   const View<T> all{gates, 1, 1, rows, width, std::int64_t{rows} * width};
-  launch(LAMINA_KERNEL(lstm_choose_kernel<T>), grid_of_elements(all), elements_per_block, 0, stream, extent, w,
+  launch(LAMINA_KERNEL(recurrent_choose_kernel<T>), grid_of_elements(all), elements_per_block, 0, stream, extent, w,
          vocabulary, ids, all);
 }
 
 template <class T>
-void lstm_choose_gradient(Stream stream, const LstmExtent& extent, View<const T> ids, int vocabulary, const T* dgates,
-                          T* dw, bool adds) {
+void recurrent_choose_gradient(Stream stream, const RecurrentExtent& extent, View<const T> ids, int vocabulary,
+                               const T* dgates, T* dw, bool adds) {
   const dim3 grid(static_cast<unsigned>(vocabulary),
-                  static_cast<unsigned>(divide_up(4 * extent.hidden, chosen_threads)));
-  launch(LAMINA_KERNEL(lstm_choose_gradient_kernel<T>), grid, chosen_threads, 0, stream, extent, ids, vocabulary,
+                  static_cast<unsigned>(divide_up(extent.matrices() * extent.hidden, chosen_threads)));
+  launch(LAMINA_KERNEL(recurrent_choose_gradient_kernel<T>), grid, chosen_threads, 0, stream, extent, ids, vocabulary,
          dgates, dw, adds);
 }
 
-#define LAMINA_INSTANTIATE(T)                                                             \
-  template void lstm_to_rows(Stream, View<const T>, RowOrder, T*);                        \
-  template void lstm_from_rows(Stream, const T*, RowOrder, View<T>, bool);                \
-  template void lstm_one_hot(Stream, View<const T>, RowOrder, int, T*);                   \
-  template void lstm_choose(Stream, const LstmExtent&, const T*, int, View<const T>, T*); \
-  template void lstm_choose_gradient(Stream, const LstmExtent&, View<const T>, int, const T*, T*, bool);
+#define LAMINA_INSTANTIATE(T)                                                                       \
+  template void recurrent_to_rows(Stream, View<const T>, RowOrder, T*);                             \
+  template void recurrent_from_rows(Stream, const T*, RowOrder, View<T>, bool);                     \
+  template void recurrent_one_hot(Stream, View<const T>, RowOrder, int, T*);                        \
+  template void recurrent_choose(Stream, const RecurrentExtent&, const T*, int, View<const T>, T*); \
+  template void recurrent_choose_gradient(Stream, const RecurrentExtent&, View<const T>, int, const T*, T*, bool);
 LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -1,4 +1,4 @@
-// The backward pass of an LSTM.
+// The backward pass of a recurrent op.
 
 #include "backward.h"
 
@@ -9,10 +9,10 @@ namespace lamina::eigen {
 constexpr std::int64_t sum_depth = 128;  // rows whose products are added to the weights' gradients at once
 
 template <class T>
-struct LstmBackward<T>::Share {
+struct RecurrentBackward<T>::Share {
   IndexRange images;
   Shared shared;
-  LstmSaved<T> saved;  // saved numbers of the part; the rows below are also the part's
+  RecurrentSaved<T> saved;  // saved numbers of the part; the rows below are also the part's
   T* dgates;
   T* h;
   T* x;
@@ -21,9 +21,9 @@ struct LstmBackward<T>::Share {
 };
 
 template <class T>
-typename LstmBackward<T>::Shared LstmBackward<T>::allocate_shared(ScratchAllocator& scratch) const {
+typename RecurrentBackward<T>::Shared RecurrentBackward<T>::allocate_shared(ScratchAllocator& scratch) const {
   const std::int64_t rows = rows_.rows(), gates = rows_.gates();
-  return {LstmBackwardWeights<T>::allocate(rows_, wants_dx_, scratch),
+  return {RecurrentBackwardWeights<T>::allocate(rows_, wants_dx_, scratch),
           scratch.take<T>(rows * gates),
           scratch.take<T>(rows * rows_.h_ld),
           scratch.take<T>(rows_.channels == 0 ? 0 : rows * rows_.x_ld),
@@ -33,7 +33,7 @@ typename LstmBackward<T>::Shared LstmBackward<T>::allocate_shared(ScratchAllocat
 }
 
 template <class T>
-typename LstmBackward<T>::StepBuffers LstmBackward<T>::allocate_steps(ScratchAllocator& scratch) const {
+typename RecurrentBackward<T>::StepBuffers RecurrentBackward<T>::allocate_steps(ScratchAllocator& scratch) const {
   const std::int64_t images = rows_.most_images(), chunk = rows_.chunk;
   return {scratch.take<T>(chunk * images * rows_.width), scratch.take<T>(images * rows_.width),
           scratch.take<T>(wants_dx_ ? chunk * images * rows_.x_width : 0),
@@ -41,13 +41,13 @@ typename LstmBackward<T>::StepBuffers LstmBackward<T>::allocate_steps(ScratchAll
 }
 
 template <class T>
-typename LstmBackward<T>::SumBuffers LstmBackward<T>::allocate_sums(ScratchAllocator& scratch) const {
+typename RecurrentBackward<T>::SumBuffers RecurrentBackward<T>::allocate_sums(ScratchAllocator& scratch) const {
   const std::int64_t gates = round_up(divide_up(rows_.gates(), rows_.threads), rows_.kernels->lanes);
   return {scratch.take<T>(sum_depth * gates), scratch.take<T>(gates)};
 }
 
 template <class T>
-std::size_t LstmBackward<T>::part_bytes() const {
+std::size_t RecurrentBackward<T>::part_bytes() const {
   ScratchAllocator steps, sums;
   allocate_steps(steps);
   allocate_sums(sums);
@@ -55,17 +55,17 @@ std::size_t LstmBackward<T>::part_bytes() const {
 }
 
 template <class T>
-std::size_t LstmBackward<T>::workspace_bytes() const {
+std::size_t RecurrentBackward<T>::workspace_bytes() const {
   ScratchAllocator shared;
   allocate_shared(shared);
   return shared.used_bytes() + static_cast<std::size_t>(rows_.threads) * part_bytes();
 }
 
 template <class T>
-void LstmBackward<T>::run(const Args& args, ThreadPool& pool) const {
+void RecurrentBackward<T>::run(const Args& args, ThreadPool& pool) const {
   ScratchAllocator workspace(args.workspace), saved(args.saved);
   const Shared shared = allocate_shared(workspace);
-  const auto whole = LstmSaved<T>::allocate(rows_, saved);
+  const auto whole = RecurrentSaved<T>::allocate(rows_, saved);
   shared.weights.pack(rows_, wants_dx_, args, pool);
   const std::size_t shared_bytes = workspace.used_bytes(), bytes = part_bytes();
   const auto own_memory = [&](int part) {
@@ -98,7 +98,7 @@ void LstmBackward<T>::run(const Args& args, ThreadPool& pool) const {
 // ---- gates, step by step -------------------------------------------------------------------------------------------
 
 template <class T>
-void LstmBackward<T>::run_steps(const Share& share, const Args& args) const {
+void RecurrentBackward<T>::run_steps(const Share& share, const Args& args) const {
   const std::int64_t count = share.count(), gates = rows_.gates(), width = rows_.width;
   std::fill_n(share.buffers.dcell, count * width, T{0});
   for (std::int64_t last = rows_.steps; last > 0;) {
@@ -107,26 +107,27 @@ void LstmBackward<T>::run_steps(const Share& share, const Args& args) const {
     for (std::int64_t step = last; step-- > first;) {
       T* const dh = share.buffers.dh + (step - first) * count * width;
       if (step + 1 < rows_.steps)
-        multiply_rows(*rows_.kernels, share.dgates + (step + 1) * count * gates, gates, count, gates,
-                      share.shared.weights.recurrent_side(rows_), dh, width, true);
+        multiply_rows(*rows_.kernels, share.dgates + (step + 1) * count * gates + rows_.h_first(), gates, count,
+                      rows_.products(), share.shared.weights.recurrent_side(rows_), dh, width, true);
       const T* const cell = share.saved.cells + step * count * width;
-      rows_.kernels->activations.lstm_cell_gradient({.rows = count,
-                                                     .width = width,
-                                                     .gates = share.saved.gates + step * count * gates,
-                                                     .cell_before = step == 0 ? nullptr : cell - count * width,
-                                                     .cell = cell,
-                                                     .dh = dh,
-                                                     .dcell = share.buffers.dcell,
-                                                     .dgates = share.dgates + step * count * gates,
-                                                     .h = share.h + step * count * rows_.h_ld,
-                                                     .h_ld = rows_.h_ld,
-                                                     .hard = rows_.op.gates == Gates::hard_sigmoid});
+      rows_.kernels->activations.cell_gradient({.rows = count,
+                                                .width = width,
+                                                .gates = share.saved.gates + step * count * gates,
+                                                .cell_before = step == 0 ? nullptr : cell - count * width,
+                                                .cell = cell,
+                                                .dh = dh,
+                                                .dcell = share.buffers.dcell,
+                                                .dgates = share.dgates + step * count * gates,
+                                                .h = share.h + step * count * rows_.h_ld,
+                                                .h_ld = rows_.h_ld,
+                                                .gru = rows_.op.cell == Cell::gru,
+                                                .hard = rows_.op.gates == Gates::hard_sigmoid});
     }
     if (rows_.channels != 0)
       x_to_rows(rows_, args.x[0], share.images, first, last - first, share.x + first * count * rows_.x_ld);
     if (wants_dx_ && wanted(args, 0)) {
-      multiply_rows(*rows_.kernels, share.dgates + first * count * gates, gates, (last - first) * count, gates,
-                    share.shared.weights.input_side(rows_), share.buffers.dx, rows_.x_width, false);
+      multiply_rows(*rows_.kernels, share.dgates + first * count * gates, gates, (last - first) * count,
+                    rows_.products(), share.shared.weights.input_side(rows_), share.buffers.dx, rows_.x_width, false);
       write_dx(share, args.dx[0], first, last);
     }
     last = first;
@@ -135,7 +136,7 @@ void LstmBackward<T>::run_steps(const Share& share, const Args& args) const {
 
 /// Copies dy of some steps to rows. Rows without a dy are 0.
 template <class T>
-void LstmBackward<T>::read_dy(const Share& share, const Tensor& dy, std::int64_t first, std::int64_t last) const {
+void RecurrentBackward<T>::read_dy(const Share& share, const Tensor& dy, std::int64_t first, std::int64_t last) const {
   const std::int64_t count = share.count(), width = rows_.width;
   T* const rows = share.buffers.dh;
   const bool all = rows_.op.steps == Steps::all;
@@ -153,7 +154,7 @@ void LstmBackward<T>::read_dy(const Share& share, const Tensor& dy, std::int64_t
 }
 
 template <class T>
-void LstmBackward<T>::write_dx(const Share& share, const Tensor& dx, std::int64_t first, std::int64_t last) const {
+void RecurrentBackward<T>::write_dx(const Share& share, const Tensor& dx, std::int64_t first, std::int64_t last) const {
   const std::int64_t count = share.count(), foremost = rows_.foremost(first, last);
   for (std::int64_t n = 0; n < count; ++n) {
     const T* const from = share.buffers.dx + ((foremost - first) * count + n) * rows_.x_width;
@@ -170,8 +171,8 @@ void LstmBackward<T>::write_dx(const Share& share, const Tensor& dx, std::int64_
 // ---- weights, over all rows ----------------------------------------------------------------------------------------
 
 template <class T>
-void LstmBackward<T>::sum_weights(const Shared& shared, const SumBuffers& buffers, const Args& args,
-                                  IndexRange gates) const {
+void RecurrentBackward<T>::sum_weights(const Shared& shared, const SumBuffers& buffers, const Args& args,
+                                       IndexRange gates) const {
   std::fill(shared.db + gates.first, shared.db + gates.last, 0.0);
   std::fill(shared.dw_recurrent + gates.first * rows_.width, shared.dw_recurrent + gates.last * rows_.width, T{0});
   bool begins = true;
@@ -190,8 +191,9 @@ void LstmBackward<T>::sum_weights(const Shared& shared, const SumBuffers& buffer
 
 /// Adds the products of some rows. The first `skipped` rows belong to the first step, before which h is 0.
 template <class T>
-void LstmBackward<T>::sum_block(const Shared& shared, const SumBuffers& buffers, IndexRange gates, std::int64_t row,
-                                std::int64_t depth, std::int64_t skipped, std::int64_t images, bool first) const {
+void RecurrentBackward<T>::sum_block(const Shared& shared, const SumBuffers& buffers, IndexRange gates,
+                                     std::int64_t row, std::int64_t depth, std::int64_t skipped, std::int64_t images,
+                                     bool first) const {
   const MicroKernels<T>& kernels = *rows_.kernels;
   const std::int64_t own = gates.last - gates.first;
   const T* const dgates = shared.dgates + row * rows_.gates() + gates.first;
@@ -199,18 +201,21 @@ void LstmBackward<T>::sum_block(const Shared& shared, const SumBuffers& buffers,
   for (std::int64_t k = 0; k < depth; ++k) put(buffers.sums, dgates + k * rows_.gates(), own, true);
   for (std::int64_t i = 0; i < own; ++i) shared.db[gates.first + i] += static_cast<double>(buffers.sums[i]);
   kernels.transpose(buffers.dgates, sum_depth, dgates, rows_.gates(), nullptr, 0, depth, own);
-  if (rows_.channels != 0)
-    multiply_rows(kernels, buffers.dgates, sum_depth, own, depth,
+  const std::int64_t of_x = std::min(gates.last, rows_.products()) - gates.first;
+  const std::int64_t first_of_h = std::max(gates.first, rows_.h_first());
+  if (rows_.channels != 0 && of_x > 0)
+    multiply_rows(kernels, buffers.dgates, sum_depth, of_x, depth,
                   {shared.x + row * rows_.x_ld, rows_.x_width, rows_.x_ld, 0},
                   shared.dw_input + gates.first * rows_.x_width, rows_.x_width, !first);
-  if (skipped < depth)
-    multiply_rows(kernels, buffers.dgates + skipped, sum_depth, own, depth - skipped,
+  if (skipped < depth && first_of_h < gates.last)
+    multiply_rows(kernels, buffers.dgates + (first_of_h - gates.first) * sum_depth + skipped, sum_depth,
+                  gates.last - first_of_h, depth - skipped,
                   {shared.h + (row + skipped - images) * rows_.h_ld, rows_.width, rows_.h_ld, 0},
-                  shared.dw_recurrent + gates.first * rows_.width, rows_.width, true);
+                  shared.dw_recurrent + first_of_h * rows_.width, rows_.width, true);
 }
 
 template <class T>
-void LstmBackward<T>::sum_ids(const Shared& shared, const Args& args, IndexRange gates) const {
+void RecurrentBackward<T>::sum_ids(const Shared& shared, const Args& args, IndexRange gates) const {
   const std::int64_t own = gates.last - gates.first;
   for (std::int64_t id = 0; id < rows_.op.vocabulary; ++id)
     std::fill_n(shared.dw_input + id * rows_.gates() + gates.first, own, T{0});
@@ -227,13 +232,13 @@ void LstmBackward<T>::sum_ids(const Shared& shared, const Args& args, IndexRange
 }
 
 template <class T>
-void LstmBackward<T>::write_weights(const Shared& shared, const Args& args, IndexRange gates) const {
+void RecurrentBackward<T>::write_weights(const Shared& shared, const Args& args, IndexRange gates) const {
   const auto dw = [&](std::size_t i) { return args.dw.size() <= i ? nullptr : args.dw[i].template as<T>(); };
   const std::int64_t channels = rows_.channels == 0 ? rows_.op.vocabulary : rows_.channels;
   for (std::int64_t i = gates.first; i < gates.last; ++i) {
-    const std::int64_t unit = i % rows_.width, row = i / rows_.width * rows_.hidden + unit;
+    const std::int64_t unit = i % rows_.width, row = rows_.given(i / rows_.width) * rows_.hidden + unit;
     if (unit >= rows_.hidden) continue;
-    if (T* const to = dw(0); to != nullptr) {
+    if (T* const to = dw(0); to != nullptr && i < rows_.products()) {
       if (rows_.channels != 0) {
         put(to + row * channels, shared.dw_input + i * rows_.x_width, channels, add_dw_);
       } else {
@@ -243,14 +248,15 @@ void LstmBackward<T>::write_weights(const Shared& shared, const Args& args, Inde
         }
       }
     }
-    if (T* const to = dw(1); to != nullptr)
-      put(to + row * rows_.hidden, shared.dw_recurrent + i * rows_.width, rows_.hidden, add_dw_);
+    if (T* const to = dw(1); to != nullptr && i >= rows_.h_first())
+      put(to + ((i - rows_.h_first()) / rows_.width * rows_.hidden + unit) * rows_.hidden,
+          shared.dw_recurrent + i * rows_.width, rows_.hidden, add_dw_);
     if (T* const to = dw(2); to != nullptr)
       to[row] = static_cast<T>(shared.db[i] + (add_dw_ ? static_cast<double>(to[row]) : 0.0));
   }
 }
 
-template class LstmBackward<float>;
-template class LstmBackward<double>;
+template class RecurrentBackward<float>;
+template class RecurrentBackward<double>;
 
 }  // namespace lamina::eigen

@@ -1,4 +1,4 @@
-// The forward pass of an LSTM.
+// The forward pass of a recurrent op.
 
 #include "forward.h"
 
@@ -10,7 +10,7 @@ namespace lamina::eigen {
 constexpr std::int64_t run_bytes = 128 * 1024;  // gates whose input products are computed at once
 
 template <class T>
-void x_to_rows(const LstmRows<T>& rows, const Tensor& x, IndexRange images, std::int64_t step, std::int64_t count,
+void x_to_rows(const RecurrentRows<T>& rows, const Tensor& x, IndexRange images, std::int64_t step, std::int64_t count,
                T* to) {
   const std::int64_t own = images.last - images.first, between = own * rows.x_ld * rows.direction();
   const std::int64_t foremost = rows.foremost(step, step + count);
@@ -21,23 +21,23 @@ void x_to_rows(const LstmRows<T>& rows, const Tensor& x, IndexRange images, std:
 }
 
 template <class T>
-struct LstmForward<T>::Share {
+struct RecurrentForward<T>::Share {
   IndexRange images;
-  LstmForwardWeights<T> weights;
-  LstmSaved<T> saved;  // training: saved numbers of the part
+  RecurrentForwardWeights<T> weights;
+  RecurrentSaved<T> saved;  // training: saved numbers of the part
   Buffers buffers;
   std::int64_t count() const { return images.last - images.first; }
 };
 
 /// The number of steps whose gates stay in cache from the input product to the recurrent product.
 template <class T>
-std::int64_t LstmForward<T>::run_steps() const {
+std::int64_t RecurrentForward<T>::run_steps() const {
   const std::int64_t step_bytes = rows_.most_images() * rows_.gates() * static_cast<std::int64_t>(sizeof(T));
   return std::clamp<std::int64_t>(run_bytes / step_bytes, 1, rows_.chunk);
 }
 
 template <class T>
-typename LstmForward<T>::Buffers LstmForward<T>::allocate(ScratchAllocator& scratch) const {
+typename RecurrentForward<T>::Buffers RecurrentForward<T>::allocate(ScratchAllocator& scratch) const {
   const std::int64_t images = rows_.most_images();
   return {scratch.take<T>(rows_.chunk * images * (rows_.channels == 0 ? 0 : rows_.x_ld)),
           scratch.take<T>(training_ ? 0 : run_steps() * images * rows_.gates()),
@@ -45,39 +45,39 @@ typename LstmForward<T>::Buffers LstmForward<T>::allocate(ScratchAllocator& scra
 }
 
 template <class T>
-std::size_t LstmForward<T>::workspace_bytes() const {
+std::size_t RecurrentForward<T>::workspace_bytes() const {
   ScratchAllocator weights, part;
-  if (training_) LstmForwardWeights<T>::allocate(rows_, weights);
+  if (training_) RecurrentForwardWeights<T>::allocate(rows_, weights);
   allocate(part);
   return weights.used_bytes() + static_cast<std::size_t>(rows_.threads) * part.used_bytes();
 }
 
 template <class T>
-std::size_t LstmForward<T>::saved_bytes() const {
+std::size_t RecurrentForward<T>::saved_bytes() const {
   ScratchAllocator saved;
-  LstmSaved<T>::allocate(rows_, saved);
+  RecurrentSaved<T>::allocate(rows_, saved);
   return saved.used_bytes();
 }
 
 template <class T>
-std::size_t LstmForward<T>::prepared_bytes() const {
+std::size_t RecurrentForward<T>::prepared_bytes() const {
   ScratchAllocator weights;
-  LstmForwardWeights<T>::allocate(rows_, weights);
+  RecurrentForwardWeights<T>::allocate(rows_, weights);
   return weights.used_bytes();
 }
 
 template <class T>
-void LstmForward<T>::prepare(const Args& args, ThreadPool& pool) const {
+void RecurrentForward<T>::prepare(const Args& args, ThreadPool& pool) const {
   ScratchAllocator prepared(args.prepared);
-  LstmForwardWeights<T>::allocate(rows_, prepared).pack(rows_, args, pool);
+  RecurrentForwardWeights<T>::allocate(rows_, prepared).pack(rows_, args, pool);
 }
 
 template <class T>
-void LstmForward<T>::run(const Args& args, ThreadPool& pool) const {
+void RecurrentForward<T>::run(const Args& args, ThreadPool& pool) const {
   ScratchAllocator workspace(args.workspace), prepared(args.prepared), saved(args.saved);
-  const auto weights = LstmForwardWeights<T>::allocate(rows_, training_ ? workspace : prepared);
+  const auto weights = RecurrentForwardWeights<T>::allocate(rows_, training_ ? workspace : prepared);
   if (training_) weights.pack(rows_, args, pool);
-  const LstmSaved<T> whole = training_ ? LstmSaved<T>::allocate(rows_, saved) : LstmSaved<T>{};
+  const RecurrentSaved<T> whole = training_ ? RecurrentSaved<T>::allocate(rows_, saved) : RecurrentSaved<T>{};
   ScratchAllocator counter;
   allocate(counter);
   pool.run([&](int part) {
@@ -96,11 +96,13 @@ void LstmForward<T>::run(const Args& args, ThreadPool& pool) const {
 
 /// Computes the gates of a run of steps, before the recurrent products and the bias.
 template <class T>
-void LstmForward<T>::input_products(const Share& share, const Args& args, std::int64_t step, std::int64_t count,
-                                    const T* x, T* gates) const {
+void RecurrentForward<T>::input_products(const Share& share, const Args& args, std::int64_t step, std::int64_t count,
+                                         const T* x, T* gates) const {
   if (rows_.op.vocabulary == 0) {
     multiply_rows(*rows_.kernels, x, rows_.x_ld, count * share.count(), rows_.channels, share.weights.input_side(rows_),
                   gates, rows_.gates(), false);
+    for (std::int64_t row = 0; row < count * share.count(); ++row, gates += rows_.gates())
+      std::fill(gates + rows_.products(), gates + rows_.gates(), T{0});
     return;
   }
   for (std::int64_t s = step; s < step + count; ++s) {
@@ -116,7 +118,7 @@ void LstmForward<T>::input_products(const Share& share, const Args& args, std::i
 }
 
 template <class T>
-void LstmForward<T>::run_part(const Share& share, const Args& args) const {
+void RecurrentForward<T>::run_part(const Share& share, const Args& args) const {
   const std::int64_t count = share.count(), slot = count * rows_.h_ld, run = run_steps();
   const bool all = rows_.op.steps == Steps::all;
   T* const h = share.buffers.h;
@@ -132,19 +134,20 @@ void LstmForward<T>::run_part(const Share& share, const Args& args) const {
         T* const sums = gates + (step - first) * count * rows_.gates();
         if (step > 0)
           multiply_rows(*rows_.kernels, h_of(step - 1), rows_.h_ld, count, rows_.hidden,
-                        share.weights.recurrent_side(rows_), sums, rows_.gates(), true);
+                        share.weights.recurrent_side(rows_), sums + rows_.h_first(), rows_.gates(), true);
         T* const cell = training_ ? share.saved.cells + step * count * rows_.width : share.buffers.cell;
-        rows_.kernels->activations.lstm_cell({.rows = count,
-                                              .width = rows_.width,
-                                              .gates = sums,
-                                              .bias = share.weights.bias,
-                                              .cell_before = step == 0   ? nullptr
-                                                             : training_ ? cell - count * rows_.width
-                                                                         : cell,
-                                              .cell = cell,
-                                              .h = h_of(step),
-                                              .h_ld = rows_.h_ld,
-                                              .hard = rows_.op.gates == Gates::hard_sigmoid});
+        rows_.kernels->activations.cell({.rows = count,
+                                         .width = rows_.width,
+                                         .gates = sums,
+                                         .bias = share.weights.bias,
+                                         .cell_before = step == 0   ? nullptr
+                                                        : training_ ? cell - count * rows_.width
+                                                                    : cell,
+                                         .cell = cell,
+                                         .h = h_of(step),
+                                         .h_ld = rows_.h_ld,
+                                         .gru = rows_.op.cell == Cell::gru,
+                                         .hard = rows_.op.gates == Gates::hard_sigmoid});
       }
     }
     if (!all) continue;
@@ -158,7 +161,8 @@ void LstmForward<T>::run_part(const Share& share, const Args& args) const {
 }
 
 template <class T>
-void LstmForward<T>::write_steps(const Share& share, const Tensor& y, std::int64_t first, std::int64_t last) const {
+void RecurrentForward<T>::write_steps(const Share& share, const Tensor& y, std::int64_t first,
+                                      std::int64_t last) const {
   const std::int64_t foremost = rows_.foremost(first, last), count = share.count();
   const T* const h = share.buffers.h + (foremost - first + 1) * count * rows_.h_ld;
   for (std::int64_t n = 0; n < count; ++n)
@@ -167,9 +171,9 @@ void LstmForward<T>::write_steps(const Share& share, const Tensor& y, std::int64
                              rows_.hidden);
 }
 
-template void x_to_rows(const LstmRows<float>&, const Tensor&, IndexRange, std::int64_t, std::int64_t, float*);
-template void x_to_rows(const LstmRows<double>&, const Tensor&, IndexRange, std::int64_t, std::int64_t, double*);
-template class LstmForward<float>;
-template class LstmForward<double>;
+template void x_to_rows(const RecurrentRows<float>&, const Tensor&, IndexRange, std::int64_t, std::int64_t, float*);
+template void x_to_rows(const RecurrentRows<double>&, const Tensor&, IndexRange, std::int64_t, std::int64_t, double*);
+template class RecurrentForward<float>;
+template class RecurrentForward<double>;
 
 }  // namespace lamina::eigen
