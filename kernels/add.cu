@@ -1,14 +1,14 @@
-// Add: y = x[0] + x[1] + ..., then max(y, 0) if requested; dx[i] = dy, or dy where y > 0.
+// Add: y = x[0] + x[1] + ..., then a function if requested; dx[i] = dy, or dy times the slope from y.
 //
 // A thread computes one pack of 16 bytes, image by image along the grid's y; dense tensors are one long image. It reads
 // every operand before it writes, so the result may alias any of them.
-// Per element, forward: one read of each addend and one write. Backward: one read of dy (and of y after a ReLU), one
-// write of each gradient.
+// Per element, forward: one read of each addend and one write. Backward: one read of dy (and of y after a function),
+// one write of each gradient.
 
 #include "add.h"
 
-#include "kernels/common/clamp_at_zero.h"
 #include "kernels/common/packs.h"
+#include "kernels/functions.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
@@ -28,42 +28,37 @@ struct Sources {
   }
 };
 
-template <class T, int width>
-__device__ void clip(Pack<T, width>& pack) {
-  for (T& value : pack.v) value = clamp_at_zero(value);
-}
-
-template <class T, int width>
-__global__ void add_two_kernel(Extent extent, Images<const T> a, Images<const T> b, Images<T> y, bool relu) {
+template <class T, int width, class F>
+__global__ void add_two_kernel(Extent extent, Images<const T> a, Images<const T> b, Images<T> y, F f) {
   for_each_pack<width>(extent, [&](int n, std::int64_t i) {
     Loaded<T, width> sum = load_pack<width>(a.at(n) + i);
     const Loaded<T, width> more = load_pack<width>(b.at(n) + i);
     for (int k = 0; k < width; ++k) sum.v[k] += more.v[k];
-    if (relu) clip(sum);
+    for (auto& value : sum.v) value = f.value(value);
     store_pack(y.at(n) + i, sum);
   });
 }
 
-template <class T, int width>
-__global__ void add_many_kernel(Extent extent, Sources<const T> x, Images<T> y, bool relu) {
+template <class T, int width, class F>
+__global__ void add_many_kernel(Extent extent, Sources<const T> x, Images<T> y, F f) {
   for_each_pack<width>(extent, [&](int n, std::int64_t i) {
     Loaded<T, width> sum = load_pack<width>(x.images[0].at(n) + i);
     for (int j = 1; j < x.count; ++j) {
       const Loaded<T, width> more = load_pack<width>(x.images[j].at(n) + i);
       for (int k = 0; k < width; ++k) sum.v[k] += more.v[k];
     }
-    if (relu) clip(sum);
+    for (auto& value : sum.v) value = f.value(value);
     store_pack(y.at(n) + i, sum);
   });
 }
 
-template <class T, int width>
-__global__ void add_backward_kernel(Extent extent, Images<const T> dy, Images<const T> y, Sources<T> dx) {
+template <class T, int width, class F>
+__global__ void add_backward_kernel(Extent extent, Images<const T> dy, Images<const T> y, Sources<T> dx, F f) {
   for_each_pack<width>(extent, [&](int n, std::int64_t i) {
     Loaded<T, width> d = load_pack<width>(dy.at(n) + i);
     if (y.data != nullptr) {
       const Loaded<T, width> sum = load_pack<width>(y.at(n) + i);
-      for (int k = 0; k < width; ++k) d.v[k] = sum.v[k] > 0 ? d.v[k] : 0;
+      for (int k = 0; k < width; ++k) d.v[k] = f.gradient(sum.v[k], d.v[k]);
     }
     for (int j = 0; j < dx.count; ++j) put_pack(dx.images[j].at(n) + i, d, dx.adds[j]);
   });
@@ -79,34 +74,40 @@ Packing<T> packing_of(const View<U>& first, const Operands<V>& operands) {
 }  // namespace
 
 template <class T>
-void add_forward(Stream stream, const Operands<const T>& x, View<T> y, bool relu) {
-  packing_of<T>(y, x).with_width([&](auto w, Extent extent) {
-    constexpr int width = decltype(w)::value;
-    const dim3 grid = grid_of_packs(extent, width);
-    if (x.count == 2) {
-      launch(LAMINA_KERNEL(add_two_kernel<T, width>), grid, pack_threads, 0, stream, extent, x.views[0], x.views[1], y,
-             relu);
-    } else {
-      launch(LAMINA_KERNEL(add_many_kernel<T, width>), grid, pack_threads, 0, stream, extent, Sources<const T>(x), y,
-             relu);
-    }
+void add_forward(Stream stream, const Operands<const T>& x, View<T> y, const PointwiseFunction& function) {
+  with_ending<T>(function, [&](auto f) {
+    using F = decltype(f);
+    packing_of<T>(y, x).with_width([&](auto w, Extent extent) {
+      constexpr int width = decltype(w)::value;
+      const dim3 grid = grid_of_packs(extent, width);
+      if (x.count == 2) {
+        launch(LAMINA_KERNEL(add_two_kernel<T, width, F>), grid, pack_threads, 0, stream, extent, x.views[0],
+               x.views[1], y, f);
+      } else {
+        launch(LAMINA_KERNEL(add_many_kernel<T, width, F>), grid, pack_threads, 0, stream, extent, Sources<const T>(x),
+               y, f);
+      }
+    });
   });
 }
 
 template <class T>
-void add_backward(Stream stream, View<const T> dy, View<const T> y, const Operands<T>& dx) {
+void add_backward(Stream stream, View<const T> dy, View<const T> y, const PointwiseFunction& function,
+                  const Operands<T>& dx) {
   Packing<T> packing = packing_of<T>(dy, dx);
   packing.look_at(y);
-  packing.with_width([&](auto w, Extent extent) {
-    constexpr int width = decltype(w)::value;
-    launch(LAMINA_KERNEL(add_backward_kernel<T, width>), grid_of_packs(extent, width), pack_threads, 0, stream, extent,
-           dy, y, Sources<T>(dx));
+  with_ending<T>(function, [&](auto f) {
+    packing.with_width([&](auto w, Extent extent) {
+      constexpr int width = decltype(w)::value;
+      launch(LAMINA_KERNEL(add_backward_kernel<T, width, decltype(f)>), grid_of_packs(extent, width), pack_threads, 0,
+             stream, extent, dy, y, Sources<T>(dx), f);
+    });
   });
 }
 
-#define LAMINA_INSTANTIATE(T)                                                 \
-  template void add_forward(Stream, const Operands<const T>&, View<T>, bool); \
-  template void add_backward(Stream, View<const T>, View<const T>, const Operands<T>&);
+#define LAMINA_INSTANTIATE(T)                                                                     \
+  template void add_forward(Stream, const Operands<const T>&, View<T>, const PointwiseFunction&); \
+  template void add_backward(Stream, View<const T>, View<const T>, const PointwiseFunction&, const Operands<T>&);
 LAMINA_FOR_STORED_TYPES(LAMINA_INSTANTIATE)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -1,7 +1,7 @@
 #pragma once
-// Sum of several tensors, with an optional ReLU, and its gradients.
+// Sum of several tensors, with an optional function, and its gradients.
 
-#include "kernels/common/stream.h"
+#include "kernels/pointwise.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
@@ -17,10 +17,11 @@ struct Operands {
 
 /// y may alias any addend.
 template <class T>
-void add_forward(Stream, const Operands<const T>& x, View<T> y, bool relu);
+void add_forward(Stream, const Operands<const T>& x, View<T> y, const PointwiseFunction&);
 
-/// Every dx, in order, becomes dy or, if y is given, dy where y > 0 and else 0. Any dx may alias dy.
+/// Every dx, in order, becomes dy or, if y is given, the gradient of the function, which is computed from y. Any dx may
+/// alias dy.
 template <class T>
-void add_backward(Stream, View<const T> dy, View<const T> y, const Operands<T>& dx);
+void add_backward(Stream, View<const T> dy, View<const T> y, const PointwiseFunction&, const Operands<T>& dx);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

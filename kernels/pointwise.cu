@@ -1,127 +1,15 @@
-// Functions of one element. The formulas are beside their code.
+// Functions of one element. The formulas are beside their code (functions.h).
 //
 // A thread computes one pack of 16 bytes. Images are along the grid's y; dense tensors count as one long image. Per
 // element, forward: one read and one write. Backward: two reads and one write.
 
 #include "pointwise.h"
 
-#include <cmath>
-#include <utility>
-
-#include "kernels/common/clamp_at_zero.h"
 #include "kernels/common/packs.h"
+#include "kernels/functions.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
-
-/// A function that is x times a factor of exponentials is 0 below -limit, and a slope is computed within +-limit, so
-/// that there is no product of infinity and 0. There the factor is 0 or 1.
-template <class T>
-constexpr T limit = 1000;
-
-template <class T>
-__device__ T within(T x) {
-  return x > limit<T> ? limit<T> : x < -limit<T> ? -limit<T> : x;
-}
-
-template <class T>
-__device__ T logistic(T x) {
-  return T(1) / (T(1) + std::exp(-x));
-}
-
-/// The normal distribution.
-template <class T>
-__device__ T normal(T x) {
-  return T(0.5) * std::erfc(x * T(-0.70710678118654752440));
-}
-
-// GELU by tanh is x (1 + tanh(u)) / 2, which is x logistic(2 u), with 2 u = x (linear + cubic x^2).
-constexpr double linear = 1.5957691216057307117, cubic = 0.044715 * linear;  // linear: 2 sqrt(2 / pi)
-
-template <class T>
-__device__ T twice_u(T x) {
-  return x * (T(linear) + T(cubic) * x * x);
-}
-
-/// tanh(log(1 + exp(x))) = n / (n + 2) with n = exp(x) (exp(x) + 2), all times w^2 for x > 0, where w = exp(-|x|).
-template <class T>
-struct Mish {
-  bool above;
-  T w, n, sum;
-  explicit __device__ Mish(T x)
-      : above(x > T(0)),
-        w(std::exp(-std::abs(x))),
-        n(above ? T(2) * w + T(1) : w * (w + T(2))),
-        sum(n + (above ? T(2) * w * w : T(2))) {}
-  __device__ T factor() const { return n / sum; }
-  /// The factor of x is 4 exp(x) (1 + exp(x)) / (n + 2)^2.
-  __device__ T slope(T x) const { return factor() + x * ((above ? w * w : w) * (T(1) + w) * T(4) / (sum * sum)); }
-};
-
-/// A function, with its numbers in the type of the elements. A NaN is not below, above or equal to anything.
-template <PointwiseFunction::Name function, class T>
-struct Of {
-  T a, b;
-  __device__ T value(T x) const {
-    using F = PointwiseFunction;
-    if constexpr (function == F::sigmoid) return logistic(x);
-    if constexpr (function == F::tanh) return std::tanh(x);
-    if constexpr (function == F::clip) return x < a ? a : x > b ? b : x;
-    if constexpr (function == F::hard_sigmoid) {
-      const T y = a * x + b;
-      return y < T(0) ? T(0) : y > T(1) ? T(1) : y;
-    }
-    if constexpr (function == F::hard_swish) return x <= T(-3) ? T(0) : x >= T(3) ? x : x * (x * T(1.0 / 6) + T(0.5));
-    if constexpr (function == F::silu) return x < -limit<T> ? T(0) : x / (T(1) + std::exp(-x));
-    if constexpr (function == F::leaky_relu) return x > T(0) ? x : a * x;
-    if constexpr (function == F::elu) return x > T(0) ? b * x : a * b * std::expm1(x);
-    if constexpr (function == F::celu) return x > T(0) ? x : a * std::expm1(x / a);
-    if constexpr (function == F::gelu) return x < -limit<T> ? T(0) : x * normal(x);
-    if constexpr (function == F::gelu_tanh) return x < -limit<T> ? T(0) : x * logistic(twice_u(x));
-    if constexpr (function == F::softplus) return (x > T(0) ? x : T(0)) + std::log1p(std::exp(-std::abs(x)));
-    if constexpr (function == F::mish) return x < -limit<T> ? T(0) : x * Mish<T>(x).factor();
-    if constexpr (function == F::exp) return std::exp(x);
-    if constexpr (function == F::log) return std::log(x);
-    if constexpr (function == F::sqrt) return std::sqrt(x);
-    if constexpr (function == F::abs) return std::abs(x);
-    if constexpr (function == F::pow) return a == T(2) ? x * x : std::pow(x, a);
-    if constexpr (function == F::relu) return clamp_at_zero(x);
-  }
-
-  __device__ T gradient(T v, T dy) const {
-    using F = PointwiseFunction;
-    // From y.
-    if constexpr (function == F::sigmoid) return dy * (v * (T(1) - v));
-    if constexpr (function == F::tanh) return dy * (T(1) - v * v);
-    if constexpr (function == F::clip) return v > a && v < b ? dy : T(0);
-    if constexpr (function == F::hard_sigmoid) return v > T(0) && v < T(1) ? a * dy : T(0);
-    if constexpr (function == F::leaky_relu) return v > T(0) ? dy : a * dy;
-    if constexpr (function == F::elu) return dy * (v > T(0) ? b : v + a * b);
-    if constexpr (function == F::celu) return v > T(0) ? dy : dy * (v / a + T(1));
-    if constexpr (function == F::softplus) return dy * -std::expm1(-v);
-    if constexpr (function == F::exp) return dy * v;
-    if constexpr (function == F::sqrt) return dy / (T(2) * v);
-    if constexpr (function == F::relu) return v > T(0) ? dy : T(0);
-    // From x.
-    if constexpr (function == F::hard_swish) return v <= T(-3) ? T(0) : v >= T(3) ? dy : dy * (v * T(1.0 / 3) + T(0.5));
-    if constexpr (function == F::silu) {
-      const T x = within(v), s = logistic(x);
-      return dy * (s * (T(1) + x * (T(1) - s)));
-    }
-    if constexpr (function == F::gelu) {
-      const T x = within(v);
-      return dy * (normal(x) + x * std::exp(x * x * T(-0.5)) * T(0.39894228040143267794));  // 1 / sqrt(2 pi)
-    }
-    if constexpr (function == F::gelu_tanh) {
-      const T x = within(v), s = logistic(twice_u(x));
-      return dy * (s + x * (s * (T(1) - s)) * (T(linear) + T(3 * cubic) * x * x));
-    }
-    if constexpr (function == F::mish) return dy * Mish<T>(within(v)).slope(within(v));
-    if constexpr (function == F::log) return dy / v;
-    if constexpr (function == F::abs) return v > T(0) ? dy : v < T(0) ? -dy : T(0);
-    if constexpr (function == F::pow) return dy * (a == T(2) ? T(2) * v : a * std::pow(v, a - T(1)));
-  }
-};
 
 template <class F, class T, int width>
 __global__ void pointwise_forward_kernel(Extent extent, F f, Images<const T> x, Images<T> y) {
@@ -148,13 +36,11 @@ template <class T, class Use, int... i>
 void with_function(const PointwiseFunction& f, const Use& use, std::integer_sequence<int, i...>) {
   using C = Computed<T>;
   const auto take = [&](auto its) {
-    constexpr auto function = static_cast<PointwiseFunction::Name>(decltype(its)::value);
-    if constexpr (function != PointwiseFunction::hard_sigmoid || std::is_same_v<C, T>)
-      use(Of<function, C>{static_cast<C>(f.a), static_cast<C>(f.b)});
+    use(functions::Of<static_cast<PointwiseFunction::Name>(decltype(its)::value), C>{static_cast<C>(f.a),
+                                                                                     static_cast<C>(f.b)});
   };
   ((f.name == i ? take(std::integral_constant<int, i>()) : void()), ...);
 }
-constexpr auto all = std::make_integer_sequence<int, PointwiseFunction::functions>();
 
 }  // namespace
 
@@ -171,7 +57,7 @@ void pointwise_forward(Stream stream, const PointwiseFunction& f, View<const T> 
         },
         y, x);
   };
-  with_function<T>(f, run, all);
+  with_function<T>(f, run, functions::all);
 }
 
 template <class T>
@@ -188,7 +74,7 @@ void pointwise_backward(Stream stream, const PointwiseFunction& f, View<const T>
         },
         dx, v, dy);
   };
-  with_function<T>(f, run, all);
+  with_function<T>(f, run, functions::all);
 }
 
 #define LAMINA_INSTANTIATE(T)                                                                \

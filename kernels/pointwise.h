@@ -5,8 +5,7 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// A function with its numbers: those of lamina::Function (lamina/op.h), in its order and from the same of x and y, and
-/// ReLU, from y.
+/// A function with its numbers: those of lamina::Function (lamina/op.h), in its order, and ReLU.
 struct PointwiseFunction {
   enum Name {
     sigmoid,
@@ -28,13 +27,14 @@ struct PointwiseFunction {
     abs,
     pow,
     relu,
-    functions
+    none  ///< y = x, where a function may follow another op
   };
-  Name name;
+  Name name = none;
   double a = 0, b = 0;
+  bool reads_x = false;  ///< whether the gradient is computed from x, otherwise from y
 };
 
-/// y may alias x. A NaN stays a NaN. There is no hard_sigmoid of halves.
+/// y may alias x. A NaN stays a NaN.
 template <class T>
 void pointwise_forward(Stream, const PointwiseFunction&, View<const T> x, View<T> y);
 

@@ -1,5 +1,5 @@
 // Batch normalisation, forward: y = scale[c] (x - mean[c]) / sqrt(variance[c] + epsilon) + shift[c], then optionally +
-// other and max(y, 0).
+// other and a function.
 //
 // Training takes three launches. Sums: a block for a slice of a channel (channel_sums.h) sums differences from the
 // channel's first value, in double. Cancellation is limited to the spread of the channel, so one pass is
@@ -16,7 +16,7 @@
 #include <cmath>
 
 #include "kernels/common/channel_sums.h"
-#include "kernels/common/clamp_at_zero.h"
+#include "kernels/functions.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
@@ -99,9 +99,9 @@ __global__ void batch_norm_from_running_kernel(int count, NormNumbers<T> numbers
                            static_cast<double>(numbers.running_variance[c]), numbers, c);
 }
 
-template <class T, int width>
+template <class T, int width, class F>
 __global__ void batch_norm_apply_kernel(Extent extent, std::int64_t plane, Images<const T> x, Images<const T> other,
-                                        bool relu, Images<const NormChannel<T>> channels, Images<T> y) {
+                                        F f, Images<const NormChannel<T>> channels, Images<T> y) {
   for_each_pack<width>(extent, [&](int from_last, std::int64_t i) {
     const int n = extent.images - 1 - from_last;  // the sums have just read it; it may still be in the L2 cache
     Loaded<T, width> value = load_pack<width>(x.at(n) + i);
@@ -114,8 +114,7 @@ __global__ void batch_norm_apply_kernel(Extent extent, std::int64_t plane, Image
       const Loaded<T, width> more = load_pack<width>(other.at(n) + i);
       for (int k = 0; k < width; ++k) value.v[k] += more.v[k];
     }
-    if (relu)
-      for (auto& v : value.v) v = clamp_at_zero(v);
+    for (auto& v : value.v) v = f.value(v);
     store_pack(y.at(n) + i, value);
   });
 }
@@ -135,16 +134,18 @@ void launch_sums(Stream stream, View<const T> x, int images, Sums* partial) {
 
 /// `channels` has values for each image or, with a pitch of 0, for all.
 template <class T>
-void launch_apply(Stream stream, View<const T> x, View<const T> other, bool relu, Images<const NormChannel<T>> channels,
-                  View<T> y) {
-  with_packs<T>(
-      false,
-      [&](auto w, Extent extent) {
-        constexpr int width = decltype(w)::value;
-        launch(LAMINA_KERNEL(batch_norm_apply_kernel<T, width>), grid_of_packs(extent, width), pack_threads, 0, stream,
-               extent, y.plane(), x, other, relu, channels, y);
-      },
-      y, x, other);
+void launch_apply(Stream stream, View<const T> x, View<const T> other, const PointwiseFunction& function,
+                  Images<const NormChannel<T>> channels, View<T> y) {
+  with_ending<T>(function, [&](auto f) {
+    with_packs<T>(
+        false,
+        [&](auto w, Extent extent) {
+          constexpr int width = decltype(w)::value;
+          launch(LAMINA_KERNEL(batch_norm_apply_kernel<T, width, decltype(f)>), grid_of_packs(extent, width),
+                 pack_threads, 0, stream, extent, y.plane(), x, other, f, channels, y);
+        },
+        y, x, other);
+  });
 }
 
 }  // namespace
@@ -169,9 +170,9 @@ void batch_norm_from_running(Stream stream, int count, const NormNumbers<T>& num
 }
 
 template <class T>
-void batch_norm_apply(Stream stream, View<const T> x, View<const T> other, bool relu, const NormChannel<T>* channels,
-                      View<T> y) {
-  launch_apply<T>(stream, x, other, relu, {channels, 0}, y);
+void batch_norm_apply(Stream stream, View<const T> x, View<const T> other, const PointwiseFunction& function,
+                      const NormChannel<T>* channels, View<T> y) {
+  launch_apply<T>(stream, x, other, function, {channels, 0}, y);
 }
 
 template <class T>
@@ -193,14 +194,15 @@ void group_norm_forward(Stream stream, View<const T> x, const GroupNumbers<T>& n
   launch_sums(stream, groups, 1, partial);
   launch(LAMINA_KERNEL(group_norm_statistics_kernel<T>), static_cast<unsigned>(all), lanes, 0, stream, groups, partial,
          slices_of(all, groups.plane()), numbers, members, saved, channels);
-  launch_apply<T>(stream, x, {}, false, {channels, x.c}, y);
+  launch_apply<T>(stream, x, {}, {}, {channels, x.c}, y);
 }
 
-#define LAMINA_INSTANTIATE(T)                                                                                 \
-  template void batch_norm_statistics(Stream, View<const T>, const NormNumbers<T>&, NormChannel<T>*, void*);  \
-  template void batch_norm_from_running(Stream, int, const NormNumbers<T>&, NormChannel<T>*);                 \
-  template void batch_norm_apply(Stream, View<const T>, View<const T>, bool, const NormChannel<T>*, View<T>); \
-  template std::size_t group_norm_forward_bytes<T>(int, int, std::int64_t, int);                              \
+#define LAMINA_INSTANTIATE(T)                                                                                \
+  template void batch_norm_statistics(Stream, View<const T>, const NormNumbers<T>&, NormChannel<T>*, void*); \
+  template void batch_norm_from_running(Stream, int, const NormNumbers<T>&, NormChannel<T>*);                \
+  template void batch_norm_apply(Stream, View<const T>, View<const T>, const PointwiseFunction&,             \
+                                 const NormChannel<T>*, View<T>);                                            \
+  template std::size_t group_norm_forward_bytes<T>(int, int, std::int64_t, int);                             \
   template void group_norm_forward(Stream, View<const T>, const GroupNumbers<T>&, NormChannel<T>*, View<T>, void*);
 LAMINA_FOR_STORED_TYPES(LAMINA_INSTANTIATE)
 

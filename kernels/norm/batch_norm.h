@@ -1,10 +1,10 @@
 #pragma once
-// Batch normalisation, optionally followed by an addition and a ReLU; group normalisation.
+// Batch normalisation, optionally followed by an addition and a function; group normalisation.
 
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/common/stream.h"
+#include "kernels/pointwise.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
@@ -40,14 +40,14 @@ void batch_norm_statistics(Stream, View<const T> x, const NormNumbers<T>&, NormC
 template <class T>
 void batch_norm_from_running(Stream, int count, const NormNumbers<T>&, NormChannel<T>* channels);
 
-/// y = the normalised x, plus `other` unless that is null, then max(y, 0) with `relu`. y may alias x or other.
+/// y = the normalised x, plus `other` unless that is null, then the function of that. y may alias x or other.
 template <class T>
-void batch_norm_apply(Stream, View<const T> x, View<const T> other, bool relu, const NormChannel<T>* channels,
-                      View<T> y);
+void batch_norm_apply(Stream, View<const T> x, View<const T> other, const PointwiseFunction&,
+                      const NormChannel<T>* channels, View<T> y);
 
 /// The elements where the gradient of the normalised value passes: everywhere; where y > 0; or where y > 0, with y
-/// recomputed from x, which saves reading y.
-enum class NormMask : std::uint8_t { none, from_y, from_x };
+/// recomputed from x, which saves reading y. `function`: it is that of a function, from the recomputed value.
+enum class NormMask : std::uint8_t { none, from_y, from_x, function };
 
 /// Gradients. Null data: not wanted. `dx` or `dother` may alias dy.
 template <class T>
@@ -59,9 +59,10 @@ struct NormGradients {
   bool adds_dw;
 };
 
-/// `y` is read only with NormMask::from_y. All sums have a fixed order of images, channels and pixels.
+/// `y` is read only with NormMask::from_y, the function with NormMask::function. All sums have a fixed order of images,
+/// channels and pixels.
 template <class T>
-void batch_norm_backward(Stream, NormMask, View<const T> x, View<const T> y, View<const T> dy,
+void batch_norm_backward(Stream, NormMask, const PointwiseFunction&, View<const T> x, View<const T> y, View<const T> dy,
                          const NormChannel<T>* channels, const Computed<T>* scale, const NormGradients<T>&,
                          void* workspace);
 

@@ -1,5 +1,5 @@
 // Batch normalisation, backward. With x-hat = (x - mean) / deviation and dz the gradient of the normalised value, which
-// is dy, or dy where y > 0 after a ReLU:
+// is dy, or dy times the slope of the function that follows:
 //   dshift[c] = sum dz      dscale[c] = sum dz x-hat      dother = dz
 //   dx = scale[c] / deviation (dz - dshift[c] / count - x-hat dscale[c] / count)
 //
@@ -13,6 +13,7 @@
 
 #include "batch_norm.h"
 #include "kernels/common/channel_sums.h"
+#include "kernels/functions.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
@@ -24,15 +25,17 @@ struct Slopes {
 };
 
 template <NormMask mask, class T>
-__device__ T masked(T dy, T x, T y, T centre, T factor, T shift) {
-  if (mask == NormMask::from_y) return y > T(0) ? dy : T(0);
-  if (mask == NormMask::from_x) return std::fma(x - centre, factor, shift) > T(0) ? dy : T(0);
+__device__ T masked(const AnyFunction<T>& f, T dy, T x, T y, T centre, T factor, T shift) {
+  if constexpr (mask == NormMask::from_y) return y > T(0) ? dy : T(0);
+  if constexpr (mask == NormMask::from_x) return std::fma(x - centre, factor, shift) > T(0) ? dy : T(0);
+  if constexpr (mask == NormMask::function) return f.gradient_at(std::fma(x - centre, factor, shift), dy);
   return dy;
 }
 
 template <class T, NormMask mask, int width>
-__global__ void batch_norm_gradient_sums_kernel(View<const T> x, View<const T> y, View<const T> dy, int images,
-                                                const NormChannel<T>* channels, int members, Sums* partial) {
+__global__ void batch_norm_gradient_sums_kernel(AnyFunction<Computed<T>> f, View<const T> x, View<const T> y,
+                                                View<const T> dy, int images, const NormChannel<T>* channels,
+                                                int members, Sums* partial) {
   const unsigned all = static_cast<unsigned>(x.c);
   const int c = static_cast<int>(blockIdx.x % all), first = static_cast<int>(blockIdx.x / all);
   const NormChannel<T> channel = channels[blockIdx.x / static_cast<unsigned>(members)];
@@ -43,7 +46,7 @@ __global__ void batch_norm_gradient_sums_kernel(View<const T> x, View<const T> y
     const Loaded<T, width> results = mask == NormMask::from_y ? load_pack<width>(y.at(n, c) + i) : gradients;
     for (int k = 0; k < width; ++k) {
       const auto d = static_cast<double>(
-          masked<mask>(gradients.v[k], values.v[k], results.v[k], channel.centre, channel.factor, channel.shift));
+          masked<mask>(f, gradients.v[k], values.v[k], results.v[k], channel.centre, channel.factor, channel.shift));
       sums.first += d;
       sums.second += d * (static_cast<double>(values.v[k]) - channel.mean);
     }
@@ -104,9 +107,10 @@ __global__ void group_norm_slopes_kernel(const Sums* partial, int slices, double
 }
 
 template <class T, NormMask mask, int width>
-__global__ void batch_norm_gradient_kernel(Extent extent, std::int64_t plane, Images<const T> x, Images<const T> y,
-                                           Images<const T> dy, Images<const Slopes<T>> slopes, Images<T> dx,
-                                           bool adds_dx, Images<T> dother, bool adds_dother) {
+__global__ void batch_norm_gradient_kernel(AnyFunction<Computed<T>> f, Extent extent, std::int64_t plane,
+                                           Images<const T> x, Images<const T> y, Images<const T> dy,
+                                           Images<const Slopes<T>> slopes, Images<T> dx, bool adds_dx, Images<T> dother,
+                                           bool adds_dother) {
   for_each_pack<width>(extent, [&](int from_last, std::int64_t i) {
     const int n = extent.images - 1 - from_last;  // the sums have just read it; it may still be in the L2 cache
     const Loaded<T, width> values = load_pack<width>(x.at(n) + i);
@@ -115,7 +119,7 @@ __global__ void batch_norm_gradient_kernel(Extent extent, std::int64_t plane, Im
     ChannelWalk<Slopes<T>> channel(slopes.at(n), plane, i);
     for (int k = 0; k < width; ++k) {
       const Slopes<T> of = *channel;
-      dz.v[k] = masked<mask>(dz.v[k], values.v[k], results.v[k], of.centre, of.forward_factor, of.forward_shift);
+      dz.v[k] = masked<mask>(f, dz.v[k], values.v[k], results.v[k], of.centre, of.forward_factor, of.forward_shift);
       d.v[k] = std::fma(of.factor, dz.v[k], std::fma(values.v[k] - of.centre, of.slope, of.offset));
       if (k + 1 < width) channel.step();
     }
@@ -127,25 +131,26 @@ __global__ void batch_norm_gradient_kernel(Extent extent, std::int64_t plane, Im
 /// The sums of each channel of all images, or of each image: `images` are summed together. `members` channels have one
 /// mean.
 template <class T, NormMask mask>
-void launch_sums(Stream stream, View<const T> x, View<const T> y, View<const T> dy, int images,
-                 const NormChannel<T>* channels, int members, Sums* partial) {
+void launch_sums(Stream stream, const PointwiseFunction& function, View<const T> x, View<const T> y, View<const T> dy,
+                 int images, const NormChannel<T>* channels, int members, Sums* partial) {
+  const AnyFunction<Computed<T>> f(function);
   const std::int64_t count = images * x.plane();
   const dim3 grid = grid_of_slices(x.n / images * x.c, count);
   const int threads = sum_threads_for(count);
   const bool packs =
       packs_of_planes(x) > 1 && packs_of_planes(dy) > 1 && (mask != NormMask::from_y || packs_of_planes(y) > 1);
   if (packs) {
-    launch(LAMINA_KERNEL(batch_norm_gradient_sums_kernel<T, mask, widest<T>>), grid, threads, 0, stream, x, y, dy,
+    launch(LAMINA_KERNEL(batch_norm_gradient_sums_kernel<T, mask, widest<T>>), grid, threads, 0, stream, f, x, y, dy,
            images, channels, members, partial);
   } else {
-    launch(LAMINA_KERNEL(batch_norm_gradient_sums_kernel<T, mask, 1>), grid, threads, 0, stream, x, y, dy, images,
+    launch(LAMINA_KERNEL(batch_norm_gradient_sums_kernel<T, mask, 1>), grid, threads, 0, stream, f, x, y, dy, images,
            channels, members, partial);
   }
 }
 
 template <class T, NormMask mask>
-void launch_gradients(Stream stream, View<const T> x, View<const T> y, View<const T> dy, Images<const Slopes<T>> slopes,
-                      const NormGradients<T>& gradients) {
+void launch_gradients(Stream stream, const PointwiseFunction& function, View<const T> x, View<const T> y,
+                      View<const T> dy, Images<const Slopes<T>> slopes, const NormGradients<T>& gradients) {
   const auto on_dy = [&](const View<T>& view) { return view.data == dy.data && view.pitch == dy.pitch; };
   View<T> dother = gradients.dother;
   if (mask == NormMask::none && !gradients.adds_dother && on_dy(dother)) dother.data = nullptr;  // dy is there already
@@ -156,8 +161,8 @@ void launch_gradients(Stream stream, View<const T> x, View<const T> y, View<cons
       [&](auto w, Extent extent) {
         constexpr int width = decltype(w)::value;
         launch(LAMINA_KERNEL(batch_norm_gradient_kernel<T, mask, width>), grid_of_packs(extent, width), pack_threads, 0,
-               stream, extent, x.plane(), x, y, dy, slopes, gradients.dx, gradients.adds_dx, dother,
-               gradients.adds_dother);
+               stream, AnyFunction<Computed<T>>(function), extent, x.plane(), x, y, dy, slopes, gradients.dx,
+               gradients.adds_dx, dother, gradients.adds_dother);
       },
       dy, x, y, gradients.dx, dother);
 }
@@ -168,16 +173,17 @@ Slopes<T>* slopes_behind(void* workspace, int channels, std::int64_t count) {
 }
 
 template <class T, NormMask mask>
-void backward(Stream stream, View<const T> x, View<const T> y, View<const T> dy, const NormChannel<T>* channels,
-              const Computed<T>* scale, const NormGradients<T>& gradients, void* workspace) {
+void backward(Stream stream, const PointwiseFunction& function, View<const T> x, View<const T> y, View<const T> dy,
+              const NormChannel<T>* channels, const Computed<T>* scale, const NormGradients<T>& gradients,
+              void* workspace) {
   const std::int64_t count = x.n * x.plane();
   auto* const partial = static_cast<Sums*>(workspace);
   auto* const slopes = slopes_behind<T>(workspace, x.c, count);
-  launch_sums<T, mask>(stream, x, y, dy, x.n, channels, 1, partial);
+  launch_sums<T, mask>(stream, function, x, y, dy, x.n, channels, 1, partial);
   launch(LAMINA_KERNEL(batch_norm_slopes_kernel<T>), static_cast<unsigned>(x.c), lanes, 0, stream, partial,
          slices_of(x.c, count), static_cast<double>(count), channels, scale, gradients.dscale, gradients.dshift,
          gradients.adds_dw, slopes);
-  launch_gradients<T, mask>(stream, x, y, dy, {slopes, 0}, gradients);
+  launch_gradients<T, mask>(stream, function, x, y, dy, {slopes, 0}, gradients);
 }
 
 }  // namespace
@@ -188,15 +194,17 @@ std::size_t batch_norm_backward_bytes(int channels, std::int64_t count) {
 }
 
 template <class T>
-void batch_norm_backward(Stream stream, NormMask mask, View<const T> x, View<const T> y, View<const T> dy,
-                         const NormChannel<T>* channels, const Computed<T>* scale, const NormGradients<T>& gradients,
-                         void* workspace) {
+void batch_norm_backward(Stream stream, NormMask mask, const PointwiseFunction& function, View<const T> x,
+                         View<const T> y, View<const T> dy, const NormChannel<T>* channels, const Computed<T>* scale,
+                         const NormGradients<T>& gradients, void* workspace) {
+  const auto with = [&](auto its) {
+    backward<T, decltype(its)::value>(stream, function, x, y, dy, channels, scale, gradients, workspace);
+  };
   switch (mask) {
-    case NormMask::none: return backward<T, NormMask::none>(stream, x, y, dy, channels, scale, gradients, workspace);
-    case NormMask::from_y:
-      return backward<T, NormMask::from_y>(stream, x, y, dy, channels, scale, gradients, workspace);
-    case NormMask::from_x:
-      return backward<T, NormMask::from_x>(stream, x, y, dy, channels, scale, gradients, workspace);
+    case NormMask::none: return with(std::integral_constant<NormMask, NormMask::none>());
+    case NormMask::from_y: return with(std::integral_constant<NormMask, NormMask::from_y>());
+    case NormMask::from_x: return with(std::integral_constant<NormMask, NormMask::from_x>());
+    case NormMask::function: return with(std::integral_constant<NormMask, NormMask::function>());
   }
 }
 
@@ -211,21 +219,22 @@ void group_norm_backward(Stream stream, View<const T> x, View<const T> dy, const
   const int members = x.c / numbers.groups, channels = x.n * x.c, slices = slices_of(channels, x.plane());
   auto* const partial = static_cast<Sums*>(workspace);
   auto* const slopes = slopes_behind<T>(workspace, channels, x.plane());
-  launch_sums<T, NormMask::none>(stream, x, {}, dy, 1, saved, members, partial);
+  launch_sums<T, NormMask::none>(stream, {}, x, {}, dy, 1, saved, members, partial);
   launch(LAMINA_KERNEL(group_norm_slopes_kernel<T>), static_cast<unsigned>(x.n * numbers.groups), lanes, 0, stream,
          partial, slices, static_cast<double>(members * x.plane()), saved, numbers.scale, numbers.groups, members,
          slopes);
   if (gradients.dscale != nullptr)
     put_channel_sums(stream, partial, x.n, x.c, slices, gradients.dshift, gradients.dscale, gradients.adds_dw);
-  launch_gradients<T, NormMask::none>(stream, x, {}, dy, {slopes, x.c}, gradients);
+  launch_gradients<T, NormMask::none>(stream, {}, x, {}, dy, {slopes, x.c}, gradients);
 }
 
-#define LAMINA_INSTANTIATE(T)                                                                                   \
-  template std::size_t batch_norm_backward_bytes<T>(int, std::int64_t);                                         \
-  template void batch_norm_backward(Stream, NormMask, View<const T>, View<const T>, View<const T>,              \
-                                    const NormChannel<T>*, const Computed<T>*, const NormGradients<T>&, void*); \
-  template std::size_t group_norm_backward_bytes<T>(int, int, std::int64_t);                                    \
-  template void group_norm_backward(Stream, View<const T>, View<const T>, const GroupNumbers<T>&,               \
+#define LAMINA_INSTANTIATE(T)                                                                                          \
+  template std::size_t batch_norm_backward_bytes<T>(int, std::int64_t);                                                \
+  template void batch_norm_backward(Stream, NormMask, const PointwiseFunction&, View<const T>, View<const T>,          \
+                                    View<const T>, const NormChannel<T>*, const Computed<T>*, const NormGradients<T>&, \
+                                    void*);                                                                            \
+  template std::size_t group_norm_backward_bytes<T>(int, int, std::int64_t);                                           \
+  template void group_norm_backward(Stream, View<const T>, View<const T>, const GroupNumbers<T>&,                      \
                                     const NormChannel<T>*, const NormGradients<T>&, void*);
 LAMINA_FOR_STORED_TYPES(LAMINA_INSTANTIATE)
 

@@ -99,6 +99,29 @@ TEST_CASE("cudnn: without a ReLU, and with an Add of another pitch, a folded con
   CHECK(on.backend.algorithms(spec, Pass::forward).size() == 8);  // no fused one
 }
 
+TEST_CASE("cudnn: in inference a function other than ReLU is our kernel on y behind the convolution's calls") {
+  FakeBackend on;
+  const Pointwise clip{Function::clip, -1, 2};
+  for (const std::vector<Link>& tail :
+       {std::vector<Link>{{clip}}, {{norm}, {Pointwise{Function::silu}}}, {{norm}, {Add{}}, {clip}}}) {
+    const Spec spec = spec_of(on, folded(true, tail));
+    Folded unit(on, spec);
+    on.log.calls.clear();
+    put(on, unit.args.y, {-8, -0.5, 1, 8});
+    unit.run(Pass::forward);
+    CHECK(on.fake.names().back() == "AddTensor");
+    CHECK(on.log.calls == Calls{std::string(op_name(tail.back().op)) + " in place"});
+    CHECK(on.backend.algorithms(spec, Pass::forward).size() == 8);  // no fused one
+#if defined(LAMINA_CUDA_ON_HOST)
+    if (op_name(tail.back().op) == "clip") CHECK(get(on, unit.args.y)[0] == -1);
+#endif
+    CHECK_FALSE(make_spec(on.backend, folded(true, tail), {.dtype = DType::f64}).has_value());
+  }
+  Case training = folded(true, {{clip}});
+  training.mode = Mode::training;
+  CHECK_FALSE(make_spec(on.backend, training, {.dtype = DType::f32}).has_value());
+}
+
 TEST_CASE("cudnn: a batch norm is folded in inference alone, and ReLU and Add join it in f32") {
   FakeBackend on;
   Case training = folded(true, {{norm}});

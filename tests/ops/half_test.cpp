@@ -118,9 +118,12 @@ TEST_CASE("kernels of cuda that read and write halves themselves need no workspa
                         {"", AveragePool{.window = 2, .stride = 2}, {x}},
                         {"", GlobalAveragePool{}, {x}},
                         {"", BatchNorm{}, {x}, {{Relu{}}}},
+                        {"", BatchNorm{}, {x}, {{Pointwise{Function::silu}}}},
                         {"", Lrn{}, {x}},
                         {"", Dropout{}, {x}},
                         {"", Add{}, {x, x}, {{Relu{}}}},
+                        {"", Add{}, {x, x}, {{Pointwise{Function::leaky_relu, 0.1}}}},
+                        {"", Add{}, {x, x}, {{Pointwise{Function::clip, 0, 6}}}, Mode::inference},
                         {"", Concat{}, {x, x}},
                         {"", Slice{.first = 1, .channels = 2}, {x}},
                         {"", Resize{.to = 9, .by = ResizeBy::linear}, {x}}};
@@ -135,7 +138,8 @@ TEST_CASE("kernels of cuda that read and write halves themselves need no workspa
     }
   // If a rounded y is on the other side of a limit, the gradient follows x. Sums of many values are rounded once.
   const Case many{"", Add{}, std::vector<Shape>(65, x)};
-  for (const Case& c : {Case{"", Pointwise{Function::clip, 0, 0.3}, {x}},
-                        Case{"", Pointwise{Function::hard_sigmoid, 1.0 / 6, 0.5}, {x}}, many})
+  for (const Case& c :
+       {Case{"", Pointwise{Function::clip, 0, 0.3}, {x}}, Case{"", Add{}, {x, x}, {{Pointwise{Function::clip, 0, 6}}}},
+        Case{"", Pointwise{Function::hard_sigmoid, 1.0 / 6, 0.5}, {x}}, many})
     CHECK(workspace_bytes(backend().lower(*make_spec(backend(), c, {.dtype = DType::bf16}), {})) > 0);
 }

@@ -57,7 +57,7 @@ TEST_CASE("add, concat and slice are exact in whole numbers") { check_all_intege
 
 TEST_CASE("add, concat and slice have the gradients of their differences") { check_all_differences(join_cases()); }
 
-TEST_CASE("add + ReLU as one unit agrees with the two ops") {
+TEST_CASE("add + ReLU as one unit agrees with the two ops") {  // other functions: activation_test.cpp
   const Case c{"", Add{}, {{2, 3, 2, 5}, {2, 3, 2, 5}}, {{Relu{}}}};
   check_against_oracle(c);
   check_differences(c);

@@ -14,7 +14,7 @@ namespace {
 int rank(const Op& op) {
   if (std::holds_alternative<BatchNorm>(op)) return 1;
   if (std::holds_alternative<Add>(op)) return 2;
-  return std::holds_alternative<Relu>(op) ? 3 : 0;
+  return is_activation(op) ? 3 : 0;
 }
 
 Conv conv_of(const Spec& spec) {
@@ -55,8 +55,10 @@ double terms(const ConvUnit& c, Pass pass) {
 }
 
 bool joins_inference(const std::vector<Op>& tail, std::size_t count, const Op& next) {
+  const auto* const its = std::get_if<Pointwise>(&next);
   if (count == 0) return rank(next) > 0;
-  return rank(next) > rank(tail[count - 1]) && !is_activation(tail[count - 1]);
+  if (its != nullptr && its->function != Function::clip && std::holds_alternative<Add>(tail[count - 1])) return false;
+  return rank(next) > rank(tail[count - 1]);
 }
 
 }  // namespace lamina

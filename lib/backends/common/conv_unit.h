@@ -39,7 +39,8 @@ ConvUnit conv_unit(const Spec&);
 double terms(const ConvUnit&, Pass);
 
 /// Whether, in inference, `next` may follow a convolution and the first `count` ops of its tail: each kind at most
-/// once, in the order batch norm, Add, ReLU. Nothing follows another function.
+/// once, in the order batch norm, Add, function. Behind an Add the function is a ReLU or a clip: eigen applies others
+/// to sums before they are stored.
 bool joins_inference(const std::vector<Op>& tail, std::size_t count, const Op& next);
 
 }  // namespace lamina

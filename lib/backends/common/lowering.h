@@ -71,7 +71,7 @@ Lowered product_unit(const Spec&);
 /// The unit of a Reorder. One that only groups axes anew may work in place.
 Lowered reorder_unit(const Spec&, const std::vector<CopyAxis>&);
 
-/// The ops that follow a batch norm in its unit, but for functions other than ReLU.
+/// The ops that follow a batch norm in its unit, but for functions other than ReLU, whose gradient comes from x.
 struct NormTail {
   bool add = false, relu = false;
 };

@@ -37,15 +37,18 @@ std::size_t copy_bytes(const Shape& shape, DType dtype) {
   return aligned(static_cast<std::size_t>(shape.count()) * size_of(dtype));
 }
 
-/// Whether backward recomputes y from x, because it compares y with bounds and a rounded y may lie on the other side.
-bool makes_y_again(const Op& op, DType values) {
-  const auto* const its = std::get_if<Pointwise>(&op);
+/// Whether backward recomputes y, because it compares y with bounds and a rounded y may lie on the other side: of a
+/// function, or of one behind a sum, which may be no half.
+bool makes_y_again(const Spec& spec) {
+  const bool sum = std::holds_alternative<Add>(spec.op) && !spec.tail.empty() && spec.mode == Mode::training;
+  const auto* const its = std::get_if<Pointwise>(sum ? &spec.tail.back() : &spec.op);
+  const DType values = spec.y.dtype;
   const auto is_half_number = [&](double bound) {
     return std::isinf(bound) || lamina::widen(values, lamina::narrow(values, bound)) == bound;
   };
   if (its == nullptr) return false;
   return its->function == Function::hard_sigmoid ||
-         (its->function == Function::clip && !(is_half_number(its->a) && is_half_number(its->b)));
+         (its->function == Function::clip && (sum || !(is_half_number(its->a) && is_half_number(its->b))));
 }
 
 /// The values and gradients of a unit that a kernel reads and writes.
@@ -74,7 +77,7 @@ struct MemoryAccess {
     const bool params = step.covers(Pass::backward_params), data = step.covers(Pass::backward_data);
     if (!params && !data) return;
     reads_dy = true;
-    makes_y = has_halves(spec) && makes_y_again(spec.op, spec.y.dtype);
+    makes_y = has_halves(spec) && makes_y_again(spec);
     reads_y = lowered.backward_reads_y && !makes_y;
     const bool reads_inputs = params || op_reads(spec.op, Pass::backward_data).x != OpReads::Inputs::none;
     for (std::size_t i = 0; i < spec.x.size(); ++i) {
@@ -234,8 +237,7 @@ struct NeedsAllImages {
 
 ComputeType form_of(const Spec& spec, const MixedPrecisionLowering& units) {
   ComputeType form;
-  form.types =
-      !has_halves(spec) || (has_one_type(spec) && units.takes_halves(spec) && !makes_y_again(spec.op, spec.y.dtype));
+  form.types = !has_halves(spec) || (has_one_type(spec) && units.takes_halves(spec) && !makes_y_again(spec));
   form.nchw = spec.y.layout == Layout::nhwc && !units.takes_nhwc(spec);
   form.keeps_order = form.nchw && std::holds_alternative<FullyConnected>(spec.op);
   return form;
@@ -376,9 +378,9 @@ Lowered OnCopies::unit(Lowered part) const {
     part.dx_may_alias_dy[i] = part.dx_may_alias_dy[i] && same_type && same_gradient_pitch(spec_, i);
     part.dx_is_dy[i] = part.dx_is_dy[i] && same_type;
   }
-  if (has_halves(spec_) && makes_y_again(spec_.op, spec_.y.dtype) && spec_.mode == Mode::training) {
+  if (has_halves(spec_) && makes_y_again(spec_) && spec_.mode == Mode::training) {
     part.backward_reads_y = false;
-    part.backward_reads_x[0] = true;
+    part.backward_reads_x.assign(spec_.x.size(), true);
   }
   return part;
 }

@@ -8,6 +8,7 @@
 #include "lamina/error.h"
 #include "lib/backends/common/lowering.h"
 #include "lib/core/text/shortest.h"
+#include "lib/core/units/functions.h"
 
 namespace lamina {
 
@@ -73,9 +74,12 @@ bool default_fusion(const Op& op, const std::vector<Op>& tail, std::size_t count
   const bool conv = std::holds_alternative<Conv>(op), norm = std::holds_alternative<BatchNorm>(op);
   if (mode == Mode::inference && conv) return joins_inference(tail, count, next);
   if (std::holds_alternative<Add>(next)) return count == 0 && norm;
-  if (!std::holds_alternative<Relu>(next)) return false;
-  if (count == 0) return conv || norm || std::holds_alternative<FullyConnected>(op) || std::holds_alternative<Add>(op);
-  return count == 1 && norm && std::holds_alternative<Add>(tail[0]);
+  if (!is_activation(next)) return false;
+  const auto* const its = std::get_if<Pointwise>(&next);
+  if (count > 0) return count == 1 && norm && std::holds_alternative<Add>(tail[0]) && its == nullptr;
+  if (std::holds_alternative<Add>(op))
+    return its == nullptr || mode == Mode::inference || !row_of(its->function).reads_x;
+  return norm || (holds_any<Conv, FullyConnected>(op) && (its == nullptr || mode == Mode::inference));
 }
 
 void check_tail(const std::string& backend, const Spec& spec, decltype(default_fusion)* joins) {

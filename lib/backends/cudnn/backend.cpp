@@ -46,8 +46,8 @@ bool is_own_with_pitch(const Op& op) {
 
 /// Whether `next` may follow in the backend cudnn: a convolution and the first `count` ops of its tail. A batch norm
 /// may follow in inference; it is folded into filter and bias. With a bias, and not in f64, a ReLU may follow, and in
-/// inference an Add before it. The library may compute all with an f32 convolution in one call. On halves our kernel
-/// adds bias and ReLU.
+/// inference another function, and an Add before it. The library may compute all with an f32 convolution in one call.
+/// On halves our kernel adds bias and ReLU.
 bool joins(const Spec& spec, std::size_t count, const Op& next) {
   const auto* const conv = std::get_if<Conv>(&spec.op);
   if (conv == nullptr) return false;

@@ -54,6 +54,8 @@ class Machine {
   virtual void convert(const Tensor& to, const Tensor& from, bool adds) = 0;
   /// y += bias, with `relu` y = max(y + bias, 0): y of 16 bits, bias of f32 for each channel. Enqueues.
   virtual void add_bias(const void* bias, const Tensor& y, bool relu) = 0;
+  /// y = the function of y, in place. Enqueues.
+  virtual void apply_function(const Pointwise&, const Tensor& y) = 0;
   /// db = the sum of dy over images and pixels, or db += the sum: dy of 16 bits, db of f32. Enqueues. `workspace` has
   /// bias_gradient_bytes() of y.
   virtual void bias_gradient(const Tensor& dy, void* db, bool adds, void* workspace) = 0;

@@ -74,6 +74,9 @@ class CudaMachine final : public Machine {
 
   void convert(const Tensor& to, const Tensor& from, bool adds) override { cuda::convert(to, from, adds, on_); }
   void add_bias(const void* bias, const Tensor& y, bool relu) override { cuda::add_bias_to_halves(bias, y, relu, on_); }
+  void apply_function(const Pointwise& function, const Tensor& y) override {
+    on_.launch([&](Stream stream) { cuda::apply(stream, function, y); });
+  }
   void bias_gradient(const Tensor& dy, void* db, bool adds, void* workspace) override {
     cuda::bias_gradient_of_halves(dy, db, adds, workspace, on_);
   }

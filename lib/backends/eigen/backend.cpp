@@ -21,19 +21,8 @@ bool holds(const Op& op) {
   return std::holds_alternative<T>(op);
 }
 
-/// Whether a function other than ReLU joins: a batch norm and, in inference, a convolution or a fully connected op.
-/// Behind an Add it must be a clip, since other functions are applied to sums before they are stored.
-bool function_joins(const Op& op, const std::vector<Op>& tail, std::size_t count, Function next, Mode mode) {
-  if (holds<BatchNorm>(op)) return count == 0;
-  if (mode != Mode::inference || !(holds<Conv>(op) || holds<FullyConnected>(op))) return false;
-  const Op& last = count == 0 ? op : tail[count - 1];
-  return !is_activation(last) && (next == Function::clip || !holds<Add>(last));
-}
-
 /// An embedding and the mean over its places are one unit, too.
 bool joins(const Op& op, const std::vector<Op>& tail, std::size_t count, const Op& next, Mode mode) {
-  if (const auto* const its = std::get_if<Pointwise>(&next))
-    return function_joins(op, tail, count, its->function, mode);
   if (holds<GlobalAveragePool>(next)) return count == 0 && holds<Embedding>(op);
   return default_fusion(op, tail, count, next, mode);
 }

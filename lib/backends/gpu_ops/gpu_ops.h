@@ -1,11 +1,13 @@
 #pragma once
 // Ops that the backends cuda, cuda-host and cudnn lower to the same kernels, and helpers for their lowering.
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "kernels/common/stream.h"
+#include "kernels/pointwise.h"
 #include "lamina/backend.h"
 #include "lamina/error.h"
 #include "lib/backends/common/lowering.h"
@@ -72,6 +74,13 @@ View<T> elements(const Tensor& tensor) {
   if (tensor.layout == Layout::nhwc) row.pitch = tensor.shape.image();
   return row;
 }
+
+/// The function of a ReLU or a Pointwise, with `none` of another op; that of the last op of a tail.
+PointwiseFunction function_of(const Op&);
+PointwiseFunction tail_function(const Spec&);
+
+/// y = the function of y, if there is one: behind sums whose kernels do not apply it.
+void apply(Stream, const std::optional<Pointwise>&, const Tensor& y);
 
 // Each function is in the file of its op's name or kind: pointwise.cpp, moves.cpp, norms.cpp. The algorithm's name is
 // "direct".

@@ -2,23 +2,26 @@
 
 #include "kernels/pointwise.h"
 
+#include <variant>
+
 #include "gpu_ops.h"
+#include "lib/core/units/functions.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-Lowered lower_pointwise(const Spec& spec, const Launcher& on, const PointwiseFunction& f) {
+Lowered lower_pointwise(const Spec& spec, const Launcher& on) {
   Lowered unit = pointwise_unit(spec);
-  const bool reads_x = unit.backward_reads_x[0];
+  const PointwiseFunction f = function_of(spec.op);
   const auto emit = [&]<class T>() {
     add_launches(
         unit, spec, on,
         [f](Stream stream, const Args& args) {
           pointwise_forward(stream, f, elements<const T>(args.x[0]), elements<T>(args.y));
         },
-        [f, reads_x, adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
+        [f, adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
           if (!wanted(args, 0)) return;
-          const Tensor& v = reads_x ? args.x[0] : args.y;
+          const Tensor& v = f.reads_x ? args.x[0] : args.y;
           pointwise_backward(stream, f, elements<const T>(v), elements<const T>(args.dy), elements<T>(args.dx[0]),
                              adds);
         });
@@ -33,12 +36,25 @@ Lowered lower_pointwise(const Spec& spec, const Launcher& on, const PointwiseFun
 
 }  // namespace
 
-Lowered lower(const Relu&, const Spec& spec, const Launcher& on) {
-  return lower_pointwise(spec, on, {PointwiseFunction::relu});
-}
-Lowered lower(const Pointwise& op, const Spec& spec, const Launcher& on) {
+PointwiseFunction function_of(const Op& op) {
   static_assert(static_cast<int>(Function::pow) == PointwiseFunction::pow);
-  return lower_pointwise(spec, on, {static_cast<PointwiseFunction::Name>(op.function), op.a, op.b});
+  if (const auto* const its = std::get_if<Pointwise>(&op))
+    return {static_cast<PointwiseFunction::Name>(its->function), its->a, its->b, row_of(its->function).reads_x};
+  return {std::holds_alternative<Relu>(op) ? PointwiseFunction::relu : PointwiseFunction::none};
 }
+
+PointwiseFunction tail_function(const Spec& spec) {
+  return spec.tail.empty() ? PointwiseFunction{} : function_of(spec.tail.back());
+}
+
+void apply(Stream stream, const std::optional<Pointwise>& function, const Tensor& y) {
+  if (!function) return;
+  with_storage("", y.dtype, [&]<class T>() {
+    pointwise_forward(stream, function_of(*function), elements<const T>(y), elements<T>(y));
+  });
+}
+
+Lowered lower(const Relu&, const Spec& spec, const Launcher& on) { return lower_pointwise(spec, on); }
+Lowered lower(const Pointwise&, const Spec& spec, const Launcher& on) { return lower_pointwise(spec, on); }
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -77,6 +77,12 @@ class HostMachine final : public cudnn::Machine {
     cuda_host::add_bias_to_halves(bias, y, relu, on_);
 #endif
   }
+  void apply_function(const Pointwise& function, [[maybe_unused]] const Tensor& y) override {
+    log_.calls.push_back(std::string(op_name(function)) + " in place");
+#if defined(LAMINA_CUDA_ON_HOST)
+    on_.launch([&](Stream stream) { cuda_host::apply(stream, function, y); });
+#endif
+  }
   void bias_gradient(const Tensor& dy, [[maybe_unused]] void* db, bool adds,
                      [[maybe_unused]] void* workspace) override {
     log_.calls.push_back("bias gradient of " + std::string(to_string(dy.dtype)) + (adds ? ", adds" : ""));

@@ -113,6 +113,8 @@ Bounds chain_bounds(const Case& c, const Feed& feed, const Algorithms& algorithm
                                     : Values(values[s - 1].size());
     else if (std::holds_alternative<Add>(stage.c.op))
       further.insert(further.begin(), {absolute(dy), 0});
+    else if (is_activation(stage.c.op) && std::holds_alternative<Add>(c.op) && c.mode == Mode::training)
+      dy = run_oracle(stage.c, feed_of(stage, feed, &values[s - 1], dy)).dx[0];
     else if (c.mode == Mode::training || !(std::holds_alternative<BatchNorm>(stage.c.op) || is_activation(stage.c.op)))
       FAIL("no bound for a tail of " << to_string(stage.c.op));
   }
@@ -129,6 +131,8 @@ Bounds chain_bounds(const Case& c, const Feed& feed, const Algorithms& algorithm
       // No slope exceeds 1.5, and an own error is at most 8 u of y.
       bounds.y.terms = plus(bounds.y.terms, absolute(values[s]));
       bounds.y.count *= 1.5;
+      // A slope from y has an error of at most 16 u.
+      if (c.mode == Mode::training) std::ranges::fill(bounds.dx, Bound{absolute(feed.dy), 16});
     }
     if (!std::holds_alternative<BatchNorm>(stages[s].c.op)) continue;
     scale_terms(bounds.y.terms, stages[s], feed);

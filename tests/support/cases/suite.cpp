@@ -107,7 +107,8 @@ class CaseBounds {
 
 /// A gradient that is computed from y has the rounding of y twice in each term: in y dy, and in y again.
 Bound with_rounded_y(const Spec& spec, Bound dx) {
-  const auto* const its = std::get_if<Pointwise>(&spec.op);
+  const bool sum = std::holds_alternative<Add>(spec.op) && !spec.tail.empty();
+  const auto* const its = std::get_if<Pointwise>(sum ? &spec.tail.back() : &spec.op);
   const auto is_any_of = [&](auto... functions) { return its != nullptr && ((its->function == functions) || ...); };
   if (is_half(spec.y.dtype) && (std::holds_alternative<Softmax>(spec.op) ||
                                 is_any_of(Function::sigmoid, Function::tanh, Function::elu, Function::celu,

@@ -20,8 +20,8 @@ Feed make_feed(const Case&, std::uint64_t key, Fill = Fill::normal, DType dtype 
 /// The oracle's result: every op of the chain on its own, in f64.
 Result reference(const Case&, const Feed&);
 
-/// Bounds of a whole chain whose first op uses these algorithms. The tail may have ReLU, Add and a global average pool
-/// and, in inference, a batch norm and other functions.
+/// Bounds of a whole chain whose first op uses these algorithms. The tail may have ReLU, Add and a global average pool,
+/// other functions behind an Add alone, and in inference a batch norm and other functions behind any op.
 Bounds chain_bounds(const Case&, const Feed&, const Algorithms& = {});
 
 /// Fails the running test with the first element that is NaN or too far from the oracle's. A 16-bit element may differ

@@ -87,6 +87,7 @@ class Run {
       }
     });
     if (in.end.bias != nullptr || in.end.relu) add_bias(stream_, in.end.bias, view<T>(args_->y), in.end.relu);
+    apply(stream_, c_.activation, args_->y);
   }
 
   void backward_data() {

@@ -42,6 +42,7 @@ Lowered::Step conv_step(const ConvUnit& c, Pass pass, const Choice&, Machine& ma
               const ForwardInputs<T> in = begin_forward<T>(stream, c, args);
               Kernels::forward(stream, g, view<const T>(args.x[0]), in.w, view<T>(args.y), in.end,
                                static_cast<T*>(args.workspace));
+              apply(stream, c.activation, args.y);
             },
             Kernels::forward_bytes(g, x, empty_view<T>(c.y)));
     }

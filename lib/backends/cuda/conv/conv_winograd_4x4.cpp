@@ -53,6 +53,7 @@ Lowered::Step forward_step(const ConvUnit& c, Machine& machine) {
         conv.adds = in.end.adds;
         conv.relu = in.end.relu;
         winograd_4x4(stream, conv);
+        apply(stream, c.activation, args.y);
       },
       c.inference ? 0 : filter_bytes<T>(c, Pass::forward));
 }

@@ -1,5 +1,6 @@
-// y = the sum of the inputs, or its ReLU if the unit's tail has one. Every input's gradient is dy itself, or dy where
-// y > 0. If there are more inputs than one launch adds, further launches add the rest to y.
+// y = the sum of the inputs, or the function of it that the unit's tail has. Every input's gradient is dy itself, or
+// the gradient of the function, from y. If there are more inputs than one launch adds, further launches add the rest to
+// y.
 
 #include "kernels/add.h"
 
@@ -11,55 +12,56 @@ namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
 template <class T>
-void forward(Stream stream, const Args& args, bool relu) {
+void forward(Stream stream, const Args& args, const PointwiseFunction& f) {
   const View<T> y = elements<T>(args.y);
   Operands<const T> x;
   for (const Tensor& tensor : args.x) {
     if (x.count == most_addends) {
-      add_forward(stream, x, y, false);
+      add_forward(stream, x, y, {});
       x.views[0] = elements<const T>(args.y);
       x.count = 1;
     }
     x.views[x.count++] = elements<const T>(tensor);
   }
-  add_forward(stream, x, y, relu);
+  add_forward(stream, x, y, f);
 }
 
 template <class T>
-void backward(Stream stream, const Args& args, const std::vector<bool>& adds, bool relu) {
-  const View<const T> y = relu ? elements<const T>(args.y) : View<const T>();
+void backward(Stream stream, const Args& args, const std::vector<bool>& adds, const PointwiseFunction& f) {
+  const bool plain = f.name == PointwiseFunction::none;
+  const View<const T> y = !plain ? elements<const T>(args.y) : View<const T>();
   Operands<T> dx;
   for (std::size_t i = 0; i < args.dx.size(); ++i) {
-    if (!args.dx[i] || (!relu && !adds[i] && same_place(args.dx[i], args.dy))) continue;
+    if (!args.dx[i] || (plain && !adds[i] && same_place(args.dx[i], args.dy))) continue;
     if (dx.count == most_addends) {
-      add_backward(stream, elements<const T>(args.dy), y, dx);
+      add_backward(stream, elements<const T>(args.dy), y, f, dx);
       dx.count = 0;
     }
     dx.adds[dx.count] = adds[i];
     dx.views[dx.count++] = elements<T>(args.dx[i]);
   }
-  if (dx.count > 0) add_backward(stream, elements<const T>(args.dy), y, dx);
+  if (dx.count > 0) add_backward(stream, elements<const T>(args.dy), y, f, dx);
 }
 
 }  // namespace
 
 Lowered lower(const Add&, const Spec& spec, const Choice&, Machine& machine) {
-  const bool relu = ends_in_relu(spec);
+  const PointwiseFunction f = tail_function(spec);
   const bool one_launch = spec.x.size() <= most_addends;  // one launch reads all inputs before it writes
   Lowered unit = empty_unit(spec);
   std::vector<bool> adds(spec.x.size());
   for (std::size_t i = 0; i < spec.x.size(); ++i) {
     unit.y_may_alias_x[i] = one_launch && same_pitch(spec, i);
-    unit.dx_is_dy[i] = one_launch && !relu;
+    unit.dx_is_dy[i] = one_launch && spec.tail.empty();
     unit.dx_may_alias_dy[i] = one_launch && same_gradient_pitch(spec, i);
     unit.recompute_reads_x[i] = true;
     adds[i] = adds_dx(spec, i);
   }
-  unit.backward_reads_y = relu;
+  unit.backward_reads_y = !spec.tail.empty();
   with_storage(spec.y.dtype, [&]<class T>() {
     add_launches(
-        unit, spec, machine, [relu](Stream stream, const Args& args) { forward<T>(stream, args, relu); },
-        [adds, relu](Stream stream, const Args& args) { backward<T>(stream, args, adds, relu); });
+        unit, spec, machine, [f](Stream stream, const Args& args) { forward<T>(stream, args, f); },
+        [adds, f](Stream stream, const Args& args) { backward<T>(stream, args, adds, f); });
   });
   return unit;
 }

@@ -1,5 +1,5 @@
-// Batch normalisation, optionally with an Add and a ReLU after it: binds its kernels. Per channel, forward saves
-// the statistics and the exact factors of y.
+// Batch normalisation, optionally with an Add and a ReLU or with a function after it: binds its kernels. Per channel,
+// forward saves the statistics and the exact factors of y.
 
 #include "kernels/norm/batch_norm.h"
 
@@ -12,10 +12,17 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-NormMask mask_of(NormTail tail) {
-  if (!tail.relu) return NormMask::none;
-  return tail.add ? NormMask::from_y : NormMask::from_x;
-}
+/// The ops that follow, with any function.
+struct Tail {
+  bool add;
+  PointwiseFunction function;
+
+  NormMask mask() const {
+    if (function.name == PointwiseFunction::none) return NormMask::none;
+    if (function.name != PointwiseFunction::relu) return NormMask::function;
+    return add ? NormMask::from_y : NormMask::from_x;
+  }
+};
 
 template <class T>
 NormNumbers<T> numbers_of(const Args& args, const BatchNorm& op) {
@@ -28,9 +35,9 @@ NormNumbers<T> numbers_of(const Args& args, const BatchNorm& op) {
 }
 
 template <class T>
-void apply(Stream stream, const Args& args, NormTail tail, const NormChannel<T>* channels) {
-  batch_norm_apply(stream, view<const T>(args.x[0]), tail.add ? view<const T>(args.x[1]) : View<const T>(), tail.relu,
-                   channels, view<T>(args.y));
+void apply(Stream stream, const Args& args, const Tail& tail, const NormChannel<T>* channels) {
+  batch_norm_apply(stream, view<const T>(args.x[0]), tail.add ? view<const T>(args.x[1]) : View<const T>(),
+                   tail.function, channels, view<T>(args.y));
 }
 
 template <class T>
@@ -46,7 +53,7 @@ NormGradients<T> gradients_of(const Args& args, const Spec& spec) {
 }
 
 template <class T>
-void emit_inference(Lowered& unit, const Spec& spec, const BatchNorm& op, NormTail tail, Machine& machine) {
+void emit_inference(Lowered& unit, const Spec& spec, const BatchNorm& op, const Tail& tail, Machine& machine) {
   const int count = spec.y.shape.c;
   unit.prepared_bytes = static_cast<std::size_t>(count) * sizeof(NormChannel<T>);
   const auto prepare = [op, count](Stream stream, const Args& args) {
@@ -60,7 +67,7 @@ void emit_inference(Lowered& unit, const Spec& spec, const BatchNorm& op, NormTa
 }
 
 template <class T>
-void emit_training(Lowered& unit, const Spec& spec, const BatchNorm& op, NormTail tail, Machine& machine) {
+void emit_training(Lowered& unit, const Spec& spec, const BatchNorm& op, const Tail& tail, Machine& machine) {
   const Shape& shape = spec.y.shape;
   const std::int64_t count = shape.n * shape.plane();
   unit.saved_bytes = static_cast<std::size_t>(shape.c) * sizeof(NormChannel<T>);
@@ -75,9 +82,9 @@ void emit_training(Lowered& unit, const Spec& spec, const BatchNorm& op, NormTai
     apply<T>(stream, args, tail, static_cast<const NormChannel<T>*>(args.saved));
   };
   unit.steps.push_back(launches(machine, {Pass::recompute}, "direct", recompute));
-  const auto backward = [spec, mask = mask_of(tail)](Stream stream, const Args& args) {
+  const auto backward = [spec, tail, mask = tail.mask()](Stream stream, const Args& args) {
     const View<const T> y = mask == NormMask::from_y ? view<const T>(args.y) : View<const T>();
-    batch_norm_backward(stream, mask, view<const T>(args.x[0]), y, view<const T>(args.dy),
+    batch_norm_backward(stream, mask, tail.function, view<const T>(args.x[0]), y, view<const T>(args.dy),
                         static_cast<const NormChannel<T>*>(args.saved), args.w[0].as<const Computed<T>>(),
                         gradients_of<T>(args, spec), args.workspace);
   };
@@ -89,8 +96,8 @@ void emit_training(Lowered& unit, const Spec& spec, const BatchNorm& op, NormTai
 
 Lowered lower(const BatchNorm& op, const Spec& spec, const Choice&, Machine& machine) {
   check_whole_batch(Machine::backend_name(), op);
-  const NormTail tail = norm_tail(spec);
-  Lowered unit = norm_unit(spec, tail);
+  const Tail tail{norm_tail(spec).add, tail_function(spec)};
+  Lowered unit = norm_unit(spec, norm_tail(spec));
   with_storage(spec.y.dtype, [&]<class T>() {
     if (spec.mode == Mode::inference) {
       emit_inference<T>(unit, spec, op, tail, machine);

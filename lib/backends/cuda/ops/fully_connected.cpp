@@ -120,6 +120,7 @@ void run(Stream stream, const ConvUnit& c, Pass pass, const Args& args, Multiply
     p.c = {args.y.as<T>(), args.y.pitch};
     multiply(p, rest);
     if (c.op.bias || c.relu) add_bias(stream, c.op.bias ? args.w[1].as<const T>() : nullptr, view<T>(args.y), c.relu);
+    apply(stream, c.activation, args.y);
     return;
   }
   if (pass == Pass::backward_data) {

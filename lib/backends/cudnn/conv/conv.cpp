@@ -1,5 +1,6 @@
 // Convolution: forward with bias and ReLU, and the gradients of filter, bias and data. In inference an Add may come
 // before the ReLU, and a batch norm is folded into filter and bias. A "+fused" algorithm computes forward in one call.
+// In the place of ReLU another function may follow in inference: our kernel applies it to y.
 //
 // An engine of cuDNN's graphs (graph/unit_engines.h) takes the place of the library's calls for the products, in
 // forward with bias, addend and ReLU, in "+fused" engines of the data gradient with the mask of the ReLU before it.
@@ -108,6 +109,7 @@ class Forward {
     if (unit_.relu && !relu_with_bias)
       LAMINA_CUDNN(unit_.api, ActivationForward, handle, relu_.get(), one(dtype), problem_->result(), args.y.data,
                    zero(dtype), problem_->result(), args.y.data);
+    if (unit_.activation) unit_.session.machine().apply_function(*unit_.activation, args.y);
   }
 
  private:

@@ -1,6 +1,7 @@
-// y = the sum of the inputs, or its ReLU if the unit's tail has one. Every input's gradient is dy itself, or dy where
-// y > 0.
+// y = the sum of the inputs, or the function of it that the unit's tail has. Every input's gradient is dy itself, or
+// the gradient of the function, from y.
 
+#include "lib/backends/eigen/pointwise/activation.h"
 #include "lib/backends/eigen/runtime/elements.h"
 
 namespace lamina::eigen {
@@ -8,8 +9,9 @@ namespace {
 
 constexpr std::int64_t chunk = 2048;  // elements; they stay in cache for all inputs or gradients
 
+/// A ReLU is part of the sum, another function takes a chunk of sums.
 template <class T>
-void forward(ThreadPool& pool, const Args& args, bool relu) {
+void forward(ThreadPool& pool, const Args& args, bool relu, const Activation<T>* function) {
   with_flag(relu, [&](auto clips) {
     split_images(pool, args.y.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
       T* y = image<T>(args.y, n);
@@ -29,26 +31,16 @@ void forward(ThreadPool& pool, const Args& args, bool relu) {
           const T* x = image<const T>(args.x[k], n) + at;
           for (std::int64_t i = 0; i < count; ++i) sums[i] += x[i];
         }
-        if (inputs == 2) continue;
-        for (std::int64_t i = 0; i < count; ++i) y[at + i] = clips && sums[i] <= 0 ? T(0) : sums[i];
+        if (inputs > 2)
+          for (std::int64_t i = 0; i < count; ++i) y[at + i] = clips && sums[i] <= 0 ? T(0) : sums[i];
+        if (!clips && function != nullptr) function->forward(y + at, y + at, count);
       }
     });
   });
 }
 
 template <class T>
-void put_masked(T* dx, const T* dy, const T* y, std::int64_t count, bool adds) {
-  with_flag(adds, [&](auto add) {
-    LAMINA_INDEPENDENT
-    for (std::int64_t i = 0; i < count; ++i) {
-      const T d = y[i] > 0 ? dy[i] : T(0);
-      dx[i] = add ? dx[i] + d : d;
-    }
-  });
-}
-
-template <class T>
-void backward(ThreadPool& pool, const Args& args, const std::vector<bool>& adds, bool relu) {
+void backward(ThreadPool& pool, const Args& args, const std::vector<bool>& adds, const Activation<T>* function) {
   split_images(pool, args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
     const T* dy = image<const T>(args.dy, n);
     for (std::int64_t at = first; at < last; at += chunk) {
@@ -57,8 +49,8 @@ void backward(ThreadPool& pool, const Args& args, const std::vector<bool>& adds,
         for (std::size_t k = 0; k < args.dx.size(); ++k) {
           if (!args.dx[k] || same_place(args.dx[k], args.dy) != in_place) continue;
           T* dx = image<T>(args.dx[k], n) + at;
-          if (relu) {
-            put_masked(dx, dy + at, image<const T>(args.y, n) + at, count, adds[k]);
+          if (function != nullptr) {
+            function->gradient(dx, image<const T>(args.y, n) + at, dy + at, count, adds[k]);
           } else if (!in_place || adds[k]) {
             put(dx, dy + at, count, adds[k]);
           }
@@ -71,19 +63,22 @@ void backward(ThreadPool& pool, const Args& args, const std::vector<bool>& adds,
 }  // namespace
 
 Lowered lower(const Add&, const Spec& spec, const Choice&, const Context& context) {
-  const bool relu = !spec.tail.empty();
   Lowered unit = empty_unit(spec);
   std::vector<bool> adds(spec.x.size());
   for (std::size_t i = 0; i < spec.x.size(); ++i) {
     allow_in_place(unit, spec, i);
-    unit.dx_is_dy[i] = !relu;
+    unit.dx_is_dy[i] = spec.tail.empty();
     adds[i] = adds_dx(spec, i);
   }
-  unit.backward_reads_y = relu;
+  unit.backward_reads_y = !spec.tail.empty();
   with_type(spec.y.dtype, [&]<class T>() {
+    const auto function = spec.tail.empty() ? nullptr : activation<T>(spec.tail[0], context.set);
     add_steps(
-        unit, spec, [&pool = context.pool, relu](const Args& args) { forward<T>(pool, args, relu); },
-        [&pool = context.pool, adds, relu](const Args& args) { backward<T>(pool, args, adds, relu); });
+        unit, spec,
+        [&pool = context.pool, relu = ends_in_relu(spec), function](const Args& args) {
+          forward<T>(pool, args, relu, function.get());
+        },
+        [&pool = context.pool, adds, function](const Args& args) { backward<T>(pool, args, adds, function.get()); });
   });
   return unit;
 }
