@@ -1,8 +1,7 @@
 #pragma once
 // Inputs and epilogue of a convolution's forward pass, the same for every algorithm. A batch norm that follows in
-// inference is folded: forward then reads a filter and a bias made by prepare. ReLU is a part of the epilogue. Another
-// function is a kernel of its own, in place behind the pass: in the kernels of products its branches would cost
-// registers.
+// inference is folded: forward then reads a filter and a bias made by prepare. ReLU is a part of the epilogue.
+// Another function is a kernel of its own, in place behind the pass: see apply().
 
 #include "kernels/conv/conv_fold.h"
 #include "kernels/conv/conv_geometry.h"
