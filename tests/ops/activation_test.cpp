@@ -40,10 +40,13 @@ std::vector<Case> norms() {
 }
 
 /// Convolutions and fully connected ops in inference. Their planes are smaller than a vector, whole vectors, or more.
+/// An emulator is slow: there each function follows one of them.
 std::vector<Case> products() {
   std::vector<Case> all;
   for (const Op& function : functions) {
+    std::ptrdiff_t number = 0;
     const auto add = [&](const Op& op, const Shape& x) {
+      if (backend().name() == "cuda-host" && number++ % 6 != (&function - functions) % 6) return;
       all.push_back({std::string(op_name(function)), op, {x}, {{function}}, Mode::inference});
     };
     add(Conv{.channels = 9, .kernel = 1}, {2, 5, 3, 5});
