@@ -96,10 +96,7 @@ AxisLabels Importer::labels_for_operand(const NodeMessage& node, std::size_t ope
       return labels_around(numbered.front(), numbered.back() - numbered.front() + 1, rank);
     }
   }
-  if (is_any_of(
-          op,
-          "Identity Relu Sigmoid Tanh Dropout Add Sum Cast Clip HardSigmoid HardSwish LeakyRelu PRelu Abs Celu Elu "
-          "Exp Gelu Log Mish Pow Selu Softplus Sqrt"))
+  if (is_any_of(op, of_elements) || is_any_of(op, "Add Cast Dropout Identity Pow Sum"))
     return labels_of(result, rank, depth + 1);
   if (op == "LayerNormalization" && axis(-1) + 1 == rank) return channels_last(rank);
   constexpr std::string_view of_images =

@@ -7,15 +7,18 @@
 
 #include "importer.h"
 #include "lamina/error.h"
+#include "lib/onnx/ops/operators.h"
 
 namespace lamina::onnx {
 namespace {
 
-/// Operators whose result has the extents of its first operand.
-constexpr std::string_view keep_extents =
-    "BatchNormalization Celu Clip CumSum Elu Erf Exp Gelu GroupNormalization HardSigmoid HardSwish LRN "
-    "InstanceNormalization LayerNormalization Log LogSoftmax Mish PRelu Relu Selu Sigmoid Softmax Softplus Swish "
-    "Tanh";
+/// Whether the result has the extents of the first operand.
+bool keeps_extents(std::string_view op) {
+  constexpr std::string_view others =
+      "BatchNormalization CumSum Erf GroupNormalization InstanceNormalization LRN LayerNormalization LogSoftmax "
+      "Softmax Swish";
+  return is_any_of(op, of_elements) || is_any_of(op, others);
+}
 
 }  // namespace
 
@@ -57,7 +60,7 @@ void Importer::stand_in(const NodeMessage& node) {
       Extents its = stated_extents(output, type);
       const Known* first = known(node.inputs.front());
       const auto* x = first == nullptr ? nullptr : std::get_if<DynamicValue>(&first->is);
-      if (its.empty() && x != nullptr && !x->is_pending() && is_any_of(node.op_type, keep_extents))
+      if (its.empty() && x != nullptr && !x->is_pending() && keeps_extents(node.op_type))
         its = extents(x->view), type = x->type;
       if (its.empty() || element_count(its).value_or(0) == 0) continue;
       const GraphLayout layout = layout_of(its, labels_of(output, its.size(), 0));

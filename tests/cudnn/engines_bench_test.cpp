@@ -177,7 +177,7 @@ TEST_CASE("what --build and --dtype cannot do is refused before cuDNN is asked")
   const std::string what = "engines mnist_cnn --device=h200 ";
   for (const auto& [flags, says] :
        std::map<std::string, std::string>{{"--dtype=f64", "f32, f16 and bf16"},
-                                          {"--plans=x", "--plans is of --build"},
+                                          {"--plans=x", "--build=first or --build=all"},
                                           {"--build=first --plans=" + folder.file("file"), "not a folder"},
                                           {"--build=some", "--build"}}) {
     const Ended ended = run_bench(what + flags);

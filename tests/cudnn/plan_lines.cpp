@@ -8,7 +8,6 @@
 // fallback list; ! does not finalise, ~ was not tried, x3 three configurations that are alike in all that. All
 // proposals of precompiled engines are built, and the first COMPILED of those that are compiled at run time.
 
-#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -22,6 +21,7 @@
 #include "lamina/cudnn_engines.h"
 #include "lamina/error.h"
 #include "lamina/nets.h"
+#include "lamina/random.h"
 
 namespace {
 
@@ -32,14 +32,6 @@ std::vector<std::string> parts(const std::string& list) {
   std::istringstream in(list);
   for (std::string word; std::getline(in, word, ',');) words.push_back(word);
   return words;
-}
-
-std::string hash(const std::string& text) {
-  std::uint64_t sum = 0xcbf29ce484222325U;  // FNV-1a
-  for (const char c : text) sum = (sum ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  char digits[17];
-  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(sum));
-  return digits;
 }
 
 std::string letters(const CudnnEngine& engine) {
@@ -103,8 +95,9 @@ void print_lines(const std::vector<std::string>& words) {
             }
             if (!seen.insert(line).second) continue;
             const std::string& name = graph.nodes()[static_cast<std::size_t>(unit.nodes.front())].name;
-            std::printf("%s %s %s%s %s %s %s:%s\n", network.c_str(), name.c_str(), std::string(to_string(pass)).c_str(),
-                        spec.masks_dx ? "+fused" : "", type.c_str(), layout.c_str(), hash(line).c_str(),
+            std::printf("%s %s %s%s %s %s %016llx:%s\n", network.c_str(), name.c_str(),
+                        std::string(to_string(pass)).c_str(), spec.masks_dx ? "+fused" : "", type.c_str(),
+                        layout.c_str(), static_cast<unsigned long long>(hash(line)),
                         answer(cudnn, spec, pass, std::stoi(words.at(2))).c_str());
             std::fflush(stdout);
           }

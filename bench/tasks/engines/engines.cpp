@@ -224,13 +224,14 @@ std::string missing_properties(const std::string& text) {
   return fmt::format("{}", fmt::join(missing, ", "));
 }
 
-/// The folders of --cudnn, which may be several, joined by commas.
+/// The folders of --cudnn, which are joined by commas; one empty name where there is none.
 std::vector<std::string> directories_of(const std::string& list) {
-  std::vector<std::string> all;
-  for (std::size_t begin = 0; begin <= list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    all.push_back(list.substr(begin, end - begin));
-    begin = end + 1;
+  std::vector<std::string> all(1);
+  for (const char c : list) {
+    if (c == ',')
+      all.emplace_back();
+    else
+      all.back() += c;
   }
   return all;
 }
@@ -256,7 +257,8 @@ std::string cudnn_engines(const EnginesOptions& options) {
   if (!options.out.empty()) check_writable(options.out);
   for (const DType dtype : options.configs.dtypes)
     if (dtype == DType::f64) throw UsageError("--dtype=f64: cuDNN's graphs are asked about f32, f16 and bf16");
-  if (!options.plans.empty() && options.build == BuildPlans::none) throw UsageError("--plans is of --build");
+  if (!options.plans.empty() && options.build == BuildPlans::none)
+    throw UsageError("--plans needs --build=first or --build=all");
   if (!options.plans.empty() && std::filesystem::exists(options.plans) && !std::filesystem::is_directory(options.plans))
     throw UsageError(fmt::format("--plans={}: not a folder", options.plans.string()));
   const Questions asked = questions_of(options);

@@ -6,8 +6,8 @@
 
 #include "common.h"
 #include "kernels/add.h"
+#include "lib/backends/common/conv_transpose.h"
 #include "lib/backends/common/lowering.h"
-#include "lib/backends/common/transposed.h"
 #include "lib/backends/common/unit_checks.h"
 #include "lib/core/text/one_of.h"
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <variant>
 
+#include "lib/backends/common/conv_transpose.h"
 #include "lib/backends/common/conv_unit.h"
 #include "lib/backends/common/lowering.h"
-#include "lib/backends/common/transposed.h"
 #include "lib/backends/common/unit_checks.h"
 #include "lib/backends/cudnn/conv/conv_algorithms.h"
 #include "lib/backends/gpu_ops/gpu_ops.h"
@@ -75,16 +75,6 @@ void check_spec(const Spec& spec, bool engines) {
 void check_version(const Spec& spec, const Api& api) {
   if (half_type(spec) == DType::bf16 && !at_least(api, 8, 1))
     refuse(spec.op, "cuDNN " + api.number() + " has no bf16; give 8.1 or later");
-}
-
-/// Throws Unsupported unless values and gradients are dense in every tensor, as most calls require.
-void check_pitch(const Spec& spec) {
-  const auto dense = [](const TensorSpec& tensor) {
-    const std::int64_t pitch = dense_pitch(tensor.shape, tensor.layout);
-    return tensor.pitch == pitch && (tensor.gradient_pitch == pitch || tensor.gradient_pitch == 0);
-  };
-  if (!std::all_of(spec.x.begin(), spec.x.end(), dense) || !dense(spec.y))
-    refuse(spec.op, "its tensors must be without gaps");
 }
 
 /// Whether the library computes the unit on halves: all values have one type, and the library has the op. Dropout has
@@ -216,7 +206,7 @@ Lowered CudnnBackend::lower(const Spec& spec, const Choice& choice) {
   if (holds<Input>(spec.op)) throw UsageError("cudnn: an input computes nothing to be lowered");
   check_enumerators(spec, choice);
   check_spec(spec, engines_ != nullptr);
-  if (!takes_pitch(spec)) check_pitch(spec);
+  if (!takes_pitch(spec) && !graph::is_dense(spec)) refuse(spec.op, "its tensors must be without gaps");
   if (!has_halves(spec)) return lower_in_one_type(spec, choice, *session_);
   check_math("cudnn: " + to_string(spec.op), half_type(spec), choice.math);
   check_version(spec, session_->api());

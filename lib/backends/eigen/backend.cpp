@@ -7,8 +7,8 @@
 
 #include <variant>
 
+#include "lib/backends/common/conv_transpose.h"
 #include "lib/backends/common/lowering.h"
-#include "lib/backends/common/transposed.h"
 #include "lib/backends/common/unit_checks.h"
 #include "lib/backends/eigen/runtime/instruction_set.h"
 #include "lib/backends/eigen/runtime/peak.h"

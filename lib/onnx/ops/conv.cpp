@@ -20,16 +20,41 @@ bool is_blur(const NodeContext& context, const Constant& w, int groups) {
   return true;
 }
 
-/// The node's own bias. Empty: it has none, or zeros that do not train.
-std::vector<double> own_bias(NodeContext& context, int channels, WeightSource& source) {
-  if (!context.has(2)) return {};
-  source.value = context.input_name(2);
-  const Constant& b = context.constant(2, "its bias");
-  if (b.count() != channels)
-    context.attributes().invalid("has a bias of " + text(b.extents) + " for " + std::to_string(channels) + " channels");
-  std::vector<double> bias = context.numbers(b);
-  drop_zeros(context, bias, 2);
+struct Bias {
+  std::vector<double> values;  ///< empty: none
+  WeightSource source;
+};
+
+/// The bias of the node, unless it is 0 and does not train; else that of an Add behind the node.
+Bias bias_of(NodeContext& context, const Extents& result) {
+  Bias bias;
+  if (context.has(2)) {
+    const Constant& b = context.constant(2, "its bias");
+    if (b.count() != result[1])
+      context.attributes().invalid("has a bias of " + text(b.extents) + " for " + std::to_string(result[1]) +
+                                   " channels");
+    bias = {context.numbers(b), {context.input_name(2)}};
+    drop_zeros(context, bias.values, 2);
+  }
+  if (bias.values.empty()) bias.values = context.fuse_bias(result, 1, bias.source);
   return bias;
+}
+
+Extents result_of(const DynamicValue& x, std::int64_t channels, const Windows& windows) {
+  Extents result = extents(x.view);
+  result[1] = channels;
+  for (std::size_t i = 2; i < result.size(); ++i) result[i] = windows[i - 2].count;
+  return result;
+}
+
+/// Gives the op its parameters, and the node its result.
+void finish(NodeContext& context, const DynamicValue& y, const Extents& result, const Windows& windows,
+            const WeightSource& source, Bias bias) {
+  const Constant& w = context.constant(1);
+  context.weights(y.value, "weight", {w.extents[0], w.extents[1], windows[0].kernel, windows[1].kernel},
+                  context.numbers(w), w.type, source);
+  if (!bias.values.empty()) context.weights(y.value, "bias", {result[1]}, std::move(bias.values), w.type, bias.source);
+  context.result({.value = y.value, .view = layout_of(result, usual_labels(result.size())).view, .type = y.type});
 }
 
 void import_conv(NodeContext& context) {
@@ -55,14 +80,8 @@ void import_conv(NodeContext& context) {
   if (!have_equal_pads(windows)) image = with_equal_pads(context, image, windows);
   for (const Windows::Along& a : windows.along) narrow(context, a.begin, 0, "pad");
 
-  WeightSource bias_source;
-  std::vector<double> bias = own_bias(context, channels, bias_source);
-  Extents result = extents(x.view);
-  result[1] = channels;
-  result[2] = windows[0].count;
-  if (rank > 3) result[3] = windows[1].count;
-  if (bias.empty()) bias = context.fuse_bias(result, 1, bias_source);
-
+  const Extents result = result_of(x, channels, windows);
+  Bias bias = bias_of(context, result);
   const bool blurs = is_blur(context, w, groups);
   if (blurs) context.note(context.input_name(1), false);
   const Value y = context.append(Conv{.channels = channels,
@@ -71,59 +90,43 @@ void import_conv(NodeContext& context) {
                                       .pad = windows.begin(),
                                       .dilation = windows.dilation(),
                                       .groups = groups,
-                                      .bias = !bias.empty()},
+                                      .bias = !bias.values.empty()},
                                  {image}, context.name());
-  context.weights(y, "weight", {channels, w.extents[1], windows[0].kernel, windows[1].kernel}, context.numbers(w),
-                  w.type, blurs ? WeightSource{} : WeightSource{context.input_name(1)});
-  if (!bias.empty()) context.weights(y, "bias", {channels}, std::move(bias), w.type, bias_source);
-  context.result({.value = y, .view = layout_of(result, usual_labels(result.size())).view, .type = x.type});
+  finish(context, {.value = y, .view = {}, .type = x.type}, result, windows,
+         blurs ? WeightSource{} : WeightSource{context.input_name(1)}, std::move(bias));
 }
 
-/// An axis of a ConvTranspose: its pads at the two ends, and what is added at the end.
-struct Spread {
-  std::int64_t kernel = 1, stride = 1, dilation = 1, begin = 0, end = 0, more = 0, extent = 1;
-};
-
-std::array<Spread, 2> spreads_of(const Attributes& node, const Extents& x, const Extents& kernel) {
-  constexpr std::int64_t most = 1 << 30;
+/// The windows that spread the elements of x, `count` the extent of the result, and the op's output_pad.
+std::pair<Windows, Size> spread_windows(NodeContext& context, const Extents& x, const Extents& kernel) {
+  const Attributes& node = context.attributes();
   const std::size_t axes = kernel.size();
-  const auto list = [&](const char* name, std::int64_t otherwise, std::size_t size, std::int64_t least) {
-    const Extents numbers = node.integers(name).value_or(Extents(size, otherwise));
-    if (numbers.size() != size) node.invalid("has " + std::to_string(numbers.size()) + " " + name);
-    for (const std::int64_t number : numbers)
-      if (number < least || number > most) node.invalid("has " + std::to_string(number) + " among its " + name);
-    return numbers;
-  };
-  if (list("kernel_shape", 1, axes, 1) != kernel && node.has("kernel_shape"))
-    node.invalid("has a kernel_shape that is not that of its weights, " + text(kernel));
-  const Extents strides = list("strides", 1, axes, 1), dilations = list("dilations", 1, axes, 1);
-  const Extents pads = list("pads", 0, 2 * axes, 0), more = list("output_padding", 0, axes, 0);
-  const std::string automatic = node.text("auto_pad", "NOTSET");
+  Windows windows = stated_windows(node, x, kernel);
+  const Extents padding = window_numbers(node, "output_padding", 0, axes, 0);
   Extents wanted = node.integers("output_shape").value_or(Extents{});
   if (wanted.size() == axes + 2) wanted.erase(wanted.begin(), wanted.begin() + 2);
   if (!wanted.empty() && wanted.size() != axes) node.invalid("has an output_shape of " + text(wanted));
-  const bool same = automatic == "SAME_UPPER" || automatic == "SAME_LOWER";
-  std::array<Spread, 2> all;
+  const bool same = pads_to_same(node);
+  Size output_pad = 0;
   for (std::size_t i = 0; i < axes; ++i) {
-    Spread& a = all[i];
-    a = {kernel[i], strides[i], dilations[i], pads[i], pads[axes + i], more[i]};
-    if (a.kernel > most) node.invalid("has a kernel of " + std::to_string(a.kernel));
-    const std::int64_t whole = a.stride * (x[i + 2] - 1) + a.dilation * (a.kernel - 1) + 1 + a.more;
+    Windows::Along& a = windows[i];
+    const std::int64_t whole = a.stride * (a.input - 1) + a.span() + padding[i];
     if (same || !wanted.empty()) {
-      const std::int64_t total = whole - (wanted.empty() ? x[i + 2] * a.stride : wanted[i]);
-      a.begin = automatic == "SAME_UPPER" ? total / 2 : total - total / 2;
+      const std::int64_t total = whole - (wanted.empty() ? a.input * a.stride : wanted[i]);
+      a.begin = node.text("auto_pad", "") == "SAME_UPPER" ? total / 2 : total - total / 2;
       a.end = total - a.begin;
-    } else if (automatic == "VALID") {
+    } else if (pads_itself(node)) {
       a.begin = a.end = 0;
     }
-    a.extent = whole - a.begin - a.end;
-    a.more += a.begin - a.end;
-    if (a.begin < 0 || a.more < 0 || a.more >= a.stride)
+    a.count = whole - a.begin - a.end;
+    const std::int64_t more = padding[i] + a.begin - a.end;
+    if (a.begin < 0 || more < 0 || more >= a.stride)
       throw Refusal{"its pads are " + std::to_string(a.begin) + " at the beginning and " + std::to_string(a.end) +
-                    " at the end of an axis, with " + std::to_string(a.more - a.begin + a.end) +
+                    " at the end of an axis, with " + std::to_string(padding[i]) +
                     " more: together they must add less than a stride at the end"};
+    narrow(context, a.begin, 0, "pad");
+    (i == 0 ? output_pad.h : output_pad.w) = static_cast<int>(more);
   }
-  return all;
+  return {windows, output_pad};
 }
 
 void import_conv_transpose(NodeContext& context) {
@@ -140,29 +143,19 @@ void import_conv_transpose(NodeContext& context) {
   if (w.extents[0] != image.shape().c || image.shape().c % groups != 0 || w.count() == 0)
     node.invalid("has weights of " + text(w.extents) + ", " + std::to_string(groups) + " groups, and an input of " +
                  text(own));
-  const std::array<Spread, 2> axes = spreads_of(node, own, Extents(w.extents.begin() + 2, w.extents.end()));
-  Extents result = own;
-  result[1] = channels;
-  for (std::size_t i = 2; i < own.size(); ++i) result[i] = axes[i - 2].extent;
-  WeightSource bias_source;
-  std::vector<double> bias = own_bias(context, channels, bias_source);
-  if (bias.empty()) bias = context.fuse_bias(result, 1, bias_source);
-  const auto both = [&](std::int64_t Spread::*number) {
-    return Size{narrow(context, axes[0].*number, 0, "geometry"), narrow(context, axes[1].*number, 0, "geometry")};
-  };
+  const auto [windows, output_pad] = spread_windows(context, own, Extents(w.extents.begin() + 2, w.extents.end()));
+  const Extents result = result_of(x, channels, windows);
+  Bias bias = bias_of(context, result);
   const Value y = context.append(ConvTranspose{.channels = channels,
-                                               .kernel = both(&Spread::kernel),
-                                               .stride = both(&Spread::stride),
-                                               .pad = both(&Spread::begin),
-                                               .output_pad = both(&Spread::more),
-                                               .dilation = both(&Spread::dilation),
+                                               .kernel = windows.kernel(),
+                                               .stride = windows.stride(),
+                                               .pad = windows.begin(),
+                                               .output_pad = output_pad,
+                                               .dilation = windows.dilation(),
                                                .groups = groups,
-                                               .bias = !bias.empty()},
+                                               .bias = !bias.values.empty()},
                                  {image}, context.name());
-  context.weights(y, "weight", {w.extents[0], w.extents[1], axes[0].kernel, axes[1].kernel}, context.numbers(w), w.type,
-                  WeightSource{context.input_name(1)});
-  if (!bias.empty()) context.weights(y, "bias", {channels}, std::move(bias), w.type, bias_source);
-  context.result({.value = y, .view = layout_of(result, usual_labels(result.size())).view, .type = x.type});
+  finish(context, {.value = y, .view = {}, .type = x.type}, result, windows, {context.input_name(1)}, std::move(bias));
 }
 
 }  // namespace

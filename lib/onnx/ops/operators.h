@@ -12,6 +12,10 @@ namespace lamina::onnx {
 
 using Operators = std::vector<OperatorRow>;
 
+/// Operators whose result is a function of each element of the first operand.
+constexpr std::string_view of_elements =
+    "Abs Celu Clip Elu Exp Gelu HardSigmoid HardSwish LeakyRelu Log Mish PRelu Relu Selu Sigmoid Softplus Sqrt Tanh";
+
 // The table of each file.
 Operators arithmetic_operators();
 Operators channel_operators();

@@ -23,8 +23,6 @@ void auto_pad(Windows::Along& a, bool same, bool lower) {
   a.end = total - a.begin;
 }
 
-bool is_same(std::string_view automatic) { return automatic == "SAME_UPPER" || automatic == "SAME_LOWER"; }
-
 bool has_equal_pads(const Windows::Along& a) { return a.count_with(a.begin, Rounding::down) == a.count; }
 
 }  // namespace
@@ -72,45 +70,53 @@ Value with_equal_pads(NodeContext& context, Value image, Windows& windows) {
   return append_pad(context, image, windows, before, after);
 }
 
+Extents window_numbers(const Attributes& node, const char* name, std::int64_t otherwise, std::size_t size,
+                       std::int64_t least) {
+  const Extents numbers = node.integers(name).value_or(Extents(size, otherwise));
+  if (numbers.size() != size)
+    node.invalid("has " + std::to_string(numbers.size()) + " " + name + " for " + std::to_string(size));
+  for (const std::int64_t number : numbers)
+    if (number < least || number > most) node.invalid("has " + std::to_string(number) + " among its " + name);
+  return numbers;
+}
+
+bool pads_to_same(const Attributes& node) {
+  const std::string automatic = node.text("auto_pad", "NOTSET");
+  if (!automatic.empty() && !is_any_of(automatic, "SAME_UPPER SAME_LOWER VALID NOTSET"))
+    node.invalid("has the auto_pad " + automatic.substr(0, 20));
+  return automatic.starts_with("SAME");
+}
+
+Windows stated_windows(const Attributes& node, const Extents& input, const std::optional<Extents>& kernel) {
+  const std::size_t axes = input.size() - 2;
+  if (!kernel && !node.has("kernel_shape")) node.invalid("has no kernel_shape");
+  const Extents kernels = kernel ? *kernel : window_numbers(node, "kernel_shape", 1, axes, 1);
+  if (kernel && node.has("kernel_shape") && window_numbers(node, "kernel_shape", 1, axes, 1) != *kernel)
+    node.invalid("has a kernel_shape that is not that of its weights, " + text(*kernel));
+  const Extents strides = window_numbers(node, "strides", 1, axes, 1);
+  const Extents dilations = window_numbers(node, "dilations", 1, axes, 1);
+  const Extents pads = window_numbers(node, "pads", 0, 2 * axes, 0);
+  Windows windows;
+  for (std::size_t i = 0; i < axes; ++i) {
+    if (kernels[i] > most) node.invalid("has a kernel of " + std::to_string(kernels[i]));
+    windows[i] = {kernels[i], strides[i], pads[i], pads[axes + i], dilations[i], input[i + 2]};
+  }
+  return windows;
+}
+
 Windows windows_of(const NodeContext& context, const DynamicValue& x, const std::optional<Extents>& kernel) {
   const Attributes& node = context.attributes();
   const Extents inputs = extents(x.view);  // in the file's order; as_image() checks that the value is an image
-  const std::size_t axes = inputs.size() - 2;
-  const auto list = [&](const char* name, std::int64_t otherwise, std::size_t size, std::int64_t least) {
-    const Extents numbers = node.integers(name).value_or(Extents(size, otherwise));
-    if (numbers.size() != size) {
-      node.invalid("has " + std::to_string(numbers.size()) + " " + name + " for " + std::to_string(size));
-    }
-    for (const std::int64_t number : numbers) {
-      if (number < least || number > most) node.invalid("has " + std::to_string(number) + " among its " + name);
-    }
-    return numbers;
-  };
-  if (!kernel && !node.has("kernel_shape")) node.invalid("has no kernel_shape");
-  const Extents kernels = kernel ? *kernel : list("kernel_shape", 1, axes, 1);
-  if (kernel && node.has("kernel_shape") && list("kernel_shape", 1, axes, 1) != *kernel) {
-    node.invalid("has a kernel_shape that is not that of its weights, " + text(*kernel));
-  }
-  const Extents strides = list("strides", 1, axes, 1), dilations = list("dilations", 1, axes, 1);
-  const Extents pads = list("pads", 0, 2 * axes, 0);
-  const std::string automatic = node.text("auto_pad", "NOTSET");
-  if (!is_same(automatic) && automatic != "VALID" && automatic != "NOTSET" && !automatic.empty()) {
-    node.invalid("has the auto_pad " + automatic.substr(0, 20));
-  }
-  const Padding padding = x.padding.value_or(Padding{});
-  Windows windows;
+  Windows windows = stated_windows(node, inputs, kernel);
   windows.rounding = !kernel && node.integer("ceil_mode", 0) != 0 ? Rounding::up : Rounding::down;
-  for (std::size_t i = 0; i < axes; ++i) {
+  const bool same = pads_to_same(node);
+  const Padding padding = x.padding.value_or(Padding{});
+  for (std::size_t i = 0; i + 2 < inputs.size(); ++i) {
     Windows::Along& a = windows[i];
-    if (kernels[i] > most) node.invalid("has a kernel of " + std::to_string(kernels[i]));
-    a.kernel = kernels[i];
-    a.stride = strides[i];
-    a.dilation = dilations[i];
-    a.input = inputs[i + 2];
-    a.begin = pads[i] + (i == 0 ? padding.top : padding.left);
-    a.end = pads[axes + i] + (i == 0 ? padding.bottom : padding.right);
-    if (is_same(automatic) || automatic == "VALID") {
-      auto_pad(a, is_same(automatic), automatic == "SAME_LOWER");
+    a.begin += i == 0 ? padding.top : padding.left;
+    a.end += i == 0 ? padding.bottom : padding.right;
+    if (pads_itself(node)) {
+      auto_pad(a, same, node.text("auto_pad", "") == "SAME_LOWER");
     } else {
       a.count = windows_in(a.input + a.begin + a.end - a.span(), a.stride, windows.rounding);
       if (windows.rounding == Rounding::up && (a.count - 1) * a.stride >= a.input + a.begin) --a.count;

@@ -36,8 +36,15 @@ bool pads_itself(const Attributes&);
 /// Throws a Refusal for a value of more than four axes, such as a batch of volumes.
 void demand_planes(std::size_t rank);
 
-/// The windows of a node on its input, by its attributes. kernel_shape may be absent if `kernel` is given. A pending
-/// padding of the input is added to the pads.
+/// An attribute of `size` numbers from `least` to 2^30. Each is `otherwise` if the attribute is absent.
+Extents window_numbers(const Attributes&, const char* name, std::int64_t otherwise, std::size_t size,
+                       std::int64_t least);
+/// Whether auto_pad is SAME_UPPER or SAME_LOWER. FileError for a text that the format does not have.
+bool pads_to_same(const Attributes&);
+/// Kernels, strides, dilations and pads as the attributes state them. kernel_shape may be absent if `kernel` is given.
+Windows stated_windows(const Attributes&, const Extents& input, const std::optional<Extents>& kernel);
+
+/// The windows of a node on its input, with their number. A pending padding of the input is added to the pads.
 Windows windows_of(const NodeContext&, const DynamicValue& x, const std::optional<Extents>& kernel);
 
 /// Whether the front pad at both ends gives the same number of windows: the end pad is equal, or does not matter.

@@ -77,34 +77,18 @@ class Exporter {
 
   void operator()(const Input&) { out_.add_message(11, value_info(node_->name, node_->shape, false)); }
 
-  void operator()(const Conv& op) {
-    const Extents extents = {op.channels, node_->params[0].c, op.kernel.h, op.kernel.w};
-    emit("Conv", with_weights(image(0), extents, op.bias),
-         {{"kernel_shape", both(op.kernel)},
-          {"strides", both(op.stride)},
-          {"pads", around(op.pad)},
-          {"dilations", both(op.dilation)},
-          {"group", op.groups}});
-  }
-
+  void operator()(const Conv& op) { convolution("Conv", op); }
   void operator()(const ConvTranspose& op) {
-    const Shape& w = node_->params[0];
-    std::vector<std::string> operands = {image(0), parameter("weight", {w.n, w.c, w.h, w.w})};
-    if (op.bias) operands.push_back(parameter("bias", {op.channels}));
-    emit("ConvTranspose", operands,
-         {{"kernel_shape", both(op.kernel)},
-          {"strides", both(op.stride)},
-          {"pads", around(op.pad)},
-          {"output_padding", both(op.output_pad)},
-          {"dilations", both(op.dilation)},
-          {"group", op.groups}});
+    convolution("ConvTranspose", op, {{"output_padding", both(op.output_pad)}});
   }
 
   void operator()(const FullyConnected& op) {
     const std::size_t x = input(0);
     std::string from = graph_.nodes()[x].name;
     if (!matrix_[x]) from = part("Flatten", ".flat", {from});
-    emit("Gemm", with_weights(from, {op.outputs, node_->params[0].image()}, op.bias), {{"transB", 1}});
+    std::vector<std::string> operands = {from, parameter("weight", {op.outputs, node_->params[0].image()})};
+    if (op.bias) operands.push_back(parameter("bias", {op.outputs}));
+    emit("Gemm", operands, {{"transB", 1}});
     matrix_[id_] = true;
   }
 
@@ -124,8 +108,8 @@ class Exporter {
   }
 
   void operator()(const GroupNorm& op) {
-    std::vector<std::string> operands = scale_and_shift(image(0), op.affine);
-    emit("GroupNormalization", operands, {{"epsilon", op.epsilon}, {"num_groups", op.groups}});
+    emit("GroupNormalization", scale_and_shift(image(0), op.affine),
+         {{"epsilon", op.epsilon}, {"num_groups", op.groups}});
   }
 
   /// Channels come last for a LayerNormalization.
@@ -136,7 +120,7 @@ class Exporter {
     const std::vector<std::string> operands = scale_and_shift(x, op.affine);
     const std::vector<AttributeOut> attributes = {{"epsilon", op.epsilon}};
     if (is_matrix) return emit("LayerNormalization", operands, attributes);
-    const std::string norm = beside(".norm");
+    const std::string norm = beside(".norm");  // the node, and not its Transpose, has the name
     add({"LayerNormalization", node_->name, operands, norm, attributes});
     add({"Transpose", norm, {norm}, node_->name, {{"perm", Extents{0, 3, 1, 2}}}});
   }
@@ -314,10 +298,17 @@ class Exporter {
     return names;
   }
 
-  std::vector<std::string> with_weights(const std::string& x, const Extents& extents, bool bias) {
-    std::vector<std::string> operands = {x, parameter("weight", extents)};
-    if (bias) operands.push_back(parameter("bias", {extents[0]}));
-    return operands;
+  template <class Convolution>
+  void convolution(const char* op_type, const Convolution& op, std::vector<AttributeOut> attributes = {}) {
+    const Shape& w = node_->params[0];
+    std::vector<std::string> operands = {image(0), parameter("weight", {w.n, w.c, w.h, w.w})};
+    if (op.bias) operands.push_back(parameter("bias", {op.channels}));
+    attributes.insert(attributes.end(), {{"kernel_shape", both(op.kernel)},
+                                         {"strides", both(op.stride)},
+                                         {"pads", around(op.pad)},
+                                         {"dilations", both(op.dilation)},
+                                         {"group", op.groups}});
+    emit(op_type, std::move(operands), std::move(attributes));
   }
 
   /// Operands of a norm. A norm that is not affine has ones and zeros that are no parameters.

@@ -1,8 +1,8 @@
 // Transposed convolution: the passes of the mirrored convolution, and the bias.
 
+#include "lib/backends/common/conv_transpose.h"
 #include "kernels/bias.h"
 #include "kernels/moves/copy.h"
-#include "lib/backends/common/transposed.h"
 #include "lib/backends/cuda/common.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {

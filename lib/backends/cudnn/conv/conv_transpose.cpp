@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "lib/backends/common/transposed.h"
+#include "lib/backends/common/conv_transpose.h"
 #include "lib/backends/cudnn/library/common.h"
 #include "lib/backends/cudnn/library/status.h"
 

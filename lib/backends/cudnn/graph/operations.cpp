@@ -39,10 +39,10 @@ PartRef make_tensor(std::int64_t id, const Coded& type, Numbers extents, Numbers
   return part(tensor, std::move(attributes));
 }
 
-/// The graph of one spec while it grows. Its functions give the y of an operation that they add.
-class Growing {
+/// Builds the graph of one spec, operation by operation.
+class GraphBuilder {
  public:
-  explicit Growing(const Spec& spec) : layout_(spec.y.layout), values_(spec.y.dtype) {}
+  explicit GraphBuilder(const Spec& spec) : layout_(spec.y.layout), values_(spec.y.dtype) {}
 
   /// Dense in the layout of the unit.
   PartRef dense(std::int64_t id, const Shape& s, const Coded& type, const Attributes& more = {}) const {
@@ -126,13 +126,13 @@ ConvOperation conv_operation(Pass pass) {
 /// are halves as well.
 PartRef graph_of(const Conv& op, const Spec& spec, Pass pass) {
   const ConvUnit unit = conv_unit(spec);
-  Growing growing(spec);
+  GraphBuilder builder(spec);
   const bool forward = pass == Pass::forward, params = pass == Pass::backward_params;
   const bool plain = !forward || !(unit.has_bias() || unit.add || unit.relu);
-  const PartRef y = growing.between(plain ? id_y : not_stored, unit.y);
+  const PartRef y = builder.between(plain ? id_y : not_stored, unit.y);
   const bool adds = params ? unit.add_dw && !is_half(unit.values) : !forward && unit.add_dx;
   const bool masked = pass == Pass::backward_data && spec.masks_dx;
-  const PartRef x = growing.between(masked ? not_stored : id_x, unit.x);
+  const PartRef x = builder.between(masked ? not_stored : id_x, unit.x);
 
   const PartRef form = part(convolution, {{convolution_compute_type, in_f32},
                                           {convolution_form, Coded{type_convolution_mode, cross_correlation}},
@@ -142,17 +142,17 @@ PartRef graph_of(const Conv& op, const Spec& spec, Pass pass) {
                                           {convolution_pre_paddings, both(op.pad)},
                                           {convolution_post_paddings, both(op.pad)}});
   const auto [kind, first] = conv_operation(pass);
-  growing.operation(kind, {{first, 1.0},
+  builder.operation(kind, {{first, 1.0},
                            {first + beta, adds ? 1.0 : 0.0},
                            {first + descriptor, std::vector{form}},
-                           {first + weights, std::vector{growing.value(id_w, spec.w.at(0).shape)}},
+                           {first + weights, std::vector{builder.value(id_w, spec.w.at(0).shape)}},
                            {first + image, std::vector{x}},
                            {first + result, std::vector{y}}});
   if (!plain)
-    growing.finish(y, unit.y, unit.has_bias() ? growing.by_channel(id_bias, unit.y.c) : nullptr,
-                   unit.add ? growing.value(id_addend, unit.y) : nullptr, unit.relu);
-  if (masked) growing.relu_backward(growing.value(id_x, unit.x), x, growing.value(id_dx, unit.x));
-  return growing.graph();
+    builder.finish(y, unit.y, unit.has_bias() ? builder.by_channel(id_bias, unit.y.c) : nullptr,
+                   unit.add ? builder.value(id_addend, unit.y) : nullptr, unit.relu);
+  if (masked) builder.relu_backward(builder.value(id_x, unit.x), x, builder.value(id_dx, unit.x));
+  return builder.graph();
 }
 
 PartRef graph_of(const FullyConnected&, const Spec& spec, Pass pass) {
@@ -161,13 +161,13 @@ PartRef graph_of(const FullyConnected&, const Spec& spec, Pass pass) {
 }
 
 PartRef graph_of(const Relu&, const Spec& spec, Pass pass) {
-  Growing growing(spec);
+  GraphBuilder builder(spec);
   const Shape& shape = spec.y.shape;
   if (pass == Pass::forward)
-    growing.element_wise(pointwise_relu, growing.value(id_x, shape), nullptr, growing.value(id_y, shape));
+    builder.element_wise(pointwise_relu, builder.value(id_x, shape), nullptr, builder.value(id_y, shape));
   else
-    growing.relu_backward(growing.value(id_y, shape), growing.value(id_dy, shape), growing.value(id_dx, shape));
-  return growing.graph();
+    builder.relu_backward(builder.value(id_y, shape), builder.value(id_dy, shape), builder.value(id_dx, shape));
+  return builder.graph();
 }
 
 PartRef graph_of(const Add&, const Spec& spec, Pass pass) {
@@ -175,24 +175,24 @@ PartRef graph_of(const Add&, const Spec& spec, Pass pass) {
   if (pass != Pass::forward && !relu) refuse(spec, "its gradients are dy, so nothing runs");
   if (pass != Pass::forward) return graph_of(Relu{}, spec, pass);
   if (spec.x.size() != 2) refuse(spec, "there is a graph for two inputs only");
-  Growing growing(spec);
+  GraphBuilder builder(spec);
   const Shape& shape = spec.y.shape;
-  growing.finish(growing.value(id_x, shape), shape, nullptr, growing.value(id_addend, shape), relu);
-  return growing.graph();
+  builder.finish(builder.value(id_x, shape), shape, nullptr, builder.value(id_addend, shape), relu);
+  return builder.graph();
 }
 
 PartRef graph_of(const BatchNorm&, const Spec& spec, Pass pass) {
   if (spec.mode == Mode::inference) refuse(spec, "in inference there is a graph only where it follows a convolution");
   const auto [add, relu] = norm_tail(spec);
   const Shape& shape = spec.y.shape;
-  Growing growing(spec);
-  const auto channels = [&](std::int64_t id) { return std::vector{growing.by_channel(id, shape.c)}; };
-  const auto number = [&](std::int64_t id) { return std::vector{growing.number(id)}; };
+  GraphBuilder builder(spec);
+  const auto channels = [&](std::int64_t id) { return std::vector{builder.by_channel(id, shape.c)}; };
+  const auto number = [&](std::int64_t id) { return std::vector{builder.number(id)}; };
   if (pass == Pass::forward) {
-    const PartRef y = growing.between(add || relu ? not_stored : id_y, shape);
-    growing.operation(operation_norm_forward, {{norm_forward_form, Coded{type_norm_mode, batch_norm}},
+    const PartRef y = builder.between(add || relu ? not_stored : id_y, shape);
+    builder.operation(operation_norm_forward, {{norm_forward_form, Coded{type_norm_mode, batch_norm}},
                                                {norm_forward_phase, Coded{type_norm_phase, norm_training}},
-                                               {norm_forward_x, std::vector{growing.value(id_x, shape)}},
+                                               {norm_forward_x, std::vector{builder.value(id_x, shape)}},
                                                {norm_forward_mean, channels(id_mean)},
                                                {norm_forward_inverse, channels(id_inverse_deviation)},
                                                {norm_forward_scale, channels(id_w)},
@@ -204,28 +204,28 @@ PartRef graph_of(const BatchNorm&, const Spec& spec, Pass pass) {
                                                {norm_forward_new_mean, channels(id_new_mean)},
                                                {norm_forward_new_variance, channels(id_new_variance)},
                                                {norm_forward_y, std::vector{y}}});
-    if (add || relu) growing.finish(y, shape, nullptr, add ? growing.value(id_addend, shape) : nullptr, relu);
-    return growing.graph();
+    if (add || relu) builder.finish(y, shape, nullptr, add ? builder.value(id_addend, shape) : nullptr, relu);
+    return builder.graph();
   }
-  PartRef dy = growing.value(id_dy, shape);
+  PartRef dy = builder.value(id_dy, shape);
   if (masks_norm(spec)) {  // no engine takes relu_backward() here
-    const PartRef positive = growing.passed(shape, {type_data_type, data_boolean});
-    growing.element_wise(pointwise_greater, growing.value(id_y, shape), growing.number(id_zero), positive);
+    const PartRef positive = builder.passed(shape, {type_data_type, data_boolean});
+    builder.element_wise(pointwise_greater, builder.value(id_y, shape), builder.number(id_zero), positive);
     const PartRef masked =
-        wants_addend_gradient(spec) ? growing.value(id_masked, shape) : growing.passed(shape, data_type(spec.y.dtype));
-    growing.element_wise(pointwise_multiply, dy, positive, masked);
+        wants_addend_gradient(spec) ? builder.value(id_masked, shape) : builder.passed(shape, data_type(spec.y.dtype));
+    builder.element_wise(pointwise_multiply, dy, positive, masked);
     dy = masked;
   }
-  growing.operation(operation_norm_backward, {{norm_backward_form, Coded{type_norm_mode, batch_norm}},
-                                              {norm_backward_x, std::vector{growing.value(id_x, shape)}},
+  builder.operation(operation_norm_backward, {{norm_backward_form, Coded{type_norm_mode, batch_norm}},
+                                              {norm_backward_x, std::vector{builder.value(id_x, shape)}},
                                               {norm_backward_mean, channels(id_mean)},
                                               {norm_backward_inverse, channels(id_inverse_deviation)},
                                               {norm_backward_dy, std::vector{dy}},
                                               {norm_backward_scale, channels(id_w)},
                                               {norm_backward_dscale, channels(id_dw)},
                                               {norm_backward_dshift, channels(id_dbias)},
-                                              {norm_backward_dx, std::vector{growing.value(id_dx, shape)}}});
-  return growing.graph();
+                                              {norm_backward_dx, std::vector{builder.value(id_dx, shape)}}});
+  return builder.graph();
 }
 
 /// Padding behind the image that the last window needs: more than `pad` where windows are rounded up.
@@ -247,22 +247,22 @@ PartRef pool_graph(const Spec& spec, Pass pass, const Size& window, const Size& 
                       {resample_pre_paddings, Fractions{both(pad)}},
                       {resample_post_paddings, Fractions{{pad_behind(x.h, window.h, stride.h, pad.h, y.h),
                                                           pad_behind(x.w, window.w, stride.w, pad.w, y.w)}}}});
-  Growing growing(spec);
-  const std::vector<PartRef> index{growing.dense(id_index, y, {type_data_type, data_int8})};
+  GraphBuilder builder(spec);
+  const std::vector<PartRef> index{builder.dense(id_index, y, {type_data_type, data_int8})};
   if (pass == Pass::forward) {
     Attributes forward = {{resample_forward_form, std::vector{form}},
-                          {resample_forward_x, std::vector{growing.value(id_x, x)}},
-                          {resample_forward_y, std::vector{growing.value(id_y, y)}}};
+                          {resample_forward_x, std::vector{builder.value(id_x, x)}},
+                          {resample_forward_y, std::vector{builder.value(id_y, y)}}};
     if (mode == resample_max && spec.mode == Mode::training) forward.emplace_back(resample_forward_index, index);
-    growing.operation(operation_resample_forward, std::move(forward));
-    return growing.graph();
+    builder.operation(operation_resample_forward, std::move(forward));
+    return builder.graph();
   }
   Attributes backward = {{resample_backward_form, std::vector{form}},
-                         {resample_backward_dx, std::vector{growing.value(id_dx, x)}},
-                         {resample_backward_dy, std::vector{growing.value(id_dy, y)}}};
+                         {resample_backward_dx, std::vector{builder.value(id_dx, x)}},
+                         {resample_backward_dy, std::vector{builder.value(id_dy, y)}}};
   if (mode == resample_max) backward.emplace_back(resample_backward_index, index);
-  growing.operation(operation_resample_backward, std::move(backward));
-  return growing.graph();
+  builder.operation(operation_resample_backward, std::move(backward));
+  return builder.graph();
 }
 
 PartRef graph_of(const MaxPool& op, const Spec& spec, Pass pass) {
@@ -313,6 +313,14 @@ PartRef operation_graph_of(const Spec& spec, Pass pass) {
   if (!product && pass != Pass::forward && (adds_dx(spec, 0) || spec.adds_dw))
     refuse(spec, "the graph of its gradient cannot add to the old contents");
   return std::visit([&](const auto& op) { return graph_of(op, spec, pass); }, spec.op);
+}
+
+bool is_dense(const Spec& spec) {
+  const auto dense = [](const TensorSpec& tensor) {
+    const std::int64_t pitch = dense_pitch(tensor.shape, tensor.layout);
+    return tensor.pitch == pitch && (tensor.gradient_pitch == pitch || tensor.gradient_pitch == 0);
+  };
+  return std::ranges::all_of(spec.x, dense) && dense(spec.y);
 }
 
 bool joins_graph(const Spec& spec, std::size_t count, const Op& next) {

@@ -85,6 +85,9 @@ bool masks_norm(const Spec&);
 /// Whether the gradient of a batch norm's addend is wanted, which is the masked dy.
 bool wants_addend_gradient(const Spec&);
 
+/// Whether values and gradients are without gaps, as graphs and most calls of the library need them.
+bool is_dense(const Spec&);
+
 /// Whether `next` may follow the op of a unit and the first `count` ops of its tail.
 bool joins_graph(const Spec&, std::size_t count, const Op& next);
 

@@ -1,7 +1,7 @@
 // Graphs as text, as descriptors, and by the tensors that they store.
 
 #include <algorithm>
-#include <deque>
+#include <map>
 
 #include "operations.h"
 
@@ -10,23 +10,11 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-/// Parts that were seen, in order: a part is made once, and has a number in a text.
+/// What was made of the parts that were seen.
 template <class T>
-class Once {
- public:
-  const T* find(const PartRef& part) const {
-    for (const auto& [seen, made] : made_)
-      if (seen == part) return &made;
-    return nullptr;
-  }
-  const T& add(const PartRef& part, T made) { return made_.emplace_back(part, std::move(made)).second; }
-  std::size_t size() const { return made_.size(); }
+using Seen = std::map<PartRef, T>;
 
- private:
-  std::deque<std::pair<PartRef, T>> made_;
-};
-
-void append(std::string& text, const Part& part, Once<std::size_t>& seen) {
+void append(std::string& text, const Part& part, Seen<std::size_t>& seen) {
   const auto numbers = [&](const Numbers& values) {
     for (const std::int64_t value : values) text += " " + std::to_string(value);
   };
@@ -41,18 +29,18 @@ void append(std::string& text, const Part& part, Once<std::size_t>& seen) {
     if (const auto* const parts = std::get_if<std::vector<PartRef>>(&value))
       for (const PartRef& each : *parts) {
         text += " ";
-        if (const std::size_t* const number = seen.find(each)) {
-          text += "#" + std::to_string(*number);
+        if (const auto known = seen.find(each); known != seen.end()) {
+          text += "#" + std::to_string(known->second);
           continue;
         }
         append(text, *each, seen);
-        seen.add(each, seen.size());
+        seen.emplace(each, seen.size());
       }
   }
   text += ")";
 }
 
-Descriptor made(const Api& api, const Part& part, Once<Descriptor>& seen, HandleObject* handle) {
+Descriptor made(const Api& api, const Part& part, Seen<Descriptor>& seen, HandleObject* handle) {
   Descriptor whole(api, part.kind);
   if (handle != nullptr && part.kind == operation_graph)
     whole.set(graph_handle, type_handle, 1, static_cast<const void*>(&handle));
@@ -69,8 +57,9 @@ Descriptor made(const Api& api, const Part& part, Once<Descriptor>& seen, Handle
     if (const auto* const parts = std::get_if<std::vector<PartRef>>(&value)) {
       std::vector<const Descriptor*> all;
       for (const PartRef& each : *parts) {
-        const Descriptor* const known = seen.find(each);
-        all.push_back(known != nullptr ? known : &seen.add(each, made(api, *each, seen, handle)));
+        auto known = seen.find(each);
+        if (known == seen.end()) known = seen.emplace(each, made(api, *each, seen, handle)).first;
+        all.push_back(&known->second);
       }
       whole.set(attribute, all);
     }
@@ -83,13 +72,13 @@ Descriptor made(const Api& api, const Part& part, Once<Descriptor>& seen, Handle
 
 std::string to_string(const Part& part) {
   std::string text;
-  Once<std::size_t> seen;
-  append(text, part, seen);
+  Seen<std::size_t> numbers;
+  append(text, part, numbers);
   return text;
 }
 
 Descriptor make(const Api& api, const Part& part, HandleObject* handle) {
-  Once<Descriptor> seen;
+  Seen<Descriptor> seen;
   return made(api, part, seen, handle);
 }
 

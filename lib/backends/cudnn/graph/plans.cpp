@@ -7,6 +7,7 @@
 #include <iterator>
 #include <span>
 #include <sstream>
+#include <type_traits>
 
 #include "lamina/error.h"
 
@@ -76,18 +77,30 @@ Descriptor read_properties(const Api& api, const std::string& json) {
   return made;
 }
 
-/// The properties of a present device that a plan depends on, or nothing where the library does not tell them.
+/// The result of `make`; nothing where the library refuses it, and `why`.
+template <class Make>
+std::optional<std::invoke_result_t<Make>> attempt(const Make& make, std::string& why) {
+  try {
+    return make();
+  } catch (const DeviceError& error) {
+    why = error.what();
+  } catch (const Unsupported& error) {
+    why = error.what();
+  }
+  return std::nullopt;
+}
+
+/// The properties of a present device that a plan depends on; nothing where the library does not tell them.
 std::string properties_of(const Api& api, HandleObject* handle) {
   if (!at_least(api, 9, 8)) return {};
-  try {
+  std::string ignored;
+  const auto told = [&] {
     Descriptor made(api, device_properties);
     made.set(device_handle, type_handle, 1, static_cast<const void*>(&handle));
     made.finalize();
     return plan_properties(made.text(device_json));
-  } catch (const Unsupported&) {
-  } catch (const DeviceError&) {
-  }
-  return {};
+  };
+  return attempt(told, ignored).value_or("");
 }
 
 std::string key_of(const Api& api, const Target& device, const Part& graph, const CudnnEngine& engine) {
@@ -97,19 +110,6 @@ std::string key_of(const Api& api, const Target& device, const Part& graph, cons
   for (const CudnnEngine::Knob& knob : engine.knobs)
     key += " " + std::to_string(knob.number) + "=" + std::to_string(knob.value);
   return key;
-}
-
-/// What `make` makes, or nothing, and why the library refuses it.
-template <class Make>
-std::optional<Descriptor> attempt(const Make& make, std::string& why) {
-  try {
-    return make();
-  } catch (const DeviceError& error) {
-    why = error.what();
-  } catch (const Unsupported& error) {
-    why = error.what();
-  }
-  return std::nullopt;
 }
 
 }  // namespace

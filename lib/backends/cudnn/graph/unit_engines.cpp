@@ -121,14 +121,6 @@ std::string joined(const std::vector<std::string>& words) {
   return all;
 }
 
-bool is_dense(const Spec& spec) {
-  const auto dense = [](const TensorSpec& tensor) {
-    const std::int64_t pitch = dense_pitch(tensor.shape, tensor.layout);
-    return tensor.pitch == pitch && (tensor.gradient_pitch == pitch || tensor.gradient_pitch == 0);
-  };
-  return std::ranges::all_of(spec.x, dense) && dense(spec.y);
-}
-
 }  // namespace
 
 Lowered::Step engine_step(std::vector<Pass> passes, const TakenEngine& taken, const Around& around) {

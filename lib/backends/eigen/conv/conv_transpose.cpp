@@ -1,6 +1,6 @@
 // Transposed convolution: the passes of the mirrored convolution, and the bias.
 
-#include "lib/backends/common/transposed.h"
+#include "lib/backends/common/conv_transpose.h"
 
 #include "conv.h"
 #include "lib/backends/eigen/runtime/elements.h"

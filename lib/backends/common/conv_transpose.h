@@ -1,7 +1,7 @@
 #pragma once
-// A transposed convolution by the convolution of its y to its x, the mirrored one: forward is that one's data gradient,
-// the data gradient is its forward pass, and the gradient of the weights is its own, with values and gradients
-// exchanged.
+// A transposed convolution by the mirrored one: the convolution from its y to its x, with the same weights. Forward is
+// the data gradient of that convolution, and the data gradient is its forward pass. The gradient of the weights is the
+// same, with values and gradients exchanged.
 
 #include <cstddef>
 #include <functional>
@@ -10,11 +10,11 @@
 
 namespace lamina {
 
-/// The mirrored unit, in training and without bias, and the pass of it that computes a pass.
+/// The mirrored unit, in training and without bias, and its pass that computes the given one.
 Spec mirrored(const Spec&);
 Pass mirrored(Pass);
 
-/// What a backend computes besides.
+/// The functions of a backend for what the mirrored unit does not compute.
 struct TransposedParts {
   std::function<void(const Args&)> add_bias;                      ///< y += bias
   std::function<void(const Args&)> bias_gradient;                 ///< db, or db += by Spec::adds_dw
@@ -22,7 +22,7 @@ struct TransposedParts {
   std::function<void(const Tensor& to, const Tensor& from)> add;  ///< to += from
 };
 
-/// The unit, from what `lower` makes of the mirrored one.
+/// The unit. `lower` lowers the mirrored one.
 Lowered lower_transposed(const Spec&, const Choice&, const TransposedParts&,
                          const std::function<Lowered(const Spec&, const Choice&)>& lower);
 

@@ -1,6 +1,6 @@
-// A transposed convolution by the mirrored one.
+// The steps of the mirrored unit, with arguments and passes exchanged.
 
-#include "transposed.h"
+#include "conv_transpose.h"
 
 #include <algorithm>
 #include <memory>
@@ -13,10 +13,10 @@
 namespace lamina {
 namespace {
 
-/// Runs a step of the mirrored unit with arguments exchanged, then what is not in it.
+/// Runs a step of the mirrored unit with arguments exchanged, then the backend's functions.
 class Mirrored final : public Kernel {
  public:
-  /// With `adds`, the step's result is added to dx from behind the step's workspace.
+  /// With `adds` the step writes its result behind its workspace, and it is then added to dx.
   Mirrored(const Lowered::Step& step, const Spec& spec, const TransposedParts& parts, bool adds)
       : kernel_(step.kernel), pass_(mirrored(step.passes.front())), has_bias_(spec.w.size() > 1), parts_(parts) {
     const TensorSpec& x = spec.x[0];
