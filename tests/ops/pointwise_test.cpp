@@ -1,4 +1,4 @@
-// The functions of one element but sigmoid and tanh.
+// The functions of one element.
 
 #include "lamina/gradient_check.h"
 #include "lamina/graph.h"
@@ -17,6 +17,8 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 const std::vector<Op>& ops() {
   static const std::vector<Op> all = {
+      Pointwise{Function::sigmoid},
+      Pointwise{Function::tanh},
       Pointwise{Function::clip, 0, 6},
       Pointwise{Function::clip, -1.5, 0.5},
       Pointwise{Function::clip, -infinity, 0.75},
@@ -108,6 +110,8 @@ TEST_CASE("functions of exponentials, by hand") {
     check_close("y", got.y, {y}, {{std::abs(y)}, 16}, epsilon(DType::f64));
     check_close("dx", got.dx[0], {slope}, {{1}, 16}, epsilon(DType::f64));
   };
+  check(Pointwise{Function::sigmoid}, 1.0 / 3, 2.0 / 9);
+  check(Pointwise{Function::tanh}, -0.6, 0.64);
   check(Pointwise{Function::elu, 3, 2}, -3, 3);
   check(Pointwise{Function::elu, 3, 2}, 2 * x, 2, false);
   check(Pointwise{Function::celu, 0.5}, -0.375, 0.25);
@@ -140,12 +144,16 @@ TEST_CASE("pointwise ops keep NaN, and take infinities and huge numbers to their
       CHECK((got.y[0] == 0 && got.y[1] == 0 && got.y[3] == large && got.y[4] == high && std::isnan(got.y[2])));
       for (const std::size_t i : {0, 1, 3, 4}) CHECK(std::abs(got.dx[0][i] - above[i]) < 1e-30);
     };
+    check(Pointwise{Function::tanh}, {-1, -1, 0, 1, 1}, none);
     check(Pointwise{Function::clip, 0, 6}, {0, 0, 0, 6, 6}, none);
     check(Pointwise{Function::hard_sigmoid, 1.0 / 6, 0.5}, {0, 0, 0, 1, 1}, none);
     limits(Pointwise{Function::hard_swish}, infinity);
     for (const Function f : {Function::silu, Function::gelu, Function::gelu_tanh, Function::mish})
       limits(Pointwise{f}, infinity);
     for (const Op& op : ops()) CHECK(std::isnan(run(op, x, dtype).y[2]));
+    const Values sigmoid = run(Pointwise{Function::sigmoid}, x, dtype).y;
+    for (const std::size_t i : {0, 1}) CHECK((sigmoid[i] >= 0 && sigmoid[i] < 1e-37));
+    CHECK((sigmoid[3] == 1 && sigmoid[4] == 1));
     const Result exponentials = run(Pointwise{Function::exp}, x, dtype);
     CHECK((exponentials.y[0] == 0 && exponentials.y[1] == 0 && exponentials.y[3] == infinity));
     const Values ends{-infinity, -1, 0, infinity};
@@ -162,13 +170,17 @@ TEST_CASE("functions of exponentials and their gradients are exact to a few roun
     Op op;
     Number (*y)(Number x);
     Number (*slope)(Number x);
-    bool relative;  // whether y errs by a part of itself; otherwise by a part of x
+    bool relative;         // whether y errs by a part of itself; otherwise by a part of x
+    double roundings = 9;  // of y
   };
   static constexpr auto logistic = [](Number x) { return 1 / (1 + std::exp(-x)); };
   static constexpr auto t = [](Number x) { return std::tanh(std::log1p(std::exp(x))); };
   static constexpr auto normal = [](Number x) { return std::erfc(-x / std::sqrt(Number{2})) / 2; };
   static constexpr auto u = [](Number x) { return 0.79788456080286535588L * (x + 0.044715L * x * x * x); };
   const std::vector<Formula> formulas = {
+      {Pointwise{Function::sigmoid}, logistic, [](Number x) { return logistic(x) * logistic(-x); }, true, 8},
+      {Pointwise{Function::tanh}, [](Number x) { return std::tanh(x); },
+       [](Number x) { return 1 / (std::cosh(x) * std::cosh(x)); }, true, 8},
       {Pointwise{Function::silu}, [](Number x) { return x * logistic(x); },
        [](Number x) { return logistic(x) * (1 + x * logistic(-x)); }, true},
       {Pointwise{Function::gelu}, [](Number x) { return x * normal(x); },
@@ -187,7 +199,7 @@ TEST_CASE("functions of exponentials and their gradients are exact to a few roun
        [](Number x) { return x > 0 ? 1 : std::exp(x); }, true},
       {Pointwise{Function::exp}, [](Number x) { return std::exp(x); }, [](Number x) { return std::exp(x); }, true}};
   Values x;
-  for (const double size : {0x1p-40, 1e-4, 0.01, 0.3, 1.0, 3.0, 9.5, 12.9, 20.0, 60.0, 80.0})
+  for (const double size : {0x1p-40, 1e-4, 0.01, 0.3, 0.6, 1.0, 3.0, 8.0, 9.5, 12.9, 20.0, 60.0, 80.0})
     for (const double sign : {-1.0, 1.0}) x.push_back(static_cast<float>(sign * size));
   for (const DType dtype : element_types())
     for (const Formula& formula : formulas) {
@@ -196,7 +208,8 @@ TEST_CASE("functions of exponentials and their gradients are exact to a few roun
         INFO(to_string(formula.op) << " of " << x[i] << " in " << to_string(dtype));
         const auto y = static_cast<double>(formula.y(x[i])), slope = static_cast<double>(formula.slope(x[i]));
         const double size = formula.relative ? std::abs(y) : std::abs(x[i]);
-        CHECK(std::abs(got.y[i] - y) <= 9 * epsilon(dtype) * size);
+        CHECK(std::abs(got.y[i] - y) <= formula.roundings * epsilon(dtype) * size);
+        if (formula.op == Op{Pointwise{Function::tanh}}) CHECK(std::abs(got.y[i]) <= 1);
         CHECK(std::abs(got.dx[0][i] - slope) <= 24 * epsilon(dtype) * std::max(1 + std::abs(x[i]), std::abs(slope)));
       }
     }

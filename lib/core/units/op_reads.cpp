@@ -45,12 +45,7 @@ struct DataGradientReads {
 OpReads op_reads(const Op& op, Pass pass) {
   switch (pass) {
     case Pass::forward: return {.x = Inputs::all, .params = every, .state = true};
-    case Pass::recompute:
-      return {.x = Inputs::all,
-              .params = std::holds_alternative<Embedding>(op)    ? 1
-                        : std::holds_alternative<ScaleShift>(op) ? 2
-                                                                 : 0,
-              .state = std::holds_alternative<ScaleShift>(op)};
+    case Pass::recompute: return {.x = Inputs::all, .params = every, .state = std::holds_alternative<ScaleShift>(op)};
     case Pass::backward_params: return {.x = Inputs::all};
     case Pass::backward_data: return std::visit(DataGradientReads{}, op);
     case Pass::prepare: break;

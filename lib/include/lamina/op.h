@@ -493,7 +493,7 @@ struct Cost {
 /// Arithmetic on shapes, for the op alone; throws what `infer` throws. For a convolution, a transposed one or a fully
 /// connected op each of the three passes costs 2 flops per multiply-add of forward; for other ops see the table at the
 /// head of lib/core/graph/cost.cpp. An embedding reads one row of its table for each id. `recompute` costs what
-/// `forward` does, but reads no state and no parameters except an embedding's rows. `prepare` costs nothing.
+/// `forward` does, but reads no state except the numbers of a ScaleShift. `prepare` costs nothing.
 LAMINA_API Cost cost(const Op&, const std::vector<Shape>& x, Pass, DType = DType::f32);
 
 /// Multiply-adds of one forward pass of a convolution, a transposed one, a fully connected or recurrent op; zero for
