@@ -92,9 +92,9 @@ struct Forward {
   const std::vector<Shape>& x;
   const Inferred& shapes;
 
-  double flops(const Conv& op) const { return 2 * products(op, x, shapes).count(); }
-  double flops(const ConvTranspose& op) const { return 2 * products(op, x, shapes).count(); }
-  double flops(const FullyConnected& op) const { return 2 * products(op, x, shapes).count(); }
+  double flops(const OneOf<Conv, ConvTranspose, FullyConnected> auto& op) const {
+    return 2 * products(op, x, shapes).count();
+  }
   double flops(const MaxPool& op) const { return cells(op.window) * count(shapes.y); }
   double flops(const AveragePool& op) const { return cells(op.window) * count(shapes.y); }
   double flops(const GlobalAveragePool&) const { return count(x[0]); }
@@ -138,9 +138,9 @@ struct BackwardParams {
   const std::vector<Shape>& x;
   const Inferred& shapes;
 
-  double operator()(const Conv& op) const { return 2 * products(op, x, shapes).count(); }
-  double operator()(const ConvTranspose& op) const { return 2 * products(op, x, shapes).count(); }
-  double operator()(const FullyConnected& op) const { return 2 * products(op, x, shapes).count(); }
+  double operator()(const OneOf<Conv, ConvTranspose, FullyConnected> auto& op) const {
+    return 2 * products(op, x, shapes).count();
+  }
   double operator()(const Embedding&) const { return count(shapes.y); }
   /// Per hidden value: do 1, dc 4, di, df, dg and the next dc 4; through three gates 9 and a tanh 3. GRU: dh 1, dz and
   /// dn 4, dr, dm and the next dh 3; through two gates 6 and a tanh 3.
@@ -160,9 +160,9 @@ struct BackwardData {
   const Inferred& shapes;
 
   double operator()(const Input&) const { return 0; }
-  double operator()(const Conv& op) const { return 2 * products(op, x, shapes).count(); }
-  double operator()(const ConvTranspose& op) const { return 2 * products(op, x, shapes).count(); }
-  double operator()(const FullyConnected& op) const { return 2 * products(op, x, shapes).count(); }
+  double operator()(const OneOf<Conv, ConvTranspose, FullyConnected> auto& op) const {
+    return 2 * products(op, x, shapes).count();
+  }
   double operator()(const Embedding&) const { return 0; }
   double operator()(const Recurrent& op) const { return 2 * products(op, x, shapes).count(); }
   double operator()(const MaxPool&) const { return count(shapes.y); }

@@ -3,6 +3,7 @@
 #include "lamina/op.h"
 
 #include "lamina/error.h"
+#include "lib/core/text/one_of.h"
 #include "lib/core/text/shortest.h"
 #include "lib/core/units/functions.h"
 #include "lib/core/units/reorder.h"
@@ -68,22 +69,14 @@ struct Numbers {
   Phrase& phrase;
 
   void operator()(const Input& op) const { phrase.always(to_string(op.shape)); }
-  void operator()(const Conv& op) const {
+  void operator()(const OneOf<Conv, ConvTranspose> auto& op) const {
     phrase.always(std::to_string(op.channels))
         .always(text(op.kernel))
         .unless_default(op.stride == 1, "stride " + text(op.stride))
-        .unless_default(op.pad == 0, "pad " + text(op.pad))
-        .unless_default(op.dilation == 1, "dilation " + text(op.dilation))
-        .unless_default(op.groups == 1, "groups " + std::to_string(op.groups))
-        .unless_default(op.bias, "no bias");
-  }
-  void operator()(const ConvTranspose& op) const {
-    phrase.always(std::to_string(op.channels))
-        .always(text(op.kernel))
-        .unless_default(op.stride == 1, "stride " + text(op.stride))
-        .unless_default(op.pad == 0, "pad " + text(op.pad))
-        .unless_default(op.output_pad == 0, "output pad " + text(op.output_pad))
-        .unless_default(op.dilation == 1, "dilation " + text(op.dilation))
+        .unless_default(op.pad == 0, "pad " + text(op.pad));
+    if constexpr (requires { op.output_pad; })
+      phrase.unless_default(op.output_pad == 0, "output pad " + text(op.output_pad));
+    phrase.unless_default(op.dilation == 1, "dilation " + text(op.dilation))
         .unless_default(op.groups == 1, "groups " + std::to_string(op.groups))
         .unless_default(op.bias, "no bias");
   }
