@@ -56,6 +56,10 @@ struct OpBounds {
     return static_cast<std::size_t>((std::int64_t{n} * x.c + channel) * x.plane() + place);
   }
 
+  std::size_t channel_of(std::size_t i) const {
+    return i / static_cast<std::size_t>(x.plane()) % static_cast<std::size_t>(x.c);
+  }
+
   Bounds operator()(const Input&) const { return {}; }
 
   Bounds operator()(const Conv& op) const {
@@ -105,11 +109,7 @@ struct OpBounds {
     for (Bound& bound : bounds.dx) bound.count = 0;
     return bounds;
   }
-  Bounds operator()(const Dropout&) const {
-    if (!training) return exact(oracle_of(c, feed));
-    Bounds bounds = linear(c, feed, 1, 1, 0);
-    return bounds;
-  }
+  Bounds operator()(const Dropout&) const { return training ? linear(c, feed, 1, 1, 0) : exact(oracle_of(c, feed)); }
 
   Bounds maxima(double window) const {
     Bounds bounds = exact(oracle_of(c, with_absolute_dy(feed)));
@@ -122,58 +122,39 @@ struct OpBounds {
   Bounds operator()(const Slice&) const { return exact(oracle_of(c, feed)); }
 
   Bounds operator()(const BatchNorm& op) const {
-    Bounds bounds = exact(oracle_of(c, feed));
     const Values& values = feed.x[0];
-    const double epsilon = op.epsilon, momentum = op.momentum;
-    const double count = static_cast<double>(x.n * x.plane());
-    for (int k = 0; k < x.c; ++k) {
-      const auto channel = static_cast<std::size_t>(k);
-      double mean = feed.state[0][channel], magnitude = std::abs(mean), variance = feed.state[1][channel];
-      const auto each = [&](const auto& visit) {
-        for (int n = 0; n < x.n; ++n)
-          for (std::int64_t place = 0; place < x.plane(); ++place) visit(at(n, k, place));
-      };
-      if (training) {
-        mean = magnitude = variance = 0;
-        each([&](std::size_t i) { mean += values[i] / count, magnitude += std::abs(values[i]) / count; });
-        each([&](std::size_t i) { variance += (values[i] - mean) * (values[i] - mean) / count; });
-      }
-      const double inverse = 1 / std::sqrt(variance + epsilon);
-      const double scale = std::abs(feed.w[0][channel]), shift = std::abs(feed.w[1][channel]);
-      const auto normalised = [&](std::size_t i) { return (std::abs(values[i]) + magnitude) * inverse; };
-      each([&](std::size_t i) { bounds.y.terms[i] = scale * normalised(i) + shift; });
-      if (!training) continue;
-      double sum_dy = 0, sum_products = 0, squares = 0;
-      each([&](std::size_t i) {
-        sum_dy += std::abs(feed.dy[i]);
-        sum_products += std::abs(feed.dy[i]) * normalised(i);
-        squares += normalised(i) * normalised(i) / (inverse * inverse);
-      });
-      each([&](std::size_t i) {
-        bounds.dx[0].terms[i] =
-            scale * inverse * (std::abs(feed.dy[i]) + sum_dy / count + normalised(i) * sum_products / count);
-      });
-      bounds.dw[0].terms[channel] = sum_products;
-      bounds.dw[1].terms[channel] = sum_dy;
-      bounds.state[0].terms[channel] = (1 - momentum) * std::abs(feed.state[0][channel]) + momentum * magnitude;
-      bounds.state[1].terms[channel] = (1 - momentum) * feed.state[1][channel] + momentum * squares / (count - 1);
-    }
     if (!training) {
+      Bounds bounds = exact(oracle_of(c, feed));
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const std::size_t k = channel_of(i);
+        const double normalised =
+            (std::abs(values[i]) + std::abs(feed.state[0][k])) / std::sqrt(feed.state[1][k] + op.epsilon);
+        bounds.y.terms[i] = std::abs(feed.w[0][k]) * normalised + std::abs(feed.w[1][k]);
+      }
       bounds.y.count = 2 * 8;
       return bounds;
     }
-    bounds.y.count = 2 * (count + 8);                                       // x - mean; 1 / sqrt(variance)
-    if (!bounds.dx[0].terms.empty()) bounds.dx[0].count = 6 * (count + 8);  // twice x-hat, 1 / sqrt, a sum
-    bounds.dw[0].count = 3 * (count + 8);                                   // x-hat and the sum
+    const double count = static_cast<double>(x.n * x.plane());
+    Bounds bounds = norm(op.epsilon, x.c, count, [](int, int channel, std::int64_t) { return channel; });
+    bounds.dw[0].count = 3 * (count + 8);  // x-hat and the sum
     bounds.dw[1].count = count + 8;
+    std::vector<double> magnitude(static_cast<std::size_t>(x.c)), squares(magnitude);
+    for (std::size_t i = 0; i < values.size(); ++i) magnitude[channel_of(i)] += std::abs(values[i]) / count;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      squares[channel_of(i)] += std::pow(std::abs(values[i]) + magnitude[channel_of(i)], 2);
+    for (std::size_t k = 0; k < magnitude.size(); ++k) {
+      bounds.state[0].terms[k] = (1 - op.momentum) * std::abs(feed.state[0][k]) + op.momentum * magnitude[k];
+      bounds.state[1].terms[k] = (1 - op.momentum) * feed.state[1][k] + op.momentum * squares[k] / (count - 1);
+    }
     bounds.state[0].count = count + 8;
     bounds.state[1].count = 2 * (count + 8);
     return bounds;
   }
 
-  /// Of values that are normalised in parts of `count`: part(n, channel, place) is the number of an element's part.
-  template <class Norm, class Part>
-  Bounds norm(const Norm& op, std::int64_t parts, double count, const Part& part) const {
+  /// The bounds of values that are normalised in parts of `count`: part(n, channel, place) is the number of an
+  /// element's part.
+  template <class Part>
+  Bounds norm(double epsilon, std::int64_t parts, double count, const Part& part) const {
     Bounds bounds = exact(oracle_of(c, feed));
     struct Sums {
       double mean = 0, magnitude = 0, variance = 0, g = 0, products = 0;
@@ -187,7 +168,7 @@ struct OpBounds {
     };
     const Values& values = feed.x[0];
     const auto number = [&](std::size_t which, std::size_t channel) {
-      return op.affine ? std::abs(feed.w[which][channel]) : which == 0 ? 1 : 0;
+      return !feed.w.empty() ? std::abs(feed.w[which][channel]) : which == 0 ? 1 : 0;
     };
     each([&](std::size_t i, std::size_t, Sums& its) {
       its.mean += values[i] / count;
@@ -197,7 +178,7 @@ struct OpBounds {
       its.variance += (values[i] - its.mean) * (values[i] - its.mean) / count;
     });
     const auto normalised = [&](std::size_t i, const Sums& its) {
-      return (std::abs(values[i]) + its.magnitude) / std::sqrt(its.variance + op.epsilon);
+      return (std::abs(values[i]) + its.magnitude) / std::sqrt(its.variance + epsilon);
     };
     each([&](std::size_t i, std::size_t channel, Sums& its) {
       bounds.y.terms[i] = number(0, channel) * normalised(i, its) + number(1, channel);
@@ -208,13 +189,13 @@ struct OpBounds {
     each([&](std::size_t i, std::size_t channel, Sums& its) {
       its.g += number(0, channel) * std::abs(feed.dy[i]) / count;
       its.products += number(0, channel) * std::abs(feed.dy[i]) * normalised(i, its) / count;
-      if (!op.affine) return;
+      if (feed.w.empty()) return;
       bounds.dw[0].terms[channel] += std::abs(feed.dy[i]) * normalised(i, its);
       bounds.dw[1].terms[channel] += std::abs(feed.dy[i]);
     });
     each([&](std::size_t i, std::size_t channel, Sums& its) {
       bounds.dx[0].terms[i] = (number(0, channel) * std::abs(feed.dy[i]) + its.g + normalised(i, its) * its.products) /
-                              std::sqrt(its.variance + op.epsilon);
+                              std::sqrt(its.variance + epsilon);
     });
     bounds.dx[0].count = 6 * (count + 8);  // twice x-hat, 1 / sqrt, a sum
     for (Bound& bound : bounds.dw) bound.count = static_cast<double>(x.n * x.plane()) + 3 * (count + 8);
@@ -222,11 +203,12 @@ struct OpBounds {
   }
   Bounds operator()(const GroupNorm& op) const {
     const int members = x.c / op.groups;
-    return norm(op, std::int64_t{x.n} * op.groups, static_cast<double>(members * x.plane()),
+    return norm(op.epsilon, std::int64_t{x.n} * op.groups, static_cast<double>(members * x.plane()),
                 [&](int n, int channel, std::int64_t) { return std::int64_t{n} * op.groups + channel / members; });
   }
   Bounds operator()(const LayerNorm& op) const {
-    return norm(op, x.n * x.plane(), x.c, [&](int n, int, std::int64_t place) { return n * x.plane() + place; });
+    return norm(op.epsilon, x.n * x.plane(), x.c,
+                [&](int n, int, std::int64_t place) { return n * x.plane() + place; });
   }
 
   Bounds operator()(const Lrn& op) const {
@@ -365,8 +347,7 @@ struct OpBounds {
   Bounds operator()(const ScaleShift& op) const {
     if (op.learned) return linear(c, feed, 2, 1, static_cast<double>(x.n * x.plane() * (op.by_channel ? 1 : x.c)));
     const auto number = [&](std::size_t which, std::size_t i) {
-      const std::size_t channel = i / static_cast<std::size_t>(x.plane()) % static_cast<std::size_t>(x.c);
-      return std::abs(feed.state[which][op.by_channel ? channel : 0]);
+      return std::abs(feed.state[which][op.by_channel ? channel_of(i) : 0]);
     };
     Bounds bounds = exact(oracle_of(c, feed));
     for (std::size_t i = 0; i < feed.x[0].size(); ++i) {
@@ -380,8 +361,7 @@ struct OpBounds {
   Bounds operator()(const PRelu& op) const {
     Bounds bounds = exact(oracle_of(c, feed));
     for (std::size_t i = 0; i < feed.x[0].size(); ++i) {
-      const std::size_t channel = i / static_cast<std::size_t>(x.plane()) % static_cast<std::size_t>(x.c);
-      const std::size_t k = op.by_channel ? channel : 0;
+      const std::size_t k = op.by_channel ? channel_of(i) : 0;
       const double slope = std::max(1.0, std::abs(feed.w[0][k]));
       bounds.y.terms[i] = slope * std::abs(feed.x[0][i]);
       if (!training) continue;
