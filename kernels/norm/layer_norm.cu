@@ -17,7 +17,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-constexpr int sharers = 8;  // of a map's pixel; or images of a block
+constexpr int sharers = 8;  // threads of a map's pixel, or vectors of a block
 
 /// The pixel of this thread, and the channels that it takes: from `first` on, `step` apart.
 template <bool vectors>

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 
 #include "ask.h"
 #include "bench/context/build.h"
@@ -226,13 +227,9 @@ std::string missing_properties(const std::string& text) {
 
 /// The folders of --cudnn, which are joined by commas; one empty name where there is none.
 std::vector<std::string> directories_of(const std::string& list) {
-  std::vector<std::string> all(1);
-  for (const char c : list) {
-    if (c == ',')
-      all.emplace_back();
-    else
-      all.back() += c;
-  }
+  std::vector<std::string> all;
+  std::istringstream in(list + ',');
+  for (std::string each; std::getline(in, each, ',');) all.push_back(each);
   return all;
 }
 

@@ -130,7 +130,7 @@ struct Plane {
 
   void make(const T* from, T* to, T* buffer, bool adds) const {
     const std::int64_t width = columns.source, size = columns.size(), taps = rows.taps;
-    std::int64_t made = 0;  // the buffer has the last rows below it
+    std::int64_t made = 0;  // rows of the source below it are in the buffer, as far as they are still needed
     for (std::int64_t i = 0; i < rows.size(); ++i, to += size) {
       const std::int64_t first = rows.from(i);
       if (!columns_first()) {
