@@ -154,13 +154,6 @@ TEST_CASE("a version before 9.8 cannot be asked, nor one that lacks the calls: b
              ContainsSubstring("cudnnBackendCreateDescriptor"));
 }
 
-TEST_CASE("every note has a different name, and the known ones are among them") {
-  const std::vector<std::string>& names = cudnn_note_names();
-  CHECK(std::set<std::string>(names.begin(), names.end()).size() == names.size());
-  for (const char* name : {"tensor_core", "down_convert_inputs", "nondeterministic", "runtime_compilation"})
-    CHECK(std::count(names.begin(), names.end(), name) == 1);
-}
-
 TEST_CASE("a cuDNN of a directory is opened to be asked, and closed with its owner") {
   const std::string folder = std::filesystem::canonical(LAMINA_TEST_FAKES "/graph").string();
   {

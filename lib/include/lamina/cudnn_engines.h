@@ -28,7 +28,7 @@ struct CudnnEngine {
 
   std::int64_t index;              ///< number of the engine: stable within one version of cuDNN only
   bool fallback;                   ///< whether it is from the fallback list, which should work but may be slow
-  std::vector<std::string> notes;  ///< "tensor_core", "nondeterministic", ...: see cudnn_note_names()
+  std::vector<std::string> notes;  ///< "tensor_core", "nondeterministic", ...; "numerical note 99" for an unknown one
   std::vector<Knob> knobs;
   std::int64_t workspace_bytes;  ///< workspace in bytes, as the library states it for this configuration
 
@@ -37,9 +37,6 @@ struct CudnnEngine {
   bool strict() const { return !has("tensor_core") && !has("down_convert_inputs"); }
   bool operator==(const CudnnEngine&) const = default;
 };
-
-/// Every note that has a name: first those about numerics, then those about behaviour.
-LAMINA_API const std::vector<std::string>& cudnn_note_names();
 
 /// The outcome of building an execution plan.
 struct CudnnPlan {

@@ -3,7 +3,6 @@
 #include "lamina/cudnn_engines.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "kept_plans.h"
@@ -37,15 +36,6 @@ class Fusions final : public Backend {
 
 bool CudnnEngine::has(std::string_view note) const {
   return std::find(notes.begin(), notes.end(), note) != notes.end();
-}
-
-const std::vector<std::string>& cudnn_note_names() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> all = words(numerical_notes);
-    for (std::string& note : words(behavior_notes)) all.push_back(std::move(note));
-    return all;
-  }();
-  return names;
 }
 
 std::vector<PlannedUnit> cudnn_graph_units(const Graph& graph, const Options& options) {
