@@ -40,16 +40,18 @@ decltype(auto) with_storage(const std::string& backend, DType dtype, Function&& 
   return with_type(backend, dtype, std::forward<Function>(function));
 }
 
-/// A step whose function launches kernels: function(stream, args). It keeps a reference to `on`.
+/// The function of a step that launches kernels by function(stream, args). It keeps a reference to `on`.
+template <class Function>
+auto launching(const Launcher& on, Function function) {
+  return [&on, function = std::move(function)](const Args& args) {
+    on.launch([&](Stream stream) { function(stream, args); });
+  };
+}
+
 template <class Function>
 Lowered::Step launches(const Launcher& on, std::vector<Pass> passes, std::string algorithm, Function function,
                        std::size_t workspace_bytes = 0) {
-  return step(
-      std::move(passes), std::move(algorithm),
-      [&on, function = std::move(function)](const Args& args) {
-        on.launch([&](Stream stream) { function(stream, args); });
-      },
-      workspace_bytes);
+  return step(std::move(passes), std::move(algorithm), launching(on, std::move(function)), workspace_bytes);
 }
 
 template <class Function>
@@ -57,14 +59,11 @@ Lowered::Step launches(const Launcher& on, Pass pass, Function function, std::si
   return launches(on, {pass}, "direct", std::move(function), workspace_bytes);
 }
 
-/// The steps of an op without parameters: forward, and in training recompute (the same) and backward.
-template <class Forward, class Backward>
-void add_launches(Lowered& unit, const Spec& spec, const Launcher& on, const Forward& forward,
-                  const Backward& backward) {
-  unit.steps.push_back(launches(on, Pass::forward, forward));
-  if (spec.mode == Mode::inference) return;
-  unit.steps.push_back(launches(on, Pass::recompute, forward));
-  unit.steps.push_back(launches(on, Pass::backward_data, backward));
+/// The steps of add_steps() by functions that launch kernels.
+template <class Forward, class Backward, class... More>
+void add_launches(Lowered& unit, const Spec& spec, const Launcher& on, const Forward& forward, const Backward& backward,
+                  More&&... more) {
+  add_steps(unit, spec, launching(on, forward), launching(on, backward), std::forward<More>(more)...);
 }
 
 /// A view for kernels that take elements in any order. A tensor of nhwc has no gaps: each of its images is a row.

@@ -13,14 +13,6 @@ Number* number_of(const std::vector<Tensor>& tensors, std::size_t k) {
   return tensors.empty() ? nullptr : tensors[k].as<Number>();
 }
 
-/// Forward, and in training recompute, which is the same.
-template <class Forward>
-void add_forward(Lowered& unit, const Spec& spec, const Launcher& on, const Forward& forward,
-                 std::size_t workspace = 0) {
-  unit.steps.push_back(launches(on, Pass::forward, forward, workspace));
-  if (spec.mode == Mode::training) unit.steps.push_back(launches(on, Pass::recompute, forward, workspace));
-}
-
 }  // namespace
 
 Lowered lower(const GroupNorm& op, const Spec& spec, const Launcher& on) {
@@ -35,9 +27,8 @@ Lowered lower(const GroupNorm& op, const Spec& spec, const Launcher& on) {
       group_norm_forward(stream, view<const T>(args.x[0]), numbers(args), static_cast<NormChannel<T>*>(args.saved),
                          view<T>(args.y), args.workspace);
     };
-    add_forward(unit, spec, on, forward, group_norm_forward_bytes<T>(y.n, y.c, y.plane(), op.groups));
-    if (spec.mode == Mode::inference) return;
-    unit.saved_bytes = static_cast<std::size_t>(y.n) * static_cast<std::size_t>(op.groups) * sizeof(NormChannel<T>);
+    if (spec.mode == Mode::training)
+      unit.saved_bytes = static_cast<std::size_t>(y.n) * static_cast<std::size_t>(op.groups) * sizeof(NormChannel<T>);
     const auto backward = [numbers, adds_dx = adds_dx(spec, 0), adds_dw = spec.adds_dw](Stream stream,
                                                                                         const Args& args) {
       const NormGradients<T> gradients = {.dx = wanted(args, 0) ? view<T>(args.dx[0]) : View<T>(),
@@ -50,8 +41,8 @@ Lowered lower(const GroupNorm& op, const Spec& spec, const Launcher& on) {
       group_norm_backward(stream, view<const T>(args.x[0]), view<const T>(args.dy), numbers(args),
                           static_cast<const NormChannel<T>*>(args.saved), gradients, args.workspace);
     };
-    unit.steps.push_back(
-        launches(on, gradient_passes(spec), "direct", backward, group_norm_backward_bytes<T>(y.n, y.c, y.plane())));
+    add_launches(unit, spec, on, forward, backward, group_norm_forward_bytes<T>(y.n, y.c, y.plane(), op.groups),
+                 group_norm_backward_bytes<T>(y.n, y.c, y.plane()), gradient_passes(spec));
   });
   return unit;
 }
@@ -62,10 +53,17 @@ Lowered lower(const LayerNorm& op, const Spec& spec, const Launcher& on) {
   with_storage(on.backend, spec.y.dtype, [&]<class T>() {
     using Number = Computed<T>;
     using Saved = PixelStatistics<T>;
-    add_forward(unit, spec, on, [epsilon = op.epsilon](Stream stream, const Args& args) {
+    const auto forward = [epsilon = op.epsilon](Stream stream, const Args& args) {
       layer_norm_forward(stream, view<const T>(args.x[0]), number_of<const Number>(args.w, 0),
                          number_of<const Number>(args.w, 1), epsilon, static_cast<Saved*>(args.saved), view<T>(args.y));
-    });
+    };
+    const auto backward = [adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
+      if (wanted(args, 0))
+        layer_norm_backward(stream, view<const T>(args.x[0]), view<const T>(args.dy),
+                            number_of<const Number>(args.w, 0), static_cast<const Saved*>(args.saved),
+                            view<T>(args.dx[0]), adds);
+    };
+    add_launches(unit, spec, on, forward, backward);
     if (spec.mode == Mode::inference) return;
     unit.saved_bytes = static_cast<std::size_t>(pixels) * sizeof(Saved);
     const auto params = [adds = spec.adds_dw](Stream stream, const Args& args) {
@@ -76,12 +74,6 @@ Lowered lower(const LayerNorm& op, const Spec& spec, const Launcher& on) {
     if (op.affine)
       unit.steps.push_back(
           launches(on, Pass::backward_params, params, layer_norm_gradient_bytes(spec.y.shape.c, pixels)));
-    unit.steps.push_back(launches(on, Pass::backward_data, [adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
-      if (wanted(args, 0))
-        layer_norm_backward(stream, view<const T>(args.x[0]), view<const T>(args.dy),
-                            number_of<const Number>(args.w, 0), static_cast<const Saved*>(args.saved),
-                            view<T>(args.dx[0]), adds);
-    }));
   });
   return unit;
 }
