@@ -20,15 +20,12 @@ Lowered lower(const Embedding& op, const Spec& spec, const Launcher& on) {
     const auto forward = [rows = op.vocabulary](Stream stream, const Args& args) {
       embedding_forward(stream, view<const T>(args.x[0]), args.w[0].as<const T>(), rows, view<T>(args.y));
     };
-    unit.steps.push_back(launches(on, Pass::forward, forward));
-    if (spec.mode == Mode::inference) return;
-    unit.steps.push_back(launches(on, Pass::recompute, forward));
     const auto backward = [rows = op.vocabulary, adds = spec.adds_dw](Stream stream, const Args& args) {
       embedding_backward(stream, view<const T>(args.x[0]), view<const T>(args.dy),
                          static_cast<PlaceOfRow*>(args.workspace), args.dw[0].as<T>(), rows, adds);
     };
-    unit.steps.push_back(
-        launches(on, Pass::backward_params, backward, 2 * static_cast<std::size_t>(ids) * sizeof(PlaceOfRow)));
+    add_launches(unit, spec, on, forward, backward, 0, 2 * static_cast<std::size_t>(ids) * sizeof(PlaceOfRow),
+                 std::vector{Pass::backward_params});
   });
   return unit;
 }
