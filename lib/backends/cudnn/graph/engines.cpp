@@ -56,12 +56,7 @@ std::string cudnn_graph(const Spec& spec, Pass pass) { return to_string(*operati
 class CudnnEngines::Impl {
  public:
   Impl(const std::string& directory, const std::string& json)
-      : claim(directory), library(directory), device(device_of(library, json)) {}
-
-  static Target device_of(const cudnn::Library& library, const std::string& json) {
-    check_version(library.api());
-    return {library.api(), json};
-  }
+      : claim(directory), library(directory), device(library.api(), json) {}
 
   /// Call it after a call that makes the library open its parts.
   void check_parts() {

@@ -63,6 +63,7 @@ void append(std::vector<CudnnEngine>& engines, const Api& api, const Descriptor&
 }
 
 Descriptor read_properties(const Api& api, const std::string& json) {
+  check_version(api);
   Descriptor made(api, device_properties);
   try {
     made.set(device_json, type_char, static_cast<std::int64_t>(json.size()), json.data());

@@ -18,7 +18,7 @@ namespace lamina::cudnn::graph {
 std::vector<std::string> words(std::string_view);
 
 /// Throw LoadError for a version before 9.8, which can only answer about a present device, and for one before 9.11,
-/// which can only make plans for it.
+/// which can only make plans for it. A Target by properties checks the first.
 void check_version(const Api&);
 void check_makes_plans(const Api&);
 

@@ -165,7 +165,6 @@ const Target& UnitEngines::target(Session& session) {
   const Api& api = session.api();
   if (session.has_device()) return target_.emplace(api, session.handle());
   if (json_.empty()) throw Unsupported("there is neither a device nor a file of its properties");
-  check_version(api);
   check_makes_plans(api);
   return target_.emplace(api, json_);
 }
