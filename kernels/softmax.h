@@ -1,16 +1,16 @@
 #pragma once
-// Softmax over the channels of every pixel.
+// Softmax over the cells along one axis: their CellsAlong has one repeat.
 
-#include "kernels/common/stream.h"
+#include "kernels/common/along.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// y may alias x.
+/// With `log` the logarithm of the softmax; y may alias x.
 template <class T>
-void softmax_forward(Stream, View<const T> x, View<T> y);
+void softmax_forward(Stream, View<const T> x, const CellsAlong&, bool log, View<T> y);
 
 /// dx, or dx += with `adds`; dx may alias dy.
 template <class T>
-void softmax_backward(Stream, View<const T> y, View<const T> dy, View<T> dx, bool adds);
+void softmax_backward(Stream, View<const T> y, View<const T> dy, const CellsAlong&, bool log, View<T> dx, bool adds);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -48,12 +48,6 @@ AxisLabels Importer::labels_for_operand(const NodeMessage& node, std::size_t ope
   const auto axis = [&](std::int64_t otherwise) {
     return axis_of(attributes, attributes.integer("axis", otherwise), rank);
   };
-  if (op == "Softmax" && opset_ >= 13) return labels_around(axis(-1), 1, rank);
-  if (op == "Softmax") {
-    const std::int64_t at = attributes.integer("axis", 1);
-    const std::size_t first = at == static_cast<std::int64_t>(rank) ? rank : axis_of(attributes, at, rank);
-    return labels_around(first, rank - first, rank);
-  }
   if (op == "Concat" || op == "Split") return labels_around(axis(op == "Split" ? 0 : 1), 1, rank);
   if (op == "Gemm" && operand == 0 && attributes.integer("transA", 0) != 0 && rank == 2) return "cn";
   if (op == "MatMul" && operand == 0 && rank > 2) return std::string(rank - 2, 'n') + "hc";

@@ -92,6 +92,7 @@ TEST_CASE("cudnn: ops that networks from files need are taken with gaps between 
                                          {"", Multiply{}, {x, {2, 4, 1, 1}}},
                                          {"", ScaleShift{}, {x}},
                                          {"", PRelu{}, {x}},
+                                         {"", Reduce{ReduceBy::max, true, false, false}, {x}},
                                          {"", Pad{.before = 0, .after = 1}, {x}},
                                          {"", Resize{.to = 6}, {x}},
                                          {"", channel_shuffle(x, 2), {x}},

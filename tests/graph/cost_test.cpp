@@ -73,6 +73,9 @@ TEST_CASE("pools cost a window per result") {
   check(AveragePool{.window = 2, .stride = 2}, x, Pass::backward_data, 4 * 8, 40);
   check(GlobalAveragePool{}, x, Pass::forward, 32, 34);
   check(GlobalAveragePool{}, x, Pass::backward_data, 32, 34);
+  check(Reduce{ReduceBy::mean, true, false, false}, x, Pass::forward, 32, 48);
+  check(Reduce{ReduceBy::mean, true, false, false}, x, Pass::backward_data, 16, 48);
+  check(Reduce{ReduceBy::sum, true, false, false}, x, Pass::backward_data, 0, 48);
 }
 
 TEST_CASE("a batch norm reads its values once and its statistics as well") {

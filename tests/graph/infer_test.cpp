@@ -88,6 +88,10 @@ TEST_CASE("elementwise ops keep the shape") {
   CHECK(y(Relu{}, {x}) == x);
   CHECK(y(Lrn{}, {x}) == x);
   CHECK(y(Softmax{}, {x}) == x);
+  CHECK(y(Softmax{.axis = Axis::column, .log = true}, {x}) == x);
+  CHECK_THROWS_AS(y(Softmax{.axis = static_cast<Axis>(3)}, {x}), UsageError);
+  CHECK_THROWS_WITH(y(Softmax{.axis = Axis::row}, {{1 << 20, 1 << 20, 2, 2}}),
+                    "softmax(along rows): more than 2^31 - 1 vectors; x: 1048576x1048576x2x2");
   CHECK(y(Dropout{}, {x}) == x);
   CHECK(y(Pointwise{Function::sigmoid}, {x}) == x);
   CHECK(y(Pointwise{Function::tanh}, {x}) == x);
@@ -213,6 +217,11 @@ TEST_CASE("products, borders and shuffles") {
   CHECK(infer(LayerNorm{.affine = false}, {{2, 6, 4, 5}}).params.empty());
   CHECK(complaint(GroupNorm{.groups = 4}, {{2, 6, 4, 5}}) ==
         "group_norm(4): 6 channels do not divide by groups; x: 2x6x4x5");
+  CHECK(infer(Reduce{ReduceBy::sum, true, false, false}, {{2, 3, 4, 5}}).y == Shape{2, 1, 4, 5});
+  CHECK(infer(Reduce{ReduceBy::max, false, true, true}, {{2, 3, 4, 5}}).y == Shape{2, 3, 1, 1});
+  CHECK_THROWS_WITH(infer(Reduce{ReduceBy::mean}, {{2, 3, 4, 5}}),
+                    "reduce(mean): no axis: set channels, rows or columns; x: 2x3x4x5");
+  CHECK_THROWS_AS(infer(Reduce{static_cast<ReduceBy>(3), true}, {{2, 3, 4, 5}}), UsageError);
   CHECK(infer(PRelu{}, {{2, 3, 4, 5}}).params == Shapes{{1, 3, 1, 1}});
   CHECK(infer(PRelu{.by_channel = false}, {{2, 3, 4, 5}}).params == Shapes{{1, 1, 1, 1}});
   CHECK(infer(ScaleShift{}, {{2, 3, 4, 5}}).state == Shapes{{1, 3, 1, 1}, {1, 3, 1, 1}});

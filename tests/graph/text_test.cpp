@@ -63,6 +63,10 @@ TEST_CASE("an op prints every number that is not the default") {
   CHECK(to_string(Op{Dropout{}}) == "dropout");
   CHECK(to_string(Op{Dropout{.rate = 0.25, .seed = 7}}) == "dropout(rate 0.25, seed 7)");
   CHECK(to_string(Op{Softmax{}}) == "softmax");
+  CHECK(to_string(Op{Softmax{.axis = Axis::row, .log = true}}) == "softmax(log, along rows)");
+  CHECK(to_string(Op{Softmax{.axis = Axis::column}}) == "softmax(along columns)");
+  CHECK(to_string(Op{Reduce{ReduceBy::max, true, false, true}}) == "reduce(max, channels, columns)");
+  CHECK(to_string(Op{Reduce{ReduceBy::mean, false, true, false}}) == "reduce(mean, rows)");
   CHECK(to_string(Op{Pointwise{Function::sigmoid}}) == "sigmoid");
   CHECK(to_string(Op{Pointwise{Function::tanh}}) == "tanh");
   CHECK(to_string(Op{SoftmaxCrossEntropy{}}) == "softmax_cross_entropy");

@@ -98,6 +98,7 @@ struct Describe {
   Described operator()(const Pad&) const { return {.type = "ConstantPad2d"}; }
   Described operator()(const Resize& op) const { return {.type = "Upsample", .extra = "size=" + text(op.to)}; }
   Described operator()(const Reorder&) const { return {.type = "Reorder"}; }
+  Described operator()(const Reduce&) const { return {.type = "Reduce"}; }
   Described operator()(const SoftmaxCrossEntropy&) const { return {.type = "CrossEntropyLoss"}; }
   Described operator()(const SigmoidCrossEntropy&) const { return {.type = "BCEWithLogitsLoss"}; }
   Described operator()(const Embedding&) const { return {.type = "Embedding"}; }

@@ -68,7 +68,9 @@ TEST_CASE("a fully connected op between convolutions has rows and columns again 
   const Value x = graph.input({2, 3, 4, 4});
   const Value f = fully_connected(x, "fc", {.outputs = 5});
   const Value c = conv(f, "conv", {.channels = 6, .kernel = 1});
-  const Value s = slice(concat({f, c}), "slice", {.first = 2, .channels = 4});
+  Value s = slice(concat({f, c}), "slice", {.first = 2, .channels = 4});
+  s = reduce(softmax(s, "rows", {.axis = Axis::row}), "largest", {ReduceBy::max, true, false, false});
+  s = reduce(softmax(s, "columns", {.axis = Axis::column, .log = true}), "sum", {ReduceBy::sum, false, true, true});
   softmax(sigmoid(tanh(s)));
   check_written(graph);
 }

@@ -1,4 +1,4 @@
-// Softmax over channels.
+// Softmax along an axis, and its logarithm.
 
 #include "lamina/op.h"
 #include "tests/support/backend.h"
@@ -11,15 +11,26 @@ using namespace lamina::test;
 namespace {
 
 const std::vector<Case>& softmax_cases() {
-  static const std::vector<Case> all = {
-      {"vector", Softmax{}, {{3, 10, 1, 1}}},
-      {"map", Softmax{}, {{2, 5, 3, 4}}},
-      {"two classes", Softmax{}, {{4, 2, 1, 1}}},
-      {"one class", Softmax{}, {{2, 1, 2, 2}}},
-      {"many classes", Softmax{}, {{2, 131, 1, 1}}},
-      {"hundreds of classes", Softmax{}, {{2, 301, 1, 1}}},
-      {"inference", Softmax{}, {{2, 7, 2, 1}}, {}, Mode::inference},
-  };
+  static const std::vector<Case> all = [] {
+    std::vector<Case> cases = {
+        {"vector", Softmax{}, {{3, 10, 1, 1}}},
+        {"map", Softmax{}, {{2, 5, 3, 4}}},
+        {"two classes", Softmax{}, {{4, 2, 1, 1}}},
+        {"one class", Softmax{}, {{2, 1, 2, 2}}},
+        {"many classes", Softmax{}, {{2, 131, 1, 1}}},
+        {"hundreds of classes", Softmax{}, {{2, 301, 1, 1}}},
+        {"inference", Softmax{}, {{2, 7, 2, 1}}, {}, Mode::inference},
+        {"rows", Softmax{.axis = Axis::row}, {{2, 3, 5, 7}}},
+        {"rows of a sequence", Softmax{.axis = Axis::row}, {{2, 3, 67, 1}}},
+        {"columns", Softmax{.axis = Axis::column}, {{2, 3, 5, 7}}},
+        {"long columns", Softmax{.axis = Axis::column}, {{2, 2, 3, 131}}},
+    };
+    for (std::size_t i = 0, count = cases.size(); i < count; ++i) {
+      cases.push_back(cases[i]);
+      std::get<Softmax>(cases.back().op).log = true;
+    }
+    return cases;
+  }();
   return all;
 }
 
@@ -40,6 +51,22 @@ TEST_CASE("softmax, by hand: over channels, not over places") {
   const Case c{"", Softmax{}, {{1, 2, 1, 2}}};
   const double a = 1 / (1 + std::exp(2.0)), b = 1 / (1 + std::exp(-4.0));
   check_example(c, {{{1, 4, 3, 0}}, {}, {}, {}, {}, {}}, {{a, b, 1 - a, 1 - b}, {}, {}, {}});
+}
+
+TEST_CASE("softmax, by hand: along rows and along columns") {
+  const double a = 1 / (1 + std::exp(2.0)), b = 1 / (1 + std::exp(-4.0)), c = 1 / (1 + std::exp(3.0));
+  check_example({"", Softmax{.axis = Axis::row}, {{1, 1, 2, 2}}}, {{{1, 4, 3, 0}}, {}, {}, {}, {}, {}},
+                {{a, b, 1 - a, 1 - b}, {}, {}, {}});
+  check_example({"", Softmax{.axis = Axis::column}, {{1, 2, 1, 2}}}, {{{1, 4, 3, 0}}, {}, {}, {}, {}, {}},
+                {{c, 1 - c, 1 - c, c}, {}, {}, {}});
+}
+
+TEST_CASE("log softmax, by hand, does not overflow") {
+  // y = x - max - log(sum): the sum is 2. dx = dy - exp(y) times the sum of dy, which is 4.
+  const Case c{"", Softmax{.log = true}, {{1, 3, 1, 1}}};
+  const double half = std::log(0.5);
+  check_example(c, {{{1000, 1000, -1000}}, {}, {}, {1, 0, 3}, {}, {}},
+                {{half, half, -2000 + half}, {{-1, -2, 3}}, {}, {}});
 }
 
 TEST_CASE("softmax does not overflow") {

@@ -34,14 +34,14 @@ bool takes_nhwc(const Spec& spec) {
   const bool of_planes = holds<PRelu>(op) || (holds<Multiply>(op) && spec.x[0].shape != spec.x[1].shape) ||
                          (scale && (scale->by_channel || scale->learned));
   const bool only_without_pixels =
-      holds_any<Softmax, Embedding, Reorder, GroupNorm, LayerNorm>(op) || is_loss(op) || of_planes;
+      holds_any<Softmax, Embedding, Reorder, Reduce, GroupNorm, LayerNorm>(op) || is_loss(op) || of_planes;
   return !only_without_pixels || spec.x[0].shape.plane() == 1;
 }
 
 /// Whether our kernels compute the op and accept gaps between images.
 bool is_own_with_pitch(const Op& op) {
   if (const auto* const function = std::get_if<Pointwise>(&op)) return !is_of_library(*function);
-  return holds_any<Multiply, ScaleShift, PRelu, Pad, Resize, Reorder, GroupNorm, LayerNorm>(op);
+  return holds_any<Multiply, ScaleShift, PRelu, Pad, Resize, Reorder, Reduce, GroupNorm, LayerNorm>(op);
 }
 
 /// Whether `next` may follow in the backend cudnn: a convolution and the first `count` ops of its tail. A batch norm

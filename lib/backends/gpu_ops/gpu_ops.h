@@ -6,12 +6,14 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/common/along.h"
 #include "kernels/common/stream.h"
 #include "kernels/pointwise.h"
 #include "lamina/backend.h"
 #include "lamina/error.h"
 #include "lib/backends/common/lowering.h"
 #include "lib/backends/gpu_ops/launcher.h"
+#include "lib/core/units/along.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
@@ -20,6 +22,9 @@ template <class T>
 View<T> view(const Tensor& tensor) {
   return {tensor.as<T>(), tensor.shape.n, tensor.shape.c, tensor.shape.h, tensor.shape.w, tensor.pitch};
 }
+
+/// Along as kernels see it.
+inline CellsAlong cells_along(const Along& of) { return {of.repeats, of.outer, of.cells, of.inner}; }
 
 /// Calls `function.template operator()<T>()` with T = float or double, by `dtype`. Throws Unsupported for other types.
 template <class Function>
@@ -93,6 +98,7 @@ Lowered lower(const PRelu&, const Spec&, const Launcher&);
 Lowered lower(const Pad&, const Spec&, const Launcher&);
 Lowered lower(const Resize&, const Spec&, const Launcher&);
 Lowered lower(const Reorder&, const Spec&, const Launcher&);
+Lowered lower(const Reduce&, const Spec&, const Launcher&);
 Lowered lower(const SoftmaxCrossEntropy&, const Spec&, const Launcher&);
 Lowered lower(const SigmoidCrossEntropy&, const Spec&, const Launcher&);
 Lowered lower(const Embedding&, const Spec&, const Launcher&);
@@ -104,7 +110,7 @@ inline bool takes_any_order(const Op& op) { return holds_any<Relu, Pointwise, Ad
 /// may be 0 or 1, where the gradient is 0.
 inline bool gpu_op_takes_halves(const Op& op) {
   const auto* const its = std::get_if<Pointwise>(&op);
-  return holds_any<Relu, Resize, GroupNorm, LayerNorm>(op) ||
+  return holds_any<Relu, Resize, Reduce, GroupNorm, LayerNorm>(op) ||
          (its != nullptr && its->function != Function::hard_sigmoid);
 }
 

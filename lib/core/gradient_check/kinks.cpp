@@ -1,4 +1,4 @@
-// Where ReLU, functions of one element, max pooling and the losses have no derivative.
+// Where ReLU, functions of one element, maxima and the losses have no derivative.
 
 #include "kinks.h"
 
@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 #include <variant>
+
+#include "lib/core/units/along.h"
 
 namespace lamina::planner {
 namespace {
@@ -74,6 +76,22 @@ struct KinkCollector {
           });
   }
 
+  /// The windows of a maximum over axes.
+  void winners(const Reduce& op, const Shape& x, const Values& values) {
+    const Along of = along(x, op);
+    const std::int64_t inner = of.inner, cells = of.cells, repeat = of.outer * cells * inner;
+    for (std::int64_t i = 0; i < std::int64_t{x.n} * of.outer * inner; ++i) {
+      const std::int64_t image = i / inner / of.outer, outer = i / inner % of.outer;
+      const std::int64_t first = image * x.image() + outer * cells * inner + i % inner;
+      winner_of([&](const auto& visit) {
+        for (std::int64_t k = 0; k < of.repeats * cells; ++k) {
+          const std::int64_t place = first + k / cells * repeat + k % cells * inner;
+          visit(place, values[static_cast<std::size_t>(place)]);
+        }
+      });
+    }
+  }
+
   // The kinks of the losses: the points where the accuracy jumps and where the clip begins.
 
   /// `labels` chooses the probability that is clipped.
@@ -115,6 +133,8 @@ void Kinks::add(const Op& op, const std::vector<Shape>& x, const Shape& y,
   KinkCollector adder{*this};
   if (const auto* const pool = std::get_if<MaxPool>(&op)) {
     adder.winners(*pool, x[0], y, values(0));
+  } else if (const auto* const reduce = std::get_if<Reduce>(&op); reduce != nullptr && reduce->by == ReduceBy::max) {
+    adder.winners(*reduce, x[0], values(0));
   } else if (std::holds_alternative<Relu>(op) || std::holds_alternative<PRelu>(op)) {
     for (const double value : values(0)) adder.side_of(value, 0);
   } else if (const auto* const function = std::get_if<Pointwise>(&op)) {

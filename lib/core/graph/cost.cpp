@@ -17,6 +17,7 @@
 // multiply   1 per y                                -                      2 per y; with a factor per plane 3
 // scale_shift  2 per x                              learned: 3 per x       1 per x
 // prelu      2 per x                                2 per x                2 per x
+// reduce     1 per x                                -                      1 per y; sum 0
 // pad        0                                      -                      0; 1 per border cell unless by value
 // resize     0; linear 9 per y                      -                      1 per y; linear 8
 // input, reorder, concat, slice   0                 -                      0
@@ -123,6 +124,7 @@ struct Forward {
   double flops(const Pad&) const { return 0; }
   double flops(const Resize& op) const { return is_linear(op.by) ? 9 * count(shapes.y) : 0; }  // 3 sums of 2 products
   double flops(const Reorder&) const { return 0; }
+  double flops(const Reduce&) const { return count(x[0]); }
   double flops(const Concat&) const { return 0; }
   double flops(const Slice&) const { return 0; }
 
@@ -192,6 +194,8 @@ struct BackwardData {
   /// Each dy is added to one cell, or with weights to four.
   double operator()(const Resize& op) const { return (is_linear(op.by) ? 8 : 1) * count(shapes.y); }
   double operator()(const Reorder&) const { return 0; }
+  /// A mean divides dy, a maximum adds it to one element.
+  double operator()(const Reduce& op) const { return op.by == ReduceBy::sum ? 0 : count(shapes.y); }
   double operator()(const Concat&) const { return 0; }
   double operator()(const Slice&) const { return 0; }
 };

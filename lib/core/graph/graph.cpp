@@ -202,7 +202,7 @@ Value lrn(Value x, std::string name, Lrn op) { return apply(op, {x}, std::move(n
 Value relu(Value x, std::string name) { return apply(Relu{}, {x}, std::move(name)); }
 Value fully_connected(Value x, std::string name, FullyConnected op) { return apply(op, {x}, std::move(name)); }
 Value dropout(Value x, std::string name, Dropout op) { return apply(op, {x}, std::move(name)); }
-Value softmax(Value x, std::string name) { return apply(Softmax{}, {x}, std::move(name)); }
+Value softmax(Value x, std::string name, Softmax op) { return apply(op, {x}, std::move(name)); }
 Value pointwise(Value x, std::string name, Pointwise op) { return apply(op, {x}, std::move(name)); }
 Value sigmoid(Value x, std::string name) { return pointwise(x, std::move(name), {Function::sigmoid}); }
 Value tanh(Value x, std::string name) { return pointwise(x, std::move(name), {Function::tanh}); }
@@ -252,6 +252,7 @@ Value pixel_shuffle(Value x, std::string name, int factor) {
 Value pixel_unshuffle(Value x, std::string name, int factor) {
   return reorder(x, std::move(name), pixel_unshuffle(x.shape(), factor));
 }
+Value reduce(Value x, std::string name, Reduce op) { return apply(op, {x}, std::move(name)); }
 Value concat(const std::vector<Value>& x, std::string name) { return apply(Concat{}, x, std::move(name)); }
 Value slice(Value x, std::string name, Slice op) { return apply(op, {x}, std::move(name)); }
 

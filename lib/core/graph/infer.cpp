@@ -109,7 +109,13 @@ class Inference {
     return result(x, {}, {Shape{}});
   }
 
-  Inferred operator()(const Softmax&) const { return result(only_input()); }
+  Inferred operator()(const Softmax& op) const {
+    const Shape& x = only_input();
+    check_enumerator(op.axis, Axis::column, to_string(op_) + ": axis");
+    const std::int64_t in_an_image = op.axis == Axis::channel ? 1 : op.axis == Axis::row ? x.c : x.image() / x.w;
+    if (x.n * in_an_image > largest) fail("more than 2^31 - 1 vectors");
+    return result(x);
+  }
 
   Inferred operator()(const Pointwise& op) const {
     const Shape& x = only_input();
@@ -243,6 +249,13 @@ class Inference {
     if (count != x.image() || inferred.y.image() != x.image())
       fail("an image has " + std::to_string(x.image()) + " elements, its extents or its result do not");
     return inferred;
+  }
+
+  Inferred operator()(const Reduce& op) const {
+    const Shape& x = only_input();
+    check_enumerator(op.by, ReduceBy::max, to_string(op_) + ": by");
+    if (!op.channels && !op.rows && !op.columns) fail("no axis: set channels, rows or columns");
+    return result({x.n, op.channels ? 1 : x.c, op.rows ? 1 : x.h, op.columns ? 1 : x.w});
   }
 
   Inferred operator()(const Concat&) const {

@@ -60,6 +60,7 @@ struct Name {
   std::string_view operator()(const Reorder& op) const {
     return shuffled_groups(op) > 0 ? "channel_shuffle" : "reorder";
   }
+  std::string_view operator()(const Reduce&) const { return "reduce"; }
   std::string_view operator()(const Concat&) const { return "concat"; }
   std::string_view operator()(const Slice&) const { return "slice"; }
 };
@@ -163,6 +164,17 @@ struct Numbers {
     phrase.always(list(op.extents)).always("order " + list(op.order));
     phrase.always("to " + list({op.channels, op.pixels.h, op.pixels.w}));
   }
+  void operator()(const Reduce& op) const {
+    constexpr const char* names[] = {"mean", "sum", "max"};
+    phrase.always(names[static_cast<int>(op.by) % 3])
+        .unless_default(!op.channels, "channels")
+        .unless_default(!op.rows, "rows")
+        .unless_default(!op.columns, "columns");
+  }
+  void operator()(const Softmax& op) const {
+    phrase.unless_default(!op.log, "log")
+        .unless_default(op.axis == Axis::channel, op.axis == Axis::row ? "along rows" : "along columns");
+  }
   void operator()(const SoftmaxCrossEntropy& op) const { clip(op); }
   void operator()(const SigmoidCrossEntropy& op) const { clip(op); }
   void operator()(const Embedding& op) const {
@@ -177,7 +189,6 @@ struct Numbers {
   }
   void operator()(const GlobalAveragePool&) const {}
   void operator()(const Relu&) const {}
-  void operator()(const Softmax&) const {}
   void operator()(const Add&) const {}
   void operator()(const Multiply&) const {}
   void operator()(const Concat&) const {}

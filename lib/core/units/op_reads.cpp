@@ -33,9 +33,9 @@ struct DataGradientReads {
   OpReads operator()(const Dropout&) const { return {.state = true}; }
   OpReads operator()(const PRelu&) const { return {.x = Inputs::first, .params = 1}; }
   OpReads operator()(const ScaleShift& op) const { return {.params = op.learned ? 1 : 0, .state = !op.learned}; }
-  /// These read dy alone; the positions of max pooling's maxima are saved.
-  OpReads operator()(const OneOf<MaxPool, AveragePool, GlobalAveragePool, Add, Pad, Resize, Reorder, Concat, Slice,
-                                 Embedding, Input> auto&) const {
+  /// These read dy alone; the positions of maxima are saved.
+  OpReads operator()(const OneOf<MaxPool, AveragePool, GlobalAveragePool, Add, Pad, Resize, Reorder, Reduce, Concat,
+                                 Slice, Embedding, Input> auto&) const {
     return {};
   }
 };

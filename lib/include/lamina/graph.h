@@ -127,7 +127,7 @@ LAMINA_API Value lrn(Value x, std::string name, Lrn op = {});
 LAMINA_API Value relu(Value x, std::string name = {});
 LAMINA_API Value fully_connected(Value x, std::string name, FullyConnected op);
 LAMINA_API Value dropout(Value x, std::string name, Dropout op = {});
-LAMINA_API Value softmax(Value x, std::string name = {});
+LAMINA_API Value softmax(Value x, std::string name = {}, Softmax op = {});
 LAMINA_API Value pointwise(Value x, std::string name, Pointwise op);  ///< any Function; these are some by name:
 LAMINA_API Value sigmoid(Value x, std::string name = {});
 LAMINA_API Value tanh(Value x, std::string name = {});
@@ -155,6 +155,7 @@ LAMINA_API Value reorder(Value x, std::string name, Reorder op);
 LAMINA_API Value channel_shuffle(Value x, std::string name, int groups);
 LAMINA_API Value pixel_shuffle(Value x, std::string name, int factor);
 LAMINA_API Value pixel_unshuffle(Value x, std::string name, int factor);
+LAMINA_API Value reduce(Value x, std::string name, Reduce op);
 LAMINA_API Value concat(const std::vector<Value>& x, std::string name = {});
 LAMINA_API Value slice(Value x, std::string name, Slice op);
 

@@ -183,8 +183,11 @@ struct Dropout {
   bool operator==(const Dropout&) const = default;
 };
 
-/// y[n,c,h,w] = exp(x[n,c,h,w]) / sum over c' of exp(x[n,c',h,w]), computed on x - max.
+/// y = exp(x) / sum of exp(x) along the axis, computed on x - max; with `log` its logarithm x - max - log(sum).
+/// dx = y (dy - sum of y dy), with `log` dy - exp(y) times the sum of dy.
 struct Softmax {
+  Axis axis = Axis::channel;
+  bool log = false;
   bool operator==(const Softmax&) const = default;
 };
 
@@ -427,11 +430,23 @@ struct Slice {
   bool operator==(const Slice&) const = default;
 };
 
+enum class ReduceBy : std::uint8_t { mean, sum, max };
+
+/// y = the mean, the sum or the maximum of x over the axes that are set. Each of them has extent 1 in y.
+/// dx = dy, divided by the number of elements of a mean. That of a maximum goes to the first one in order of c, h, w,
+/// as in torch.max(x, dim); where several are equal torch.amax divides it. A NaN counts as the maximum.
+/// ShapeError: no axis.
+struct Reduce {
+  ReduceBy by;
+  bool channels = false, rows = false, columns = false;
+  bool operator==(const Reduce&) const = default;
+};
+
 /// Every op. A new op does not compile until inference, cost and every backend handle it.
 using Op =
     std::variant<Input, Conv, ConvTranspose, MaxPool, AveragePool, GlobalAveragePool, BatchNorm, GroupNorm, LayerNorm,
                  Lrn, Relu, FullyConnected, Dropout, Softmax, Pointwise, SoftmaxCrossEntropy, SigmoidCrossEntropy,
-                 Embedding, Recurrent, Add, Multiply, ScaleShift, PRelu, Pad, Resize, Reorder, Concat, Slice>;
+                 Embedding, Recurrent, Add, Multiply, ScaleShift, PRelu, Pad, Resize, Reorder, Reduce, Concat, Slice>;
 
 /// "conv", "max_pool", ...: the stem of files, pages and row names.
 LAMINA_API std::string_view op_name(const Op&);

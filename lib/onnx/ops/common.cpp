@@ -45,6 +45,35 @@ AxisLabels channels_last(std::size_t rank) {
   return rank < 2 ? usual : usual.substr(0, 1) + usual.substr(2) + "c";
 }
 
+WholeAxes whole_axes(NodeContext& context, const DynamicValue& x, const std::vector<char>& over, bool single) {
+  const Shape s = x.value.shape();
+  std::int64_t joined[] = {1, 1, 1};  // extents of `over` along the channels, rows and columns
+  bool whole = true;
+  for (std::size_t i = 0; i < over.size(); ++i) {
+    const std::optional<Axis> parts = split(x.view[i], s);
+    whole = whole && parts;
+    for (const OnnxFactor& part : parts.value_or(Axis{})) {
+      if (over[i] && part.stride >= s.image())
+        throw Refusal{"it is over the images of a batch: only axes of each image are read"};
+      if (over[i]) joined[part.stride >= s.plane() ? 0 : part.stride >= s.w ? 1 : 2] *= part.extent;
+    }
+  }
+  const int all[] = {s.c, s.h, s.w};
+  int count = 0;
+  for (std::size_t k = 0; k < 3; ++k) {
+    whole = whole && (joined[k] == 1 || joined[k] == all[k]);
+    count += joined[k] != 1;
+  }
+  if (whole && (!single || count == 1)) return {x, joined[0] != 1, joined[1] != 1, joined[2] != 1};
+  const auto images = static_cast<std::size_t>(std::ranges::find(x.view, axis(s.n, s.image())) - x.view.begin());
+  AxisLabels labels;
+  for (std::size_t i = 0; i < over.size(); ++i) {
+    const bool after = labels.find('h') != AxisLabels::npos;
+    labels += i == images ? 'n' : over[i] ? 'h' : after ? 'w' : 'c';
+  }
+  return {.x = in_order(context, x, labels, context.name() + ".x"), .rows = true};
+}
+
 void drop_zeros(const NodeContext& context, std::vector<double>& bias, std::size_t input) {
   const auto is_zero = [](double number) { return number == 0; };
   const bool trains = context.constant(input, "its bias").origin != Origin::number;

@@ -1,4 +1,4 @@
-// BatchNormalization, group and layer norms, Softmax, Dropout.
+// BatchNormalization, group and layer norms, softmaxes, Dropout.
 
 #include <algorithm>
 #include <cmath>
@@ -139,22 +139,17 @@ void import_layer_norm(NodeContext& context) {
 void import_softmax(NodeContext& context) {
   const Attributes& node = context.attributes();
   const DynamicValue& x = context.dynamic(0);
-  const Shape shape = x.value.shape();
-  const Extents all = extents(x.view);
-  View over;
-  if (context.opset() < 13) {
-    const std::int64_t at = node.integer("axis", 1);
-    const std::size_t first = at == static_cast<std::int64_t>(all.size()) ? all.size() : axis_of(node, at, all.size());
-    over = joined(x.view, first);
-  } else {
-    over = {x.view[axis_of(node, node.integer("axis", -1), all.size())]};
+  const bool from_axis_on = context.opset() < 13;
+  const std::int64_t at = node.integer("axis", from_axis_on ? 1 : -1);
+  std::vector<char> over(x.view.size(), 0);
+  if (!from_axis_on || at != std::ssize(over)) {
+    const std::size_t first = axis_of(node, at, over.size());
+    std::fill(over.begin() + static_cast<std::ptrdiff_t>(first),
+              from_axis_on ? over.end() : over.begin() + static_cast<std::ptrdiff_t>(first) + 1, 1);
   }
-  if (over.size() != 1 || over.front() != axis(shape.c, shape.plane())) {
-    throw Refusal{"its axis of " + text(all) + " is not the channel axis of " + to_string(shape) +
-                      ", as which it is kept: only the softmax over channels is read",
-                  true};
-  }
-  context.result_of(Softmax{}, x);
+  const WholeAxes its = whole_axes(context, x, over, true);
+  const lamina::Axis along = its.channels ? lamina::Axis::channel : its.rows ? lamina::Axis::row : lamina::Axis::column;
+  context.result_of(Softmax{.axis = along, .log = node.node().op_type == "LogSoftmax"}, its.x);
 }
 
 void import_dropout(NodeContext& context) {
@@ -187,7 +182,7 @@ Operators normalisation_operators() {
           {{"Dropout"}, import_dropout},
           {{"GroupNormalization", "InstanceNormalization"}, import_group_norm},
           {{"LayerNormalization"}, import_layer_norm},
-          {{"Softmax"}, import_softmax}};
+          {{"LogSoftmax", "Softmax"}, import_softmax}};
 }
 
 }  // namespace lamina::onnx

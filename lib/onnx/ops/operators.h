@@ -54,6 +54,15 @@ Value as_image(NodeContext&, const DynamicValue&);
 /// Labels of a value whose last axis is the channels.
 AxisLabels channels_last(std::size_t rank);
 
+/// A value, and the graph's axes that hold some of the file's.
+struct WholeAxes {
+  DynamicValue x;
+  bool channels = false, rows = false, columns = false;
+};
+/// The value with the axes `over` as whole axes of the graph, or with `single` as one of them: as it is, or as the rows
+/// of a Reorder. Refusal if they are not of each image.
+WholeAxes whole_axes(NodeContext&, const DynamicValue&, const std::vector<char>& over, bool single);
+
 /// Drops a bias that is 0 and does not train.
 void drop_zeros(const NodeContext&, std::vector<double>& bias, std::size_t input);
 

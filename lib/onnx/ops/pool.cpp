@@ -1,4 +1,4 @@
-// Pools. The front pad determines where windows begin, the end pad only how many there are.
+// Pools and reductions. The front pad determines where windows begin, the end pad only how many there are.
 
 #include <algorithm>
 #include <array>
@@ -130,75 +130,48 @@ void import_average_pool(NodeContext& context) {
   append_pool(context, pool, AveragePool{.window = 1, .stride = 1, .count_padding = counted}, *rounding, x.type);
 }
 
-/// Pools over all rows, all columns or both, if the axes `over` are those in any order. The result keeps the axes with
-/// an extent of 1, or drops them. Does nothing and returns false for other axes.
-bool pool_over(NodeContext& context, const std::vector<char>& over, bool maximum, bool keeps_axes) {
-  const DynamicValue x = context.dynamic(0);
+/// Reduces the axes `over`: by a pool if they are pixels and there is one for them.
+DynamicValue reduce(NodeContext& context, const WholeAxes& its, const std::vector<char>& over, ReduceBy by,
+                    const std::string& name, bool keeps_axes) {
+  const auto& [x, channels, rows, columns] = its;
   const Shape s = x.value.shape();
-  const OnnxFactor pixels{s.plane(), 1};  // rows and columns joined to one axis
-  std::int64_t rows = 1, columns = 1;
-  for (std::size_t i = 0; i < over.size(); ++i) {
-    for (const OnnxFactor& factor : x.view[i]) {
-      if (!over[i]) continue;
-      if (factor.stride >= s.plane()) return false;
-      if (factor == pixels) {
-        rows *= s.h, columns *= s.w;
-      } else if (factor.stride >= s.w) {
-        rows *= factor.extent;
-      } else {
-        columns *= factor.extent;
-      }
-    }
-  }
-  if ((rows != 1 && rows != s.h) || (columns != 1 && columns != s.w)) return false;
-  const std::int64_t row = s.w / columns, plane = s.plane() / (rows * columns);  // extents in the result
-  View view;
-  for (std::size_t i = 0; i < over.size(); ++i) {
-    if (over[i] && keeps_axes) view.emplace_back();
-    if (over[i]) continue;
-    view.push_back(x.view[i]);
-    for (OnnxFactor& factor : view.back()) {
-      if (factor.stride >= s.plane()) {
-        factor.stride = factor.stride / s.plane() * plane;
-      } else if (rows * columns == 1) {
-        continue;
-      } else if (factor.extent * factor.stride > s.plane() || factor == pixels) {
-        return false;
-      } else if (factor.stride >= s.w) {
-        factor.stride = factor.stride / s.w * row;
-      }
-    }
-  }
-  const Size window{static_cast<int>(rows), static_cast<int>(columns)};
-  const Op op = maximum                       ? Op(MaxPool{.window = window, .stride = window})
-                : rows * columns == s.plane() ? Op(GlobalAveragePool{})
-                                              : Op(AveragePool{.window = window, .stride = window});
-  const Value y = rows * columns == 1 ? x.value : context.append_once(op, x.value, context.name());
-  context.result({.value = y, .view = std::move(view), .type = x.type});
-  return true;
+  const Size window{rows ? s.h : 1, columns ? s.w : 1};
+  const bool of_planes = !channels && window.h == s.h && window.w == s.w;
+  const Op op = by == ReduceBy::max && !channels    ? Op(MaxPool{.window = window, .stride = window})
+                : by == ReduceBy::mean && of_planes ? Op(GlobalAveragePool{})
+                                                    : Op(Reduce{by, channels, rows, columns});
+  const Value y = channels || rows || columns ? context.append_once(op, x.value, name) : x.value;
+  return {.value = y, .view = reduced(x.view, over, keeps_axes, s, y.shape()), .type = x.type};
 }
 
-void global_pool(NodeContext& context, bool maximum) {
-  std::vector<char> over(context.dynamic(0).view.size(), 1);
+void global_pool(NodeContext& context, ReduceBy by) {
+  const DynamicValue& x = context.dynamic(0);
+  std::vector<char> over(x.view.size(), 1);
   if (over.size() < 3) context.attributes().invalid("has an input of " + text(context.extents(0)));
   over[0] = over[1] = 0;
-  if (pool_over(context, over, maximum, true)) return;
-  refuse_input(context.dynamic(0));
+  context.result(reduce(context, whole_axes(context, x, over, false), over, by, context.name(), true));
 }
 
-void import_global_average_pool(NodeContext& context) { global_pool(context, false); }
-void import_global_max_pool(NodeContext& context) { global_pool(context, true); }
+void import_global_average_pool(NodeContext& context) { global_pool(context, ReduceBy::mean); }
+void import_global_max_pool(NodeContext& context) { global_pool(context, ReduceBy::max); }
 
-/// ReduceMean and ReduceMax over pixels, or over the steps of a sequence.
+/// A mean, a sum or a maximum, or a sum of a function of each element, of which ReduceL2 is the root.
 void import_reduce(NodeContext& context) {
   const Attributes& node = context.attributes();
-  const std::vector<char> over = context.reduced_axes(context.dynamic(0).view.size());
-  const bool maximum = node.node().op_type == "ReduceMax";
-  if (pool_over(context, over, maximum, node.integer("keepdims", 1) != 0)) return;
-  throw Refusal{std::string("it takes the ") + (maximum ? "maximum" : "mean") +
-                    " over other axes than all rows, all columns, or all steps of a sequence: only such as x." +
-                    (maximum ? "amax" : "mean") + "((2, 3)) of an image are read",
-                true};
+  const std::string_view op = node.node().op_type;
+  const DynamicValue& x = context.dynamic(0);
+  const std::vector<char> over = context.reduced_axes(x.view.size());
+  WholeAxes its = whole_axes(context, x, over, false);
+  const bool squares = op == "ReduceL2" || op == "ReduceSumSquare";
+  if (squares || op == "ReduceL1")
+    its.x.value = context.append(squares ? Pointwise{lamina::Function::pow, 2} : Pointwise{lamina::Function::abs},
+                                 {its.x.value}, context.name() + (squares ? ".square" : ".abs"));
+  const ReduceBy by = op == "ReduceMean" ? ReduceBy::mean : op == "ReduceMax" ? ReduceBy::max : ReduceBy::sum;
+  const bool root = op == "ReduceL2";
+  DynamicValue y =
+      reduce(context, its, over, by, context.name() + (root ? ".sum" : ""), node.integer("keepdims", 1) != 0);
+  if (root) y.value = context.append(Pointwise{lamina::Function::sqrt}, {y.value}, context.name());
+  context.result(std::move(y));
 }
 
 }  // namespace
@@ -207,7 +180,7 @@ Operators pool_operators() {
           {{"GlobalAveragePool"}, import_global_average_pool},
           {{"GlobalMaxPool"}, import_global_max_pool},
           {{"MaxPool"}, import_max_pool},
-          {{"ReduceMax", "ReduceMean"}, import_reduce}};
+          {{"ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceSum", "ReduceSumSquare"}, import_reduce}};
 }
 
 }  // namespace lamina::onnx

@@ -94,4 +94,37 @@ std::optional<View> reshaped(const View& view, const Extents& wanted) {
   return all.empty() ? std::optional(result) : std::nullopt;
 }
 
+std::optional<Axis> split(const Axis& axis, const Shape& shape) {
+  Axis parts;
+  for (OnnxFactor factor : axis) {
+    for (const std::int64_t border : {shape.image(), shape.plane(), std::int64_t{shape.w}}) {
+      const std::int64_t whole = factor.extent * factor.stride;
+      if (factor.stride >= border || whole <= border) continue;
+      if (border % factor.stride != 0 || whole % border != 0) return std::nullopt;
+      parts.push_back({whole / border, border});
+      factor.extent = border / factor.stride;
+    }
+    parts.push_back(factor);
+  }
+  return parts;
+}
+
+View reduced(const View& view, const std::vector<char>& over, bool keeps_axes, const Shape& before,
+             const Shape& after) {
+  const auto moved = [&](std::int64_t stride) {
+    if (stride >= before.image()) return stride / before.image() * after.image();
+    if (stride >= before.plane()) return stride / before.plane() * after.plane();
+    return stride >= before.w ? stride / before.w * after.w : stride;
+  };
+  View result;
+  for (std::size_t i = 0; i < view.size(); ++i) {
+    if (over[i] && !keeps_axes) continue;
+    result.emplace_back();
+    if (over[i]) continue;
+    for (const OnnxFactor& factor : split(view[i], before).value())
+      append(result.back(), {factor.extent, moved(factor.stride)});
+  }
+  return result;
+}
+
 }  // namespace lamina::onnx

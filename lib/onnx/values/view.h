@@ -57,4 +57,10 @@ GraphLayout layout_of(const Extents&, const AxisLabels&);
 /// The view of a value under other extents with the same product. Nothing if numbers would have to move.
 std::optional<View> reshaped(const View&, const Extents&);
 
+/// The factors of an axis of a value of this shape, each in one axis of the graph. Nothing if one is in parts of two.
+std::optional<Axis> split(const Axis&, const Shape&);
+
+/// The view of a value after the graph's axes that hold those of `over` have become 1. The others can be split.
+View reduced(const View&, const std::vector<char>& over, bool keeps_axes, const Shape& before, const Shape& after);
+
 }  // namespace lamina::onnx

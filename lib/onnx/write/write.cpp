@@ -164,7 +164,18 @@ class Exporter {
       case Function::pow: x.push_back(add_number(".exponent", op.a)); return emit("Pow", x);
     }
   }
-  void operator()(const Softmax&) { emit("Softmax", {same(0)}, {{"axis", 1}}); }
+  void operator()(const Softmax& op) {
+    const std::string x = op.axis == Axis::channel ? same(0) : image(0);
+    emit(op.log ? "LogSoftmax" : "Softmax", {x}, {{"axis", 1 + static_cast<int>(op.axis)}});
+  }
+  void operator()(const Reduce& op) {
+    Extents axes;
+    for (const auto& [along, axis] : {std::pair(op.channels, 1), {op.rows, 2}, {op.columns, 3}})
+      if (along) axes.push_back(axis);
+    constexpr const char* names[] = {"ReduceMean", "ReduceSum", "ReduceMax"};
+    const std::string x = image(0);
+    emit(names[static_cast<int>(op.by)], {x, add_integers(".axes", axes)});
+  }
 
   void operator()(const Add&) {
     const std::vector<std::string> operands = all();

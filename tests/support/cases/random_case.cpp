@@ -59,7 +59,7 @@ Op random_pointwise(Dice& dice) {
 Case draw_case(Dice& dice) {
   const Shape x{dice(1, 3), dice(1, 9), dice(1, 9), dice(1, 9)};
   const Shape one_channel{x.n, 1, x.h, x.w};
-  switch (dice(0, 24)) {
+  switch (dice(0, 25)) {
     case 0:
     case 1:
     case 2:
@@ -74,7 +74,7 @@ Case draw_case(Dice& dice) {
     case 7: return {"random", BatchNorm{.epsilon = 0.01, .momentum = 0.5}, {{x.n + 1, x.c, x.h + 1, x.w + 1}}};
     case 8: return {"random", random_lrn(dice), {x}};
     case 9: return {"random", FullyConnected{.outputs = dice(1, 19), .bias = dice.chance(0.5)}, {x}};
-    case 10: return {"random", Softmax{}, {x}};
+    case 10: return {"random", Softmax{static_cast<Axis>(dice(0, 2)), dice.chance(0.5)}, {x}};
     case 11: return {"random", Add{}, std::vector<Shape>(static_cast<std::size_t>(dice(2, 4)), x)};
     case 12: {
       std::vector<Shape> shapes;
@@ -125,6 +125,10 @@ Case draw_case(Dice& dice) {
               dice.chance(0.5) ? Op{GroupNorm{.groups = dice(1, 3), .epsilon = 0.01, .affine = dice.chance(0.7)}}
                                : Op{LayerNorm{.epsilon = 0.01, .affine = dice.chance(0.7)}},
               {x}};
+    case 24: {
+      const int axes = dice(1, 7);
+      return {"random", Reduce{static_cast<ReduceBy>(dice(0, 2)), axes % 2 == 1, axes / 2 % 2 == 1, axes > 3}, {x}};
+    }
     case 16: return {"random", Embedding{.vocabulary = dice(1, 20), .features = dice(1, 9)}, {one_channel}};
     default: {
       const int channels = dice(1, x.c);

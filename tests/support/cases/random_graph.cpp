@@ -29,7 +29,7 @@ class Builder {
       case 5: return keep(relu(read(), name("relu")));
       case 6: return keep(lrn(read(), name("lrn"), {.size = dice_(2, 5), .alpha = 0.5, .beta = 0.75, .k = 1}));
       case 7: return keep(dropout(read(), name("dropout"), {.rate = 0.25, .seed = 7}));
-      case 8: return keep(softmax(read(), name("softmax")));
+      case 8: return keep(softmax(read(), name("softmax"), {static_cast<Axis>(dice_(0, 2)), dice_.chance(0.3)}));
       case 9:
       case 10: return sum();
       case 11: return join();
@@ -102,6 +102,11 @@ class Builder {
   void pooling() {
     const Value x = read();
     if (x.shape().h < 2 || x.shape().w < 2) return keep(global_average_pool(x, name("global_average_pool")));
+    if (dice_.chance(0.3)) {
+      const ReduceBy by = dice_.chance(0.5) ? ReduceBy::mean : ReduceBy::max;
+      const int axis = dice_(0, 3);  // 3: rows and columns
+      return keep(reduce(x, name("reduce"), {by, axis == 0, axis == 1 || axis == 3, axis >= 2}));
+    }
     const Rounding rounding = dice_.chance(0.5) ? Rounding::up : Rounding::down;
     const int stride = dice_(1, 2);
     if (dice_.chance(0.6))

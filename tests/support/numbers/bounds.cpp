@@ -104,6 +104,10 @@ struct OpBounds {
     return linear(c, feed, window, window, 0);
   }
   Bounds operator()(const GlobalAveragePool&) const { return linear(c, feed, static_cast<double>(x.plane()), 1, 0); }
+  Bounds operator()(const Reduce& op) const {
+    const auto count = static_cast<double>(x.image() / y.image());
+    return op.by == ReduceBy::max ? maxima(1) : linear(c, feed, count, 1, 0);
+  }
   Bounds operator()(const Add&) const {
     Bounds bounds = linear(c, feed, static_cast<double>(c.x.size()), 0, 0);
     for (Bound& bound : bounds.dx) bound.count = 0;
@@ -242,27 +246,34 @@ struct OpBounds {
     return bounds;
   }
 
-  Bounds operator()(const Softmax&) const {
+  Bounds operator()(const Softmax& op) const {
     const Result result = oracle_of(c, feed);
     Bounds bounds = exact(result);
-    for (int n = 0; n < x.n; ++n)
-      for (std::int64_t place = 0; place < x.plane(); ++place) {
-        double largest = feed.x[0][at(n, 0, place)], smallest = largest, through_sum = 0;
-        for (int k = 0; k < x.c; ++k) {
-          largest = std::max(largest, feed.x[0][at(n, k, place)]);
-          smallest = std::min(smallest, feed.x[0][at(n, k, place)]);
-          if (training) through_sum += result.y[at(n, k, place)] * std::abs(feed.dy[at(n, k, place)]);
-        }
-        // The rounding of x - max causes a relative error of exp(x - max).
-        const double spread = 1 + largest - smallest;
-        for (int k = 0; k < x.c; ++k) {
-          const std::size_t i = at(n, k, place);
-          bounds.y.terms[i] = result.y[i] * spread;
-          if (training) bounds.dx[0].terms[i] = result.y[i] * (std::abs(feed.dy[i]) + through_sum) * spread;
-        }
+    const std::int64_t apart = op.axis == Axis::channel ? x.plane() : op.axis == Axis::row ? x.w : 1;
+    const std::int64_t cells = op.axis == Axis::channel ? x.c : op.axis == Axis::row ? x.h : x.w;
+    for (std::int64_t first = 0; first < x.count(); ++first) {
+      if (first / apart % cells != 0) continue;
+      const auto element = [&](std::int64_t k) { return static_cast<std::size_t>(first + k * apart); };
+      double largest = feed.x[0][element(0)], smallest = largest, through_sum = 0;
+      for (std::int64_t k = 0; k < cells; ++k) {
+        const std::size_t i = element(k);
+        largest = std::max(largest, feed.x[0][i]);
+        smallest = std::min(smallest, feed.x[0][i]);
+        if (training) through_sum += (op.log ? 1 : result.y[i]) * std::abs(feed.dy[i]);
       }
-    bounds.y.count = 2 * (x.c + 8);                    // exponentials and their sum
-    if (training) bounds.dx[0].count = 5 * (x.c + 8);  // y, y again in the sum, the sum
+      // The rounding of x - max causes a relative error of exp(x - max), and that of y one of exp(y).
+      const double spread = 1 + largest - smallest;
+      for (std::int64_t k = 0; k < cells; ++k) {
+        const std::size_t i = element(k);
+        const double p = op.log ? std::exp(result.y[i]) : result.y[i];
+        bounds.y.terms[i] = op.log ? 1 + spread - result.y[i] : p * spread;
+        if (!training) continue;
+        bounds.dx[0].terms[i] = op.log ? std::abs(feed.dy[i]) + p * through_sum * (spread - result.y[i])
+                                       : p * (std::abs(feed.dy[i]) + through_sum) * spread;
+      }
+    }
+    bounds.y.count = 2 * (static_cast<double>(cells) + 8);                    // exponentials and their sum
+    if (training) bounds.dx[0].count = 5 * (static_cast<double>(cells) + 8);  // y, y again in the sum, the sum
     return bounds;
   }
 

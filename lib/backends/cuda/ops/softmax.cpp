@@ -1,4 +1,4 @@
-// Softmax over the channels of every pixel. The gradient is computed from y alone.
+// Softmax along one axis. The gradient is computed from y alone.
 
 #include "kernels/softmax.h"
 
@@ -6,15 +6,18 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-Lowered lower(const Softmax&, const Spec& spec, const Choice&, Machine& machine) {
+Lowered lower(const Softmax& op, const Spec& spec, const Choice&, Machine& machine) {
   Lowered unit = in_place_unit(spec);
+  const CellsAlong of = cells_along(along(spec.y.shape, op));
   with_type(spec.y.dtype, [&]<class T>() {
     add_launches(
         unit, spec, machine,
-        [](Stream stream, const Args& args) { softmax_forward(stream, view<const T>(args.x[0]), view<T>(args.y)); },
-        [adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
+        [of, log = op.log](Stream stream, const Args& args) {
+          softmax_forward(stream, view<const T>(args.x[0]), of, log, view<T>(args.y));
+        },
+        [of, log = op.log, adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
           if (wanted(args, 0))
-            softmax_backward(stream, view<const T>(args.y), view<const T>(args.dy), view<T>(args.dx[0]), adds);
+            softmax_backward(stream, view<const T>(args.y), view<const T>(args.dy), of, log, view<T>(args.dx[0]), adds);
         });
   });
   return unit;

@@ -76,7 +76,8 @@ static_assert(activation_mode::tanh == CUDNN_ACTIVATION_TANH);
 static_assert(pooling_mode::average_with_padding == CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING &&
               pooling_mode::average_without_padding == CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING &&
               pooling_mode::max_deterministic == CUDNN_POOLING_MAX_DETERMINISTIC);
-static_assert(softmax::accurate == CUDNN_SOFTMAX_ACCURATE && softmax::over_channels == CUDNN_SOFTMAX_MODE_CHANNEL);
+static_assert(softmax::accurate == CUDNN_SOFTMAX_ACCURATE && softmax::log == CUDNN_SOFTMAX_LOG &&
+              softmax::over_channels == CUDNN_SOFTMAX_MODE_CHANNEL);
 static_assert(lrn::across_channels == CUDNN_LRN_CROSS_CHANNEL_DIM1 && lrn::least_size == CUDNN_LRN_MIN_N &&
               lrn::most_size == CUDNN_LRN_MAX_N && lrn::least_k == CUDNN_LRN_MIN_K &&
               lrn::least_beta == CUDNN_LRN_MIN_BETA);

@@ -67,8 +67,8 @@ namespace pooling_mode {
 constexpr int average_with_padding = 1, average_without_padding = 2, max_deterministic = 3;
 }
 namespace softmax {
-constexpr int accurate = 1;       ///< algorithm: on x - max
-constexpr int over_channels = 1;  ///< mode
+constexpr int accurate = 1, log = 2;  ///< algorithms: on x - max; its logarithm
+constexpr int over_channels = 1;      ///< mode
 }  // namespace softmax
 namespace lrn {
 constexpr int across_channels = 0;  ///< mode

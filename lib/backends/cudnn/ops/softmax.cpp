@@ -1,24 +1,34 @@
-// y = exp(x - max) / sum over the channels.
+// y = exp(x - max) / sum along an axis, or its logarithm. An axis other than the channels is the channels of more, and
+// smaller, images: values are dense.
 
 #include "lib/backends/cudnn/library/common.h"
+#include "lib/core/units/along.h"
 
 namespace lamina::cudnn {
 
-Lowered lower(const Softmax&, const Spec& spec, const Choice&, Session& session) {
+Lowered lower(const Softmax& op, const Spec& spec, const Choice&, Session& session) {
   struct Parts {
     TensorDescriptor value, gradient;
   };
   const Api& api = session.api();
-  const auto parts = std::make_shared<Parts>(Parts{describe_value(api, spec.y), describe_gradient(api, spec.y)});
+  TensorSpec y = spec.y;
+  if (op.axis != Axis::channel) {
+    const Along of = along(y.shape, op);
+    y.shape = {y.shape.n * of.outer, of.cells, 1, of.inner};
+    y.pitch = y.shape.image();
+    if (y.gradient_pitch != 0) y.gradient_pitch = y.pitch;
+  }
+  const auto parts = std::make_shared<Parts>(Parts{describe_value(api, y), describe_gradient(api, y)});
+  const int algorithm = op.log ? softmax::log : softmax::accurate;
   const DType dtype = spec.y.dtype;
   Lowered unit = in_place_unit(spec);
-  const auto forward = [&session, &api, parts, dtype](const Args& args) {
-    LAMINA_CUDNN(api, SoftmaxForward, session.handle(), softmax::accurate, softmax::over_channels, one(dtype),
+  const auto forward = [&session, &api, parts, dtype, algorithm](const Args& args) {
+    LAMINA_CUDNN(api, SoftmaxForward, session.handle(), algorithm, softmax::over_channels, one(dtype),
                  parts->value.get(), args.x[0].data, zero(dtype), parts->value.get(), args.y.data);
   };
-  add_steps(unit, spec, forward, [&session, &api, parts, dtype, adds = adds_dx(spec, 0)](const Args& args) {
+  add_steps(unit, spec, forward, [&session, &api, parts, dtype, algorithm, adds = adds_dx(spec, 0)](const Args& args) {
     if (wanted(args, 0))
-      LAMINA_CUDNN(api, SoftmaxBackward, session.handle(), softmax::accurate, softmax::over_channels, one(dtype),
+      LAMINA_CUDNN(api, SoftmaxBackward, session.handle(), algorithm, softmax::over_channels, one(dtype),
                    parts->value.get(), args.y.data, parts->gradient.get(), args.dy.data, beta(dtype, adds),
                    parts->gradient.get(), args.dx[0].data);
   });

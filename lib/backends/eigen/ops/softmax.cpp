@@ -1,100 +1,124 @@
-// y = exp(x - max) / sum over the channels. Vectors are the contiguous channels of an image of one pixel, or chunks of
-// pixels of a map, with a loop over the channels.
+// y = exp(x - max) / sum along an axis, or its logarithm. Vectors are the adjacent cells of one sum, or chunks of
+// places side by side, with a loop over their cells.
 
 #include "exponentials.h"
+#include "lib/core/units/along.h"
 
 namespace lamina::eigen {
 namespace {
 
 template <class T>
-void forward_vector(const T* x, T* y, std::int64_t channels) {
+void forward_vector(const T* x, T* y, std::int64_t cells, bool log) {
   T largest = x[0];
-  for (std::int64_t c = 1; c < channels; ++c) largest = std::max(largest, x[c]);
+  for (std::int64_t c = 1; c < cells; ++c) largest = std::max(largest, x[c]);
   Chunk<T> part, sums = Chunk<T>::Zero();
-  for (std::int64_t c = 0; c < channels; c += chunk) {
-    const std::int64_t count = std::min(chunk, channels - c);
+  for (std::int64_t c = 0; c < cells; c += chunk) {
+    const std::int64_t count = std::min(chunk, cells - c);
     exponentials(x + c, largest, count, part);
     for (std::int64_t i = 0; i < count; ++i) sums[i] += part[i];
-    std::copy_n(part.data(), count, y + c);
+    if (!log) std::copy_n(part.data(), count, y + c);
   }
-  const T sum = sums.sum();
-  for (std::int64_t c = 0; c < channels; ++c) y[c] /= sum;
+  const T sum = log ? std::log(sums.sum()) : sums.sum();
+  LAMINA_INDEPENDENT
+  for (std::int64_t c = 0; c < cells; ++c) y[c] = log ? x[c] - largest - sum : y[c] / sum;
 }
 
 template <class T>
-void forward_map(const T* x, T* y, std::int64_t channels, std::int64_t plane, std::int64_t pixels) {
+void forward_map(const T* x, T* y, const Along& of, std::int64_t places, bool log) {
+  const std::int64_t apart = of.inner;
   Chunk<T> part, largest = Chunk<T>::Zero(), sums = Chunk<T>::Zero();
-  std::copy_n(x, pixels, largest.data());
-  for (std::int64_t c = 1; c < channels; ++c)
-    for (std::int64_t i = 0; i < pixels; ++i) largest[i] = std::max(largest[i], x[c * plane + i]);
-  for (std::int64_t c = 0; c < channels; ++c) {
-    exponentials(x + c * plane, largest, pixels, part);
+  std::copy_n(x, places, largest.data());
+  for (std::int64_t c = 1; c < of.cells; ++c)
+    for (std::int64_t i = 0; i < places; ++i) largest[i] = std::max(largest[i], x[c * apart + i]);
+  for (std::int64_t c = 0; c < of.cells; ++c) {
+    exponentials(x + c * apart, largest, places, part);
     sums += part;
-    std::copy_n(part.data(), pixels, y + c * plane);
+    if (!log) std::copy_n(part.data(), places, y + c * apart);
   }
-  for (std::int64_t c = 0; c < channels; ++c)
-    for (std::int64_t i = 0; i < pixels; ++i) y[c * plane + i] /= sums[i];
+  if (log) sums = sums.log();
+  for (std::int64_t c = 0; c < of.cells; ++c) {
+    const T* const from = x + c * apart;
+    T* const to = y + c * apart;
+    LAMINA_INDEPENDENT
+    for (std::int64_t i = 0; i < places; ++i) to[i] = log ? from[i] - largest[i] - sums[i] : to[i] / sums[i];
+  }
+}
+
+/// Calls work(n, first place's element, places) for chunks of places that cover every image once. Of adjacent cells a
+/// chunk has one place.
+template <class Work>
+void split_places(ThreadPool& pool, const Shape& shape, const Along& of, Work&& work) {
+  split_chunks(pool, {shape.n * of.outer, of.cells, 1, of.inner},
+               [&](std::int64_t i, std::int64_t first, std::int64_t places) {
+                 work(i / of.outer, i % of.outer * of.cells * of.inner + first, places);
+               });
 }
 
 template <class T>
-void forward(ThreadPool& pool, const Args& args) {
-  const Shape& shape = args.y.shape;
-  const std::int64_t plane = shape.plane();
-  split_chunks(pool, shape, [&](std::int64_t n, std::int64_t first, std::int64_t pixels) {
+void forward(ThreadPool& pool, const Args& args, const Along& of, bool log) {
+  split_places(pool, args.y.shape, of, [&](std::int64_t n, std::int64_t first, std::int64_t places) {
     const T* x = image<const T>(args.x[0], n) + first;
     T* y = image<T>(args.y, n) + first;
-    if (plane == 1) return forward_vector(x, y, shape.c);
-    forward_map(x, y, shape.c, plane, pixels);
+    if (of.inner == 1) return forward_vector(x, y, of.cells, log);
+    forward_map(x, y, of, places, log);
   });
 }
 
-/// dx = y (dy - sum over the channels of y dy).
-template <class T, bool Adds>
-void backward_chunk(const T* y, const T* dy, T* dx, std::int64_t channels, std::int64_t plane, std::int64_t pixels) {
-  T dots[chunk] = {};
-  if (plane == 1) {
-    T lanes[chunk] = {};
-    for (std::int64_t c = 0; c < channels; ++c) lanes[c % chunk] += y[c] * dy[c];
-    for (const T lane : lanes) dots[0] += lane;
+/// dx = y (dy - sum of y dy), or with `Log` dy - exp(y) times the sum of dy.
+template <class T, bool Adds, bool Log>
+void backward_chunk(const T* y, const T* dy, T* dx, const Along& of, std::int64_t places) {
+  const std::int64_t apart = of.inner;
+  const auto term = [&](std::int64_t at) { return Log ? dy[at] : y[at] * dy[at]; };
+  Chunk<T> dots = Chunk<T>::Zero(), part;
+  if (apart == 1) {
+    T lanes[chunk] = {}, dot = 0;
+    for (std::int64_t c = 0; c < of.cells; ++c) lanes[c % chunk] += term(c);
+    for (const T lane : lanes) dot += lane;
+    dots.setConstant(dot);
   } else {
-    for (std::int64_t c = 0; c < channels; ++c)
-      for (std::int64_t i = 0; i < pixels; ++i) dots[i] += y[c * plane + i] * dy[c * plane + i];
+    for (std::int64_t c = 0; c < of.cells; ++c)
+      for (std::int64_t i = 0; i < places; ++i) dots[i] += term(c * apart + i);
   }
-  const auto place = [&](std::int64_t at, T dot) {
-    const T d = y[at] * (dy[at] - dot);
-    dx[at] = Adds ? dx[at] + d : d;
-  };
-  if (plane == 1) {
+  const std::int64_t rows = apart == 1 ? divide_up(of.cells, chunk) : of.cells;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::int64_t first = row * (apart == 1 ? chunk : apart);
+    const std::int64_t count = apart == 1 ? std::min(chunk, of.cells - first) : places;
+    const T* factors = y + first;
+    if (Log) {
+      exponentials(factors, T(0), count, part);
+      factors = part.data();
+    }
     LAMINA_INDEPENDENT
-    for (std::int64_t c = 0; c < channels; ++c) place(c, dots[0]);
-  } else {
-    for (std::int64_t c = 0; c < channels; ++c) {
-      LAMINA_INDEPENDENT
-      for (std::int64_t i = 0; i < pixels; ++i) place(c * plane + i, dots[i]);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const T d = Log ? dy[first + i] - factors[i] * dots[i] : factors[i] * (dy[first + i] - dots[i]);
+      dx[first + i] = Adds ? dx[first + i] + d : d;
     }
   }
 }
 
 template <class T>
-void backward(ThreadPool& pool, const Args& args, bool adds) {
-  const Shape& shape = args.dy.shape;
+void backward(ThreadPool& pool, const Args& args, const Along& of, bool log, bool adds) {
   with_flag(adds, [&](auto add) {
-    split_chunks(pool, shape, [&](std::int64_t n, std::int64_t first, std::int64_t pixels) {
-      backward_chunk<T, decltype(add)::value>(image<const T>(args.y, n) + first, image<const T>(args.dy, n) + first,
-                                              image<T>(args.dx[0], n) + first, shape.c, shape.plane(), pixels);
+    with_flag(log, [&](auto of_log) {
+      split_places(pool, args.dy.shape, of, [&](std::int64_t n, std::int64_t first, std::int64_t places) {
+        backward_chunk<T, decltype(add)::value, decltype(of_log)::value>(image<const T>(args.y, n) + first,
+                                                                         image<const T>(args.dy, n) + first,
+                                                                         image<T>(args.dx[0], n) + first, of, places);
+      });
     });
   });
 }
 
 }  // namespace
 
-Lowered lower(const Softmax&, const Spec& spec, const Choice&, const Context& context) {
+Lowered lower(const Softmax& op, const Spec& spec, const Choice&, const Context& context) {
   Lowered unit = in_place_unit(spec);
+  const Along of = along(spec.y.shape, op);
   with_type(spec.y.dtype, [&]<class T>() {
     add_steps(
-        unit, spec, [&pool = context.pool](const Args& args) { forward<T>(pool, args); },
-        [&pool = context.pool, adds = adds_dx(spec, 0)](const Args& args) {
-          if (wanted(args, 0)) backward<T>(pool, args, adds);
+        unit, spec, [&pool = context.pool, of, log = op.log](const Args& args) { forward<T>(pool, args, of, log); },
+        [&pool = context.pool, of, log = op.log, adds = adds_dx(spec, 0)](const Args& args) {
+          if (wanted(args, 0)) backward<T>(pool, args, of, log, adds);
         });
   });
   return unit;

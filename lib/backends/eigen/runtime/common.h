@@ -57,6 +57,7 @@ Lowered lower(const PRelu&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Pad&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Resize&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Reorder&, const Spec&, const Choice&, const Context&);
+Lowered lower(const Reduce&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Concat&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Slice&, const Spec&, const Choice&, const Context&);
 

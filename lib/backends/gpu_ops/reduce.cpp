@@ -1,0 +1,37 @@
+// Means, sums and maxima over axes of an image. The places of maxima are saved.
+
+#include "kernels/reduce.h"
+
+#include "gpu_ops.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+
+Lowered lower(const Reduce& op, const Spec& spec, const Launcher& on) {
+  Lowered unit = empty_unit(spec);
+  unit.recompute_reads_x[0] = true;
+  const CellsAlong of = cells_along(along(spec.x[0].shape, op));
+  const bool largest = op.by == ReduceBy::max;
+  const double divisor = op.by == ReduceBy::mean ? static_cast<double>(of.repeats) * of.cells : 1;
+  if (largest && spec.mode == Mode::training)
+    unit.saved_bytes = static_cast<std::size_t>(spec.y.shape.count()) * sizeof(std::int32_t);
+  with_storage(on.backend, spec.y.dtype, [&]<class T>() {
+    add_launches(
+        unit, spec, on,
+        [of, largest, divisor](Stream stream, const Args& args) {
+          const View<const T> x = view<const T>(args.x[0]);
+          if (largest)
+            reduce_max(stream, x, of, view<T>(args.y), static_cast<std::int32_t*>(args.saved));
+          else
+            reduce_sum(stream, x, of, divisor, view<T>(args.y));
+        },
+        [of, largest, divisor, adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
+          if (wanted(args, 0))
+            reduce_backward(stream, view<const T>(args.dy), of, divisor,
+                            largest ? static_cast<const std::int32_t*>(args.saved) : nullptr, view<T>(args.dx[0]),
+                            adds);
+        });
+  });
+  return unit;
+}
+
+}  // namespace lamina::LAMINA_CUDA_SPACE
