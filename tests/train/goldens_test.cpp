@@ -158,7 +158,7 @@ TEST_CASE("networks that PyTorch exported train as there, and so in C++: the par
   const std::string folder = test::data("goldens/");
   const std::map<std::string, Graph (*)()> in_cpp = {{"siamese", siamese}, {"recursive", recursive}, {"tied", tied}};
   for (const std::string network :
-       {"onnx", "siamese", "recursive", "tied", "tied_rows", "unet", "generator", "recurrent"})
+       {"onnx", "siamese", "recursive", "tied", "tied_rows", "unet", "generator", "recurrent", "reductions"})
     for (const std::string exporter : {"torchscript", "dynamo"}) {
       const TensorFile golden = read_safetensors(folder + network + "_training.safetensors");
       OnnxOptions options;
@@ -167,7 +167,7 @@ TEST_CASE("networks that PyTorch exported train as there, and so in C++: the par
       const OnnxModel model = read_onnx(folder + network + "_training_" + exporter + ".onnx", options);
       for (const std::string& name : training_backends()) {
         CAPTURE(network, exporter, name);
-        const bool in_full = name == "eigen";  // the slower kernels run only five networks of one exporter
+        const bool in_full = name == "eigen";  // the slower kernels run only six networks of one exporter
         if (!in_full && (exporter == "dynamo" || network == "recursive" || network == "tied_rows")) continue;
         check_training(model, model.graph, golden, *make_or_skip(name));
         if (in_full && exporter == "torchscript" && in_cpp.contains(network))

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""A network with constants, four that use parameters more than once, two whose maps grow, and a recurrent one, as both
-exporters of PyTorch write them, {onnx,siamese,recursive,tied,tied_rows,unet,generator,recurrent}_training_{torchscript,
-dynamo}.onnx beside this script, and their parameters after 100 steps of SGD in f64, onnx_training.safetensors and so on.
+"""A network with constants, four that use parameters more than once, two whose maps grow, a recurrent one, and one of means,
+maxima and softmaxes, as both exporters of PyTorch write them,
+{onnx,siamese,recursive,tied,tied_rows,unet,generator,recurrent,reductions}_training_{torchscript,dynamo}.onnx beside
+this script, and their parameters after 100 steps of SGD in f64, onnx_training.safetensors and so on.
 
 usage: make_onnx_training.py [NETWORK...]        (needs onnx and onnxscript; without arguments all networks)
 """
@@ -139,6 +140,27 @@ class Recurrent(torch.nn.Module):
         return self.head(torch.cat([steps.mean(1), last[-1]], 1))
 
 
+class Reductions(torch.nn.Module):
+    """Means, maxima and norms over rows, columns, channels and parts of channels; softmaxes along four axes."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = torch.nn.Conv2d(3, 8, 3)
+        self.rows = torch.nn.Conv2d(8, 4, (1, 3))
+        self.columns = torch.nn.Conv2d(8, 4, (3, 1))
+        self.plane = torch.nn.Conv2d(3, 4, 3)
+        self.head = torch.nn.Linear(16, 4)
+
+    def forward(self, x):
+        x = self.stem(x)
+        rows = self.rows(x.mean(2, keepdim=True)).amax((2, 3))
+        columns = self.columns(x.max(3, keepdim=True).values).softmax(2).amax((2, 3))
+        parts = x.view(x.shape[0], 2, 4, 7, 6).softmax(1).amax(1).mean((2, 3))
+        plane = torch.cat([x.mean(1, True), x.amax(1, True), x.norm(dim=1, keepdim=True)], 1)
+        plane = self.plane(plane).softmax(-1).amax((2, 3))
+        return self.head(torch.cat([rows, columns, parts, plane], 1)).log_softmax(1)
+
+
 def export(network, inputs, name, dynamo):
     path = HERE / f"{name}.onnx"
     torch.onnx.export(network, inputs, path, dynamo=dynamo, external_data=False)
@@ -191,6 +213,7 @@ def main():
     make("unet", UNet(), (torch.randn(2, 3, 8, 12, dtype=torch.float64),), torch.randint(3, (192,)))
     make("generator", Generator(), (torch.randn(6, 7, 1, 1, dtype=torch.float64),), torch.randint(3, (6 * 256,)))
     make("recurrent", Recurrent(), (torch.randn(6, 3, 7, dtype=torch.float64),), labels)
+    make("reductions", Reductions(), (x,), labels)
 
 
 if __name__ == "__main__":
