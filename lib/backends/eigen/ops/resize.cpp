@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "lib/backends/eigen/runtime/elements.h"
+#include "lib/backends/eigen/runtime/non_temporal.h"
 #include "lib/core/units/resize_axis.h"
 
 namespace lamina::eigen {
@@ -68,6 +69,26 @@ Axis<T> backward_axis(const Axis<T>& forward) {
   return axis;
 }
 
+/// Elements of an axis that repeat: `count` times `period` of them from `begin` on, each with the weights of the one a
+/// period before, of cells `step` further. A period of 0: there are none.
+struct Repeats {
+  std::int64_t period = 0, step = 0, begin = 0, count = 0;
+};
+
+template <class T>
+Repeats repeats_of(const Axis<T>& axis, std::int64_t period, std::int64_t step) {
+  const auto repeats = [&](std::int64_t i) {
+    return i + period < axis.size() && axis.from(i + period) == axis.from(i) + step &&
+           std::equal(axis.weights(i), axis.weights(i) + axis.taps, axis.weights(i + period));
+  };
+  Repeats its{period, step};
+  while (its.begin < axis.size() && !repeats(its.begin)) ++its.begin;
+  std::int64_t end = its.begin;
+  while (repeats(end)) ++end;
+  its.count = (end - its.begin) / period + 1;
+  return its.count < 8 ? Repeats{} : its;  // fewer are no vector
+}
+
 /// Calls function(std::integral_constant) with the number of taps, or 0 for one that is not compiled in.
 template <class Function>
 void with_taps(std::int64_t taps, Function&& function) {
@@ -77,18 +98,47 @@ void with_taps(std::int64_t taps, Function&& function) {
   function(std::integral_constant<int, 0>());
 }
 
+/// Makes the elements of a row that repeat, as vectors.
+template <int period, int step, int taps, class T>
+void make_repeats(const Axis<T>& columns, const Repeats& its, const T* from, T* to, bool adds) {
+  T weights[period][taps];
+  const T* cells[period];
+  for (int r = 0; r < period; ++r) {
+    cells[r] = from + columns.from(its.begin + r);
+    std::copy_n(columns.weights(its.begin + r), taps, weights[r]);
+  }
+  to += its.begin;
+  with_flag(adds, [&](auto add) {
+    LAMINA_INDEPENDENT
+    for (std::int64_t j = 0; j < its.count; ++j)
+      for (int r = 0; r < period; ++r) {
+        T sum = add ? to[j * period + r] : T(0);
+        for (int k = 0; k < taps; ++k) sum += weights[r][k] * cells[r][j * step + k];
+        to[j * period + r] = sum;
+      }
+  });
+}
+
 /// Makes a row of another length.
 template <class T>
-void resize_row(const Axis<T>& columns, const T* from, T* to, bool adds) {
-  const std::int64_t size = columns.size();
+void resize_row(const Axis<T>& columns, const Repeats& its, const T* from, T* to, bool adds) {
   with_taps(columns.taps, [&](auto known) {
     const std::int64_t taps = known > 0 ? known : columns.taps;
-    for (std::int64_t i = 0; i < size; ++i) {
-      const T *const weights = columns.weights(i), *const cells = from + columns.from(i);
-      T sum = adds ? to[i] : T(0);
-      for (std::int64_t k = 0; k < taps; ++k) sum += weights[k] * cells[k];
-      to[i] = sum;
+    const auto make = [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const T *const weights = columns.weights(i), *const cells = from + columns.from(i);
+        T sum = adds ? to[i] : T(0);
+        for (std::int64_t k = 0; k < taps; ++k) sum += weights[k] * cells[k];
+        to[i] = sum;
+      }
+    };
+    if constexpr (known > 0) {
+      if (its.period == 2) make_repeats<2, 1, known>(columns, its, from, to, adds);
+      if (its.period == 1) make_repeats<1, 2, known>(columns, its, from, to, adds);
     }
+    const std::int64_t made = known > 0 ? its.period * its.count : 0;
+    make(0, its.begin);
+    make(its.begin + made, columns.size());
   });
 }
 
@@ -119,40 +169,48 @@ void sum_rows(std::int64_t taps, const T* weights, const Row& row, T* to, std::i
 template <class T>
 struct Plane {
   Axis<T> rows, columns;
+  Repeats repeats = columns.source < columns.size() ? repeats_of(columns, 2, 1) : repeats_of(columns, 1, 2);
 
   /// Whether columns are made before rows are summed: they are made where there are fewer rows.
   bool columns_first() const { return rows.source <= rows.size(); }
 
-  /// Elements of the buffer of a thread.
+  /// Elements of the buffer of a thread: rows on their way, and one for non-temporal stores.
   std::int64_t buffered() const {
-    return round_up(columns_first() ? rows.taps * columns.size() : columns.source, 64 / std::int64_t{sizeof(T)});
+    return lines(columns_first() ? rows.taps * columns.size() : columns.source) + lines(columns.size());
   }
+  static std::int64_t lines(std::int64_t count) { return round_up(count, line_bytes / std::int64_t{sizeof(T)}); }
 
-  void make(const T* from, T* to, T* buffer, bool adds) const {
+  void make(const T* from, T* to, T* buffer, bool adds, bool non_temporal) const {
     const std::int64_t width = columns.source, size = columns.size(), taps = rows.taps;
+    T* const stored = buffer + buffered() - lines(size);
     std::int64_t made = 0;  // rows of the source below it are in the buffer, as far as they are still needed
     for (std::int64_t i = 0; i < rows.size(); ++i, to += size) {
       const std::int64_t first = rows.from(i);
-      if (!columns_first()) {
+      T* const row = non_temporal ? stored : to;
+      if (columns_first()) {
+        for (made = std::max(made, first); made < first + taps; ++made)
+          resize_row(columns, repeats, from + made * width, buffer + made % taps * size, false);
+        sum_rows(
+            taps, rows.weights(i), [&](std::int64_t k) { return buffer + (first + k) % taps * size; }, row, size, adds);
+      } else {
         sum_rows(
             taps, rows.weights(i), [&](std::int64_t k) { return from + (first + k) * width; }, buffer, width, false);
-        resize_row(columns, buffer, to, adds);
-        continue;
+        resize_row(columns, repeats, buffer, row, adds);
       }
-      for (made = std::max(made, first); made < first + taps; ++made)
-        resize_row(columns, from + made * width, buffer + made % taps * size, false);
-      sum_rows(
-          taps, rows.weights(i), [&](std::int64_t k) { return buffer + (first + k) % taps * size; }, to, size, adds);
+      if (non_temporal) copy_non_temporal(to, stored, size);
     }
   }
 
   void run(ThreadPool& pool, const Args& args, const Tensor& from, const Tensor& to, bool adds) const {
+    const bool non_temporal = !adds && wants_non_temporal<T>(to.shape);
     pool.split_parts(std::int64_t{to.shape.n} * to.shape.c, 1, [&](int part, std::int64_t begin, std::int64_t end) {
       T* const buffer = static_cast<T*>(args.workspace) + part * buffered();
       for (std::int64_t i = begin; i < end; ++i) {
         const std::int64_t n = i / to.shape.c, c = i % to.shape.c;
-        make(image<const T>(from, n) + c * from.shape.plane(), image<T>(to, n) + c * to.shape.plane(), buffer, adds);
+        make(image<const T>(from, n) + c * from.shape.plane(), image<T>(to, n) + c * to.shape.plane(), buffer, adds,
+             non_temporal);
       }
+      if (non_temporal) non_temporal_fence();
     });
   }
 };
