@@ -16,7 +16,7 @@ def files(names):
 
 SMOKE = "'[#relu_test],conv\\, by hand*,fully connected*'"
 CONV = files("conv conv_transpose")
-OPS = files("activation batch_norm dropout embedding fully_connected goldens join kernels lrn moves multiply norms "
+OPS = files("activation batch_norm binary dropout embedding fully_connected goldens join kernels lrn moves norms "
             "pointwise pool prelu random recurrent reduce relu resize scale_shift sigmoid_cross_entropy softmax "
             "softmax_cross_entropy")
 PLANS = files("call_cost choices enumerators fixed half labels large live_memory measured ownership pack plan prepared "

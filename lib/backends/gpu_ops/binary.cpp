@@ -1,6 +1,6 @@
 // Products of two tensors, or of a tensor with one factor for each plane.
 
-#include "kernels/multiply.h"
+#include "kernels/binary.h"
 
 #include "gpu_ops.h"
 

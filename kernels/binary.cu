@@ -6,7 +6,7 @@
 // Per element, forward: two reads (one with a factor for each plane) and one write. Backward: at most three reads and
 // two writes.
 
-#include "multiply.h"
+#include "binary.h"
 
 #include "kernels/common/elements.h"
 #include "kernels/common/packs.h"
