@@ -80,6 +80,10 @@ const DynamicValue& NodeContext::viewed(std::size_t input) const {
   return value;
 }
 
+const DynamicValue& NodeContext::spread(std::size_t input) const {
+  return is_expanded(held(input).view) && !held(input).is_pending() ? held(input) : dynamic(input);
+}
+
 const DynamicValue& NodeContext::dynamic(std::size_t input) const {
   DynamicValue& value = held(input);
   importer_->materialise(value);
@@ -279,6 +283,8 @@ std::shared_ptr<PendingLstm> NodeContext::lstm_of(const DynamicValue& x) const {
 void NodeContext::append_padding(DynamicValue& x) { importer_->materialise_padding(x); }
 
 void Importer::materialise(DynamicValue& x) {
+  if (is_expanded(x.view))
+    throw Refusal{"it reads a value that an Expand repeats: only arithmetic with another computed value does"};
   if (x.squares) materialise_squares(x);
   if (x.padding) materialise_padding(x);
   if (x.norm) {

@@ -51,6 +51,7 @@ class NodeContext {
   const DynamicValue& padded(std::size_t input) const;   ///< as dynamic(), perhaps with a pending padding or LSTM
   const DynamicValue& viewed(std::size_t input) const;   ///< as dynamic(), perhaps with pending squares, LSTM or norm
   const DynamicValue& normed(std::size_t input) const;   ///< as dynamic(), perhaps with a pending norm
+  const DynamicValue& spread(std::size_t input) const;   ///< as dynamic(), perhaps repeated by an Expand
   const DynamicValue& pending(std::size_t input) const;  ///< as dynamic(), perhaps with anything pending
   /// Index of the node whose output this one makes: the last node that was fused into it, or itself.
   std::size_t last() const { return output_of_; }

@@ -70,7 +70,8 @@ TEST_CASE("cudnn: a clip and a product are computed by our kernels in either lay
     CHECK(clip.run(Pass::backward_data).empty());
     CHECK(get(on, clip.args.dx[0]) == std::vector<double>{0, 2, 0, 0});
 
-    BoundUnit product(on, spec_of(on, {"", Multiply{}, {{1, 2, 1, 2}, {1, 2, 1, 2}}}, conditions));
+    BoundUnit product(on,
+                      spec_of(on, {"", Binary{BinaryFunction::multiply}, {{1, 2, 1, 2}, {1, 2, 1, 2}}}, conditions));
     put(on, product.args.x[0], {1, 2, 3, 4});
     put(on, product.args.x[1], {5, 6, 7, 8});
     put(on, product.args.dy, {1, 1, 2, 2});
@@ -89,7 +90,7 @@ TEST_CASE("cudnn: ops that networks from files need are taken with gaps between 
                                          {"", Pointwise{Function::hard_sigmoid, 1.0 / 6, 0.5}, {x}},
                                          {"", Pointwise{Function::hard_swish}, {x}},
                                          {"", Pointwise{Function::silu}, {x}},
-                                         {"", Multiply{}, {x, {2, 4, 1, 1}}},
+                                         {"", Binary{BinaryFunction::multiply}, {x, {2, 4, 1, 1}}},
                                          {"", ScaleShift{}, {x}},
                                          {"", PRelu{}, {x}},
                                          {"", Reduce{ReduceBy::max, true, false, false}, {x}},
@@ -124,8 +125,10 @@ TEST_CASE("cudnn: nhwc tensors with pixels are refused where our kernels compute
   for (const Op& op : {Op{Pointwise{Function::clip, 0, 6}}, Op{Pointwise{Function::hard_sigmoid, 1.0 / 6, 0.5}},
                        Op{Pointwise{Function::hard_swish}}, Op{Pointwise{Function::silu}}})
     CHECK(takes(op, {{2, 3, 2, 2}}));
-  CHECK(takes(Multiply{}, {{2, 3, 2, 2}, {2, 3, 2, 2}}));
-  CHECK_FALSE(takes(Multiply{}, {{2, 3, 2, 2}, {2, 3, 1, 1}}));
+  CHECK(takes(Binary{BinaryFunction::multiply}, {{2, 3, 2, 2}, {2, 3, 2, 2}}));
+  CHECK_FALSE(takes(Binary{BinaryFunction::multiply}, {{2, 3, 2, 2}, {2, 3, 1, 1}}));
+  CHECK_FALSE(takes(Binary{BinaryFunction::multiply}, {{2, 3, 1, 1}, {2, 3, 2, 2}}));
+  CHECK(takes(Binary{BinaryFunction::multiply}, {{2, 3, 1, 1}, {2, 1, 1, 1}}));
   CHECK(takes(ScaleShift{.by_channel = false}, {{2, 3, 2, 2}}));
   CHECK(takes(ScaleShift{}, {{2, 3, 1, 1}}));
   CHECK_FALSE(takes(ScaleShift{}, {{2, 3, 2, 2}}));

@@ -33,7 +33,7 @@ const std::vector<Case>& one_of_each() {
       {"", Pointwise{Function::hard_swish}, {{1, 2, 3, 3}}},
       {"", Pointwise{Function::silu}, {{1, 2, 3, 3}}},
       {"", Add{}, {{1, 2, 3, 3}, {1, 2, 3, 3}}},
-      {"", Multiply{}, {{1, 2, 3, 3}, {1, 2, 1, 1}}},
+      {"", Binary{BinaryFunction::multiply}, {{1, 2, 3, 3}, {1, 2, 1, 1}}},
       {"", ScaleShift{}, {{1, 2, 3, 3}}},
       {"", Pad{.before = 1, .after = 0}, {{1, 2, 3, 3}}},
       {"", Resize{.to = 6}, {{1, 2, 3, 3}}},

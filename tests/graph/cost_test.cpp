@@ -186,10 +186,13 @@ TEST_CASE("a transposed convolution multiplies each x by each of its weights, in
 
 TEST_CASE("a product reads both factors for both gradients, and a plane's factor is summed") {
   const Shape x{2, 3, 2, 2};
-  check(Multiply{}, {x, x}, Pass::forward, 24, 72);
-  check(Multiply{}, {x, x}, Pass::backward_data, 48, 48 + 24 + 48);
-  check(Multiply{}, {x, {2, 3, 1, 1}}, Pass::forward, 24, 54);
-  check(Multiply{}, {x, {2, 3, 1, 1}}, Pass::backward_data, 72, 30 + 24 + 30);
+  check(Binary{BinaryFunction::multiply}, {x, x}, Pass::forward, 24, 72);
+  check(Binary{BinaryFunction::multiply}, {x, x}, Pass::backward_data, 48, 48 + 24 + 48);
+  check(Binary{BinaryFunction::multiply}, {x, {2, 3, 1, 1}}, Pass::forward, 24, 54);
+  check(Binary{BinaryFunction::multiply}, {x, {2, 3, 1, 1}}, Pass::backward_data, 72, 30 + 24 + 30);
+  check(Binary{BinaryFunction::divide}, {x, {2, 1, 2, 2}}, Pass::backward_data, 24 * 6, 32 + 24 + 32);
+  check(Binary{BinaryFunction::subtract}, {{2, 3, 1, 1}, {2, 1, 2, 2}}, Pass::forward, 24, 6 + 8 + 24);
+  check(Binary{BinaryFunction::subtract}, {{2, 3, 1, 1}, {2, 1, 2, 2}}, Pass::backward_data, 24 * 3, 24 + 6 + 8);
 }
 
 TEST_CASE("a scale and shift reads its numbers in every pass") {

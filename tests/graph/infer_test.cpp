@@ -193,15 +193,19 @@ TEST_CASE("products, borders and shuffles") {
   CHECK_THROWS_AS(bordered(3, PadBy::reflect), ShapeError);
   CHECK(bordered(3, PadBy::wrap) == 6);
   CHECK_THROWS_AS(bordered(4, PadBy::wrap), ShapeError);
-  CHECK(y(Multiply{}, {{2, 3, 4, 5}, {2, 3, 4, 5}}) == Shape{2, 3, 4, 5});
-  CHECK(y(Multiply{}, {{2, 3, 4, 5}, {2, 3, 1, 1}}) == Shape{2, 3, 4, 5});
+  CHECK(y(Binary{BinaryFunction::multiply}, {{2, 3, 4, 5}, {2, 3, 4, 5}}) == Shape{2, 3, 4, 5});
+  CHECK(y(Binary{BinaryFunction::multiply}, {{2, 3, 4, 5}, {2, 3, 1, 1}}) == Shape{2, 3, 4, 5});
   CHECK(y(Pad{.before = {1, 2}, .after = {3, 4}}, {{2, 3, 4, 5}}) == Shape{2, 3, 8, 11});
   CHECK(y(Resize{.to = {8, 3}}, {{2, 3, 4, 5}}) == Shape{2, 3, 8, 3});
   CHECK(y(channel_shuffle({2, 6, 4, 5}, 3), {{2, 6, 4, 5}}) == Shape{2, 6, 4, 5});
-  CHECK_THROWS_AS(infer(Multiply{}, {{2, 3, 1, 1}, {2, 3, 4, 5}}), ShapeError);  // the factor must come second
-  CHECK_THROWS_AS(infer(Multiply{}, {{2, 3, 4, 5}, {1, 3, 1, 1}}), ShapeError);
-  CHECK_THROWS_AS(infer(Multiply{}, {{2, 3, 4, 5}, {2, 3, 4, 1}}), ShapeError);
-  CHECK_THROWS_AS(infer(Multiply{}, {{2, 3, 4, 5}}), ShapeError);
+  const auto joined = [](const Shape& a, const Shape& b) { return infer(Binary{BinaryFunction::divide}, {a, b}).y; };
+  CHECK(joined({2, 3, 1, 1}, {2, 3, 4, 5}) == Shape{2, 3, 4, 5});
+  CHECK(joined({2, 1, 4, 1}, {2, 3, 1, 5}) == Shape{2, 3, 4, 5});
+  CHECK_THROWS_MATCHES(joined({2, 3, 4, 5}, {1, 3, 1, 1}), ShapeError,
+                       Says("divide", "2x3x4x5", "1x3x1x1", "differ in images", "use a scale_shift"));
+  CHECK_THROWS_MATCHES(joined({2, 3, 4, 5}, {2, 3, 4, 2}), ShapeError, Says("neither has 1 of them"));
+  CHECK_THROWS_AS(infer(Binary{BinaryFunction::multiply}, {{2, 3, 4, 5}}), ShapeError);
+  CHECK_THROWS_AS(infer(Binary{static_cast<BinaryFunction>(6)}, {{2, 3, 4, 5}, {2, 3, 4, 5}}), UsageError);
   const Shape x{2, 8, 4, 6};
   CHECK(y(pixel_shuffle(x, 2), {x}) == Shape{2, 2, 8, 12});
   CHECK(y(pixel_unshuffle(x, 2), {x}) == Shape{2, 32, 2, 3});

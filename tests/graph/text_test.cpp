@@ -90,7 +90,8 @@ TEST_CASE("an op prints every number that is not the default") {
   CHECK(to_string(Op{Pointwise{Function::gelu_tanh}}) == "gelu_tanh");
   CHECK(to_string(Op{Pointwise{Function::pow, -0.5}}) == "pow(-0.5)");
   CHECK(to_string(Op{Add{}}) == "add");
-  CHECK(to_string(Op{Multiply{}}) == "multiply");
+  CHECK(to_string(Op{Binary{BinaryFunction::multiply}}) == "multiply");
+  CHECK(to_string(Op{Binary{BinaryFunction::add}}) == "broadcast_add");
   CHECK(to_string(Op{GroupNorm{.groups = 32}}) == "group_norm(32)");
   CHECK(to_string(Op{GroupNorm{.groups = 8, .epsilon = 1e-6, .affine = false}}) ==
         "group_norm(8, epsilon 1e-06, not affine)");

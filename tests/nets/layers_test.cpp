@@ -92,7 +92,7 @@ struct Describe {
     if (op.function == Function::clip) return {.type = "Hardtanh", .extra = "min=" + text(op.a) + " max=" + text(op.b)};
     return {.type = op.function == Function::silu ? "SiLU" : op.function == Function::sigmoid ? "Sigmoid" : "other"};
   }
-  Described operator()(const Multiply&) const { return {.type = "Mul"}; }
+  Described operator()(const Binary&) const { return {.type = "Mul"}; }
   Described operator()(const ScaleShift&) const { return {.type = "Affine"}; }
   Described operator()(const PRelu&) const { return {.type = "PReLU"}; }
   Described operator()(const Pad&) const { return {.type = "ConstantPad2d"}; }

@@ -39,7 +39,7 @@ TORCHVISION = {"resnet50": "resnet50", "mobilenet_v2": "mobilenet_v2", "mobilene
                "densenet121": "densenet121", "inception_v3": "inception_v3", "efficientnet_b0": "efficientnet_b0",
                "squeezenet": "squeezenet1_1", "shufflenet_v2": "shufflenet_v2_x1_0"}
 ZOO = ("alexnet", "inception_v1", "vgg16")
-WITH_GRADIENTS = ("resnet50", "mobilenet_v2", "efficientnet_b0", "shufflenet_v2", "shared")
+WITH_GRADIENTS = ("resnet50", "mobilenet_v2", "efficientnet_b0", "shufflenet_v2", "shared", "gates")
 EXACT, GRADIENTS = 1e-9, 1e-8
 
 
@@ -61,9 +61,39 @@ def shared():
     return Shared()
 
 
+def gates():
+    """Arithmetic of two values: gates of planes, pixels, rows and columns, maxima of halves, differences, a quotient."""
+    class Gates(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.stem = torch.nn.Conv2d(3, 8, 5, stride=2)
+            self.squeeze, self.expand = torch.nn.Linear(8, 4), torch.nn.Linear(4, 8)
+            self.across = torch.nn.Conv1d(1, 1, 3, padding=1, bias=False)
+            self.spatial = torch.nn.Conv2d(8, 1, 7, padding=3)
+            self.rows, self.columns = torch.nn.Conv2d(8, 8, 1), torch.nn.Conv2d(8, 8, 1)
+            self.halves = torch.nn.Conv2d(8, 16, 3, padding=1)
+            self.head = torch.nn.Linear(16, 1000)
+
+        def forward(self, x):
+            x = self.stem(x)
+            factor = self.expand(self.squeeze(x.mean((2, 3))).relu()).sigmoid().view(x.size(0), -1, 1, 1)
+            x = factor.expand_as(x) * x                                                    # squeeze-and-excitation
+            factor = self.across(x.mean((2, 3)).unsqueeze(1)).sigmoid().view(x.size(0), -1, 1, 1)
+            x = x * factor.expand_as(x)                                                    # ECA
+            x = x * self.spatial(x).sigmoid()                                              # spatial attention
+            rows, columns = self.rows(x.mean(3, keepdim=True)), self.columns(x.mean(2, keepdim=True))
+            x = x * rows.sigmoid() * columns.sigmoid()                                     # coordinate attention
+            x = torch.max(*self.halves(x).chunk(2, 1))                                     # max-feature-map
+            x = x + (torch.nn.functional.avg_pool2d(x, 3, 1, 1) - x)                       # PoolFormer
+            a, b = x.mean((2, 3)), torch.nn.functional.max_pool2d(x, 4).mean((2, 3))
+            return self.head(torch.cat([(a - b) * (a - b), a / (b.abs() + 1)], 1))
+
+    return Gates()
+
+
 def network(name):
-    if name == "shared":
-        net = shared()
+    if name in ("shared", "gates"):
+        net = {"shared": shared, "gates": gates}[name]()
     elif name in ZOO:
         net = torch_nets.build(name, softmax=False)
     else:
@@ -164,7 +194,7 @@ def check(name, options):
 def main():
     parser = comparison.parser(__doc__, "onnx_cases")
     parser.add_argument("--dump", help="torch_dump: also gradients")
-    parser.add_argument("--nets", default=",".join([*TORCHVISION, *ZOO, "shared"]), help="joined by commas")
+    parser.add_argument("--nets", default=",".join([*TORCHVISION, *ZOO, "shared", "gates"]), help="joined by commas")
     options = comparison.parse(parser, MODULES, there=torch is not None)
     os.environ["TORCH_LOGS"] = "-all"
     print(f"torch {torch.__version__}, onnxruntime {onnxruntime.__version__}", flush=True)

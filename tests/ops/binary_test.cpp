@@ -1,9 +1,13 @@
-// Products of two tensors, and of a tensor with one factor for each plane.
+// Functions of two tensors, with and without extents of 1 that repeat.
 
+#include <limits>
+
+#include "lamina/gradient_check.h"
 #include "lamina/op.h"
 #include "lamina/plan.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/example.h"
+#include "tests/support/cases/plans.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
@@ -11,16 +15,40 @@ using namespace lamina::test;
 
 namespace {
 
-const std::vector<Case>& multiply_cases() {
+using F = BinaryFunction;
+
+const std::vector<F>& functions() {
+  static const std::vector<F> all = {F::add, F::subtract, F::multiply, F::divide, F::maximum, F::minimum};
+  return all;
+}
+
+std::vector<Case> binary_cases(F function) {
+  const Binary op{function};
+  return {{"equal", op, {{2, 3, 4, 5}, {2, 3, 4, 5}}},
+          {"planes", op, {{2, 3, 4, 5}, {2, 3, 1, 1}}},
+          {"planes, first", op, {{3, 11, 1, 1}, {3, 11, 1, 2}}},
+          {"pixels", op, {{2, 7, 5, 3}, {2, 1, 5, 3}}},
+          {"pixels, first", op, {{1, 1, 23, 29}, {1, 3, 23, 29}}},
+          {"rows", op, {{2, 5, 4, 3}, {2, 5, 4, 1}}},
+          {"rows of all channels", op, {{2, 5, 4, 3}, {2, 1, 4, 1}}},
+          {"columns", op, {{2, 5, 1, 6}, {2, 5, 3, 6}}},
+          {"channels by pixels", op, {{2, 37, 1, 1}, {2, 1, 3, 2}}},
+          {"rows by columns", op, {{2, 3, 5, 1}, {2, 3, 1, 7}}},
+          {"one for each image", op, {{2, 3, 2, 5}, {2, 1, 1, 1}}},
+          {"vectors", op, {{3, 37, 1, 1}, {3, 1, 1, 1}}},
+          {"equal in inference", op, {{2, 3, 4, 5}, {2, 3, 4, 5}}, {}, Mode::inference},
+          {"pixels in inference", op, {{2, 3, 4, 4}, {2, 1, 4, 4}}, {}, Mode::inference}};
+}
+
+/// Sizes that reach the edges of blocks and packs.
+const std::vector<Case>& long_products() {
+  static const Binary product{F::multiply};
   static const std::vector<Case> all = {
-      {"equal", Multiply{}, {{2, 3, 4, 5}, {2, 3, 4, 5}}},
-      {"vectors", Multiply{}, {{3, 37, 1, 1}, {3, 37, 1, 1}}},
-      {"long", Multiply{}, {{1, 3, 31, 29}, {1, 3, 31, 29}}},
-      {"planes", Multiply{}, {{2, 3, 4, 5}, {2, 3, 1, 1}}},
-      {"large planes", Multiply{}, {{1, 2, 23, 17}, {1, 2, 1, 1}}},
-      {"small planes", Multiply{}, {{3, 11, 1, 2}, {3, 11, 1, 1}}},
-      {"equal in inference", Multiply{}, {{2, 3, 4, 5}, {2, 3, 4, 5}}, {}, Mode::inference},
-      {"planes in inference", Multiply{}, {{2, 3, 4, 4}, {2, 3, 1, 1}}, {}, Mode::inference},
+      {"vectors", product, {{3, 37, 1, 1}, {3, 37, 1, 1}}},
+      {"long", product, {{1, 3, 31, 29}, {1, 3, 31, 29}}},
+      {"large planes", product, {{1, 2, 23, 17}, {1, 2, 1, 1}}},
+      {"small planes", product, {{3, 11, 1, 2}, {3, 11, 1, 1}}},
+      {"planes in inference", product, {{2, 3, 4, 4}, {2, 3, 1, 1}}, {}, Mode::inference},
   };
   return all;
 }
@@ -28,14 +56,45 @@ const std::vector<Case>& multiply_cases() {
 }  // namespace
 
 TEST_CASE("multiply, by hand: each gradient has the other factor") {
-  check_example({"", Multiply{}, {{1, 1, 1, 2}, {1, 1, 1, 2}}}, {{{2, 3}, {10, 20}}, {}, {}, {4, 5}, {}, {}},
+  check_example({"", Binary{F::multiply}, {{1, 1, 1, 2}, {1, 1, 1, 2}}}, {{{2, 3}, {10, 20}}, {}, {}, {4, 5}, {}, {}},
                 {{20, 60}, {{40, 100}, {8, 15}}, {}, {}});
 }
 
 TEST_CASE("multiply, by hand: the gradient of a plane's factor is a sum over the plane") {
-  check_example({"", Multiply{}, {{1, 2, 1, 3}, {1, 2, 1, 1}}},
+  check_example({"", Binary{F::multiply}, {{1, 2, 1, 3}, {1, 2, 1, 1}}},
                 {{{1, 2, 3, 4, 5, 6}, {10, -1}}, {}, {}, {1, 1, 2, 3, 1, 0}, {}, {}},
                 {{10, 20, 30, -4, -5, -6}, {{10, 10, 20, -3, -1, 0}, {9, 17}}, {}, {}});
+}
+
+TEST_CASE("a quotient, by hand: a pixel's divisor is that of all channels") {
+  // y has the channels (8, 4) / (2, 4) and (2, 12) / (2, 4). The gradient of the first divisor is -(8 + 3 * 2) / 4.
+  check_example({"", Binary{F::divide}, {{1, 2, 1, 2}, {1, 1, 1, 2}}},
+                {{{8, 4, 2, 12}, {2, 4}}, {}, {}, {1, 2, 3, 4}, {}, {}},
+                {{4, 1, 1, 3}, {{0.5, 0.5, 1.5, 1}, {-3.5, -3.5}}, {}, {}});
+}
+
+TEST_CASE("a difference, by hand: rows minus columns") {
+  check_example({"", Binary{F::subtract}, {{1, 1, 2, 1}, {1, 1, 1, 3}}},
+                {{{10, 20}, {1, 2, 3}}, {}, {}, {1, 2, 3, 4, 5, 6}, {}, {}},
+                {{9, 8, 7, 19, 18, 17}, {{6, 15}, {-5, -7, -9}}, {}, {}});
+}
+
+TEST_CASE("a maximum and a minimum, by hand: equal elements have half of the gradient each") {
+  const Feed feed{{{1, 2, 3}, {3, 2, 1}}, {}, {}, {4, 6, 8}, {}, {}};
+  const std::vector<Shape> x = {{1, 1, 1, 3}, {1, 1, 1, 3}};
+  check_example({"", Binary{F::maximum}, x}, feed, {{3, 2, 3}, {{0, 3, 8}, {4, 3, 0}}, {}, {}});
+  check_example({"", Binary{F::minimum}, x}, feed, {{1, 2, 1}, {{4, 3, 0}, {0, 3, 8}}, {}, {}});
+}
+
+TEST_CASE("a maximum and a minimum of a NaN are a NaN, and both inputs have its gradient") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const F function : {F::maximum, F::minimum})
+    for (const DType dtype : element_types()) {
+      const Case c{"", Binary{function}, {{1, 1, 1, 2}, {1, 1, 1, 2}}};
+      const Result got = run_case(c, {{{nan, 1}, {1, nan}}, {}, {}, {4, 5}, {}, {}}, {.dtype = dtype});
+      for (const double y : got.y) CHECK(std::isnan(y));
+      for (const Values& dx : got.dx) CHECK(dx == Values{4, 5});
+    }
 }
 
 TEST_CASE("a value times itself has twice its gradient") {
@@ -54,8 +113,38 @@ TEST_CASE("a value times itself has twice its gradient") {
   }
 }
 
-TEST_CASE("multiply agrees with the oracle") { check_all_against_oracle(multiply_cases()); }
+TEST_CASE("a sum of values of one shape is an Add, of others a Binary") {
+  Graph graph("sums");
+  const Value x = graph.input({2, 3, 4, 5}, "x"), row = graph.input({2, 1, 1, 5}, "row");
+  add(x, x, "same");
+  CHECK(add(row, x, "spread").shape() == x.shape());
+  CHECK(std::holds_alternative<Add>(graph.nodes()[2].op));
+  CHECK(graph.nodes()[3].op == Op(Binary{F::add}));
+}
 
-TEST_CASE("multiply is exact in whole numbers") { check_all_integers(multiply_cases()); }
+TEST_CASE("functions of two values agree with the oracle") {
+  for (const F function : functions()) check_all_against_oracle(binary_cases(function));
+  check_all_against_oracle(long_products());
+}
 
-TEST_CASE("multiply has the gradients of finite differences") { check_all_differences(multiply_cases()); }
+TEST_CASE("functions of two values but a quotient are exact in whole numbers") {
+  for (const F function : functions())
+    if (function != F::divide) check_all_integers(binary_cases(function));
+  check_all_integers(long_products());
+}
+
+TEST_CASE("functions of two values but a quotient have the gradients of finite differences") {
+  for (const F function : functions())
+    if (function != F::divide) check_all_differences(binary_cases(function));
+  check_all_differences(long_products());
+}
+
+TEST_CASE("quotients by numbers above 0 have the gradients of finite differences") {
+  for (const Case& c : binary_cases(F::divide)) {
+    INFO(to_string(c));
+    Graph graph("quotient");
+    const Value a = graph.input(c.x[0], "a"), b = graph.input(c.x[1], "b");
+    divide(a, pointwise(b, "above", {Function::softplus}), "quotient");
+    check_passed(check_gradients(graph, one_thread(), {.dtype = DType::f64}));
+  }
+}

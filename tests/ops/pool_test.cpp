@@ -163,7 +163,7 @@ TEST_CASE("a mean of millions of cells is as exact as one of a few thousand") {
     const Result got = run_case(c, {{tenths}, {}, {}, {}, {}, {}}, {.dtype = DType::f32});
     CHECK(std::abs(got.y.at(0) - 0.1) <= 0.1 * most);
   }
-  const Case c{"", Multiply{}, {x, {1, 1, 1, 1}}};
+  const Case c{"", Binary{BinaryFunction::multiply}, {x, {1, 1, 1, 1}}};
   const Result got = run_case(c, {{tenths, {1}}, {}, {}, Values(tenths.size(), 1), {}, {}}, {.dtype = DType::f32});
   CHECK(std::abs(got.dx.at(1).at(0) / static_cast<double>(x.count()) - 0.1) <= 0.1 * most);
 }

@@ -13,7 +13,7 @@ bool adds_and_multiplies_only(const Op& op) {
   return std::holds_alternative<Conv>(op) || std::holds_alternative<ConvTranspose>(op) ||
          std::holds_alternative<MaxPool>(op) || std::holds_alternative<Add>(op) ||
          std::holds_alternative<FullyConnected>(op) || std::holds_alternative<Concat>(op) ||
-         std::holds_alternative<Slice>(op) || std::holds_alternative<Multiply>(op) ||
+         std::holds_alternative<Slice>(op) || std::holds_alternative<Binary>(op) ||
          std::holds_alternative<Reorder>(op) || std::holds_alternative<Pad>(op) ||
          std::holds_alternative<ScaleShift>(op);
 }

@@ -15,7 +15,7 @@ namespace {
 const std::vector<Pass> both{Pass::backward_params, Pass::backward_data};
 constexpr double map = 96;
 
-/// A chain of ops that runs as one unit, over an input of 2x3x4x4 (96 elements); an Add or Multiply takes a second
+/// A chain of ops that runs as one unit, over an input of 2x3x4x4 (96 elements); an Add or Binary takes a second
 /// input.
 struct Chain {
   Graph graph{"chain"};
@@ -23,7 +23,7 @@ struct Chain {
 
   explicit Chain(const std::vector<Op>& ops, bool input_gradient = true) {
     const auto is_add = [](const Op& op) {
-      return std::holds_alternative<Add>(op) || std::holds_alternative<Multiply>(op);
+      return std::holds_alternative<Add>(op) || std::holds_alternative<Binary>(op);
     };
     std::vector<Value> inputs = {graph.input({2, 3, 4, 4}, "x")};
     if (std::any_of(ops.begin(), ops.end(), is_add)) inputs.push_back(graph.input({2, 3, 4, 4}, "other"));
@@ -85,7 +85,7 @@ TEST_CASE("a call of one op costs what the op costs alone") {
                                Pointwise{Function::hard_swish},
                                Pointwise{Function::silu},
                                Add{},
-                               Multiply{},
+                               Binary{BinaryFunction::multiply},
                                ScaleShift{},
                                PRelu{},
                                Pad{.before = 1, .after = {0, 2}},
@@ -96,7 +96,7 @@ TEST_CASE("a call of one op costs what the op costs alone") {
                                Slice{.first = 1, .channels = 2}};
   for (const Op& op : ops) {
     const Chain chain({op});
-    const bool two = std::holds_alternative<Add>(op) || std::holds_alternative<Multiply>(op);
+    const bool two = std::holds_alternative<Add>(op) || std::holds_alternative<Binary>(op);
     const std::vector<Shape> x(two ? 2 : 1, Shape{2, 3, 4, 4});
     for (const Pass pass :
          {Pass::forward, Pass::backward_params, Pass::backward_data, Pass::recompute, Pass::prepare}) {

@@ -152,8 +152,13 @@ class File:
                     or (node.op_type == "Gather" and computed[0] and self.is_step(node))
                     or (node.op_type == "Conv" and len(shapes[0]) > 4)
                     or (node.op_type == "Add" and len(shapes) == 2 and 0 not in sum(shapes, [])
-                        and shapes[0] != shapes[1])):
+                        and not fit(*shapes))):
                 yield node
+
+
+def fit(a, b):
+    """Whether each extent is equal, or 1 in one of the operands, but for the images at the first axis."""
+    return (len(a) == len(b) and a[0] == b[0] and all(m == n or 1 in (m, n) for m, n in zip(a, b)))
 
 
 def is_so(file, node, why):
@@ -164,11 +169,8 @@ def is_so(file, node, why):
     its = file.its(node)
     if "?" not in its and not set(stated) <= set(its):
         return False
-    if why.startswith("it adds"):
-        return stated[0] != stated[1]
-    if why.startswith("it multiplies"):
-        a, b = (list(map(int, s.split("x"))) for s in stated)
-        return a != b and b != a[:2] + [1] * (len(a) - 2) and a != b[:2] + [1] * (len(b) - 2)
+    if why.startswith("it joins"):
+        return not fit(*(list(map(int, s.split("x"))) for s in stated))
     for start, holds in {"both": all(computed), "its inputs are constants": not any(computed),
                          "dilations": set(attributes.get("dilations", [])) != {1},
                          "its first factor is a constant": not computed[0] if computed else False}.items():

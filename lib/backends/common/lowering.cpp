@@ -7,6 +7,7 @@
 
 #include "lamina/error.h"
 #include "lib/core/text/enumerators.h"
+#include "lib/core/units/binary.h"
 #include "lib/core/units/op_reads.h"
 #include "lib/core/units/spec_passes.h"
 
@@ -55,12 +56,19 @@ Lowered pointwise_unit(const Spec& spec) {
   return unit;
 }
 
-Lowered product_unit(const Spec& spec) {
+Lowered binary_unit(const Spec& spec) {
+  using F = BinaryFunction;
+  const F function = std::get<Binary>(spec.op).function;
   Lowered unit = empty_unit(spec);
   for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
-    if (spec.x[i].shape == spec.y.shape) allow_in_place(unit, spec, i);
+    const bool fills = spec.x[i].shape == spec.y.shape;
+    if (fills) allow_in_place(unit, spec, i);
     unit.recompute_reads_x[i] = true;
-    unit.backward_reads_x[i] = spec.mode == Mode::training && spec.wants_dx[1 - i];
+    unit.dx_is_dy[i] = fills && (function == F::add || (function == F::subtract && i == 0));
+    for (const int of : {0, 1})
+      if (spec.mode == Mode::training && spec.wants_dx[static_cast<std::size_t>(of)] &&
+          gradient_reads(function, of, static_cast<int>(i)))
+        unit.backward_reads_x[i] = true;
   }
   return unit;
 }

@@ -65,8 +65,8 @@ Lowered in_place_unit(const Spec&);
 /// The same for an op whose gradient is computed from x or from y, as op_reads() says.
 Lowered pointwise_unit(const Spec&);
 
-/// The unit of a Multiply: the gradient of each input is computed from the other.
-Lowered product_unit(const Spec&);
+/// The unit of a Binary. What has the shape of y may share its memory.
+Lowered binary_unit(const Spec&);
 
 /// The unit of a Reorder. One that only groups axes anew may work in place.
 Lowered reorder_unit(const Spec&, const std::vector<CopyAxis>&);

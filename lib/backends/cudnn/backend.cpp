@@ -31,17 +31,17 @@ bool takes_nhwc(const Spec& spec) {
       spec.y.dtype == DType::f64)
     return false;
   const auto* const scale = std::get_if<ScaleShift>(&op);
-  const bool of_planes = holds<PRelu>(op) || (holds<Multiply>(op) && spec.x[0].shape != spec.x[1].shape) ||
+  const bool of_planes = holds<PRelu>(op) || (holds<Binary>(op) && spec.x[0].shape != spec.x[1].shape) ||
                          (scale && (scale->by_channel || scale->learned));
   const bool only_without_pixels =
       holds_any<Softmax, Embedding, Reorder, Reduce, GroupNorm, LayerNorm>(op) || is_loss(op) || of_planes;
-  return !only_without_pixels || spec.x[0].shape.plane() == 1;
+  return !only_without_pixels || (holds<Binary>(op) ? spec.y : spec.x[0]).shape.plane() == 1;
 }
 
 /// Whether our kernels compute the op and accept gaps between images.
 bool is_own_with_pitch(const Op& op) {
   if (const auto* const function = std::get_if<Pointwise>(&op)) return !is_of_library(*function);
-  return holds_any<Multiply, ScaleShift, PRelu, Pad, Resize, Reorder, Reduce, GroupNorm, LayerNorm>(op);
+  return holds_any<Binary, ScaleShift, PRelu, Pad, Resize, Reorder, Reduce, GroupNorm, LayerNorm>(op);
 }
 
 /// Whether `next` may follow in the backend cudnn: a convolution and the first `count` ops of its tail. A batch norm

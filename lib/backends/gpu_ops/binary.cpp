@@ -1,38 +1,51 @@
-// Products of two tensors, or of a tensor with one factor for each plane.
+// Functions of two tensors, of which either may repeat along an axis.
 
 #include "kernels/binary.h"
 
 #include "gpu_ops.h"
+#include "lib/core/units/binary.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// Kernels that read a factor per plane need views; products of equal shapes take elements in any order.
+/// With equal shapes kernels take elements in any order.
 template <class T>
-View<T> operand(const Tensor& tensor, bool of_planes) {
-  return of_planes ? view<T>(tensor) : elements<T>(tensor);
+View<T> operand(const Tensor& tensor, bool equal) {
+  return equal ? elements<T>(tensor) : view<T>(tensor);
+}
+
+BinaryWork work_of(const Binary& op, const Spec& spec) {
+  static_assert(static_cast<int>(BinaryFunction::minimum) + 1 == BinaryWork::functions);
+  const std::vector<BinaryAxis> axes = binary_axes(spec.x[0].shape, spec.x[1].shape);
+  BinaryWork work{static_cast<BinaryWork::Name>(op.function), static_cast<int>(axes.size()), {}};
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    work.axis[i].extent = static_cast<int>(axes[i].extent);
+    for (std::size_t k = 0; k < 3; ++k) work.axis[i].steps[k] = static_cast<int>(axes[i].steps[k]);
+  }
+  return work;
 }
 
 }  // namespace
 
-Lowered lower(const Multiply&, const Spec& spec, const Launcher& on) {
-  const bool of_planes = spec.x[0].shape != spec.x[1].shape;
-  Lowered unit = product_unit(spec);
+Lowered lower(const Binary& op, const Spec& spec, const Launcher& on) {
+  const bool equal = spec.x[0].shape == spec.x[1].shape;
+  Lowered unit = binary_unit(spec);
   with_type(on.backend, spec.y.dtype, [&]<class T>() {
     add_launches(
         unit, spec, on,
-        [of_planes](Stream stream, const Args& args) {
-          multiply_forward(stream, operand<const T>(args.x[0], of_planes), operand<const T>(args.x[1], of_planes),
-                           operand<T>(args.y, of_planes));
+        [work = work_of(op, spec), equal](Stream stream, const Args& args) {
+          binary_forward(stream, work, operand<const T>(args.x[0], equal), operand<const T>(args.x[1], equal),
+                         operand<T>(args.y, equal));
         },
-        [of_planes, adds_a = adds_dx(spec, 0), adds_b = adds_dx(spec, 1)](Stream stream, const Args& args) {
-          Factors<T> gradients;
-          if (wanted(args, 0)) gradients.da = operand<T>(args.dx[0], of_planes);
-          if (wanted(args, 1)) gradients.db = operand<T>(args.dx[1], of_planes);
+        [work = work_of(op, spec), equal, adds_a = adds_dx(spec, 0), adds_b = adds_dx(spec, 1)](Stream stream,
+                                                                                                const Args& args) {
+          BinaryGradients<T> gradients;
+          if (wanted(args, 0)) gradients.da = operand<T>(args.dx[0], equal);
+          if (wanted(args, 1)) gradients.db = operand<T>(args.dx[1], equal);
           gradients.adds_a = adds_a;
           gradients.adds_b = adds_b;
-          multiply_backward(stream, operand<const T>(args.x[0], of_planes), operand<const T>(args.x[1], of_planes),
-                            operand<const T>(args.dy, of_planes), gradients);
+          binary_backward(stream, work, operand<const T>(args.x[0], equal), operand<const T>(args.x[1], equal),
+                          operand<const T>(args.dy, equal), gradients);
         });
   });
   return unit;

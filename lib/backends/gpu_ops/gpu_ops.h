@@ -92,7 +92,7 @@ Lowered lower(const Relu&, const Spec&, const Launcher&);
 Lowered lower(const Pointwise&, const Spec&, const Launcher&);
 Lowered lower(const GroupNorm&, const Spec&, const Launcher&);
 Lowered lower(const LayerNorm&, const Spec&, const Launcher&);
-Lowered lower(const Multiply&, const Spec&, const Launcher&);
+Lowered lower(const Binary&, const Spec&, const Launcher&);
 Lowered lower(const ScaleShift&, const Spec&, const Launcher&);
 Lowered lower(const PRelu&, const Spec&, const Launcher&);
 Lowered lower(const Pad&, const Spec&, const Launcher&);

@@ -1,4 +1,4 @@
-// Where ReLU, functions of one element, maxima and the losses have no derivative.
+// Where ReLU, functions of one and two elements, maxima and the losses have no derivative.
 
 #include "kinks.h"
 
@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "lib/core/units/along.h"
+#include "lib/core/units/binary.h"
 
 namespace lamina::planner {
 namespace {
@@ -40,6 +41,17 @@ struct KinkCollector {
   void side_of(double value, double border) {
     kinks.sides.push_back(value > border ? 1 : 0);
     near(std::abs(value - border));
+  }
+
+  /// Which of two elements is the larger.
+  void larger(const std::vector<Shape>& x, const Shape& y, const Values& a, const Values& b) {
+    const std::vector<BinaryAxis> axes = binary_axes(x[0], x[1]);
+    for (std::int64_t n = 0; n < y.n; ++n)
+      for (std::int64_t i = 0; i < y.image(); ++i) {
+        const BinarySteps at = place_at(axes, i);
+        side_of(a[static_cast<std::size_t>(n * x[0].image() + at[0])],
+                b[static_cast<std::size_t>(n * x[1].image() + at[1])]);
+      }
   }
 
   /// The winner of a window: each(visit) calls visit(place, value) for its cells.
@@ -140,10 +152,13 @@ void Kinks::add(const Op& op, const std::vector<Shape>& x, const Shape& y,
   } else if (const auto* const function = std::get_if<Pointwise>(&op)) {
     for (const double border : borders(*function))
       for (const double value : values(0)) adder.side_of(value, border);
+  } else if (const auto* const two = std::get_if<Binary>(&op)) {
+    if (two->function == BinaryFunction::maximum || two->function == BinaryFunction::minimum)
+      adder.larger(x, y, values(0), values(1));
   } else if (const auto* const loss = std::get_if<SoftmaxCrossEntropy>(&op)) {
     adder.softmax(loss->clip, x[0], values(0), values(1));
-  } else if (const auto* const two = std::get_if<SigmoidCrossEntropy>(&op)) {
-    adder.sigmoid(two->clip, values(0));
+  } else if (const auto* const of_two = std::get_if<SigmoidCrossEntropy>(&op)) {
+    adder.sigmoid(of_two->clip, values(0));
   }
 }
 

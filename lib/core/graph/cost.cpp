@@ -14,7 +14,7 @@
 // lstm       2 per product, 15 per h of each step   2 per product, 21 per h of each step   2 per product
 // gru        2 per product, 13 per h of each step   2 per product, 17 per h of each step   2 per product
 // add        inputs - 1 per y                       -                      0
-// multiply   1 per y                                -                      2 per y; with a factor per plane 3
+// binary     1 per y                                -                      lib/core/units/binary.h, per y
 // scale_shift  2 per x                              learned: 3 per x       1 per x
 // prelu      2 per x                                2 per x                2 per x
 // reduce     1 per x                                -                      1 per y; sum 0
@@ -35,6 +35,7 @@
 #include "lamina/error.h"
 #include "lamina/op.h"
 #include "lib/core/text/one_of.h"
+#include "lib/core/units/binary.h"
 #include "lib/core/units/functions.h"
 #include "lib/core/units/op_reads.h"
 #include "lib/core/units/resize_axis.h"
@@ -118,7 +119,7 @@ struct Forward {
     return 2 * products(op, x, shapes).count() + of_cells(op, x[0], 15, 13);
   }
   double flops(const Add&) const { return static_cast<double>(x.size() - 1) * count(shapes.y); }
-  double flops(const Multiply&) const { return count(shapes.y); }
+  double flops(const Binary&) const { return count(shapes.y); }
   double flops(const ScaleShift&) const { return 2 * count(x[0]); }
   double flops(const PRelu&) const { return 2 * count(x[0]); }  // comparison, product
   double flops(const Pad&) const { return 0; }
@@ -179,8 +180,12 @@ struct BackwardData {
   double operator()(const Dropout&) const { return count(x[0]); }
   double operator()(const Softmax&) const { return 4 * count(x[0]); }  // sum of y dy 2, y (dy - sum) 2
   double operator()(const Pointwise& op) const { return row_of(op.function).backward * count(x[0]); }
-  /// dy x for each input, and the sum over planes.
-  double operator()(const Multiply&) const { return (x[0] == x[1] ? 2 : 3) * count(shapes.y); }
+  /// For each input its gradient, and the sum if it repeats.
+  double operator()(const Binary& op) const {
+    double sum = 0;
+    for (std::size_t i = 0; i < 2; ++i) sum += row_of(op.function).backward[i] + (x[i] == shapes.y ? 0 : 1);
+    return sum * count(shapes.y);
+  }
   /// Subtract, exponential, divide, scale.
   double operator()(const SoftmaxCrossEntropy&) const { return 4 * count(x[0]); }
   /// Exponential, add, divide, subtract, scale.

@@ -236,8 +236,24 @@ Value gru(Value x, std::string name, Recurrent op) {
   op.cell = Cell::gru;
   return apply(op, {x}, std::move(name));
 }
-Value add(Value a, Value b, std::string name) { return apply(Add{}, {a, b}, std::move(name)); }
-Value multiply(Value a, Value b, std::string name) { return apply(Multiply{}, {a, b}, std::move(name)); }
+Value add(Value a, Value b, std::string name) {
+  return apply(a.shape() == b.shape() ? Op(Add{}) : Op(Binary{BinaryFunction::add}), {a, b}, std::move(name));
+}
+Value subtract(Value a, Value b, std::string name) {
+  return apply(Binary{BinaryFunction::subtract}, {a, b}, std::move(name));
+}
+Value multiply(Value a, Value b, std::string name) {
+  return apply(Binary{BinaryFunction::multiply}, {a, b}, std::move(name));
+}
+Value divide(Value a, Value b, std::string name) {
+  return apply(Binary{BinaryFunction::divide}, {a, b}, std::move(name));
+}
+Value maximum(Value a, Value b, std::string name) {
+  return apply(Binary{BinaryFunction::maximum}, {a, b}, std::move(name));
+}
+Value minimum(Value a, Value b, std::string name) {
+  return apply(Binary{BinaryFunction::minimum}, {a, b}, std::move(name));
+}
 Value scale_shift(Value x, std::string name, ScaleShift op) { return apply(op, {x}, std::move(name)); }
 Value prelu(Value x, std::string name, PRelu op) { return apply(op, {x}, std::move(name)); }
 Value pad(Value x, std::string name, Pad op) { return apply(op, {x}, std::move(name)); }

@@ -189,12 +189,17 @@ class Inference {
     return result(x_.front());
   }
 
-  Inferred operator()(const Multiply&) const {
+  Inferred operator()(const Binary& op) const {
+    check_enumerator(op.function, BinaryFunction::minimum, "Binary: function");
     takes(2, 2);
-    const Shape& x = x_[0];
-    if (x_[1] != x && x_[1] != Shape{x.n, x.c, 1, 1})
-      fail("the second input has neither the shape of the first nor one number for each of its planes");
-    return result(x);
+    const Shape &a = x_[0], &b = x_[1];
+    const auto joined = [this](int of_a, int of_b) {
+      if (of_a != of_b && of_a != 1 && of_b != 1)
+        fail("the inputs differ in channels, rows or columns, and neither has 1 of them");
+      return std::max(of_a, of_b);
+    };
+    if (a.n != b.n) fail("the inputs differ in images; a value for all images is a parameter: use a scale_shift");
+    return result({a.n, joined(a.c, b.c), joined(a.h, b.h), joined(a.w, b.w)});
   }
 
   Inferred operator()(const ScaleShift& op) const {

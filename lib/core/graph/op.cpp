@@ -5,6 +5,7 @@
 #include "lamina/error.h"
 #include "lib/core/text/one_of.h"
 #include "lib/core/text/shortest.h"
+#include "lib/core/units/binary.h"
 #include "lib/core/units/functions.h"
 #include "lib/core/units/reorder.h"
 
@@ -52,7 +53,7 @@ struct Name {
   std::string_view operator()(const Embedding&) const { return "embedding"; }
   std::string_view operator()(const Recurrent& op) const { return op.cell == Cell::gru ? "gru" : "lstm"; }
   std::string_view operator()(const Add&) const { return "add"; }
-  std::string_view operator()(const Multiply&) const { return "multiply"; }
+  std::string_view operator()(const Binary& op) const { return row_of(op.function).name; }
   std::string_view operator()(const ScaleShift&) const { return "scale_shift"; }
   std::string_view operator()(const PRelu&) const { return "prelu"; }
   std::string_view operator()(const Pad&) const { return "pad"; }
@@ -190,7 +191,7 @@ struct Numbers {
   void operator()(const GlobalAveragePool&) const {}
   void operator()(const Relu&) const {}
   void operator()(const Add&) const {}
-  void operator()(const Multiply&) const {}
+  void operator()(const Binary&) const {}
   void operator()(const Concat&) const {}
 
  private:

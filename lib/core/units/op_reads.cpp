@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "binary.h"
 #include "functions.h"
 #include "lib/core/text/one_of.h"
 
@@ -28,7 +29,10 @@ struct DataGradientReads {
     return {.x = reads_x ? Inputs::first : Inputs::none, .y = !reads_x};
   }
   OpReads operator()(const OneOf<SoftmaxCrossEntropy, SigmoidCrossEntropy> auto&) const { return {.x = Inputs::all}; }
-  OpReads operator()(const Multiply&) const { return {.x = Inputs::others}; }
+  OpReads operator()(const Binary& op) const {
+    const auto reads = [&](int of, int which) { return gradient_reads(op.function, of, which); };
+    return {.x = reads(0, 0) || reads(1, 1) ? Inputs::all : reads(0, 1) ? Inputs::others : Inputs::none};
+  }
   /// The mask of a Dropout follows from its step.
   OpReads operator()(const Dropout&) const { return {.state = true}; }
   OpReads operator()(const PRelu&) const { return {.x = Inputs::first, .params = 1}; }

@@ -316,10 +316,15 @@ struct Add {
   bool operator==(const Add&) const = default;
 };
 
-/// y = x[0] x[1]. x[1] has the shape of x[0], or is N x C x 1 x 1: one factor for each plane (squeeze-and-excitation).
-/// dx[0] = dy x[1]; dx[1] = dy x[0], summed over h, w if x[1] has one factor for each plane. ShapeError: other shapes.
-struct Multiply {
-  bool operator==(const Multiply&) const = default;
+enum class BinaryFunction : std::uint8_t { add, subtract, multiply, divide, maximum, minimum };
+
+/// y = function(x[0], x[1]), element by element. n is equal; c, h and w are each equal, or 1 in an input that then
+/// repeats, such as a gate N x C x 1 x 1 (squeeze-and-excitation) or N x 1 x H x W; its gradient is a sum over what
+/// repeats, in a fixed order. In a maximum or minimum, equal elements get half of dy each, as in PyTorch, and a NaN
+/// stays a NaN. ShapeError: other shapes.
+struct Binary {
+  BinaryFunction function;
+  bool operator==(const Binary&) const = default;
 };
 
 /// y[n,c,h,w] = scale[c] x[n,c,h,w] + shift[c]; dx = scale[c] dy. Without `by_channel` there is one scale and one shift
@@ -446,7 +451,7 @@ struct Reduce {
 using Op =
     std::variant<Input, Conv, ConvTranspose, MaxPool, AveragePool, GlobalAveragePool, BatchNorm, GroupNorm, LayerNorm,
                  Lrn, Relu, FullyConnected, Dropout, Softmax, Pointwise, SoftmaxCrossEntropy, SigmoidCrossEntropy,
-                 Embedding, Recurrent, Add, Multiply, ScaleShift, PRelu, Pad, Resize, Reorder, Reduce, Concat, Slice>;
+                 Embedding, Recurrent, Add, Binary, ScaleShift, PRelu, Pad, Resize, Reorder, Reduce, Concat, Slice>;
 
 /// "conv", "max_pool", ...: the stem of files, pages and row names.
 LAMINA_API std::string_view op_name(const Op&);

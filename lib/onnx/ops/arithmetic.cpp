@@ -35,59 +35,65 @@ Value append_norm(NodeContext& context, const DynamicValue& x, Numbers numbers, 
   return y;
 }
 
-Value negative(NodeContext& context, Value x, ElementType type) {
-  return append_scale(context, x, {.scale = {-1}}, type, context.name() + ".minus");
+/// The value with as many axes. Those along which an Expand repeats it have one element again.
+DynamicValue unexpanded(DynamicValue x, std::size_t rank) {
+  for (Axis& axis : x.view)
+    if (axis.size() == 1 && is_expanded({axis})) axis.clear();
+  x.view.insert(x.view.begin(), rank - x.view.size(), Axis{});
+  return x;
 }
 
-/// The sum of computed values. A subtraction adds -1 times the second.
-void add_all(NodeContext& context, bool subtracts) {
-  std::vector<Value> operands;
-  const DynamicValue& first = context.dynamic(0);
-  bool alike = true;
-  for (std::size_t i = 0; i < context.inputs(); ++i) {
-    const DynamicValue& x = context.dynamic(i);
-    if (extents(x.view) != extents(first.view)) {
-      throw Refusal{"it adds " + text(extents(first.view)) + " and " + text(extents(x.view)) +
-                    ": computed values need the same extents"};
-    }
-    alike = alike && x.view == first.view && x.value.shape() == first.value.shape();
-  }
-  View view = first.view;
-  for (std::size_t i = 0; i < context.inputs(); ++i) {
-    DynamicValue x = context.dynamic(i);
-    if (!alike) x = in_order(context, x, usual_labels(x.view.size()), context.name() + ".x" + std::to_string(i));
-    operands.push_back(x.value);
-    view = x.view;
-  }
-  if (subtracts) operands[1] = negative(context, operands[1], first.type);
-  const Value y = operands.size() == 1 ? operands.front() : context.append(Add{}, operands, context.name());
-  context.result({.value = y, .view = std::move(view), .type = first.type});
-}
-
-/// The product of two computed values: of equal extents, or with one number for each plane of the other.
-void multiply(NodeContext& context) {
-  if (context.inputs() != 2) context.attributes().invalid("multiplies other than two values");
-  const DynamicValue &a = context.dynamic(0), &b = context.dynamic(1);
-  const Shape &of_a = a.value.shape(), &of_b = b.value.shape();
-  if (of_a == of_b && a.view == b.view) {
-    const Value y = context.append(Multiply{}, {a.value, b.value}, context.name());
-    return context.result({.value = y, .view = a.view, .type = a.type});
-  }
-  const bool second = of_a.plane() >= of_b.plane();  // whether b has one number for each plane
-  const DynamicValue &x = second ? a : b, &factor = second ? b : a;
-  const Shape &whole = x.value.shape(), &planes = factor.value.shape();
-  if (x.view.size() != factor.view.size() || planes != Shape{whole.n, whole.c, 1, 1}) {
-    const Extents its = extents(a.view), others = extents(b.view);
-    const auto of_planes = [](const Extents& all, const Extents& one) {
-      return one.size() > 2 && one.size() == all.size() && element_count(one) == one[0] * one[1] && one[0] == all[0] &&
-             one[1] == all[1];
+/// Labels under which each axis of y is that of both values, or of one where the other has one element; nothing if
+/// there are none. Labels whose order both values are in are preferred.
+std::optional<AxisLabels> labels_of(const DynamicValue& a, const DynamicValue& b, const Extents& y) {
+  const std::size_t rank = y.size();
+  std::vector<AxisLabels> all = {usual_labels(rank), channels_last(rank)};
+  if (rank > 4) all.push_back("n" + std::string(rank - 3, 'c') + "hw");
+  if (rank == 3) all.push_back("hnc");  // steps first
+  const auto fits = [&](const AxisLabels& labels) {
+    const Shape of_a = layout_of(extents(a.view), labels).shape, of_b = layout_of(extents(b.view), labels).shape;
+    const Shape whole = layout_of(y, labels).shape;
+    const auto fit = [](int one, int other, int both) {
+      return std::max(one, other) == both && (std::min(one, other) == both || std::min(one, other) == 1);
     };
-    throw Refusal{"it multiplies " + text(its) + " by " + text(others) +
-                      ": the extents need to be equal, or one factor n x c x 1 x 1, as in x * s.view(n, c, 1, 1)",
-                  its == others || of_planes(its, others) || of_planes(others, its)};
+    return of_a.n == of_b.n && fit(of_a.c, of_b.c, whole.c) && fit(of_a.h, of_b.h, whole.h) &&
+           fit(of_a.w, of_b.w, whole.w);
+  };
+  const auto is_in_order = [](const DynamicValue& x, const AxisLabels& labels) {
+    const GraphLayout layout = layout_of(extents(x.view), labels);
+    return layout.view == x.view && layout.shape == x.value.shape();
+  };
+  std::erase_if(all, [&](const AxisLabels& labels) { return !fits(labels); });
+  if (all.empty()) return std::nullopt;
+  const auto found = std::ranges::find_if(
+      all, [&](const AxisLabels& labels) { return is_in_order(a, labels) && is_in_order(b, labels); });
+  return found == all.end() ? all.front() : *found;
+}
+
+/// A function of two computed values. Either may have an extent of 1 where the other has more.
+DynamicValue joined(NodeContext& context, BinaryFunction function, DynamicValue a, DynamicValue b,
+                    const std::string& name) {
+  View view = a.view;
+  if (a.view != b.view || a.value.shape() != b.value.shape()) {
+    b.view.resize(aligned(context.attributes(), context.opset(), extents(b.view), a.view.size()).size());
+    const Extents of_a = extents(a.view), of_b = extents(b.view);
+    Extents y(std::max(of_a.size(), of_b.size()), 1);
+    for (const Extents* its : {&of_a, &of_b})
+      for (std::size_t i = 1; i <= its->size(); ++i)
+        y[y.size() - i] = std::max(y[y.size() - i], (*its)[its->size() - i]);
+    a = unexpanded(std::move(a), y.size());
+    b = unexpanded(std::move(b), y.size());
+    const std::optional<AxisLabels> labels = labels_of(a, b, y);
+    if (!labels)
+      throw Refusal{"it joins " + text(of_a) + " and " + text(of_b) +
+                    ": images need to be at one axis of both, and other extents equal, or 1 in one of them"};
+    a = in_order(context, a, *labels, name + ".a");
+    b = in_order(context, b, *labels, name + ".b");
+    view = layout_of(y, *labels).view;
   }
-  const Value y = context.append(Multiply{}, {as_image(context, x), as_image(context, factor)}, context.name());
-  context.result({.value = y, .view = x.view, .type = x.type});
+  const bool adds = function == BinaryFunction::add && a.value.shape() == b.value.shape();
+  const Value y = context.append(adds ? Op(Add{}) : Op(Binary{function}), {a.value, b.value}, name);
+  return {.value = y, .view = std::move(view), .type = a.type};
 }
 
 /// The index of the constant's element for each channel of x, with the constant aligned at the last axis of x. Nothing
@@ -196,7 +202,17 @@ bool is_gelu_by_tanh(NodeContext& context, bool of_square) {
   return true;
 }
 
-void import_sum(NodeContext& context) { add_all(context, false); }
+/// A sum of values that are kept alike is one op.
+void import_sum(NodeContext& context) {
+  const DynamicValue& first = context.spread(0);
+  std::vector<Value> operands;
+  for (std::size_t i = 0; i < context.inputs(); ++i) {
+    const DynamicValue& x = context.spread(i);
+    if (x.view == first.view && x.value.shape() == first.value.shape()) operands.push_back(x.value);
+  }
+  if (context.inputs() < 3 || operands.size() < context.inputs()) return join_all(context, BinaryFunction::add);
+  context.result({.value = context.append(Add{}, operands, context.name()), .view = first.view, .type = first.type});
+}
 
 /// A value and a constant: one op ScaleShift. Arithmetic with constants that follows the node is fused into the op: any
 /// number of fixed constants; but if a constant trains, only a factor and then a shift.
@@ -207,9 +223,12 @@ void import_arithmetic(NodeContext& context) {
   if (!context.is_constant(at)) {
     if (op == "Mul" && context.input_name(0) == context.input_name(1) && is_gelu_by_tanh(context, true)) return;
     if (squared(context) || divided_by_squares(context)) return;
-    if (op == "Mul") return multiply(context);
-    if (op == "Add" || op == "Sub") return add_all(context, op == "Sub");
-    throw Refusal{"both operands are computed: only division by a constant is read"};
+    if (op == "Div" && !is_floating(context.spread(0).type))
+      throw Refusal{"it divides whole numbers: divide before they go into the network"};
+    return join_all(context, op == "Add"   ? BinaryFunction::add
+                             : op == "Sub" ? BinaryFunction::subtract
+                             : op == "Mul" ? BinaryFunction::multiply
+                                           : BinaryFunction::divide);
   }
   if (squares_and_number(context, at) || is_gelu(context, at)) return;
   const DynamicValue& x = context.normed(1 - at);
@@ -292,6 +311,16 @@ void import_prelu(NodeContext& context) {
 }
 
 }  // namespace
+
+void join_all(NodeContext& context, BinaryFunction function) {
+  DynamicValue y = context.spread(0);
+  for (std::size_t i = 1; i < context.inputs(); ++i) {
+    const std::string part = i + 1 < context.inputs() ? ".x" + std::to_string(i) : "";
+    y = joined(context, function, std::move(y), context.spread(i), context.name() + part);
+  }
+  context.result(std::move(y));
+}
+
 Operators arithmetic_operators() {
   return {{{"Add", "Div", "Mul", "Sub"}, import_arithmetic},
           {{"PRelu"}, import_prelu},

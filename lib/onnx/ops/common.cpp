@@ -20,6 +20,7 @@ DynamicValue in_order(NodeContext& context, const DynamicValue& x, const AxisLab
   const Shape shape = x.value.shape();
   const auto [wanted, view] = layout_of(extents(x.view), labels);
   if (view == x.view && wanted == shape) return x;
+  if (is_expanded(x.view)) refuse_input(x, "and an Expand repeats it");
   View images, others;
   for (const char label : std::string_view("nchw"))
     for (std::size_t i = 0; i < labels.size(); ++i)

@@ -86,9 +86,12 @@ void import_clip(NodeContext& context) {
   clip(context, 0, limit("min", 1, -infinity), limit("max", 2, infinity));
 }
 
-/// Max and Min of a value and numbers: a Clip.
+/// Max and Min of a value and numbers: a Clip. Of values: a Binary.
 void import_limit(NodeContext& context) {
+  bool any_constant = context.inputs() < 2;
+  for (std::size_t i = 0; i < context.inputs(); ++i) any_constant = any_constant || context.is_constant(i);
   const bool is_max = context.attributes().node().op_type == "Max";
+  if (!any_constant) return join_all(context, is_max ? BinaryFunction::maximum : BinaryFunction::minimum);
   double limit = is_max ? -infinity : infinity;
   std::optional<std::size_t> operand;
   for (std::size_t i = 0; i < context.inputs(); ++i) {

@@ -17,7 +17,7 @@ bool along_channels(const DynamicValue& x, std::size_t axis) {
   return x.view[axis] == onnx::axis(shape.c, shape.plane()) && shape.c > 1;
 }
 
-/// Whether only x * x has been read so far: then it can still become a Multiply.
+/// Whether only x * x has been read so far: then it can still become any product.
 bool is_product_alone(const Squares& s) { return s.size == 0 && s.before + s.after == 0; }
 
 }  // namespace
@@ -49,7 +49,7 @@ bool squared(NodeContext& context) {
 bool divided_by_squares(NodeContext& context) {
   if (context.attributes().node().op_type != "Div" || context.inputs() != 2) return false;
   const DynamicValue &x = context.pending(0), &by = context.pending(1);
-  if (!by.squares) return false;
+  if (!by.squares || is_product_alone(*by.squares)) return false;
   const Squares& s = *by.squares;
   if (x.is_pending() || x.value.id() != by.value.id() || x.view != by.view || s.size == 0 || !s.exponent ||
       s.shift <= 0 || s.scale < 0 || *s.exponent < 0) {

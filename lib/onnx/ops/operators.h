@@ -36,6 +36,8 @@ bool mean_of_squares(NodeContext&);     ///< AveragePool
 bool divided_by_squares(NodeContext&);  ///< Div of the value by the result of its squares
 bool padded_squares(NodeContext&, const Extents& before, const Extents& after, double number);  ///< Pad
 bool squares_and_number(NodeContext&, std::size_t at);  ///< Mul, Add or Pow with a constant, which is operand `at`
+/// arithmetic.cpp: a function of the first two operands, of its result and the third, and so on. All are computed.
+void join_all(NodeContext&, BinaryFunction);
 // channels.cpp
 void import_gather_part(NodeContext&);  ///< Gather from a computed value
 // sequence.cpp: Gather or Slice of one step of an LSTM. Does nothing and returns false for another axis.

@@ -64,6 +64,23 @@ void import_regroup(NodeContext& context) {
   context.result(std::move(x));
 }
 
+/// Expand makes no node: an axis that it repeats has the stride 0.
+void import_expand(NodeContext& context) {
+  DynamicValue x = context.dynamic(0);
+  const Extents wanted = context.attributes().list(context.constant(1, "its shape"));
+  if (wanted.size() > x.view.size()) x.view.insert(x.view.begin(), wanted.size() - x.view.size(), Axis{});
+  const Shape shape = x.value.shape();
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    Axis& its = x.view[x.view.size() - wanted.size() + i];
+    const std::int64_t own = extent(its);
+    const bool is_batch = its == axis(shape.n, shape.image());  // the file's may be another
+    if (wanted[i] < 1 || (own != 1 && wanted[i] != 1 && wanted[i] != own && !is_batch))
+      context.attributes().invalid("expands " + text(context.extents(0)) + " to " + text(wanted));
+    if (own == 1 && wanted[i] != 1) its = {{wanted[i], 0}};
+  }
+  context.result(std::move(x));
+}
+
 void import_transpose(NodeContext& context) {
   DynamicValue x = context.viewed(0);
   View view;
@@ -159,6 +176,7 @@ void import_pad(NodeContext& context) {
 }  // namespace
 Operators shape_operators() {
   return {{{"DepthToSpace", "SpaceToDepth"}, import_blocks},
+          {{"Expand"}, import_expand},
           {{"Flatten", "Reshape", "Squeeze", "Unsqueeze"}, import_regroup},
           {{"Identity"}, import_identity},
           {{"If"}, import_if, false},

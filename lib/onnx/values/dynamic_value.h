@@ -25,7 +25,7 @@ struct Padding {
 /// The square of a value inside an LRN that is written as several nodes:
 /// (scale * mean of the squares of `size` channels + shift) ^ exponent, the mean with zeros around the channels.
 struct Squares {
-  std::string name;                    ///< name of the op Multiply that is appended if no LRN follows
+  std::string name;                    ///< name of the op that is appended if no LRN follows
   std::int64_t before = 0, after = 0;  ///< zeros around the channels
   int size = 0;                        ///< channels of the mean; 0: no mean yet
   double scale = 1, shift = 0;

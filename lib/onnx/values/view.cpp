@@ -39,6 +39,11 @@ Extents extents(const View& view) {
   return all;
 }
 
+bool is_expanded(const View& view) {
+  const auto repeats = [](const OnnxFactor& factor) { return factor.stride == 0; };
+  return std::ranges::any_of(view, [&](const Axis& axis) { return std::ranges::any_of(axis, repeats); });
+}
+
 AxisLabels usual_labels(std::size_t rank) {
   if (rank == 1) return "c";
   if (rank <= 4) return std::string("nchw").substr(0, rank);

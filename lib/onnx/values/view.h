@@ -20,6 +20,9 @@ using Extents = std::vector<std::int64_t>;
 using Axis = std::vector<OnnxFactor>;
 using View = std::vector<Axis>;
 
+/// Whether it has a factor with the stride 0: an Expand repeats the value along it.
+bool is_expanded(const View&);
+
 /// The axis of an extent and stride.
 Axis axis(std::int64_t extent, std::int64_t stride);
 std::int64_t extent(const Axis&);

@@ -181,7 +181,10 @@ class Exporter {
     const std::vector<std::string> operands = all();
     emit(operands.size() == 2 ? "Add" : "Sum", operands);
   }
-  void operator()(const Multiply&) { emit("Mul", all()); }
+  void operator()(const Binary& op) {
+    constexpr const char* names[] = {"Add", "Sub", "Mul", "Div", "Max", "Min"};
+    emit(names[static_cast<int>(op.function)], all());
+  }
   void operator()(const ScaleShift& op) {
     const std::string x = same(0), scaled = beside(".scaled");
     Extents extents;

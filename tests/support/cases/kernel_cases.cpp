@@ -72,8 +72,15 @@ std::vector<Case> kernel_cases() {
     }
     all.push_back({"by element", BatchNorm{}, {shape}, {relu}});
     all.push_back({"by element", BatchNorm{}, {shape}, {add, relu}});
-    all.push_back({"by element", Multiply{}, {shape, shape}});
-    all.push_back({"by element", Multiply{}, {shape, {shape.n, shape.c, 1, 1}}});
+    for (int function = 0; function <= static_cast<int>(BinaryFunction::minimum); ++function) {
+      const Binary op{static_cast<BinaryFunction>(function)};
+      all.push_back({"by element", op, {shape, shape}});
+      for (const Shape& repeats :
+           {Shape{shape.n, shape.c, 1, 1}, Shape{shape.n, 1, shape.h, shape.w}, Shape{shape.n, 1, shape.h, 1}}) {
+        all.push_back({"by element", op, {shape, repeats}});
+        all.push_back({"by element", op, {repeats, shape}});
+      }
+    }
     for (const bool by_channel : {true, false})
       for (const bool learned : {false, true})
         all.push_back({"by element", ScaleShift{.by_channel = by_channel, .learned = learned}, {shape}});

@@ -56,6 +56,17 @@ Op random_pointwise(Dice& dice) {
   }
 }
 
+/// Half of the cases have equal shapes. No quotients: their differences need divisors that are not near 0.
+Case random_binary(Dice& dice, const Shape& x) {
+  using F = BinaryFunction;
+  constexpr F functions[] = {F::add, F::subtract, F::multiply, F::multiply, F::maximum, F::minimum};
+  std::array<Shape, 2> both = {x, x};
+  if (dice.chance(0.5))
+    for (int Shape::*extent : {&Shape::c, &Shape::h, &Shape::w})
+      if (dice.chance(0.5)) both[static_cast<std::size_t>(dice(0, 1))].*extent = 1;
+  return {"random", Binary{functions[dice(0, 5)]}, {both[0], both[1]}};
+}
+
 Case draw_case(Dice& dice) {
   const Shape x{dice(1, 3), dice(1, 9), dice(1, 9), dice(1, 9)};
   const Shape one_channel{x.n, 1, x.h, x.w};
@@ -86,7 +97,7 @@ Case draw_case(Dice& dice) {
     case 14: return {"random", SoftmaxCrossEntropy{.clip = dice.chance(0.3) ? 0.2 : 0}, {x, one_channel}};
     case 15: return {"random", SigmoidCrossEntropy{.clip = dice.chance(0.3) ? 0.3 : 0}, {x, x}};
     case 17: return {"random", random_pointwise(dice), {x}};
-    case 18: return {"random", Multiply{}, {x, dice.chance(0.5) ? x : Shape{x.n, x.c, 1, 1}}};
+    case 18: return random_binary(dice, x);
     case 19: {
       const Pad pad{.before = {dice(0, 3), dice(0, 3)},
                     .after = {dice(0, 3), dice(0, 3)},

@@ -181,16 +181,25 @@ class Builder {
     }
   }
 
-  /// Products with numbers between -1 and 1, so that chains of them do not grow: gates of planes or elements, and
-  /// squares.
+  /// Products with numbers between -1 and 1, so that chains of them do not grow: gates of planes, pixels or elements,
+  /// and squares.
   void product() {
     const Value x = read();
+    if (dice_.chance(0.3)) {
+      const Value gate = sigmoid(conv(x, name("gate"), {.channels = 1, .kernel = 1}), name("sigmoid"));
+      return keep(dice_.chance(0.5) ? multiply(gate, x, name("multiply"))
+                                    : divide(x, lamina::pointwise(gate, name("exp"), {Function::exp}), name("divide")));
+    }
     if (dice_.chance(0.5)) {
       const Value mean = global_average_pool(x, name("global_average_pool"));
       const Value gate = conv(mean, name("gate"), {.channels = x.shape().c, .kernel = 1});
       return keep(multiply(x, sigmoid(gate, name("sigmoid")), name("multiply")));
     }
     const bool square = dice_.chance(0.3);
+    if (dice_.chance(0.3)) {
+      const Value other = shortcut(x.shape());
+      return keep(dice_.chance(0.5) ? maximum(x, other, name("maximum")) : subtract(other, x, name("subtract")));
+    }
     const Value limited = tanh(square || dice_.chance(0.5) ? x : shortcut(x.shape()), name("tanh"));
     const Value other = square ? limited : x;
     keep(dice_.chance(0.5) ? multiply(limited, other, name("multiply")) : multiply(other, limited, name("multiply")));

@@ -32,7 +32,8 @@ Values draw_input(const Op& op, const Shape& shape, std::uint64_t key, Fill fill
   if (its != nullptr &&
       (its->function == Function::log || its->function == Function::sqrt || its->function == Function::pow))
     return absolute(apart_from_zero(shape, key));
-  return std::holds_alternative<Relu>(op) ? apart_from_zero(shape, key) : normal(shape, key);
+  return std::holds_alternative<Relu>(op) || op == Op(Binary{BinaryFunction::divide}) ? apart_from_zero(shape, key)
+                                                                                      : normal(shape, key);
 }
 
 void draw_stage(Feed& feed, const Stage& stage, bool first, std::uint64_t key, Fill fill) {

@@ -354,7 +354,15 @@ struct OpBounds {
     return {};
   }
 
-  Bounds operator()(const Multiply&) const { return linear(c, feed, 1, static_cast<double>(x.plane()), 0); }
+  /// A difference has the terms of a sum.
+  Bounds operator()(const Binary& op) const {
+    using F = BinaryFunction;
+    const double repeats = static_cast<double>(y.image() / std::min(c.x[0].image(), c.x[1].image()));
+    if (op.function == F::maximum || op.function == F::minimum) return maxima(repeats);
+    Case same = c;
+    if (op.function == F::subtract) same.op = Binary{F::add};
+    return linear(same, feed, 1, repeats, 0);
+  }
   Bounds operator()(const ScaleShift& op) const {
     if (op.learned) return linear(c, feed, 2, 1, static_cast<double>(x.n * x.plane() * (op.by_channel ? 1 : x.c)));
     const auto number = [&](std::size_t which, std::size_t i) {

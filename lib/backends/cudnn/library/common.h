@@ -73,7 +73,7 @@ inline bool is_of_library(const Pointwise& op) {
 /// Ops that the kernels of the backend cuda compute. The library lacks most of them. For the others docs/cudnn.md says
 /// what it has, and why it is not used.
 template <class AnyOp>
-concept OpOfOurKernels = OneOf<AnyOp, Multiply, ScaleShift, PRelu, Pad, Resize, Reorder, Reduce, GroupNorm, LayerNorm,
+concept OpOfOurKernels = OneOf<AnyOp, Binary, ScaleShift, PRelu, Pad, Resize, Reorder, Reduce, GroupNorm, LayerNorm,
                                SoftmaxCrossEntropy, SigmoidCrossEntropy, Embedding>;
 Lowered lower(const OpOfOurKernels auto&, const Spec& spec, const Choice&, Session& session) {
   return session.machine().lower_by_kernels(spec);

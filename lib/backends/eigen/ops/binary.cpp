@@ -1,89 +1,265 @@
-// y = x[0] x[1]. The second has the shape of the first, or one factor for each plane.
+// y = function(a, b) of two tensors, of which either may repeat along an axis. A run is the innermost axis: along it an
+// operand has neighbouring elements, or one element that repeats.
 
+#include "lib/core/units/binary.h"
 #include "lib/backends/eigen/runtime/elements.h"
 
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t chunk = 2048;  // elements; they stay in cache for both gradients
+using F = BinaryFunction;
+using AllAxes = std::vector<BinaryAxis>;
 
-/// to = a b, or to += a b. All may be the same memory.
-template <class T>
-void put_product(T* to, const T* a, const T* b, std::int64_t count, bool adds) {
+constexpr std::int64_t chunk = 2048;   // elements; they stay in cache for both gradients
+constexpr std::int64_t columns = 512;  // sums of a thread, side by side
+
+/// The elements of an operand along a run. One that repeats is read once, and only if it is used.
+template <class T, bool Repeats, bool Used>
+struct Along {
+  const T* from;
+  T first;
+  explicit Along(const T* at) : from(at), first(Repeats && Used ? *at : T(0)) {}
+  T operator[](std::int64_t i) const { return Repeats ? first : from[i]; }
+};
+
+template <F function, class T>
+T value(T a, T b) {
+  if constexpr (function == F::add) return a + b;
+  if constexpr (function == F::subtract) return a - b;
+  if constexpr (function == F::multiply) return a * b;
+  if constexpr (function == F::divide) return a / b;
+  if constexpr (function == F::maximum) return a > b || a != a ? a : b;
+  if constexpr (function == F::minimum) return a < b || a != a ? a : b;
+}
+
+/// The gradient of operand `of`, at element i of a run.
+template <F function, int of, class T, class A, class B>
+T gradient(T dy, const A& a, const B& b, std::int64_t i) {
+  if constexpr (function == F::add) return dy;
+  if constexpr (function == F::subtract) return of == 0 ? dy : -dy;
+  if constexpr (function == F::multiply && of == 0) return dy * b[i];
+  if constexpr (function == F::multiply && of == 1) return dy * a[i];
+  if constexpr (function == F::divide && of == 0) return dy / b[i];
+  if constexpr (function == F::divide && of == 1) return -dy * (a[i] / b[i] / b[i]);
+  if constexpr (function == F::maximum || function == F::minimum) {
+    const bool loses = (function == F::maximum) == (of == 0) ? a[i] < b[i] : a[i] > b[i];
+    return loses ? T(0) : a[i] == b[i] ? dy / 2 : dy;
+  }
+}
+
+/// to[i] = number(i), or to[i] += number(i).
+template <class T, class Number>
+void put_each(T* to, std::int64_t count, bool adds, const Number& number) {
   with_flag(adds, [&](auto add) {
     LAMINA_INDEPENDENT
-    for (std::int64_t i = 0; i < count; ++i) to[i] = add ? to[i] + a[i] * b[i] : a[i] * b[i];
+    for (std::int64_t i = 0; i < count; ++i) to[i] = add ? to[i] + number(i) : number(i);
   });
 }
 
+/// The pointers of one image, and what each gradient does.
 template <class T>
-void put_product(T* to, const T* a, T factor, std::int64_t count, bool adds) {
-  with_flag(adds, [&](auto add) {
-    LAMINA_INDEPENDENT
-    for (std::int64_t i = 0; i < count; ++i) to[i] = add ? to[i] + a[i] * factor : a[i] * factor;
+struct Image {
+  const T *a, *b, *dy;
+  T *y, *dx[2];
+
+  Image(const Args& args, std::int64_t n)
+      : a(start<const T>(args.x[0], n)),
+        b(start<const T>(args.x[1], n)),
+        dy(start<const T>(args.dy, n)),
+        y(start<T>(args.y, n)),
+        dx{wanted(args, 0) ? start<T>(args.dx[0], n) : nullptr, wanted(args, 1) ? start<T>(args.dx[1], n) : nullptr} {}
+
+  template <class U>
+  static U* start(const Tensor& tensor, std::int64_t n) {
+    return tensor ? image<U>(tensor, n) : nullptr;
+  }
+
+  /// Calls use(a, b) with the operands along the run of these steps that begins there. `of`: a gradient, or -1 for y.
+  template <F function, int of, class Use>
+  void along(const BinarySteps& steps, const BinarySteps& at, const Use& use) const {
+    constexpr bool uses_a = of < 0 || gradient_reads(function, of, 0),
+                   uses_b = of < 0 || gradient_reads(function, of, 1);
+    with_flag(steps[0] == 0, [&](auto a_repeats) {
+      with_flag(steps[1] == 0, [&](auto b_repeats) {
+        use(Along<T, a_repeats, uses_a>(uses_a ? a + at[0] : nullptr),
+            Along<T, b_repeats, uses_b>(uses_b ? b + at[1] : nullptr));
+      });
+    });
+  }
+};
+
+BinarySteps plus(BinarySteps at, const BinarySteps& by, std::int64_t times = 1) {
+  for (std::size_t k = 0; k < at.size(); ++k) at[k] += times * by[k];
+  return at;
+}
+
+/// Calls work(n, place, count) for parts of runs that cover y once.
+template <class Work>
+void split_runs(ThreadPool& pool, const Shape& y, const AllAxes& axes, const Work& work) {
+  const BinaryAxis run = axes.back();
+  split_images(
+      pool, y,
+      [&, outer = std::span(axes).first(axes.size() - 1)](std::int64_t n, std::int64_t first, std::int64_t last) {
+        while (first < last) {
+          const std::int64_t index = first / run.extent, within = first - index * run.extent;
+          const std::int64_t count = std::min({last - first, run.extent - within, chunk});
+          work(n, plus(place_at(outer, index), run.steps, within), count);
+          first += count;
+        }
+      });
+}
+
+template <F function, class T>
+void forward(ThreadPool& pool, const Args& args, const AllAxes& axes) {
+  split_runs(pool, args.y.shape, axes, [&](std::int64_t n, const BinarySteps& at, std::int64_t count) {
+    const Image<T> its(args, n);
+    its.template along<function, -1>(axes.back().steps, at, [&](const auto& a, const auto& b) {
+      put_each(its.y + at[2], count, false, [=](std::int64_t i) { return value<function, T>(a[i], b[i]); });
+    });
   });
 }
 
-template <class T>
-void multiply_elements(ThreadPool& pool, const Args& args) {
-  split_images(pool, args.y.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
-    put_product(image<T>(args.y, n) + first, image<const T>(args.x[0], n) + first, image<const T>(args.x[1], n) + first,
-                last - first, false);
-  });
-}
+/// Gradients of one op. Those of operands that do not repeat are written along runs. The others are sums, in a fixed
+/// order: over runs, or over places whose runs lie side by side.
+template <F function, class T>
+struct Backward {
+  ThreadPool& pool;
+  const Args& args;
+  const AllAxes& axes;
+  const std::vector<bool>& adds;
 
-template <class T>
-void multiply_planes(ThreadPool& pool, const Args& args) {
-  const std::int64_t plane = args.y.shape.plane();
-  split_planes(pool, args.y.shape, [&](std::int64_t n, std::int64_t c) {
-    put_product(image<T>(args.y, n) + c * plane, image<const T>(args.x[0], n) + c * plane,
-                image<const T>(args.x[1], n)[c], plane, false);
-  });
-}
+  bool fills(std::size_t k) const { return args.dx[k].shape == args.dy.shape; }
 
-template <class T>
-void gradients_of_elements(ThreadPool& pool, const Args& args, const bool (&adds)[2]) {
-  split_images(pool, args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
-    for (std::int64_t at = first; at < last; at += chunk)
-      for (const bool in_place : {false, true})  // a dx in dy's memory comes last
-        for (std::size_t k = 0; k < 2; ++k)
-          if (wanted(args, k) && same_place(args.dx[k], args.dy) == in_place)
-            put_product(image<T>(args.dx[k], n) + at, image<const T>(args.dy, n) + at,
-                        image<const T>(args.x[1 - k], n) + at, std::min(chunk, last - at), adds[k]);
-  });
-}
+  template <int of>
+  void write(const Image<T>& its, const BinarySteps& at, std::int64_t count) const {
+    its.template along<function, of>(axes.back().steps, at, [&](const auto& a, const auto& b) {
+      put_each(its.dx[of] + at[of], count, adds[of],
+               [=, dy = its.dy + at[2]](std::int64_t i) { return gradient<function, of, T>(dy[i], a, b, i); });
+    });
+  }
 
-template <class T>
-void gradients_of_planes(ThreadPool& pool, const Args& args, const bool (&adds)[2]) {
-  const std::int64_t plane = args.dy.shape.plane();
-  split_planes(pool, args.dy.shape, [&](std::int64_t n, std::int64_t c) {
-    const T* const dy = image<const T>(args.dy, n) + c * plane;
-    if (wanted(args, 1)) {
-      const T* const x = image<const T>(args.x[0], n) + c * plane;
-      const auto sum = static_cast<T>(interleaved_sum<T>(plane, [&](std::int64_t i) { return dy[i] * x[i]; }));
-      T& to = image<T>(args.dx[1], n)[c];
-      to = adds[1] ? to + sum : sum;
+  /// The gradients of the operands that do not repeat. One in dy's memory comes last.
+  void write_all(const Image<T>& its, const BinarySteps& at, std::int64_t count) const {
+    for (const bool in_place : {false, true}) {
+      const auto due = [&](std::size_t k) {
+        return wanted(args, k) && fills(k) && same_place(args.dx[k], args.dy) == in_place;
+      };
+      if (due(0)) write<0>(its, at, count);
+      if (due(1)) write<1>(its, at, count);
     }
-    if (wanted(args, 0))
-      put_product(image<T>(args.dx[0], n) + c * plane, dy, image<const T>(args.x[1], n)[c], plane, adds[0]);
-  });
+  }
+
+  template <int of>
+  double sum_of_run(const Image<T>& its, const BinarySteps& at) const {
+    double sum = 0;
+    its.template along<function, of>(axes.back().steps, at, [&](const auto& a, const auto& b) {
+      const T* const dy = its.dy + at[2];
+      sum = interleaved_sum<T>(axes.back().extent,
+                               [&](std::int64_t i) { return gradient<function, of, T>(dy[i], a, b, i); });
+    });
+    return sum;
+  }
+
+  /// Splits the axes into those along which the operand has elements, and those along which it repeats.
+  template <int of>
+  std::array<AllAxes, 2> split_axes() const {
+    std::array<AllAxes, 2> parts;
+    for (const BinaryAxis& axis : axes) parts[axis.steps[of] == 0 ? 1 : 0].push_back(axis);
+    return parts;
+  }
+
+  /// One sum for each element, where runs repeat it. With `all`, the other gradient of each run follows its sum.
+  template <int of>
+  void sum_runs(bool all) const {
+    auto [kept, repeats] = split_axes<of>();
+    repeats.pop_back();
+    const std::int64_t elements = places_along(kept), runs = places_along(repeats);
+    pool.split(args.dy.shape.n * elements, 1, [&](std::int64_t from, std::int64_t to) {
+      for (std::int64_t i = from; i < to; ++i) {
+        const Image<T> its(args, i / elements);
+        const BinarySteps at = place_at(kept, i % elements);
+        if (its.dx[of] != nullptr) {
+          double sum = 0;
+          for (std::int64_t k = 0; k < runs; ++k) sum += sum_of_run<of>(its, plus(at, place_at(repeats, k)));
+          put_each(its.dx[of] + at[of], 1, adds[of], [=](std::int64_t) { return static_cast<T>(sum); });
+        }
+        if (all) write_all(its, at, axes.back().extent);
+      }
+    });
+  }
+
+  /// Sums side by side, where a run has neighbouring elements of the operand.
+  template <int of>
+  void sum_columns() const {
+    auto [kept, repeats] = split_axes<of>();
+    const BinaryAxis run = kept.back();
+    kept.pop_back();
+    const std::int64_t runs = places_along(kept), terms = places_along(repeats);
+    const std::int64_t parts = divide_up(run.extent, columns), of_image = runs * parts;
+    pool.split(args.dy.shape.n * of_image, 1, [&](std::int64_t from, std::int64_t to) {
+      for (std::int64_t i = from; i < to; ++i) {
+        const Image<T> its(args, i / of_image);
+        const std::int64_t first = i % parts * columns, count = std::min(columns, run.extent - first);
+        const BinarySteps at = plus(place_at(kept, i % of_image / parts), run.steps, first);
+        double sums[columns] = {};
+        for (std::int64_t k = 0; k < terms; ++k) {
+          const BinarySteps here = plus(at, place_at(repeats, k));
+          its.template along<function, of>(run.steps, here, [&](const auto& a, const auto& b) {
+            put_each(sums, count, true, [=, dy = its.dy + here[2]](std::int64_t j) {
+              return static_cast<double>(gradient<function, of, T>(dy[j], a, b, j));
+            });
+          });
+        }
+        put_each(its.dx[of] + at[of], count, adds[of], [&](std::int64_t j) { return static_cast<T>(sums[j]); });
+      }
+    });
+  }
+
+  template <int of>
+  void sum() const {
+    if (!wanted(args, of) || fills(of)) return;
+    axes.back().steps[of] == 0 ? sum_runs<of>(false) : sum_columns<of>();
+  }
+
+  void run() const {
+    // A factor for each plane, or anything like it: both gradients in one pass.
+    const bool runs_alone = axes.size() == 1 || (axes.size() == 2 && axes[0].steps[0] != 0 && axes[0].steps[1] != 0);
+    if (runs_alone && axes.back().steps[0] == 0) return sum_runs<0>(true);
+    if (runs_alone && axes.back().steps[1] == 0) return sum_runs<1>(true);
+    sum<0>();
+    sum<1>();
+    split_runs(pool, args.dy.shape, axes, [&](std::int64_t n, const BinarySteps& at, std::int64_t count) {
+      write_all(Image<T>(args, n), at, count);
+    });
+  }
+};
+
+/// Calls use.template operator()<function>().
+template <class Use>
+void with_function(F function, const Use& use) {
+  switch (function) {
+    case F::add: return use.template operator()<F::add>();
+    case F::subtract: return use.template operator()<F::subtract>();
+    case F::multiply: return use.template operator()<F::multiply>();
+    case F::divide: return use.template operator()<F::divide>();
+    case F::maximum: return use.template operator()<F::maximum>();
+    case F::minimum: return use.template operator()<F::minimum>();
+  }
 }
 
 }  // namespace
 
-Lowered lower(const Multiply&, const Spec& spec, const Choice&, const Context& context) {
-  const bool of_planes = spec.x[1].shape != spec.x[0].shape;
-  Lowered unit = product_unit(spec);
+Lowered lower(const Binary& op, const Spec& spec, const Choice&, const Context& context) {
+  Lowered unit = binary_unit(spec);
   with_type(spec.y.dtype, [&]<class T>() {
-    add_steps(
-        unit, spec,
-        [&pool = context.pool, of_planes](const Args& args) {
-          of_planes ? multiply_planes<T>(pool, args) : multiply_elements<T>(pool, args);
-        },
-        [&pool = context.pool, of_planes, first = adds_dx(spec, 0), second = adds_dx(spec, 1)](const Args& args) {
-          const bool adds[] = {first, second};
-          of_planes ? gradients_of_planes<T>(pool, args, adds) : gradients_of_elements<T>(pool, args, adds);
-        });
+    with_function(op.function, [&]<F function>() {
+      const AllAxes axes = binary_axes(spec.x[0].shape, spec.x[1].shape);
+      add_steps(
+          unit, spec, [&pool = context.pool, axes](const Args& args) { forward<function, T>(pool, args, axes); },
+          [&pool = context.pool, axes, adds = std::vector<bool>{adds_dx(spec, 0), adds_dx(spec, 1)}](const Args& args) {
+            Backward<function, T>{pool, args, axes, adds}.run();
+          });
+    });
   });
   return unit;
 }

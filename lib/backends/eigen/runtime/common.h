@@ -51,7 +51,7 @@ Lowered lower(const SigmoidCrossEntropy&, const Spec&, const Choice&, const Cont
 Lowered lower(const Embedding&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Recurrent&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Add&, const Spec&, const Choice&, const Context&);
-Lowered lower(const Multiply&, const Spec&, const Choice&, const Context&);
+Lowered lower(const Binary&, const Spec&, const Choice&, const Context&);
 Lowered lower(const ScaleShift&, const Spec&, const Choice&, const Context&);
 Lowered lower(const PRelu&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Pad&, const Spec&, const Choice&, const Context&);
