@@ -17,6 +17,10 @@ using Builder = Graph (*)(std::string_view name, const Options&);
 Graph alexnet(std::string_view name, const Options&);
 Graph alexnet_owt(std::string_view name, const Options&);
 Graph cifar10_cnn(std::string_view name, const Options&);
+Graph convnext_tiny(std::string_view name, const Options&);
+Graph darknet53(std::string_view name, const Options&);
+Graph dcgan_discriminator(std::string_view name, const Options&);
+Graph dcgan_generator(std::string_view name, const Options&);
 Graph efficientnet_b0(std::string_view name, const Options&);
 Graph googlenet_cb(std::string_view name, const Options&);
 Graph googlenet_tv(std::string_view name, const Options&);
@@ -27,6 +31,7 @@ Graph mobilenet_v2(std::string_view name, const Options&);
 Graph overfeat(std::string_view name, const Options&);
 Graph preresnet(std::string_view name, const Options&);
 Graph resnet(std::string_view name, const Options&);
+Graph unet(std::string_view name, const Options&);
 Graph vgg(std::string_view name, const Options&);
 
 /// The column of a paper's table with the given name. zoo.cpp uses no other names.

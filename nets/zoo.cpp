@@ -9,7 +9,7 @@
 namespace lamina::nets {
 namespace {
 
-/// The extents of a network's images and its number of classes.
+/// The channels of a network's images and of its output.
 struct Data {
   int channels, classes;
 };
@@ -50,6 +50,17 @@ constexpr Row rows[] = {
     {"resnext50_32x4d", 224, 1, imagenet, torch, resnet, "Xie et al. 2017; torchvision 0.29, resnext50_32x4d"},
     {"mobilenet_v2", 224, 1, imagenet, torch, mobilenet_v2, "Sandler et al. 2018; torchvision 0.29, mobilenet_v2"},
     {"efficientnet_b0", 224, 1, imagenet, torch, efficientnet_b0, "Tan, Le 2019; torchvision 0.29, efficientnet_b0"},
+    {"convnext_tiny", 224, 32, imagenet, torch, convnext_tiny, "Liu et al. 2022; torchvision 0.29, convnext_tiny"},
+    {"darknet53", 256, 1, imagenet, torch, darknet53, "Redmon, Farhadi 2018; pjreddie/darknet, darknet53.cfg"},
+    {"unet", 256, 16, {3, 2}, torch, unet, "Ronneberger et al. 2015; milesial/Pytorch-UNet, bilinear=False"},
+    {"dcgan_generator", 1, 1, {100, 3}, torch, dcgan_generator, "Radford et al. 2015; soumith/dcgan.torch, netG"},
+    {"dcgan_discriminator",
+     64,
+     64,
+     {3, 1},
+     torch,
+     dcgan_discriminator,
+     "Radford et al. 2015; soumith/dcgan.torch, netD"},
     {"mnist_mlp", 28, 1, mnist, keras, mnist_mlp, "Keras 2 examples, mnist_mlp.py"},
     {"mnist_cnn", 28, 6, mnist, keras, mnist_cnn, "Keras 2 examples, mnist_cnn.py"},
     {"cifar10_cnn", 32, 10, cifar10, keras, cifar10_cnn, "Keras 2 examples, cifar10_cnn.py"},

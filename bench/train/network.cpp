@@ -84,6 +84,13 @@ struct FileNetwork {
   Shape image, logits;  ///< shapes for one image
 };
 
+/// `logits` is what the network makes of one image.
+void check_logits(const std::string& network, const Shape& logits) {
+  if (logits.plane() != 1 || logits.c < 2)
+    throw UsageError(fmt::format("{} makes {} of each image; a training takes one row of two or more logits", network,
+                                 to_string(logits)));
+}
+
 Glyphs glyphs_of(const Shape& image, int logits) { return Glyphs({.image = image, .classes = std::min(logits, 10)}); }
 
 void check_glyphs(const std::filesystem::path& onnx, const Shape& image, int logits) {
@@ -103,9 +110,7 @@ FileNetwork read_network(const std::filesystem::path& onnx, const TrainOptions& 
   Graph graph = without_softmax(std::move(model.graph));
   Shape image = graph.node(model.inputs.front().node).shape, logits = graph.nodes().back().shape;
   image.n = logits.n = 1;
-  if (logits.plane() != 1 || logits.c < 2)
-    throw UsageError(fmt::format("{} makes {} of each image; a training takes one row of two or more logits",
-                                 onnx.string(), to_string(logits)));
+  check_logits(onnx.string(), logits);
   if (options.data.empty() && image.c != 1 && image.c != 3)
     throw UsageError(
         fmt::format("{} takes images of {} channels; synthetic ones have 1 or 3: give --data", onnx.string(), image.c));
@@ -142,12 +147,15 @@ PreparedWorkload prepare_network(const std::string& name, const TrainOptions& op
   Images images = read_images(options.data);
   check_images(net, images);
 
-  return with_loss(nets::build(name, {.batch = batch_of(options),
-                                      .image = images.training.image.h,
-                                      .classes = images.training.classes,
-                                      .width_divisor = options.net.width_divisor,
-                                      .softmax = false}),
-                   std::move(images), options);
+  Graph graph = nets::build(name, {.batch = batch_of(options),
+                                   .image = images.training.image.h,
+                                   .classes = images.training.classes,
+                                   .width_divisor = options.net.width_divisor,
+                                   .softmax = false});
+  Shape logits = graph.nodes().back().shape;
+  logits.n = 1;
+  check_logits(name, logits);
+  return with_loss(std::move(graph), std::move(images), options);
 }
 
 PreparedFile prepare_file(const std::filesystem::path& onnx, const TrainOptions& options) {

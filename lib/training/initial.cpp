@@ -14,10 +14,13 @@
 namespace lamina::training {
 namespace {
 
-/// Keras' initialiser of a parameter. `weights` is that of convolutions and fully connected ops.
-std::string usual(const Op& op, std::string_view part, const std::string& weights) {
+/// Keras' initialiser of a parameter, and ConvNeXt's of a scale whose shift is fixed. `weights` is that of convolutions
+/// and fully connected ops.
+std::string usual(const Node& node, std::string_view part, const std::string& weights) {
+  const Op& op = node.op;
   if (is_norm(op)) return part == "weight" ? "ones" : "zeros";
-  if (std::holds_alternative<ScaleShift>(op)) return part == "scale" ? "ones" : "zeros";
+  if (std::holds_alternative<ScaleShift>(op))
+    return part == "shift" ? "zeros" : node.fixed.back() ? "layer_scale" : "ones";
   if (std::holds_alternative<Embedding>(op)) return "uniform";
   if (const auto* its = std::get_if<Recurrent>(&op)) {
     if (part.starts_with("bias")) return its->cell == Cell::lstm ? "unit_forget_bias" : "zeros";
@@ -49,14 +52,14 @@ void fill_parameters(Plan& plan, const TrainerOptions& options) {
     if (std::ranges::find(known, name) == known.end())
       throw UsageError("initialiser_of: no parameter " + name + "; " + near_names(name, known));
   for (const Stored& its : plan.graph().parameters()) {
-    const Op& op = plan.graph().nodes()[static_cast<std::size_t>(its.first.node)].op;
+    const Node& node = plan.graph().nodes()[static_cast<std::size_t>(its.first.node)];
     const auto chosen = options.initialiser_of.find(its.name);
     std::vector<double> values(static_cast<std::size_t>(its.shape.count()));
     initialise(values,
                chosen != options.initialiser_of.end()
                    ? chosen->second
-                   : usual(op, parameter_names(op)[its.first.index], options.initialiser),
-               its.shape, fans_of(op, its.shape), hash(its.name) ^ philox(options.seed, 1, 0)[0]);
+                   : usual(node, parameter_names(node.op)[its.first.index], options.initialiser),
+               its.shape, fans_of(node.op, its.shape), hash(its.name) ^ philox(options.seed, 1, 0)[0]);
     upload(plan.backend().device(), plan.parameter(its.name), std::span<const double>(values));
   }
   set_dropout(plan, options.seed);

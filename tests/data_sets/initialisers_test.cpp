@@ -133,8 +133,9 @@ TEST_CASE("initialisers by name draw the numbers of their functions") {
   CHECK(named("unit_forget_bias") == by_hand);
   CHECK(named("zeros") == std::vector<double>(36, 0));
   CHECK(named("ones") == std::vector<double>(36, 1));
+  CHECK(named("layer_scale") == std::vector<double>(36, 1e-6));
   for (const std::string& name : initialiser_names()) CHECK_NOTHROW(named(name));
-  CHECK(initialiser_names().size() == 7);
+  CHECK(initialiser_names().size() == 8);
 }
 
 TEST_CASE("initialisers refuse unknown names and shapes that do not fit") {

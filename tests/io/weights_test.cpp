@@ -270,3 +270,25 @@ TEST_CASE("a shared parameter is saved once, and loaded by any of its names, or 
   file.erase("b.bias");
   CHECK_THROWS_WITH(load_weights(plan, file, "f"), ContainsSubstring("'a.bias' is missing"));
 }
+
+TEST_CASE("a scale whose shift is fixed is loaded from its node's name alone, as a layer scale of PyTorch") {
+  Graph graph("scaled");
+  scale_shift(graph.input({1, 2, 1, 1}), "block.layer_scale", {.learned = true});
+  const auto backend = make_backend("eigen");
+  const TensorFile file = {{"block.layer_scale", {.extents = {2, 1, 1}, .values = {3, 4}}}};
+  Plan both(graph, *backend);
+  CHECK(complaint(both, file).find("'block.layer_scale.scale' is missing") != std::string::npos);
+
+  graph.fix("block.layer_scale.shift");
+  Plan plan(graph, *backend);
+  const TensorFile own = {{"block.layer_scale.scale", {.extents = {2}, .values = {5, 6}}},
+                          {"block.layer_scale.shift", {.extents = {2}, .values = {7, 8}}}};
+  load_weights(plan, own);
+  load_weights(plan, file);
+  CHECK(values(plan, plan.parameter("block.layer_scale.scale")) == std::vector<double>{3, 4});
+  CHECK(values(plan, plan.state("block.layer_scale.shift")) == std::vector<double>{7, 8});
+
+  TensorFile lacking = own;
+  lacking.erase("block.layer_scale.shift");
+  CHECK(complaint(plan, lacking).find("'block.layer_scale.shift' is missing") != std::string::npos);
+}

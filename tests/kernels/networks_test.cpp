@@ -101,6 +101,11 @@ Values rounded(std::vector<double> values) {
   return values;
 }
 
+Tensor parameter_of(const Plan& plan, const Node& node, std::size_t i) {
+  const std::string name = node.name + "." + std::string(parameter_names(node.op)[i]);
+  return node.fixed[i] ? plan.state(name) : plan.parameter(name);
+}
+
 /// Checks every op of the network that is not in `seen` yet, with its inputs from the f64 run.
 void check_ops(const nets::Info& info, std::set<std::string>& seen) {
   const Graph graph = small(info);
@@ -120,8 +125,7 @@ void check_ops(const nets::Info& info, std::set<std::string>& seen) {
     for (std::size_t i = 0; i < c.x.size(); ++i)
       feed.x[i] = rounded(values_of(device, plan.value(graph.nodes()[static_cast<std::size_t>(node.inputs[i])].name)));
     for (std::size_t i = 0; i < node.params.size(); ++i)
-      feed.w[i] =
-          rounded(values_of(device, plan.parameter(node.name + "." + std::string(parameter_names(node.op)[i]))));
+      feed.w[i] = rounded(values_of(device, parameter_of(plan, node, i)));
     feed.dy = rounded(values_of(device, plan.gradient(node.name)));
     const Spec spec = *make_spec(*host, c, {.dtype = DType::f32});
     const Result want = reference(c, feed), got = run_unit(*host, spec, {}, feed);

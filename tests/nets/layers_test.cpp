@@ -89,11 +89,18 @@ struct Describe {
   Described operator()(const Dropout& op) const { return {.type = "Dropout", .extra = "p=" + text(op.rate)}; }
   Described operator()(const Softmax&) const { return {.type = "Softmax"}; }
   Described operator()(const Pointwise& op) const {
-    if (op.function == Function::clip) return {.type = "Hardtanh", .extra = "min=" + text(op.a) + " max=" + text(op.b)};
-    return {.type = op.function == Function::silu ? "SiLU" : op.function == Function::sigmoid ? "Sigmoid" : "other"};
+    switch (op.function) {
+      case Function::clip: return {.type = "Hardtanh", .extra = "min=" + text(op.a) + " max=" + text(op.b)};
+      case Function::leaky_relu: return {.type = "LeakyReLU", .extra = "slope=" + text(op.a)};
+      case Function::gelu: return {.type = "GELU"};
+      case Function::sigmoid: return {.type = "Sigmoid"};
+      case Function::silu: return {.type = "SiLU"};
+      case Function::tanh: return {.type = "Tanh"};
+      default: return {.type = "other"};
+    }
   }
   Described operator()(const Binary&) const { return {.type = "Mul"}; }
-  Described operator()(const ScaleShift&) const { return {.type = "Affine"}; }
+  Described operator()(const ScaleShift& op) const { return {.type = op.learned ? "LayerScale" : "Affine"}; }
   Described operator()(const PRelu&) const { return {.type = "PReLU"}; }
   Described operator()(const Pad&) const { return {.type = "ConstantPad2d"}; }
   Described operator()(const Resize& op) const { return {.type = "Upsample", .extra = "size=" + text(op.to)}; }
@@ -127,11 +134,9 @@ std::multiset<std::string> lines(const Graph& graph) {
     if (node.inputs.empty()) continue;
     std::vector<Shape> x;
     for (const int input : node.inputs) x.push_back(graph.nodes()[static_cast<std::size_t>(input)].shape);
-    std::int64_t params = 0;
-    for (const Shape& shape : node.params) params += shape.count();
     CHECK(node.shape.n == batch);
     result.insert(joined(node.name.substr(0, node.name.find('#')), std::visit(Describe{x.front()}, node.op),
-                         extents(node.shape), std::to_string(params),
+                         extents(node.shape), std::to_string(own_parameters(node)),
                          std::to_string(multiply_adds(node.op, x) / batch)));
   }
   return result;

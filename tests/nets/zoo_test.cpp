@@ -75,6 +75,28 @@ TEST_CASE("resnet200 has batch norm in its stem and none after its projections")
   CHECK(graph.node("layer2.1.bn1").inputs == std::vector<int>{graph.find("layer2.0.add")});
 }
 
+TEST_CASE("unet has one output for each pixel of an image of any size") {
+  const Graph odd = nets::build("unet", {.batch = 1, .image = 35});
+  CHECK(shape(odd, "outc.conv") == Shape{1, 2, 35, 35});
+  CHECK(shape(odd, "up3.up") == Shape{1, 128, 16, 16});  // the map was 17 x 17 before its pool
+  CHECK(odd.node("up3.concat").inputs ==
+        std::vector<int>{odd.find("down1.maxpool_conv.1.double_conv.5"), odd.find("up3.pad")});
+  CHECK(nets::build("unet", {.batch = 1}).find("up3.pad") == -1);
+}
+
+TEST_CASE("a layer scale of convnext_tiny trains one number for each channel") {
+  const Graph graph = nets::build("convnext_tiny", {.batch = 1});
+  const Node& scale = graph.node("features.1.0.layer_scale");
+  CHECK(own_parameters(scale) == 96);
+  CHECK(scale.fixed == std::vector{false, true});
+}
+
+TEST_CASE("dcgan_discriminator judges what dcgan_generator makes") {
+  const Shape image = nets::build("dcgan_generator", {.batch = 3}).nodes().back().shape;
+  CHECK(image == Shape{3, 3, 64, 64});
+  CHECK(shape(nets::build("dcgan_discriminator", {.batch = 3}), "input") == image);
+}
+
 TEST_CASE("names that repeat in a block are numbered in running order") {
   const Graph graph = nets::build("resnet50", {.batch = 1});
   CHECK(graph.node("layer1.0.relu").inputs == std::vector<int>{graph.find("layer1.0.bn1")});
@@ -108,7 +130,10 @@ TEST_CASE("options reach the graph") {
 TEST_CASE("classes reach every network's output") {
   for (const nets::Info& info : nets::list()) {
     CAPTURE(std::string(info.name));
-    CHECK(nets::build(info.name, {.batch = 2, .classes = 5}).nodes().back().shape == Shape{2, 5, 1, 1});
+    Shape output = nets::build(info.name, {.batch = 2}).nodes().back().shape;
+    CHECK(output.c == info.classes);
+    output.c = 5;
+    CHECK(nets::build(info.name, {.batch = 2, .classes = 5}).nodes().back().shape == output);
   }
 }
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Whole networks against PyTorch: the same weights, images and output gradients; logits, gradients and statistics.
 
-torchvision's resnet50, vgg16, googlenet, resnext50_32x4d, mobilenet_v2 and efficientnet_b0, and our own modules for
-alexnet (grouped), inception_v1 and resnet200. The weights are random, scaled by fan-in, the batch-norm statistics random as well; they travel as a safetensors file that
-`torch_dump` loads strictly. Dropout is off, the softmax left out.
+torchvision's resnet50, vgg16, googlenet, resnext50_32x4d, mobilenet_v2, efficientnet_b0 and convnext_tiny, and our own
+modules for alexnet (grouped), inception_v1, resnet200, darknet53, unet and the two of DCGAN. The weights are random,
+scaled by fan-in, the batch-norm statistics random as well; they travel as a safetensors file that `torch_dump` loads
+strictly. Dropout is off, the softmax left out.
 
 Bounds, relative to the tensor's largest value: logits 1e-4 in f32 and 1e-9 in f64, in both modes; running statistics
 after a training pass the same; gradients of parameters and of the image 1e-8 in f64. If PyTorch's own f32 is
@@ -32,7 +33,9 @@ except ImportError:
 VALUES = {"f32": 1e-4, "f64": 1e-9}
 GRADIENT = 1e-8
 TORCHVISION = ("resnet50", "vgg16", "googlenet_tv")
-RACED = ("alexnet", "inception_v1", "resnet200", "resnext50_32x4d", "mobilenet_v2", "efficientnet_b0")
+RACED = ("alexnet", "inception_v1", "resnet200", "resnext50_32x4d", "mobilenet_v2", "efficientnet_b0", "convnext_tiny",
+         "darknet53", "unet", "dcgan_generator", "dcgan_discriminator")
+INPUTS = {"dcgan_generator": (100, 1), "dcgan_discriminator": (3, 64)}  # channels and the image that they are made for
 
 
 def reference(name):
@@ -103,19 +106,22 @@ def compare_in(folder, name, arguments):
     weights, data, result = (os.path.join(folder, file) for file in ("weights", "data", "result"))
     comparison.write_safetensors(weights, {key: tensor.numpy() for key, tensor in net.state_dict().items()})
     g = torch.Generator().manual_seed(21)
-    x = torch.randn(arguments.batch, 3, arguments.image, arguments.image, generator=g)
-    dy = torch.randn(arguments.batch, 1000, generator=g)
+    channels, image = INPUTS.get(name, (3, arguments.image))
+    x = torch.randn(arguments.batch, channels, image, image, generator=g)
+    with torch.no_grad():
+        dy = torch.randn(copy.deepcopy(net)(x).shape, generator=g)
     comparison.write_safetensors(data, {"x": x.numpy(), "dy": dy.numpy()})
     good = True
     for mode in ("inference", "training"):
         exact = run_torch(copy.deepcopy(net), mode, torch.float64, x, dy)
         for dtype in ("f64", "f32"):
             subprocess.run([arguments.program, name, mode, dtype, weights, data, result], check=True)
-            ours = safetensors_file.read(result)
+            # A layer scale is a node's scale here, and a parameter of its block there.
+            ours = {key.removesuffix(".scale"): tensor for key, tensor in safetensors_file.read(result).items()}
             theirs = exact if dtype == "f64" else run_torch(copy.deepcopy(net), mode, torch.float32, x, dy)
             for what, count, gap, tensor, bound in checks(mode, dtype, ours, theirs, exact):
                 good = good and gap <= bound
-                print(f"{name:13}{mode:10}{dtype:4}{what:11}{count:4} tensors  worst {gap:8.1e}  bound {bound:7.1e}  "
+                print(f"{name:20}{mode:10}{dtype:4}{what:11}{count:4} tensors  worst {gap:8.1e}  bound {bound:7.1e}  "
                       f"{'ok  ' if gap <= bound else 'FAIL'}  {tensor}", flush=True)
     return good
 

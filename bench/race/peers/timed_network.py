@@ -32,10 +32,7 @@ class TimedNetwork:
                 parameter.grad = torch.zeros_like(parameter)
 
     def load(self, weights):
-        """Lamina's weights and statistics; it is an error if names or extents differ."""
-        state = {name: torch.tensor(values) for name, values in weights.items()}
-        own = {name: values for name, values in self.net.state_dict().items() if name.endswith("num_batches_tracked")}
-        self.net.load_state_dict(state | own)
+        torch_nets.load(self.net, weights)
 
     def computed(self, x, trained):
         """The output for x, as an array: as its passes run or, unless `trained`, in inference."""

@@ -23,11 +23,12 @@ constexpr double embedding_limit = 0.05;
 
 void fill_with(std::span<double> out, double value) { std::fill(out.begin(), out.end(), value); }
 
-const std::array<Named, 7> initialisers = {{
+const std::array<Named, 8> initialisers = {{
     {"glorot_uniform",
      [](std::span<double> out, const Shape&, Fans fans, std::uint64_t key) { fill_glorot_uniform(out, fans, key); }},
     {"he_normal",
      [](std::span<double> out, const Shape&, Fans fans, std::uint64_t key) { fill_he_normal(out, fans, key); }},
+    {"layer_scale", [](std::span<double> out, const Shape&, Fans, std::uint64_t) { fill_with(out, 1e-6); }},
     {"ones", [](std::span<double> out, const Shape&, Fans, std::uint64_t) { fill_with(out, 1); }},
     {"orthogonal", [](std::span<double> out, const Shape& shape, Fans,
                       std::uint64_t key) { fill_orthogonal(out, shape.n, shape.image(), key); }},

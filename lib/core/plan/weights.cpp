@@ -13,11 +13,23 @@
 namespace lamina {
 namespace {
 
+const Node& node_of(const Plan& plan, const Stored& its) {
+  return plan.graph().nodes()[static_cast<std::size_t>(its.first.node)];
+}
+
+/// Whether the node is a scale whose shift is fixed, such as a layer scale. PyTorch has it as a parameter of the block,
+/// with the node's name.
+bool is_scale_alone(const Node& node) {
+  return std::holds_alternative<ScaleShift>(node.op) && node.fixed == std::vector{false, true};
+}
+
 /// Every tensor of a plan that belongs in a file. Counters (a dropout's step) do not belong there.
 std::vector<std::pair<Stored, Tensor>> tensors_of(const Plan& plan) {
   std::vector<std::pair<Stored, Tensor>> tensors;
   for (Stored& its : plan.graph().parameters()) {
     const Tensor tensor = plan.parameter(its.name);
+    const Node& node = node_of(plan, its);
+    if (is_scale_alone(node)) its.aliases.push_back(node.name);
     tensors.emplace_back(std::move(its), tensor);
   }
   for (Stored& its : plan.graph().states()) {
@@ -46,7 +58,7 @@ std::string text_of(const std::vector<std::int64_t>& extents) {
 bool fits(const std::vector<std::int64_t>& extents, const Shape& shape) {
   using Extents = std::vector<std::int64_t>;
   return extents == Extents{shape.n, shape.c, shape.h, shape.w} || extents == Extents{shape.n, shape.image()} ||
-         (extents == Extents{shape.c} && shape == Shape{1, shape.c, 1, 1});
+         ((extents == Extents{shape.c} || extents == Extents{shape.c, 1, 1}) && shape == Shape{1, shape.c, 1, 1});
 }
 
 /// The reason why a tensor of a file cannot be loaded, or empty.
@@ -78,7 +90,11 @@ std::vector<std::int64_t> extents_of(const Plan& plan, const std::string& name, 
 }  // namespace
 
 void load_weights(Plan& plan, const TensorFile& file, const std::string& file_name) {
-  const auto tensors = tensors_of(plan);
+  auto tensors = tensors_of(plan);
+  std::erase_if(tensors, [&](const auto& each) {  // the fixed shift of a scale that the file has alone
+    const Node& node = node_of(plan, each.first);
+    return each.first.fixed && is_scale_alone(node) && file.contains(node.name);
+  });
   std::vector<std::string> problems;
   std::set<std::string> known;
   for (const auto& [its, tensor] : tensors) {

@@ -13,7 +13,7 @@ namespace lamina::nets {
 struct Options {
   int batch = 16;
   int image = 0;          ///< rows and columns of the input; 0: the network's own
-  int classes = 0;        ///< outputs; 0: the network's own
+  int classes = 0;        ///< channels of the output; 0: the network's own
   int width_divisor = 1;  ///< divides every hidden width (rounded up): narrow versions for tests
   bool dropout = true;    ///< whether to include the dropout of the source
   bool softmax = true;    ///< whether to include the softmax of the source, if it has one
@@ -33,7 +33,7 @@ struct Info {
   int image;                ///< rows and columns of its original input
   int smallest_image;       ///< least rows and columns; below it, build throws ShapeError
   int channels;             ///< channels of the image
-  int classes;
+  int classes;              ///< channels of the output: for every pixel if it is an image
   Protocol protocol;
 };
 

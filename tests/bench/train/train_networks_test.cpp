@@ -57,6 +57,8 @@ TEST_CASE("a network of the zoo is trained on the images and classes of a folder
 
   CHECK_THROWS_AS(prepare_network("vgg16", training_on(folder / "none")), FileError);
   CHECK_THROWS_AS(prepare_network("alexnet", training_on(folder.path())), ShapeError);  // 32 rows are too few
+  CHECK(test::said_by<UsageError>([&] { prepare_network("unet", narrow); }) ==
+        "unet makes 1x10x32x32 of each image; a training takes one row of two or more logits");
 
   const test::Folder digits;
   write_mnist(digits.path(), Part::train, Glyphs(Glyphs::mnist()).draw(40, 1));

@@ -8,7 +8,7 @@ import networks
 import torch
 from torch import nn
 
-from torch_nets import inception, resnet, straight
+from torch_nets import images, inception, resnet, straight
 
 
 def build(name, softmax=None):
@@ -18,28 +18,46 @@ def build(name, softmax=None):
     softmax = networks.protocol_of(name).softmax if softmax is None else softmax
     if name in networks.TORCHVISION:
         from torchvision import models
-        net = models.get_model(name, **({"stochastic_depth_prob": 0.0} if name == "efficientnet_b0" else {}))
+        drops_blocks = name in ("efficientnet_b0", "convnext_tiny")
+        net = models.get_model(name, **({"stochastic_depth_prob": 0.0} if drops_blocks else {}))
     elif name in resnet.RESNETS:
         net = resnet.resnet(*resnet.RESNETS[name])
     else:
-        net = getattr(next(module for module in (straight, inception, resnet) if hasattr(module, name)), name)()
+        net = getattr(next(module for module in (straight, inception, resnet, images) if hasattr(module, name)), name)()
     if softmax:
         net.add_module("prob", nn.Softmax(1))
     return net
 
 
+def load(net, weights):
+    """Loads Lamina's weights and statistics, arrays by name; it is an error if names or numbers of elements differ. Where
+    Lamina has a 1x1 convolution, PyTorch may have a Linear; a layer scale has no shift, and its block's name."""
+    own = net.state_dict()
+    state = {name: values for name, values in own.items() if name.endswith("num_batches_tracked")}
+    for name, values in weights.items():
+        if not name.endswith("layer_scale.shift"):
+            name = name.removesuffix(".scale")
+            values = torch.tensor(values)
+            state[name] = values.reshape(own[name].shape) if name in own else values
+    net.load_state_dict(state)
+
+
 def randomise(net, seed):
-    """Weights of variance 2 / fan-in, small random biases, batch-norm scales near 1 and statistics anywhere sane."""
+    """Weights of variance 2 / fan-in, small random biases, scales of norms near 1, layer scales below 1, and statistics
+    anywhere sane."""
     g = torch.Generator().manual_seed(seed)
     for module in net.modules():
-        if isinstance(module, (nn.Conv2d, nn.Linear)):
-            fan_in = module.weight[0].numel()
+        if hasattr(module, "layer_scale"):
+            module.layer_scale.data.uniform_(0.25, 0.75, generator=g)
+        if isinstance(module, (nn.Conv2d, nn.Linear, nn.ConvTranspose2d)):
+            fan_in = (module.weight[:, 0] if isinstance(module, nn.ConvTranspose2d) else module.weight[0]).numel()
             module.weight.data.normal_(0, (2 / fan_in) ** 0.5, generator=g)
             if module.bias is not None:
                 module.bias.data.normal_(0, 0.1, generator=g)
-        elif isinstance(module, nn.BatchNorm2d):
+        elif isinstance(module, (nn.BatchNorm2d, nn.LayerNorm)):
             module.weight.data.uniform_(0.5, 1.5, generator=g)
             module.bias.data.normal_(0, 0.2, generator=g)
+        if isinstance(module, nn.BatchNorm2d):
             module.running_mean.normal_(0, 0.2, generator=g)
             module.running_var.uniform_(0.5, 2, generator=g)
     return net

@@ -1,4 +1,4 @@
-"""Deep residual networks, He et al. 2015, and the pre-activation form of 2016."""
+"""Deep residual networks: He et al. 2015, their pre-activation form of 2016, and Darknet-53."""
 
 from torch import nn
 
@@ -105,3 +105,29 @@ class Resnet200(Chain):
 
 def resnet200():
     return Resnet200()
+
+
+def unit(c, k, window, stride=1):
+    return Chain(("conv", conv(c, k, window, stride)), ("bn", nn.BatchNorm2d(k)),
+                 ("act", nn.LeakyReLU(0.1, inplace=True)))
+
+
+class DarkBlock(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.conv1, self.conv2, self.add = unit(c, c // 2, 1), unit(c // 2, c, 3), Add()
+
+    def forward(self, x):
+        return self.add(self.conv2(self.conv1(x)), x)
+
+
+def darknet53():
+    """pjreddie/darknet, cfg/darknet53.cfg, in timm's names."""
+    stages = []
+    for i, count in enumerate((1, 2, 8, 8, 4)):
+        c = 64 << i
+        stages.append(Chain(("conv_down", unit(c // 2, c, 3, 2)),
+                            ("blocks", nn.Sequential(*(DarkBlock(c) for _ in range(count))))))
+    return Chain(("stem", Chain(("conv1", unit(3, 32, 3)))), ("stages", nn.Sequential(*stages)),
+                 ("avgpool", nn.AdaptiveAvgPool2d(1)), ("flatten", nn.Flatten()),
+                 ("head", Chain(("fc", nn.Linear(1024, 1000)))))
