@@ -34,8 +34,7 @@ Graph dcgan_discriminator(std::string_view name, const Options& options) {
   int module = 0;
   const auto next = [&] { return "main." + std::to_string(module++); };
   for (const int channels : {64, 128, 256, 512}) {
-    x = conv(x, next(),
-             {.channels = width(channels, options), .kernel = 4, .stride = 2, .pad = 1, .bias = false});
+    x = conv(x, next(), {.channels = width(channels, options), .kernel = 4, .stride = 2, .pad = 1, .bias = false});
     if (channels > 64) x = batch_norm(x, next());
     x = leaky_relu(x, next(), 0.2);
   }
