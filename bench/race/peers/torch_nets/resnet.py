@@ -115,10 +115,10 @@ def unit(c, k, window, stride=1):
 class DarkBlock(nn.Module):
     def __init__(self, c):
         super().__init__()
-        self.conv1, self.conv2, self.add = unit(c, c // 2, 1), unit(c // 2, c, 3), Add()
+        self.conv1, self.conv2 = unit(c, c // 2, 1), unit(c // 2, c, 3)
 
     def forward(self, x):
-        return self.add(self.conv2(self.conv1(x)), x)
+        return self.conv2(self.conv1(x)) + x  # not over the ReLU's values, which its gradient needs
 
 
 def darknet53():
