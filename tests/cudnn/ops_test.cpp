@@ -55,6 +55,18 @@ TEST_CASE("cudnn: softmax goes over channels, accurately") {
         Calls{"SoftmaxBackward(handle, 1, 1, 1, " + t + ", y, " + t + ", dy, 1, " + t + ", dx0)"});
 }
 
+TEST_CASE("cudnn: a softmax along rows, or its logarithm, goes over the channels of smaller images") {
+  FakeBackend on;
+  const std::string rows = "f32 6x2x1x2 / 4 2 2 1";
+  for (const bool log : {false, true}) {
+    const Case c = {"", Softmax{.axis = Axis::row, .log = log}, {shape}};
+    const std::string begin = "(handle, " + std::to_string(log ? 2 : 1) + ", 1, 1, " + rows;
+    CHECK(calls(on, c, Pass::forward) == Calls{"SoftmaxForward" + begin + ", x0, 0, " + rows + ", y)"});
+    CHECK(calls(on, c, Pass::backward_data, {.dtype = DType::f32, .adds = true}) ==
+          Calls{"SoftmaxBackward" + begin + ", y, " + rows + ", dy, 1, " + rows + ", dx0)"});
+  }
+}
+
 TEST_CASE("cudnn: LRN hands its numbers on as they are, and refuses those that the library lacks") {
   FakeBackend on;
   const Case c = {"", Lrn{.size = 3, .alpha = 0.5, .beta = 0.75, .k = 2}, {shape}};
