@@ -105,7 +105,7 @@ Graph inception_v1(std::string_view name, const Options& options) {
   x = form.blocks(x, '5');
   x = global_average_pool(x, "avgpool");
   x = fully_connected(x, "fc", {.outputs = options.classes + unused_outputs});
-  x = slice(x, "narrow", {.first = 1, .channels = options.classes});
+  x = slice(x, "narrow", {.first = 1, .count = options.classes});
   softmax_if(options, x, "prob");
   return graph;
 }

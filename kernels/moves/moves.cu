@@ -1,7 +1,8 @@
-// Pad: y is x inside a border; the border is a constant or shows cells of x. Reorder: an element of y is an element of
-// x, whose place follows by a division for each axis. In both ops and their gradients, one thread writes one element;
-// but two axes of f32 that change places are a transpose. Per element written: at most one read, and one more if it
-// adds. In the gradient of a border that shows cells, there is one read for each border cell that may show the element.
+// Pad: y is x inside a border; the border is a constant or shows cells of x. Reorder, and parts of images: an element
+// of y is an element of x, whose place, or that of the element of y, follows by a division for each axis. In all ops
+// and their gradients, one thread writes one element; but two axes of f32 that change places are a transpose. Per
+// element written: at most one read, and one more if it adds. In the gradient of a border that shows cells, there is
+// one read for each border cell that may show the element.
 
 #include "moves.h"
 
@@ -26,8 +27,9 @@ template <class T>
 __global__ void pad_forward_kernel(View<const T> x, Border border, T value, View<T> y) {
   for_each_pixel(y, [&](int n, int c, int p, int q, std::int64_t i) {
     const int h = shown(border.of, p - border.top, x.h), w = shown(border.of, q - border.left, x.w);
-    const bool inside = h >= 0 && h < x.h && w >= 0 && w < x.w;
-    y.at(n, 0)[i] = inside ? x.at(n, c)[std::int64_t{h} * x.w + w] : value;
+    const int from = c - border.front;
+    const bool inside = from >= 0 && from < x.c && h >= 0 && h < x.h && w >= 0 && w < x.w;
+    y.at(n, 0)[i] = inside ? x.at(n, from)[std::int64_t{h} * x.w + w] : value;
   });
 }
 
@@ -46,7 +48,7 @@ __device__ void for_each_showing(BorderOf of, int cell, int before, int extent, 
 template <class T>
 __global__ void pad_backward_kernel(View<const T> dy, Border border, View<T> dx, bool adds) {
   for_each_pixel(dx, [&](int n, int c, int h, int w, std::int64_t i) {
-    const T* gradients = dy.at(n, c);
+    const T* gradients = dy.at(n, border.front + c);
     T sum = 0;
     for_each_showing(border.of, h, border.top, dx.h, dy.h, [&](int p) {
       for_each_showing(border.of, w, border.left, dx.w, dy.w,
@@ -56,38 +58,42 @@ __global__ void pad_backward_kernel(View<const T> dy, Border border, View<T> dx,
   });
 }
 
-/// An axis of the target: its extent, and its stride in the source.
+/// An axis of the side that is copied whole: its extent, and its stride on the other side.
 struct Step {
   FastDivide extent;
-  unsigned from = 0;
+  unsigned apart = 0;
 };
 template <int count>
 struct Steps {
   Step axes[count];  // the innermost first
 };
 
-template <class T, int count>
+template <bool spreads, class T, int count>
 __global__ void reorder_kernel(View<const T> from, Steps<count> steps, View<T> to, bool adds) {
-  for_each_element(to, [&](int n, std::int64_t i) {
-    auto left = static_cast<unsigned>(i), source = 0U;
+  const auto move = [&](int n, std::int64_t i) {
+    auto left = static_cast<unsigned>(i), other = 0U;
     for (const Step& step : steps.axes) {
       const Divided place = divide(left, step.extent);
-      source += place.remainder * step.from;
+      other += place.remainder * step.apart;
       left = place.quotient;
     }
-    put(to.at(n, 0)[i], from.at(n, 0)[source], adds);
-  });
+    put(to.at(n, 0)[spreads ? other : i], load(from.at(n, 0)[spreads ? i : other]), adds);
+  };
+  if constexpr (spreads)
+    for_each_element(from, move);
+  else
+    for_each_element(to, move);
 }
 
-template <class T, int count>
+template <bool spreads, class T, int count>
 void launch_reorder(Stream stream, View<const T> from, const ReorderAxes& axes, View<T> to, bool adds) {
   Steps<count> steps;
   for (int i = 0; i < axes.count; ++i) {
     const auto& axis = axes.axes[axes.count - 1 - i];
-    steps.axes[i] = {FastDivide(axis.extent), static_cast<unsigned>(axis.from)};
+    steps.axes[i] = {FastDivide(axis.extent), static_cast<unsigned>(spreads ? axis.to : axis.from)};
   }
-  launch(LAMINA_KERNEL(reorder_kernel<T, count>), grid_of_elements(to), elements_per_block, 0, stream, from, steps, to,
-         adds);
+  const dim3 grid = spreads ? grid_of_elements(from) : grid_of_elements(to);
+  launch(LAMINA_KERNEL(reorder_kernel<spreads, T, count>), grid, elements_per_block, 0, stream, from, steps, to, adds);
 }
 
 }  // namespace
@@ -104,19 +110,22 @@ void pad_backward(Stream stream, View<const T> dy, Border border, View<T> dx, bo
 }
 
 template <class T>
-void reorder(Stream stream, View<const T> from, const ReorderAxes& axes, View<T> to, bool adds) {
+void reorder(Stream stream, View<const T> from, const ReorderAxes& axes, View<T> to, bool adds, bool spreads) {
   if constexpr (std::is_same_v<T, float>)
     if (const auto& a = axes.axes[0], &b = axes.axes[1]; axes.count == 2 && a.from == 1 && !adds)
       return transpose<T, T>(stream, {from.data, from.n, b.extent, a.extent, b.from, from.pitch},
                              {to.data, to.n, a.extent, b.extent, a.to, to.pitch});
-  axes.count <= 4 ? launch_reorder<T, 4>(stream, from, axes, to, adds)
-                  : launch_reorder<T, 8>(stream, from, axes, to, adds);
+  if (spreads) return launch_reorder<true, T, 4>(stream, from, axes, to, adds);
+  axes.count <= 4 ? launch_reorder<false, T, 4>(stream, from, axes, to, adds)
+                  : launch_reorder<false, T, 8>(stream, from, axes, to, adds);
 }
 
-#define LAMINA_INSTANTIATE(T)                                               \
-  template void pad_forward(Stream, View<const T>, Border, T, View<T>);     \
-  template void pad_backward(Stream, View<const T>, Border, View<T>, bool); \
-  template void reorder(Stream, View<const T>, const ReorderAxes&, View<T>, bool);
+#define LAMINA_INSTANTIATE(T)                                           \
+  template void pad_forward(Stream, View<const T>, Border, T, View<T>); \
+  template void pad_backward(Stream, View<const T>, Border, View<T>, bool);
+#define LAMINA_INSTANTIATE_REORDER(T) \
+  template void reorder(Stream, View<const T>, const ReorderAxes&, View<T>, bool, bool);
 LAMINA_FOR_FLOATS(LAMINA_INSTANTIATE)
+LAMINA_FOR_STORED_TYPES(LAMINA_INSTANTIATE_REORDER)
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

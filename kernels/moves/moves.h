@@ -1,5 +1,5 @@
 #pragma once
-// Elements in other places: a border around images, axes in another order.
+// Elements in other places: a border around images, axes in another order, parts of images.
 
 #include "kernels/common/stream.h"
 
@@ -8,9 +8,10 @@ namespace lamina::LAMINA_CUDA_SPACE {
 /// The kind of a border: a constant, or cells of the image.
 enum class BorderOf { value, edge, reflect, wrap };
 
-/// Rows above and columns on the left. Those below and on the right follow from the extents.
+/// Channels before, rows above and columns on the left. The others follow from the extents. Channels are added by value
+/// alone.
 struct Border {
-  int top, left;
+  int front, top, left;
   BorderOf of;
 };
 
@@ -30,8 +31,9 @@ struct ReorderAxes {
   int count = 0;
 };
 
-/// to = from in another order, or to += with `adds`. Shapes differ; images have equally many elements.
+/// to = from in another order, or to += with `adds`: all elements of `to`, or with `spreads` of `from`. The other may
+/// have more, and its view begins at the first that is used.
 template <class T>
-void reorder(Stream, View<const T> from, const ReorderAxes&, View<T> to, bool adds);
+void reorder(Stream, View<const T> from, const ReorderAxes&, View<T> to, bool adds, bool spreads = false);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

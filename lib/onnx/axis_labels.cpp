@@ -48,7 +48,11 @@ AxisLabels Importer::labels_for_operand(const NodeMessage& node, std::size_t ope
   const auto axis = [&](std::int64_t otherwise) {
     return axis_of(attributes, attributes.integer("axis", otherwise), rank);
   };
-  if (op == "Concat" || op == "Split") return labels_around(axis(op == "Split" ? 0 : 1), 1, rank);
+  if (op == "Concat" || op == "Split") {
+    const AxisLabels after = node.outputs.empty() ? "" : labels_of(node.outputs.front(), rank, depth + 1);
+    const std::size_t along = axis(op == "Split" ? 0 : 1);
+    return after.empty() && along < 2 ? labels_around(along, 1, rank) : after;
+  }
   if (op == "Gemm" && operand == 0 && attributes.integer("transA", 0) != 0 && rank == 2) return "cn";
   if (op == "MatMul" && operand == 0 && rank > 2) return std::string(rank - 2, 'n') + "hc";
   if ((op == "LSTM" || op == "GRU") && operand == 0 && rank == 3)
@@ -90,7 +94,7 @@ AxisLabels Importer::labels_for_operand(const NodeMessage& node, std::size_t ope
       return labels_around(numbered.front(), numbered.back() - numbered.front() + 1, rank);
     }
   }
-  if (is_any_of(op, of_elements) || is_any_of(op, "Add Cast Dropout Identity Pow Sum"))
+  if (is_any_of(op, of_elements) || is_any_of(op, "Add Cast Dropout Identity Pad Pow Slice Sum"))
     return labels_of(result, rank, depth + 1);
   if (op == "LayerNormalization" && axis(-1) + 1 == rank) return channels_last(rank);
   constexpr std::string_view of_images =

@@ -310,17 +310,19 @@ void Importer::materialise_squares(DynamicValue& x) {
 void Importer::materialise_padding(DynamicValue& x) {
   const Padding p = *x.padding;
   constexpr std::int64_t most = std::numeric_limits<int>::max();
-  if (std::max({p.top, p.left, p.bottom, p.right}) > most)
+  if (std::max({p.front, p.back, p.top, p.left, p.bottom, p.right}) > most)
     throw Refusal{"its pads are above 2^31 - 1: use smaller ones"};
   x.value = apply(Pad{.before = {static_cast<int>(p.top), static_cast<int>(p.left)},
                       .after = {static_cast<int>(p.bottom), static_cast<int>(p.right)},
                       .value = p.number,
-                      .by = p.by},
+                      .by = p.by,
+                      .channels_before = static_cast<int>(p.front),
+                      .channels_after = static_cast<int>(p.back)},
                   {x.value}, free_name(p.name));
   const Shape after = x.value.shape();
   Extents all = extents(x.view);
-  all[2] = after.h;
-  if (all.size() > 3) all[3] = after.w;
+  const Extents padded = {after.n, after.c, after.h, after.w};
+  std::copy_n(padded.begin(), all.size(), all.begin());
   x.view = layout_of(all, usual_labels(all.size())).view;
   x.padding.reset();
 }

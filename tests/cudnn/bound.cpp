@@ -79,7 +79,7 @@ const std::vector<Case>& cases() {
       {"", Softmax{}, {{2, 4, 1, 1}}},
       {"", Add{}, {{1, 2, 3, 3}, {1, 2, 3, 3}, {1, 2, 3, 3}}},
       {"", Concat{}, {{1, 2, 3, 3}, {1, 1, 3, 3}}},
-      {"", Slice{.first = 1, .channels = 1}, {{1, 3, 3, 3}}},
+      {"", Slice{.first = 1, .count = 1}, {{1, 3, 3, 3}}},
   };
   return all;
 }

@@ -286,7 +286,7 @@ TEST_CASE("cudnn: dropout, LSTM and units of two types are computed in f32 on wi
   CHECK(silu.run(Pass::forward).empty());
   CHECK(get(on, silu.args.y)[7] == Approx(8 / (1 + std::exp(-8.0))).epsilon(0x1p-11));
   CHECK(on.log.calls.empty());
-  Spec mixed = spec_of(on, {"", Slice{.first = 1, .channels = 2}, {{1, 3, 2, 2}}}, in(DType::f16));
+  Spec mixed = spec_of(on, {"", Slice{.first = 1, .count = 2}, {{1, 3, 2, 2}}}, in(DType::f16));
   mixed.y.dtype = DType::f32;
   BoundUnit slice(on, mixed);
   const std::string part = "f32 1x2x2x2";

@@ -270,7 +270,7 @@ TEST_CASE("cudnn: a concatenation copies each input to its channels, unless it i
 
 TEST_CASE("cudnn: a slice copies its channels, and the others' gradient is zero, or what it was") {
   FakeBackend on;
-  const Case c = {"", Slice{.first = 1, .channels = 1}, {shape}};
+  const Case c = {"", Slice{.first = 1, .count = 1}, {shape}};
   const std::string part = "f32 2x1x2x2 / 4 4 2 1", within = "f32 2x1x2x2 / 12 4 2 1";
   BoundUnit unit(on, spec_of(on, c));
   on.fake.name(unit.args.x[0].as<float>() + 4, "x+1");
@@ -289,7 +289,7 @@ TEST_CASE("cudnn: a slice copies its channels, and the others' gradient is zero,
   unit.args.dx[0] = {};
   CHECK(unit.run(Pass::backward_data).empty());
   CHECK(calls(on, c, Pass::backward_data, {.dtype = DType::f32, .adds = true}).size() == 1);
-  CHECK(calls(on, {"", Slice{.first = 0, .channels = 3}, {shape}}, Pass::backward_data).size() == 1);
+  CHECK(calls(on, {"", Slice{.first = 0, .count = 3}, {shape}}, Pass::backward_data).size() == 1);
 }
 
 TEST_CASE("cudnn: dropout draws our mask, at a step that a training pass advances") {

@@ -96,6 +96,8 @@ TEST_CASE("cudnn: ops that networks from files need are taken with gaps between 
                                          {"", Reduce{ReduceBy::max, true, false, false}, {x}},
                                          {"", Pad{.before = 0, .after = 1}, {x}},
                                          {"", Resize{.to = 6}, {x}},
+                                         {"", Concat{Axis::row}, {x, x}},
+                                         {"", Slice{.axis = Axis::row, .first = 1, .count = 1}, {x}},
                                          {"", channel_shuffle(x, 2), {x}},
                                          {"", GroupNorm{.groups = 2}, {x}},
                                          {"", LayerNorm{}, {x}}}) {
@@ -140,6 +142,7 @@ TEST_CASE("cudnn: nhwc tensors with pixels are refused where our kernels compute
   CHECK_FALSE(takes(channel_shuffle({2, 3, 1, 2}, 3), {{2, 3, 1, 2}}));
   CHECK_FALSE(takes(Pad{.before = 0, .after = 1}, {{2, 3, 1, 1}}));
   CHECK_FALSE(takes(Resize{.to = 2}, {{2, 3, 1, 1}}));
+  CHECK_FALSE(takes(Concat{Axis::row}, {{2, 3, 1, 1}, {2, 3, 1, 1}}));
 }
 
 TEST_CASE("cudnn: each of the six workloads can be planned, run and updated, in halves, too") {

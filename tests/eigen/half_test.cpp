@@ -21,7 +21,7 @@ Tensor row(std::vector<T>& numbers, DType dtype) {
 
 /// Writes the numbers of x in another type, by a unit that moves them.
 void cast(Backend& with, const Tensor& y, const Tensor& x) {
-  const Case c{"", Slice{.first = 0, .channels = x.shape.c}, {x.shape}, {}, Mode::inference};
+  const Case c{"", Slice{.first = 0, .count = x.shape.c}, {x.shape}, {}, Mode::inference};
   Spec spec = *make_spec(with, c, {});
   spec.x[0].dtype = x.dtype;
   spec.y.dtype = y.dtype;

@@ -25,7 +25,7 @@ Graph every_op() {
   const Value right = batch_norm(conv(x, "conv3", {.channels = 20, .kernel = 1, .bias = false}), "bn3");
   x = relu(add(left, right));
   x = concat({average_pool(x, "pool2", {.window = 3, .stride = 2}),
-              slice(max_pool(x, "pool3", {.window = 3, .stride = 2}), "slice", {.first = 3, .channels = 13})});
+              slice(max_pool(x, "pool3", {.window = 3, .stride = 2}), "slice", {.first = 3, .count = 13})});
   x = conv(x, "conv4", {.channels = 18, .kernel = 3, .pad = 1, .groups = 3});
   x = dropout(global_average_pool(x), "drop", {.rate = 0.25F});
   softmax(fully_connected(x, "fc", {.outputs = 11}));

@@ -39,7 +39,7 @@ const std::vector<Case>& one_of_each() {
       {"", Resize{.to = 6}, {{1, 2, 3, 3}}},
       {"", channel_shuffle({1, 2, 3, 3}, 2), {{1, 2, 3, 3}}},
       {"", Concat{}, {{1, 2, 3, 3}, {1, 1, 3, 3}}},
-      {"", Slice{.first = 0, .channels = 1}, {{1, 2, 3, 3}}},
+      {"", Slice{.first = 0, .count = 1}, {{1, 2, 3, 3}}},
   };
   return all;
 }

@@ -57,7 +57,7 @@ const std::vector<Case>& cases() {
       {"", Embedding{.vocabulary = 300, .features = 20}, {{7, 1, 101, 1}}, {{GlobalAveragePool{}}}},
       {"", Add{}, {map, map, map}},
       {"", Concat{}, {map, map}},
-      {"", Slice{.first = 2, .channels = 4}, {map}},
+      {"", Slice{.first = 2, .count = 4}, {map}},
   };
   return all;
 }

@@ -55,7 +55,7 @@ TEST_CASE("every op has its function") {
   x = max_pool(x, "max", {.window = 2, .stride = 2});
   x = average_pool(x, "average", {.window = 2, .stride = 2});
   x = concat({x, x});
-  x = slice(x, "slice", {.first = 2, .channels = 4});
+  x = slice(x, "slice", {.first = 2, .count = 4});
   x = global_average_pool(x);
   x = softmax(fully_connected(dropout(relu(batch_norm(x, "bn")), "drop"), "fc", {.outputs = 3}));
   CHECK(x.shape() == Shape{1, 3, 1, 1});
@@ -86,7 +86,7 @@ TEST_CASE("every op of a classifier of sequences has its function") {
 TEST_CASE("a graph knows which of its values are read as labels and ids") {
   Graph graph("sequences");
   const Value ids = graph.input({2, 2, 7, 1}, "ids");
-  const Value part = slice(ids, "part", {.first = 1, .channels = 1});
+  const Value part = slice(ids, "part", {.first = 1, .count = 1});
   const Value words = embedding(part, "words", {.vocabulary = 50, .features = 3});
   const Value chars = embedding(part, "chars", {.vocabulary = 20, .features = 3});
   const Value labels = graph.input({2, 1, 7, 1}, "labels");

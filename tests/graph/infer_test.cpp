@@ -180,8 +180,10 @@ TEST_CASE("a transposed convolution has the shape that its convolution came from
 TEST_CASE("joins and slices have the shapes of their definition") {
   CHECK(y(Add{}, {{2, 3, 4, 5}, {2, 3, 4, 5}, {2, 3, 4, 5}}) == Shape{2, 3, 4, 5});
   CHECK(y(Concat{}, {{2, 3, 4, 5}, {2, 1, 4, 5}, {2, 7, 4, 5}}) == Shape{2, 11, 4, 5});
-  CHECK(y(Slice{.first = 1, .channels = 1000}, {{2, 1008, 1, 1}}) == Shape{2, 1000, 1, 1});
-  CHECK(y(Slice{.first = 8, .channels = 1000}, {{2, 1008, 1, 1}}) == Shape{2, 1000, 1, 1});
+  CHECK(y(Slice{.first = 1, .count = 1000}, {{2, 1008, 1, 1}}) == Shape{2, 1000, 1, 1});
+  CHECK(y(Slice{.first = 8, .count = 1000}, {{2, 1008, 1, 1}}) == Shape{2, 1000, 1, 1});
+  CHECK(y(Concat{Axis::column}, {{2, 3, 4, 5}, {2, 3, 4, 1}}) == Shape{2, 3, 4, 6});
+  CHECK(y(Slice{.axis = Axis::row, .first = 1, .count = 3, .step = 2}, {{2, 3, 6, 5}}) == Shape{2, 3, 3, 5});
 }
 
 TEST_CASE("products, borders and shuffles") {
@@ -196,6 +198,8 @@ TEST_CASE("products, borders and shuffles") {
   CHECK(y(Binary{BinaryFunction::multiply}, {{2, 3, 4, 5}, {2, 3, 4, 5}}) == Shape{2, 3, 4, 5});
   CHECK(y(Binary{BinaryFunction::multiply}, {{2, 3, 4, 5}, {2, 3, 1, 1}}) == Shape{2, 3, 4, 5});
   CHECK(y(Pad{.before = {1, 2}, .after = {3, 4}}, {{2, 3, 4, 5}}) == Shape{2, 3, 8, 11});
+  CHECK(y(Pad{.before = 0, .after = 0, .channels_before = 1, .channels_after = 5}, {{2, 3, 4, 5}}) ==
+        Shape{2, 9, 4, 5});
   CHECK(y(Resize{.to = {8, 3}}, {{2, 3, 4, 5}}) == Shape{2, 3, 8, 3});
   CHECK(y(channel_shuffle({2, 6, 4, 5}, 3), {{2, 6, 4, 5}}) == Shape{2, 6, 4, 5});
   const auto joined = [](const Shape& a, const Shape& b) { return infer(Binary{BinaryFunction::divide}, {a, b}).y; };
@@ -244,8 +248,14 @@ TEST_CASE("an error names the op with its numbers, the reason, and every shape")
   CHECK(complaint(Add{}, {{1, 3, 5, 5}, {1, 4, 5, 5}}) == "add: the inputs differ in shape; x: 1x3x5x5, 1x4x5x5");
   CHECK(complaint(Concat{}, {{1, 3, 5, 5}, {1, 3, 5, 6}}) ==
         "concat: the inputs differ in more than their channels; x: 1x3x5x5, 1x3x5x6");
-  CHECK(complaint(Slice{.first = 1, .channels = 3}, {{1, 3, 1, 1}}) ==
+  CHECK(complaint(Slice{.first = 1, .count = 3}, {{1, 3, 1, 1}}) ==
         "slice(first 1, channels 3): the input has only 3 channels; x: 1x3x1x1");
+  CHECK(complaint(Slice{.axis = Axis::row, .first = 1, .count = 2, .step = 4}, {{1, 3, 5, 1}}) ==
+        "slice(first 1, rows 2, step 4): the input has only 5 rows; x: 1x3x5x1");
+  CHECK(complaint(Concat{Axis::row}, {{1, 3, 5, 5}, {1, 3, 4, 6}}) ==
+        "concat(rows): the inputs differ in more than their rows; x: 1x3x5x5, 1x3x4x6");
+  CHECK(complaint(Pad{.before = 1, .after = 1, .by = PadBy::edge, .channels_after = 1}, {{1, 3, 5, 5}}) ==
+        "pad(before 1x1, after 1x1, channels 0 and 1, by edge): channels are padded by value alone; x: 1x3x5x5");
   CHECK(complaint(MaxPool{.window = 3, .stride = 1, .pad = 2}, {{1, 1, 9, 9}}) ==
         "max_pool(3x3, stride 1x1, pad 2x2): pad is more than half the window, so that a window could be outside the "
         "image; x: 1x1x9x9");
@@ -278,7 +288,8 @@ TEST_CASE("numbers out of range are refused by name") {
       BatchNorm{.ranks = 0}, GroupNorm{.groups = 0}, GroupNorm{.groups = 1, .epsilon = 0},
       LayerNorm{.epsilon = infinity}, Lrn{.size = 0}, Lrn{.alpha = not_a_number}, Lrn{.alpha = -1},
       Lrn{.beta = infinity}, Lrn{.k = 0}, Dropout{.rate = 1}, Dropout{.rate = -0.5}, Dropout{.rate = not_a_number},
-      Slice{.first = -1, .channels = 1}, Slice{.first = 0, .channels = 0}, Pointwise{Function::clip, 1, 0},
+      Slice{.first = -1, .count = 1}, Slice{.first = 0, .count = 0}, Slice{.first = 0, .count = 1, .step = 0},
+      Pad{.before = 0, .after = 0, .channels_before = -1}, Pointwise{Function::clip, 1, 0},
       Pointwise{Function::clip, not_a_number, 0}, Pointwise{Function::clip, 0, not_a_number},
       Pointwise{Function::clip, -1e300, 0}, Pointwise{Function::leaky_relu, -0.1},
       Pointwise{Function::leaky_relu, infinity}, Pointwise{Function::elu, -1, 1},
@@ -304,7 +315,7 @@ TEST_CASE("huge numbers end in an error, never in an overflow") {
       MaxPool{.window = huge, .stride = 1, .pad = huge},
       MaxPool{.window = huge, .stride = 1, .pad = huge / 2, .rounding = Rounding::up},
       AveragePool{.window = huge, .stride = 3, .pad = huge / 2, .rounding = Rounding::up},
-      Slice{.first = huge, .channels = huge}, FullyConnected{INT_MIN}, Pad{.before = huge, .after = huge},
+      Slice{.first = huge, .count = huge}, FullyConnected{INT_MIN}, Pad{.before = huge, .after = huge},
       Pad{.before = {huge, 0}, .after = 0}, Pad{.before = 1 << 15, .after = 1 << 15},
       Reorder{{huge, huge, huge}, {0, 1, 2}, huge, huge}, Resize{.to = {huge, 1}}, Resize{.to = huge});
   CAPTURE(to_string(op));

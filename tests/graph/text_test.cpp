@@ -108,7 +108,8 @@ TEST_CASE("an op prints every number that is not the default") {
   CHECK(to_string(Op{channel_shuffle({1, 6, 2, 2}, 2)}) == "channel_shuffle(groups 2)");
   CHECK(to_string(Op{Reorder{{4, 6}, {1, 0}, 6, {2, 2}}}) == "reorder(4x6, order 1x0, to 6x2x2)");
   CHECK(to_string(Op{Concat{}}) == "concat");
-  CHECK(to_string(Op{Slice{.first = 1, .channels = 1000}}) == "slice(first 1, channels 1000)");
+  CHECK(to_string(Op{Concat{Axis::column}}) == "concat(columns)");
+  CHECK(to_string(Op{Slice{.first = 1, .count = 1000}}) == "slice(first 1, channels 1000)");
 }
 
 TEST_CASE("parameters and state are named as PyTorch names them") {

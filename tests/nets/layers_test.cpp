@@ -113,7 +113,7 @@ struct Describe {
   Described operator()(const Add&) const { return {.type = "Add"}; }
   Described operator()(const Concat&) const { return {.type = "Concat"}; }
   Described operator()(const Slice& op) const {
-    return {.type = "Narrow", .extra = "start=" + std::to_string(op.first) + " length=" + std::to_string(op.channels)};
+    return {.type = "Narrow", .extra = "start=" + std::to_string(op.first) + " length=" + std::to_string(op.count)};
   }
 };
 

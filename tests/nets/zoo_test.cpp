@@ -38,7 +38,7 @@ TEST_CASE("inception_v1 has maps of 13 pixels after its third pool, and takes 10
   const Graph graph = nets::build("inception_v1", {.batch = 1});
   CHECK(shape(graph, "maxpool3") == Shape{1, 480, 13, 13});
   CHECK(shape(graph, "fc") == Shape{1, 1008, 1, 1});
-  CHECK(graph.node("narrow").op == Op{Slice{.first = 1, .channels = 1000}});
+  CHECK(graph.node("narrow").op == Op{Slice{.first = 1, .count = 1000}});
   CHECK(shape(graph, "inception4a.concat").c == 508);
 }
 

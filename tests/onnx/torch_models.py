@@ -39,7 +39,7 @@ TORCHVISION = {"resnet50": "resnet50", "mobilenet_v2": "mobilenet_v2", "mobilene
                "densenet121": "densenet121", "inception_v3": "inception_v3", "efficientnet_b0": "efficientnet_b0",
                "squeezenet": "squeezenet1_1", "shufflenet_v2": "shufflenet_v2_x1_0"}
 ZOO = ("alexnet", "inception_v1", "vgg16")
-WITH_GRADIENTS = ("resnet50", "mobilenet_v2", "efficientnet_b0", "shufflenet_v2", "shared", "gates")
+WITH_GRADIENTS = ("resnet50", "mobilenet_v2", "efficientnet_b0", "shufflenet_v2", "shared", "gates", "parts")
 EXACT, GRADIENTS = 1e-9, 1e-8
 
 
@@ -91,9 +91,33 @@ def gates():
     return Gates()
 
 
+def parts():
+    """Every other pixel (YOLOv5's focus), channels of zeros beside a slice (ResNet's option A), a circular border, a crop
+    and a negative pad, and one row."""
+    class Parts(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.focus = torch.nn.Conv2d(12, 8, 3, padding=1)
+            self.down = torch.nn.Conv2d(8, 16, 3, stride=2, padding=1)
+            self.ring = torch.nn.Conv2d(16, 16, 3, padding=1, padding_mode="circular")
+            self.head = torch.nn.Linear(16 * 5 + 32, 1000)
+
+        def forward(self, x):
+            pad = torch.nn.functional.pad
+            x = torch.cat([x[..., i::2, j::2] for j in (0, 1) for i in (0, 1)], 1)
+            x = self.focus(x).relu()
+            x = (self.down(x) + pad(x[:, :, ::2, ::2], (0, 0, 0, 0, 4, 4))).relu()
+            y = self.ring(x)
+            row = y[:, :, -1, -5:].flatten(1)
+            both = torch.cat([y[:, :, 1:-1, 2:], pad(x, (-1, -1, 0, -2))], 1)
+            return self.head(torch.cat([row, both.mean((2, 3))], 1))
+
+    return Parts()
+
+
 def network(name):
-    if name in ("shared", "gates"):
-        net = {"shared": shared, "gates": gates}[name]()
+    if name in ("shared", "gates", "parts"):
+        net = globals()[name]()
     elif name in ZOO:
         net = torch_nets.build(name, softmax=False)
     else:
@@ -194,7 +218,7 @@ def check(name, options):
 def main():
     parser = comparison.parser(__doc__, "onnx_cases")
     parser.add_argument("--dump", help="torch_dump: also gradients")
-    parser.add_argument("--nets", default=",".join([*TORCHVISION, *ZOO, "shared", "gates"]), help="joined by commas")
+    parser.add_argument("--nets", default=",".join([*TORCHVISION, *ZOO, "shared", "gates", "parts"]), help="joined by commas")
     options = comparison.parse(parser, MODULES, there=torch is not None)
     os.environ["TORCH_LOGS"] = "-all"
     print(f"torch {torch.__version__}, onnxruntime {onnxruntime.__version__}", flush=True)

@@ -68,7 +68,7 @@ TEST_CASE("a fully connected op between convolutions has rows and columns again 
   const Value x = graph.input({2, 3, 4, 4});
   const Value f = fully_connected(x, "fc", {.outputs = 5});
   const Value c = conv(f, "conv", {.channels = 6, .kernel = 1});
-  Value s = slice(concat({f, c}), "slice", {.first = 2, .channels = 4});
+  Value s = slice(concat({f, c}), "slice", {.first = 2, .count = 4});
   s = reduce(softmax(s, "rows", {.axis = Axis::row}), "largest", {ReduceBy::max, true, false, false});
   s = reduce(softmax(s, "columns", {.axis = Axis::column, .log = true}), "sum", {ReduceBy::sum, false, true, true});
   softmax(sigmoid(tanh(s)));
@@ -103,6 +103,17 @@ TEST_CASE("functions of one element are read back as they were") {
 TEST_CASE("pads by cells are read back as they were") {
   Graph graph("cells");
   pad(graph.input({2, 6, 8, 8}, "x"), "pad", {.before = 1, .after = {0, 2}, .by = PadBy::reflect});
+  check_written(graph);
+}
+
+TEST_CASE("parts of images, joined images and padded channels are read back as they were") {
+  Graph graph("parts");
+  const Value x = graph.input({2, 6, 8, 8}, "x");
+  const Value rows = slice(x, "rows", {.axis = Axis::row, .first = 1, .count = 3, .step = 2});
+  const Value columns = slice(rows, "columns", {.axis = Axis::column, .first = 2, .count = 5});
+  const Value joined = concat({columns, rows, columns}, "joined", {Axis::column});
+  pad(concat({joined, joined}, "twice", {Axis::row}), "pad",
+      {.before = 0, .after = {0, 1}, .value = 0.5, .channels_before = 2, .channels_after = 1});
   check_written(graph);
 }
 

@@ -18,7 +18,7 @@ namespace {
 /// images.
 Values cast(const Values& numbers, DType from, DType to, int images, bool pitched) {
   const auto count = static_cast<int>(numbers.size()) / images;
-  const Case c{"", Slice{.first = 0, .channels = count}, {{images, count, 1, 1}}, {}, Mode::inference};
+  const Case c{"", Slice{.first = 0, .count = count}, {{images, count, 1, 1}}, {}, Mode::inference};
   Spec spec = *make_spec(backend(), c, {.dtype = DType::f32, .pitched = pitched});
   spec.x[0].dtype = from;
   spec.y.dtype = to;
@@ -125,7 +125,9 @@ TEST_CASE("kernels of cuda that read and write halves themselves need no workspa
                         {"", Add{}, {x, x}, {{Pointwise{Function::leaky_relu, 0.1}}}},
                         {"", Add{}, {x, x}, {{Pointwise{Function::clip, 0, 6}}}, Mode::inference},
                         {"", Concat{}, {x, x}},
-                        {"", Slice{.first = 1, .channels = 2}, {x}},
+                        {"", Slice{.first = 1, .count = 2}, {x}},
+                        {"", Slice{.axis = Axis::row, .first = 1, .count = 2, .step = 2}, {x}},
+                        {"", Concat{Axis::column}, {x, x}},
                         {"", Resize{.to = 9, .by = ResizeBy::linear}, {x}}};
   if (!backend().name().starts_with("cuda")) return;
   for (const Case& c : cases)

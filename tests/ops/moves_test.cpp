@@ -18,6 +18,8 @@ const std::vector<Case>& moves_cases() {
       {"nothing", Pad{.before = 0, .after = 0}, {{2, 3, 2, 3}}},
       {"long", Pad{.before = {5, 1}, .after = {0, 4}, .value = 2}, {{1, 5, 31, 29}}},
       {"inference", Pad{.before = 1, .after = {0, 2}, .value = 3}, {{2, 3, 4, 5}}, {}, Mode::inference},
+      {"channels", Pad{.before = 0, .after = 0, .value = 3, .channels_before = 2, .channels_after = 1}, {{2, 3, 4, 5}}},
+      {"all axes", Pad{.before = {1, 2}, .after = {0, 1}, .channels_before = 1, .channels_after = 2}, {{2, 3, 4, 5}}},
       {"edge", Pad{.before = {1, 4}, .after = {5, 0}, .by = PadBy::edge}, {{2, 3, 3, 2}}},
       {"reflect", Pad{.before = {2, 1}, .after = {0, 3}, .by = PadBy::reflect}, {{2, 3, 3, 4}}},
       {"wrap", Pad{.before = {3, 1}, .after = {2, 4}, .by = PadBy::wrap}, {{2, 3, 3, 4}}},

@@ -93,7 +93,8 @@ TEST_CASE("a call of one op costs what the op costs alone") {
                                Resize{.to = {7, 3}},
                                Resize{.to = {7, 3}, .by = ResizeBy::linear},
                                channel_shuffle({2, 3, 4, 4}, 3),
-                               Slice{.first = 1, .channels = 2}};
+                               Slice{.first = 1, .count = 2},
+                               Slice{.axis = Axis::row, .first = 1, .count = 2, .step = 2}};
   for (const Op& op : ops) {
     const Chain chain({op});
     const bool two = std::holds_alternative<Add>(op) || std::holds_alternative<Binary>(op);

@@ -119,8 +119,8 @@ TEST_CASE("in half precision values and their gradients have 16 bits, and tensor
 TEST_CASE("whole numbers keep f32 through slices and joins, and so do values that are computed from a loss") {
   Graph graph("mixed");
   const Value both = graph.input({2, 2, 4, 1}, "both");
-  const Value words = embedding(slice(both, "ids", {.first = 0, .channels = 1}), "words", {9, 3});
-  const Value rest = relu(slice(both, "rest", {.first = 1, .channels = 1}), "positive");
+  const Value words = embedding(slice(both, "ids", {.first = 0, .count = 1}), "words", {9, 3});
+  const Value rest = relu(slice(both, "rest", {.first = 1, .count = 1}), "positive");
   const Value x = relu(concat({words, rest}, "x"), "relu");
   const Value scores = fully_connected(x, "fc", {.outputs = 4});
   const Value labels = graph.input({2, 1, 1, 1}, "labels");
@@ -212,7 +212,7 @@ TEST_CASE("plans on kernels of cuda have the same bits in nhwc, in f32 and in ha
   Value x = relu(conv(maps.input({3, 4, 9, 10}), "conv", {.channels = 6, .kernel = 3, .pad = 1}));
   x = concat({max_pool(x, "max", {.window = 3, .stride = 1, .pad = 1}),
               average_pool(x, "mean", {.window = 3, .stride = 1, .pad = 1}),
-              slice(x, "part", {.first = 1, .channels = 2})});
+              slice(x, "part", {.first = 1, .count = 2})});
   x = dropout(lrn(batch_norm(x, "bn"), "lrn"), "drop");
   fully_connected(global_average_pool(hard_sigmoid(x)), "fc", {.outputs = 3});
   const Graph deep = residual();

@@ -62,7 +62,7 @@ TEST_CASE("parts of labels want no gradient, nor do nodes that lead only to them
   Graph graph("parts");
   const Value labels = graph.input({4, 2, 1, 1}, "labels");
   const Value scores = fully_connected(graph.input({4, 3, 1, 1}, "x"), "fc", {.outputs = 5});
-  softmax_cross_entropy(scores, slice(labels, "part", {.first = 1, .channels = 1}), "loss");
+  softmax_cross_entropy(scores, slice(labels, "part", {.first = 1, .count = 1}), "loss");
   CHECK(wanted_names(graph, {.input_gradient = true}) == std::vector<std::string>{"x", "fc", "loss"});
   const std::vector<PlannedUnit> units = planned_units(graph, oracle(), {.input_gradient = true});
   CHECK(spec_of(units, graph, "part").wants_dx == std::vector<bool>{false});

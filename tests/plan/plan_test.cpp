@@ -43,7 +43,7 @@ Graph inception() {
   const Value a = conv(x, "a", {.channels = 2, .kernel = 1});
   const Value b = conv(x, "b", {.channels = 3, .kernel = 3, .pad = 1});
   const Value joined = concat({a, b}, "concat");
-  const Value mixed = conv(slice(joined, "slice", {.first = 1, .channels = 3}), "mix", {.channels = 2, .kernel = 1});
+  const Value mixed = conv(slice(joined, "slice", {.first = 1, .count = 3}), "mix", {.channels = 2, .kernel = 1});
   fully_connected(mixed, "fc", {.outputs = 5});
   return graph;
 }

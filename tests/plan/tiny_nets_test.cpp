@@ -59,7 +59,7 @@ Graph tiny_inception() {
       {branch(x, "1x1", 0, {.channels = 2, .kernel = 1}), branch(x, "3x3", 2, {.channels = 3, .kernel = 3, .pad = 1}),
        branch(x, "5x5", 2, {.channels = 2, .kernel = 5, .pad = 2}),
        branch(max_pool(x, "pool2", {.window = 3, .stride = 1, .pad = 1}), "pooled", 0, {.channels = 2, .kernel = 1})});
-  const Value part = slice(joined, "slice", {.first = 1, .channels = 5});
+  const Value part = slice(joined, "slice", {.first = 1, .count = 5});
   const Value both =
       concat({average_pool(joined, "pool3", {.window = 3, .stride = 2}),
               max_pool(part, "pool4", {.window = 2, .stride = 2, .pad = 0, .rounding = Rounding::down})});

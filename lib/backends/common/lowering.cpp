@@ -56,6 +56,13 @@ Lowered pointwise_unit(const Spec& spec) {
   return unit;
 }
 
+void finish_parts(Lowered& unit, const Spec& spec) {
+  if (may_be_view(spec.op))
+    std::erase_if(unit.steps, [](const Lowered::Step& step) { return step.covers(Pass::recompute); });
+  else
+    unit.recompute_reads_x.assign(spec.x.size(), true);
+}
+
 Lowered binary_unit(const Spec& spec) {
   using F = BinaryFunction;
   const F function = std::get<Binary>(spec.op).function;
@@ -110,9 +117,7 @@ bool has_pass(const Op& op, Pass pass) {
     case Pass::backward_params: return !parameter_names(op).empty();
     case Pass::backward_data:  // ids have no gradient
       return !std::holds_alternative<Embedding>(op) && (lstm == nullptr || lstm->vocabulary == 0);
-    case Pass::recompute:
-      return !std::holds_alternative<Concat>(op) && !std::holds_alternative<Slice>(op) && !is_loss(op) &&
-             lstm == nullptr;
+    case Pass::recompute: return !may_be_view(op) && !is_loss(op) && lstm == nullptr;
     case Pass::prepare: return false;
   }
   return false;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lamina/backend.h"
+#include "lib/core/units/box.h"
 #include "lib/core/units/reorder.h"
 
 namespace lamina {
@@ -64,6 +65,9 @@ void allow_in_place(Lowered&, const Spec&, std::size_t i);
 Lowered in_place_unit(const Spec&);
 /// The same for an op whose gradient is computed from x or from y, as op_reads() says.
 Lowered pointwise_unit(const Spec&);
+
+/// The unit of a Concat or a Slice with its steps: what may be a view is not recomputed.
+void finish_parts(Lowered&, const Spec&);
 
 /// The unit of a Binary. What has the shape of y may share its memory.
 Lowered binary_unit(const Spec&);

@@ -43,8 +43,6 @@ Lowered lower(const Dropout&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Softmax&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Recurrent&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Add&, const Spec&, const Choice&, Machine&);
-Lowered lower(const Concat&, const Spec&, const Choice&, Machine&);
-Lowered lower(const Slice&, const Spec&, const Choice&, Machine&);
 
 /// Lowers an op of gpu_ops/.
 template <class Op>

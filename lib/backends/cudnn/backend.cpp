@@ -28,7 +28,7 @@ bool has_algorithms(const Op& op) { return holds_any<Conv, ConvTranspose, FullyC
 bool takes_nhwc(const Spec& spec) {
   const Op& op = spec.op;
   if (holds<Dropout>(op) || holds<Lrn>(op) || holds<Recurrent>(op) || holds<Pad>(op) || holds<Resize>(op) ||
-      spec.y.dtype == DType::f64)
+      moves_rows(op) || spec.y.dtype == DType::f64)
     return false;
   const auto* const scale = std::get_if<ScaleShift>(&op);
   const bool of_planes = holds<PRelu>(op) || (holds<Binary>(op) && spec.x[0].shape != spec.x[1].shape) ||
@@ -83,7 +83,7 @@ bool library_takes_halves(const Spec& spec) {
   const auto* const function = std::get_if<Pointwise>(&spec.op);
   const bool of_library =
       std::visit([]<class T>(const T&) { return !OpOfOurKernels<T> && !OneOf<T, Dropout, Recurrent>; }, spec.op) &&
-      (function == nullptr || is_of_library(*function));
+      !moves_rows(spec.op) && (function == nullptr || is_of_library(*function));
   return of_library && has_one_type(spec);
 }
 

@@ -99,6 +99,8 @@ Lowered lower(const Pad&, const Spec&, const Launcher&);
 Lowered lower(const Resize&, const Spec&, const Launcher&);
 Lowered lower(const Reorder&, const Spec&, const Launcher&);
 Lowered lower(const Reduce&, const Spec&, const Launcher&);
+Lowered lower(const Slice&, const Spec&, const Launcher&);
+Lowered lower(const Concat&, const Spec&, const Launcher&);
 Lowered lower(const SoftmaxCrossEntropy&, const Spec&, const Launcher&);
 Lowered lower(const SigmoidCrossEntropy&, const Spec&, const Launcher&);
 Lowered lower(const Embedding&, const Spec&, const Launcher&);
@@ -110,7 +112,7 @@ inline bool takes_any_order(const Op& op) { return holds_any<Relu, Pointwise, Ad
 /// may be 0 or 1, where the gradient is 0.
 inline bool gpu_op_takes_halves(const Op& op) {
   const auto* const its = std::get_if<Pointwise>(&op);
-  return holds_any<Relu, Resize, Reduce, GroupNorm, LayerNorm>(op) ||
+  return holds_any<Relu, Resize, Reduce, Concat, Slice, GroupNorm, LayerNorm>(op) ||
          (its != nullptr && its->function != Function::hard_sigmoid);
 }
 

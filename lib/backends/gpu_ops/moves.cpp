@@ -1,6 +1,8 @@
-// Ops that move elements: a border of a number or of cells, axes in another order.
+// Ops that move elements: a border of a number or of cells, axes in another order, parts of images.
 
 #include "kernels/moves/moves.h"
+#include "kernels/moves/copy.h"
+#include "kernels/moves/fill.h"
 
 #include "gpu_ops.h"
 
@@ -12,7 +14,7 @@ static_assert(static_cast<int>(BorderOf::value) == static_cast<int>(PadBy::value
               static_cast<int>(BorderOf::wrap) == static_cast<int>(PadBy::wrap));
 
 Lowered lower(const Pad& op, const Spec& spec, const Launcher& on) {
-  const Border border{op.before.h, op.before.w, static_cast<BorderOf>(op.by)};
+  const Border border{op.channels_before, op.before.h, op.before.w, static_cast<BorderOf>(op.by)};
   Lowered unit = empty_unit(spec);
   unit.recompute_reads_x[0] = true;
   with_type(on.backend, spec.y.dtype, [&]<class T>() {
@@ -53,6 +55,88 @@ Lowered lower(const Reorder& op, const Spec& spec, const Launcher& on) {
             reorder(stream, view<const T>(args.dy), axes, view<T>(args.dx[0]), adds);
         });
   });
+  return unit;
+}
+
+namespace {
+
+/// `count` elements of each image, from `first` on.
+template <class T>
+View<T> run(const Tensor& tensor, std::int64_t first, std::int64_t count) {
+  return {tensor.as<T>() + first, tensor.shape.n, 1, 1, static_cast<int>(count), tensor.pitch};
+}
+
+/// The axes of a copy from the box of images to a dense part, or with `spreads` back.
+ReorderAxes axes_of(const Box& box, bool spreads) {
+  std::vector<CopyAxis> axes;
+  std::int64_t within = 1;
+  for (std::size_t i = box.axes.size(); i-- > 0; within *= box.axes[i].part)
+    axes.insert(axes.begin(),
+                CopyAxis{box.axes[i].part, spreads ? within : box.apart(i), spreads ? box.apart(i) : within});
+  return kernel_axes(axes);
+}
+
+/// part = the box of whole, or part +=.
+template <class T>
+void gather(Stream stream, const Tensor& whole, const Box& box, const Tensor& part, bool adds) {
+  const std::int64_t size = part.shape.image();
+  const View<const T> from = run<const T>(whole, box.offset(), size);
+  const View<T> to = run<T>(part, 0, size);
+  if (!box.is_run()) return reorder(stream, from, axes_of(box, false), to, adds);
+  if (adds || from.data != to.data || from.pitch != to.pitch) copy(stream, from, to, adds);
+}
+
+/// The box of whole = part, or the box +=.
+template <class T>
+void scatter(Stream stream, const Tensor& part, const Box& box, const Tensor& whole, bool adds) {
+  const std::int64_t size = part.shape.image();
+  const View<const T> from = run<const T>(part, 0, size);
+  const View<T> to = run<T>(whole, box.offset(), size);
+  if (!box.is_run()) return reorder(stream, from, axes_of(box, true), to, adds, true);
+  if (adds || from.data != to.data || from.pitch != to.pitch) copy(stream, from, to, adds);
+}
+
+/// whole = 0 outside the box. Inside it may be 0, too, unless the box is a run.
+template <class T>
+void clear_around(Stream stream, const Tensor& whole, const Box& box, std::int64_t part) {
+  const std::int64_t end = box.is_run() ? box.offset() + part : 0;
+  if (box.is_run()) fill(stream, run<T>(whole, 0, box.offset()), 0);
+  fill(stream, run<T>(whole, end, whole.shape.image() - end), 0);
+}
+
+}  // namespace
+
+Lowered lower(const Slice& op, const Spec& spec, const Launcher& on) {
+  Lowered unit = empty_unit(spec);
+  const Box box = box_of(op, spec.x[0].shape);
+  with_storage(on.backend, spec.y.dtype, [&]<class T>() {
+    add_launches(
+        unit, spec, on, [box](Stream stream, const Args& args) { gather<T>(stream, args.x[0], box, args.y, false); },
+        [box, adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
+          if (!wanted(args, 0)) return;
+          if (!adds) clear_around<T>(stream, args.dx[0], box, args.dy.shape.image());
+          scatter<T>(stream, args.dy, box, args.dx[0], adds);
+        });
+  });
+  finish_parts(unit, spec);
+  return unit;
+}
+
+Lowered lower(const Concat& op, const Spec& spec, const Launcher& on) {
+  Lowered unit = empty_unit(spec);
+  const std::vector<Box> boxes = boxes_of(op, spec);
+  with_storage(on.backend, spec.y.dtype, [&]<class T>() {
+    add_launches(
+        unit, spec, on,
+        [boxes](Stream stream, const Args& args) {
+          for (std::size_t i = 0; i < boxes.size(); ++i) scatter<T>(stream, args.x[i], boxes[i], args.y, false);
+        },
+        [boxes, spec](Stream stream, const Args& args) {
+          for (std::size_t i = 0; i < boxes.size(); ++i)
+            if (wanted(args, i)) gather<T>(stream, args.dy, boxes[i], args.dx[i], adds_dx(spec, i));
+        });
+  });
+  finish_parts(unit, spec);
   return unit;
 }
 

@@ -269,7 +269,7 @@ Value pixel_unshuffle(Value x, std::string name, int factor) {
   return reorder(x, std::move(name), pixel_unshuffle(x.shape(), factor));
 }
 Value reduce(Value x, std::string name, Reduce op) { return apply(op, {x}, std::move(name)); }
-Value concat(const std::vector<Value>& x, std::string name) { return apply(Concat{}, x, std::move(name)); }
+Value concat(const std::vector<Value>& x, std::string name, Concat op) { return apply(op, x, std::move(name)); }
 Value slice(Value x, std::string name, Slice op) { return apply(op, {x}, std::move(name)); }
 
 std::vector<std::int64_t> whole_numbers(const Graph& graph) {

@@ -12,6 +12,7 @@
 #include "lamina/op.h"
 #include "lib/core/text/enumerators.h"
 #include "lib/core/text/one_of.h"
+#include "lib/core/units/box.h"
 
 namespace lamina {
 namespace {
@@ -218,14 +219,17 @@ class Inference {
     const Shape& x = only_input();
     at_least("before", op.before, 0);
     at_least("after", op.after, 0);
+    at_least("channels before or after", std::min(op.channels_before, op.channels_after), 0);
     in_range("value", fits_or_infinite(op.value), "a number that fits f32, or infinite");
     check_enumerator(op.by, PadBy::wrap, to_string(op_) + ": by");
+    if (op.by != PadBy::value && op.channels_before + std::int64_t{op.channels_after} > 0)
+      fail("channels are padded by value alone");
     const Size most = op.by == PadBy::reflect ? Size{x.h - 1, x.w - 1} : Size{x.h, x.w};
     const bool reaches = op.by == PadBy::value || op.by == PadBy::edge ||
                          (std::max(op.before.h, op.after.h) <= most.h && std::max(op.before.w, op.after.w) <= most.w);
     if (!reaches) fail("a side is longer than the cells of the image that it shows");
-    return result(
-        {x.n, x.c, padded("rows", op.before.h, x.h, op.after.h), padded("columns", op.before.w, x.w, op.after.w)});
+    return result({x.n, padded("channels", op.channels_before, x.c, op.channels_after),
+                   padded("rows", op.before.h, x.h, op.after.h), padded("columns", op.before.w, x.w, op.after.w)});
   }
 
   Inferred operator()(const Resize& op) const {
@@ -263,25 +267,34 @@ class Inference {
     return result({x.n, op.channels ? 1 : x.c, op.rows ? 1 : x.h, op.columns ? 1 : x.w});
   }
 
-  Inferred operator()(const Concat&) const {
+  Inferred operator()(const Concat& op) const {
     takes(1, largest);
+    check_enumerator(op.axis, Axis::column, "concat: axis");
+    const std::string name(axis_name(op.axis));
     Shape y = x_.front();
-    std::int64_t channels = 0;
-    for (const Shape& x : x_) {
-      if (x.n != y.n || x.h != y.h || x.w != y.w) fail("the inputs differ in more than their channels");
-      channels += x.c;
-      if (channels > largest) fail("more than 2^31 - 1 channels");
+    std::int64_t sum = 0;
+    for (Shape x : x_) {
+      sum += along(x, op.axis);
+      along(x, op.axis) = along(y, op.axis);
+      if (x != y) fail("the inputs differ in more than their " + name);
+      if (sum > largest) fail("more than 2^31 - 1 " + name);
     }
-    y.c = static_cast<int>(channels);
+    along(y, op.axis) = static_cast<int>(sum);
     return result(y);
   }
 
   Inferred operator()(const Slice& op) const {
-    const Shape& x = only_input();
+    Shape y = only_input();
+    check_enumerator(op.axis, Axis::column, "slice: axis");
+    int& extent = along(y, op.axis);
+    const std::string name(axis_name(op.axis));
     at_least("first", op.first, 0);
-    at_least("channels", op.channels, 1);
-    if (std::int64_t{op.first} + op.channels > x.c) fail("the input has only " + std::to_string(x.c) + " channels");
-    return result({x.n, op.channels, x.h, x.w});
+    at_least(name.c_str(), op.count, 1);
+    at_least("step", op.step, 1);
+    if (op.first + (op.count - std::int64_t{1}) * op.step >= extent)
+      fail("the input has only " + std::to_string(extent) + ' ' + name);
+    extent = op.count;
+    return result(y);
   }
 
  private:

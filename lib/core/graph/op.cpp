@@ -6,6 +6,7 @@
 #include "lib/core/text/one_of.h"
 #include "lib/core/text/shortest.h"
 #include "lib/core/units/binary.h"
+#include "lib/core/units/box.h"
 #include "lib/core/units/functions.h"
 #include "lib/core/units/reorder.h"
 
@@ -119,7 +120,9 @@ struct Numbers {
         .unless_default(op.batch_offset == 0, "from image " + std::to_string(op.batch_offset));
   }
   void operator()(const Slice& op) const {
-    phrase.always("first " + std::to_string(op.first)).always("channels " + std::to_string(op.channels));
+    phrase.always("first " + std::to_string(op.first))
+        .always(std::string(axis_name(op.axis)) + ' ' + std::to_string(op.count))
+        .unless_default(op.step == 1, "step " + std::to_string(op.step));
   }
   void operator()(const Pointwise& op) const {
     const auto number = [&](const char* name, double value, double usual) {
@@ -142,6 +145,8 @@ struct Numbers {
   void operator()(const Pad& op) const {
     phrase.always("before " + text(op.before))
         .always("after " + text(op.after))
+        .unless_default(op.channels_before == 0 && op.channels_after == 0,
+                        "channels " + std::to_string(op.channels_before) + " and " + std::to_string(op.channels_after))
         .unless_default(op.value == 0, "value " + shortest(op.value));
     if (op.by == PadBy::edge) phrase.always("by edge");
     if (op.by == PadBy::reflect) phrase.always("by reflect");
@@ -192,7 +197,9 @@ struct Numbers {
   void operator()(const Relu&) const {}
   void operator()(const Add&) const {}
   void operator()(const Binary&) const {}
-  void operator()(const Concat&) const {}
+  void operator()(const Concat& op) const {
+    phrase.unless_default(op.axis == Axis::channel, std::string(axis_name(op.axis)));
+  }
 
  private:
   template <class Norm>

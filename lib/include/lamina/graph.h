@@ -160,7 +160,7 @@ LAMINA_API Value channel_shuffle(Value x, std::string name, int groups);
 LAMINA_API Value pixel_shuffle(Value x, std::string name, int factor);
 LAMINA_API Value pixel_unshuffle(Value x, std::string name, int factor);
 LAMINA_API Value reduce(Value x, std::string name, Reduce op);
-LAMINA_API Value concat(const std::vector<Value>& x, std::string name = {});
+LAMINA_API Value concat(const std::vector<Value>& x, std::string name = {}, Concat op = {});
 LAMINA_API Value slice(Value x, std::string name, Slice op);
 
 /// By node: how many values it may hold, if an op reads it as whole numbers (labels or ids), directly or through Slice

@@ -350,19 +350,21 @@ struct PRelu {
 /// at the opposite end.
 enum class PadBy : std::uint8_t { value, edge, reflect, wrap };
 
-/// y[n,c,p,q] = x[n, c, p - before.h, q - before.w], and where that is outside x: `value`, or along each axis the cell
+/// y[n,c,p,q] = x[n, c - channels_before, p - before.h, q - before.w], and where that is outside x: `value`, or along
+/// each axis the cell
 ///     edge      the nearest: 0 or H - 1
 ///     reflect   -h or 2 (H - 1) - h
 ///     wrap      h + H or h - H
-/// y: N x C x before.h + H + after.h x before.w + W + after.w
+/// y: N x channels_before + C + channels_after x before.h + H + after.h x before.w + W + after.w
 /// The gradient of x is the part of dy inside and, unless by value, of the border what was made from each cell.
 /// ShapeError: a negative side, an extent above 2^31 - 1, a value that is NaN or, if finite, beyond f32, a side above
-/// H - 1 by reflect or above H by wrap.
+/// H - 1 by reflect or above H by wrap, channels unless by value.
 struct Pad {
   Size before;  ///< rows above, columns on the left
   Size after;   ///< rows below, columns on the right
   double value = 0;
   PadBy by = PadBy::value;
+  int channels_before = 0, channels_after = 0;
   bool operator==(const Pad&) const = default;
 };
 
@@ -423,15 +425,19 @@ LAMINA_API Reorder pixel_shuffle(const Shape& x, int factor);
 /// The inverse of pixel_shuffle. ShapeError: H or W is not divisible by factor.
 LAMINA_API Reorder pixel_unshuffle(const Shape& x, int factor);
 
-/// Concatenates the inputs along the channel axis; n, h, w equal.
+/// Concatenates the inputs along an axis; their other extents are equal.
 struct Concat {
+  Axis axis = Axis::channel;
   bool operator==(const Concat&) const = default;
 };
 
-/// Channels [first, first + channels) of x.
+/// Elements first, first + step, ... of an axis of x, `count` of them. dx = dy there, and 0 elsewhere.
+/// ShapeError: first < 0; count or step < 1; an element beyond the axis.
 struct Slice {
+  Axis axis = Axis::channel;
   int first;
-  int channels;
+  int count;
+  int step = 1;
   bool operator==(const Slice&) const = default;
 };
 

@@ -1,38 +1,40 @@
-// Concat, Split and Slice along the channels, and Gather from a computed value.
+// Concat, Split and Slice, and Gather from a computed value.
 
+#include <algorithm>
+#include <array>
+
+#include "lib/core/units/box.h"
 #include "operators.h"
 
 namespace lamina::onnx {
 namespace {
 
-/// Channels in each element of an axis that is the channels or their outer part, as the directions of an LSTM.
-std::int64_t group_of(const DynamicValue& x, std::size_t along) {
-  const Shape shape = x.value.shape();
-  const std::int64_t whole = extent(x.view[along]), group = shape.c / whole;
-  if (shape.c % whole != 0 || x.view[along] != axis(whole, group * shape.plane())) {
-    throw Refusal{"axis " + std::to_string(along) + " of " + text(extents(x.view)) + " is not the channels of the " +
-                      to_string(shape) + " that it is kept as: only channels are joined, split or cut",
-                  true};
-  }
-  return group;
+/// Elements of a value from one element of an axis of the graph to the next, and from one image, channel or row to the
+/// next.
+struct Strides {
+  std::int64_t inner, outer;
+};
+Strides strides_of(const Shape& x, lamina::Axis axis) {
+  if (axis == lamina::Axis::channel) return {x.plane(), x.image()};
+  return axis == lamina::Axis::row ? Strides{x.w, x.plane()} : Strides{1, x.w};
 }
 
-/// The view of a value whose axis `along` is the channels after their number has changed. An extent of 1 is not in it.
-View along_channels(const DynamicValue& x, std::size_t along, const Shape& after) {
-  const std::int64_t group = group_of(x, along);
-  View view = with_channels(x.view, x.value.shape(), after, group);
-  view[along] = axis(after.c / group, group * after.plane());
-  return view;
+/// Whether `extent` parts, `stride` elements apart, are an axis of the graph: its elements, or groups of them.
+bool are_axis(const Shape& x, std::int64_t extent, std::int64_t stride, lamina::Axis axis) {
+  const auto [inner, outer] = strides_of(x, axis);
+  return extent * stride == outer && stride % inner == 0;
 }
 
-/// A contiguous part of the axis.
-DynamicValue run_of(NodeContext& context, const DynamicValue& x, std::size_t along, std::int64_t first,
-                    std::int64_t count, const std::string& name) {
-  const std::int64_t group = group_of(x, along);
-  const Value y = context.append(Slice{.first = narrow(context, first * group, 0, "first channel"),
-                                       .channels = narrow(context, count * group, 1, "number of channels")},
-                                 {x.value}, name);
-  return {.value = y, .view = along_channels(x, along, y.shape()), .type = x.type};
+constexpr std::array all_axes = {lamina::Axis::channel, lamina::Axis::row, lamina::Axis::column};
+
+/// The value with these parts as rows.
+Value as_rows(NodeContext& context, Value x, std::int64_t extent, std::int64_t stride, const std::string& name) {
+  const std::int64_t image = x.shape().image();
+  const Reorder op{{static_cast<int>(image)},
+                   {0},
+                   static_cast<int>(image / (extent * stride)),
+                   {static_cast<int>(extent), static_cast<int>(stride)}};
+  return context.append_once(op, x, name);
 }
 
 /// h[-1] of an LSTM of several layers: the only reader of the concatenated h of all layers takes the last one. The
@@ -53,41 +55,100 @@ bool takes_last_layer(NodeContext& context, std::size_t along, std::size_t rank)
   return true;
 }
 
+/// How values are joined along an axis: how far apart its elements are in each of them, and the view of the result.
+struct Joint {
+  std::int64_t stride;
+  View view;
+};
+std::optional<Joint> joint_of(const std::vector<DynamicValue>& all, std::size_t along) {
+  std::int64_t whole = 0;
+  const Axis* several = nullptr;
+  for (const DynamicValue& x : all) {
+    if (x.view[along].size() > 1 || x.value.shape().n != all[0].value.shape().n) return std::nullopt;
+    whole += extent(x.view[along]);
+    if (!x.view[along].empty()) several = &x.view[along];
+  }
+  const std::int64_t image = all[0].value.shape().image();
+  Extents strides = {1, image};  // one element each: where the axis is in the file, or outside all others
+  for (std::size_t i = along + 1; i < all[0].view.size(); ++i) strides[0] *= extent(all[0].view[i]);
+  if (several != nullptr) strides = {several->front().stride};
+  for (const std::int64_t stride : strides) {
+    std::optional<View> view = with_extent(all[0].view, along, stride, whole);
+    for (const DynamicValue& x : all)
+      if (x.value.shape().image() % (extent(x.view[along]) * stride) != 0 ||
+          (!x.view[along].empty() && x.view[along].front().stride != stride) ||
+          with_extent(x.view, along, stride, whole) != view)
+        view.reset();
+    if (view) return Joint{stride, *view};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 void import_concat(NodeContext& context) {
   const Attributes& node = context.attributes();
   const std::size_t rank = context.viewed(0).view.size(), along = axis_of(node, node.integer("axis", 1), rank);
   if (takes_last_layer(context, along, rank)) return;
-  const auto channels_along = [&](const DynamicValue& x) {
-    const Shape shape = x.value.shape();
-    const std::int64_t whole = extent(x.view[along]);
-    return shape.c % whole == 0 && x.view[along] == axis(whole, shape.c / whole * shape.plane());
-  };
-  /// An operand in the usual order, if it is not joined along its channels.
-  const auto operand = [&](std::size_t i) {
-    const DynamicValue& x = context.dynamic(i);
-    if (x.view.size() != rank || along != 1 || channels_along(x)) return x;
-    return in_order(context, x, usual_labels(rank), context.name() + ".x" + std::to_string(i));
-  };
-  const DynamicValue first = operand(0);
-  std::vector<Value> operands;
+  std::vector<DynamicValue> x;
   for (std::size_t i = 0; i < context.inputs(); ++i) {
-    const DynamicValue x = operand(i);
-    if (x.view.size() != rank) node.invalid("joins values of different rank");
-    const Shape &a = x.value.shape(), &b = first.value.shape();
-    const View its = along_channels(x, along, b);
-    if (a.n != b.n || a.h != b.h || a.w != b.w || its != along_channels(first, along, b)) {
-      Extents others = extents(x.view), firsts = extents(first.view);
-      others[along] = firsts[along] = 0;
-      if (others != firsts) node.invalid("joins " + text(extents(first.view)) + " and " + text(extents(x.view)));
-      refuse_order("its operands have their axes in different orders");
-    }
-    operands.push_back(x.value);
+    x.push_back(context.dynamic(i));
+    Extents others = extents(x[i].view), firsts = extents(x[0].view);
+    if (others.size() != rank) node.invalid("joins values of different rank");
+    others[along] = firsts[along];
+    if (others != firsts) node.invalid("joins " + text(extents(x[0].view)) + " and " + text(extents(x[i].view)));
   }
-  if (operands.size() == 1) return context.result(first);
-  const Value y = context.append(Concat{}, operands, context.name());
-  context.result({.value = y, .view = along_channels(first, along, y.shape()), .type = first.type});
+  if (x.size() == 1) return context.result(x[0]);
+  const auto operand = [&](std::size_t i) { return context.name() + ".x" + std::to_string(i); };
+  std::optional<Joint> joint = joint_of(x, along);
+  for (std::size_t i = 0; !joint && i < x.size(); ++i) x[i] = in_order(context, x[i], usual_labels(rank), operand(i));
+  if (!joint) joint = joint_of(x, along);
+  if (!joint) refuse_order("it joins images, not parts of them");
+  std::vector<Value> operands;
+  for (const DynamicValue& each : x) operands.push_back(each.value);
+  const auto fits = [&](lamina::Axis axis) {
+    return std::ranges::all_of(x, [&](const DynamicValue& each) {
+      Shape its = each.value.shape(), first = x[0].value.shape();
+      const bool is_axis = are_axis(its, extent(each.view[along]), joint->stride, axis);
+      lamina::along(its, axis) = lamina::along(first, axis);
+      return is_axis && its == first;
+    });
+  };
+  const auto found = std::ranges::find_if(all_axes, fits);
+  for (std::size_t i = 0; found == all_axes.end() && i < x.size(); ++i)
+    operands[i] = as_rows(context, operands[i], extent(x[i].view[along]), joint->stride, operand(i));
+  const Concat op{found == all_axes.end() ? lamina::Axis::row : *found};
+  const Value y = context.append(op, operands, context.name());
+  context.result({.value = y, .view = joint->view, .type = x[0].type});
+}
+
+DynamicValue part_of(NodeContext& context, const DynamicValue& whole, std::size_t along, const Range& range,
+                     const std::string& name) {
+  DynamicValue x = whole;
+  const std::int64_t extent = onnx::extent(x.view[along]);
+  if (range.first == 0 && range.count == extent && range.step == 1) return x;
+  const auto after = [&]() -> std::optional<View> {
+    if (x.view[along].size() != 1 || x.value.shape().image() % (extent * x.view[along][0].stride) != 0)
+      return std::nullopt;
+    return with_extent(x.view, along, x.view[along][0].stride, range.count);
+  };
+  if (!after()) x = in_order(context, x, usual_labels(x.view.size()), name + ".x");
+  const std::optional<View> view = after();
+  if (!view) throw Refusal{"it takes a part of the images: only parts of each image are taken", true};
+  const std::int64_t stride = x.view[along][0].stride;
+  const auto is_its = [&](lamina::Axis axis) { return are_axis(x.value.shape(), extent, stride, axis); };
+  const auto found = std::ranges::find_if(all_axes, is_its);
+  std::int64_t group = found == all_axes.end() ? 0 : stride / strides_of(x.value.shape(), *found).inner;
+  Slice op{.axis = lamina::Axis::row, .first = 0, .count = 0, .step = narrow(context, range.step, 1, "step")};
+  if (group == 1 || (group > 1 && range.step == 1)) {
+    op.axis = *found;
+  } else {
+    x.value = as_rows(context, x.value, extent, stride, name + ".rows");
+    group = 1;
+  }
+  op.first = narrow(context, range.first * group, 0, "first element");
+  op.count = narrow(context, range.count * group, 1, "number of elements");
+  return {.value = context.append_once(op, x.value, name), .view = *view, .type = x.type};
 }
 
 void import_split(NodeContext& context) {
@@ -113,31 +174,35 @@ void import_split(NodeContext& context) {
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (context.wanted(i)) {
       const std::string name = i == 0 ? context.name() : std::string(node.node().outputs[i]);
-      context.result(run_of(context, source, along, first, parts[i], name), i);
+      context.result(part_of(context, source, along, {first, parts[i], 1}, name), i);
     }
     first += parts[i];
   }
 }
 
 void import_slice(NodeContext& context) {
-  const DynamicValue x = context.viewed(0);
-  const Extents own = extents(x.view);
+  const DynamicValue& whole = context.viewed(0);
+  const Extents own = extents(whole.view);
   const std::vector<Range> ranges = context.slice_ranges(own);
-  std::optional<std::size_t> along;
+  std::vector<std::size_t> cut;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     if (ranges[i].first == 0 && ranges[i].count == own[i] && ranges[i].step == 1) continue;
-    if (along || ranges[i].step != 1) throw Refusal{"it takes other than consecutive channels: only x[:, a:b] is read"};
+    if (ranges[i].step < 1) throw Refusal{"its step is negative: flip the numbers before they go into the network"};
     if (ranges[i].count == 0) throw Refusal{"it takes nothing: leave this slice out of the model"};
-    along = i;
+    cut.push_back(i);
   }
-  if (!along) return context.result(x);
-  const auto& [first, count, step] = ranges[*along];
-  if (count == 1 && takes_step(context, *along, first, true)) return;
-  context.result(run_of(context, context.dynamic(0), *along, first, count, context.name()));
+  if (cut.empty()) return context.result(DynamicValue(whole));
+  if (cut.size() == 1 && ranges[cut[0]].count == 1 && takes_step(context, cut[0], ranges[cut[0]].first, true)) return;
+  DynamicValue y = context.dynamic(0);
+  for (const std::size_t i : cut) {
+    const std::string name = i == cut.back() ? context.name() : context.name() + ".axis" + std::to_string(i);
+    y = part_of(context, y, i, ranges[i], name);
+  }
+  context.result(std::move(y));
 }
 
-/// A Gather from a computed value takes the only element of an axis, everything in order under other extents
-/// (as_strided), the last step of an LSTM, or consecutive channels.
+/// A Gather from a computed value takes one element of an axis, elements at equal steps, or everything in order under
+/// other extents (as_strided).
 void import_gather_part(NodeContext& context) {
   const Attributes& node = context.attributes();
   const DynamicValue x = context.viewed(0);
@@ -148,10 +213,11 @@ void import_gather_part(NodeContext& context) {
     const std::int64_t its = to_integer(at.at(i));
     return its < 0 ? its + whole : its;
   };
-  bool in_order = at.count() > 0;
-  for (std::int64_t i = 1; in_order && i < at.count(); ++i) in_order = index(i) == index(0) + i;
+  const std::int64_t step = at.count() > 1 ? index(1) - index(0) : 1;
+  bool is_run = at.count() > 0 && step > 0;
+  for (std::int64_t i = 1; is_run && i < at.count(); ++i) is_run = index(i) - index(i - 1) == step;
   DynamicValue y = x;
-  if (in_order && x.view.size() == 1 && index(0) == 0 && at.extents.size() > 0) {
+  if (is_run && step == 1 && x.view.size() == 1 && index(0) == 0 && at.extents.size() > 0) {
     const Extents wanted = context.with_batch(x, at.extents);
     const std::optional<View> view = element_count(wanted) == whole ? reshaped(x.view, wanted) : std::nullopt;
     if (view) {
@@ -159,12 +225,12 @@ void import_gather_part(NodeContext& context) {
       return context.result(std::move(y));
     }
   }
-  if (!in_order || at.extents.size() > 1) {
-    throw Refusal{"it takes a part of a computed value by indices that are no run of channels: use x[:, a:b]"};
+  if (!is_run || at.extents.size() > 1) {
+    throw Refusal{"it takes a part of a computed value by indices that do not ascend in equal steps: use x[:, a:b]"};
   }
-  if (index(0) < 0 || index(0) + at.count() > whole) node.invalid("takes indices beyond " + std::to_string(whole));
+  if (index(0) < 0 || index(at.count() - 1) >= whole) node.invalid("takes indices beyond " + std::to_string(whole));
   if (at.count() == 1 && takes_step(context, along, index(0), !at.extents.empty())) return;
-  if (at.count() < whole) y = run_of(context, context.dynamic(0), along, index(0), at.count(), context.name());
+  if (at.count() < whole) y = part_of(context, context.dynamic(0), along, {index(0), at.count(), step}, context.name());
   if (at.extents.empty()) y.view.erase(y.view.begin() + static_cast<std::ptrdiff_t>(along));
   context.result(std::move(y));
 }

@@ -81,17 +81,17 @@ void drop_zeros(const NodeContext& context, std::vector<double>& bias, std::size
   if (!trains && std::all_of(bias.begin(), bias.end(), is_zero)) bias.clear();
 }
 
-View with_channels(const View& view, const Shape& before, const Shape& after, std::int64_t group) {
+View with_channels(const View& view, const Shape& before, const Shape& after) {
   View result = view;
   for (Axis& axis : result) {
     Axis changed;
     for (const OnnxFactor& factor : axis) {
       if (factor.stride >= before.image()) {
         changed.push_back({factor.extent, factor.stride / before.image() * after.image()});
-      } else if (factor.extent * factor.stride <= group * before.plane()) {
+      } else if (factor.extent * factor.stride <= before.plane()) {
         changed.push_back(factor);
-      } else if (factor == OnnxFactor{before.c / group, group * before.plane()}) {
-        if (after.c != group) changed.push_back({after.c / group, group * after.plane()});
+      } else if (factor == OnnxFactor{before.c, before.plane()}) {
+        if (after.c != 1) changed.push_back({after.c, after.plane()});
       } else {
         refuse_order("its channels are joined with other axes");
       }

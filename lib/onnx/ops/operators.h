@@ -39,8 +39,10 @@ bool squares_and_number(NodeContext&, std::size_t at);  ///< Mul, Add or Pow wit
 /// arithmetic.cpp: a function of the first two operands, of its result and the third, and so on. All are computed.
 void join_all(NodeContext&, BinaryFunction);
 // channels.cpp
+/// Elements of an axis of a value that is not pending. Refusal for an axis of images.
+DynamicValue part_of(NodeContext&, const DynamicValue&, std::size_t along, const Range&, const std::string& name);
 void import_gather_part(NodeContext&);  ///< Gather from a computed value
-// sequence.cpp: Gather or Slice of one step of an LSTM. Does nothing and returns false for another axis.
+// sequence.cpp: Gather or Slice of the last step of an LSTM. Does nothing and returns false for others.
 bool takes_step(NodeContext&, std::size_t along, std::int64_t step, bool keeps_axis);
 
 /// Throws a Refusal because of the order of a value's axes in memory: `why`, and what would be needed.
@@ -68,9 +70,8 @@ WholeAxes whole_axes(NodeContext&, const DynamicValue&, const std::vector<char>&
 /// Drops a bias that is 0 and does not train.
 void drop_zeros(const NodeContext&, std::vector<double>& bias, std::size_t input);
 
-/// The view of a value after its number of channels has changed, by whole groups of `group` channels. Refusal if the
-/// channels are joined with other axes.
-View with_channels(const View&, const Shape& before, const Shape& after, std::int64_t group = 1);
+/// The view of a value after its number of channels has changed. Refusal if they are joined with other axes.
+View with_channels(const View&, const Shape& before, const Shape& after);
 
 /// A number of the file as an int; FileError that names it if it is out of range.
 int narrow(const NodeContext&, std::int64_t number, std::int64_t least, std::string_view what);

@@ -212,17 +212,11 @@ bool takes_step(NodeContext& context, std::size_t along, std::int64_t step, bool
   DynamicValue x = context.viewed(0);
   const std::shared_ptr<PendingLstm> lstm = context.lstm_of(x);
   if (!lstm || lstm->steps == 1 || x.view[along] != axis(lstm->steps, 1)) return false;
-  const std::int64_t steps = lstm->steps, last = lstm->last;
-  if (step != last) {
-    throw Refusal{"it takes step " + std::to_string(step) + " of the " + std::to_string(steps) +
-                  " of a recurrent layer: " +
-                  (last < 0 ? "its two directions end at different steps, use torch.cat((h[-2], h[-1]), 1)"
-                            : "only the step that it computes last is read, here " + std::to_string(last))};
-  }
+  if (step != lstm->last) return false;
   x.lstm = lstm;
   x.steps = Steps::last;
   for (Axis& axis : x.view)
-    for (OnnxFactor& factor : axis) factor.stride /= steps;
+    for (OnnxFactor& factor : axis) factor.stride /= lstm->steps;
   x.view[along].clear();
   if (!keeps_axis) x.view.erase(x.view.begin() + static_cast<std::ptrdiff_t>(along));
   context.result(std::move(x));

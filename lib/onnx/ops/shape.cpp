@@ -127,7 +127,7 @@ void pad_by_cells(NodeContext& context, DynamicValue x, const std::string& mode)
   context.result(std::move(x));
 }
 
-/// A Pad of rows and columns stays pending, for the op that reads the value.
+/// A Pad of rows and columns stays pending, for the op that reads the value. Negative pads cut.
 void import_pad(NodeContext& context) {
   const Attributes& node = context.attributes();
   const std::size_t rank = context.viewed(0).view.size();
@@ -143,13 +143,14 @@ void import_pad(NodeContext& context) {
   if (pads.size() != 2 * axes.size()) {
     node.invalid("has " + std::to_string(pads.size()) + " pads for " + std::to_string(axes.size()) + " axes");
   }
+  constexpr std::int64_t most = 1 << 30;
+  if (std::ranges::any_of(pads, [](std::int64_t its) { return its > most || its < -most; }))
+    node.invalid("has pads of " + text(pads));
   Padding padding;
   padding.number = context.opset() < 11 ? node.number("value", 0) : 0;
   if (context.has(2)) padding.number = context.number(2, "its number");
   Extents before(rank, 0), after(rank, 0);
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    constexpr std::int64_t most = 1 << 30;
-    if (pads[i] > most || pads[axes.size() + i] > most) node.invalid("has pads of " + text(pads));
     before[axes[i]] = pads[i];
     after[axes[i]] = pads[axes.size() + i];
   }
@@ -157,18 +158,25 @@ void import_pad(NodeContext& context) {
   DynamicValue x = context.dynamic(0);
   bool any = false;
   for (std::size_t i = 0; i < rank; ++i) {
-    if (before[i] == 0 && after[i] == 0) continue;
+    if (before[i] < 0 || after[i] < 0) {
+      const std::int64_t first = std::max<std::int64_t>(-before[i], 0), last = std::max<std::int64_t>(-after[i], 0);
+      if (mode != "constant") throw Refusal{"its pads are negative: cut with a slice"};
+      const Range rest{first, extent(x.view[i]) - first - last, 1};
+      if (rest.count < 1) throw Refusal{"its negative pads leave nothing"};
+      x = part_of(context, x, i, rest, context.name() + ".cut" + std::to_string(i));
+    }
+    if (before[i] <= 0 && after[i] <= 0) continue;
     any = true;
-    if (before[i] < 0 || after[i] < 0) throw Refusal{"its pads are negative: it cuts"};
-    if (i < 2 || rank > 4) throw Refusal{"it pads other axes than rows and columns"};
-    (i == 2 ? padding.top : padding.left) = before[i];
-    (i == 2 ? padding.bottom : padding.right) = after[i];
+    if (i < 1 || rank > 4) throw Refusal{"it pads other axes than channels, rows and columns"};
+    (i == 1 ? padding.front : i == 2 ? padding.top : padding.left) = std::max<std::int64_t>(before[i], 0);
+    (i == 1 ? padding.back : i == 2 ? padding.bottom : padding.right) = std::max<std::int64_t>(after[i], 0);
   }
   if (any) {
     padding.name = context.name();
     x = in_order(context, x, usual_labels(rank), context.name() + ".x");
     x.padding = padding;
     if (mode != "constant") return pad_by_cells(context, std::move(x), mode);
+    if (padding.front + padding.back > 0) context.append_padding(x);
   }
   context.result(std::move(x));
 }

@@ -17,6 +17,7 @@ namespace lamina::onnx {
 /// Pending padding of rows and columns. The op that reads the value pads, or an op Pad of this name does.
 struct Padding {
   std::string name;
+  std::int64_t front = 0, back = 0;  ///< channels; these become an op at once
   std::int64_t top = 0, left = 0, bottom = 0, right = 0;
   double number = 0;
   PadBy by = PadBy::value;  ///< any other becomes an op at once

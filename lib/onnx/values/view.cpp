@@ -69,6 +69,18 @@ GraphLayout layout_of(const Extents& extents, const AxisLabels& labels) {
   return layout;
 }
 
+std::optional<View> with_extent(const View& view, std::size_t along, std::int64_t stride, std::int64_t extent) {
+  const std::int64_t period = onnx::extent(view[along]) * stride;
+  View result(view.size());
+  for (std::size_t i = 0; i < view.size(); ++i)
+    for (const OnnxFactor& factor : i == along ? onnx::axis(extent, stride) : view[i]) {
+      const bool is_inner = i == along || factor.extent * factor.stride <= stride;
+      if (!is_inner && factor.stride % period != 0) return std::nullopt;
+      append(result[i], {factor.extent, is_inner ? factor.stride : factor.stride / period * extent * stride});
+    }
+  return result;
+}
+
 std::optional<View> reshaped(const View& view, const Extents& wanted) {
   Axis all;
   for (const Axis& axis : view) {

@@ -57,6 +57,10 @@ struct GraphLayout {
 };
 GraphLayout layout_of(const Extents&, const AxisLabels&);
 
+/// The view of a value in which an axis, whose elements are `stride` apart, has another extent. Nothing if it is joined
+/// with other axes.
+std::optional<View> with_extent(const View&, std::size_t along, std::int64_t stride, std::int64_t extent);
+
 /// The view of a value under other extents with the same product. Nothing if numbers would have to move.
 std::optional<View> reshaped(const View&, const Extents&);
 

@@ -200,7 +200,8 @@ class Exporter {
     emit("PRelu", {x, parameter("weight", extents)});
   }
   void operator()(const Pad& op) {
-    const std::string pads = add_integers(".pads", {0, 0, op.before.h, op.before.w, 0, 0, op.after.h, op.after.w});
+    const std::string pads = add_integers(
+        ".pads", {0, op.channels_before, op.before.h, op.before.w, 0, op.channels_after, op.after.h, op.after.w});
     const std::string value = add_number(".value", op.value);
     constexpr const char* modes[] = {"constant", "edge", "reflect", "wrap"};
     emit("Pad", {image(0), pads, value}, {{"mode", std::string(modes[static_cast<int>(op.by)])}});
@@ -234,13 +235,17 @@ class Exporter {
     const std::string parts = part("Reshape", ".split", {image(0), split});
     emit("Reshape", {part("Transpose", ".moved", {parts}, {{"perm", order}}), back});
   }
-  void operator()(const Concat&) { emit("Concat", all(), {{"axis", 1}}); }
+  void operator()(const Concat& op) {
+    emit("Concat", all(op.axis != Axis::channel), {{"axis", 1 + static_cast<std::int64_t>(op.axis)}});
+  }
 
   void operator()(const Slice& op) {
     const std::string starts = add_integers(".starts", {op.first});
-    const std::string ends = add_integers(".ends", {std::int64_t{op.first} + op.channels});
-    const std::string axes = add_integers(".axes", {1});
-    emit("Slice", {same(0), starts, ends, axes});
+    const std::string ends = add_integers(".ends", {op.first + (op.count - std::int64_t{1}) * op.step + 1});
+    const std::string axes = add_integers(".axes", {1 + static_cast<std::int64_t>(op.axis)});
+    std::vector<std::string> operands = {op.axis == Axis::channel ? same(0) : image(0), starts, ends, axes};
+    if (op.step > 1) operands.push_back(add_integers(".steps", {op.step}));
+    emit("Slice", operands);
   }
 
   void operator()(const SoftmaxCrossEntropy&) { refuse(); }
@@ -303,9 +308,10 @@ class Exporter {
     return part("Unsqueeze", operand, {name, add_integers(operand + ".axes", {2, 3})});
   }
 
-  /// The names of all operands: as matrices if all of them are matrices, else with four axes.
-  std::vector<std::string> all() {
-    matrix_[id_] = std::ranges::all_of(node_->inputs, [&](int i) { return matrix_[static_cast<std::size_t>(i)]; });
+  /// The names of all operands: as matrices if all of them are matrices, else, or `as_images`, with four axes.
+  std::vector<std::string> all(bool as_images = false) {
+    matrix_[id_] =
+        !as_images && std::ranges::all_of(node_->inputs, [&](int i) { return matrix_[static_cast<std::size_t>(i)]; });
     std::vector<std::string> names;
     for (std::size_t i = 0; i < node_->inputs.size(); ++i)
       names.push_back(matrix_[id_] ? graph_.nodes()[input(i)].name : image(i));

@@ -57,8 +57,10 @@ std::vector<Case> kernel_cases() {
       {"LSTM of ids", Recurrent{.hidden = 9, .steps = Steps::last, .reverse = true, .vocabulary = 6}, {{2, 1, 5, 1}}},
       {"concat", Concat{}, {x, {2, 3, 7, 9}}},
       {"concat in packs", Concat{}, {{2, 4, 4, 6}, {2, 2, 4, 6}}},
-      {"slice", Slice{.first = 1, .channels = 3}, {x}},
-      {"slice in packs", Slice{.first = 2, .channels = 2}, {{2, 4, 4, 6}}},
+      {"slice", Slice{.first = 1, .count = 3}, {x}},
+      {"concat of rows", Concat{Axis::row}, {x, x}},
+      {"slice with a step", Slice{.axis = Axis::column, .first = 1, .count = 2, .step = 2}, {x}},
+      {"slice in packs", Slice{.first = 2, .count = 2}, {{2, 4, 4, 6}}},
   };
   // In packs if images follow one another, singly, and in packs by plane.
   for (const Shape& shape : {x, Shape{1, 3, 7, 9}, Shape{2, 4, 4, 6}}) {

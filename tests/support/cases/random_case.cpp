@@ -3,6 +3,7 @@
 #include "tests/support/cases/random_case.h"
 
 #include "lamina/error.h"
+#include "lib/core/units/box.h"
 #include "tests/support/numbers/values.h"
 
 namespace lamina::test {
@@ -89,8 +90,9 @@ Case draw_case(Dice& dice) {
     case 11: return {"random", Add{}, std::vector<Shape>(static_cast<std::size_t>(dice(2, 4)), x)};
     case 12: {
       std::vector<Shape> shapes;
-      for (int i = dice(1, 4); i > 0; --i) shapes.push_back({x.n, dice(1, 5), x.h, x.w});
-      return {"random", Concat{}, shapes};
+      const auto axis = static_cast<Axis>(dice(0, 2));
+      for (int i = dice(1, 4); i > 0; --i) along(shapes.emplace_back(x), axis) = dice(1, 5);
+      return {"random", Concat{axis}, shapes};
     }
     case 13:
       return {"random", dice.chance(0.5) ? Op{Pointwise{Function::sigmoid}} : Op{Pointwise{Function::tanh}}, {x}};
@@ -99,10 +101,11 @@ Case draw_case(Dice& dice) {
     case 17: return {"random", random_pointwise(dice), {x}};
     case 18: return random_binary(dice, x);
     case 19: {
-      const Pad pad{.before = {dice(0, 3), dice(0, 3)},
-                    .after = {dice(0, 3), dice(0, 3)},
-                    .value = dice(-2, 2) * 0.5,
-                    .by = dice.chance(0.5) ? PadBy::value : static_cast<PadBy>(dice(1, 3))};
+      Pad pad{.before = {dice(0, 3), dice(0, 3)},
+              .after = {dice(0, 3), dice(0, 3)},
+              .value = dice(-2, 2) * 0.5,
+              .by = dice.chance(0.5) ? PadBy::value : static_cast<PadBy>(dice(1, 3))};
+      if (pad.by == PadBy::value) pad.channels_before = dice(0, 2), pad.channels_after = dice(0, 2);
       return {"random", pad, {x}};
     }
     case 23: {
@@ -142,8 +145,12 @@ Case draw_case(Dice& dice) {
     }
     case 16: return {"random", Embedding{.vocabulary = dice(1, 20), .features = dice(1, 9)}, {one_channel}};
     default: {
-      const int channels = dice(1, x.c);
-      return {"random", Slice{.first = dice(0, x.c - channels), .channels = channels}, {x}};
+      Slice op{.axis = static_cast<Axis>(dice(0, 2)), .first = 0, .count = 1, .step = dice(1, 3)};
+      Shape shape = x;
+      const int extent = along(shape, op.axis);
+      op.count = dice(1, (extent - 1) / op.step + 1);
+      op.first = dice(0, extent - 1 - (op.count - 1) * op.step);
+      return {"random", op, {x}};
     }
   }
 }

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "lib/core/units/box.h"
+
 namespace lamina::test {
 namespace {
 
@@ -160,8 +162,14 @@ class Builder {
 
   void part() {
     const Value x = read();
-    const int channels = dice_(1, x.shape().c);
-    keep(slice(x, name("slice"), {.first = dice_(0, x.shape().c - channels), .channels = channels}));
+    Slice op{.axis = static_cast<Axis>(dice_.chance(0.6) ? 0 : dice_(1, 2)), .first = 0, .count = 1};
+    Shape shape = x.shape();
+    const int extent = along(shape, op.axis);
+    if (dice_.chance(0.3)) op.step = 2;
+    op.count = dice_(1, (extent - 1) / op.step + 1);
+    op.first = dice_(0, extent - 1 - (op.count - 1) * op.step);
+    const Value y = slice(x, name("slice"), op);
+    keep(dice_.chance(0.3) ? concat({x, y, y}, name("concat"), {op.axis}) : y);
   }
 
   void pointwise() {

@@ -56,6 +56,7 @@ struct Join {
 }  // namespace
 
 Lowered lower(const Concat&, const Spec& spec, const Choice&, Session& session) {
+  if (moves_rows(spec.op)) return session.machine().lower_by_kernels(spec);
   const auto join = std::make_shared<const Join>(spec, session);
   Lowered unit = empty_unit(spec);
   unit.steps.push_back(step({Pass::forward}, "direct", [join](const Args& args) { join->forward(args); }));

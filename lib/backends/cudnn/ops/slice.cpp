@@ -21,7 +21,7 @@ struct Cut {
         api(in.api()),
         dtype(spec.y.dtype),
         first(op.first),
-        last(op.first + op.channels),
+        last(op.first + op.count),
         adds(adds_dx(spec, 0)),
         y(describe_value(api, spec.y)),
         within_x(describe(api, spec.y.shape, dtype, spec.y.layout, spec.x[0].pitch)),
@@ -59,6 +59,7 @@ struct Cut {
 }  // namespace
 
 Lowered lower(const Slice& op, const Spec& spec, const Choice&, Session& session) {
+  if (moves_rows(spec.op)) return session.machine().lower_by_kernels(spec);
   const auto cut = std::make_shared<const Cut>(op, spec, session);
   Lowered unit = empty_unit(spec);
   unit.steps.push_back(step({Pass::forward}, "direct", [cut](const Args& args) { cut->forward(args); }));

@@ -1,4 +1,4 @@
-// Ops that move elements: a border of a constant or of cells, axes in another order.
+// Ops that move elements: parts of images (Slice, Concat), a border of a constant or of cells, axes in another order.
 
 #include <algorithm>
 #include <vector>
@@ -11,41 +11,92 @@ namespace {
 
 constexpr std::int64_t grain = 4096;  // elements; less is not worth waking a thread
 
+/// to = from, or to += from, of elements that are `to_step` and `from_step` apart.
 template <class T>
-void pad_rows(ThreadPool& pool, const Args& args, const Pad& op) {
-  const Tensor &x = args.x[0], &y = args.y;
-  const std::int64_t height = y.shape.h, width = y.shape.w, inside = x.shape.w;
-  const T value = static_cast<T>(op.value);
-  pool.split(y.shape.count() / width, std::max<std::int64_t>(1, grain / width),
-             [&](std::int64_t from, std::int64_t to) {
-               for (std::int64_t i = from; i < to; ++i) {
-                 const std::int64_t plane = i / height, n = plane / y.shape.c, c = plane % y.shape.c,
-                                    h = i % height - op.before.h;
-                 T* const row = image<T>(y, n) + (c * height + i % height) * width;
-                 if (h < 0 || h >= x.shape.h) {
-                   std::fill_n(row, width, value);
-                   continue;
-                 }
-                 std::fill_n(row, op.before.w, value);
-                 std::copy_n(image<const T>(x, n) + (c * x.shape.h + h) * inside, inside, row + op.before.w);
-                 std::fill_n(row + op.before.w + inside, op.after.w, value);
-               }
-             });
+void put_apart(T* to, std::int64_t to_step, const T* from, std::int64_t from_step, std::int64_t count, bool adds) {
+  if (to_step == 1 && from_step == 1) return put(to, from, count, adds);
+  with_flag(adds, [&](auto add) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      T& element = to[i * to_step];
+      element = add ? element + from[i * from_step] : from[i * from_step];
+    }
+  });
 }
 
+/// Calls work(image, element of the part, element of the whole, elements) for the runs of elements of the part in each
+/// image, `box.axes[2].step` apart in the whole.
+template <class Work>
+void for_each_run(ThreadPool& pool, const Box& box, std::int64_t images, Work&& work) {
+  const auto& [outer, middle, inner] = box.axes;
+  const std::int64_t rows = outer.part * middle.part, size = rows * inner.part;
+  pool.split(images * size, grain, [&](std::int64_t from, std::int64_t to) {
+    while (from < to) {
+      const std::int64_t n = from / size, part = from % size, row = part / inner.part, i = part % inner.part;
+      const std::int64_t whole = box.offset() + row / middle.part * box.apart(0) + row % middle.part * box.apart(1);
+      const std::int64_t count = std::min(inner.part - i, to - from);
+      work(n, part, whole + i * inner.step, count);
+      from += count;
+    }
+  });
+}
+
+/// part = the box of whole, or part +=.
 template <class T>
-void unpad_rows(ThreadPool& pool, const Args& args, const Pad& op, bool adds) {
-  const Tensor &dx = args.dx[0], &dy = args.dy;
-  const std::int64_t height = dx.shape.h, width = dx.shape.w;
-  pool.split(dx.shape.count() / width, std::max<std::int64_t>(1, grain / width),
-             [&](std::int64_t from, std::int64_t to) {
-               for (std::int64_t i = from; i < to; ++i) {
-                 const std::int64_t plane = i / height, n = plane / dx.shape.c, c = plane % dx.shape.c;
-                 const std::int64_t row = c * dy.shape.h + i % height + op.before.h;
-                 put(image<T>(dx, n) + (c * height + i % height) * width,
-                     image<const T>(dy, n) + row * dy.shape.w + op.before.w, width, adds);
-               }
-             });
+void gather(ThreadPool& pool, const Tensor& whole, const Box& box, const Tensor& part, bool adds) {
+  const bool is_there = image<T>(whole, 0) + box.offset() == part.as<T>() && whole.pitch == part.pitch;
+  if (box.is_run() && is_there && !adds) return;
+  for_each_run(pool, box, part.shape.n, [&](std::int64_t n, std::int64_t to, std::int64_t from, std::int64_t count) {
+    put_apart(image<T>(part, n) + to, 1, image<const T>(whole, n) + from, box.axes[2].step, count, adds);
+  });
+}
+
+/// The box of whole = part, or the box +=.
+template <class T>
+void scatter(ThreadPool& pool, const Tensor& part, const Box& box, const Tensor& whole, bool adds) {
+  const bool is_there = image<T>(whole, 0) + box.offset() == part.as<T>() && whole.pitch == part.pitch;
+  if (box.is_run() && is_there && !adds) return;
+  for_each_run(pool, box, part.shape.n, [&](std::int64_t n, std::int64_t from, std::int64_t to, std::int64_t count) {
+    put_apart(image<T>(whole, n) + to, box.axes[2].step, image<const T>(part, n) + from, 1, count, adds);
+  });
+}
+
+/// Whether an axis of the part has this element of the whole.
+bool holds(const Box::Along& its, std::int64_t element) {
+  const std::int64_t at = element - its.first;
+  return at >= 0 && at < its.part * its.step && at % its.step == 0;
+}
+
+/// whole = part in the box, and `value` elsewhere.
+template <class T>
+void scatter_in(ThreadPool& pool, const Tensor& part, const Box& box, const Tensor& whole, T value) {
+  const auto& [outer, middle, inner] = box.axes;
+  const std::int64_t size = whole.shape.image();
+  pool.split(whole.shape.n * size, grain, [&](std::int64_t from, std::int64_t to) {
+    while (from < to) {  // runs within a row of the whole
+      const std::int64_t n = from / size, row = from % size / inner.whole, first = from % inner.whole;
+      const std::int64_t last = std::min(inner.whole, first + to - from);
+      from += last - first;
+      T* const y = image<T>(whole, n) + row * inner.whole;
+      const std::int64_t o = row / middle.whole, m = row % middle.whole;
+      if (!holds(outer, o) || !holds(middle, m)) {
+        std::fill(y + first, y + last, value);
+        continue;
+      }
+      const std::int64_t place = (o - outer.first) / outer.step * middle.part + (m - middle.first) / middle.step;
+      const T* const x = image<const T>(part, n) + place * inner.part;
+      const auto reached = [&](std::int64_t w) {  // elements of the part's row that lie before w
+        return std::clamp<std::int64_t>(divide_up(w - inner.first, inner.step), 0, inner.part);
+      };
+      const std::int64_t i = reached(first), count = reached(last) - i, begin = inner.first + i * inner.step;
+      if (inner.step > 1 || count == 0) {
+        std::fill(y + first, y + last, value);
+      } else {
+        std::fill(y + first, y + begin, value);
+        std::fill(y + begin + count, y + last, value);
+      }
+      if (y + begin != x + i || inner.step > 1) put_apart(y + begin, inner.step, x + i, 1, count, false);
+    }
+  });
 }
 
 /// The cell that a border repeats, `position` cells from the first cell of an axis.
@@ -131,18 +182,55 @@ void reorder(ThreadPool& pool, const Tensor& from, const Tensor& to, const std::
 Lowered lower(const Pad& op, const Spec& spec, const Choice&, const Context& context) {
   Lowered unit = empty_unit(spec);
   unit.recompute_reads_x[0] = true;
-  const bool by_value = op.by == PadBy::value;
+  const Box box = box_of(op, spec.x[0].shape, spec.y.shape);
   with_type(spec.y.dtype, [&]<class T>() {
     add_steps(
         unit, spec,
-        [&pool = context.pool, op, forward = by_value ? pad_rows<T> : pad_by_cells<T>](const Args& args) {
-          forward(pool, args, op);
+        [&pool = context.pool, op, box](const Args& args) {
+          op.by == PadBy::value ? scatter_in(pool, args.x[0], box, args.y, static_cast<T>(op.value))
+                                : pad_by_cells<T>(pool, args, op);
         },
-        [&pool = context.pool, op, backward = by_value ? unpad_rows<T> : unpad_by_cells<T>,
-         adds = adds_dx(spec, 0)](const Args& args) {
-          if (wanted(args, 0)) backward(pool, args, op, adds);
+        [&pool = context.pool, op, box, adds = adds_dx(spec, 0)](const Args& args) {
+          if (!wanted(args, 0)) return;
+          op.by == PadBy::value ? gather<T>(pool, args.dy, box, args.dx[0], adds)
+                                : unpad_by_cells<T>(pool, args, op, adds);
         });
   });
+  return unit;
+}
+
+Lowered lower(const Slice& op, const Spec& spec, const Choice&, const Context& context) {
+  Lowered unit = empty_unit(spec);
+  with_type(spec.y.dtype, [&]<class T>() {
+    add_steps(
+        unit, spec,
+        [&pool = context.pool, box = box_of(op, spec.x[0].shape)](const Args& args) {
+          gather<T>(pool, args.x[0], box, args.y, false);
+        },
+        [&pool = context.pool, box = box_of(op, spec.x[0].shape), adds = adds_dx(spec, 0)](const Args& args) {
+          if (!wanted(args, 0)) return;
+          adds ? scatter<T>(pool, args.dy, box, args.dx[0], true) : scatter_in<T>(pool, args.dy, box, args.dx[0], 0);
+        });
+  });
+  finish_parts(unit, spec);
+  return unit;
+}
+
+Lowered lower(const Concat& op, const Spec& spec, const Choice&, const Context& context) {
+  Lowered unit = empty_unit(spec);
+  const std::vector<Box> boxes = boxes_of(op, spec);
+  with_type(spec.y.dtype, [&]<class T>() {
+    add_steps(
+        unit, spec,
+        [&pool = context.pool, boxes](const Args& args) {
+          for (std::size_t i = 0; i < boxes.size(); ++i) scatter<T>(pool, args.x[i], boxes[i], args.y, false);
+        },
+        [&pool = context.pool, boxes, spec](const Args& args) {
+          for (std::size_t i = 0; i < boxes.size(); ++i)
+            if (wanted(args, i)) gather<T>(pool, args.dy, boxes[i], args.dx[i], adds_dx(spec, i));
+        });
+  });
+  finish_parts(unit, spec);
   return unit;
 }
 

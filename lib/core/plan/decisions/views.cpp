@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "decisions.h"
+#include "lib/core/units/box.h"
 
 namespace lamina::planner {
 namespace {
@@ -75,9 +76,11 @@ void set_views(Units& units, const Nodes& nodes, const Backend& backend, const O
   if (options.keep_values) return;
   Views views(units, nodes, backend, options);
   for (const UnitId unit : units.list.ids())
-    if (std::holds_alternative<Concat>(units.list[unit].spec.op)) views.concat(unit);
+    if (std::holds_alternative<Concat>(units.list[unit].spec.op) && may_be_view(units.list[unit].spec.op))
+      views.concat(unit);
   for (const UnitId unit : units.list.ids())
-    if (std::holds_alternative<Slice>(units.list[unit].spec.op)) views.slice(unit);
+    if (std::holds_alternative<Slice>(units.list[unit].spec.op) && may_be_view(units.list[unit].spec.op))
+      views.slice(unit);
 }
 
 void set_pitches(Units& units, const Nodes& nodes, const Options& options) {

@@ -1,0 +1,36 @@
+#pragma once
+// Axes of images, and parts of images: of a Slice, of an input of a Concat, of what a Pad encloses.
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "lamina/backend.h"
+
+namespace lamina {
+
+int& along(Shape&, Axis);          ///< the extent
+std::string_view axis_name(Axis);  ///< "channels"
+
+/// Where the elements of a part lie in a whole image. Element i of an axis of the part is element first + i step of
+/// that axis of the whole. The innermost axis is last. Axes that one step crosses are joined to one.
+struct Box {
+  struct Along {
+    std::int64_t part, whole, first, step;
+  };
+  std::array<Along, 3> axes;
+
+  std::int64_t apart(std::size_t axis) const;  ///< elements of the whole from one of this axis to the next
+  std::int64_t offset() const;                 ///< the first element of the part in the whole
+  bool is_run() const;                         ///< whether the part's elements follow each other in the whole
+};
+
+Box box_of(const Slice&, const Shape& x);
+Box box_of(const Pad&, const Shape& x, const Shape& y);  ///< x in y
+std::vector<Box> boxes_of(const Concat&, const Spec&);   ///< each x in y
+
+/// Whether a plan may make the op a view: a Concat or a Slice of consecutive channels.
+bool may_be_view(const Op&);
+
+}  // namespace lamina
