@@ -252,26 +252,42 @@ std::vector<double> NodeContext::fuse_bias(const Extents& result, std::size_t ch
   return numbers(*next->constant);
 }
 
-bool NodeContext::fuse_chain(std::initializer_list<Link> links, std::string_view x) {
-  std::vector<std::size_t> chain = {output_of_};
+bool NodeContext::fuse_chain(std::initializer_list<Link> links) {
+  std::vector<std::size_t> chain = {output_of_}, sides;
   for (const Link& link : links) {
     const std::optional<std::size_t> next = only_reader(chain.back());
     if (!next || importer_->nodes_[*next].op_type != link.op_type) return false;
-    const std::vector<std::string_view>& operands = importer_->nodes_[*next].inputs;
-    if (operands.size() != (link.with_x || link.number ? 2 : 1)) return false;
-    if (operands.size() == 2) {
-      const std::string_view other = operands[operands[0] == importer_->nodes_[chain.back()].outputs.front() ? 1 : 0];
-      const Constant* const constant = importer_->constant_of(other);
-      if (link.with_x && other != x) return false;
-      if (link.number && (constant == nullptr || constant->count() != 1 || !is_about(constant->at(0), *link.number)))
-        return false;
+    const std::string_view result = importer_->nodes_[chain.back()].outputs.front();
+    std::vector<std::string_view> others = importer_->nodes_[*next].inputs, wanted;
+    if (link.op_type == "Where" && others.back() != result) return false;
+    std::erase(others, result);
+    if (link.side != nullptr) {
+      if (only_reader(link.side->index_) != next) return false;
+      sides.push_back(link.side->index_);
+      wanted.push_back(link.side->attributes_.node().outputs.front());
     }
+    if (!link.with.empty()) wanted.push_back(link.with);
+    if (link.number) {
+      const Constant* const constant = others.empty() ? nullptr : importer_->constant_of(others.front());
+      if (constant == nullptr || constant->count() != 1 || !is_about(constant->at(0), *link.number)) return false;
+      wanted.push_back(others.front());
+    }
+    if (others != wanted) return false;
     chain.push_back(*next);
   }
   for (const std::size_t node : chain) importer_->nodes_.finish(node);
+  for (const std::size_t node : sides) importer_->nodes_.finish(node);
   output_of_ = chain.back();
   name_ = Attributes(importer_->nodes_[output_of_], importer_->name_).name();
   return true;
+}
+
+std::vector<NodeContext> NodeContext::siblings(std::size_t input) const {
+  std::vector<NodeContext> found;
+  for (const std::size_t node : importer_->nodes_.readers(input_name(input)))
+    if (node != index_ && importer_->nodes_.is_open(node) && importer_->nodes_[node].is_of_onnx())
+      found.emplace_back(*importer_, node);
+  return found;
 }
 
 std::shared_ptr<PendingLstm> NodeContext::lstm_of(const DynamicValue& x) const {

@@ -108,15 +108,17 @@ class NodeContext {
   /// Fuses an Add after a product and returns its bias: one number for each element of the axis `channels` of the
   /// result. `source` becomes the value that it adds. Empty: there is no such Add.
   std::vector<double> fuse_bias(const Extents& result, std::size_t channels, WeightSource& source);
-  /// A node that follows: of the result alone; of it and the value x, in any order; or of it and a number.
+  /// A node that follows. Its operands are the result, and what is given here, in any order.
   struct Link {
     std::string_view op_type;
     std::optional<double> number{};
-    bool with_x = false;
+    std::string_view with{};            ///< a value
+    const NodeContext* side = nullptr;  ///< another node, which nothing else reads; it is fused, too
   };
   /// Fuses the nodes that follow if they are these, each the only reader of the one before, and takes the last one's
-  /// name. Returns whether they are.
-  bool fuse_chain(std::initializer_list<Link>, std::string_view x);
+  /// name. Returns whether they are. A Where takes the side as its condition and the result where it is false.
+  bool fuse_chain(std::initializer_list<Link>);
+  std::vector<NodeContext> siblings(std::size_t input) const;  ///< other nodes that read an input and are not done
 
   void append_padding(DynamicValue&);  ///< appends an op Pad for its padding
 

@@ -1,4 +1,4 @@
-// Sums, products, powers, and arithmetic with constants; PRelu, and GELU in parts.
+// Sums, products, powers, and arithmetic with constants; PRelu.
 
 #include <algorithm>
 #include <cmath>
@@ -174,34 +174,6 @@ bool is_trainable(const NodeContext& context, const DynamicValue& x, const NodeC
           elements_by_channel(context, x, aligned(node.node, context.opset(), its.extents, x.view.size())));
 }
 
-using Link = NodeContext::Link;
-
-/// GELU as PyTorch's exporters write it, from x / sqrt(2) on. Does nothing and returns false for other nodes.
-bool is_gelu(NodeContext& context, std::size_t at) {
-  constexpr double root = 1.4142135623730951;
-  const std::string_view op = context.attributes().node().op_type;
-  const Constant& constant = context.constant(at);
-  if (constant.count() != 1 || !((op == "Div" && at == 1 && is_about(constant.at(0), root)) ||
-                                 (op == "Mul" && is_about(constant.at(0), 1 / root))))
-    return false;
-  const std::string_view x = context.input_name(1 - at);
-  if (!context.fuse_chain({{"Erf"}, {"Add", 1}, {.op_type = "Mul", .with_x = true}, {"Mul", 0.5}}, x)) return false;
-  context.result_of(Pointwise{lamina::Function::gelu}, context.dynamic(1 - at));
-  return true;
-}
-
-/// The same by tanh, from x^3 on, or with `of_square` from x^2 on.
-bool is_gelu_by_tanh(NodeContext& context, bool of_square) {
-  static constexpr Link times_x{.op_type = "Mul", .with_x = true}, plus_x{.op_type = "Add", .with_x = true};
-  static constexpr Link scale{"Mul", 0.044715}, inner{"Mul", 0.7978845608028654}, one{"Add", 1}, half{"Mul", 0.5};
-  const std::string_view x = context.input_name(0);
-  if (of_square ? !context.fuse_chain({times_x, scale, plus_x, inner, {"Tanh"}, one, times_x, half}, x)
-                : !context.fuse_chain({scale, plus_x, inner, {"Tanh"}, one, times_x, half}, x))
-    return false;
-  context.result_of(Pointwise{lamina::Function::gelu_tanh}, context.dynamic(0));
-  return true;
-}
-
 /// A sum of values that are kept alike is one op.
 void import_sum(NodeContext& context) {
   const DynamicValue& first = context.spread(0);
@@ -215,13 +187,14 @@ void import_sum(NodeContext& context) {
 }
 
 /// A value and a constant: one op ScaleShift. Arithmetic with constants that follows the node is fused into the op: any
-/// number of fixed constants; but if a constant trains, only a factor and then a shift.
+/// number of fixed constants; but if a constant trains, only a factor and then a shift. If a constant differs within a
+/// channel, all elements of an image become channels.
 void import_arithmetic(NodeContext& context) {
   const Attributes& node = context.attributes();
   const std::string_view op = node.node().op_type;
   const std::size_t at = context.is_constant(1) ? 1 : 0;
   if (!context.is_constant(at)) {
-    if (op == "Mul" && context.input_name(0) == context.input_name(1) && is_gelu_by_tanh(context, true)) return;
+    if (context.input_name(0) == context.input_name(1) && is_gelu(context, 0)) return;
     if (squared(context) || divided_by_squares(context)) return;
     if (op == "Div" && !is_floating(context.spread(0).type))
       throw Refusal{"it divides whole numbers: divide before they go into the network"};
@@ -230,8 +203,8 @@ void import_arithmetic(NodeContext& context) {
                              : op == "Mul" ? BinaryFunction::multiply
                                            : BinaryFunction::divide);
   }
-  if (squares_and_number(context, at) || is_gelu(context, at)) return;
-  const DynamicValue& x = context.normed(1 - at);
+  if (squares_and_number(context, at) || is_gelu(context, 1 - at)) return;
+  DynamicValue x = context.normed(1 - at);
   if (op == "Div" && !is_floating(x.type))
     throw Refusal{"it divides whole numbers: divide before they go into the network"};
   const Constant& constant = context.constant(at, "its operand");
@@ -259,9 +232,12 @@ void import_arithmetic(NodeContext& context) {
     return true;
   };
   if (!take_one({node, &constant, at})) {
-    throw Refusal{"its constant of " + text(constant.extents) + " is not one number, or one for each channel, of " +
-                      text(extents(x.view)),
-                  true};
+    x = as_channels(context, context.dynamic(1 - at), context.name() + ".x");
+    if (!take_one({node, &constant, at})) {
+      throw Refusal{"its constant of " + text(constant.extents) + " is not one number, or numbers for each image, of " +
+                        text(extents(x.view)),
+                    true};
+    }
   }
   for (auto next = context.next_arithmetic(); next && is_floating(x.type); next = context.next_arithmetic()) {
     if (!take_one(*next)) break;
@@ -273,9 +249,15 @@ void import_arithmetic(NodeContext& context) {
   if (!numbers.learned && all(numbers.scale, 1) && all(numbers.shift, 0)) return context.result(DynamicValue(x));
   const ElementType type = numbers.learned ? x.type : constant.type;
   const bool of_norm = x.norm && !x.norm->made && std::ssize(numbers.scale) == x.value.shape().c;
-  const Value y = of_norm
-                      ? append_norm(context, x, std::move(numbers), type)
-                      : append_scale(context, context.dynamic(1 - at).value, std::move(numbers), type, context.name());
+  if (x.norm && !of_norm) x = context.dynamic(1 - at);
+  const Value y = of_norm ? append_norm(context, x, std::move(numbers), type)
+                          : append_scale(context, x.value, std::move(numbers), type, context.name());
+  context.result({.value = y, .view = x.view, .type = x.type});
+}
+
+void import_negation(NodeContext& context) {
+  const DynamicValue& x = context.dynamic(0);
+  const Value y = append_scale(context, x.value, {.scale = {-1}}, x.type, context.name());
   context.result({.value = y, .view = x.view, .type = x.type});
 }
 
@@ -284,7 +266,7 @@ void import_pow(NodeContext& context) {
   const DynamicValue& x = context.dynamic(0);
   const double exponent = limit_of(context, 1, "its exponent");
   if (exponent == 0) throw Refusal{"its exponent is 0: use a constant"};
-  if (exponent == 3 && is_gelu_by_tanh(context, false)) return;
+  if (is_gelu(context, 0)) return;
   if (context.constant(1).origin == Origin::parameter) context.note(context.input_name(1), false);
   context.result_of(Pointwise{lamina::Function::pow, exponent}, x);
 }
@@ -304,7 +286,8 @@ void import_prelu(NodeContext& context) {
   std::vector<double> weight;
   for (std::int64_t c = 0; c < slope.count(); ++c) weight.push_back(slope.at((*elements)[static_cast<std::size_t>(c)]));
   WeightSource source;
-  if (slope.origin != Origin::number) source.value = context.input_name(1);
+  // An Unsqueeze for each use is between it and the slopes.
+  if (slope.origin != Origin::number) source.value = slope.source.empty() ? context.input_name(1) : slope.source;
   const Value y = context.append(PRelu{.by_channel = slope.count() > 1}, {x.value}, context.name());
   context.weights(y, "weight", {slope.count()}, std::move(weight), slope.type, source);
   context.result({.value = y, .view = x.view, .type = x.type});
@@ -323,6 +306,7 @@ void join_all(NodeContext& context, BinaryFunction function) {
 
 Operators arithmetic_operators() {
   return {{{"Add", "Div", "Mul", "Sub"}, import_arithmetic},
+          {{"Neg"}, import_negation},
           {{"PRelu"}, import_prelu},
           {{"Pow"}, import_pow},
           {{"Sum"}, import_sum}};

@@ -41,6 +41,16 @@ Value as_image(NodeContext& context, const DynamicValue& x) {
   return in_order(context, x, usual_labels(x.view.size()), context.name() + ".x").value;
 }
 
+DynamicValue as_channels(NodeContext& context, const DynamicValue& x, const std::string& name) {
+  const Shape shape = x.value.shape();
+  if (shape.plane() == 1) return x;
+  const int image = narrow(context, shape.image(), 1, "extent of an image");
+  Reorder op{{}, {}, image, 1};
+  op.extents.push_back(image);
+  op.order.push_back(0);
+  return {.value = context.append_once(op, x.value, name), .view = x.view, .type = x.type};
+}
+
 AxisLabels channels_last(std::size_t rank) {
   const AxisLabels usual = usual_labels(rank);
   return rank < 2 ? usual : usual.substr(0, 1) + usual.substr(2) + "c";

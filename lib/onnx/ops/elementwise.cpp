@@ -14,6 +14,8 @@ using Of = lamina::Function;
 
 void import_relu(NodeContext& context) { context.result_of(Relu{}, context.dynamic(0)); }
 
+void import_reciprocal(NodeContext& context) { context.result_of(Pointwise{Of::pow, -1}, context.dynamic(0)); }
+
 template <Of function>
 void import_function(NodeContext& context) {
   context.result_of(Pointwise{function}, context.dynamic(0));
@@ -41,16 +43,29 @@ void import_gelu(NodeContext& context) {
   context.result_of(Pointwise{by_tanh ? Of::gelu_tanh : Of::gelu}, context.dynamic(0));
 }
 
-/// With a Mul by x behind it a Sigmoid is a SiLU, and a Softplus with a Tanh and such a Mul is a Mish.
+/// Alone, or with what follows it: times x, and for a Mish a tanh before.
 void import_sigmoid(NodeContext& context) {
   context.dynamic(0);  // refuses a constant before the Mul is fused
-  const Of op =
-      context.fuse_chain({{.op_type = "Mul", .with_x = true}}, context.input_name(0)) ? Of::silu : Of::sigmoid;
-  context.result_of(Pointwise{op}, context.dynamic(0));
+  const bool is_silu = context.fuse_chain({{.op_type = "Mul", .with = context.input_name(0)}});
+  context.result_of(Pointwise{is_silu ? Of::silu : Of::sigmoid}, context.dynamic(0));
 }
+
+/// PyTorch's exporter takes x itself beyond a threshold. From 20 on both agree to a part in 10^9.
+void fuse_threshold(NodeContext& context) {
+  const std::string_view x = context.input_name(0);
+  for (const NodeContext& other : context.siblings(0)) {
+    const bool is_condition = other.attributes().node().op_type == "Greater" && other.inputs() == 2 &&
+                              other.input_name(0) == x && other.is_constant(1);
+    if (is_condition && other.constant(1).count() == 1 && other.constant(1).at(0) >= 20 &&
+        context.fuse_chain({{.op_type = "Where", .with = x, .side = &other}}))
+      return;
+  }
+}
+
 void import_softplus(NodeContext& context) {
   context.dynamic(0);
-  const bool is_mish = context.fuse_chain({{"Tanh"}, {.op_type = "Mul", .with_x = true}}, context.input_name(0));
+  fuse_threshold(context);
+  const bool is_mish = context.fuse_chain({{"Tanh"}, {.op_type = "Mul", .with = context.input_name(0)}});
   context.result_of(Pointwise{is_mish ? Of::mish : Of::softplus}, context.dynamic(0));
 }
 
@@ -60,7 +75,7 @@ void import_hard_sigmoid(NodeContext& context) {
   const double alpha = about(context.attributes().number("alpha", 0.2), sixth);
   const double beta = context.attributes().number("beta", 0.5);
   const bool is_swish =
-      alpha == sixth && beta == 0.5 && context.fuse_chain({{.op_type = "Mul", .with_x = true}}, context.input_name(0));
+      alpha == sixth && beta == 0.5 && context.fuse_chain({{.op_type = "Mul", .with = context.input_name(0)}});
   context.result_of(is_swish ? Pointwise{Of::hard_swish} : Pointwise{Of::hard_sigmoid, alpha, beta},
                     context.dynamic(0));
 }
@@ -145,6 +160,7 @@ Operators elementwise_operators() {
       {{"Log"}, import_function<Of::log>},
       {{"Max", "Min"}, import_limit},
       {{"Mish"}, import_function<Of::mish>},
+      {{"Reciprocal"}, import_reciprocal},
       {{"Relu"}, import_relu},
       {{"Sigmoid"}, import_sigmoid},
       {{"Softplus"}, import_softplus},

@@ -38,6 +38,9 @@ bool padded_squares(NodeContext&, const Extents& before, const Extents& after, d
 bool squares_and_number(NodeContext&, std::size_t at);  ///< Mul, Add or Pow with a constant, which is operand `at`
 /// arithmetic.cpp: a function of the first two operands, of its result and the third, and so on. All are computed.
 void join_all(NodeContext&, BinaryFunction);
+// gelu.cpp: GELU in parts, of which the node is the first. The input is x. Imports it and returns true, or does
+// nothing.
+bool is_gelu(NodeContext&, std::size_t input);
 // channels.cpp
 /// Elements of an axis of a value that is not pending. Refusal for an axis of images.
 DynamicValue part_of(NodeContext&, const DynamicValue&, std::size_t along, const Range&, const std::string& name);
@@ -55,6 +58,8 @@ bool takes_step(NodeContext&, std::size_t along, std::int64_t step, bool keeps_a
 DynamicValue in_order(NodeContext&, const DynamicValue&, const AxisLabels&, const std::string& name);
 /// The value whose axes in the file are the graph's n, c, h, w (or n, c, h with w 1), if need be by a Reorder.
 Value as_image(NodeContext&, const DynamicValue&);
+/// The value with all elements of an image as channels, if need be by a Reorder of this name.
+DynamicValue as_channels(NodeContext&, const DynamicValue&, const std::string& name);
 /// Labels of a value whose last axis is the channels.
 AxisLabels channels_last(std::size_t rank);
 
