@@ -23,8 +23,8 @@ View<T> view(const Tensor& tensor) {
   return {tensor.as<T>(), tensor.shape.n, tensor.shape.c, tensor.shape.h, tensor.shape.w, tensor.pitch};
 }
 
-/// Along as kernels see it.
-inline CellsAlong cells_along(const Along& of) { return {of.repeats, of.outer, of.cells, of.inner}; }
+/// AxisCells as kernels see it.
+inline CellsAlong cells_along(const AxisCells& of) { return {of.repeats, of.outer, of.cells, of.inner}; }
 
 /// Calls `function.template operator()<T>()` with T = float or double, by `dtype`. Throws Unsupported for other types.
 template <class Function>

@@ -90,7 +90,7 @@ struct KinkCollector {
 
   /// The windows of a maximum over axes.
   void winners(const Reduce& op, const Shape& x, const Values& values) {
-    const Along of = along(x, op);
+    const AxisCells of = along(x, op);
     const std::int64_t inner = of.inner, cells = of.cells, repeat = of.outer * cells * inner;
     for (std::int64_t i = 0; i < std::int64_t{x.n} * of.outer * inner; ++i) {
       const std::int64_t image = i / inner / of.outer, outer = i / inner % of.outer;

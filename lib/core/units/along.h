@@ -9,13 +9,13 @@ namespace lamina {
 
 /// An image in n, c, h, w order as repeats x outer x cells x inner elements, the last ones adjacent. An op joins the
 /// cells of all repeats to one number, or to as many, for each of outer x inner.
-struct Along {
+struct AxisCells {
   int repeats, outer, cells, inner;
 };
 
-inline Along along(const Shape& x, bool channels, bool rows, bool columns) {
+inline AxisCells along(const Shape& x, bool channels, bool rows, bool columns) {
   if (channels && columns && !rows) return {x.c, x.h, x.w, 1};
-  Along parts{1, 1, 1, 1};
+  AxisCells parts{1, 1, 1, 1};
   bool begun = false;
   for (const auto& [extent, is_along] : {std::pair(x.c, channels), {x.h, rows}, {x.w, columns}}) {
     begun = begun || is_along;
@@ -24,9 +24,9 @@ inline Along along(const Shape& x, bool channels, bool rows, bool columns) {
   return parts;
 }
 
-inline Along along(const Shape& x, const Reduce& op) { return along(x, op.channels, op.rows, op.columns); }
+inline AxisCells along(const Shape& x, const Reduce& op) { return along(x, op.channels, op.rows, op.columns); }
 /// There is one repeat.
-inline Along along(const Shape& x, const Softmax& op) {
+inline AxisCells along(const Shape& x, const Softmax& op) {
   return along(x, op.axis == Axis::channel, op.axis == Axis::row, op.axis == Axis::column);
 }
 

@@ -13,7 +13,7 @@ Lowered lower(const Softmax& op, const Spec& spec, const Choice&, Session& sessi
   const Api& api = session.api();
   TensorSpec y = spec.y;
   if (op.axis != Axis::channel) {
-    const Along of = along(y.shape, op);
+    const AxisCells of = along(y.shape, op);
     y.shape = {y.shape.n * of.outer, of.cells, 1, of.inner};
     y.pitch = y.shape.image();
     if (y.gradient_pitch != 0) y.gradient_pitch = y.pitch;

@@ -1,6 +1,6 @@
-// The mean, sum or maximum over axes of an image (Along). Where elements of y lie side by side in x, vectors are strips
-// of them, with a loop over the cells. Else vectors are adjacent cells. Sums of many terms are in double, in an order
-// that does not depend on the number of threads. The places of maxima are saved.
+// The mean, sum or maximum over axes of an image (AxisCells). Where elements of y lie side by side in x, vectors are
+// strips of them, with a loop over the cells. Else vectors are adjacent cells. Sums of many terms are in double, in an
+// order that does not depend on the number of threads. The places of maxima are saved.
 
 #include <algorithm>
 
@@ -10,8 +10,8 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t grain = 4096;  // elements; less is not worth waking a thread
-constexpr std::int64_t strip = 256;   // elements of y
+constexpr std::int64_t least_share = 4096;  // elements; less is not worth waking a thread
+constexpr std::int64_t strip = 256;         // elements of y
 
 /// Whether a is larger than b. A NaN is larger than any number.
 template <class T>
@@ -20,7 +20,7 @@ bool is_larger(T a, T b) {
 }
 
 template <class T>
-void sum_strip(const T* x, const Along& of, std::int64_t count, double divisor, T* y) {
+void sum_strip(const T* x, const AxisCells& of, std::int64_t count, double divisor, T* y) {
   constexpr std::int64_t some = 256;  // terms that are summed in their own type
   double all[strip] = {};
   for (std::int64_t first = 0; first < of.cells; first += some) {
@@ -33,7 +33,7 @@ void sum_strip(const T* x, const Along& of, std::int64_t count, double divisor, 
 }
 
 template <class T>
-void largest_of_strip(const T* x, const Along& of, std::int64_t count, T* y, std::int32_t* places) {
+void largest_of_strip(const T* x, const AxisCells& of, std::int64_t count, T* y, std::int32_t* places) {
   T best[strip];
   std::int32_t place[strip] = {};
   std::copy_n(x, count, best);
@@ -67,7 +67,7 @@ std::int64_t place_of_largest(const T* x, std::int64_t count) {
 
 /// The element of y at `from`, from adjacent cells of x, which are `repeat` apart from one repeat to the next.
 template <class T>
-void reduce_rows(const T* x, const Along& of, std::int64_t repeat, bool largest, double divisor, T* y,
+void reduce_rows(const T* x, const AxisCells& of, std::int64_t repeat, bool largest, double divisor, T* y,
                  std::int32_t* place) {
   const std::int64_t cells = of.cells;
   double sum = 0;
@@ -88,11 +88,11 @@ void reduce_rows(const T* x, const Along& of, std::int64_t repeat, bool largest,
 }
 
 template <class T>
-void forward(ThreadPool& pool, const Args& args, const Along& of, bool largest, double divisor) {
+void forward(ThreadPool& pool, const Args& args, const AxisCells& of, bool largest, double divisor) {
   const std::int64_t strips = divide_up(of.inner, strip), image_of_y = std::int64_t{of.outer} * of.inner;
   const std::int64_t terms = std::int64_t{of.repeats} * of.cells * std::min<std::int64_t>(of.inner, strip);
   auto* const saved = static_cast<std::int32_t*>(args.saved);
-  pool.split(args.y.shape.n * of.outer * strips, std::max<std::int64_t>(1, grain / terms),
+  pool.split(args.y.shape.n * of.outer * strips, std::max<std::int64_t>(1, least_share / terms),
              [&](std::int64_t from, std::int64_t to) {
                for (std::int64_t part = from; part < to; ++part) {
                  const std::int64_t first = part % strips * strip, n = part / strips / of.outer;
@@ -114,12 +114,12 @@ void forward(ThreadPool& pool, const Args& args, const Along& of, bool largest, 
 /// A thread writes rows of `inner` elements of dx, or of adjacent cells. All of a row have the same place, or follow
 /// each other from it on.
 template <class T>
-void backward(ThreadPool& pool, const Args& args, const Along& of, bool largest, T divisor, bool adds) {
+void backward(ThreadPool& pool, const Args& args, const AxisCells& of, bool largest, T divisor, bool adds) {
   const bool in_row = of.inner == 1;
   const std::int64_t cells = of.cells, size = in_row ? cells : of.inner, rows = in_row ? 1 : cells;
   const std::int64_t image_of_y = std::int64_t{of.outer} * of.inner, in_image = of.repeats * of.outer * rows;
   const auto* const saved = static_cast<const std::int32_t*>(args.saved);
-  pool.split(args.dy.shape.n * in_image, std::max<std::int64_t>(1, grain / size),
+  pool.split(args.dy.shape.n * in_image, std::max<std::int64_t>(1, least_share / size),
              [&](std::int64_t from, std::int64_t to) {
                for (std::int64_t row = from; row < to; ++row) {
                  const std::int64_t n = row / in_image, at = row % in_image, outer = at / rows % of.outer;
@@ -150,7 +150,7 @@ void backward(ThreadPool& pool, const Args& args, const Along& of, bool largest,
 Lowered lower(const Reduce& op, const Spec& spec, const Choice&, const Context& context) {
   Lowered unit = empty_unit(spec);
   unit.recompute_reads_x[0] = true;
-  const Along of = along(spec.x[0].shape, op);
+  const AxisCells of = along(spec.x[0].shape, op);
   const bool largest = op.by == ReduceBy::max;
   const double divisor = op.by == ReduceBy::mean ? static_cast<double>(of.repeats) * of.cells : 1;
   if (largest && spec.mode == Mode::training)

@@ -24,7 +24,7 @@ void forward_vector(const T* x, T* y, std::int64_t cells, bool log) {
 }
 
 template <class T>
-void forward_map(const T* x, T* y, const Along& of, std::int64_t places, bool log) {
+void forward_map(const T* x, T* y, const AxisCells& of, std::int64_t places, bool log) {
   const std::int64_t apart = of.inner;
   Chunk<T> part, largest = Chunk<T>::Zero(), sums = Chunk<T>::Zero();
   std::copy_n(x, places, largest.data());
@@ -47,7 +47,7 @@ void forward_map(const T* x, T* y, const Along& of, std::int64_t places, bool lo
 /// Calls work(n, first place's element, places) for chunks of places that cover every image once. Of adjacent cells a
 /// chunk has one place.
 template <class Work>
-void split_places(ThreadPool& pool, const Shape& shape, const Along& of, Work&& work) {
+void split_places(ThreadPool& pool, const Shape& shape, const AxisCells& of, Work&& work) {
   split_chunks(pool, {shape.n * of.outer, of.cells, 1, of.inner},
                [&](std::int64_t i, std::int64_t first, std::int64_t places) {
                  work(i / of.outer, i % of.outer * of.cells * of.inner + first, places);
@@ -55,7 +55,7 @@ void split_places(ThreadPool& pool, const Shape& shape, const Along& of, Work&& 
 }
 
 template <class T>
-void forward(ThreadPool& pool, const Args& args, const Along& of, bool log) {
+void forward(ThreadPool& pool, const Args& args, const AxisCells& of, bool log) {
   split_places(pool, args.y.shape, of, [&](std::int64_t n, std::int64_t first, std::int64_t places) {
     const T* x = image<const T>(args.x[0], n) + first;
     T* y = image<T>(args.y, n) + first;
@@ -66,7 +66,7 @@ void forward(ThreadPool& pool, const Args& args, const Along& of, bool log) {
 
 /// dx = y (dy - sum of y dy), or with `Log` dy - exp(y) times the sum of dy.
 template <class T, bool Adds, bool Log>
-void backward_chunk(const T* y, const T* dy, T* dx, const Along& of, std::int64_t places) {
+void backward_chunk(const T* y, const T* dy, T* dx, const AxisCells& of, std::int64_t places) {
   const std::int64_t apart = of.inner;
   const auto term = [&](std::int64_t at) { return Log ? dy[at] : y[at] * dy[at]; };
   Chunk<T> dots = Chunk<T>::Zero(), part;
@@ -97,7 +97,7 @@ void backward_chunk(const T* y, const T* dy, T* dx, const Along& of, std::int64_
 }
 
 template <class T>
-void backward(ThreadPool& pool, const Args& args, const Along& of, bool log, bool adds) {
+void backward(ThreadPool& pool, const Args& args, const AxisCells& of, bool log, bool adds) {
   with_flag(adds, [&](auto add) {
     with_flag(log, [&](auto of_log) {
       split_places(pool, args.dy.shape, of, [&](std::int64_t n, std::int64_t first, std::int64_t places) {
@@ -113,7 +113,7 @@ void backward(ThreadPool& pool, const Args& args, const Along& of, bool log, boo
 
 Lowered lower(const Softmax& op, const Spec& spec, const Choice&, const Context& context) {
   Lowered unit = in_place_unit(spec);
-  const Along of = along(spec.y.shape, op);
+  const AxisCells of = along(spec.y.shape, op);
   with_type(spec.y.dtype, [&]<class T>() {
     add_steps(
         unit, spec, [&pool = context.pool, of, log = op.log](const Args& args) { forward<T>(pool, args, of, log); },
