@@ -84,15 +84,52 @@ std::optional<Joint> joint_of(const std::vector<DynamicValue>& all, std::size_t 
   return std::nullopt;
 }
 
+/// A constant as a value with the images of another one: 0 times part of each image, plus the constant. It is NaN where
+/// the part is not finite.
+DynamicValue as_value(NodeContext& context, std::size_t input, const DynamicValue& like, const std::string& name) {
+  const Constant& given = context.constant(input);
+  const Constant all = context.one_image(given, extents(like.view));
+  const Shape shape = like.value.shape();
+  const bool is_one = all.extents != given.extents;
+  if (all.count() < 1 || all.extents.empty() || like.view[0] != axis(shape.n, shape.image()) ||
+      (!is_one && all.extents[0] != shape.n))
+    throw Refusal{"its constant of " + text(given.extents) + " has not the images of " + text(extents(like.view))};
+  const std::int64_t image = all.count() / all.extents[0];
+  context.consume_budget(2 * image);
+  std::vector<double> numbers;
+  for (std::int64_t i = 0; i < image; ++i) numbers.push_back(all.at(i));
+  bool alike = image <= shape.image();
+  for (std::int64_t i = 0; alike && i < all.count(); ++i)
+    alike = all.at(i) == numbers[static_cast<std::size_t>(i % image)];
+  if (!alike)
+    throw Refusal{"its constant of " + text(given.extents) +
+                  " differs between images, or is larger than those that are computed: give it as an input"};
+  if (given.origin == Origin::parameter) context.note(context.input_name(input), false);
+  Value y = as_channels(context, like, name + ".flat").value;
+  if (image < shape.image())
+    y = context.append(Slice{.first = 0, .count = static_cast<int>(image)}, {y}, name + ".part");
+  y = context.append(ScaleShift{.by_channel = image > 1}, {y}, name);
+  context.weights(y, "scale", {image}, std::vector<double>(numbers.size(), 0), like.type, {});
+  context.weights(y, "shift", {image}, std::move(numbers), like.type, {});
+  View view = {axis(shape.n, image)};
+  std::int64_t stride = image;
+  for (std::size_t i = 1; i < all.extents.size(); ++i) view.push_back(axis(all.extents[i], stride /= all.extents[i]));
+  const DynamicValue value{.value = y, .view = std::move(view), .type = like.type};
+  return in_order(context, value, usual_labels(value.view.size()), name + ".image");
+}
+
 }  // namespace
 
 void import_concat(NodeContext& context) {
   const Attributes& node = context.attributes();
-  const std::size_t rank = context.viewed(0).view.size(), along = axis_of(node, node.integer("axis", 1), rank);
-  if (takes_last_layer(context, along, rank)) return;
+  std::size_t computed = 0, constants = 0;  // the first that is computed
+  for (std::size_t i = context.inputs(); i-- > 0;) context.is_constant(i) ? ++constants : computed = i;
+  const std::size_t rank = context.viewed(computed).view.size(), along = axis_of(node, node.integer("axis", 1), rank);
+  if (constants == 0 && takes_last_layer(context, along, rank)) return;
   std::vector<DynamicValue> x;
   for (std::size_t i = 0; i < context.inputs(); ++i) {
-    x.push_back(context.dynamic(i));
+    const std::string name = context.name() + ".constant" + std::to_string(i);
+    x.push_back(context.is_constant(i) ? as_value(context, i, context.dynamic(computed), name) : context.dynamic(i));
     Extents others = extents(x[i].view), firsts = extents(x[0].view);
     if (others.size() != rank) node.invalid("joins values of different rank");
     others[along] = firsts[along];

@@ -45,10 +45,7 @@ DynamicValue as_channels(NodeContext& context, const DynamicValue& x, const std:
   const Shape shape = x.value.shape();
   if (shape.plane() == 1) return x;
   const int image = narrow(context, shape.image(), 1, "extent of an image");
-  Reorder op{{}, {}, image, 1};
-  op.extents.push_back(image);
-  op.order.push_back(0);
-  return {.value = context.append_once(op, x.value, name), .view = x.view, .type = x.type};
+  return {.value = context.append_once(Reorder{{image}, {0}, image, 1}, x.value, name), .view = x.view, .type = x.type};
 }
 
 AxisLabels channels_last(std::size_t rank) {
