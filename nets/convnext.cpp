@@ -9,10 +9,10 @@
 namespace lamina::nets {
 namespace {
 
-struct Stage {
+struct Section {
   int channels, blocks;
 };
-constexpr std::array stages{Stage{96, 3}, Stage{192, 3}, Stage{384, 9}, Stage{768, 3}};
+constexpr std::array sections{Section{96, 3}, Section{192, 3}, Section{384, 9}, Section{768, 3}};
 
 constexpr LayerNorm norm{.epsilon = 1e-6};
 
@@ -42,7 +42,7 @@ Graph convnext_tiny(std::string_view name, const Options& options) {
 
   int module = 0;
   const auto next = [&] { return "features." + std::to_string(module++); };
-  for (const Stage& stage : stages) {
+  for (const Section& stage : sections) {
     const int channels = width(stage.channels, options);
     const std::string patches = next();
     if (module == 1) {

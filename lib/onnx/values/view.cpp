@@ -138,8 +138,8 @@ View reduced(const View& view, const std::vector<char>& over, bool keeps_axes, c
     if (over[i] && !keeps_axes) continue;
     result.emplace_back();
     if (over[i]) continue;
-    for (const OnnxFactor& factor : split(view[i], before).value())
-      append(result.back(), {factor.extent, moved(factor.stride)});
+    const Axis parts = split(view[i], before).value();
+    for (const OnnxFactor& factor : parts) append(result.back(), {factor.extent, moved(factor.stride)});
   }
   return result;
 }
