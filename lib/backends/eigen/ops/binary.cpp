@@ -11,7 +11,7 @@ using F = BinaryFunction;
 using AllAxes = std::vector<BinaryAxis>;
 
 constexpr std::int64_t chunk = 2048;   // elements; they stay in cache for both gradients
-constexpr std::int64_t columns = 512;  // sums of a thread, side by side
+constexpr std::int64_t sums_at_once = 512;  // sums of a thread, side by side
 
 /// The elements of an operand along a run. One that repeats is read once, and only if it is used.
 template <class T, bool Repeats, bool Used>
@@ -195,13 +195,13 @@ struct Backward {
     const BinaryAxis run = kept.back();
     kept.pop_back();
     const std::int64_t runs = places_along(kept), terms = places_along(repeats);
-    const std::int64_t parts = divide_up(run.extent, columns), of_image = runs * parts;
+    const std::int64_t parts = divide_up(run.extent, sums_at_once), of_image = runs * parts;
     pool.split(args.dy.shape.n * of_image, 1, [&](std::int64_t from, std::int64_t to) {
       for (std::int64_t i = from; i < to; ++i) {
         const Image<T> its(args, i / of_image);
-        const std::int64_t first = i % parts * columns, count = std::min(columns, run.extent - first);
+        const std::int64_t first = i % parts * sums_at_once, count = std::min(sums_at_once, run.extent - first);
         const BinarySteps at = plus(place_at(kept, i % of_image / parts), run.steps, first);
-        double sums[columns] = {};
+        double sums[sums_at_once] = {};
         for (std::int64_t k = 0; k < terms; ++k) {
           const BinarySteps here = plus(at, place_at(repeats, k));
           its.template along<function, of>(run.steps, here, [&](const auto& a, const auto& b) {
