@@ -10,7 +10,7 @@ namespace {
 using F = BinaryFunction;
 using AllAxes = std::vector<BinaryAxis>;
 
-constexpr std::int64_t chunk = 2048;   // elements; they stay in cache for both gradients
+constexpr std::int64_t chunk = 2048;        // elements; they stay in cache for both gradients
 constexpr std::int64_t sums_at_once = 512;  // sums of a thread, side by side
 
 /// The elements of an operand along a run. One that repeats is read once, and only if it is used.
