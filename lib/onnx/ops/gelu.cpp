@@ -31,10 +31,10 @@ bool fuse_from(NodeContext& start, std::string_view x, const NodeContext* half) 
   };
   const std::string_view op = start.attributes().node().op_type;
   const auto is_cube = [&] { return op == "Pow" && start.is_constant(1) && limit_of(start, 1, "its exponent") == 3; };
-  Op gelu = Pointwise{Function::gelu_tanh};
+  Op gelu = Pointwise{lamina::Function::gelu_tanh};
   if (multiplies_by(start, x, std::numbers::sqrt2 / 2)) {
     if (!fuse(Link{"Erf"}, one)) return false;
-    gelu = Pointwise{Function::gelu};
+    gelu = Pointwise{lamina::Function::gelu};
   } else if (op == "Mul" && start.input_name(0) == x && start.input_name(1) == x) {
     if (!fuse(times_x, scale, plus_x, inner, Link{"Tanh"}, one)) return false;
   } else if (!is_cube() || !fuse(scale, plus_x, inner, Link{"Tanh"}, one)) {
