@@ -17,7 +17,7 @@ namespace {
 
 using F = BinaryFunction;
 
-const std::vector<F>& functions() {
+const std::vector<F>& binary_functions() {
   static const std::vector<F> all = {F::add, F::subtract, F::multiply, F::divide, F::maximum, F::minimum};
   return all;
 }
@@ -123,18 +123,18 @@ TEST_CASE("a sum of values of one shape is an Add, of others a Binary") {
 }
 
 TEST_CASE("functions of two values agree with the oracle") {
-  for (const F function : functions()) check_all_against_oracle(binary_cases(function));
+  for (const F function : binary_functions()) check_all_against_oracle(binary_cases(function));
   check_all_against_oracle(long_products());
 }
 
 TEST_CASE("functions of two values but a quotient are exact in whole numbers") {
-  for (const F function : functions())
+  for (const F function : binary_functions())
     if (function != F::divide) check_all_integers(binary_cases(function));
   check_all_integers(long_products());
 }
 
 TEST_CASE("functions of two values but a quotient have the gradients of finite differences") {
-  for (const F function : functions())
+  for (const F function : binary_functions())
     if (function != F::divide) check_all_differences(binary_cases(function));
   check_all_differences(long_products());
 }

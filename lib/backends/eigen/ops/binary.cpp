@@ -15,10 +15,10 @@ constexpr std::int64_t sums_at_once = 512;  // sums of a thread, side by side
 
 /// The elements of an operand along a run. One that repeats is read once, and only if it is used.
 template <class T, bool Repeats, bool Used>
-struct Along {
+struct RunOf {
   const T* from;
   T first;
-  explicit Along(const T* at) : from(at), first(Repeats && Used ? *at : T(0)) {}
+  explicit RunOf(const T* at) : from(at), first(Repeats && Used ? *at : T(0)) {}
   T operator[](std::int64_t i) const { return Repeats ? first : from[i]; }
 };
 
@@ -81,8 +81,8 @@ struct Image {
                    uses_b = of < 0 || gradient_reads(function, of, 1);
     with_flag(steps[0] == 0, [&](auto a_repeats) {
       with_flag(steps[1] == 0, [&](auto b_repeats) {
-        use(Along<T, a_repeats, uses_a>(uses_a ? a + at[0] : nullptr),
-            Along<T, b_repeats, uses_b>(uses_b ? b + at[1] : nullptr));
+        use(RunOf<T, a_repeats, uses_a>(uses_a ? a + at[0] : nullptr),
+            RunOf<T, b_repeats, uses_b>(uses_b ? b + at[1] : nullptr));
       });
     });
   }
