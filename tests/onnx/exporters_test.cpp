@@ -42,6 +42,13 @@ TEST_CASE("a batch that is a number is replaced where it is not the first axis")
     }
 }
 
+TEST_CASE("a batch that is a number in the sizes of a Resize is replaced, too") {
+  const std::string model = R"(x[2,1,2,2] sizes = {2, 1, 4, 6}
+    y = Resize<coordinate_transformation_mode=asymmetric, nearest_mode=floor>(x, , , sizes))";
+  for (const int batch : {1, 2, 3, 4}) CHECK(read(model, {.batch = batch}).output.extents == Extents{batch, 1, 4, 6});
+  CHECK(read(model).output.extents == Extents{2, 1, 4, 6});
+}
+
 TEST_CASE("a shape that is computed from the running network has the batch already") {
   const std::string model = R"(x[2,3,2,2] zero = {0}; rest = {-1}
     all = Shape(x) n = Gather(all, zero) shape = Concat<axis=0>(n, rest) flat = Reshape(x, shape) y = Relu(flat))";

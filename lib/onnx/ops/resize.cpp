@@ -102,7 +102,8 @@ Target target_of(NodeContext& context, const DynamicValue& x) {
     node.invalid("has " + std::to_string(its.count()) + " factors or sizes for " + std::to_string(axes.size()) +
                  " axes");
   Extents whole = by_sizes ? node.list(its) : Extents{};
-  if (by_sizes && !its.of_extents && whole.size() == x.view.size()) whole = context.with_batch(x, whole);
+  // The file's batch may be among the sizes. Other extents differ from those of x.
+  if (by_sizes && !its.of_extents && !node.has("axes")) whole[0] = context.with_batch(x, {whole[0], -1})[0];
   for (std::size_t i = 0; i < axes.size(); ++i) {
     std::int64_t& extent = target.extents[axes[i]];
     double& factor = target.factors[axes[i]];
