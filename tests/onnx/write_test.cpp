@@ -85,6 +85,21 @@ TEST_CASE("LSTMs and GRUs are read back as they were") {
   check_written(graph);
 }
 
+TEST_CASE("functions of two values are read back as they were") {
+  Graph graph("pairs");
+  const Value x = graph.input({2, 3, 4, 5}, "x");
+  const Value pixels = conv(x, "pixels", {.channels = 1, .kernel = 1}), planes = global_average_pool(x, "planes");
+  Value y = add(x, pixels, "sum");
+  for (int i = 1; i <= static_cast<int>(BinaryFunction::minimum); ++i) {
+    const Op op = Binary{static_cast<BinaryFunction>(i)};
+    y = apply(op, {y, i % 2 == 0 ? pixels : planes}, "right" + std::to_string(i));
+    y = apply(op, {sigmoid(pixels, "s" + std::to_string(i)), y}, "left" + std::to_string(i));
+  }
+  y = fully_connected(y, "fc", {.outputs = 4});
+  maximum(y, tanh(y, "tanh"), "vectors");
+  check_written(graph);
+}
+
 TEST_CASE("functions of one element are read back as they were") {
   Graph graph("functions");
   Value x = graph.input({2, 6, 8, 8}, "x");
