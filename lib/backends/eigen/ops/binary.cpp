@@ -119,6 +119,15 @@ void forward(ThreadPool& pool, const Args& args, const AllAxes& axes) {
   });
 }
 
+/// Axes along which an operand has elements, and those along which it repeats.
+struct Split {
+  AllAxes kept, repeats;
+
+  Split(const AllAxes& axes, std::size_t of) {
+    for (const BinaryAxis& axis : axes) (axis.steps[of] == 0 ? repeats : kept).push_back(axis);
+  }
+};
+
 /// Gradients of one op. Those of operands that do not repeat are written along runs. The others are sums, in a fixed
 /// order: over runs, or over places whose runs lie side by side.
 template <F function, class T>
@@ -126,7 +135,8 @@ struct Backward {
   ThreadPool& pool;
   const Args& args;
   const AllAxes& axes;
-  const std::vector<bool>& adds;
+  const std::array<Split, 2>& split;  ///< axes, by operand
+  const std::array<bool, 2>& adds;
 
   bool fills(std::size_t k) const { return args.dx[k].shape == args.dy.shape; }
 
@@ -160,19 +170,11 @@ struct Backward {
     return sum;
   }
 
-  /// Splits the axes into those along which the operand has elements, and those along which it repeats.
-  template <int of>
-  std::array<AllAxes, 2> split_axes() const {
-    std::array<AllAxes, 2> parts;
-    for (const BinaryAxis& axis : axes) parts[axis.steps[of] == 0 ? 1 : 0].push_back(axis);
-    return parts;
-  }
-
   /// One sum for each element, where runs repeat it. With `all`, the other gradient of each run follows its sum.
   template <int of>
   void sum_runs(bool all) const {
-    auto [kept, repeats] = split_axes<of>();
-    repeats.pop_back();
+    const AllAxes& kept = split[of].kept;
+    const auto repeats = std::span(split[of].repeats).first(split[of].repeats.size() - 1);
     const std::int64_t elements = places_along(kept), runs = places_along(repeats);
     pool.split(args.dy.shape.n * elements, 1, [&](std::int64_t from, std::int64_t to) {
       for (std::int64_t i = from; i < to; ++i) {
@@ -191,9 +193,9 @@ struct Backward {
   /// Sums side by side, where a run has neighbouring elements of the operand.
   template <int of>
   void sum_columns() const {
-    auto [kept, repeats] = split_axes<of>();
-    const BinaryAxis run = kept.back();
-    kept.pop_back();
+    const AllAxes& repeats = split[of].repeats;
+    const BinaryAxis run = split[of].kept.back();
+    const auto kept = std::span(split[of].kept).first(split[of].kept.size() - 1);
     const std::int64_t runs = places_along(kept), terms = places_along(repeats);
     const std::int64_t parts = divide_up(run.extent, sums_at_once), of_image = runs * parts;
     pool.split(args.dy.shape.n * of_image, 1, [&](std::int64_t from, std::int64_t to) {
@@ -256,8 +258,9 @@ Lowered lower(const Binary& op, const Spec& spec, const Choice&, const Context& 
       const AllAxes axes = binary_axes(spec.x[0].shape, spec.x[1].shape);
       add_steps(
           unit, spec, [&pool = context.pool, axes](const Args& args) { forward<function, T>(pool, args, axes); },
-          [&pool = context.pool, axes, adds = std::vector<bool>{adds_dx(spec, 0), adds_dx(spec, 1)}](const Args& args) {
-            Backward<function, T>{pool, args, axes, adds}.run();
+          [&pool = context.pool, axes, split = std::array{Split(axes, 0), Split(axes, 1)},
+           adds = std::array{adds_dx(spec, 0), adds_dx(spec, 1)}](const Args& args) {
+            Backward<function, T>{pool, args, axes, split, adds}.run();
           });
     });
   });
