@@ -70,32 +70,6 @@ std::optional<AxisLabels> labels_of(const DynamicValue& a, const DynamicValue& b
   return found == all.end() ? all.front() : *found;
 }
 
-/// A function of two computed values. Either may have an extent of 1 where the other has more.
-DynamicValue joined(NodeContext& context, BinaryFunction function, DynamicValue a, DynamicValue b,
-                    const std::string& name) {
-  View view = a.view;
-  if (a.view != b.view || a.value.shape() != b.value.shape()) {
-    b.view.resize(aligned(context.attributes(), context.opset(), extents(b.view), a.view.size()).size());
-    const Extents of_a = extents(a.view), of_b = extents(b.view);
-    Extents y(std::max(of_a.size(), of_b.size()), 1);
-    for (const Extents* its : {&of_a, &of_b})
-      for (std::size_t i = 1; i <= its->size(); ++i)
-        y[y.size() - i] = std::max(y[y.size() - i], (*its)[its->size() - i]);
-    a = unexpanded(std::move(a), y.size());
-    b = unexpanded(std::move(b), y.size());
-    const std::optional<AxisLabels> labels = labels_of(a, b, y);
-    if (!labels)
-      throw Refusal{"it joins " + text(of_a) + " and " + text(of_b) +
-                    ": images need to be at one axis of both, and other extents equal, or 1 in one of them"};
-    a = in_order(context, a, *labels, name + ".a");
-    b = in_order(context, b, *labels, name + ".b");
-    view = layout_of(y, *labels).view;
-  }
-  const bool adds = function == BinaryFunction::add && a.value.shape() == b.value.shape();
-  const Value y = context.append(adds ? Op(Add{}) : Op(Binary{function}), {a.value, b.value}, name);
-  return {.value = y, .view = std::move(view), .type = a.type};
-}
-
 /// The index of the constant's element for each channel of x, with the constant aligned at the last axis of x. Nothing
 /// if the element differs within a channel.
 std::optional<Extents> elements_by_channel(const NodeContext& context, const DynamicValue& x, const Extents& its) {
@@ -294,6 +268,31 @@ void import_prelu(NodeContext& context) {
 }
 
 }  // namespace
+
+DynamicValue joined(NodeContext& context, BinaryFunction function, DynamicValue a, DynamicValue b,
+                    const std::string& name) {
+  View view = a.view;
+  if (a.view != b.view || a.value.shape() != b.value.shape()) {
+    b.view.resize(aligned(context.attributes(), context.opset(), extents(b.view), a.view.size()).size());
+    const Extents of_a = extents(a.view), of_b = extents(b.view);
+    Extents y(std::max(of_a.size(), of_b.size()), 1);
+    for (const Extents* its : {&of_a, &of_b})
+      for (std::size_t i = 1; i <= its->size(); ++i)
+        y[y.size() - i] = std::max(y[y.size() - i], (*its)[its->size() - i]);
+    a = unexpanded(std::move(a), y.size());
+    b = unexpanded(std::move(b), y.size());
+    const std::optional<AxisLabels> labels = labels_of(a, b, y);
+    if (!labels)
+      throw Refusal{"it joins " + text(of_a) + " and " + text(of_b) +
+                    ": images need to be at one axis of both, and other extents equal, or 1 in one of them"};
+    a = in_order(context, a, *labels, name + ".a");
+    b = in_order(context, b, *labels, name + ".b");
+    view = layout_of(y, *labels).view;
+  }
+  const bool adds = function == BinaryFunction::add && a.value.shape() == b.value.shape();
+  const Value y = context.append(adds ? Op(Add{}) : Op(Binary{function}), {a.value, b.value}, name);
+  return {.value = y, .view = std::move(view), .type = a.type};
+}
 
 void join_all(NodeContext& context, BinaryFunction function) {
   DynamicValue y = context.spread(0);

@@ -110,10 +110,31 @@ void import_gemm(NodeContext& context) {
   context.result(std::move(y));
 }
 
+/// A product of two computed values, one of them a row or a column: the sums of the products of their elements.
+void multiply_by_vector(NodeContext& context) {
+  const DynamicValue& a = context.dynamic(0);
+  DynamicValue b = context.dynamic(1);
+  const std::size_t rank = a.view.size(), last = rank - 1;
+  const Extents of_a = extents(a.view), of_b = extents(b.view);
+  if (rank < 2 || of_b.size() != rank || (of_a[last - 1] != 1 && of_b[last] != 1))
+    throw Refusal{
+        "both its factors are computed, and neither is a row or a column: only a constant second one is read"};
+  if (of_a[last] != of_b[last - 1]) context.attributes().invalid("multiplies " + text(of_a) + " by " + text(of_b));
+  std::swap(b.view[last - 1], b.view[last]);
+  const DynamicValue products =
+      joined(context, BinaryFunction::multiply, a, std::move(b), context.name() + ".products");
+  std::vector<char> over(rank, 0);
+  over[last] = 1;
+  DynamicValue y =
+      reduce(context, whole_axes(context, products, over, false), over, ReduceBy::sum, context.name(), true);
+  if (of_b[last] != 1) std::swap(y.view[last - 1], y.view[last]);
+  context.result(std::move(y));
+}
+
 void import_matmul(NodeContext& context) {
   if (context.is_constant(0))
     throw Refusal{"its first factor is a constant: only a second one is read; write w @ x as (x.mT @ w.mT).mT"};
-  if (!context.is_constant(1)) throw Refusal{"both its factors are computed: only a constant second one is read"};
+  if (!context.is_constant(1)) return multiply_by_vector(context);
   const DynamicValue& x = context.dynamic(0);
   const Constant& w = context.constant(1, "its second factor");
   if (x.view.empty() || w.extents.empty() || w.count() == 0) {

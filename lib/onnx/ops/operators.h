@@ -72,6 +72,12 @@ struct WholeAxes {
 /// of a Reorder. Refusal if they are not of each image.
 WholeAxes whole_axes(NodeContext&, const DynamicValue&, const std::vector<char>& over, bool single);
 
+/// A function of two computed values. Either may have an extent of 1 where the other has more.
+DynamicValue joined(NodeContext&, BinaryFunction, DynamicValue a, DynamicValue b, const std::string& name);
+/// Reduces the axes `over`: by a pool if they are pixels and there is one for them.
+DynamicValue reduce(NodeContext&, const WholeAxes&, const std::vector<char>& over, ReduceBy, const std::string& name,
+                    bool keeps_axes);
+
 /// Drops a bias that is 0 and does not train.
 void drop_zeros(const NodeContext&, std::vector<double>& bias, std::size_t input);
 

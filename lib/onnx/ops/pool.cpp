@@ -7,6 +7,20 @@
 #include "windows.h"
 
 namespace lamina::onnx {
+
+DynamicValue reduce(NodeContext& context, const WholeAxes& its, const std::vector<char>& over, ReduceBy by,
+                    const std::string& name, bool keeps_axes) {
+  const auto& [x, channels, rows, columns] = its;
+  const Shape s = x.value.shape();
+  const Size window{rows ? s.h : 1, columns ? s.w : 1};
+  const bool of_planes = !channels && window.h == s.h && window.w == s.w;
+  const Op op = by == ReduceBy::max && !channels    ? Op(MaxPool{.window = window, .stride = window})
+                : by == ReduceBy::mean && of_planes ? Op(GlobalAveragePool{})
+                                                    : Op(Reduce{by, channels, rows, columns});
+  const Value y = channels || rows || columns ? context.append_once(op, x.value, name) : x.value;
+  return {.value = y, .view = reduced(x.view, over, keeps_axes, s, y.shape()), .type = x.type};
+}
+
 namespace {
 
 struct Pool {
@@ -128,20 +142,6 @@ void import_average_pool(NodeContext& context) {
         "count_include_pad=True, or pad both ends alike"};
   }
   append_pool(context, pool, AveragePool{.window = 1, .stride = 1, .count_padding = counted}, *rounding, x.type);
-}
-
-/// Reduces the axes `over`: by a pool if they are pixels and there is one for them.
-DynamicValue reduce(NodeContext& context, const WholeAxes& its, const std::vector<char>& over, ReduceBy by,
-                    const std::string& name, bool keeps_axes) {
-  const auto& [x, channels, rows, columns] = its;
-  const Shape s = x.value.shape();
-  const Size window{rows ? s.h : 1, columns ? s.w : 1};
-  const bool of_planes = !channels && window.h == s.h && window.w == s.w;
-  const Op op = by == ReduceBy::max && !channels    ? Op(MaxPool{.window = window, .stride = window})
-                : by == ReduceBy::mean && of_planes ? Op(GlobalAveragePool{})
-                                                    : Op(Reduce{by, channels, rows, columns});
-  const Value y = channels || rows || columns ? context.append_once(op, x.value, name) : x.value;
-  return {.value = y, .view = reduced(x.view, over, keeps_axes, s, y.shape()), .type = x.type};
 }
 
 void global_pool(NodeContext& context, ReduceBy by) {
