@@ -41,7 +41,7 @@ bool takes_nhwc(const Spec& spec) {
 /// Whether our kernels compute the op and accept gaps between images.
 bool is_own_with_pitch(const Op& op) {
   if (const auto* const function = std::get_if<Pointwise>(&op)) return !is_of_library(*function);
-  return holds_any<Binary, ScaleShift, PRelu, Pad, Resize, Reorder, Reduce, GroupNorm, LayerNorm>(op);
+  return moves_rows(op) || holds_any<Binary, ScaleShift, PRelu, Pad, Resize, Reorder, Reduce, GroupNorm, LayerNorm>(op);
 }
 
 /// Whether `next` may follow in the backend cudnn: a convolution and the first `count` ops of its tail. A batch norm
@@ -190,7 +190,7 @@ bool CudnnBackend::masks_dx(const Spec& spec, const Spec& reader) const {
 }
 
 bool CudnnBackend::takes_pitch(const Spec& spec) const {
-  return holds_any<Conv, ConvTranspose, Add, Concat, Slice>(spec.op) ||
+  return (holds_any<Conv, ConvTranspose, Add, Concat, Slice>(spec.op) && !moves_rows(spec.op)) ||
          ((holds<Dropout>(spec.op) || is_own_with_pitch(spec.op)) && spec.y.layout == Layout::nchw);
 }
 
