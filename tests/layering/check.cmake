@@ -9,7 +9,7 @@
 cmake_minimum_required(VERSION 3.25)
 
 set(standard "[a-z0-9_]+")                       # <vector>: the C++ library has no dot and no slash
-set(public "lamina/[a-z0-9_]+\\.h")
+set(public "lamina/(ops/)?[a-z0-9_]+\\.h")
 set(support "lib/core/[fnstu][a-z]+/[a-z0-9_]+\\.h")  # files, numbers, system, text, timing, units
 set(device "lib/core/device/[a-z0-9_/]+\\.h")
 set(lowering "lib/backends/common/[a-z_]+\\.h")
