@@ -93,27 +93,29 @@ BinarySteps plus(BinarySteps at, const BinarySteps& by, std::int64_t times = 1) 
   return at;
 }
 
-/// Calls work(n, place, count) for parts of runs that cover y once.
-template <class Work>
-void split_runs(ThreadPool& pool, const Shape& y, const AllAxes& axes, const Work& work) {
+/// Calls work(image, place, count) for parts of runs that cover y, or dy, once.
+template <class T, class Work>
+void split_runs(ThreadPool& pool, const Shape& y, const Args& args, const AllAxes& axes, const Work& work) {
   const BinaryAxis run = axes.back();
-  split_images(
-      pool, y,
-      [&, outer = std::span(axes).first(axes.size() - 1)](std::int64_t n, std::int64_t first, std::int64_t last) {
-        while (first < last) {
-          const std::int64_t index = first / run.extent, within = first - index * run.extent;
-          const std::int64_t count = std::min({last - first, run.extent - within, chunk});
-          work(n, plus(place_at(outer, index), run.steps, within), count);
-          first += count;
-        }
-      });
+  const auto outer = std::span(axes).first(axes.size() - 1);
+  split_images(pool, y, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
+    const Image<T> its(args, n);
+    std::int64_t index = first / run.extent, within = first - index * run.extent;
+    while (first < last) {
+      const std::int64_t count = std::min({last - first, run.extent - within, chunk});
+      work(its, plus(place_at(outer, index), run.steps, within), count);
+      first += count;
+      within += count;
+      if (within == run.extent) within = 0, ++index;
+    }
+  });
 }
 
 template <F function, class T>
 void forward(ThreadPool& pool, const Args& args, const AllAxes& axes) {
-  split_runs(pool, args.y.shape, axes, [&](std::int64_t n, const BinarySteps& at, std::int64_t count) {
-    const Image<T> its(args, n);
-    its.template along<function, -1>(axes.back().steps, at, [&](const auto& a, const auto& b) {
+  const BinarySteps steps = axes.back().steps;
+  split_runs<T>(pool, args.y.shape, args, axes, [&](const Image<T>& its, const BinarySteps& at, std::int64_t count) {
+    its.template along<function, -1>(steps, at, [&](const auto& a, const auto& b) {
       put_each(its.y + at[2], count, false, [=](std::int64_t i) { return value<function, T>(a[i], b[i]); });
     });
   });
@@ -138,7 +140,10 @@ struct Backward {
   const std::array<Split, 2>& split;  ///< axes, by operand
   const std::array<bool, 2>& adds;
 
-  bool fills(std::size_t k) const { return args.dx[k].shape == args.dy.shape; }
+  bool fills[2] = {is_written(0), is_written(1)};  ///< whether the gradient is wanted, and is no sum
+  bool first_last = fills[0] && same_place(args.dx[0], args.dy);
+
+  bool is_written(std::size_t k) const { return wanted(args, k) && args.dx[k].shape == args.dy.shape; }
 
   template <int of>
   void write(const Image<T>& its, const BinarySteps& at, std::int64_t count) const {
@@ -150,13 +155,9 @@ struct Backward {
 
   /// The gradients of the operands that do not repeat. One in dy's memory comes last.
   void write_all(const Image<T>& its, const BinarySteps& at, std::int64_t count) const {
-    for (const bool in_place : {false, true}) {
-      const auto due = [&](std::size_t k) {
-        return wanted(args, k) && fills(k) && same_place(args.dx[k], args.dy) == in_place;
-      };
-      if (due(0)) write<0>(its, at, count);
-      if (due(1)) write<1>(its, at, count);
-    }
+    if (fills[0] && !first_last) write<0>(its, at, count);
+    if (fills[1]) write<1>(its, at, count);
+    if (first_last) write<0>(its, at, count);
   }
 
   template <int of>
@@ -177,15 +178,18 @@ struct Backward {
     const auto repeats = std::span(split[of].repeats).first(split[of].repeats.size() - 1);
     const std::int64_t elements = places_along(kept), runs = places_along(repeats);
     pool.split(args.dy.shape.n * elements, 1, [&](std::int64_t from, std::int64_t to) {
-      for (std::int64_t i = from; i < to; ++i) {
-        const Image<T> its(args, i / elements);
-        const BinarySteps at = place_at(kept, i % elements);
-        if (its.dx[of] != nullptr) {
-          double sum = 0;
-          for (std::int64_t k = 0; k < runs; ++k) sum += sum_of_run<of>(its, plus(at, place_at(repeats, k)));
-          put_each(its.dx[of] + at[of], 1, adds[of], [=](std::int64_t) { return static_cast<T>(sum); });
+      for (std::int64_t n = from / elements, k = from - n * elements; from < to; ++n, k = 0) {
+        const Image<T> its(args, n);
+        for (; k < elements && from < to; ++k, ++from) {
+          const BinarySteps at = place_at(kept, k);
+          if (its.dx[of] != nullptr) {
+            double sum = 0;
+            for (std::int64_t i = 0; i < runs; ++i) sum += sum_of_run<of>(its, plus(at, place_at(repeats, i)));
+            T& dx = its.dx[of][at[of]];
+            dx = adds[of] ? dx + static_cast<T>(sum) : static_cast<T>(sum);
+          }
+          if (all) write_all(its, at, axes.back().extent);
         }
-        if (all) write_all(its, at, axes.back().extent);
       }
     });
   }
@@ -219,7 +223,7 @@ struct Backward {
 
   template <int of>
   void sum() const {
-    if (!wanted(args, of) || fills(of)) return;
+    if (!wanted(args, of) || fills[of]) return;
     axes.back().steps[of] == 0 ? sum_runs<of>(false) : sum_columns<of>();
   }
 
@@ -230,9 +234,9 @@ struct Backward {
     if (runs_alone && axes.back().steps[1] == 0) return sum_runs<1>(true);
     sum<0>();
     sum<1>();
-    split_runs(pool, args.dy.shape, axes, [&](std::int64_t n, const BinarySteps& at, std::int64_t count) {
-      write_all(Image<T>(args, n), at, count);
-    });
+    if (fills[0] || fills[1])
+      split_runs<T>(pool, args.dy.shape, args, axes,
+                    [&](const Image<T>& its, const BinarySteps& at, std::int64_t count) { write_all(its, at, count); });
   }
 };
 
