@@ -140,7 +140,7 @@ void import_concat(NodeContext& context) {
   std::optional<Joint> joint = joint_of(x, along);
   for (std::size_t i = 0; !joint && i < x.size(); ++i) x[i] = in_order(context, x[i], usual_labels(rank), operand(i));
   if (!joint) joint = joint_of(x, along);
-  if (!joint) refuse_order("it joins images, not parts of them");
+  if (!joint) throw Refusal{"it joins images: only parts of each image are joined", true};
   std::vector<Value> operands;
   for (const DynamicValue& each : x) operands.push_back(each.value);
   const auto fits = [&](lamina::Axis axis) {
