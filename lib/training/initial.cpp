@@ -14,13 +14,14 @@
 namespace lamina::training {
 namespace {
 
-/// Keras' initialiser of a parameter, and ConvNeXt's of a scale whose shift is fixed. `weights` is that of convolutions
-/// and fully connected ops.
+/// Keras' initialiser of a parameter, ConvNeXt's of a scale whose shift is fixed, PyTorch's of a PRelu. `weights` is
+/// that of convolutions and fully connected ops.
 std::string usual(const Node& node, std::string_view part, const std::string& weights) {
   const Op& op = node.op;
   if (is_norm(op)) return part == "weight" ? "ones" : "zeros";
   if (std::holds_alternative<ScaleShift>(op))
     return part == "shift" ? "zeros" : node.fixed.back() ? "layer_scale" : "ones";
+  if (std::holds_alternative<PRelu>(op)) return "prelu";
   if (std::holds_alternative<Embedding>(op)) return "uniform";
   if (const auto* its = std::get_if<Recurrent>(&op)) {
     if (part.starts_with("bias")) return its->cell == Cell::lstm ? "unit_forget_bias" : "zeros";

@@ -235,17 +235,18 @@ TEST_CASE("initialisers are Keras' unless others are named") {
   CHECK_THROWS_AS(largest({.initialiser_of = {{"fc.weights", "ones"}}}, "conv.weight"), UsageError);
 }
 
-TEST_CASE("a scale whose shift is fixed starts as ConvNeXt's layer scale") {
+TEST_CASE("a scale whose shift is fixed starts as ConvNeXt's layer scale, and a PRelu as 1/4") {
   Graph graph("scaled");
   const Value labels = graph.input({8, 1, 1, 1}, "labels");
   const Value x = scale_shift(graph.input({8, 1, 28, 28}, "images"), "scale", {.learned = true});
   graph.fix("scale.shift");
-  softmax_cross_entropy(fully_connected(x, "fc", {.outputs = 10}), labels, "loss");
+  softmax_cross_entropy(fully_connected(prelu(x, "prelu"), "fc", {.outputs = 10}), labels, "loss");
   const auto backend = make_backend("eigen");
   const auto source = digits(8, 1);
   Trainer trainer(std::move(graph), *backend, *source, {});
   CHECK(read(backend->device(), trainer.plan().parameter("scale.scale")).front() == 1e-6F);
   CHECK(read(backend->device(), trainer.plan().state("scale.shift")).front() == 0);
+  CHECK(read(backend->device(), trainer.plan().parameter("prelu.weight")).front() == 0.25);
 }
 
 TEST_CASE("what a trainer cannot train is an error") {

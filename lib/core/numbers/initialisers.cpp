@@ -23,7 +23,7 @@ constexpr double embedding_limit = 0.05;
 
 void fill_with(std::span<double> out, double value) { std::fill(out.begin(), out.end(), value); }
 
-const std::array<Named, 8> initialisers = {{
+const std::array<Named, 9> initialisers = {{
     {"glorot_uniform",
      [](std::span<double> out, const Shape&, Fans fans, std::uint64_t key) { fill_glorot_uniform(out, fans, key); }},
     {"he_normal",
@@ -32,6 +32,7 @@ const std::array<Named, 8> initialisers = {{
     {"ones", [](std::span<double> out, const Shape&, Fans, std::uint64_t) { fill_with(out, 1); }},
     {"orthogonal", [](std::span<double> out, const Shape& shape, Fans,
                       std::uint64_t key) { fill_orthogonal(out, shape.n, shape.image(), key); }},
+    {"prelu", [](std::span<double> out, const Shape&, Fans, std::uint64_t) { fill_with(out, 0.25); }},
     {"uniform", [](std::span<double> out, const Shape&, Fans,
                    std::uint64_t key) { fill_uniform_between(out, -embedding_limit, embedding_limit, key); }},
     {"unit_forget_bias", [](std::span<double> out, const Shape&, Fans, std::uint64_t) { fill_unit_forget_bias(out); }},

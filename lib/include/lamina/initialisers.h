@@ -48,13 +48,13 @@ LAMINA_API void fill_orthogonal(std::span<double> out, std::int64_t rows, std::i
 /// UsageError unless `out` holds four gates.
 LAMINA_API void fill_unit_forget_bias(std::span<double> out);
 
-/// The names that initialise() takes: "glorot_uniform", "he_normal", "layer_scale", "ones", "orthogonal", "uniform",
-/// "unit_forget_bias", "zeros".
+/// The names that initialise() takes: "glorot_uniform", "he_normal", "layer_scale", "ones", "orthogonal", "prelu",
+/// "uniform", "unit_forget_bias", "zeros".
 LAMINA_API std::vector<std::string> initialiser_names();
 
 /// Fills a parameter of shape `shape` by the initialiser of that name. "uniform" is Keras' for embeddings, from -0.05
-/// to 0.05; "layer_scale" is 1e-6, as in ConvNeXt; "orthogonal" uses a matrix of shape.n rows. Throws UsageError for an
-/// unknown name, and unless the shape fills `out`.
+/// to 0.05; "layer_scale" is 1e-6, as in ConvNeXt; "prelu" is 1/4; "orthogonal" uses a matrix of shape.n rows. Throws
+/// UsageError for an unknown name, and unless the shape fills `out`.
 LAMINA_API void initialise(std::span<double> out, std::string_view name, const Shape& shape, Fans, std::uint64_t key);
 
 }  // namespace lamina

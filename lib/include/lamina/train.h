@@ -74,7 +74,7 @@ struct TrainerOptions {
   /// Initialiser of the weights of convolutions and fully connected ops: a name of lamina/initialisers.h. Other
   /// parameters start as in Keras: biases 0, a batch norm's scale 1, embeddings "uniform"; in recurrent ops, input
   /// weights "glorot_uniform", recurrent weights "orthogonal", the bias of an LSTM "unit_forget_bias". A ScaleShift
-  /// whose shift is fixed starts as "layer_scale".
+  /// whose shift is fixed starts as "layer_scale", a PRelu as "prelu".
   std::string initialiser = "glorot_uniform";
   std::map<std::string, std::string> initialiser_of{};  ///< initialisers of single parameters, by name
 
