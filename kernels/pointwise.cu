@@ -31,13 +31,14 @@ __global__ void pointwise_backward_kernel(Extent extent, F f, Images<const T> v,
   });
 }
 
-/// Calls use(Of<...>) for the function.
-template <class T, class Use, int... i>
+/// Calls use(Of<...>) for the function. The gradient of a hard sigmoid is not computed in halves.
+template <class T, bool gradient, class Use, int... i>
 void with_function(const PointwiseFunction& f, const Use& use, std::integer_sequence<int, i...>) {
   using C = Computed<T>;
   const auto take = [&](auto its) {
-    use(functions::Of<static_cast<PointwiseFunction::Name>(decltype(its)::value), C>{static_cast<C>(f.a),
-                                                                                     static_cast<C>(f.b)});
+    constexpr auto name = static_cast<PointwiseFunction::Name>(decltype(its)::value);
+    if constexpr (!gradient || name != PointwiseFunction::hard_sigmoid || std::is_same_v<C, T>)
+      use(functions::Of<name, C>{static_cast<C>(f.a), static_cast<C>(f.b)});
   };
   ((f.name == i ? take(std::integral_constant<int, i>()) : void()), ...);
 }
@@ -57,7 +58,7 @@ void pointwise_forward(Stream stream, const PointwiseFunction& f, View<const T> 
         },
         y, x);
   };
-  with_function<T>(f, run, functions::all);
+  with_function<T, false>(f, run, functions::all);
 }
 
 template <class T>
@@ -74,7 +75,7 @@ void pointwise_backward(Stream stream, const PointwiseFunction& f, View<const T>
         },
         dx, v, dy);
   };
-  with_function<T>(f, run, functions::all);
+  with_function<T, true>(f, run, functions::all);
 }
 
 #define LAMINA_INSTANTIATE(T)                                                                \

@@ -26,7 +26,7 @@ Lowered lower_pointwise(const Spec& spec, const Launcher& on) {
                              adds);
         });
   };
-  if (gpu_op_takes_halves(spec.op)) {
+  if (gpu_op_takes_halves(spec.op, spec.mode)) {
     with_storage(on.backend, spec.y.dtype, emit);
   } else {
     with_type(on.backend, spec.y.dtype, emit);

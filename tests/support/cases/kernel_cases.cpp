@@ -74,6 +74,7 @@ std::vector<Case> kernel_cases() {
     }
     all.push_back({"by element", BatchNorm{}, {shape}, {relu}});
     all.push_back({"by element", BatchNorm{}, {shape}, {add, relu}});
+    all.push_back({"by element", BatchNorm{}, {shape}, {{Pointwise{Function::silu}}}});
     for (int function = 0; function <= static_cast<int>(BinaryFunction::minimum); ++function) {
       const Binary op{static_cast<BinaryFunction>(function)};
       all.push_back({"by element", op, {shape, shape}});
@@ -89,6 +90,8 @@ std::vector<Case> kernel_cases() {
     for (const bool by_channel : {true, false}) all.push_back({"by element", PRelu{by_channel}, {shape}});
     all.push_back({"by element", Add{}, {shape, shape}});
     all.push_back({"by element", Add{}, {shape, shape, shape}});
+    all.push_back({"by element", Add{}, {shape, shape}, {{Pointwise{Function::sigmoid}}}});
+    all.push_back({"by element", Add{}, {shape, shape, shape}, {{Pointwise{Function::sigmoid}}}});
   }
   for (const int kernel : {3, 5, 7})
     for (const int stride : {1, 2}) {
