@@ -134,8 +134,9 @@ TEST_CASE("initialisers by name draw the numbers of their functions") {
   CHECK(named("zeros") == std::vector<double>(36, 0));
   CHECK(named("ones") == std::vector<double>(36, 1));
   CHECK(named("layer_scale") == std::vector<double>(36, 1e-6));
+  CHECK(named("prelu") == std::vector<double>(36, 0.25));
   for (const std::string& name : initialiser_names()) CHECK_NOTHROW(named(name));
-  CHECK(initialiser_names().size() == 8);
+  CHECK(initialiser_names().size() == 9);
 }
 
 TEST_CASE("initialisers refuse unknown names and shapes that do not fit") {

@@ -229,7 +229,11 @@ TEST_CASE(
     "with each set of its template arguments") {
   const std::set<const void*> before = host::instances_run();  // kernels of other tests that ran in this process
   const auto backend = make_backend("cuda-host");
-  for (const Case& c : kernel_cases())
+  std::vector<Case> cases = kernel_cases();
+  for (const Shape& shape : {Shape{1, 3, 7, 9}, Shape{2, 4, 4, 6}})
+    for (const Mode mode : {Mode::training, Mode::inference})
+      cases.push_back({"without a bound", BatchNorm{}, {shape}, {{Pointwise{Function::silu}}}, mode});
+  for (const Case& c : cases)
     for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16})
       for (const bool adds : {false, true}) {
         const bool products = std::holds_alternative<Conv>(c.op) || std::holds_alternative<Recurrent>(c.op);

@@ -44,7 +44,7 @@ ReorderAxes kernel_axes(const std::vector<CopyAxis>& axes) {
 Lowered lower(const Reorder& op, const Spec& spec, const Launcher& on) {
   const std::vector<CopyAxis> axes = copy_axes(op);
   Lowered unit = reorder_unit(spec, axes);
-  with_type(on.backend, spec.y.dtype, [&]<class T>() {
+  with_storage(on.backend, spec.y.dtype, [&]<class T>() {
     add_launches(
         unit, spec, on,
         [axes = kernel_axes(axes)](Stream stream, const Args& args) {

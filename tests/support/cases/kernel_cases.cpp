@@ -74,7 +74,6 @@ std::vector<Case> kernel_cases() {
     }
     all.push_back({"by element", BatchNorm{}, {shape}, {relu}});
     all.push_back({"by element", BatchNorm{}, {shape}, {add, relu}});
-    all.push_back({"by element", BatchNorm{}, {shape}, {{Pointwise{Function::silu}}}});
     for (int function = 0; function <= static_cast<int>(BinaryFunction::minimum); ++function) {
       const Binary op{static_cast<BinaryFunction>(function)};
       all.push_back({"by element", op, {shape, shape}});
