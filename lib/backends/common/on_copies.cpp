@@ -40,7 +40,8 @@ std::size_t copy_bytes(const Shape& shape, DType dtype) {
 /// Whether backward recomputes y, because it compares y with bounds and a rounded y may lie on the other side: of a
 /// function, or of one behind a sum, which may be no half.
 bool makes_y_again(const Spec& spec) {
-  const bool sum = std::holds_alternative<Add>(spec.op) && !spec.tail.empty() && spec.mode == Mode::training;
+  if (spec.mode == Mode::inference) return false;
+  const bool sum = std::holds_alternative<Add>(spec.op) && !spec.tail.empty();
   const auto* const its = std::get_if<Pointwise>(sum ? &spec.tail.back() : &spec.op);
   const DType values = spec.y.dtype;
   const auto is_half_number = [&](double bound) {

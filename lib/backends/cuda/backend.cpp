@@ -41,9 +41,8 @@ class CudaMixedPrecision final : public MixedPrecisionLowering {
   std::string_view backend() const override { return machine_.backend; }
   std::int64_t chunk_elements() const override { return gpu_chunk_elements; }
   bool takes_halves(const Spec& spec) const override {
-    if (holds<Add>(spec.op))  // more addends are summed in y, which would round
-      return spec.x.size() <= most_addends && (spec.tail.empty() || gpu_op_takes_halves(spec.tail.back(), spec.mode));
-    return gpu_op_takes_halves(spec.op, spec.mode) ||
+    if (holds<Add>(spec.op)) return spec.x.size() <= most_addends;  // more addends are summed in y, which would round
+    return gpu_op_takes_halves(spec.op) ||
            holds_any<MaxPool, AveragePool, GlobalAveragePool, BatchNorm, Lrn, Dropout>(spec.op);
   }
   bool takes_nhwc(const Spec& spec) const override { return takes_any_order(spec.op); }

@@ -196,7 +196,7 @@ bool CudnnBackend::takes_pitch(const Spec& spec) const {
 
 std::int64_t CudnnMixedPrecision::chunk_elements() const { return cuda::gpu_chunk_elements; }
 
-bool CudnnMixedPrecision::takes_halves(const Spec& spec) const { return cuda::gpu_op_takes_halves(spec.op, spec.mode); }
+bool CudnnMixedPrecision::takes_halves(const Spec& spec) const { return cuda::gpu_op_takes_halves(spec.op); }
 
 Lowered CudnnMixedPrecision::lower(const Spec& spec, const Choice& choice) {
   return lower_in_one_type(spec, choice, session_);

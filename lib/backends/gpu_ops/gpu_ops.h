@@ -108,12 +108,9 @@ Lowered lower(const Embedding&, const Spec&, const Launcher&);
 /// Whether kernels of this op take elements(), and so nhwc without gaps like nchw.
 inline bool takes_any_order(const Op& op) { return holds_any<Relu, Pointwise, Add>(op); }
 
-/// Whether kernels of this op, one of those above, read and write halves directly. A hard sigmoid does not in training:
-/// a rounded y may be 0 or 1, where the gradient is 0.
-inline bool gpu_op_takes_halves(const Op& op, Mode mode) {
-  const auto* const its = std::get_if<Pointwise>(&op);
-  return holds_any<Relu, Resize, Reorder, Reduce, Concat, Slice, GroupNorm, LayerNorm>(op) ||
-         (its != nullptr && (mode == Mode::inference || its->function != Function::hard_sigmoid));
+/// Whether kernels of this op, one of those above, read and write halves directly.
+inline bool gpu_op_takes_halves(const Op& op) {
+  return holds_any<Relu, Pointwise, Resize, Reorder, Reduce, Concat, Slice, GroupNorm, LayerNorm>(op);
 }
 
 /// The unit of a spec that has one of these ops. Throws Unsupported for any other.

@@ -13,7 +13,7 @@ namespace {
 Lowered lower_pointwise(const Spec& spec, const Launcher& on) {
   Lowered unit = pointwise_unit(spec);
   const PointwiseFunction f = function_of(spec.op);
-  const auto emit = [&]<class T>() {
+  with_storage(on.backend, spec.y.dtype, [&]<class T>() {
     add_launches(
         unit, spec, on,
         [f](Stream stream, const Args& args) {
@@ -25,12 +25,7 @@ Lowered lower_pointwise(const Spec& spec, const Launcher& on) {
           pointwise_backward(stream, f, elements<const T>(v), elements<const T>(args.dy), elements<T>(args.dx[0]),
                              adds);
         });
-  };
-  if (gpu_op_takes_halves(spec.op, spec.mode)) {
-    with_storage(on.backend, spec.y.dtype, emit);
-  } else {
-    with_type(on.backend, spec.y.dtype, emit);
-  }
+  });
   return unit;
 }
 
