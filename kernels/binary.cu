@@ -66,7 +66,7 @@ struct Place {
   std::int64_t a, b, y;
 };
 
-/// Offsets of the places along axes. There are at most 2^31 - 1.
+/// Offsets of the places along axes. The places are at most 2^31 - 1.
 class Walk {
  public:
   /// Takes the axes along which operand `of` repeats, or does not. Of -1: all of them.

@@ -5,7 +5,7 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// A function, in the order of lamina::BinaryFunction (lamina/op.h), and the axes of the images of y.
+/// A function, in the order of lamina::BinaryFunction (lamina/ops/elementwise.h), and the axes of the images of y.
 struct BinaryWork {
   enum Name { add, subtract, multiply, divide, maximum, minimum, functions };
   /// The distances from an element to the next one in a, b and y. 0: the element repeats.
@@ -22,15 +22,15 @@ struct BinaryWork {
 template <class T>
 void binary_forward(Stream, const BinaryWork&, View<const T> a, View<const T> b, View<T> y);
 
-/// The gradients of a and b. Null data: not wanted. If a and b are one tensor, the second gradient is added to the
-/// first.
+/// The gradients of a and b. Null data: not wanted. If a and b are one tensor, the second gradient is written after the
+/// first, and needs `adds_b`.
 template <class T>
 struct BinaryGradients {
   View<T> da, db;
   bool adds_a = false, adds_b = false;  ///< whether to add (+=)
 };
 
-/// The gradient of an operand that repeats is a sum over what repeats it. Another may alias dy.
+/// The gradient of an operand that repeats is a sum over what repeats it. The gradient of any other may alias dy.
 template <class T>
 void binary_backward(Stream, const BinaryWork&, View<const T> a, View<const T> b, View<const T> dy,
                      const BinaryGradients<T>& gradients);

@@ -27,7 +27,7 @@ __device__ T logistic(T x) {
   return T(1) / (T(1) + std::exp(-x));
 }
 
-/// The normal distribution.
+/// The distribution function of the normal distribution.
 template <class T>
 __device__ T normal(T x) {
   return T(0.5) * std::erfc(x * T(-0.70710678118654752440));
@@ -136,8 +136,8 @@ __device__ void dispatch(PointwiseFunction::Name name, const Use& use, std::inte
 
 }  // namespace functions
 
-// A function of a number that a kernel takes as it runs: all threads take one branch. They are calls, so that a kernel
-// has the code of all functions once.
+// The value and the gradient of a function whose name a kernel gets as it runs: all threads take one branch. They are
+// calls, so that a kernel has the code of all functions once.
 template <class T>
 __attribute__((noinline)) __device__ T value_of(PointwiseFunction::Name name, T a, T b, T x) {
   T y = x;

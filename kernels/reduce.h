@@ -11,12 +11,12 @@ namespace lamina::LAMINA_CUDA_SPACE {
 template <class T>
 void reduce_sum(Stream, View<const T> x, const CellsAlong&, double divisor, View<T> y);
 
-/// y = the first largest cell. Its number, counted over all repeats, becomes `places` unless they are null.
+/// y = the first largest cell. Its number, counted over all repeats, is written to `places` unless they are null.
 template <class T>
 void reduce_max(Stream, View<const T> x, const CellsAlong&, View<T> y, std::int32_t* places);
 
-/// Of each element of y, its cells have dx = dy / divisor, or the one of `places` alone if they are not null. dx, or
-/// dx += with `adds`.
+/// dx = dy / divisor in all cells of an element of y. If `places` are not null, only the cell of the place has it, and
+/// the others have 0. dx, or dx += with `adds`.
 template <class T>
 void reduce_backward(Stream, View<const T> dy, const CellsAlong&, double divisor, const std::int32_t* places,
                      View<T> dx, bool adds);

@@ -46,7 +46,7 @@ void batch_norm_apply(Stream, View<const T> x, View<const T> other, const Pointw
                       const NormChannel<T>* channels, View<T> y);
 
 /// The elements where the gradient of the normalised value passes: everywhere; where y > 0; or where y > 0, with y
-/// recomputed from x, which saves reading y. `function`: it is that of a function, from the recomputed value.
+/// recomputed from x, which saves reading y. `function`: the gradient of a function, at the recomputed value.
 enum class NormMask : std::uint8_t { none, from_y, from_x, function };
 
 /// Gradients. Null data: not wanted. `dx` or `dother` may alias dy.

@@ -2,7 +2,7 @@
 // One hidden value of an LSTM or a GRU at one step, forward and backward.
 //
 // The gates are in the order i, f, g, o or r, z, n, m. The cell of a GRU is its h. A type has
-//   matrices     gates that x makes, which are the first, and as many that h makes
+//   matrices     number of gates that x makes, which are the first; h makes as many
 //   of_h         the place of a gate among those that h makes; -1: it is none of them
 //   forward      activates the gates in place, makes cell of the cell before, gives h
 //   gradient     the gradients of the gates' arguments. On entry dc is the gradient of the cell from the next step, on

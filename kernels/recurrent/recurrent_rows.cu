@@ -1,9 +1,8 @@
 // A recurrent op's tensors as rows and back, and its input product where x is ids.
 //
 // To rows and back: a block turns a tile of 32 channels x 32 steps in shared memory, so that both sides are read and
-// written along their rows. Ids: a thread writes one gate of one row, or one
-// element of a one-hot row. Their gradient: a block has one id and 128 gates,
-// and walks all rows; the sum has the order of the rows.
+// written along their rows. Ids: a thread writes one gate of one row, or one element of a one-hot row. Their gradient:
+// a block has one id and 128 gates, and walks all rows; the sum has the order of the rows.
 
 #include <algorithm>
 #include <cmath>

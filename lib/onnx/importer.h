@@ -89,7 +89,7 @@ class Importer {
   std::unordered_set<std::string_view> unsure_;                       ///< stand-ins, and values computed from them
   Refusals refusals_;
   std::vector<const ValueMessage*> stated_;                      ///< values of known extents, sorted by name
-  std::unordered_map<int, std::shared_ptr<PendingLstm>> lstms_;  ///< LSTMs, by the node that computes all steps
+  std::unordered_map<int, std::shared_ptr<PendingLstm>> lstms_;  ///< LSTMs and GRUs, by the node of all steps
   std::unordered_map<int, std::vector<Value>> once_;             ///< results of append_once(), by input
   std::unordered_map<std::string, int> repeats_;                 ///< last number appended to a name, by name
   SharedWeights shared_;

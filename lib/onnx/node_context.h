@@ -48,8 +48,8 @@ class NodeContext {
   bool all_constant() const;
   const Constant& constant(std::size_t input, std::string_view what = "its input") const;  ///< Refusal if it is dynamic
   const DynamicValue& dynamic(std::size_t input) const;  ///< Refusal if it is a constant
-  const DynamicValue& padded(std::size_t input) const;   ///< as dynamic(), perhaps with a pending padding or LSTM
-  const DynamicValue& viewed(std::size_t input) const;   ///< as dynamic(), perhaps with pending squares, LSTM or norm
+  const DynamicValue& padded(std::size_t input) const;   ///< as dynamic(), perhaps pending padding, LSTM or GRU
+  const DynamicValue& viewed(std::size_t input) const;   ///< as dynamic(), perhaps pending squares, LSTM, GRU or norm
   const DynamicValue& normed(std::size_t input) const;   ///< as dynamic(), perhaps with a pending norm
   const DynamicValue& spread(std::size_t input) const;   ///< as dynamic(), perhaps repeated by an Expand
   const DynamicValue& pending(std::size_t input) const;  ///< as dynamic(), perhaps with anything pending
@@ -102,7 +102,7 @@ class NodeContext {
   std::optional<Arithmetic> next_arithmetic() const;  ///< the only reader of the result, if it is one
   /// The index that the only reader of the result takes along this axis, if it is a Gather of one index.
   std::optional<std::int64_t> next_index(std::size_t along, std::size_t rank) const;
-  /// The LSTM that made the value, if the value has all of its steps.
+  /// The LSTM or GRU that made the value, if the value has all of its steps.
   std::shared_ptr<PendingLstm> lstm_of(const DynamicValue&) const;
   void fuse_next();  ///< fuses the only reader into this node: its result becomes this node's
   /// Fuses an Add after a product and returns its bias: one number for each element of the axis `channels` of the

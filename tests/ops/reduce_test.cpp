@@ -15,7 +15,7 @@ namespace {
 
 constexpr ReduceBy all_by[] = {ReduceBy::mean, ReduceBy::sum, ReduceBy::max};
 
-/// By each of the three, over these axes and those.
+/// Means, sums and maxima, over every set of axes and at the edges of strips and warps.
 std::vector<Case> reduce_cases() {
   std::vector<Case> all;
   for (const ReduceBy by : all_by) {

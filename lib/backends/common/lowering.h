@@ -75,7 +75,7 @@ Lowered binary_unit(const Spec&);
 /// The unit of a Reorder. One that only groups axes anew may work in place.
 Lowered reorder_unit(const Spec&, const std::vector<CopyAxis>&);
 
-/// The ops that follow a batch norm in its unit, but for functions other than ReLU, whose gradient comes from x.
+/// The Add and the ReLU that follow a batch norm in its unit. The gradients of other functions come from x.
 struct NormTail {
   bool add = false, relu = false;
 };

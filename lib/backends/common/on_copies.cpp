@@ -37,8 +37,8 @@ std::size_t copy_bytes(const Shape& shape, DType dtype) {
   return aligned(static_cast<std::size_t>(shape.count()) * size_of(dtype));
 }
 
-/// Whether backward recomputes y, because it compares y with bounds and a rounded y may lie on the other side: of a
-/// function, or of one behind a sum, which may be no half.
+/// Whether backward recomputes y, because it compares y with bounds and a rounded y may lie on the other side. A clip
+/// whose bounds are halves needs it only behind a sum, which is rounded after the clip.
 bool makes_y_again(const Spec& spec) {
   if (spec.mode == Mode::inference) return false;
   const bool sum = std::holds_alternative<Add>(spec.op) && !spec.tail.empty();

@@ -30,8 +30,8 @@ void check_one_layout(const std::string& backend, const Spec&);
 
 /// Whether `next` may follow an op and the first `count` ops of its tail: an Add and a ReLU after a batch norm, a ReLU
 /// after products and sums, and in inference the tails of joins_inference(). Other functions follow a batch norm
-/// itself, sums, and in inference products. In training the gradient of one behind a sum is from y: the sum is not
-/// kept.
+/// itself, sums, and in inference products. In training only functions whose gradient is from y follow a sum: the sum
+/// is not kept.
 bool default_fusion(const Op&, const std::vector<Op>& tail, std::size_t count, const Op& next, Mode);
 
 /// Throws Unsupported for an op of the tail that may not follow those before it.

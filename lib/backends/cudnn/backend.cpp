@@ -78,7 +78,7 @@ void check_version(const Spec& spec, const Api& api) {
 }
 
 /// Whether the library computes the unit on halves: all values have one type, and the library has the op. Dropout has
-/// our mask, and LSTM is computed in f32.
+/// our mask, and a recurrent op is computed in f32.
 bool library_takes_halves(const Spec& spec) {
   const auto* const function = std::get_if<Pointwise>(&spec.op);
   const bool of_library =

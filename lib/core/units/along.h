@@ -7,8 +7,8 @@
 
 namespace lamina {
 
-/// An image in n, c, h, w order as repeats x outer x cells x inner elements, the last ones adjacent. An op joins the
-/// cells of all repeats to one number, or to as many, for each of outer x inner.
+/// An image in n, c, h, w order as repeats x outer x cells x inner elements, the last ones adjacent. For each of outer
+/// x inner, an op makes one number of the cells of all repeats (Reduce), or a number of each cell (Softmax).
 struct AxisCells {
   int repeats, outer, cells, inner;
 };

@@ -13,6 +13,7 @@
 
 namespace lamina {
 
+/// The name and the cost of a function.
 struct BinaryRow {
   std::string_view name;           ///< name of the op
   std::array<double, 2> backward;  ///< operations for each element of y, by input
@@ -72,6 +73,7 @@ inline std::vector<BinaryAxis> binary_axes(const Shape& a, const Shape& b) {
   return axes;
 }
 
+/// Number of places along the axes: the product of their extents.
 inline std::int64_t places_along(std::span<const BinaryAxis> axes) {
   std::int64_t count = 1;
   for (const BinaryAxis& axis : axes) count *= axis.extent;

@@ -21,8 +21,8 @@ struct Fans {
 /// The fans of filters {k, c / groups, r, s}: c / groups r s and k r s.
 LAMINA_API Fans conv_fans(const Shape& filters);
 
-/// The fans of a fully connected weight {k, c, h, w}: c h w, as its input is flattened, and k. Also the fans of an
-/// LSTM's weights {4 hidden, in, 1, 1}, whose four gates count as one matrix.
+/// The fans of a fully connected weight {k, c, h, w}: c h w, as its input is flattened, and k. Also the fans of a
+/// recurrent op's weights, {4 hidden, in, 1, 1} in an LSTM: all gates count as one matrix.
 LAMINA_API Fans dense_fans(const Shape& weight);
 
 /// Normal, variance 2 / fans.in (He et al., Delving Deep into Rectifiers, 2015). `out` gets the elements first, first +
@@ -39,9 +39,9 @@ LAMINA_API void fill_uniform_between(std::span<double> out, double low, double h
 /// A matrix, rows first, with orthonormal rows, or with orthonormal columns if it has more rows than columns. All such
 /// matrices are equally likely (Saxe et al., Exact solutions to the nonlinear dynamics of learning in deep linear
 /// neural networks, 2013). Normal numbers are orthonormalised by Gram-Schmidt, twice, in f64: products differ from 0
-/// and 1 by a few 1e-16. For the recurrent weight of an LSTM, {4 hidden, hidden}: all four gates together, as in Keras.
-/// Takes min(rows, columns)^2 max(rows, columns) multiply-adds, twice. Throws UsageError unless rows and columns are at
-/// least 1 and fill `out`.
+/// and 1 by a few 1e-16. For recurrent weights, {4 hidden, hidden} in an LSTM: all gates together, as in Keras. Takes
+/// min(rows, columns)^2 max(rows, columns) multiply-adds, twice. Throws UsageError unless rows and columns are at least
+/// 1 and fill `out`.
 LAMINA_API void fill_orthogonal(std::span<double> out, std::int64_t rows, std::int64_t columns, std::uint64_t key);
 
 /// The bias of an LSTM, 4 hidden numbers in the order of gates i, f, g, o: 1 for the forget gate f, 0 otherwise. Throws

@@ -16,7 +16,8 @@ namespace lamina {
 
 struct OnnxOptions {
   /// The extent of the batch axis of every input that has one. 0: as in the file, and 1 if the file leaves it open. The
-  /// operators determine the batch axis. It is the first axis, or the second in an LSTM's input with time first.
+  /// operators determine the batch axis. It is the first axis, or the second in an LSTM's or GRU's input with time
+  /// first.
   int batch = 0;
   /// The batch axis of inputs, by name, where the operators determine another axis.
   std::map<std::string, int> batch_axes{};

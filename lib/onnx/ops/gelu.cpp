@@ -18,8 +18,8 @@ bool multiplies_by(const NodeContext& node, std::string_view x, double number) {
          is_about(node.constant(at).at(0), op == "Mul" ? number : 1 / number);
 }
 
-/// Fuses what follows x / sqrt(2), or the cube or square of x, and takes `half` as a factor: x / 2, or x where it is
-/// null.
+/// Fuses what follows `start`, which is x / sqrt(2), the cube of x or its square. The last factor is the result of
+/// `half`, x / 2, or x if `half` is null. Does nothing and returns false for others.
 bool fuse_from(NodeContext& start, std::string_view x, const NodeContext* half) {
   constexpr Link one{"Add", 1}, inner{"Mul", std::numbers::sqrt2 * std::numbers::inv_sqrtpi}, scale{"Mul", 0.044715};
   const Link times_x{.op_type = "Mul", .with = x}, plus_x{.op_type = "Add", .with = x};

@@ -39,13 +39,13 @@ bool squares_and_number(NodeContext&, std::size_t at);  ///< Mul, Add or Pow wit
 /// arithmetic.cpp: a function of the first two operands, of its result and the third, and so on. All are computed.
 void join_all(NodeContext&, BinaryFunction);
 // gelu.cpp: GELU in parts, of which the node is the first. The input is x. Imports it and returns true, or does
-// nothing.
+// nothing and returns false.
 bool is_gelu(NodeContext&, std::size_t input);
 // channels.cpp
 /// Elements of an axis of a value that is not pending. Refusal for an axis of images.
 DynamicValue part_of(NodeContext&, const DynamicValue&, std::size_t along, const Range&, const std::string& name);
 void import_gather_part(NodeContext&);  ///< Gather from a computed value
-// sequence.cpp: Gather or Slice of the last step of an LSTM. Does nothing and returns false for others.
+// sequence.cpp: Gather or Slice of the last step of an LSTM or GRU. Does nothing and returns false for others.
 bool takes_step(NodeContext&, std::size_t along, std::int64_t step, bool keeps_axis);
 
 /// Throws a Refusal because of the order of a value's axes in memory: `why`, and what would be needed.

@@ -33,7 +33,8 @@ struct Squares {
   std::optional<double> exponent{};
 };
 
-/// An LSTM whose readers decide which steps are computed: all, the last, or both, by two ops with shared parameters.
+/// An LSTM or a GRU whose readers decide which steps are computed: all, the last, or both, by two ops with shared
+/// parameters.
 struct PendingLstm {
   std::function<Value(Steps)> append;
   std::int64_t steps;                       ///< number of steps
@@ -58,7 +59,7 @@ struct DynamicValue {
   std::optional<Squares> squares{};
   std::shared_ptr<PendingLstm> lstm{};
   std::shared_ptr<PendingNorm> norm{};
-  Steps steps = Steps::all;  ///< steps of the LSTM that the value has
+  Steps steps = Steps::all;  ///< steps of the recurrent op that the value has
 
   bool is_pending() const { return padding || squares || lstm || norm; }
 };

@@ -20,7 +20,7 @@ using Extents = std::vector<std::int64_t>;
 using Axis = std::vector<OnnxFactor>;
 using View = std::vector<Axis>;
 
-/// Whether it has a factor with the stride 0: an Expand repeats the value along it.
+/// Whether the view has a factor with the stride 0: an Expand repeats the value along it.
 bool is_expanded(const View&);
 
 /// The axis of an extent and stride.

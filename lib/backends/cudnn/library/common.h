@@ -82,7 +82,7 @@ Lowered lower(const OpOfOurKernels auto&, const Spec& spec, const Choice&, Sessi
   return session.machine().lower_by_kernels(spec);
 }
 
-/// The algorithms of an LSTM, best guess first.
+/// The algorithms of a recurrent op, best guess first.
 std::vector<std::string> recurrent_algorithms(const Spec&, Pass);
 
 }  // namespace lamina::cudnn

@@ -13,7 +13,7 @@ using AllAxes = std::vector<BinaryAxis>;
 constexpr std::int64_t chunk = 2048;        // elements; they stay in cache for both gradients
 constexpr std::int64_t sums_at_once = 512;  // sums of a thread, side by side
 
-/// The elements of an operand along a run. One that repeats is read once, and only if it is used.
+/// The elements of an operand along a run. An operand that repeats is read once, and only if it is used.
 template <class T, bool Repeats, bool Used>
 struct RunOf {
   const T* from;
@@ -74,7 +74,8 @@ struct Image {
     return tensor ? image<U>(tensor, n) : nullptr;
   }
 
-  /// Calls use(a, b) with the operands along the run of these steps that begins there. `of`: a gradient, or -1 for y.
+  /// Calls use(a, b) with the operands along a run of these steps from `at` on. `of`: the operand whose gradient is
+  /// computed, or -1 for y.
   template <F function, int of, class Use>
   void along(const BinarySteps& steps, const BinarySteps& at, const Use& use) const {
     constexpr bool uses_a = of < 0 || gradient_reads(function, of, 0),
@@ -130,8 +131,8 @@ struct Split {
   }
 };
 
-/// Gradients of one op. Those of operands that do not repeat are written along runs. The others are sums, in a fixed
-/// order: over runs, or over places whose runs lie side by side.
+/// The gradients of one op. An operand that does not repeat has its gradient written along runs. The gradients of
+/// others are sums, in a fixed order: over runs, or over places whose runs lie side by side.
 template <F function, class T>
 struct Backward {
   ThreadPool& pool;
@@ -153,7 +154,7 @@ struct Backward {
     });
   }
 
-  /// The gradients of the operands that do not repeat. One in dy's memory comes last.
+  /// The gradients of the operands that do not repeat. A gradient in dy's memory comes last.
   void write_all(const Image<T>& its, const BinarySteps& at, std::int64_t count) const {
     if (fills[0] && !first_last) write<0>(its, at, count);
     if (fills[1]) write<1>(its, at, count);

@@ -1,4 +1,4 @@
-// LSTM: a forward pass, and one backward pass that computes the gradients of weights and of x together.
+// Recurrent: a forward pass, and one backward pass that computes the gradients of weights and of x together.
 
 #include "lib/backends/eigen/recurrent/backward.h"
 #include "lib/backends/eigen/recurrent/forward.h"

@@ -65,7 +65,7 @@ std::int64_t place_of_largest(const T* x, std::int64_t count) {
   return std::find_if(x, x + count, [&](T one) { return !is_larger(largest, one); }) - x;
 }
 
-/// The element of y at `from`, from adjacent cells of x, which are `repeat` apart from one repeat to the next.
+/// One element of y, from adjacent cells of x. `repeat`: elements of x from one repeat to the next.
 template <class T>
 void reduce_rows(const T* x, const AxisCells& of, std::int64_t repeat, bool largest, double divisor, T* y,
                  std::int32_t* place) {
@@ -111,8 +111,7 @@ void forward(ThreadPool& pool, const Args& args, const AxisCells& of, bool large
              });
 }
 
-/// A thread writes rows of `inner` elements of dx, or of adjacent cells. All of a row have the same place, or follow
-/// each other from it on.
+/// A thread writes rows of dx: `inner` elements that are the same cell of their sums, or the adjacent cells of one sum.
 template <class T>
 void backward(ThreadPool& pool, const Args& args, const AxisCells& of, bool largest, T divisor, bool adds) {
   const bool in_row = of.inner == 1;

@@ -1,5 +1,5 @@
 #pragma once
-// Functions of one element or of two, sums and products with numbers, reductions.
+// Functions of one element or of two, softmax, dropout, sums and products with numbers, reductions.
 
 #include <cstdint>
 
@@ -25,7 +25,7 @@ struct Dropout {
 };
 
 /// y = exp(x) / sum of exp(x) along the axis, computed on x - max; with `log` its logarithm x - max - log(sum).
-/// dx = y (dy - sum of y dy), with `log` dy - exp(y) times the sum of dy.
+/// dx = y (dy - sum of y dy), with `log` dy - exp(y) times the sum of dy. ShapeError: more than 2^31 - 1 sums.
 struct Softmax {
   Axis axis = Axis::channel;
   bool log = false;
@@ -70,17 +70,25 @@ struct Pointwise {
 /// SELU's a and b: a chain of layers keeps mean 0 and variance 1.
 inline constexpr double selu_alpha = 1.6732632423543772848170429916717, selu_scale = 1.0507009873554804934193349852946;
 
-/// y = sum of the inputs (two or more, of equal shape).
+/// y = sum of the inputs; each dx = dy. ShapeError: fewer than two inputs; their shapes differ.
 struct Add {
   bool operator==(const Add&) const = default;
 };
 
-enum class BinaryFunction : std::uint8_t { add, subtract, multiply, divide, maximum, minimum };
+/// The functions of two elements, a of x[0] and b of x[1], with their gradients da and db. Equal elements get half of
+/// dy each in a maximum or a minimum, as in PyTorch.
+enum class BinaryFunction : std::uint8_t {
+  add,       ///< a + b; da = db = dy
+  subtract,  ///< a - b; da = dy, db = -dy
+  multiply,  ///< a b; da = dy b, db = dy a
+  divide,    ///< a / b; da = dy / b, db = -dy a / b^2
+  maximum,   ///< max(a, b); the larger element gets dy, the other 0. A NaN stays a NaN, and both get dy
+  minimum,   ///< min(a, b); the smaller element gets dy, the other 0. A NaN as in maximum
+};
 
-/// y = function(x[0], x[1]), element by element. n is equal; c, h and w are each equal, or 1 in an input that then
-/// repeats, such as a gate N x C x 1 x 1 (squeeze-and-excitation) or N x 1 x H x W; its gradient is a sum over what
-/// repeats, in a fixed order. In a maximum or minimum, equal elements get half of dy each, as in PyTorch, and a NaN
-/// stays a NaN. ShapeError: other shapes.
+/// y = function(x[0], x[1]), element by element. The inputs have equal n. Each of c, h and w is equal, or 1 in an input
+/// that then repeats, such as a gate N x C x 1 x 1 (squeeze-and-excitation) or N x 1 x H x W. The gradient of such an
+/// input is a sum over what repeats, in a fixed order. ShapeError: other shapes.
 struct Binary {
   BinaryFunction function;
   bool operator==(const Binary&) const = default;
@@ -89,7 +97,8 @@ struct Binary {
 /// y[n,c,h,w] = scale[c] x[n,c,h,w] + shift[c]; dx = scale[c] dy. Without `by_channel` there is one scale and one shift
 /// for all channels. Without `learned` they are state that no pass changes, such as the mean and deviation of images.
 /// With `learned` they are parameters, such as a layer scale: dscale[c] = sum over n,h,w of dy x, dshift[c] = sum of
-/// dy. Scale and shift are each 1 x C x 1 x 1, or 1 x 1 x 1 x 1, and start as 1 and 0.
+/// dy. Scale and shift are each 1 x C x 1 x 1, or 1 x 1 x 1 x 1, and start as 1 and 0. In a Trainer, a scale whose
+/// shift is fixed starts as 1e-6.
 struct ScaleShift {
   bool by_channel = true;
   bool learned = false;
@@ -108,8 +117,8 @@ struct PRelu {
 enum class ReduceBy : std::uint8_t { mean, sum, max };
 
 /// y = the mean, the sum or the maximum of x over the axes that are set. Each of them has extent 1 in y.
-/// dx = dy, divided by the number of elements of a mean. That of a maximum goes to the first one in order of c, h, w,
-/// as in torch.max(x, dim); where several are equal torch.amax divides it. A NaN counts as the maximum.
+/// Of a sum dx = dy; of a mean dx = dy / number of its elements. The gradient of a maximum goes to the first one in
+/// order of c, h, w, as in PyTorch's max(dim); its amax divides it among equal ones. A NaN counts as the maximum.
 /// ShapeError: no axis.
 struct Reduce {
   ReduceBy by;

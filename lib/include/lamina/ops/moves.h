@@ -22,7 +22,7 @@ enum class PadBy : std::uint8_t { value, edge, reflect, wrap };
 ///     reflect   -h or 2 (H - 1) - h
 ///     wrap      h + H or h - H
 /// y: N x channels_before + C + channels_after x before.h + H + after.h x before.w + W + after.w
-/// The gradient of x is the part of dy inside and, unless by value, of the border what was made from each cell.
+/// dx is the part of dy inside. Unless by value, each cell also gets the dy of the border cells that show it.
 /// ShapeError: a negative side, an extent above 2^31 - 1, a value that is NaN or, if finite, beyond f32, a side above
 /// H - 1 by reflect or above H by wrap, channels unless by value.
 struct Pad {
@@ -91,7 +91,8 @@ LAMINA_API Reorder pixel_shuffle(const Shape& x, int factor);
 /// The inverse of pixel_shuffle. ShapeError: H or W is not divisible by factor.
 LAMINA_API Reorder pixel_unshuffle(const Shape& x, int factor);
 
-/// Concatenates the inputs along an axis; their other extents are equal.
+/// Concatenates the inputs along an axis; dx[i] is its part of dy.
+/// ShapeError: other extents differ; more than 2^31 - 1 elements along the axis.
 struct Concat {
   Axis axis = Axis::channel;
   bool operator==(const Concat&) const = default;

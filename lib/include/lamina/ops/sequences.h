@@ -28,8 +28,9 @@ enum class Gates : std::uint8_t { logistic, hard_sigmoid };
 /// What a recurrent layer gives: h of every step, or of the step that it computes last.
 enum class Steps : std::uint8_t { all, last };
 
-/// One recurrent layer in one direction. Steps run along h (`reverse`: from the last to the first). Each takes h' and
-/// c' of the step before, 0 at first. W is weight_ih, U is weight_hh, b is the bias, s is the gate function:
+/// One recurrent layer in one direction. Steps run along the rows of x, or along the columns of one row (`reverse`:
+/// from the last to the first). Each takes h' and c' of the step before, 0 at first. W is weight_ih, U is weight_hh, b
+/// is the bias, s is the gate function:
 ///
 ///     lstm   [i f g o] = W x[t] + U h' + b     i, f, o through s, g through tanh     c = f c' + i g     h = o tanh(c)
 ///     gru    r = s(W_r x[t] + U_r h' + b_r)     z = s(W_z x[t] + U_z h' + b_z)
@@ -44,10 +45,11 @@ enum class Steps : std::uint8_t { all, last };
 /// channels with a 1 at the id and 0 elsewhere. The parameters are the same; ids have no gradient, and one that is out
 /// of range makes y NaN from its step on.
 ///
-/// The bias is the sum of PyTorch's bias_ih_l0 and bias_hh_l0; in a GRU r and z are sums, n is that of bias_ih_l0, m
-/// the n of bias_hh_l0. Layers are ops one after another, a bidirectional layer is two ops and a Concat.
+/// The bias is the sum of PyTorch's bias_ih_l0 and bias_hh_l0. In a GRU r and z are such sums, n is the n of
+/// bias_ih_l0, and m is the n of bias_hh_l0. Layers are ops one after another, a bidirectional layer is two ops and a
+/// Concat.
 ///
-/// ShapeError: neither H nor W is 1, hidden below 1, vocabulary as in Embedding with C = 1.
+/// ShapeError: neither H nor W is 1; hidden below 1 or above 2^29 - 1; ids or vocabulary as in Embedding.
 struct Recurrent {
   int hidden;
   Cell cell = Cell::lstm;
@@ -55,7 +57,7 @@ struct Recurrent {
   Gates gates = Gates::logistic;
   bool reverse = false;
   int vocabulary = 0;
-  int matrices() const { return cell == Cell::gru ? 3 : 4; }  ///< gates whose weights are in weight_ih
+  int matrices() const { return cell == Cell::gru ? 3 : 4; }  ///< number of gates with weights in weight_ih
   bool operator==(const Recurrent&) const = default;
 };
 
