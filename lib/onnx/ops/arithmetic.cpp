@@ -35,7 +35,7 @@ Value append_norm(NodeContext& context, const DynamicValue& x, Numbers numbers, 
   return y;
 }
 
-/// The value with as many axes. Those along which an Expand repeats it have one element again.
+/// The value with `rank` axes. Axes along which an Expand repeats it have one element again.
 DynamicValue unexpanded(DynamicValue x, std::size_t rank) {
   for (Axis& axis : x.view)
     if (axis.size() == 1 && is_expanded({axis})) axis.clear();

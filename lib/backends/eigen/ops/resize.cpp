@@ -69,8 +69,8 @@ Axis<T> backward_axis(const Axis<T>& forward) {
   return axis;
 }
 
-/// Elements of an axis that repeat: `count` times `period` of them from `begin` on, each with the weights of the one a
-/// period before, of cells `step` further. A period of 0: there are none.
+/// Elements of an axis that repeat: `count` times `period` of them from `begin` on. Each has the weights of the element
+/// a period before, and cells that are `step` further. A period of 0: there are none.
 struct Repeats {
   std::int64_t period = 0, step = 0, begin = 0, count = 0;
 };
