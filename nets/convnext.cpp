@@ -42,8 +42,8 @@ Graph convnext_tiny(std::string_view name, const Options& options) {
 
   int module = 0;
   const auto next = [&] { return "features." + std::to_string(module++); };
-  for (const Section& stage : sections) {
-    const int channels = width(stage.channels, options);
+  for (const Section& section : sections) {
+    const int channels = width(section.channels, options);
     const std::string patches = next();
     if (module == 1) {
       x = conv(x, patches + ".0", {.channels = channels, .kernel = 4, .stride = 4});
@@ -53,7 +53,7 @@ Graph convnext_tiny(std::string_view name, const Options& options) {
       x = conv(x, patches + ".1", {.channels = channels, .kernel = 2, .stride = 2});
     }
     const std::string blocks = next();
-    for (int i = 0; i < stage.blocks; ++i) x = block(graph, x, blocks + '.' + std::to_string(i));
+    for (int i = 0; i < section.blocks; ++i) x = block(graph, x, blocks + '.' + std::to_string(i));
   }
 
   x = layer_norm(global_average_pool(x, "avgpool"), "classifier.0", norm);

@@ -147,7 +147,8 @@ void with_cell(const RecurrentExtent& extent, Launch launch) {
 template <class T>
 void recurrent_forward_steps(Stream stream, const RecurrentForwardProblem<T>& p, T* state) {
   const std::int64_t size = std::int64_t{p.extent.images} * p.extent.hidden;
-  with_cell(p.extent, [&]<class Cell>(Cell) {
+  with_cell(p.extent, [&](auto cell) {
+    using Cell = decltype(cell);
     for (int step = 0; step < p.extent.steps; ++step)
       launch(LAMINA_KERNEL(recurrent_forward_step_kernel<T, Cell>), grid_of(p.extent), step_threads, 0, stream, p, step,
              static_cast<const T*>(state + (step + 1) % 2 * size), state + step % 2 * size);
@@ -156,7 +157,8 @@ void recurrent_forward_steps(Stream stream, const RecurrentForwardProblem<T>& p,
 
 template <class T>
 void recurrent_backward_steps(Stream stream, const RecurrentBackwardProblem<T>& p, T* state) {
-  with_cell(p.extent, [&]<class Cell>(Cell) {
+  with_cell(p.extent, [&](auto cell) {
+    using Cell = decltype(cell);
     for (int step = p.extent.steps - 1; step >= 0; --step)
       launch(LAMINA_KERNEL(recurrent_backward_step_kernel<T, Cell>), grid_of(p.extent), step_threads, 0, stream, p,
              step, state);

@@ -379,7 +379,7 @@ Lowered OnCopies::unit(Lowered part) const {
     part.dx_may_alias_dy[i] = part.dx_may_alias_dy[i] && same_type && same_gradient_pitch(spec_, i);
     part.dx_is_dy[i] = part.dx_is_dy[i] && same_type;
   }
-  if (has_halves(spec_) && makes_y_again(spec_) && spec_.mode == Mode::training) {
+  if (has_halves(spec_) && makes_y_again(spec_)) {
     part.backward_reads_y = false;
     part.backward_reads_x.assign(spec_.x.size(), true);
   }

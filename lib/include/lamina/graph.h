@@ -143,10 +143,10 @@ LAMINA_API Value mish(Value x, std::string name = {});
 LAMINA_API Value softmax_cross_entropy(Value logits, Value labels, std::string name = {}, SoftmaxCrossEntropy op = {});
 LAMINA_API Value sigmoid_cross_entropy(Value logits, Value labels, std::string name = {}, SigmoidCrossEntropy op = {});
 LAMINA_API Value embedding(Value ids, std::string name, Embedding op);
-LAMINA_API Value lstm(Value x, std::string name, Recurrent op);  ///< the op with Cell::lstm
-LAMINA_API Value gru(Value x, std::string name, Recurrent op);   ///< the op with Cell::gru
-LAMINA_API Value add(Value a, Value b, std::string name = {});   ///< a Binary if the shapes differ
-LAMINA_API Value subtract(Value a, Value b, std::string name = {});
+LAMINA_API Value lstm(Value x, std::string name, Recurrent op);      ///< the op with Cell::lstm
+LAMINA_API Value gru(Value x, std::string name, Recurrent op);       ///< the op with Cell::gru
+LAMINA_API Value add(Value a, Value b, std::string name = {});       ///< a Binary if the shapes differ
+LAMINA_API Value subtract(Value a, Value b, std::string name = {});  ///< a Binary, as the next four are
 LAMINA_API Value multiply(Value a, Value b, std::string name = {});
 LAMINA_API Value divide(Value a, Value b, std::string name = {});
 LAMINA_API Value maximum(Value a, Value b, std::string name = {});

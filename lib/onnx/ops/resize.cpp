@@ -124,7 +124,7 @@ void import_resize(NodeContext& context) {
   const Extents own = extents(x.view);
   const Target target = target_of(context, x);
   if (target.extents[0] != own[0] || target.extents[1] != own[1])
-    throw Refusal{"it resizes other axes than rows and columns"};
+    throw Refusal{"it resizes other axes than rows and columns: only these are resized"};
   if (target.extents == own) return context.result(x);
   std::array<Along, 2> axes;
   for (std::size_t i = 2; i < rank; ++i) {

@@ -162,12 +162,12 @@ void import_pad(NodeContext& context) {
       const std::int64_t first = std::max<std::int64_t>(-before[i], 0), last = std::max<std::int64_t>(-after[i], 0);
       if (mode != "constant") throw Refusal{"its pads are negative: cut with a slice"};
       const Range rest{first, extent(x.view[i]) - first - last, 1};
-      if (rest.count < 1) throw Refusal{"its negative pads leave nothing"};
+      if (rest.count < 1) throw Refusal{"its negative pads leave nothing: leave this pad out of the model"};
       x = part_of(context, x, i, rest, context.name() + ".cut" + std::to_string(i));
     }
     if (before[i] <= 0 && after[i] <= 0) continue;
     any = true;
-    if (i < 1 || rank > 4) throw Refusal{"it pads other axes than channels, rows and columns"};
+    if (i < 1 || rank > 4) throw Refusal{"it pads other axes than channels, rows and columns: only these are padded"};
     (i == 1 ? padding.front : i == 2 ? padding.top : padding.left) = std::max<std::int64_t>(before[i], 0);
     (i == 1 ? padding.back : i == 2 ? padding.bottom : padding.right) = std::max<std::int64_t>(after[i], 0);
   }

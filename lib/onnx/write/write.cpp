@@ -357,7 +357,9 @@ class Exporter {
     const std::string name = first == first_.end() ? node_->name + suffix : first->second;
     if (const auto written = written_.find(name); written != written_.end()) {  // by another node, in its extents
       const auto& [initializer, others, in_order] = written->second;
-      if (in_order != gathered) throw Unsupported(file_ + ": \"" + name + "\" has two orders of gates in the file");
+      if (in_order != gathered)
+        throw Unsupported(file_ + ": \"" + name +
+                          "\" has two orders of gates in the file: an LSTM or GRU has parameters of its own there");
       return others == extents ? initializer
                                : part("Reshape", suffix, {initializer, add_integers(suffix + ".shape", extents)});
     }
