@@ -13,19 +13,22 @@ struct Place {
 };
 
 /// The axis with the outermost factor of the graph's value if the batch divides it, else the first axis of the
-/// batch's extent. A batch of 1 cannot be seen, and counts as the first axis.
-std::optional<Place> batch_of(const DynamicValue& x, std::int64_t batch) {
-  if (batch == 1) return Place{};
+/// batch's extent. A batch of 1 cannot be seen: it may be at every axis of one element, and without such an axis before
+/// every axis.
+std::vector<Place> places_of_batch(const DynamicValue& x, std::int64_t batch) {
   const std::int64_t all = *element_count(extents(x.view));
-  std::optional<Place> equal;
+  std::vector<Place> ones, every, equal;
   std::int64_t outer = 1;
   for (std::size_t i = 0; i < x.view.size(); ++i) {
-    if (!equal && extent(x.view[i]) == batch) equal = Place{i, outer};
+    (extent(x.view[i]) == 1 ? ones : every).push_back({i, outer});
+    if (extent(x.view[i]) == batch) equal.push_back({i, outer});
     for (const OnnxFactor& factor : x.view[i]) {
-      if (factor.extent * factor.stride == all && factor.extent % batch == 0) return Place{i, outer};
+      if (batch > 1 && factor.extent * factor.stride == all && factor.extent % batch == 0) return {{i, outer}};
       outer *= factor.extent;
     }
   }
+  if (batch == 1) return ones.empty() ? every : ones;
+  equal.resize(std::min<std::size_t>(equal.size(), 1));
   return equal;
 }
 
@@ -33,31 +36,32 @@ std::optional<Place> batch_of(const DynamicValue& x, std::int64_t batch) {
 
 Extents NodeContext::with_batch(const DynamicValue& x, const Extents& wanted) const {
   const std::int64_t own = importer_->fixed_batch_, batch = importer_->options_.batch;
-  Extents in_file = onnx::extents(x.view);
-  if (own == 0 || in_file.empty()) return wanted;
-  const std::optional<Place> place = batch_of(x, batch);
-  if (!place) return wanted;
-  const std::optional<std::int64_t> axis = element_count({in_file[place->axis] / batch, own});
-  if (!axis) return wanted;
-  in_file[place->axis] = *axis;
-  Extents result = reshape_extents(attributes_, in_file, wanted);
-  for (const int how : {0, 1, 2, 3}) {
-    std::int64_t outer = 1;
-    for (std::int64_t& extent : result) {
-      const bool begins = outer == place->outer, is_inside = place->outer % outer == 0 && outer < place->outer;
-      const bool has_batch = how == 0   ? begins && extent == own                                  // an axis of its own
-                             : how == 1 ? is_inside && outer * extent % (place->outer * own) == 0  // steps x batch
-                             : how == 2 ? begins && extent % own == 0                              // batch x others
-                                        : batch == 1 && extent == own;
-      if (has_batch) {
-        const std::optional<std::int64_t> other = element_count({extent / own, batch});
-        if (!other) return wanted;
-        extent = *other;
-        return result;
+  const Extents extents = onnx::extents(x.view);
+  if (own == 0 || extents.empty()) return wanted;
+  const std::vector<Place> places = places_of_batch(x, batch);
+  for (const int how : {0, 1, 2, 3})
+    for (const Place& place : places) {
+      const std::optional<std::int64_t> axis = element_count({extents[place.axis] / batch, own});
+      if (!axis) return wanted;
+      Extents in_file = extents;
+      in_file[place.axis] = *axis;
+      Extents result = reshape_extents(attributes_, in_file, wanted);
+      std::int64_t outer = 1;
+      for (std::int64_t& extent : result) {
+        const bool begins = outer == place.outer, is_inside = place.outer % outer == 0 && outer < place.outer;
+        const bool has_batch = how == 0   ? begins && extent == own  // an axis of its own
+                               : how == 1 ? is_inside && outer * extent % (place.outer * own) == 0  // steps x batch
+                               : how == 2 ? begins && extent % own == 0                             // batch x others
+                                          : batch == 1 && extent == own;
+        if (has_batch) {
+          const std::optional<std::int64_t> other = element_count({extent / own, batch});
+          if (!other) return wanted;
+          extent = *other;
+          return result;
+        }
+        outer *= extent;
       }
-      outer *= extent;
     }
-  }
   return wanted;
 }
 
