@@ -94,7 +94,7 @@ struct OnnxOpenExtent {
 /// invalid file.
 LAMINA_API std::vector<OnnxOpenExtent> onnx_open_extents(const std::filesystem::path&);
 
-/// Writes a graph and its weights (by its names, as save_weights gives them) as a model of opset 20 with an open batch.
+/// Writes a graph and its weights (by its names, as save_weights gives them) as a model of opset 21 with an open batch.
 /// read_onnx with the graph's batch reads back an equal graph and the same weights, all numbers as f32. The file
 /// appears whole or not at all.
 ///

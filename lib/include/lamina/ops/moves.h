@@ -26,8 +26,8 @@ enum class PadBy : std::uint8_t { value, edge, reflect, wrap };
 /// ShapeError: a negative side, an extent above 2^31 - 1, a value that is NaN or, if finite, beyond f32, a side above
 /// H - 1 by reflect or above H by wrap, channels unless by value.
 struct Pad {
-  Size before;  ///< rows above, columns on the left
-  Size after;   ///< rows below, columns on the right
+  Size before = 0;  ///< rows above, columns on the left
+  Size after = 0;   ///< rows below, columns on the right
   double value = 0;
   PadBy by = PadBy::value;
   int channels_before = 0, channels_after = 0;
