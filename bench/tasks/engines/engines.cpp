@@ -57,7 +57,7 @@ constexpr const char* legend =
 
 constexpr const char* caution =
     "Asked without a device, whose properties are written by hand. Engines that are compiled at run time are missing "
-    "where the driver's library is. No plan has run on a device. Engine numbers mean something within one version of "
+    "where there is no libcuda.so.1. No plan has run on a device. Engine numbers mean something within one version of "
     "cuDNN only.";
 
 std::string marked(const Json& engine) {
