@@ -29,17 +29,18 @@ TEST_CASE("a batch that is a number is replaced where it is not the first axis")
   CHECK(read(model, {.batch = 3}).output.extents == Extents{5, 3, 4, 2});
   CHECK(read(model).output.extents == Extents{5, 2, 4, 2});
   // A CRNN makes rows of all steps of all images, and steps again.
-  for (const int in_file : {1, 2})
-    for (const int batch : {1, 2, 3, 10}) {
-      CAPTURE(in_file, batch);
-      const std::string n = std::to_string(in_file), all = std::to_string(5 * in_file);
-      const OnnxModel rows =
-          read("x[5," + n + ",3] w[1,8,3] = all 0; r[1,8,2] = all 0; m[2,4] = all 0; one = {1}; flat = {" + all +
-                   ", 2}; steps = {5, " + n + ", 4} h = LSTM<hidden_size=2>(x, w, r) " +
-                   "s = Squeeze(h, one) f = Reshape(s, flat) g = MatMul(f, m) y = Reshape(g, steps)",
-               {.batch = batch});
-      CHECK(rows.output.extents == Extents{5, batch, 4});
-    }
+  for (const int steps : {5, 8})  // 8 has the batch as a factor
+    for (const int in_file : {1, 2})
+      for (const int batch : {1, 2, 3, 10}) {
+        CAPTURE(steps, in_file, batch);
+        const std::string n = std::to_string(in_file), t = std::to_string(steps), all = std::to_string(steps * in_file);
+        const OnnxModel rows =
+            read("x[" + t + "," + n + ",3] w[1,8,3] = all 0; r[1,8,2] = all 0; m[2,4] = all 0; one = {1}; flat = {" +
+                     all + ", 2}; steps = {" + t + ", " + n + ", 4} h = LSTM<hidden_size=2>(x, w, r) " +
+                     "s = Squeeze(h, one) f = Reshape(s, flat) g = MatMul(f, m) y = Reshape(g, steps)",
+                 {.batch = batch});
+        CHECK(rows.output.extents == Extents{steps, batch, 4});
+      }
 }
 
 TEST_CASE("a batch that is a number in the sizes of a Resize is replaced, too") {
