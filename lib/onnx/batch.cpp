@@ -21,15 +21,14 @@ std::vector<Place> places_of_batch(const DynamicValue& x, std::int64_t batch) {
   std::int64_t outer = 1;
   for (std::size_t i = 0; i < x.view.size(); ++i) {
     (extent(x.view[i]) == 1 ? ones : every).push_back({i, outer});
-    if (extent(x.view[i]) == batch) equal.push_back({i, outer});
+    if (equal.empty() && extent(x.view[i]) == batch) equal.push_back({i, outer});
     for (const OnnxFactor& factor : x.view[i]) {
       if (batch > 1 && factor.extent * factor.stride == all && factor.extent % batch == 0) return {{i, outer}};
       outer *= factor.extent;
     }
   }
-  if (batch == 1) return ones.empty() ? every : ones;
-  equal.resize(std::min<std::size_t>(equal.size(), 1));
-  return equal;
+  if (batch > 1) return equal;
+  return ones.empty() ? every : ones;
 }
 
 }  // namespace

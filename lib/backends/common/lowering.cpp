@@ -111,13 +111,13 @@ Lowered norm_unit(const Spec& spec, NormTail tail) {
 bool is_activation(const Op& op) { return holds_any<Relu, Pointwise>(op); }
 
 bool has_pass(const Op& op, Pass pass) {
-  const auto* const lstm = std::get_if<Recurrent>(&op);
+  const auto* const recurrent = std::get_if<Recurrent>(&op);
   switch (pass) {
     case Pass::forward: return true;
     case Pass::backward_params: return !parameter_names(op).empty();
     case Pass::backward_data:  // ids have no gradient
-      return !std::holds_alternative<Embedding>(op) && (lstm == nullptr || lstm->vocabulary == 0);
-    case Pass::recompute: return !may_be_view(op) && !is_loss(op) && lstm == nullptr;
+      return !std::holds_alternative<Embedding>(op) && (recurrent == nullptr || recurrent->vocabulary == 0);
+    case Pass::recompute: return !may_be_view(op) && !is_loss(op) && recurrent == nullptr;
     case Pass::prepare: return false;
   }
   return false;
