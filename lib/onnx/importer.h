@@ -88,10 +88,10 @@ class Importer {
   std::deque<GraphMessage> graphs_;                                   ///< inlined graphs
   std::unordered_set<std::string_view> unsure_;                       ///< stand-ins, and values computed from them
   Refusals refusals_;
-  std::vector<const ValueMessage*> stated_;                      ///< values of known extents, sorted by name
-  std::unordered_map<int, std::shared_ptr<PendingLstm>> lstms_;  ///< LSTMs and GRUs, by the node of all steps
-  std::unordered_map<int, std::vector<Value>> once_;             ///< results of append_once(), by input
-  std::unordered_map<std::string, int> repeats_;                 ///< last number appended to a name, by name
+  std::vector<const ValueMessage*> stated_;                                ///< values of known extents, sorted by name
+  std::unordered_map<int, std::shared_ptr<PendingRecurrent>> recurrents_;  ///< LSTMs and GRUs, by the node of all steps
+  std::unordered_map<int, std::vector<Value>> once_;                       ///< results of append_once(), by input
+  std::unordered_map<std::string, int> repeats_;                           ///< last number appended to a name, by name
   SharedWeights shared_;
   std::int64_t computed_ = 0;  ///< numbers computed so far, minus those stored in the file
   std::unordered_map<std::string_view, std::uint64_t> external_bytes_;  ///< bytes read so far, by location

@@ -290,10 +290,10 @@ std::vector<NodeContext> NodeContext::siblings(std::size_t input) const {
   return found;
 }
 
-std::shared_ptr<PendingLstm> NodeContext::lstm_of(const DynamicValue& x) const {
-  if (x.lstm) return x.steps == Steps::all ? x.lstm : nullptr;
-  const auto found = importer_->lstms_.find(x.value.id());
-  return found == importer_->lstms_.end() || x.is_pending() ? nullptr : found->second;
+std::shared_ptr<PendingRecurrent> NodeContext::recurrent_of(const DynamicValue& x) const {
+  if (x.recurrent) return x.steps == Steps::all ? x.recurrent : nullptr;
+  const auto found = importer_->recurrents_.find(x.value.id());
+  return found == importer_->recurrents_.end() || x.is_pending() ? nullptr : found->second;
 }
 
 void NodeContext::append_padding(DynamicValue& x) { importer_->materialise_padding(x); }
@@ -308,12 +308,12 @@ void Importer::materialise(DynamicValue& x) {
     x.value = *x.norm->made;
     x.norm.reset();
   }
-  if (!x.lstm) return;
-  auto made = x.lstm->made.find(x.steps);
-  if (made == x.lstm->made.end()) made = x.lstm->made.emplace(x.steps, x.lstm->append(x.steps)).first;
+  if (!x.recurrent) return;
+  auto made = x.recurrent->made.find(x.steps);
+  if (made == x.recurrent->made.end()) made = x.recurrent->made.emplace(x.steps, x.recurrent->append(x.steps)).first;
   x.value = made->second;
-  if (x.steps == Steps::all) lstms_[x.value.id()] = x.lstm;
-  x.lstm.reset();
+  if (x.steps == Steps::all) recurrents_[x.value.id()] = x.recurrent;
+  x.recurrent.reset();
 }
 
 void Importer::materialise_squares(DynamicValue& x) {

@@ -103,7 +103,7 @@ class NodeContext {
   /// The index that the only reader of the result takes along this axis, if it is a Gather of one index.
   std::optional<std::int64_t> next_index(std::size_t along, std::size_t rank) const;
   /// The LSTM or GRU that made the value, if the value has all of its steps.
-  std::shared_ptr<PendingLstm> lstm_of(const DynamicValue&) const;
+  std::shared_ptr<PendingRecurrent> recurrent_of(const DynamicValue&) const;
   void fuse_next();  ///< fuses the only reader into this node: its result becomes this node's
   /// Fuses an Add after a product and returns its bias: one number for each element of the axis `channels` of the
   /// result. `source` becomes the value that it adds. Empty: there is no such Add.

@@ -168,7 +168,7 @@ void import_arithmetic(NodeContext& context) {
   const std::string_view op = node.node().op_type;
   const std::size_t at = context.is_constant(1) ? 1 : 0;
   if (!context.is_constant(at)) {
-    if (context.input_name(0) == context.input_name(1) && is_gelu(context, 0)) return;
+    if (context.input_name(0) == context.input_name(1) && takes_gelu(context, 0)) return;
     if (squared(context) || divided_by_squares(context)) return;
     if (op == "Div" && !is_floating(context.spread(0).type))
       throw Refusal{"it divides whole numbers: divide before they go into the network"};
@@ -177,7 +177,7 @@ void import_arithmetic(NodeContext& context) {
                              : op == "Mul" ? BinaryFunction::multiply
                                            : BinaryFunction::divide);
   }
-  if (squares_and_number(context, at) || is_gelu(context, 1 - at)) return;
+  if (squares_and_number(context, at) || takes_gelu(context, 1 - at)) return;
   DynamicValue x = context.normed(1 - at);
   if (op == "Div" && !is_floating(x.type))
     throw Refusal{"it divides whole numbers: divide before they go into the network"};
@@ -240,7 +240,7 @@ void import_pow(NodeContext& context) {
   const DynamicValue& x = context.dynamic(0);
   const double exponent = limit_of(context, 1, "its exponent");
   if (exponent == 0) throw Refusal{"its exponent is 0: use a constant"};
-  if (is_gelu(context, 0)) return;
+  if (takes_gelu(context, 0)) return;
   if (context.constant(1).origin == Origin::parameter) context.note(context.input_name(1), false);
   context.result_of(Pointwise{lamina::Function::pow, exponent}, x);
 }

@@ -45,8 +45,8 @@ bool takes_last_layer(NodeContext& context, std::size_t along, std::size_t rank)
   if (index != -1 && index != static_cast<std::int64_t>(last)) return false;
   for (std::size_t i = 0; i <= last; ++i) {
     const DynamicValue& h = context.pending(i);
-    if (!h.lstm || h.view.size() != rank || !h.view[along].empty()) return false;
-    if (i < last && !h.lstm->made.contains(Steps::all)) return false;  // no next layer reads it
+    if (!h.recurrent || h.view.size() != rank || !h.view[along].empty()) return false;
+    if (i < last && !h.recurrent->made.contains(Steps::all)) return false;  // no next layer reads it
   }
   DynamicValue h = context.pending(last);
   h.view.erase(h.view.begin() + static_cast<std::ptrdiff_t>(along));

@@ -159,6 +159,7 @@ void import_conv_transpose(NodeContext& context) {
 }
 
 }  // namespace
+
 Operators conv_operators() { return {{{"Conv"}, import_conv}, {{"ConvTranspose"}, import_conv_transpose}}; }
 
 }  // namespace lamina::onnx

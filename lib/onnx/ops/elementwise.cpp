@@ -144,6 +144,7 @@ void import_cast(NodeContext& context) {
 }
 
 }  // namespace
+
 Operators elementwise_operators() {
   return {
       {{"Abs"}, import_function<Of::abs>},

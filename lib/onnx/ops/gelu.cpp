@@ -46,7 +46,7 @@ bool fuse_from(NodeContext& start, std::string_view x, const NodeContext* half) 
 
 }  // namespace
 
-bool is_gelu(NodeContext& context, std::size_t input) {
+bool takes_gelu(NodeContext& context, std::size_t input) {
   const std::string_view x = context.input_name(input);
   if (fuse_from(context, x, nullptr)) return true;
   const bool is_half = multiplies_by(context, x, 0.5);

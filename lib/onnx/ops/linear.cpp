@@ -155,6 +155,7 @@ void import_matmul(NodeContext& context) {
 }
 
 }  // namespace
+
 Operators linear_operators() { return {{{"Gemm"}, import_gemm}, {{"MatMul"}, import_matmul}}; }
 
 }  // namespace lamina::onnx

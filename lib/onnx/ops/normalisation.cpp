@@ -177,6 +177,7 @@ void import_dropout(NodeContext& context) {
 }
 
 }  // namespace
+
 Operators normalisation_operators() {
   return {{{"BatchNormalization"}, import_batch_norm},
           {{"Dropout"}, import_dropout},

@@ -40,7 +40,7 @@ bool squares_and_number(NodeContext&, std::size_t at);  ///< Mul, Add or Pow wit
 void join_all(NodeContext&, BinaryFunction);
 // gelu.cpp: GELU in parts, of which the node is the first. The input is x. Imports it and returns true, or does
 // nothing and returns false.
-bool is_gelu(NodeContext&, std::size_t input);
+bool takes_gelu(NodeContext&, std::size_t input);
 // channels.cpp
 /// Elements of an axis of a value that is not pending. Refusal for an axis of images.
 DynamicValue part_of(NodeContext&, const DynamicValue&, std::size_t along, const Range&, const std::string& name);

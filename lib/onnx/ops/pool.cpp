@@ -175,6 +175,7 @@ void import_reduce(NodeContext& context) {
 }
 
 }  // namespace
+
 Operators pool_operators() {
   return {{{"AveragePool"}, import_average_pool},
           {{"GlobalAveragePool"}, import_global_average_pool},

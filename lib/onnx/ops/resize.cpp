@@ -141,6 +141,7 @@ void import_resize(NodeContext& context) {
 }
 
 }  // namespace
+
 Operators resize_operators() { return {{{"Resize", "Upsample"}, import_resize}}; }
 
 }  // namespace lamina::onnx

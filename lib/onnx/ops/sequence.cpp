@@ -164,7 +164,8 @@ void import_recurrent(NodeContext& context) {
                        .reverse = direction == "reverse"};
   const auto append = [context, its](Steps wanted) mutable { return append_recurrent(context, its, wanted); };
   const std::int64_t last = directions == 2 ? -1 : its.reverse ? 0 : own[steps] - 1;
-  const auto lstm = std::make_shared<PendingLstm>(PendingLstm{.append = append, .steps = own[steps], .last = last});
+  const auto recurrent =
+      std::make_shared<PendingRecurrent>(PendingRecurrent{.append = append, .steps = own[steps], .last = last});
   for (const Steps wanted : {Steps::all, Steps::last}) {
     const std::size_t output = wanted == Steps::all ? 0 : 1;
     if (!context.wanted(output)) continue;
@@ -173,7 +174,8 @@ void import_recurrent(NodeContext& context) {
     const Axis t = axis(plane, 1), features = axis(hidden, plane);
     View view = images_first ? View{n, t, d, features} : View{t, d, n, features};
     if (wanted == Steps::last) view.erase(view.begin() + static_cast<std::ptrdiff_t>(steps));
-    context.result({.value = x.value, .view = std::move(view), .type = x.type, .lstm = lstm, .steps = wanted}, output);
+    context.result({.value = x.value, .view = std::move(view), .type = x.type, .recurrent = recurrent, .steps = wanted},
+                   output);
   }
 }
 
@@ -210,13 +212,13 @@ void import_gather(NodeContext& context) {
 
 bool takes_step(NodeContext& context, std::size_t along, std::int64_t step, bool keeps_axis) {
   DynamicValue x = context.viewed(0);
-  const std::shared_ptr<PendingLstm> lstm = context.lstm_of(x);
-  if (!lstm || lstm->steps == 1 || x.view[along] != axis(lstm->steps, 1)) return false;
-  if (step != lstm->last) return false;
-  x.lstm = lstm;
+  const std::shared_ptr<PendingRecurrent> made_by = context.recurrent_of(x);
+  if (!made_by || made_by->steps == 1 || x.view[along] != axis(made_by->steps, 1)) return false;
+  if (step != made_by->last) return false;
+  x.recurrent = made_by;
   x.steps = Steps::last;
   for (Axis& axis : x.view)
-    for (OnnxFactor& factor : axis) factor.stride /= lstm->steps;
+    for (OnnxFactor& factor : axis) factor.stride /= made_by->steps;
   x.view[along].clear();
   if (!keeps_axis) x.view.erase(x.view.begin() + static_cast<std::ptrdiff_t>(along));
   context.result(std::move(x));

@@ -182,6 +182,7 @@ void import_pad(NodeContext& context) {
 }
 
 }  // namespace
+
 Operators shape_operators() {
   return {{{"DepthToSpace", "SpaceToDepth"}, import_blocks},
           {{"Expand"}, import_expand},

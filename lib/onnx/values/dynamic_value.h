@@ -35,7 +35,7 @@ struct Squares {
 
 /// An LSTM or a GRU whose readers decide which steps are computed: all, the last, or both, by two ops with shared
 /// parameters.
-struct PendingLstm {
+struct PendingRecurrent {
   std::function<Value(Steps)> append;
   std::int64_t steps;                       ///< number of steps
   std::int64_t last;                        ///< index of the step that is computed last; -1 for two directions
@@ -49,7 +49,7 @@ struct PendingNorm {
   std::optional<Value> made{};  ///< the op without scale and shift, if a reader needed it
 };
 
-/// A value that is computed when the network runs. At most one of padding, squares, lstm and norm is present: a
+/// A value that is computed when the network runs. At most one of padding, squares, recurrent and norm is present: a
 /// computation on `value` that is not in the graph yet.
 struct DynamicValue {
   Value value;
@@ -57,11 +57,11 @@ struct DynamicValue {
   ElementType type = ElementType::f32;
   std::optional<Padding> padding{};
   std::optional<Squares> squares{};
-  std::shared_ptr<PendingLstm> lstm{};
+  std::shared_ptr<PendingRecurrent> recurrent{};
   std::shared_ptr<PendingNorm> norm{};
   Steps steps = Steps::all;  ///< steps of the recurrent op that the value has
 
-  bool is_pending() const { return padding || squares || lstm || norm; }
+  bool is_pending() const { return padding || squares || recurrent || norm; }
 };
 
 /// A value behind a refused node: computed when the network runs, of unknown extents.
