@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <protozero/pbf_writer.hpp>
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
@@ -13,22 +11,14 @@
 #include "lamina/error.h"
 #include "lamina/new_file.h"
 #include "lamina/onnx.h"
-#include "lib/core/numbers/elements.h"
 #include "lib/core/units/resize_axis.h"
-#include "lib/onnx/file/messages.h"
-#include "node_out.h"
+#include "model_out.h"
 
 namespace lamina {
 namespace {
 
 using onnx::AttributeOut;
-using onnx::NodeOut;
-using Writer = protozero::pbf_writer;
-
-constexpr std::int64_t opset = 21, ir_version = 10;
-constexpr std::size_t longest = std::numeric_limits<std::int32_t>::max();
-
-using Extents = std::vector<std::int64_t>;
+using onnx::Extents;
 
 Extents both(Size size) { return {size.h, size.w}; }
 Extents around(Size pad) { return {pad.h, pad.w, pad.h, pad.w}; }
@@ -50,32 +40,27 @@ struct Initializer {
 class Exporter {
  public:
   Exporter(std::string file, const Graph& graph, const TensorFile& weights)
-      : file_(std::move(file)), graph_(graph), weights_(weights), matrix_(graph.nodes().size(), false), out_(message_) {
-    for (const Node& node : graph.nodes()) taken_.insert(node.name);
+      : file_(std::move(file)), graph_(graph), weights_(weights), matrix_(graph.nodes().size(), false), out_(file_) {
+    for (const Node& node : graph.nodes()) out_.take(node.name);
     for (const auto& all : {graph.parameters(), graph.states()})
       for (const Stored& its : all)
         for (const std::string& alias : its.aliases) first_[alias] = its.name;
     for (const Stored& its : graph.parameters()) trains_.insert(its.name);
   }
 
-  std::string message() {
+  std::string bytes() {
     for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
       id_ = i;
       node_ = &graph_.nodes()[i];
       std::visit(*this, node_->op);
     }
     if (!refused_.empty()) throw Unsupported(file_ + ": cannot be written as ONNX: " + refused_);
-    out_.add_string(2, graph_.name());
-    const std::size_t last = graph_.nodes().size() - 1;
-    out_.add_message(12, value_info(graph_.nodes()[last].name, graph_.nodes()[last].shape, matrix_[last]));
-    Writer metadata(out_, 16);
-    metadata.add_string(1, "pkg.torch.export.ExportedProgram.graph_signature");
-    metadata.add_string(2, signature_);
-    metadata.commit();
-    return std::move(message_);
+    const Node& last = graph_.nodes().back();
+    out_.add_output(last.name, last.shape, matrix_.back());
+    return out_.bytes(graph_.name());
   }
 
-  void operator()(const Input&) { out_.add_message(11, value_info(node_->name, node_->shape, false)); }
+  void operator()(const Input&) { out_.add_input(node_->name, node_->shape); }
 
   void operator()(const Conv& op) { convolution("Conv", op); }
   void operator()(const ConvTranspose& op) {
@@ -121,8 +106,8 @@ class Exporter {
     const std::vector<AttributeOut> attributes = {{"epsilon", op.epsilon}};
     if (is_matrix) return emit("LayerNormalization", operands, attributes);
     const std::string norm = beside(".norm");  // the node, and not its Transpose, has the name
-    add({"LayerNormalization", node_->name, operands, norm, attributes});
-    add({"Transpose", norm, {norm}, node_->name, {{"perm", Extents{0, 3, 1, 2}}}});
+    out_.add({"LayerNormalization", node_->name, operands, norm, attributes});
+    out_.add({"Transpose", norm, {norm}, node_->name, {{"perm", Extents{0, 3, 1, 2}}}});
   }
 
   void operator()(const Lrn& op) {
@@ -190,8 +175,8 @@ class Exporter {
     Extents extents;
     if (op.by_channel) extents = {node_->shape.c};
     if (op.by_channel && !matrix_[id_]) extents.insert(extents.end(), {1, 1});
-    add({"Mul", node_->name, {x, parameter("scale", extents)}, scaled});
-    add({"Add", scaled, {scaled, parameter("shift", extents)}, node_->name});
+    out_.add({"Mul", node_->name, {x, parameter("scale", extents)}, scaled});
+    out_.add({"Add", scaled, {scaled, parameter("shift", extents)}, node_->name});
   }
   void operator()(const PRelu& op) {
     const std::string x = same(0);
@@ -217,8 +202,7 @@ class Exporter {
     } else {  // the extents follow from the factors
       if (std::floor(x.h * factors[0] + 1e-6) != op.to.h || std::floor(x.w * factors[1] + 1e-6) != op.to.w)
         return refuse();
-      operands[2] = beside(".scales");
-      add_numbers(operands[2], {2}, factors);
+      operands[2] = add_numbers(".scales", {2}, factors);
     }
     emit("Resize", operands,
          {{"axes", Extents{2, 3}},
@@ -268,26 +252,25 @@ class Exporter {
                                             {"direction", std::string(op.reverse ? "reverse" : "forward")}};
     if (gru) attributes.emplace_back("linear_before_reset", 1);
     const std::string h = beside(".h");
-    add({gru ? "GRU" : "LSTM", node_->name, operands, h, attributes, last ? 1 : 0});
+    out_.add({gru ? "GRU" : "LSTM", node_->name, operands, h, attributes, last ? 1 : 0});
     matrix_[id_] = last;
-    if (last) return add({"Squeeze", h, {h, add_integers(".axes", {0})}, node_->name});
-    add({"Transpose", h, {h}, node_->name, {{"perm", Extents{2, 3, 0, 1}}}});
+    if (last) return out_.add({"Squeeze", h, {h, add_integers(".axes", {0})}, node_->name});
+    out_.add({"Transpose", h, {h}, node_->name, {{"perm", Extents{2, 3, 0, 1}}}});
   }
 
  private:
   void refuse() {
     refused_ += (refused_.empty() ? "" : "; ") + std::string("node \"") + node_->name + "\" is " + to_string(node_->op);
   }
-  void add(const NodeOut& node) { out_.add_message(1, node.bytes()); }
   /// Adds the node of the file that has the name and the value of the graph's node.
   void emit(const char* op_type, std::vector<std::string> inputs, std::vector<AttributeOut> attributes = {}) {
-    add({op_type, node_->name, std::move(inputs), node_->name, std::move(attributes)});
+    out_.add({op_type, node_->name, std::move(inputs), node_->name, std::move(attributes)});
   }
   /// Adds a node before it, and returns the name of its value.
   std::string part(const char* op_type, const std::string& suffix, std::vector<std::string> inputs,
                    std::vector<AttributeOut> attributes = {}) {
     const std::string name = beside(suffix);
-    add({op_type, name, std::move(inputs), name, std::move(attributes)});
+    out_.add({op_type, name, std::move(inputs), name, std::move(attributes)});
     return name;
   }
 
@@ -336,10 +319,8 @@ class Exporter {
     const std::int64_t channels = node_->shape.c;
     if (affine) return {x, parameter("weight", {channels}), parameter("bias", {channels})};
     const std::vector<double> ones(static_cast<std::size_t>(channels), 1), zeros(ones.size(), 0);
-    const std::string scale = beside(".ones"), shift = beside(".zeros");
-    add_numbers(scale, {channels}, ones);
-    add_numbers(shift, {channels}, zeros);
-    return {x, scale, shift};
+    const std::string scale = add_numbers(".ones", {channels}, ones);
+    return {x, scale, add_numbers(".zeros", {channels}, zeros)};
   }
 
   template <class Pool>
@@ -373,7 +354,6 @@ class Exporter {
       throw UsageError(file_ + ": \"" + name + "\" has " + std::to_string(found->second.values.size()) +
                        " numbers, and the graph's has " + std::to_string(count));
     }
-    const std::string initializer = beside(suffix);
     std::span<const double> values = found->second.values;
     std::vector<double> moved;
     if (gathered.parts > 1) {
@@ -383,91 +363,36 @@ class Exporter {
       }
       values = moved;
     }
-    add_numbers(initializer, extents, values);
-    signature_ +=
-        "p: " + std::string(trains_.contains(name) ? "PARAMETER" : "BUFFER") + " target='" + initializer + "'\n";
+    const std::string initializer = add_numbers(suffix, extents, values);
+    out_.add_role(initializer, trains_.contains(name));
     written_[name] = {initializer, extents, gathered};
     return initializer;
   }
 
   /// A free name for a value that belongs to the node: the node's name with a suffix.
-  std::string beside(const std::string& suffix) {
-    std::string name = node_->name + suffix;
-    std::ranges::replace_if(
-        name, [](char c) { return c == '\'' || c == '\n'; }, '_');  // the signature has quotes and lines
-    while (!taken_.insert(name).second) name += "_";
-    return name;
-  }
+  std::string beside(const std::string& suffix) { return out_.free_name(node_->name + suffix); }
 
-  std::string add_number(const char* suffix, double value) {
+  std::string add_number(const char* suffix, double value) { return add_numbers(suffix, {}, std::span(&value, 1)); }
+  std::string add_numbers(const std::string& suffix, const Extents& extents, std::span<const double> values) {
     std::string name = beside(suffix);
-    add_numbers(name, {}, std::span(&value, 1));
+    out_.add_numbers(name, extents, values);
     return name;
   }
-
-  void add_numbers(const std::string& name, const Extents& extents, std::span<const double> values) {
-    if (values.size() > longest / sizeof(float)) fail_long();
-    const auto beyond = std::find_if(values.begin(), values.end(), [](double v) { return overflows(DType::f32, v); });
-    if (beyond != values.end()) {
-      throw FileError(file_ + ": \"" + name + "\" has " + std::to_string(*beyond) + ", which is out of range for f32");
-    }
-    std::string raw(values.size() * sizeof(float), '\0');
-    encode(DType::f32, values, std::as_writable_bytes(std::span(raw)));
-    std::string tensor;
-    Writer writer(tensor);
-    if (!extents.empty()) writer.add_packed_int64(1, extents.begin(), extents.end());
-    writer.add_int32(2, static_cast<std::int32_t>(onnx::ElementType::f32));
-    writer.add_string(8, name);
-    writer.add_bytes(9, raw);
-    if (message_.size() + tensor.size() > longest) fail_long();
-    out_.add_message(5, tensor);
-  }
-
   std::string add_integers(const std::string& suffix, const Extents& values) {
-    std::string name = beside(suffix), tensor;
-    Writer writer(tensor);
-    writer.add_int64(1, static_cast<std::int64_t>(values.size()));
-    writer.add_int32(2, static_cast<std::int32_t>(onnx::ElementType::i64));
-    writer.add_packed_int64(7, values.begin(), values.end());
-    writer.add_string(8, name);
-    out_.add_message(5, tensor);
+    std::string name = beside(suffix);
+    out_.add_integers(name, values);
     return name;
   }
-
-  static std::string value_info(const std::string& name, const Shape& its, bool matrix) {
-    std::string shape, tensor, type, value;
-    Writer dims(shape);
-    {
-      Writer batch(dims, 1);
-      batch.add_string(2, "batch");
-    }
-    Extents others = {its.c};
-    if (!matrix) others.insert(others.end(), {its.h, its.w});
-    for (const std::int64_t extent : others) {
-      Writer dim(dims, 1);
-      dim.add_int64(1, extent);
-    }
-    Writer(tensor).add_int32(1, static_cast<std::int32_t>(onnx::ElementType::f32));
-    Writer(tensor).add_message(2, shape);
-    Writer(type).add_message(1, tensor);
-    Writer(value).add_string(1, name);
-    Writer(value).add_message(2, type);
-    return value;
-  }
-
-  [[noreturn]] void fail_long() const { throw FileError(file_ + ": the model would be longer than 2 GB"); }
 
   std::string file_;
   const Graph& graph_;
   const TensorFile& weights_;
-  std::unordered_set<std::string> taken_;                 ///< names of values of the file
   std::unordered_map<std::string, std::string> first_;    ///< first names, by alias
   std::unordered_set<std::string> trains_;                ///< parameters, by their first names
   std::unordered_map<std::string, Initializer> written_;  ///< by first name
-  std::string signature_;     ///< a line for each parameter or buffer, in the form of PyTorch's exporter
-  std::vector<bool> matrix_;  ///< by node: whether its value is a matrix in the file
-  std::string message_, refused_;
-  Writer out_;
+  std::vector<bool> matrix_;                              ///< by node: whether its value is a matrix in the file
+  std::string refused_;
+  onnx::ModelOut out_;
   std::size_t id_ = 0;
   const Node* node_ = nullptr;
 };
@@ -476,16 +401,7 @@ class Exporter {
 
 void write_onnx(const std::filesystem::path& path, const Graph& graph, const TensorFile& weights) {
   if (graph.nodes().empty()) throw UsageError(path.string() + ": the graph has no nodes");
-  const std::string body = Exporter(path.string(), graph, weights).message();
-  std::string set, model;
-  Writer(set).add_string(1, "");
-  Writer(set).add_int64(2, opset);
-  Writer writer(model);
-  writer.add_int64(1, ir_version);
-  writer.add_string(2, "lamina");
-  writer.add_message(8, set);
-  writer.add_message(7, body);
-  if (model.size() > longest) throw FileError(path.string() + ": the model would be longer than 2 GB");
+  const std::string model = Exporter(path.string(), graph, weights).bytes();
   NewFile file(path);
   file.write(std::as_bytes(std::span(model)));
   file.keep();

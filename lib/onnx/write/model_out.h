@@ -1,0 +1,66 @@
+#pragma once
+// The bytes of a model that is written: nodes, numbers, inputs and outputs.
+
+#include <cstdint>
+#include <protozero/pbf_writer.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <variant>
+#include <vector>
+
+#include "lamina/shape.h"
+
+namespace lamina::onnx {
+
+using Extents = std::vector<std::int64_t>;
+
+struct AttributeOut {
+  const char* name;
+  std::variant<std::int64_t, double, std::string, Extents> value;
+};
+
+struct NodeOut {
+  const char* op_type;
+  std::string name;
+  std::vector<std::string> inputs;
+  std::string output;
+  std::vector<AttributeOut> attributes{};
+  int unused = 0;  ///< outputs before this one
+};
+
+class ModelOut {
+ public:
+  explicit ModelOut(std::string file) : file_(std::move(file)) {}
+
+  void take(const std::string& name) { taken_.insert(name); }
+  /// The name, or one that is like it, if it is free. It is taken then.
+  std::string free_name(std::string name);
+  void add(const NodeOut&);
+  /// Adds an initializer. FileError for a number out of f32's range.
+  void add_numbers(const std::string& name, const Extents&, std::span<const double>);
+  void add_integers(const std::string& name, const Extents&);
+  /// Says of an initializer whether it trains.
+  void add_role(std::string_view initializer, bool trains);
+  void add_input(const std::string& name, const Shape& shape) { add_value(11, name, shape, false); }
+  /// A matrix has no rows and columns.
+  void add_output(const std::string& name, const Shape& its, bool matrix) { add_value(12, name, its, matrix); }
+  /// The file, whose graph has this name.
+  std::string bytes(const std::string& graph);
+
+ private:
+  using Writer = protozero::pbf_writer;
+
+  void add_value(std::uint32_t field, const std::string& name, const Shape&, bool matrix);
+  void add_tensor(const std::string& tensor);
+  [[noreturn]] void fail_long() const;
+
+  std::string file_;
+  std::unordered_set<std::string> taken_{};  ///< names of values of the file
+  std::string signature_{};                  ///< a line for each parameter or buffer, in the form of PyTorch's exporter
+  std::string graph_{};
+  Writer out_{graph_};
+};
+
+}  // namespace lamina::onnx
