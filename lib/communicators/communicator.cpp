@@ -3,7 +3,6 @@
 #include "lamina/communicator.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 
 #include "lamina/error.h"

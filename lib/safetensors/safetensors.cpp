@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -65,15 +64,12 @@ std::string_view check(const std::string& tensor, const HostTensor& host) {
     fits = fits && left % static_cast<std::uint64_t>(extent) == 0;
     left /= static_cast<std::uint64_t>(extent);
   }
-  if (!fits || (!empty && left != 1)) {
+  if (!fits || (!empty && left != 1))
     throw FileError(tensor + " has " + std::to_string(host.values.size()) + " values, which do not fill its extents");
-  }
-  for (std::size_t i = 0; i < host.values.size(); ++i) {
-    if (overflows(host.dtype, host.values[i])) {
+  for (std::size_t i = 0; i < host.values.size(); ++i)
+    if (overflows(host.dtype, host.values[i]))
       throw FileError(tensor + " has " + std::to_string(host.values[i]) + " at " + std::to_string(i) +
                       ", which is out of range for " + std::string(to_string(host.dtype)));
-    }
-  }
   return known->second;
 }
 
@@ -109,12 +105,11 @@ TensorFile read_safetensors(const fs::path& path) {
   std::uint64_t header_bytes = 0;
   for (std::size_t i = 0; i < length_bytes; ++i) header_bytes |= std::to_integer<std::uint64_t>(length[i]) << (8 * i);
   const std::uint64_t rest = source.bytes() - length_bytes;
-  if (header_bytes > std::min(rest, longest_header_bytes)) {
+  if (header_bytes > std::min(rest, longest_header_bytes))
     throw FileError(source.name() + ": a header of " + std::to_string(header_bytes) +
                     (header_bytes > rest
                          ? " bytes does not fit into the file: it is truncated, or not a safetensors file"
                          : " bytes is longer than 100 MB"));
-  }
   std::string header(static_cast<std::size_t>(header_bytes), '\0');
   source.read(std::as_writable_bytes(std::span(header)));
 

@@ -32,9 +32,8 @@ std::size_t element_bytes(std::string_view dtype) {
                                                                                       {"U16", 2},
                                                                                       {"U8", 1},
                                                                                       {"BOOL", 1}}};
-  for (const auto& [name, bytes] : known) {
+  for (const auto& [name, bytes] : known)
     if (name == dtype) return bytes;
-  }
   return 0;
 }
 
@@ -52,9 +51,8 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
 
   bool number_unsigned(number_unsigned_t value) override {
     if (where_ == Where::extents) {
-      if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+      if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
         fail("has the extent " + std::to_string(value) + ", beyond 2^63 - 1");
-      }
       entry_.extents.push_back(static_cast<std::int64_t>(value));
     } else if (where_ == Where::offsets) {
       if (offsets_ == 2) fail("has more than two data_offsets");
@@ -115,9 +113,8 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
       return true;
     }
     if (where_ == Where::tensor) {
-      for (const char* field : {"dtype", "shape", "data_offsets"}) {
+      for (const char* field : {"dtype", "shape", "data_offsets"})
         if (!fields_.contains(field)) fail(std::string("has no ") + field);
-      }
       entries_.push_back(std::move(entry_));
     }
     where_ = Where::names;
@@ -189,25 +186,22 @@ void check(HeaderEntry& entry, std::uint64_t data_bytes, const std::string& file
   const std::string tensor = file + ": tensor " + in_quotes(entry.name);
   entry.element_bytes = element_bytes(entry.dtype);
   if (entry.element_bytes == 0) throw FileError(tensor + " has the unknown dtype " + in_quotes(entry.dtype));
-  if (entry.begin > entry.end || entry.end > data_bytes) {
+  if (entry.begin > entry.end || entry.end > data_bytes)
     throw FileError(tensor + " is at bytes " + std::to_string(entry.begin) + " to " + std::to_string(entry.end) +
                     ", but the file has " + std::to_string(data_bytes) + " bytes of data");
-  }
   std::uint64_t bytes = entry.element_bytes;
   const bool empty = std::find(entry.extents.begin(), entry.extents.end(), 0) != entry.extents.end();
   if (empty) bytes = 0;
   for (const std::int64_t extent : entry.extents) {
     if (empty) break;
-    if (bytes > data_bytes / static_cast<std::uint64_t>(extent)) {
+    if (bytes > data_bytes / static_cast<std::uint64_t>(extent))
       throw FileError(tensor + " has extents that need more than the " + std::to_string(data_bytes) +
                       " bytes of data in the file");
-    }
     bytes *= static_cast<std::uint64_t>(extent);
   }
-  if (bytes != entry.end - entry.begin) {
+  if (bytes != entry.end - entry.begin)
     throw FileError(tensor + " needs " + std::to_string(bytes) + " bytes by its extents, but its data_offsets span " +
                     std::to_string(entry.end - entry.begin));
-  }
 }
 
 }  // namespace
@@ -227,17 +221,15 @@ std::vector<HeaderEntry> parse_header(std::string_view header, std::uint64_t dat
   });
   std::uint64_t covered = 0;
   for (const HeaderEntry& entry : entries) {
-    if (entry.begin != covered) {
+    if (entry.begin != covered)
       throw FileError(file + ": tensor " + in_quotes(entry.name) + " begins at byte " + std::to_string(entry.begin) +
                       (entry.begin < covered ? " and overlaps the one before, which ends at "
                                              : " and leaves a gap after the one before, which ends at ") +
                       std::to_string(covered));
-    }
     covered = entry.end;
   }
-  if (covered != data_bytes) {
+  if (covered != data_bytes)
     throw FileError(file + ": " + std::to_string(data_bytes - covered) + " bytes at the end belong to no tensor");
-  }
   return entries;
 }
 

@@ -3,7 +3,6 @@
 #include "lamina/layer_tuning.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <memory>
 #include <set>

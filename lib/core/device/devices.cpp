@@ -5,7 +5,6 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include <algorithm>
 
 #include "gpu.h"
 #include "lamina/error.h"

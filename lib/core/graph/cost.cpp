@@ -47,9 +47,8 @@ namespace {
 class ExactProduct {
  public:
   ExactProduct& times(std::int64_t factor) {
-    if (value_ > std::numeric_limits<std::int64_t>::max() / factor) {
+    if (value_ > std::numeric_limits<std::int64_t>::max() / factor)
       throw ShapeError("more than 2^63 - 1 multiply-adds in one pass");
-    }
     value_ *= factor;
     return *this;
   }

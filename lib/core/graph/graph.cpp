@@ -57,11 +57,10 @@ struct Value::Body {
   std::string unique_name(std::string wanted_name, const Op& op, bool has_params) {
     const auto taken = index.find(wanted_name);
     if (taken == index.end()) return wanted_name;
-    if (has_params) {
+    if (has_params)
       throw UsageError("graph \"" + name + "\" already has a node \"" + wanted_name +
                        "\": " + to_string(nodes[static_cast<std::size_t>(taken->second)].op) + "; give " +
                        to_string(op) + " another name, as parameters are identified by it");
-    }
     int& repeat = repeats.emplace(wanted_name, 2).first->second;
     for (;; ++repeat) {
       std::string candidate = wanted_name + '#' + std::to_string(repeat);
@@ -123,9 +122,8 @@ Value Graph::value(std::string_view node_name) {
 namespace {
 
 std::int64_t exact_sum(std::int64_t a, std::int64_t b, const std::string& graph, const char* of_what) {
-  if (a > std::numeric_limits<std::int64_t>::max() - b) {
+  if (a > std::numeric_limits<std::int64_t>::max() - b)
     throw ShapeError("graph \"" + graph + "\": more than 2^63 - 1 " + of_what);
-  }
   return a + b;
 }
 
@@ -181,10 +179,9 @@ Value apply(Op op, const std::vector<Value>& inputs, std::string name) {
   Value::Body* body = inputs.front().body_;
   std::vector<int> ids;
   for (const Value& value : inputs) {
-    if (value.body_ != body) {
+    if (value.body_ != body)
       throw UsageError(what + ": an input belongs to graph \"" + value.body_->name + "\", another to \"" + body->name +
                        "\"; values of different graphs cannot be joined");
-    }
     ids.push_back(value.id_);
   }
   return {body, body->append(std::move(op), std::move(ids), std::move(name))};

@@ -184,9 +184,8 @@ class Inference {
 
   Inferred operator()(const Add&) const {
     takes(2, largest);
-    for (const Shape& x : x_) {
+    for (const Shape& x : x_)
       if (x != x_.front()) fail("the inputs differ in shape");
-    }
     return result(x_.front());
   }
 
@@ -347,12 +346,10 @@ class Inference {
   }
 
   void check_extent(const char* what, const Shape& shape) const {
-    if (std::min({shape.n, shape.c, shape.h, shape.w}) < 1) {
+    if (std::min({shape.n, shape.c, shape.h, shape.w}) < 1)
       fail(std::string(what) + " is empty: " + to_string(shape) + ", but every extent must be at least 1");
-    }
-    if (!product_fits(shape.c, shape.h, shape.w)) {
+    if (!product_fits(shape.c, shape.h, shape.w))
       fail(std::string(what) + " has more than 2^31 - 1 elements per image: " + to_string(shape));
-    }
   }
 
   void check_conv(const OneOf<Conv, ConvTranspose> auto& op, const Shape& x) const {
@@ -390,10 +387,9 @@ class Inference {
     const std::int64_t rounded_up_by = rounding == Rounding::up ? stride - 1 : 0;
     std::int64_t count = floor_divide(padded - reach + rounded_up_by, stride) + 1;
     if (rounding == Rounding::up && (count - 1) * stride >= std::int64_t{extent} + its.pad) --count;
-    if (count < 1) {
+    if (count < 1)
       fail("a window of " + std::to_string(reach) + ' ' + axis + " does not fit into " + std::to_string(padded) +
            (its.pad > 0 ? " with padding" : ""));
-    }
     if ((count - 1) * stride + reach > largest) fail("a window ends beyond 2^31 - 1 " + std::string(axis));
     return static_cast<int>(count);
   }
@@ -411,9 +407,8 @@ class Inference {
     const Shape& x = only_input();
     check_geometry("window", op.window, op.stride, op.pad);
     check_enumerator(op.rounding, Rounding::up, to_string(op_) + ": rounding");
-    if (2 * std::int64_t{op.pad.h} > op.window.h || 2 * std::int64_t{op.pad.w} > op.window.w) {
+    if (2 * std::int64_t{op.pad.h} > op.window.h || 2 * std::int64_t{op.pad.w} > op.window.w)
       fail("pad is more than half the window, so that a window could be outside the image");
-    }
     return result({x.n, x.c, windows("rows", x.h, {op.window.h, op.stride.h, op.pad.h}, op.rounding),
                    windows("columns", x.w, {op.window.w, op.stride.w, op.pad.w}, op.rounding)});
   }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <utility>
 
 #include "lamina/error.h"
 #include "lamina/near_names.h"
@@ -65,10 +64,9 @@ void fill_glorot_uniform(std::span<double> out, Fans fans, std::uint64_t key) {
 }
 
 void fill_uniform_between(std::span<double> out, double low, double high, std::uint64_t key) {
-  if (!(low < high && std::isfinite(low) && std::isfinite(high))) {
+  if (!(low < high && std::isfinite(low) && std::isfinite(high)))
     throw UsageError("fill_uniform_between: from " + std::to_string(low) + " to " + std::to_string(high) +
                      " are no numbers");
-  }
   fill_uniform(out, key);
   for (double& value : out) value = low + (high - low) * value;
 }
@@ -101,15 +99,13 @@ void fill_orthogonal(std::span<double> out, std::int64_t rows, std::int64_t colu
     std::copy(vectors.begin(), vectors.end(), out.begin());
     return;
   }
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < count; ++i)
     for (std::size_t k = 0; k < length; ++k) out[k * count + i] = vectors[i * length + k];
-  }
 }
 
 void fill_unit_forget_bias(std::span<double> out) {
-  if (out.size() % 4 != 0) {
+  if (out.size() % 4 != 0)
     throw UsageError("fill_unit_forget_bias: " + std::to_string(out.size()) + " elements are not four gates");
-  }
   const std::size_t hidden = out.size() / 4;
   fill_with(out, 0);
   fill_with(out.subspan(hidden, hidden), 1);
@@ -122,12 +118,10 @@ std::vector<std::string> initialiser_names() {
 }
 
 void initialise(std::span<double> out, std::string_view name, const Shape& shape, Fans fans, std::uint64_t key) {
-  if (shape.count() < 0 || static_cast<std::uint64_t>(shape.count()) != out.size()) {
+  if (shape.count() < 0 || static_cast<std::uint64_t>(shape.count()) != out.size())
     throw UsageError("initialise: " + to_string(shape) + " is not " + std::to_string(out.size()) + " elements");
-  }
-  for (const Named& known : initialisers) {
+  for (const Named& known : initialisers)
     if (name == known.name) return known.fill(out, shape, fans, key);
-  }
   throw UsageError("no initialiser is called \"" + std::string(name) + "\"; " + near_names(name, initialiser_names()));
 }
 

@@ -63,12 +63,10 @@ bool fits(const std::vector<std::int64_t>& extents, const Shape& shape) {
 
 /// The reason why a tensor of a file cannot be loaded, or empty.
 std::string objection(const HostTensor& host, const Tensor& tensor) {
-  if (!fits(host.extents, tensor.shape)) {
+  if (!fits(host.extents, tensor.shape))
     return "is " + text_of(host.extents) + " in the file and " + to_string(tensor.shape) + " in the plan";
-  }
-  if (static_cast<std::int64_t>(host.values.size()) != tensor.shape.count()) {
+  if (static_cast<std::int64_t>(host.values.size()) != tensor.shape.count())
     return "has " + std::to_string(host.values.size()) + " values for " + text_of(host.extents);
-  }
   const auto wide = std::find_if(host.values.begin(), host.values.end(),
                                  [&](double value) { return overflows(tensor.dtype, value); });
   if (wide == host.values.end()) return "";
@@ -110,11 +108,9 @@ void load_weights(Plan& plan, const TensorFile& file, const std::string& file_na
           other != file.end() && other != host && other->second.values != host->second.values)
         problems.push_back("'" + alias + "' has other numbers than '" + name + "', and is the same in the plan");
   }
-  for (const auto& [name, host] : file) {
-    if (!known.contains(name) && !ignored(name)) {
+  for (const auto& [name, host] : file)
+    if (!known.contains(name) && !ignored(name))
       problems.push_back("'" + name + "' belongs to nothing in the plan of '" + plan.graph().name() + "'");
-    }
-  }
   if (!problems.empty()) {
     constexpr std::size_t shown = 4;
     std::string message = file_name + ": ";
@@ -124,9 +120,8 @@ void load_weights(Plan& plan, const TensorFile& file, const std::string& file_na
     throw FileError(message);
   }
 
-  for (const auto& [its, tensor] : tensors) {
+  for (const auto& [its, tensor] : tensors)
     upload(plan.backend().device(), tensor, std::span<const double>(file.at(name_in(file, its)).values));
-  }
   plan.parameters_changed();
 }
 
@@ -146,21 +141,18 @@ HostTensor hwc_to_chw(const HostTensor& weight, const Shape& image) {
   const auto values = static_cast<std::int64_t>(weight.values.size());
   const bool matrix =
       weight.extents.size() == 2 && std::min({image.c, image.h, image.w}) > 0 && weight.extents[1] == image.image();
-  if (!matrix || values % image.image() != 0 || values / image.image() != weight.extents[0]) {
+  if (!matrix || values % image.image() != 0 || values / image.image() != weight.extents[0])
     throw UsageError("hwc_to_chw: the weight is " + text_of(weight.extents) + ", but an image of " +
                      std::to_string(image.c) + "x" + std::to_string(image.h) + "x" + std::to_string(image.w) +
                      " needs a matrix of " + std::to_string(image.image()) + " columns");
-  }
   HostTensor out = weight;
   const std::int64_t channels = image.c, plane = image.plane();
   for (std::int64_t k = 0; k < weight.extents[0]; ++k) {
     const auto row = static_cast<std::size_t>(k * channels * plane);
-    for (std::int64_t c = 0; c < channels; ++c) {
-      for (std::int64_t pixel = 0; pixel < plane; ++pixel) {
+    for (std::int64_t c = 0; c < channels; ++c)
+      for (std::int64_t pixel = 0; pixel < plane; ++pixel)
         out.values[row + static_cast<std::size_t>(c * plane + pixel)] =
             weight.values[row + static_cast<std::size_t>(pixel * channels + c)];
-      }
-    }
   }
   return out;
 }

@@ -47,10 +47,9 @@ std::size_t ByteSource::some(std::span<std::uint8_t> to) {
   if (gzip_) {
     const std::size_t count = some_unpacked(to);
     given_ += count;
-    if (given_ > limit_) {
+    if (given_ > limit_)
       fail("its gzip stream gives more than " + std::to_string(limit_) + " bytes, " + std::to_string(most_expansion) +
            " for each of the file; to read it anyway, unpack it first");
-    }
     return count;
   }
   const std::size_t kept = std::min(to.size(), first_count_ - first_given_);
@@ -99,10 +98,9 @@ std::size_t ByteSource::some_unpacked(std::span<std::uint8_t> to) {
 
 void ByteSource::read(std::span<std::uint8_t> to, const char* what) {
   const std::size_t count = some(to);
-  if (count < to.size()) {
+  if (count < to.size())
     fail("ends after " + std::to_string(given_) + " bytes, " + std::to_string(to.size() - count) +
          " before the end of " + what);
-  }
 }
 
 std::uint16_t ByteSource::read_u16_le(const char* what) {
@@ -124,11 +122,10 @@ std::uint32_t ByteSource::read_u32_be(const char* what) {
 }
 
 std::vector<std::uint8_t> ByteSource::take(std::uint64_t count, const char* what) {
-  if (count > left()) {
+  if (count > left())
     fail("should have " + std::to_string(count) + " bytes of " + what + ", but " +
          (gzip_ ? "its gzip stream may give at most " : "has only ") + std::to_string(left()) +
          (gzip_ ? " (" + std::to_string(most_expansion) + " for each of the file)" : ""));
-  }
   // A gzip stream may give less than its limit, so memory grows with the unpacked bytes.
   constexpr std::size_t first_step = std::size_t{1} << 16;
   std::vector<std::uint8_t> bytes;

@@ -22,16 +22,14 @@ void read_records(const fs::path& path, ImageSet& set) {
   ByteSource source(path);
   const std::vector<std::uint8_t> bytes = source.rest();
   const std::size_t count = bytes.size() / record_bytes;
-  if (bytes.empty() || bytes.size() % record_bytes != 0) {
+  if (bytes.empty() || bytes.size() % record_bytes != 0)
     source.fail("has " + std::to_string(bytes.size()) + " bytes; it should have one or more whole records of " +
                 std::to_string(record_bytes));
-  }
   for (std::size_t i = 0; i < count; ++i) {
     const std::span record = std::span(bytes).subspan(i * record_bytes, record_bytes);
-    if (record[0] >= class_count) {
+    if (record[0] >= class_count)
       source.fail("record " + std::to_string(i) + " has the label " + std::to_string(record[0]) +
                   ", which is not below " + std::to_string(class_count));
-    }
     set.labels.push_back(record[0]);
     set.pixels.insert(set.pixels.end(), record.begin() + 1, record.end());
   }
@@ -68,10 +66,9 @@ ImageSet read_cifar10(const fs::path& folder, Part part) {
 
 void write_cifar10(const fs::path& path, const ImageSet& set) {
   check(set, "write_cifar10");
-  if (set.image != image_shape || set.classes > class_count) {
+  if (set.image != image_shape || set.classes > class_count)
     throw UsageError("write_cifar10: images are " + to_string(image_shape) + " of at most 10 classes, and not " +
                      to_string(set.image) + " of " + std::to_string(set.classes));
-  }
   NewFile file(path);
   for (std::size_t i = 0; i < set.labels.size(); ++i) {
     file.write(std::as_bytes(std::span(set.labels).subspan(i, 1)));

@@ -57,10 +57,9 @@ double byte_probability(int byte, double mean, double noise) {
 }  // namespace
 
 void check_samples(std::int64_t samples, std::int64_t least, const char* what) {
-  if (samples < least) {
+  if (samples < least)
     throw UsageError(std::string(what) + ": " + std::to_string(samples) + " samples; at least " +
                      std::to_string(least) + " are needed");
-  }
 }
 
 GlyphOptions Glyphs::mnist() { return {}; }
@@ -69,24 +68,20 @@ GlyphOptions Glyphs::cifar10() { return {.image = {1, 3, 32, 32}, .symmetric = t
 Glyphs::Glyphs(GlyphOptions options) : options_(options) {
   const Shape& image = options_.image;
   const auto wrong = [](const std::string& what) { throw UsageError("Glyphs: " + what); };
-  if (image.n != 1 || (image.c != 1 && image.c != 3)) {
+  if (image.n != 1 || (image.c != 1 && image.c != 3))
     wrong("an image has the shape 1 x c x h x w with one channel or three, and not " + to_string(image));
-  }
-  if (options_.classes < 2 || options_.classes > most_classes) {
+  if (options_.classes < 2 || options_.classes > most_classes)
     wrong("classes are 2 to 10, and not " + std::to_string(options_.classes));
-  }
-  if (options_.shift < 0 || options_.shift > std::min(top(options_), left(options_))) {
+  if (options_.shift < 0 || options_.shift > std::min(top(options_), left(options_)))
     wrong("glyphs of 21 x 15 pixels shifted by " + std::to_string(options_.shift) + " do not fit into " +
           to_string(image));
-  }
   if (!(options_.noise >= 8 && options_.noise <= 1e4)) wrong("noise is 8 to 10000 grey levels");
   if (!(options_.wrong_labels >= 0 && options_.wrong_labels < 1)) wrong("wrong_labels is a probability below 1");
   for (int c = 0; c < image.c; ++c) {
     const auto [ink, background] = levels[static_cast<std::size_t>(c)];
-    for (int byte = 0; byte < 256; ++byte) {
+    for (int byte = 0; byte < 256; ++byte)
       gain_.push_back(
           std::log(byte_probability(byte, ink, options_.noise) / byte_probability(byte, background, options_.noise)));
-    }
   }
 }
 
@@ -131,22 +126,18 @@ ImageSet Glyphs::draw(std::int64_t count, std::uint64_t seed) const {
 
 std::vector<double> Glyphs::posterior(std::span<const std::uint8_t> bytes) const {
   const Shape& image = options_.image;
-  if (bytes.size() != static_cast<std::size_t>(image.image())) {
+  if (bytes.size() != static_cast<std::size_t>(image.image()))
     throw UsageError("Glyphs::posterior: " + std::to_string(bytes.size()) + " bytes are not an image of " +
                      to_string(image));
-  }
   // Up to a constant, ln p(image | glyph, place) is the sum of the gains of the pixels that have ink. Cells are summed
   // first.
   const auto plane = static_cast<std::size_t>(image.plane()), width = static_cast<std::size_t>(image.w);
   std::vector<double> gains(plane), cells(plane);
   for (std::size_t i = 0; i < bytes.size(); ++i) gains[i % plane] += gain_[i / plane * 256 + bytes[i]];
-  for (std::size_t h = 0; h + cell_pixels <= static_cast<std::size_t>(image.h); ++h) {
-    for (std::size_t w = 0; w + cell_pixels <= width; ++w) {
-      for (std::size_t k = 0; k < cell_pixels * cell_pixels; ++k) {
+  for (std::size_t h = 0; h + cell_pixels <= static_cast<std::size_t>(image.h); ++h)
+    for (std::size_t w = 0; w + cell_pixels <= width; ++w)
+      for (std::size_t k = 0; k < cell_pixels * cell_pixels; ++k)
         cells[h * width + w] += gains[(h + k / cell_pixels) * width + w + k % cell_pixels];
-      }
-    }
-  }
   const auto glyph_gain = [&](int c, int first_row, int first_column) {
     double sum = 0;
     for (int row = 0; row < glyph_rows; ++row) {
@@ -159,13 +150,10 @@ std::vector<double> Glyphs::posterior(std::span<const std::uint8_t> bytes) const
     return sum;
   };
   std::vector<double> logs;
-  for (int c = 0; c < options_.classes; ++c) {
-    for (int a = -options_.shift; a <= options_.shift; ++a) {
-      for (int b = -options_.shift; b <= options_.shift; ++b) {
+  for (int c = 0; c < options_.classes; ++c)
+    for (int a = -options_.shift; a <= options_.shift; ++a)
+      for (int b = -options_.shift; b <= options_.shift; ++b)
         logs.push_back(glyph_gain(c, top(options_) + a, left(options_) + b));
-      }
-    }
-  }
   const double largest = *std::max_element(logs.begin(), logs.end());
   const std::size_t places = logs.size() / static_cast<std::size_t>(options_.classes);
   std::vector<double> p(static_cast<std::size_t>(options_.classes));
@@ -188,23 +176,20 @@ Optimum Glyphs::optimum(std::int64_t samples, std::uint64_t seed) const {
   const ImageSet set = draw(samples, seed);
   const auto bytes = static_cast<std::size_t>(options_.image.image());
   OptimumEstimate estimate;
-  for (std::size_t i = 0; i < set.labels.size(); ++i) {
+  for (std::size_t i = 0; i < set.labels.size(); ++i)
     estimate.add(posterior(std::span(set.pixels).subspan(i * bytes, bytes)));
-  }
   return estimate.result();
 }
 
 Optimum Glyphs::best_on(const ImageSet& set) const {
   check_samples(set.count(), 1, "Glyphs::best_on");
-  if (set.image != options_.image) {
+  if (set.image != options_.image)
     throw UsageError("Glyphs::best_on: images of " + to_string(set.image) + "; these glyphs are " +
                      to_string(options_.image));
-  }
   const auto bytes = static_cast<std::size_t>(set.image.image());
   Reached reached;
-  for (std::size_t i = 0; i < set.labels.size(); ++i) {
+  for (std::size_t i = 0; i < set.labels.size(); ++i)
     reached.add(posterior(std::span(set.pixels).subspan(i * bytes, bytes)), set.labels[i]);
-  }
   return reached.result();
 }
 

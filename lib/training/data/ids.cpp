@@ -32,9 +32,8 @@ IdSet read_ids(const fs::path& path) {
   source.read(first, "the magic number");
   if (first != magic) source.fail("does not begin with LIDS, as files of ids do");
   const std::uint32_t found = source.read_u32_le("the version");
-  if (found != version) {
+  if (found != version)
     source.fail("has version " + std::to_string(found) + "; this library reads version " + std::to_string(version));
-  }
   const std::uint32_t count = source.read_u32_le("the count");
   IdSet set;
   set.vocabulary = source.read_u32_le("the vocabulary");
@@ -51,10 +50,9 @@ IdSet read_ids(const fs::path& path) {
     for (std::size_t k = 0; k < length; ++k) {
       const std::uint8_t* const b = bytes.data() + 4 * k;
       const std::uint32_t id = b[0] | std::uint32_t{b[1]} << 8 | std::uint32_t{b[2]} << 16 | std::uint32_t{b[3]} << 24;
-      if (id >= set.vocabulary) {
+      if (id >= set.vocabulary)
         source.fail("list " + std::to_string(i) + " has the id " + std::to_string(id) +
                     ", which is not below the vocabulary, " + std::to_string(set.vocabulary));
-      }
       set.ids.push_back(id);
     }
     set.ends.push_back(set.ids.size());
@@ -62,19 +60,17 @@ IdSet read_ids(const fs::path& path) {
   set.labels = source.take(count, "labels");
   source.finish();
   const std::size_t wrong = first_wrong_label(set.labels, set.classes);
-  if (wrong != set.labels.size()) {
+  if (wrong != set.labels.size())
     source.fail("list " + std::to_string(wrong) + " has the label " + std::to_string(set.labels[wrong]) +
                 ", which is not below " + std::to_string(classes));
-  }
   return set;
 }
 
 void write_ids(const fs::path& path, const IdSet& set) {
   check(set, "write_ids");
   if (set.vocabulary == 0) throw UsageError("write_ids: the vocabulary is 0");
-  if (set.labels.size() > std::numeric_limits<std::uint32_t>::max()) {
+  if (set.labels.size() > std::numeric_limits<std::uint32_t>::max())
     throw UsageError("write_ids: a file has at most 2^32 - 1 lists");
-  }
   NewFile file(path);
   std::vector<std::uint8_t> bytes(magic.begin(), magic.end());
   for (const std::uint32_t number :
@@ -84,10 +80,9 @@ void write_ids(const fs::path& path, const IdSet& set) {
   constexpr std::size_t chunk_bytes = std::size_t{1} << 16;
   for (std::int64_t i = 0; i < set.count(); ++i) {
     const std::span<const std::uint32_t> list = set.list(i);
-    if (list.size() > std::numeric_limits<std::uint16_t>::max()) {
+    if (list.size() > std::numeric_limits<std::uint16_t>::max())
       throw UsageError("write_ids: list " + std::to_string(i) + " has " + std::to_string(list.size()) +
                        " ids; the format allows 65535");
-    }
     put(bytes, static_cast<std::uint16_t>(list.size()));
     for (const std::uint32_t id : list) put(bytes, id);
     if (bytes.size() < chunk_bytes) continue;

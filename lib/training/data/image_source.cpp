@@ -24,14 +24,12 @@ class ImageSource final : public Source {
   ImageSource(ImageSet set, ImageOptions options) : set_(std::move(set)), options_(options) {
     check(set_, "image_source");
     if (set_.labels.empty()) throw UsageError("image_source: the set has no images");
-    if (!(options_.shift >= 0 && options_.shift <= 1)) {
+    if (!(options_.shift >= 0 && options_.shift <= 1))
       throw UsageError("image_source: shift is a share of the image, from 0 to 1, and not " +
                        std::to_string(options_.shift));
-    }
     if (!std::isfinite(options_.scale)) throw UsageError("image_source: the scale is not finite");
-    for (std::size_t byte = 0; byte < as_float_.size(); ++byte) {
+    for (std::size_t byte = 0; byte < as_float_.size(); ++byte)
       as_float_[byte] = static_cast<float>(static_cast<double>(byte) * options_.scale);
-    }
   }
 
   std::int64_t count() const override { return set_.count(); }

@@ -27,10 +27,9 @@ class ListSource final : public Source {
     check(set_, "id_source");
     if (set_.labels.empty()) throw UsageError("id_source: the set has no lists");
     if (length_ < 1) throw UsageError("id_source: the length is " + std::to_string(length_) + "; at least 1 is needed");
-    if (set_.vocabulary > most_ids) {
+    if (set_.vocabulary > most_ids)
       throw UsageError("id_source: the vocabulary has " + std::to_string(set_.vocabulary) +
                        " ids; up to 2^24 are exact in f32");
-    }
   }
 
   std::int64_t count() const override { return set_.count(); }

@@ -45,15 +45,13 @@ struct Loader::Work {
   Work(const Source& from, const LoaderOptions& given) : source(from), options(checked(given)), sample(from.shape()) {
     const std::int64_t count = source.count();
     if (count < 1) throw UsageError("Loader: the source has no samples");
-    if (sample.n != 1 || sample.c < 1 || sample.h < 1 || sample.w < 1) {
+    if (sample.n != 1 || sample.c < 1 || sample.h < 1 || sample.w < 1)
       throw UsageError("Loader: a sample's shape is 1 x c x h x w, and not " + to_string(sample));
-    }
     samples = options.drop_last ? count - count % options.batch : count;
-    if (samples == 0) {
+    if (samples == 0)
       throw UsageError("Loader: " + std::to_string(count) + " samples do not fill a batch of " +
                        std::to_string(options.batch) +
                        ", and drop_last leaves incomplete batches out; give more samples, or a smaller batch");
-    }
     batches = divide_up(samples, options.batch);
     slots.resize(options.threads == 0 ? 1 : static_cast<std::size_t>(options.ahead) + 1);
   }
@@ -158,10 +156,9 @@ std::int64_t Loader::samples() const { return work_->samples; }
 
 void Loader::start(std::uint64_t epoch, std::int64_t first) {
   Work& work = *work_;
-  if (first < 0 || first > work.batches) {
+  if (first < 0 || first > work.batches)
     throw UsageError("Loader: an epoch has " + std::to_string(work.batches) + " batches, so none can begin at number " +
                      std::to_string(first));
-  }
   std::unique_lock lock(work.mutex);
   work.stop(lock);
   work.next = -1;  // remains so if the order throws

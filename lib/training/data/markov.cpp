@@ -44,18 +44,16 @@ std::vector<double> stationary(std::vector<double> p, std::size_t n) {
 MarkovText::MarkovText(MarkovOptions options) : options_(options) {
   const auto wrong = [](const std::string& what) { throw UsageError("MarkovText: " + what); };
   const int count = options_.characters;
-  if (count < 2 || count > static_cast<int>(characters.size())) {
+  if (count < 2 || count > static_cast<int>(characters.size()))
     wrong("characters are 2 to 32, and not " + std::to_string(count));
-  }
   if (options_.order < 1) wrong("the order is at least 1, and not " + std::to_string(options_.order));
   if (!(options_.contrast >= 0 && options_.contrast <= 10)) wrong("contrast is 0 to 10");
   contexts_ = 1;
   for (int k = 0; k < options_.order; ++k) {
     contexts_ *= count;
-    if (contexts_ > most_contexts) {
+    if (contexts_ > most_contexts)
       wrong(std::to_string(count) + " characters of order " + std::to_string(options_.order) +
             " are more than 1024 contexts");
-    }
   }
   const auto n = static_cast<std::size_t>(contexts_), wide = static_cast<std::size_t>(count);
   next_.resize(n * wide);
@@ -86,9 +84,8 @@ std::string MarkovText::draw(std::int64_t length, std::uint64_t seed) const {
   fill_uniform(uniform, seed ^ hash("text"));
   std::size_t context = pick(stationary_, uniform[0]);
   std::string text;
-  for (std::size_t place = n / wide; place > 0 && text.size() < static_cast<std::size_t>(length); place /= wide) {
+  for (std::size_t place = n / wide; place > 0 && text.size() < static_cast<std::size_t>(length); place /= wide)
     text += characters[context / place % wide];  // the oldest character first
-  }
   while (text.size() < static_cast<std::size_t>(length)) {
     const std::size_t c = pick(std::span(next_).subspan(context * wide, wide), uniform[text.size()]);
     text += characters[c];
@@ -111,18 +108,16 @@ Optimum MarkovText::optimum() const {
 double MarkovText::loss(std::string_view text) const {
   const auto order = static_cast<std::size_t>(options_.order);
   const auto wide = static_cast<std::size_t>(options_.characters), n = static_cast<std::size_t>(contexts_);
-  if (text.size() <= order) {
+  if (text.size() <= order)
     throw UsageError("MarkovText::loss: a text of " + std::to_string(text.size()) +
                      " characters has none after the first " + std::to_string(order));
-  }
   double sum = 0;
   std::size_t context = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const std::size_t c = characters.find(text[i]);
-    if (c >= wide) {
+    if (c >= wide)
       throw UsageError("MarkovText::loss: character " + std::to_string(i) + " is not one of \"" +
                        std::string(characters.substr(0, wide)) + "\"");
-    }
     if (i >= order) sum -= std::log(next_[context * wide + c]);
     context = (context * wide + c) % n;
   }

@@ -23,10 +23,9 @@ constexpr std::uint32_t most_images = 0x7FFFFFFF;  // the format's numbers have 
 /// Reads the magic number and the count.
 std::uint32_t read_head(ByteSource& source, std::uint32_t magic, const char* what) {
   const std::uint32_t found = source.read_u32_be("the magic number");
-  if (found != magic) {
+  if (found != magic)
     source.fail("begins with the number " + std::to_string(found) + "; IDX files of " + what + " begin with " +
                 std::to_string(magic));
-  }
   const std::uint32_t count = source.read_u32_be("the count");
   if (count > most_images) source.fail("has the negative count -" + std::to_string(0U - count));
   return count;
@@ -34,17 +33,15 @@ std::uint32_t read_head(ByteSource& source, std::uint32_t magic, const char* wha
 
 int read_side(ByteSource& source, const char* what) {
   const std::uint32_t side = source.read_u32_be(what);
-  if (side == 0 || side > longest_side) {
+  if (side == 0 || side > longest_side)
     source.fail("has " + std::to_string(side) + " " + what + "; give 1 to " + std::to_string(longest_side));
-  }
   return static_cast<int>(side);
 }
 
 void write_big_endian(NewFile& file, std::initializer_list<std::uint32_t> numbers) {
   std::vector<std::uint8_t> bytes;
-  for (const std::uint32_t number : numbers) {
+  for (const std::uint32_t number : numbers)
     for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<std::uint8_t>(number >> shift));
-  }
   file.write(std::as_bytes(std::span(bytes)));
 }
 
@@ -56,9 +53,8 @@ std::array<std::string, 2> names(Part part) {
 }  // namespace
 
 ImageSet read_mnist(const fs::path& images, const fs::path& labels, int classes) {
-  if (classes < 1 || classes > 256) {
+  if (classes < 1 || classes > 256)
     throw UsageError("read_mnist: classes are 1 to 256, and not " + std::to_string(classes));
-  }
   ImageSet set{.image = {}, .classes = classes, .pixels = {}, .labels = {}};
   ByteSource pixels(images);
   const std::uint32_t count = read_head(pixels, images_magic, "images");
@@ -69,17 +65,15 @@ ImageSet read_mnist(const fs::path& images, const fs::path& labels, int classes)
 
   ByteSource classes_of(labels);
   const std::uint32_t label_count = read_head(classes_of, labels_magic, "labels");
-  if (label_count != count) {
+  if (label_count != count)
     classes_of.fail("has " + std::to_string(label_count) + " labels, but " + images.string() + " has " +
                     std::to_string(count) + " images");
-  }
   set.labels = classes_of.take(count, "labels");
   classes_of.finish();
   const std::size_t wrong = first_wrong_label(set.labels, classes);
-  if (wrong != set.labels.size()) {
+  if (wrong != set.labels.size())
     classes_of.fail("image " + std::to_string(wrong) + " has the label " + std::to_string(set.labels[wrong]) +
                     ", which is not below " + std::to_string(classes));
-  }
   return set;
 }
 

@@ -29,10 +29,9 @@ Reviews::Reviews(ReviewOptions options) : options_(options) {
   if (options_.vocabulary < first_word + 2)
     wrong("the vocabulary needs 5 ids or more: three with a meaning, two words");
   if (options_.vocabulary > 1U << 24) wrong("the vocabulary has at most 2^24 ids");
-  if (options_.shortest < 1 || options_.longest < options_.shortest || options_.longest > 65534) {
+  if (options_.shortest < 1 || options_.longest < options_.shortest || options_.longest > 65534)
     wrong("lengths are 1 to 65534, the shortest first, and not " + std::to_string(options_.shortest) + " to " +
           std::to_string(options_.longest));
-  }
   if (!(options_.tilt >= 0 && options_.tilt <= 10)) wrong("tilt is 0 to 10");
   std::vector<double> t(options_.vocabulary - first_word);
   fill_normal(t, options_.words_seed ^ hash("tilt"));
@@ -43,9 +42,8 @@ Reviews::Reviews(ReviewOptions options) : options_(options) {
       cumulative_[c].push_back(total[c]);
     }
   }
-  for (std::size_t c = 0; c < 2; ++c) {
+  for (std::size_t c = 0; c < 2; ++c)
     for (double& sum : cumulative_[c]) sum /= total[c];
-  }
   for (const double value : t) ratio_.push_back(2 * options_.tilt * value - std::log(total[1] / total[0]));
 }
 
@@ -76,10 +74,9 @@ IdSet Reviews::draw(std::int64_t count, std::uint64_t seed) const {
 double Reviews::log_odds(std::span<const std::uint32_t> ids) const {
   double sum = 0;
   for (const std::uint32_t id : ids) {
-    if (id >= options_.vocabulary) {
+    if (id >= options_.vocabulary)
       throw UsageError("Reviews::log_odds: the id " + std::to_string(id) + " is not below the vocabulary, " +
                        std::to_string(options_.vocabulary));
-    }
     if (id >= first_word) sum += ratio_[id - first_word];
   }
   return sum;

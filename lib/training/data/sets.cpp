@@ -10,9 +10,8 @@ namespace lamina {
 namespace {
 
 void check_labels(std::span<const std::uint8_t> labels, int classes, const std::string& what) {
-  if (classes < 1 || classes > 256) {
+  if (classes < 1 || classes > 256)
     throw UsageError(what + ": classes are 1 to 256, and not " + std::to_string(classes));
-  }
   const std::size_t wrong = first_wrong_label(labels, classes);
   if (wrong == labels.size()) return;
   throw UsageError(what + ": sample " + std::to_string(wrong) + " has the label " + std::to_string(labels[wrong]) +
@@ -29,31 +28,26 @@ std::size_t first_wrong_label(std::span<const std::uint8_t> labels, int classes)
 
 void check(const ImageSet& set, const std::string& what) {
   const Shape& image = set.image;
-  if (image.n != 1 || image.c < 1 || image.h < 1 || image.w < 1) {
+  if (image.n != 1 || image.c < 1 || image.h < 1 || image.w < 1)
     throw UsageError(what + ": an image's shape is 1 x c x h x w, and not " + to_string(image));
-  }
   const auto pixels = static_cast<std::uint64_t>(image.image());
-  if (set.pixels.size() % pixels != 0 || set.pixels.size() / pixels != set.labels.size()) {
+  if (set.pixels.size() % pixels != 0 || set.pixels.size() / pixels != set.labels.size())
     throw UsageError(what + ": " + std::to_string(set.pixels.size()) + " bytes are not " +
                      std::to_string(set.labels.size()) + " images of " + to_string(image) + ", one for each label");
-  }
   check_labels(set.labels, set.classes, what);
 }
 
 void check(const IdSet& set, const std::string& what) {
-  if (set.ends.size() != set.labels.size()) {
+  if (set.ends.size() != set.labels.size())
     throw UsageError(what + ": " + std::to_string(set.ends.size()) + " lists have " +
                      std::to_string(set.labels.size()) + " labels");
-  }
-  if (!std::is_sorted(set.ends.begin(), set.ends.end()) || (set.ends.empty() ? 0 : set.ends.back()) != set.ids.size()) {
+  if (!std::is_sorted(set.ends.begin(), set.ends.end()) || (set.ends.empty() ? 0 : set.ends.back()) != set.ids.size())
     throw UsageError(what + ": the ends of the lists must rise, up to the number of ids");
-  }
   const auto wrong =
       std::find_if(set.ids.begin(), set.ids.end(), [&](std::uint32_t id) { return id >= set.vocabulary; });
-  if (wrong != set.ids.end()) {
+  if (wrong != set.ids.end())
     throw UsageError(what + ": the id " + std::to_string(*wrong) + " is not below the vocabulary, " +
                      std::to_string(set.vocabulary));
-  }
   check_labels(set.labels, set.classes, what);
 }
 

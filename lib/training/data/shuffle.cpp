@@ -12,9 +12,8 @@
 namespace lamina {
 
 std::vector<std::uint32_t> shuffled(std::int64_t count, std::uint64_t seed, std::uint64_t epoch) {
-  if (count < 0 || count > std::numeric_limits<std::uint32_t>::max()) {
+  if (count < 0 || count > std::numeric_limits<std::uint32_t>::max())
     throw UsageError("shuffled: " + std::to_string(count) + " samples; give 0 to 2^32 - 1");
-  }
   std::vector<std::uint32_t> order(static_cast<std::size_t>(count));
   std::iota(order.begin(), order.end(), 0U);
   static constexpr std::uint64_t stream = hash("shuffle");

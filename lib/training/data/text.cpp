@@ -38,13 +38,11 @@ Text number(std::vector<std::uint32_t> characters) {
   std::vector<bool> occurs(0x110000);
   for (const std::uint32_t c : characters) occurs[c] = true;
   Text text;
-  for (std::uint32_t c = 0; c < occurs.size(); ++c) {
+  for (std::uint32_t c = 0; c < occurs.size(); ++c)
     if (occurs[c]) text.alphabet.push_back(static_cast<char32_t>(c));
-  }
   const auto begin = text.alphabet.begin();
-  for (std::uint32_t& c : characters) {
+  for (std::uint32_t& c : characters)
     c = static_cast<std::uint32_t>(std::lower_bound(begin, text.alphabet.end(), static_cast<char32_t>(c)) - begin);
-  }
   text.ids = std::move(characters);
   return text;
 }

@@ -12,22 +12,18 @@ namespace {
 class TextSource final : public Source {
  public:
   TextSource(Text text, TextOptions options) : text_(std::move(text)), options_(options) {
-    if (options_.window < 1 || options_.step < 1) {
+    if (options_.window < 1 || options_.step < 1)
       throw UsageError("text_source: window and step are at least 1, and not " + std::to_string(options_.window) +
                        " and " + std::to_string(options_.step));
-    }
     const auto length = static_cast<std::int64_t>(text_.ids.size());
-    if (length <= options_.window) {
+    if (length <= options_.window)
       throw UsageError("text_source: a text of " + std::to_string(length) + " characters is shorter than a window of " +
                        std::to_string(options_.window) +
                        " and the character after it; give a longer text, or a smaller window");
-    }
-    for (const std::uint32_t id : text_.ids) {
-      if (id >= text_.alphabet.size()) {
+    for (const std::uint32_t id : text_.ids)
+      if (id >= text_.alphabet.size())
         throw UsageError("text_source: the id " + std::to_string(id) + " is not below " +
                          std::to_string(text_.alphabet.size()) + ", the characters of the alphabet");
-      }
-    }
     count_ = (length - options_.window - 1) / options_.step + 1;
   }
 

@@ -2,7 +2,6 @@
 // Clock, temperature and power of a GPU from NVIDIA's management library, opened at run time. Nothing links it, and
 // none of its headers is needed. It is only read from: no clock, limit or mode is ever set.
 
-#include <memory>
 #include <string>
 
 #include "lamina/device.h"

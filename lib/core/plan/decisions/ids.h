@@ -3,7 +3,6 @@
 // its own, so that a number of one kind cannot be used as another.
 
 #include <cstddef>
-#include <limits>
 #include <ranges>
 #include <utility>
 #include <vector>

@@ -1,9 +1,7 @@
 #pragma once
 // The place of everything in a plan: a few buffers, and for each tensor and block an offset in one of them.
 
-#include <array>
 #include <cstddef>
-#include <string>
 #include <vector>
 
 #include "aliases.h"
