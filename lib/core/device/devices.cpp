@@ -5,7 +5,6 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-
 #include "gpu.h"
 #include "lamina/error.h"
 #include "lib/core/device/blas/blas_library.h"

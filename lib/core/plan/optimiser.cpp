@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cmath>
-#include <type_traits>
 
 #include "lamina/error.h"
 #include "lamina/near_names.h"
@@ -18,8 +17,8 @@ struct Entry {
   NamedOptimiser of;
 };
 
-const std::array<Entry, 11>& entries() {
-  static const std::array<Entry, 11> all = {{
+const std::vector<Entry>& entries() {
+  static const std::vector<Entry> all = {
       {"sgd", {Sgd{}, 1e-3}},
       {"rmsprop", {RmsProp{}, 1e-2}},
       {"adagrad", {Adagrad{}, 1e-2}},
@@ -31,92 +30,56 @@ const std::array<Entry, 11>& entries() {
       {"keras_adagrad", {Adagrad{.epsilon = 1e-8}, 1e-2}},
       {"keras_adadelta", {Adadelta{.rho = 0.95, .epsilon = 1e-8}, 1}},
       {"keras_adam", {KerasAdam{}, 1e-3}},
-  }};
+  };
   return all;
 }
 
-void demand(bool holds, const char* name, double value, const char* range) {
-  if (!holds)
-    throw UsageError(std::string("optimiser: ") + name + " is " + shortest(value) + "; it should be " + range);
-}
-
-void demand_share(const char* name, double value) {
-  demand(value >= 0 && value < 1, name, value, "at least 0 and below 1");
-}
-
-void demand_epsilon(double value) { demand(value > 0 && std::isfinite(value), "epsilon", value, "above 0"); }
-
-void demand_decay(double value) { demand(value >= 0 && std::isfinite(value), "weight_decay", value, "at least 0"); }
-
-template <class T>
-void check_momentum(const T& op) {
-  demand_share("momentum", op.momentum);
-  demand(!op.nesterov || op.momentum > 0, "momentum", op.momentum, "above 0 for Nesterov's rule");
-}
-
-template <class T>
-void check_mean(const T& op) {
-  demand_share("rho", op.rho);
-  demand_epsilon(op.epsilon);
-  demand_decay(op.weight_decay);
-}
-
-template <class T>
-void check_adam(const T& op) {
-  demand_share("beta1", op.beta1);
-  demand_share("beta2", op.beta2);
-  demand_epsilon(op.epsilon);
-}
-
-struct Check {
-  void operator()(const Sgd& op) const { check_momentum(op), demand_decay(op.weight_decay); }
-  void operator()(const KerasSgd& op) const { check_momentum(op); }
-  void operator()(const RmsProp& op) const { check_mean(op); }
-  void operator()(const Adagrad& op) const { demand_epsilon(op.epsilon), demand_decay(op.weight_decay); }
-  void operator()(const Adadelta& op) const { check_mean(op); }
-  void operator()(const Adam& op) const { check_adam(op), demand_decay(op.weight_decay); }
-  void operator()(const AdamW& op) const { check_adam(op), demand_decay(op.weight_decay); }
-  void operator()(const KerasAdam& op) const { check_adam(op); }
+/// The word for a rule, and the last parts of the names of its state.
+struct Rule {
+  std::string_view word;
+  std::vector<std::string_view> state;
 };
 
-/// Collects the numbers of an optimiser, by name.
-struct Text {
-  std::string name, numbers{};
+const Rule& rule_of(const Optimiser& optimiser) {
+  static const std::array<Rule, std::variant_size_v<Optimiser>> rules = {{
+      // in the order of the variant
+      {"sgd", {"velocity"}},
+      {"keras_sgd", {"velocity"}},
+      {"rmsprop", {"mean_square"}},
+      {"adagrad", {"sum_of_squares"}},
+      {"adadelta", {"mean_square", "mean_square_update"}},
+      {"adam", {"mean", "mean_square"}},
+      {"adamw", {"mean", "mean_square"}},
+      {"keras_adam", {"mean", "mean_square"}},
+  }};
+  return rules[optimiser.index()];
+}
 
-  Text& with(const char* number, double value) {
-    if (value != 0) numbers += (numbers.empty() ? "" : ", ") + std::string(number) + " " + shortest(value);
-    return *this;
-  }
-  std::string text() const { return name + "(" + numbers + ")"; }
+struct Number {
+  std::string_view name;
+  double value;
 };
 
-struct ToText {
-  std::string operator()(const Sgd& op) const { return sgd("sgd", op).with("weight_decay", op.weight_decay).text(); }
-  std::string operator()(const KerasSgd& op) const { return sgd("keras_sgd", op).text(); }
-  std::string operator()(const RmsProp& op) const { return mean("rmsprop", op); }
-  std::string operator()(const Adagrad& op) const {
-    return Text{"adagrad"}.with("epsilon", op.epsilon).with("weight_decay", op.weight_decay).text();
-  }
-  std::string operator()(const Adadelta& op) const { return mean("adadelta", op); }
-  std::string operator()(const Adam& op) const { return adam("adam", op).with("weight_decay", op.weight_decay).text(); }
-  std::string operator()(const AdamW& op) const {
-    return adam("adamw", op).with("weight_decay", op.weight_decay).text();
-  }
-  std::string operator()(const KerasAdam& op) const { return adam("keras_adam", op).text(); }
+/// The numbers of an optimiser, in the order of its text.
+std::vector<Number> numbers_of(const Optimiser& optimiser) {
+  std::vector<Number> all;
+  std::visit(
+      [&](const auto& op) {
+        if constexpr (requires { op.momentum; }) all.push_back({"momentum", op.momentum});
+        if constexpr (requires { op.rho; }) all.push_back({"rho", op.rho});
+        if constexpr (requires { op.beta1; }) all.insert(all.end(), {{"beta1", op.beta1}, {"beta2", op.beta2}});
+        if constexpr (requires { op.epsilon; }) all.push_back({"epsilon", op.epsilon});
+        if constexpr (requires { op.weight_decay; }) all.push_back({"weight_decay", op.weight_decay});
+      },
+      optimiser);
+  return all;
+}
 
-  template <class T>
-  static Text sgd(const char* name, const T& op) {
-    return Text{op.nesterov ? "nesterov_" + std::string(name) : name}.with("momentum", op.momentum);
-  }
-  template <class T>
-  static std::string mean(const char* name, const T& op) {
-    return Text{name}.with("rho", op.rho).with("epsilon", op.epsilon).with("weight_decay", op.weight_decay).text();
-  }
-  template <class T>
-  static Text adam(const char* name, const T& op) {
-    return Text{name}.with("beta1", op.beta1).with("beta2", op.beta2).with("epsilon", op.epsilon);
-  }
-};
+bool is_nesterov(const Optimiser& optimiser) {
+  const auto* const sgd = std::get_if<Sgd>(&optimiser);
+  const auto* const keras = std::get_if<KerasSgd>(&optimiser);
+  return (sgd != nullptr && sgd->nesterov) || (keras != nullptr && keras->nesterov);
+}
 
 }  // namespace
 
@@ -127,19 +90,35 @@ void check_lazy(const Optimiser& optimiser) {
     throw UsageError("lazy updates of embeddings: " + to_string(optimiser) + " " + why +
                      "; leave that out, or use dense updates");
   };
-  std::visit(
-      [&](const auto& op) {
-        if constexpr (requires { op.momentum; })
-          if (op.momentum > 0) refuse("has a momentum, which moves rows without a gradient too");
-        if constexpr (requires { op.weight_decay; })
-          if (op.weight_decay > 0) refuse("has a weight decay, which shrinks rows without a gradient too");
-      },
-      optimiser);
+  for (const auto& [name, value] : numbers_of(optimiser)) {
+    if (name == "momentum" && value > 0) refuse("has a momentum, which moves rows without a gradient too");
+    if (name == "weight_decay" && value > 0) refuse("has a weight decay, which shrinks rows without a gradient too");
+  }
 }
 
-std::string to_string(const Optimiser& optimiser) { return std::visit(ToText{}, optimiser); }
+std::string to_string(const Optimiser& optimiser) {
+  std::string numbers;
+  for (const auto& [name, value] : numbers_of(optimiser))
+    if (value != 0) numbers += (numbers.empty() ? "" : ", ") + std::string(name) + " " + shortest(value);
+  return (is_nesterov(optimiser) ? "nesterov_" : "") + std::string(rule_of(optimiser).word) + "(" + numbers + ")";
+}
 
-void check_optimiser(const Optimiser& optimiser) { std::visit(Check{}, optimiser); }
+void check_optimiser(const Optimiser& optimiser) {
+  for (const Number& its : numbers_of(optimiser)) {
+    const auto demand = [&](bool holds, const char* range) {
+      if (!holds)
+        throw UsageError("optimiser: " + std::string(its.name) + " is " + shortest(its.value) + "; it should be " +
+                         range);
+    };
+    if (its.name == "epsilon")
+      demand(its.value > 0 && std::isfinite(its.value), "above 0");
+    else if (its.name == "weight_decay")
+      demand(its.value >= 0 && std::isfinite(its.value), "at least 0");
+    else
+      demand(its.value >= 0 && its.value < 1, "at least 0 and below 1");
+    if (its.name == "momentum" && is_nesterov(optimiser)) demand(its.value > 0, "above 0 for Nesterov's rule");
+  }
+}
 
 NamedOptimiser named_optimiser(std::string_view name) {
   for (const Entry& entry : entries())
@@ -154,23 +133,9 @@ std::vector<std::string> optimiser_names() {
 }
 
 std::vector<std::string_view> state_names(const Optimiser& optimiser) {
-  return std::visit(
-      [](const auto& op) -> std::vector<std::string_view> {
-        using T = std::decay_t<decltype(op)>;
-        if constexpr (std::is_same_v<T, Sgd> || std::is_same_v<T, KerasSgd>) {
-          if (op.momentum == 0) return {};
-          return {"velocity"};
-        } else if constexpr (std::is_same_v<T, RmsProp>) {
-          return {"mean_square"};
-        } else if constexpr (std::is_same_v<T, Adagrad>) {
-          return {"sum_of_squares"};
-        } else if constexpr (std::is_same_v<T, Adadelta>) {
-          return {"mean_square", "mean_square_update"};
-        } else {
-          return {"mean", "mean_square"};
-        }
-      },
-      optimiser);
+  const Number first = numbers_of(optimiser).front();
+  if (first.name == "momentum" && first.value == 0) return {};
+  return rule_of(optimiser).state;
 }
 
 }  // namespace lamina

@@ -2,101 +2,57 @@
 
 #include "update.h"
 
+#include <utility>
 #include <variant>
 
 namespace lamina::planner {
 namespace {
 
-struct Factors {
-  double rate;
+/// What is an optimiser's own, over the numbers that optimisers of several kinds have.
+struct Own {
+  UpdateFactors& u;
 
-  UpdateFactors operator()(const Sgd& op) const {
-    UpdateFactors u = momentum(op.momentum, op.nesterov);
-    u.rate = rate;
-    u.weight_decay = op.weight_decay;
-    return u;
-  }
-
-  // With v' = -v this is v' = momentum v' + rate g, p -= v'.
-  UpdateFactors operator()(const KerasSgd& op) const {
-    UpdateFactors u = momentum(op.momentum, op.nesterov);
-    u.rate = 1;
-    u.gain = rate;
-    return u;
-  }
-
-  UpdateFactors operator()(const RmsProp& op) const { return mean_square(UpdateFactors::Rule::rmsprop, op); }
-
-  UpdateFactors operator()(const Adagrad& op) const {
-    UpdateFactors u;
+  void operator()(const Sgd&) const {}
+  /// With v' = -v this is v' = momentum v' + rate g, p -= v'.
+  void operator()(const KerasSgd&) const { u.gain = std::exchange(u.rate, 1); }
+  void operator()(const RmsProp&) const { u.rule = UpdateFactors::Rule::rmsprop; }
+  void operator()(const Adagrad&) const {
     u.rule = UpdateFactors::Rule::rmsprop;
-    u.rate = rate;
     u.decay = 1;
-    u.epsilon = op.epsilon;
-    u.weight_decay = op.weight_decay;
-    return u;
   }
-
-  UpdateFactors operator()(const Adadelta& op) const { return mean_square(UpdateFactors::Rule::adadelta, op); }
-
-  UpdateFactors operator()(const Adam& op) const {
-    UpdateFactors u = moments(op);
-    u.correction = UpdateFactors::Correction::adam;
-    u.weight_decay = op.weight_decay;
-    return u;
-  }
-
-  UpdateFactors operator()(const AdamW& op) const {
-    UpdateFactors u = (*this)(Adam{op.beta1, op.beta2, op.epsilon, 0});
-    u.shrink = 1 - rate * op.weight_decay;
-    return u;
-  }
-
-  UpdateFactors operator()(const KerasAdam& op) const {
-    UpdateFactors u = moments(op);
-    u.correction = UpdateFactors::Correction::keras_adam;
-    return u;
-  }
-
- private:
-  static UpdateFactors momentum(double momentum, bool nesterov) {
-    UpdateFactors u;
-    u.rule = UpdateFactors::Rule::sgd;
-    u.nesterov = nesterov;
-    u.decay = momentum;
-    return u;
-  }
-
-  template <class T>
-  UpdateFactors mean_square(UpdateFactors::Rule rule, const T& op) const {
-    UpdateFactors u;
-    u.rule = rule;
-    u.rate = rate;
-    u.decay = op.rho;
-    u.gain = 1 - op.rho;
-    u.epsilon = op.epsilon;
-    u.weight_decay = op.weight_decay;
-    return u;
-  }
-
-  template <class T>
-  UpdateFactors moments(const T& op) const {
-    UpdateFactors u;
-    u.rate = rate;
-    u.rule = UpdateFactors::Rule::adam;
-    u.decay = op.beta1;
-    u.gain = 1 - op.beta1;
-    u.decay2 = op.beta2;
-    u.gain2 = 1 - op.beta2;
-    u.epsilon = op.epsilon;
-    return u;
-  }
+  void operator()(const Adadelta&) const { u.rule = UpdateFactors::Rule::adadelta; }
+  void operator()(const Adam&) const {}
+  void operator()(const AdamW&) const { u.shrink = 1 - u.rate * std::exchange(u.weight_decay, 0); }
+  void operator()(const KerasAdam&) const { u.correction = UpdateFactors::Correction::keras_adam; }
 };
 
 }  // namespace
 
 UpdateFactors update_factors(const Optimiser& optimiser, double learning_rate) {
-  return std::visit(Factors{learning_rate}, optimiser);
+  UpdateFactors u;
+  u.rate = learning_rate;
+  const auto set = [&](const auto& op) {
+    if constexpr (requires { op.epsilon; }) u.epsilon = op.epsilon;
+    if constexpr (requires { op.weight_decay; }) u.weight_decay = op.weight_decay;
+    if constexpr (requires { op.momentum; }) {
+      u.rule = UpdateFactors::Rule::sgd;
+      u.nesterov = op.nesterov;
+      u.decay = op.momentum;
+    } else if constexpr (requires { op.rho; }) {
+      u.decay = op.rho;
+      u.gain = 1 - op.rho;
+    } else if constexpr (requires { op.beta1; }) {
+      u.rule = UpdateFactors::Rule::adam;
+      u.correction = UpdateFactors::Correction::adam;
+      u.decay = op.beta1;
+      u.gain = 1 - op.beta1;
+      u.decay2 = op.beta2;
+      u.gain2 = 1 - op.beta2;
+    }
+    Own{u}(op);
+  };
+  std::visit(set, optimiser);
+  return u;
 }
 
 }  // namespace lamina::planner
