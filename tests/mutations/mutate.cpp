@@ -96,9 +96,8 @@ std::vector<Mutant> read_list(const fs::path& path) {
     if (mutants[i].test.empty()) mutants[i].test = mutants[i - 1].test;
   }
   for (const Mutant& mutant : mutants) {
-    if (mutant.file.empty() || mutant.find.empty() || mutant.test.find(": ") == std::string::npos) {
+    if (mutant.file.empty() || mutant.find.empty() || mutant.test.find(": ") == std::string::npos)
       fail("mutant " + mutant.name + " lacks file, find, or a test of the form 'binary: name of the test'");
-    }
     if (mutant.with.empty() && !mutant.statement) fail("mutant " + mutant.name + " lacks with or do");
   }
   return mutants;
@@ -135,9 +134,8 @@ Span locate(const Mutant& mutant, const Dense& source) {
   if (open == close) fail("mutant " + mutant.name + ": there is nothing to replace");
   const std::size_t found = source.text.find(text);
   if (found == std::string::npos) fail("mutant " + mutant.name + ": its text is not in " + mutant.file);
-  if (source.text.find(text, found + 1) != std::string::npos) {
+  if (source.text.find(text, found + 1) != std::string::npos)
     fail("mutant " + mutant.name + ": its text is in " + mutant.file + " more than once");
-  }
   return {source.at[found + open], source.at[found + close - 1] + 1, &mutant};
 }
 
@@ -178,9 +176,8 @@ inline int chosen() {
          names + R"(nullptr};
     const char* const name = std::getenv("LAMINA_MUTANT");
     if (name == nullptr || *name == '\0') return 0;
-    for (int i = 0; names[i] != nullptr; ++i) {
+    for (int i = 0; names[i] != nullptr; ++i)
       if (std::strcmp(name, names[i]) == 0) return i + 1;
-    }
     std::fprintf(stderr, "LAMINA_MUTANT: there is no mutant %s\n", name);
     std::abort();
   }();
@@ -209,9 +206,8 @@ std::vector<fs::path> project_files(const fs::path& root) {
     if (name.starts_with('.') || name == "build" || name == "results") continue;
     if (top.is_regular_file()) files.push_back(fs::relative(top.path(), root));
     if (!top.is_directory()) continue;
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(top.path())) {
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(top.path()))
       if (entry.is_regular_file()) files.push_back(fs::relative(entry.path(), root));
-    }
   }
   return files;
 }
@@ -235,9 +231,8 @@ void make_copy(const fs::path& root, const fs::path& copy, const std::vector<Mut
     written.insert(file);
   }
   std::vector<fs::path> stale;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(copy)) {
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(copy))
     if (entry.is_regular_file() && !written.contains(fs::relative(entry.path(), copy))) stale.push_back(entry.path());
-  }
   for (const fs::path& path : stale) fs::remove(path);
 }
 
