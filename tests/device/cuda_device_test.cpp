@@ -12,10 +12,13 @@
 namespace lamina {
 namespace {
 
-/// Ends the process if there is no GPU.
-void need_gpu() {
-  if (const std::string why = cuda_unavailable(); !why.empty()) test::skip_without_gpu(why);
-}
+/// Tests with a GPU. Without one the process ends.
+struct OnGpu {
+  OnGpu() {
+    if (const std::string why = cuda_unavailable(); !why.empty()) test::skip_without_gpu(why);
+  }
+  CudaDevice device;
+};
 
 TEST_CASE("making a device and giving it nothing to do needs none", "[no_gpu]") {
   CudaDevice device(7);
@@ -47,16 +50,13 @@ TEST_CASE("without a GPU the first call that needs one says why there is none", 
   CHECK_FALSE(worked);
 }
 
-TEST_CASE("a GPU of a number that is too high is named with how many there are", "[gpu]") {
-  need_gpu();
-  CudaDevice device(1000);
-  CHECK_THROWS_AS(device.stream(), UsageError);
+TEST_CASE_METHOD(OnGpu, "a GPU of a number that is too high is named with how many there are", "[gpu]") {
+  CudaDevice none(1000);
+  CHECK_THROWS_AS(none.stream(), UsageError);
   CHECK_THAT(cuda_unavailable(1000), ContainsSubstring("no CUDA device 1000; there "));
 }
 
-TEST_CASE("a side queue waits for the device's work, and the device for the queue's", "[gpu]") {
-  need_gpu();
-  CudaDevice device;
+TEST_CASE_METHOD(OnGpu, "a side queue waits for the device's work, and the device for the queue's", "[gpu]") {
   const auto queue = device.side_queue();
   CHECK(queue->stream() != nullptr);
   CHECK(queue->stream() != device.stream());
@@ -69,9 +69,7 @@ TEST_CASE("a side queue waits for the device's work, and the device for the queu
   CHECK(queue->idle());
 }
 
-TEST_CASE("values go to a GPU and come back, and a fill is in order with them", "[gpu]") {
-  need_gpu();
-  CudaDevice device;
+TEST_CASE_METHOD(OnGpu, "values go to a GPU and come back, and a fill is in order with them", "[gpu]") {
   CHECK_THAT(device.describe(), ContainsSubstring("sm_"));
   std::vector<int> values(100000);
   std::iota(values.begin(), values.end(), 0);
@@ -90,9 +88,7 @@ TEST_CASE("values go to a GPU and come back, and a fill is in order with them", 
   CHECK(back.back() == values.back());
 }
 
-TEST_CASE("staged bytes arrive in the queue's order, and may be written again after the copy", "[gpu]") {
-  need_gpu();
-  CudaDevice device;
+TEST_CASE_METHOD(OnGpu, "staged bytes arrive in the queue's order, and may be written again after the copy", "[gpu]") {
   constexpr std::size_t count = 1 << 20, half = count / 2;
   const Buffer block(device, count), kept(device, 16 * count);
   const auto staging = device.staging(count);
@@ -110,25 +106,21 @@ TEST_CASE("staged bytes arrive in the queue's order, and may be written again af
   CHECK_NOTHROW(device.staging(count)->data());  // no upload from it is under way
 }
 
-TEST_CASE("memory beyond the limit, or beyond the GPU's, is an error with the free bytes", "[gpu]") {
-  need_gpu();
-  CudaDevice device(0, 1 << 20);
-  const Buffer block(device, 1 << 19);
+TEST_CASE_METHOD(OnGpu, "memory beyond the limit, or beyond the GPU's, is an error with the free bytes", "[gpu]") {
+  CudaDevice limited(0, 1 << 20);
+  const Buffer block(limited, 1 << 19);
   try {
-    device.allocate((1 << 19) + 1);
+    limited.allocate((1 << 19) + 1);
     FAIL("the limit was not kept");
   } catch (const OutOfMemory& error) {
     CHECK(error.wanted_bytes() == (1 << 19) + 1);
     CHECK(error.free_bytes() == 1 << 19);
   }
-  CudaDevice whole;
-  CHECK_THROWS_AS(whole.allocate(std::size_t{1} << 50), OutOfMemory);
-  CHECK_NOTHROW(whole.synchronize());  // the refusal leaves no error
+  CHECK_THROWS_AS(device.allocate(std::size_t{1} << 50), OutOfMemory);
+  CHECK_NOTHROW(device.synchronize());  // the refusal leaves no error
 }
 
-TEST_CASE("a timer measures the work between its marks", "[gpu]") {
-  need_gpu();
-  CudaDevice device;
+TEST_CASE_METHOD(OnGpu, "a timer measures the work between its marks", "[gpu]") {
   const Buffer block(device, std::size_t{256} << 20);
   const auto timer = device.timer();
   const auto seconds = [&](int fills) {
@@ -143,9 +135,7 @@ TEST_CASE("a timer measures the work between its marks", "[gpu]") {
   CHECK(seconds(50) > 10 * one);
 }
 
-TEST_CASE("a queue that is held comes to no mark before the delay is over, and does then", "[gpu]") {
-  need_gpu();
-  CudaDevice device;
+TEST_CASE_METHOD(OnGpu, "a queue that is held comes to no mark before the delay is over, and does then", "[gpu]") {
   const auto timer = device.timer();
   const auto marked = [&](double seconds) {
     if (seconds > 0) device.hold(seconds);
@@ -168,9 +158,7 @@ TEST_CASE("a queue that is held comes to no mark before the delay is over, and d
   CHECK(delay->seconds() < 0.1);
 }
 
-TEST_CASE("the time of a small piece of work is shorter where its launch is hidden", "[gpu]") {
-  need_gpu();
-  CudaDevice device;
+TEST_CASE_METHOD(OnGpu, "the time of a small piece of work is shorter where its launch is hidden", "[gpu]") {
   const Buffer block(device, 4096);
   const auto timer = device.timer();
   HeldLaunches held(device);
@@ -195,9 +183,7 @@ TEST_CASE("the time of a small piece of work is shorter where its launch is hidd
   CHECK(hidden[25] < included[25]);
 }
 
-TEST_CASE("the units reach most of their arithmetic peak, and no more", "[gpu]") {
-  need_gpu();
-  CudaDevice device;
+TEST_CASE_METHOD(OnGpu, "the units reach most of their arithmetic peak, and no more", "[gpu]") {
   const double peak = cuda_peak_flops_per_second(device, DType::f32), arithmetic = devices().at(1).peak_fp32;
   WARN("fp32 units: " << 1e-12 * peak << " TFLOP/s of " << 1e-12 * arithmetic << " by arithmetic");
   if (arithmetic > 0) {
@@ -209,9 +195,7 @@ TEST_CASE("the units reach most of their arithmetic peak, and no more", "[gpu]")
   CHECK(make_backend("cuda")->peak_flops_per_second(DType::f16) > 0);  // f16 is computed in f32
 }
 
-TEST_CASE("a GPU's clock, temperature and power are read, or it is said why not", "[gpu]") {
-  need_gpu();
-  CudaDevice device;
+TEST_CASE_METHOD(OnGpu, "a GPU's clock, temperature and power are read, or it is said why not", "[gpu]") {
   device.synchronize();
   const DeviceState state = device.state();
   if (!state.missing.empty()) WARN("not read: " << state.missing);
@@ -221,9 +205,7 @@ TEST_CASE("a GPU's clock, temperature and power are read, or it is said why not"
   if (state.power_w) CHECK(*state.power_w > 1);
 }
 
-TEST_CASE("recorded work runs when it is launched, and as often", "[gpu]") {
-  need_gpu();
-  CudaDevice device;
+TEST_CASE_METHOD(OnGpu, "recorded work runs when it is launched, and as often", "[gpu]") {
   const Buffer block(device, 4096);
   device.fill(block.data(), 1, 4096);
   const auto recorded = device.capture([&] { device.fill(block.data(), 2, 4096); });
@@ -238,9 +220,7 @@ TEST_CASE("recorded work runs when it is launched, and as often", "[gpu]") {
   }
 }
 
-TEST_CASE("work that fails while it is recorded leaves the queue as it was", "[gpu]") {
-  need_gpu();
-  CudaDevice device;
+TEST_CASE_METHOD(OnGpu, "work that fails while it is recorded leaves the queue as it was", "[gpu]") {
   CHECK_THROWS_AS(device.capture([] { throw UsageError("on purpose"); }), UsageError);
   CHECK_THROWS_AS(device.capture([&] { device.synchronize(); }), DeviceError);
   const Buffer block(device, 16);
@@ -248,8 +228,7 @@ TEST_CASE("work that fails while it is recorded leaves the queue as it was", "[g
   CHECK_NOTHROW(device.synchronize());
 }
 
-TEST_CASE("a whole pass is recorded, and does the same at each launch", "[gpu]") {
-  need_gpu();
+TEST_CASE_METHOD(OnGpu, "a whole pass is recorded, and does the same at each launch", "[gpu]") {
   const auto backend = make_backend("cuda");
   Graph graph("small");
   Value x = conv(graph.input({4, 8, 12, 12}), "conv", {.channels = 32, .kernel = 3, .pad = 1});

@@ -12,12 +12,7 @@ using lamina::test::Variable;
 namespace {
 
 bool refused(DType dtype, Math math, Products products) {
-  try {
-    check_math_environment("unit", dtype, math, products);
-    return false;
-  } catch (const UsageError&) {
-    return true;
-  }
+  return test::throws<UsageError>([&] { check_math_environment("unit", dtype, math, products); });
 }
 
 }  // namespace

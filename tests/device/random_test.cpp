@@ -60,9 +60,8 @@ TEST_CASE("normal numbers are Box-Muller pairs of philox words") {
 
 TEST_CASE("an element depends on its key and index alone") {
   const auto all = normal(1000, 7);
-  for (const std::size_t count : {0, 1, 3, 127, 128, 129, 500}) {
+  for (const std::size_t count : {0, 1, 3, 127, 128, 129, 500})
     CHECK(std::equal(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count), normal(count, 7).begin()));
-  }
   for (const std::size_t first : {1, 2, 3, 4, 130, 511}) {
     const auto part = normal(300, 7, first);
     CHECK(std::equal(part.begin(), part.end(), all.begin() + static_cast<std::ptrdiff_t>(first)));

@@ -122,7 +122,7 @@ void check_limits(const Case& c, DType dtype, bool adds) {
     const Lowered lowered = backend->lower(spec, choice);
     for (const Lowered::Step& step : lowered.steps) CHECK(step.kernel->workspace_bytes() <= limit);
     const Result got = run_unit(*backend, spec, choice, feed);
-    CHECK((got.y == first.y && got.dx == first.dx && got.dw == first.dw));
+    CHECK((got == first));
     const double eps = whole ? 0 : epsilon(dtype);
     check_close("y", got.y, want.y, bounds.y, eps);
     check_close("dx", got.dx[0], want.dx[0], bounds.dx[0], eps, adds ? feed.dx[0] : Values{});

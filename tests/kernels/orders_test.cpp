@@ -13,7 +13,6 @@
 #include "kernels/timing/delay.h"
 #include "kernels/timing/peak.h"
 #include "lamina/error.h"
-#include "lamina/plan.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/kernel_cases.h"
 #include "tests/support/cases/suite.h"
@@ -25,40 +24,27 @@ namespace host = lamina::cuda_host::host;
 
 namespace {
 
-/// Every algorithm of every pass, as triples, and the backend's own pick.
-std::vector<Choice> choices(Backend& backend, const Spec& spec) {
-  std::vector<Choice> all(1);
-  const std::array passes = {Pass::forward, Pass::backward_params, Pass::backward_data};
-  for (std::size_t pass = 0; pass < passes.size(); ++pass) {
-    if (spec.mode == Mode::inference && pass > 0) continue;
-    const std::vector<std::string> names = backend.algorithms(spec, passes[pass]);
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      if (all.size() <= i + 1) all.emplace_back();
-      all[i + 1].algorithm[pass] = names[i];
-    }
+/// The results of a call are the same in every order of blocks and threads.
+template <class Call>
+void check_in_every_order(const Call& call) {
+  host::set_thread_order(host::Order::ascending);
+  const auto ascending = call();
+  for (const host::Order order : {host::Order::descending, host::Order::shuffled}) {
+    host::set_thread_order(order, 7);
+    CHECK((call() == ascending));
   }
-  return all;
-}
-
-bool same_bits(const Result& a, const Result& b) {
-  return a.y == b.y && a.dx == b.dx && a.dw == b.dw && a.state == b.state;
+  host::set_thread_order(host::Order::ascending);
 }
 
 void check_orders(Backend& backend, const Case& c, DType dtype, bool adds) {
   const std::optional<Spec> spec = make_spec(backend, c, {.dtype = dtype, .adds = adds});
   REQUIRE(spec);
   const Feed feed = make_feed(c, 3, Fill::normal, dtype);
-  for (const Choice& choice : choices(backend, *spec)) {
+  for (const Choice& choice : choices(*spec, [&](Pass pass) { return backend.algorithms(*spec, pass); })) {
     INFO(to_string(c) << " in " << to_string(dtype) << " by " << choice.algorithm[0] << '/' << choice.algorithm[1]
                       << '/' << choice.algorithm[2]);
-    host::set_thread_order(host::Order::ascending);
-    const Result ascending = run_unit(backend, *spec, choice, feed);
-    host::set_thread_order(host::Order::descending);
-    CHECK(same_bits(run_unit(backend, *spec, choice, feed), ascending));
-    host::set_thread_order(host::Order::shuffled, 7);
-    CHECK(same_bits(run_unit(backend, *spec, choice, feed), ascending));
+    check_in_every_order([&] { return run_unit(backend, *spec, choice, feed); });
   }
-  host::set_thread_order(host::Order::ascending);
 }
 
 /// Makes two updates of a plan's parameter and reads it back.
@@ -78,13 +64,7 @@ void check_update_orders(const std::shared_ptr<Backend>& backend, const Graph& g
                          const Options& options) {
   INFO(to_string(*options.optimiser) << " in " << to_string(options.dtype) << ", " << parameter << ", scale "
                                      << options.loss_scale);
-  host::set_thread_order(host::Order::ascending);
-  const Values ascending = updated(backend, graph, parameter, options);
-  host::set_thread_order(host::Order::descending);
-  CHECK(updated(backend, graph, parameter, options) == ascending);
-  host::set_thread_order(host::Order::shuffled, 7);
-  CHECK(updated(backend, graph, parameter, options) == ascending);
-  host::set_thread_order(host::Order::ascending);
+  check_in_every_order([&] { return updated(backend, graph, parameter, options); });
 }
 
 void check_update_orders(const std::shared_ptr<Backend>& backend, DType dtype, double loss_scale) {
@@ -112,8 +92,7 @@ void check_update_orders(const std::shared_ptr<Backend>& backend, DType dtype, d
 
 /// Runs biases of halves: in packs, singly, and in rows of channels.
 template <class Half>
-std::vector<double> biases(host::Order order) {
-  host::set_thread_order(order, 7);
+std::vector<double> biases() {
   std::vector<Half> values(600);
   for (std::size_t i = 0; i < values.size(); ++i) values[i].bits = static_cast<std::uint16_t>(0x3c00 + i % 97);
   const std::array bias = {1.0F, -2.0F, 0.5F, 0.25F, -1.0F, 2.0F, -0.5F, 4.0F};
@@ -133,31 +112,20 @@ std::vector<double> biases(host::Order order) {
   return found;
 }
 
-template <class Half>
-void check_bias_orders() {
-  const std::vector<double> ascending = biases<Half>(host::Order::ascending);
-  CHECK(biases<Half>(host::Order::descending) == ascending);
-  CHECK(biases<Half>(host::Order::shuffled) == ascending);
-}
-
 template <class From, class To>
 void check_transpose_orders() {
-  const auto transposed = [](host::Order order) {
-    host::set_thread_order(order, 7);
+  check_in_every_order([] {
     std::vector<unsigned char> from(40 * 35 * sizeof(From)), to(40 * 35 * sizeof(To));
     for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<unsigned char>(i % 59);
     cuda_host::transpose<From, To>(nullptr, {reinterpret_cast<const From*>(from.data()), 1, 40, 35, 35, 1400},
                                    {reinterpret_cast<To*>(to.data()), 1, 35, 40, 40, 1400});
     return to;
-  };
-  const auto ascending = transposed(host::Order::ascending);
-  CHECK(transposed(host::Order::descending) == ascending);
-  CHECK(transposed(host::Order::shuffled) == ascending);
+  });
 }
 
 template <class Half>
 void check_orders_of_halves() {
-  check_bias_orders<Half>();
+  check_in_every_order(biases<Half>);
   check_transpose_orders<Half, Half>();
   check_transpose_orders<Half, float>();
   check_transpose_orders<float, Half>();
@@ -168,10 +136,8 @@ void check_other_orders() {
   check_orders_of_halves<cuda_host::F16>();
   check_orders_of_halves<cuda_host::BF16>();
   check_transpose_orders<float, float>();
-  const auto rows = [](auto zero, host::Order order) {
-    using T = decltype(zero);
+  const auto rows = []<class T>(T) {
     const std::vector<T> ids = {0, 2, 1, 1, 0, 2};
-    host::set_thread_order(order, 7);
     std::vector<T> to(18);
     cuda_host::recurrent_one_hot<T>(nullptr, {ids.data(), 2, 1, 3, 1, 3}, {}, 3, to.data());
     std::vector<T> out(cuda_host::peak_threads);
@@ -179,14 +145,8 @@ void check_other_orders() {
     to.insert(to.end(), out.begin(), out.end());
     return to;
   };
-  const auto check = [&](auto zero) {
-    const auto ascending = rows(zero, host::Order::ascending);
-    CHECK(rows(zero, host::Order::descending) == ascending);
-    CHECK(rows(zero, host::Order::shuffled) == ascending);
-  };
-  check(0.0F);
-  check(0.0);
-  host::set_thread_order(host::Order::ascending);
+  check_in_every_order([&] { return rows(0.0F); });
+  check_in_every_order([&] { return rows(0.0); });
   cuda_host::delay(nullptr, 1);
 }
 

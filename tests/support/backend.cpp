@@ -2,12 +2,8 @@
 
 #include "tests/support/backend.h"
 
-#include <cstdlib>
-#include <memory>
-#include <string>
-#include <utility>
-
 #include "lamina/error.h"
+#include "tests/support/catch.h"
 #include "tests/support/skip.h"
 #if defined(LAMINA_TEST_CLOSED)
 #include "tests/support/closed_memory.h"
@@ -86,36 +82,20 @@ bool is_unbounded(const std::string& algorithm) {
 }
 
 bool refused(const Spec& spec) {
-  try {
-    backend().lower(spec, {});
-    return false;
-  } catch (const Unsupported&) {
-    return true;
-  }
+  return throws<Unsupported>([&] { backend().lower(spec, {}); });
 }
 
 bool refused(const Graph& graph, const Options& options) {
-  try {
-    predict_memory(graph, backend(), options);
-    return false;
-  } catch (const Unsupported&) {
-    return true;
-  }
+  return throws<Unsupported>([&] { predict_memory(graph, backend(), options); });
 }
 
 std::vector<std::string> algorithms(const Spec& spec, Pass pass) {
   std::vector<std::string> names = backend().algorithms(spec, pass);
   if (!decided_by_library()) return names;
   std::erase_if(names, [&](const std::string& name) {
-    if (is_unbounded(name)) return true;
     Choice choice;
     choice.algorithm[static_cast<std::size_t>(pass)] = name;
-    try {
-      backend().lower(spec, choice);
-      return false;
-    } catch (const Unsupported&) {
-      return true;
-    }
+    return is_unbounded(name) || throws<Unsupported>([&] { backend().lower(spec, choice); });
   });
   return names;
 }

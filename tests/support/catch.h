@@ -61,6 +61,17 @@ namespace test {
 
 using namespace lamina;  // a test that uses this namespace has the library's names, too
 
+/// Whether a call throws an error of this kind. An error of another kind is not caught.
+template <class Error, class Call>
+bool throws(const Call& call) {
+  try {
+    call();
+    return false;
+  } catch (const Error&) {
+    return true;
+  }
+}
+
 /// The text of the error that a call throws. An error of another kind is not caught.
 template <class Error, class Call>
 std::string said_by(const Call& call) {

@@ -44,55 +44,32 @@ std::size_t first_difference(const std::vector<unsigned char>& a, const std::vec
                                   a.begin());
 }
 
+template <class T>
+T loaded(const unsigned char* from) {
+  T value{};
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
 double load(const unsigned char* from, DType dtype) {
   switch (dtype) {
-    case DType::f64: {
-      double value = 0;
-      std::memcpy(&value, from, sizeof value);
-      return value;
-    }
-    case DType::f32: {
-      float value = 0;
-      std::memcpy(&value, from, sizeof value);
-      return value;
-    }
-    case DType::u64: {
-      std::uint64_t value = 0;
-      std::memcpy(&value, from, sizeof value);
-      return static_cast<double>(value);
-    }
+    case DType::f64: return loaded<double>(from);
+    case DType::f32: return loaded<float>(from);
+    case DType::u64: return static_cast<double>(loaded<std::uint64_t>(from));
     case DType::f16:
-    case DType::bf16: {
-      std::uint16_t value = 0;
-      std::memcpy(&value, from, sizeof value);
-      return widen(dtype, value);
-    }
+    case DType::bf16: return widen(dtype, loaded<std::uint16_t>(from));
   }
   throw std::logic_error("no such type");
 }
 
 void store(unsigned char* to, DType dtype, double number) {
+  const auto put = [to](auto value) { std::memcpy(to, &value, sizeof value); };
   switch (dtype) {
-    case DType::f64: {
-      std::memcpy(to, &number, sizeof number);
-      return;
-    }
-    case DType::f32: {
-      const auto value = static_cast<float>(number);
-      std::memcpy(to, &value, sizeof value);
-      return;
-    }
-    case DType::u64: {
-      const auto value = static_cast<std::uint64_t>(number);
-      std::memcpy(to, &value, sizeof value);
-      return;
-    }
+    case DType::f64: return put(number);
+    case DType::f32: return put(static_cast<float>(number));
+    case DType::u64: return put(static_cast<std::uint64_t>(number));
     case DType::f16:
-    case DType::bf16: {
-      const std::uint16_t value = narrow(dtype, number);
-      std::memcpy(to, &value, sizeof value);
-      return;
-    }
+    case DType::bf16: return put(narrow(dtype, number));
   }
 }
 

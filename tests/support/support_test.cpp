@@ -6,11 +6,11 @@
 #include <csignal>
 
 #include "lamina/error.h"
-#include "lamina/gradient_check.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
+#include "tests/support/environment.h"
 #include "tests/support/guarded.h"
 #include "tests/support/numbers/larger.h"
 #include "tests/support/skip.h"
@@ -267,15 +267,8 @@ TEST_CASE("closed memory faults where the host touches it, and kernels, upload, 
 
 TEST_CASE("the tested backend is the named one, and cudnn is that of the named directory") {
   const auto name_of = [](const char* backend, const char* directory) {
-    const auto set = [](const char* name, const char* value) {
-      value == nullptr ? ::unsetenv(name) : ::setenv(name, value, 1);
-    };
-    set("LAMINA_TEST_BACKEND", backend);
-    set("LAMINA_TEST_CUDNN", directory);
-    const std::string name = tested_backend("eigen");
-    set("LAMINA_TEST_BACKEND", nullptr);
-    set("LAMINA_TEST_CUDNN", nullptr);
-    return name;
+    const Variable named("LAMINA_TEST_BACKEND", backend), of("LAMINA_TEST_CUDNN", directory);
+    return tested_backend("eigen");
   };
   CHECK(name_of(nullptr, nullptr) == "eigen");
   CHECK(name_of(nullptr, "/somewhere") == "eigen");

@@ -154,19 +154,8 @@ Result compare(const Spec& spec, const Choice& choice, const Feed& feed, const R
   return got;
 }
 
-/// Every algorithm of every pass, as triples: the i-th algorithm of each pass.
 std::vector<Choice> choices(const Spec& spec) {
-  const Pass passes[] = {Pass::forward, Pass::backward_params, Pass::backward_data};
-  std::vector<Choice> result{Choice{}};
-  for (std::size_t pass = 0; pass < 3; ++pass) {
-    if (spec.mode == Mode::inference && pass > 0) continue;
-    const std::vector<std::string> names = algorithms(spec, passes[pass]);
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      if (result.size() <= i + 1) result.emplace_back();
-      result[i + 1].algorithm[pass] = names[i];
-    }
-  }
-  return result;
+  return test::choices(spec, [&](Pass pass) { return algorithms(spec, pass); });
 }
 
 std::string to_string(const Choice& choice) {
@@ -191,7 +180,7 @@ void check_sharing(const Case& c, const Feed& feed, const Result& want, CaseBoun
   const Result first = compare(spec, fixed, feed, want, bounds);
   const Result second = run_unit(backend(), spec, fixed, feed);
   INFO("the same bits on every run");
-  CHECK((first.y == second.y && first.dx == second.dx && first.dw == second.dw && first.state == second.state));
+  CHECK((first == second));
   for (int i = 0; i < static_cast<int>(spec.x.size()); ++i) {
     INFO("y may share x, dx may share dy: " << i);
     compare(spec, {}, feed, want, bounds, {.y_in_x = i, .dx_in_dy = -1});
@@ -233,6 +222,17 @@ void check_in(const Case& c, const Feed& feed, const std::vector<DType>& types) 
 }
 
 }  // namespace
+
+std::vector<Choice> choices(const Spec& spec, const std::function<std::vector<std::string>(Pass)>& algorithms) {
+  std::vector<Choice> result(1);
+  for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data}) {
+    if (spec.mode == Mode::inference && pass != Pass::forward) continue;
+    const std::vector<std::string> names = algorithms(pass);
+    result.resize(std::max(result.size(), names.size() + 1));
+    for (std::size_t i = 0; i < names.size(); ++i) result[i + 1].algorithm[static_cast<std::size_t>(pass)] = names[i];
+  }
+  return result;
+}
 
 double epsilon(DType dtype) {
   // In f64 the oracle has as large an error as the tested backend.

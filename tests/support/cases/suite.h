@@ -2,6 +2,7 @@
 // The suite that every backend runs: an op's case against the oracle, in whole numbers, and by differences.
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "lamina/gradient_check.h"
@@ -30,6 +31,9 @@ void check_close(const std::string& what, const Values& got, const Values& want,
                  const Values& old = {}, DType dtype = DType::f32);
 
 double epsilon(DType);
+
+/// The backend's own pick, and all algorithms of the passes that the unit has, as triples: the i-th of each pass.
+std::vector<Choice> choices(const Spec&, const std::function<std::vector<std::string>(Pass)>& algorithms);
 
 /// Checks every element type, algorithm, beta and pitch, shared memory and unwanted gradients on the backend under
 /// test. Returns false if the backend does not fuse the tail.

@@ -54,6 +54,7 @@ struct Feed {
 struct Result {
   Values y;
   std::vector<Values> dx, dw, state;
+  bool operator==(const Result&) const = default;
 };
 
 /// Sharing of tensors, as a plan might arrange it.
