@@ -4,7 +4,6 @@
 
 #include "counter.h"
 #include "lamina/nets.h"
-#include "lamina/plan.h"
 #include "lamina/workloads.h"
 #include "tests/eigen/sets.h"
 #include "tests/support/backend.h"

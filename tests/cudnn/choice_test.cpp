@@ -212,10 +212,9 @@ TEST_CASE("cudnn: an environment that overrides the math is reported, and refuse
 TEST_CASE("cudnn: a product whose workspace cuBLAS may find too small is refused, none included") {
   FakeBackend on;
   const Spec spec = spec_of(on, {"", FullyConnected{.outputs = 2}, {{2, 3, 1, 1}}});
-  for (const std::size_t limit : {std::size_t{0}, std::size_t{16383}}) {
+  for (const std::size_t limit : {std::size_t{0}, std::size_t{16383}})
     CHECK_THROWS_MATCHES(on.backend.lower(spec, {.workspace_limit = limit}), Unsupported,
                          Says("16384 bytes of workspace, the limit is " + std::to_string(limit)));
-  }
   CHECK(on.backend.lower(spec, {.workspace_limit = 16384}).steps.at(0).kernel->workspace_bytes() == 16384);
 }
 

@@ -1,7 +1,6 @@
 // Values of f16 and bf16 on a fake, which refuses types that the manual does not list: the calls, the half forms of
 // parameters, the gradients that are added to those of f32.
 
-#include "lamina/error.h"
 #include "lamina/plan.h"
 #include "lib/backends/cudnn/library/common.h"
 #include "tests/cudnn/bound.h"

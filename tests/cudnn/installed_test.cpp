@@ -1,6 +1,5 @@
 // The cuDNN of the system, if installed: its answers without a device.
 
-#include "lamina/error.h"
 #include "lib/backends/cudnn/library/common.h"
 #include "lib/backends/cudnn/library/status.h"
 #include "tests/support/catch.h"

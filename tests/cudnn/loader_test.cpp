@@ -5,11 +5,9 @@
 
 #include <fstream>
 
-#include "lamina/error.h"
 #include "lib/backends/cudnn/library/common.h"
 #include "lib/backends/cudnn/library/status.h"
 #include "tests/cudnn/bound.h"
-#include "tests/cudnn/fakes/host_machine.h"
 #include "tests/io/files.h"
 #include "tests/support/catch.h"
 

@@ -22,9 +22,8 @@ std::vector<std::uint32_t> vector(std::span<const std::uint32_t> ids) { return {
 /// A set in no particular order.
 ImageSet some_images(const Shape& image, int count) {
   ImageSet set{.image = image, .classes = 10, .pixels = {}, .labels = {}};
-  for (std::int64_t i = 0; i < count * image.image(); ++i) {
+  for (std::int64_t i = 0; i < count * image.image(); ++i)
     set.pixels.push_back(static_cast<std::uint8_t>((i * 7919 + 13) >> 3));
-  }
   for (int i = 0; i < count; ++i) set.labels.push_back(static_cast<std::uint8_t>(i * 7 % 10));
   return set;
 }

@@ -61,9 +61,8 @@ std::vector<Copy> epoch(Loader& loader, std::uint64_t number, std::int64_t first
 /// The first number of every sample, in the order of the batches.
 std::vector<std::uint32_t> samples(const std::vector<Copy>& batches) {
   std::vector<std::uint32_t> all;
-  for (const Copy& batch : batches) {
+  for (const Copy& batch : batches)
     for (std::size_t i = 0; i < batch.labels.size(); ++i) all.push_back(static_cast<std::uint32_t>(batch.x[2 * i]));
-  }
   return all;
 }
 

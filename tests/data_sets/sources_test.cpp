@@ -26,11 +26,9 @@ float label_of(const Source& source, std::int64_t number) {
 ImageSet coordinates(const Shape& image, int count) {
   ImageSet set{.image = image, .classes = 10, .pixels = {}, .labels = {}};
   for (int i = 0; i < count; ++i) {
-    for (int c = 0; c < image.c; ++c) {
-      for (int h = 0; h < image.h; ++h) {
+    for (int c = 0; c < image.c; ++c)
+      for (int h = 0; h < image.h; ++h)
         for (int w = 0; w < image.w; ++w) set.pixels.push_back(static_cast<std::uint8_t>(100 * c + 10 * h + w));
-      }
-    }
     set.labels.push_back(static_cast<std::uint8_t>(i % 10));
   }
   return set;
@@ -93,9 +91,8 @@ TEST_CASE("the shifts of CIFAR-10's example are as likely as Keras makes them") 
   // probability 1/2.
   constexpr int count = 20000;
   ImageSet set{.image = {1, 1, 32, 32}, .classes = 1, .pixels = {}, .labels = {}};
-  for (int h = 0; h < 32; ++h) {
+  for (int h = 0; h < 32; ++h)
     for (int w = 0; w < 32; ++w) set.pixels.push_back(static_cast<std::uint8_t>(h == 15 ? w : 100 + h));
-  }
   set.labels = {0};
   const auto source = image_source(set, {.scale = 1, .shift = 0.1, .flip = true});
   std::map<int, int> rows, columns;

@@ -29,9 +29,8 @@ std::vector<std::vector<double>> templates(GlyphOptions options) {
     ++counts[c];
     for (std::size_t k = 0; k < means[c].size(); ++k) means[c][k] += image(set, i)[k];
   }
-  for (std::size_t c = 0; c < means.size(); ++c) {
+  for (std::size_t c = 0; c < means.size(); ++c)
     for (double& mean : means[c]) mean /= counts[c];
-  }
   return means;
 }
 
@@ -132,9 +131,8 @@ TEST_CASE("glyphs: the best classifier reaches its prediction, which is the opti
   const Glyphs source(options);
   const ImageSet set = source.draw(1500, 77);
   Promises promises;
-  for (std::int64_t i = 0; i < set.count(); ++i) {
+  for (std::int64_t i = 0; i < set.count(); ++i)
     promises.add(source.posterior(image(set, i)), set.labels[static_cast<std::size_t>(i)]);
-  }
   promises.check();
   const Optimum reached = source.best_on(set);
   CHECK(reached.accuracy == Approx(promises.accuracy / promises.count).epsilon(1e-12));
@@ -173,9 +171,8 @@ TEST_CASE("the ten glyphs differ, and only the symmetric glyphs are their own mi
       if (!symmetric && (a == 2 || a == 7)) CHECK(mirrored < 28 * 28);
       for (std::size_t b = 0; b < a; ++b) {
         int differing = 0;
-        for (std::size_t k = 0; k < 28 * 28; ++k) {
+        for (std::size_t k = 0; k < 28 * 28; ++k)
           differing += level_near(glyphs[a][k]) != level_near(glyphs[b][k]) ? 1 : 0;
-        }
         CHECK(differing >= 9);  // at least one cell of 3 x 3 pixels
       }
     }
@@ -207,9 +204,8 @@ TEST_CASE("a glyph occurs at every place within its shift") {
     ++seen[0][first_row - 1];
     ++seen[1][first_column - 4];
   }
-  for (const auto& axis : seen) {
+  for (const auto& axis : seen)
     for (const int times : axis) CHECK(times > 20);  // 50 expected
-  }
 }
 
 TEST_CASE("synthetic sets are functions of their seed, and go through the real sets' files") {
@@ -332,10 +328,9 @@ TEST_CASE("a chain's entropy rate is that of its stationary distribution") {
   }
   Optimum expected;
   for (std::size_t i = 0; i < contexts * 5; ++i) expected.loss -= q[i / 5] * next[i] * std::log(next[i]);
-  for (std::size_t context = 0; context < contexts; ++context) {
+  for (std::size_t context = 0; context < contexts; ++context)
     expected.accuracy += q[context] * *std::max_element(next.begin() + static_cast<long>(context * 5),
                                                         next.begin() + static_cast<long>(context * 5 + 5));
-  }
   CHECK(chain.optimum().loss == Approx(expected.loss).epsilon(1e-11));
   CHECK(chain.optimum().accuracy == Approx(expected.accuracy).epsilon(1e-11));
 }

@@ -4,7 +4,6 @@
 #include <variant>
 
 #include "lamina/nets.h"
-#include "lamina/plan.h"
 #include "lib/backends/eigen/micro_kernels/micro_kernels.h"
 #include "tests/eigen/sets.h"
 #include "tests/support/backend.h"

@@ -6,7 +6,6 @@
 #include "lamina/lamina.h"
 #include "lamina/random.h"
 #include "lib/backends/eigen/gemm/gemm.h"
-#include "lib/backends/eigen/micro_kernels/micro_kernels.h"
 #include "lib/backends/eigen/runtime/common.h"
 #include "tests/eigen/sets.h"
 #include "tests/support/catch.h"
@@ -144,19 +143,15 @@ struct Field {
     }
   }
   void fill_nan() {
-    for (std::int64_t n = 0; n < shape.n; ++n) {
+    for (std::int64_t n = 0; n < shape.n; ++n)
       for (std::int64_t i = 0; i < shape.image(); ++i) at(n, i) = std::numeric_limits<T>::quiet_NaN();
-    }
   }
   bool walls_stand() {
-    for (std::int64_t n = 0; n < shape.n; ++n) {
-      for (std::int64_t i = shape.image(); i < pitch; ++i) {
+    for (std::int64_t n = 0; n < shape.n; ++n)
+      for (std::int64_t i = shape.image(); i < pitch; ++i)
         if (at(n, i) != T(wall)) return false;
-      }
-    }
-    for (std::size_t i = static_cast<std::size_t>(pitch * shape.n); i < data.size(); ++i) {
+    for (std::size_t i = static_cast<std::size_t>(pitch * shape.n); i < data.size(); ++i)
       if (data[i] != T(wall)) return false;
-    }
     return true;
   }
   Tensor tensor() { return {data.data(), shape, sizeof(T) == 4 ? DType::f32 : DType::f64, Layout::nchw, pitch}; }
@@ -233,9 +228,8 @@ Sums definition(const Conv& conv, Field<T>& x, std::vector<Field<T>>& w, Field<T
   sums.db.resize(static_cast<std::size_t>(dy.shape.c));
   for (std::int64_t n = 0; n < x.shape.n; ++n) {
     const auto yn = static_cast<std::size_t>(n * dy.shape.image()), xn = static_cast<std::size_t>(n * x.shape.image());
-    for (std::int64_t i = 0; conv.bias && i < dy.shape.image(); ++i) {
+    for (std::int64_t i = 0; conv.bias && i < dy.shape.image(); ++i)
       sums.y[yn + static_cast<std::size_t>(i)].add(static_cast<double>(w[1].at(0, i / dy.shape.plane())));
-    }
     const auto upstream = [&](std::int64_t i) {
       return !passes.empty() && !passes[yn + static_cast<std::size_t>(i)] ? 0.0 : static_cast<double>(dy.at(n, i));
     };
@@ -248,9 +242,8 @@ Sums definition(const Conv& conv, Field<T>& x, std::vector<Field<T>>& w, Field<T
     for (std::int64_t i = 0; i < dy.shape.image(); ++i)
       sums.db[static_cast<std::size_t>(i / dy.shape.plane())].add(upstream(i));
   }
-  if (!passes.empty()) {
+  if (!passes.empty())
     for (Sum& sum : sums.y) sum.value = std::max(sum.value, 0.0);
-  }
   return sums;
 }
 
@@ -315,9 +308,8 @@ void check_gemm(const Op& op, const Conv& conv, Shape x_shape, const std::string
   }
 
   std::vector<bool> passes;
-  for (std::int64_t n = 0; relu && n < y_shape.n; ++n) {
+  for (std::int64_t n = 0; relu && n < y_shape.n; ++n)
     for (std::int64_t i = 0; i < y_shape.image(); ++i) passes.push_back(y.at(n, i) > 0);
-  }
   const auto [known, is_new] = reference.try_emplace({sizeof(T) == 4 ? DType::f32 : DType::f64, relu, integers});
   if (is_new || known->second.passes != passes) known->second = {passes, definition(conv, x, w, dy, passes)};
   const Sums& sums = known->second.sums;

@@ -6,7 +6,6 @@
 #include "tests/eigen/sets.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/suite.h"
-#include "tests/support/cases/unit.h"
 #include "tests/support/catch.h"
 
 using namespace lamina::test;

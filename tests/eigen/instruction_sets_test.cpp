@@ -5,8 +5,6 @@
 #include <sstream>
 
 #include "lamina/error.h"
-#include "lamina/gradient_check.h"
-#include "lamina/plan.h"
 #include "tests/eigen/sets.h"
 #include "tests/io/files.h"
 #include "tests/support/cases/plans.h"

@@ -1,10 +1,8 @@
 // The refusals of the eigen backend: the kind of each error, and its words.
 
-#include <array>
 #include <variant>
 
 #include "lamina/error.h"
-#include "lamina/plan.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/unit.h"
 #include "tests/support/catch.h"
@@ -13,43 +11,40 @@ using namespace lamina::test;
 
 namespace {
 
-const std::vector<Case>& one_of_each() {
-  static const std::vector<Case> all = {
-      {"", Conv{.channels = 2, .kernel = 3}, {{1, 2, 5, 5}}},
-      {"", ConvTranspose{.channels = 2, .kernel = 3}, {{1, 2, 5, 5}}},
-      {"", MaxPool{.window = 2, .stride = 2}, {{1, 2, 4, 4}}},
-      {"", AveragePool{.window = 2, .stride = 2}, {{1, 2, 4, 4}}},
-      {"", GlobalAveragePool{}, {{1, 2, 3, 3}}},
-      {"", BatchNorm{}, {{2, 2, 3, 3}}},
-      {"", GroupNorm{.groups = 2}, {{1, 4, 2, 2}}},
-      {"", LayerNorm{}, {{1, 4, 2, 2}}},
-      {"", Lrn{}, {{1, 5, 2, 2}}},
-      {"", Relu{}, {{1, 2, 3, 3}}},
-      {"", FullyConnected{.outputs = 3}, {{2, 4, 1, 1}}},
-      {"", Dropout{}, {{1, 2, 3, 3}}},
-      {"", Softmax{}, {{2, 4, 1, 1}}},
-      {"", Pointwise{Function::clip, 0, 6}, {{1, 2, 3, 3}}},
-      {"", Pointwise{Function::hard_sigmoid, 1.0 / 6, 0.5}, {{1, 2, 3, 3}}},
-      {"", Pointwise{Function::hard_swish}, {{1, 2, 3, 3}}},
-      {"", Pointwise{Function::silu}, {{1, 2, 3, 3}}},
-      {"", Add{}, {{1, 2, 3, 3}, {1, 2, 3, 3}}},
-      {"", Binary{BinaryFunction::multiply}, {{1, 2, 3, 3}, {1, 2, 1, 1}}},
-      {"", ScaleShift{}, {{1, 2, 3, 3}}},
-      {"", Pad{.before = 1, .after = 0}, {{1, 2, 3, 3}}},
-      {"", Resize{.to = 6}, {{1, 2, 3, 3}}},
-      {"", channel_shuffle({1, 2, 3, 3}, 2), {{1, 2, 3, 3}}},
-      {"", Concat{}, {{1, 2, 3, 3}, {1, 1, 3, 3}}},
-      {"", Slice{.first = 0, .count = 1}, {{1, 2, 3, 3}}},
-  };
-  return all;
-}
+const std::vector<Case> one_of_each = {
+    {"", Conv{.channels = 2, .kernel = 3}, {{1, 2, 5, 5}}},
+    {"", ConvTranspose{.channels = 2, .kernel = 3}, {{1, 2, 5, 5}}},
+    {"", MaxPool{.window = 2, .stride = 2}, {{1, 2, 4, 4}}},
+    {"", AveragePool{.window = 2, .stride = 2}, {{1, 2, 4, 4}}},
+    {"", GlobalAveragePool{}, {{1, 2, 3, 3}}},
+    {"", BatchNorm{}, {{2, 2, 3, 3}}},
+    {"", GroupNorm{.groups = 2}, {{1, 4, 2, 2}}},
+    {"", LayerNorm{}, {{1, 4, 2, 2}}},
+    {"", Lrn{}, {{1, 5, 2, 2}}},
+    {"", Relu{}, {{1, 2, 3, 3}}},
+    {"", FullyConnected{.outputs = 3}, {{2, 4, 1, 1}}},
+    {"", Dropout{}, {{1, 2, 3, 3}}},
+    {"", Softmax{}, {{2, 4, 1, 1}}},
+    {"", Pointwise{Function::clip, 0, 6}, {{1, 2, 3, 3}}},
+    {"", Pointwise{Function::hard_sigmoid, 1.0 / 6, 0.5}, {{1, 2, 3, 3}}},
+    {"", Pointwise{Function::hard_swish}, {{1, 2, 3, 3}}},
+    {"", Pointwise{Function::silu}, {{1, 2, 3, 3}}},
+    {"", Add{}, {{1, 2, 3, 3}, {1, 2, 3, 3}}},
+    {"", Binary{BinaryFunction::multiply}, {{1, 2, 3, 3}, {1, 2, 1, 1}}},
+    {"", ScaleShift{}, {{1, 2, 3, 3}}},
+    {"", Pad{.before = 1, .after = 0}, {{1, 2, 3, 3}}},
+    {"", Resize{.to = 6}, {{1, 2, 3, 3}}},
+    {"", channel_shuffle({1, 2, 3, 3}, 2), {{1, 2, 3, 3}}},
+    {"", Concat{}, {{1, 2, 3, 3}, {1, 1, 3, 3}}},
+    {"", Slice{.first = 0, .count = 1}, {{1, 2, 3, 3}}},
+};
 
 Spec f32_spec(const Case& c) { return *make_spec(oracle(), c, {.dtype = DType::f32}); }
 
 }  // namespace
 
 TEST_CASE("eigen refuses nhwc, naming it") {
-  for (const Case& c : one_of_each()) {
+  for (const Case& c : one_of_each) {
     INFO(to_string(c));
     const Spec spec = *make_spec(oracle(), c, {.dtype = DType::f32, .layout = Layout::nhwc});
     CHECK_THROWS_MATCHES(oracle().lower(spec, {}), Unsupported, Says("eigen", "nhwc", "nchw"));
@@ -60,7 +55,7 @@ TEST_CASE("eigen refuses mixtures of types, naming op and types") {
   const auto refuses = [](Spec spec, const char* op, const char* type, const char* other) {
     CHECK_THROWS_MATCHES(oracle().lower(spec, {}), Unsupported, Says("eigen: ", op, type, other));
   };
-  for (const Case& c : one_of_each())
+  for (const Case& c : one_of_each)
     for (const DType dtype : {DType::f16, DType::bf16}) {
       INFO(to_string(c));
       const std::string values(to_string(dtype)), op = to_string(c.op);
@@ -98,7 +93,7 @@ TEST_CASE("eigen refuses ids in a type that does not hold them exactly") {
 }
 
 TEST_CASE("eigen says that halves are rounded where a bound asks for more") {
-  const Spec spec = *make_spec(oracle(), one_of_each()[0], {.dtype = DType::bf16});
+  const Spec spec = *make_spec(oracle(), one_of_each[0], {.dtype = DType::bf16});
   for (const Lowered::Step& step : oracle().lower(spec, {.max_error = 0.004}).steps) {
     CHECK((step.max_error > 0x1p-8) == !step.covers(Pass::backward_params));
     CHECK(step.max_error < 0.004);
@@ -109,11 +104,11 @@ TEST_CASE("eigen says that halves are rounded where a bound asks for more") {
 
 TEST_CASE("eigen refuses products that are not strict") {
   const Choice choice{.math = Math::tf32};
-  CHECK_THROWS_MATCHES(oracle().lower(f32_spec(one_of_each()[0]), choice), Unsupported, Says("tf32"));
+  CHECK_THROWS_MATCHES(oracle().lower(f32_spec(one_of_each[0]), choice), Unsupported, Says("tf32"));
 }
 
 TEST_CASE("an unknown algorithm of any op of eigen is an error that lists the known algorithms") {
-  for (const Case& c : one_of_each()) {
+  for (const Case& c : one_of_each) {
     INFO(to_string(c));
     const Spec spec = f32_spec(c);
     CHECK_THROWS_AS(oracle().lower(spec, {.algorithm = {"quick", "", ""}}), UsageError);
@@ -124,7 +119,7 @@ TEST_CASE("an unknown algorithm of any op of eigen is an error that lists the kn
 }
 
 TEST_CASE("eigen names the algorithm that is its implicit product") {
-  const Spec spec = f32_spec(one_of_each()[0]);
+  const Spec spec = f32_spec(one_of_each[0]);
   for (std::size_t pass = 0; pass < 3; ++pass) {
     Choice choice;
     choice.algorithm[pass] = "implicit_gemm";
@@ -141,7 +136,7 @@ TEST_CASE("eigen names the algorithm that is its implicit product") {
 }
 
 TEST_CASE("eigen lists im2col_eigen, and never takes it by rule") {
-  const Spec spec = f32_spec(one_of_each()[0]);
+  const Spec spec = f32_spec(one_of_each[0]);
   for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data})
     CHECK(oracle().algorithms(spec, pass).back() == "im2col_eigen");
   for (const double max_error : {no_bound, 1e-5, 1e-6, 1.2e-7})
@@ -157,7 +152,7 @@ TEST_CASE("eigen's description says what is computed by Eigen") {
 }
 
 TEST_CASE("eigen runs every algorithm that it lists, and says which one runs") {
-  for (const Case& c : one_of_each()) {
+  for (const Case& c : one_of_each) {
     const Spec spec = f32_spec(c);
     const Pass passes[] = {Pass::forward, Pass::backward_params, Pass::backward_data};
     for (std::size_t p = 0; p < 3; ++p)
@@ -230,7 +225,7 @@ TEST_CASE("an unknown backend is refused with the known names") {
 
 TEST_CASE("eigen refuses a workspace limit below the need of any op, naming both") {
   int with_workspace = 0;
-  for (const Case& c : one_of_each()) {
+  for (const Case& c : one_of_each) {
     INFO(to_string(c));
     const Spec spec = f32_spec(c);
     Choice choice;
@@ -253,7 +248,7 @@ TEST_CASE("eigen refuses a workspace limit below the need of any op, naming both
 }
 
 TEST_CASE("eigen fuses a ReLU after every op whose page says so, and after no other") {
-  for (const Case& c : one_of_each()) {
+  for (const Case& c : one_of_each) {
     INFO(to_string(c));
     const bool takes = std::holds_alternative<Conv>(c.op) || std::holds_alternative<FullyConnected>(c.op) ||
                        std::holds_alternative<BatchNorm>(c.op) || std::holds_alternative<Add>(c.op);
@@ -265,7 +260,7 @@ TEST_CASE("eigen fuses a ReLU after every op whose page says so, and after no ot
 
 TEST_CASE("eigen refuses a unit whose tail it would not have fused") {
   const std::vector<std::vector<Op>> tails = {{Softmax{}}, {Relu{}, Relu{}}, {Relu{}, Add{}}, {Add{}, Relu{}, Relu{}}};
-  for (const Case& c : one_of_each())
+  for (const Case& c : one_of_each)
     for (const std::vector<Op>& tail : tails) {
       INFO(to_string(c));
       Spec spec = f32_spec(c);

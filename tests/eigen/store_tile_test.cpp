@@ -1,7 +1,5 @@
 // Stores of finished sums, on every instruction set: each sum goes to its place, and nothing else is touched.
 
-#include <algorithm>
-
 #include "lib/backends/eigen/micro_kernels/micro_kernels.h"
 #include "tests/eigen/sets.h"
 #include "tests/support/catch.h"
@@ -62,9 +60,8 @@ std::vector<T> wanted(const eigen::OutputTile<T>& f) {
     old = f.epilogue.bounds == nullptr ? value : std::clamp(value, bounds<T>.low, bounds<T>.high);
   };
   for (std::int64_t i = 0; i < f.rows; ++i) {
-    for (std::int64_t row = 0; row <= f.below; ++row) {
+    for (std::int64_t row = 0; row <= f.below; ++row)
       for (std::int64_t j = 0; j < f.width; ++j) to[static_cast<std::size_t>(i * f.ldc + row * f.pitch + j)] = T{0};
-    }
     for (std::int64_t j = 0; j < f.count; ++j) {
       const std::int64_t at = i * f.ldc + j * f.step;
       if (f.left != nullptr) store(at, f.left[i * f.left_ld + j]);

@@ -134,9 +134,8 @@ TEST_CASE("workers are bound to separate processors if a pool takes all of them,
     CHECK(taken.insert(cpu).second);
   }
   CHECK(CPU_EQUAL(&masks.back(), &before));
-  if (processors > 2) {
+  if (processors > 2)
     for (const cpu_set_t& mask : bound_masks(processors - 2)) CHECK(CPU_EQUAL(&mask, &before));
-  }
   REQUIRE(CpuAffinity::usable() == processors);
   REQUIRE(sched_setaffinity(0, sizeof here, &here) == 0);
   CHECK(CpuAffinity::usable() == 1);

@@ -1,7 +1,5 @@
 // Register tiles, on every instruction set: they sum any number of terms, and touch nothing else.
 
-#include <algorithm>
-
 #include "lib/backends/eigen/micro_kernels/micro_kernels.h"
 #include "tests/eigen/sets.h"
 #include "tests/support/catch.h"

@@ -2,7 +2,6 @@
 // chosen for the edges of tiles, strips, blocks and vectors.
 
 #include "lamina/lamina.h"
-#include "lamina/nets.h"
 #include "lib/backends/eigen/micro_kernels/micro_kernels.h"
 #include "tests/eigen/sets.h"
 #include "tests/support/backend.h"
@@ -77,44 +76,37 @@ double at(const std::vector<Row>& matrix, int row, int column) {
 
 /// Channels that fill no vector, filters beyond a panel; planes of whole tiles, of a few pixels more, of one pixel;
 /// rows of more tiles than a strip has; more tiles than a block has, also of a weight gradient in f64.
-const std::vector<Case>& cases() {
-  static const std::vector<Case> all = {
-      {"one pixel", Conv{.channels = 2, .kernel = 3, .pad = 1}, {{3, 3, 1, 1}}},
-      {"whole tiles", Conv{.channels = 16, .kernel = 3, .pad = 1}, {{2, 16, 8, 8}}},
-      {"a pixel more", Conv{.channels = 17, .kernel = 3, .pad = 1, .bias = false}, {{2, 33, 9, 5}}},
-      {"no padding", Conv{.channels = 5, .kernel = 3}, {{2, 4, 11, 10}}},
-      {"pads of their own", Conv{.channels = 3, .kernel = 3, .pad = {2, 0}}, {{1, 2, 5, 7}}},
-      {"pad beyond the kernel", Conv{.channels = 3, .kernel = 3, .pad = 4}, {{1, 2, 3, 2}}},
-      {"several panels", Conv{.channels = 130, .kernel = 3, .pad = 1}, {{2, 20, 7, 7}}},
-      {"many channels", Conv{.channels = 50, .kernel = 3, .pad = 1}, {{1, 150, 6, 6}}},
-      {"several strips in a row", Conv{.channels = 3, .kernel = 3, .pad = 1}, {{1, 2, 3, 300}}},
-      {"several blocks", Conv{.channels = 60, .kernel = 3, .pad = 1}, {{1, 20, 72, 72}}},
-      {"groups", Conv{.channels = 36, .kernel = 3, .pad = 1, .groups = 2}, {{2, 38, 7, 6}}},
-      {"ReLU", Conv{.channels = 20, .kernel = 3, .pad = 1}, {{2, 18, 14, 14}}, {{Relu{}}}},
-      {"squares that overlap", Conv{.channels = 20, .kernel = 3, .pad = 1}, {{2, 36, 6, 21}}, {{Relu{}}}},
-      {"squares in a plane cut off", Conv{.channels = 33, .kernel = 3, .pad = {3, 4}}, {{1, 17, 5, 18}}},
-      {"several blocks of groups", Conv{.channels = 64, .kernel = 3, .pad = 1, .groups = 2}, {{1, 96, 70, 70}}},
-      {"inference", Conv{.channels = 20, .kernel = 3, .pad = 1, .groups = 2}, {{2, 18, 9, 9}}, {}, Mode::inference},
-      {"inference of many tiles", Conv{.channels = 20, .kernel = 3, .pad = 1}, {{2, 18, 29, 30}}, {}, Mode::inference},
-      {"5x5: one pixel", Conv{.channels = 2, .kernel = 5, .pad = 2}, {{3, 3, 1, 1}}},
-      {"5x5: whole tiles", Conv{.channels = 16, .kernel = 5, .pad = 2}, {{2, 16, 8, 8}}},
-      {"5x5: a pixel more", Conv{.channels = 17, .kernel = 5, .pad = 2, .bias = false}, {{2, 33, 9, 5}}},
-      {"5x5: no padding", Conv{.channels = 5, .kernel = 5}, {{2, 4, 11, 10}}},
-      {"5x5: pads of their own", Conv{.channels = 3, .kernel = 5, .pad = {4, 1}}, {{1, 2, 5, 7}}},
-      {"5x5: pad beyond the kernel", Conv{.channels = 3, .kernel = 5, .pad = 6}, {{1, 2, 3, 2}}},
-      {"5x5: several panels", Conv{.channels = 130, .kernel = 5, .pad = 2}, {{2, 20, 7, 7}}},
-      {"5x5: several strips in a row", Conv{.channels = 3, .kernel = 5, .pad = 2}, {{1, 2, 3, 150}}},
-      {"5x5: several blocks of groups", Conv{.channels = 64, .kernel = 5, .pad = 2, .groups = 2}, {{1, 96, 35, 34}}},
-      {"5x5: groups", Conv{.channels = 36, .kernel = 5, .pad = 2, .groups = 2}, {{2, 38, 7, 6}}},
-      {"5x5: ReLU", Conv{.channels = 20, .kernel = 5, .pad = 2}, {{2, 36, 6, 21}}, {{Relu{}}}},
-      {"5x5: inference",
-       Conv{.channels = 20, .kernel = 5, .pad = 2, .groups = 2},
-       {{2, 18, 9, 9}},
-       {},
-       Mode::inference},
-  };
-  return all;
-}
+const std::vector<Case> winograd_cases = {
+    {"one pixel", Conv{.channels = 2, .kernel = 3, .pad = 1}, {{3, 3, 1, 1}}},
+    {"whole tiles", Conv{.channels = 16, .kernel = 3, .pad = 1}, {{2, 16, 8, 8}}},
+    {"a pixel more", Conv{.channels = 17, .kernel = 3, .pad = 1, .bias = false}, {{2, 33, 9, 5}}},
+    {"no padding", Conv{.channels = 5, .kernel = 3}, {{2, 4, 11, 10}}},
+    {"pads of their own", Conv{.channels = 3, .kernel = 3, .pad = {2, 0}}, {{1, 2, 5, 7}}},
+    {"pad beyond the kernel", Conv{.channels = 3, .kernel = 3, .pad = 4}, {{1, 2, 3, 2}}},
+    {"several panels", Conv{.channels = 130, .kernel = 3, .pad = 1}, {{2, 20, 7, 7}}},
+    {"many channels", Conv{.channels = 50, .kernel = 3, .pad = 1}, {{1, 150, 6, 6}}},
+    {"several strips in a row", Conv{.channels = 3, .kernel = 3, .pad = 1}, {{1, 2, 3, 300}}},
+    {"several blocks", Conv{.channels = 60, .kernel = 3, .pad = 1}, {{1, 20, 72, 72}}},
+    {"groups", Conv{.channels = 36, .kernel = 3, .pad = 1, .groups = 2}, {{2, 38, 7, 6}}},
+    {"ReLU", Conv{.channels = 20, .kernel = 3, .pad = 1}, {{2, 18, 14, 14}}, {{Relu{}}}},
+    {"squares that overlap", Conv{.channels = 20, .kernel = 3, .pad = 1}, {{2, 36, 6, 21}}, {{Relu{}}}},
+    {"squares in a plane cut off", Conv{.channels = 33, .kernel = 3, .pad = {3, 4}}, {{1, 17, 5, 18}}},
+    {"several blocks of groups", Conv{.channels = 64, .kernel = 3, .pad = 1, .groups = 2}, {{1, 96, 70, 70}}},
+    {"inference", Conv{.channels = 20, .kernel = 3, .pad = 1, .groups = 2}, {{2, 18, 9, 9}}, {}, Mode::inference},
+    {"inference of many tiles", Conv{.channels = 20, .kernel = 3, .pad = 1}, {{2, 18, 29, 30}}, {}, Mode::inference},
+    {"5x5: one pixel", Conv{.channels = 2, .kernel = 5, .pad = 2}, {{3, 3, 1, 1}}},
+    {"5x5: whole tiles", Conv{.channels = 16, .kernel = 5, .pad = 2}, {{2, 16, 8, 8}}},
+    {"5x5: a pixel more", Conv{.channels = 17, .kernel = 5, .pad = 2, .bias = false}, {{2, 33, 9, 5}}},
+    {"5x5: no padding", Conv{.channels = 5, .kernel = 5}, {{2, 4, 11, 10}}},
+    {"5x5: pads of their own", Conv{.channels = 3, .kernel = 5, .pad = {4, 1}}, {{1, 2, 5, 7}}},
+    {"5x5: pad beyond the kernel", Conv{.channels = 3, .kernel = 5, .pad = 6}, {{1, 2, 3, 2}}},
+    {"5x5: several panels", Conv{.channels = 130, .kernel = 5, .pad = 2}, {{2, 20, 7, 7}}},
+    {"5x5: several strips in a row", Conv{.channels = 3, .kernel = 5, .pad = 2}, {{1, 2, 3, 150}}},
+    {"5x5: several blocks of groups", Conv{.channels = 64, .kernel = 5, .pad = 2, .groups = 2}, {{1, 96, 35, 34}}},
+    {"5x5: groups", Conv{.channels = 36, .kernel = 5, .pad = 2, .groups = 2}, {{2, 38, 7, 6}}},
+    {"5x5: ReLU", Conv{.channels = 20, .kernel = 5, .pad = 2}, {{2, 36, 6, 21}}, {{Relu{}}}},
+    {"5x5: inference", Conv{.channels = 20, .kernel = 5, .pad = 2, .groups = 2}, {{2, 18, 9, 9}}, {}, Mode::inference},
+};
 
 }  // namespace
 
@@ -164,7 +156,7 @@ TEST_CASE("Winograd's matrices multiply polynomials, and grow as documented") {
 }
 
 TEST_CASE("Winograd's algorithms are within their bounds on every instruction set and number of threads") {
-  for (const Case& c : cases()) {
+  for (const Case& c : winograd_cases) {
     const Feed feed = make_feed(c, 1);
     const Result want = reference(c, feed);
     for (const char* algorithm : {"winograd_2x2", "winograd_4x4"}) {

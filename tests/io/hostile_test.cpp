@@ -25,11 +25,10 @@ std::string one(const std::string& dtype, const std::string& shape, const std::s
 /// The header of F32 vectors "a", "b", ... with the given offsets.
 std::string vectors(const std::vector<std::pair<int, int>>& offsets) {
   std::string header = "{";
-  for (std::size_t i = 0; i < offsets.size(); ++i) {
+  for (std::size_t i = 0; i < offsets.size(); ++i)
     header += (i == 0 ? "\"" : ",\"") + std::string(1, static_cast<char>('a' + i)) + R"(":{"dtype":"F32","shape":[)" +
               std::to_string((offsets[i].second - offsets[i].first) / 4) + R"(],"data_offsets":[)" +
               std::to_string(offsets[i].first) + "," + std::to_string(offsets[i].second) + "]}";
-  }
   return header + "}";
 }
 

@@ -140,9 +140,8 @@ TEST_CASE("every 16-bit number survives reading and writing") {
     const std::vector<std::uint16_t> back = written_words(folder, dtype, values);
     int different = 0;
     for (std::size_t i = 0; i < words.size(); ++i) {
-      if (dtype == DType::bf16 && !std::isnan(values[i])) {
+      if (dtype == DType::bf16 && !std::isnan(values[i]))
         REQUIRE(values[i] == std::bit_cast<float>(static_cast<std::uint32_t>(i << 16)));
-      }
       // A signalling NaN becomes a quiet one.
       different +=
           back[i] != words[i] && !(std::isnan(values[i]) && std::isnan(read_words(folder, name, {back[i]})[0]));

@@ -43,11 +43,9 @@ std::vector<double> output(Plan& plan) {
 /// All weights of a plan, each different from its initial value.
 TensorFile unlike_initial(const Plan& plan) {
   TensorFile file = save_weights(plan);
-  for (auto& [name, host] : file) {
-    for (std::size_t i = 0; i < host.values.size(); ++i) {
+  for (auto& [name, host] : file)
+    for (std::size_t i = 0; i < host.values.size(); ++i)
       host.values[i] = 0.25 + static_cast<double>((i * 7 + name.size()) % 11) / 16;
-    }
-  }
   return file;
 }
 

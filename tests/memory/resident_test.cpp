@@ -3,7 +3,6 @@
 #include <malloc.h>
 
 #include "lamina/nets.h"
-#include "lamina/plan.h"
 #include "lamina/workloads.h"
 #include "resident.h"
 #include "tests/support/backend.h"

@@ -28,9 +28,8 @@ TEST_CASE("the table in docs/networks.md describes the networks") {
   std::ifstream page(test::data("../../docs/networks.md"));
   REQUIRE(page);
   std::vector<std::vector<std::string>> table;
-  for (std::string line; std::getline(page, line);) {
+  for (std::string line; std::getline(page, line);)
     if (line.starts_with("| `")) table.push_back(cells(line));
-  }
 
   REQUIRE(table.size() == nets::list().size());
   for (std::size_t i = 0; i < table.size(); ++i) {

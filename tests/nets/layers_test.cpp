@@ -173,9 +173,7 @@ std::vector<std::string> without(const std::multiset<std::string>& a, const std:
 
 TEST_CASE("every network has the layers of its table, and no others") {
   std::map<std::string, std::vector<CsvRow>> table;
-  for (const CsvRow& row : test::read_csv(test::data("network_layers.csv"))) {
-    table[row.at("network")].push_back(row);
-  }
+  for (const CsvRow& row : test::read_csv(test::data("network_layers.csv"))) table[row.at("network")].push_back(row);
   CHECK(table.size() == nets::list().size() + neighbours.size());
 
   for (const nets::Info& info : nets::list()) {

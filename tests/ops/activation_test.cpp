@@ -1,10 +1,5 @@
 // Functions that follow another op in its unit.
 
-#include <algorithm>
-#include <span>
-
-#include "lamina/op.h"
-#include "lamina/plan.h"
 #include "lamina/random.h"
 #include "lib/core/units/functions.h"
 #include "tests/support/backend.h"

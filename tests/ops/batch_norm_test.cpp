@@ -1,8 +1,6 @@
 // Batch normalisation, alone and as the head of a fused chain.
 
 #include "lamina/error.h"
-#include "lamina/op.h"
-#include "lamina/plan.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
@@ -12,35 +10,29 @@ using namespace lamina::test;
 
 namespace {
 
-const std::vector<Case>& batch_norm_cases() {
-  static const std::vector<Case> all = {
-      {"usual", BatchNorm{}, {{4, 3, 5, 6}}},
-      {"one image", BatchNorm{}, {{1, 5, 4, 7}}},
-      {"vectors", BatchNorm{}, {{9, 6, 1, 1}}},
-      {"three values a channel", BatchNorm{}, {{3, 4, 1, 1}}},
-      {"large epsilon, quick momentum", BatchNorm{.epsilon = 0.5, .momentum = 0.75}, {{3, 2, 3, 3}}},
-      {"many channels", BatchNorm{}, {{2, 33, 3, 2}}},
-      {"one channel", BatchNorm{}, {{3, 1, 7, 5}}},
-      {"long channels", BatchNorm{}, {{3, 2, 31, 33}}},
-      {"long channels of even planes", BatchNorm{}, {{2, 3, 36, 32}}},
-      {"inference", BatchNorm{}, {{2, 3, 4, 5}}, {}, Mode::inference},
-      {"inference, vectors", BatchNorm{.epsilon = 1e-3}, {{3, 7, 1, 1}}, {}, Mode::inference},
-  };
-  return all;
-}
+const std::vector<Case> batch_norm_cases = {
+    {"usual", BatchNorm{}, {{4, 3, 5, 6}}},
+    {"one image", BatchNorm{}, {{1, 5, 4, 7}}},
+    {"vectors", BatchNorm{}, {{9, 6, 1, 1}}},
+    {"three values a channel", BatchNorm{}, {{3, 4, 1, 1}}},
+    {"large epsilon, quick momentum", BatchNorm{.epsilon = 0.5, .momentum = 0.75}, {{3, 2, 3, 3}}},
+    {"many channels", BatchNorm{}, {{2, 33, 3, 2}}},
+    {"one channel", BatchNorm{}, {{3, 1, 7, 5}}},
+    {"long channels", BatchNorm{}, {{3, 2, 31, 33}}},
+    {"long channels of even planes", BatchNorm{}, {{2, 3, 36, 32}}},
+    {"inference", BatchNorm{}, {{2, 3, 4, 5}}, {}, Mode::inference},
+    {"inference, vectors", BatchNorm{.epsilon = 1e-3}, {{3, 7, 1, 1}}, {}, Mode::inference},
+};
 
-const std::vector<Case>& chains() {
-  static const std::vector<Case> all = {
-      {"ReLU", BatchNorm{}, {{3, 4, 3, 5}}, {{Relu{}}}},
-      {"add", BatchNorm{}, {{3, 4, 3, 5}}, {{Add{}}}},
-      {"add, as second", BatchNorm{}, {{2, 4, 3, 5}}, {{Add{}, 1}}},
-      {"add, ReLU", BatchNorm{}, {{3, 4, 3, 5}}, {{Add{}}, {Relu{}}}},
-      {"add as second, ReLU", BatchNorm{}, {{2, 3, 4, 3}}, {{Add{}, 1}, {Relu{}}}},
-      {"ReLU, inference", BatchNorm{}, {{2, 3, 3, 4}}, {{Relu{}}}, Mode::inference},
-      {"add, ReLU, inference", BatchNorm{}, {{2, 3, 3, 4}}, {{Add{}}, {Relu{}}}, Mode::inference},
-  };
-  return all;
-}
+const std::vector<Case> chains = {
+    {"ReLU", BatchNorm{}, {{3, 4, 3, 5}}, {{Relu{}}}},
+    {"add", BatchNorm{}, {{3, 4, 3, 5}}, {{Add{}}}},
+    {"add, as second", BatchNorm{}, {{2, 4, 3, 5}}, {{Add{}, 1}}},
+    {"add, ReLU", BatchNorm{}, {{3, 4, 3, 5}}, {{Add{}}, {Relu{}}}},
+    {"add as second, ReLU", BatchNorm{}, {{2, 3, 4, 3}}, {{Add{}, 1}, {Relu{}}}},
+    {"ReLU, inference", BatchNorm{}, {{2, 3, 3, 4}}, {{Relu{}}}, Mode::inference},
+    {"add, ReLU, inference", BatchNorm{}, {{2, 3, 3, 4}}, {{Add{}}, {Relu{}}}, Mode::inference},
+};
 
 }  // namespace
 
@@ -65,18 +57,18 @@ TEST_CASE("batch norm, by hand: inference takes the running statistics and leave
                 {{2 * (3 - 1) / 4.0 + 1, 3 * (10 - 4) / 6.0 - 1}, {}, {}, {{1, 4}, {9, 29}}});
 }
 
-TEST_CASE("batch norm agrees with the oracle") { check_all_against_oracle(batch_norm_cases()); }
+TEST_CASE("batch norm agrees with the oracle") { check_all_against_oracle(batch_norm_cases); }
 
-TEST_CASE("batch norm has the gradients of finite differences") { check_all_differences(batch_norm_cases()); }
+TEST_CASE("batch norm has the gradients of finite differences") { check_all_differences(batch_norm_cases); }
 
 TEST_CASE("batch norm with its tail as one unit agrees with the single ops") {
-  for (const Case& c : chains()) check_against_oracle(c);
+  for (const Case& c : chains) check_against_oracle(c);
 }
 
-TEST_CASE("batch norm with its tail has the gradients of finite differences") { check_all_differences(chains()); }
+TEST_CASE("batch norm with its tail has the gradients of finite differences") { check_all_differences(chains); }
 
 TEST_CASE("eigen fuses batch norm, add and ReLU") {
-  for (const Case& c : chains()) {
+  for (const Case& c : chains) {
     INFO(to_string(c));
     CHECK(make_spec(oracle(), c, {}).has_value());
   }

@@ -1,10 +1,5 @@
 // Functions of two tensors, with and without extents of 1 that repeat.
 
-#include <limits>
-
-#include "lamina/gradient_check.h"
-#include "lamina/op.h"
-#include "lamina/plan.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/example.h"
 #include "tests/support/cases/plans.h"
@@ -17,10 +12,7 @@ namespace {
 
 using F = BinaryFunction;
 
-const std::vector<F>& binary_functions() {
-  static const std::vector<F> all = {F::add, F::subtract, F::multiply, F::divide, F::maximum, F::minimum};
-  return all;
-}
+const std::vector<F> binary_functions = {F::add, F::subtract, F::multiply, F::divide, F::maximum, F::minimum};
 
 std::vector<Case> binary_cases(F function) {
   const Binary op{function};
@@ -41,17 +33,14 @@ std::vector<Case> binary_cases(F function) {
 }
 
 /// Sizes that reach the edges of blocks and packs.
-const std::vector<Case>& long_products() {
-  static const Binary product{F::multiply};
-  static const std::vector<Case> all = {
-      {"vectors", product, {{3, 37, 1, 1}, {3, 37, 1, 1}}},
-      {"long", product, {{1, 3, 31, 29}, {1, 3, 31, 29}}},
-      {"large planes", product, {{1, 2, 23, 17}, {1, 2, 1, 1}}},
-      {"small planes", product, {{3, 11, 1, 2}, {3, 11, 1, 1}}},
-      {"planes in inference", product, {{2, 3, 4, 4}, {2, 3, 1, 1}}, {}, Mode::inference},
-  };
-  return all;
-}
+const Binary product{F::multiply};
+const std::vector<Case> long_products = {
+    {"vectors", product, {{3, 37, 1, 1}, {3, 37, 1, 1}}},
+    {"long", product, {{1, 3, 31, 29}, {1, 3, 31, 29}}},
+    {"large planes", product, {{1, 2, 23, 17}, {1, 2, 1, 1}}},
+    {"small planes", product, {{3, 11, 1, 2}, {3, 11, 1, 1}}},
+    {"planes in inference", product, {{2, 3, 4, 4}, {2, 3, 1, 1}}, {}, Mode::inference},
+};
 
 }  // namespace
 
@@ -123,20 +112,20 @@ TEST_CASE("a sum of values of one shape is an Add, of others a Binary") {
 }
 
 TEST_CASE("functions of two values agree with the oracle") {
-  for (const F function : binary_functions()) check_all_against_oracle(binary_cases(function));
-  check_all_against_oracle(long_products());
+  for (const F function : binary_functions) check_all_against_oracle(binary_cases(function));
+  check_all_against_oracle(long_products);
 }
 
 TEST_CASE("functions of two values but a quotient are exact in whole numbers") {
-  for (const F function : binary_functions())
+  for (const F function : binary_functions)
     if (function != F::divide) check_all_integers(binary_cases(function));
-  check_all_integers(long_products());
+  check_all_integers(long_products);
 }
 
 TEST_CASE("functions of two values but a quotient have the gradients of finite differences") {
-  for (const F function : binary_functions())
+  for (const F function : binary_functions)
     if (function != F::divide) check_all_differences(binary_cases(function));
-  check_all_differences(long_products());
+  check_all_differences(long_products);
 }
 
 TEST_CASE("quotients by numbers above 0 have the gradients of finite differences") {

@@ -1,7 +1,6 @@
 // Convolution: by hand, against the oracle, in whole numbers, by differences, and what it refuses.
 
 #include "lamina/error.h"
-#include "lamina/op.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
@@ -11,83 +10,78 @@ using namespace lamina::test;
 
 namespace {
 
-const std::vector<Case>& conv_cases() {
-  static const std::vector<Case> all = {
-      {"1x1", Conv{.channels = 5, .kernel = 1}, {{2, 3, 4, 5}}},
-      {"1x1, no bias", Conv{.channels = 4, .kernel = 1, .bias = false}, {{3, 6, 5, 3}}},
-      {"1x1, planes in packs", Conv{.channels = 12, .kernel = 1}, {{3, 8, 14, 14}}},
-      {"1x1, odd planes, many channels", Conv{.channels = 68, .kernel = 1, .bias = false}, {{3, 20, 7, 7}}},
-      {"1x1, one pixel", Conv{.channels = 5, .kernel = 1}, {{3, 6, 1, 1}}},
-      {"1x1, long sums", Conv{.channels = 3, .kernel = 1}, {{1, 600, 3, 4}}},
-      {"1x1, stride 2", Conv{.channels = 4, .kernel = 1, .stride = 2, .bias = false}, {{2, 3, 5, 6}}},
-      {"1x1, padded", Conv{.channels = 2, .kernel = 1, .pad = 1}, {{1, 3, 3, 4}}},
-      {"1x1, padding alone is read", Conv{.channels = 2, .kernel = 1, .stride = 2, .pad = 1}, {{2, 3, 1, 1}}},
-      {"3x3", Conv{.channels = 4, .kernel = 3}, {{2, 3, 6, 7}}},
-      {"3x3, padded", Conv{.channels = 4, .kernel = 3, .pad = 1}, {{2, 3, 6, 7}}},
-      {"3x3, padded, wide", Conv{.channels = 17, .kernel = 3, .pad = 1, .bias = false}, {{2, 9, 8, 9}}},
-      {"3x3, many tiles", Conv{.channels = 3, .kernel = 3, .pad = 1}, {{3, 2, 14, 30}}},
-      {"3x3, padded by 2", Conv{.channels = 3, .kernel = 3, .pad = 2, .groups = 3}, {{2, 6, 5, 9}}},
-      {"3x3, one pixel", Conv{.channels = 3, .kernel = 3, .pad = 1}, {{2, 2, 1, 1}}},
-      {"3x3, stride 2", Conv{.channels = 3, .kernel = 3, .stride = 2, .pad = 1}, {{2, 3, 7, 8}}},
-      {"3x3, last rows unread", Conv{.channels = 2, .kernel = 3, .stride = 3}, {{2, 2, 8, 10}}},
-      {"stride beyond kernel", Conv{.channels = 3, .kernel = 2, .stride = 4, .pad = 1}, {{1, 2, 9, 11}}},
-      {"a huge stride, so one window", Conv{.channels = 3, .kernel = 2, .stride = 1 << 20, .pad = 1}, {{1, 2, 9, 11}}},
-      {"stride 2x1", Conv{.channels = 3, .kernel = {3, 2}, .stride = {2, 1}, .pad = {1, 0}}, {{2, 2, 6, 5}}},
-      {"1x7", Conv{.channels = 3, .kernel = {1, 7}, .pad = {0, 3}}, {{1, 2, 4, 9}}},
-      {"7x1", Conv{.channels = 3, .kernel = {7, 1}, .pad = {3, 0}, .bias = false}, {{1, 2, 9, 4}}},
-      {"dilation 2", Conv{.channels = 3, .kernel = 3, .pad = 2, .dilation = 2}, {{2, 2, 7, 6}}},
-      {"dilation 1x3, stride 2x1",
-       Conv{.channels = 2, .kernel = {2, 3}, .stride = {2, 1}, .pad = {0, 3}, .dilation = {1, 3}},
-       {{1, 3, 6, 8}}},
-      {"stride 2, many channels", Conv{.channels = 6, .kernel = 3, .stride = 2, .pad = 1}, {{2, 17, 7, 6}}},
-      {"dilation 2, many channels", Conv{.channels = 6, .kernel = 3, .pad = 2, .dilation = 2}, {{2, 17, 5, 6}}},
-      {"dilation 3, stride 2, many channels",
-       Conv{.channels = 6, .kernel = 2, .stride = 2, .pad = 1, .dilation = 3},
-       {{1, 17, 8, 7}}},
-      {"pad beyond kernel", Conv{.channels = 2, .kernel = 2, .pad = 3}, {{1, 2, 3, 4}}},
-      {"5x5, pad 2", Conv{.channels = 3, .kernel = 5, .pad = 2}, {{2, 2, 6, 5}}},
-      {"5x5, wide", Conv{.channels = 17, .kernel = 5, .pad = {1, 2}, .bias = false}, {{2, 9, 8, 9}}},
-      {"5x5, 2 groups", Conv{.channels = 6, .kernel = 5, .pad = 2, .groups = 2}, {{2, 4, 5, 7}}},
-      {"first layer", Conv{.channels = 4, .kernel = 7, .stride = 2, .pad = 3, .bias = false}, {{2, 3, 13, 12}}},
-      {"first layer of AlexNet", Conv{.channels = 4, .kernel = 11, .stride = 4, .pad = 2}, {{1, 3, 19, 18}}},
-      {"2 groups", Conv{.channels = 6, .kernel = 3, .pad = 1, .groups = 2}, {{2, 4, 5, 6}}},
-      {"3 groups, stride 2",
-       Conv{.channels = 6, .kernel = 3, .stride = 2, .pad = 1, .groups = 3, .bias = false},
-       {{2, 9, 5, 6}}},
-      {"1x1, 2 groups", Conv{.channels = 4, .kernel = 1, .groups = 2}, {{2, 6, 3, 5}}},
-      {"depthwise", Conv{.channels = 5, .kernel = 3, .pad = 1, .groups = 5}, {{2, 5, 5, 4}}},
-      {"depthwise, two per channel", Conv{.channels = 6, .kernel = 3, .stride = 2, .groups = 3}, {{1, 3, 7, 6}}},
-      {"depthwise, many pixels", Conv{.channels = 2, .kernel = 3, .groups = 2}, {{2, 2, 34, 34}}},
-      {"depthwise, 5x5, stride 2, two per channel",
-       Conv{.channels = 6, .kernel = 5, .stride = 2, .pad = 2, .groups = 3},
-       {{2, 3, 9, 8}}},
-      {"depthwise, 7x7, two per channel", Conv{.channels = 4, .kernel = 7, .pad = 3, .groups = 2}, {{2, 2, 9, 10}}},
-      {"depthwise, 7x7, stride 2",
-       Conv{.channels = 2, .kernel = 7, .stride = 2, .pad = 3, .groups = 2},
-       {{1, 2, 9, 11}}},
-      {"depthwise, 5x5, rows of several vectors",
-       Conv{.channels = 3, .kernel = 5, .pad = 2, .groups = 3},
-       {{2, 3, 9, 21}}},
-      {"depthwise, stride 2, odd rows",
-       Conv{.channels = 8, .kernel = 3, .stride = 2, .pad = 1, .groups = 4, .bias = false},
-       {{2, 4, 9, 11}}},
-      {"depthwise, dilation 2, stride 3x2",
-       Conv{.channels = 3, .kernel = {3, 2}, .stride = {3, 2}, .pad = 2, .dilation = 2, .groups = 3},
-       {{2, 3, 8, 9}}},
-      {"depthwise, inference",
-       Conv{.channels = 4, .kernel = 3, .pad = 1, .groups = 4},
-       {{2, 4, 6, 7}},
-       {},
-       Mode::inference},
-      {"inference", Conv{.channels = 4, .kernel = 3, .pad = 1}, {{2, 3, 6, 7}}, {}, Mode::inference},
-      {"inference, grouped",
-       Conv{.channels = 4, .kernel = 3, .stride = 2, .groups = 2},
-       {{1, 4, 7, 7}},
-       {},
-       Mode::inference},
-  };
-  return all;
-}
+const std::vector<Case> conv_cases = {
+    {"1x1", Conv{.channels = 5, .kernel = 1}, {{2, 3, 4, 5}}},
+    {"1x1, no bias", Conv{.channels = 4, .kernel = 1, .bias = false}, {{3, 6, 5, 3}}},
+    {"1x1, planes in packs", Conv{.channels = 12, .kernel = 1}, {{3, 8, 14, 14}}},
+    {"1x1, odd planes, many channels", Conv{.channels = 68, .kernel = 1, .bias = false}, {{3, 20, 7, 7}}},
+    {"1x1, one pixel", Conv{.channels = 5, .kernel = 1}, {{3, 6, 1, 1}}},
+    {"1x1, long sums", Conv{.channels = 3, .kernel = 1}, {{1, 600, 3, 4}}},
+    {"1x1, stride 2", Conv{.channels = 4, .kernel = 1, .stride = 2, .bias = false}, {{2, 3, 5, 6}}},
+    {"1x1, padded", Conv{.channels = 2, .kernel = 1, .pad = 1}, {{1, 3, 3, 4}}},
+    {"1x1, padding alone is read", Conv{.channels = 2, .kernel = 1, .stride = 2, .pad = 1}, {{2, 3, 1, 1}}},
+    {"3x3", Conv{.channels = 4, .kernel = 3}, {{2, 3, 6, 7}}},
+    {"3x3, padded", Conv{.channels = 4, .kernel = 3, .pad = 1}, {{2, 3, 6, 7}}},
+    {"3x3, padded, wide", Conv{.channels = 17, .kernel = 3, .pad = 1, .bias = false}, {{2, 9, 8, 9}}},
+    {"3x3, many tiles", Conv{.channels = 3, .kernel = 3, .pad = 1}, {{3, 2, 14, 30}}},
+    {"3x3, padded by 2", Conv{.channels = 3, .kernel = 3, .pad = 2, .groups = 3}, {{2, 6, 5, 9}}},
+    {"3x3, one pixel", Conv{.channels = 3, .kernel = 3, .pad = 1}, {{2, 2, 1, 1}}},
+    {"3x3, stride 2", Conv{.channels = 3, .kernel = 3, .stride = 2, .pad = 1}, {{2, 3, 7, 8}}},
+    {"3x3, last rows unread", Conv{.channels = 2, .kernel = 3, .stride = 3}, {{2, 2, 8, 10}}},
+    {"stride beyond kernel", Conv{.channels = 3, .kernel = 2, .stride = 4, .pad = 1}, {{1, 2, 9, 11}}},
+    {"a huge stride, so one window", Conv{.channels = 3, .kernel = 2, .stride = 1 << 20, .pad = 1}, {{1, 2, 9, 11}}},
+    {"stride 2x1", Conv{.channels = 3, .kernel = {3, 2}, .stride = {2, 1}, .pad = {1, 0}}, {{2, 2, 6, 5}}},
+    {"1x7", Conv{.channels = 3, .kernel = {1, 7}, .pad = {0, 3}}, {{1, 2, 4, 9}}},
+    {"7x1", Conv{.channels = 3, .kernel = {7, 1}, .pad = {3, 0}, .bias = false}, {{1, 2, 9, 4}}},
+    {"dilation 2", Conv{.channels = 3, .kernel = 3, .pad = 2, .dilation = 2}, {{2, 2, 7, 6}}},
+    {"dilation 1x3, stride 2x1",
+     Conv{.channels = 2, .kernel = {2, 3}, .stride = {2, 1}, .pad = {0, 3}, .dilation = {1, 3}},
+     {{1, 3, 6, 8}}},
+    {"stride 2, many channels", Conv{.channels = 6, .kernel = 3, .stride = 2, .pad = 1}, {{2, 17, 7, 6}}},
+    {"dilation 2, many channels", Conv{.channels = 6, .kernel = 3, .pad = 2, .dilation = 2}, {{2, 17, 5, 6}}},
+    {"dilation 3, stride 2, many channels",
+     Conv{.channels = 6, .kernel = 2, .stride = 2, .pad = 1, .dilation = 3},
+     {{1, 17, 8, 7}}},
+    {"pad beyond kernel", Conv{.channels = 2, .kernel = 2, .pad = 3}, {{1, 2, 3, 4}}},
+    {"5x5, pad 2", Conv{.channels = 3, .kernel = 5, .pad = 2}, {{2, 2, 6, 5}}},
+    {"5x5, wide", Conv{.channels = 17, .kernel = 5, .pad = {1, 2}, .bias = false}, {{2, 9, 8, 9}}},
+    {"5x5, 2 groups", Conv{.channels = 6, .kernel = 5, .pad = 2, .groups = 2}, {{2, 4, 5, 7}}},
+    {"first layer", Conv{.channels = 4, .kernel = 7, .stride = 2, .pad = 3, .bias = false}, {{2, 3, 13, 12}}},
+    {"first layer of AlexNet", Conv{.channels = 4, .kernel = 11, .stride = 4, .pad = 2}, {{1, 3, 19, 18}}},
+    {"2 groups", Conv{.channels = 6, .kernel = 3, .pad = 1, .groups = 2}, {{2, 4, 5, 6}}},
+    {"3 groups, stride 2",
+     Conv{.channels = 6, .kernel = 3, .stride = 2, .pad = 1, .groups = 3, .bias = false},
+     {{2, 9, 5, 6}}},
+    {"1x1, 2 groups", Conv{.channels = 4, .kernel = 1, .groups = 2}, {{2, 6, 3, 5}}},
+    {"depthwise", Conv{.channels = 5, .kernel = 3, .pad = 1, .groups = 5}, {{2, 5, 5, 4}}},
+    {"depthwise, two per channel", Conv{.channels = 6, .kernel = 3, .stride = 2, .groups = 3}, {{1, 3, 7, 6}}},
+    {"depthwise, many pixels", Conv{.channels = 2, .kernel = 3, .groups = 2}, {{2, 2, 34, 34}}},
+    {"depthwise, 5x5, stride 2, two per channel",
+     Conv{.channels = 6, .kernel = 5, .stride = 2, .pad = 2, .groups = 3},
+     {{2, 3, 9, 8}}},
+    {"depthwise, 7x7, two per channel", Conv{.channels = 4, .kernel = 7, .pad = 3, .groups = 2}, {{2, 2, 9, 10}}},
+    {"depthwise, 7x7, stride 2", Conv{.channels = 2, .kernel = 7, .stride = 2, .pad = 3, .groups = 2}, {{1, 2, 9, 11}}},
+    {"depthwise, 5x5, rows of several vectors",
+     Conv{.channels = 3, .kernel = 5, .pad = 2, .groups = 3},
+     {{2, 3, 9, 21}}},
+    {"depthwise, stride 2, odd rows",
+     Conv{.channels = 8, .kernel = 3, .stride = 2, .pad = 1, .groups = 4, .bias = false},
+     {{2, 4, 9, 11}}},
+    {"depthwise, dilation 2, stride 3x2",
+     Conv{.channels = 3, .kernel = {3, 2}, .stride = {3, 2}, .pad = 2, .dilation = 2, .groups = 3},
+     {{2, 3, 8, 9}}},
+    {"depthwise, inference",
+     Conv{.channels = 4, .kernel = 3, .pad = 1, .groups = 4},
+     {{2, 4, 6, 7}},
+     {},
+     Mode::inference},
+    {"inference", Conv{.channels = 4, .kernel = 3, .pad = 1}, {{2, 3, 6, 7}}, {}, Mode::inference},
+    {"inference, grouped",
+     Conv{.channels = 4, .kernel = 3, .stride = 2, .groups = 2},
+     {{1, 4, 7, 7}},
+     {},
+     Mode::inference},
+};
 
 }  // namespace
 
@@ -128,11 +122,11 @@ TEST_CASE("conv, by hand: groups read only their own channels") {
                 {{1 + 20 + 5, 300 + 4000 + 6}, {{1, 10, 200, 2000}}, {{1, 2, 6, 8}, {1, 2}}, {}});
 }
 
-TEST_CASE("conv agrees with the oracle") { check_all_against_oracle(conv_cases()); }
+TEST_CASE("conv agrees with the oracle") { check_all_against_oracle(conv_cases); }
 
-TEST_CASE("conv is exact in whole numbers") { check_all_integers(conv_cases()); }
+TEST_CASE("conv is exact in whole numbers") { check_all_integers(conv_cases); }
 
-TEST_CASE("conv has the gradients of finite differences") { check_all_differences(conv_cases()); }
+TEST_CASE("conv has the gradients of finite differences") { check_all_differences(conv_cases); }
 
 TEST_CASE("conv + ReLU as one unit agrees with the two ops") {
   const Case padded{"", Conv{.channels = 4, .kernel = 3, .pad = 1}, {{2, 3, 4, 5}}, {{Relu{}}}};

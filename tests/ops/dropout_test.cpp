@@ -1,7 +1,5 @@
 // Dropout by its properties, and by the mask that its documentation defines.
 
-#include "lamina/op.h"
-#include "lamina/plan.h"
 #include "lamina/random.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/example.h"

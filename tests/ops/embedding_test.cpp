@@ -1,6 +1,5 @@
 // Ids as rows of a table.
 
-#include "lamina/op.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
@@ -12,24 +11,21 @@ namespace {
 
 Embedding table(int vocabulary, int features) { return {.vocabulary = vocabulary, .features = features}; }
 
-const std::vector<Case>& embedding_cases() {
-  static const std::vector<Case> all = {
-      {"sequences", table(7, 5), {{3, 1, 6, 1}}},
-      {"one id per image", table(7, 5), {{9, 1, 1, 1}}},
-      {"one row", table(1, 3), {{2, 1, 5, 1}}},
-      {"one feature", table(6, 1), {{2, 1, 5, 1}}},
-      {"maps of ids", table(20, 9), {{2, 1, 4, 6}}},
-      {"few of many rows", table(500, 3), {{2, 1, 5, 1}}},
-      {"long sequences", table(11, 70), {{2, 1, 150, 1}}},
-      {"many ids", table(90, 3), {{3, 1, 300, 1}}},
-      {"inference", table(7, 5), {{3, 1, 6, 1}}, {}, Mode::inference},
-      {"mean", table(7, 5), {{3, 1, 6, 1}}, {{GlobalAveragePool{}}}},
-      {"mean of one id", table(7, 5), {{4, 1, 1, 1}}, {{GlobalAveragePool{}}}},
-      {"mean of a long sequence", table(300, 70), {{3, 1, 150, 1}}, {{GlobalAveragePool{}}}},
-      {"mean in inference", table(7, 5), {{3, 1, 6, 1}}, {{GlobalAveragePool{}}}, Mode::inference},
-  };
-  return all;
-}
+const std::vector<Case> embedding_cases = {
+    {"sequences", table(7, 5), {{3, 1, 6, 1}}},
+    {"one id per image", table(7, 5), {{9, 1, 1, 1}}},
+    {"one row", table(1, 3), {{2, 1, 5, 1}}},
+    {"one feature", table(6, 1), {{2, 1, 5, 1}}},
+    {"maps of ids", table(20, 9), {{2, 1, 4, 6}}},
+    {"few of many rows", table(500, 3), {{2, 1, 5, 1}}},
+    {"long sequences", table(11, 70), {{2, 1, 150, 1}}},
+    {"many ids", table(90, 3), {{3, 1, 300, 1}}},
+    {"inference", table(7, 5), {{3, 1, 6, 1}}, {}, Mode::inference},
+    {"mean", table(7, 5), {{3, 1, 6, 1}}, {{GlobalAveragePool{}}}},
+    {"mean of one id", table(7, 5), {{4, 1, 1, 1}}, {{GlobalAveragePool{}}}},
+    {"mean of a long sequence", table(300, 70), {{3, 1, 150, 1}}, {{GlobalAveragePool{}}}},
+    {"mean in inference", table(7, 5), {{3, 1, 6, 1}}, {{GlobalAveragePool{}}}, Mode::inference},
+};
 
 }  // namespace
 
@@ -98,12 +94,12 @@ TEST_CASE("an id that fills most of a batch, as padding does, adds all its gradi
 }
 
 TEST_CASE("embedding adds whole numbers exactly") {
-  for (const Case& c : embedding_cases())
+  for (const Case& c : embedding_cases)
     if (c.mode == Mode::training && c.tail.empty()) check_integers(c);  // a mean is a quotient, which is not exact
 }
 
 TEST_CASE("embedding agrees with the oracle") {
-  for (const Case& c : embedding_cases()) CHECK((check_against_oracle(c) || !c.tail.empty()));
+  for (const Case& c : embedding_cases) CHECK((check_against_oracle(c) || !c.tail.empty()));
 }
 
-TEST_CASE("embedding has the gradients of finite differences") { check_all_differences(embedding_cases()); }
+TEST_CASE("embedding has the gradients of finite differences") { check_all_differences(embedding_cases); }

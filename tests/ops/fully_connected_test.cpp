@@ -1,6 +1,5 @@
 // Fully connected layers.
 
-#include "lamina/op.h"
 #include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
@@ -9,19 +8,16 @@ using namespace lamina::test;
 
 namespace {
 
-const std::vector<Case>& fully_connected_cases() {
-  static const std::vector<Case> all = {
-      {"vector", FullyConnected{.outputs = 5}, {{3, 7, 1, 1}}},
-      {"no bias", FullyConnected{.outputs = 4, .bias = false}, {{2, 9, 1, 1}}},
-      {"a map is flattened", FullyConnected{.outputs = 6}, {{3, 2, 3, 4}}},
-      {"one image", FullyConnected{.outputs = 17}, {{1, 33, 1, 1}}},
-      {"one output", FullyConnected{.outputs = 1}, {{5, 3, 2, 2}}},
-      {"many images", FullyConnected{.outputs = 3}, {{19, 5, 1, 2}}},
-      {"long sums", FullyConnected{.outputs = 9}, {{2, 31, 5, 5}}},
-      {"inference", FullyConnected{.outputs = 5}, {{2, 3, 2, 2}}, {}, Mode::inference},
-  };
-  return all;
-}
+const std::vector<Case> fully_connected_cases = {
+    {"vector", FullyConnected{.outputs = 5}, {{3, 7, 1, 1}}},
+    {"no bias", FullyConnected{.outputs = 4, .bias = false}, {{2, 9, 1, 1}}},
+    {"a map is flattened", FullyConnected{.outputs = 6}, {{3, 2, 3, 4}}},
+    {"one image", FullyConnected{.outputs = 17}, {{1, 33, 1, 1}}},
+    {"one output", FullyConnected{.outputs = 1}, {{5, 3, 2, 2}}},
+    {"many images", FullyConnected{.outputs = 3}, {{19, 5, 1, 2}}},
+    {"long sums", FullyConnected{.outputs = 9}, {{2, 31, 5, 5}}},
+    {"inference", FullyConnected{.outputs = 5}, {{2, 3, 2, 2}}, {}, Mode::inference},
+};
 
 }  // namespace
 
@@ -38,11 +34,11 @@ TEST_CASE("fully connected, by hand: a map is flattened channel by channel") {
                 {{1234}, {{2000, 200, 20, 2}}, {{2, 4, 6, 8}}, {}});
 }
 
-TEST_CASE("fully connected agrees with the oracle") { check_all_against_oracle(fully_connected_cases()); }
+TEST_CASE("fully connected agrees with the oracle") { check_all_against_oracle(fully_connected_cases); }
 
-TEST_CASE("fully connected is exact in whole numbers") { check_all_integers(fully_connected_cases()); }
+TEST_CASE("fully connected is exact in whole numbers") { check_all_integers(fully_connected_cases); }
 
-TEST_CASE("fully connected has the gradients of finite differences") { check_all_differences(fully_connected_cases()); }
+TEST_CASE("fully connected has the gradients of finite differences") { check_all_differences(fully_connected_cases); }
 
 TEST_CASE("fully connected + ReLU as one unit agrees with the two ops") {
   const Case c{"", FullyConnected{.outputs = 5}, {{3, 7, 1, 1}}, {{Relu{}}}};

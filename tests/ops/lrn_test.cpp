@@ -1,6 +1,5 @@
 // Local response normalisation across channels.
 
-#include "lamina/op.h"
 #include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
@@ -9,22 +8,19 @@ using namespace lamina::test;
 
 namespace {
 
-const std::vector<Case>& lrn_cases() {
-  static const std::vector<Case> all = {
-      {"as AlexNet", Lrn{}, {{2, 9, 3, 4}}},
-      {"as AlexNet's paper", Lrn{.size = 5, .alpha = 5e-4, .beta = 0.75, .k = 2}, {{1, 8, 2, 3}}},
-      {"strong", Lrn{.size = 3, .alpha = 2, .beta = 0.5, .k = 0.5}, {{2, 5, 3, 2}}},
-      {"even size", Lrn{.size = 4, .alpha = 1, .beta = 0.75, .k = 1}, {{2, 7, 2, 2}}},
-      {"size 2", Lrn{.size = 2, .alpha = 1.5, .beta = 1, .k = 1}, {{1, 4, 3, 1}}},
-      {"size 1", Lrn{.size = 1, .alpha = 1, .beta = 0.75, .k = 1}, {{2, 3, 2, 2}}},
-      {"wider than the channels", Lrn{.size = 9, .alpha = 3, .beta = 0.75, .k = 1}, {{2, 3, 2, 3}}},
-      {"many channels", Lrn{.size = 5, .alpha = 2, .beta = 0.75, .k = 1}, {{1, 37, 2, 3}}},
-      {"many channels, even size", Lrn{.size = 4, .alpha = 2, .beta = 0.6, .k = 1}, {{2, 35, 1, 3}}},
-      {"one channel", Lrn{.size = 5, .alpha = 1, .beta = 0.75, .k = 1}, {{2, 1, 3, 3}}},
-      {"inference", Lrn{.size = 4, .alpha = 1, .beta = 0.75, .k = 2}, {{2, 6, 3, 2}}, {}, Mode::inference},
-  };
-  return all;
-}
+const std::vector<Case> lrn_cases = {
+    {"as AlexNet", Lrn{}, {{2, 9, 3, 4}}},
+    {"as AlexNet's paper", Lrn{.size = 5, .alpha = 5e-4, .beta = 0.75, .k = 2}, {{1, 8, 2, 3}}},
+    {"strong", Lrn{.size = 3, .alpha = 2, .beta = 0.5, .k = 0.5}, {{2, 5, 3, 2}}},
+    {"even size", Lrn{.size = 4, .alpha = 1, .beta = 0.75, .k = 1}, {{2, 7, 2, 2}}},
+    {"size 2", Lrn{.size = 2, .alpha = 1.5, .beta = 1, .k = 1}, {{1, 4, 3, 1}}},
+    {"size 1", Lrn{.size = 1, .alpha = 1, .beta = 0.75, .k = 1}, {{2, 3, 2, 2}}},
+    {"wider than the channels", Lrn{.size = 9, .alpha = 3, .beta = 0.75, .k = 1}, {{2, 3, 2, 3}}},
+    {"many channels", Lrn{.size = 5, .alpha = 2, .beta = 0.75, .k = 1}, {{1, 37, 2, 3}}},
+    {"many channels, even size", Lrn{.size = 4, .alpha = 2, .beta = 0.6, .k = 1}, {{2, 35, 1, 3}}},
+    {"one channel", Lrn{.size = 5, .alpha = 1, .beta = 0.75, .k = 1}, {{2, 1, 3, 3}}},
+    {"inference", Lrn{.size = 4, .alpha = 1, .beta = 0.75, .k = 2}, {{2, 6, 3, 2}}, {}, Mode::inference},
+};
 
 }  // namespace
 
@@ -51,6 +47,6 @@ TEST_CASE("lrn, by hand: an even size reaches one further down than up, and divi
   check_example(c, {{{1, 2, 3}}, {}, {}, {}, {}, {}}, {{1 / 2.0, 2 / 6.0, 3 / 14.0}, {}, {}, {}});
 }
 
-TEST_CASE("lrn agrees with the oracle") { check_all_against_oracle(lrn_cases()); }
+TEST_CASE("lrn agrees with the oracle") { check_all_against_oracle(lrn_cases); }
 
-TEST_CASE("lrn has the gradients of finite differences") { check_all_differences(lrn_cases()); }
+TEST_CASE("lrn has the gradients of finite differences") { check_all_differences(lrn_cases); }

@@ -1,8 +1,5 @@
 // Group and layer normalisation.
 
-#include <cmath>
-
-#include "lamina/op.h"
 #include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
@@ -11,29 +8,26 @@ using namespace lamina::test;
 
 namespace {
 
-const std::vector<Case>& norm_cases() {
-  static const std::vector<Case> all = {
-      {"groups", GroupNorm{.groups = 2}, {{3, 6, 5, 3}}},
-      {"one group", GroupNorm{.groups = 1}, {{2, 5, 4, 7}}},
-      {"by instance", GroupNorm{.groups = 4}, {{3, 4, 5, 6}}},
-      {"by instance, not affine", GroupNorm{.groups = 3, .affine = false}, {{2, 3, 4, 4}}},
-      {"groups of vectors", GroupNorm{.groups = 3, .epsilon = 0.5}, {{5, 12, 1, 1}}},
-      {"long groups", GroupNorm{.groups = 2}, {{2, 4, 36, 32}}},
-      {"long groups of odd planes", GroupNorm{.groups = 1}, {{2, 3, 31, 33}}},
-      {"many channels in a group", GroupNorm{.groups = 1, .epsilon = 1e-6}, {{1, 70, 2, 3}}},
-      {"groups, in inference", GroupNorm{.groups = 2}, {{2, 4, 3, 5}}, {}, Mode::inference},
-      {"pixels", LayerNorm{}, {{3, 6, 5, 3}}},
-      {"pixels of even planes", LayerNorm{.epsilon = 1e-6}, {{2, 8, 4, 6}}},
-      {"pixels, not affine", LayerNorm{.affine = false}, {{2, 5, 3, 3}}},
-      {"few channels", LayerNorm{.epsilon = 0.5}, {{2, 2, 3, 7}}},
-      {"long planes", LayerNorm{}, {{2, 3, 36, 32}}},
-      {"vectors", LayerNorm{}, {{5, 37, 1, 1}}},
-      {"long vectors, not affine", LayerNorm{.affine = false}, {{3, 600, 1, 1}}},
-      {"pixels, in inference", LayerNorm{}, {{2, 4, 3, 5}}, {}, Mode::inference},
-      {"vectors, in inference, not affine", LayerNorm{.affine = false}, {{2, 9, 1, 1}}, {}, Mode::inference},
-  };
-  return all;
-}
+const std::vector<Case> norm_cases = {
+    {"groups", GroupNorm{.groups = 2}, {{3, 6, 5, 3}}},
+    {"one group", GroupNorm{.groups = 1}, {{2, 5, 4, 7}}},
+    {"by instance", GroupNorm{.groups = 4}, {{3, 4, 5, 6}}},
+    {"by instance, not affine", GroupNorm{.groups = 3, .affine = false}, {{2, 3, 4, 4}}},
+    {"groups of vectors", GroupNorm{.groups = 3, .epsilon = 0.5}, {{5, 12, 1, 1}}},
+    {"long groups", GroupNorm{.groups = 2}, {{2, 4, 36, 32}}},
+    {"long groups of odd planes", GroupNorm{.groups = 1}, {{2, 3, 31, 33}}},
+    {"many channels in a group", GroupNorm{.groups = 1, .epsilon = 1e-6}, {{1, 70, 2, 3}}},
+    {"groups, in inference", GroupNorm{.groups = 2}, {{2, 4, 3, 5}}, {}, Mode::inference},
+    {"pixels", LayerNorm{}, {{3, 6, 5, 3}}},
+    {"pixels of even planes", LayerNorm{.epsilon = 1e-6}, {{2, 8, 4, 6}}},
+    {"pixels, not affine", LayerNorm{.affine = false}, {{2, 5, 3, 3}}},
+    {"few channels", LayerNorm{.epsilon = 0.5}, {{2, 2, 3, 7}}},
+    {"long planes", LayerNorm{}, {{2, 3, 36, 32}}},
+    {"vectors", LayerNorm{}, {{5, 37, 1, 1}}},
+    {"long vectors, not affine", LayerNorm{.affine = false}, {{3, 600, 1, 1}}},
+    {"pixels, in inference", LayerNorm{}, {{2, 4, 3, 5}}, {}, Mode::inference},
+    {"vectors, in inference, not affine", LayerNorm{.affine = false}, {{2, 9, 1, 1}}, {}, Mode::inference},
+};
 
 // Both ops have the mean 5 of 2 and 8, and variance 9 + epsilon 7: normalised values -0.75 and 0.75.
 constexpr double xh = 0.75;
@@ -63,9 +57,9 @@ TEST_CASE("layer norm, by hand: the channels of a pixel") {
                  {}});
 }
 
-TEST_CASE("group and layer norms agree with the oracle") { check_all_against_oracle(norm_cases()); }
+TEST_CASE("group and layer norms agree with the oracle") { check_all_against_oracle(norm_cases); }
 
-TEST_CASE("group and layer norms have the gradients of their differences") { check_all_differences(norm_cases()); }
+TEST_CASE("group and layer norms have the gradients of their differences") { check_all_differences(norm_cases); }
 
 TEST_CASE("group and layer norms keep their digits where the mean is far from 0") {
   // The means are 256, the standard deviations about 1. A difference of mean squares in f32 would keep two digits.

@@ -1,8 +1,6 @@
 // The functions of one element.
 
-#include "lamina/gradient_check.h"
 #include "lamina/graph.h"
-#include "lamina/op.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/example.h"
 #include "tests/support/cases/plans.h"
@@ -15,42 +13,36 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-const std::vector<Op>& ops() {
-  static const std::vector<Op> all = {
-      Pointwise{Function::sigmoid},
-      Pointwise{Function::tanh},
-      Pointwise{Function::clip, 0, 6},
-      Pointwise{Function::clip, -1.5, 0.5},
-      Pointwise{Function::clip, -infinity, 0.75},
-      Pointwise{Function::clip, double{-0.3F}, double{0.7F}},  // f16 and bf16 do not have these numbers
-      Pointwise{Function::hard_sigmoid, 1.0 / 6, 0.5},
-      Pointwise{Function::hard_sigmoid, -0.4, 0.25},
-      Pointwise{Function::hard_swish},
-      Pointwise{Function::silu},
-      Pointwise{Function::leaky_relu, 0.2},
-      Pointwise{Function::leaky_relu, 0},
-      Pointwise{Function::leaky_relu, 1.5},
-      Pointwise{Function::elu, 1, 1},
-      Pointwise{Function::elu, selu_alpha, selu_scale},
-      Pointwise{Function::celu, 0.3},
-      Pointwise{Function::celu, 2},
-      Pointwise{Function::gelu},
-      Pointwise{Function::gelu_tanh},
-      Pointwise{Function::softplus},
-      Pointwise{Function::mish},
-      Pointwise{Function::exp},
-      Pointwise{Function::abs},
-      Pointwise{Function::pow, 2},
-      Pointwise{Function::pow, 3}};
-  return all;
-}
+const std::vector<Op> ops = {
+    Pointwise{Function::sigmoid},
+    Pointwise{Function::tanh},
+    Pointwise{Function::clip, 0, 6},
+    Pointwise{Function::clip, -1.5, 0.5},
+    Pointwise{Function::clip, -infinity, 0.75},
+    Pointwise{Function::clip, double{-0.3F}, double{0.7F}},  // f16 and bf16 do not have these numbers
+    Pointwise{Function::hard_sigmoid, 1.0 / 6, 0.5},
+    Pointwise{Function::hard_sigmoid, -0.4, 0.25},
+    Pointwise{Function::hard_swish},
+    Pointwise{Function::silu},
+    Pointwise{Function::leaky_relu, 0.2},
+    Pointwise{Function::leaky_relu, 0},
+    Pointwise{Function::leaky_relu, 1.5},
+    Pointwise{Function::elu, 1, 1},
+    Pointwise{Function::elu, selu_alpha, selu_scale},
+    Pointwise{Function::celu, 0.3},
+    Pointwise{Function::celu, 2},
+    Pointwise{Function::gelu},
+    Pointwise{Function::gelu_tanh},
+    Pointwise{Function::softplus},
+    Pointwise{Function::mish},
+    Pointwise{Function::exp},
+    Pointwise{Function::abs},
+    Pointwise{Function::pow, 2},
+    Pointwise{Function::pow, 3}};
 
 /// Functions of numbers above 0.
-const std::vector<Op>& ops_above_zero() {
-  static const std::vector<Op> all = {Pointwise{Function::log}, Pointwise{Function::sqrt},
-                                      Pointwise{Function::pow, -0.5}, Pointwise{Function::pow, 2.3}};
-  return all;
-}
+const std::vector<Op> ops_above_zero = {Pointwise{Function::log}, Pointwise{Function::sqrt},
+                                        Pointwise{Function::pow, -0.5}, Pointwise{Function::pow, 2.3}};
 
 std::vector<Case> pointwise_cases(const Op& op) {
   return {{"map", op, {{2, 5, 3, 4}}},
@@ -150,7 +142,7 @@ TEST_CASE("pointwise ops keep NaN, and take infinities and huge numbers to their
     limits(Pointwise{Function::hard_swish}, infinity);
     for (const Function f : {Function::silu, Function::gelu, Function::gelu_tanh, Function::mish})
       limits(Pointwise{f}, infinity);
-    for (const Op& op : ops()) CHECK(std::isnan(run(op, x, dtype).y[2]));
+    for (const Op& op : ops) CHECK(std::isnan(run(op, x, dtype).y[2]));
     const Values sigmoid = run(Pointwise{Function::sigmoid}, x, dtype).y;
     for (const std::size_t i : {0, 1}) CHECK((sigmoid[i] >= 0 && sigmoid[i] < 1e-37));
     CHECK((sigmoid[3] == 1 && sigmoid[4] == 1));
@@ -216,7 +208,7 @@ TEST_CASE("functions of exponentials and their gradients are exact to a few roun
 }
 
 TEST_CASE("pointwise ops agree with the oracle") {
-  for (const auto* all : {&ops(), &ops_above_zero()})
+  for (const auto* all : {&ops, &ops_above_zero})
     for (const Op& op : *all) check_all_against_oracle(pointwise_cases(op));
 }
 
@@ -227,13 +219,13 @@ TEST_CASE("clip, leaky relu, the absolute value and a square are exact in whole 
 }
 
 TEST_CASE("pointwise ops have the gradients of their differences") {
-  for (const Op& op : ops())
+  for (const Op& op : ops)
     for (const Case& c : pointwise_cases(op))
       if (c.mode == Mode::training) check_differences(c);
 }
 
 TEST_CASE("functions of numbers above 0 have the gradients of their differences") {
-  for (const Op& op : ops_above_zero()) {
+  for (const Op& op : ops_above_zero) {
     INFO(to_string(op));
     Graph graph("above zero");
     const Value above = pointwise(graph.input({2, 5, 3, 4}), "above", {Function::softplus});

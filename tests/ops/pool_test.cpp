@@ -1,6 +1,5 @@
 // Max, average and global average pooling.
 
-#include "lamina/op.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
@@ -17,31 +16,28 @@ struct Geometry {
   Shape x;
 };
 
-const std::vector<Geometry>& geometries() {
-  static const std::vector<Geometry> all = {
-      {"2x2", 2, 2, 0, Rounding::down, {2, 3, 6, 8}},
-      {"2x2, last row and column left out", 2, 2, 0, Rounding::down, {2, 2, 5, 7}},
-      {"2x2, rounded up", 2, 2, 0, Rounding::up, {2, 2, 5, 7}},
-      {"3x3, stride 2", 3, 2, 0, Rounding::down, {2, 3, 7, 9}},
-      {"3x3, stride 2, padded", 3, 2, 1, Rounding::down, {2, 3, 6, 7}},
-      {"3x3, stride 2, padded, rounded up", 3, 2, 1, Rounding::up, {1, 3, 6, 8}},
-      {"3x3, stride 2, rounded up, as AlexNet", 3, 2, 0, Rounding::up, {2, 2, 6, 8}},
-      {"3x3, stride 1, padded, as Inception", 3, 1, 1, Rounding::down, {2, 3, 4, 5}},
-      {"a last window beyond the image is dropped", 2, 3, 1, Rounding::up, {1, 2, 4, 7}},
-      {"rectangular", {3, 2}, {1, 3}, {1, 0}, Rounding::up, {2, 2, 5, 7}},
-      {"stride beyond window", {1, 2}, {2, 3}, 0, Rounding::down, {1, 3, 6, 8}},
-      {"a huge stride, so one window", 2, 1 << 28, 1, Rounding::down, {1, 2, 3, 4}},
-      {"the whole map", {4, 5}, 1, 0, Rounding::down, {3, 2, 4, 5}},
-      {"a window of more than 256 cells", {16, 17}, {2, 3}, 0, Rounding::down, {1, 1, 19, 21}},
-      {"1x1", 1, 1, 0, Rounding::down, {2, 2, 3, 3}},
-      {"many channels", 2, 1, 1, Rounding::up, {1, 19, 3, 3}},
-  };
-  return all;
-}
+const std::vector<Geometry> geometries = {
+    {"2x2", 2, 2, 0, Rounding::down, {2, 3, 6, 8}},
+    {"2x2, last row and column left out", 2, 2, 0, Rounding::down, {2, 2, 5, 7}},
+    {"2x2, rounded up", 2, 2, 0, Rounding::up, {2, 2, 5, 7}},
+    {"3x3, stride 2", 3, 2, 0, Rounding::down, {2, 3, 7, 9}},
+    {"3x3, stride 2, padded", 3, 2, 1, Rounding::down, {2, 3, 6, 7}},
+    {"3x3, stride 2, padded, rounded up", 3, 2, 1, Rounding::up, {1, 3, 6, 8}},
+    {"3x3, stride 2, rounded up, as AlexNet", 3, 2, 0, Rounding::up, {2, 2, 6, 8}},
+    {"3x3, stride 1, padded, as Inception", 3, 1, 1, Rounding::down, {2, 3, 4, 5}},
+    {"a last window beyond the image is dropped", 2, 3, 1, Rounding::up, {1, 2, 4, 7}},
+    {"rectangular", {3, 2}, {1, 3}, {1, 0}, Rounding::up, {2, 2, 5, 7}},
+    {"stride beyond window", {1, 2}, {2, 3}, 0, Rounding::down, {1, 3, 6, 8}},
+    {"a huge stride, so one window", 2, 1 << 28, 1, Rounding::down, {1, 2, 3, 4}},
+    {"the whole map", {4, 5}, 1, 0, Rounding::down, {3, 2, 4, 5}},
+    {"a window of more than 256 cells", {16, 17}, {2, 3}, 0, Rounding::down, {1, 1, 19, 21}},
+    {"1x1", 1, 1, 0, Rounding::down, {2, 2, 3, 3}},
+    {"many channels", 2, 1, 1, Rounding::up, {1, 19, 3, 3}},
+};
 
 std::vector<Case> max_cases() {
   std::vector<Case> cases;
-  for (const Geometry& g : geometries())
+  for (const Geometry& g : geometries)
     for (const Mode mode : {Mode::training, Mode::inference})
       cases.push_back({g.name,
                        MaxPool{.window = g.window, .stride = g.stride, .pad = g.pad, .rounding = g.rounding},
@@ -53,7 +49,7 @@ std::vector<Case> max_cases() {
 
 std::vector<Case> average_cases() {
   std::vector<Case> cases;
-  for (const Geometry& g : geometries())
+  for (const Geometry& g : geometries)
     for (const bool count_padding : {false, true}) {
       const AveragePool op{
           .window = g.window, .stride = g.stride, .pad = g.pad, .rounding = g.rounding, .count_padding = count_padding};
@@ -63,15 +59,12 @@ std::vector<Case> average_cases() {
   return cases;
 }
 
-const std::vector<Case>& global_cases() {
-  static const std::vector<Case> all = {
-      {"7x7", GlobalAveragePool{}, {{2, 3, 7, 7}}},
-      {"rectangular", GlobalAveragePool{}, {{3, 5, 2, 9}}},
-      {"one pixel", GlobalAveragePool{}, {{2, 4, 1, 1}}},
-      {"inference", GlobalAveragePool{}, {{2, 3, 5, 4}}, {}, Mode::inference},
-  };
-  return all;
-}
+const std::vector<Case> global_cases = {
+    {"7x7", GlobalAveragePool{}, {{2, 3, 7, 7}}},
+    {"rectangular", GlobalAveragePool{}, {{3, 5, 2, 9}}},
+    {"one pixel", GlobalAveragePool{}, {{2, 4, 1, 1}}},
+    {"inference", GlobalAveragePool{}, {{2, 3, 5, 4}}, {}, Mode::inference},
+};
 
 }  // namespace
 
@@ -172,12 +165,12 @@ TEST_CASE("max pool agrees with the oracle") { check_all_against_oracle(max_case
 
 TEST_CASE("average pool agrees with the oracle") { check_all_against_oracle(average_cases()); }
 
-TEST_CASE("global average pool agrees with the oracle") { check_all_against_oracle(global_cases()); }
+TEST_CASE("global average pool agrees with the oracle") { check_all_against_oracle(global_cases); }
 
 TEST_CASE("max pool is exact in whole numbers") { check_all_integers(max_cases()); }
 
 TEST_CASE("pooling has the gradients of finite differences") {
-  for (const auto& cases : {max_cases(), average_cases(), global_cases()})
+  for (const auto& cases : {max_cases(), average_cases(), global_cases})
     for (const Case& c : cases)
       if (c.mode == Mode::training) check_differences(c);
 }

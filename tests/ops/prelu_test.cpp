@@ -1,7 +1,5 @@
 // PReLU.
 
-#include "lamina/graph.h"
-#include "lamina/plan.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"

@@ -1,6 +1,5 @@
 // Recurrent: by hand, by its definition, against the oracle and by differences.
 
-#include "lamina/op.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
@@ -17,53 +16,46 @@ constexpr Cell gru_cell = Cell::gru;
 
 /// Cases with widths below, at and above the vectors of every instruction set; with images for one thread and for
 /// several; and with more steps than the 16 that are turned into rows at once.
-const std::vector<Case>& recurrent_cases() {
-  static const std::vector<Case> all = {
-      {"one of everything", Recurrent{.hidden = 1}, {{1, 1, 1, 1}}},
-      {"small", Recurrent{.hidden = 3}, {{2, 4, 5, 1}}},
-      {"in reverse", Recurrent{.hidden = 3, .reverse = true}, {{2, 4, 5, 1}}},
-      {"the last step", Recurrent{.hidden = 5, .steps = last}, {{3, 2, 4, 1}}},
-      {"the last step in reverse", Recurrent{.hidden = 5, .steps = last, .reverse = true}, {{3, 2, 4, 1}}},
-      {"hard gates", Recurrent{.hidden = 4, .gates = hard}, {{2, 3, 6, 1}}},
-      {"hard gates, the last step in reverse",
-       Recurrent{.hidden = 4, .steps = last, .gates = hard, .reverse = true},
-       {{2, 3, 5, 1}}},
-      {"whole vectors", Recurrent{.hidden = 16}, {{9, 16, 3, 1}}},
-      {"more than a vector", Recurrent{.hidden = 19}, {{11, 21, 4, 1}}},
-      {"many steps", Recurrent{.hidden = 2, .reverse = true}, {{2, 3, 35, 1}}},
-      {"ids", Recurrent{.hidden = 4, .vocabulary = 7}, {{3, 1, 6, 1}}},
-      {"ids, the last step in reverse",
-       Recurrent{.hidden = 17, .steps = last, .reverse = true, .vocabulary = 5},
-       {{6, 1, 4, 1}}},
-      {"inference", Recurrent{.hidden = 6, .reverse = true}, {{5, 3, 18, 1}}, {}, Mode::inference},
-      {"inference of ids, the last step",
-       Recurrent{.hidden = 5, .steps = last, .vocabulary = 9},
-       {{2, 1, 3, 1}},
-       {},
-       Mode::inference},
-      {"GRU, one of everything", Recurrent{.hidden = 1, .cell = gru_cell}, {{1, 1, 1, 1}}},
-      {"GRU", Recurrent{.hidden = 3, .cell = gru_cell}, {{2, 4, 5, 1}}},
-      {"GRU, the last step in reverse",
-       Recurrent{.hidden = 5, .cell = gru_cell, .steps = last, .reverse = true},
-       {{3, 2, 4, 1}}},
-      {"GRU, hard gates", Recurrent{.hidden = 4, .cell = gru_cell, .gates = hard}, {{2, 3, 6, 1}}},
-      {"GRU, whole vectors", Recurrent{.hidden = 16, .cell = gru_cell}, {{9, 16, 3, 1}}},
-      {"GRU, more than a vector", Recurrent{.hidden = 19, .cell = gru_cell}, {{11, 21, 4, 1}}},
-      {"GRU, many steps", Recurrent{.hidden = 2, .cell = gru_cell, .reverse = true}, {{2, 3, 35, 1}}},
-      {"GRU of ids", Recurrent{.hidden = 4, .cell = gru_cell, .vocabulary = 7}, {{3, 1, 6, 1}}},
-      {"GRU, inference",
-       Recurrent{.hidden = 6, .cell = gru_cell, .reverse = true},
-       {{5, 3, 18, 1}},
-       {},
-       Mode::inference},
-  };
-  return all;
-}
+const std::vector<Case> recurrent_cases = {
+    {"one of everything", Recurrent{.hidden = 1}, {{1, 1, 1, 1}}},
+    {"small", Recurrent{.hidden = 3}, {{2, 4, 5, 1}}},
+    {"in reverse", Recurrent{.hidden = 3, .reverse = true}, {{2, 4, 5, 1}}},
+    {"the last step", Recurrent{.hidden = 5, .steps = last}, {{3, 2, 4, 1}}},
+    {"the last step in reverse", Recurrent{.hidden = 5, .steps = last, .reverse = true}, {{3, 2, 4, 1}}},
+    {"hard gates", Recurrent{.hidden = 4, .gates = hard}, {{2, 3, 6, 1}}},
+    {"hard gates, the last step in reverse",
+     Recurrent{.hidden = 4, .steps = last, .gates = hard, .reverse = true},
+     {{2, 3, 5, 1}}},
+    {"whole vectors", Recurrent{.hidden = 16}, {{9, 16, 3, 1}}},
+    {"more than a vector", Recurrent{.hidden = 19}, {{11, 21, 4, 1}}},
+    {"many steps", Recurrent{.hidden = 2, .reverse = true}, {{2, 3, 35, 1}}},
+    {"ids", Recurrent{.hidden = 4, .vocabulary = 7}, {{3, 1, 6, 1}}},
+    {"ids, the last step in reverse",
+     Recurrent{.hidden = 17, .steps = last, .reverse = true, .vocabulary = 5},
+     {{6, 1, 4, 1}}},
+    {"inference", Recurrent{.hidden = 6, .reverse = true}, {{5, 3, 18, 1}}, {}, Mode::inference},
+    {"inference of ids, the last step",
+     Recurrent{.hidden = 5, .steps = last, .vocabulary = 9},
+     {{2, 1, 3, 1}},
+     {},
+     Mode::inference},
+    {"GRU, one of everything", Recurrent{.hidden = 1, .cell = gru_cell}, {{1, 1, 1, 1}}},
+    {"GRU", Recurrent{.hidden = 3, .cell = gru_cell}, {{2, 4, 5, 1}}},
+    {"GRU, the last step in reverse",
+     Recurrent{.hidden = 5, .cell = gru_cell, .steps = last, .reverse = true},
+     {{3, 2, 4, 1}}},
+    {"GRU, hard gates", Recurrent{.hidden = 4, .cell = gru_cell, .gates = hard}, {{2, 3, 6, 1}}},
+    {"GRU, whole vectors", Recurrent{.hidden = 16, .cell = gru_cell}, {{9, 16, 3, 1}}},
+    {"GRU, more than a vector", Recurrent{.hidden = 19, .cell = gru_cell}, {{11, 21, 4, 1}}},
+    {"GRU, many steps", Recurrent{.hidden = 2, .cell = gru_cell, .reverse = true}, {{2, 3, 35, 1}}},
+    {"GRU of ids", Recurrent{.hidden = 4, .cell = gru_cell, .vocabulary = 7}, {{3, 1, 6, 1}}},
+    {"GRU, inference", Recurrent{.hidden = 6, .cell = gru_cell, .reverse = true}, {{5, 3, 18, 1}}, {}, Mode::inference},
+};
 
 /// Cases that are too large for differences: several images for a block of threads, weights beyond its registers,
 /// hidden values beyond one block, more ids than a block has threads.
 std::vector<Case> large_cases() {
-  std::vector<Case> all = recurrent_cases();
+  std::vector<Case> all = recurrent_cases;
   all.push_back({"two images for a block", Recurrent{.hidden = 3}, {{135, 2, 3, 1}}});
   all.push_back({"four images for a block", Recurrent{.hidden = 5, .steps = last, .reverse = true}, {{270, 1, 3, 1}}});
   all.push_back({"70 hidden values", Recurrent{.hidden = 70}, {{2, 3, 3, 1}}});
@@ -140,7 +132,7 @@ TEST_CASE("a recurrent op in f64 follows its definition") {
 
 TEST_CASE("a recurrent op agrees with the oracle") { check_all_against_oracle(large_cases()); }
 
-TEST_CASE("a recurrent op has the gradients of finite differences") { check_all_differences(recurrent_cases()); }
+TEST_CASE("a recurrent op has the gradients of finite differences") { check_all_differences(recurrent_cases); }
 
 TEST_CASE(
     "a recurrent op's id out of range makes its sequence NaN from its step on, and adds to no weight of the input") {

@@ -1,9 +1,5 @@
 // Means, sums and maxima over axes.
 
-#include <cmath>
-#include <limits>
-
-#include "lamina/op.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"

@@ -11,23 +11,20 @@ using namespace lamina::test;
 namespace {
 
 /// Cases whose weights are quarters, or 1.
-const std::vector<Case>& exact_cases() {
-  static const std::vector<Case> all = {
-      {"nearest", Resize{.to = {8, 10}}, {{2, 3, 4, 5}}},
-      {"nearest of other extents", Resize{.to = {7, 3}}, {{2, 5, 4, 5}}},
-      {"nearest by a step", Resize{.to = {5, 7}, .step_h = 1 / 1.5, .step_w = 0.5}, {{2, 3, 4, 5}}},
-      {"nearest exact", Resize{.to = {6, 4}, .by = ResizeBy::nearest_exact}, {{2, 3, 4, 5}}},
-      {"nearest in inference", Resize{.to = 6}, {{2, 3, 3, 3}}, {}, Mode::inference},
-      {"linear", Resize{.to = {8, 10}, .by = ResizeBy::linear}, {{2, 3, 4, 5}}},
-      {"corners", Resize{.to = {9, 5}, .by = ResizeBy::linear_aligned}, {{2, 3, 5, 3}}},
-      {"one pixel", Resize{.to = {3, 4}, .by = ResizeBy::linear}, {{2, 9, 1, 1}}},
-      {"to one pixel", Resize{.to = 1, .by = ResizeBy::linear_aligned}, {{2, 3, 4, 5}}},
-  };
-  return all;
-}
+const std::vector<Case> exact_cases = {
+    {"nearest", Resize{.to = {8, 10}}, {{2, 3, 4, 5}}},
+    {"nearest of other extents", Resize{.to = {7, 3}}, {{2, 5, 4, 5}}},
+    {"nearest by a step", Resize{.to = {5, 7}, .step_h = 1 / 1.5, .step_w = 0.5}, {{2, 3, 4, 5}}},
+    {"nearest exact", Resize{.to = {6, 4}, .by = ResizeBy::nearest_exact}, {{2, 3, 4, 5}}},
+    {"nearest in inference", Resize{.to = 6}, {{2, 3, 3, 3}}, {}, Mode::inference},
+    {"linear", Resize{.to = {8, 10}, .by = ResizeBy::linear}, {{2, 3, 4, 5}}},
+    {"corners", Resize{.to = {9, 5}, .by = ResizeBy::linear_aligned}, {{2, 3, 5, 3}}},
+    {"one pixel", Resize{.to = {3, 4}, .by = ResizeBy::linear}, {{2, 9, 1, 1}}},
+    {"to one pixel", Resize{.to = 1, .by = ResizeBy::linear_aligned}, {{2, 3, 4, 5}}},
+};
 
 std::vector<Case> cases() {
-  std::vector<Case> all = exact_cases();
+  std::vector<Case> all = exact_cases;
   const Case others[] = {
       {"linear, fewer rows", Resize{.to = {3, 11}, .by = ResizeBy::linear}, {{2, 3, 7, 5}}},
       {"linear, fewer columns", Resize{.to = {11, 2}, .by = ResizeBy::linear}, {{2, 3, 7, 5}}},
@@ -77,6 +74,6 @@ TEST_CASE("the nearest cell is the exact quotient, whatever the extents") {
 
 TEST_CASE("resize agrees with the oracle") { check_all_against_oracle(cases()); }
 
-TEST_CASE("resize is exact in whole numbers where its weights are") { check_all_integers(exact_cases()); }
+TEST_CASE("resize is exact in whole numbers where its weights are") { check_all_integers(exact_cases); }
 
 TEST_CASE("resize has the gradients of finite differences") { check_all_differences(cases()); }

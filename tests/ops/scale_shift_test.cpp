@@ -1,7 +1,5 @@
 // A tensor times fixed or learned numbers, plus others: numbers of each channel, or one pair for all.
 
-#include "lamina/op.h"
-#include "lamina/plan.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
@@ -11,25 +9,22 @@ using namespace lamina::test;
 
 namespace {
 
-const std::vector<Case>& scale_shift_cases() {
-  static const std::vector<Case> all = {
-      {"by channel", ScaleShift{}, {{2, 3, 4, 5}}},
-      {"one for all", ScaleShift{.by_channel = false}, {{2, 3, 4, 5}}},
-      {"vectors", ScaleShift{}, {{3, 37, 1, 1}}},
-      {"odd planes", ScaleShift{}, {{2, 5, 3, 7}}},
-      {"large planes", ScaleShift{}, {{1, 2, 97, 89}}},
-      {"in inference", ScaleShift{}, {{2, 3, 4, 4}}, {}, Mode::inference},
-      {"learned", ScaleShift{.learned = true}, {{2, 3, 4, 5}}},
-      {"one learned", ScaleShift{.by_channel = false, .learned = true}, {{2, 3, 4, 5}}},
-      {"learned vectors", ScaleShift{.learned = true}, {{3, 37, 1, 1}}},
-      {"learned, odd planes", ScaleShift{.learned = true}, {{2, 5, 3, 7}}},
-      {"learned, large planes", ScaleShift{.learned = true}, {{3, 2, 97, 89}}},
-      {"one learned, large planes", ScaleShift{.by_channel = false, .learned = true}, {{3, 2, 96, 88}}},
-      {"learned, in inference", ScaleShift{.learned = true}, {{2, 3, 4, 4}}, {}, Mode::inference},
-      {"one in inference", ScaleShift{.by_channel = false}, {{3, 11, 1, 2}}, {}, Mode::inference},
-  };
-  return all;
-}
+const std::vector<Case> scale_shift_cases = {
+    {"by channel", ScaleShift{}, {{2, 3, 4, 5}}},
+    {"one for all", ScaleShift{.by_channel = false}, {{2, 3, 4, 5}}},
+    {"vectors", ScaleShift{}, {{3, 37, 1, 1}}},
+    {"odd planes", ScaleShift{}, {{2, 5, 3, 7}}},
+    {"large planes", ScaleShift{}, {{1, 2, 97, 89}}},
+    {"in inference", ScaleShift{}, {{2, 3, 4, 4}}, {}, Mode::inference},
+    {"learned", ScaleShift{.learned = true}, {{2, 3, 4, 5}}},
+    {"one learned", ScaleShift{.by_channel = false, .learned = true}, {{2, 3, 4, 5}}},
+    {"learned vectors", ScaleShift{.learned = true}, {{3, 37, 1, 1}}},
+    {"learned, odd planes", ScaleShift{.learned = true}, {{2, 5, 3, 7}}},
+    {"learned, large planes", ScaleShift{.learned = true}, {{3, 2, 97, 89}}},
+    {"one learned, large planes", ScaleShift{.by_channel = false, .learned = true}, {{3, 2, 96, 88}}},
+    {"learned, in inference", ScaleShift{.learned = true}, {{2, 3, 4, 4}}, {}, Mode::inference},
+    {"one in inference", ScaleShift{.by_channel = false}, {{3, 11, 1, 2}}, {}, Mode::inference},
+};
 
 }  // namespace
 
@@ -69,8 +64,8 @@ TEST_CASE("scale and shift start as 1 and 0, and no training changes them") {
   CHECK((numbers("fixed.scale") == Values{2, 3} && numbers("fixed.shift") == Values{0, 0}));
 }
 
-TEST_CASE("scale and shift agree with the oracle") { check_all_against_oracle(scale_shift_cases()); }
+TEST_CASE("scale and shift agree with the oracle") { check_all_against_oracle(scale_shift_cases); }
 
-TEST_CASE("scale and shift are exact in whole numbers") { check_all_integers(scale_shift_cases()); }
+TEST_CASE("scale and shift are exact in whole numbers") { check_all_integers(scale_shift_cases); }
 
-TEST_CASE("scale and shift have the gradients of their differences") { check_all_differences(scale_shift_cases()); }
+TEST_CASE("scale and shift have the gradients of their differences") { check_all_differences(scale_shift_cases); }

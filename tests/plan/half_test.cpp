@@ -3,7 +3,6 @@
 
 #include "lamina/error.h"
 #include "lamina/nets.h"
-#include "lamina/plan.h"
 #include "lib/core/numbers/float16.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/plans.h"
@@ -280,10 +279,9 @@ TEST_CASE("a backend without half precision refuses it before anything is alloca
     } catch (const Unsupported&) {
       continue;  // not in this build
     }
-    for (const DType dtype : {DType::f16, DType::bf16}) {
+    for (const DType dtype : {DType::f16, DType::bf16})
       CHECK_THROWS_MATCHES(predict_memory(residual(), *made, in(dtype, 1)), Unsupported,
                            Says(name + ": conv(8, 1x1): no " + std::string(to_string(dtype))));
-    }
   }
 }
 

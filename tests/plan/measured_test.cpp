@@ -51,11 +51,7 @@ Algorithms last_of_convolutions(Backend& backend) {
     for (const std::string& name : backend.algorithms(spec, pass)) {
       Choice choice;
       choice.algorithm[static_cast<std::size_t>(pass)] = name;
-      try {
-        backend.lower(spec, choice);
-        last[static_cast<std::size_t>(pass)] = name;
-      } catch (const Unsupported&) {
-      }
+      if (!throws<Unsupported>([&] { backend.lower(spec, choice); })) last[static_cast<std::size_t>(pass)] = name;
     }
   return last;
 }

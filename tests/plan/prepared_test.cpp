@@ -1,11 +1,9 @@
 // The prepared forms of parameters in inference: passes read them, and they follow the parameters.
 
-#include "lamina/plan.h"
 #include "lamina/weights.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/catch.h"
-#include "tests/support/numbers/values.h"
 
 using namespace lamina::test;
 

@@ -1,8 +1,6 @@
 // Parameters that several nodes use have one memory and one gradient, the sum of the gradients of all uses.
 
 #include "lamina/error.h"
-#include "lamina/gradient_check.h"
-#include "lamina/plan.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/cases/random_graph.h"

@@ -1,7 +1,6 @@
 // Whole tiny nets through plans: gradients by differences in every mode, modes against each other, and against a
 // composition by hand.
 
-#include "lamina/gradient_check.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/cases/random_graph.h"
@@ -84,10 +83,7 @@ Graph grouped() {
 
 using Build = std::function<Graph()>;
 
-const std::vector<Build>& nets() {
-  static const std::vector<Build> all = {tiny_residual, preactivation, tiny_inception, grouped};
-  return all;
-}
+const std::vector<Build> builds = {tiny_residual, preactivation, tiny_inception, grouped};
 
 /// Every combination of options that may change how a plan computes, but not its results.
 std::vector<Options> modes() {
@@ -161,7 +157,7 @@ void check_composition(const Graph& graph) {
 
 TEST_CASE("the gradients of tiny nets agree with differences in every mode") {
   const auto net = static_cast<std::size_t>(GENERATE(0, 1, 2, 3));
-  const Graph graph = nets()[net]();
+  const Graph graph = builds[net]();
   for (const Options& options : modes()) {
     INFO(graph.name() << ' ' << to_string(options));
     check_passed(check_gradients(graph, one_thread(), options, {.coordinates = 16, .directions = 3}));
@@ -169,7 +165,7 @@ TEST_CASE("the gradients of tiny nets agree with differences in every mode") {
 }
 
 TEST_CASE("the gradients of tiny nets agree with differences in every type") {
-  for (const Build& build : nets())
+  for (const Build& build : builds)
     for (const DType dtype : element_types()) {
       const Graph graph = build();
       INFO(graph.name() << ' ' << to_string(dtype));
@@ -178,19 +174,19 @@ TEST_CASE("the gradients of tiny nets agree with differences in every type") {
 }
 
 TEST_CASE("tiny nets: fused and unfused, recomputed and kept, packed and unpacked plans agree to 1e-12") {
-  for (const Build& build : nets()) check_modes(build());
+  for (const Build& build : builds) check_modes(build());
 }
 
 TEST_CASE("tiny nets: parameter gradients do not depend on whether the input gradient is wanted") {
-  for (const Build& build : nets()) check_without_input_gradient(build());
+  for (const Build& build : builds) check_without_input_gradient(build());
 }
 
 TEST_CASE("tiny nets: a plan computes what the ops one by one compute") {
-  for (const Build& build : nets()) check_composition(build());
+  for (const Build& build : builds) check_composition(build());
 }
 
 TEST_CASE("tiny nets: outputs in f32 equal outputs in f64 within 1e-4") {
-  for (const Build& build : nets()) {
+  for (const Build& build : builds) {
     const Graph graph = build();
     INFO(graph.name());
     Outcome got, want;

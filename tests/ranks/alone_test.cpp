@@ -1,6 +1,5 @@
 // Communicators by name, the one for a single rank, and parts of batches.
 
-#include "lamina/batches.h"
 #include "lamina/communicator.h"
 #include "lamina/error.h"
 #include "lib/core/device/host/host_device.h"

@@ -58,12 +58,9 @@ lamina::TensorFile run(const std::string& net, const lamina::Options& options, c
   lamina::upload(device, plan.output_gradient(), entry(given, "dy").values);
   plan.backward();
   out["dx"] = downloaded(device, plan.input_gradient());
-  for (const std::string& name : plan.parameter_names()) {
+  for (const std::string& name : plan.parameter_names())
     out["gradient." + name] = downloaded(device, plan.parameter_gradient(name));
-  }
-  for (const std::string& name : plan.state_names()) {
-    out["state." + name] = downloaded(device, plan.state(name));
-  }
+  for (const std::string& name : plan.state_names()) out["state." + name] = downloaded(device, plan.state(name));
   return out;
 }
 

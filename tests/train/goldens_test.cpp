@@ -2,12 +2,10 @@
 // parameters of a network that was exported with its constants (make_onnx_training.py).
 
 #include "lamina/onnx.h"
-#include "lamina/plan.h"
 #include "lamina/safetensors.h"
 #include "tests/support/backend.h"
 #include "tests/support/catch.h"
 #include "tests/support/data.h"
-#include "tests/support/numbers/values.h"
 #include "tests/train/backends.h"
 #include "tests/train/runs.h"
 

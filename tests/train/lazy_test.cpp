@@ -1,14 +1,12 @@
 // Lazy updates of an embedding's table: the rows that change, the formula, PyTorch's losses, and refusals.
 
 #include "lamina/error.h"
-#include "lamina/plan.h"
 #include "lamina/safetensors.h"
 #include "lamina/workloads.h"
 #include "tests/io/files.h"
 #include "tests/support/backend.h"
 #include "tests/support/catch.h"
 #include "tests/support/data.h"
-#include "tests/support/numbers/values.h"
 #include "tests/train/backends.h"
 #include "tests/train/runs.h"
 
@@ -45,18 +43,15 @@ bool named(const Values& gradient, std::size_t row) {
   return false;
 }
 
-const std::vector<Optimiser>& lazy_optimisers() {
-  static const std::vector<Optimiser> all = {Sgd{},      RmsProp{}, Adagrad{},
-                                             Adadelta{}, Adam{},    KerasAdam{.epsilon = 1e-3}};
-  return all;
-}
+const std::vector<Optimiser> lazy_optimisers = {Sgd{},      RmsProp{}, Adagrad{},
+                                                Adadelta{}, Adam{},    KerasAdam{.epsilon = 1e-3}};
 
 }  // namespace
 
 TEST_CASE("a lazy update gives rows with a gradient the dense update's bits, and the other rows keep theirs") {
   for (const std::string& name : training_backends())
     for (const DType dtype : {DType::f64, DType::f32})
-      for (const Optimiser& optimiser : lazy_optimisers()) {
+      for (const Optimiser& optimiser : lazy_optimisers) {
         INFO(name << ", " << to_string(dtype) << ", " << to_string(optimiser));
         const auto backend = make_or_skip(name);
         Device& device = backend->device();

@@ -2,9 +2,7 @@
 // and refusals.
 
 #include "lamina/error.h"
-#include "lamina/train.h"
 #include "tests/support/backend.h"
-#include "tests/support/cases/plans.h"
 #include "tests/support/catch.h"
 #include "tests/train/networks.h"
 #include "tests/train/runs.h"

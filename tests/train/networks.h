@@ -33,9 +33,8 @@ inline Graph shared_network(int batch) {
     x = conv(x, "stem." + use, {.channels = 4, .kernel = 3, .bias = false});
     for (const std::string again : {"1.", "2."}) x = relu(conv(x, again + use, {.channels = 4, .kernel = 3, .pad = 1}));
     towers.push_back(batch_norm(x, "norm." + use));
-    if (use == "b") {
+    if (use == "b")
       for (const std::string name : {"stem.", "1.", "norm."}) graph.share_all(name + "b", name + "a");
-    }
     graph.share_all("2." + use, "1." + use);
   }
   Value x = global_average_pool(concat(towers));

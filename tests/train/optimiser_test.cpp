@@ -3,7 +3,6 @@
 #include "lamina/optimiser.h"
 
 #include "lamina/error.h"
-#include "lamina/plan.h"
 #include "tests/support/backend.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers/larger.h"
@@ -73,28 +72,25 @@ struct Formula {
   }
 };
 
-const std::vector<Optimiser>& optimisers() {
-  static const std::vector<Optimiser> all = {
-      Sgd{},
-      Sgd{.weight_decay = 0.1},
-      Sgd{.momentum = 0.9},
-      Sgd{.momentum = 0.9, .nesterov = true, .weight_decay = 0.1},
-      KerasSgd{},
-      KerasSgd{.momentum = 0.8},
-      KerasSgd{.momentum = 0.8, .nesterov = true},
-      RmsProp{.weight_decay = 0.1},
-      RmsProp{.rho = 0.9},
-      Adagrad{},
-      Adagrad{.epsilon = 0.1, .weight_decay = 0.1},
-      Adadelta{},
-      Adadelta{.rho = 0.95, .epsilon = 1e-8, .weight_decay = 0.1},
-      Adam{},
-      Adam{.weight_decay = 0.1},
-      AdamW{},
-      KerasAdam{.epsilon = 1e-3},
-  };
-  return all;
-}
+const std::vector<Optimiser> optimisers = {
+    Sgd{},
+    Sgd{.weight_decay = 0.1},
+    Sgd{.momentum = 0.9},
+    Sgd{.momentum = 0.9, .nesterov = true, .weight_decay = 0.1},
+    KerasSgd{},
+    KerasSgd{.momentum = 0.8},
+    KerasSgd{.momentum = 0.8, .nesterov = true},
+    RmsProp{.weight_decay = 0.1},
+    RmsProp{.rho = 0.9},
+    Adagrad{},
+    Adagrad{.epsilon = 0.1, .weight_decay = 0.1},
+    Adadelta{},
+    Adadelta{.rho = 0.95, .epsilon = 1e-8, .weight_decay = 0.1},
+    Adam{},
+    Adam{.weight_decay = 0.1},
+    AdamW{},
+    KerasAdam{.epsilon = 1e-3},
+};
 
 /// Sets random gradients of every parameter of a plan, and returns them.
 std::map<std::string, Values> draw_gradients(Plan& plan, std::uint64_t key) {
@@ -121,7 +117,7 @@ double norm_of(const std::map<std::string, Values>& all) {
 TEST_CASE("an update follows the optimiser's formula, in f64 and f32, at rates that change") {
   for (const std::string& name : training_backends())
     for (const DType dtype : {DType::f64, DType::f32})
-      for (const Optimiser& optimiser : optimisers()) {
+      for (const Optimiser& optimiser : optimisers) {
         const auto backend = make_or_skip(name);
         Device& device = backend->device();
         Plan plan(small_graph(), *backend, training(optimiser, dtype));

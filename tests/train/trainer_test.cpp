@@ -6,8 +6,6 @@
 #include "tests/io/files.h"
 #include "tests/support/backend.h"
 #include "tests/support/catch.h"
-#include "tests/support/numbers/larger.h"
-#include "tests/support/numbers/values.h"
 #include "tests/train/backends.h"
 #include "tests/train/networks.h"
 #include "tests/train/runs.h"

@@ -9,7 +9,6 @@
 
 #include "lamina/error.h"
 #include "lamina/nets.h"
-#include "lamina/plan.h"
 #include "tests/io/files.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/unit.h"
