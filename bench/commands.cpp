@@ -180,6 +180,18 @@ Action describe(CLI::App& app) {
   };
 }
 
+/// Adds a subcommand for each kind of layer. Call the result when the flags are read: a layer has its own sizes.
+std::function<void()> add_own_layers(CLI::App& app, NetSettings& net) {
+  app.option_defaults()->group("Options");
+  add_layers(app, net.layers);
+  return [&] {
+    for (const char* flag : {"--batch", "--image", "--width_divisor", "--softmax"})
+      if (!net.layers.empty() && app.count(flag) > 0)
+        throw UsageError(
+            fmt::format("{0} applies to networks only, and a layer is given by its own flags; leave out {0}", flag));
+  };
+}
+
 Action check_gradients_of(CLI::App& app) {
   auto options = with_networks<CheckOptions>(app, task_flags, false);
   options->configs = {.batches = {2}, .dtypes = {DType::f64}};
@@ -192,13 +204,8 @@ Action check_gradients_of(CLI::App& app) {
   app.add_option("--directions", options->how.directions, "Directions to compare in other tensors; default: 2")
       ->check(CLI::PositiveNumber);
   app.add_option("--seed", options->how.seed, "Seed of inputs and directions; default: 1");
-  app.option_defaults()->group("Options");
-  add_layers(app, options->net.layers);
-  return [options, &app](const MakeBackend& make) {
-    for (const char* flag : {"--batch", "--image", "--width_divisor", "--softmax"})
-      if (!options->net.layers.empty() && app.count(flag) > 0)
-        throw UsageError(
-            fmt::format("{0} applies to networks only, and a layer is given by its own flags; leave out {0}", flag));
+  return [options, check_layers = add_own_layers(app, options->net)](const MakeBackend& make) {
+    check_layers();
     check(*options);
     Session session(*options, make);
     return check_networks(session, *options, print_now);
@@ -227,14 +234,17 @@ Action devices(CLI::App& app) {
 Action engines(CLI::App& app) {
   auto options = with_networks<EnginesOptions>(
       app, onnx_flags | size_flags | batch_flags | dtype_flags | layout_flags | cudnn_flags | mode_flags, false);
-  app.add_option("--device", options->device, "a100, h200, or a JSON file of properties")
+  app.add_option("--device", options->device, "a100, h100, h200, or a JSON file of properties")
       ->type_name("NAME|FILE")
       ->required();
+  add_list(app, "--layer", options->layers, "Only these layers, as `lamina_bench describe` names them")
+      ->type_name("LAYER,...");
   add_choice(app, "--build", options->build, {{"first", BuildPlans::first}, {"all", BuildPlans::all}},
              "Plans to build for each graph: the first that finalises, or all");
   app.add_option("--plans", options->plans, "Folder that plans are kept in, and loaded from")->type_name("DIR");
   app.add_option("--benchmark_out", options->out, "File for the answers as JSON");
-  return [options](const MakeBackend&) {
+  return [options, check_layers = add_own_layers(app, options->net)](const MakeBackend&) {
+    check_layers();
     check_onnx_extents(options->net.onnx, options->net.onnx_settings);
     return printed(cudnn_engines(*options));
   };

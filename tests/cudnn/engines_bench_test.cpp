@@ -94,6 +94,32 @@ TEST_CASE("layouts, batches and types are asked apart, and a layout or a batch h
   REQUIRE_THAT(table.said, ContainsSubstring("backward_data+fused"));
 }
 
+TEST_CASE("one layer is asked about by its name or by its fields, and every row names its unit") {
+  const auto rows = [](const std::string& said, const std::string& begin) {
+    std::size_t count = 0;
+    for (std::size_t at = said.find(begin); at != std::string::npos; at = said.find(begin, at + 1)) ++count;
+    return count;
+  };
+  const Ended named = run_or_skip("engines mnist_cnn --device=h100 --layer=conv2d_2");
+  CAPTURE(named.said);
+  REQUIRE(named.status == 0);
+  CHECK(rows(named.said, "\nconv2d_2 ") == 3);
+  CHECK_THAT(named.said, ContainsSubstring("asked about h100: 3 distinct graphs") && !ContainsSubstring("conv2d_1"));
+  const Ended own = run_or_skip("engines conv --input=2x8x9x9 --channels=4 --kernel=3 --device=h100");
+  CAPTURE(own.said);
+  REQUIRE(own.status == 0);
+  CHECK_THAT(own.said, ContainsSubstring("conv(4, 3x3) of 2x8x9x9, batch 2, nchw"));
+  CHECK(rows(own.said, "conv(4, 3x3) ") == 4);  // the title, and three passes
+  for (const auto& [words, says] : std::map<std::string, std::string>{
+           {"mnist_cnn --layer=conv2d_9", "no layer \"conv2d_9\": did you mean \"conv2d_1\" or \"conv2d_2\"?"},
+           {"conv --input=2x8x9x9 --channels=4 --kernel=3 --batch=3", "--batch applies to networks only"}}) {
+    const Ended refused = run_bench("engines " + words + " --device=h100");
+    CAPTURE(words, refused.said);
+    CHECK(refused.status == 2);
+    CHECK_THAT(refused.said, ContainsSubstring(says));
+  }
+}
+
 TEST_CASE("an unknown --device is refused with the known ones") {
   const auto said = [](const std::string& device) {
     const Ended ended = run_or_skip("engines mnist_cnn " + device);
@@ -102,7 +128,7 @@ TEST_CASE("an unknown --device is refused with the known ones") {
   };
   REQUIRE_THAT(said(""), ContainsSubstring("--device"));
   REQUIRE_THAT(said("--device=h2000"),
-               ContainsSubstring("no device \"h2000\", and no such file: valid names: a100 and h200"));
+               ContainsSubstring("no device \"h2000\", and no such file: valid names: a100, h100, h200"));
   const Folder folder;
   lamina::test::write(folder / "garbage.json", "{\"deviceVer\": ");
   REQUIRE_THAT(said("--device=" + folder.file("garbage.json")), ContainsSubstring("does not hold a JSON object"));

@@ -32,51 +32,28 @@ Json to_json(const CudnnEngine& engine) {
           {"workspace_bytes", engine.workspace_bytes}};
 }
 
-/// The questions of a process: to one version, with TF32 or without.
-struct Task {
-  std::string cudnn;
-  std::string device;
-  bool tf32 = true;
-};
-
-/// Says every few seconds how far a process is, and a complaint about the folder of plans once.
-class Progress {
- public:
-  void complain(const std::string& complaint) {
-    if (!complaint.empty() && !std::exchange(complained_, true))
-      fmt::print(stderr, "{}; it is made anew, as others may be\n", complaint);
-  }
-  void said(const std::string& version, std::size_t graphs, std::size_t of, int plans, int loaded) {
-    const auto now = std::chrono::steady_clock::now();
-    if (now - last_ < std::chrono::seconds(5)) return;
-    last_ = now;
-    fmt::print(stderr, "cuDNN {}: {} of {} graphs, {} plans, {} of them from the folder\n", version, graphs, of, plans,
-               loaded);
-  }
-
- private:
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-  bool complained_ = false;
-};
-
-/// The child's message: its answers, or why it has none. Without TF32 it answers about f32 alone.
-Json answers(const Task& task, const std::vector<Query>& queries, const EnginesOptions& options) {
+/// The child's message: its answers, or why it has none. Without TF32 it answers about f32 alone. Every few seconds it
+/// says how far it is, and once that the folder of plans has a wrong file.
+Json answers(const std::string& directory, const std::string& properties, bool tf32, const std::vector<Query>& queries,
+             const EnginesOptions& options) {
   try {
-    const CudnnEngines cudnn(task.cudnn, task.device);
-    Progress progress;
+    const CudnnEngines cudnn(directory, properties);
+    auto last = std::chrono::steady_clock::now();
+    bool complained = false;
     int plans = 0, loaded = 0;
     Json lists = Json::array();
     for (const Query& query : queries) {
       Json& list = lists.emplace_back(Json::array());
-      if (!task.tf32 && query.spec.y.dtype != DType::f32) continue;
+      if (!tf32 && query.spec.y.dtype != DType::f32) continue;
       int compiled = 0;
       bool enough = options.build == BuildPlans::none;
       for (const CudnnEngine& engine : cudnn.list(query.spec, query.pass)) {
-        if (!task.tf32 && !engine.strict()) continue;
+        if (!tf32 && !engine.strict()) continue;
         Json& said = list.emplace_back(to_json(engine));
         if (enough || (engine.has("runtime_compilation") && ++compiled > 3)) continue;
         const CudnnPlan plan = cudnn.build(query.spec, query.pass, engine, options.plans);
-        progress.complain(plan.complaint);
+        if (!plan.complaint.empty() && !std::exchange(complained, true))
+          fmt::print(stderr, "{}; it is made anew, as others may be\n", plan.complaint);
         ++plans;
         loaded += plan.from_folder ? 1 : 0;
         if (plan.refused.empty())
@@ -84,7 +61,11 @@ Json answers(const Task& task, const std::vector<Query>& queries, const EnginesO
         else
           said["refused"] = plan.refused;
         enough = options.build == BuildPlans::first && plan.refused.empty();
-        progress.said(cudnn.version(), lists.size(), queries.size(), plans, loaded);
+        const auto now = std::chrono::steady_clock::now();
+        if (now - last < std::chrono::seconds(5)) continue;
+        last = now;
+        fmt::print(stderr, "cuDNN {}: {} of {} graphs, {} plans, {} of them from the folder\n", cudnn.version(),
+                   lists.size(), queries.size(), plans, loaded);
       }
     }
     return {{"version", cudnn.version()},
@@ -111,18 +92,20 @@ struct Child {
   throw Error(fmt::format("cannot ask cuDNN in a separate process: {}: {}", call, std::strerror(errno)));
 }
 
-Child start(const Task& task, const std::vector<Query>& queries, const EnginesOptions& options) {
+Child start(const std::string& directory, const std::string& properties, bool tf32, const std::vector<Query>& queries,
+            const EnginesOptions& options) {
   Child child{0, {std::tmpfile(), &std::fclose}};
   if (child.answer == nullptr) fail("tmpfile");
   std::fflush(nullptr);
   child.process = ::fork();
   if (child.process < 0) fail("fork");
   if (child.process > 0) return child;
-  if (task.tf32)
+  if (tf32)
     ::unsetenv("NVIDIA_TF32_OVERRIDE");
   else
     ::setenv("NVIDIA_TF32_OVERRIDE", "0", 1);
-  const std::string text = answers(task, queries, options).dump(-1, ' ', true, Json::error_handler_t::replace);
+  const std::string text =
+      answers(directory, properties, tf32, queries, options).dump(-1, ' ', true, Json::error_handler_t::replace);
   const bool written = std::fputs(text.c_str(), child.answer.get()) >= 0 && std::fflush(child.answer.get()) == 0;
   ::_exit(written ? 0 : 1);
 }
@@ -149,11 +132,19 @@ void check(const Json& answer) {
 
 Version ask(const std::string& directory, const std::string& properties, const std::vector<Query>& queries,
             const EnginesOptions& options) {
-  const Child with = start({directory, properties, true}, queries, options);
-  const Child without = start({directory, properties, false}, queries, options);
-  Version version{answer_of(with), answer_of(without)};
-  check(version.tf32);
-  check(version.strict);
+  const Child with = start(directory, properties, true, queries, options);
+  const Child without = start(directory, properties, false, queries, options);
+  const Json all = answer_of(with), strict = answer_of(without);
+  check(all);
+  check(strict);
+  const auto sum = [&](const char* key) { return all[key].get<int>() + strict[key].get<int>(); };
+  Version version{all["version"], all["directory"], sum("plans"), sum("loaded")};
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    Json& answer = version.answers.emplace_back();
+    const bool is_f32 = queries[i].spec.y.dtype == DType::f32;
+    answer[is_f32 ? "tf32" : "engines"] = all["engines"][i];
+    if (is_f32) answer["strict"] = strict["engines"][i];
+  }
   return version;
 }
 

@@ -9,13 +9,13 @@
 
 namespace lamina::bench {
 
-/// The answers of one version: version, directory, the numbers of plans and of loaded plans and, for each query in
-/// order, the engines: number, list ("a" or "fallback"), notes, knobs, workspace_bytes and, for an engine that was to
-/// be built, its plan or why it is refused.
+/// The answers of one version. For each query in order there is an object of lists: "engines" or, for f32, "tf32" and
+/// "strict", which has TF32 forbidden and no engine that uses tensor cores even so. An engine has its number, list ("a"
+/// or "fallback"), notes, knobs, workspace_bytes and, if it was to be built, its plan or why it is refused.
 struct Version {
-  nlohmann::ordered_json tf32;    ///< answers about all types
-  nlohmann::ordered_json strict;  ///< answers about f32 with TF32 forbidden, without engines that use tensor cores even
-                                  ///< so
+  std::string number, directory;
+  int plans = 0, loaded = 0;
+  std::vector<nlohmann::ordered_json> answers{};
 };
 
 /// Asks the cuDNN of a directory in two processes at once, made by fork: call it before there are threads. Throws what

@@ -27,21 +27,23 @@ using Json = nlohmann::ordered_json;
 struct View {
   std::string name;
   std::size_t type;  ///< its place in the options
-  Json Version::*answer;
+  const char* key;   ///< of the list in an answer
 };
 
 std::vector<View> views_of(const EnginesOptions& options) {
   std::vector<View> views;
   for (std::size_t i = 0; i < options.configs.dtypes.size(); ++i) {
     const DType dtype = options.configs.dtypes[i];
-    views.push_back({dtype == DType::f32 ? "tf32" : std::string(to_string(dtype)), i, &Version::tf32});
-    if (dtype == DType::f32) views.push_back({"strict", i, &Version::strict});
+    if (dtype == DType::f32)
+      views.insert(views.end(), {{"tf32", i, "tf32"}, {"strict", i, "strict"}});
+    else
+      views.push_back({std::string(to_string(dtype)), i, "engines"});
   }
   return views;
 }
 
 const Json& list_of(const Version& version, const View& view, const GraphRow& row) {
-  return (version.*view.answer)["engines"][row.queries[view.type]];
+  return version.answers[row.queries[view.type]][view.key];
 }
 
 constexpr std::pair<char, const char*> marks[] = {
@@ -135,14 +137,21 @@ std::string answers_text(const GraphTable& asked, const Version& version, const 
   TextTable table = table_with(columns);
   for (const GraphRow& row : asked.rows) {
     std::vector<std::string> cells = cells_of(row);
-    if (!table.rows.empty() && row.pass != Pass::forward) std::fill_n(cells.begin(), 4, "");  // a unit is named once
     for (const View& view : views) add_cells(cells, list_of(version, view, row), builds);
     table.rows.push_back(std::move(cells));
   }
   return asked.title + "\n\n" + table.text();
 }
 
-/// A row for each first pick of a later version that differs from the first version's.
+/// The knobs of an engine that another lacks or has with other values: " tile_size=5".
+std::string own_knobs(const Json& engine, const Json& other) {
+  std::string text;
+  for (const auto& [name, value] : engine["knobs"].items())
+    if (other["knobs"].value(name, Json()) != value) text += fmt::format(" {}={}", name, value.dump());
+  return text;
+}
+
+/// A row for each first pick of a later version that differs from the first version's; knobs where nothing else does.
 std::string changes_text(const GraphTable& asked, const Version& a, const Version& b, const std::vector<View>& views) {
   TextTable table = table_with({"type", "engine", "became", ">MiB", ">became"});
   std::size_t compared = 0;
@@ -156,12 +165,14 @@ std::string changes_text(const GraphTable& asked, const Version& a, const Versio
           if (engine.contains("refused")) all += " " + marked(engine);
         return all;
       };
+      std::string was = text(before, first), is = text(after, then);
       ++compared;
-      if (text(before, first) == text(after, then) && mebibytes(first) == mebibytes(then) &&
-          (first == nullptr || (*first)["knobs"] == (*then)["knobs"]))
-        continue;
+      if (was == is && mebibytes(first) == mebibytes(then)) {
+        if (first != nullptr) was += own_knobs(*first, *then), is += own_knobs(*then, *first);
+        if (was == is) continue;
+      }
       std::vector<std::string> cells = cells_of(row);
-      cells.insert(cells.end(), {view.name, text(before, first), text(after, then), mebibytes(first), mebibytes(then)});
+      cells.insert(cells.end(), {view.name, was, is, mebibytes(first), mebibytes(then)});
       table.rows.push_back(std::move(cells));
     }
   return fmt::format("{}: {} of {} first picks changed\n\n{}", asked.title, table.rows.size(), compared,
@@ -179,7 +190,7 @@ Json document(const Questions& asked, const std::vector<Version>& versions, cons
   context["device_properties"] = Json::parse(properties);
   context["caution"] = caution;
   for (const Version& version : versions)
-    context["cudnn"].push_back({{"version", version.tf32["version"]}, {"directory", version.tf32["directory"]}});
+    context["cudnn"].push_back({{"version", version.number}, {"directory", version.directory}});
   all["graphs"] = Json::array();
   for (std::size_t i = 0; i < asked.queries.size(); ++i) {
     const Query& query = asked.queries[i];
@@ -190,11 +201,7 @@ Json document(const Questions& asked, const std::vector<Version>& versions, cons
                   {"layout", to_string(x.layout)},
                   {"pass", pass_text(query.spec, query.pass)},
                   {"uses", query.uses}};
-    for (const Version& version : versions) {
-      Json& answer = entry["answers"].emplace_back(Json::object());
-      answer[x.dtype == DType::f32 ? "tf32" : "engines"] = version.tf32["engines"][i];
-      if (x.dtype == DType::f32) answer["strict"] = version.strict["engines"][i];
-    }
+    for (const Version& version : versions) entry["answers"].push_back(version.answers[i]);
     all["graphs"].push_back(std::move(entry));
   }
   return all;
@@ -207,7 +214,7 @@ std::string device_properties(const std::string& name) {
   for (const auto& [each, text] : device_sets()) names.push_back(each);
   const auto refused = [&](const std::string& why) {
     return UsageError(fmt::format("{}: valid names: {}; else give a file with the keys of bench/devices/h200.json", why,
-                                  fmt::join(names, " and ")));
+                                  fmt::join(names, ", ")));
   };
   std::ifstream file(name);
   if (name.empty() || !file) throw refused(fmt::format("no device \"{}\", and no such file", name));
@@ -268,11 +275,9 @@ std::string cudnn_engines(const EnginesOptions& options) {
   const std::vector<View> views = views_of(options);
   std::string text;
   for (const Version& version : versions) {
-    const auto sum = [&](const char* key) { return version.tf32[key].get<int>() + version.strict[key].get<int>(); };
-    text +=
-        fmt::format("cuDNN {} in {}, asked about {}: {} distinct graphs", version.tf32["version"].get<std::string>(),
-                    version.tf32["directory"].get<std::string>(), options.device, asked.queries.size());
-    text += builds ? fmt::format(", {} plans, {} of them from the folder\n", sum("plans"), sum("loaded")) : "\n";
+    text += fmt::format("cuDNN {} in {}, asked about {}: {} distinct graphs", version.number, version.directory,
+                        options.device, asked.queries.size());
+    text += builds ? fmt::format(", {} plans, {} of them from the folder\n", version.plans, version.loaded) : "\n";
   }
   for (const GraphTable& table : asked.tables) {
     text += "\n";

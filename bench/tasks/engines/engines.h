@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "bench/options/settings.h"
 
@@ -17,7 +18,8 @@ const std::map<std::string, std::string>& device_sets();
 enum class BuildPlans : std::uint8_t { none, first, all };
 
 struct EnginesOptions : TaskOptions {
-  std::string device{};  ///< known set of properties, or a file
+  std::string device{};               ///< known set of properties, or a file
+  std::vector<std::string> layers{};  ///< only the units that these are in; empty: all
   BuildPlans build = BuildPlans::none;
   std::filesystem::path plans{};  ///< folder of plans; empty: none is kept
 };

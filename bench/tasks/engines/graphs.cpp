@@ -9,6 +9,7 @@
 #include "bench/measure/session.h"
 #include "lamina/cudnn_engines.h"
 #include "lamina/error.h"
+#include "lamina/near_names.h"
 
 namespace lamina::bench {
 namespace {
@@ -24,9 +25,12 @@ std::size_t ask_once(std::vector<Query>& queries, const GraphRow& row, const std
   return static_cast<std::size_t>(same - queries.begin());
 }
 
-GraphTable table_of(const Config& c, const EnginesOptions& options, std::vector<Query>& queries) {
+GraphTable table_of(const Config& c, const Graph& graph, const EnginesOptions& options, std::vector<Query>& queries) {
   GraphTable table{fmt::format("{}, batch {}, {}", c.network, c.batch, to_string(c.layout))};
-  const Graph graph = graph_of(c, options.net);
+  const auto name_of = [&](int node) { return graph.nodes()[static_cast<std::size_t>(node)].name; };
+  const auto is_wanted = [&](int node) {
+    return std::ranges::find(options.layers, name_of(node)) != options.layers.end();
+  };
   std::vector<GraphRow> all;  // one for each pass of each unit, which all types have alike
   for (const DType dtype : options.configs.dtypes) {
     Options plan;
@@ -35,15 +39,17 @@ GraphTable table_of(const Config& c, const EnginesOptions& options, std::vector<
     plan.layout = c.layout;
     plan.input_gradient = true;
     std::size_t at = 0;
-    for (const PlannedUnit& unit : cudnn_graph_units(graph, plan))
+    for (const PlannedUnit& unit : cudnn_graph_units(graph, plan)) {
+      if (!options.layers.empty() && std::ranges::none_of(unit.nodes, is_wanted)) continue;
       for (const auto& [spec, pass] : cudnn_graphs(unit.spec)) try {
-          GraphRow row{graph.nodes()[static_cast<std::size_t>(unit.nodes.front())].name, spec, pass};
+          GraphRow row{name_of(unit.nodes.front()), spec, pass};
           const std::size_t number = ask_once(queries, row, c.network);
           if (at == all.size()) all.push_back(std::move(row));
           all[at++].queries.push_back(number);
         } catch (const Unsupported&) {
           if (!std::holds_alternative<Input>(unit.spec.op)) table.without.emplace(op_name(unit.spec.op));
         }
+    }
   }
   for (GraphRow& row : all) {
     const auto same =
@@ -70,11 +76,20 @@ std::string pass_text(const Spec& spec, Pass pass) {
 
 Questions questions_of(const EnginesOptions& options) {
   Questions asked;
-  for (const std::string& network : options.networks)
-    for (const int batch : options.configs.batches)
-      for (const Layout layout : options.configs.layouts)
-        asked.tables.push_back(table_of({bench::network(network, options.net).name, "", DType::f32, layout, batch},
-                                        options, asked.queries));
+  std::vector<std::string> known;
+  for (const std::string& name : options.networks) {
+    const Network its = network(name, options.net);
+    for (const int batch : its.layer != nullptr ? std::vector{its.layer->x.n} : options.configs.batches)
+      for (const Layout layout : options.configs.layouts) {
+        const Config config{its.name, "", DType::f32, layout, batch};
+        const Graph graph = graph_of(config, options.net);
+        for (const Node& node : graph.nodes()) known.push_back(node.name);
+        asked.tables.push_back(table_of(config, graph, options, asked.queries));
+      }
+  }
+  for (const std::string& layer : options.layers)
+    if (std::ranges::find(known, layer) == known.end())
+      throw UsageError(fmt::format("--layer: no layer \"{}\": {}", layer, near_names(layer, known)));
   return asked;
 }
 
