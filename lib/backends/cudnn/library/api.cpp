@@ -138,7 +138,9 @@ void Library::open_parts(const std::string& directory, const std::string& front)
   if (error) throw LoadError("cannot list the parts of cuDNN in " + directory + ": " + error.message());
   std::sort(found.begin(), found.end());
   for (const auto& part : found) {
-    if (void* const opened = dlopen(part.second.c_str(), RTLD_NOW | RTLD_GLOBAL); opened != nullptr)
+    // 9.28 has caches of compiled kernels that live until the process ends, and whose code is in this part.
+    const int stays = part.second.find("_runtime_compiled.") != std::string::npos ? RTLD_NODELETE : 0;
+    if (void* const opened = dlopen(part.second.c_str(), RTLD_NOW | RTLD_GLOBAL | stays); opened != nullptr)
       opened_.push_back(opened);
     else
       api_.unopened += (api_.unopened.empty() ? "" : "; ") + dl_error();
