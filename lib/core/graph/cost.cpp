@@ -43,21 +43,6 @@
 namespace lamina {
 namespace {
 
-/// A product of positive factors, or a ShapeError if it exceeds 64 bits.
-class ExactProduct {
- public:
-  ExactProduct& times(std::int64_t factor) {
-    if (value_ > std::numeric_limits<std::int64_t>::max() / factor)
-      throw ShapeError("more than 2^63 - 1 multiply-adds in one pass");
-    value_ *= factor;
-    return *this;
-  }
-  std::int64_t value() const { return value_; }
-
- private:
-  std::int64_t value_ = 1;
-};
-
 double count(const Shape& shape) { return static_cast<double>(shape.count()); }
 
 double count(const std::vector<Shape>& shapes) {
@@ -71,6 +56,16 @@ double count(const std::vector<Shape>& shapes) {
 struct Products {
   std::int64_t first, second, terms;
   double count() const { return static_cast<double>(first) * static_cast<double>(second) * static_cast<double>(terms); }
+  /// Throws ShapeError if the number exceeds 64 bits.
+  std::int64_t exact() const {
+    std::int64_t product = 1;
+    for (const std::int64_t factor : {first, second, terms}) {
+      if (factor > 0 && product > std::numeric_limits<std::int64_t>::max() / factor)
+        throw ShapeError("more than 2^63 - 1 multiply-adds in one pass");
+      product *= factor;
+    }
+    return product;
+  }
 };
 
 Products products(const Op& op, const std::vector<Shape>& x, const Inferred& shapes) {
@@ -88,52 +83,42 @@ double of_cells(const Recurrent& op, const Shape& x, int lstm, int gru) {
   return static_cast<double>(x.n * x.plane()) * op.hidden * (op.cell == Cell::gru ? gru : lstm);
 }
 
-/// The arithmetic of a pass, derived beside each number.
+double cells(Size window) { return static_cast<double>(window.h) * window.w; }
+
+/// The arithmetic of a pass, derived beside each number. An op without a line does not compile.
 struct Forward {
   const std::vector<Shape>& x;
   const Inferred& shapes;
 
-  double flops(const OneOf<Conv, ConvTranspose, FullyConnected> auto& op) const {
+  double operator()(const OneOf<Conv, ConvTranspose, FullyConnected> auto& op) const {
     return 2 * products(op, x, shapes).count();
   }
-  double flops(const MaxPool& op) const { return cells(op.window) * count(shapes.y); }
-  double flops(const AveragePool& op) const { return cells(op.window) * count(shapes.y); }
-  double flops(const GlobalAveragePool&) const { return count(x[0]); }
-  double flops(const OneOf<BatchNorm, GroupNorm, LayerNorm> auto&) const {
+  double operator()(const OneOf<MaxPool, AveragePool> auto& op) const { return cells(op.window) * count(shapes.y); }
+  double operator()(const OneOf<BatchNorm, GroupNorm, LayerNorm> auto&) const {
     return 6 * count(x[0]);  // sum 1; x - mean, square, add 3; scale, shift 2
   }
-  double flops(const Lrn& op) const {
-    return (op.size + 5.0) * count(x[0]);
-  }  // square, window, k + alpha/size, power, x
-  double flops(const Relu&) const { return count(x[0]); }
-  double flops(const Dropout&) const { return count(x[0]); }
-  double flops(const Softmax&) const { return 5 * count(x[0]); }  // max, subtract, exponential, sum, divide
-  double flops(const Pointwise& op) const { return row_of(op.function).forward * count(x[0]); }
-  double flops(const SoftmaxCrossEntropy&) const { return 4 * count(x[0]); }  // max, subtract, exponential, sum
-  double flops(const SigmoidCrossEntropy&) const {
+  double operator()(const Lrn& op) const {
+    return (op.size + 5.0) * count(x[0]);  // square, window, k + alpha/size, power, x
+  }
+  double operator()(const OneOf<GlobalAveragePool, Relu, Dropout, Reduce> auto&) const { return count(x[0]); }
+  double operator()(const Softmax&) const { return 5 * count(x[0]); }  // max, subtract, exponential, sum, divide
+  double operator()(const Pointwise& op) const { return row_of(op.function).forward * count(x[0]); }
+  double operator()(const SoftmaxCrossEntropy&) const { return 4 * count(x[0]); }  // max, subtract, exponential, sum
+  double operator()(const SigmoidCrossEntropy&) const {
     return 8 * count(x[0]);  // max, product, subtract, exponential, add, logarithm, add, sum
   }
-  double flops(const Embedding&) const { return 0; }
-  double flops(const Recurrent& op) const {  // three gates 9, tanh 2, c 3, h 1; two gates 6, r and m 2, tanh 1, h 4
+  double operator()(
+      const Recurrent& op) const {  // three gates 9, tanh 2, c 3, h 1; two gates 6, r and m 2, tanh 1, h 4
     return 2 * products(op, x, shapes).count() + of_cells(op, x[0], 15, 13);
   }
-  double flops(const Add&) const { return static_cast<double>(x.size() - 1) * count(shapes.y); }
-  double flops(const Binary&) const { return count(shapes.y); }
-  double flops(const ScaleShift&) const { return 2 * count(x[0]); }
-  double flops(const PRelu&) const { return 2 * count(x[0]); }  // comparison, product
-  double flops(const Pad&) const { return 0; }
-  double flops(const Resize& op) const { return is_linear(op.by) ? 9 * count(shapes.y) : 0; }  // 3 sums of 2 products
-  double flops(const Reorder&) const { return 0; }
-  double flops(const Reduce&) const { return count(x[0]); }
-  double flops(const Concat&) const { return 0; }
-  double flops(const Slice&) const { return 0; }
-
-  static double cells(Size window) { return static_cast<double>(window.h) * window.w; }
-
-  double operator()(const auto& op) const { return flops(op); }
-
- private:
-  double flops(const Input&) const { return 0; }
+  double operator()(const Add&) const { return static_cast<double>(x.size() - 1) * count(shapes.y); }
+  double operator()(const Binary&) const { return count(shapes.y); }
+  /// Product and sum; comparison and product.
+  double operator()(const OneOf<ScaleShift, PRelu> auto&) const { return 2 * count(x[0]); }
+  double operator()(const Resize& op) const {
+    return is_linear(op.by) ? 9 * count(shapes.y) : 0;
+  }  // 3 sums of 2 products
+  double operator()(const OneOf<Input, Embedding, Pad, Reorder, Concat, Slice> auto&) const { return 0; }
 };
 
 struct BackwardParams {
@@ -161,23 +146,19 @@ struct BackwardData {
   const std::vector<Shape>& x;
   const Inferred& shapes;
 
-  double operator()(const Input&) const { return 0; }
-  double operator()(const OneOf<Conv, ConvTranspose, FullyConnected> auto& op) const {
+  double operator()(const OneOf<Conv, ConvTranspose, FullyConnected, Recurrent> auto& op) const {
     return 2 * products(op, x, shapes).count();
   }
-  double operator()(const Embedding&) const { return 0; }
-  double operator()(const Recurrent& op) const { return 2 * products(op, x, shapes).count(); }
   double operator()(const MaxPool&) const { return count(shapes.y); }
-  double operator()(const AveragePool& op) const { return Forward::cells(op.window) * count(shapes.y); }
-  double operator()(const GlobalAveragePool&) const { return count(x[0]); }
-  double operator()(const OneOf<BatchNorm, GroupNorm, LayerNorm> auto&) const {
-    return 4 * count(x[0]);  // dx = a dy + b x + c per channel
+  double operator()(const AveragePool& op) const { return cells(op.window) * count(shapes.y); }
+  /// Norms: dx = a dy + b x + c per channel. Softmax: sum of y dy 2, y (dy - sum) 2. Its loss: subtract, exponential,
+  /// divide, scale.
+  double operator()(const OneOf<BatchNorm, GroupNorm, LayerNorm, Softmax, SoftmaxCrossEntropy> auto&) const {
+    return 4 * count(x[0]);
   }
   /// dy y / scale 2, window, times x 1, dy power - sum 3; the scale follows from x.
   double operator()(const Lrn& op) const { return (op.size + 6.0) * count(x[0]); }
-  double operator()(const Relu&) const { return count(x[0]); }
-  double operator()(const Dropout&) const { return count(x[0]); }
-  double operator()(const Softmax&) const { return 4 * count(x[0]); }  // sum of y dy 2, y (dy - sum) 2
+  double operator()(const OneOf<GlobalAveragePool, Relu, Dropout, ScaleShift> auto&) const { return count(x[0]); }
   double operator()(const Pointwise& op) const { return row_of(op.function).backward * count(x[0]); }
   /// For each input its gradient, and the sum if it repeats.
   double operator()(const Binary& op) const {
@@ -185,23 +166,17 @@ struct BackwardData {
     for (std::size_t i = 0; i < 2; ++i) sum += row_of(op.function).backward[i] + (x[i] == shapes.y ? 0 : 1);
     return sum * count(shapes.y);
   }
-  /// Subtract, exponential, divide, scale.
-  double operator()(const SoftmaxCrossEntropy&) const { return 4 * count(x[0]); }
   /// Exponential, add, divide, subtract, scale.
   double operator()(const SigmoidCrossEntropy&) const { return 5 * count(x[0]); }
-  double operator()(const Add&) const { return 0; }
-  double operator()(const ScaleShift&) const { return count(x[0]); }
   double operator()(const PRelu&) const { return 2 * count(x[0]); }
   double operator()(const Pad& op) const {  // the gradients of border cells are added
     return op.by == PadBy::value ? 0 : count(shapes.y) - count(x[0]);
   }
   /// Each dy is added to one cell, or with weights to four.
   double operator()(const Resize& op) const { return (is_linear(op.by) ? 8 : 1) * count(shapes.y); }
-  double operator()(const Reorder&) const { return 0; }
   /// A mean divides dy, a maximum adds it to one element.
   double operator()(const Reduce& op) const { return op.by == ReduceBy::sum ? 0 : count(shapes.y); }
-  double operator()(const Concat&) const { return 0; }
-  double operator()(const Slice&) const { return 0; }
+  double operator()(const OneOf<Input, Embedding, Add, Reorder, Concat, Slice> auto&) const { return 0; }
 };
 
 /// Whether the op has an input with a gradient.
@@ -273,10 +248,6 @@ Cost cost(const Op& op, const std::vector<Shape>& x, Pass pass, DType dtype) {
   return {flops_of(op, x, shapes, pass), bytes_of(op, x, shapes, pass, dtype)};
 }
 
-std::int64_t multiply_adds(const Op& op, const std::vector<Shape>& x) {
-  const Inferred shapes = infer(op, x);
-  const Products all = products(op, x, shapes);
-  return all.terms == 0 ? 0 : ExactProduct().times(all.first).times(all.second).times(all.terms).value();
-}
+std::int64_t multiply_adds(const Op& op, const std::vector<Shape>& x) { return products(op, x, infer(op, x)).exact(); }
 
 }  // namespace lamina
