@@ -1,6 +1,8 @@
-// Ranks over NCCL: sums run on a queue beside the device's own, in the order in which they were begun.
+// Ranks over NCCL, which is opened at run time: sums run on a queue beside the device's own, in the order in which they were begun.
 
 #include "nccl_communicator.h"
+
+#include <dlfcn.h>
 
 #include <chrono>
 #include <exception>
@@ -8,6 +10,7 @@
 #include <utility>
 
 #include "lamina/error.h"
+#include "lib/core/system/shared_library.h"
 #include "lib/core/text/shortest.h"
 #include "mpi_communicator.h"
 
@@ -111,6 +114,30 @@ class Nccl final : public Communicator {
 std::unique_ptr<Communicator> make_nccl(const NcclTable& table, std::unique_ptr<Communicator> host,
                                         const CommunicatorOptions& options) {
   return std::make_unique<Nccl>(table, std::move(host), options.limit_seconds);
+}
+
+NcclTable open_nccl(const std::string& folder) {
+  const std::string path = folder.empty() ? "libnccl.so.2" : folder + "/libnccl.so.2";
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    const char* const why = dlerror();
+    throw LoadError(
+        "no NCCL could be opened; install NCCL (Debian and Ubuntu: libnccl2), or give nccl_folder\ntried:\n  " +
+        (why == nullptr ? path : std::string(why)));
+  }
+  NcclTable table;
+  const auto needs = [&](const char* name, auto*& entry) {
+    resolve(library, name, entry);
+    if (entry == nullptr) throw LoadError(path + " cannot be used as NCCL: it lacks " + name);
+  };
+  needs("ncclGetUniqueId", table.ncclGetUniqueId);
+  needs("ncclCommInitRank", table.ncclCommInitRank);
+  needs("ncclCommDestroy", table.ncclCommDestroy);
+  needs("ncclCommAbort", table.ncclCommAbort);
+  needs("ncclCommGetAsyncError", table.ncclCommGetAsyncError);
+  needs("ncclAllReduce", table.ncclAllReduce);
+  needs("ncclGetErrorString", table.ncclGetErrorString);
+  return table;
 }
 
 }  // namespace lamina::communicator

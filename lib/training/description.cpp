@@ -1,6 +1,6 @@
 // The description of a run: everything that must be the same when it resumes from a checkpoint.
 
-#include "description.h"
+#include "checkpoint.h"
 
 #include <algorithm>
 #include <bit>

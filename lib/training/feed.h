@@ -1,13 +1,15 @@
 #pragma once
 // Batches on their way into a plan, and scores on their way out.
 
+#include <array>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "lamina/batches.h"
 #include "lamina/train.h"
-#include "uploads.h"
 
 namespace lamina::training {
 
@@ -21,6 +23,20 @@ Inputs inputs_of(const Graph&);
 
 /// Throws UsageError if the source does not fit the plan.
 void check_fits(const Plan&, const Inputs&, const Source&);
+
+/// Copies samples and labels to their tensors, in the order of the device's queue. If the device has staging memory,
+/// the host goes on at once. It is at most two batches ahead: it waits before it writes to memory that is still read.
+class Uploads {
+ public:
+  Uploads(Device&, const Tensor& samples, const Tensor& labels);
+  void give(std::span<const float> samples, std::span<const float> labels);
+
+ private:
+  Device* device_;
+  Tensor samples_, labels_;
+  std::array<std::unique_ptr<Staging>, 2> staging_;  // two buffers, used in turns; null: an upload waits
+  std::size_t turn_ = 0;
+};
 
 /// Brings batches to a plan. A batch that is not full is filled up with zeros, whose label is -1.
 class Feed {

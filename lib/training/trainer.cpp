@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "checkpoint.h"
-#include "description.h"
 #include "feed.h"
 #include "initial.h"
 #include "lamina/data_parallel.h"

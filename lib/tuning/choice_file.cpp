@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "depth_limit.h"
 #include "lamina/error.h"
 
 namespace lamina {
@@ -22,6 +21,13 @@ constexpr int format_version = 2;
 constexpr std::uintmax_t longest_bytes = 64 << 20;  // a thousand times what all networks of the zoo need
 constexpr const char* pass_names[] = {"forward", "backward_params", "backward_data"};
 constexpr Math maths[] = {Math::strict, Math::tf32};
+
+/// Leaves out what is nested deeper than any file of ours: such values need stack for each level when they are copied,
+/// printed or destroyed.
+bool not_too_deep(int depth, Json::parse_event_t /*event*/, Json& /*value*/) {
+  constexpr int deepest = 100;
+  return depth <= deepest;
+}
 
 [[noreturn]] void fail(const std::string& where, const std::string& what) {
   throw FileError(where + ": " + what + "; delete the file, or name another");
@@ -127,7 +133,7 @@ ChoiceEntries read_choices(const fs::path& file) {
   const std::string name = file.string();
   const std::string text = contents(file);
   if (text.empty()) return {};
-  const Json document = Json::parse(text, not_too_deep<Json>, false);
+  const Json document = Json::parse(text, not_too_deep, false);
   if (document.is_discarded()) fail(name, "not JSON, or truncated");
   if (!document.is_object() || text_in(document, "format", name) != format_name)
     fail(name, std::string(R"(not a file of choices: its "format" is not ")") + format_name + "\"");

@@ -3,9 +3,12 @@
 #include "measure_in_turns.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "lamina/choice_cache.h"
 #include "lamina/error.h"
+#include "lamina/tuning.h"
 #include "lib/core/units/spec_passes.h"
 #include "lib/core/units/unit_memory.h"
 #include "measured_unit.h"
@@ -63,6 +66,33 @@ MeasuredChoice measure_in_turns(Backend& backend, const Spec& spec, const Choice
     if (seen) seen(std::move(tuning));
   }
   return taken;
+}
+
+namespace {
+
+class RacingTuner final : public Tuner {
+ public:
+  explicit RacingTuner(const std::filesystem::path& file) {
+    if (!file.empty()) cache_.emplace(file);
+  }
+
+  MeasuredChoice measure(Backend& backend, const Spec& spec, const Choice& choice, void* buffer,
+                         std::size_t buffer_bytes) override {
+    const auto race = [&] { return measure_in_turns(backend, spec, choice, buffer, buffer_bytes); };
+    if (!cache_ || !leaves_open(backend, spec, choice)) return race();
+    MeasuredChoice taken = cache_->find_or_measure(backend, spec, choice, race);
+    taken.choice.measure = false;
+    return taken;
+  }
+
+ private:
+  std::optional<ChoiceCache> cache_;
+};
+
+}  // namespace
+
+std::shared_ptr<Tuner> make_tuner(const std::filesystem::path& choice_cache) {
+  return std::make_shared<RacingTuner>(choice_cache);
 }
 
 }  // namespace lamina

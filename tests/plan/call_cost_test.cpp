@@ -1,6 +1,6 @@
 // The least cost of calls: bytes counted by hand, and compared with the costs of single ops.
 
-#include "lib/core/plan/run/call_cost.h"
+#include "lib/core/plan/run/bind.h"
 
 #include "lamina/nets.h"
 #include "lib/core/plan/decisions/decisions.h"

@@ -1,7 +1,7 @@
 // Uploads of batches to a device that copies late. The host waits only before it overwrites data that is still to be
 // copied.
 
-#include "lib/training/uploads.h"
+#include "lib/training/feed.h"
 
 #include <deque>
 

@@ -7,8 +7,6 @@
 // inner over outer if it is the last reader of outer; and a gradient that shares the memory of another gradient is not
 // written at all.
 
-#include "aliases.h"
-
 #include <algorithm>
 #include <map>
 #include <set>

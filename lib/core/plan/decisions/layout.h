@@ -1,15 +1,47 @@
 #pragma once
-// The place of everything in a plan: a few buffers, and for each tensor and block an offset in one of them.
+// The layout of a plan: when everything is written and read, what shares memory, and the place of everything: a few
+// buffers, and for each tensor and block an offset in one of them.
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <vector>
 
-#include "aliases.h"
 #include "lamina/live_memory.h"
-#include "lifetimes.h"
 #include "units.h"
 
 namespace lamina::planner {
+
+/// A step after all others: a tensor that is read then lives as long as the plan.
+constexpr Step forever{std::numeric_limits<int>::max()};
+
+/// The steps at which one value or gradient is written and read. Without writes it does not exist.
+struct Accesses {
+  std::vector<Step> writes, reads;
+  Step first() const;  ///< step of the first write; forever if there is none
+  Step last() const;   ///< step of the last write or read; none if there is neither
+};
+
+struct Lifetimes {
+  EachNode<Accesses> value;  ///< accesses; of a dropped value those up to its last forward reader
+  EachNode<Accesses> gradient;
+  EachNode<Accesses> recomputed;  ///< the second life of a dropped value; without writes it is not dropped
+  bool dropped(NodeId node) const { return !recomputed[node].writes.empty(); }
+};
+
+/// The flag of operand i in one of Lowered's vectors; false beyond its end.
+bool flag(const std::vector<bool>& flags, std::size_t i);
+
+/// The place of each value (or gradient): its block, named by the block's `root`, and its offset in it.
+struct Places {
+  EachNode<NodeId> root;          ///< root of its block; the value itself if it has a separate block
+  EachNode<std::int64_t> offset;  ///< offset in elements
+};
+
+struct Aliases {
+  Places value, gradient;
+  EachUnit<std::vector<bool>> dx_shared;  ///< per x: whether dx is dy and shares its memory
+};
 
 /// The buffers of a plan.
 enum class BufferKind : std::uint8_t {

@@ -1,7 +1,5 @@
 // When every value and gradient is written and read.
 
-#include "lifetimes.h"
-
 #include <algorithm>
 #include <iterator>
 

@@ -6,7 +6,6 @@
 #include <memory>
 #include <utility>
 
-#include "call_cost.h"
 #include "lib/core/units/unit_memory.h"
 
 namespace lamina::planner {

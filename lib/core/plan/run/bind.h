@@ -21,6 +21,11 @@ struct Calls {
   std::vector<BoundCall> prepare;  ///< in inference: the calls that run when parameters change
 };
 
+/// Call::cost of one call that covers `passes`. `units` says what is known of each value. `dx_shared`, per x of the
+/// unit: whether its gradient is dy and is not copied.
+Cost call_cost(const Unit&, const std::vector<Pass>& passes, const Nodes&, const Units& units,
+               const std::vector<bool>& dx_shared);
+
 Calls bind(const PlanLayout&, const Memory&, const Nodes&, Mode);
 
 }  // namespace lamina::planner

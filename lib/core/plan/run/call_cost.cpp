@@ -4,7 +4,7 @@
 // backward    reads dy, writes the wanted gradients of inputs and parameters, and reads what they are computed from
 //             (lib/core/units/op_reads.h); y only if the backend reads it
 
-#include "call_cost.h"
+#include "bind.h"
 
 #include <algorithm>
 #include <set>
