@@ -9,6 +9,7 @@
 #include "lamina/error.h"
 #include "lamina/nets.h"
 #include "lamina/workloads.h"
+#include "lib/core/numbers/rounding.h"
 
 namespace lamina {
 namespace {
@@ -30,7 +31,7 @@ struct Data {
 };
 
 int narrow(int width, const WorkloadOptions& options) {
-  return (width + options.width_divisor - 1) / options.width_divisor;
+  return static_cast<int>(divide_up(width, options.width_divisor));
 }
 
 std::int64_t part(std::int64_t samples, double share) {
@@ -54,7 +55,7 @@ Graph image_network(const Workload& workload, const Sizes& sizes, const Workload
 }
 
 /// The network from ids of {batch, 1, steps, 1} to one logit.
-Graph fasttext(const Sizes& sizes, const WorkloadOptions& options) {
+Graph fasttext(const Workload&, const Sizes& sizes, const WorkloadOptions& options) {
   Graph graph("imdb_fasttext");
   const Value labels = graph.input({sizes.batch, 1, 1, 1}, "labels");
   Value x = graph.input({sizes.batch, 1, 400, 1}, "ids");
@@ -65,7 +66,7 @@ Graph fasttext(const Sizes& sizes, const WorkloadOptions& options) {
   return graph;
 }
 
-Graph bilstm(const Sizes& sizes, const WorkloadOptions& options) {
+Graph bilstm(const Workload&, const Sizes& sizes, const WorkloadOptions& options) {
   Graph graph("imdb_bilstm");
   const Value labels = graph.input({sizes.batch, 1, 1, 1}, "labels");
   Value x = graph.input({sizes.batch, 1, 100, 1}, "ids");
@@ -81,7 +82,7 @@ Graph bilstm(const Sizes& sizes, const WorkloadOptions& options) {
 }
 
 /// The network from characters as ids. The LSTM takes each id as its one-hot vector.
-Graph text_network(const Sizes& sizes, const WorkloadOptions& options) {
+Graph text_network(const Workload&, const Sizes& sizes, const WorkloadOptions& options) {
   Graph graph("lstm_text");
   const Value labels = graph.input({sizes.batch, 1, 1, 1}, "labels");
   Value x = graph.input({sizes.batch, 1, 40, 1}, "characters");
@@ -172,17 +173,13 @@ struct Maker {
 };
 
 const Maker& maker(std::string_view name) {
-  const auto sized = [](auto build) {
-    return
-        [build](const Workload&, const Sizes& sizes, const WorkloadOptions& options) { return build(sizes, options); };
-  };
   static const std::vector<Maker> all = {
       {"mnist_mlp", mnist, image_network},
       {"mnist_cnn", mnist, image_network},
       {"cifar10_cnn", cifar10, image_network},
-      {"imdb_fasttext", [](const WorkloadOptions& o) { return reviews(o, 400, "imdb-bigrams"); }, sized(fasttext)},
-      {"imdb_bilstm", [](const WorkloadOptions& o) { return reviews(o, 100, "imdb"); }, sized(bilstm)},
-      {"lstm_text", text, sized(text_network)},
+      {"imdb_fasttext", [](const WorkloadOptions& o) { return reviews(o, 400, "imdb-bigrams"); }, fasttext},
+      {"imdb_bilstm", [](const WorkloadOptions& o) { return reviews(o, 100, "imdb"); }, bilstm},
+      {"lstm_text", text, text_network},
   };
   const auto found = std::ranges::find(all, name, &Maker::name);
   if (found == all.end()) throw UsageError("no workload " + std::string(name));

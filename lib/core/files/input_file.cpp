@@ -22,14 +22,15 @@ InputFile::InputFile(const fs::path& path) : name_(path.string()) {
   if (error) throw FileError(name_ + ": " + error.message());
   stream_.open(path, std::ios::binary);
   if (!stream_) throw FileError(name_ + ": cannot be opened for reading");
-  std::string start(static_cast<std::size_t>(std::min<std::uintmax_t>(bytes_, 256)), '\0');
-  read(std::as_writable_bytes(std::span(start)));
-  refuse_stand_in(start);
+  start_.resize(static_cast<std::size_t>(std::min<std::uintmax_t>(bytes_, 256)));
+  read(std::as_writable_bytes(std::span(start_)));
+  refuse_stand_in();
   stream_.seekg(0);
 }
 
 /// Refuses what a failed download may leave in place of the file. It is recognised by its first bytes.
-void InputFile::refuse_stand_in(std::string start) const {
+void InputFile::refuse_stand_in() const {
+  std::string start = start_;
   if (start.starts_with("version https://git-lfs.github.com/spec/")) {
     const std::size_t size = start.find("\nsize ");
     throw FileError(name_ + ": a Git LFS pointer in place of the file" +

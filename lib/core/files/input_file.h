@@ -7,6 +7,7 @@
 #include <fstream>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace lamina {
 
@@ -18,14 +19,15 @@ class InputFile {
 
   const std::string& name() const { return name_; }
   std::uint64_t bytes() const { return bytes_; }
+  std::string_view start() const { return start_; }  ///< its first 256 bytes, or all
 
   void read(std::span<std::byte> to);
   void skip(std::uint64_t bytes);
 
  private:
-  void refuse_stand_in(std::string start) const;
+  void refuse_stand_in() const;
 
-  std::string name_;
+  std::string name_, start_;
   std::uint64_t bytes_ = 0;
   std::ifstream stream_;
 };

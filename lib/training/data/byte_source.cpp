@@ -29,10 +29,7 @@ struct ByteSource::Gzip {
 };
 
 ByteSource::ByteSource(const std::filesystem::path& path) : file_(path), unread_(file_.bytes()), limit_(unread_) {
-  first_count_ = static_cast<std::size_t>(std::min<std::uint64_t>(unread_, 2));
-  file_.read(std::as_writable_bytes(std::span(first_).first(first_count_)));
-  unread_ -= first_count_;
-  if (first_count_ < 2 || first_[0] != 0x1F || first_[1] != 0x8B) return;
+  if (!file_.start().starts_with("\x1F\x8B")) return;
   gzip_ = std::make_unique<Gzip>();
   limit_ = std::max(least_limit_bytes, file_.bytes() * most_expansion);
 }
@@ -52,14 +49,16 @@ std::size_t ByteSource::some(std::span<std::uint8_t> to) {
            " for each of the file; to read it anyway, unpack it first");
     return count;
   }
-  const std::size_t kept = std::min(to.size(), first_count_ - first_given_);
-  std::copy_n(first_ + first_given_, kept, to.begin());
-  first_given_ += kept;
-  const auto fresh = static_cast<std::size_t>(std::min<std::uint64_t>(to.size() - kept, unread_));
-  file_.read(std::as_writable_bytes(to.subspan(kept, fresh)));
-  unread_ -= fresh;
-  given_ += kept + fresh;
-  return kept + fresh;
+  const std::size_t count = some_of_file(to);
+  given_ += count;
+  return count;
+}
+
+std::size_t ByteSource::some_of_file(std::span<std::uint8_t> to) {
+  const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(to.size(), unread_));
+  file_.read(std::as_writable_bytes(to.first(count)));
+  unread_ -= count;
+  return count;
 }
 
 std::size_t ByteSource::some_unpacked(std::span<std::uint8_t> to) {
@@ -68,16 +67,9 @@ std::size_t ByteSource::some_unpacked(std::span<std::uint8_t> to) {
   std::size_t done = 0;
   while (done < to.size() && !gzip.ended) {
     if (gzip.stream.avail_in == 0) {
-      std::span<std::uint8_t> packed(gzip.packed);
-      const std::size_t kept = first_count_ - first_given_;
-      std::copy_n(first_ + first_given_, kept, packed.begin());
-      first_given_ = first_count_;
-      const auto fresh = static_cast<std::size_t>(std::min<std::uint64_t>(packed.size() - kept, unread_));
-      if (kept + fresh == 0) fail("its gzip stream is truncated");
-      file_.read(std::as_writable_bytes(packed.subspan(kept, fresh)));
-      unread_ -= fresh;
-      gzip.stream.next_in = packed.data();
-      gzip.stream.avail_in = static_cast<uInt>(kept + fresh);
+      gzip.stream.next_in = gzip.packed.data();
+      gzip.stream.avail_in = static_cast<uInt>(some_of_file(gzip.packed));
+      if (gzip.stream.avail_in == 0) fail("its gzip stream is truncated");
     }
     const std::size_t wanted = std::min(to.size() - done, most_at_once);
     gzip.stream.next_out = to.data() + done;
@@ -101,24 +93,6 @@ void ByteSource::read(std::span<std::uint8_t> to, const char* what) {
   if (count < to.size())
     fail("ends after " + std::to_string(given_) + " bytes, " + std::to_string(to.size() - count) +
          " before the end of " + what);
-}
-
-std::uint16_t ByteSource::read_u16_le(const char* what) {
-  std::uint8_t b[2];
-  read(b, what);
-  return static_cast<std::uint16_t>(b[0] | b[1] << 8);
-}
-
-std::uint32_t ByteSource::read_u32_le(const char* what) {
-  std::uint8_t b[4];
-  read(b, what);
-  return b[0] | std::uint32_t{b[1]} << 8 | std::uint32_t{b[2]} << 16 | std::uint32_t{b[3]} << 24;
-}
-
-std::uint32_t ByteSource::read_u32_be(const char* what) {
-  std::uint8_t b[4];
-  read(b, what);
-  return b[3] | std::uint32_t{b[2]} << 8 | std::uint32_t{b[1]} << 16 | std::uint32_t{b[0]} << 24;
 }
 
 std::vector<std::uint8_t> ByteSource::take(std::uint64_t count, const char* what) {

@@ -1,6 +1,9 @@
 #pragma once
 // The bytes of a file in order. A gzip stream is unpacked.
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -12,6 +15,14 @@
 #include "lib/core/files/input_file.h"
 
 namespace lamina {
+
+/// The number that begins at `bytes`, its lowest byte first.
+template <class Number>
+Number little_endian(const std::uint8_t* bytes) {
+  Number number = 0;
+  for (std::size_t i = sizeof(Number); i-- > 0;) number = static_cast<Number>(number << 8 | bytes[i]);
+  return number;
+}
 
 /// Every failure is a FileError that names the file. Memory is in proportion to the file: a gzip stream may give
 /// `most_expansion` times its bytes, or `least_limit_bytes` if that is more.
@@ -25,9 +36,14 @@ class ByteSource {
 
   /// Fills `to`. `what` names the bytes in the error of a file that ends too early.
   void read(std::span<std::uint8_t> to, const char* what);
-  std::uint16_t read_u16_le(const char* what);
-  std::uint32_t read_u32_le(const char* what);
-  std::uint32_t read_u32_be(const char* what);
+  /// A number of whole bytes, the lowest first or the highest first.
+  template <class Number>
+  Number read_number(const char* what, std::endian order = std::endian::little) {
+    std::array<std::uint8_t, sizeof(Number)> bytes;
+    read(bytes, what);
+    if (order == std::endian::big) std::ranges::reverse(bytes);
+    return little_endian<Number>(bytes.data());
+  }
 
   /// The next `count` bytes. A count that the file cannot have is refused before memory is taken for it.
   std::vector<std::uint8_t> take(std::uint64_t count, const char* what);
@@ -40,14 +56,13 @@ class ByteSource {
   struct Gzip;
   std::size_t some(std::span<std::uint8_t> to);  // gives fewer than to.size() bytes only at the end
   std::size_t some_unpacked(std::span<std::uint8_t> to);
+  std::size_t some_of_file(std::span<std::uint8_t> to);
   std::uint64_t left() const;  // upper bound on the bytes that are left
 
   InputFile file_;
-  std::uint64_t unread_ = 0;  // bytes of the file that were not read yet
-  std::uint64_t given_ = 0;   // bytes given to the caller
-  std::uint64_t limit_ = 0;   // limit of given_
-  std::uint8_t first_[2] = {};
-  std::size_t first_count_ = 0, first_given_ = 0;
+  std::uint64_t unread_ = 0;    // bytes of the file that were not read yet
+  std::uint64_t given_ = 0;     // bytes given to the caller
+  std::uint64_t limit_ = 0;     // limit of given_
   std::unique_ptr<Gzip> gzip_;  // null: the file's bytes are the data
 };
 

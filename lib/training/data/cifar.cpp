@@ -27,12 +27,11 @@ void read_records(const fs::path& path, ImageSet& set) {
                 std::to_string(record_bytes));
   for (std::size_t i = 0; i < count; ++i) {
     const std::span record = std::span(bytes).subspan(i * record_bytes, record_bytes);
-    if (record[0] >= class_count)
-      source.fail("record " + std::to_string(i) + " has the label " + std::to_string(record[0]) +
-                  ", which is not below " + std::to_string(class_count));
     set.labels.push_back(record[0]);
     set.pixels.insert(set.pixels.end(), record.begin() + 1, record.end());
   }
+  const auto labels = std::span(set.labels).last(count);
+  if (const std::string wrong = wrong_label(labels, class_count, "record"); !wrong.empty()) source.fail(wrong);
 }
 
 }  // namespace

@@ -31,25 +31,24 @@ IdSet read_ids(const fs::path& path) {
   std::array<std::uint8_t, 4> first;
   source.read(first, "the magic number");
   if (first != magic) source.fail("does not begin with LIDS, as files of ids do");
-  const std::uint32_t found = source.read_u32_le("the version");
+  const std::uint32_t found = source.read_number<std::uint32_t>("the version");
   if (found != version)
     source.fail("has version " + std::to_string(found) + "; this library reads version " + std::to_string(version));
-  const std::uint32_t count = source.read_u32_le("the count");
+  const std::uint32_t count = source.read_number<std::uint32_t>("the count");
   IdSet set;
-  set.vocabulary = source.read_u32_le("the vocabulary");
+  set.vocabulary = source.read_number<std::uint32_t>("the vocabulary");
   if (set.vocabulary == 0) source.fail("has a vocabulary of 0 ids");
-  const std::uint32_t classes = source.read_u32_le("the classes");
+  const std::uint32_t classes = source.read_number<std::uint32_t>("the classes");
   if (classes < 1 || classes > 256) source.fail("has " + std::to_string(classes) + " classes; give 1 to 256");
   set.classes = static_cast<int>(classes);
 
   std::vector<std::uint8_t> bytes;
   for (std::uint32_t i = 0; i < count; ++i) {
-    const std::size_t length = source.read_u16_le("the lists");
+    const std::size_t length = source.read_number<std::uint16_t>("the lists");
     bytes.resize(4 * length);
     source.read(bytes, "the lists");
     for (std::size_t k = 0; k < length; ++k) {
-      const std::uint8_t* const b = bytes.data() + 4 * k;
-      const std::uint32_t id = b[0] | std::uint32_t{b[1]} << 8 | std::uint32_t{b[2]} << 16 | std::uint32_t{b[3]} << 24;
+      const auto id = little_endian<std::uint32_t>(bytes.data() + 4 * k);
       if (id >= set.vocabulary)
         source.fail("list " + std::to_string(i) + " has the id " + std::to_string(id) +
                     ", which is not below the vocabulary, " + std::to_string(set.vocabulary));
@@ -59,10 +58,7 @@ IdSet read_ids(const fs::path& path) {
   }
   set.labels = source.take(count, "labels");
   source.finish();
-  const std::size_t wrong = first_wrong_label(set.labels, set.classes);
-  if (wrong != set.labels.size())
-    source.fail("list " + std::to_string(wrong) + " has the label " + std::to_string(set.labels[wrong]) +
-                ", which is not below " + std::to_string(classes));
+  if (const std::string wrong = wrong_label(set.labels, set.classes, "list"); !wrong.empty()) source.fail(wrong);
   return set;
 }
 

@@ -22,17 +22,17 @@ constexpr std::uint32_t most_images = 0x7FFFFFFF;  // the format's numbers have 
 
 /// Reads the magic number and the count.
 std::uint32_t read_head(ByteSource& source, std::uint32_t magic, const char* what) {
-  const std::uint32_t found = source.read_u32_be("the magic number");
+  const std::uint32_t found = source.read_number<std::uint32_t>("the magic number", std::endian::big);
   if (found != magic)
     source.fail("begins with the number " + std::to_string(found) + "; IDX files of " + what + " begin with " +
                 std::to_string(magic));
-  const std::uint32_t count = source.read_u32_be("the count");
+  const std::uint32_t count = source.read_number<std::uint32_t>("the count", std::endian::big);
   if (count > most_images) source.fail("has the negative count -" + std::to_string(0U - count));
   return count;
 }
 
 int read_side(ByteSource& source, const char* what) {
-  const std::uint32_t side = source.read_u32_be(what);
+  const std::uint32_t side = source.read_number<std::uint32_t>(what, std::endian::big);
   if (side == 0 || side > longest_side)
     source.fail("has " + std::to_string(side) + " " + what + "; give 1 to " + std::to_string(longest_side));
   return static_cast<int>(side);
@@ -70,10 +70,7 @@ ImageSet read_mnist(const fs::path& images, const fs::path& labels, int classes)
                     std::to_string(count) + " images");
   set.labels = classes_of.take(count, "labels");
   classes_of.finish();
-  const std::size_t wrong = first_wrong_label(set.labels, classes);
-  if (wrong != set.labels.size())
-    classes_of.fail("image " + std::to_string(wrong) + " has the label " + std::to_string(set.labels[wrong]) +
-                    ", which is not below " + std::to_string(classes));
+  if (const std::string wrong = wrong_label(set.labels, classes, "image"); !wrong.empty()) classes_of.fail(wrong);
   return set;
 }
 

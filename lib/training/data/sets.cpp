@@ -12,18 +12,17 @@ namespace {
 void check_labels(std::span<const std::uint8_t> labels, int classes, const std::string& what) {
   if (classes < 1 || classes > 256)
     throw UsageError(what + ": classes are 1 to 256, and not " + std::to_string(classes));
-  const std::size_t wrong = first_wrong_label(labels, classes);
-  if (wrong == labels.size()) return;
-  throw UsageError(what + ": sample " + std::to_string(wrong) + " has the label " + std::to_string(labels[wrong]) +
-                   ", but there are " + std::to_string(classes) + " classes");
+  if (const std::string wrong = wrong_label(labels, classes, "sample"); !wrong.empty())
+    throw UsageError(what + ": " + wrong);
 }
 
 }  // namespace
 
-std::size_t first_wrong_label(std::span<const std::uint8_t> labels, int classes) {
-  const auto* const begin = labels.data();
-  return static_cast<std::size_t>(
-      std::find_if(begin, begin + labels.size(), [&](std::uint8_t label) { return label >= classes; }) - begin);
+std::string wrong_label(std::span<const std::uint8_t> labels, int classes, const char* sample) {
+  const auto wrong = std::ranges::find_if(labels, [&](std::uint8_t label) { return label >= classes; });
+  if (wrong == labels.end()) return {};
+  return std::string(sample) + " " + std::to_string(wrong - labels.begin()) + " has the label " +
+         std::to_string(*wrong) + ", which is not below " + std::to_string(classes);
 }
 
 void check(const ImageSet& set, const std::string& what) {

@@ -14,8 +14,8 @@ namespace lamina {
 void check(const ImageSet&, const std::string& what);
 void check(const IdSet&, const std::string& what);
 
-/// The index of the first label that is not below `classes`; labels.size() if there is none.
-std::size_t first_wrong_label(std::span<const std::uint8_t> labels, int classes);
+/// "image 3 has the label 7, which is not below 5" of the first label that is not below `classes`; empty if all are.
+std::string wrong_label(std::span<const std::uint8_t> labels, int classes, const char* sample);
 
 /// folder/name, or folder/name.gz if only that exists; an empty path if neither does.
 std::filesystem::path plain_or_gz(const std::filesystem::path& folder, const std::string& name);
