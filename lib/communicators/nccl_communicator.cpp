@@ -1,4 +1,5 @@
-// Ranks over NCCL, which is opened at run time: sums run on a queue beside the device's own, in the order in which they were begun.
+// Ranks over NCCL, which is opened at run time: sums run on a queue beside the device's own, in the order in which they
+// were begun.
 
 #include "nccl_communicator.h"
 

@@ -20,8 +20,8 @@ struct RunState {
   std::vector<EpochResult> complete;  ///< results of the epochs before
 };
 
-/// The description of a run: parts with ", " between them. `samples` is the number in an epoch, `batch` the global batch
-/// of all ranks. Calls the schedule up to 2^40 and reads up to eight samples.
+/// The description of a run: parts with ", " between them. `samples` is the number in an epoch, `batch` the global
+/// batch of all ranks. Calls the schedule up to 2^40 and reads up to eight samples.
 std::string describe_run(const Plan&, const TrainerOptions&, const Source&, std::int64_t samples, int batch);
 
 /// Writes the file as a whole or not at all. Waits for the device. Throws FileError. Throws Error if a parameter or a
