@@ -1,14 +1,9 @@
 // Numbers that need care: factors and shifts that are joined, and gradients where a function has a kink.
 
-#include <cmath>
-#include <limits>
-
 #include "lamina/error.h"
-#include "lamina/onnx.h"
 #include "read_model.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
 
 namespace {

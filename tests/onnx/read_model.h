@@ -39,6 +39,16 @@ inline std::vector<double> output_of(const OnnxModel& model, DType dtype = DType
   return from_graph(model.output, y);
 }
 
+/// In parentheses the names by other nodes.
+inline std::string names(const std::vector<Stored>& all) {
+  std::string text;
+  for (const Stored& its : all) {
+    text += " " + its.name;
+    for (const std::string& alias : its.aliases) text += " (" + alias + ")";
+  }
+  return text;
+}
+
 inline Op op_of(const OnnxModel& model) { return model.graph.nodes().back().op; }
 
 /// Numbers for every parameter and running statistic, all different; exact in f32.

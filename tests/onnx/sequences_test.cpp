@@ -3,13 +3,10 @@
 #include <tuple>
 
 #include "lamina/error.h"
-#include "lamina/onnx.h"
 #include "read_model.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
-using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -42,27 +39,6 @@ TEST_CASE("an LSTM treats the columns of an image of one row as the rows of an i
     download(backend->device(), gradients.back(), plan.parameter_gradient("conv.weight"));
   }
   CHECK(gradients[0] == gradients[1]);
-}
-
-TEST_CASE("an LSTM whose initial states have the file's batch is read with another batch") {
-  const auto model = [](const std::string& last) {
-    return Model("x[2,4,3] i = {1}; j = {2}; one = {1}; two = {2}; h0[1,2,2] = 0, 0, 0, " + last + lstm_weights + R"(
-      s = Transpose<perm=[1,0,2]>(x) all = Shape(s) n = Slice(all, i, j) shape = Concat<axis=0>(one, n, two)
-      h = Expand(h0, shape) y = LSTM<hidden_size=2>(s, w, r, , , h, h))");
-  };
-  for (const int batch : {1, 2, 3}) CHECK(read(model("0"), {.batch = batch}).output.extents == Extents{4, 1, batch, 2});
-  CHECK_THROWS_AS(read(model("1"), {.batch = 3}), FileError);
-}
-
-TEST_CASE("means and maxima are taken over the steps of a sequence that has time first") {
-  for (const bool maximum : {false, true}) {
-    const OnnxModel steps = read("opset 12; x[2,4,3]" + lstm_weights + R"(
-          s = Transpose<perm=[1,0,2]>(x) h = LSTM<hidden_size=2>(s, w, r) q = Squeeze<axes=[1]>(h)
-          t = Transpose<perm=[1,0,2]>(q) y = )" +
-                                 (maximum ? "ReduceMax" : "ReduceMean") + "<axes=[1], keepdims=0>(t)");
-    CHECK(steps.output.extents == Extents{2, 2});
-    CHECK(op_of(steps) == (maximum ? Op(MaxPool{.window = {4, 1}, .stride = {4, 1}}) : Op(GlobalAveragePool{})));
-  }
 }
 
 TEST_CASE("an LSTM gives only its last step if nothing reads the others") {
@@ -110,35 +86,4 @@ TEST_CASE("another step of an LSTM is a row of all steps") {
     const Values y = output_of(model), all = output_of(lstm(direction, "y = Identity(h)"));
     CHECK(y == Values(all.begin() + step * std::ssize(y), all.begin() + (step + 1) * std::ssize(y)));
   }
-}
-
-TEST_CASE("steps of an LSTM that are read in two ways are two ops with the same parameters") {
-  const std::string lstm =
-      "opset 12; x[4,2,3] last[] = -1;" + lstm_weights + " h, e = LSTM(x, w, r) q = Squeeze<axes=[1]>(h) ";
-  const std::string mean = "m = ReduceMean<axes=[0], keepdims=0>(q) ", step = "g = Gather(q, last) ";
-  const Values expected = output_of(read(lstm + mean + "s = Squeeze<axes=[0]>(e) y = Add(m, s)"));
-  for (const std::string& both : {mean + step, step + mean}) {
-    const OnnxModel model = read(lstm + both + "y = Add(m, g)");
-    CHECK(model.graph.parameters().size() == 2);  // the bias is fixed
-    CHECK(model.graph.parameters()[0].aliases.size() == 1);
-    CHECK(output_of(model) == expected);
-  }
-}
-
-TEST_CASE("the last h of one layer or direction is taken out of several") {
-  const std::string layers = "opset 12; x[4,2,3] zero[] = 0; last[] = -1; " + lstm_weights + R"( v[1,8,2] = all 0.1
-    h, e = LSTM(x, w, r) "one" q = Squeeze<axes=[1]>(h) f, g = LSTM(q, v, r) "two" all = Concat<axis=0>(e, g) )";
-  const OnnxModel second = read(layers + "y = Gather(all, last)");
-  CHECK(second.graph.nodes().size() == 3);  // without the last h of the first layer
-  CHECK(output_of(second) == output_of(read(layers + "y = Squeeze<axes=[0]>(g)")));
-  CHECK(output_of(read(layers + "y = Gather(all, zero)")) == output_of(read(layers + "y = Squeeze<axes=[0]>(e)")));
-
-  const std::string both = R"(opset 12; x[4,2,1] zero[] = 0; last[] = -1; w[2,8,1] = -3..; r[2,8,2] = all 0.1
-    to = {2, 4}; h, e = LSTM<direction=bidirectional>(x, w, r) )";
-  const Values y = output_of(read(both + "t = Transpose<perm=[1,0,2]>(e) y = Reshape(t, to)"));
-  const auto joined = [&](const std::string& order) {
-    return output_of(read(both + "a = Gather(e, zero) b = Gather(e, last) y = Concat<axis=1>(" + order + ")"));
-  };
-  CHECK(joined("a, b") == y);
-  CHECK(joined("b, a") == Values{y[2], y[3], y[0], y[1], y[6], y[7], y[4], y[5]});
 }

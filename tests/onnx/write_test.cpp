@@ -1,16 +1,11 @@
 // What write_onnx writes is read back as it was.
 
-#include <algorithm>
-
 #include "lamina/error.h"
 #include "lamina/nets.h"
-#include "lamina/onnx.h"
 #include "read_model.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
 using namespace lamina::test;
-using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -215,4 +210,21 @@ TEST_CASE("ops that are not written are all named, and weights that are missing"
   wide["fc.bias"].values[0] = 1e39;
   CHECK_THROWS_AS(write_onnx(folder / "net.onnx", graph, wide), FileError);
   CHECK_FALSE(std::filesystem::exists(folder / "net.onnx"));
+}
+
+TEST_CASE("a shared parameter is one initializer of a file that is written, and one when it is read back") {
+  Graph graph("shared");
+  Value x = graph.input({1, 3, 4, 4}, "x");
+  for (const std::string use : {"a", "b"}) x = batch_norm(conv(x, use, {.channels = 3, .kernel = 1}), use + ".norm");
+  fully_connected(global_average_pool(x), "fc", {.outputs = 3});
+  graph.share_all("b", "a");
+  graph.share_all("b.norm", "a.norm");
+  graph.share("fc.weight", "a.weight");  // of 3 x 3, and the filters of 3 x 3 x 1 x 1
+  const Folder folder;
+  const TensorFile weights = counted_weights(graph);
+  write_onnx(folder / "shared.onnx", graph, weights);
+  const OnnxModel back = read_onnx(folder / "shared.onnx");
+  CHECK(names(back.graph.parameters()) == names(graph.parameters()));
+  CHECK(names(back.graph.states()) == names(graph.states()));
+  for (const auto& [name, tensor] : back.weights) CHECK(tensor.values == weights.at(name).values);
 }

@@ -25,6 +25,10 @@ using Writer = protozero::pbf_writer;
 ///   a, b = Split<axis=1>(x, s) "cut" a node with its name; mine/Split is of the domain "mine"
 ///   return a, b                      the outputs; else the first one of the last node
 ///   opset 12                         else 17
+///   producer pytorch                 the program that wrote the file
+///   says PARAMETER w, b              a role of tensors, as PyTorch's new exporter says it
+///   folded w v, g                    what it computed a tensor from
+///   traced "args = (%p_w)"           its traced call of the last node
 ///
 /// Attributes: 1, 1.0, text, lists of them in [], a graph {a = Relu(x)} or a tensor {[2] = 1, 2}.
 struct Model {
@@ -150,6 +154,20 @@ class ModelText {
       model.opset = std::stoll(word());
     } else if (names[0] == "return") {
       for (const std::string& name : words()) model.outputs.push_back(value(name, {}));
+    } else if (names[0] == "producer") {
+      model.producer = word();
+    } else if (names[0] == "says") {
+      const std::string role = word();
+      for (const std::string& its : words()) model.signature += "p: " + role + " target='" + its + "'\nx: USER_INPUT\n";
+    } else if (names[0] == "folded") {
+      Writer(model.values.emplace_back()).add_string(1, word());
+      std::string of;
+      for (const std::string& name : words()) of += "'" + name + "', ";
+      Writer(model.values.back()).add_message(4, entry("pkg.onnxscript.optimizer.folded_from", of));
+    } else if (names[0] == "traced") {
+      expect('"');
+      Writer(model.nodes.back()).add_message(9, entry("pkg.torch.onnx.fx_node", until("\"")));
+      expect('"');
     } else if (take('[')) {
       const std::vector<std::string> extents = words(']');
       const bool is_stated = names[0].starts_with('~');
