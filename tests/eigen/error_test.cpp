@@ -77,8 +77,7 @@ struct Layer {
 std::vector<Layer> layers_of(const Graph& graph, Backend& backend) {
   Plan plan(graph, backend,
             {.dtype = DType::f64, .choice = direct(), .fuse = false, .keep_values = true, .input_gradient = true});
-  plan.forward();
-  plan.backward();
+  run_passes(plan);
   const auto rounded = [&](const Tensor& tensor) {
     Values values = read(backend.device(), tensor);
     for (double& value : values) value = static_cast<float>(value);

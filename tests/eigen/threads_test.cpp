@@ -2,7 +2,7 @@
 // have the same bits only on the same number of threads.
 
 #include "lamina/nets.h"
-#include "lamina/plan.h"
+#include "tests/support/cases/plans.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
@@ -86,19 +86,9 @@ const std::vector<Case> products = {
 };
 
 /// Everything that a plan of the graph computes in a forward and a backward pass in training.
-std::vector<Values> everything(Backend& backend, const Graph& graph) {
+Outcome everything(Backend& backend, const Graph& graph) {
   Plan plan(graph, backend, {.input_gradient = true});
-  plan.forward();
-  plan.backward();
-  std::vector<Tensor> tensors = {plan.output(), plan.input_gradient()};
-  for (const std::string& name : plan.parameter_names()) tensors.push_back(plan.parameter_gradient(name));
-  for (const std::string& name : plan.state_names()) tensors.push_back(plan.state(name));
-  std::vector<Values> all;
-  for (const Tensor& tensor : tensors) {
-    all.emplace_back(static_cast<std::size_t>(tensor.shape.count()));
-    download(backend.device(), std::span<double>(all.back()), tensor);
-  }
-  return all;
+  return run(plan);
 }
 
 }  // namespace
@@ -129,8 +119,8 @@ TEST_CASE("a network gives the same bits on every run with the same number of th
   for (const int threads : {1, 2, 3}) {
     INFO(threads << " threads");
     const auto a = make_backend("eigen", {.threads = threads}), b = make_backend("eigen", {.threads = threads});
-    const std::vector<Values> first = everything(*a, graph);
-    CHECK(first[0].size() == 3000);
+    const Outcome first = everything(*a, graph);
+    CHECK(first.output.size() == 3000);
     CHECK((everything(*a, graph) == first));
     CHECK((everything(*b, graph) == first));
   }

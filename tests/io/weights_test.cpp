@@ -6,6 +6,7 @@
 #include "lamina/device.h"
 #include "lamina/error.h"
 #include "lamina/graph.h"
+#include "tests/support/cases/plans.h"
 #include "tests/support/catch.h"
 #include "tests/support/wrapped_backend.h"
 
@@ -29,15 +30,9 @@ Graph tiny_net() {
   return graph;
 }
 
-std::vector<double> values(const Plan& plan, const Tensor& tensor) {
-  std::vector<double> host(static_cast<std::size_t>(tensor.shape.count()));
-  download(plan.backend().device(), std::span<double>(host), tensor);
-  return host;
-}
-
 std::vector<double> output(Plan& plan) {
   plan.forward();
-  return values(plan, plan.output());
+  return read(plan, plan.output());
 }
 
 /// All weights of a plan, each different from its initial value.
@@ -89,7 +84,7 @@ TEST_CASE("the table of an embedding is a matrix in a file, and so is a weight w
   write_safetensors(folder / "net", file);
   load_weights(to, read_safetensors(folder / "net"));
   for (const std::string& name : from.parameter_names())
-    CHECK(values(from, from.parameter(name)) == values(to, to.parameter(name)));
+    CHECK(read(from, from.parameter(name)) == read(to, to.parameter(name)));
 }
 
 TEST_CASE("weights go through a file into another plan unchanged") {
@@ -105,11 +100,11 @@ TEST_CASE("weights go through a file into another plan unchanged") {
   load_weights(to, read_safetensors(folder / "net"));
   for (const std::string& name : from.parameter_names()) {
     INFO(name);
-    CHECK(values(from, from.parameter(name)) == values(to, to.parameter(name)));
+    CHECK(read(from, from.parameter(name)) == read(to, to.parameter(name)));
   }
   for (const char* name : {"features.bn1.running_mean", "features.bn1.running_var"}) {
     INFO(name);
-    CHECK(values(from, from.state(name)) == values(to, to.state(name)));
+    CHECK(read(from, from.state(name)) == read(to, to.state(name)));
   }
 }
 
@@ -260,8 +255,8 @@ TEST_CASE("a shared parameter is saved once, and loaded by any of its names, or 
   file["b.bias"] = file["a.bias"];
   file.erase("a.bias");
   load_weights(other, file);
-  CHECK(values(other, other.parameter("a.bias")) == file["b.bias"].values);
-  CHECK(values(other, other.parameter("b.weight")) == file["a.weight"].values);
+  CHECK(read(other, other.parameter("a.bias")) == file["b.bias"].values);
+  CHECK(read(other, other.parameter("b.weight")) == file["a.weight"].values);
   file["b.weight"].values[3] += 1;
   CHECK_THROWS_WITH(load_weights(plan, file, "f"), ContainsSubstring("'b.weight' has other numbers than 'a.weight'"));
   file.erase("b.weight");
@@ -283,8 +278,8 @@ TEST_CASE("a scale whose shift is fixed is loaded from its node's name alone, as
                           {"block.layer_scale.shift", {.extents = {2}, .values = {7, 8}}}};
   load_weights(plan, own);
   load_weights(plan, file);
-  CHECK(values(plan, plan.parameter("block.layer_scale.scale")) == std::vector<double>{3, 4});
-  CHECK(values(plan, plan.state("block.layer_scale.shift")) == std::vector<double>{7, 8});
+  CHECK(read(plan, plan.parameter("block.layer_scale.scale")) == std::vector<double>{3, 4});
+  CHECK(read(plan, plan.state("block.layer_scale.shift")) == std::vector<double>{7, 8});
 
   TensorFile lacking = own;
   lacking.erase("block.layer_scale.shift");

@@ -120,8 +120,8 @@ TEST_CASE("a convolution's batch norm, Add and ReLU take no launch of inference,
       Plan apart(residual(), *backend, unfused);
       apart.forward();
       Outcome got, want;
-      got.output = read(backend->device(), plan->output());
-      want.output = read(backend->device(), apart.output());
+      got.output = read(*plan, plan->output());
+      want.output = read(apart, apart.output());
       check_same(got, want, dtype == DType::f64 ? 1e-12 : 1e-4);
     }
 }

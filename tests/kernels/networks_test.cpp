@@ -6,7 +6,6 @@
 #include "tests/support/cases/plans.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
-#include "tests/support/numbers/larger.h"
 
 using namespace lamina::test;
 
@@ -19,25 +18,10 @@ constexpr double noise = 64 * 0x1p-52;
 
 std::shared_ptr<Backend> kernels_backend() { return make_or_skip(tested_backend("cuda-host")); }
 
-std::vector<double> values_of(Device& device, const Tensor& tensor) {
-  std::vector<double> values(static_cast<std::size_t>(tensor.shape.count()));
-  download(device, values, tensor);
-  return values;
-}
-
-double largest_of(const std::vector<double>& values) {
-  double largest = 0;
-  for (const double value : values) largest = std::max(largest, std::abs(value));
-  return largest;
-}
-
-void check_equal(const std::string& what, const std::vector<double>& got, const std::vector<double>& want,
-                 double scale = 0) {
-  REQUIRE(got.size() == want.size());
-  double difference = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) difference = larger(difference, std::abs(got[i] - want[i]));
-  INFO(what << ": " << difference << " of " << largest_of(want));
-  CHECK(difference <= bound * largest_of(want) + noise * scale);
+void check_equal(const std::string& what, const Values& got, const Values& want, double scale = 0) {
+  const double gap = largest_gap(got, want);
+  INFO(what << ": " << gap << " of " << largest_of(want));
+  CHECK(gap <= bound * largest_of(want) + noise * scale);
 }
 
 /// Narrow, at its smallest image. In networks without a ReLU behind each batch norm, maps of one pixel would end all
@@ -55,16 +39,13 @@ void compare(const nets::Info& info) {
   const Options options{.dtype = DType::f64, .input_gradient = true};
   const auto eigen = make_backend("eigen"), host = kernels_backend();
   Plan want(graph, *eigen, options), got(graph, *host, options);
-  for (Plan* plan : {&want, &got}) {
-    plan->forward();
-    plan->backward();
-  }
+  for (Plan* plan : {&want, &got}) run_passes(*plan);
   const auto both = [&](const std::string& what, const Tensor& a, const Tensor& b, double scale = 0) {
-    check_equal(what, values_of(host->device(), a), values_of(eigen->device(), b), scale);
+    check_equal(what, read(got, a), read(want, b), scale);
   };
   double largest = 0;
   for (const std::string& name : want.parameter_names())
-    largest = std::max(largest, largest_of(values_of(eigen->device(), want.parameter_gradient(name))));
+    largest = std::max(largest, largest_of(read(want, want.parameter_gradient(name))));
   both("output", got.output(), want.output());
   both("input gradient", got.input_gradient(), want.input_gradient(), largest);
   for (const std::string& name : want.parameter_names())
@@ -72,8 +53,7 @@ void compare(const nets::Info& info) {
   // The mean of a linear function of normalised numbers is 0: noise, beside the other statistics.
   largest = 0;
   for (const std::string& name : want.state_names())
-    if (want.state(name).dtype == DType::f64)
-      largest = std::max(largest, largest_of(values_of(eigen->device(), want.state(name))));
+    if (want.state(name).dtype == DType::f64) largest = std::max(largest, largest_of(read(want, want.state(name))));
   for (const std::string& name : want.state_names())
     if (want.state(name).dtype == DType::f64) both("state " + name, got.state(name), want.state(name), largest);
 }
@@ -91,11 +71,11 @@ void compare_inference(const nets::Info& info) {
     set_statistics(*plan);
     plan->forward();
   }
-  check_equal("output", values_of(host->device(), got.output()), values_of(eigen->device(), want.output()));
+  check_equal("output", read(got, got.output()), read(want, want.output()));
 }
 
 /// Numbers rounded to f32, so that both sides have the same ties and the same signs.
-Values rounded(std::vector<double> values) {
+Values rounded(Values values) {
   for (double& value : values) value = static_cast<double>(static_cast<float>(value));
   return values;
 }
@@ -110,9 +90,7 @@ void check_ops(const nets::Info& info, std::set<std::string>& seen) {
   const Graph graph = small(info);
   const auto host = kernels_backend();
   Plan plan(graph, oracle(), {.dtype = DType::f64, .fuse = false, .keep_values = true, .input_gradient = true});
-  plan.forward();
-  plan.backward();
-  Device& device = oracle().device();
+  run_passes(plan);
   for (const Node& node : graph.nodes()) {
     if (node.inputs.empty()) continue;
     Case c{node.name, node.op, {}};
@@ -122,10 +100,9 @@ void check_ops(const nets::Info& info, std::set<std::string>& seen) {
     INFO(info.name << ": " << to_string(c));
     Feed feed = make_feed(c, 1);
     for (std::size_t i = 0; i < c.x.size(); ++i)
-      feed.x[i] = rounded(values_of(device, plan.value(graph.nodes()[static_cast<std::size_t>(node.inputs[i])].name)));
-    for (std::size_t i = 0; i < node.params.size(); ++i)
-      feed.w[i] = rounded(values_of(device, parameter_of(plan, node, i)));
-    feed.dy = rounded(values_of(device, plan.gradient(node.name)));
+      feed.x[i] = rounded(read(plan, plan.value(graph.nodes()[static_cast<std::size_t>(node.inputs[i])].name)));
+    for (std::size_t i = 0; i < node.params.size(); ++i) feed.w[i] = rounded(read(plan, parameter_of(plan, node, i)));
+    feed.dy = rounded(read(plan, plan.gradient(node.name)));
     const Spec spec = *make_spec(*host, c, {.dtype = DType::f32});
     const Result want = reference(c, feed), got = run_unit(*host, spec, {}, feed);
     const Lowered lowered = host->lower(spec, {});

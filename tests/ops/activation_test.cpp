@@ -3,6 +3,7 @@
 #include "lamina/random.h"
 #include "lib/core/units/functions.h"
 #include "tests/support/backend.h"
+#include "tests/support/cases/plans.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
@@ -71,32 +72,21 @@ const Shape longer_than_a_chunk{1, 3, 31, 23};
 /// What a plan of the case computes from random numbers: y and, in training, every gradient.
 std::vector<Values> results(const Case& c, DType dtype, bool fuse) {
   const Graph graph = graph_of(c);
-  Device& device = one_thread().device();
   const bool trains = c.mode == Mode::training;
   Plan plan(graph, one_thread(), {.mode = c.mode, .dtype = dtype, .fuse = fuse, .input_gradient = trains});
   std::uint64_t key = 0;
   const auto draw = [&](const Tensor& tensor) {
-    Values values(static_cast<std::size_t>(tensor.shape.count()));
+    Values values = zeros(tensor.shape);
     lamina::fill_normal(values, ++key);
-    upload(device, tensor, std::span<const double>(values));
+    write(plan, tensor, values);
   };
-  std::vector<Values> found;
-  const auto take = [&](const Tensor& tensor) {
-    found.emplace_back(static_cast<std::size_t>(tensor.shape.count()));
-    download(device, std::span<double>(found.back()), tensor);
-  };
-  const auto name = [](std::size_t i) { return "x" + std::to_string(i); };
-  for (std::size_t i = 0; i < c.x.size(); ++i) draw(plan.input(name(i)));
+  for (std::size_t i = 0; i < c.x.size(); ++i) draw(plan.input("x" + std::to_string(i)));
   for (const std::string& parameter : plan.parameter_names()) draw(plan.parameter(parameter));
+  if (trains) draw(plan.output_gradient());
   plan.parameters_changed();
-  plan.forward();
-  take(plan.output());
-  if (!trains) return found;
-  draw(plan.output_gradient());
-  plan.backward();
-  for (std::size_t i = 0; i < c.x.size(); ++i) take(plan.input_gradient(name(i)));
-  for (const std::string& parameter : plan.parameter_names()) take(plan.parameter_gradient(parameter));
-  return found;
+  Outcome found = run(plan);
+  found.gradients.push_back(found.output);
+  return found.gradients;
 }
 
 }  // namespace

@@ -93,12 +93,11 @@ TEST_CASE("a value times itself has twice its gradient") {
   multiply(same, same, "square");
   for (const DType dtype : element_types()) {
     Plan plan(graph, backend(), {.dtype = dtype, .input_gradient = true});
-    upload(backend().device(), plan.input("x"), std::span<const double>(Values{1, 2, 3, 4, 5, -6}));
-    upload(backend().device(), plan.output_gradient(), std::span<const double>(Values{1, 1, 1, 2, 2, 3}));
-    plan.forward();
-    plan.backward();
-    CHECK(read(backend().device(), plan.output()) == Values{1, 4, 9, 16, 25, 36});
-    CHECK(read(backend().device(), plan.input_gradient("x")) == Values{2, 4, 6, 16, 20, -36});
+    write(plan, plan.input("x"), {1, 2, 3, 4, 5, -6});
+    write(plan, plan.output_gradient(), {1, 1, 1, 2, 2, 3});
+    run_passes(plan);
+    CHECK(read(plan, plan.output()) == Values{1, 4, 9, 16, 25, 36});
+    CHECK(read(plan, plan.input_gradient("x")) == Values{2, 4, 6, 16, 20, -36});
   }
 }
 

@@ -96,18 +96,18 @@ TEST_CASE("dropout in a plan advances its step, takes a step that is set, and it
   Device& device = backend().device();
   CHECK(read_state(plan, "one.step") == Values{0});
   plan.forward();
-  const Values first = read(device, plan.value("one"));
+  const Values first = read(plan, plan.value("one"));
   CHECK(read_state(plan, "one.step") == Values{1});
-  CHECK(first != read(device, plan.value("two")));
+  CHECK(first != read(plan, plan.value("two")));
   plan.forward();
   CHECK(read_state(plan, "one.step") == Values{2});
-  CHECK(first != read(device, plan.value("one")));
+  CHECK(first != read(plan, plan.value("one")));
   const std::uint64_t zero = 0;
   device.upload(plan.state("one.step").data, &zero, sizeof zero);
   plan.forward();
-  CHECK(first == read(device, plan.value("one")));
+  CHECK(first == read(plan, plan.value("one")));
 
-  const Values values = read(device, plan.input());
+  const Values values = read(plan, plan.input());
   for (std::size_t i = 0; i < first.size(); ++i) {
     const bool dropped = philox(hash("one"), i / 4, 0)[i % 4] < 0x80000000U;
     CHECK(first[i] == (dropped ? 0 : 2 * values[i]));

@@ -207,9 +207,7 @@ Feed feed_of(const Golden& golden, const Case& c, const Tensors& tensors) {
 /// PyTorch's result has an error, too.
 void check_golden(const std::string& what, const Values& got, const Values& want, Bound bound, DType dtype) {
   if (dtype == DType::f64) {
-    double largest = 0;
-    for (const double value : want) largest = std::max(largest, std::abs(value));
-    check_close(what, got, want, {Values(want.size(), largest), 1}, 1e-10);
+    check_close(what, got, want, {Values(want.size(), largest_of(want)), 1}, 1e-10);
   } else {
     bound.count = 2 * std::max(bound.count, 8.0);
     check_close(what, got, want, bound, epsilon(dtype));

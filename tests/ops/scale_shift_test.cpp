@@ -2,6 +2,7 @@
 
 #include "tests/support/backend.h"
 #include "tests/support/cases/example.h"
+#include "tests/support/cases/plans.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
@@ -52,13 +53,12 @@ TEST_CASE("scale and shift start as 1 and 0, and no training changes them") {
   Graph graph("fixed");
   scale_shift(fully_connected(graph.input({2, 3, 1, 1}, "x"), "fc", {.outputs = 2}), "fixed");
   Plan plan(graph, backend(), {.optimiser = Sgd{.momentum = 0.9, .weight_decay = 0.5}});
-  const auto numbers = [&](const char* name) { return read(backend().device(), plan.state(name)); };
+  const auto numbers = [&](const char* name) { return read(plan, plan.state(name)); };
   CHECK((numbers("fixed.scale") == Values{1, 1} && numbers("fixed.shift") == Values{0, 0}));
-  write(backend().device(), plan.state("fixed.scale"), Values{2, 3});
+  write(plan, plan.state("fixed.scale"), Values{2, 3});
   plan.parameters_changed();
   for (int step = 0; step < 3; ++step) {
-    plan.forward();
-    plan.backward();
+    run_passes(plan);
     plan.update(0.1);
   }
   CHECK((numbers("fixed.scale") == Values{2, 3} && numbers("fixed.shift") == Values{0, 0}));

@@ -3,6 +3,7 @@
 #include "lamina/error.h"
 #include "lamina/weights.h"
 #include "tests/support/backend.h"
+#include "tests/support/cases/plans.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
@@ -41,19 +42,14 @@ TEST_CASE("fixed parameters are state: they stay as they are, and trained parame
                                           "last.bias"});
   const TensorFile start = save_weights(whole);
   load_weights(part, start);
-  for (Plan* plan : {&whole, &part}) {
-    plan->forward();
-    plan->backward();
-  }
+  for (Plan* plan : {&whole, &part}) run_passes(*plan);
   for (const std::string& name : names) {
     CAPTURE(name);
-    CHECK(read(backend().device(), part.parameter_gradient(name)) ==
-          read(backend().device(), whole.parameter_gradient(name)));
+    CHECK(read(part, part.parameter_gradient(name)) == read(whole, whole.parameter_gradient(name)));
   }
   for (int step = 0; step < 3; ++step) {
     part.update(0.1);
-    part.forward();
-    part.backward();
+    run_passes(part);
   }
   const TensorFile end = save_weights(part);
   for (const std::string& name : some) CHECK(end.at(name).values == start.at(name).values);
@@ -83,8 +79,7 @@ TEST_CASE("a network with only fixed parameters has only the gradient of its inp
   graph.fix("conv.weight");
   CHECK(graph.parameter_count() == 0);
   Plan plan(graph, backend(), {.input_gradient = true});
-  plan.forward();
-  plan.backward();
+  run_passes(plan);
   CHECK(plan.input_gradient("x"));
   CHECK_THROWS_AS(graph.fix("conv.bias"), UsageError);
 }

@@ -153,8 +153,8 @@ TEST_CASE("a value that is given twice has one gradient in half precision, of bo
     options.input_gradient = true;
     Plan plan(graph, backend(), options);
     const Values x_values = integers(plan.input().shape, 1), dy = integers(plan.input().shape, 2);
-    write(backend().device(), plan.input(), x_values);
-    write(backend().device(), plan.output_gradient(), dy);
+    write(plan, plan.input(), x_values);
+    write(plan, plan.output_gradient(), dy);
     const Values got = run(plan).gradients.front();
     for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i] == 2 * x_values[i] * dy[i]);
   }
@@ -169,10 +169,10 @@ TEST_CASE("ids above 256 are exact in bf16, and above 2048 in f16") {
     unfused.fuse = false;
     unfused.keep_values = true;
     Plan kept(graph, backend(), unfused);
-    write(backend().device(), kept.input("ids"), ids);
+    write(kept, kept.input("ids"), ids);
     kept.forward();
-    const Values table = rounded(read(backend().device(), kept.parameter("words.weight")), dtype);
-    const Values rows = read(backend().device(), kept.value("words"));
+    const Values table = rounded(read(kept, kept.parameter("words.weight")), dtype);
+    const Values rows = read(kept, kept.value("words"));
     for (std::size_t n = 0; n < 4; ++n)
       for (std::size_t f = 0; f < 3; ++f)
         for (std::size_t t = 0; t < 6; ++t)
@@ -226,13 +226,11 @@ TEST_CASE("plans on kernels of cuda have the same bits in nhwc, in f32 and in ha
       Plan planes(graph, backend(), options);
       options.layout = Layout::nhwc;
       Plan pixels(graph, backend(), options);
-      Device& device = backend().device();
-      for (const std::string& name : planes.parameter_names())
-        write(device, pixels.parameter(name), read(device, planes.parameter(name)));
+      copy_parameters(planes, pixels);
       for (const Node& node : graph.nodes())
         if (std::holds_alternative<Input>(node.op))
-          write(device, pixels.input(node.name), read(device, planes.input(node.name)));
-      write(device, pixels.output_gradient(), read(device, planes.output_gradient()));
+          write(pixels, pixels.input(node.name), read(planes, planes.input(node.name)));
+      write(pixels, pixels.output_gradient(), read(planes, planes.output_gradient()));
       const Outcome got = run(pixels), want = run(planes);
       CHECK(got.output == want.output);
       CHECK(got.gradients == want.gradients);

@@ -7,6 +7,7 @@
 
 using namespace lamina;
 using lamina::test::read;
+using lamina::test::run_passes;
 
 namespace {
 
@@ -29,12 +30,11 @@ TEST_CASE("a plan outlives the last pointer to its backend, and takes the backen
   const std::weak_ptr<Backend> seen = backend;
   Plan first(graph, *backend), second(graph, *backend);
   first.forward();
-  const test::Values y = read(backend->device(), first.output());
+  const test::Values y = read(first, first.output());
   backend.reset();
   first = std::move(second);
   REQUIRE_FALSE(seen.expired());
-  first.forward();
-  first.backward();
+  run_passes(first);
   CHECK(read(first.backend().device(), first.output()) == y);
   { const Plan last = std::move(first); }
   CHECK(seen.expired());
@@ -42,7 +42,6 @@ TEST_CASE("a plan outlives the last pointer to its backend, and takes the backen
 
 TEST_CASE("a plan takes a backend that nobody else keeps") {
   Plan plan(owned_net(), *make_backend_here());
-  plan.forward();
-  plan.backward();
+  run_passes(plan);
   CHECK(plan.output().shape == Shape{2, 5, 1, 1});
 }

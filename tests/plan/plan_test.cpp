@@ -16,6 +16,7 @@
 using namespace lamina;
 using lamina::test::backend;
 using lamina::test::read;
+using lamina::test::run_passes;
 using lamina::test::Values;
 using lamina::test::WrappedBackend;
 
@@ -48,8 +49,6 @@ Graph inception() {
   return graph;
 }
 
-Values host(const Plan& plan, const Tensor& tensor) { return read(plan.backend().device(), tensor); }
-
 /// Compares two plans of one graph in f64 whose passes make the same calls. The bits must be equal. A library may sum
 /// differently for other strides, so there only rounding may differ.
 void check_same_values(const Values& a, const Values& b) {
@@ -57,10 +56,7 @@ void check_same_values(const Values& a, const Values& b) {
     CHECK(a == b);
     return;
   }
-  REQUIRE(a.size() == b.size());
-  double largest = 0;
-  for (const double value : b) largest = std::max(largest, std::abs(value));
-  for (std::size_t i = 0; i < a.size(); ++i) CHECK(std::abs(a[i] - b[i]) <= 1e-12 * largest);
+  CHECK(test::largest_gap(a, b) <= 1e-12 * test::largest_of(b));
 }
 
 /// Options for f64, with algorithms that give the same bits on every run.
@@ -79,25 +75,23 @@ TEST_CASE("passes of a plan change no inputs, parameters or output gradients, an
     Options options = repeatable();
     options.input_gradient = true;
     Plan plan(graph, backend(), options);
-    plan.forward();
-    plan.backward();
-    const auto y = host(plan, plan.output());
-    const auto dx = host(plan, plan.input_gradient());
-    const auto dw = host(plan, plan.parameter_gradient("stem.weight"));
-    plan.forward();
-    plan.backward();
-    CHECK(host(plan, plan.output()) == y);
-    CHECK(host(plan, plan.input_gradient()) == dx);
-    CHECK(host(plan, plan.parameter_gradient("stem.weight")) == dw);
+    run_passes(plan);
+    const auto y = read(plan, plan.output());
+    const auto dx = read(plan, plan.input_gradient());
+    const auto dw = read(plan, plan.parameter_gradient("stem.weight"));
+    run_passes(plan);
+    CHECK(read(plan, plan.output()) == y);
+    CHECK(read(plan, plan.input_gradient()) == dx);
+    CHECK(read(plan, plan.parameter_gradient("stem.weight")) == dw);
   }
 }
 
 TEST_CASE("two plans start with the same numbers if their seeds are equal, and with others if not") {
   const Graph graph = residual();
   Plan a(graph, backend(), {.seed = 3}), b(graph, backend(), {.seed = 3}), c(graph, backend(), {.seed = 4});
-  CHECK(host(a, a.parameter("stem.weight")) == host(b, b.parameter("stem.weight")));
-  CHECK(host(a, a.parameter("stem.weight")) != host(c, c.parameter("stem.weight")));
-  CHECK(host(a, a.input()) == host(b, b.input()));
+  CHECK(read(a, a.parameter("stem.weight")) == read(b, b.parameter("stem.weight")));
+  CHECK(read(a, a.parameter("stem.weight")) != read(c, c.parameter("stem.weight")));
+  CHECK(read(a, a.input()) == read(b, b.input()));
 }
 
 TEST_CASE("concat and slice are views: nothing runs for them, and values are parts of the join") {
@@ -116,11 +110,11 @@ TEST_CASE("if a backend takes no pitch, concat and slice copy, with the same res
   wrapped.refuse_pitch = true;
   Plan copies(inception(), wrapped, repeatable());
   Plan views(inception(), backend(), repeatable());
-  for (Plan* plan : {&copies, &views}) plan->forward(), plan->backward();
+  for (Plan* plan : {&copies, &views}) run_passes(*plan);
   CHECK(runs(copies, "concat"));
-  check_same_values(host(copies, copies.output()), host(views, views.output()));
-  check_same_values(host(copies, copies.parameter_gradient("stem.weight")),
-                    host(views, views.parameter_gradient("stem.weight")));
+  check_same_values(read(copies, copies.output()), read(views, views.output()));
+  check_same_values(read(copies, copies.parameter_gradient("stem.weight")),
+                    read(views, views.parameter_gradient("stem.weight")));
 }
 
 TEST_CASE("a concat whose input is read again later keeps that input's gradient apart") {
@@ -133,9 +127,9 @@ TEST_CASE("a concat whose input is read again later keeps that input's gradient 
   apart.fuse = false;
   apart.keep_values = true;
   Plan plan(graph, backend(), repeatable()), kept(graph, backend(), apart);
-  for (Plan* p : {&plan, &kept}) p->forward(), p->backward();
+  for (Plan* p : {&plan, &kept}) run_passes(*p);
   for (const std::string& name : plan.parameter_names())
-    check_same_values(host(plan, plan.parameter_gradient(name)), host(kept, kept.parameter_gradient(name)));
+    check_same_values(read(plan, plan.parameter_gradient(name)), read(kept, kept.parameter_gradient(name)));
 }
 
 TEST_CASE("a sum's gradient is shared with its terms: an add runs forward only") {
@@ -201,7 +195,7 @@ TEST_CASE("a plan that runs refuses a second caller, and its pass is unaffected"
   conv(graph.input({2, 3, 8, 8}), "conv", {.channels = 4, .kernel = 3});
   Plan plan(graph, backend());
   plan.forward();
-  const Values want = read(backend().device(), plan.output());
+  const Values want = read(plan, plan.output());
   int refused = 0;
   plan.forward([&](std::size_t) {
     std::thread([&] {
@@ -216,7 +210,7 @@ TEST_CASE("a plan that runs refuses a second caller, and its pass is unaffected"
     }).join();
   });
   CHECK(refused == 6);  // three calls, each before and after the convolution
-  CHECK(read(backend().device(), plan.output()) == want);
+  CHECK(read(plan, plan.output()) == want);
   plan.backward();
 }
 
@@ -225,10 +219,8 @@ TEST_CASE("in training, parameters are prepared in every forward") {
   wrapped.prepare = true;
   Plan plan(residual(), wrapped, {.dtype = DType::f64});
   for (int pass = 0; pass < 2; ++pass) {
-    const std::vector<double> w(4 * 3 * 9, pass + 1.0);
-    upload(wrapped.device(), plan.parameter("stem.weight"), std::span<const double>(w));
-    plan.forward();
-    plan.backward();
+    test::write(plan, plan.parameter("stem.weight"), Values(4 * 3 * 9, pass + 1.0));
+    run_passes(plan);
   }
   CHECK(wrapped.faults == std::vector<std::string>{});
   CHECK(wrapped.prepared == 2 * 5);
@@ -242,8 +234,7 @@ TEST_CASE("in inference, parameters are prepared when a plan is made and when th
   plan.forward();
   plan.forward();
   CHECK(wrapped.prepared == 5);
-  const std::vector<double> w(4 * 3 * 9, 1.0);
-  upload(wrapped.device(), plan.parameter("stem.weight"), std::span<const double>(w));
+  test::write(plan, plan.parameter("stem.weight"), Values(4 * 3 * 9, 1.0));
   plan.parameters_changed();
   CHECK(wrapped.prepared == 10);
   plan.forward();
@@ -306,8 +297,7 @@ TEST_CASE("a plan refuses what cannot run, with words that help") {
   Plan plan(residual(), backend(), {});
   SECTION("backward without forward") {
     CHECK_THROWS_AS(plan.backward(), UsageError);
-    plan.forward();
-    plan.backward();
+    run_passes(plan);
     CHECK_THROWS_WITH(plan.backward(), ContainsSubstring("needs a forward()"));
   }
   SECTION("backward after a forward that failed") {
@@ -352,21 +342,17 @@ TEST_CASE("a recorded pass computes at each launch what a pass computes") {
   fully_connected(x, "fc", {.outputs = 5});
   const Options options{.choice = {.deterministic = true}};
   Plan recorded(graph, backend(), options), plain(graph, backend(), options);
-  plain.forward();  // the first use of a library may do things that cannot be recorded
-  plain.backward();
+  run_passes(plain);  // the first use of a library may do things that cannot be recorded
   std::unique_ptr<CapturedGraph> pass;
   try {
-    pass = backend().device().capture([&] {
-      recorded.forward();
-      recorded.backward();
-    });
+    pass = backend().device().capture([&] { run_passes(recorded); });
   } catch (const Unsupported&) {
     return;  // this device records nothing
   }
   for (int launch = 0; launch < 2; ++launch) {
     pass->launch();
-    CHECK(host(recorded, recorded.output()) == host(plain, plain.output()));
+    CHECK(read(recorded, recorded.output()) == read(plain, plain.output()));
     for (const std::string& name : plain.parameter_names())
-      CHECK(host(recorded, recorded.parameter_gradient(name)) == host(plain, plain.parameter_gradient(name)));
+      CHECK(read(recorded, recorded.parameter_gradient(name)) == read(plain, plain.parameter_gradient(name)));
   }
 }

@@ -44,23 +44,23 @@ TEST_CASE("a plan's batch norm in inference reads its prepared form, until param
       if (prepares || folded || !decided_by_library()) CHECK(plan.memory().prepared >= 3 * 5 * size_of(dtype));
       CHECK(predict_memory(graph, backend(), options).prepared == plan.memory().prepared);
       plan.forward();
-      const Values before = read(device, plan.output());
+      const Values before = read(plan, plan.output());
 
       const Tensor tensor = name.find("running") == std::string::npos ? plan.parameter(name) : plan.state(name);
       Values values = read(device, tensor);
       for (double& value : values) value += 0.5;
       upload(device, tensor, std::span<const double>(values));
       plan.forward();
-      if (prepares) CHECK(read(device, plan.output()) == before);
+      if (prepares) CHECK(read(plan, plan.output()) == before);
 
       plan.parameters_changed();
       plan.forward();
-      const Values after = read(device, plan.output());
+      const Values after = read(plan, plan.output());
       CHECK(after != before);
       Plan fresh(graph, backend(), options);
       load_weights(fresh, save_weights(plan));
       fresh.forward();
-      CHECK(after == read(device, fresh.output()));
+      CHECK(after == read(fresh, fresh.output()));
     }
   }
 }

@@ -56,13 +56,12 @@ Graph tied() {
 /// first must be the sums of those of the second.
 void compare(const Graph& shared, const Graph& apart, const Options& options, double relative) {
   Plan plan(shared, backend(), options), other(apart, backend(), options);
-  Device& device = backend().device();
   std::map<std::string, std::vector<std::string>> uses;
   for (const Stored& its : shared.parameters()) {
     uses[its.name] = its.aliases;
     uses[its.name].push_back(its.name);
     for (const std::string& use : uses[its.name])
-      write(device, other.parameter(use), read(device, plan.parameter(its.name)));
+      write(other, other.parameter(use), read(plan, plan.parameter(its.name)));
   }
   other.parameters_changed();
   Outcome got = run(plan), want = run(other), sums;
@@ -138,9 +137,7 @@ TEST_CASE("shared running statistics are updated by each node in turn, in the or
     CHECK(plan.state_names() == std::vector<std::string>{"norm.a.running_mean", "norm.a.running_var"});
     run(plan), run(other);
     for (const char* part : {".running_mean", ".running_var"}) {
-      const auto values = [&](const Plan& p, const char* name) {
-        return read(backend().device(), p.state(name + std::string(part)));
-      };
+      const auto values = [&](const Plan& p, const char* name) { return read(p, p.state(name + std::string(part))); };
       Values want = values(other, "norm.b");
       const Values after_a = values(other, "norm.a");
       const double start = part == std::string(".running_var") ? 1 : 0, kept = 1 - BatchNorm{}.momentum;
@@ -166,13 +163,12 @@ TEST_CASE("a shared parameter has one name in lists, and is found by every name"
 TEST_CASE("an update changes a shared parameter once, also by rows of a table that is the matrix of the output") {
   for (const TableUpdates updates : {TableUpdates::dense, TableUpdates::lazy}) {
     Plan plan(tied(), backend(), {.dtype = DType::f64, .optimiser = Sgd{}, .table_updates = updates});
-    Values want = read(backend().device(), plan.parameter("table.weight"));
+    Values want = read(plan, plan.parameter("table.weight"));
     run(plan);
-    const Values gradient = read(backend().device(), plan.parameter_gradient("table.weight"));
+    const Values gradient = read(plan, plan.parameter_gradient("table.weight"));
     plan.update(0.5);
     for (std::size_t i = 0; i < want.size(); ++i) want[i] -= 0.5 * gradient[i];
-    check_close("table", read(backend().device(), plan.parameter("head.weight")), want, {Values(want.size(), 1), 1},
-                1e-15);
+    check_close("table", read(plan, plan.parameter("head.weight")), want, {Values(want.size(), 1), 1}, 1e-15);
   }
 }
 

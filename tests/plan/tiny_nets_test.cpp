@@ -147,7 +147,7 @@ void check_composition(const Graph& graph) {
       const Values want = compose(plan);
       plan.forward();
       Outcome got, expected;
-      got.output = read(backend().device(), plan.output());
+      got.output = read(plan, plan.output());
       expected.output = want;
       check_same(got, expected, 1e-12);
     }
@@ -193,7 +193,7 @@ TEST_CASE("tiny nets: outputs in f32 equal outputs in f64 within 1e-4") {
     for (const DType dtype : element_types()) {
       Plan plan(graph, backend(), {.dtype = dtype});
       plan.forward();
-      (dtype == DType::f64 ? want : got).output = read(backend().device(), plan.output());
+      (dtype == DType::f64 ? want : got).output = read(plan, plan.output());
     }
     check_same(got, want, 1e-4);
   }

@@ -182,8 +182,7 @@ TEST_CASE("running statistics become their mean over all ranks when an epoch end
   Values mean;
   for (int rank = 0; rank < ranks().size(); ++rank) {
     Plan plan(graph, *backend, {.dtype = DType::f64});
-    for (const std::string& name : plan.parameter_names())
-      write(device, plan.parameter(name), read(device, trainer.plan().parameter(name)));
+    copy_parameters(trainer.plan(), plan);
     Loader loader(*source, {.batch = batch, .seed = 4, .threads = 0, .rank = rank, .ranks = ranks().size()});
     loader.start(0);
     while (const Batch* part = loader.next()) {
@@ -191,8 +190,8 @@ TEST_CASE("running statistics become their mean over all ranks when an epoch end
       upload(device, plan.input("labels"), std::span<const float>(part->labels));
       plan.forward();
     }
-    Values its = read(device, plan.state("bn.running_mean"));
-    for (const double variance : read(device, plan.state("bn.running_var"))) its.push_back(variance);
+    Values its = read(plan, plan.state("bn.running_mean"));
+    for (const double variance : read(plan, plan.state("bn.running_var"))) its.push_back(variance);
     for (double& value : its) value /= ranks().size();
     mean = mean.empty() ? its : plus(mean, its);
   }
@@ -267,7 +266,7 @@ TEST_CASE("a checkpoint of numbers that are not finite is an error of every rank
   options.checkpoint = std::filesystem::path(broadcast_text(ranks(), own.path().string())) / "run";
   Plan* plan = nullptr;
   options.after_batch = [&](const Progress& at) {  // after the epoch's last batch, so that no loss shows it
-    if (at.batch == at.batches) write(backend->device(), plan->parameter("fc.bias"), Values(10, NAN));
+    if (at.batch == at.batches) write(*plan, plan->parameter("fc.bias"), Values(10, NAN));
   };
   Trainer trainer(small_network(batch / ranks().size()), *backend, *source, options);
   plan = &trainer.plan();

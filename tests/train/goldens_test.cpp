@@ -125,12 +125,12 @@ void check_training(const OnnxModel& model, const Graph& graph, const TensorFile
   Device& device = backend.device();
   load_weights(plan, model.weights);
   for (const OnnxValue& input : model.inputs)
-    write(device, plan.input(input.node),
+    write(plan, plan.input(input.node),
           to_graph(input, golden.at(&input == &model.inputs.front() ? "x" : "second").values));
   for (int step = 0; step < 100; ++step) {
     plan.forward();
-    const Values logits = from_graph(model.output, read(device, plan.output()));
-    write(device, plan.output_gradient(),
+    const Values logits = from_graph(model.output, read(plan, plan.output()));
+    write(plan, plan.output_gradient(),
           to_graph(model.output, cross_entropy_gradient(logits, golden.at("labels").values)));
     plan.backward();
     plan.update(0.05);

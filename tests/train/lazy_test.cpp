@@ -54,7 +54,6 @@ TEST_CASE("a lazy update gives rows with a gradient the dense update's bits, and
       for (const Optimiser& optimiser : lazy_optimisers) {
         INFO(name << ", " << to_string(dtype) << ", " << to_string(optimiser));
         const auto backend = make_or_skip(name);
-        Device& device = backend->device();
         Options options = lazy(optimiser, dtype);
         Plan here(mean_of_rows(), *backend, options);
         options.table_updates = TableUpdates::dense;
@@ -62,14 +61,12 @@ TEST_CASE("a lazy update gives rows with a gradient the dense update's bits, and
         for (std::uint64_t step = 1; step <= 4; ++step) {
           const Values gradient = sparse_gradient(step);
           const std::vector<Values> before = everything(here);
-          for (const std::string& p : here.parameter_names())  // the dense plan continues from the values of this one
-            write(device, dense.parameter(p), read(device, here.parameter(p)));
+          copy_parameters(here, dense);  // the dense plan continues from the values of this one
           for (const std::string& s : here.optimiser_state_names())
-            write(device, dense.optimiser_state(s), read(device, here.optimiser_state(s)));
+            write(dense, dense.optimiser_state(s), read(here, here.optimiser_state(s)));
           for (Plan* plan : {&here, &dense}) {
-            plan->forward();
-            plan->backward();
-            write(device, plan->parameter_gradient("table.weight"), gradient);
+            run_passes(*plan);
+            write(*plan, plan->parameter_gradient("table.weight"), gradient);
             plan->update(0.1);
           }
           const std::vector<Values> after = everything(here), wanted = everything(dense);
@@ -87,21 +84,19 @@ TEST_CASE("a lazy update gives rows with a gradient the dense update's bits, and
 TEST_CASE("a gradient that is NaN updates its row lazily too, and added gradients are cleared") {
   for (const std::string& name : training_backends()) {
     const auto backend = make_or_skip(name);
-    Device& device = backend->device();
     Options options = lazy(Adam{});
     options.accumulate_parameters = true;
     Plan plan(mean_of_rows(), *backend, options);
-    plan.forward();
-    plan.backward();
+    run_passes(plan);
     Values gradient(std::size_t{vocabulary} * features);
     gradient[2 * features] = std::numeric_limits<double>::quiet_NaN();
     gradient[4 * features + 1] = 1;
-    write(device, plan.parameter_gradient("table.weight"), gradient);
+    write(plan, plan.parameter_gradient("table.weight"), gradient);
     plan.update(0.1);
-    const Values table = read(device, plan.parameter("table.weight"));
+    const Values table = read(plan, plan.parameter("table.weight"));
     CHECK(std::isnan(table[2 * features]));
-    for (const double value : read(device, plan.parameter_gradient("table.weight"))) CHECK(value == 0);
-    for (const double value : read(device, plan.parameter_gradient("fc.weight"))) CHECK(value == 0);
+    for (const double value : read(plan, plan.parameter_gradient("table.weight"))) CHECK(value == 0);
+    for (const double value : read(plan, plan.parameter_gradient("fc.weight"))) CHECK(value == 0);
   }
 }
 

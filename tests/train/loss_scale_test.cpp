@@ -118,7 +118,7 @@ TEST_CASE("a gradient that f16 loses is there with a loss scale") {
     plan.forward();
     plan.scale_loss(0x1p-24);
     plan.backward();
-    const Values gradient = read(backend().device(), plan.parameter_gradient("first.weight"));
+    const Values gradient = read(plan, plan.parameter_gradient("first.weight"));
     CHECK((absolute(gradient) == Values(gradient.size(), 0)) == (scale == 1));
   }
 }
@@ -150,7 +150,7 @@ TEST_CASE("a trainer scales losses in f16 alone, and goes on over a batch that o
     Values before;  // a parameter
     options.after_batch = [&](const Progress& at) {
       if (dtype != DType::f16) return;
-      const Values weights = read(backend().device(), plan->parameter("fc.weight"));
+      const Values weights = read(*plan, plan->parameter("fc.weight"));
       CHECK((weights == before) == (at.batch == 4));
       before = weights;
       LossScale now = plan->loss_scale();
@@ -177,7 +177,7 @@ TEST_CASE("a training in f16 that skips every update ends once its loss scale is
   options.plan.dtype = DType::f16;
   Plan* plan = nullptr;
   options.after_batch = [&](const Progress& at) {
-    if (at.epoch == 1 && at.batch == 1) write(backend().device(), plan->parameter("fc.bias"), Values(10, NAN));
+    if (at.epoch == 1 && at.batch == 1) write(*plan, plan->parameter("fc.bias"), Values(10, NAN));
   };
   Trainer trainer(small_network(8), backend(), *source, options);
   plan = &trainer.plan();

@@ -4,6 +4,7 @@
 
 #include "lamina/error.h"
 #include "tests/support/backend.h"
+#include "tests/support/cases/plans.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers/larger.h"
 #include "tests/support/numbers/values.h"
@@ -94,8 +95,7 @@ const std::vector<Optimiser> optimisers = {
 
 /// Sets random gradients of every parameter of a plan, and returns them.
 std::map<std::string, Values> draw_gradients(Plan& plan, std::uint64_t key) {
-  plan.forward();
-  plan.backward();
+  run_passes(plan);
   std::map<std::string, Values> all;
   for (const std::string& name : plan.parameter_names()) {
     const Tensor gradient = plan.parameter_gradient(name);
@@ -119,11 +119,10 @@ TEST_CASE("an update follows the optimiser's formula, in f64 and f32, at rates t
     for (const DType dtype : {DType::f64, DType::f32})
       for (const Optimiser& optimiser : optimisers) {
         const auto backend = make_or_skip(name);
-        Device& device = backend->device();
         Plan plan(small_graph(), *backend, training(optimiser, dtype));
         std::map<std::string, std::vector<Element>> wanted;
         for (const std::string& p : plan.parameter_names())
-          for (const double value : read(device, plan.parameter(p))) wanted[p].push_back({value, 0, 0});
+          for (const double value : read(plan, plan.parameter(p))) wanted[p].push_back({value, 0, 0});
         const auto parts = state_names(optimiser);
         INFO(name << ", " << to_string(dtype) << ", optimiser " << optimiser.index());
         for (int t = 1; t <= 4; ++t) {
@@ -140,13 +139,13 @@ TEST_CASE("an update follows the optimiser's formula, in f64 and f32, at rates t
         // nothing, which takes twice as many digits.
         const double bound = dtype == DType::f64 ? 1e-13 : 2e-5;
         for (const auto& [p, elements] : wanted) {
-          const Values got = read(device, plan.parameter(p));
+          const Values got = read(plan, plan.parameter(p));
           double worst = 0;
           for (std::size_t i = 0; i < got.size(); ++i) worst = larger(worst, std::abs(got[i] - elements[i].p));
           INFO(p);
           CHECK(worst < bound);
           for (std::size_t s = 0; s < parts.size(); ++s) {
-            const Values state = read(device, plan.optimiser_state(p + "." + std::string(parts[s])));
+            const Values state = read(plan, plan.optimiser_state(p + "." + std::string(parts[s])));
             double difference = 0;
             const bool negated = std::holds_alternative<KerasSgd>(optimiser);  // v is stored with the other sign
             for (std::size_t i = 0; i < state.size(); ++i)
@@ -167,11 +166,11 @@ TEST_CASE("gradients are clipped by the norm of all of them, and only above the 
         Options options = training(Sgd{}, dtype);
         options.clip_norm = limit;
         Plan plan(small_graph(1100), *backend, options);  // there are several slices of the norm
-        const Values before = read(backend->device(), plan.parameter("second.weight"));
+        const Values before = read(plan, plan.parameter("second.weight"));
         const auto gradients = draw_gradients(plan, 7);
         const double factor = std::min(1.0, limit / (norm_of(gradients) * std::abs(scale) + 1e-6));
         plan.update(0.1, scale);
-        const Values after = read(backend->device(), plan.parameter("second.weight"));
+        const Values after = read(plan, plan.parameter("second.weight"));
         double worst = 0;
         for (std::size_t i = 0; i < after.size(); ++i)
           worst =
@@ -196,7 +195,7 @@ TEST_CASE("an update has the same bits with any number of threads") {
       draw_gradients(plan, key);
       plan.update(0.1);
     }
-    results.push_back(read(backend->device(), plan.parameter("fc.weight")));
+    results.push_back(read(plan, plan.parameter("fc.weight")));
   }
   CHECK(results[0] == results[1]);
   CHECK(results[0] == results[2]);
@@ -211,7 +210,7 @@ TEST_CASE("a plan that accumulates clears its gradients at an update, and anothe
       Plan plan(small_graph(), *backend, options);
       const auto gradients = draw_gradients(plan, 3);
       plan.update(0.1);
-      const Values left = read(backend->device(), plan.parameter_gradient("first.weight"));
+      const Values left = read(plan, plan.parameter_gradient("first.weight"));
       INFO(name);
       CHECK((left == gradients.at("first.weight")) == !accumulates);
       CHECK((left == zeros(plan.parameter_gradient("first.weight").shape)) == accumulates);
@@ -223,9 +222,9 @@ TEST_CASE("two batches that are added up and scaled by half are one update with 
   const auto backend = make_backend("eigen");
   const Shape shape{2, 3, 1, 1}, out{2, 4, 1, 1};
   const auto pass = [&](Plan& plan, std::uint64_t key) {
-    write(backend->device(), plan.input(), normal(shape, key));
+    write(plan, plan.input(), normal(shape, key));
     plan.forward();
-    write(backend->device(), plan.output_gradient(), normal(out, key + 1));
+    write(plan, plan.output_gradient(), normal(out, key + 1));
     plan.backward();
   };
   Options options = training(Sgd{});
@@ -233,14 +232,14 @@ TEST_CASE("two batches that are added up and scaled by half are one update with 
   options.accumulate_parameters = true;
   Plan added(small_graph(), *backend, options);
   pass(mean, 10);
-  Values sum = read(backend->device(), mean.parameter_gradient("second.weight"));
+  Values sum = read(mean, mean.parameter_gradient("second.weight"));
   pass(mean, 20);
-  sum = plus(sum, read(backend->device(), mean.parameter_gradient("second.weight")));
-  const Values before = read(backend->device(), added.parameter("second.weight"));
+  sum = plus(sum, read(mean, mean.parameter_gradient("second.weight")));
+  const Values before = read(added, added.parameter("second.weight"));
   pass(added, 10);
   pass(added, 20);
   added.update(1, 0.5);
-  const Values after = read(backend->device(), added.parameter("second.weight"));
+  const Values after = read(added, added.parameter("second.weight"));
   double worst = 0;
   for (std::size_t i = 0; i < sum.size(); ++i) worst = larger(worst, std::abs(before[i] - after[i] - sum[i] / 2));
   CHECK(worst < 1e-13);
@@ -271,8 +270,7 @@ TEST_CASE("the optimiser's state is predicted and reported, as many blocks as it
 TEST_CASE("an update out of turn, or with numbers out of range, is an error") {
   const auto backend = make_backend("eigen");
   Plan without(small_graph(), *backend);
-  without.forward();
-  without.backward();
+  run_passes(without);
   CHECK_THROWS_AS(without.update(0.1), UsageError);
   Plan plan(small_graph(), *backend, training(Adam{}));
   CHECK_THROWS_AS(plan.update(0.1), UsageError);

@@ -16,10 +16,9 @@ namespace lamina::test {
 
 /// All tensors that a training changes.
 inline std::vector<Values> everything(Plan& plan) {
-  Device& device = plan.backend().device();
   std::vector<Values> all;
-  for (const std::string& name : plan.parameter_names()) all.push_back(read(device, plan.parameter(name)));
-  for (const std::string& name : plan.optimiser_state_names()) all.push_back(read(device, plan.optimiser_state(name)));
+  for (const std::string& name : plan.parameter_names()) all.push_back(read(plan, plan.parameter(name)));
+  for (const std::string& name : plan.optimiser_state_names()) all.push_back(read(plan, plan.optimiser_state(name)));
   for (const std::string& name : plan.state_names()) all.push_back(read_state(plan, name));
   return all;
 }
@@ -28,18 +27,17 @@ inline std::vector<Values> everything(Plan& plan) {
 /// from its parameters. Returns the largest difference of a step's loss from that of PyTorch.
 inline double worst_loss(Plan& plan, const TensorFile& golden, const char* samples, const Values& wanted,
                          const Schedule& rate) {
-  Device& device = plan.backend().device();
-  for (const std::string& name : plan.parameter_names()) write(device, plan.parameter(name), golden.at(name).values);
-  write(device, plan.output_gradient(), {1, 0});
+  for (const std::string& name : plan.parameter_names()) write(plan, plan.parameter(name), golden.at(name).values);
+  write(plan, plan.output_gradient(), {1, 0});
   double worst = 0;
   for (std::uint64_t step = 0; step < 100; ++step) {
     for (const char* name : {samples, "labels"}) {
       const std::int64_t count = plan.input(name).shape.count();
       const auto first = golden.at(name).values.begin() + static_cast<std::ptrdiff_t>(step % 10) * count;
-      write(device, plan.input(name), Values(first, first + count));
+      write(plan, plan.input(name), Values(first, first + count));
     }
     plan.forward();
-    worst = larger(worst, std::abs(read(device, plan.output())[0] - wanted.at(step)));
+    worst = larger(worst, std::abs(read(plan, plan.output())[0] - wanted.at(step)));
     plan.backward();
     plan.update(rate(step));
   }

@@ -2,6 +2,7 @@
 
 #include "lamina/error.h"
 #include "tests/support/backend.h"
+#include "tests/support/cases/plans.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers/values.h"
 #include "tests/train/backends.h"
@@ -26,8 +27,7 @@ Options sharing(const Plan& plan) { return {.mode = Mode::inference, .dtype = pl
 /// Makes a few passes and updates, so that parameters and statistics differ from the initial ones.
 void train(Plan& plan) {
   for (int i = 0; i < 3; ++i) {
-    plan.forward();
-    plan.backward();
+    run_passes(plan);
     plan.update(0.05);
   }
 }
@@ -37,7 +37,6 @@ void train(Plan& plan) {
 TEST_CASE("an inference plan computes with the parameters and statistics of the plan that it shares, as they change") {
   for (const std::string& name : training_backends()) {
     const auto backend = make_or_skip(name);
-    Device& device = backend->device();
     Plan plan(graph_of(4), *backend, {.dtype = DType::f64, .optimiser = Sgd{.momentum = 0.9}});
     Plan evaluation(graph_of(5), *backend, sharing(plan));
     CHECK(evaluation.memory().parameters == 0);
@@ -49,18 +48,16 @@ TEST_CASE("an inference plan computes with the parameters and statistics of the 
     for (int round = 0; round < 2; ++round) {
       train(plan);
       Plan copy(graph_of(5), *backend, {.mode = Mode::inference, .dtype = DType::f64});
-      for (const std::string& p : plan.parameter_names())
-        write(device, copy.parameter(p), read(device, plan.parameter(p)));
-      for (const char* s : {"bn.running_mean", "bn.running_var"})
-        write(device, copy.state(s), read(device, plan.state(s)));
+      copy_parameters(plan, copy);
+      for (const char* s : {"bn.running_mean", "bn.running_var"}) write(copy, copy.state(s), read(plan, plan.state(s)));
       copy.parameters_changed();
       evaluation.parameters_changed();
-      write(device, evaluation.input(), normal({5, 2, 6, 6}, 9));
-      write(device, copy.input(), normal({5, 2, 6, 6}, 9));
+      write(evaluation, evaluation.input(), normal({5, 2, 6, 6}, 9));
+      write(copy, copy.input(), normal({5, 2, 6, 6}, 9));
       evaluation.forward();
       copy.forward();
       INFO(name << ", round " << round);
-      CHECK(read(device, evaluation.output()) == read(device, copy.output()));
+      CHECK(read(evaluation, evaluation.output()) == read(copy, copy.output()));
     }
   }
 }
@@ -69,13 +66,13 @@ TEST_CASE("shared parameters are left as they are, and outlive the plan that the
   const auto backend = make_backend("eigen");
   auto plan = std::make_unique<Plan>(graph_of(2), *backend);
   const Values weight(static_cast<std::size_t>(plan->parameter("fc.weight").shape.count()), 0.5);
-  write(backend->device(), plan->parameter("fc.weight"), weight);
+  write(*plan, plan->parameter("fc.weight"), weight);
   Plan evaluation(graph_of(2), *backend, sharing(*plan));
   Plan second(graph_of(3), *backend, sharing(evaluation));
   plan.reset();
-  CHECK(read(backend->device(), evaluation.parameter("fc.weight")) == weight);
+  CHECK(read(evaluation, evaluation.parameter("fc.weight")) == weight);
   second.forward();
-  CHECK(read(backend->device(), second.parameter("fc.weight")) == weight);
+  CHECK(read(second, second.parameter("fc.weight")) == weight);
 }
 
 TEST_CASE("what cannot be shared is an error that names it") {

@@ -26,12 +26,10 @@ TEST_CASE("an epoch is its batches by hand: forward, backward, an update, the sh
     Options options{.dtype = DType::f64, .optimiser = KerasAdam{}};
     Plan plan(small_network(8), *backend, options);
     // The numbers with which the trainer starts.
-    for (const std::string& p : plan.parameter_names())
-      write(device, plan.parameter(p), read(device, trainer.plan().parameter(p)));
+    copy_parameters(trainer.plan(), plan);
     std::uint64_t step = 0;
     device.download(&step, trainer.plan().state("drop.step").data, sizeof step);
     device.upload(plan.state("drop.step").data, &step, sizeof step);
-    const double dy[] = {1, 0};
 
     Loader loader(*source, {.batch = 8, .seed = 3, .threads = 0});
     double loss = 0, right = 0;
@@ -45,10 +43,10 @@ TEST_CASE("an epoch is its batches by hand: forward, backward, an update, the sh
         upload(device, plan.input("images"), std::span<const float>(x));
         upload(device, plan.input("labels"), std::span<const float>(labels));
         plan.forward();
-        const Values output = read(device, plan.output());
+        const Values output = read(plan, plan.output());
         loss += output[0] * batch->shape.n;
         right += output[1] * batch->shape.n;
-        upload(device, plan.output_gradient(), std::span<const double>(dy));
+        write(plan, plan.output_gradient(), {1, 0});
         plan.backward();
         plan.update(0.01 / (1 + 0.1 * static_cast<double>(plan.updates())));
       }
@@ -65,8 +63,7 @@ TEST_CASE("an epoch is its batches by hand: forward, backward, an update, the sh
     options.mode = Mode::inference;
     options.optimiser.reset();
     Plan inference(small_network(11), *backend, options);
-    for (const std::string& p : plan.parameter_names())
-      write(device, inference.parameter(p), read(device, plan.parameter(p)));
+    copy_parameters(plan, inference);
     inference.parameters_changed();
     Loader all(*unseen, {.batch = 11, .shuffle = false, .threads = 0});
     all.start(0);
@@ -74,7 +71,7 @@ TEST_CASE("an epoch is its batches by hand: forward, backward, an update, the sh
     upload(device, inference.input("images"), std::span<const float>(batch->x));
     upload(device, inference.input("labels"), std::span<const float>(batch->labels));
     inference.forward();
-    const Values output = read(device, inference.output());
+    const Values output = read(inference, inference.output());
     CHECK(std::abs(results[1].validation.loss - output[0]) < 1e-12);
     CHECK(std::abs(results[1].validation.accuracy - output[1]) < 1e-12);
     const Score again = trainer.evaluate(*unseen);
@@ -104,9 +101,7 @@ TEST_CASE("batches that are added up are one update with the mean over their sam
   CHECK(added.plan().updates() == 4);
   const Values a = read(backend->device(), whole.plan().parameter("fc.weight"));
   const Values b = read(backend->device(), added.plan().parameter("fc.weight"));
-  double worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) worst = larger(worst, std::abs(a[i] - b[i]));
-  CHECK(worst < 1e-13);
+  CHECK(largest_gap(a, b) < 1e-13);
   CHECK(std::abs(whole.epochs()[1].training.loss - added.epochs()[1].training.loss) < 1e-13);
 }
 
@@ -141,18 +136,17 @@ TEST_CASE("without a checkpoint a schedule is asked for the updates of the run o
 TEST_CASE("a validation that is not a number does not make the next one so") {
   for (const std::string& name : training_backends()) {
     const auto backend = make_or_skip(name);
-    Device& device = backend->device();
     const auto source = digits(16, 1), unseen = digits(10, 2);
     Plan* plan = nullptr;
     Values sound;
     TrainerOptions options{.validation = unseen.get()};
     options.after_batch = [&](const Progress& at) {
       if (at.epoch > 0 || at.batch < at.batches) return;
-      sound = read(device, plan->parameter("fc.bias"));
-      write(device, plan->parameter("fc.bias"), Values(sound.size(), std::numeric_limits<double>::quiet_NaN()));
+      sound = read(*plan, plan->parameter("fc.bias"));
+      write(*plan, plan->parameter("fc.bias"), Values(sound.size(), std::numeric_limits<double>::quiet_NaN()));
     };
     options.after_epoch = [&](const EpochResult& e) {
-      if (e.epoch == 0) write(device, plan->parameter("fc.bias"), sound);
+      if (e.epoch == 0) write(*plan, plan->parameter("fc.bias"), sound);
     };
     Trainer trainer(small_network(8), *backend, *source, options);
     plan = &trainer.plan();
@@ -174,7 +168,7 @@ TEST_CASE("a loss or a parameter that is not finite ends the training, and the e
     first.train(1);
     Plan* plan = nullptr;
     options.after_batch = [&](const Progress& at) {
-      if (at.epoch == 1 && at.batch == after) write(backend->device(), plan->parameter("fc.bias"), Values(10, NAN));
+      if (at.epoch == 1 && at.batch == after) write(*plan, plan->parameter("fc.bias"), Values(10, NAN));
     };
     Trainer second(small_network(8), *backend, *source, options);
     plan = &second.plan();
@@ -217,10 +211,7 @@ TEST_CASE("initialisers are Keras' unless others are named") {
   const auto source = digits(8, 1);
   const auto largest = [&](const TrainerOptions& options, const char* parameter) {
     Trainer trainer(small_network(8, true), *backend, *source, options);
-    double most = 0;
-    for (const double value : read(backend->device(), trainer.plan().parameter(parameter)))
-      most = std::max(most, std::abs(value));
-    return most;
+    return largest_of(read(trainer.plan(), trainer.plan().parameter(parameter)));
   };
   const double limit = std::sqrt(6.0 / (9 * 1 + 9 * 6));
   CHECK(largest({}, "conv.weight") <= limit);

@@ -10,10 +10,7 @@ namespace lamina::test {
 namespace {
 
 void check_equal(const std::string& what, const Values& got, const Values& want, double eps) {
-  if (want.empty()) return;
-  double largest = 0;
-  for (const double value : want) largest = std::max(largest, std::abs(value));
-  check_close(what, got, want, {Values(want.size(), largest), 16}, eps);
+  if (!want.empty()) check_close(what, got, want, {Values(want.size(), largest_of(want)), 16}, eps);
 }
 
 }  // namespace

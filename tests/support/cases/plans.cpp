@@ -8,19 +8,21 @@
 #include "tests/support/catch.h"
 
 namespace lamina::test {
-namespace {
 
-double largest_value(const Values& values) {
-  double largest = 0;
-  for (const double value : values) largest = std::max(largest, std::abs(value));
-  return largest;
+Values read(const Plan& plan, const Tensor& tensor) { return read(plan.backend().device(), tensor); }
+
+void write(const Plan& plan, const Tensor& tensor, const Values& values) {
+  write(plan.backend().device(), tensor, values);
 }
 
-}  // namespace
+void copy_parameters(const Plan& from, const Plan& to) {
+  for (const std::string& name : from.parameter_names())
+    write(to, to.parameter(name), read(from, from.parameter(name)));
+}
 
 Values read_state(const Plan& plan, const std::string& name) {
   const Tensor tensor = plan.state(name);
-  if (tensor.dtype != DType::u64) return read(plan.backend().device(), tensor);
+  if (tensor.dtype != DType::u64) return read(plan, tensor);
   std::uint64_t word = 0;
   plan.backend().device().download(&word, tensor.data, sizeof word);
   return {static_cast<double>(word)};
@@ -42,39 +44,43 @@ void set_statistics(Plan& plan) {
     Values values = normal(tensor.shape, ++key);
     if (name.find("running_var") != std::string::npos)
       for (double& value : values) value = value * value + 0.5;
-    write(plan.backend().device(), tensor, values);
+    write(plan, tensor, values);
   }
   plan.parameters_changed();
 }
 
+void run_passes(Plan& plan) {
+  plan.forward();
+  if (plan.options().mode == Mode::training) plan.backward();
+}
+
 Outcome run(Plan& plan) {
-  Device& device = plan.backend().device();
   Outcome outcome;
   plan.forward();
-  outcome.output = read(device, plan.output());
+  outcome.output = read(plan, plan.output());
   for (const std::string& name : plan.state_names()) outcome.state.push_back(read_state(plan, name));
   if (plan.options().mode == Mode::inference) return outcome;
   plan.backward();
   for (const std::string& name : plan.parameter_names()) {
     outcome.names.push_back(name);
-    outcome.gradients.push_back(read(device, plan.parameter_gradient(name)));
+    outcome.gradients.push_back(read(plan, plan.parameter_gradient(name)));
   }
   if (!plan.options().input_gradient) return outcome;
   for (const Node& node : plan.graph().nodes())
     if (std::holds_alternative<Input>(node.op) && plan.gradient(node.name)) {
       outcome.names.push_back(node.name);
-      outcome.gradients.push_back(read(device, plan.input_gradient(node.name)));
+      outcome.gradients.push_back(read(plan, plan.input_gradient(node.name)));
     }
   return outcome;
 }
 
 void check_same(const Outcome& got, const Outcome& want, double relative) {
   const auto check = [&](const std::string& what, const Values& a, const Values& b, double floor) {
-    check_close(what, a, b, {Values(b.size(), std::max(largest_value(b), floor)), 1}, relative);
+    check_close(what, a, b, {Values(b.size(), std::max(largest_of(b), floor)), 1}, relative);
   };
   check("output", got.output, want.output, 0);
   double most = 0;
-  for (const Values& gradient : want.gradients) most = std::max(most, largest_value(gradient));
+  for (const Values& gradient : want.gradients) most = std::max(most, largest_of(gradient));
   REQUIRE(got.gradients.size() <= want.gradients.size());
   for (std::size_t i = 0; i < got.gradients.size(); ++i) {
     REQUIRE(got.names[i] == want.names[i]);

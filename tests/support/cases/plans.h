@@ -14,6 +14,13 @@ namespace lamina::test {
 /// A net that embeds 6 "ids" of each of 4 samples and takes their mean, with 5 classes and the loss against "labels".
 Graph classifier(int vocabulary);
 
+/// The elements of a plan's tensor.
+Values read(const Plan&, const Tensor&);
+void write(const Plan&, const Tensor&, const Values&);
+
+/// Gives a plan the parameters of another.
+void copy_parameters(const Plan& from, const Plan& to);
+
 /// The elements of a state. A step counter (u64) is returned as one number.
 Values read_state(const Plan&, const std::string& name);
 
@@ -26,10 +33,12 @@ struct Outcome {
   std::vector<std::string> names;  ///< names of parameters, then of inputs
   std::vector<Values> gradients;
   std::vector<Values> state;
+  bool operator==(const Outcome&) const = default;
 };
 
 /// Runs forward and, in training, backward once.
-Outcome run(Plan&);
+void run_passes(Plan&);
+Outcome run(Plan&);  ///< and reads the results
 
 /// Checks outputs, gradients and state. The tolerance is `relative` times the largest number of the tensor. A gradient
 /// gets at least a thousandth of the tolerance of the largest gradient, because the gradient of a bias before a batch

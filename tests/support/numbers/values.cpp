@@ -2,14 +2,17 @@
 
 #include "tests/support/numbers/values.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <utility>
 
 #include "lamina/random.h"
 #include "lib/core/numbers/float16.h"
+#include "tests/support/numbers/larger.h"
 
 namespace lamina::test {
 
@@ -60,6 +63,18 @@ Values plus(Values a, const Values& b) {
 Values absolute(Values values) {
   for (double& value : values) value = std::abs(value);
   return values;
+}
+
+double largest_of(const Values& values) {
+  double largest = 0;
+  for (const double value : values) largest = std::max(largest, std::abs(value));
+  return largest;
+}
+
+double largest_gap(const Values& a, const Values& b) {
+  double gap = a.size() == b.size() ? 0 : std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) gap = larger(gap, std::abs(a[i] - b[i]));
+  return gap;
 }
 
 std::uint64_t seed() {

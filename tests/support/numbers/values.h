@@ -30,6 +30,9 @@ Values rounded(Values, DType);
 
 Values absolute(Values);
 Values plus(Values, const Values&);  ///< element by element
+double largest_of(const Values&);    ///< absolute value
+/// The largest difference of two elements, or NaN if one of them is NaN; infinite for different sizes.
+double largest_gap(const Values&, const Values&);
 
 /// The seed of the random tests: LAMINA_TEST_SEED, or 1.
 std::uint64_t seed();
