@@ -7,18 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "lib/backends/cudnn/library/api.h"
+#include "lib/backends/cudnn/library/call.h"
 #include "types.h"
 
 namespace lamina::cudnn::graph {
 
 /// A descriptor of one kind, destroyed with its owner. Every member throws like LAMINA_CUDNN if a call fails.
-class Descriptor {
+class Descriptor : Owned<void, &Api::BackendCreateDescriptor, &Api::BackendDestroyDescriptor> {
  public:
-  Descriptor(const Api&, Kind);
-  ~Descriptor();
-  Descriptor(Descriptor&&) noexcept;
-  Descriptor& operator=(Descriptor&&) noexcept;
+  Descriptor(const Api& api, Kind kind) : Owned(api, "cudnnBackendCreateDescriptor", kind) {}
 
   void set(int attribute, Type, std::int64_t count, const void* elements);
   void set(int attribute, std::span<const std::int64_t>);
@@ -29,10 +26,9 @@ class Descriptor {
   /// Like finalize(), but returns false for "not supported".
   bool finalize_if_supported();
 
-  void* object() const { return object_; }
+  void* object() const { return get(); }
   std::int64_t int64(Attribute) const;
   std::string text(Attribute) const;
-  int enumerator(Attribute, Type) const;
   /// Enumerators, `room` at most.
   std::vector<int> enumerators(Attribute, Type, std::size_t room) const;
   /// Fills `into` with the descriptor that the attribute holds.
@@ -41,10 +37,7 @@ class Descriptor {
   std::vector<Descriptor> descriptors(Attribute, Kind, std::size_t room = 0) const;
 
  private:
-  std::int64_t get(Attribute, Type, std::int64_t room, void* elements) const;
-
-  const Api* api_;
-  void* object_ = nullptr;
+  std::int64_t read(Attribute, Type, std::int64_t room, void* elements) const;
 };
 
 }  // namespace lamina::cudnn::graph

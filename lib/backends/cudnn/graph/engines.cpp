@@ -88,10 +88,8 @@ CudnnPlan CudnnEngines::build(const Spec& spec, Pass pass, const CudnnEngine& en
                               const std::filesystem::path& folder) const {
   const cudnn::Api& api = impl_->library.api();
   check_makes_plans(api);
-  std::optional<KeptPlans> kept;
-  if (!folder.empty()) kept.emplace(folder);
   CudnnPlan outcome =
-      build_plan(api, impl_->device, *operation_graph_of(spec, pass), engine, kept ? &*kept : nullptr).outcome;
+      build_plan(api, impl_->device, *operation_graph_of(spec, pass), engine, KeptPlans(folder)).outcome;
   impl_->check_parts();
   return outcome;
 }

@@ -36,6 +36,7 @@ std::string contents_of(const std::string& key, const std::string& plan) {
 }  // namespace
 
 KeptPlans::KeptPlans(fs::path folder) : folder_(std::move(folder)) {
+  if (folder_.empty()) return;
   std::error_code error;
   fs::create_directories(folder_, error);
   if (!fs::is_directory(folder_))

@@ -9,7 +9,8 @@ namespace lamina::cudnn::graph {
 
 class KeptPlans {
  public:
-  /// Makes the folder if it is missing. Throws FileError if there is something else, or it cannot be made.
+  /// Makes the folder if it is missing; empty: no plan is to be kept. Throws FileError if there is something else, or
+  /// it cannot be made.
   explicit KeptPlans(std::filesystem::path folder);
 
   /// The plan of the key; nothing where there is none. `complaint` names a file that is damaged or of another key.
@@ -19,6 +20,7 @@ class KeptPlans {
   void keep(const std::string& key, const std::string& plan, std::string& complaint) const;
 
   std::filesystem::path file(const std::string& key) const;
+  const std::filesystem::path& folder() const { return folder_; }
 
  private:
   std::filesystem::path folder_;

@@ -20,7 +20,7 @@ constexpr std::size_t notes_room = 32, knobs_room = 64;
 std::string name_of(std::string_view names, int number, const char* kind) {
   const std::vector<std::string> known = words(names);
   const auto place = static_cast<std::size_t>(number);
-  return number >= 0 && place < known.size() ? known[place] : std::string(kind) + " " + std::to_string(number);
+  return place < known.size() ? known[place] : std::string(kind) + " " + std::to_string(number);
 }
 
 void read_notes(const Descriptor& used, CudnnEngine& into) {
@@ -36,7 +36,7 @@ CudnnEngine described(const Api& api, const Descriptor& config, bool fallback) {
   CudnnEngine found{used.int64(engine_index), fallback, {}, {}, config.int64(config_workspace_bytes)};
   read_notes(used, found);
   for (const Descriptor& choice : config.descriptors(config_knob_choices, knob_choice, knobs_room)) {
-    const int number = choice.enumerator(knob_choice_type, type_knob);
+    const int number = choice.enumerators(knob_choice_type, type_knob, 1).at(0);
     found.knobs.push_back({name_of(knobs, number, "knob"), choice.int64(knob_choice_value), number});
   }
   return found;
@@ -187,25 +187,25 @@ Descriptor load_plan(const Api& api, const Target& device, const std::string& js
 }
 
 BuiltPlan build_plan(const Api& api, const Target& device, const Part& graph, const CudnnEngine& engine,
-                     const KeptPlans* kept) {
-  if (device.properties().empty()) kept = nullptr;
+                     const KeptPlans& kept) {
+  const bool keeps = !kept.folder().empty() && !device.properties().empty();
   BuiltPlan built;
   CudnnPlan& outcome = built.outcome;
-  const std::string key = kept ? key_of(api, device, graph, engine) : std::string();
-  if (const auto found = kept ? kept->find(key, outcome.complaint) : std::nullopt) {
+  const std::string key = key_of(api, device, graph, engine);
+  if (const auto found = keeps ? kept.find(key, outcome.complaint) : std::nullopt) {
     std::string why;
     built.plan = attempt([&] { return load_plan(api, device, *found); }, why);
     outcome.from_folder = built.plan.has_value();
     outcome.bytes = found->size();
-    if (!built.plan) outcome.complaint = kept->file(key).string() + " is not taken: " + why;
+    if (!built.plan) outcome.complaint = kept.file(key).string() + " is not taken: " + why;
   }
   if (!built.plan) {
     const Descriptor made = make(api, graph, device.handle());
     built.plan = attempt([&] { return make_plan(api, device, made, engine); }, outcome.refused);
     if (!built.plan) return built;
-    const std::string json = kept || device.handle() == nullptr ? built.plan->text(plan_json) : std::string();
+    const std::string json = keeps || device.handle() == nullptr ? built.plan->text(plan_json) : std::string();
     outcome.bytes = json.size();
-    if (kept) kept->keep(key, json, outcome.complaint);
+    if (keeps) kept.keep(key, json, outcome.complaint);
   }
   outcome.workspace_bytes = built.plan->int64(plan_workspace_bytes);
   return built;

@@ -62,6 +62,6 @@ struct BuiltPlan {
 
 /// The plan of an engine for a graph: loaded from the folder, or made and kept there. A device without properties keeps
 /// nothing.
-BuiltPlan build_plan(const Api&, const Target&, const Part& graph, const CudnnEngine&, const KeptPlans*);
+BuiltPlan build_plan(const Api&, const Target&, const Part& graph, const CudnnEngine&, const KeptPlans&);
 
 }  // namespace lamina::cudnn::graph

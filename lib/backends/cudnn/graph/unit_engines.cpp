@@ -115,12 +115,6 @@ std::string math_refusal(const CudnnEngine& engine, DType values, Math math) {
   return math == Math::strict && engine.has("tensor_core") ? "takes tensor cores, not strict math" : "";
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string all;
-  for (const std::string& word : words) all += (all.empty() ? "" : ", ") + word;
-  return all;
-}
-
 }  // namespace
 
 Lowered::Step engine_step(std::vector<Pass> passes, const TakenEngine& taken, const Around& around) {
@@ -144,11 +138,6 @@ const void* usual_place(std::int64_t id, const Args& args, void*) {
   }
 }
 
-UnitEngines::UnitEngines(std::string properties, const std::filesystem::path& folder)
-    : json_(std::move(properties)), folder_(folder) {
-  if (!folder.empty()) kept_.emplace(folder);
-}
-
 void UnitEngines::complain(Lowered::Step& step) {
   if (complaint_.empty()) return;
   step.reason += "; " + complaint_ + "; it is made anew, as others may be";
@@ -157,7 +146,7 @@ void UnitEngines::complain(Lowered::Step& step) {
 
 std::string UnitEngines::describe() const {
   return "engines of its graphs for conv, fully_connected, batch_norm, relu, add and pools, other ops as in cudnn" +
-         (kept_ ? ", plans in " + folder_.string() : std::string());
+         (kept_.folder().empty() ? "" : ", plans in " + kept_.folder().string());
 }
 
 const Target& UnitEngines::target(Session& session) {
@@ -169,40 +158,33 @@ const Target& UnitEngines::target(Session& session) {
   return target_.emplace(api, json_);
 }
 
-UnitEngines::Listed UnitEngines::list(const Spec& spec, Pass pass, Session& session) {
+UnitEngines::Known& UnitEngines::list(const Spec& spec, Pass pass, Session& session) {
   if (!is_dense(spec)) throw Unsupported("its tensors have gaps");
-  Listed listed{operation_graph_of(spec, pass), {}};
-  const auto [known, is_new] = listed_.try_emplace(to_string(*listed.graph));
-  if (is_new) try {
-      const Target& device = target(session);
-      std::map<std::int64_t, int> times;
-      for (CudnnEngine& engine :
-           proposals(session.api(), device, make(session.api(), *listed.graph, device.handle()))) {
-        const int time = ++times[engine.index];
-        std::string name = std::string(engine_prefix) + std::to_string(engine.index);
-        if (time > 1) name += "#" + std::to_string(time);
-        if (is_fused(spec, pass)) name += fused_suffix;
-        known->second.emplace_back(std::move(name), std::move(engine));
-      }
-      session.check_parts(Use::query);
-    } catch (...) {
-      listed_.erase(known);
-      throw;
-    }
-  listed.engines = known->second;
-  return listed;
+  Known listed{operation_graph_of(spec, pass)};
+  const std::string line = to_string(*listed.graph);
+  if (const auto known = known_.find(line); known != known_.end()) return known->second;
+  const Target& device = target(session);
+  std::map<std::int64_t, int> times;
+  for (CudnnEngine& engine : proposals(session.api(), device, make(session.api(), *listed.graph, device.handle()))) {
+    const int time = ++times[engine.index];
+    std::string name = std::string(engine_prefix) + std::to_string(engine.index);
+    if (time > 1) name += "#" + std::to_string(time);
+    if (is_fused(spec, pass)) name += fused_suffix;
+    listed.engines.emplace_back(std::move(name), std::move(engine));
+  }
+  session.check_parts(Use::query);
+  return known_.emplace(line, std::move(listed)).first->second;
 }
 
-UnitEngines::Built UnitEngines::build(const Listed& listed, const std::string& name, const CudnnEngine& engine,
-                                      Session& session) {
-  const auto [known, is_new] = built_.try_emplace(to_string(*listed.graph) + "\n" + name);
+const UnitEngines::Built& UnitEngines::build(Known& of, const std::string& name, const CudnnEngine& engine,
+                                             Session& session) {
+  const auto [known, is_new] = of.built.try_emplace(name);
   if (!is_new) return known->second;
-  const Target& device = target(session);
-  BuiltPlan built = build_plan(session.api(), device, *listed.graph, engine, kept_ ? &*kept_ : nullptr);
+  BuiltPlan built = build_plan(session.api(), target(session), *of.graph, engine, kept_);
   if (!complained_ && !built.outcome.complaint.empty()) complaint_ = built.outcome.complaint, complained_ = true;
   auto& [plan, refused] = known->second;
   if (built.plan)
-    plan = std::make_shared<const EnginePlan>(EnginePlan{session, std::move(*built.plan), stored_tensors(*listed.graph),
+    plan = std::make_shared<const EnginePlan>(EnginePlan{session, std::move(*built.plan), stored_tensors(*of.graph),
                                                          static_cast<std::size_t>(built.outcome.workspace_bytes)});
   refused = name + ": " + built.outcome.refused;
   return known->second;
@@ -227,15 +209,15 @@ std::vector<Alternative> UnitEngines::of_one_graph(const Spec& spec, Pass pass, 
     refused.refusal = refused.algorithm + ": " + why;
     return std::vector{refused};
   };
-  Listed listed;
+  Known* known = nullptr;
+  std::vector<std::pair<std::string, CudnnEngine>> engines;
   try {
-    listed = list(spec, pass, session);
-    const bool is_proposed =
-        std::ranges::find(listed.engines, named, &decltype(listed.engines)::value_type::first) != listed.engines.end();
-    if (names_one && !is_proposed) {
+    known = &list(spec, pass, session);
+    engines = known->engines;
+    if (names_one && std::ranges::find(engines, named, &decltype(engines)::value_type::first) == engines.end()) {
       const Target& device = target(session);
-      const Descriptor graph = graph::make(session.api(), *listed.graph, device.handle());
-      listed.engines.emplace_back(named, with_notes(session.api(), device, graph, parsed(named)));
+      const Descriptor graph = graph::make(session.api(), *known->graph, device.handle());
+      engines.emplace_back(named, with_notes(session.api(), device, graph, parsed(named)));
     }
   } catch (const Unsupported& error) {
     return none(error.what());
@@ -247,17 +229,18 @@ std::vector<Alternative> UnitEngines::of_one_graph(const Spec& spec, Pass pass, 
   }
   std::vector<Alternative> all;
   std::size_t by_rule = 0;
-  for (const auto& [name, engine] : listed.engines) {
+  for (const auto& [name, engine] : engines) {
     Alternative next{name, no_bound, {}, "cuDNN proposes it"};
-    if (!engine.notes.empty()) next.reason += ", with the notes " + joined(engine.notes);
+    for (const std::string& note : engine.notes)
+      next.reason += (&note == &engine.notes.front() ? ", with the notes " : ", ") + note;
     if (const std::string why = math_refusal(engine, spec.y.dtype, choice.math); !why.empty())
       next.refusal = name + ": " + why;
     else if ((fused && engine.fallback) || ++by_rule > most_proposals)  // the plain graph has faster ones
       next.place = by_name_only;
     TakenEngine taken{name, nullptr, !engine.has("nondeterministic"),
                       spec.y.dtype == DType::f32 && engine.has("tensor_core") ? Math::tf32 : Math::strict};
-    next.make_step = [this, &session, make, listed, engine, taken]() mutable {
-      const auto [plan, refused] = build(listed, taken.name, engine, session);
+    next.make_step = [this, &session, make, known, engine, taken]() mutable {
+      const auto& [plan, refused] = build(*known, taken.name, engine, session);
       taken.plan = plan;
       if (plan != nullptr) return make(taken);
       Lowered::Step step;

@@ -63,7 +63,8 @@ class UnitEngines {
  public:
   /// `properties`: those of a device that may be absent, as JSON; empty: the device must be present. Plans are kept in
   /// the folder, unless it is empty. Throws FileError for a folder that is something else.
-  UnitEngines(std::string properties, const std::filesystem::path& folder);
+  UnitEngines(std::string properties, const std::filesystem::path& folder)
+      : json_(std::move(properties)), kept_(folder) {}
 
   /// The alternatives of a pass, best guess first; one with a refusal if there are none. Engines that mask dx come
   /// before the others.
@@ -76,23 +77,23 @@ class UnitEngines {
   std::string describe() const;
 
  private:
-  struct Listed {
-    PartRef graph;
-    std::vector<std::pair<std::string, CudnnEngine>> engines;  ///< by name, in the library's order
-  };
   using Built = std::pair<std::shared_ptr<const EnginePlan>, std::string>;  ///< a plan, or why there is none
+  /// What is known of a graph.
+  struct Known {
+    PartRef graph;
+    std::vector<std::pair<std::string, CudnnEngine>> engines{};  ///< proposals by name, in the library's order
+    std::map<std::string, Built> built{};                        ///< by name of the engine
+  };
   const Target& target(Session&);
   std::vector<Alternative> of_one_graph(const Spec&, Pass, const Choice&, Session&,
                                         const std::function<Lowered::Step(const TakenEngine&)>& make);
-  Listed list(const Spec&, Pass, Session&);
-  Built build(const Listed&, const std::string& name, const CudnnEngine&, Session&);
+  Known& list(const Spec&, Pass, Session&);
+  const Built& build(Known&, const std::string& name, const CudnnEngine&, Session&);
 
   std::string json_;
-  std::filesystem::path folder_;
-  std::optional<KeptPlans> kept_;
+  KeptPlans kept_;
   std::optional<Target> target_;
-  std::map<std::string, std::vector<std::pair<std::string, CudnnEngine>>> listed_;  ///< by graph
-  std::map<std::string, Built> built_;                                              ///< by graph and engine
+  std::map<std::string, Known> known_;  ///< by graph
   std::string complaint_;
   bool complained_ = false;
 };

@@ -33,7 +33,9 @@ Function* need(const Api& api, Function* entry, const char* name) {
 template <class Object, auto Create, auto Destroy>
 class Owned {
  public:
-  Owned(const Api& api, const char* create) : object_(make(api, create), Deleter{&api}) {}
+  /// `first`: what the call takes before the object.
+  template <class... First>
+  Owned(const Api& api, const char* create, First... first) : object_(make(api, create, first...), Deleter{&api}) {}
   Object* get() const { return object_.get(); }
   const Api& api() const { return *object_.get_deleter().api; }
 
@@ -44,9 +46,10 @@ class Owned {
       if (api->*Destroy != nullptr) (api->*Destroy)(object);
     }
   };
-  static Object* make(const Api& api, const char* create) {
+  template <class... First>
+  static Object* make(const Api& api, const char* create, First... first) {
     Object* object = nullptr;
-    check(api, need(api, api.*Create, create)(&object), create, __FILE__, __LINE__);
+    check(api, need(api, api.*Create, create)(first..., &object), create, __FILE__, __LINE__);
     return object;
   }
   std::unique_ptr<Object, Deleter> object_;
