@@ -1,6 +1,7 @@
 #pragma once
-// CUDA's words on the host: kernel files include this instead of the CUDA runtime when they are compiled for
-// cuda-host. Inline PTX, clusters, cp.async, wgmma and TMA are missing; a kernel that needs them runs on devices only.
+// CUDA's words on the host, as far as kernels and the tests of this substitute use them: kernel files include this
+// instead of the CUDA runtime when they are compiled for cuda-host. Inline PTX, clusters, cp.async, wgmma and TMA are
+// missing; a kernel that needs them runs on devices only.
 
 #include <chrono>
 #include <cmath>
@@ -17,8 +18,6 @@
 #define __global__
 #define __device__
 #define __host__
-#define __constant__
-#define __forceinline__ inline
 #define __shared__                                                                                           \
   static_assert(false, "static shared memory is LAMINA_SHARED(T[count], name): the host has to know of it"); \
   static
@@ -43,41 +42,8 @@
 namespace lamina::cuda_host {
 
 // NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier)
-struct alignas(8) float2 {
-  float x, y;
-};
-struct alignas(16) float4 {
-  float x, y, z, w;
-};
-struct alignas(16) double2 {
-  double x, y;
-};
-struct alignas(8) int2 {
-  int x, y;
-};
-struct alignas(16) int4 {
-  int x, y, z, w;
-};
-struct alignas(16) uint4 {
-  unsigned x, y, z, w;
-};
-inline float2 make_float2(float x, float y) { return {x, y}; }
-inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
-inline double2 make_double2(double x, double y) { return {x, y}; }
-inline int2 make_int2(int x, int y) { return {x, y}; }
-inline int4 make_int4(int x, int y, int z, int w) { return {x, y, z, w}; }
-inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
-
-using std::exp;
-using std::fabs;
 using std::fma;
 using std::isnan;
-using std::log;
-using std::pow;
-using std::sqrt;
-inline float fmaf(float a, float b, float c) { return std::fma(a, b, c); }
-inline float rsqrt(float x) { return 1 / std::sqrt(x); }
-inline double rsqrt(double x) { return 1 / std::sqrt(x); }
 template <class A, class B>
 constexpr std::common_type_t<A, B> min(A a, B b) {
   return b < a ? b : a;
@@ -87,17 +53,11 @@ constexpr std::common_type_t<A, B> max(A a, B b) {
   return a < b ? b : a;
 }
 inline unsigned __umulhi(unsigned a, unsigned b) { return static_cast<unsigned>(std::uint64_t{a} * b >> 32); }
-template <class T>
-T __ldg(const T* from) {
-  return *from;
-}
 /// Time in nanoseconds, in place of cycles.
 inline long long clock64() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
-inline void __threadfence() {}
-inline void __threadfence_block() {}
 
 /// An atomic sum of integers only: the sum of floats would depend on the order.
 template <class T>
