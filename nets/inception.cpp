@@ -80,6 +80,17 @@ struct Form {
     }
     return x;
   }
+
+  /// Everything between the images and the global pooling. `fourth` is the pool before the blocks of 5.
+  Value features(Value x, const MaxPool& pool, const MaxPool& fourth) const {
+    x = unit(x, "conv1", {.channels = 64, .kernel = 7, .stride = 2, .pad = 3});
+    x = max_pool(x, "maxpool1", pool);
+    x = unit(x, "conv2", {.channels = 64, .kernel = 1});
+    x = unit(x, "conv3", {.channels = 192, .kernel = 3, .pad = 1});
+    x = blocks(max_pool(x, "maxpool2", pool), '3');
+    x = blocks(max_pool(x, "maxpool3", pool), '4');
+    return blocks(max_pool(x, "maxpool4", fourth), '5');
+  }
 };
 
 constexpr MaxPool padded{.window = 3, .stride = 2, .pad = 1};
@@ -114,19 +125,8 @@ Graph googlenet_cb(std::string_view name, const Options& options) {
   const Form form{.options = options, .table = paper};
 
   Graph graph{std::string(name)};
-  Value x = images(graph, 3, options);
-  x = form.unit(x, "conv1", {.channels = 64, .kernel = 7, .stride = 2, .pad = 3});
-  x = max_pool(x, "maxpool1", padded);
-  x = form.unit(x, "conv2", {.channels = 64, .kernel = 1});
-  x = form.unit(x, "conv3", {.channels = 192, .kernel = 3, .pad = 1});
-  x = max_pool(x, "maxpool2", padded);
-  x = form.blocks(x, '3');
-  x = max_pool(x, "maxpool3", padded);
-  x = form.blocks(x, '4');
-  x = max_pool(x, "maxpool4", padded);
-  x = form.blocks(x, '5');
-  x = global_average_pool(x, "avgpool");
-  fully_connected_relu(x, "fc", "fc_relu", options.classes);
+  const Value x = form.features(images(graph, 3, options), padded, padded);
+  fully_connected_relu(global_average_pool(x, "avgpool"), "fc", "fc_relu", options.classes);
   return graph;
 }
 
@@ -135,17 +135,7 @@ Graph googlenet_tv(std::string_view name, const Options& options) {
   const Form form{.options = options, .table = paper, .normalised = true, .branch3_kernel = 3};
 
   Graph graph{std::string(name)};
-  Value x = images(graph, 3, options);
-  x = form.unit(x, "conv1", {.channels = 64, .kernel = 7, .stride = 2, .pad = 3});
-  x = max_pool(x, "maxpool1", rounded_up);
-  x = form.unit(x, "conv2", {.channels = 64, .kernel = 1});
-  x = form.unit(x, "conv3", {.channels = 192, .kernel = 3, .pad = 1});
-  x = max_pool(x, "maxpool2", rounded_up);
-  x = form.blocks(x, '3');
-  x = max_pool(x, "maxpool3", rounded_up);
-  x = form.blocks(x, '4');
-  x = max_pool(x, "maxpool4", {.window = 2, .stride = 2, .rounding = Rounding::up});
-  x = form.blocks(x, '5');
+  Value x = form.features(images(graph, 3, options), rounded_up, {.window = 2, .stride = 2, .rounding = Rounding::up});
   x = dropout_if(options, global_average_pool(x, "avgpool"), "dropout", 0.2);
   fully_connected(x, "fc", {.outputs = options.classes});
   return graph;
