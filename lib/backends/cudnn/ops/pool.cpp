@@ -1,15 +1,20 @@
 // Pooling by the library, and what it lacks: windows that reach beyond the padding.
 
-#include "pool.h"
-
 #include <limits>
+#include <optional>
 
 #include "lib/backends/cudnn/graph/unit_engines.h"
+#include "lib/backends/cudnn/library/common.h"
 #include "lib/backends/cudnn/library/status.h"
 #include "lib/core/numbers/rounding.h"
 
 namespace lamina::cudnn {
 namespace {
+
+/// The window of a pooling op.
+struct Window {
+  Size window, stride, pad;
+};
 
 bool looks_for_maxima(int mode) { return mode == pooling_mode::max_deterministic; }
 
@@ -31,84 +36,108 @@ int covered(int extent, int windows, int window, int stride, int pad) {
   return std::max(extent, (windows - 1) * stride + window - 2 * pad);
 }
 
-}  // namespace
-
-Pooling::Pooling(const Op& op, const Spec& spec, Session& session, int mode, const Window& w)
-    : session_(session),
-      api_(session.api()),
-      dtype_(spec.y.dtype),
-      pooling_(api_),
-      x_(describe_value(api_, spec.x[0])),
-      y_(describe_value(api_, spec.y)),
-      dx_(describe_gradient(api_, spec.x[0])),
-      dy_(describe_gradient(api_, spec.y)) {
-  LAMINA_CUDNN(api_, SetPooling2dDescriptor, pooling_.get(), mode, nan::propagate, w.window.h, w.window.w, w.pad.h,
-               w.pad.w, w.stride.h, w.stride.w);
-  Shape padded = spec.x[0].shape;
-  padded.h = covered(padded.h, spec.y.shape.h, w.window.h, w.stride.h, w.pad.h);
-  padded.w = covered(padded.w, spec.y.shape.w, w.window.w, w.stride.w, w.pad.w);
-  if (padded == spec.x[0].shape) return;
-  if (mode == pooling_mode::average_with_padding)
-    refuse(op, "a window reaches beyond the padding, and the library would count those cells too");
-  if (!looks_for_maxima(mode)) return;
-  const Layout layout = spec.x[0].layout;
-  TensorDescriptor whole = describe(api_, padded, dtype_, layout, dense_pitch(padded, layout));
-  const Shape& x = spec.x[0].shape;
-  TensorDescriptor image(api_);
-  const int c = layout == Layout::nchw ? padded.h * padded.w : 1, pixel = layout == Layout::nchw ? 1 : padded.c;
-  LAMINA_CUDNN(api_, SetTensor4dDescriptorEx, image.get(), data_type_of(dtype_), x.n, x.c, x.h, x.w,
-               static_cast<int>(padded.image()), c, padded.w * pixel, pixel);
-  padded_.emplace(
-      Padded{std::move(whole), std::move(image), aligned(static_cast<std::size_t>(padded.count()) * size_of(dtype_))});
-}
-
-void Pooling::forward(const Args& args) {
-  if (padded_ && padded_->in_use) return forward_padded(args);
-  const Status status = need(api_, api_.PoolingForward, "cudnnPoolingForward")(
-      session_.handle(), pooling_.get(), one(dtype_), x_.get(), args.x[0].data, zero(dtype_), y_.get(), args.y.data);
-  if (padded_ && refused(api_, status)) {
-    padded_->in_use = true;
-    return forward_padded(args);
+/// One pooling of one unit. The library rounds the number of windows down. If an op rounds up and gets more windows,
+/// the library is called all the same, since some versions accept it. If a version refuses, x is copied to the
+/// workspace and padded with rows and columns of minus infinity as far as the windows reach. From then on only the copy
+/// is used. Means cannot use such a copy: for them the refusal remains.
+class Pooling {
+ public:
+  Pooling(const Op& op, const Spec& spec, Session& session, int mode, const Window& w)
+      : session_(session),
+        api_(session.api()),
+        dtype_(spec.y.dtype),
+        pooling_(api_),
+        x_(describe_value(api_, spec.x[0])),
+        y_(describe_value(api_, spec.y)),
+        dx_(describe_gradient(api_, spec.x[0])),
+        dy_(describe_gradient(api_, spec.y)) {
+    LAMINA_CUDNN(api_, SetPooling2dDescriptor, pooling_.get(), mode, nan::propagate, w.window.h, w.window.w, w.pad.h,
+                 w.pad.w, w.stride.h, w.stride.w);
+    Shape padded = spec.x[0].shape;
+    padded.h = covered(padded.h, spec.y.shape.h, w.window.h, w.stride.h, w.pad.h);
+    padded.w = covered(padded.w, spec.y.shape.w, w.window.w, w.stride.w, w.pad.w);
+    if (padded == spec.x[0].shape) return;
+    if (mode == pooling_mode::average_with_padding)
+      refuse(op, "a window reaches beyond the padding, and the library would count those cells too");
+    if (!looks_for_maxima(mode)) return;
+    const Layout layout = spec.x[0].layout;
+    TensorDescriptor whole = describe(api_, padded, dtype_, layout, dense_pitch(padded, layout));
+    const Shape& x = spec.x[0].shape;
+    TensorDescriptor image(api_);
+    const int c = layout == Layout::nchw ? padded.h * padded.w : 1, pixel = layout == Layout::nchw ? 1 : padded.c;
+    LAMINA_CUDNN(api_, SetTensor4dDescriptorEx, image.get(), data_type_of(dtype_), x.n, x.c, x.h, x.w,
+                 static_cast<int>(padded.image()), c, padded.w * pixel, pixel);
+    padded_.emplace(Padded{std::move(whole), std::move(image),
+                           aligned(static_cast<std::size_t>(padded.count()) * size_of(dtype_))});
   }
-  check(api_, status, "cudnnPoolingForward", __FILE__, __LINE__);
-}
 
-void Pooling::copy_padded(const Args& args) const {
-  LAMINA_CUDNN(api_, SetTensor, session_.handle(), padded_->whole.get(), args.workspace, minus_infinity(dtype_));
-  LAMINA_CUDNN(api_, TransformTensor, session_.handle(), one(dtype_), x_.get(), args.x[0].data, zero(dtype_),
-               padded_->image.get(), args.workspace);
-}
+  std::size_t forward_workspace_bytes() const { return padded_ ? padded_->x_bytes : 0; }
+  std::size_t backward_workspace_bytes() const { return padded_ ? 2 * padded_->x_bytes : 0; }
 
-void Pooling::forward_padded(const Args& args) const {
-  copy_padded(args);
-  LAMINA_CUDNN(api_, PoolingForward, session_.handle(), pooling_.get(), one(dtype_), padded_->whole.get(),
-               args.workspace, zero(dtype_), y_.get(), args.y.data);
-}
-
-void Pooling::backward(const Args& args, bool reads_values, bool adds) {
-  if (!wanted(args, 0)) return;
-  if (padded_ && padded_->in_use) return backward_padded(args, adds);
-  const void* const y = reads_values ? args.y.data : args.dy.data;
-  const void* const x = reads_values ? args.x[0].data : args.dx[0].data;
-  const Status status = need(api_, api_.PoolingBackward, "cudnnPoolingBackward")(
-      session_.handle(), pooling_.get(), one(dtype_), y_.get(), y, dy_.get(), args.dy.data, x_.get(), x,
-      beta(dtype_, adds), dx_.get(), args.dx[0].data);
-  if (padded_ && refused(api_, status)) {
-    padded_->in_use = true;
-    return backward_padded(args, adds);
+  void forward(const Args& args) {
+    if (padded_ && padded_->in_use) return forward_padded(args);
+    const Status status = need(api_, api_.PoolingForward, "cudnnPoolingForward")(
+        session_.handle(), pooling_.get(), one(dtype_), x_.get(), args.x[0].data, zero(dtype_), y_.get(), args.y.data);
+    if (padded_ && refused(api_, status)) {
+      padded_->in_use = true;
+      return forward_padded(args);
+    }
+    check(api_, status, "cudnnPoolingForward", __FILE__, __LINE__);
   }
-  check(api_, status, "cudnnPoolingBackward", __FILE__, __LINE__);
-}
 
-void Pooling::backward_padded(const Args& args, bool adds) const {
-  copy_padded(args);
-  void* const dx = static_cast<char*>(args.workspace) + padded_->x_bytes;
-  LAMINA_CUDNN(api_, PoolingBackward, session_.handle(), pooling_.get(), one(dtype_), y_.get(), args.y.data, dy_.get(),
-               args.dy.data, padded_->whole.get(), args.workspace, zero(dtype_), padded_->whole.get(), dx);
-  LAMINA_CUDNN(api_, TransformTensor, session_.handle(), one(dtype_), padded_->image.get(), dx, beta(dtype_, adds),
-               dx_.get(), args.dx[0].data);
-}
+  /// Maxima need x and y (`reads_values`). Means need neither, and get dx and dy in their place.
+  void backward(const Args& args, bool reads_values, bool adds) {
+    if (!wanted(args, 0)) return;
+    if (padded_ && padded_->in_use) return backward_padded(args, adds);
+    const void* const y = reads_values ? args.y.data : args.dy.data;
+    const void* const x = reads_values ? args.x[0].data : args.dx[0].data;
+    const Status status = need(api_, api_.PoolingBackward, "cudnnPoolingBackward")(
+        session_.handle(), pooling_.get(), one(dtype_), y_.get(), y, dy_.get(), args.dy.data, x_.get(), x,
+        beta(dtype_, adds), dx_.get(), args.dx[0].data);
+    if (padded_ && refused(api_, status)) {
+      padded_->in_use = true;
+      return backward_padded(args, adds);
+    }
+    check(api_, status, "cudnnPoolingBackward", __FILE__, __LINE__);
+  }
 
+ private:
+  struct Padded {
+    TensorDescriptor whole, image;  // the copy, and the part of the copy that is x
+    std::size_t x_bytes;
+    bool in_use = false;
+  };
+
+  void copy_padded(const Args& args) const {
+    LAMINA_CUDNN(api_, SetTensor, session_.handle(), padded_->whole.get(), args.workspace, minus_infinity(dtype_));
+    LAMINA_CUDNN(api_, TransformTensor, session_.handle(), one(dtype_), x_.get(), args.x[0].data, zero(dtype_),
+                 padded_->image.get(), args.workspace);
+  }
+
+  void forward_padded(const Args& args) const {
+    copy_padded(args);
+    LAMINA_CUDNN(api_, PoolingForward, session_.handle(), pooling_.get(), one(dtype_), padded_->whole.get(),
+                 args.workspace, zero(dtype_), y_.get(), args.y.data);
+  }
+
+  void backward_padded(const Args& args, bool adds) const {
+    copy_padded(args);
+    void* const dx = static_cast<char*>(args.workspace) + padded_->x_bytes;
+    LAMINA_CUDNN(api_, PoolingBackward, session_.handle(), pooling_.get(), one(dtype_), y_.get(), args.y.data,
+                 dy_.get(), args.dy.data, padded_->whole.get(), args.workspace, zero(dtype_), padded_->whole.get(), dx);
+    LAMINA_CUDNN(api_, TransformTensor, session_.handle(), one(dtype_), padded_->image.get(), dx, beta(dtype_, adds),
+                 dx_.get(), args.dx[0].data);
+  }
+
+  Session& session_;
+  const Api& api_;
+  DType dtype_;
+  PoolingDescriptor pooling_;
+  TensorDescriptor x_, y_, dx_, dy_;
+  std::optional<Padded> padded_;
+};
+
+/// The unit of a pooling op: forward, recompute, backward.
 Lowered lower_pooling(const Op& op, const Spec& spec, const Choice& choice, Session& session, int mode,
                       const Window& window) {
   const auto pooling = std::make_shared<Pooling>(op, spec, session, mode, window);
@@ -127,6 +156,24 @@ Lowered lower_pooling(const Op& op, const Spec& spec, const Choice& choice, Sess
     unit.saved_bytes = static_cast<std::size_t>(spec.y.shape.count());
   if (forward || !maxima) graph::offer_engines(unit, spec, Pass::backward_data, choice, session);
   return unit;
+}
+
+}  // namespace
+
+/// The mode whose gradient has the same bits on every run.
+Lowered lower(const MaxPool& op, const Spec& spec, const Choice& choice, Session& session) {
+  return lower_pooling(op, spec, choice, session, pooling_mode::max_deterministic, {op.window, op.stride, op.pad});
+}
+
+Lowered lower(const AveragePool& op, const Spec& spec, const Choice& choice, Session& session) {
+  const int mode = op.count_padding ? pooling_mode::average_with_padding : pooling_mode::average_without_padding;
+  return lower_pooling(op, spec, choice, session, mode, {op.window, op.stride, op.pad});
+}
+
+/// One window as large as the plane.
+Lowered lower(const GlobalAveragePool& op, const Spec& spec, const Choice& choice, Session& session) {
+  const Size plane(spec.x[0].shape.h, spec.x[0].shape.w);
+  return lower_pooling(op, spec, choice, session, pooling_mode::average_without_padding, {plane, plane, 0});
 }
 
 }  // namespace lamina::cudnn
