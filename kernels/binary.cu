@@ -36,13 +36,6 @@ __device__ T value_of(T a, T b) {
   if constexpr (f == F::minimum) return a < b || a != a ? a : b;
 }
 
-/// Whether the gradient of operand `of` reads operand `which`.
-LAMINA_HOST_DEVICE constexpr bool reads(F f, int of, int which) {
-  if (f == F::add || f == F::subtract) return false;
-  if (f == F::multiply) return of != which;
-  return f != F::divide || which == 1 || of == 1;
-}
-
 /// The gradient of operand `of`. An operand that it does not read may be any number.
 template <F f, int of, class T>
 __device__ T gradient(T dy, T a, T b) {
@@ -59,7 +52,7 @@ __device__ T gradient(T dy, T a, T b) {
 /// The same of the elements in memory. It reads no others.
 template <F f, int of, class T>
 __device__ T gradient_at(T dy, const T* a, const T* b) {
-  return gradient<f, of>(dy, reads(f, of, 0) ? *a : T(0), reads(f, of, 1) ? *b : T(0));
+  return gradient<f, of>(dy, binary_gradient_reads(f, of, 0) ? *a : T(0), binary_gradient_reads(f, of, 1) ? *b : T(0));
 }
 
 struct Place {
@@ -131,27 +124,23 @@ __global__ void binary_repeat_forward_kernel(Extent extent, Walk walk, Operand<T
   });
 }
 
-template <class T>
-struct GradientImages {
-  Images<T> da, db;
-  bool adds_a, adds_b;
-};
-
 template <F f, class T, int width>
 __global__ void binary_backward_kernel(Extent extent, Images<const T> a, Images<const T> b, Images<const T> dy,
-                                       GradientImages<T> gradients) {
+                                       BinaryGradients<T> gradients) {
   for_each_pack<width>(extent, [&](int n, std::int64_t i) {
-    const bool wants_a = gradients.da.data != nullptr, wants_b = gradients.db.data != nullptr;
+    const bool wants_a = gradients.d[0].data != nullptr, wants_b = gradients.d[1].data != nullptr;
     const Pack<T, width> d = load_pack<width>(dy.at(n) + i);
     Pack<T, width> of_a{}, of_b{}, da{}, db{};
-    if ((reads(f, 0, 0) && wants_a) || (reads(f, 1, 0) && wants_b)) of_a = load_pack<width>(a.at(n) + i);
-    if ((reads(f, 0, 1) && wants_a) || (reads(f, 1, 1) && wants_b)) of_b = load_pack<width>(b.at(n) + i);
+    if ((binary_gradient_reads(f, 0, 0) && wants_a) || (binary_gradient_reads(f, 1, 0) && wants_b))
+      of_a = load_pack<width>(a.at(n) + i);
+    if ((binary_gradient_reads(f, 0, 1) && wants_a) || (binary_gradient_reads(f, 1, 1) && wants_b))
+      of_b = load_pack<width>(b.at(n) + i);
     for (int k = 0; k < width; ++k) {
       if (wants_a) da.v[k] = gradient<f, 0>(d.v[k], of_a.v[k], of_b.v[k]);
       if (wants_b) db.v[k] = gradient<f, 1>(d.v[k], of_a.v[k], of_b.v[k]);
     }
-    if (wants_a) put_pack(gradients.da.at(n) + i, da, gradients.adds_a);
-    if (wants_b) put_pack(gradients.db.at(n) + i, db, gradients.adds_b);
+    if (wants_a) put_pack(gradients.d[0].at(n, 0) + i, da, gradients.adds[0]);
+    if (wants_b) put_pack(gradients.d[1].at(n, 0) + i, db, gradients.adds[1]);
   });
 }
 
@@ -159,10 +148,7 @@ __global__ void binary_backward_kernel(Extent extent, Images<const T> a, Images<
 template <F f, int of, class T>
 __global__ void binary_runs_backward_kernel(View<const T> a, View<const T> b, View<const T> dy,
                                             BinaryGradients<T> gradients) {
-  const View<T>& sums = of == 0 ? gradients.da : gradients.db;
-  const View<T>& others = of == 0 ? gradients.db : gradients.da;
-  const bool adds_sums = of == 0 ? gradients.adds_a : gradients.adds_b;
-  const bool adds_others = of == 0 ? gradients.adds_b : gradients.adds_a;
+  const View<T>&sums = gradients.d[of], &others = gradients.d[1 - of];
   const bool wants_sums = sums.data != nullptr, wants_others = others.data != nullptr;
   const std::int64_t runs = std::int64_t{dy.n} * dy.c, run = dy.plane();
   const int lane = static_cast<int>(threadIdx.x) % lanes;
@@ -170,21 +156,23 @@ __global__ void binary_runs_backward_kernel(View<const T> a, View<const T> b, Vi
   for (std::int64_t i = first; i < runs; i += std::int64_t{gridDim.x} * warps) {
     const int n = static_cast<int>(i / dy.c), c = static_cast<int>(i - std::int64_t{n} * dy.c);
     const T* const from = dy.at(n, c);
-    const bool reads_one = (reads(f, of, of) && wants_sums) || (reads(f, 1 - of, of) && wants_others);
+    const bool reads_one =
+        (binary_gradient_reads(f, of, of) && wants_sums) || (binary_gradient_reads(f, 1 - of, of) && wants_others);
     const T one = reads_one ? *(of == 0 ? a : b).at(n, c) : T(0);
     const T* const many = (of == 0 ? b : a).at(n, c);
     LongSum<T> of_lane;
     for (std::int64_t at = lane; at < run; at += lanes) {
       const T d = from[at];
-      const bool reads_many = (reads(f, of, 1 - of) && wants_sums) || (reads(f, 1 - of, 1 - of) && wants_others);
+      const bool reads_many = (binary_gradient_reads(f, of, 1 - of) && wants_sums) ||
+                              (binary_gradient_reads(f, 1 - of, 1 - of) && wants_others);
       const T other = reads_many ? many[at] : T(0);
       const T x = of == 0 ? one : other, z = of == 0 ? other : one;
       if (wants_sums) of_lane.add(gradient<f, of>(d, x, z));
-      if (wants_others) put(others.at(n, c)[at], gradient<f, 1 - of>(d, x, z), adds_others);
+      if (wants_others) put(others.at(n, c)[at], gradient<f, 1 - of>(d, x, z), gradients.adds[1 - of]);
     }
     if (!wants_sums) continue;
     const double sum = reduce_warp(of_lane.sum(), Plus());
-    if (lane == 0) put(*sums.at(n, c), static_cast<T>(sum), adds_sums);
+    if (lane == 0) put(*sums.at(n, c), static_cast<T>(sum), gradients.adds[of]);
   }
 }
 
@@ -248,8 +236,10 @@ constexpr auto all = std::make_integer_sequence<int, F::functions>();
 
 /// One gradient where operands repeat in other ways than by runs alone.
 template <F f, int of, class T>
-void one_gradient(Stream stream, const BinaryWork& work, View<const T> a, View<const T> b, View<const T> dy, View<T> dx,
-                  bool adds) {
+void one_gradient(Stream stream, const BinaryWork& work, View<const T> a, View<const T> b, View<const T> dy,
+                  const BinaryGradients<T>& gradients) {
+  const View<T>& dx = gradients.d[of];
+  const bool adds = gradients.adds[of];
   if (dx.data == nullptr) return;
   if (fills(work, of)) {
     launch(LAMINA_KERNEL(binary_repeat_backward_kernel<f, of, T>), grid_of_elements(dy), elements_per_block, 0, stream,
@@ -313,13 +303,12 @@ void binary_backward(Stream stream, const BinaryWork& work, View<const T> a, Vie
           [&](auto w, Extent extent) {
             constexpr int width = decltype(w)::value;
             launch(LAMINA_KERNEL(binary_backward_kernel<f, T, width>), grid_of_packs(extent, width), pack_threads, 0,
-                   stream, extent, a, b, dy,
-                   GradientImages<T>{gradients.da, gradients.db, gradients.adds_a, gradients.adds_b});
+                   stream, extent, a, b, dy, gradients);
           },
-          dy, a, b, gradients.da, gradients.db);
+          dy, a, b, gradients.d[0], gradients.d[1]);
     } else if (only_runs) {
-      const BinaryGradients<T> in_place{in_runs(gradients.da, work, 0), in_runs(gradients.db, work, 1),
-                                        gradients.adds_a, gradients.adds_b};
+      BinaryGradients<T> in_place = gradients;
+      for (int of = 0; of < 2; ++of) in_place.d[of] = in_runs(gradients.d[of], work, of);
       const View<const T> d = in_runs(dy, work, 2);
       const auto launch_runs = [&](auto of) {
         launch(LAMINA_KERNEL(binary_runs_backward_kernel<f, decltype(of)::value, T>),
@@ -328,8 +317,8 @@ void binary_backward(Stream stream, const BinaryWork& work, View<const T> a, Vie
       };
       inner[0] == 0 ? launch_runs(std::integral_constant<int, 0>()) : launch_runs(std::integral_constant<int, 1>());
     } else {
-      const auto of_a = [&] { one_gradient<f, 0>(stream, work, a, b, dy, gradients.da, gradients.adds_a); };
-      const auto of_b = [&] { one_gradient<f, 1>(stream, work, a, b, dy, gradients.db, gradients.adds_b); };
+      const auto of_a = [&] { one_gradient<f, 0>(stream, work, a, b, dy, gradients); };
+      const auto of_b = [&] { one_gradient<f, 1>(stream, work, a, b, dy, gradients); };
       const bool a_last = fills(work, 0);  // it may be in dy's memory
       if (!a_last) of_a();
       of_b();

@@ -22,13 +22,20 @@ struct BinaryWork {
 template <class T>
 void binary_forward(Stream, const BinaryWork&, View<const T> a, View<const T> b, View<T> y);
 
-/// The gradients of a and b. Null data: not wanted. If a and b are one tensor, the second gradient is written after the
-/// first, and needs `adds_b`.
+/// The gradients d[0] of a and d[1] of b. Null data: not wanted. If a and b are one tensor, the second gradient is
+/// written after the first, and needs `adds[1]`.
 template <class T>
 struct BinaryGradients {
-  View<T> da, db;
-  bool adds_a = false, adds_b = false;  ///< whether to add (+=)
+  View<T> d[2];
+  bool adds[2] = {};  ///< whether to add (+=)
 };
+
+/// Whether the gradient of operand `of` reads operand `which`.
+LAMINA_HOST_DEVICE constexpr bool binary_gradient_reads(BinaryWork::Name f, int of, int which) {
+  if (f == BinaryWork::add || f == BinaryWork::subtract) return false;
+  if (f == BinaryWork::multiply) return of != which;
+  return f != BinaryWork::divide || which == 1 || of == 1;
+}
 
 /// The gradient of an operand that repeats is a sum over what repeats it. The gradient of any other may alias dy.
 template <class T>

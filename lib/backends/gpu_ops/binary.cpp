@@ -8,7 +8,13 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-constexpr bool is_alike(BinaryFunction function, BinaryWork::Name name) { return static_cast<int>(function) == name; }
+/// Whether both have the same number, and gradients that read the same operands.
+constexpr bool is_alike(BinaryFunction function, BinaryWork::Name name) {
+  for (const int of : {0, 1})
+    for (const int which : {0, 1})
+      if (gradient_reads(function, of, which) != binary_gradient_reads(name, of, which)) return false;
+  return static_cast<int>(function) == name;
+}
 static_assert(is_alike(BinaryFunction::add, BinaryWork::add) &&
               is_alike(BinaryFunction::subtract, BinaryWork::subtract) &&
               is_alike(BinaryFunction::multiply, BinaryWork::multiply) &&
@@ -44,13 +50,12 @@ Lowered lower(const Binary& op, const Spec& spec, const Launcher& on) {
           binary_forward(stream, work, operand<const T>(args.x[0], equal), operand<const T>(args.x[1], equal),
                          operand<T>(args.y, equal));
         },
-        [work = work_of(op, spec), equal, adds_a = adds_dx(spec, 0), adds_b = adds_dx(spec, 1)](Stream stream,
-                                                                                                const Args& args) {
+        [work = work_of(op, spec), equal, spec](Stream stream, const Args& args) {
           BinaryGradients<T> gradients;
-          if (wanted(args, 0)) gradients.da = operand<T>(args.dx[0], equal);
-          if (wanted(args, 1)) gradients.db = operand<T>(args.dx[1], equal);
-          gradients.adds_a = adds_a;
-          gradients.adds_b = adds_b;
+          for (std::size_t of = 0; of < 2; ++of) {
+            if (wanted(args, of)) gradients.d[of] = operand<T>(args.dx[of], equal);
+            gradients.adds[of] = adds_dx(spec, of);
+          }
           binary_backward(stream, work, operand<const T>(args.x[0], equal), operand<const T>(args.x[1], equal),
                           operand<const T>(args.dy, equal), gradients);
         });
