@@ -10,7 +10,6 @@
 
 #include <cstdint>
 
-#include "kernels/common/divide_up.h"
 #include "kernels/common/packs.h"
 #include "kernels/common/philox.h"
 

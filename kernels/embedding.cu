@@ -17,7 +17,7 @@
 #include "kernels/common/elements.h"
 #include "kernels/common/packs.h"
 #include "kernels/common/whole_numbers.h"
-#include "kernels/moves/fill.h"
+#include "kernels/moves/moves.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

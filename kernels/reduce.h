@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/common/along.h"
+#include "kernels/common/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -1,7 +1,7 @@
 #pragma once
 // Softmax over the cells along one axis: their CellsAlong has one repeat.
 
-#include "kernels/common/along.h"
+#include "kernels/common/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "divide_up.h"
 #include "halves.h"
 #include "launch.h"
 

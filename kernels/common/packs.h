@@ -6,7 +6,6 @@
 #include <type_traits>
 
 #include "clamp_at_zero.h"
-#include "divide_up.h"
 #include "halves.h"
 #include "launch.h"
 

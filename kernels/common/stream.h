@@ -67,4 +67,16 @@ struct View {
   }
 };
 
+/// An image as repeats x outer x cells x inner elements, the last ones adjacent. A kernel joins the cells of all
+/// repeats for each of outer x inner.
+struct CellsAlong {
+  int repeats, outer, cells, inner;
+};
+
+/// The number of units that hold `count`, which is not negative.
+template <class Count, class Unit>
+LAMINA_HOST_DEVICE constexpr auto divide_up(Count count, Unit unit) {
+  return (count + unit - 1) / unit;
+}
+
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -19,10 +19,9 @@
 
 #include "conv_ranges.h"
 #include "conv_results.h"
-#include "kernels/common/divide_up.h"
 #include "kernels/common/fast_divide.h"
 #include "kernels/gemm/gemm_tile_loader.h"
-#include "kernels/moves/fill.h"
+#include "kernels/moves/moves.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

@@ -12,7 +12,6 @@
 #include "conv_1x1.h"
 #include "conv_ranges.h"
 #include "conv_results.h"
-#include "kernels/common/divide_up.h"
 #include "kernels/common/fast_divide.h"
 #include "kernels/gemm/gemm_tile_loader.h"
 

@@ -8,38 +8,25 @@
 #include "conv_direct.h"
 
 #include "kernels/common/clamp_at_zero.h"
-#include "kernels/common/elements.h"
+#include "kernels/common/planes.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// Row, column and channel of an element of an image.
-struct ElementPlace {
-  int channel, row, column;
-};
-
-template <class T>
-__device__ ElementPlace place_of(const View<T>& view, std::int64_t i) {
-  const auto plane = static_cast<unsigned>(view.plane()), at = static_cast<unsigned>(i);
-  const unsigned pixel = at % plane, width = static_cast<unsigned>(view.w);
-  return {static_cast<int>(at / plane), static_cast<int>(pixel / width), static_cast<int>(pixel % width)};
-}
-
 template <class T>
 __global__ void conv_direct_forward_kernel(ConvGeometry g, View<const T> x, const T* w, View<T> y, ConvEnd<T> end) {
   const int channels = x.c / g.groups, filters = y.c / g.groups, taps = g.kernel_h * g.kernel_w;
-  for_each_element(y, [&](int n, std::int64_t i) {
-    const ElementPlace out = place_of(y, i);
-    const T* filter = w + std::int64_t{out.channel} * channels * taps;
-    const int first_channel = out.channel / filters * channels;
-    double sum = end.bias == nullptr ? 0 : static_cast<double>(end.bias[out.channel]);
+  for_each_pixel(y, [&](int n, int k, int p, int q, std::int64_t i) {
+    const T* filter = w + std::int64_t{k} * channels * taps;
+    const int first_channel = k / filters * channels;
+    double sum = end.bias == nullptr ? 0 : static_cast<double>(end.bias[k]);
     for (int c = 0; c < channels; ++c) {
       const T* plane = x.at(n, first_channel + c);
       for (int r = 0; r < g.kernel_h; ++r) {
-        const int row = out.row * g.stride_h - g.pad_h + r * g.dilation_h;
+        const int row = p * g.stride_h - g.pad_h + r * g.dilation_h;
         if (row < 0 || row >= x.h) continue;
         for (int s = 0; s < g.kernel_w; ++s) {
-          const int column = out.column * g.stride_w - g.pad_w + s * g.dilation_w;
+          const int column = q * g.stride_w - g.pad_w + s * g.dilation_w;
           if (column < 0 || column >= x.w) continue;
           sum += static_cast<double>(filter[(std::int64_t{c} * g.kernel_h + r) * g.kernel_w + s]) *
                  static_cast<double>(plane[std::int64_t{row} * x.w + column]);
@@ -55,17 +42,16 @@ __global__ void conv_direct_forward_kernel(ConvGeometry g, View<const T> x, cons
 template <class T>
 __global__ void conv_direct_backward_data_kernel(ConvGeometry g, const T* w, Masked<T> dy, View<T> dx, bool adds) {
   const int channels = dx.c / g.groups, filters = dy.dy.c / g.groups, taps = g.kernel_h * g.kernel_w;
-  for_each_element(dx, [&](int n, std::int64_t i) {
-    const ElementPlace in = place_of(dx, i);
-    const int group = in.channel / channels;
+  for_each_pixel(dx, [&](int n, int channel, int h, int column, std::int64_t i) {
+    const int group = channel / channels;
     double sum = 0;
     for (int k = group * filters; k < (group + 1) * filters; ++k) {
-      const T* filter = w + (std::int64_t{k} * channels + in.channel % channels) * taps;
+      const T* filter = w + (std::int64_t{k} * channels + channel % channels) * taps;
       for (int r = 0; r < g.kernel_h; ++r) {
-        const int down = in.row + g.pad_h - r * g.dilation_h;
+        const int down = h + g.pad_h - r * g.dilation_h;
         if (down < 0 || down % g.stride_h != 0 || down / g.stride_h >= dy.dy.h) continue;
         for (int s = 0; s < g.kernel_w; ++s) {
-          const int across = in.column + g.pad_w - s * g.dilation_w;
+          const int across = column + g.pad_w - s * g.dilation_w;
           if (across < 0 || across % g.stride_w != 0 || across / g.stride_w >= dy.dy.w) continue;
           const std::int64_t at = std::int64_t{down / g.stride_h} * dy.dy.w + across / g.stride_w;
           sum += static_cast<double>(filter[r * g.kernel_w + s]) * static_cast<double>(dy.at(n, k, at));

@@ -24,7 +24,6 @@
 #include "conv_parts.h"
 #include "conv_ranges.h"
 #include "conv_results.h"
-#include "kernels/common/divide_up.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

@@ -12,7 +12,6 @@
 #include "conv_implicit_gemm.h"
 #include "conv_ranges.h"
 #include "conv_results.h"
-#include "kernels/common/divide_up.h"
 #include "kernels/common/fast_divide.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {

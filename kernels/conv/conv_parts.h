@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "conv_gather.h"
-#include "kernels/common/divide_up.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

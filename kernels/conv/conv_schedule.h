@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "conv_implicit_gemm.h"
-#include "kernels/common/divide_up.h"
 #include "kernels/common/launch.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {

@@ -11,7 +11,6 @@
 #include <type_traits>
 
 #include "gemm_tile.h"
-#include "kernels/common/divide_up.h"
 #include "kernels/common/elements.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {

@@ -4,7 +4,7 @@
 // along the grid's y; dense tensors count as one long image.
 // Per element: one read and one write, and one more read if it adds.
 
-#include "copy.h"
+#include "moves.h"
 
 #include <type_traits>
 

@@ -3,7 +3,7 @@
 // A thread writes one pack of 16 bytes, image by image along the grid's y; a dense tensor is one long image.
 // Per element: one write.
 
-#include "fill.h"
+#include "moves.h"
 
 #include "kernels/common/packs.h"
 

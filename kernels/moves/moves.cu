@@ -8,7 +8,6 @@
 
 #include "kernels/common/fast_divide.h"
 #include "kernels/common/planes.h"
-#include "transpose.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

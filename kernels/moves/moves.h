@@ -1,9 +1,18 @@
 #pragma once
-// Elements in other places: a border around images, axes in another order, parts of images.
+// Elements in other places: copies, a border around images, axes in another order, parts of images, transposes.
 
 #include "kernels/common/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
+
+/// to = from, or to += from, between views of one shape, each with its own pitch. The views are the same memory or do
+/// not overlap. They have one type, or float and a half.
+template <class From, class To>
+void copy(Stream, View<const From> from, View<To> to, bool adds);
+
+/// to = value.
+template <class T>
+void fill(Stream, View<T> to, Computed<T> value);
 
 /// The kind of a border: a constant, or cells of the image.
 enum class BorderOf { value, edge, reflect, wrap };
@@ -35,5 +44,19 @@ struct ReorderAxes {
 /// have more, and its view begins at the first that is used.
 template <class T>
 void reorder(Stream, View<const T> from, const ReorderAxes&, View<T> to, bool adds, bool spreads = false);
+
+/// `count` matrices that are `apart` elements apart. The elements of a row are contiguous; rows are `pitch` elements
+/// apart.
+template <class T>
+struct Matrices {
+  T* data;
+  int count, rows, columns;
+  std::int64_t pitch, apart;
+};
+
+/// Column i of `from` becomes row i of `to`, or is added to it. The two do not overlap. They have one type, or float
+/// and a half. Floats and doubles may be added.
+template <class From, class To, bool adds = false>
+void transpose(Stream, Matrices<const From> from, Matrices<To> to);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -14,7 +14,6 @@
 #include <cmath>
 #include <cstdint>
 
-#include "kernels/common/divide_up.h"
 #include "kernels/common/elements.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
@@ -59,7 +58,8 @@ struct Column {
   }
 };
 
-/// The scale of channel c. Calls come for consecutive channels.
+/// The scale of channel c. Calls come for consecutive channels. With a size of 0 it is for any size of window, and
+/// keeps no squares.
 template <class Stored, int size>
 class Scale {
   using T = Computed<Stored>;
@@ -70,10 +70,15 @@ class Scale {
   }
 
   __device__ T at(int c) {
-    for (int i = 1; i < size; ++i) squares_[i - 1] = squares_[i];
-    squares_[size - 1] = square(c + size - 1 - size / 2);
-    T sum = squares_[0];
-    for (int i = 1; i < size; ++i) sum += squares_[i];
+    T sum = 0;
+    if constexpr (size == 0) {
+      for (int i = c - numbers_.below; i <= c + numbers_.above; ++i) sum += x_[i] * x_[i];
+    } else {
+      for (int i = 1; i < size; ++i) squares_[i - 1] = squares_[i];
+      squares_[size - 1] = square(c + size - 1 - size / 2);
+      sum = squares_[0];
+      for (int i = 1; i < size; ++i) sum += squares_[i];
+    }
     return numbers_.k + numbers_.alpha_per_cell * sum;
   }
 
@@ -84,25 +89,7 @@ class Scale {
   }
   const Numbers<T>& numbers_;
   const Column<Stored>& x_;
-  T squares_[size];
-};
-
-/// The scale for any size of window.
-template <class Stored>
-class Scale<Stored, 0> {
-  using T = Computed<Stored>;
-
- public:
-  __device__ Scale(const Numbers<T>& numbers, const Column<Stored>& x, int) : numbers_(numbers), x_(x) {}
-  __device__ T at(int c) {
-    T sum = 0;
-    for (int i = c - numbers_.below; i <= c + numbers_.above; ++i) sum += x_[i] * x_[i];
-    return numbers_.k + numbers_.alpha_per_cell * sum;
-  }
-
- private:
-  const Numbers<T>& numbers_;
-  const Column<Stored>& x_;
+  T squares_[size > 0 ? size : 1];
 };
 
 /// dy[c] scale[c]^-beta, and the same times x[c] / scale[c].

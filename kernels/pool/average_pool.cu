@@ -5,7 +5,7 @@
 // are along the grid's y.
 // Per output, forward: its share of x once and one write. Backward: one read of dy per window and one write per pixel.
 
-#include "average_pool.h"
+#include "pool.h"
 
 #include "kernels/common/planes.h"
 #include "kernels/common/reduce.h"

@@ -4,7 +4,7 @@
 // along the grid's x. Backward, a thread writes one pack of 16 bytes, images along the grid's y.
 // Per element of x: one read forward; one write backward.
 
-#include "global_average_pool.h"
+#include "pool.h"
 
 #include "kernels/common/packs.h"
 #include "kernels/common/reduce.h"

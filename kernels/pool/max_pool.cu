@@ -7,7 +7,7 @@
 // Per output: its share of x once, one write of y and one of a position (1 byte); backward one read of dy and of a
 // position and one write per pixel of dx.
 
-#include "max_pool.h"
+#include "pool.h"
 
 #include <cstdint>
 #include <type_traits>

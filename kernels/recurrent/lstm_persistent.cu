@@ -15,7 +15,6 @@
 #include <type_traits>
 
 #include "cells.h"
-#include "kernels/common/divide_up.h"
 #include "kernels/common/packs.h"
 #include "recurrent.h"
 

@@ -1,75 +1,38 @@
 // A recurrent op's tensors as rows and back, and its input product where x is ids.
 //
-// To rows and back: a block turns a tile of 32 channels x 32 steps in shared memory, so that both sides are read and
-// written along their rows. Ids: a thread writes one gate of one row, or one element of a one-hot row. Their gradient:
-// a block has one id and 128 gates, and walks all rows; the sum has the order of the rows.
+// To rows and back: transposes. Ids: a thread writes one gate of one row, or one element of a one-hot row. Their
+// gradient: a block has one id and 128 gates, and walks all rows; the sum has the order of the rows.
 
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/common/divide_up.h"
 #include "kernels/common/elements.h"
 #include "kernels/common/packs.h"
 #include "kernels/common/whole_numbers.h"
+#include "kernels/moves/moves.h"
 #include "recurrent.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-constexpr int tile = 32, tile_threads = 256, chosen_threads = 128;
+constexpr int chosen_threads = 128;
 
-/// The shape of a tile's threads: `across` neighbours along its fast axis, and every `rows_at_once`-th row of the
-/// other.
-constexpr int rows_at_once = tile_threads / tile;
-
-/// The start of a row.
+/// The images of x as matrices of channels x steps.
 template <class T>
-__device__ std::int64_t row_start(const View<T>& x, RowOrder order, int n, int t) {
-  const int step = order.reverse ? x.h - 1 - t : t;
-  return (order.steps_first ? std::int64_t{step} * x.n + n : std::int64_t{n} * x.h + step) * x.c;
+Matrices<T> channels_of(const View<T>& x) {
+  return {x.data, x.n, x.c, x.h, x.h, x.pitch};
 }
 
-template <class T>
-__global__ __launch_bounds__(tile_threads) void recurrent_to_rows_kernel(View<const T> x, RowOrder order, T* rows) {
-  LAMINA_SHARED(T[tile][tile + 1], turned);
-  const int fast = static_cast<int>(threadIdx.x) % tile, slow = static_cast<int>(threadIdx.x) / tile;
-  const int t0 = static_cast<int>(blockIdx.x) * tile, c0 = static_cast<int>(blockIdx.y) * tile;
-  for (int n = static_cast<int>(blockIdx.z); n < x.n; n += static_cast<int>(gridDim.z)) {
-    for (int i = slow; i < tile; i += rows_at_once)
-      if (c0 + i < x.c && t0 + fast < x.h) turned[i][fast] = x.at(n, c0 + i)[t0 + fast];
-    __syncthreads();
-    for (int i = slow; i < tile; i += rows_at_once) {
-      const int t = t0 + i, c = c0 + fast;
-      if (t >= x.h || c >= x.c) continue;
-      rows[row_start(x, order, n, t) + c] = turned[fast][i];
-    }
-    __syncthreads();
-  }
-}
-
-template <class T>
-__global__ __launch_bounds__(tile_threads) void recurrent_from_rows_kernel(const T* rows, RowOrder order, View<T> x,
-                                                                           bool adds) {
-  LAMINA_SHARED(T[tile][tile + 1], turned);
-  const int fast = static_cast<int>(threadIdx.x) % tile, slow = static_cast<int>(threadIdx.x) / tile;
-  const int t0 = static_cast<int>(blockIdx.x) * tile, c0 = static_cast<int>(blockIdx.y) * tile;
-  for (int n = static_cast<int>(blockIdx.z); n < x.n; n += static_cast<int>(gridDim.z)) {
-    for (int i = slow; i < tile; i += rows_at_once) {
-      const int t = t0 + i, c = c0 + fast;
-      if (t >= x.h || c >= x.c) continue;
-      turned[fast][i] = rows[row_start(x, order, n, t) + c];
-    }
-    __syncthreads();
-    for (int i = slow; i < tile; i += rows_at_once)
-      if (c0 + i < x.c && t0 + fast < x.h) put(x.at(n, c0 + i)[t0 + fast], turned[i][fast], adds);
-    __syncthreads();
-  }
-}
-
-template <class T>
-dim3 grid_of_tiles(const View<T>& x) {
-  return dim3(static_cast<unsigned>(divide_up(x.h, tile)), static_cast<unsigned>(divide_up(x.c, tile)),
-              static_cast<unsigned>(std::min(x.n, 65535)));
+/// Their rows, as matrices of steps x channels.
+template <class Row, class T>
+Matrices<Row> rows_of(Row* rows, RowOrder order, const View<T>& x) {
+  const std::int64_t row = x.c, pitch = order.steps_first ? x.n * row : row;
+  return {order.reverse ? rows + (x.h - 1) * pitch : rows,
+          x.n,
+          x.h,
+          x.c,
+          order.reverse ? -pitch : pitch,
+          order.steps_first ? row : x.h * row};
 }
 
 /// The id of a row, or invalid_number.
@@ -124,12 +87,13 @@ __global__ __launch_bounds__(chosen_threads) void recurrent_choose_gradient_kern
 
 template <class T>
 void recurrent_to_rows(Stream stream, View<const T> x, RowOrder order, T* rows) {
-  launch(LAMINA_KERNEL(recurrent_to_rows_kernel<T>), grid_of_tiles(x), tile_threads, 0, stream, x, order, rows);
+  transpose(stream, channels_of(x), rows_of(rows, order, x));
 }
 
 template <class T>
 void recurrent_from_rows(Stream stream, const T* rows, RowOrder order, View<T> x, bool adds) {
-  launch(LAMINA_KERNEL(recurrent_from_rows_kernel<T>), grid_of_tiles(x), tile_threads, 0, stream, rows, order, x, adds);
+  const Matrices<const T> from = rows_of(rows, order, x);
+  adds ? transpose<T, T, true>(stream, from, channels_of(x)) : transpose(stream, from, channels_of(x));
 }
 
 template <class T>

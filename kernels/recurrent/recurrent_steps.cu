@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "cells.h"
-#include "kernels/common/divide_up.h"
 #include "kernels/common/reduce.h"
 #include "recurrent.h"
 

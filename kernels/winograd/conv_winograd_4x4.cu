@@ -16,7 +16,6 @@
 
 #include "conv_winograd_4x4.h"
 
-#include "kernels/common/divide_up.h"
 #include "kernels/common/packs.h"
 #include "kernels/conv/conv_fold_factor.h"
 #include "winograd_block.h"

@@ -1,7 +1,6 @@
 // The cost of Winograd's F(4x4, 3x3) on a large device, by the model of docs/algorithms/winograd_4x4.md, in f32.
 
 #include "conv_winograd_4x4.h"
-#include "kernels/common/divide_up.h"
 #include "kernels/common/launch.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {

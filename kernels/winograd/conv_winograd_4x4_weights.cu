@@ -18,7 +18,6 @@
 // are transformed. The ranges' sums go to `partial` and are added in order by a second kernel (conv_ranges.cu).
 
 #include "conv_winograd_4x4.h"
-#include "kernels/common/divide_up.h"
 #include "kernels/common/packs.h"
 #include "kernels/conv/conv_ranges.h"
 #include "kernels/conv/conv_schedule.h"

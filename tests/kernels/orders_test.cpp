@@ -8,7 +8,7 @@
 
 #include "kernels/bias.h"
 #include "kernels/host/grid.h"
-#include "kernels/moves/transpose.h"
+#include "kernels/moves/moves.h"
 #include "kernels/recurrent/recurrent.h"
 #include "kernels/timing/delay.h"
 #include "kernels/timing/peak.h"

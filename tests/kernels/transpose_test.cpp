@@ -1,7 +1,7 @@
 // Transposition against plain indexing: several tiles in both directions, gaps that must stay unread, and every pair of
 // types.
 
-#include "kernels/moves/transpose.h"
+#include "kernels/moves/moves.h"
 
 #include "lib/core/numbers/float16.h"
 #include "tests/support/catch.h"

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/common/along.h"
 #include "kernels/common/stream.h"
 #include "kernels/pointwise.h"
 #include "lamina/backend.h"

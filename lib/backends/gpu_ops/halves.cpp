@@ -6,8 +6,7 @@
 
 #include "gpu_ops.h"
 #include "kernels/bias.h"
-#include "kernels/moves/copy.h"
-#include "kernels/moves/transpose.h"
+#include "kernels/moves/moves.h"
 #include "lib/backends/common/on_copies.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {

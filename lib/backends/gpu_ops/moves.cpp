@@ -1,8 +1,6 @@
 // Ops that move elements: a border of a number or of cells, axes in another order, parts of images.
 
 #include "kernels/moves/moves.h"
-#include "kernels/moves/copy.h"
-#include "kernels/moves/fill.h"
 
 #include "gpu_ops.h"
 

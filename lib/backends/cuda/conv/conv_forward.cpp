@@ -2,7 +2,7 @@
 
 #include "conv_forward.h"
 
-#include "kernels/moves/copy.h"
+#include "kernels/moves/moves.h"
 #include "lib/core/numbers/rounding.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {

@@ -2,7 +2,7 @@
 
 #include "lib/backends/common/conv_transpose.h"
 #include "kernels/bias.h"
-#include "kernels/moves/copy.h"
+#include "kernels/moves/moves.h"
 #include "lib/backends/cuda/common.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {

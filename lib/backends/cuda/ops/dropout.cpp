@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "kernels/moves/copy.h"
+#include "kernels/moves/moves.h"
 #include "lib/backends/common/unit_checks.h"
 #include "lib/backends/cuda/common.h"
 

@@ -1,5 +1,5 @@
-// Concat and Slice of channels: copies with strides between a tensor and its channels within a whole one. What a plan has
-// placed inside the whole is not copied.
+// Concat and Slice of channels: copies with strides between a tensor and its channels within a whole one. What a plan
+// has placed inside the whole is not copied.
 
 #include "lib/backends/cudnn/library/common.h"
 

@@ -1,0 +1,100 @@
+// Pooling. In training max pooling saves the position of the first maximum in its window: one byte, or four if a window
+// has more than 256 cells. Averages save nothing. Every backward reads only dy.
+
+#include "kernels/pool/pool.h"
+
+#include <cstdint>
+
+#include "lib/backends/cuda/common.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+namespace {
+
+/// A pooling op as its kernels see it.
+template <class Pooling>
+Windows windows_of(const Pooling& op, const Spec& spec) {
+  const Shape &x = spec.x[0].shape, &y = spec.y.shape;
+  return {.H = x.h,
+          .W = x.w,
+          .P = y.h,
+          .Q = y.w,
+          .R = op.window.h,
+          .S = op.window.w,
+          .stride_h = op.stride.h,
+          .stride_w = op.stride.w,
+          .pad_h = op.pad.h,
+          .pad_w = op.pad.w};
+}
+
+template <class T, class Place>
+void emit_steps(Lowered& unit, const Spec& spec, const Windows& windows, Machine& machine) {
+  const auto without_places = [windows](Stream stream, const Args& args) {
+    max_pool_forward<T, Place>(stream, windows, view<const T>(args.x[0]), view<T>(args.y), nullptr);
+  };
+  if (spec.mode == Mode::inference) {
+    unit.steps.push_back(launches(machine, {Pass::forward}, "direct", without_places));
+    return;
+  }
+  unit.saved_bytes = static_cast<std::size_t>(spec.y.shape.count()) * sizeof(Place);
+  unit.steps.push_back(launches(machine, {Pass::forward}, "direct", [windows](Stream stream, const Args& args) {
+    max_pool_forward(stream, windows, view<const T>(args.x[0]), view<T>(args.y), static_cast<Place*>(args.saved));
+  }));
+  unit.steps.push_back(launches(machine, {Pass::recompute}, "direct", without_places));
+  const auto backward = [windows, adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
+    if (!wanted(args, 0)) return;
+    max_pool_backward(stream, windows, view<const T>(args.dy), static_cast<const Place*>(args.saved),
+                      view<T>(args.dx[0]), adds);
+  };
+  unit.steps.push_back(launches(machine, {Pass::backward_data}, "direct", backward));
+}
+
+}  // namespace
+
+Lowered lower(const MaxPool& op, const Spec& spec, const Choice&, Machine& machine) {
+  Lowered unit = empty_unit(spec);
+  unit.recompute_reads_x[0] = true;
+  const Windows windows = windows_of(op, spec);
+  with_storage(spec.y.dtype, [&]<class T>() {
+    if (std::int64_t{windows.R} * windows.S <= 256) {
+      emit_steps<T, std::uint8_t>(unit, spec, windows, machine);
+    } else {
+      emit_steps<T, std::int32_t>(unit, spec, windows, machine);
+    }
+  });
+  return unit;
+}
+
+Lowered lower(const AveragePool& op, const Spec& spec, const Choice&, Machine& machine) {
+  Lowered unit = empty_unit(spec);
+  unit.recompute_reads_x[0] = true;
+  const Windows windows = windows_of(op, spec);
+  with_storage(spec.y.dtype, [&]<class T>() {
+    const auto forward = [windows, counts = op.count_padding](Stream stream, const Args& args) {
+      average_pool_forward(stream, windows, counts, view<const T>(args.x[0]), view<T>(args.y));
+    };
+    const auto backward = [windows, counts = op.count_padding, adds = adds_dx(spec, 0)](Stream stream,
+                                                                                        const Args& args) {
+      if (wanted(args, 0))
+        average_pool_backward(stream, windows, counts, view<const T>(args.dy), view<T>(args.dx[0]), adds);
+    };
+    add_launches(unit, spec, machine, forward, backward);
+  });
+  return unit;
+}
+
+Lowered lower(const GlobalAveragePool&, const Spec& spec, const Choice&, Machine& machine) {
+  Lowered unit = empty_unit(spec);
+  unit.recompute_reads_x[0] = true;
+  with_storage(spec.y.dtype, [&]<class T>() {
+    const auto forward = [](Stream stream, const Args& args) {
+      global_average_pool_forward(stream, view<const T>(args.x[0]), view<T>(args.y));
+    };
+    const auto backward = [adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
+      if (wanted(args, 0)) global_average_pool_backward(stream, view<const T>(args.dy), view<T>(args.dx[0]), adds);
+    };
+    add_launches(unit, spec, machine, forward, backward);
+  });
+  return unit;
+}
+
+}  // namespace lamina::LAMINA_CUDA_SPACE
