@@ -9,16 +9,21 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
+/// The same product, transposed: the product of the transposes in reverse order.
+template <class T>
+GemmProblem<T> transposed(GemmProblem<T> p) {
+  std::swap(p.m, p.n);
+  std::swap(p.c_m, p.c_n);
+  std::swap(p.a, p.b);
+  std::swap(p.a_m, p.b_n);
+  std::swap(p.a_k, p.b_k);
+  return p;
+}
+
 /// Rows or columns of c are dense. `workspace` has machine.blas_workspace_bytes().
 template <class T>
 void by_cublas(Machine& machine, GemmProblem<T> p, void* workspace) {
-  if (p.c_n != 1 || p.c_m < p.n) {  // the transpose of c is the product of the transposes in reverse order
-    std::swap(p.m, p.n);
-    std::swap(p.c_m, p.c_n);
-    std::swap(p.a, p.b);
-    std::swap(p.a_m, p.b_n);
-    std::swap(p.a_k, p.b_k);
-  }
+  if (p.c_n != 1 || p.c_m < p.n) p = transposed(p);
   Gemm<T> gemm{};
   gemm.transpose_a = p.a_k != 1 || p.a_m < p.k;
   gemm.transpose_b = p.b_n != 1 || p.b_k < p.n;

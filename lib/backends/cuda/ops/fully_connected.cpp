@@ -20,66 +20,29 @@ namespace {
 /// A row-major matrix, as the three products need it.
 template <class T>
 struct Matrix {
-  T* data;
-  std::int64_t row;  ///< elements from row to row
+  T* data = nullptr;
+  std::int64_t row = 0;  ///< elements from row to row
 };
-
-/// c = op(a) op(b), or c += op(a) op(b). c has m rows and n columns.
-template <class T>
-struct Product {
-  int m, n, k;
-  bool transpose_a, transpose_b;
-  Matrix<const T> a, b;
-  Matrix<T> c;
-  bool adds;
-};
-
-/// Our product is faster with few columns than with few rows. With fewer rows it computes c^T = op(b)^T op(a)^T.
-template <class T>
-GemmProblem<T> problem_of(const Product<T>& p) {
-  GemmProblem<T> g;
-  const std::int64_t a_m = p.transpose_a ? 1 : p.a.row, a_k = p.transpose_a ? p.a.row : 1;
-  const std::int64_t b_k = p.transpose_b ? 1 : p.b.row, b_n = p.transpose_b ? p.b.row : 1;
-  g.k = p.k;
-  g.c = p.c.data;
-  g.adds = p.adds;
-  if (p.m >= p.n) {
-    g.m = p.m;
-    g.n = p.n;
-    g.a = p.a.data;
-    g.a_m = a_m;
-    g.a_k = a_k;
-    g.b = p.b.data;
-    g.b_k = b_k;
-    g.b_n = b_n;
-    g.c_m = p.c.row;
-    g.c_n = 1;
-  } else {
-    g.m = p.n;
-    g.n = p.m;
-    g.a = p.b.data;
-    g.a_m = b_n;
-    g.a_k = b_k;
-    g.b = p.a.data;
-    g.b_k = a_k;
-    g.b_n = a_m;
-    g.c_m = 1;
-    g.c_n = p.c.row;
-  }
-  return g;
-}
 
 int features_of(const ConvUnit& c) { return static_cast<int>(c.x.image()); }
 
-/// The operands of one pass, without data: matrices of images x features, outputs x features and images x outputs.
+/// The product of one pass: y = x w^T of images x features and outputs x features, dx = dy w of images x outputs, or
+/// dw = dy^T x. Our product is faster with few columns than with few rows, so one with fewer rows is transposed.
 template <class T>
-Product<T> shape_of(const ConvUnit& c, Pass pass) {
+GemmProblem<T> product_of(const ConvUnit& c, Pass pass, const Matrix<const T>& a, const Matrix<const T>& b,
+                          const Matrix<T>& to) {
   const int images = c.x.n, outputs = c.y.c, features = features_of(c);
+  GemmProblem<T> p;
   switch (pass) {
-    case Pass::forward: return {images, outputs, features, false, true, {}, {}, {}, false};
-    case Pass::backward_data: return {images, features, outputs, false, false, {}, {}, {}, c.add_dx};
-    default: return {outputs, features, images, true, false, {}, {}, {}, c.add_dw};
+    case Pass::forward:
+      p = {images, outputs, features, a.data, a.row, 1, b.data, 1, b.row, to.data, to.row, 1, false};
+      break;
+    case Pass::backward_data:
+      p = {images, features, outputs, a.data, a.row, 1, b.data, b.row, 1, to.data, to.row, 1, c.add_dx};
+      break;
+    default: p = {outputs, features, images, a.data, 1, a.row, b.data, b.row, 1, to.data, to.row, 1, c.add_dw};
   }
+  return p.m >= p.n ? p : transposed(p);
 }
 
 template <class T>
@@ -111,34 +74,24 @@ std::size_t bias_bytes(const ConvUnit& c, Pass pass) {
 /// Runs one pass; `multiply(product, rest of the workspace)` computes the product.
 template <class T, class Multiply>
 void run(Stream stream, const ConvUnit& c, Pass pass, const Args& args, Multiply multiply) {
-  Product<T> p = shape_of<T>(c, pass);
   void* const rest = static_cast<char*>(args.workspace) + masked_bytes<T>(c, pass);
   const Matrix<const T> w{args.w[0].as<const T>(), features_of(c)};
   if (pass == Pass::forward) {
-    p.a = rows_of<T>(args.x[0]);
-    p.b = w;
-    p.c = {args.y.as<T>(), args.y.pitch};
-    multiply(p, rest);
+    multiply(product_of<T>(c, pass, rows_of<T>(args.x[0]), w, {args.y.as<T>(), args.y.pitch}), rest);
     if (c.op.bias || c.relu) add_bias(stream, c.op.bias ? args.w[1].as<const T>() : nullptr, view<T>(args.y), c.relu);
     apply(stream, c.activation, args.y);
     return;
   }
   if (pass == Pass::backward_data) {
-    if (!wanted(args, 0)) return;
-    p.a = masked_dy<T>(stream, c, args);
-    p.b = w;
-    p.c = {args.dx[0].as<T>(), args.dx[0].pitch};
-    multiply(p, rest);
+    if (wanted(args, 0))
+      multiply(product_of<T>(c, pass, masked_dy<T>(stream, c, args), w, {args.dx[0].as<T>(), args.dx[0].pitch}), rest);
     return;
   }
   const Matrix<const T> dy = masked_dy<T>(stream, c, args);
   if (c.op.bias && args.dw.size() > 1 && args.dw[1])
     bias_gradient(stream, Masked<T>{{dy.data, c.x.n, c.y.c, 1, 1, dy.row}, {}}, args.dw[1].as<T>(), c.add_dw, rest);
   if (args.dw.empty() || !args.dw[0]) return;
-  p.a = dy;
-  p.b = rows_of<T>(args.x[0]);
-  p.c = {args.dw[0].as<T>(), features_of(c)};
-  multiply(p, rest);
+  multiply(product_of<T>(c, pass, dy, rows_of<T>(args.x[0]), {args.dw[0].as<T>(), features_of(c)}), rest);
 }
 
 /// The error bound of a product that sums in the element type.
@@ -153,7 +106,7 @@ Lowered::Step cublas_step(const ConvUnit& c, Pass pass, const Choice&, Machine& 
         machine, {pass}, cublas_name,
         [c, pass, &machine](Stream stream, const Args& args) {
           run<T>(stream, c, pass, args,
-                 [&](const Product<T>& p, void* workspace) { by_cublas(machine, problem_of(p), workspace); });
+                 [&](const GemmProblem<T>& p, void* workspace) { by_cublas(machine, p, workspace); });
         },
         masked_bytes<T>(c, pass) + std::max(Machine::blas_workspace_bytes(), bias_bytes(c, pass)));
   });
@@ -161,13 +114,12 @@ Lowered::Step cublas_step(const ConvUnit& c, Pass pass, const Choice&, Machine& 
 
 Lowered::Step gemm_step(const ConvUnit& c, Pass pass, const Choice&, Machine& machine) {
   return with_type(c.dtype, [&]<class T>() {
-    const GemmProblem<T> g = problem_of(shape_of<T>(c, pass));
+    const GemmProblem<T> g = product_of<T>(c, pass, {}, {}, {});
     return launches(
         machine, {pass}, "gemm",
         [c, pass](Stream stream, const Args& args) {
-          run<T>(stream, c, pass, args, [&](const Product<T>& p, void* workspace) {
-            gemm(stream, problem_of(p), static_cast<T*>(workspace));
-          });
+          run<T>(stream, c, pass, args,
+                 [&](const GemmProblem<T>& p, void* workspace) { gemm(stream, p, static_cast<T*>(workspace)); });
         },
         masked_bytes<T>(c, pass) + std::max(gemm_partial_bytes<T>(g.m, g.n, g.k), bias_bytes(c, pass)));
   });
