@@ -61,4 +61,13 @@ bool joins_inference(const std::vector<Op>& tail, std::size_t count, const Op& n
   return rank(next) > rank(tail[count - 1]);
 }
 
+std::string winograd_refusal(const Conv& op, int tile) {
+  const auto by = [](Size size) { return std::to_string(size.h) + "x" + std::to_string(size.w); };
+  if (op.kernel != Size(3) && (tile != 2 || op.kernel != Size(5)))
+    return (tile == 2 ? "takes 3x3 and 5x5 kernels, not " : "takes 3x3 kernels, not ") + by(op.kernel);
+  if (op.stride != Size(1)) return "takes stride 1, not " + by(op.stride);
+  if (op.dilation != Size(1)) return "takes dilation 1, not " + by(op.dilation);
+  return {};
+}
+
 }  // namespace lamina

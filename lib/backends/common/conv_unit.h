@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "lamina/backend.h"
@@ -42,5 +43,9 @@ double terms(const ConvUnit&, Pass);
 /// once, in the order batch norm, Add, function. Behind an Add the function is a ReLU or a clip: eigen applies others
 /// to sums before they are stored.
 bool joins_inference(const std::vector<Op>& tail, std::size_t count, const Op& next);
+
+/// Why Winograd's algorithm with tiles of 2 x 2 or 4 x 4 results cannot run a convolution, or empty: "takes stride 1,
+/// not 2x2".
+std::string winograd_refusal(const Conv&, int tile);
 
 }  // namespace lamina

@@ -23,12 +23,48 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
+/// Filter and bias of a unit with a batch norm folded, for algorithms that read them directly.
+Prepared folded(const ConvUnit& c, Machine& machine) {
+  if (!c.folded) return {};
+  return with_type(c.dtype, [&]<class T>() -> Prepared {
+    return {folded_bias_bytes<T>(c) + static_cast<std::size_t>(c.weights()) * sizeof(T),
+            launches(machine, {Pass::prepare}, "fold", [c](Stream stream, const Args& args) {
+              conv_fold(stream, fold_of<T>(c, args), prepared_filters<T>(c, args), static_cast<T*>(args.prepared));
+            })};
+  });
+}
+
 std::string depthwise_refusal(const ConvUnit& c, Pass, Machine&) {
   const std::string self = ConvDepthwise::name;
   if (c.group_channels() != 1)
     return self + " is for groups of one channel, not of " + std::to_string(c.group_channels());
   if (has_conv_depthwise(geometry_of(c.op))) return {};
   return self + " takes kernels of 3x3, 5x5 and 7x7 with a stride of 1 or 2 both ways and without dilation";
+}
+
+std::string gemm_1x1_refusal(const ConvUnit& c, Pass, Machine&) {
+  const Conv& op = c.op;
+  const auto by = [](Size size) { return std::to_string(size.h) + "x" + std::to_string(size.w); };
+  if (op.kernel != Size(1)) return std::string(Conv1x1::name) + " takes 1x1 kernels, not " + by(op.kernel);
+  if (op.pad != Size(0)) return std::string(Conv1x1::name) + " takes no padding, not " + by(op.pad);
+  for (const Shape& shape : {c.x, c.y})
+    if (shape.n * shape.plane() > conv_1x1_most)
+      return limit(Conv1x1::name, "pixels of a batch", conv_1x1_most, shape.n * shape.plane());
+  const std::int64_t filters = c.group_filters(), channels = c.group_channels();
+  if (filters * channels > conv_1x1_most)
+    return limit(Conv1x1::name, "weights of a group", conv_1x1_most, filters * channels);
+  const std::int64_t blocks = conv_1x1_blocks(std::max(filters, channels), c.y.n * c.y.plane());
+  if (blocks > conv_1x1_most) return limit(Conv1x1::name, "tiles of results of a group", conv_1x1_most, blocks);
+  if (op.groups > conv_1x1_most_groups) return limit(Conv1x1::name, "groups", conv_1x1_most_groups, op.groups);
+  return {};
+}
+
+/// Whether the models predict that gemm_1x1, where it applies, is faster than implicit_gemm.
+bool gemm_1x1_pays(const ConvUnit& c, Pass pass) {
+  // With single pixels the weight gradient takes as many instructions as implicit_gemm, whose largest tile is larger.
+  const std::int64_t pack = 16 / static_cast<std::int64_t>(size_of(c.dtype));
+  const bool packs = c.op.stride == Size(1) && c.y.plane() % pack == 0;
+  return packs || pass != Pass::backward_params;
 }
 
 /// Places of the rule, from the first.

@@ -1,13 +1,63 @@
 #pragma once
-// The interface of the algorithms of a convolution.
+// What the algorithms of a convolution share, and their interface.
+//
+// A batch norm that follows in inference is folded: forward then reads a filter and a bias made by prepare. ReLU is a
+// part of the epilogue. Another function is a kernel of its own, in place behind the pass: see apply().
 
-#include "conv_forward.h"
+#include "kernels/bias.h"
+#include "kernels/conv/conv_fold.h"
 #include "kernels/conv/conv_geometry.h"
+#include "kernels/moves/moves.h"
+#include "lib/backends/common/algorithms.h"
 #include "lib/backends/cuda/common.h"
+#include "lib/core/numbers/rounding.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-ConvGeometry geometry_of(const Conv&);
+inline ConvGeometry geometry_of(const Conv& op) {
+  return {op.groups, op.kernel.h, op.kernel.w,   op.stride.h,  op.stride.w,
+          op.pad.h,  op.pad.w,    op.dilation.h, op.dilation.w};
+}
+
+/// The filter that a forward pass reads, and its epilogue.
+template <class T>
+struct ForwardInputs {
+  const T* w;  ///< the filter or, if prepare transforms filters, the transformed one
+  ConvEnd<T> end;
+};
+
+/// Layout of prepared memory: the folded bias, if any, in folded_bias_bytes(), and then the filters.
+template <class T>
+std::size_t folded_bias_bytes(const ConvUnit& c) {
+  return c.folded ? aligned(static_cast<std::size_t>(c.op.channels) * sizeof(T)) : 0;
+}
+template <class T>
+T* prepared_filters(const ConvUnit& c, const Args& args) {
+  return reinterpret_cast<T*>(static_cast<char*>(args.prepared) + folded_bias_bytes<T>(c));
+}
+
+/// Makes the inputs of a pass. If an Add follows, first copies its other operand to y; the pass adds to it.
+template <class T>
+ForwardInputs<T> begin_forward(Stream stream, const ConvUnit& c, const Args& args) {
+  if (c.add && !same_place(args.x[1], args.y)) copy(stream, view<const T>(args.x[1]), view<T>(args.y), false);
+  if (c.folded) return {prepared_filters<T>(c, args), {static_cast<const T*>(args.prepared), c.add, c.relu}};
+  return {args.w[0].as<const T>(), {c.op.bias ? args.w[1].as<const T>() : nullptr, c.add, c.relu}};
+}
+
+/// The parameters of a folded unit for the kernels that fold.
+template <class T>
+ConvFold<T> fold_of(const ConvUnit& c, const Args& args) {
+  const std::size_t norm = c.op.bias ? 2 : 1;  // the batch norm's first parameter
+  return {{.scale = args.w[norm].as<const T>(),
+           .shift = args.w[norm + 1].as<const T>(),
+           .mean = args.state[0].as<const T>(),
+           .variance = args.state[1].as<const T>(),
+           .epsilon = c.epsilon},
+          args.w[0].as<const T>(),
+          c.op.bias ? args.w[1].as<const T>() : nullptr,
+          c.op.channels,
+          c.filter_weights()};
+}
 
 /// dy for backward: masked by y if the unit ends in a ReLU.
 template <class T>
@@ -26,8 +76,13 @@ View<T> empty_view(const Shape& shape) {
 /// Writes the bias gradient, if the op has a bias and the gradient is wanted. Takes backward_bias_bytes of
 /// args.workspace, which may be reused afterwards.
 template <class T>
-void backward_bias(Stream, const ConvUnit&, const Args&, const Masked<T>& dy);
-std::size_t backward_bias_bytes(const ConvUnit&);
+void backward_bias(Stream stream, const ConvUnit& c, const Args& args, const Masked<T>& dy) {
+  if (c.op.bias && args.dw.size() > 1 && args.dw[1])
+    bias_gradient(stream, dy, args.dw[1].as<T>(), c.add_dw, args.workspace);
+}
+inline std::size_t backward_bias_bytes(const ConvUnit& c) {
+  return c.op.bias ? bias_gradient_bytes(c.op.channels, c.y.n * c.y.plane()) : 0;
+}
 
 /// One pass by im2col_gemm. The steps of the algorithms with kernels of their own are made by conv_step.h.
 Lowered::Step im2col_gemm_step(const ConvUnit&, Pass, const Choice&, Machine&);
@@ -37,10 +92,6 @@ std::int64_t implicit_gemm_cycles(const ConvUnit&, Pass);
 
 /// Why the algorithm cannot run this convolution, or empty.
 std::string implicit_gemm_refusal(const ConvUnit&, Pass, Machine&);
-std::string gemm_1x1_refusal(const ConvUnit&, Pass, Machine&);
 std::string im2col_gemm_refusal(const ConvUnit&, Pass, Machine&);
-
-/// Whether the models predict that gemm_1x1, where it applies, is faster than implicit_gemm.
-bool gemm_1x1_pays(const ConvUnit&, Pass);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -12,15 +12,15 @@ std::string implicit_gemm_refusal(const ConvUnit& c, Pass, Machine&) {
   constexpr std::int64_t most = conv_implicit_gemm_most;
   for (const Shape& shape : {c.x, c.y})
     if (shape.n * shape.plane() > most)
-      return limit<ConvImplicitGemm>("pixels of a batch", most, shape.n * shape.plane());
+      return limit(ConvImplicitGemm::name, "pixels of a batch", most, shape.n * shape.plane());
   const std::int64_t filters = c.group_filters(), channels = c.group_channels();
   const std::int64_t weights = filters * c.filter_weights();
-  if (weights > most) return limit<ConvImplicitGemm>("weights of a group", most, weights);
+  if (weights > most) return limit(ConvImplicitGemm::name, "weights of a group", most, weights);
   if (std::max(filters, channels) > conv_implicit_gemm_most_results)
-    return limit<ConvImplicitGemm>("filters or channels of a group", conv_implicit_gemm_most_results,
-                                   std::max(filters, channels));
+    return limit(ConvImplicitGemm::name, "filters or channels of a group", conv_implicit_gemm_most_results,
+                 std::max(filters, channels));
   if (c.op.groups > conv_implicit_gemm_most_groups)
-    return limit<ConvImplicitGemm>("groups", conv_implicit_gemm_most_groups, c.op.groups);
+    return limit(ConvImplicitGemm::name, "groups", conv_implicit_gemm_most_groups, c.op.groups);
   return {};
 }
 

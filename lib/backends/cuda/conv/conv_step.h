@@ -50,10 +50,8 @@ Lowered::Step conv_step(const ConvUnit& c, Pass pass, const Choice&, Machine& ma
 }
 
 /// The refusal of a number above a limit: "gemm_1x1 takes up to 65535 groups, not 70000".
-template <class Kernels>
-std::string limit(const char* what, std::int64_t most, std::int64_t given) {
-  return std::string(Kernels::name) + " takes up to " + std::to_string(most) + " " + what + ", not " +
-         std::to_string(given);
+inline std::string limit(const std::string& name, const char* what, std::int64_t most, std::int64_t given) {
+  return name + " takes up to " + std::to_string(most) + " " + what + ", not " + std::to_string(given);
 }
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "conv.h"
+#include "conv_step.h"
 #include "kernels/winograd/conv_winograd_4x4.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
@@ -83,24 +83,16 @@ Lowered::Step backward_data_step(const ConvUnit& c, Machine& machine) {
 }  // namespace
 
 std::string winograd_4x4_refusal(const ConvUnit& c, Pass, Machine&) {
-  const Conv& op = c.op;
   constexpr int most_groups = 65535;                                       // limit of a grid along y
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();  // limit of a grid along x, and of an int
-  if (op.kernel.h != 3 || op.kernel.w != 3)
-    return "winograd_4x4 takes 3x3 kernels, not " + std::to_string(op.kernel.h) + "x" + std::to_string(op.kernel.w);
-  if (op.stride.h != 1 || op.stride.w != 1)
-    return "winograd_4x4 takes stride 1, not " + std::to_string(op.stride.h) + "x" + std::to_string(op.stride.w);
-  if (op.dilation.h != 1 || op.dilation.w != 1)
-    return "winograd_4x4 takes dilation 1, not " + std::to_string(op.dilation.h) + "x" + std::to_string(op.dilation.w);
-  if (op.groups > most_groups)
-    return "winograd_4x4 takes up to " + std::to_string(most_groups) + " groups, not " + std::to_string(op.groups);
+  const std::string self = winograd_4x4_name;
+  if (const std::string refused = winograd_refusal(c.op, 4); !refused.empty()) return self + " " + refused;
+  if (c.op.groups > most_groups) return limit(self, "groups", most_groups, c.op.groups);
   const std::int64_t weights = c.group_filters() * c.filter_weights();
-  if (weights > most)
-    return "winograd_4x4 takes up to " + std::to_string(most) + " weights of a group, not " + std::to_string(weights);
+  if (weights > most) return limit(self, "weights of a group", most, weights);
   for (const Shape& shape : {c.x, c.y})
     if (shape.count() / 16 > most)  // more than a grid's blocks: each computes 16 results or more
-      return "winograd_4x4 takes up to " + std::to_string(16 * most) + " elements of a tensor, not " +
-             std::to_string(shape.count());
+      return limit(self, "elements of a tensor", 16 * most, shape.count());
   return {};
 }
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "conv_forward.h"
+#include "conv.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -42,7 +42,7 @@ constexpr Algorithm<const Context> winograd(const char* name) {
       .takes = takes_bf16,
       .refusal =
           [](const ConvUnit& c, Pass, const Context&) {
-            const std::string refused = winograd_refusal(c, Tile);
+            const std::string refused = winograd_refusal(c.op, Tile);
             return refused.empty() ? refused : std::string(winograd_name(Tile)) + " " + refused;
           },
       .place = [](const ConvUnit& c, Pass, const Context&) { return winograd_pays(c) ? Place::ahead : Place::last; },
@@ -103,7 +103,7 @@ std::string conv_reason(const std::string& first, const ConvUnit& c, Pass, const
   if (first == bf16_gemm_name) return "the processor multiplies pairs of bf16";
   if (first == depthwise_name) return "packing costs more than it saves in groups of so few channels";
   if (first != im2col_gemm_name) return "fewer multiplications, in f32 and with enough channels and filters";
-  const std::string refused = winograd_refusal(c, 2);
+  const std::string refused = winograd_refusal(c.op, 2);
   if (!refused.empty()) return "the default; Winograd " + refused;
   return c.dtype == DType::f32 ? "too few channels or filters for Winograd" : "the default; Winograd is for f32";
 }

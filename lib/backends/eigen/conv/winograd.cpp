@@ -126,16 +126,6 @@ Lowered::Step params_step(const ConvUnit& c, int tile, ThreadPool& pool, const M
 
 const char* winograd_name(int tile) { return tile == 2 ? winograd_2x2_name : winograd_4x4_name; }
 
-std::string winograd_refusal(const ConvUnit& c, int tile) {
-  const Conv& op = c.op;
-  const auto by = [](Size size) { return std::to_string(size.h) + "x" + std::to_string(size.w); };
-  if (op.kernel != Size(3) && (tile != 2 || op.kernel != Size(5)))
-    return (tile == 2 ? "takes 3x3 and 5x5 kernels, not " : "takes 3x3 kernels, not ") + by(op.kernel);
-  if (op.stride != Size(1)) return "takes stride 1, not " + by(op.stride);
-  if (op.dilation != Size(1)) return "takes dilation 1, not " + by(op.dilation);
-  return {};
-}
-
 bool winograd_pays(const ConvUnit& c) {
   const int least = c.op.kernel.h == 5 ? 16 : 24;
   return c.dtype == DType::f32 && c.group_channels() >= least && c.group_filters() >= least;

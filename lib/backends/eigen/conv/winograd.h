@@ -13,9 +13,6 @@ constexpr const char* winograd_4x4_name = "winograd_4x4";
 
 const char* winograd_name(int tile);
 
-/// Why the algorithm with tiles of 2x2 or 4x4 cannot do the convolution, or empty.
-std::string winograd_refusal(const ConvUnit&, int tile);
-
 /// Whether Winograd with the larger of the tiles that are not refused is likely the fastest (docs/ops/conv.md).
 bool winograd_pays(const ConvUnit&);
 
