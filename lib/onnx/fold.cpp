@@ -53,14 +53,13 @@ Extents dense_strides(const Extents& extents) {
   return strides;
 }
 
-/// Strides in a constant of extents `of` for each axis of the result that it is broadcast to.
-Extents broadcast_strides(const Extents& of, const Extents& result) {
+/// A constant, read with the extents `of`, under those that it is broadcast to.
+Constant spread(const NodeContext& node, const Constant& x, const Extents& of, const Extents& result) {
   const Extents own = dense_strides(of);
   Extents strides(result.size(), 0);
-  for (std::size_t i = 0; i < of.size(); ++i) {
+  for (std::size_t i = 0; i < of.size(); ++i)
     if (of[i] != 1) strides[result.size() - of.size() + i] = own[i];
-  }
-  return strides;
+  return stepped(node, x, result, strides, 0);
 }
 
 Constant identity(const NodeContext& node) { return with_extents(node, node.constant(0), node.constant(0).extents); }
@@ -72,23 +71,20 @@ Constant constant(const NodeContext& node) {
     if (!tensor->external) node.consume_budget(-stored_numbers(*tensor, node.path(), external_bytes));
     return read;
   }
-  const auto has = [&](const char* name) { return node.attributes().has(name); };
-  const bool floats = has("value_float") || has("value_floats"), list = has("value_floats") || has("value_ints");
-  Constant y{.type = floats ? ElementType::f32 : ElementType::i64, .extents = {}, .values = {}};
-  if (has("value_floats")) {
-    const std::vector<float> numbers = node.attributes().value("value_floats").numbers;
-    y.values = {numbers.begin(), numbers.end()};
-  } else if (has("value_ints")) {
-    const std::vector<std::int64_t> numbers = node.attributes().value("value_ints").integers;
-    y.values = {numbers.begin(), numbers.end()};
-  } else if (has("value_float") || has("value_int")) {
-    y.values = {floats ? node.attributes().number("value_float", 0)
-                       : static_cast<double>(node.attributes().integer("value_int", 0))};
-  } else {
-    throw Refusal{"its value is neither a tensor nor numbers"};
+  for (const std::string_view name : {"value_float", "value_floats", "value_int", "value_ints"}) {
+    if (!node.attributes().has(name)) continue;
+    const AttributeValue its = node.attributes().value(name);
+    Constant y{.type = name.starts_with("value_f") ? ElementType::f32 : ElementType::i64, .extents = {}, .values = {}};
+    y.values.assign(its.numbers.begin(), its.numbers.end());
+    y.values.insert(y.values.end(), its.integers.begin(), its.integers.end());
+    if (name.ends_with('s')) {
+      y.extents = {y.count()};
+    } else {  // the format omits a 0
+      y.values = {its.number ? as_written(*its.number) : static_cast<double>(its.integer.value_or(0))};
+    }
+    return y;
   }
-  if (list) y.extents = {y.count()};
-  return y;
+  throw Refusal{"its value is neither a tensor nor numbers"};
 }
 
 Constant constant_of_shape(const NodeContext& node) {
@@ -131,8 +127,7 @@ Constant expand(const NodeContext& node) {
   std::optional<Constant> image;
   if (node.constant(1).of_extents) image = node.one_image(all, wanted);
   const Constant& x = image ? *image : all;
-  wanted = broadcast(node.attributes(), x.extents, wanted);
-  return stepped(node, x, wanted, broadcast_strides(x.extents, wanted), 0);
+  return spread(node, x, x.extents, broadcast(node.attributes(), x.extents, wanted));
 }
 
 Constant gather(const NodeContext& node) {
@@ -217,8 +212,8 @@ Function each(OfOne of) {
 Constant pairwise(const NodeContext& node, const Constant& a, const Constant& b, OfTwo of) {
   const Extents of_b = aligned(node.attributes(), node.opset(), b.extents, a.extents.size());
   const Extents extents = broadcast(node.attributes(), a.extents, of_b);
-  Constant y = stepped(node, a, extents, broadcast_strides(a.extents, extents), 0);
-  const Constant other = stepped(node, b, extents, broadcast_strides(of_b, extents), 0);
+  Constant y = spread(node, a, a.extents, extents);
+  const Constant other = spread(node, b, of_b, extents);
   if (!other.uniform) y.values.resize(other.values.size(), y.values[0]), y.uniform = false;
   for (std::size_t i = 0; i < y.values.size(); ++i) {
     y.values[i] = of(y.values[i], other.at(static_cast<std::int64_t>(i)));
@@ -238,36 +233,35 @@ Function join(OfTwo of, std::size_t least = 2) {
 }
 
 /// Reduces the given axes, or all: result = join_one(result, element) from `start` on, then finish(result, elements).
-Constant reduce(const NodeContext& node, double start, OfTwo join_one, OfTwo finish) {
-  const Constant& x = node.constant(0);
-  const std::vector<char> over = node.reduced_axes(x.extents.size());
-  if (!over.empty() && std::ranges::count(over, 1) == 0) return identity(node);
-  Extents kept = x.extents, result;
-  for (std::size_t i = 0; i < over.size(); ++i) {
-    if (over[i]) kept[i] = 1;
-    if (!over[i] || node.attributes().integer("keepdims", 1) != 0) result.push_back(kept[i]);
-  }
-  Constant place = blank(node, ElementType::i64, kept), y = blank(node, x.type, result);
-  std::iota(place.values.begin(), place.values.end(), 0.0);
-  place = stepped(node, place, x.extents, broadcast_strides(kept, x.extents), 0);
-  std::fill(y.values.begin(), y.values.end(), start);
-  for (std::size_t i = 0; i < place.values.size(); ++i) {
-    double& joined_so_far = y.values[static_cast<std::size_t>(place.values[i])];
-    joined_so_far = join_one(joined_so_far, x.at(static_cast<std::int64_t>(i)));
-  }
-  const auto sums = static_cast<double>(y.values.size());
-  for (double& value : y.values) value = finish(value, static_cast<double>(x.count()) / sums);
-  return y;
+Function reduction(double start, OfTwo join_one, OfTwo finish) {
+  return [=](const NodeContext& node) {
+    const Constant& x = node.constant(0);
+    const std::vector<char> over = node.reduced_axes(x.extents.size());
+    if (!over.empty() && std::ranges::count(over, 1) == 0) return identity(node);
+    Extents kept = x.extents, result;
+    for (std::size_t i = 0; i < over.size(); ++i) {
+      if (over[i]) kept[i] = 1;
+      if (!over[i] || node.attributes().integer("keepdims", 1) != 0) result.push_back(kept[i]);
+    }
+    Constant place = blank(node, ElementType::i64, kept), y = blank(node, x.type, result);
+    std::iota(place.values.begin(), place.values.end(), 0.0);
+    place = spread(node, place, kept, x.extents);
+    std::fill(y.values.begin(), y.values.end(), start);
+    for (std::size_t i = 0; i < place.values.size(); ++i) {
+      double& joined_so_far = y.values[static_cast<std::size_t>(place.values[i])];
+      joined_so_far = join_one(joined_so_far, x.at(static_cast<std::int64_t>(i)));
+    }
+    const auto sums = static_cast<double>(y.values.size());
+    for (double& value : y.values) value = finish(value, static_cast<double>(x.count()) / sums);
+    return y;
+  };
 }
 
 Constant where(const NodeContext& node) {
-  const Extents extents =
-      broadcast(node.attributes(), broadcast(node.attributes(), node.constant(0).extents, node.constant(1).extents),
-                node.constant(2).extents);
-  const auto spread = [&](std::size_t i) {
-    return stepped(node, node.constant(i), extents, broadcast_strides(node.constant(i).extents, extents), 0);
-  };
-  const Constant which = spread(0), yes = spread(1), no = spread(2);
+  Extents extents;
+  for (std::size_t i = 0; i < 3; ++i) extents = broadcast(node.attributes(), extents, node.constant(i).extents);
+  const auto operand = [&](std::size_t i) { return spread(node, node.constant(i), node.constant(i).extents, extents); };
+  const Constant which = operand(0), yes = operand(1), no = operand(2);
   Constant y = blank(node, yes.type, extents);
   for (std::size_t i = 0; i < y.values.size(); ++i) {
     const auto at = static_cast<std::int64_t>(i);
@@ -277,11 +271,8 @@ Constant where(const NodeContext& node) {
 }
 
 double sum_of(double a, double b) { return a + b; }
+double product_of(double a, double b) { return a * b; }
 double first_of(double a, double) { return a; }
-
-Function reduction(double start, OfTwo join_one, OfTwo finish) {
-  return [=](const NodeContext& node) { return reduce(node, start, join_one, finish); };
-}
 
 /// The remainder, with the sign of b or, with fmod, of a.
 Constant modulo(const NodeContext& node) {
@@ -289,8 +280,9 @@ Constant modulo(const NodeContext& node) {
   return join([](double a, double b) { return a - std::floor(a / b) * b; })(node);
 }
 
-/// The function of each operator.
-const std::map<std::string_view, Function>& functions() {
+}  // namespace
+
+const Function* find_folding(std::string_view op_type) {
   static const std::map<std::string_view, Function> all = {
       {"Identity", identity},
       {"Constant", constant},
@@ -326,7 +318,7 @@ const std::map<std::string_view, Function>& functions() {
       {"Tanh", each([](double a) { return std::tanh(a); })},
       {"Add", join(sum_of)},
       {"Sub", join([](double a, double b) { return a - b; })},
-      {"Mul", join([](double a, double b) { return a * b; })},
+      {"Mul", join(product_of)},
       {"Div", join([](double a, double b) { return a / b; })},
       {"Pow", join([](double a, double b) { return std::pow(a, b); })},
       {"Mod", modulo},
@@ -339,17 +331,10 @@ const std::map<std::string_view, Function>& functions() {
            0, [](double sum, double a) { return sum + a * a; }, [](double a, double) { return std::sqrt(a); })},
       {"ReduceMean", reduction(0, sum_of, [](double sum, double count) { return sum / count; })},
       {"ReduceSum", reduction(0, sum_of, first_of)},
-      {"ReduceProd", reduction(
-                         1, [](double a, double b) { return a * b; }, first_of)},
+      {"ReduceProd", reduction(1, product_of, first_of)},
   };
-  return all;
-}
-
-}  // namespace
-
-const Function* find_folding(std::string_view op_type) {
-  const auto found = functions().find(op_type);
-  return found == functions().end() ? nullptr : &found->second;
+  const auto found = all.find(op_type);
+  return found == all.end() ? nullptr : &found->second;
 }
 
 void NodeContext::fold() {

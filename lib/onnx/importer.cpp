@@ -75,7 +75,7 @@ std::variant<OnnxModel, Constant> Importer::run_or_fold() {
   const auto add = [&](const std::string& why) { refusals_.add("", "", "its output " + in_quotes(output_) + why); };
   if (dynamic != nullptr && !unsure_.contains(output_)) {
     try {
-      materialise(*dynamic);
+      materialise(*dynamic, 0);
     } catch (const Refusal& refusal) {
       add(": " + refusal.why);
     } catch (const ShapeError& error) {

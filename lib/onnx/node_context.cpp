@@ -52,42 +52,15 @@ const Constant& NodeContext::constant(std::size_t input, std::string_view what) 
   return *constant;
 }
 
-DynamicValue& NodeContext::held(std::size_t input) const {
+const DynamicValue& NodeContext::dynamic(std::size_t input, unsigned kept) const {
   if (!has(input)) attributes_.invalid("lacks its input " + std::to_string(input));
   const std::string_view name = attributes_.node().inputs[input];
   Importer::Known* found = importer_->known(name);
   auto* value = found == nullptr ? nullptr : std::get_if<DynamicValue>(&found->is);
   if (is_constant(input)) throw Refusal{"its input " + in_quotes(name) + " is a constant: only a computed one is read"};
   if (value == nullptr) throw Unknown{};
+  importer_->materialise(*value, kept);
   return *value;
-}
-
-const DynamicValue& NodeContext::pending(std::size_t input) const { return held(input); }
-
-const DynamicValue& NodeContext::padded(std::size_t input) const {
-  DynamicValue& value = held(input);
-  if (value.squares || value.norm) importer_->materialise(value);
-  return value;
-}
-
-const DynamicValue& NodeContext::normed(std::size_t input) const {
-  return held(input).norm ? held(input) : dynamic(input);
-}
-
-const DynamicValue& NodeContext::viewed(std::size_t input) const {
-  DynamicValue& value = held(input);
-  if (value.padding) importer_->materialise_padding(value);
-  return value;
-}
-
-const DynamicValue& NodeContext::spread(std::size_t input) const {
-  return is_expanded(held(input).view) && !held(input).is_pending() ? held(input) : dynamic(input);
-}
-
-const DynamicValue& NodeContext::dynamic(std::size_t input) const {
-  DynamicValue& value = held(input);
-  importer_->materialise(value);
-  return value;
 }
 
 Extents NodeContext::extents(std::size_t input) const {
@@ -134,9 +107,10 @@ void NodeContext::result(Constant constant, std::size_t output) {
   if (importer_->is_unsure(attributes_.node())) importer_->unsure_.insert(name);
 }
 
-void NodeContext::result_of(const Op& op, const DynamicValue& x) {
+Value NodeContext::result_of(const Op& op, const DynamicValue& x) {
   const Value y = append(op, {x.value}, name());
   result({.value = y, .view = x.view, .type = x.type});
+  return y;
 }
 
 Value NodeContext::append(const Op& op, const std::vector<Value>& inputs, const std::string& name) {
@@ -298,29 +272,28 @@ std::shared_ptr<PendingRecurrent> NodeContext::recurrent_of(const DynamicValue& 
 
 void NodeContext::append_padding(DynamicValue& x) { importer_->materialise_padding(x); }
 
-void Importer::materialise(DynamicValue& x) {
-  if (is_expanded(x.view))
+void Importer::materialise(DynamicValue& x, unsigned kept) {
+  if (is_expanded(x.view) && (kept & keep::expanded) == 0)
     throw Refusal{"it reads a value that an Expand repeats: only arithmetic with another computed value does"};
-  if (x.squares) materialise_squares(x);
-  if (x.padding) materialise_padding(x);
-  if (x.norm) {
+  if (x.squares && (kept & keep::squares) == 0) {
+    const Squares& s = *x.squares;
+    if (s.before + s.after + s.size > 0) throw Refusal{"it works on a part of nn.LocalResponseNorm"};
+    x.value = apply(Pointwise{lamina::Function::pow, 2}, {x.value}, free_name(s.name));
+    x.squares.reset();
+  }
+  if (x.padding && (kept & keep::padding) == 0) materialise_padding(x);
+  if (x.norm && (kept & keep::norm) == 0) {
     if (!x.norm->made) x.norm->made = apply(x.norm->op, {x.value}, free_name(x.norm->name));
     x.value = *x.norm->made;
     x.norm.reset();
   }
-  if (!x.recurrent) return;
-  auto made = x.recurrent->made.find(x.steps);
-  if (made == x.recurrent->made.end()) made = x.recurrent->made.emplace(x.steps, x.recurrent->append(x.steps)).first;
-  x.value = made->second;
-  if (x.steps == Steps::all) recurrents_[x.value.id()] = x.recurrent;
-  x.recurrent.reset();
-}
-
-void Importer::materialise_squares(DynamicValue& x) {
-  const Squares& s = *x.squares;
-  if (s.before + s.after + s.size > 0) throw Refusal{"it works on a part of nn.LocalResponseNorm"};
-  x.value = apply(Pointwise{lamina::Function::pow, 2}, {x.value}, free_name(s.name));
-  x.squares.reset();
+  if (x.recurrent && (kept & keep::recurrent) == 0) {
+    auto made = x.recurrent->made.find(x.steps);
+    if (made == x.recurrent->made.end()) made = x.recurrent->made.emplace(x.steps, x.recurrent->append(x.steps)).first;
+    x.value = made->second;
+    if (x.steps == Steps::all) recurrents_[x.value.id()] = x.recurrent;
+    x.recurrent.reset();
+  }
 }
 
 void Importer::materialise_padding(DynamicValue& x) {

@@ -47,12 +47,14 @@ class NodeContext {
   bool is_constant(std::size_t input) const;
   bool all_constant() const;
   const Constant& constant(std::size_t input, std::string_view what = "its input") const;  ///< Refusal if it is dynamic
-  const DynamicValue& dynamic(std::size_t input) const;  ///< Refusal if it is a constant
-  const DynamicValue& padded(std::size_t input) const;   ///< as dynamic(), perhaps pending padding, LSTM or GRU
-  const DynamicValue& viewed(std::size_t input) const;   ///< as dynamic(), perhaps pending squares, LSTM, GRU or norm
-  const DynamicValue& normed(std::size_t input) const;   ///< as dynamic(), perhaps with a pending norm
-  const DynamicValue& spread(std::size_t input) const;   ///< as dynamic(), perhaps repeated by an Expand
-  const DynamicValue& pending(std::size_t input) const;  ///< as dynamic(), perhaps with anything pending
+  /// A computed value; Refusal if it is a constant. What is pending is appended before, but for `kept`.
+  const DynamicValue& dynamic(std::size_t input, unsigned kept = 0) const;
+  const DynamicValue& padded(std::size_t input) const {
+    return dynamic(input, keep::padding | keep::recurrent | keep::expanded);
+  }
+  const DynamicValue& viewed(std::size_t input) const { return dynamic(input, keep::all & ~keep::padding); }
+  const DynamicValue& spread(std::size_t input) const { return dynamic(input, keep::expanded); }
+  const DynamicValue& pending(std::size_t input) const { return dynamic(input, keep::all); }
   /// Index of the node whose output this one makes: the last node that was fused into it, or itself.
   std::size_t last() const { return output_of_; }
   Extents extents(std::size_t input) const;
@@ -66,9 +68,9 @@ class NodeContext {
   void only_output(std::string_view instead) const;  ///< Refusal with this advice if a further output is read
   void result(DynamicValue, std::size_t output = 0);
   void result(Constant, std::size_t output = 0);
-  void result_of(const Op&, const DynamicValue&);  ///< the result is an op that keeps the extents of its operand
-  void fold();                                     ///< the result is computed from inputs that are all constants
-  void inline_graph(std::string_view attribute);   ///< the results are those of a graph without inputs
+  Value result_of(const Op&, const DynamicValue&);  ///< the result is an op that keeps the extents of its operand
+  void fold();                                      ///< the result is computed from inputs that are all constants
+  void inline_graph(std::string_view attribute);    ///< the results are those of a graph without inputs
   /// Extents that a Reshape asks for, with the file's batch among them replaced where the options replace it.
   Extents with_batch(const DynamicValue&, const Extents& wanted) const;
   /// The constant that an Expand to extents of running values expands: one image if the constant has the file's batch
@@ -123,7 +125,6 @@ class NodeContext {
   void append_padding(DynamicValue&);  ///< appends an op Pad for its padding
 
  private:
-  DynamicValue& held(std::size_t input) const;
   /// The only reader of the result of a node, if it has one result and is not done.
   std::optional<std::size_t> only_reader(std::size_t node) const;
   /// The only reader of the result, if it has two operands, too; else null.

@@ -16,23 +16,22 @@ struct Numbers {
   WeightSource scale_source{}, shift_source{};
 };
 
-Value append_scale(NodeContext& context, Value x, Numbers numbers, ElementType type, const std::string& name) {
+void result_of(NodeContext& context, const DynamicValue& x, Numbers numbers, ElementType type) {
   const auto count = static_cast<std::int64_t>(numbers.scale.size());
-  const Value y = context.append(ScaleShift{.by_channel = count > 1, .learned = numbers.learned}, {x}, name);
+  const Value y = context.result_of(ScaleShift{.by_channel = count > 1, .learned = numbers.learned}, x);
   context.weights(y, "scale", {count}, std::move(numbers.scale), type, numbers.scale_source);
   context.weights(y, "shift", {count}, std::move(numbers.shift), type, numbers.shift_source);
-  return y;
 }
 
-/// A pending norm with this scale and shift.
-Value append_norm(NodeContext& context, const DynamicValue& x, Numbers numbers, ElementType type) {
+/// The result is a pending norm with this scale and shift.
+void result_of_norm(NodeContext& context, const DynamicValue& x, Numbers numbers, ElementType type) {
   const std::int64_t channels = x.value.shape().c;
   GroupNorm op = x.norm->op;
   op.affine = true;
   const Value y = context.append(op, {x.value}, x.norm->name);
   context.weights(y, "weight", {channels}, std::move(numbers.scale), type, numbers.scale_source);
   context.weights(y, "bias", {channels}, std::move(numbers.shift), type, numbers.shift_source);
-  return y;
+  context.result({.value = y, .view = x.view, .type = x.type});
 }
 
 /// The value with `rank` axes. Axes along which an Expand repeats it have one element again.
@@ -178,7 +177,7 @@ void import_arithmetic(NodeContext& context) {
                                            : BinaryFunction::divide);
   }
   if (squares_and_number(context, at) || takes_gelu(context, 1 - at)) return;
-  DynamicValue x = context.normed(1 - at);
+  DynamicValue x = context.dynamic(1 - at, keep::norm);
   if (op == "Div" && !is_floating(x.type))
     throw Refusal{"it divides whole numbers: divide before they go into the network"};
   const Constant& constant = context.constant(at, "its operand");
@@ -224,15 +223,12 @@ void import_arithmetic(NodeContext& context) {
   const ElementType type = numbers.learned ? x.type : constant.type;
   const bool of_norm = x.norm && !x.norm->made && std::ssize(numbers.scale) == x.value.shape().c;
   if (x.norm && !of_norm) x = context.dynamic(1 - at);
-  const Value y = of_norm ? append_norm(context, x, std::move(numbers), type)
-                          : append_scale(context, x.value, std::move(numbers), type, context.name());
-  context.result({.value = y, .view = x.view, .type = x.type});
+  of_norm ? result_of_norm(context, x, std::move(numbers), type) : result_of(context, x, std::move(numbers), type);
 }
 
 void import_negation(NodeContext& context) {
   const DynamicValue& x = context.dynamic(0);
-  const Value y = append_scale(context, x.value, {.scale = {-1}}, x.type, context.name());
-  context.result({.value = y, .view = x.view, .type = x.type});
+  result_of(context, x, {.scale = {-1}}, x.type);
 }
 
 void import_pow(NodeContext& context) {
@@ -262,9 +258,8 @@ void import_prelu(NodeContext& context) {
   WeightSource source;
   // An Unsqueeze for each use is between it and the slopes.
   if (slope.origin != Origin::number) source.value = slope.source.empty() ? context.input_name(1) : slope.source;
-  const Value y = context.append(PRelu{.by_channel = slope.count() > 1}, {x.value}, context.name());
+  const Value y = context.result_of(PRelu{.by_channel = slope.count() > 1}, x);
   context.weights(y, "weight", {slope.count()}, std::move(weight), slope.type, source);
-  context.result({.value = y, .view = x.view, .type = x.type});
 }
 
 }  // namespace

@@ -51,12 +51,10 @@ void import_batch_norm(NodeContext& context) {
   }
   const ElementType type = context.constant(1, names[0]).type;
   const double momentum = std::clamp(as_written(static_cast<float>(1 - node.number("momentum", 0.9))), 0.0, 1.0);
-  const Value y = context.append(BatchNorm{.epsilon = node.number("epsilon", 1e-5), .momentum = momentum}, {x.value},
-                                 context.name());
+  const Value y = context.result_of(BatchNorm{.epsilon = node.number("epsilon", 1e-5), .momentum = momentum}, x);
   constexpr const char* parts[] = {"weight", "bias", "running_mean", "running_var"};
   for (std::size_t i = 0; i < 4; ++i)
     context.weights(y, parts[i], {channels}, std::move(numbers[i]), type, {context.input_name(i + 1)});
-  context.result({.value = y, .view = x.view, .type = x.type});
 }
 
 /// The axes from `first` on as one. No axis if they do not follow each other in memory.
@@ -100,11 +98,10 @@ void append_norm(NodeContext& context, Norm op, const DynamicValue& x, std::int6
       return context.result(std::move(y));
     }
   }
-  const Value y = context.append(op, {x.value}, context.name());
   const ElementType type = context.constant(1, names[0]).type;
+  const Value y = context.result_of(op, x);
   for (std::size_t i = 0; i < 2 && op.affine; ++i)
     context.weights(y, parts[i], {channels}, std::move(numbers[i]), type, sources[i]);
-  context.result({.value = y, .view = x.view, .type = x.type});
 }
 
 /// An InstanceNormalization is a group norm whose groups are its second axis: exporters write GroupNorm so. Before

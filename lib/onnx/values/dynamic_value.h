@@ -49,6 +49,11 @@ struct PendingNorm {
   std::optional<Value> made{};  ///< the op without scale and shift, if a reader needed it
 };
 
+/// What stays as it is for the reader of a value, as bits: what is pending, and an Expand that repeats it.
+namespace keep {
+enum : unsigned { padding = 1, squares = 2, recurrent = 4, norm = 8, expanded = 16, all = 31 };
+}
+
 /// A value that is computed when the network runs. At most one of padding, squares, recurrent and norm is present: a
 /// computation on `value` that is not in the graph yet.
 struct DynamicValue {
