@@ -13,7 +13,7 @@
 
 #include "bench/io/text.h"
 #include "lamina/error.h"
-#include "lamina/layer_tuning.h"
+#include "lamina/tuning.h"
 
 namespace lamina::bench {
 namespace {
@@ -35,12 +35,6 @@ void add_new(std::vector<NamedAlgorithm>& list, const std::vector<std::string>& 
 }
 
 }  // namespace
-
-std::vector<Shape> input_shapes(const Graph& graph, const Node& node) {
-  std::vector<Shape> shapes;
-  for (const int i : node.inputs) shapes.push_back(graph.nodes()[static_cast<std::size_t>(i)].shape);
-  return shapes;
-}
 
 GraphCost graph_cost(const Graph& graph, DType dtype, bool input_gradient) {
   const std::vector<bool> wanted = wanted_gradients(graph, {.input_gradient = input_gradient});

@@ -26,8 +26,6 @@ GraphCost graph_cost(const Graph&, DType, bool input_gradient);
 /// The sums over a plan's calls.
 GraphCost plan_cost(const Plan&);
 
-std::vector<Shape> input_shapes(const Graph&, const Node&);
-
 /// Nodes with one op and equal input shapes; named after the first.
 struct DistinctLayer {
   std::vector<const Node*> nodes;  ///< nodes of the given graph

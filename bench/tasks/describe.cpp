@@ -18,9 +18,9 @@
 #include "bench/measure/memory_prediction.h"
 #include "bench/measure/row_key.h"
 #include "lamina/error.h"
-#include "lamina/live_memory.h"
 #include "lamina/nets.h"
 #include "lamina/optimiser.h"
+#include "lamina/plan.h"
 
 namespace lamina::bench {
 namespace {

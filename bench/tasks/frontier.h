@@ -13,7 +13,7 @@
 #include "bench/io/text.h"
 #include "bench/measure/row_key.h"
 #include "bench/measure/session.h"
-#include "lamina/layer_tuning.h"
+#include "lamina/tuning.h"
 
 namespace lamina::bench {
 

@@ -15,7 +15,7 @@
 #include "bench/context/trace_file.h"
 #include "bench/io/interrupt.h"
 #include "bench/timing/stopwatch.h"
-#include "lamina/live_memory.h"
+#include "lamina/plan.h"
 #include "lamina/statistics.h"
 
 namespace lamina::bench {

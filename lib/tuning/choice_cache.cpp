@@ -22,8 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr Pass passes[] = {Pass::forward, Pass::backward_params, Pass::backward_data};
-
 /// Held by one process at a time, and leaves no file behind. On a file system without locks it does nothing: if two
 /// processes then save at once, the choices of one may be lost, and are measured again later.
 class FolderLock {
@@ -63,7 +61,7 @@ std::string joined(std::span<const std::string> texts) {
 bool known(const Backend& backend, const Spec& spec, const Algorithms& algorithms) {
   for (std::size_t i = 0; i < algorithms.size(); ++i) {
     if (algorithms[i].empty()) continue;
-    const std::vector<std::string> there = backend.algorithms(spec, passes[i]);
+    const std::vector<std::string> there = backend.algorithms(spec, algorithm_passes[i]);
     if (std::find(there.begin(), there.end(), algorithms[i]) == there.end()) return false;
   }
   return true;

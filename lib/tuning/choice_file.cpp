@@ -19,7 +19,6 @@ using Json = nlohmann::ordered_json;
 constexpr const char* format_name = "lamina choices";
 constexpr int format_version = 2;
 constexpr std::uintmax_t longest_bytes = 64 << 20;  // a thousand times what all networks of the zoo need
-constexpr const char* pass_names[] = {"forward", "backward_params", "backward_data"};
 constexpr Math maths[] = {Math::strict, Math::tf32};
 
 /// Leaves out what is nested deeper than any file of ours: such values need stack for each level when they are copied,
@@ -33,15 +32,15 @@ bool not_too_deep(int depth, Json::parse_event_t /*event*/, Json& /*value*/) {
   throw FileError(where + ": " + what + "; delete the file, or name another");
 }
 
-const Json& field(const Json& object, const char* name, const std::string& where) {
+const Json& field(const Json& object, std::string_view name, const std::string& where) {
   const auto found = object.find(name);
-  if (found == object.end()) fail(where, std::string("no \"") + name + "\"");
+  if (found == object.end()) fail(where, "no \"" + std::string(name) + "\"");
   return *found;
 }
 
-std::string text_in(const Json& object, const char* name, const std::string& where) {
+std::string text_in(const Json& object, std::string_view name, const std::string& where) {
   const Json& value = field(object, name, where);
-  if (!value.is_string()) fail(where, std::string("\"") + name + "\" is not a text");
+  if (!value.is_string()) fail(where, "\"" + std::string(name) + "\" is not a text");
   return value.get<std::string>();
 }
 
@@ -51,7 +50,7 @@ Algorithms by_pass(const Json& object, const char* name, const std::string& wher
   if (!value.is_object()) fail(where, std::string("\"") + name + "\" is not an object of three passes");
   Algorithms algorithms;
   for (std::size_t pass = 0; pass < algorithms.size(); ++pass)
-    algorithms[pass] = text_in(value, pass_names[pass], where + ", \"" + name + "\"");
+    algorithms[pass] = text_in(value, to_string(algorithm_passes[pass]), where + ", \"" + name + "\"");
   return algorithms;
 }
 
@@ -92,7 +91,8 @@ ChoiceCache::Entry entry_of(const Json& object, const std::string& where) {
 
 Json json_of(const Algorithms& algorithms) {
   Json object = Json::object();
-  for (std::size_t pass = 0; pass < std::size(pass_names); ++pass) object[pass_names[pass]] = algorithms[pass];
+  for (std::size_t pass = 0; pass < algorithms.size(); ++pass)
+    object[std::string(to_string(algorithm_passes[pass]))] = algorithms[pass];
   return object;
 }
 

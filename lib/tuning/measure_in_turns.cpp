@@ -16,8 +16,6 @@
 namespace lamina {
 namespace {
 
-constexpr Pass passes[] = {Pass::forward, Pass::backward_params, Pass::backward_data};
-
 std::size_t index_of(Pass pass) { return static_cast<std::size_t>(pass); }
 
 std::string reasons(const LayerTuning& tuning) {
@@ -30,7 +28,7 @@ std::string reasons(const LayerTuning& tuning) {
 }  // namespace
 
 bool leaves_open(const Backend& backend, const Spec& spec, const Choice& choice) {
-  return std::any_of(std::begin(passes), std::end(passes), [&](Pass pass) {
+  return std::any_of(std::begin(algorithm_passes), std::end(algorithm_passes), [&](Pass pass) {
     return wants(spec, pass) && choice.algorithm[index_of(pass)].empty() && backend.algorithms(spec, pass).size() > 1;
   });
 }
@@ -46,7 +44,7 @@ MeasuredChoice measure_in_turns(Backend& backend, const Spec& spec, const Choice
   if (const std::size_t needed = bind_in_buffer(spec, rules, nullptr).bytes; buffer == nullptr || needed > buffer_bytes)
     throw Unsupported(unit + lacks(needed, buffer_bytes));
   MeasuredChoice taken{others};
-  for (const Pass pass : passes) {
+  for (const Pass pass : algorithm_passes) {
     std::string& name = taken.choice.algorithm[index_of(pass)];
     const Lowered::Step* rule = find_step(rules, pass);
     if (!name.empty() || rule == nullptr) continue;

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <functional>
 
-#include "lamina/layer_tuning.h"
+#include "lamina/tuning.h"
 
 namespace lamina {
 

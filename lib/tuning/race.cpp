@@ -1,6 +1,6 @@
 // Times candidates in turns.
 
-#include "lamina/race.h"
+#include "lamina/tuning.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,6 +1,6 @@
 // Choices by timing: the algorithms of one unit and pass race in memory that the caller lends.
 
-#include "lamina/layer_tuning.h"
+#include "lamina/tuning.h"
 
 #include <algorithm>
 #include <limits>

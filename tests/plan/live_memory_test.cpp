@@ -1,6 +1,6 @@
 // The use of the arena while each unit runs.
 
-#include "lamina/live_memory.h"
+#include "lamina/plan.h"
 
 #include "lamina/lamina.h"
 #include "tests/support/backend.h"

@@ -1,6 +1,6 @@
 // Races of candidates whose times are known.
 
-#include "lamina/race.h"
+#include "lamina/tuning.h"
 
 #include "tests/support/catch.h"
 

@@ -122,7 +122,7 @@ class Chooser {
   /// The names of the rows that can run a pass, best guess first.
   std::vector<std::string> names(Pass pass) const {
     std::vector<std::string> can;
-    if (pass != Pass::forward && pass != Pass::backward_params && pass != Pass::backward_data) return can;
+    if (std::ranges::find(algorithm_passes, pass) == algorithm_passes.end()) return can;
     for (const Alternative& row : alternatives(pass, {}))
       if (row.refusal.empty()) can.push_back(row.algorithm);
     return can;

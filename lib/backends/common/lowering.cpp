@@ -159,7 +159,7 @@ std::vector<Pass> gradient_passes(const Spec& spec) {
 
 std::vector<Pass> product_passes(const Spec& spec) {
   std::vector<Pass> passes;
-  for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data})
+  for (const Pass pass : algorithm_passes)
     if (wants(spec, pass)) passes.push_back(pass);
   return passes;
 }

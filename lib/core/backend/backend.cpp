@@ -8,6 +8,7 @@
 #include <string>
 
 #include "lamina/error.h"
+#include "lib/core/text/enumerators.h"
 
 namespace lamina {
 namespace {
@@ -34,13 +35,7 @@ void append(std::string& line, const char* what, const std::vector<bool>& flags)
 
 }  // namespace
 
-std::string_view to_string(Math math) {
-  switch (math) {
-    case Math::strict: return "strict";
-    case Math::tf32: return "tf32";
-  }
-  throw UsageError("no such math: " + std::to_string(static_cast<int>(math)));
-}
+std::string_view to_string(Math math) { return enumerator_name(math, "math", {"strict", "tf32"}); }
 
 bool Backend::fuses(const Spec&, const Node&, int) const { return false; }
 bool Backend::masks_dx(const Spec&, const Spec&) const { return false; }

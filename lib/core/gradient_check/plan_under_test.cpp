@@ -49,18 +49,12 @@ Kinks PlanUnderTest::kinks() {
   Kinks kinks;
   if (plan.output().dtype == DType::f32) kinks.tie = 4e-6;
   const std::vector<Node>& nodes = plan_.graph().nodes();
-  for (const Node& node : nodes) {
-    const auto source = [&](std::size_t input) -> const Node& {
-      return nodes[static_cast<std::size_t>(node.inputs[input])];
-    };
-    std::vector<Shape> x;
-    for (std::size_t input = 0; input < node.inputs.size(); ++input) x.push_back(source(input).shape);
-    kinks.add(node.op, x, node.shape, [&](std::size_t input) {
-      const Node& from = source(input);
+  for (const Node& node : nodes)
+    kinks.add(node.op, input_shapes(plan_.graph(), node), node.shape, [&](std::size_t input) {
+      const Node& from = nodes[static_cast<std::size_t>(node.inputs[input])];
       return read_values(device_,
                          std::holds_alternative<Input>(from.op) ? plan.input(from.name) : plan.value(from.name));
     });
-  }
   return kinks;
 }
 

@@ -39,16 +39,12 @@ struct Value::Body {
     return id;
   }
 
-  std::vector<Shape> shapes_of(const std::vector<int>& inputs) const {
-    std::vector<Shape> shapes;
-    for (const int input : inputs) shapes.push_back(nodes[static_cast<std::size_t>(input)].shape);
-    return shapes;
-  }
-
  private:
   Inferred inferred(const Op& op, const std::vector<int>& inputs, const std::string& node_name) const {
+    std::vector<Shape> x;
+    for (const int input : inputs) x.push_back(nodes[static_cast<std::size_t>(input)].shape);
     try {
-      return infer(op, shapes_of(inputs));
+      return infer(op, x);
     } catch (const ShapeError& error) {
       throw ShapeError("graph \"" + name + "\", node \"" + node_name + "\": " + error.what());
     }
@@ -167,7 +163,7 @@ std::int64_t own_parameters(const Node& node) {
 std::int64_t Graph::multiply_adds() const {
   std::int64_t sum = 0;
   for (const Node& node : nodes()) {
-    const std::int64_t products = lamina::multiply_adds(node.op, body().shapes_of(node.inputs));
+    const std::int64_t products = lamina::multiply_adds(node.op, input_shapes(*this, node));
     sum = exact_sum(sum, products, name(), "multiply-adds");
   }
   return sum;
@@ -187,95 +183,18 @@ Value apply(Op op, const std::vector<Value>& inputs, std::string name) {
   return {body, body->append(std::move(op), std::move(ids), std::move(name))};
 }
 
-Value conv(Value x, std::string name, Conv op) { return apply(op, {x}, std::move(name)); }
-Value conv_transpose(Value x, std::string name, ConvTranspose op) { return apply(op, {x}, std::move(name)); }
-Value max_pool(Value x, std::string name, MaxPool op) { return apply(op, {x}, std::move(name)); }
-Value average_pool(Value x, std::string name, AveragePool op) { return apply(op, {x}, std::move(name)); }
-Value global_average_pool(Value x, std::string name) { return apply(GlobalAveragePool{}, {x}, std::move(name)); }
-Value batch_norm(Value x, std::string name, BatchNorm op) { return apply(op, {x}, std::move(name)); }
-Value group_norm(Value x, std::string name, GroupNorm op) { return apply(op, {x}, std::move(name)); }
-Value layer_norm(Value x, std::string name, LayerNorm op) { return apply(op, {x}, std::move(name)); }
-Value lrn(Value x, std::string name, Lrn op) { return apply(op, {x}, std::move(name)); }
-Value relu(Value x, std::string name) { return apply(Relu{}, {x}, std::move(name)); }
-Value fully_connected(Value x, std::string name, FullyConnected op) { return apply(op, {x}, std::move(name)); }
-Value dropout(Value x, std::string name, Dropout op) { return apply(op, {x}, std::move(name)); }
-Value softmax(Value x, std::string name, Softmax op) { return apply(op, {x}, std::move(name)); }
-Value pointwise(Value x, std::string name, Pointwise op) { return apply(op, {x}, std::move(name)); }
-Value sigmoid(Value x, std::string name) { return pointwise(x, std::move(name), {Function::sigmoid}); }
-Value tanh(Value x, std::string name) { return pointwise(x, std::move(name), {Function::tanh}); }
-Value clip(Value x, std::string name, double low, double high) {
-  return pointwise(x, std::move(name), {Function::clip, low, high});
+std::vector<Shape> input_shapes(const Graph& graph, const Node& node) {
+  std::vector<Shape> shapes;
+  for (const int input : node.inputs) shapes.push_back(graph.nodes()[static_cast<std::size_t>(input)].shape);
+  return shapes;
 }
-Value hard_sigmoid(Value x, std::string name, double alpha, double beta) {
-  return pointwise(x, std::move(name), {Function::hard_sigmoid, alpha, beta});
-}
-Value hard_swish(Value x, std::string name) { return pointwise(x, std::move(name), {Function::hard_swish}); }
-Value silu(Value x, std::string name) { return pointwise(x, std::move(name), {Function::silu}); }
-Value leaky_relu(Value x, std::string name, double slope) {
-  return pointwise(x, std::move(name), {Function::leaky_relu, slope});
-}
-Value elu(Value x, std::string name, double alpha) { return pointwise(x, std::move(name), {Function::elu, alpha, 1}); }
-Value selu(Value x, std::string name) { return pointwise(x, std::move(name), {Function::elu, selu_alpha, selu_scale}); }
-Value gelu(Value x, std::string name) { return pointwise(x, std::move(name), {Function::gelu}); }
-Value mish(Value x, std::string name) { return pointwise(x, std::move(name), {Function::mish}); }
-Value softmax_cross_entropy(Value logits, Value labels, std::string name, SoftmaxCrossEntropy op) {
-  return apply(op, {logits, labels}, std::move(name));
-}
-Value sigmoid_cross_entropy(Value logits, Value labels, std::string name, SigmoidCrossEntropy op) {
-  return apply(op, {logits, labels}, std::move(name));
-}
-Value embedding(Value ids, std::string name, Embedding op) { return apply(op, {ids}, std::move(name)); }
-Value lstm(Value x, std::string name, Recurrent op) {
-  op.cell = Cell::lstm;
-  return apply(op, {x}, std::move(name));
-}
-Value gru(Value x, std::string name, Recurrent op) {
-  op.cell = Cell::gru;
-  return apply(op, {x}, std::move(name));
-}
-Value add(Value a, Value b, std::string name) {
-  return apply(a.shape() == b.shape() ? Op(Add{}) : Op(Binary{BinaryFunction::add}), {a, b}, std::move(name));
-}
-Value subtract(Value a, Value b, std::string name) {
-  return apply(Binary{BinaryFunction::subtract}, {a, b}, std::move(name));
-}
-Value multiply(Value a, Value b, std::string name) {
-  return apply(Binary{BinaryFunction::multiply}, {a, b}, std::move(name));
-}
-Value divide(Value a, Value b, std::string name) {
-  return apply(Binary{BinaryFunction::divide}, {a, b}, std::move(name));
-}
-Value maximum(Value a, Value b, std::string name) {
-  return apply(Binary{BinaryFunction::maximum}, {a, b}, std::move(name));
-}
-Value minimum(Value a, Value b, std::string name) {
-  return apply(Binary{BinaryFunction::minimum}, {a, b}, std::move(name));
-}
-Value scale_shift(Value x, std::string name, ScaleShift op) { return apply(op, {x}, std::move(name)); }
-Value prelu(Value x, std::string name, PRelu op) { return apply(op, {x}, std::move(name)); }
-Value pad(Value x, std::string name, Pad op) { return apply(op, {x}, std::move(name)); }
-Value resize(Value x, std::string name, Resize op) { return apply(op, {x}, std::move(name)); }
-Value reorder(Value x, std::string name, Reorder op) { return apply(std::move(op), {x}, std::move(name)); }
-Value channel_shuffle(Value x, std::string name, int groups) {
-  return reorder(x, std::move(name), channel_shuffle(x.shape(), groups));
-}
-Value pixel_shuffle(Value x, std::string name, int factor) {
-  return reorder(x, std::move(name), pixel_shuffle(x.shape(), factor));
-}
-Value pixel_unshuffle(Value x, std::string name, int factor) {
-  return reorder(x, std::move(name), pixel_unshuffle(x.shape(), factor));
-}
-Value reduce(Value x, std::string name, Reduce op) { return apply(op, {x}, std::move(name)); }
-Value concat(const std::vector<Value>& x, std::string name, Concat op) { return apply(op, x, std::move(name)); }
-Value slice(Value x, std::string name, Slice op) { return apply(op, {x}, std::move(name)); }
 
 std::vector<std::int64_t> whole_numbers(const Graph& graph) {
   const std::vector<Node>& nodes = graph.nodes();
   std::vector<std::int64_t> numbers(nodes.size(), 0);
   for (std::size_t reader = nodes.size(); reader-- > 0;) {
     const Node& node = nodes[reader];
-    std::vector<Shape> x;
-    for (const int input : node.inputs) x.push_back(nodes[static_cast<std::size_t>(input)].shape);
+    const std::vector<Shape> x = input_shapes(graph, node);
     const bool moves = std::holds_alternative<Slice>(node.op) || std::holds_alternative<Concat>(node.op);
     for (std::size_t i = 0; i < x.size(); ++i) {
       const std::int64_t count = moves ? numbers[reader] : whole_numbers(node.op, x, i);

@@ -273,19 +273,19 @@ class Inference {
     Shape y = x_.front();
     std::int64_t sum = 0;
     for (Shape x : x_) {
-      sum += along(x, op.axis);
-      along(x, op.axis) = along(y, op.axis);
+      sum += extent_of(x, op.axis);
+      extent_of(x, op.axis) = extent_of(y, op.axis);
       if (x != y) fail("the inputs differ in more than their " + name);
       if (sum > largest) fail("more than 2^31 - 1 " + name);
     }
-    along(y, op.axis) = static_cast<int>(sum);
+    extent_of(y, op.axis) = static_cast<int>(sum);
     return result(y);
   }
 
   Inferred operator()(const Slice& op) const {
     Shape y = only_input();
     check_enumerator(op.axis, Axis::column, "slice: axis");
-    int& extent = along(y, op.axis);
+    int& extent = extent_of(y, op.axis);
     const std::string name(axis_name(op.axis));
     at_least("first", op.first, 0);
     at_least(name.c_str(), op.count, 1);

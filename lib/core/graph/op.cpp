@@ -2,7 +2,7 @@
 
 #include "lamina/op.h"
 
-#include "lamina/error.h"
+#include "lib/core/text/enumerators.h"
 #include "lib/core/text/one_of.h"
 #include "lib/core/text/shortest.h"
 #include "lib/core/units/binary.h"
@@ -270,14 +270,7 @@ DType input_dtype(const Op& op, const std::vector<Shape>& x, std::size_t i, DTyp
 DType output_dtype(const Op& op, DType dtype) { return is_loss(op) ? parameter_dtype(dtype) : dtype; }
 
 std::string_view to_string(Pass pass) {
-  switch (pass) {
-    case Pass::forward: return "forward";
-    case Pass::backward_params: return "backward_params";
-    case Pass::backward_data: return "backward_data";
-    case Pass::prepare: return "prepare";
-    case Pass::recompute: return "recompute";
-  }
-  throw UsageError("no such pass: " + std::to_string(static_cast<int>(pass)));
+  return enumerator_name(pass, "pass", {"forward", "backward_params", "backward_data", "prepare", "recompute"});
 }
 
 }  // namespace lamina

@@ -3,6 +3,7 @@
 #include "lamina/shape.h"
 
 #include "lamina/error.h"
+#include "lib/core/text/enumerators.h"
 
 namespace lamina {
 
@@ -23,22 +24,9 @@ std::size_t size_of(DType dtype) {
 }
 
 std::string_view to_string(DType dtype) {
-  switch (dtype) {
-    case DType::f64: return "f64";
-    case DType::f32: return "f32";
-    case DType::f16: return "f16";
-    case DType::bf16: return "bf16";
-    case DType::u64: return "u64";
-  }
-  throw UsageError("no such element type: " + std::to_string(static_cast<int>(dtype)));
+  return enumerator_name(dtype, "element type", {"f64", "f32", "f16", "bf16", "u64"});
 }
 
-std::string_view to_string(Layout layout) {
-  switch (layout) {
-    case Layout::nchw: return "nchw";
-    case Layout::nhwc: return "nhwc";
-  }
-  throw UsageError("no such layout: " + std::to_string(static_cast<int>(layout)));
-}
+std::string_view to_string(Layout layout) { return enumerator_name(layout, "layout", {"nchw", "nhwc"}); }
 
 }  // namespace lamina

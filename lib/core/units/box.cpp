@@ -21,7 +21,9 @@ Box joined(Box box) {
 
 }  // namespace
 
-int& along(Shape& shape, Axis axis) { return axis == Axis::channel ? shape.c : axis == Axis::row ? shape.h : shape.w; }
+int& extent_of(Shape& shape, Axis axis) {
+  return axis == Axis::channel ? shape.c : axis == Axis::row ? shape.h : shape.w;
+}
 
 std::string_view axis_name(Axis axis) {
   return axis == Axis::channel ? "channels" : axis == Axis::row ? "rows" : "columns";
@@ -55,7 +57,7 @@ std::vector<Box> boxes_of(const Concat& op, const Spec& spec) {
   Slice part{.axis = op.axis, .first = 0, .count = 0};
   for (const TensorSpec& x : spec.x) {
     Shape shape = x.shape;
-    part.count = along(shape, op.axis);
+    part.count = extent_of(shape, op.axis);
     boxes.push_back(box_of(part, spec.y.shape));
     part.first += part.count;
   }

@@ -10,7 +10,7 @@
 
 namespace lamina {
 
-int& along(Shape&, Axis);          ///< the extent
+int& extent_of(Shape&, Axis);
 std::string_view axis_name(Axis);  ///< "channels"
 
 /// Where the elements of a part lie in a whole image. Element i of an axis of the part is element first + i step of

@@ -60,6 +60,9 @@ LAMINA_API std::string to_string(const Spec&);
 
 constexpr double no_bound = std::numeric_limits<double>::infinity();  ///< no bound on an error
 
+/// The passes that have algorithms, in the order of Choice::algorithm.
+inline constexpr std::array algorithm_passes = {Pass::forward, Pass::backward_params, Pass::backward_data};
+
 /// Which algorithm to run, per pass. An empty name leaves the pick to the backend, among the algorithms that respect
 /// every other field. The choice cache and the rows of the benchmark record the algorithms that were picked.
 struct Choice {

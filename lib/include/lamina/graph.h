@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lamina/api.h"
@@ -115,53 +116,105 @@ class LAMINA_API Graph {
 /// different graphs, no inputs); the graph is then unchanged.
 LAMINA_API Value apply(Op, const std::vector<Value>& inputs, std::string name = {});
 
-LAMINA_API Value conv(Value x, std::string name, Conv op);
-LAMINA_API Value conv_transpose(Value x, std::string name, ConvTranspose op);
-LAMINA_API Value max_pool(Value x, std::string name, MaxPool op);
-LAMINA_API Value average_pool(Value x, std::string name, AveragePool op);
-LAMINA_API Value global_average_pool(Value x, std::string name = {});
-LAMINA_API Value batch_norm(Value x, std::string name, BatchNorm op = {});
-LAMINA_API Value group_norm(Value x, std::string name, GroupNorm op);
-LAMINA_API Value layer_norm(Value x, std::string name, LayerNorm op = {});
-LAMINA_API Value lrn(Value x, std::string name, Lrn op = {});
-LAMINA_API Value relu(Value x, std::string name = {});
-LAMINA_API Value fully_connected(Value x, std::string name, FullyConnected op);
-LAMINA_API Value dropout(Value x, std::string name, Dropout op = {});
-LAMINA_API Value softmax(Value x, std::string name = {}, Softmax op = {});
-LAMINA_API Value pointwise(Value x, std::string name, Pointwise op);  ///< any Function; these are some by name:
-LAMINA_API Value sigmoid(Value x, std::string name = {});
-LAMINA_API Value tanh(Value x, std::string name = {});
-LAMINA_API Value clip(Value x, std::string name, double low, double high);
-LAMINA_API Value hard_sigmoid(Value x, std::string name = {}, double alpha = 1.0 / 6, double beta = 0.5);
-LAMINA_API Value hard_swish(Value x, std::string name = {});
-LAMINA_API Value silu(Value x, std::string name = {});
-LAMINA_API Value leaky_relu(Value x, std::string name = {}, double slope = 0.01);
-LAMINA_API Value elu(Value x, std::string name = {}, double alpha = 1);
-LAMINA_API Value selu(Value x, std::string name = {});
-LAMINA_API Value gelu(Value x, std::string name = {});
-LAMINA_API Value mish(Value x, std::string name = {});
-LAMINA_API Value softmax_cross_entropy(Value logits, Value labels, std::string name = {}, SoftmaxCrossEntropy op = {});
-LAMINA_API Value sigmoid_cross_entropy(Value logits, Value labels, std::string name = {}, SigmoidCrossEntropy op = {});
-LAMINA_API Value embedding(Value ids, std::string name, Embedding op);
-LAMINA_API Value lstm(Value x, std::string name, Recurrent op);      ///< the op with Cell::lstm
-LAMINA_API Value gru(Value x, std::string name, Recurrent op);       ///< the op with Cell::gru
-LAMINA_API Value add(Value a, Value b, std::string name = {});       ///< a Binary if the shapes differ
-LAMINA_API Value subtract(Value a, Value b, std::string name = {});  ///< a Binary, as the next four are
-LAMINA_API Value multiply(Value a, Value b, std::string name = {});
-LAMINA_API Value divide(Value a, Value b, std::string name = {});
-LAMINA_API Value maximum(Value a, Value b, std::string name = {});
-LAMINA_API Value minimum(Value a, Value b, std::string name = {});
-LAMINA_API Value scale_shift(Value x, std::string name, ScaleShift op = {});
-LAMINA_API Value prelu(Value x, std::string name, PRelu op = {});
-LAMINA_API Value pad(Value x, std::string name, Pad op);
-LAMINA_API Value resize(Value x, std::string name, Resize op);
-LAMINA_API Value reorder(Value x, std::string name, Reorder op);
-LAMINA_API Value channel_shuffle(Value x, std::string name, int groups);
-LAMINA_API Value pixel_shuffle(Value x, std::string name, int factor);
-LAMINA_API Value pixel_unshuffle(Value x, std::string name, int factor);
-LAMINA_API Value reduce(Value x, std::string name, Reduce op);
-LAMINA_API Value concat(const std::vector<Value>& x, std::string name = {}, Concat op = {});
-LAMINA_API Value slice(Value x, std::string name, Slice op);
+inline Value conv(Value x, std::string name, Conv op) { return apply(op, {x}, std::move(name)); }
+inline Value conv_transpose(Value x, std::string name, ConvTranspose op) { return apply(op, {x}, std::move(name)); }
+inline Value max_pool(Value x, std::string name, MaxPool op) { return apply(op, {x}, std::move(name)); }
+inline Value average_pool(Value x, std::string name, AveragePool op) { return apply(op, {x}, std::move(name)); }
+inline Value global_average_pool(Value x, std::string name = {}) {
+  return apply(GlobalAveragePool{}, {x}, std::move(name));
+}
+inline Value batch_norm(Value x, std::string name, BatchNorm op = {}) { return apply(op, {x}, std::move(name)); }
+inline Value group_norm(Value x, std::string name, GroupNorm op) { return apply(op, {x}, std::move(name)); }
+inline Value layer_norm(Value x, std::string name, LayerNorm op = {}) { return apply(op, {x}, std::move(name)); }
+inline Value lrn(Value x, std::string name, Lrn op = {}) { return apply(op, {x}, std::move(name)); }
+inline Value relu(Value x, std::string name = {}) { return apply(Relu{}, {x}, std::move(name)); }
+inline Value fully_connected(Value x, std::string name, FullyConnected op) { return apply(op, {x}, std::move(name)); }
+inline Value dropout(Value x, std::string name, Dropout op = {}) { return apply(op, {x}, std::move(name)); }
+inline Value softmax(Value x, std::string name = {}, Softmax op = {}) { return apply(op, {x}, std::move(name)); }
+/// Any Function. The next ones are some by name.
+inline Value pointwise(Value x, std::string name, Pointwise op) { return apply(op, {x}, std::move(name)); }
+inline Value sigmoid(Value x, std::string name = {}) { return pointwise(x, std::move(name), {Function::sigmoid}); }
+inline Value tanh(Value x, std::string name = {}) { return pointwise(x, std::move(name), {Function::tanh}); }
+inline Value clip(Value x, std::string name, double low, double high) {
+  return pointwise(x, std::move(name), {Function::clip, low, high});
+}
+inline Value hard_sigmoid(Value x, std::string name = {}, double alpha = 1.0 / 6, double beta = 0.5) {
+  return pointwise(x, std::move(name), {Function::hard_sigmoid, alpha, beta});
+}
+inline Value hard_swish(Value x, std::string name = {}) {
+  return pointwise(x, std::move(name), {Function::hard_swish});
+}
+inline Value silu(Value x, std::string name = {}) { return pointwise(x, std::move(name), {Function::silu}); }
+inline Value leaky_relu(Value x, std::string name = {}, double slope = 0.01) {
+  return pointwise(x, std::move(name), {Function::leaky_relu, slope});
+}
+inline Value elu(Value x, std::string name = {}, double alpha = 1) {
+  return pointwise(x, std::move(name), {Function::elu, alpha, 1});
+}
+inline Value selu(Value x, std::string name = {}) {
+  return pointwise(x, std::move(name), {Function::elu, selu_alpha, selu_scale});
+}
+inline Value gelu(Value x, std::string name = {}) { return pointwise(x, std::move(name), {Function::gelu}); }
+inline Value mish(Value x, std::string name = {}) { return pointwise(x, std::move(name), {Function::mish}); }
+inline Value softmax_cross_entropy(Value logits, Value labels, std::string name = {}, SoftmaxCrossEntropy op = {}) {
+  return apply(op, {logits, labels}, std::move(name));
+}
+inline Value sigmoid_cross_entropy(Value logits, Value labels, std::string name = {}, SigmoidCrossEntropy op = {}) {
+  return apply(op, {logits, labels}, std::move(name));
+}
+inline Value embedding(Value ids, std::string name, Embedding op) { return apply(op, {ids}, std::move(name)); }
+/// The op with Cell::lstm.
+inline Value lstm(Value x, std::string name, Recurrent op) {
+  op.cell = Cell::lstm;
+  return apply(op, {x}, std::move(name));
+}
+/// The op with Cell::gru.
+inline Value gru(Value x, std::string name, Recurrent op) {
+  op.cell = Cell::gru;
+  return apply(op, {x}, std::move(name));
+}
+/// A Binary if the shapes differ.
+inline Value add(Value a, Value b, std::string name = {}) {
+  return apply(a.shape() == b.shape() ? Op(Add{}) : Op(Binary{BinaryFunction::add}), {a, b}, std::move(name));
+}
+/// A Binary, as the next four are.
+inline Value subtract(Value a, Value b, std::string name = {}) {
+  return apply(Binary{BinaryFunction::subtract}, {a, b}, std::move(name));
+}
+inline Value multiply(Value a, Value b, std::string name = {}) {
+  return apply(Binary{BinaryFunction::multiply}, {a, b}, std::move(name));
+}
+inline Value divide(Value a, Value b, std::string name = {}) {
+  return apply(Binary{BinaryFunction::divide}, {a, b}, std::move(name));
+}
+inline Value maximum(Value a, Value b, std::string name = {}) {
+  return apply(Binary{BinaryFunction::maximum}, {a, b}, std::move(name));
+}
+inline Value minimum(Value a, Value b, std::string name = {}) {
+  return apply(Binary{BinaryFunction::minimum}, {a, b}, std::move(name));
+}
+inline Value scale_shift(Value x, std::string name, ScaleShift op = {}) { return apply(op, {x}, std::move(name)); }
+inline Value prelu(Value x, std::string name, PRelu op = {}) { return apply(op, {x}, std::move(name)); }
+inline Value pad(Value x, std::string name, Pad op) { return apply(op, {x}, std::move(name)); }
+inline Value resize(Value x, std::string name, Resize op) { return apply(op, {x}, std::move(name)); }
+inline Value reorder(Value x, std::string name, Reorder op) { return apply(std::move(op), {x}, std::move(name)); }
+inline Value channel_shuffle(Value x, std::string name, int groups) {
+  return reorder(x, std::move(name), channel_shuffle(x.shape(), groups));
+}
+inline Value pixel_shuffle(Value x, std::string name, int factor) {
+  return reorder(x, std::move(name), pixel_shuffle(x.shape(), factor));
+}
+inline Value pixel_unshuffle(Value x, std::string name, int factor) {
+  return reorder(x, std::move(name), pixel_unshuffle(x.shape(), factor));
+}
+inline Value reduce(Value x, std::string name, Reduce op) { return apply(op, {x}, std::move(name)); }
+inline Value concat(const std::vector<Value>& x, std::string name = {}, Concat op = {}) {
+  return apply(op, x, std::move(name));
+}
+inline Value slice(Value x, std::string name, Slice op) { return apply(op, {x}, std::move(name)); }
+
+/// The shapes of the inputs of a node.
+LAMINA_API std::vector<Shape> input_shapes(const Graph&, const Node&);
 
 /// By node: how many values it may hold, if an op reads it as whole numbers (labels or ids), directly or through Slice
 /// and Concat. These are 0, 1, ..., count - 1; with several readers, the least count holds. 0: no op reads it so.

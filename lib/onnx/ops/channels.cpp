@@ -147,7 +147,7 @@ void import_concat(NodeContext& context) {
     return std::ranges::all_of(x, [&](const DynamicValue& each) {
       Shape its = each.value.shape(), first = x[0].value.shape();
       const bool is_axis = are_axis(its, extent(each.view[along]), joint->stride, axis);
-      lamina::along(its, axis) = lamina::along(first, axis);
+      extent_of(its, axis) = extent_of(first, axis);
       return is_axis && its == first;
     });
   };

@@ -91,7 +91,7 @@ Case draw_case(Dice& dice) {
     case 12: {
       std::vector<Shape> shapes;
       const auto axis = static_cast<Axis>(dice(0, 2));
-      for (int i = dice(1, 4); i > 0; --i) along(shapes.emplace_back(x), axis) = dice(1, 5);
+      for (int i = dice(1, 4); i > 0; --i) extent_of(shapes.emplace_back(x), axis) = dice(1, 5);
       return {"random", Concat{axis}, shapes};
     }
     case 13:
@@ -147,7 +147,7 @@ Case draw_case(Dice& dice) {
     default: {
       Slice op{.axis = static_cast<Axis>(dice(0, 2)), .first = 0, .count = 1, .step = dice(1, 3)};
       Shape shape = x;
-      const int extent = along(shape, op.axis);
+      const int extent = extent_of(shape, op.axis);
       op.count = dice(1, (extent - 1) / op.step + 1);
       op.first = dice(0, extent - 1 - (op.count - 1) * op.step);
       return {"random", op, {x}};

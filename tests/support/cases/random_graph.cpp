@@ -164,7 +164,7 @@ class Builder {
     const Value x = read();
     Slice op{.axis = static_cast<Axis>(dice_.chance(0.6) ? 0 : dice_(1, 2)), .first = 0, .count = 1};
     Shape shape = x.shape();
-    const int extent = along(shape, op.axis);
+    const int extent = extent_of(shape, op.axis);
     if (dice_.chance(0.3)) op.step = 2;
     op.count = dice_(1, (extent - 1) / op.step + 1);
     op.first = dice_(0, extent - 1 - (op.count - 1) * op.step);

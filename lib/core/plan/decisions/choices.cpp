@@ -13,8 +13,6 @@
 namespace lamina::planner {
 namespace {
 
-constexpr Pass passes[] = {Pass::forward, Pass::backward_params, Pass::backward_data};
-
 /// The choice for one of the unit's nodes, by name; the last such node has precedence. Null: there is none.
 const Choice* by_name(const Unit& unit, const Nodes& nodes, const Options& options) {
   for (auto node = unit.nodes.rbegin(); node != unit.nodes.rend(); ++node)
@@ -26,20 +24,20 @@ const Choice* by_name(const Unit& unit, const Nodes& nodes, const Options& optio
 /// Throws UsageError for an unknown algorithm that is named for a pass that is not lowered. No backend is asked about
 /// such a pass, so none would report it.
 void check_unlowered(const Unit& unit, const Nodes& nodes, const Backend& backend) {
-  for (std::size_t p = 0; p < std::size(passes); ++p) {
+  for (std::size_t p = 0; p < std::size(algorithm_passes); ++p) {
     const std::string& wanted = unit.choice.algorithm[p];
-    if (wanted.empty() || wants(unit.spec, passes[p])) continue;
-    const std::vector<std::string> known = backend.algorithms(unit.spec, passes[p]);
+    if (wanted.empty() || wants(unit.spec, algorithm_passes[p])) continue;
+    const std::vector<std::string> known = backend.algorithms(unit.spec, algorithm_passes[p]);
     if (known.empty() || std::find(known.begin(), known.end(), wanted) != known.end()) continue;
     throw UsageError("node " + nodes[unit.nodes.front()].name + " has no algorithm " + wanted + " for pass " +
-                     std::string(to_string(passes[p])) + "; " + near_names(wanted, known));
+                     std::string(to_string(algorithm_passes[p])) + "; " + near_names(wanted, known));
   }
 }
 
 }  // namespace
 
 void set_choices(Units& units, const Nodes& nodes, const Backend& backend, const Options& options) {
-  for (std::size_t p = 0; p < std::size(passes); ++p) {
+  for (std::size_t p = 0; p < std::size(algorithm_passes); ++p) {
     const std::string& wanted = options.choice.algorithm[p];
     std::set<std::string> known;
     bool asked = false;
@@ -54,13 +52,13 @@ void set_choices(Units& units, const Nodes& nodes, const Backend& backend, const
       }
       if (wanted.empty()) continue;
       asked = true;
-      const auto algorithms = backend.algorithms(unit.spec, passes[p]);
+      const auto algorithms = backend.algorithms(unit.spec, algorithm_passes[p]);
       known.insert(algorithms.begin(), algorithms.end());
       if (std::find(algorithms.begin(), algorithms.end(), wanted) == algorithms.end()) unit.choice.algorithm[p].clear();
     }
     if (!asked || known.contains(wanted)) continue;
-    throw UsageError("no node has an algorithm " + wanted + " for pass " + std::string(to_string(passes[p])) + "; " +
-                     near_names(wanted, {known.begin(), known.end()}));
+    throw UsageError("no node has an algorithm " + wanted + " for pass " + std::string(to_string(algorithm_passes[p])) +
+                     "; " + near_names(wanted, {known.begin(), known.end()}));
   }
 }
 

@@ -86,8 +86,7 @@ class Fuser {
 
   /// Adds what the node reads, except the value inside the unit.
   void read_inputs(Unit& unit, NodeId node) const {
-    std::vector<Shape> shapes;
-    for (const NodeId value : nodes_.inputs(node)) shapes.push_back(nodes_[value].shape);
+    const std::vector<Shape> shapes = input_shapes(nodes_.graph(), nodes_[node]);
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       const NodeId value{nodes_[node].inputs[i]};
       if (node != unit.nodes.front() && value == unit.y()) continue;

@@ -7,7 +7,6 @@
 #include <limits>
 #include <vector>
 
-#include "lamina/live_memory.h"
 #include "units.h"
 
 namespace lamina::planner {

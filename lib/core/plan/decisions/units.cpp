@@ -21,8 +21,7 @@ bool Units::backward_is_view(UnitId unit) const {
 }
 
 std::vector<NodeId> differentiable_inputs(const Nodes& nodes, NodeId node) {
-  std::vector<Shape> shapes;
-  for (const NodeId x : nodes.inputs(node)) shapes.push_back(nodes[x].shape);
+  const std::vector<Shape> shapes = input_shapes(nodes.graph(), nodes[node]);
   std::vector<NodeId> inputs;
   for (std::size_t i = 0; i < shapes.size(); ++i)
     if (whole_numbers(nodes[node].op, shapes, i) == 0) inputs.push_back(NodeId{nodes[node].inputs[i]});

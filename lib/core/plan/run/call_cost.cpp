@@ -71,8 +71,7 @@ class Border {
     using Inputs = OpReads::Inputs;
     const Node& node = nodes_[i];
     const OpReads reads = op_reads(node.op, pass);
-    std::vector<Shape> x;
-    for (const NodeId input : nodes_.inputs(i)) x.push_back(nodes_[input].shape);
+    const std::vector<Shape> x = input_shapes(nodes_.graph(), node);
     for (std::size_t k = 0; k < x.size(); ++k)
       if (reads.x == Inputs::all || (reads.x == Inputs::first && k == 0) ||
           (reads.x == Inputs::others && wanted_[nodes_.input(i, 1 - k)]))
@@ -134,9 +133,7 @@ Cost call_cost(const Unit& unit, const std::vector<Pass>& passes, const Nodes& n
     for (const NodeId i : unit.nodes) {
       if (pass == Pass::backward_params && nodes[i].params.empty()) continue;
       if (pass == Pass::backward_data && !wants_dx(nodes, i, units.wanted)) continue;
-      std::vector<Shape> x;
-      for (const NodeId input : nodes.inputs(i)) x.push_back(nodes[input].shape);
-      flops += cost(nodes[i].op, x, pass, unit.spec.y.dtype).flops;
+      flops += cost(nodes[i].op, input_shapes(nodes.graph(), nodes[i]), pass, unit.spec.y.dtype).flops;
     }
   }
   return {flops, border.bytes()};
