@@ -25,17 +25,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The value of the first line "key : value" of a file of /proc, or nothing.
-std::string value_of(const char* path, const std::string& key) {
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind(key, 0) != 0) continue;
-    const std::size_t start = line.find_first_not_of(": \t", key.size());
-    if (start != std::string::npos) return line.substr(start);
-  }
-  return {};
-}
-
 std::string now_text(std::tm* (*split)(const std::time_t*, std::tm*), const char* format) {
   const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   std::tm parts{};
@@ -149,6 +138,16 @@ Json context_of_library() {
 }
 
 }  // namespace
+
+std::string value_of(const char* path, const std::string& key) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind(key, 0) != 0) continue;
+    const std::size_t start = line.find_first_not_of(": \t", key.size());
+    if (start != std::string::npos) return line.substr(start);
+  }
+  return {};
+}
 
 Json runtime_context(const std::string& when) {
   double load[3] = {0, 0, 0};

@@ -15,6 +15,9 @@
 
 namespace lamina::bench {
 
+/// The value of the first line "key : value" of a file of /proc, or nothing.
+std::string value_of(const char* path, const std::string& key);
+
 /// The facts that change during a run: load average, clock and temperature of the processors, time; each key ends in
 /// "_" and `when`.
 nlohmann::ordered_json runtime_context(const std::string& when);

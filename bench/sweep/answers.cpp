@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "bench/compare/comparison.h"
 #include "bench/compare/unpaired.h"
@@ -34,32 +35,50 @@ std::string ratio_text(const Interval& ratio) {
   return fmt::format("{:.3f} times ({:.3f} .. {:.3f})", ratio.middle, ratio.low, ratio.high);
 }
 
-/// The answer and, after it, why it is not sure, if so: other programs ran, or there are too few passes.
-Answer from_points(Answer answer, const std::vector<const SweepPoint*>& points) {
-  std::vector<SweepPoint> its;
-  for (const SweepPoint* point : points) its.push_back(*point);
-  answer.text += load_text(its) + passes_text(its);
-  return answer;
+/// The points that have times.
+std::vector<SweepPoint> timed(const std::vector<SweepPoint>& all) {
+  std::vector<SweepPoint> points;
+  std::ranges::copy_if(all, std::back_inserter(points), [](const SweepPoint& point) { return !point.seconds.empty(); });
+  return points;
 }
 
-const SweepPoint* find_batch(const std::vector<SweepPoint>& points, int batch) {
-  const auto found = std::find_if(points.begin(), points.end(), [&](const SweepPoint& point) {
-    return point.batch == batch && !point.seconds.empty();
-  });
-  return found == points.end() ? nullptr : &*found;
+/// A sentence after an answer: other programs took much time during its points. Empty if they did not.
+std::string load_text(const std::vector<SweepPoint>& points) {
+  double most = 0;
+  for (const SweepPoint& point : points) most = std::max(most, point.others_share);
+  if (most <= max_foreign_load) return {};
+  return fmt::format(" Not sure: other programs took up to {:.0f} % of the processors during these points.",
+                     100 * most);
+}
+
+/// A sentence after an answer: its points have too few passes for an interval of 95 %. Empty if they have enough.
+std::string passes_text(const std::vector<SweepPoint>& points) {
+  for (const SweepPoint& point : points)
+    if (const std::size_t passes = point.seconds.size(); passes > 0 && unpaired_rank(passes, passes) == 0)
+      return fmt::format(
+          " Not sure: of {} pass{} an interval is from the least to the greatest ratio, and not one of 95 %; take "
+          "--passes=9.",
+          passes, passes == 1 ? "" : "es");
+  return {};
+}
+
+/// The answer and, after it, why it is not sure, if so: other programs ran, or there are too few passes.
+Answer from_points(Answer answer, const std::vector<SweepPoint>& points) {
+  answer.text += load_text(points) + passes_text(points);
+  return answer;
 }
 
 }  // namespace
 
 std::optional<Answer> batch_flat(const std::vector<SweepPoint>& all) {
-  std::vector<const SweepPoint*> points;
-  for (const SweepPoint& point : all)
-    if (!point.seconds.empty() && (points.empty() || point.batch >= 2 * points.back()->batch)) points.push_back(&point);
+  std::vector<SweepPoint> points;
+  for (const SweepPoint& point : timed(all))
+    if (points.empty() || point.batch >= 2 * points.back().batch) points.push_back(point);
   if (points.size() < 2) return std::nullopt;
   std::size_t from = points.size() - 1;  // every doubling after it gains less
   bool sure = true;
   while (from > 0) {
-    const Interval ratio = change(*points[from - 1], *points[from]);
+    const Interval ratio = change(points[from - 1], points[from]);
     if (ratio.middle <= 1 - gain_that_counts) {
       sure = sure && ratio.high <= 1 - gain_that_counts;
       break;
@@ -67,13 +86,13 @@ std::optional<Answer> batch_flat(const std::vector<SweepPoint>& all) {
     sure = sure && ratio.low > 1 - gain_that_counts;
     --from;
   }
-  const SweepPoint &last = *points.back(), &before = *points[points.size() - 2];
+  const SweepPoint &last = points.back(), &before = points[points.size() - 2];
   if (from + 1 == points.size())
     return from_points({"batch_flat", std::nullopt,
                         fmt::format("A larger batch than {} may gain more: from {} to {} the time per image is {}.",
                                     last.batch, before.batch, last.batch, ratio_text(change(before, last)))},
                        points);
-  const SweepPoint &flat = *points[from], &next = *points[from + 1];
+  const SweepPoint &flat = points[from], &next = points[from + 1];
   return from_points(
       {"batch_flat", flat.batch,
        fmt::format("From batch {} on a larger batch gains less than 5 % per image{}: from {} to {} the time per "
@@ -84,36 +103,33 @@ std::optional<Answer> batch_flat(const std::vector<SweepPoint>& all) {
 }
 
 std::optional<Answer> best_threads(const std::vector<SweepPoint>& all) {
-  std::vector<const SweepPoint*> points;
-  for (const SweepPoint& point : all)
-    if (!point.seconds.empty()) points.push_back(&point);
+  const std::vector<SweepPoint> points = timed(all);
   if (points.size() < 2) return std::nullopt;
-  const auto median = [](const SweepPoint* point) { return median_interval(point->seconds).middle; };
-  const SweepPoint* best =
-      *std::min_element(points.begin(), points.end(), [&](auto* a, auto* b) { return median(a) < median(b); });
+  const auto best = std::ranges::min_element(
+      points, {}, [](const SweepPoint& point) { return median_interval(point.seconds).middle; });
   std::vector<int> equal;
-  for (const SweepPoint* point : points)
+  for (auto point = points.begin(); point != points.end(); ++point)
     if (point != best && ratio_of(best->seconds, point->seconds).low <= 1) equal.push_back(point->threads);
-  const auto by_threads = [](auto* a, auto* b) { return a->threads < b->threads; };
-  const auto [fewest, most] = std::minmax_element(points.begin(), points.end(), by_threads);
-  const SweepPoint* other = *fewest != best ? *fewest : *most;
+  const auto [fewest, most] = std::ranges::minmax_element(points, {}, &SweepPoint::threads);
+  const SweepPoint& other = fewest != best ? *fewest : *most;
   std::string text = fmt::format("{} the fastest: with {} a pass takes {}",
                                  best->threads == 1 ? "1 thread is" : fmt::format("{} threads are", best->threads),
-                                 other->threads, ratio_text(ratio_of(best->seconds, other->seconds)));
+                                 other.threads, ratio_text(ratio_of(best->seconds, other.seconds)));
   if (!equal.empty()) text += fmt::format("; as good within noise: {}", fmt::join(equal, ", "));
   return from_points({"best_threads", best->threads, text + "."}, points);
 }
 
-std::optional<Answer> odd_batches(const std::vector<SweepPoint>& points) {
-  const SweepPoint *even = nullptr, *less = nullptr, *more = nullptr;
-  for (const SweepPoint& point : points) {
-    if (point.batch % 2 != 0 || (even != nullptr && point.batch < even->batch)) continue;
-    const SweepPoint *its = find_batch(points, point.batch), *below = find_batch(points, point.batch - 1),
-                     *above = find_batch(points, point.batch + 1);
-    if (its != nullptr && below != nullptr && above != nullptr) even = its, less = below, more = above;
-  }
-  if (even == nullptr) return std::nullopt;
-  const Interval below = change(*even, *less), above = change(*even, *more);
+std::optional<Answer> odd_batches(const std::vector<SweepPoint>& all) {
+  const std::vector<SweepPoint> points = timed(all);
+  const auto at = [&](int batch) { return std::ranges::find(points, batch, &SweepPoint::batch); };
+  auto even = points.end();
+  for (auto each = points.begin(); each != points.end(); ++each)
+    if (each->batch % 2 == 0 && (even == points.end() || each->batch > even->batch) &&
+        at(each->batch - 1) != points.end() && at(each->batch + 1) != points.end())
+      even = each;
+  if (even == points.end()) return std::nullopt;
+  const SweepPoint &less = *at(even->batch - 1), &more = *at(even->batch + 1);
+  const Interval below = change(*even, less), above = change(*even, more);
   const bool pay = below.high < 1 || above.high < 1;
   const bool cost = below.low > 1 && above.low > 1;
   return from_points({"odd_batches", std::nullopt,
@@ -121,26 +137,8 @@ std::optional<Answer> odd_batches(const std::vector<SweepPoint>& points) {
                                   pay    ? "pay here"
                                   : cost ? "do not pay"
                                          : "make no difference beyond noise, or it is inconclusive",
-                                  even->batch, ratio_text(below), less->batch, ratio_text(above), more->batch)},
-                     {less, even, more});
-}
-
-std::string load_text(const std::vector<SweepPoint>& points) {
-  double most = 0;
-  for (const SweepPoint& point : points) most = std::max(most, point.others_share);
-  if (most <= max_foreign_load) return {};
-  return fmt::format(" Not sure: other programs took up to {:.0f} % of the processors during these points.",
-                     100 * most);
-}
-
-std::string passes_text(const std::vector<SweepPoint>& points) {
-  for (const SweepPoint& point : points)
-    if (const std::size_t passes = point.seconds.size(); passes > 0 && unpaired_rank(passes, passes) == 0)
-      return fmt::format(
-          " Not sure: of {} pass{} an interval is from the least to the greatest ratio, and not one of 95 %; take "
-          "--passes=9.",
-          passes, passes == 1 ? "" : "es");
-  return {};
+                                  even->batch, ratio_text(below), less.batch, ratio_text(above), more.batch)},
+                     {less, *even, more});
 }
 
 Answer largest_batch(const LargestRun& found) {

@@ -34,12 +34,6 @@ std::optional<Answer> best_threads(const std::vector<SweepPoint>&);
 /// Whether one image less or more than an even batch is cheaper per image, for the largest batch with both.
 std::optional<Answer> odd_batches(const std::vector<SweepPoint>&);
 
-/// A sentence after an answer: other programs took much time during its points. Empty if they did not.
-std::string load_text(const std::vector<SweepPoint>&);
-
-/// A sentence after an answer: its points have too few passes for an interval of 95 %. Empty if they have enough.
-std::string passes_text(const std::vector<SweepPoint>&);
-
 struct LargestRun {
   int predicted = 0;          ///< predicted largest batch; 0: not even one image fits
   bool at_least = false;      ///< whether larger batches were not predicted

@@ -41,11 +41,7 @@ std::string files_text(const std::vector<std::filesystem::path>& files) {
 
 /// The memory that the processor has free now, less a reserve.
 std::size_t free_memory() {
-  std::ifstream file("/proc/meminfo");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("MemAvailable:"))
-      return static_cast<std::size_t>(0.9 * 1024 * std::strtod(line.c_str() + line.find(':') + 1, nullptr));
-  return 0;
+  return static_cast<std::size_t>(0.9 * 1024 * std::strtod(value_of("/proc/meminfo", "MemAvailable").c_str(), nullptr));
 }
 
 std::vector<std::string> cells_of(const Series& series, const SweepPoint& point) {

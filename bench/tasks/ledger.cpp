@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -126,7 +127,6 @@ Ledger make_ledger(Session& session, const Config& c, int passes) {
     LedgerEntry& entry = ledger.entries.emplace_back();
     entry = {layers_text(plan.graph(), call.nodes), call.passes,     call.algorithm,
              median_interval(calls[i]).middle,      call.cost.flops, call.cost.bytes};
-    entry.call = i;
     for (const int node : call.nodes) entry.nodes.push_back(plan.graph().nodes()[static_cast<std::size_t>(node)].name);
     entry.op = op_name(plan.graph().nodes()[static_cast<std::size_t>(call.nodes.front())].op);
     entry.samples = calls[i];
@@ -138,8 +138,6 @@ Ledger make_ledger(Session& session, const Config& c, int passes) {
   ledger.moved = plan_cost(plan);
   ledger.alone = graph_cost(plan.graph(), c.dtype, plan.options().input_gradient);
   if (!trains) ledger.alone.backward = {};
-  std::stable_sort(ledger.entries.begin(), ledger.entries.end(),
-                   [](const LedgerEntry& a, const LedgerEntry& b) { return a.seconds > b.seconds; });
   return ledger;
 }
 
@@ -168,22 +166,22 @@ Json ledger_json(const RowKey& key, const Ledger& ledger, const Rates& rates, in
   set_known(json, "product_flops_per_second", rates.product_flops_per_second);
   set_known(json, "memory_bytes_per_second", rates.memory);
   json["calls"] = Json::array();
-  for (const LedgerEntry* entry : ledger.in_order()) {
-    Json call = {{"call", entry->call},
-                 {"layers", entry->layers},
-                 {"node", entry->nodes.front()},
-                 {"nodes", entry->nodes},
-                 {"op", entry->op},
-                 {"pass", entry->passes.size() > 1 ? "backward" : to_string(entry->passes.front())},
-                 {"algorithm", entry->algorithm},
-                 {"seconds", entry->seconds},
-                 {"samples", entry->samples},
-                 {"flops", entry->flops},
-                 {"bytes", entry->bytes},
-                 {"workspace_bytes", entry->workspace_bytes},
-                 {"live_bytes", entry->live_bytes}};
-    set_known(call, "share_of_peak", entry->share_of_peak);
-    set_known(call, "predicted_seconds", rates.least_seconds(entry->flops, entry->bytes));
+  for (const LedgerEntry& entry : ledger.entries) {
+    Json call = {{"call", json["calls"].size()},
+                 {"layers", entry.layers},
+                 {"node", entry.nodes.front()},
+                 {"nodes", entry.nodes},
+                 {"op", entry.op},
+                 {"pass", entry.passes.size() > 1 ? "backward" : to_string(entry.passes.front())},
+                 {"algorithm", entry.algorithm},
+                 {"seconds", entry.seconds},
+                 {"samples", entry.samples},
+                 {"flops", entry.flops},
+                 {"bytes", entry.bytes},
+                 {"workspace_bytes", entry.workspace_bytes},
+                 {"live_bytes", entry.live_bytes}};
+    set_known(call, "share_of_peak", entry.share_of_peak);
+    set_known(call, "predicted_seconds", rates.least_seconds(entry.flops, entry.bytes));
     json["calls"].push_back(std::move(call));
   }
   return json;
@@ -197,13 +195,13 @@ void add_ledger(TraceFile& trace, const std::string& name, const Ledger& ledger,
   const bool known = rates.least_seconds(1, 1) > 0;
   if (known) trace.add_lane(process, predicted, "least time at the measured rates");
   double now = 0, predicted_now = 0;  // each lane from 0: its length is its sum
-  for (const LedgerEntry* entry : ledger.in_order()) {
-    trace.add_bytes(process, "live bytes", now, entry->live_bytes);
-    trace.add(process, measured, entry->layers, now, entry->seconds, facts_of(*entry, rates, measured));
-    now += entry->seconds;
+  for (const LedgerEntry& entry : ledger.entries) {
+    trace.add_bytes(process, "live bytes", now, entry.live_bytes);
+    trace.add(process, measured, entry.layers, now, entry.seconds, facts_of(entry, rates, measured));
+    now += entry.seconds;
     if (!known) continue;
-    const double least = rates.least_seconds(entry->flops, entry->bytes);
-    trace.add(process, predicted, entry->layers, predicted_now, least, facts_of(*entry, rates, predicted));
+    const double least = rates.least_seconds(entry.flops, entry.bytes);
+    trace.add(process, predicted, entry.layers, predicted_now, least, facts_of(entry, rates, predicted));
     predicted_now += least;
   }
   trace.add_bytes(process, "live bytes", now, 0);
@@ -216,13 +214,6 @@ double Rates::least_seconds(double flops, double bytes) const {
 double Ledger::sum() const {
   return std::accumulate(entries.begin(), entries.end(), 0.0,
                          [](double seconds, const LedgerEntry& entry) { return seconds + entry.seconds; });
-}
-
-std::vector<const LedgerEntry*> Ledger::in_order() const {
-  std::vector<const LedgerEntry*> all;
-  for (const LedgerEntry& entry : entries) all.push_back(&entry);
-  std::ranges::sort(all, {}, &LedgerEntry::call);
-  return all;
 }
 
 void ledgers(Session& session, const LedgerOptions& options, const Print& print) {
@@ -265,7 +256,9 @@ void ledgers(Session& session, const LedgerOptions& options, const Print& print)
       tables.add({c.network, c.backend, fmt::format("{}", c.batch)}, std::move(cells));
     };
     double flops = 0;
-    for (const LedgerEntry& entry : ledger.entries) {
+    std::vector<LedgerEntry> biggest_first = ledger.entries;
+    std::ranges::stable_sort(biggest_first, std::greater(), &LedgerEntry::seconds);
+    for (const LedgerEntry& entry : biggest_first) {
       const double rate = entry.flops / entry.seconds;
       flops += entry.flops;
       row({entry.layers, passes_text(entry.passes), entry.algorithm, fmt::format("{:.3f}", 1e3 * entry.seconds),

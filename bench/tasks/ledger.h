@@ -25,7 +25,6 @@ struct LedgerEntry {
   std::string algorithm;
   double seconds = 0;           ///< median over the passes
   double flops = 0, bytes = 0;  ///< cost of the call (Call::cost)
-  std::size_t call = 0;         ///< place in the plan, forward first
   std::vector<std::string> nodes{};
   std::string op{};  ///< op of the first node
   std::vector<double> samples{};
@@ -43,14 +42,13 @@ struct Rates {
 };
 
 struct Ledger {
-  std::vector<LedgerEntry> entries;                  ///< entries, the biggest first
+  std::vector<LedgerEntry> entries;                  ///< entries in the plan's order, forward first
   double forward_seconds = 0, backward_seconds = 0;  ///< medians of the same plan, timed whole without stamps
   std::vector<double> forward_samples, backward_samples;
   std::vector<Moment> moments;  ///< moments of the processor beside each pass; empty: not measured
   GraphCost moved, alone;       ///< costs by the plan's calls, and by each pass of each op alone
   int passes = 0;               ///< passes; fewer than requested: interrupted; 0: there are no times
   double sum() const;
-  std::vector<const LedgerEntry*> in_order() const;  ///< entries in the plan's order
   double whole() const { return forward_seconds + backward_seconds; }
 };
 

@@ -23,6 +23,12 @@ RowKey training_key(const std::string& name, const PreparedWorkload& ready, cons
   return key;
 }
 
+double sum_of(const std::vector<EpochResult>& epochs, double EpochResult::*seconds = &EpochResult::seconds) {
+  double sum = 0;
+  for (const EpochResult& epoch : epochs) sum += epoch.*seconds;
+  return sum;
+}
+
 }  // namespace
 
 std::string cost_text(double seconds, double usd_per_hour) {
@@ -51,8 +57,7 @@ std::string epoch_line(const EpochResult& e, int epochs, const std::string& data
 }
 
 std::string summary(const TrainOptions& options, const std::vector<EpochResult>& epochs, const std::string& data_note) {
-  double seconds = 0;
-  for (const EpochResult& e : epochs) seconds += e.seconds;
+  const double seconds = sum_of(epochs);
   std::string text =
       fmt::format("{} epoch{}: {:.2f} s{}; the first {:.2f} s", epochs.size(), epochs.size() == 1 ? "" : "s", seconds,
                   cost_text(seconds, options.usd_per_hour), epochs.front().seconds);
@@ -87,11 +92,8 @@ TextTable trained_table(const std::vector<Trained>& all) {
   };
   for (const Trained& one : all) {
     if (one.epochs.empty()) continue;
-    double seconds = 0, training_seconds = 0;
-    for (const EpochResult& e : one.epochs) {
-      seconds += e.seconds;
-      training_seconds += e.seconds - e.validation_seconds;
-    }
+    const double seconds = sum_of(one.epochs);
+    const double training_seconds = seconds - sum_of(one.epochs, &EpochResult::validation_seconds);
     const EpochResult& first = one.epochs.front();
     const EpochResult& last = one.epochs.back();
     const auto count = static_cast<double>(one.epochs.size());

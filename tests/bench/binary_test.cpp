@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "ended.h"
 #include "lamina/lamina.h"
@@ -86,9 +85,8 @@ TEST_CASE("a row has its share of the peak beside it, and the context the peak")
 }
 
 TEST_CASE("the networks there are can be listed") {
-  std::istringstream stream(said_by("networks --format=csv"));
   std::vector<std::string> names;
-  for (const lamina::test::CsvRow& row : lamina::test::read_csv(stream, "networks")) {
+  for (const CsvRow& row : csv_rows(said_by("networks --format=csv"))) {
     names.push_back(row.at("network"));
     const lamina::nets::Info& info = lamina::nets::info(names.back());
     CHECK(std::to_string(info.smallest_image) == row.at("smallest"));

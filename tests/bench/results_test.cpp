@@ -4,7 +4,6 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "bench/compare/run_file.h"
 #include "bench/context/trace_file.h"
@@ -93,8 +92,7 @@ TEST_CASE("a ledger's file has every sample of every call, in running order, and
   std::map<std::string, double> printed;  // by network, in ms
   double memory = 0;
   int forward = 0;
-  std::istringstream stream(said);
-  for (const CsvRow& row : read_csv(stream, "ledger")) {
+  for (const CsvRow& row : csv_rows(said)) {
     const std::string network = row.at("network");
     const double ms = std::stod(row.at("ms"));
     if (row.at("layer") == "sum") CHECK(printed[network] == Approx(ms).margin(0.025));

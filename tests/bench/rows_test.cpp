@@ -63,21 +63,6 @@ TEST_CASE("a pass counts two operations per multiply-add and a few more, and lea
           Approx(lamina::cost(first.op, input_shapes(graph, first), Pass::backward_data).flops));
 }
 
-TEST_CASE("rows of a layer give times on a backend that runs") {
-  RunOptions options;
-  options.configs.batches = {2};
-  Session session(options);
-  std::set<std::string> passes;
-  for (const Row& row : layer_rows(session, {}, {"mnist_mlp", "eigen", DType::f32, Layout::nchw, 2})) {
-    CAPTURE(row.name);
-    const std::vector<Sample> samples = row.group->open()->pass();
-    REQUIRE(samples.size() == 1);
-    REQUIRE(samples[0].seconds > 0);
-    passes.insert(row.group->parts[0]);
-  }
-  REQUIRE(passes == std::set<std::string>{"forward", "backward_data", "backward_params"});
-}
-
 TEST_CASE("a layer of labels or ids runs every pass that it has, and their gradient is not asked for") {
   Session session;
   Backend& backend = session.backends.at("eigen");

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""What is written fits the schema, damage does not, and commands measure again. usage: schema_test.py LAMINA_BENCH"""
+"""What is written fits the schema, and commands measure again. usage: schema_test.py LAMINA_BENCH"""
 
-import copy
 import json
 import os
 import shlex
@@ -73,25 +72,6 @@ class Schema(unittest.TestCase):
                         done, again = run(entry["rerun"], os.path.join(folder, "again.json"))
                         self.assertEqual(done.returncode, 0, done.stderr)
                         self.assertEqual(again[name][0]["key"], entry["key"])
-
-    def test_damage_does_not_fit(self):
-        good = self.files[0]
-        for path, value in (
-                (("context", "lamina_format"), 3), (("benchmarks", 0, "name"), None),
-                (("benchmarks", 0, "real_time"), -1), (("benchmarks", 0, "real_time"), "1"),
-                (("benchmarks", 0, "time_unit"), "days"), (("benchmarks", 0, "key", "batch"), 0),
-                (("benchmarks", 0, "key", "network"), ""), (("benchmarks", 0, "key"), None),
-                (("benchmarks", 0, "rerun"), ""), (("benchmarks",), {})):
-            with self.subTest(path=path, value=value):
-                damaged = copy.deepcopy(good)
-                place = damaged
-                for step in path[:-1]:
-                    place = place[step]
-                if value is None:
-                    del place[path[-1]]
-                else:
-                    place[path[-1]] = value
-                self.assertFalse(self.validator.is_valid(damaged))
 
 
 if __name__ == "__main__":

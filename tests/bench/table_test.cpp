@@ -1,13 +1,8 @@
-// Tables: cells and files.
+// Tables: cells, and samples in them.
 
 #include "bench/rows/runner.h"
 
-#include <filesystem>
-
-#include "bench/io/result_file.h"
 #include "bench/io/text.h"
-#include "lamina/error.h"
-#include "tests/io/files.h"
 #include "tests/support/catch.h"
 
 using namespace lamina;
@@ -67,17 +62,6 @@ TEST_CASE("tables of several networks are apart as text, and one table as CSV, w
   for (TextTables* tables : {&text, &csv}) tables->add({"b"}, {"2"});
   CHECK(text.take("b:") == "\nb:\n\nn\n2\n");
   CHECK(csv.take("b:") == "b,2\n");
-}
-
-TEST_CASE("a file is replaced, and nothing is left beside it") {
-  const test::Folder folder;
-  const auto path = folder / "replaced.json";
-  replace_file(path, "old");
-  replace_file(path, "new");
-  check_writable(path);
-  REQUIRE(test::contents(path) == "new");
-  REQUIRE_THROWS_AS(replace_file(path.parent_path(), "a folder"), FileError);
-  REQUIRE(std::distance(std::filesystem::directory_iterator(path.parent_path()), {}) == 1);
 }
 
 TEST_CASE("the mean and deviation of samples") {

@@ -117,10 +117,11 @@ class Files(made.Case):
         nan = json.dumps(made.document(made.row(made.key(), float("nan"))))
         old = made.document(made.network(), {"lamina_format": 1})
         row = made.row(made.key(), 1)[0]
-        del row["key"]
+        keyless, nameless = ({name: row[name] for name in row if name != left_out} for left_out in ("key", "name"))
         for content, what in (
             ("", "empty"),
-            (made.document([row]), "benchmarks[0]: 'key' is a required property"),
+            (made.document([keyless]), "benchmarks[0]: 'key' is a required property"),
+            (made.document([nameless]), "benchmarks[0]: 'name' is a required property"),
             (whole[:-40], "line 1 column"),
             (b"\xff\xfe{}", "utf-8"),
             (nan, "NaN"),
@@ -142,7 +143,10 @@ class Files(made.Case):
         whole = made.document(made.row(made.key(), 1, real_times=[1.0]), **lists)
         self.assertEqual(self.read(whole)[1], [])
         wrong = {
-            "benchmarks[3].real_time": ("fast", 0, True, 1e308, 10**400, 1e-320),
+            "benchmarks": ({},),
+            "benchmarks[3].rerun": ("",),
+            "benchmarks[3].key.network": ("",),
+            "benchmarks[3].real_time": ("fast", 0, -1, True, 1e308, 10**400, 1e-320),
             "benchmarks[3].real_times": ([],),
             "benchmarks[3].real_times[0]": (0,),
             "benchmarks[3].time_unit": ("days",),

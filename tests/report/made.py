@@ -10,6 +10,7 @@ BENCH = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, BENCH)
 import wheels
 from page import packages, prices, results
+from race.results import name_of
 
 NEAR = (1.0, 1.01, 0.99, 1.02, 0.98, 1.005)
 KEY = {"what": "ledger", "network": "net", "backend": "eigen", "type": "f32", "layout": "nchw", "batch": 4}
@@ -25,12 +26,6 @@ CONTEXT = {
 def key(part="total", network="resnet50", what="net", backend="eigen", batch=16, **more):
     its = {"what": what, "network": network, "part": part, "backend": backend, "type": "f32", "layout": "nchw"}
     return its | {"batch": batch} | more
-
-
-def name_of(its):
-    fields = ("what", "network", "layer", "part", "backend", "algorithm", "type", "layout")
-    differs = [f"{name}:{value}" for name, value in its.get("differs", {}).items()]
-    return "/".join([*(str(its[field]) for field in fields if field in its), f"batch:{its['batch']}", *differs])
 
 
 def row(its, milliseconds, factors=NEAR, **more):

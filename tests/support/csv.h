@@ -4,6 +4,7 @@
 #include <fstream>
 #include <istream>
 #include <map>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -42,6 +43,12 @@ inline std::vector<CsvRow> read_csv(std::istream& file, const std::string& origi
     rows.push_back(row);
   }
   return rows;
+}
+
+/// Every row of a text.
+inline std::vector<CsvRow> csv_rows(const std::string& text) {
+  std::istringstream stream(text);
+  return read_csv(stream, "the text");
 }
 
 /// Every row of a file.

@@ -26,11 +26,6 @@ Options csv_of(std::vector<std::string> networks) {
   return options;
 }
 
-std::vector<CsvRow> rows_of(const std::string& csv) {
-  std::istringstream stream(csv);
-  return test::read_csv(stream, "csv");
-}
-
 /// "conv1: 96x54x54, 34944, 101616768"; a name without its count, a vector without its ones. PyTorch's twins flatten
 /// before some layers that leave the shape as it is: of a dropout, the elements are compared.
 std::string line(std::string name, std::string output, const std::string& parameters, const std::string& products,
@@ -50,7 +45,7 @@ std::string line(std::string name, std::string output, const std::string& parame
 std::map<std::string, CsvRow> memory_of(const MemoryOptions& options) {
   Session session(options);
   std::map<std::string, CsvRow> by_kind;
-  for (const CsvRow& row : rows_of(describe_memory(session, options))) by_kind[row.at("MiB")] = row;
+  for (const CsvRow& row : test::csv_rows(describe_memory(session, options))) by_kind[row.at("MiB")] = row;
   return by_kind;
 }
 
@@ -71,7 +66,7 @@ TEST_CASE("described layers equal the tables of layers, for every network, and t
       if (row.at("network") == network && !row.at("type").starts_with("Flatten"))
         expected.insert(
             line(row.at("layer"), row.at("out"), row.at("params"), row.at("macs"), row.at("type") == "Dropout"));
-    const std::vector<CsvRow> rows = rows_of(describe(csv_of<DescribeOptions>({network})));
+    const std::vector<CsvRow> rows = test::csv_rows(describe(csv_of<DescribeOptions>({network})));
     std::map<std::string, std::int64_t> sums;
     for (const CsvRow& row : rows) {
       for (const char* column : {"parameters", "multiply_adds", "bytes"})
@@ -150,7 +145,7 @@ std::map<std::string, CsvRow> algorithms(const char* network, PlanSettings plan)
   options.plan = std::move(plan);
   Session session(options);
   std::map<std::string, CsvRow> found;
-  for (const CsvRow& row : rows_of(describe_algorithms(session, options)))
+  for (const CsvRow& row : test::csv_rows(describe_algorithms(session, options)))
     found[row.at("layer") + ", " + row.at("pass")] = row;
   return found;
 }

@@ -2,7 +2,6 @@
 
 #include <map>
 #include <set>
-#include <sstream>
 
 #include "bench/tasks/frontier.h"
 #include "tests/bench/doubles/odd_backend.h"
@@ -13,15 +12,6 @@
 using namespace lamina;
 using namespace lamina::bench;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
-
-std::vector<test::CsvRow> table_of(const std::string& csv) {
-  std::istringstream stream(csv);
-  return test::read_csv(stream, "a table of layers");
-}
-
-}  // namespace
 
 TEST_CASE(
     "of a layer, every algorithm of every backend is in one table, with what it costs and what is picked, and why") {
@@ -43,7 +33,7 @@ TEST_CASE(
   frontiers(session, options, [&tables](const std::string& text) { tables.push_back(text); });
   REQUIRE(tables.size() == 1);
   std::map<std::string, int> picked, by_rule, refused;
-  for (const test::CsvRow& row : table_of(tables[0])) {
+  for (const test::CsvRow& row : test::csv_rows(tables[0])) {
     CAPTURE(row.at("backend"), row.at("pass"), row.at("algorithm"));
     const std::string place = row.at("backend") + " " + row.at("pass"), remark = row.at("remark");
     picked[place] += remark.starts_with("picked");
@@ -78,7 +68,7 @@ TEST_CASE("layers of a file are measured in the passes that they have, each with
   const std::string arguments = "layers " + folder.file("layers.txt") + " --backend=eigen --passes=1 --format=csv";
   std::map<std::string, std::set<std::string>> found;
   for (const test::CsvRow& row :
-       table_of(test::run_bench(arguments + " --benchmark_out=" + out, test::Outputs::standard).said))
+       test::csv_rows(test::run_bench(arguments + " --benchmark_out=" + out, test::Outputs::standard).said))
     found[row.at("layer")].insert(row.at("pass"));
   const nlohmann::json written = test::read(out)["frontiers"];
   REQUIRE(written.size() == layers.size());

@@ -206,22 +206,7 @@ TEST_CASE("a sweep goes on with the model that it began with, and with no other 
   CHECK_THAT(sweep(2, "another sweep"), ContainsSubstring("tiny.onnx"));
 }
 
-TEST_CASE("memory, ledger and frontier are of the network of a file") {
-  const TinyFile file;
-  const auto results_of = [&](const std::string& subcommand, const char* list) {
-    nlohmann::json results =
-        test::results_of(subcommand + " --onnx=" + file.path().string() + " --backend=eigen --batch=2")[list];
-    REQUIRE_FALSE(results.empty());
-    CHECK(results[0]["key"]["network"] == "tiny");
-    CHECK(results[0]["key"]["batch"] == 2);
-    return results;
-  };
-  CHECK(results_of("memory", "memories").size() == 2);  // in training and in inference
-  CHECK(results_of("ledger", "ledgers")[0]["calls"][0]["node"] == "conv1");
-  CHECK(results_of("frontier", "frontiers")[0]["lines"][0]["node"] == "conv1");
-}
-
-TEST_CASE("a network that can only infer is planned with --inference") {
+TEST_CASE("memory, ledger, frontier and describe are of the network of a file, also of one that can only infer") {
   const test::Folder folder;
   test::write(folder / "net.onnx", test::bytes_of(R"(
     x[n,1,8,8] w[2,1,3,3] = all 0; k[2] = all 1
@@ -238,6 +223,10 @@ TEST_CASE("a network that can only infer is planned with --inference") {
     const auto list = subcommand == "memory" ? "memories" : subcommand + "s";
     REQUIRE(results[list].size() == 1);
     CHECK(results[list][0]["key"]["part"] == "inference");
+    CHECK(results[list][0]["key"]["network"] == "net");
+    CHECK(results[list][0]["key"]["batch"] == 1);
+    if (subcommand != "memory")
+      CHECK(results[list][0][subcommand == "ledger" ? "calls" : "lines"][0]["node"] == "conv1");
     CHECK_THAT(results[list][0]["rerun"].get<std::string>(), ContainsSubstring(" --inference"));
   }
 }

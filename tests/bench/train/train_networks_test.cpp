@@ -35,13 +35,33 @@ TrainOptions training_on(const std::filesystem::path& data, int batch = 0) {
   return options;
 }
 
+/// What a training of a file's network for one epoch leaves.
+nlohmann::json trained(TrainOptions options, const std::filesystem::path& onnx, double share) {
+  const test::Folder folder;
+  options.net.onnx = {onnx};
+  options.names = {onnx.stem().string()};
+  options.share = share;
+  options.epochs = 1;
+  options.json = folder / "run.json";
+  CHECK(train_all(options, make_backend, [](const std::string&) {}) == 0);
+  return nlohmann::json::parse(std::ifstream(options.json));
+}
+
+void write_pictures(const std::filesystem::path& folder) {
+  Glyphs glyphs(Glyphs::cifar10());
+  write_cifar10(folder / "data_batch_1.bin", glyphs.draw(70, 1));
+  write_cifar10(folder / "test_batch.bin", glyphs.draw(20, 2));
+}
+
+void write_digits(const std::filesystem::path& folder) {
+  for (const Part part : {Part::train, Part::test}) write_mnist(folder, part, Glyphs(Glyphs::mnist()).draw(40, 1));
+}
+
 }  // namespace
 
 TEST_CASE("a network of the zoo is trained on the images and classes of a folder") {
   const test::Folder folder;
-  Glyphs glyphs(Glyphs::cifar10());
-  write_cifar10(folder / "data_batch_1.bin", glyphs.draw(70, 1));
-  write_cifar10(folder / "test_batch.bin", glyphs.draw(20, 2));
+  write_pictures(folder.path());
   TrainOptions narrow = training_on(folder.path(), 16);
   narrow.net.width_divisor = 8;
   const PreparedWorkload ready = prepare_network("resnet18", narrow);
@@ -61,8 +81,7 @@ TEST_CASE("a network of the zoo is trained on the images and classes of a folder
         "unet makes 1x10x32x32 of each image; a training takes one row of two or more logits");
 
   const test::Folder digits;
-  write_mnist(digits.path(), Part::train, Glyphs(Glyphs::mnist()).draw(40, 1));
-  write_mnist(digits.path(), Part::test, Glyphs(Glyphs::mnist()).draw(40, 2));
+  write_digits(digits.path());
   CHECK_THROWS_AS(prepare_network("resnet18", training_on(digits.path())), UsageError);  // one channel
   CHECK(prepare_network("mnist_cnn", training_on(digits.path())).graph.nodes().front().shape == Shape{32, 1, 28, 28});
 }
@@ -78,17 +97,11 @@ TEST_CASE("the network of an ONNX file goes on training from its weights, on syn
   write_onnx(file, graph, save_weights(plan));
 
   TrainOptions options;
-  options.net.onnx = {file};
-  options.names = {"small"};
-  options.share = 0.004;
-  options.epochs = 1;
   options.batch = 20;
   options.optimiser = "sgd";
   options.learning_rate = 1e-9;  // the weights stay those of the file
-  options.json = folder / "run.json";
   options.checkpoint = folder / "run.safetensors";
-  CHECK(train_all(options, make_backend, [](const std::string&) {}) == 0);
-  const auto run = nlohmann::json::parse(std::ifstream(options.json));
+  const auto run = trained(options, file, 0.004);
   CHECK(run["benchmarks"][0]["samples"] == 200);
   CHECK(run["benchmarks"][0]["label"] == "synthetic glyphs");
   CHECK(run["trainings"][0]["name"] ==
@@ -107,9 +120,7 @@ TEST_CASE("the network of an ONNX file goes on training from its weights, on syn
     CHECK(most < 1e-7);
   }
 
-  Glyphs glyphs(Glyphs::cifar10());
-  write_cifar10(folder / "data_batch_1.bin", glyphs.draw(70, 1));
-  write_cifar10(folder / "test_batch.bin", glyphs.draw(20, 2));
+  write_pictures(folder.path());
   const PreparedFile ready = prepare_file(file, training_on(folder.path(), 16));
   CHECK(ready.training.data == "CIFAR-10");
   CHECK(ready.training.graph.nodes().front().shape == Shape{16, 3, 32, 32});
@@ -120,8 +131,7 @@ TEST_CASE("the network of an ONNX file goes on training from its weights, on syn
   CHECK(trainer.train(5).back().training.loss < first);
 
   const test::Folder digits;
-  write_mnist(digits.path(), Part::train, Glyphs(Glyphs::mnist()).draw(40, 1));
-  write_mnist(digits.path(), Part::test, Glyphs(Glyphs::mnist()).draw(40, 2));
+  write_digits(digits.path());
   CHECK_THROWS_AS(prepare_file(file, training_on(digits.path())), UsageError);  // one channel
   CHECK_THROWS_AS(prepare_file(folder / "none.onnx", {}), FileError);
   Graph pixels("pixels");
@@ -152,14 +162,8 @@ TEST_CASE("the network of an ONNX file that was exported for training normalises
   CHECK(mean != std::vector<double>{0, 0, 0});
 
   TrainOptions options;
-  options.names = {"model"};
-  options.net.onnx = {folder / "model.onnx"};
   options.net.onnx_settings.output = "y";
-  options.epochs = 1;
-  options.share = 0.001;
-  options.json = folder / "run.json";
-  CHECK(train_all(options, make_backend, [](const std::string&) {}) == 0);
-  const auto run = nlohmann::json::parse(std::ifstream(options.json));
+  const auto run = trained(options, folder / "model.onnx", 0.001);
   CHECK(run["trainings"][0]["name"] == "train/model/epoch/eigen/f32/nchw/batch:32/onnx_output:y/synthetic:0.001");
 }
 
@@ -170,16 +174,8 @@ TEST_CASE("the network of an ONNX file that is called as a workload is the one t
   fully_connected(conv(x, "conv", {.channels = 2, .kernel = 3, .stride = 4}), "fc", {.outputs = 10});
   const auto backend = make_backend("eigen");
   Plan plan(graph, *backend);
-  TrainOptions options;
-  options.names = {"mnist_mlp"};
-  options.net.onnx = {folder / "mnist_mlp.onnx"};
-  options.epochs = 1;
-  options.share = 0.002;
-  options.json = folder / "run.json";
-  write_onnx(options.net.onnx.front(), graph, save_weights(plan));
-  std::string printed;
-  CHECK(train_all(options, make_backend, [&](const std::string& text) { printed += text; }) == 0);
-  const auto run = nlohmann::json::parse(std::ifstream(options.json));
+  write_onnx(folder / "mnist_mlp.onnx", graph, save_weights(plan));
+  const auto run = trained({}, folder / "mnist_mlp.onnx", 0.002);
   CHECK(!run["benchmarks"][0]["key"]["differs"].contains("optimiser"));
   CHECK(run["trainings"][0]["parameters"] == graph.parameter_count());
 }
