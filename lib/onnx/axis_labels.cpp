@@ -90,9 +90,8 @@ AxisLabels Importer::labels_for_operand(const NodeMessage& node, std::size_t ope
     std::vector<std::size_t> numbered;
     for (std::size_t i = 0; its.size() <= rank && i < its.size(); ++i)
       if (its[i] != 1) numbered.push_back(i + rank - its.size());
-    if (!numbered.empty() && numbered != std::vector<std::size_t>{1}) {
+    if (!numbered.empty() && numbered != std::vector<std::size_t>{1})
       return labels_around(numbered.front(), numbered.back() - numbered.front() + 1, rank);
-    }
   }
   if (is_any_of(op, of_elements) || is_any_of(op, "Add Cast Dropout Identity Pad Pow Slice Sum"))
     return labels_of(result, rank, depth + 1);

@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "importer.h"
-#include "lamina/error.h"
 
 namespace lamina::onnx {
 
@@ -116,9 +115,8 @@ std::vector<Range> NodeContext::slice_ranges(const Extents& of) const {
   std::vector<Range> ranges;
   for (const std::int64_t extent : of) ranges.push_back({0, extent, 1});
   if (starts.size() != ends.size() || (axes && axes->size() != starts.size()) ||
-      (steps && steps->size() != starts.size()) || (!axes && starts.size() > of.size())) {
+      (steps && steps->size() != starts.size()) || (!axes && starts.size() > of.size()))
     node.invalid("has starts, ends, axes and steps of different lengths");
-  }
   for (std::size_t i = 0; i < starts.size(); ++i) {
     const std::size_t at = axes ? axis_of(node, (*axes)[i], of.size()) : i;
     const std::int64_t step = steps ? (*steps)[i] : 1, extent = of[at];
@@ -147,10 +145,9 @@ std::vector<char> NodeContext::reduced_axes(std::size_t rank) const {
 Extents aligned(const Attributes& node, std::int64_t opset, const Extents& its, std::size_t rank) {
   if (opset >= 7 || !node.has("axis") || its.size() >= rank || element_count(its) == 1) return its;
   const std::size_t first = axis_of(node, node.integer("axis", 0), rank);
-  if (first + its.size() > rank) {
+  if (first + its.size() > rank)
     node.invalid("has an operand of " + text(its) + " at axis " + std::to_string(first) + " of " +
                  std::to_string(rank));
-  }
   Extents all = its;
   all.resize(rank - first, 1);
   return all;

@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "extents.h"
-#include "lamina/error.h"
 #include "lib/onnx/values/view.h"
 
 namespace lamina::onnx {
@@ -176,9 +175,8 @@ Constant concat(const NodeContext& node) {
     Extents others = node.constant(i).extents;
     if (others.size() != extents.size())
       node.attributes().invalid("joins " + text(first.extents) + " and " + text(others));
-    if (others[axis] > (std::int64_t{1} << 62) - extents[axis]) {
+    if (others[axis] > (std::int64_t{1} << 62) - extents[axis])
       node.attributes().invalid("joins more than memory can hold");
-    }
     extents[axis] += others[axis];
     others[axis] = first.extents[axis];
     if (others != first.extents)

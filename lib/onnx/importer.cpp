@@ -141,10 +141,9 @@ void Importer::read_file(const std::set<std::string_view>& wanted) {
                         .values = given->second.values,
                         .origin = Origin::tensor,
                         .source = input.name};
-      if (element_count(constant.extents) != static_cast<std::int64_t>(constant.values.size())) {
+      if (element_count(constant.extents) != static_cast<std::int64_t>(constant.values.size()))
         throw UsageError("the constant " + in_quotes(input.name) + " has " + std::to_string(constant.values.size()) +
                          " values, but its shape is " + text(constant.extents));
-      }
       values_[input.name] = {std::make_shared<const Constant>(std::move(constant))};
     } else if (!values_.contains(input.name) && !inputs_.emplace(input.name, &input).second) {
       throw FileError(in_file(input.name) + " is a duplicate input");

@@ -1,17 +1,14 @@
 // Graphs inside of nodes: the branch of an If whose condition is known takes the place of the node.
 
 #include "importer.h"
-#include "lamina/error.h"
-#include "lib/core/text/quoted.h"
 
 namespace lamina::onnx {
 
 void Importer::inline_graph(std::size_t index, GraphMessage graph) {
   const Attributes attributes(nodes_[index], name_);
   const std::vector<std::string_view>& outputs = nodes_[index].outputs;
-  if (!graph.inputs.empty() || graph.outputs.size() != outputs.size()) {
+  if (!graph.inputs.empty() || graph.outputs.size() != outputs.size())
     attributes.invalid("has a branch with inputs, or with another number of outputs");
-  }
   const GraphMessage& own = graphs_.emplace_back(std::move(graph));  // values_ refers to its initializers
   const std::size_t first = nodes_.size();
   std::set<std::string_view> wanted;

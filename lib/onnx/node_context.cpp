@@ -3,13 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <set>
 
 #include "extents.h"
 #include "importer.h"
-#include "lamina/error.h"
 #include "lib/core/text/quoted.h"
-#include "lib/onnx/ops/operators.h"
 
 namespace lamina::onnx {
 
@@ -88,10 +85,9 @@ bool NodeContext::wanted(std::size_t output) const {
 
 void NodeContext::only_output(std::string_view instead) const {
   for (std::size_t i = 1; i < attributes_.node().outputs.size(); ++i) {
-    if (wanted(i)) {
+    if (wanted(i))
       throw Refusal{"its output " + in_quotes(attributes_.node().outputs[i]) +
                     " is used, which is not supported: " + std::string(instead)};
-    }
   }
 }
 

@@ -102,9 +102,8 @@ void Importer::check_extents() {
 }
 
 Extents Importer::extents_of(const ValueMessage& input) {
-  if (!input.shape) {
+  if (!input.shape)
     throw Unsupported(in_file(input.name) + " is an input without extents, or not a tensor: its shape is needed");
-  }
   const std::optional<std::size_t> batch = batch_axis(input);
   if (batch != 0 && !input.shape->empty())
     result_.notes.push_back(in_quotes(input.name) + (batch ? " has its batch at axis " + std::to_string(*batch)

@@ -25,10 +25,9 @@ std::string bytes_of(const fs::path& path) {
 template <class Visit>
 void walk(const OnnxValue& value, std::size_t count, Visit visit) {
   const std::optional<std::int64_t> wanted = onnx::element_count(value.extents);
-  if (!wanted || static_cast<std::size_t>(*wanted) != count) {
+  if (!wanted || static_cast<std::size_t>(*wanted) != count)
     throw UsageError("\"" + value.name + "\" has the extents " + onnx::text(value.extents) + ", but " +
                      std::to_string(count) + " numbers were given");
-  }
   onnx::Axis factors;
   for (const onnx::Axis& axis : value.axes) factors.insert(factors.end(), axis.begin(), axis.end());
   std::size_t i = 0;

@@ -83,9 +83,8 @@ TEST_CASE("a model that is cut or has other bytes is read, or is one of the libr
   std::mt19937 random(7);
   for (int i = 0; i < 3000; ++i) {
     std::string bytes = whole;
-    for (unsigned changes = random() % 4 + 1; changes > 0; --changes) {
+    for (unsigned changes = random() % 4 + 1; changes > 0; --changes)
       bytes[random() % bytes.size()] = static_cast<char>(random() % 3 == 0 ? 0xff : random());
-    }
     attempt(bytes);
   }
 }

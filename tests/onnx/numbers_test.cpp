@@ -1,6 +1,5 @@
 // Numbers that need care: factors and shifts that are joined, and gradients where a function has a kink.
 
-#include "lamina/error.h"
 #include "read_model.h"
 #include "tests/support/catch.h"
 

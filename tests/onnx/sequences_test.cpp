@@ -2,7 +2,6 @@
 
 #include <tuple>
 
-#include "lamina/error.h"
 #include "read_model.h"
 #include "tests/support/catch.h"
 

@@ -77,9 +77,8 @@ bool is_any_of(std::string_view name, std::string_view words) {
 
 std::size_t axis_of(const Attributes& attributes, std::int64_t axis, std::size_t rank) {
   const auto size = static_cast<std::int64_t>(rank);
-  if (axis < -size || axis >= size) {
+  if (axis < -size || axis >= size)
     attributes.invalid("has the axis " + std::to_string(axis) + " of a value of " + std::to_string(rank) + " axes");
-  }
   return static_cast<std::size_t>(axis < 0 ? axis + size : axis);
 }
 

@@ -77,9 +77,8 @@ std::vector<double> decoded(ElementType type, std::span<const std::byte> bytes) 
 std::uint64_t number_of(std::string_view digits, const std::string& what) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc() || end != digits.data() + digits.size()) {
+  if (error != std::errc() || end != digits.data() + digits.size())
     throw FileError(what + " has external data at " + in_quotes(digits) + ", which is not a number of bytes");
-  }
   return number;
 }
 
@@ -88,9 +87,8 @@ std::uint64_t number_of(std::string_view digits, const std::string& what) {
 fs::path external_path(std::string_view location, const fs::path& model, const std::string& what) {
   const fs::path relative(location);
   const bool leaves = std::find(relative.begin(), relative.end(), "..") != relative.end();
-  if (location.empty() || location.find('\0') != std::string_view::npos || relative.is_absolute() || leaves) {
+  if (location.empty() || location.find('\0') != std::string_view::npos || relative.is_absolute() || leaves)
     throw FileError(what + " has external data in " + in_quotes(location) + ", which is not in the model's folder");
-  }
   std::error_code error;
   const fs::path named = fs::absolute(model).parent_path(), own = fs::weakly_canonical(model).parent_path();
   const fs::path beside = fs::exists(named / relative, error) ? named : own;
@@ -107,15 +105,13 @@ std::vector<std::byte> external_bytes(const TensorMessage& tensor, std::uint64_t
   InputFile file(external_path(tensor.location, model, what));
   const std::uint64_t offset = tensor.offset.empty() ? 0 : number_of(tensor.offset, what);
   const std::uint64_t length = tensor.length.empty() ? wanted : number_of(tensor.length, what);
-  if (length != wanted) {
+  if (length != wanted)
     throw FileError(what + " needs " + std::to_string(wanted) + " bytes by its extents, and has " +
                     std::to_string(length) + " of external data");
-  }
-  if (offset > file.bytes() || length > file.bytes() - offset) {
+  if (offset > file.bytes() || length > file.bytes() - offset)
     throw FileError(what + " needs " + std::to_string(length) + " bytes of external data at byte " +
                     std::to_string(offset) + ", but " + in_quotes(tensor.location) + " has " +
                     std::to_string(file.bytes()));
-  }
   std::vector<std::byte> bytes(static_cast<std::size_t>(length));
   file.skip(offset);
   file.read(bytes);
@@ -175,30 +171,26 @@ Constant read_constant(const TensorMessage& tensor, const fs::path& model, const
   const std::int64_t size = element_bytes(tensor.type);
   if (size == 0) throw FileError(what + " is of " + text(tensor.type) + ", which has no numbers");
   const std::optional<std::int64_t> count = element_count(tensor.dims);
-  if (!count || *count > most_elements / size) {
+  if (!count || *count > most_elements / size)
     throw FileError(what + " has the extents " + text(tensor.dims) + ", which no memory can hold");
-  }
   const auto wanted = static_cast<std::uint64_t>(*count * size);
   Constant constant{.type = tensor.type, .extents = tensor.dims, .values = {}};
   if (tensor.external) {
     constant.values = decoded(tensor.type, external_bytes(tensor, wanted, model, what));
   } else if (tensor.raw) {
-    if (tensor.raw->size() != wanted) {
+    if (tensor.raw->size() != wanted)
       throw FileError(what + " needs " + std::to_string(wanted) + " bytes by its extents, and has " +
                       std::to_string(tensor.raw->size()));
-    }
     constant.values = decoded(tensor.type, std::as_bytes(std::span(*tensor.raw)));
   } else {
-    if (tensor.numbers.size() != static_cast<std::size_t>(*count)) {
+    if (tensor.numbers.size() != static_cast<std::size_t>(*count))
       throw FileError(what + " needs " + std::to_string(*count) + " numbers by its extents, and has " +
                       std::to_string(tensor.numbers.size()));
-    }
     constant.values = tensor.numbers;
     const std::optional<DType> dtype = floating(tensor.type);
     if (dtype && size == 2) {  // as bits in int32_data
-      for (double& value : constant.values) {
+      for (double& value : constant.values)
         value = widen(*dtype, static_cast<std::uint16_t>(static_cast<std::uint64_t>(to_integer(value))));
-      }
     }
   }
   return constant;

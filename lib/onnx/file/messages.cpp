@@ -86,10 +86,9 @@ class Decoder {
   template <class Element>
   void reserve(std::vector<Element>* elements, std::size_t more) {
     if (more == 0) return;
-    if (more > left_ / sizeof(Element)) {
+    if (more > left_ / sizeof(Element))
       throw TooMany{"its parts are so many and so small that they would take more than " + std::to_string(most_bytes_) +
                     " bytes"};
-    }
     left_ -= more * sizeof(Element);
     const std::size_t needed = elements->size() + more;
     if (needed > elements->capacity()) elements->reserve(std::max(needed, 2 * elements->capacity()));

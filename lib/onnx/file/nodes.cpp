@@ -16,14 +16,12 @@ void Nodes::add(const GraphMessage& graph, std::set<std::string_view> wanted) {
     const Attributes attributes(node, file_);
     if (node.op_type.empty()) attributes.invalid("has no operator");
     for (const std::string_view input : node.inputs) {
-      if (!input.empty() && !made_.contains(input)) {
+      if (!input.empty() && !made_.contains(input))
         attributes.invalid("reads " + in_quotes(input) + ", which no input, initializer or earlier node makes");
-      }
     }
     for (const std::string_view output : node.outputs) {
-      if (!output.empty() && !made_.insert(output).second) {
+      if (!output.empty() && !made_.insert(output).second)
         attributes.invalid("makes " + in_quotes(output) + ", which is made already");
-      }
     }
     nodes_.push_back(&node);
   }
@@ -51,9 +49,8 @@ std::set<std::string_view> Nodes::reads(const NodeMessage& node, int depth) cons
   std::set<std::string_view> all(node.inputs.begin(), node.inputs.end());
   if (node.op_type == "If") {
     const Attributes attributes(node, file_);
-    if (depth == deepest) {
+    if (depth == deepest)
       throw Unsupported(attributes.where() + " is an If within " + std::to_string(deepest) + " others");
-    }
     for (const char* branch : {"then_branch", "else_branch"}) {
       const std::optional<GraphMessage> graph = attributes.value(branch).graph;
       if (!graph) continue;

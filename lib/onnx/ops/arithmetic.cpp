@@ -206,11 +206,10 @@ void import_arithmetic(NodeContext& context) {
   };
   if (!take_one({node, &constant, at})) {
     x = as_channels(context, context.dynamic(1 - at), context.name() + ".x");
-    if (!take_one({node, &constant, at})) {
+    if (!take_one({node, &constant, at}))
       throw Refusal{"its constant of " + text(constant.extents) + " is not one number, or numbers for each image, of " +
                         text(extents(x.view)),
                     true};
-    }
   }
   for (auto next = context.next_arithmetic(); next && is_floating(x.type); next = context.next_arithmetic()) {
     if (!take_one(*next)) break;
@@ -248,11 +247,10 @@ void import_prelu(NodeContext& context) {
   Extents its = slope.extents;
   if (context.opset() < 7 && slope.count() > 1) its.resize(std::max<std::size_t>(x.view.size(), 2) - 1, 1);
   const std::optional<Extents> elements = elements_by_channel(context, x, its);
-  if (!elements || (slope.count() != 1 && slope.count() != x.value.shape().c)) {
+  if (!elements || (slope.count() != 1 && slope.count() != x.value.shape().c))
     throw Refusal{"its slope of " + text(slope.extents) + " is not one number, or one for each channel, of " +
                       text(extents(x.view)),
                   true};
-  }
   std::vector<double> weight;
   for (std::int64_t c = 0; c < slope.count(); ++c) weight.push_back(slope.at((*elements)[static_cast<std::size_t>(c)]));
   WeightSource source;

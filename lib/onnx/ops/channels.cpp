@@ -203,9 +203,8 @@ void import_split(NodeContext& context) {
     if (part < 0 || part > whole) node.invalid("has a part of " + std::to_string(part));
     sum += part;
   }
-  if (static_cast<std::int64_t>(parts.size()) != outputs || sum != whole) {
+  if (static_cast<std::int64_t>(parts.size()) != outputs || sum != whole)
     node.invalid("splits " + std::to_string(whole) + " into " + text(parts));
-  }
   const DynamicValue source = x;  // result() may move the value that x refers to
   std::int64_t first = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -262,9 +261,8 @@ void import_gather_part(NodeContext& context) {
       return context.result(std::move(y));
     }
   }
-  if (!is_run || at.extents.size() > 1) {
+  if (!is_run || at.extents.size() > 1)
     throw Refusal{"it takes a part of a computed value by indices that do not ascend in equal steps: use x[:, a:b]"};
-  }
   if (index(0) < 0 || index(at.count() - 1) >= whole) node.invalid("takes indices beyond " + std::to_string(whole));
   if (at.count() == 1 && takes_step(context, along, index(0), !at.extents.empty())) return;
   if (at.count() < whole) y = part_of(context, context.dynamic(0), along, {index(0), at.count(), step}, context.name());

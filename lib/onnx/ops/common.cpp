@@ -109,9 +109,8 @@ View with_channels(const View& view, const Shape& before, const Shape& after) {
 }
 
 int narrow(const NodeContext& context, std::int64_t number, std::int64_t least, std::string_view what) {
-  if (number < least || number > std::numeric_limits<int>::max()) {
+  if (number < least || number > std::numeric_limits<int>::max())
     context.attributes().invalid("has the " + std::string(what) + " " + std::to_string(number));
-  }
   return static_cast<int>(number);
 }
 

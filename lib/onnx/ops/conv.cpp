@@ -1,8 +1,6 @@
 // Conv and ConvTranspose. If pads of a Conv differ at the two ends, an op Pad comes before it; those of a ConvTranspose
 // are pads of the smaller end and an output_pad.
 
-#include <algorithm>
-
 #include "windows.h"
 
 namespace lamina::onnx {
@@ -62,9 +60,8 @@ void import_conv(NodeContext& context) {
   const bool own = context.padded(0).padding && context.padded(0).padding->number == 0 && !pads_itself(node);
   const Constant& w = context.constant(1, "its weights");
   const std::size_t rank = (own ? context.padded(0) : context.dynamic(0)).view.size();
-  if (rank < 3 || rank != w.extents.size()) {
+  if (rank < 3 || rank != w.extents.size())
     node.invalid("has an input of " + text(context.extents(0)) + " and weights of " + text(w.extents));
-  }
   demand_planes(rank);
   const Extents kernel(w.extents.begin() + 2, w.extents.end());
   const bool fuses = own && have_equal_pads(windows_of(context, context.padded(0), kernel));
@@ -72,10 +69,9 @@ void import_conv(NodeContext& context) {
   Value image = as_image(context, x);
   const int channels = narrow(context, w.extents[0], 1, "number of channels");
   const int groups = narrow(context, node.integer("group", 1), 1, "group");
-  if (element_count({w.extents[1], groups}) != image.shape().c || channels % groups != 0 || w.count() == 0) {
+  if (element_count({w.extents[1], groups}) != image.shape().c || channels % groups != 0 || w.count() == 0)
     node.invalid("has weights of " + text(w.extents) + ", " + std::to_string(groups) + " groups, and an input of " +
                  text(extents(x.view)));
-  }
   Windows windows = windows_of(context, x, kernel);
   if (!have_equal_pads(windows)) image = with_equal_pads(context, image, windows);
   for (const Windows::Along& a : windows.along) narrow(context, a.begin, 0, "pad");

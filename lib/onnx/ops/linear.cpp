@@ -23,9 +23,8 @@ DynamicValue append_product(NodeContext& context, DynamicValue x, const Product&
   Shape shape = x.value.shape();
   const std::size_t last = x.view.size() - 1;
   Extents result = extents(x.view);
-  if (result[last] != product.inputs) {
+  if (result[last] != product.inputs)
     context.attributes().invalid("multiplies " + text(result) + " by " + text(product.w.extents));
-  }
   result[last] = product.outputs;
   const int outputs = narrow(context, product.outputs, 1, "number of outputs");
   context.consume_budget(product.inputs);  // for `columns`
@@ -45,10 +44,9 @@ DynamicValue append_product(NodeContext& context, DynamicValue x, const Product&
   context.consume_budget(element_count({product.inputs, product.outputs}).value());
   std::vector<double> weights(columns.size() * static_cast<std::size_t>(outputs));
   for (std::int64_t k = 0; k < product.outputs; ++k) {
-    for (std::int64_t c = 0; c < product.inputs; ++c) {
+    for (std::int64_t c = 0; c < product.inputs; ++c)
       weights[static_cast<std::size_t>(k * product.inputs + columns[static_cast<std::size_t>(c)])] =
           product.scale * product.w.at(c * product.input_stride + k * product.output_stride);
-    }
   }
   Extents filters = {product.outputs, product.inputs};
   if (!rows_are_images) filters.insert(filters.end(), {1, 1});
@@ -65,9 +63,8 @@ void import_gemm(NodeContext& context) {
   const Attributes& node = context.attributes();
   DynamicValue x = context.dynamic(0);
   const Constant& w = context.constant(1, "its second factor");
-  if (x.view.size() != 2 || w.extents.size() != 2 || w.count() == 0) {
+  if (x.view.size() != 2 || w.extents.size() != 2 || w.count() == 0)
     node.invalid("multiplies " + text(extents(x.view)) + " by " + text(w.extents));
-  }
   if (node.integer("transA", 0) != 0) std::swap(x.view[0], x.view[1]);
   const bool transposed = node.integer("transB", 0) != 0;
   Product product{.w = w,
@@ -83,15 +80,13 @@ void import_gemm(NodeContext& context) {
   if (context.has(2) && !adds_running) {
     const Constant& c = context.constant(2, "what it adds");
     const std::size_t rank = c.extents.size();
-    if (c.count() != 1 && (c.count() != product.outputs || c.extents[rank - 1] != product.outputs)) {
+    if (c.count() != 1 && (c.count() != product.outputs || c.extents[rank - 1] != product.outputs))
       throw Refusal{"it adds " + text(c.extents) + " to rows of " + std::to_string(product.outputs) +
                     ": only one number for each column is read, as nn.Linear's bias"};
-    }
     context.consume_budget(product.outputs);
     bias_source.value = context.input_name(2);
-    for (std::int64_t k = 0; k < product.outputs; ++k) {
+    for (std::int64_t k = 0; k < product.outputs; ++k)
       bias.push_back(node.number("beta", 1) * c.at(c.count() == 1 ? 0 : k));
-    }
     drop_zeros(context, bias, 2);
   }
   if (!adds_running)
@@ -101,11 +96,10 @@ void import_gemm(NodeContext& context) {
   const DynamicValue& added = context.dynamic(2);
   const std::string name = context.name();
   DynamicValue y = append_product(context, x, product, {}, {}, name + ".product");
-  if (added.view != y.view || added.value.shape() != y.value.shape()) {
+  if (added.view != y.view || added.value.shape() != y.value.shape())
     throw Refusal{"it adds " + text(extents(added.view)) + " to " + text(extents(y.view)) +
                       ": only values of the same extents and order are added",
                   extents(added.view) == extents(y.view)};
-  }
   y.value = context.append(Add{}, {y.value, added.value}, name);
   context.result(std::move(y));
 }
@@ -137,13 +131,11 @@ void import_matmul(NodeContext& context) {
   if (!context.is_constant(1)) return multiply_by_vector(context);
   const DynamicValue& x = context.dynamic(0);
   const Constant& w = context.constant(1, "its second factor");
-  if (x.view.empty() || w.extents.empty() || w.count() == 0) {
+  if (x.view.empty() || w.extents.empty() || w.count() == 0)
     context.attributes().invalid("multiplies " + text(extents(x.view)) + " by " + text(w.extents));
-  }
-  if (x.view.size() < 2 || w.extents.size() != 2) {
+  if (x.view.size() < 2 || w.extents.size() != 2)
     throw Refusal{"a product of " + text(extents(x.view)) + " and " + text(w.extents) +
                   " is not supported: only rows by one constant matrix are"};
-  }
   const std::int64_t outputs = w.extents[1];
   const Product product{.w = w,
                         .inputs = w.extents[0],

@@ -52,9 +52,8 @@ bool divided_by_squares(NodeContext& context) {
   if (!by.squares || is_product_alone(*by.squares)) return false;
   const Squares& s = *by.squares;
   if (x.is_pending() || x.value.id() != by.value.id() || x.view != by.view || s.size == 0 || !s.exponent ||
-      s.shift <= 0 || s.scale < 0 || *s.exponent < 0) {
+      s.shift <= 0 || s.scale < 0 || *s.exponent < 0)
     refuse();
-  }
   context.result_of(Lrn{.size = s.size, .alpha = s.scale, .beta = *s.exponent, .k = s.shift}, x);
   return true;
 }
@@ -113,9 +112,8 @@ bool mean_of_squares(NodeContext& context) {
   const Extents kernel = node.integers("kernel_shape").value_or(Extents{});
   const std::string automatic = node.text("auto_pad", "NOTSET");
   if (kernel.size() + 2 != y.view.size() || s.size != 0 || s.scale != 1 || s.shift != 0 || !all("strides", 1) ||
-      !all("pads", 0) || !all("dilations", 1) || (automatic != "NOTSET" && automatic != "VALID")) {
+      !all("pads", 0) || !all("dilations", 1) || (automatic != "NOTSET" && automatic != "VALID"))
     refuse();
-  }
   for (std::size_t i = 0; i < kernel.size(); ++i) {
     if (kernel[i] == 1) continue;
     if (!along_channels(y, i + 2) || s.size != 0) refuse();

@@ -1,9 +1,7 @@
 // BatchNormalization, group and layer norms, softmaxes, Dropout.
 
 #include <algorithm>
-#include <cmath>
 
-#include "lamina/error.h"
 #include "operators.h"
 
 namespace lamina::onnx {
@@ -33,9 +31,8 @@ void import_batch_norm(NodeContext& context) {
     throw Refusal{
         "it normalises by the batch also in inference: export net.eval(), or read it with OnnxOptions::training"};
   }
-  if (context.opset() < 9 && node.integer("spatial", 1) == 0) {
+  if (context.opset() < 9 && node.integer("spatial", 1) == 0)
     throw Refusal{"it normalises each pixel (spatial 0): use one scale for each channel, as nn.BatchNorm2d has"};
-  }
   context.only_output("export net.eval()");
   const Extents result = extents(x.view);
   const std::int64_t channels = result[1];
@@ -43,10 +40,9 @@ void import_batch_norm(NodeContext& context) {
   constexpr const char* names[] = {"its scale", "its bias", "its mean", "its variance"};
   for (std::size_t i = 0; i < 4; ++i) {
     const Constant& constant = context.constant(i + 1, names[i]);
-    if (constant.count() != channels) {
+    if (constant.count() != channels)
       node.invalid("has " + text(constant.extents) + " as " + names[i] + " for " + std::to_string(channels) +
                    " channels");
-    }
     numbers[i] = context.numbers(constant);
   }
   const ElementType type = context.constant(1, names[0]).type;
@@ -160,9 +156,8 @@ void import_dropout(NodeContext& context) {
     training = mode.count() == 1 && mode.at(0) != 0;
   }
   const bool drops = training && rate != 0;
-  if (drops && !context.for_training()) {
+  if (drops && !context.for_training())
     throw Refusal{"it drops also in inference: export net.eval(), or read it with OnnxOptions::training"};
-  }
   if (drops) context.only_output("use what it drops from alone, and not the mask");
   if (context.wanted(1)) {  // the mask: nothing is dropped
     context.consume_budget(1);

@@ -40,19 +40,17 @@ std::vector<Gates> gates_of(const Attributes& node, std::size_t directions, std:
   std::vector<Gates> gates(directions, Gates::logistic);
   const std::vector<std::string_view> names = node.value("activations").texts;
   if (names.empty()) return gates;
-  if (names.size() != each * directions) {
+  if (names.size() != each * directions)
     node.invalid("has " + std::to_string(names.size()) + " activations instead of " +
                  std::to_string(each * directions));
-  }
   const auto all = [&](const char* name, float number) {
     return std::ranges::count(node.value(name).numbers, number) == std::ssize(node.value(name).numbers);
   };
   for (std::size_t i = 0; i < names.size(); ++i) {
     const bool of_gates = i % each == 0;
     if (of_gates && names[i] == "HardSigmoid") {
-      if (!all("activation_alpha", 0.2F) || !all("activation_beta", 0.5F)) {
+      if (!all("activation_alpha", 0.2F) || !all("activation_beta", 0.5F))
         throw Refusal{"its hard sigmoid is not min(max(0.2 a + 0.5, 0), 1), the one that is read"};
-      }
       gates[i / each] = Gates::hard_sigmoid;
     } else if (names[i] != (of_gates ? "Sigmoid" : "Tanh")) {
       throw Refusal{"its activation " + std::string(names[i].substr(0, 20)) +
@@ -125,16 +123,14 @@ void import_recurrent(NodeContext& context) {
     shape = x.value.shape();
   }
   const std::string direction = node.text("direction", "forward");
-  if (direction != "forward" && direction != "reverse" && direction != "bidirectional") {
+  if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
     node.invalid("has the direction " + direction.substr(0, 20));
-  }
   const std::int64_t directions = direction == "bidirectional" ? 2 : 1;
   const Constant &w = context.constant(1, "its weights"), &r = context.constant(2, "its recurrent weights");
   const std::int64_t hidden = r.extents.empty() ? 0 : r.extents.back(), rows = (gru ? 3 : 4) * hidden;
   if (hidden < 1 || hidden > (1 << 24) || w.extents != Extents{directions, rows, own[2]} ||
-      r.extents != Extents{directions, rows, hidden}) {
+      r.extents != Extents{directions, rows, hidden})
     node.invalid("has weights of " + text(w.extents) + " and " + text(r.extents) + " for an input of " + text(own));
-  }
   if (context.has(3) && context.constant(3, "its bias").extents != Extents{directions, 2 * rows})
     node.invalid("has a bias of " + text(context.constant(3).extents));
   if (context.has(4)) {
@@ -191,9 +187,8 @@ void import_gather(NodeContext& context) {
         true};
   }
   const std::size_t along = axis_of(node, node.integer("axis", 0), table.extents.size());
-  if (along != 0) {
+  if (along != 0)
     throw Refusal{"axis " + std::to_string(along) + " of a table is not supported: take rows, as nn.Embedding does"};
-  }
   const std::int64_t rows = table.extents[0], features = table.count() / rows;
   const Value y = context.append(Embedding{.vocabulary = narrow(context, rows, 1, "number of rows"),
                                            .features = narrow(context, features, 1, "number of features")},

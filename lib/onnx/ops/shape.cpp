@@ -140,9 +140,8 @@ void import_pad(NodeContext& context) {
     for (const std::int64_t axis : node.list(context.constant(3, "its axes")))
       axes.push_back(axis_of(node, axis, rank));
   }
-  if (pads.size() != 2 * axes.size()) {
+  if (pads.size() != 2 * axes.size())
     node.invalid("has " + std::to_string(pads.size()) + " pads for " + std::to_string(axes.size()) + " axes");
-  }
   constexpr std::int64_t most = 1 << 30;
   if (std::ranges::any_of(pads, [](std::int64_t its) { return its > most || its < -most; }))
     node.invalid("has pads of " + text(pads));

@@ -350,10 +350,9 @@ class Exporter {
     const std::int64_t each = count / std::ssize(gathered.places);
     count = each * gathered.parts;
     if (found == weights_.end()) throw UsageError(file_ + ": the weights lack \"" + name + "\"");
-    if (static_cast<std::int64_t>(found->second.values.size()) != count) {
+    if (static_cast<std::int64_t>(found->second.values.size()) != count)
       throw UsageError(file_ + ": \"" + name + "\" has " + std::to_string(found->second.values.size()) +
                        " numbers, and the graph's has " + std::to_string(count));
-    }
     std::span<const double> values = found->second.values;
     std::vector<double> moved;
     if (gathered.parts > 1) {
