@@ -23,6 +23,10 @@ void load(const T* from, std::int64_t count, Chunk<T>& to) {
 /// exp(x - largest) for up to a chunk of elements.
 template <class T, class Largest>
 void exponentials(const T* x, const Largest& largest, std::int64_t count, Chunk<T>& to) {
+  if (count == chunk) {
+    to = (Eigen::Map<const Chunk<T>>(x) - largest).exp();
+    return;
+  }
   load(x, count, to);
   to = (to - largest).exp();
 }

@@ -15,11 +15,19 @@ constexpr std::int64_t grain = 4096;  // elements; less is not worth waking a th
 template <class T>
 void put_apart(T* to, std::int64_t to_step, const T* from, std::int64_t from_step, std::int64_t count, bool adds) {
   if (to_step == 1 && from_step == 1) return put(to, from, count, adds);
-  with_flag(adds, [&](auto add) {
+  const auto put_each = [&](auto add, auto its_to, auto its_from) {
+    LAMINA_INDEPENDENT
     for (std::int64_t i = 0; i < count; ++i) {
-      T& element = to[i * to_step];
-      element = add ? element + from[i * from_step] : from[i * from_step];
+      T& element = to[i * its_to];
+      element = add ? element + from[i * its_from] : from[i * its_from];
     }
+  };
+  using One = std::integral_constant<std::int64_t, 1>;
+  using Two = std::integral_constant<std::int64_t, 2>;
+  with_flag(adds, [&](auto add) {
+    if (to_step == 1 && from_step == 2) return put_each(add, One{}, Two{});
+    if (to_step == 2 && from_step == 1) return put_each(add, Two{}, One{});
+    put_each(add, to_step, from_step);
   });
 }
 
@@ -107,74 +115,116 @@ std::int64_t shown(PadBy by, std::int64_t position, std::int64_t extent) {
   return position < 0 ? position + extent : position - extent;
 }
 
+/// Calls work(row of y, row of x) for the rows of a plane of y and those that they show.
+template <class Work>
+void for_each_row(const Pad& op, const Shape& x, const Shape& y, Work&& work) {
+  for (int p = 0; p < y.h; ++p) work(p, shown(op.by, p - op.before.h, x.h));
+}
+
+/// Calls work(column of y, column of x) for the columns of a border.
+template <class Work>
+void for_each_border_column(const Pad& op, const Shape& x, const Shape& y, Work&& work) {
+  const auto visit = [&](int q) { work(q, shown(op.by, q - op.before.w, x.w)); };
+  for (int q = 0; q < op.before.w; ++q) visit(q);
+  for (int q = op.before.w + x.w; q < y.w; ++q) visit(q);
+}
+
 /// Pads with a border of cells.
 template <class T>
 void pad_by_cells(ThreadPool& pool, const Args& args, const Pad& op) {
-  const Tensor &x = args.x[0], &y = args.y;
-  split_planes(pool, y.shape, [&](std::int64_t n, std::int64_t c) {
-    const T* const from = image<const T>(x, n) + c * x.shape.plane();
-    T* to = image<T>(y, n) + c * y.shape.plane();
-    for (std::int64_t p = 0; p < y.shape.h; ++p) {
-      const T* const row = from + shown(op.by, p - op.before.h, x.shape.h) * x.shape.w;
-      for (std::int64_t q = 0; q < y.shape.w; ++q) *to++ = row[shown(op.by, q - op.before.w, x.shape.w)];
-    }
+  const Shape &x = args.x[0].shape, &y = args.y.shape;
+  split_planes(pool, y, [&](std::int64_t n, std::int64_t c) {
+    const T* const from = image<const T>(args.x[0], n) + c * x.plane();
+    T* const to = image<T>(args.y, n) + c * y.plane();
+    for_each_row(op, x, y, [&](std::int64_t p, std::int64_t h) {
+      const T* const its = from + h * x.w;
+      T* const row = to + p * y.w;
+      for_each_border_column(op, x, y, [&](std::int64_t q, std::int64_t w) { row[q] = its[w]; });
+      put(row + op.before.w, its, x.w, false);
+    });
   });
 }
 
 template <class T>
 void unpad_by_cells(ThreadPool& pool, const Args& args, const Pad& op, bool adds) {
-  const Tensor &dx = args.dx[0], &dy = args.dy;
-  split_planes(pool, dx.shape, [&](std::int64_t n, std::int64_t c) {
-    T* const to = image<T>(dx, n) + c * dx.shape.plane();
-    const T* from = image<const T>(dy, n) + c * dy.shape.plane();
-    if (!adds) std::fill_n(to, dx.shape.plane(), T(0));
-    for (std::int64_t p = 0; p < dy.shape.h; ++p) {
-      T* const row = to + shown(op.by, p - op.before.h, dx.shape.h) * dx.shape.w;
-      for (std::int64_t q = 0; q < dy.shape.w; ++q) row[shown(op.by, q - op.before.w, dx.shape.w)] += *from++;
-    }
+  const Shape &x = args.dx[0].shape, &y = args.dy.shape;
+  split_planes(pool, x, [&](std::int64_t n, std::int64_t c) {
+    T* const to = image<T>(args.dx[0], n) + c * x.plane();
+    const T* const from = image<const T>(args.dy, n) + c * y.plane();
+    for (std::int64_t h = 0; h < x.h; ++h) put(to + h * x.w, from + (op.before.h + h) * y.w + op.before.w, x.w, adds);
+    for_each_row(op, x, y, [&](std::int64_t p, std::int64_t h) {
+      const T* const its = from + p * y.w;
+      T* const row = to + h * x.w;
+      for_each_border_column(op, x, y, [&](std::int64_t q, std::int64_t w) { row[w] += its[q]; });
+      if (p < op.before.h || p >= op.before.h + x.h) put(row, its + op.before.w, x.w, true);
+    });
+  });
+}
+
+/// y[i] of K adjacent elements each: y[i K + k] = x[i + k apart], or +=.
+template <class T, int K, bool Adds>
+void interleave(T* y, const T* x, std::int64_t apart, std::int64_t count) {
+  LAMINA_INDEPENDENT
+  for (std::int64_t i = 0; i < count; ++i)
+    for (int k = 0; k < K; ++k) y[i * K + k] = Adds ? y[i * K + k] + x[i + k * apart] : x[i + k * apart];
+}
+
+/// The inverse: y[i + k apart] = x[i K + k], or +=.
+template <class T, int K, bool Adds>
+void deinterleave(T* y, std::int64_t apart, const T* x, std::int64_t count) {
+  LAMINA_INDEPENDENT
+  for (std::int64_t i = 0; i < count; ++i)
+    for (int k = 0; k < K; ++k) y[i + k * apart] = Adds ? y[i + k * apart] + x[i * K + k] : x[i * K + k];
+}
+
+/// y[row y_apart + k] = x[row + k x_apart], or +=, for `rows` and for `columns` of k.
+template <class T>
+void transpose(const MicroKernels<T>& kernels, T* y, std::int64_t y_apart, const T* x, std::int64_t x_apart,
+               std::int64_t rows, std::int64_t columns, bool adds) {
+  with_flag(adds, [&](auto add) {
+    if (columns == 2 && y_apart == 2) return interleave<T, 2, add>(y, x, x_apart, rows);
+    if (columns == 4 && y_apart == 4) return interleave<T, 4, add>(y, x, x_apart, rows);
+    if (rows == 2 && x_apart == 2) return deinterleave<T, 2, add>(y, y_apart, x, columns);
+    if (rows == 4 && x_apart == 4) return deinterleave<T, 4, add>(y, y_apart, x, columns);
+    if (!add) return kernels.transpose(y, y_apart, x, x_apart, nullptr, 0, columns, rows);
+    constexpr std::int64_t side = 16;
+    for (std::int64_t c = 0; c < columns; c += side)
+      for (std::int64_t row = 0; row < rows; ++row)
+        for (std::int64_t k = c; k < std::min(columns, c + side); ++k) y[row * y_apart + k] += x[row + k * x_apart];
   });
 }
 
 /// Copies images by `axes`. Where the innermost axes of source and target differ, tiles of both are transposed, so that
 /// each line of memory is used while it is in cache.
 template <class T>
-void reorder(ThreadPool& pool, const Tensor& from, const Tensor& to, const std::vector<CopyAxis>& axes, bool adds) {
-  constexpr std::int64_t side = 16;
+void reorder(const Context& context, const Tensor& from, const Tensor& to, const std::vector<CopyAxis>& axes,
+             bool adds) {
   const CopyAxis across = axes.back();  // innermost in the target
   const CopyAxis along = *std::ranges::find(axes, 1, &CopyAxis::from);
   const bool runs = along.to == 1;
+  const std::int64_t side = std::max<std::int64_t>(64, grain / across.extent);
   const std::int64_t tiles = runs ? 1 : divide_up(along.extent, side);
   const std::int64_t size = runs ? across.extent : across.extent * std::min(side, along.extent);
   const std::int64_t places = to.shape.image() / across.extent / (runs ? 1 : along.extent);
-  pool.split(to.shape.n * places * tiles, std::max<std::int64_t>(1, grain / size),
-             [&](std::int64_t i, std::int64_t end) {
-               for (; i < end; ++i) {
-                 const std::int64_t first = i % tiles * side, n = i / tiles / places;
-                 std::int64_t place = i / tiles % places, source = first, target = first * along.to;
-                 for (auto axis = axes.rbegin() + 1; axis != axes.rend(); ++axis) {
-                   if (!runs && axis->from == 1) continue;  // `along`
-                   source += place % axis->extent * axis->from;
-                   target += place % axis->extent * axis->to;
-                   place /= axis->extent;
-                 }
-                 const T* const x = image<const T>(from, n) + source;
-                 T* const y = image<T>(to, n) + target;
-                 if (runs) {
-                   put(y, x, across.extent, adds);
-                   continue;
-                 }
-                 const std::int64_t rows = std::min(side, along.extent - first);
-                 with_flag(adds, [&](auto add) {
-                   for (std::int64_t c = 0; c < across.extent; c += side)
-                     for (std::int64_t row = 0; row < rows; ++row)
-                       for (std::int64_t k = c; k < std::min(across.extent, c + side); ++k) {
-                         const T value = x[row + k * across.from];
-                         T& place_of = y[row * along.to + k];
-                         place_of = add ? place_of + value : value;
+  const auto& kernels = context.set.kernels<T>();
+  context.pool.split(to.shape.n * places * tiles, std::max<std::int64_t>(1, grain / size),
+                     [&](std::int64_t i, std::int64_t end) {
+                       for (; i < end; ++i) {
+                         const std::int64_t first = i % tiles * side, n = i / tiles / places;
+                         std::int64_t place = i / tiles % places, source = first, target = first * along.to;
+                         for (auto axis = axes.rbegin() + 1; axis != axes.rend(); ++axis) {
+                           if (!runs && axis->from == 1) continue;  // `along`
+                           source += place % axis->extent * axis->from;
+                           target += place % axis->extent * axis->to;
+                           place /= axis->extent;
+                         }
+                         const T* const x = image<const T>(from, n) + source;
+                         T* const y = image<T>(to, n) + target;
+                         runs ? put(y, x, across.extent, adds)
+                              : transpose(kernels, y, along.to, x, across.from, std::min(side, along.extent - first),
+                                          across.extent, adds);
                        }
-                 });
-               }
-             });
+                     });
 }
 
 }  // namespace
@@ -240,11 +290,11 @@ Lowered lower(const Reorder& op, const Spec& spec, const Choice&, const Context&
   with_type(spec.y.dtype, [&]<class T>() {
     add_steps(
         unit, spec,
-        [&pool = context.pool, axes](const Args& args) {
-          if (!same_place(args.x[0], args.y)) reorder<T>(pool, args.x[0], args.y, axes, false);
+        [&context, axes](const Args& args) {
+          if (!same_place(args.x[0], args.y)) reorder<T>(context, args.x[0], args.y, axes, false);
         },
-        [&pool = context.pool, back = inverse(axes), adds = adds_dx(spec, 0)](const Args& args) {
-          if (wanted(args, 0) && !same_place(args.dx[0], args.dy)) reorder<T>(pool, args.dy, args.dx[0], back, adds);
+        [&context, back = inverse(axes), adds = adds_dx(spec, 0)](const Args& args) {
+          if (wanted(args, 0) && !same_place(args.dx[0], args.dy)) reorder<T>(context, args.dy, args.dx[0], back, adds);
         });
   });
   return unit;

@@ -3,6 +3,7 @@
 // order that does not depend on the number of threads. The places of maxima are saved.
 
 #include <algorithm>
+#include <limits>
 
 #include "lib/backends/eigen/runtime/elements.h"
 #include "lib/core/units/along.h"
@@ -52,17 +53,25 @@ void largest_of_strip(const T* x, const AxisCells& of, std::int64_t count, T* y,
 /// The place of the first largest of adjacent elements.
 template <class T>
 std::int64_t place_of_largest(const T* x, std::int64_t count) {
-  constexpr std::int64_t lanes = 32;
+  constexpr std::int64_t lanes = 16;
   T best[lanes];
+  std::int32_t place[lanes] = {};
   std::fill_n(best, lanes, x[0]);
-  std::int64_t i = 0;
-  for (; i + lanes <= count; i += lanes)
-    for (std::int64_t lane = 0; lane < lanes; ++lane)
-      best[lane] = is_larger(x[i + lane], best[lane]) ? x[i + lane] : best[lane];
-  for (; i < count; ++i) best[0] = is_larger(x[i], best[0]) ? x[i] : best[0];
+  for (std::int64_t i = 0; i < count; i += lanes) {
+    const std::int64_t first = std::max<std::int64_t>(0, std::min(i, count - lanes));  // the last lanes may overlap
+    const std::int64_t some = std::min(lanes, count);
+    for (std::int64_t lane = 0; lane < some; ++lane) {
+      const bool wins = is_larger(x[first + lane], best[lane]);
+      best[lane] = wins ? x[first + lane] : best[lane];
+      place[lane] = wins ? static_cast<std::int32_t>(first + lane) : place[lane];
+    }
+  }
   T largest = best[0];
   for (const T one : best) largest = is_larger(one, largest) ? one : largest;
-  return std::find_if(x, x + count, [&](T one) { return !is_larger(largest, one); }) - x;
+  std::int32_t least = std::numeric_limits<std::int32_t>::max();
+  for (std::int64_t lane = 0; lane < lanes; ++lane)
+    least = std::min(least, is_larger(largest, best[lane]) ? least : place[lane]);
+  return least;
 }
 
 /// One element of y, from adjacent cells of x. `repeat`: elements of x from one repeat to the next.

@@ -10,24 +10,24 @@
 namespace lamina::eigen {
 namespace {
 
-/// An axis of a result: element i is the sum over k below `taps` of weight[i taps + k] times element first[i] + k of
-/// the source. `first` never decreases.
+/// An axis of a result: element i is the sum over k below `taps` of weight(i, k) times element first[i] + k of the
+/// source. `first` never decreases. The weights of a tap are adjacent, so that vectors of elements read them.
 template <class T>
 struct Axis {
   std::int64_t source, taps;
   std::vector<std::int32_t> first;
-  std::vector<T> weight;
+  std::vector<T> weights;
 
   Axis(std::int64_t of, std::int64_t its_taps, int size)
       : source(of),
         taps(its_taps),
         first(static_cast<std::size_t>(size)),
-        weight(static_cast<std::size_t>(size * taps)) {}
+        weights(static_cast<std::size_t>(size * taps)) {}
   std::int64_t size() const { return static_cast<std::int64_t>(first.size()); }
   std::int64_t from(std::int64_t i) const { return first[static_cast<std::size_t>(i)]; }
-  const T* weights(std::int64_t i) const { return weight.data() + i * taps; }
-  T& at(int i, std::int64_t element) {
-    return weight[static_cast<std::size_t>(i * taps + element - first[static_cast<std::size_t>(i)])];
+  T weight(std::int64_t i, std::int64_t k) const { return weights[static_cast<std::size_t>(k * size() + i)]; }
+  T& at(std::int64_t i, std::int64_t element) {
+    return weights[static_cast<std::size_t>((element - from(i)) * size() + i)];
   }
 };
 
@@ -54,7 +54,7 @@ Axis<T> backward_axis(const Axis<T>& forward) {
   const auto for_each_weight = [&](auto visit) {
     for (int i = 0; i < source; ++i)
       for (int k = 0; k < forward.taps; ++k)
-        if (forward.weights(i)[k] != 0) visit(i, static_cast<int>(forward.from(i)) + k, forward.weights(i)[k]);
+        if (forward.weight(i, k) != 0) visit(i, static_cast<int>(forward.from(i)) + k, forward.weight(i, k));
   };
   for_each_weight([&](int i, int cell, T) {
     if (count[static_cast<std::size_t>(cell)]++ == 0) begin[static_cast<std::size_t>(cell)] = i;
@@ -78,8 +78,9 @@ struct Repeats {
 template <class T>
 Repeats repeats_of(const Axis<T>& axis, std::int64_t period, std::int64_t step) {
   const auto repeats = [&](std::int64_t i) {
-    return i + period < axis.size() && axis.from(i + period) == axis.from(i) + step &&
-           std::equal(axis.weights(i), axis.weights(i) + axis.taps, axis.weights(i + period));
+    bool same = i + period < axis.size() && axis.from(i + period) == axis.from(i) + step;
+    for (std::int64_t k = 0; same && k < axis.taps; ++k) same = axis.weight(i, k) == axis.weight(i + period, k);
+    return same;
   };
   Repeats its{period, step};
   while (its.begin < axis.size() && !repeats(its.begin)) ++its.begin;
@@ -105,7 +106,7 @@ void make_repeats(const Axis<T>& columns, const Repeats& its, const T* from, T* 
   const T* cells[period];
   for (int r = 0; r < period; ++r) {
     cells[r] = from + columns.from(its.begin + r);
-    std::copy_n(columns.weights(its.begin + r), taps, weights[r]);
+    for (int k = 0; k < taps; ++k) weights[r][k] = columns.weight(its.begin + r, k);
   }
   to += its.begin;
   with_flag(adds, [&](auto add) {
@@ -125,12 +126,17 @@ void resize_row(const Axis<T>& columns, const Repeats& its, const T* from, T* to
   with_taps(columns.taps, [&](auto known) {
     const std::int64_t taps = known > 0 ? known : columns.taps;
     const auto make = [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const T *const weights = columns.weights(i), *const cells = from + columns.from(i);
-        T sum = adds ? to[i] : T(0);
-        for (std::int64_t k = 0; k < taps; ++k) sum += weights[k] * cells[k];
-        to[i] = sum;
-      }
+      const std::int32_t* const first = columns.first.data();
+      const T* const weights = columns.weights.data();
+      const std::int64_t size = columns.size();
+      with_flag(adds, [&](auto add) {
+        LAMINA_INDEPENDENT
+        for (std::int64_t i = begin; i < end; ++i) {
+          T sum = add ? to[i] : T(0);
+          for (std::int64_t k = 0; k < taps; ++k) sum += weights[k * size + i] * from[first[i] + k];
+          to[i] = sum;
+        }
+      });
     };
     if constexpr (known > 0) {
       if (its.period == 2) make_repeats<2, 1, known>(columns, its, from, to, adds);
@@ -142,13 +148,17 @@ void resize_row(const Axis<T>& columns, const Repeats& its, const T* from, T* to
   });
 }
 
-/// Makes a row as the weighted sum of rows: row(k) is the k-th.
+/// Makes row i as the weighted sum of rows: row(k) is the k-th.
 template <class T, class Row>
-void sum_rows(std::int64_t taps, const T* weights, const Row& row, T* to, std::int64_t count, bool adds) {
-  with_taps(taps, [&](auto known) {
+void sum_rows(const Axis<T>& its, std::int64_t i, const Row& row, T* to, std::int64_t count, bool adds) {
+  with_taps(its.taps, [&](auto known) {
     if constexpr (known > 0) {
       const T* rows[known];
-      for (int k = 0; k < known; ++k) rows[k] = row(k);
+      T weights[known];
+      for (int k = 0; k < known; ++k) {
+        rows[k] = row(k);
+        weights[k] = its.weight(i, k);
+      }
       LAMINA_INDEPENDENT
       for (std::int64_t j = 0; j < count; ++j) {
         T sum = adds ? to[j] : T(0);
@@ -156,11 +166,11 @@ void sum_rows(std::int64_t taps, const T* weights, const Row& row, T* to, std::i
         to[j] = sum;
       }
     } else {
-      for (std::int64_t k = 0; k < taps; ++k) {
-        const T *const its = row(k), weight = weights[k];
+      for (std::int64_t k = 0; k < its.taps; ++k) {
+        const T *const cells = row(k), weight = its.weight(i, k);
         const bool more = adds || k > 0;
         LAMINA_INDEPENDENT
-        for (std::int64_t j = 0; j < count; ++j) to[j] = (more ? to[j] : T(0)) + weight * its[j];
+        for (std::int64_t j = 0; j < count; ++j) to[j] = (more ? to[j] : T(0)) + weight * cells[j];
       }
     }
   });
@@ -191,10 +201,10 @@ struct Plane {
         for (made = std::max(made, first); made < first + taps; ++made)
           resize_row(columns, repeats, from + made * width, buffer + made % taps * size, false);
         sum_rows(
-            taps, rows.weights(i), [&](std::int64_t k) { return buffer + (first + k) % taps * size; }, row, size, adds);
+            rows, i, [&](std::int64_t k) { return buffer + (first + k) % taps * size; }, row, size, adds);
       } else {
         sum_rows(
-            taps, rows.weights(i), [&](std::int64_t k) { return from + (first + k) * width; }, buffer, width, false);
+            rows, i, [&](std::int64_t k) { return from + (first + k) * width; }, buffer, width, false);
         resize_row(columns, repeats, buffer, row, adds);
       }
       if (non_temporal) copy_non_temporal(to, stored, size);

@@ -1,4 +1,4 @@
-// y = exp(x - max) / sum along an axis, or its logarithm. Vectors are the adjacent cells of one sum, or chunks of
+// y = exp(x - max) / sum along an axis, or its logarithm. Vectors are the adjacent cells of one sum, or strips of
 // places side by side, with a loop over their cells.
 
 #include "exponentials.h"
@@ -7,15 +7,20 @@
 namespace lamina::eigen {
 namespace {
 
+constexpr std::int64_t strip = 4 * chunk;  // places that are adjacent in memory
+
 template <class T>
 void forward_vector(const T* x, T* y, std::int64_t cells, bool log) {
-  T largest = x[0];
-  for (std::int64_t c = 1; c < cells; ++c) largest = std::max(largest, x[c]);
-  Chunk<T> part, sums = Chunk<T>::Zero();
+  Chunk<T> part, sums = Chunk<T>::Zero(), maxima = Chunk<T>::Constant(x[0]);
+  std::int64_t at = 0;
+  for (; at + chunk <= cells; at += chunk) maxima = maxima.max(Eigen::Map<const Chunk<T>>(x + at));
+  T largest = maxima.maxCoeff();
+  for (; at < cells; ++at) largest = std::max(largest, x[at]);
   for (std::int64_t c = 0; c < cells; c += chunk) {
     const std::int64_t count = std::min(chunk, cells - c);
     exponentials(x + c, largest, count, part);
-    for (std::int64_t i = 0; i < count; ++i) sums[i] += part[i];
+    if (count < chunk) part.tail(chunk - count).setZero();
+    sums += part;
     if (!log) std::copy_n(part.data(), count, y + c);
   }
   const T sum = log ? std::log(sums.sum()) : sums.sum();
@@ -24,18 +29,27 @@ void forward_vector(const T* x, T* y, std::int64_t cells, bool log) {
 }
 
 template <class T>
-void forward_map(const T* x, T* y, const AxisCells& of, std::int64_t places, bool log) {
+void forward_strip(const T* x, T* y, const AxisCells& of, std::int64_t places, bool log) {
   const std::int64_t apart = of.inner;
-  Chunk<T> part, largest = Chunk<T>::Zero(), sums = Chunk<T>::Zero();
-  std::copy_n(x, places, largest.data());
-  for (std::int64_t c = 1; c < of.cells; ++c)
-    for (std::int64_t i = 0; i < places; ++i) largest[i] = std::max(largest[i], x[c * apart + i]);
-  for (std::int64_t c = 0; c < of.cells; ++c) {
-    exponentials(x + c * apart, largest, places, part);
-    sums += part;
-    if (!log) std::copy_n(part.data(), places, y + c * apart);
+  T largest[strip] = {}, sums[strip] = {};
+  std::copy_n(x, places, largest);
+  for (std::int64_t c = 1; c < of.cells; ++c) {
+    LAMINA_INDEPENDENT
+    for (std::int64_t i = 0; i < places; ++i) {
+      const T value = x[c * apart + i], best = largest[i];  // std::max would be a branch
+      largest[i] = value > best ? value : best;
+    }
   }
-  if (log) sums = sums.log();
+  for (std::int64_t c = 0; c < of.cells; ++c)
+    for (std::int64_t i = 0; i < places; i += chunk) {
+      const std::int64_t at = c * apart + i, count = std::min(chunk, places - i);
+      Chunk<T> part;
+      exponentials(x + at, Eigen::Map<const Chunk<T>>(largest + i), count, part);
+      Eigen::Map<Chunk<T>>(sums + i) += part;
+      if (!log) std::copy_n(part.data(), count, y + at);
+    }
+  if (log)
+    for (T& sum : sums) sum = std::log(sum);
   for (std::int64_t c = 0; c < of.cells; ++c) {
     const T* const from = x + c * apart;
     T* const to = y + c * apart;
@@ -44,12 +58,13 @@ void forward_map(const T* x, T* y, const AxisCells& of, std::int64_t places, boo
   }
 }
 
-/// Calls work(n, first place's element, places) for chunks of places that cover every image once. Of adjacent cells a
-/// chunk has one place.
+/// Calls work(n, first place's element, places) for strips of places that cover every image once. Of adjacent cells a
+/// strip has one place.
 template <class Work>
 void split_places(ThreadPool& pool, const Shape& shape, const AxisCells& of, Work&& work) {
-  split_chunks(pool, {shape.n * of.outer, of.cells, 1, of.inner},
-               [&](std::int64_t i, std::int64_t first, std::int64_t places) {
+  const std::int64_t grain = std::max<std::int64_t>(1, 4096 / (of.cells * std::min<std::int64_t>(strip, of.inner)));
+  split_chunks(pool, {shape.n * of.outer, of.cells, 1, of.inner}, strip, grain,
+               [&](int, std::int64_t i, std::int64_t first, std::int64_t places) {
                  work(i / of.outer, i % of.outer * of.cells * of.inner + first, places);
                });
 }
@@ -60,40 +75,38 @@ void forward(ThreadPool& pool, const Args& args, const AxisCells& of, bool log) 
     const T* x = image<const T>(args.x[0], n) + first;
     T* y = image<T>(args.y, n) + first;
     if (of.inner == 1) return forward_vector(x, y, of.cells, log);
-    forward_map(x, y, of, places, log);
+    forward_strip(x, y, of, places, log);
   });
 }
 
-/// dx = y (dy - sum of y dy), or with `Log` dy - exp(y) times the sum of dy.
+/// dx = y (dy - sum of y dy), or with `Log` dy - exp(y) times the sum of dy, of adjacent cells or of a strip.
 template <class T, bool Adds, bool Log>
-void backward_chunk(const T* y, const T* dy, T* dx, const AxisCells& of, std::int64_t places) {
-  const std::int64_t apart = of.inner;
+void backward_strip(const T* y, const T* dy, T* dx, const AxisCells& of, std::int64_t places) {
   const auto term = [&](std::int64_t at) { return Log ? dy[at] : y[at] * dy[at]; };
-  Chunk<T> dots = Chunk<T>::Zero(), part;
-  if (apart == 1) {
-    T lanes[chunk] = {}, dot = 0;
-    for (std::int64_t c = 0; c < of.cells; ++c) lanes[c % chunk] += term(c);
-    for (const T lane : lanes) dot += lane;
-    dots.setConstant(dot);
+  T dots[strip] = {};
+  const bool is_vector = of.inner == 1;
+  if (is_vector) {
+    std::fill_n(dots, strip, static_cast<T>(interleaved_sum<T>(of.cells, term)));
   } else {
     for (std::int64_t c = 0; c < of.cells; ++c)
-      for (std::int64_t i = 0; i < places; ++i) dots[i] += term(c * apart + i);
+      for (std::int64_t i = 0; i < places; ++i) dots[i] += term(c * of.inner + i);
   }
-  const std::int64_t rows = apart == 1 ? divide_up(of.cells, chunk) : of.cells;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const std::int64_t first = row * (apart == 1 ? chunk : apart);
-    const std::int64_t count = apart == 1 ? std::min(chunk, of.cells - first) : places;
-    const T* factors = y + first;
-    if (Log) {
-      exponentials(factors, T(0), count, part);
-      factors = part.data();
+  const std::int64_t rows = is_vector ? 1 : of.cells, size = is_vector ? of.cells : places;
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t i = 0; i < size; i += chunk) {
+      const std::int64_t first = row * of.inner + i, count = std::min(chunk, size - i);
+      const T *factors = y + first, *const dot = is_vector ? dots : dots + i;
+      Chunk<T> part;
+      if (Log) {
+        exponentials(factors, T(0), count, part);
+        factors = part.data();
+      }
+      LAMINA_INDEPENDENT
+      for (std::int64_t k = 0; k < count; ++k) {
+        const T d = Log ? dy[first + k] - factors[k] * dot[k] : factors[k] * (dy[first + k] - dot[k]);
+        dx[first + k] = Adds ? dx[first + k] + d : d;
+      }
     }
-    LAMINA_INDEPENDENT
-    for (std::int64_t i = 0; i < count; ++i) {
-      const T d = Log ? dy[first + i] - factors[i] * dots[i] : factors[i] * (dy[first + i] - dots[i]);
-      dx[first + i] = Adds ? dx[first + i] + d : d;
-    }
-  }
 }
 
 template <class T>
@@ -101,7 +114,7 @@ void backward(ThreadPool& pool, const Args& args, const AxisCells& of, bool log,
   with_flag(adds, [&](auto add) {
     with_flag(log, [&](auto of_log) {
       split_places(pool, args.dy.shape, of, [&](std::int64_t n, std::int64_t first, std::int64_t places) {
-        backward_chunk<T, decltype(add)::value, decltype(of_log)::value>(image<const T>(args.y, n) + first,
+        backward_strip<T, decltype(add)::value, decltype(of_log)::value>(image<const T>(args.y, n) + first,
                                                                          image<const T>(args.dy, n) + first,
                                                                          image<T>(args.dx[0], n) + first, of, places);
       });

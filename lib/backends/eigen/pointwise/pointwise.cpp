@@ -73,14 +73,13 @@ template <class T, class Of>
 auto by_arrays(const Of& of) {
   return [of](T* to, const T* from, std::int64_t count) {
     constexpr std::int64_t size = 64;
-    Eigen::Array<T, size, 1> numbers;
-    for (std::int64_t at = 0; at < count; at += size) {
-      const std::int64_t some = std::min(size, count - at);
-      if (some < size) numbers.setOnes();
-      std::copy_n(from + at, some, numbers.data());
-      numbers = of(numbers);
-      std::copy_n(numbers.data(), some, to + at);
-    }
+    using Numbers = Eigen::Array<T, size, 1>;
+    std::int64_t at = 0;
+    for (; at + size <= count; at += size) Eigen::Map<Numbers>(to + at) = of(Eigen::Map<const Numbers>(from + at));
+    Numbers rest = Numbers::Ones();
+    std::copy(from + at, from + count, rest.data());
+    rest = of(rest).eval();
+    std::copy_n(rest.data(), count - at, to + at);
   };
 }
 
@@ -160,6 +159,8 @@ std::shared_ptr<const Activation<T>> function_of(const Pointwise& op, const Inst
       return made([](T x) { return std::abs(x); }, [](T x, T dy) { return x > 0 ? dy : x < 0 ? -dy : T(0); });
     case Function::pow:
       if (op.a == 2) return made([](T x) { return x * x; }, [](T x, T dy) { return 2 * x * dy; });
+      if (op.a == 3) return made([](T x) { return x * x * x; }, [](T x, T dy) { return 3 * x * x * dy; });
+      if (op.a == 0.5) return made([](T x) { return std::sqrt(x); }, [](T x, T dy) { return dy / (2 * std::sqrt(x)); });
       return made(by_arrays<T>([a](const auto& x) { return x.pow(a); }),
                   by_arrays<T>([a](const auto& x) { return a * x.pow(a - 1); }));
   }
