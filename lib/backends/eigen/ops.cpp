@@ -3,7 +3,6 @@
 #include <variant>
 
 #include "lib/backends/eigen/half/conversions.h"
-#include "lib/backends/eigen/micro_kernels/kernels_6x2.h"
 #include "lib/backends/eigen/runtime/common.h"
 
 namespace lamina::eigen {

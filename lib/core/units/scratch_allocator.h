@@ -22,10 +22,23 @@ class ScratchAllocator {
   }
   std::size_t used_bytes() const { return used_; }
 
+  /// The memory behind what is taken, cut into parts of `bytes` each: that of part `number`.
+  ScratchAllocator part(int number, std::size_t bytes) const {
+    return ScratchAllocator(base_ + used_ + static_cast<std::size_t>(number) * bytes, alignment_);
+  }
+
  private:
   std::byte* base_;
   std::size_t alignment_;
   std::size_t used_ = 0;
 };
+
+/// The bytes that allocate(ScratchAllocator&) takes.
+template <class Allocate>
+std::size_t scratch_bytes(const Allocate& allocate) {
+  ScratchAllocator counter;
+  allocate(counter);
+  return counter.used_bytes();
+}
 
 }  // namespace lamina

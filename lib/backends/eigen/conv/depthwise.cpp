@@ -57,11 +57,7 @@ class PlaneSums {
     return most * planes();
   }
 
-  std::size_t workspace_bytes(int threads) const {
-    ScratchAllocator counter;
-    allocate(counter);
-    return counter.used_bytes() * static_cast<std::size_t>(threads);
-  }
+  std::size_t workspace_bytes(int threads) const { return part_bytes() * static_cast<std::size_t>(threads); }
 
   struct Operands {
     Source<T> from;
@@ -71,12 +67,10 @@ class PlaneSums {
   };
 
   void run(const Operands& operands, ThreadPool& pool, void* workspace) const {
-    ScratchAllocator counter;
-    allocate(counter);
+    const std::size_t bytes = part_bytes();
     const std::int64_t groups = c_.op.groups;
     pool.split_parts(c_.x.n * groups, 1, [&](int part, std::int64_t first, std::int64_t last) {
-      ScratchAllocator scratch(static_cast<std::byte*>(workspace) +
-                               static_cast<std::size_t>(part) * counter.used_bytes());
+      ScratchAllocator scratch = ScratchAllocator(workspace).part(part, bytes);
       const Scratch own = allocate(scratch);
       std::fill_n(own.copy, copied_elements(), T{0});
       while (first < last) {
@@ -104,6 +98,9 @@ class PlaneSums {
   const Shape& from() const { return is_forward() ? c_.x : c_.y; }
   const Shape& to() const { return is_forward() ? c_.y : c_.x; }
   bool non_temporal() const { return wants_non_temporal<T>(to()) && !(is_forward() ? c_.add : c_.add_dx); }
+  std::size_t part_bytes() const {
+    return scratch_bytes([&](auto& scratch) { allocate(scratch); });
+  }
   std::int64_t column_ld() const { return round_up(cols_.grid(), kernels_->lanes); }
 
   /// The bytes of a group's copies; 1 where padding alone is read.

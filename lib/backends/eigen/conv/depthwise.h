@@ -28,7 +28,7 @@ template <class T>
 class TapGradients {
  public:
   TapGradients(const ConvUnit&, const MicroKernels<T>&);
-  std::size_t workspace_bytes(int threads) const;
+  std::size_t workspace_bytes(int threads) const { return part_bytes() * static_cast<std::size_t>(threads); }
   void run(const Args&, ThreadPool&) const;
   /// The roundings of a term in its own type, and in double.
   struct Roundings {
@@ -45,6 +45,9 @@ class TapGradients {
     T* ones;
   };
   Sums allocate(ScratchAllocator&) const;
+  std::size_t part_bytes() const {
+    return scratch_bytes([&](auto& scratch) { allocate(scratch); });
+  }
   /// The room for some groups, and as much more as a vector reads and writes after them.
   std::int64_t copied_elements() const {
     return groups_at_once_ * c_.group_channels() * bands_.largest().plane + kernels_->lanes;

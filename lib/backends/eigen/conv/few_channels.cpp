@@ -52,10 +52,10 @@ auto FewChannelsData<T>::allocate(ScratchAllocator& scratch) const -> Buffers {
 
 template <class T>
 std::size_t FewChannelsData<T>::workspace_bytes() const {
-  ScratchAllocator counter;
-  allocate_weights(counter);
-  for (int part = 0; part < image_parts_ * channel_parts_; ++part) allocate(counter);
-  return counter.used_bytes();
+  return scratch_bytes([&](auto& scratch) {
+    allocate_weights(scratch);
+    for (int part = 0; part < image_parts_ * channel_parts_; ++part) allocate(scratch);
+  });
 }
 
 template <class T>
@@ -120,12 +120,10 @@ void FewChannelsData<T>::run(const Args& args, ThreadPool& pool) const {
     kernels_->transpose(weights + group * taps * filters, filters, args.w[0].as<T>() + group * taps * filters, taps,
                         nullptr, 0, filters, taps);
   }
-  ScratchAllocator counter;
-  allocate(counter);
+  const std::size_t bytes = scratch_bytes([&](auto& scratch) { allocate(scratch); });
   pool.run([&](int part) {
     if (part >= image_parts_ * channel_parts_) return;
-    ScratchAllocator scratch(static_cast<std::byte*>(args.workspace) + shared.used_bytes() +
-                             static_cast<std::size_t>(part) * counter.used_bytes());
+    ScratchAllocator scratch = shared.part(part, bytes);
     Buffers buffers = allocate(scratch);
     buffers.weights = weights;
     const IndexRange images = share_of(c_.x.n, 1, part % image_parts_, image_parts_);

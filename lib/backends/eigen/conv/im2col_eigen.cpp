@@ -82,9 +82,7 @@ class EigenConv {
     return buffers;
   }
   std::size_t part_bytes() const {
-    ScratchAllocator counter;
-    allocate(counter);
-    return counter.used_bytes();
+    return scratch_bytes([&](auto& scratch) { allocate(scratch); });
   }
 
   EigenMatrix<const T> columns_of(const T* planes, std::int64_t channels, std::int64_t first, std::int64_t count,
@@ -240,7 +238,7 @@ void EigenConv<T>::run(const Args& args, const ConvTail<T>& tail, ThreadPool& po
       pass_ == Pass::forward ? divide_up(grid(), columns_) : divide_up(c_.group_channels(), channels_);
   const std::int64_t units = std::int64_t{c_.y.n} * c_.op.groups * blocks;
   pool.run([&](int part) {
-    ScratchAllocator scratch(static_cast<std::byte*>(args.workspace) + static_cast<std::size_t>(part) * part_bytes());
+    ScratchAllocator scratch = ScratchAllocator(args.workspace).part(part, part_bytes());
     const Buffers buffers = allocate(scratch);
     if (pass_ == Pass::backward_params) return backward_params(args, part, buffers);
     const IndexRange mine = share_of(units, 1, part, threads_);

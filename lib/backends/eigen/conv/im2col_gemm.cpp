@@ -18,16 +18,8 @@
 namespace lamina::eigen {
 namespace {
 
-std::vector<Tap> forward_taps(const Conv& op) {
-  std::vector<Tap> taps;
-  for (int r = 0; r < op.kernel.h; ++r) {
-    for (int s = 0; s < op.kernel.w; ++s) taps.push_back({r * op.dilation.h - op.pad.h, s * op.dilation.w - op.pad.w});
-  }
-  return taps;
-}
-
 Columns forward_columns(const ConvUnit& c) {
-  return Columns({c.x.n, c.group_channels(), c.x.h, c.x.w}, c.y.h, c.y.w, c.op.stride, forward_taps(c.op), false);
+  return Columns({c.x.n, c.group_channels(), c.x.h, c.x.w}, c.y.h, c.y.w, c.op.stride, taps_of(c.op), false);
 }
 
 // ---- forward ----

@@ -16,10 +16,7 @@ constexpr std::int64_t most_products = 512;    // most products that are summed 
 std::int64_t vectors_of_row(const ConvUnit& c, int lanes) { return divide_up(c.y.w, lanes); }
 
 TapBands bands_of(const ConvUnit& c, int lanes, std::size_t element_bytes) {
-  std::vector<Tap> taps;
-  for (int r = 0; r < c.op.kernel.h; ++r)
-    for (int s = 0; s < c.op.kernel.w; ++s)
-      taps.push_back({r * c.op.dilation.h - c.op.pad.h, s * c.op.dilation.w - c.op.pad.w});
+  std::vector<Tap> taps = taps_of(c.op);
   const auto count = static_cast<std::int64_t>(taps.size());
   return {{1, c.x.h, c.x.w, c.y.h, c.y.w, c.op.stride, std::move(taps), {0, count}},
           lanes,
@@ -57,13 +54,6 @@ auto TapGradients<T>::allocate(ScratchAllocator& scratch) const -> Sums {
   own.totals = scratch.take<double>(sums);
   own.ones = scratch.take<T>(c_.op.bias ? round_up(c_.y.w, kernels_->lanes) : 0);
   return own;
-}
-
-template <class T>
-std::size_t TapGradients<T>::workspace_bytes(int threads) const {
-  ScratchAllocator counter;
-  allocate(counter);
-  return counter.used_bytes() * static_cast<std::size_t>(threads);
 }
 
 /// Products of one band of one image, of the groups [first, last).
@@ -130,11 +120,9 @@ void TapGradients<T>::store(const Args& args, std::int64_t first, std::int64_t l
 
 template <class T>
 void TapGradients<T>::run(const Args& args, ThreadPool& pool) const {
-  ScratchAllocator counter;
-  allocate(counter);
+  const std::size_t bytes = part_bytes();
   pool.split_parts(c_.op.groups, 1, [&](int part, std::int64_t first, std::int64_t last) {
-    ScratchAllocator scratch(static_cast<std::byte*>(args.workspace) +
-                             static_cast<std::size_t>(part) * counter.used_bytes());
+    ScratchAllocator scratch = ScratchAllocator(args.workspace).part(part, bytes);
     const Sums own = allocate(scratch);
     std::fill_n(own.copy, copied_elements(), T{0});
     if (c_.op.bias) std::fill_n(own.ones, round_up(c_.y.w, kernels_->lanes), T{1});

@@ -167,10 +167,10 @@ auto WeightGradientProduct<T>::allocate_shared(ScratchAllocator& scratch) const 
 
 template <class T>
 std::size_t WeightGradientProduct<T>::workspace_bytes() const {
-  ScratchAllocator counter;
-  allocate_shared(counter);
-  for (int part = 0; part < blocks_.partition.parts(); ++part) allocate(counter);
-  return counter.used_bytes();
+  return scratch_bytes([&](auto& scratch) {
+    allocate_shared(scratch);
+    for (int part = 0; part < blocks_.partition.parts(); ++part) allocate(scratch);
+  });
 }
 
 template <class T>
@@ -345,12 +345,10 @@ template <class T>
 void WeightGradientProduct<T>::run(ThreadPool& pool, const Operands& operands, void* workspace) const {
   ScratchAllocator shared_scratch(workspace);
   const Shared shared = allocate_shared(shared_scratch);
-  ScratchAllocator counter;
-  allocate(counter);
+  const std::size_t bytes = scratch_bytes([&](auto& scratch) { allocate(scratch); });
   pool.run([&](int part) {
     if (part >= blocks_.partition.parts()) return;
-    ScratchAllocator scratch(static_cast<std::byte*>(workspace) + shared_scratch.used_bytes() +
-                             static_cast<std::size_t>(part) * counter.used_bytes());
+    ScratchAllocator scratch = shared_scratch.part(part, bytes);
     const Buffers buffers = allocate(scratch);
     for (int group = 0; group < groups_; ++group) run_part(share(part, group, operands, shared), buffers);
   });

@@ -29,17 +29,13 @@ WinogradExtents forward_extents(const ConvUnit& c) {
 
 /// dx as the outputs of dy.
 WinogradExtents data_extents(const ConvUnit& c) {
-  return {.images = c.x.n,
-          .groups = c.op.groups,
-          .inputs = c.group_filters(),
-          .outputs = c.group_channels(),
-          .in_h = c.y.h,
-          .in_w = c.y.w,
-          .out_h = c.x.h,
-          .out_w = c.x.w,
-          .pad_h = c.op.kernel.h - 1 - c.op.pad.h,
-          .pad_w = c.op.kernel.w - 1 - c.op.pad.w,
-          .taps = c.op.kernel.h};
+  WinogradExtents e = forward_extents(c);
+  std::swap(e.inputs, e.outputs);
+  std::swap(e.in_h, e.out_h);
+  std::swap(e.in_w, e.out_w);
+  e.pad_h = c.op.kernel.h - 1 - e.pad_h;
+  e.pad_w = c.op.kernel.w - 1 - e.pad_w;
+  return e;
 }
 
 /// dy through the mask of a fused ReLU.

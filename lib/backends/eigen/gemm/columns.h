@@ -25,6 +25,14 @@ struct Tap {
   int dh, dw;
 };
 
+/// The taps of a convolution's kernel, row by row.
+inline std::vector<Tap> taps_of(const Conv& op) {
+  std::vector<Tap> taps;
+  for (int r = 0; r < op.kernel.h; ++r)
+    for (int s = 0; s < op.kernel.w; ++s) taps.push_back({r * op.dilation.h - op.pad.h, s * op.dilation.w - op.pad.w});
+  return taps;
+}
+
 /// Images from which columns are taken. Elements count as 0 where a given `mask` is not above 0.
 template <class T>
 struct Source {

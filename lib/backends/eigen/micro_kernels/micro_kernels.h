@@ -122,4 +122,10 @@ struct MicroKernels {
 extern const MicroKernels<float> micro_kernels_f32;
 extern const MicroKernels<double> micro_kernels_f64;
 
+/// Tables with a register tile of six rows by two vectors, for products in which every strip of rows reads the packed
+/// panels from the L2 cache: more rows in a tile make fewer strips. The tile is six by two for vectors of 32 bytes, two
+/// of which are a line of memory. For other vectors these are the tables above.
+extern const MicroKernels<float> kernels_6x2_f32;
+extern const MicroKernels<double> kernels_6x2_f64;
+
 }  // namespace lamina::eigen

@@ -48,17 +48,14 @@ typename RecurrentBackward<T>::SumBuffers RecurrentBackward<T>::allocate_sums(Sc
 
 template <class T>
 std::size_t RecurrentBackward<T>::part_bytes() const {
-  ScratchAllocator steps, sums;
-  allocate_steps(steps);
-  allocate_sums(sums);
-  return std::max(steps.used_bytes(), sums.used_bytes());
+  return std::max(scratch_bytes([&](auto& scratch) { allocate_steps(scratch); }),
+                  scratch_bytes([&](auto& scratch) { allocate_sums(scratch); }));
 }
 
 template <class T>
 std::size_t RecurrentBackward<T>::workspace_bytes() const {
-  ScratchAllocator shared;
-  allocate_shared(shared);
-  return shared.used_bytes() + static_cast<std::size_t>(rows_.threads) * part_bytes();
+  return scratch_bytes([&](auto& scratch) { allocate_shared(scratch); }) +
+         static_cast<std::size_t>(rows_.threads) * part_bytes();
 }
 
 template <class T>
@@ -67,15 +64,11 @@ void RecurrentBackward<T>::run(const Args& args, ThreadPool& pool) const {
   const Shared shared = allocate_shared(workspace);
   const auto whole = RecurrentSaved<T>::allocate(rows_, saved);
   shared.weights.pack(rows_, wants_dx_, args, pool);
-  const std::size_t shared_bytes = workspace.used_bytes(), bytes = part_bytes();
-  const auto own_memory = [&](int part) {
-    return ScratchAllocator(static_cast<std::byte*>(args.workspace) + shared_bytes +
-                            static_cast<std::size_t>(part) * bytes);
-  };
+  const std::size_t bytes = part_bytes();
   pool.run([&](int part) {
     const IndexRange images = rows_.images_of(part);
     if (images.first == images.last) return;
-    ScratchAllocator own = own_memory(part);
+    ScratchAllocator own = workspace.part(part, bytes);
     const std::int64_t row = images.first * rows_.steps;
     run_steps({images,
                shared,
@@ -89,7 +82,7 @@ void RecurrentBackward<T>::run(const Args& args, ThreadPool& pool) const {
   pool.run([&](int part) {
     const IndexRange gates = share_of(rows_.gates(), rows_.kernels->lanes, part, rows_.threads);
     if (gates.first == gates.last) return;
-    ScratchAllocator own = own_memory(part);
+    ScratchAllocator own = workspace.part(part, bytes);
     sum_weights(shared, allocate_sums(own), args, gates);
     write_weights(shared, args, gates);
   });

@@ -46,24 +46,17 @@ typename RecurrentForward<T>::Buffers RecurrentForward<T>::allocate(ScratchAlloc
 
 template <class T>
 std::size_t RecurrentForward<T>::workspace_bytes() const {
-  ScratchAllocator weights, part;
-  if (training_) RecurrentForwardWeights<T>::allocate(rows_, weights);
-  allocate(part);
-  return weights.used_bytes() + static_cast<std::size_t>(rows_.threads) * part.used_bytes();
+  return (training_ ? prepared_bytes() : 0) + static_cast<std::size_t>(rows_.threads) * part_bytes();
 }
 
 template <class T>
 std::size_t RecurrentForward<T>::saved_bytes() const {
-  ScratchAllocator saved;
-  RecurrentSaved<T>::allocate(rows_, saved);
-  return saved.used_bytes();
+  return scratch_bytes([&](auto& scratch) { RecurrentSaved<T>::allocate(rows_, scratch); });
 }
 
 template <class T>
 std::size_t RecurrentForward<T>::prepared_bytes() const {
-  ScratchAllocator weights;
-  RecurrentForwardWeights<T>::allocate(rows_, weights);
-  return weights.used_bytes();
+  return scratch_bytes([&](auto& scratch) { RecurrentForwardWeights<T>::allocate(rows_, scratch); });
 }
 
 template <class T>
@@ -78,13 +71,11 @@ void RecurrentForward<T>::run(const Args& args, ThreadPool& pool) const {
   const auto weights = RecurrentForwardWeights<T>::allocate(rows_, training_ ? workspace : prepared);
   if (training_) weights.pack(rows_, args, pool);
   const RecurrentSaved<T> whole = training_ ? RecurrentSaved<T>::allocate(rows_, saved) : RecurrentSaved<T>{};
-  ScratchAllocator counter;
-  allocate(counter);
+  const std::size_t bytes = part_bytes();
   pool.run([&](int part) {
     Share share{rows_.images_of(part), weights, {}, {}};
     if (share.count() == 0) return;
-    ScratchAllocator own(static_cast<std::byte*>(args.workspace) + workspace.used_bytes() +
-                         static_cast<std::size_t>(part) * counter.used_bytes());
+    ScratchAllocator own = workspace.part(part, bytes);
     share.buffers = allocate(own);
     if (training_) {
       const std::int64_t row = share.images.first * rows_.steps;

@@ -49,6 +49,9 @@ class RecurrentForward {
   };
   struct Share;
   Buffers allocate(ScratchAllocator&) const;
+  std::size_t part_bytes() const {
+    return scratch_bytes([&](auto& scratch) { allocate(scratch); });
+  }
   std::int64_t run_steps() const;
   std::int64_t h_slots() const { return rows_.op.steps == Steps::all ? rows_.chunk + 1 : 2; }
   void run_part(const Share&, const Args&) const;

@@ -21,7 +21,7 @@ struct InstructionSet {
   const char* name;  ///< "generic", "x86-64-v3", "x86-64-v4", "x86-64-v4-bf16"
   const MicroKernels<float>& f32;
   const MicroKernels<double>& f64;
-  /// The kernels of kernels_6x2.h, for products whose blocks are packed for the L2 cache.
+  /// The kernels kernels_6x2_f32 and kernels_6x2_f64, for products whose blocks are packed for the L2 cache.
   const MicroKernels<float>& f32_6x2;
   const MicroKernels<double>& f64_6x2;
   const RegisterSums<float>& sums_f32;
