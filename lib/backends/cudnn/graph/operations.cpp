@@ -24,20 +24,10 @@ PartRef part(Kind kind, Attributes attributes) {
   return std::make_shared<const Part>(Part{kind, std::move(attributes)});
 }
 
-Coded data_type(DType dtype) {
+Part::Value data_type(DType dtype) {
   return {type_data_type, dtype == DType::f16 ? data_half : dtype == DType::bf16 ? data_bf16 : data_float};
 }
-const Coded in_f32{type_data_type, data_float};
-
-PartRef make_tensor(std::int64_t id, const Coded& type, Numbers extents, Numbers strides, Attributes more = {}) {
-  Attributes attributes = {{tensor_data_type, type},
-                           {tensor_dimensions, std::move(extents)},
-                           {tensor_strides, std::move(strides)},
-                           {tensor_id, Numbers{id}},
-                           {tensor_alignment, Numbers{16}}};
-  attributes.insert(attributes.end(), more.begin(), more.end());
-  return part(tensor, std::move(attributes));
-}
+const Part::Value in_f32{type_data_type, data_float};
 
 /// Builds the graph of one spec, operation by operation.
 class GraphBuilder {
@@ -45,40 +35,43 @@ class GraphBuilder {
   explicit GraphBuilder(const Spec& spec) : layout_(spec.y.layout), values_(spec.y.dtype) {}
 
   /// Dense in the layout of the unit.
-  PartRef dense(std::int64_t id, const Shape& s, const Coded& type, const Attributes& more = {}) const {
+  PartRef dense(std::int64_t id, const Shape& s, const Part::Value& type, const Attributes& more = {}) const {
     const std::int64_t c = s.c, h = s.h, w = s.w;
-    return make_tensor(id, type, {s.n, c, h, w},
-                       layout_ == Layout::nchw ? Numbers{c * h * w, h * w, w, 1} : Numbers{c * h * w, 1, w * c, c},
-                       more);
+    Attributes attributes = {
+        {tensor_data_type, type},
+        {tensor_dimensions, Numbers{s.n, c, h, w}},
+        {tensor_strides, layout_ == Layout::nchw ? Numbers{c * h * w, h * w, w, 1} : Numbers{c * h * w, 1, w * c, c}},
+        {tensor_id, id},
+        {tensor_alignment, 16}};
+    attributes.insert(attributes.end(), more.begin(), more.end());
+    return part(tensor, std::move(attributes));
   }
   PartRef value(std::int64_t id, const Shape& shape) const { return dense(id, shape, data_type(values_)); }
   PartRef by_channel(std::int64_t id, int channels) const { return dense(id, {1, channels, 1, 1}, in_f32); }
-  PartRef number(std::int64_t id) const { return dense(id, {}, in_f32, {{tensor_is_by_value, true}}); }
+  PartRef number(std::int64_t id) const { return dense(id, {}, in_f32, {{tensor_is_by_value, {type_boolean, 1}}}); }
 
   /// What an operation writes: a tensor with an id or, with not_stored, one that only the next operation reads, in f32.
   PartRef between(TensorId id, const Shape& shape) {
     return id != not_stored ? value(id, shape) : passed(shape, in_f32);
   }
-  PartRef passed(const Shape& shape, const Coded& type) {
-    return dense(first_virtual + virtuals_++, shape, type, {{tensor_is_virtual, true}});
+  PartRef passed(const Shape& shape, const Part::Value& type) {
+    return dense(first_virtual + virtuals_++, shape, type, {{tensor_is_virtual, {type_boolean, 1}}});
   }
 
   void operation(Kind kind, Attributes attributes) { operations_.push_back(part(kind, std::move(attributes))); }
 
-  /// y = mode(x) or mode(x, b).
-  void element_wise(int mode, const PartRef& x, const PartRef& b, const PartRef& y) {
-    Attributes attributes = pointwise_of(mode, x);
-    if (b != nullptr) attributes.emplace_back(operation_pointwise_b, std::vector{b});
-    attributes.emplace_back(operation_pointwise_y, std::vector{y});
+  /// mode(x), with the operands and the result by their attributes.
+  void element_wise(int mode, const PartRef& x, const Attributes& others) {
+    const PartRef form =
+        part(pointwise, {{pointwise_form, {type_pointwise_mode, mode}}, {pointwise_compute_type, in_f32}});
+    Attributes attributes = {{operation_pointwise_form, form}, {operation_pointwise_x, x}};
+    attributes.insert(attributes.end(), others.begin(), others.end());
     operation(operation_pointwise, std::move(attributes));
   }
 
   /// dx = dy where x > 0, else 0. The sign of y = relu(x) serves as well.
   void relu_backward(const PartRef& x, const PartRef& dy, const PartRef& dx) {
-    Attributes attributes = pointwise_of(pointwise_relu_backward, x);
-    attributes.emplace_back(operation_pointwise_dy, std::vector{dy});
-    attributes.emplace_back(operation_pointwise_dx, std::vector{dx});
-    operation(operation_pointwise, std::move(attributes));
+    element_wise(pointwise_relu_backward, x, {{operation_pointwise_dy, dy}, {operation_pointwise_dx, dx}});
   }
 
   /// The rest of a unit's forward pass behind `y`: + bias, + addend, ReLU, of which any may be missing.
@@ -87,21 +80,15 @@ class GraphBuilder {
       if (term == nullptr) continue;
       const bool last = !relu && (term == addend || addend == nullptr);
       PartRef sum = between(last ? id_y : not_stored, shape);
-      element_wise(pointwise_add, y, term, sum);
+      element_wise(pointwise_add, y, {{operation_pointwise_b, term}, {operation_pointwise_y, sum}});
       y = std::move(sum);
     }
-    if (relu) element_wise(pointwise_relu, y, nullptr, value(id_y, shape));
+    if (relu) element_wise(pointwise_relu, y, {{operation_pointwise_y, value(id_y, shape)}});
   }
 
   PartRef graph() { return part(operation_graph, {{graph_operations, std::move(operations_)}}); }
 
  private:
-  static Attributes pointwise_of(int mode, const PartRef& x) {
-    const PartRef form =
-        part(pointwise, {{pointwise_form, Coded{type_pointwise_mode, mode}}, {pointwise_compute_type, in_f32}});
-    return {{operation_pointwise_form, std::vector{form}}, {operation_pointwise_x, std::vector{x}}};
-  }
-
   Layout layout_;
   DType values_;
   std::int64_t virtuals_ = 0;
@@ -109,18 +96,6 @@ class GraphBuilder {
 };
 
 Numbers both(const Size& size) { return {size.h, size.w}; }
-
-/// The kind of a pass's operation, and its first attribute.
-struct ConvOperation {
-  Kind kind;
-  int first;
-};
-
-ConvOperation conv_operation(Pass pass) {
-  if (pass == Pass::forward) return {operation_forward, forward_alpha};
-  if (pass == Pass::backward_data) return {operation_backward_data, backward_data_alpha};
-  return {operation_backward_filter, backward_filter_alpha};
-}
 
 /// y = x * w, + bias, + addend, ReLU; or one of the two gradients, of which dx may be masked by x. On halves w and dw
 /// are halves as well.
@@ -135,19 +110,20 @@ PartRef graph_of(const Conv& op, const Spec& spec, Pass pass) {
   const PartRef x = builder.between(masked ? not_stored : id_x, unit.x);
 
   const PartRef form = part(convolution, {{convolution_compute_type, in_f32},
-                                          {convolution_form, Coded{type_convolution_mode, cross_correlation}},
-                                          {convolution_spatial_dimensions, Numbers{2}},
+                                          {convolution_form, {type_convolution_mode, cross_correlation}},
+                                          {convolution_spatial_dimensions, 2},
                                           {convolution_dilations, both(op.dilation)},
                                           {convolution_strides, both(op.stride)},
                                           {convolution_pre_paddings, both(op.pad)},
                                           {convolution_post_paddings, both(op.pad)}});
-  const auto [kind, first] = conv_operation(pass);
-  builder.operation(kind, {{first, 1.0},
-                           {first + beta, adds ? 1.0 : 0.0},
-                           {first + descriptor, std::vector{form}},
-                           {first + weights, std::vector{builder.value(id_w, spec.w.at(0).shape)}},
-                           {first + image, std::vector{x}},
-                           {first + result, std::vector{y}}});
+  const Kind kind = forward ? operation_forward : params ? operation_backward_filter : operation_backward_data;
+  const int first = forward ? forward_alpha : params ? backward_filter_alpha : backward_data_alpha;
+  builder.operation(kind, {{first, {type_double, 1}},
+                           {first + beta, {type_double, adds ? 1 : 0}},
+                           {first + descriptor, form},
+                           {first + weights, builder.value(id_w, spec.w.at(0).shape)},
+                           {first + image, x},
+                           {first + result, y}});
   if (!plain)
     builder.finish(y, unit.y, unit.has_bias() ? builder.by_channel(id_bias, unit.y.c) : nullptr,
                    unit.add ? builder.value(id_addend, unit.y) : nullptr, unit.relu);
@@ -164,7 +140,7 @@ PartRef graph_of(const Relu&, const Spec& spec, Pass pass) {
   GraphBuilder builder(spec);
   const Shape& shape = spec.y.shape;
   if (pass == Pass::forward)
-    builder.element_wise(pointwise_relu, builder.value(id_x, shape), nullptr, builder.value(id_y, shape));
+    builder.finish(builder.value(id_x, shape), shape, nullptr, nullptr, true);
   else
     builder.relu_backward(builder.value(id_y, shape), builder.value(id_dy, shape), builder.value(id_dx, shape));
   return builder.graph();
@@ -186,13 +162,13 @@ PartRef graph_of(const BatchNorm&, const Spec& spec, Pass pass) {
   const auto [add, relu] = norm_tail(spec);
   const Shape& shape = spec.y.shape;
   GraphBuilder builder(spec);
-  const auto channels = [&](std::int64_t id) { return std::vector{builder.by_channel(id, shape.c)}; };
-  const auto number = [&](std::int64_t id) { return std::vector{builder.number(id)}; };
+  const auto channels = [&](std::int64_t id) { return builder.by_channel(id, shape.c); };
+  const auto number = [&](std::int64_t id) { return builder.number(id); };
   if (pass == Pass::forward) {
     const PartRef y = builder.between(add || relu ? not_stored : id_y, shape);
-    builder.operation(operation_norm_forward, {{norm_forward_form, Coded{type_norm_mode, batch_norm}},
-                                               {norm_forward_phase, Coded{type_norm_phase, norm_training}},
-                                               {norm_forward_x, std::vector{builder.value(id_x, shape)}},
+    builder.operation(operation_norm_forward, {{norm_forward_form, {type_norm_mode, batch_norm}},
+                                               {norm_forward_phase, {type_norm_phase, norm_training}},
+                                               {norm_forward_x, builder.value(id_x, shape)},
                                                {norm_forward_mean, channels(id_mean)},
                                                {norm_forward_inverse, channels(id_inverse_deviation)},
                                                {norm_forward_scale, channels(id_w)},
@@ -203,28 +179,29 @@ PartRef graph_of(const BatchNorm&, const Spec& spec, Pass pass) {
                                                {norm_forward_old_variance, channels(id_old_variance)},
                                                {norm_forward_new_mean, channels(id_new_mean)},
                                                {norm_forward_new_variance, channels(id_new_variance)},
-                                               {norm_forward_y, std::vector{y}}});
+                                               {norm_forward_y, y}});
     if (add || relu) builder.finish(y, shape, nullptr, add ? builder.value(id_addend, shape) : nullptr, relu);
     return builder.graph();
   }
   PartRef dy = builder.value(id_dy, shape);
   if (masks_norm(spec)) {  // no engine takes relu_backward() here
     const PartRef positive = builder.passed(shape, {type_data_type, data_boolean});
-    builder.element_wise(pointwise_greater, builder.value(id_y, shape), builder.number(id_zero), positive);
+    builder.element_wise(pointwise_greater, builder.value(id_y, shape),
+                         {{operation_pointwise_b, builder.number(id_zero)}, {operation_pointwise_y, positive}});
     const PartRef masked =
         wants_addend_gradient(spec) ? builder.value(id_masked, shape) : builder.passed(shape, data_type(spec.y.dtype));
-    builder.element_wise(pointwise_multiply, dy, positive, masked);
+    builder.element_wise(pointwise_multiply, dy, {{operation_pointwise_b, positive}, {operation_pointwise_y, masked}});
     dy = masked;
   }
-  builder.operation(operation_norm_backward, {{norm_backward_form, Coded{type_norm_mode, batch_norm}},
-                                              {norm_backward_x, std::vector{builder.value(id_x, shape)}},
+  builder.operation(operation_norm_backward, {{norm_backward_form, {type_norm_mode, batch_norm}},
+                                              {norm_backward_x, builder.value(id_x, shape)},
                                               {norm_backward_mean, channels(id_mean)},
                                               {norm_backward_inverse, channels(id_inverse_deviation)},
-                                              {norm_backward_dy, std::vector{dy}},
+                                              {norm_backward_dy, dy},
                                               {norm_backward_scale, channels(id_w)},
                                               {norm_backward_dscale, channels(id_dw)},
                                               {norm_backward_dshift, channels(id_dbias)},
-                                              {norm_backward_dx, std::vector{builder.value(id_dx, shape)}}});
+                                              {norm_backward_dx, builder.value(id_dx, shape)}});
   return builder.graph();
 }
 
@@ -238,28 +215,30 @@ PartRef pool_graph(const Spec& spec, Pass pass, const Size& window, const Size& 
   const Shape &x = spec.x.at(0).shape, &y = spec.y.shape;
   const int padding = mode == resample_max ? padding_minus_infinity : padding_zero;
   const PartRef form =
-      part(resample, {{resample_form, Coded{type_resample_mode, mode}},
-                      {resample_compute_type, in_f32},
-                      {resample_padding, Coded{type_padding_mode, padding}},
-                      {resample_spatial_dimensions, Numbers{2}},
-                      {resample_window, Fractions{both(window)}},
-                      {resample_strides, Fractions{both(stride)}},
-                      {resample_pre_paddings, Fractions{both(pad)}},
-                      {resample_post_paddings, Fractions{{pad_behind(x.h, window.h, stride.h, pad.h, y.h),
-                                                          pad_behind(x.w, window.w, stride.w, pad.w, y.w)}}}});
+      part(resample,
+           {{resample_form, {type_resample_mode, mode}},
+            {resample_compute_type, in_f32},
+            {resample_padding, {type_padding_mode, padding}},
+            {resample_spatial_dimensions, 2},
+            {resample_window, {type_fraction, both(window)}},
+            {resample_strides, {type_fraction, both(stride)}},
+            {resample_pre_paddings, {type_fraction, both(pad)}},
+            {resample_post_paddings,
+             {type_fraction,
+              {pad_behind(x.h, window.h, stride.h, pad.h, y.h), pad_behind(x.w, window.w, stride.w, pad.w, y.w)}}}});
   GraphBuilder builder(spec);
-  const std::vector<PartRef> index{builder.dense(id_index, y, {type_data_type, data_int8})};
+  const PartRef index = builder.dense(id_index, y, {type_data_type, data_int8});
   if (pass == Pass::forward) {
-    Attributes forward = {{resample_forward_form, std::vector{form}},
-                          {resample_forward_x, std::vector{builder.value(id_x, x)}},
-                          {resample_forward_y, std::vector{builder.value(id_y, y)}}};
+    Attributes forward = {{resample_forward_form, form},
+                          {resample_forward_x, builder.value(id_x, x)},
+                          {resample_forward_y, builder.value(id_y, y)}};
     if (mode == resample_max && spec.mode == Mode::training) forward.emplace_back(resample_forward_index, index);
     builder.operation(operation_resample_forward, std::move(forward));
     return builder.graph();
   }
-  Attributes backward = {{resample_backward_form, std::vector{form}},
-                         {resample_backward_dx, std::vector{builder.value(id_dx, x)}},
-                         {resample_backward_dy, std::vector{builder.value(id_dy, y)}}};
+  Attributes backward = {{resample_backward_form, form},
+                         {resample_backward_dx, builder.value(id_dx, x)},
+                         {resample_backward_dy, builder.value(id_dy, y)}};
   if (mode == resample_max) backward.emplace_back(resample_backward_index, index);
   builder.operation(operation_resample_backward, std::move(backward));
   return builder.graph();

@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "descriptor.h"
@@ -44,20 +43,20 @@ enum TensorId : std::int64_t {
 struct Part;
 using PartRef = std::shared_ptr<const Part>;
 
-/// An enumerator of one of cuDNN's types.
-struct Coded {
-  Type type;
-  int value;
-};
-
-/// Whole numbers that cuDNN takes as fractions.
-struct Fractions {
-  std::vector<std::int64_t> values;
-};
-
 /// A descriptor before it is made: its attributes, in the order in which they are set. Parts may share parts.
 struct Part {
-  using Value = std::variant<bool, double, Coded, std::vector<std::int64_t>, Fractions, std::vector<PartRef>>;
+  /// Numbers of a type, or other parts. Fractions are whole numbers here.
+  struct Value {
+    Value(Type of, std::int64_t number) : type(of), numbers{number} {}
+    Value(std::int64_t number) : type(type_int64), numbers{number} {}                    // NOLINT: as they are
+    Value(std::vector<std::int64_t> all) : type(type_int64), numbers(std::move(all)) {}  // NOLINT
+    Value(Type of, std::vector<std::int64_t> all) : type(of), numbers(std::move(all)) {}
+    Value(PartRef part) : type(type_descriptor), parts{std::move(part)} {}  // NOLINT: an attribute is often a part
+    Value(std::vector<PartRef> all) : type(type_descriptor), parts(std::move(all)) {}  // NOLINT
+    Type type;
+    std::vector<std::int64_t> numbers{};
+    std::vector<PartRef> parts{};
+  };
   Kind kind;
   std::vector<std::pair<int, Value>> attributes;
 };
