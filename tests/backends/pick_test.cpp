@@ -1,6 +1,5 @@
 // Picking one algorithm among several, as a Choice demands.
 
-#include "lamina/error.h"
 #include "lib/backends/common/algorithms.h"
 #include "tests/support/catch.h"
 

@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 
-#include "lamina/error.h"
 #include "lamina/plan.h"
 #include "tests/support/catch.h"
 #include "tests/support/environment.h"

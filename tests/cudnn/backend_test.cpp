@@ -1,6 +1,5 @@
 // The backend: refusals before any op is lowered, its description, and the calls that a pass may make.
 
-#include "lamina/error.h"
 #include "lamina/plan.h"
 #include "tests/cudnn/bound.h"
 #include "tests/support/catch.h"

@@ -1,6 +1,5 @@
 // The algorithm of a convolution that a Choice takes, on fakes with set answers.
 
-#include "lamina/error.h"
 #include "tests/cudnn/bound.h"
 #include "tests/support/catch.h"
 #include "tests/support/environment.h"

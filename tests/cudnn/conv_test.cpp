@@ -1,6 +1,5 @@
 // Convolutions on a fake: the calls of each pass, their descriptors, factors and memory.
 
-#include "lamina/error.h"
 #include "tests/cudnn/bound.h"
 #include "tests/support/catch.h"
 

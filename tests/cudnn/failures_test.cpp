@@ -1,6 +1,5 @@
 // Every call fails once, at each place where it is made: the error has the right kind, and every object is destroyed.
 
-#include "lamina/error.h"
 #include "tests/cudnn/bound.h"
 #include "tests/support/catch.h"
 

@@ -1,6 +1,5 @@
 // A batch norm folded into a convolution in inference, on a fake: what prepare folds, and the calls that read it.
 
-#include "lamina/error.h"
 #include "lamina/plan.h"
 #include "tests/cudnn/bound.h"
 #include "tests/support/catch.h"

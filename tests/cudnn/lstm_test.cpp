@@ -1,6 +1,5 @@
 // LSTM on a fake: the calls of each pass, the algorithm of the descriptor, what is refused.
 
-#include "lamina/error.h"
 #include "tests/cudnn/bound.h"
 #include "tests/support/catch.h"
 

@@ -1,6 +1,5 @@
 // Every op but convolution on a fake: the calls of each pass, their order, descriptors and factors.
 
-#include "lamina/error.h"
 #include "tests/cudnn/bound.h"
 #include "tests/support/catch.h"
 

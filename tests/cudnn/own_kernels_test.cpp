@@ -1,6 +1,5 @@
 // Ops that cuDNN lacks, on a fake: the kernels of the backend cuda compute them, here on the host.
 
-#include "lamina/error.h"
 #include "lamina/plan.h"
 #include "lamina/workloads.h"
 #include "tests/cudnn/bound.h"

@@ -2,7 +2,6 @@
 
 #include "lamina/backend.h"
 #include "lamina/cudnn_engines.h"
-#include "lamina/error.h"
 #include "lib/backends/cudnn/library/session.h"
 #include "tests/support/catch.h"
 

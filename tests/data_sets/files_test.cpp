@@ -3,7 +3,6 @@
 #include "tests/io/files.h"
 #include "bytes.h"
 #include "lamina/data.h"
-#include "lamina/error.h"
 #include "tests/support/catch.h"
 
 using namespace lamina::test;

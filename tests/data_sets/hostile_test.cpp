@@ -6,7 +6,6 @@
 
 #include "bytes.h"
 #include "lamina/data.h"
-#include "lamina/error.h"
 #include "tests/io/allocations.h"
 #include "tests/io/files.h"
 #include "tests/support/catch.h"
@@ -21,16 +20,18 @@ struct HostileFile {
   std::string says;
 };
 
-/// Reads the file by `read`, and requires a FileError that names the file and has the text.
-void check_refused(const HostileFile& hostile, const std::function<void(const std::filesystem::path&)>& read) {
-  CAPTURE(hostile.what);
-  const Folder folder;
-  const std::filesystem::path path = folder / "hostile";
-  write(path, hostile.bytes);
-  largest_allocation_bytes = 0;
-  CHECK_THROWS_AS(read(path), FileError);
-  CHECK(largest_allocation_bytes < (std::size_t{3} << 20));
-  CHECK_THROWS_WITH(read(path), ContainsSubstring(path.string()) && ContainsSubstring(hostile.says));
+/// Reads each file by `read`, and requires a FileError that names the file and has the text.
+void check_refused(void (*read)(const std::filesystem::path&), const std::vector<HostileFile>& files) {
+  for (const HostileFile& hostile : files) {
+    CAPTURE(hostile.what);
+    const Folder folder;
+    const std::filesystem::path path = folder / "hostile";
+    write(path, hostile.bytes);
+    largest_allocation_bytes = 0;
+    CHECK_THROWS_AS(read(path), FileError);
+    CHECK(largest_allocation_bytes < (std::size_t{3} << 20));
+    CHECK_THROWS_WITH(read(path), ContainsSubstring(path.string()) && ContainsSubstring(hostile.says));
+  }
 }
 
 /// A sound file for the one under test to go with.
@@ -68,94 +69,88 @@ std::string zeros(std::size_t count) { return gzip(std::string(count, '\0')); }
 
 TEST_CASE("damaged MNIST images are errors that name the file") {
   const std::string good = mnist_images(), head = good.substr(0, 16), packed = gzip(good);
-  for (const HostileFile& hostile : std::vector<HostileFile>{
-           {"empty", "", "magic number"},
-           {"three bytes", good.substr(0, 3), "magic number"},
-           {"labels", mnist_labels(), "2049"},
-           {"little-endian", with(good, 0, le32(0x803)), "2051"},
-           {"no count", good.substr(0, 6), "count"},
-           {"no rows", good.substr(0, 8), "rows"},
-           {"no columns", good.substr(0, 14), "columns"},
-           {"a pixel is missing", good.substr(0, 33), "17"},
-           {"a pixel too many", good + "x", "34"},
-           {"negative count", with(good, 4, be32(0x80000000)), "-2147483648"},
-           {"many images", with(good, 4, be32(0x7FFFFFFF)), "12884901882"},
-           {"no rows at all", with(good, 8, be32(0)), "rows"},
-           {"wide", with(good, 12, be32(65536)), "65536"},
-           {"all at their largest", be32(0x803) + be32(0x7FFFFFFF) + be32(65535) + be32(65535), "bytes of pixels"},
-           {"gzip without data", "\x1F\x8B", "truncated"},
-           {"gzip of another method", std::string("\x1F\x8B\x07\0\0\0\0\0\0\0", 10), "damaged"},
-           {"gzip, truncated", packed.substr(0, packed.size() / 2), "truncated"},
-           {"gzip without its checksum", packed.substr(0, packed.size() - 8), "truncated"},
-           {"gzip with a wrong checksum", with(packed, packed.size() - 8, "\x55"), "damaged"},
-           {"gzip with a wrong length", with(packed, packed.size() - 4, "\x55"), "damaged"},
-           {"gzip and more", packed + "x", "after its gzip stream"},
-           {"two gzip streams", packed + packed, "after its gzip stream"},
-           {"gzip of one image too few", gzip(good.substr(0, 28)), "28"},
-           {"gzip with a pixel too many", gzip(good + "x"), "more"},
-           {"gzip with a wrong count", gzip(with(good, 4, be32(0x7FFFFFFF))), "at most"},
-           {"gzip that expands", zeros(std::size_t{64} << 20), "2051"},
-           {"gzip that keeps its promise of 64 MiB",
-            gzip(be32(0x803) + be32(1024) + be32(256) + be32(256) + std::string(std::size_t{64} << 20, '\0')),
-            "at most"},
-       }) {
-    check_refused(hostile, read_images);
-  }
+  check_refused(
+      read_images,
+      {
+          {"empty", "", "magic number"},
+          {"three bytes", good.substr(0, 3), "magic number"},
+          {"labels", mnist_labels(), "2049"},
+          {"little-endian", with(good, 0, le32(0x803)), "2051"},
+          {"no count", good.substr(0, 6), "count"},
+          {"no rows", good.substr(0, 8), "rows"},
+          {"no columns", good.substr(0, 14), "columns"},
+          {"a pixel is missing", good.substr(0, 33), "17"},
+          {"a pixel too many", good + "x", "34"},
+          {"negative count", with(good, 4, be32(0x80000000)), "-2147483648"},
+          {"many images", with(good, 4, be32(0x7FFFFFFF)), "12884901882"},
+          {"no rows at all", with(good, 8, be32(0)), "rows"},
+          {"wide", with(good, 12, be32(65536)), "65536"},
+          {"all at their largest", be32(0x803) + be32(0x7FFFFFFF) + be32(65535) + be32(65535), "bytes of pixels"},
+          {"gzip without data", "\x1F\x8B", "truncated"},
+          {"gzip of another method", std::string("\x1F\x8B\x07\0\0\0\0\0\0\0", 10), "damaged"},
+          {"gzip, truncated", packed.substr(0, packed.size() / 2), "truncated"},
+          {"gzip without its checksum", packed.substr(0, packed.size() - 8), "truncated"},
+          {"gzip with a wrong checksum", with(packed, packed.size() - 8, "\x55"), "damaged"},
+          {"gzip with a wrong length", with(packed, packed.size() - 4, "\x55"), "damaged"},
+          {"gzip and more", packed + "x", "after its gzip stream"},
+          {"two gzip streams", packed + packed, "after its gzip stream"},
+          {"gzip of one image too few", gzip(good.substr(0, 28)), "28"},
+          {"gzip with a pixel too many", gzip(good + "x"), "more"},
+          {"gzip with a wrong count", gzip(with(good, 4, be32(0x7FFFFFFF))), "at most"},
+          {"gzip that expands", zeros(std::size_t{64} << 20), "2051"},
+          {"gzip that keeps its promise of 64 MiB",
+           gzip(be32(0x803) + be32(1024) + be32(256) + be32(256) + std::string(std::size_t{64} << 20, '\0')),
+           "at most"},
+      });
 }
 
 TEST_CASE("damaged MNIST labels are errors that name the file") {
   const std::string good = mnist_labels();
-  for (const HostileFile& hostile : std::vector<HostileFile>{
-           {"images", mnist_images(), "2051"},
-           {"one fewer than images", be32(0x801) + be32(2) + "\1\2", "has 3"},
-           {"one is missing", good.substr(0, 10), "labels"},
-           {"one too many", good + "\1", "more"},
-           {"no class", with(good, 9, "\12"), "label 10"},
-       }) {
-    check_refused(hostile, read_labels);
-  }
+  check_refused(read_labels, {
+                                 {"images", mnist_images(), "2051"},
+                                 {"one fewer than images", be32(0x801) + be32(2) + "\1\2", "has 3"},
+                                 {"one is missing", good.substr(0, 10), "labels"},
+                                 {"one too many", good + "\1", "more"},
+                                 {"no class", with(good, 9, "\12"), "label 10"},
+                             });
 }
 
 TEST_CASE("damaged CIFAR-10 records are errors that name the file") {
   const std::string good = cifar_records();
-  for (const HostileFile& hostile : std::vector<HostileFile>{
-           {"empty", "", "0 bytes"},
-           {"truncated", good.substr(0, good.size() - 1), "6145"},
-           {"too long", good + "x", "6147"},
-           {"a label of 10", with(good, 3073, "\12"), "record 1"},
-           {"gzip that expands", zeros(std::size_t{8} << 20), "gzip"},
-           {"gzip, truncated", gzip(good).substr(0, 100), "truncated"},
-       }) {
-    check_refused(hostile, read_cifar);
-  }
+  check_refused(read_cifar, {
+                                {"empty", "", "0 bytes"},
+                                {"truncated", good.substr(0, good.size() - 1), "6145"},
+                                {"too long", good + "x", "6147"},
+                                {"a label of 10", with(good, 3073, "\12"), "record 1"},
+                                {"gzip that expands", zeros(std::size_t{8} << 20), "gzip"},
+                                {"gzip, truncated", gzip(good).substr(0, 100), "truncated"},
+                            });
 }
 
 TEST_CASE("damaged lists of ids are errors that name the file") {
   const std::string good = id_lists();
-  for (const HostileFile& hostile : std::vector<HostileFile>{
-           {"empty", "", "magic number"},
-           {"another magic number", with(good, 0, "LIDT"), "LIDS"},
-           {"version 2", with(good, 4, le32(2)), "version 2"},
-           {"no count", good.substr(0, 8), "count"},
-           {"a count beyond the file", with(good, 8, le32(0xFFFFFFFF)), "lists"},
-           {"a count one too high", with(good, 8, le32(4)), "lists"},
-           {"a count one too low", with(good, 8, le32(2)), "more"},
-           {"no vocabulary", with(good, 12, le32(0)), "vocabulary"},
-           {"an id beyond the vocabulary", with(good, 12, le32(70000)), "list 2"},
-           {"no classes", with(good, 16, le32(0)), "classes"},
-           {"257 classes", with(good, 16, le32(257)), "classes"},
-           {"a label that is no class", with(good, good.size() - 1, "\2"), "list 2"},
-           {"a list longer than the file", with(good, 20, le16(0xFFFF)), "lists"},
-           {"a label is missing", good.substr(0, good.size() - 1), "labels"},
-           {"a byte too many", good + "x", "more"},
-       }) {
-    check_refused(hostile, read_lists);
-  }
+  check_refused(read_lists, {
+                                {"empty", "", "magic number"},
+                                {"another magic number", with(good, 0, "LIDT"), "LIDS"},
+                                {"version 2", with(good, 4, le32(2)), "version 2"},
+                                {"no count", good.substr(0, 8), "count"},
+                                {"a count beyond the file", with(good, 8, le32(0xFFFFFFFF)), "lists"},
+                                {"a count one too high", with(good, 8, le32(4)), "lists"},
+                                {"a count one too low", with(good, 8, le32(2)), "more"},
+                                {"no vocabulary", with(good, 12, le32(0)), "vocabulary"},
+                                {"an id beyond the vocabulary", with(good, 12, le32(70000)), "list 2"},
+                                {"no classes", with(good, 16, le32(0)), "classes"},
+                                {"257 classes", with(good, 16, le32(257)), "classes"},
+                                {"a label that is no class", with(good, good.size() - 1, "\2"), "list 2"},
+                                {"a list longer than the file", with(good, 20, le16(0xFFFF)), "lists"},
+                                {"a label is missing", good.substr(0, good.size() - 1), "labels"},
+                                {"a byte too many", good + "x", "more"},
+                            });
 }
 
 TEST_CASE("a text that is not UTF-8, or expands without end, is an error that names the file") {
-  check_refused({"invalid", "good until\xFF", "byte 10"}, read_words_of);
-  check_refused({"expanding", zeros(std::size_t{8} << 20), "gzip"}, read_words_of);
+  check_refused(read_words_of,
+                {{"invalid", "good until\xFF", "byte 10"}, {"expanding", zeros(std::size_t{8} << 20), "gzip"}});
 }
 
 TEST_CASE("a path that is no file is an error that names it, and nothing waits for a pipe") {

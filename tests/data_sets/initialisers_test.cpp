@@ -1,7 +1,6 @@
 // Initialisers: their bounds, moments and products, and their names.
 
 #include "lamina/initialisers.h"
-#include "lamina/error.h"
 #include "lamina/random.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers/larger.h"

@@ -5,7 +5,6 @@
 #include <thread>
 
 #include "lamina/batches.h"
-#include "lamina/error.h"
 #include "tests/support/catch.h"
 
 using namespace lamina;

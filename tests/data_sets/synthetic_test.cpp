@@ -2,7 +2,6 @@
 
 #include "lamina/synthetic.h"
 #include "lamina/batches.h"
-#include "lamina/error.h"
 #include "tests/io/files.h"
 #include "tests/support/catch.h"
 

@@ -3,7 +3,6 @@
 #include "lib/core/device/blas/blas_library.h"
 
 #include "lamina/devices.h"
-#include "lamina/error.h"
 #include "tests/support/catch.h"
 #include "tests/support/data.h"
 

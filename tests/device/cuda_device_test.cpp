@@ -2,7 +2,6 @@
 
 #include "lib/core/device/cuda/cuda_device.h"
 
-#include "lamina/error.h"
 #include "lamina/lamina.h"
 #include "lamina/timing.h"
 #include "lib/core/device/cuda/cuda_peak.h"

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <thread>
 
-#include "lamina/error.h"
 #include "lamina/timing.h"
 #include "lib/core/device/peak_rate.h"
 #include "tests/support/catch.h"

@@ -2,7 +2,6 @@
 
 #include "lib/core/device/math_environment.h"
 
-#include "lamina/error.h"
 #include "tests/support/catch.h"
 #include "tests/support/environment.h"
 

@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <thread>
 
-#include "lamina/error.h"
 #include "lamina/lamina.h"
 #include "lib/communicators/nccl_communicator.h"
 #include "lib/core/device/cuda/cuda_device.h"

@@ -6,7 +6,6 @@
 #include "lamina/nets.h"
 #include "lib/backends/eigen/micro_kernels/micro_kernels.h"
 #include "tests/eigen/sets.h"
-#include "tests/support/backend.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"

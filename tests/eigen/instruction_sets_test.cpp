@@ -4,7 +4,6 @@
 #include <iterator>
 #include <sstream>
 
-#include "lamina/error.h"
 #include "tests/eigen/sets.h"
 #include "tests/io/files.h"
 #include "tests/support/cases/plans.h"

@@ -2,7 +2,6 @@
 // computed separately.
 
 #include "lib/backends/eigen/runtime/non_temporal.h"
-#include "lamina/backend.h"
 #include "sets.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"

@@ -4,11 +4,9 @@
 #include <bit>
 #include <random>
 
-#include "lamina/error.h"
 #include "lib/core/numbers/float16.h"
 #include "lib/core/units/unit_memory.h"
 #include "tests/eigen/sets.h"
-#include "tests/support/backend.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers/larger.h"

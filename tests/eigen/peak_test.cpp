@@ -7,7 +7,6 @@
 #include <mutex>
 #include <thread>
 
-#include "lamina/error.h"
 #include "lamina/plan.h"
 #include "tests/eigen/sets.h"
 #include "tests/support/catch.h"

@@ -2,7 +2,6 @@
 // edges of vectors.
 
 #include "tests/eigen/sets.h"
-#include "tests/support/backend.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers/recurrent_bounds.h"

@@ -2,7 +2,6 @@
 
 #include <variant>
 
-#include "lamina/error.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/unit.h"
 #include "tests/support/catch.h"

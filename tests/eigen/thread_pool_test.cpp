@@ -14,7 +14,6 @@
 #include <mutex>
 #include <thread>
 
-#include "lamina/error.h"
 #include "lib/backends/eigen/runtime/cpu_affinity.h"
 #include "tests/support/catch.h"
 

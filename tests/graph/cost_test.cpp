@@ -3,7 +3,6 @@
 #include <climits>
 #include <tuple>
 
-#include "lamina/error.h"
 #include "lamina/op.h"
 #include "tests/support/catch.h"
 

@@ -4,7 +4,6 @@
 
 #include <climits>
 
-#include "lamina/error.h"
 #include "tests/support/catch.h"
 
 using namespace lamina;

@@ -2,7 +2,6 @@
 
 #include <climits>
 
-#include "lamina/error.h"
 #include "lamina/op.h"
 #include "tests/support/catch.h"
 

@@ -1,6 +1,5 @@
 // The text of shapes, types, ops and errors.
 
-#include "lamina/error.h"
 #include "lamina/op.h"
 #include "tests/support/catch.h"
 

@@ -8,7 +8,6 @@
 
 #include "allocations.h"
 #include "files.h"
-#include "lamina/error.h"
 #include "lamina/safetensors.h"
 #include "tests/support/catch.h"
 #include "tests/support/data.h"

@@ -10,7 +10,6 @@
 
 #include "files.h"
 #include "lamina/data.h"
-#include "lamina/error.h"
 #include "lamina/new_file.h"
 #include "lamina/onnx.h"
 #include "lamina/safetensors.h"

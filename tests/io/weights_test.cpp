@@ -4,7 +4,6 @@
 
 #include "files.h"
 #include "lamina/device.h"
-#include "lamina/error.h"
 #include "lamina/graph.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/catch.h"

@@ -5,7 +5,6 @@
 
 #include "conv_problem.h"
 #include "kernels/conv/conv_direct.h"
-#include "lamina/error.h"
 #include "tests/support/cases/unit.h"
 #include "tests/support/catch.h"
 #include "tiles.h"

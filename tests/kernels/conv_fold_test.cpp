@@ -4,7 +4,6 @@
 #include "kernels/conv/conv_fold.h"
 #include "kernels/host/grid.h"
 #include "lamina/nets.h"
-#include "tests/support/backend.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"

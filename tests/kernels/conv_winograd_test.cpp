@@ -2,8 +2,7 @@
 
 #include "kernels/winograd/conv_winograd_4x4.h"
 #include "kernels/winograd/winograd_4x4.h"
-#include "lamina/error.h"
-#include "tests/support/backend.h"
+#include "tests/kernels/gapped.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers/winograd_bounds.h"
@@ -34,44 +33,6 @@ std::array<double, winograd_tile> output_column(std::size_t i) {
 Points spread_column(std::size_t i) { return column<winograd_tile, winograd_patch>(winograd_spread<double>, i); }
 std::array<double, 3> gradient_column(std::size_t i) { return column<winograd_patch, 3>(winograd_gradient<double>, i); }
 
-/// A tensor in memory as a launcher requires it: aligned to 16 bytes, with `gap` elements of NaN after every image and
-/// some at the end.
-template <class T>
-class Block {
- public:
-  Block(const Shape& shape, std::int64_t gap) : shape_(shape), pitch_(shape.image() + gap) {
-    constexpr std::int64_t behind = 256;
-    memory_.assign(static_cast<std::size_t>(shape.n * pitch_ + behind), static_cast<T>(NAN));
-    data_ = memory_.data() + (16 - reinterpret_cast<std::uintptr_t>(memory_.data()) % 16) % 16 / sizeof(T);
-  }
-  Block(const Shape& shape, std::int64_t gap, const Values& values) : Block(shape, gap) {
-    for (std::int64_t i = 0; i < shape.count(); ++i) *at(i) = static_cast<T>(values[static_cast<std::size_t>(i)]);
-  }
-
-  T* data() { return data_; }
-  View<T> view() { return {data_, shape_.n, shape_.c, shape_.h, shape_.w, pitch_}; }
-  View<const T> seen() { return {data_, shape_.n, shape_.c, shape_.h, shape_.w, pitch_}; }
-  Values values() {
-    Values result;
-    for (std::int64_t i = 0; i < shape_.count(); ++i) result.push_back(*at(i));
-    return result;
-  }
-  /// Whether everything outside the elements is unchanged.
-  bool gaps_are_whole() {
-    std::size_t numbers = 0;
-    for (const T value : memory_) numbers += value == value ? 1 : 0;
-    return numbers == static_cast<std::size_t>(shape_.count());
-  }
-
- private:
-  T* at(std::int64_t i) { return data_ + i / shape_.image() * pitch_ + i % shape_.image(); }
-
-  Shape shape_;
-  std::int64_t pitch_;
-  std::vector<T> memory_;
-  T* data_;
-};
-
 /// One run of the launchers.
 struct Run {
   WinogradFilters filters;
@@ -86,11 +47,11 @@ struct Run {
 template <class T>
 Values run(const Run& r) {
   const auto flat = [](std::size_t count) { return Shape{1, 1, 1, static_cast<int>(count)}; };
-  Block<T> w(flat(r.w.size()), 0, r.w), bias(flat(r.bias.size()), 0, r.bias);
-  Block<T> transformed(flat(static_cast<std::size_t>(winograd_4x4_filter_count<T>(r.filters))), 0);
+  Gapped<T> w(flat(r.w.size()), 0, r.w), bias(flat(r.bias.size()), 0, r.bias);
+  Gapped<T> transformed(flat(static_cast<std::size_t>(winograd_4x4_filter_count<T>(r.filters))), 0);
   winograd_4x4_filters<T>(nullptr, r.filters, w.data(), transformed.data());
-  Block<T> x(r.x_shape, r.gap, r.x), mask(r.x_shape, 2 * r.gap, r.mask.empty() ? r.x : r.mask);
-  Block<T> y = r.old.empty() ? Block<T>(r.y_shape, r.gap) : Block<T>(r.y_shape, r.gap, r.old);
+  Gapped<T> x(r.x_shape, r.gap, r.x), mask(r.x_shape, 2 * r.gap, r.mask.empty() ? r.x : r.mask);
+  Gapped<T> y(r.y_shape, r.gap, r.old);
   WinogradConv<T> conv;
   conv.filters = r.filters;
   conv.transformed = transformed.data();
@@ -168,8 +129,8 @@ void check_weight_run(const WeightsRun& r, std::uint64_t key) {
   const Bounds bounds = chain_bounds(c, feed, {"", "winograd_4x4", ""});
   const Shape y = infer(r.op, {r.x}).y;
   const Shape w{1, 1, 1, static_cast<int>(feed.w[0].size())};
-  Block<T> x(r.x, r.gap, feed.x[0]), dy(y, 3 * r.gap, feed.dy), mask(y, 2 * r.gap, want.y);
-  Block<T> dw = r.adds ? Block<T>(w, 0, feed.dw[0]) : Block<T>(w, 0);
+  Gapped<T> x(r.x, r.gap, feed.x[0]), dy(y, 3 * r.gap, feed.dy), mask(y, 2 * r.gap, want.y);
+  Gapped<T> dw(w, 0, r.adds ? feed.dw[0] : Values{});
   WinogradWeights<T> conv;
   conv.groups = r.op.groups;
   conv.x = x.seen();
@@ -179,7 +140,7 @@ void check_weight_run(const WeightsRun& r, std::uint64_t key) {
   conv.pad_w = r.op.pad.w;
   conv.dw = dw.data();
   conv.adds = r.adds;
-  Block<T> partial({1, 1, 1, static_cast<int>(winograd_4x4_weights_bytes(conv, r.ranges) / sizeof(T))}, 0);
+  Gapped<T> partial({1, 1, 1, static_cast<int>(winograd_4x4_weights_bytes(conv, r.ranges) / sizeof(T))}, 0);
   winograd_4x4_weights<T>(nullptr, conv, partial.data(), r.ranges);
   CHECK(dw.gaps_are_whole());
   check_close("dw", dw.values(), want.dw[0], bounds.dw[0], epsilon_of(sizeof(T)), r.adds ? feed.dw[0] : Values{});

@@ -2,7 +2,7 @@
 // workspace that split the batch into chunks. In whole numbers every bit must be equal.
 
 #include "kernels/gemm/im2col.h"
-#include "lamina/error.h"
+#include "tests/kernels/gapped.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
@@ -12,35 +12,6 @@ using namespace lamina::cuda_host;
 namespace {
 
 constexpr int gap = 5;  ///< elements between images, which no tensor has
-
-template <class T>
-struct Columns {
-  Shape shape;
-  std::vector<T> memory;
-
-  /// Gaps are NaN, so that reading a gap shows. With empty `values` the elements are NaN as well.
-  Columns(const Shape& s, const Values& values)
-      : shape(s), memory(static_cast<std::size_t>(s.n * pitch()), static_cast<T>(NAN)) {
-    for (std::size_t i = 0; i < values.size(); ++i) memory[place(i)] = static_cast<T>(values[i]);
-  }
-  std::int64_t pitch() const { return shape.image() + gap; }
-  std::size_t place(std::size_t i) const {
-    const auto image = static_cast<std::size_t>(shape.image());
-    return i / image * static_cast<std::size_t>(pitch()) + i % image;
-  }
-  View<T> view() { return {memory.data(), shape.n, shape.c, shape.h, shape.w, pitch()}; }
-  View<const T> seen() const { return {memory.data(), shape.n, shape.c, shape.h, shape.w, pitch()}; }
-  Values values() const {
-    Values result;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(shape.count()); ++i) result.push_back(memory[place(i)]);
-    return result;
-  }
-  bool gaps_are_whole() const {
-    std::int64_t numbers = 0;
-    for (const T value : memory) numbers += value == value ? 1 : 0;
-    return numbers == shape.count();
-  }
-};
 
 /// Calls body(element of the columns, element of x), both dense, for every copy that im2col must make.
 template <class Body>
@@ -74,13 +45,13 @@ void check_kernels(const ConvGeometry& g, const Shape& x_shape) {
     gathered[from] += columns[to];
   });
 
-  const Columns<T> image(x_shape, x), given(shape, columns);
-  Columns<T> made(shape, {});
+  const Gapped<T> image(x_shape, gap, x), given(shape, gap, columns);
+  Gapped<T> made(shape, gap);
   im2col<T>(nullptr, g, image.seen(), made.view());
   CHECK(made.values() == copied);
   CHECK(made.gaps_are_whole());
 
-  Columns<T> fresh(x_shape, {}), added(x_shape, old);
+  Gapped<T> fresh(x_shape, gap), added(x_shape, gap, old);
   col2im<T>(nullptr, g, given.seen(), fresh.view(), false);
   CHECK(fresh.values() == gathered);
   CHECK(fresh.gaps_are_whole());

@@ -2,7 +2,6 @@
 // backward are compared with eigen. In f32, ops are compared one by one, each with its inputs from the f64 run.
 
 #include "lamina/lamina.h"
-#include "tests/support/backend.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"

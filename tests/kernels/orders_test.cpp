@@ -12,8 +12,6 @@
 #include "kernels/recurrent/recurrent.h"
 #include "kernels/timing/delay.h"
 #include "kernels/timing/peak.h"
-#include "lamina/error.h"
-#include "tests/support/backend.h"
 #include "tests/support/cases/kernel_cases.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"

@@ -5,7 +5,6 @@
 #include "kernels/conv/conv_direct.h"
 #include "kernels/conv/conv_implicit_gemm.h"
 #include "kernels/gemm/gemm.h"
-#include "lamina/error.h"
 #include "tests/support/cases/unit.h"
 #include "tests/support/catch.h"
 #include "tiles.h"

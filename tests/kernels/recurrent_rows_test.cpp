@@ -1,7 +1,6 @@
 // Sequences as rows: ids become one-hot rows; more rows than a grid has are refused.
 
 #include "kernels/recurrent/recurrent.h"
-#include "lamina/error.h"
 #include "lamina/plan.h"
 #include "resident.h"
 #include "tests/support/catch.h"

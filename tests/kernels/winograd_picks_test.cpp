@@ -1,7 +1,6 @@
 // The convolutions that get winograd_4x4 by rule, forward and for the data gradient, and the model of the rule.
 
 #include "kernels/winograd/conv_winograd_4x4.h"
-#include "tests/support/backend.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 

@@ -2,7 +2,6 @@
 
 #include "lamina/nets.h"
 
-#include "lamina/error.h"
 #include "tests/support/catch.h"
 
 using namespace lamina;

@@ -2,7 +2,6 @@
 
 #include "lamina/random.h"
 #include "lib/core/units/functions.h"
-#include "tests/support/backend.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"

@@ -1,8 +1,5 @@
 // Batch normalisation, alone and as the head of a fused chain.
 
-#include "lamina/error.h"
-#include "tests/support/backend.h"
-#include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 

@@ -1,7 +1,5 @@
 // Functions of two tensors, with and without extents of 1 that repeat.
 
-#include "tests/support/backend.h"
-#include "tests/support/cases/example.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"

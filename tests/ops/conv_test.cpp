@@ -1,8 +1,5 @@
 // Convolution: by hand, against the oracle, in whole numbers, by differences, and what it refuses.
 
-#include "lamina/error.h"
-#include "tests/support/backend.h"
-#include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 

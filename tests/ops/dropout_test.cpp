@@ -1,8 +1,6 @@
 // Dropout by its properties, and by the mask that its documentation defines.
 
 #include "lamina/random.h"
-#include "tests/support/backend.h"
-#include "tests/support/cases/example.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"

@@ -1,6 +1,5 @@
 // Fully connected layers.
 
-#include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 

@@ -1,7 +1,6 @@
 // Every op against PyTorch's results and gradients, on the shapes and numbers of data/goldens/make_goldens.py.
 
 #include "lamina/safetensors.h"
-#include "tests/support/backend.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 #include "tests/support/data.h"

@@ -1,6 +1,5 @@
 // Ops that join and split values: add, concat, slice.
 
-#include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 

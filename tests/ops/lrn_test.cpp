@@ -1,6 +1,5 @@
 // Local response normalisation across channels.
 
-#include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 

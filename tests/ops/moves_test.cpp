@@ -1,7 +1,5 @@
 // Ops that move elements and compute nothing: pad, reorder.
 
-#include "tests/support/backend.h"
-#include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 

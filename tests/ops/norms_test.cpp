@@ -1,6 +1,5 @@
 // Group and layer normalisation.
 
-#include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 

@@ -1,8 +1,6 @@
 // The functions of one element.
 
 #include "lamina/graph.h"
-#include "tests/support/backend.h"
-#include "tests/support/cases/example.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"

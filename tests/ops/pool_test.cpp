@@ -1,7 +1,5 @@
 // Max, average and global average pooling.
 
-#include "tests/support/backend.h"
-#include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 

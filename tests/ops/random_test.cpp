@@ -1,6 +1,5 @@
 // Random ops with random numbers on random shapes, through the suite.
 
-#include "tests/support/backend.h"
 #include "tests/support/cases/random_case.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"

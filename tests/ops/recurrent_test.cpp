@@ -1,7 +1,5 @@
 // Recurrent: by hand, by its definition, against the oracle and by differences.
 
-#include "tests/support/backend.h"
-#include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers/recurrent_bounds.h"

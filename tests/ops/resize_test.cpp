@@ -1,8 +1,6 @@
 // Images with another number of rows and columns.
 
 #include "lib/core/units/resize_axis.h"
-#include "tests/support/backend.h"
-#include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 

@@ -1,7 +1,5 @@
 // A tensor times fixed or learned numbers, plus others: numbers of each channel, or one pair for all.
 
-#include "tests/support/backend.h"
-#include "tests/support/cases/example.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"

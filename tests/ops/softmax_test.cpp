@@ -1,7 +1,5 @@
 // Softmax along an axis, and its logarithm.
 
-#include "tests/support/backend.h"
-#include "tests/support/cases/example.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 

@@ -1,6 +1,5 @@
 // The algorithm that a plan runs: named for all nodes or for one, or measured by a backend.
 
-#include "lamina/error.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/unit.h"
 #include "tests/support/catch.h"

@@ -1,6 +1,5 @@
 // Enumerators out of range, in everything public that takes one.
 
-#include "lamina/error.h"
 #include "lamina/lamina.h"
 #include "tests/support/backend.h"
 #include "tests/support/catch.h"

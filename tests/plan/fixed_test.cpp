@@ -1,8 +1,6 @@
 // Fixed parameters are state, in every op: no pass computes their gradient, and no update changes them.
 
-#include "lamina/error.h"
 #include "lamina/weights.h"
-#include "tests/support/backend.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"

@@ -1,10 +1,8 @@
 // Plans in f16 and bf16: the tensors that keep f32, memory that is shared without harm, and the distance of results
 // from f64.
 
-#include "lamina/error.h"
 #include "lamina/nets.h"
 #include "lib/core/numbers/float16.h"
-#include "tests/support/backend.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/cases/random_graph.h"
 #include "tests/support/catch.h"

@@ -1,8 +1,6 @@
 // Labels and ids in plans have no gradient, although they come from inputs.
 
-#include "lamina/error.h"
 #include "lib/core/units/spec_passes.h"
-#include "tests/support/backend.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/catch.h"
 

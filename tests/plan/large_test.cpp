@@ -2,7 +2,6 @@
 
 #include <ctime>
 
-#include "lamina/error.h"
 #include "lamina/lamina.h"
 #include "tests/support/backend.h"
 #include "tests/support/catch.h"

@@ -2,10 +2,8 @@
 // tested.
 
 #include "lamina/choice_cache.h"
-#include "lamina/error.h"
 #include "lamina/tuning.h"
 #include "tests/io/files.h"
-#include "tests/support/backend.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/cases/unit.h"
 #include "tests/support/catch.h"

@@ -1,7 +1,5 @@
 // Ownership: a plan shares its backend.
 
-#include "lamina/error.h"
-#include "tests/support/backend.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/catch.h"
 

@@ -1,6 +1,5 @@
 // pack(): blocks that are alive together never overlap, whatever their lifetimes.
 
-#include "lamina/error.h"
 #include "lamina/plan.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers/values.h"

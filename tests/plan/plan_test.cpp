@@ -6,9 +6,7 @@
 #include <climits>
 #include <thread>
 
-#include "lamina/error.h"
 #include "lib/core/units/spec_passes.h"
-#include "tests/support/backend.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/catch.h"
 #include "tests/support/wrapped_backend.h"

@@ -1,7 +1,6 @@
 // The prepared forms of parameters in inference: passes read them, and they follow the parameters.
 
 #include "lamina/weights.h"
-#include "tests/support/backend.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/catch.h"
 

@@ -1,7 +1,6 @@
 // A plan that fuses, shares, packs, drops and recomputes has the same numbers as a plan that does none of this.
 
 #include "tests/support/cases/random_graph.h"
-#include "tests/support/backend.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/catch.h"
 

@@ -1,7 +1,5 @@
 // Parameters that several nodes use have one memory and one gradient, the sum of the gradients of all uses.
 
-#include "lamina/error.h"
-#include "tests/support/backend.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/cases/random_graph.h"
 #include "tests/support/cases/suite.h"

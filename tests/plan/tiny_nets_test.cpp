@@ -1,7 +1,6 @@
 // Whole tiny nets through plans: gradients by differences in every mode, modes against each other, and against a
 // composition by hand.
 
-#include "tests/support/backend.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/cases/random_graph.h"
 #include "tests/support/catch.h"

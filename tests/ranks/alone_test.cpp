@@ -1,7 +1,6 @@
 // Communicators by name, the one for a single rank, and parts of batches.
 
 #include "lamina/communicator.h"
-#include "lamina/error.h"
 #include "lib/core/device/host/host_device.h"
 #include "lib/core/text/difference.h"
 #include "tests/support/catch.h"

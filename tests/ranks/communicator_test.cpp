@@ -2,7 +2,6 @@
 
 #include "lamina/communicator.h"
 
-#include "lamina/error.h"
 #include "tests/ranks/ranks.h"
 #include "tests/support/catch.h"
 #include "tests/support/queued_device.h"

@@ -1,7 +1,6 @@
 // The communicator nccl on a fake of NCCL's calls, which refuses what the library would refuse, and on a fake of a
 // device's queues.
 
-#include "lamina/error.h"
 #include "lib/communicators/nccl_communicator.h"
 #include "tests/support/catch.h"
 #include "tests/support/environment.h"

@@ -1,7 +1,6 @@
 // Trainings by several ranks against trainings by one rank with the whole batch. Every rank runs every case, and also
 // trains alone, for the comparison.
 
-#include "lamina/error.h"
 #include "lamina/optimiser.h"
 #include "lamina/workloads.h"
 #include "lib/backends/common/lowering.h"

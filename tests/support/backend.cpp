@@ -2,7 +2,6 @@
 
 #include "tests/support/backend.h"
 
-#include "lamina/error.h"
 #include "tests/support/catch.h"
 #include "tests/support/skip.h"
 #if defined(LAMINA_TEST_CLOSED)

@@ -1,6 +1,6 @@
 #pragma once
 // The header that every test includes. It has Catch2, in either of its two generations, under the names of the newer
-// one; the parts of the standard library that most tests use; and matchers for the texts of errors.
+// one; the parts of the standard library that most tests use; the library's errors, and matchers for their texts.
 
 #include <algorithm>
 #include <array>
@@ -24,6 +24,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "lamina/error.h"
 
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>

@@ -5,8 +5,6 @@
 
 #include <csignal>
 
-#include "lamina/error.h"
-#include "tests/support/backend.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"

@@ -2,7 +2,6 @@
 
 #include <fstream>
 
-#include "lamina/error.h"
 #include "lamina/safetensors.h"
 #include "tests/io/files.h"
 #include "tests/support/backend.h"
@@ -12,6 +11,18 @@
 #include "tests/train/runs.h"
 
 using namespace lamina::test;
+
+namespace {
+
+/// A training on 16 digits, with a checkpoint.
+struct OnDigits {
+  std::shared_ptr<Backend> backend = make_backend("eigen");
+  std::unique_ptr<Source> source = digits(16, 1);
+  Folder folder;
+  TrainerOptions options{.checkpoint = folder / "run.safetensors"};
+};
+
+}  // namespace
 
 TEST_CASE("a run that stops anywhere goes on from its checkpoint, and ends with the same bits") {
   for (const std::string& name : training_backends())
@@ -120,11 +131,7 @@ TEST_CASE("a trainer goes on after an exception of a callback") {
   CHECK(same(trainer.epochs()[0], straight.epochs()[0]));
 }
 
-TEST_CASE("after a checkpoint that ended an epoch there are no scores of batches until one is done") {
-  const auto backend = make_backend("eigen");
-  const auto source = digits(16, 1);
-  const Folder folder;
-  const TrainerOptions options{.checkpoint = folder / "run.safetensors"};
+TEST_CASE_METHOD(OnDigits, "after a checkpoint that ended an epoch there are no scores of batches until one is done") {
   Trainer first(small_network(8), *backend, *source, options);
   CHECK(first.batch_scores().empty());
   first.train(1);
@@ -137,11 +144,7 @@ TEST_CASE("after a checkpoint that ended an epoch there are no scores of batches
   for (const Score& score : second.batch_scores()) CHECK(score.loss > 0);
 }
 
-TEST_CASE("a checkpoint of another run, or a damaged one, is an error, and changes nothing") {
-  const auto backend = make_backend("eigen");
-  const auto source = digits(16, 1);
-  const Folder folder;
-  TrainerOptions options{.checkpoint = folder.path() / "run.safetensors"};
+TEST_CASE_METHOD(OnDigits, "a checkpoint of another run, or a damaged one, is an error, and changes nothing") {
   Trainer(small_network(8), *backend, *source, options).train(1);
   TrainerOptions other = options;
   other.optimiser = RmsProp{};
@@ -171,11 +174,8 @@ TEST_CASE("a checkpoint of another run, or a damaged one, is an error, and chang
   CHECK_THROWS_AS(Trainer(small_network(8), *backend, *source, options), FileError);
 }
 
-TEST_CASE("a byte that changed in a checkpoint is noticed, and older files without a checksum are read") {
-  const auto backend = make_backend("eigen");
-  const auto source = digits(16, 1);
-  const Folder folder;
-  const TrainerOptions options{.checkpoint = folder / "run.safetensors"};
+TEST_CASE_METHOD(OnDigits,
+                 "a byte that changed in a checkpoint is noticed, and older files without a checksum are read") {
   Trainer(small_network(8), *backend, *source, options).train(1);
   const std::string whole = contents(options.checkpoint);
   const std::size_t first = (whole.find("}}") + 9) / 8 * 8;  // the header is padded
@@ -193,21 +193,14 @@ TEST_CASE("a byte that changed in a checkpoint is noticed, and older files witho
   CHECK(Trainer(small_network(8), *backend, *source, options).resumed());
 }
 
-TEST_CASE("a checkpoint of another run says in words in what it differs") {
-  const auto backend = make_backend("eigen");
-  const auto source = digits(16, 1), other_digits = digits(16, 2), fewer = digits(8, 1);
-  const Folder folder;
-  const TrainerOptions options{.checkpoint = folder / "run.safetensors"};
+TEST_CASE_METHOD(OnDigits, "a checkpoint of another run says in words in what it differs") {
+  const auto other_digits = digits(16, 2), fewer = digits(8, 1);
   Trainer(small_network(8), *backend, *source, options).train(1);
-  const auto said = [&](const Graph& graph, const Source& samples, const TrainerOptions& how) -> std::string {
-    try {
-      Trainer(graph, *backend, samples, how);
-    } catch (const UsageError& error) {
-      const std::string text = error.what(), before = "is the checkpoint of another run: ";
-      const std::size_t begin = text.find(before) + before.size();
-      return text.substr(begin, text.find("; give another file, or remove it") - begin);
-    }
-    return "";
+  const auto said = [&](const Graph& graph, const Source& samples, const TrainerOptions& how) {
+    const std::string text = said_by<UsageError>([&] { Trainer(graph, *backend, samples, how); });
+    const std::string before = "is the checkpoint of another run: ";
+    const std::size_t begin = text.find(before) + before.size();
+    return text.substr(begin, text.find("; give another file, or remove it") - begin);
   };
   TrainerOptions other = options;
   other.seed = 1;
@@ -286,10 +279,7 @@ TEST_CASE("a checkpoint of as many samples of other data is of another run") {
   CHECK(Trainer(small_network(1), *backend, *one, of_one).resumed());
 }
 
-TEST_CASE("a checkpoint in a folder that is not there is an error before the first epoch") {
-  const auto backend = make_backend("eigen");
-  const auto source = digits(16, 1);
-  const Folder folder;
+TEST_CASE_METHOD(OnDigits, "a checkpoint in a folder that is not there is an error before the first epoch") {
   CHECK_THROWS_AS(Trainer(small_network(8), *backend, *source, {.checkpoint = folder / "none/run.safetensors"}),
                   FileError);
 }

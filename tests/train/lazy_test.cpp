@@ -1,6 +1,5 @@
 // Lazy updates of an embedding's table: the rows that change, the formula, PyTorch's losses, and refusals.
 
-#include "lamina/error.h"
 #include "lamina/safetensors.h"
 #include "lamina/workloads.h"
 #include "tests/io/files.h"

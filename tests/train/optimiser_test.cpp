@@ -2,8 +2,6 @@
 
 #include "lamina/optimiser.h"
 
-#include "lamina/error.h"
-#include "tests/support/backend.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers/larger.h"

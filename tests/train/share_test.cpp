@@ -1,7 +1,5 @@
 // Plans that share the parameters and state of another.
 
-#include "lamina/error.h"
-#include "tests/support/backend.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers/values.h"

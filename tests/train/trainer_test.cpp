@@ -2,7 +2,6 @@
 
 #include "lamina/train.h"
 
-#include "lamina/error.h"
 #include "tests/io/files.h"
 #include "tests/support/backend.h"
 #include "tests/support/catch.h"

@@ -5,7 +5,6 @@
 
 #include <deque>
 
-#include "lamina/error.h"
 #include "lib/core/device/host/host_device.h"
 #include "tests/support/catch.h"
 

@@ -3,7 +3,6 @@
 #include "lamina/workloads.h"
 
 #include "lamina/data.h"
-#include "lamina/error.h"
 #include "lamina/weights.h"
 #include "tests/io/files.h"
 #include "tests/support/backend.h"

@@ -7,7 +7,6 @@
 
 #include <thread>
 
-#include "lamina/error.h"
 #include "lamina/nets.h"
 #include "tests/io/files.h"
 #include "tests/support/backend.h"

@@ -2,7 +2,7 @@
 
 #include "lib/tuning/measure_in_turns.h"
 
-#include "lamina/error.h"
+#include "lamina/choice_cache.h"
 #include "lamina/plan.h"
 #include "lamina/tuning.h"
 #include "tests/io/files.h"

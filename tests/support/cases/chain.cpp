@@ -3,16 +3,11 @@
 #include "tests/support/cases/chain.h"
 
 #include "lib/backends/common/lowering.h"
-#include "tests/support/backend.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
 namespace lamina::test {
 namespace {
-
-Result run_oracle(const Case& c, const Feed& feed) {
-  return run_unit(oracle(), *make_spec(oracle(), c, {}), direct(), feed);
-}
 
 /// The terms of a batch norm in inference, from the terms of its x: |f| |x| + |f mean| + |shift|.
 void scale_terms(Values& terms, const Stage& stage, const Feed& feed) {
@@ -28,6 +23,10 @@ void scale_terms(Values& terms, const Stage& stage, const Feed& feed) {
 }
 
 }  // namespace
+
+Result by_oracle(const Case& c, const Feed& feed) {
+  return run_unit(oracle(), *make_spec(oracle(), c, {}), direct(), feed);
+}
 
 std::vector<Stage> stages_of(const Case& c) {
   std::vector<Stage> stages;
@@ -66,7 +65,7 @@ std::vector<Values> forward_values(const std::vector<Stage>& stages, const Feed&
   std::vector<Values> values;
   for (const Stage& stage : stages) {
     const Values* value = values.empty() ? nullptr : &values.back();
-    values.push_back(run_oracle(stage.c, feed_of(stage, feed, value, zeros(infer(stage.c.op, stage.c.x).y))).y);
+    values.push_back(by_oracle(stage.c, feed_of(stage, feed, value, zeros(infer(stage.c.op, stage.c.x).y))).y);
   }
   return values;
 }
@@ -82,7 +81,7 @@ Result reference(const Case& c, const Feed& feed) {
   Values dy = feed.dy;
   for (std::size_t s = stages.size(); s-- > 0;) {
     const Stage& stage = stages[s];
-    const Result own = run_oracle(stage.c, feed_of(stage, feed, s == 0 ? nullptr : &values[s - 1], dy));
+    const Result own = by_oracle(stage.c, feed_of(stage, feed, s == 0 ? nullptr : &values[s - 1], dy));
     for (std::size_t i = 0; i < own.state.size(); ++i) result.state[stage.first_state + i] = own.state[i];
     for (std::size_t i = 0; i < own.dw.size(); ++i) result.dw[stage.first_w + i] = own.dw[i];
     for (std::size_t i = 0, extra = stage.first_extra; i < own.dx.size(); ++i) {
@@ -109,12 +108,12 @@ Bounds chain_bounds(const Case& c, const Feed& feed, const Algorithms& algorithm
     if (std::holds_alternative<Relu>(stage.c.op))
       for (std::size_t i = 0; i < dy.size(); ++i) dy[i] = values[s - 1][i] > 0 ? dy[i] : 0;
     else if (std::holds_alternative<GlobalAveragePool>(stage.c.op))
-      dy = c.mode == Mode::training ? run_oracle(stage.c, feed_of(stage, feed, &values[s - 1], dy)).dx[0]
+      dy = c.mode == Mode::training ? by_oracle(stage.c, feed_of(stage, feed, &values[s - 1], dy)).dx[0]
                                     : Values(values[s - 1].size());
     else if (std::holds_alternative<Add>(stage.c.op))
       further.insert(further.begin(), {absolute(dy), 0});
     else if (is_activation(stage.c.op) && std::holds_alternative<Add>(c.op) && c.mode == Mode::training)
-      dy = run_oracle(stage.c, feed_of(stage, feed, &values[s - 1], dy)).dx[0];
+      dy = by_oracle(stage.c, feed_of(stage, feed, &values[s - 1], dy)).dx[0];
     else if (c.mode == Mode::training || !(std::holds_alternative<BatchNorm>(stage.c.op) || is_activation(stage.c.op)))
       FAIL("no bound for a tail of " << to_string(stage.c.op));
   }
@@ -124,7 +123,7 @@ Bounds chain_bounds(const Case& c, const Feed& feed, const Algorithms& algorithm
       bounds.y.terms = plus(bounds.y.terms, absolute(feed.x[stages[s].first_extra]));
     if (std::holds_alternative<GlobalAveragePool>(stages[s].c.op)) {
       const Values no_dy = zeros(infer(stages[s].c.op, stages[s].c.x).y);
-      bounds.y.terms = run_oracle(stages[s].c, {{bounds.y.terms}, {}, {}, no_dy, {}, {}}).y;
+      bounds.y.terms = by_oracle(stages[s].c, {{bounds.y.terms}, {}, {}, no_dy, {}, {}}).y;
       bounds.y.count = static_cast<double>(stages[s].c.x[0].plane()) + 8;
     }
     if (is_activation(stages[s].c.op) && !std::holds_alternative<Relu>(stages[s].c.op)) {

@@ -16,6 +16,9 @@ struct Stage {
   std::size_t params, states;
 };
 
+/// The oracle's result of an op without a tail, in f64.
+Result by_oracle(const Case&, const Feed&);
+
 std::vector<Stage> stages_of(const Case&);
 
 /// The feed of one stage, from the feed of the chain; `value` (null for the first stage) is the value so far.

@@ -1,8 +1,5 @@
 // Cases on the backend under test: examples worked out by hand, and single runs.
 
-#include "tests/support/cases/example.h"
-
-#include "tests/support/backend.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 

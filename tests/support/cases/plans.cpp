@@ -3,7 +3,7 @@
 #include "tests/support/cases/plans.h"
 
 #include "lamina/random.h"
-#include "tests/support/backend.h"
+#include "tests/support/cases/chain.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 
@@ -114,7 +114,7 @@ Values compose(Plan& plan) {
     for (const std::string_view part : state_names(node.op))
       feed.state.push_back(read_state(plan, node.name + "." + std::string(part)));
     feed.dy = zeros(node.shape);
-    values.push_back(run_unit(oracle(), *make_spec(oracle(), c, {}), direct(), feed).y);
+    values.push_back(by_oracle(c, feed).y);
   }
   return values.back();
 }

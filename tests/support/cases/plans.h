@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lamina/gradient_check.h"
-#include "lamina/plan.h"
+#include "tests/support/backend.h"
 #include "tests/support/numbers/values.h"
 
 namespace lamina::test {

@@ -4,10 +4,8 @@
 
 #include <sstream>
 
-#include "lamina/error.h"
 #include "lib/backends/common/lowering.h"
 #include "lib/backends/common/on_copies.h"
-#include "tests/support/backend.h"
 #include "tests/support/cases/chain.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/catch.h"

@@ -1,11 +1,12 @@
 #pragma once
-// The suite that every backend runs: an op's case against the oracle, in whole numbers, and by differences.
+// The suite that every backend runs: an op's case by hand, against the oracle, in whole numbers, and by differences.
 
 #include <cstdint>
 #include <functional>
 #include <string>
 
 #include "lamina/gradient_check.h"
+#include "tests/support/backend.h"
 #include "tests/support/cases/unit.h"
 #include "tests/support/numbers/bounds.h"
 
@@ -45,6 +46,14 @@ void check_all_against_oracle(const std::vector<Case>&);
 /// Checks whole numbers through every algorithm that only adds and multiplies: every bit must equal the oracle's.
 void check_integers(const Case&, std::uint64_t key = 1);
 void check_all_integers(const std::vector<Case>&);
+
+/// Runs the case on the backend under test in every element type and by every algorithm and compares every tensor of
+/// `want` that is not empty. The tolerance is 16 epsilon of the largest number in the tensor: examples have short sums.
+/// Old gradients are not added to; dy may be omitted if no gradient is wanted.
+void check_example(const Case&, const Feed&, const Result& want);
+
+/// As run_unit(), for a case that the backend under test takes, by the algorithms that it picks.
+Result run_case(const Case&, const Feed&, const Conditions& = {});
 
 /// A graph of the case: inputs x0, x1, ..., the op as "op", its tail as "tail0", ...
 Graph graph_of(const Case&);

@@ -1,0 +1,40 @@
+#pragma once
+// What the bounds of all ops share: the shapes of a case, and bounds that the oracle's results give.
+
+#include "tests/support/numbers/bounds.h"
+
+namespace lamina::test {
+
+/// Bounds of 0: every number must equal the oracle's.
+Bounds exact(const Result&);
+
+struct OpBounds {
+  const Case& c;
+  const Feed& feed;
+  const Algorithms& algorithms;
+  Shape x = c.x.front();
+  Shape y = infer(c.op, c.x).y;
+  bool training = c.mode == Mode::training;
+
+  /// Index of an element of x.
+  std::size_t at(int n, int channel, std::int64_t place) const {
+    return static_cast<std::size_t>((std::int64_t{n} * x.c + channel) * x.plane() + place);
+  }
+
+  std::size_t channel_of(std::size_t i) const {
+    return i / static_cast<std::size_t>(x.plane()) % static_cast<std::size_t>(x.c);
+  }
+
+  Bounds plain() const;  ///< exact() of the oracle's result
+  /// Of an op that is linear in all that it reads, from the numbers of terms in its sums: the oracle's result on
+  /// absolute values is the sum of |terms|.
+  Bounds linear(double y_terms, double dx_terms, double dw_terms) const;
+  /// Of an op that chooses elements; the gradient of one is a sum of so many.
+  Bounds maxima(double window) const;
+};
+
+/// The bounds of an op that is no sum of its inputs, by the terms of its formula.
+template <class T>
+Bounds formula_bounds(const OpBounds&, const T& op);
+
+}  // namespace lamina::test
