@@ -7,7 +7,6 @@
 
 #include "folding.h"
 #include "lamina/error.h"
-#include "lib/core/text/quoted.h"
 #include "lib/core/text/utf8.h"
 
 namespace lamina::onnx {

@@ -6,7 +6,7 @@
 
 #include "extents.h"
 #include "importer.h"
-#include "lib/core/text/quoted.h"
+#include "lib/core/text/utf8.h"
 
 namespace lamina::onnx {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "lib/core/text/quoted.h"
+#include "lib/core/text/utf8.h"
 
 namespace lamina::onnx {
 namespace {

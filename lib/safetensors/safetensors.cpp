@@ -14,7 +14,7 @@
 #include "lamina/safetensors.h"
 #include "lib/core/files/input_file.h"
 #include "lib/core/numbers/elements.h"
-#include "lib/core/text/quoted.h"
+#include "lib/core/text/utf8.h"
 #include "safetensors_header.h"
 
 namespace lamina {

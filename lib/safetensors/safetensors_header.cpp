@@ -4,14 +4,13 @@
 #include "safetensors_header.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
 #include "lamina/error.h"
-#include "lib/core/text/quoted.h"
+#include "lib/core/text/utf8.h"
 
 namespace lamina {
 namespace {
@@ -19,19 +18,9 @@ namespace {
 using Json = nlohmann::json;
 
 std::size_t element_bytes(std::string_view dtype) {
-  static constexpr std::array<std::pair<std::string_view, std::size_t>, 13> known = {{{"F64", 8},
-                                                                                      {"F32", 4},
-                                                                                      {"F16", 2},
-                                                                                      {"BF16", 2},
-                                                                                      {"I64", 8},
-                                                                                      {"I32", 4},
-                                                                                      {"I16", 2},
-                                                                                      {"I8", 1},
-                                                                                      {"U64", 8},
-                                                                                      {"U32", 4},
-                                                                                      {"U16", 2},
-                                                                                      {"U8", 1},
-                                                                                      {"BOOL", 1}}};
+  static constexpr std::pair<std::string_view, std::size_t> known[] = {
+      {"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"I64", 8}, {"I32", 4}, {"I16", 2},
+      {"I8", 1},  {"U64", 8}, {"U32", 4}, {"U16", 2},  {"U8", 1},  {"BOOL", 1}};
   for (const auto& [name, bytes] : known)
     if (name == dtype) return bytes;
   return 0;

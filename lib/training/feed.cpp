@@ -24,7 +24,7 @@ Inputs inputs_of(const Graph& graph) {
   };
   if (graph.nodes().empty()) fail("it is empty");
   const Node& last = graph.nodes().back();
-  if (!std::holds_alternative<SoftmaxCrossEntropy>(last.op) && !std::holds_alternative<SigmoidCrossEntropy>(last.op))
+  if (!is_loss(last.op))
     fail("its last node is " + to_string(last.op) + "; it should be softmax_cross_entropy or sigmoid_cross_entropy");
   const Node& labels = graph.nodes()[static_cast<std::size_t>(last.inputs[1])];
   if (!std::holds_alternative<Input>(labels.op)) fail("its labels are not an Input; make them with graph.input()");

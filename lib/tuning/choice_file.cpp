@@ -3,12 +3,12 @@
 #include "choice_file.h"
 
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
 
 #include "lamina/error.h"
+#include "lib/core/files/input_file.h"
 
 namespace lamina {
 namespace {
@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* format_name = "lamina choices";
 constexpr int format_version = 2;
-constexpr std::uintmax_t longest_bytes = 64 << 20;  // a thousand times what all networks of the zoo need
+constexpr std::uint64_t longest_bytes = 64 << 20;  // a thousand times what all networks of the zoo need
 constexpr Math maths[] = {Math::strict, Math::tf32};
 
 /// Leaves out what is nested deeper than any file of ours: such values need stack for each level when they are copied,
@@ -110,20 +110,16 @@ Json json_of(const ChoiceCache::Entry& entry) {
           {"algorithm", json_of(entry.algorithms)}};
 }
 
-std::string contents(const fs::path& file) {
-  const std::string name = file.string();
+/// The text of the file; empty if there is none.
+std::string contents(const fs::path& path) {
   std::error_code error;
-  const fs::file_status status = fs::status(file, error);
-  if (status.type() == fs::file_type::not_found) return {};
-  if (error) throw FileError(name + ": " + error.message());
-  if (!fs::is_regular_file(status)) throw FileError(name + ": not a regular file");
-  const std::uintmax_t bytes = fs::file_size(file, error);
-  if (error) throw FileError(name + ": " + error.message());
-  if (bytes > longest_bytes) fail(name, "too long for a file of choices, " + std::to_string(bytes) + " bytes");
-  if (bytes == 0) fail(name, "empty");
-  std::ifstream stream(file, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(stream), {}};
-  if (!stream || text.empty()) throw FileError(name + ": cannot be read");
+  if (fs::status(path, error).type() == fs::file_type::not_found) return {};
+  InputFile file(path);
+  if (file.bytes() > longest_bytes)
+    fail(file.name(), "too long for a file of choices, " + std::to_string(file.bytes()) + " bytes");
+  if (file.bytes() == 0) fail(file.name(), "empty");
+  std::string text(static_cast<std::size_t>(file.bytes()), '\0');
+  file.read(std::as_writable_bytes(std::span(text)));
   return text;
 }
 

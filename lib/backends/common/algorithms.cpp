@@ -2,7 +2,6 @@
 
 #include "algorithms.h"
 
-#include <algorithm>
 #include <sstream>
 
 #include "lamina/error.h"
@@ -44,38 +43,30 @@ std::string reason_of(const Alternative& taken, const std::vector<Alternative>& 
 
 bool takes_plain(const Spec& spec, Pass) { return !has_halves(spec) && spec.y.layout == Layout::nchw; }
 
-Demands::Demands(const std::string& unit, Pass pass, const Choice& choice, const std::vector<Alternative>& all)
-    : where_(unit + ", " + std::string(to_string(pass)) + ": "),
-      named_(choice.algorithm[static_cast<std::size_t>(pass)]),
-      choice_(choice),
-      all_(all) {}
-
-void Demands::note(const std::string& reason) { reasons_ += (reasons_.empty() ? "" : "; ") + reason; }
-
-bool Demands::considers(const Alternative& alternative) {
-  if (named_.empty() ? !is_by_rule(alternative) : alternative.algorithm != named_) return false;
-  if (!alternative.refusal.empty()) note(alternative.refusal);
-  return alternative.refusal.empty();
-}
-
-bool Demands::takes(const Alternative& alternative, Lowered::Step& step) {
-  const std::string reason = step.kernel == nullptr ? step.reason : excess(alternative, step, choice_);
-  if (!reason.empty()) {
-    note(reason);
-    return false;
+Lowered::Step pick(const std::string& unit, Pass pass, const Choice& choice, const std::vector<Alternative>& all) {
+  const std::string where = unit + ", " + std::string(to_string(pass)) + ": ";
+  const std::string& named = choice.algorithm[static_cast<std::size_t>(pass)];
+  std::string reasons;  // why alternatives are passed over
+  for (const Alternative& each : all) {
+    if (named.empty() ? !is_by_rule(each) : each.algorithm != named) continue;
+    std::string reason = each.refusal;
+    if (reason.empty()) {
+      Lowered::Step step = each.make_step();
+      reason = step.kernel == nullptr ? step.reason : excess(each, step, choice);
+      if (reason.empty()) {
+        step.max_error = each.max_error;
+        step.reason = named.empty() ? reason_of(each, all, reasons) : "named";
+        return step;
+      }
+    }
+    reasons += (reasons.empty() ? "" : "; ") + reason;
   }
-  step.max_error = alternative.max_error;
-  step.reason = named_.empty() ? reason_of(alternative, all_, reasons_) : "named";
-  return true;
-}
-
-void Demands::refuse() const {
-  if (!reasons_.empty()) throw Unsupported(where_ + reasons_);
-  if (named_.empty()) throw Unsupported(where_ + "the rule offers no algorithm");
+  if (!reasons.empty()) throw Unsupported(where + reasons);
+  if (named.empty()) throw Unsupported(where + "the rule offers no algorithm");
   std::string known;
-  for (const Alternative& each : all_)
+  for (const Alternative& each : all)
     if (each.refusal.empty()) known += (known.empty() ? "" : ", ") + each.algorithm;
-  throw UsageError(where_ + "unknown algorithm '" + named_ + "'; there are " + known);
+  throw UsageError(where + "unknown algorithm '" + named + "'; there are " + known);
 }
 
 }  // namespace lamina

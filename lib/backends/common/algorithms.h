@@ -75,37 +75,10 @@ struct Alternative {
   int place = 0;
 };
 
-/// The demands of a choice on the alternatives of one pass. Collects the reasons why alternatives are passed over.
-class Demands {
- public:
-  /// All arguments outlive this object. `unit` starts the messages.
-  Demands(const std::string& unit, Pass, const Choice&, const std::vector<Alternative>&);
-  bool considers(const Alternative&);              ///< whether it can run, and is named or, without a name, by rule
-  bool takes(const Alternative&, Lowered::Step&);  ///< whether it is within the limits; the step then says why
-  [[noreturn]] void refuse() const;  ///< throws UsageError for an unknown name, Unsupported if no alternative fits
-
- private:
-  void note(const std::string& reason);
-
-  std::string where_;
-  const std::string& named_;
-  const Choice& choice_;
-  const std::vector<Alternative>& all_;
-  std::string reasons_;
-};
-
 /// The step of the alternative that the choice names, or else of the first within its limits of error and workspace and
-/// its demand for determinism.
-inline Lowered::Step pick(const std::string& unit, Pass pass, const Choice& choice,
-                          const std::vector<Alternative>& alternatives) {
-  Demands demands(unit, pass, choice, alternatives);
-  for (const Alternative& alternative : alternatives) {
-    if (!demands.considers(alternative)) continue;
-    Lowered::Step step = alternative.make_step();
-    if (demands.takes(alternative, step)) return step;
-  }
-  demands.refuse();
-}
+/// its demand for determinism. `unit` starts the messages. Throws UsageError for an unknown name, Unsupported if no
+/// alternative fits.
+Lowered::Step pick(const std::string& unit, Pass, const Choice&, const std::vector<Alternative>&);
 
 /// One unit and the rows of its op's table.
 template <class On>

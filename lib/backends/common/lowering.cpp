@@ -33,9 +33,6 @@ Lowered empty_unit(const Spec& spec) {
   return unit;
 }
 
-bool same_pitch(const Spec& spec, std::size_t i) { return spec.x[i].pitch == spec.y.pitch; }
-bool same_gradient_pitch(const Spec& spec, std::size_t i) { return spec.x[i].gradient_pitch == spec.y.gradient_pitch; }
-
 void allow_in_place(Lowered& unit, const Spec& spec, std::size_t i) {
   unit.y_may_alias_x[i] = same_pitch(spec, i);
   unit.dx_may_alias_dy[i] = same_gradient_pitch(spec, i);
@@ -108,8 +105,6 @@ Lowered norm_unit(const Spec& spec, NormTail tail) {
   return unit;
 }
 
-bool is_activation(const Op& op) { return holds_any<Relu, Pointwise>(op); }
-
 bool has_pass(const Op& op, Pass pass) {
   const auto* const recurrent = std::get_if<Recurrent>(&op);
   switch (pass) {
@@ -122,8 +117,6 @@ bool has_pass(const Op& op, Pass pass) {
   }
   return false;
 }
-
-bool reads_two_values(const Node& node) { return node.inputs.size() == 2 && node.inputs[0] != node.inputs[1]; }
 
 void check_workspace(const std::string& unit, const Choice& choice, const Lowered::Step& step) {
   if (step.kernel->workspace_bytes() > choice.workspace_limit)
@@ -139,11 +132,6 @@ void check_direct(const std::string& backend, const Spec& spec, const Choice& ch
                        "; there is: direct");
   for (const Lowered::Step& step : lowered.steps) check_workspace(backend + ": " + to_string(spec.op), choice, step);
 }
-
-bool adds_dx(const Spec& spec, std::size_t i) { return i < spec.adds_dx.size() && spec.adds_dx[i]; }
-bool wanted(const Args& args, std::size_t i) { return i < args.dx.size() && args.dx[i]; }
-bool same_place(const Tensor& a, const Tensor& b) { return a.data == b.data && a.pitch == b.pitch; }
-bool ends_in_relu(const Spec& spec) { return !spec.tail.empty() && std::holds_alternative<Relu>(spec.tail.back()); }
 
 Lowered product_flags(const Spec& spec) {
   Lowered unit = empty_unit(spec);

@@ -55,8 +55,10 @@ void check_enumerators(const Spec&, const Choice&);
 Lowered empty_unit(const Spec&);
 
 /// Whether y (or dy) has the pitch of x[i] (or dx[i]), so that one may alias the other.
-bool same_pitch(const Spec&, std::size_t i);
-bool same_gradient_pitch(const Spec&, std::size_t i);
+inline bool same_pitch(const Spec& spec, std::size_t i) { return spec.x[i].pitch == spec.y.pitch; }
+inline bool same_gradient_pitch(const Spec& spec, std::size_t i) {
+  return spec.x[i].gradient_pitch == spec.y.gradient_pitch;
+}
 
 /// Lets y share the memory of x[i], and dx[i] that of dy, where the pitches are equal. Recompute reads x[i].
 void allow_in_place(Lowered&, const Spec&, std::size_t i);
@@ -90,14 +92,14 @@ bool holds_any(const Op& op) {
 }
 
 /// Whether y is a function of x, element by element.
-bool is_activation(const Op&);
+inline bool is_activation(const Op& op) { return holds_any<Relu, Pointwise>(op); }
 
 /// Whether an op has the pass, by its kind alone.
 bool has_pass(const Op&, Pass);
 
 /// Whether the node reads two different values. A value added to itself does not fuse: both operands would be the value
 /// inside the unit, which is not stored.
-bool reads_two_values(const Node&);
+inline bool reads_two_values(const Node& node) { return node.inputs.size() == 2 && node.inputs[0] != node.inputs[1]; }
 
 /// Throws Unsupported for a step that needs more workspace than the limit. `unit` starts the message.
 void check_workspace(const std::string& unit, const Choice&, const Lowered::Step&);
@@ -106,14 +108,17 @@ void check_workspace(const std::string& unit, const Choice&, const Lowered::Step
 /// more workspace than the limit. `backend` starts the messages.
 void check_direct(const std::string& backend, const Spec&, const Choice&, const Lowered&);
 
-bool adds_dx(const Spec&, std::size_t i);
-bool wanted(const Args&, std::size_t i);  ///< whether dx[i] is wanted
+inline bool adds_dx(const Spec& spec, std::size_t i) { return i < spec.adds_dx.size() && spec.adds_dx[i]; }
+/// Whether dx[i] is wanted.
+inline bool wanted(const Args& args, std::size_t i) { return i < args.dx.size() && args.dx[i]; }
 
 /// Whether two tensors of one shape are the same memory.
-bool same_place(const Tensor&, const Tensor&);
+inline bool same_place(const Tensor& a, const Tensor& b) { return a.data == b.data && a.pitch == b.pitch; }
 
 /// Whether the last op of the unit's tail is a ReLU.
-bool ends_in_relu(const Spec&);
+inline bool ends_in_relu(const Spec& spec) {
+  return !spec.tail.empty() && std::holds_alternative<Relu>(spec.tail.back());
+}
 
 /// The unit of a convolution or fully connected op without its steps: the flags of what its passes read.
 Lowered product_flags(const Spec&);

@@ -114,12 +114,7 @@ class Check {
     if (how_.progress) how_.progress(next);
   }
 
-  void set(const Variable& variable, const Values& values) {
-    if (variable.is_input)
-      subject_.set_input(variable.name, values);
-    else
-      subject_.set_parameter(variable.name, values);
-  }
+  void set(const Variable& variable, const Values& values) { subject_.set(variable.name, variable.is_input, values); }
 
   /// The numbers rounded to the element type.
   Values typed(Values values) const {
@@ -140,7 +135,7 @@ class Check {
   void set_whole_numbers(const Node& input, std::int64_t count) {
     Values values(static_cast<std::size_t>(input.shape.count()));
     planner::fill_whole_numbers(values, count, key(input.name, "input"));
-    subject_.set_input(input.name, values);
+    subject_.set(input.name, true, values);
   }
 
   std::uint64_t key(const std::string& name, std::string_view purpose) const {

@@ -33,14 +33,10 @@ void PlanUnderTest::keep_state() {
   }
 }
 
-void PlanUnderTest::set_parameter(const std::string& name, const std::vector<double>& values) {
-  upload(device_, plan_.parameter(name), std::span<const double>(values));
-  if (twin_) upload(device_, twin_->parameter(name), std::span<const double>(values));
-}
-
-void PlanUnderTest::set_input(const std::string& name, const std::vector<double>& values) {
-  upload(device_, plan_.input(name), std::span<const double>(values));
-  if (twin_) upload(device_, twin_->input(name), std::span<const double>(values));
+void PlanUnderTest::set(const std::string& name, bool is_input, const std::vector<double>& values) {
+  for (Plan* const plan : {&plan_, twin_.get()})
+    if (plan != nullptr)
+      upload(device_, is_input ? plan->input(name) : plan->parameter(name), std::span<const double>(values));
 }
 
 Kinks PlanUnderTest::kinks() {

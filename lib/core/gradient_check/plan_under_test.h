@@ -24,8 +24,7 @@ class PlanUnderTest {
   Plan& plan() { return plan_; }
 
   void keep_state();  ///< stores the current state: every later run starts from it
-  void set_parameter(const std::string& name, const std::vector<double>&);
-  void set_input(const std::string& name, const std::vector<double>&);
+  void set(const std::string& name, bool is_input, const std::vector<double>&);  ///< an input or a parameter
 
   void forward() { run(plan_); }
   Kinks kinks();  ///< runs forward

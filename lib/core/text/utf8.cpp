@@ -34,4 +34,20 @@ std::string to_utf8(std::string_view text) {
   return out;
 }
 
+std::string in_quotes(std::string_view text) {
+  constexpr std::size_t longest = 120;
+  std::string out = "'";
+  for (const char c : text.substr(0, longest)) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
+      constexpr std::string_view digits = "0123456789abcdef";
+      out += "\\x";
+      out += digits[static_cast<unsigned char>(c) >> 4];
+      out += digits[static_cast<unsigned char>(c) & 15];
+    } else {
+      out += c;
+    }
+  }
+  return to_utf8(out) + (text.size() > longest ? "...'" : "'");
+}
+
 }  // namespace lamina

@@ -19,4 +19,7 @@ Decoded decode(std::string_view bytes);
 /// The text, with U+FFFD in place of each byte that is not UTF-8.
 std::string to_utf8(std::string_view text);
 
+/// The text in quotes for a message, as UTF-8: control characters escaped, shortened when long.
+std::string in_quotes(std::string_view text);
+
 }  // namespace lamina

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "lamina/error.h"
-#include "lib/core/text/quoted.h"
+#include "lib/core/text/utf8.h"
 
 namespace lamina::onnx {
 

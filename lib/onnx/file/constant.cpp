@@ -13,7 +13,7 @@
 #include "lib/core/files/input_file.h"
 #include "lib/core/numbers/elements.h"
 #include "lib/core/numbers/float16.h"
-#include "lib/core/text/quoted.h"
+#include "lib/core/text/utf8.h"
 
 namespace lamina::onnx {
 namespace {

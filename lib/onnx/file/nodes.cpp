@@ -6,7 +6,7 @@
 
 #include "attributes.h"
 #include "lamina/error.h"
-#include "lib/core/text/quoted.h"
+#include "lib/core/text/utf8.h"
 
 namespace lamina::onnx {
 

@@ -138,27 +138,26 @@ int property(int which, int* value) {
   return success;
 }
 
-const char* status_name(int status) {
-  switch (status) {
-    case success: return "CUBLAS_STATUS_SUCCESS";
-    case not_initialized: return "CUBLAS_STATUS_NOT_INITIALIZED";
-    case alloc_failed: return "CUBLAS_STATUS_ALLOC_FAILED";
-    case invalid_value: return "CUBLAS_STATUS_INVALID_VALUE";
-    case not_supported: return "CUBLAS_STATUS_NOT_SUPPORTED";
-    default: return "unknown status";
-  }
+struct Status {
+  int number;
+  const char *name, *text;
+};
+
+const Status& status_of(int number) {
+  static constexpr Status known[] = {
+      {success, "CUBLAS_STATUS_SUCCESS", "no error"},
+      {not_initialized, "CUBLAS_STATUS_NOT_INITIALIZED", "the handle is null"},
+      {alloc_failed, "CUBLAS_STATUS_ALLOC_FAILED", "the host has no memory left"},
+      {invalid_value, "CUBLAS_STATUS_INVALID_VALUE",
+       "an extent, a leading dimension, an operation or a pointer is wrong"},
+      {not_supported, "CUBLAS_STATUS_NOT_SUPPORTED", "the combination of types is not listed"}};
+  static constexpr Status unknown = {-1, "unknown status", "no status of the host's products"};
+  const auto* const found = std::ranges::find(known, number, &Status::number);
+  return found == std::end(known) ? unknown : *found;
 }
 
-const char* status_string(int status) {
-  switch (status) {
-    case success: return "no error";
-    case not_initialized: return "the handle is null";
-    case alloc_failed: return "the host has no memory left";
-    case not_supported: return "the combination of types is not listed";
-    case invalid_value: return "an extent, a leading dimension, an operation or a pointer is wrong";
-    default: return "no status of the host's products";
-  }
-}
+const char* status_name(int status) { return status_of(status).name; }
+const char* status_string(int status) { return status_of(status).text; }
 
 }  // namespace
 

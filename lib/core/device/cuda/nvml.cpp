@@ -4,7 +4,6 @@
 
 #include <dlfcn.h>
 
-#include <array>
 #include <utility>
 
 #include "lamina/error.h"
@@ -21,14 +20,10 @@ void add(std::string& list, const std::string& more) { list += (list.empty() ? "
 
 std::string throttle_text(unsigned long long reasons) {
   // The reasons that limit a clock, by bit. Bit 0 is not listed: it means an idle GPU, whose clock is not limited.
-  constexpr std::array<std::pair<unsigned long long, const char*>, 8> names = {{{0x2, "application clocks"},
-                                                                                {0x4, "power cap"},
-                                                                                {0x8, "hardware slowdown"},
-                                                                                {0x10, "sync boost"},
-                                                                                {0x20, "thermal slowdown"},
-                                                                                {0x40, "hardware thermal slowdown"},
-                                                                                {0x80, "power brake"},
-                                                                                {0x100, "display clocks"}}};
+  constexpr std::pair<unsigned long long, const char*> names[] = {
+      {0x2, "application clocks"}, {0x4, "power cap"},         {0x8, "hardware slowdown"},
+      {0x10, "sync boost"},        {0x20, "thermal slowdown"}, {0x40, "hardware thermal slowdown"},
+      {0x80, "power brake"},       {0x100, "display clocks"}};
   std::string text;
   for (const auto& [bit, name] : names)
     if ((reasons & bit) != 0) text += (text.empty() ? "" : ", ") + std::string(name);
@@ -77,28 +72,18 @@ DeviceState Nvml::read() const {
     return state;
   }
   /// Whether the call succeeded; its entry point may be absent.
-  const auto answered = [&](const char* what, bool there, auto&& call) {
-    if (!there) {
-      add(state.missing, std::string(what) + ": no such entry point");
-      return false;
-    }
-    const int status = call();
+  const auto answered = [&](const char* what, auto* entry, auto... arguments) {
+    const int status = entry == nullptr ? success : entry(device_, arguments...);
+    if (entry == nullptr) add(state.missing, std::string(what) + ": no such entry point");
     if (status != success) add(state.missing, std::string(what) + ": " + text_of(status));
-    return status == success;
+    return entry != nullptr && status == success;
   };
   unsigned value = 0;
-  if (answered("SM clock", table_.nvmlDeviceGetClockInfo != nullptr,
-               [&] { return table_.nvmlDeviceGetClockInfo(device_, sm_clock, &value); }))
-    state.sm_mhz = value;
-  if (answered("temperature", table_.nvmlDeviceGetTemperature != nullptr,
-               [&] { return table_.nvmlDeviceGetTemperature(device_, gpu_sensor, &value); }))
-    state.temperature_c = value;
-  if (answered("power", table_.nvmlDeviceGetPowerUsage != nullptr,
-               [&] { return table_.nvmlDeviceGetPowerUsage(device_, &value); }))
-    state.power_w = 1e-3 * value;
+  if (answered("SM clock", table_.nvmlDeviceGetClockInfo, sm_clock, &value)) state.sm_mhz = value;
+  if (answered("temperature", table_.nvmlDeviceGetTemperature, gpu_sensor, &value)) state.temperature_c = value;
+  if (answered("power", table_.nvmlDeviceGetPowerUsage, &value)) state.power_w = 1e-3 * value;
   unsigned long long reasons = 0;
-  if (answered("throttle reasons", table_.nvmlDeviceGetCurrentClocksEventReasons != nullptr,
-               [&] { return table_.nvmlDeviceGetCurrentClocksEventReasons(device_, &reasons); }))
+  if (answered("throttle reasons", table_.nvmlDeviceGetCurrentClocksEventReasons, &reasons))
     state.throttled = throttle_text(reasons);
   return state;
 }
