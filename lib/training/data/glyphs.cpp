@@ -44,6 +44,11 @@ bool has_ink(const GlyphOptions& options, int c, int row, int column) {
 int top(const GlyphOptions& options) { return (options.image.h - glyph_height) / 2; }
 int left(const GlyphOptions& options) { return (options.image.w - glyph_width) / 2; }
 
+std::span<const std::uint8_t> image_of(const ImageSet& set, std::int64_t i) {
+  const auto bytes = static_cast<std::size_t>(set.image.image());
+  return std::span(set.pixels).subspan(static_cast<std::size_t>(i) * bytes, bytes);
+}
+
 /// p(byte | mean) of clip(round(mean + noise z)).
 double byte_probability(int byte, double mean, double noise) {
   const double low = byte == 0 ? -INFINITY : (byte - 0.5 - mean) / noise;
@@ -174,11 +179,7 @@ std::vector<double> Glyphs::posterior(std::span<const std::uint8_t> bytes) const
 Optimum Glyphs::optimum(std::int64_t samples, std::uint64_t seed) const {
   check_samples(samples, 2, "Glyphs::optimum");
   const ImageSet set = draw(samples, seed);
-  const auto bytes = static_cast<std::size_t>(options_.image.image());
-  OptimumEstimate estimate;
-  for (std::size_t i = 0; i < set.labels.size(); ++i)
-    estimate.add(posterior(std::span(set.pixels).subspan(i * bytes, bytes)));
-  return estimate.result();
+  return estimated_optimum(samples, [&](std::int64_t i) { return posterior(image_of(set, i)); });
 }
 
 Optimum Glyphs::best_on(const ImageSet& set) const {
@@ -186,11 +187,7 @@ Optimum Glyphs::best_on(const ImageSet& set) const {
   if (set.image != options_.image)
     throw UsageError("Glyphs::best_on: images of " + to_string(set.image) + "; these glyphs are " +
                      to_string(options_.image));
-  const auto bytes = static_cast<std::size_t>(set.image.image());
-  Reached reached;
-  for (std::size_t i = 0; i < set.labels.size(); ++i)
-    reached.add(posterior(std::span(set.pixels).subspan(i * bytes, bytes)), set.labels[i]);
-  return reached.result();
+  return reached_optimum(set.labels, [&](std::int64_t i) { return posterior(image_of(set, i)); });
 }
 
 }  // namespace lamina

@@ -5,62 +5,58 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <vector>
 
 #include "lamina/synthetic.h"
 
 namespace lamina {
 
-/// The means of the largest posterior and of the posterior's entropy, with 99 % intervals. Given the sample, they have
-/// the same expectations as the share of right answers and the mean of -ln p(label), and vary less.
-class OptimumEstimate {
- public:
-  void add(std::span<const double> posterior) {
+/// A mean that grows by Welford's method.
+struct GrowingMean {
+  double mean = 0, squares = 0;  ///< mean, and sum of the squared differences from it
+  double count = 0;
+  void add(double value) {
+    const double before = value - mean;
+    mean += before / ++count;
+    squares += before * (value - mean);
+  }
+  /// 99 % of such means are within this distance of the expectation.
+  double margin() const {
+    constexpr double normal_99 = 2.5758293035489004;  // 99 % of a normal distribution are within it
+    return normal_99 * std::sqrt(squares / (count - 1) / count);
+  }
+};
+
+/// The means of the largest posterior and of the posterior's entropy, with 99 % intervals; posterior(i) is that of
+/// sample i. Given the samples, they have the same expectations as the share of right answers and the mean of
+/// -ln p(label), and vary less.
+template <class Posterior>
+Optimum estimated_optimum(std::int64_t samples, const Posterior& posterior) {
+  GrowingMean accuracy, loss;
+  for (std::int64_t i = 0; i < samples; ++i) {
     double largest = 0, entropy = 0;
-    for (const double p : posterior) {
+    for (const double p : posterior(i)) {
       largest = p > largest ? p : largest;
       if (p > 0) entropy -= p * std::log(p);
     }
-    ++count_;
-    accuracy_.add(largest, count_);
-    loss_.add(entropy, count_);
+    accuracy.add(largest);
+    loss.add(entropy);
   }
-
-  Optimum result() const { return {accuracy_.mean, accuracy_.margin(count_), loss_.mean, loss_.margin(count_)}; }
-
- private:
-  struct Mean {
-    double mean = 0, squares = 0;  // mean, and sum of the squared differences from it (Welford)
-    void add(double value, std::int64_t count) {
-      const double before = value - mean;
-      mean += before / static_cast<double>(count);
-      squares += before * (value - mean);
-    }
-    double margin(std::int64_t count) const {
-      constexpr double normal_99 = 2.5758293035489004;  // 99 % of a normal distribution are within it
-      const auto n = static_cast<double>(count);
-      return normal_99 * std::sqrt(squares / (n - 1) / n);
-    }
-  };
-
-  std::int64_t count_ = 0;
-  Mean accuracy_, loss_;
-};
+  return {accuracy.mean, accuracy.margin(), loss.mean, loss.margin()};
+}
 
 /// The result of posteriors on labels: share of right answers and mean of -ln p(label).
-class Reached {
- public:
-  void add(std::span<const double> posterior, std::size_t label) {
-    const auto largest = std::max_element(posterior.begin(), posterior.end());
-    right_ += static_cast<std::size_t>(largest - posterior.begin()) == label ? 1 : 0;
-    loss_ -= std::log(posterior[label]);
-    ++count_;
+template <class Posterior>
+Optimum reached_optimum(const std::vector<std::uint8_t>& labels, const Posterior& posterior) {
+  double right = 0, loss = 0;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const auto p = posterior(static_cast<std::int64_t>(i));
+    right += std::max_element(p.begin(), p.end()) - p.begin() == labels[i] ? 1 : 0;
+    loss -= std::log(p[labels[i]]);
   }
-  Optimum result() const { return {.accuracy = right_ / count_, .loss = loss_ / count_}; }
-
- private:
-  double right_ = 0, loss_ = 0, count_ = 0;
-};
+  const auto count = static_cast<double>(labels.size());
+  return {.accuracy = right / count, .loss = loss / count};
+}
 
 /// Throws UsageError for fewer samples than `least`, or a negative count.
 void check_samples(std::int64_t samples, std::int64_t least, const char* what);

@@ -85,23 +85,18 @@ double Reviews::log_odds(std::span<const std::uint32_t> ids) const {
 Optimum Reviews::optimum(std::int64_t samples, std::uint64_t seed) const {
   check_samples(samples, 2, "Reviews::optimum");
   const IdSet set = draw(samples, seed);
-  OptimumEstimate estimate;
-  for (std::int64_t i = 0; i < set.count(); ++i) {
+  return estimated_optimum(samples, [&](std::int64_t i) {
     const double p = 1 / (1 + std::exp(-log_odds(set.list(i))));
-    estimate.add(std::array{1 - p, p});
-  }
-  return estimate.result();
+    return std::array{1 - p, p};
+  });
 }
 
 Optimum Reviews::best_on(const IdSet& set) const {
   check_samples(set.count(), 1, "Reviews::best_on");
-  Reached reached;
-  for (std::int64_t i = 0; i < set.count(); ++i) {
+  return reached_optimum(set.labels, [&](std::int64_t i) {
     const double odds = log_odds(set.list(i));
-    reached.add(std::array{1 / (1 + std::exp(odds)), 1 / (1 + std::exp(-odds))},
-                set.labels[static_cast<std::size_t>(i)]);
-  }
-  return reached.result();
+    return std::array{1 / (1 + std::exp(odds)), 1 / (1 + std::exp(-odds))};
+  });
 }
 
 }  // namespace lamina

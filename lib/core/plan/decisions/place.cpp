@@ -105,44 +105,38 @@ void place_parameters(PlanLayout& layout, const Nodes& nodes, const Options& opt
 }
 
 /// Values or gradients: one block per root, which lives as long as any of its members.
-class Tensors {
- public:
-  Tensors(const EachNode<Accesses>& lives, const Places& places, const EachNode<DType>& dtype,
-          EachNode<Location>& locations)
-      : lives_(lives), places_(places), dtype_(dtype), locations_(locations) {}
+struct Tensors {
+  const EachNode<Accesses>& lives;
+  const Places& places;
+  const EachNode<DType>& dtype;
+  EachNode<Location>& locations;
 
   void take(const Nodes& nodes, Row& inputs, Arena& arena, std::size_t LiveMemory::*kind) {
-    EachNode<Step> first(lives_.size(), forever), last(lives_.size(), none<Step>);
-    for (const NodeId i : lives_.ids()) {
-      if (lives_[i].writes.empty()) continue;
-      const NodeId root = places_.root[i];
-      first[root] = std::min(first[root], lives_[i].first());
-      last[root] = std::max(last[root], lives_[i].last());
+    EachNode<Step> first(lives.size(), forever), last(lives.size(), none<Step>);
+    for (const NodeId i : lives.ids()) {
+      if (lives[i].writes.empty()) continue;
+      const NodeId root = places.root[i];
+      first[root] = std::min(first[root], lives[i].first());
+      last[root] = std::max(last[root], lives[i].last());
     }
-    for (const NodeId i : lives_.ids()) {
-      const std::size_t bytes = bytes_of(nodes[i].shape, dtype_[i]);
+    for (const NodeId i : lives.ids()) {
+      const std::size_t bytes = bytes_of(nodes[i].shape, dtype[i]);
       if (last[i] == forever)
-        locations_[i] = inputs.take(bytes);
+        locations[i] = inputs.take(bytes);
       else if (last[i] != none<Step>)
-        arena.take(bytes, first[i], last[i], locations_[i], kind);
+        arena.take(bytes, first[i], last[i], locations[i], kind);
     }
   }
 
   /// Sets each member's location from that of its root, once that is known.
   void follow_roots() {
-    for (const NodeId i : lives_.ids()) {
-      if (lives_[i].writes.empty() || places_.root[i] == i) continue;
-      const Location& root = locations_[places_.root[i]];
-      const std::size_t offset_bytes = static_cast<std::size_t>(places_.offset[i]) * size_of(dtype_[i]);
-      locations_[i] = {root.buffer, root.offset_bytes + offset_bytes};
+    for (const NodeId i : lives.ids()) {
+      if (lives[i].writes.empty() || places.root[i] == i) continue;
+      const Location& root = locations[places.root[i]];
+      const std::size_t offset_bytes = static_cast<std::size_t>(places.offset[i]) * size_of(dtype[i]);
+      locations[i] = {root.buffer, root.offset_bytes + offset_bytes};
     }
   }
-
- private:
-  const EachNode<Accesses>& lives_;
-  const Places& places_;
-  const EachNode<DType>& dtype_;
-  EachNode<Location>& locations_;
 };
 
 /// One block for each step of the plan at which the unit's kernels run.
@@ -189,8 +183,8 @@ void place(PlanLayout& layout, const Nodes& nodes, const Options& options) {
 
   Arena arena;
   Row inputs(BufferKind::inputs), prepared(BufferKind::prepared);
-  Tensors values(layout.lives.value, layout.aliases.value, units.dtype, layout.value);
-  Tensors gradients(layout.lives.gradient, layout.aliases.gradient, units.dtype, layout.gradient);
+  Tensors values{layout.lives.value, layout.aliases.value, units.dtype, layout.value};
+  Tensors gradients{layout.lives.gradient, layout.aliases.gradient, units.dtype, layout.gradient};
   values.take(nodes, inputs, arena, &LiveMemory::values);
   gradients.take(nodes, inputs, arena, &LiveMemory::gradients);
   for (const NodeId node : nodes.ids())

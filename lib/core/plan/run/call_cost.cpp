@@ -29,8 +29,7 @@ class Border {
   Border(const Unit& unit, const Nodes& nodes, const Units& units, const std::vector<bool>& dx_shared)
       : unit_(unit),
         nodes_(nodes),
-        wanted_(units.wanted),
-        dtype_(units.dtype),
+        units_(units),
         parameter_dtype_(parameter_dtype(unit.spec.y.dtype)),
         dx_shared_(dx_shared) {}
 
@@ -54,13 +53,13 @@ class Border {
       bytes_ += static_cast<double>(extent.count()) * static_cast<double>(size_of(type));
   }
   void touch_value(NodeId i, const Shape& extent) {
-    if (crosses(i)) touch(Part::value, i, 0, extent, dtype_[i]);
+    if (crosses(i)) touch(Part::value, i, 0, extent, units_.dtype[i]);
   }
   void touch_value(NodeId i) { touch_value(i, nodes_[i].shape); }
   void touch_dy() {
     const NodeId y = unit_.y();
     const Shape extent = backward_reads_dy(nodes_[y].op, nodes_[nodes_.inputs(y).front()].shape, unit_.spec.y.shape);
-    touch(Part::gradient, y, 0, extent, dtype_[y]);
+    touch(Part::gradient, y, 0, extent, units_.dtype[y]);
   }
   void touch_mask() {
     if (unit_.nodes.size() > 1 && unit_.lowered->backward_reads_y) touch_value(unit_.y());
@@ -74,7 +73,7 @@ class Border {
     const std::vector<Shape> x = input_shapes(nodes_.graph(), node);
     for (std::size_t k = 0; k < x.size(); ++k)
       if (reads.x == Inputs::all || (reads.x == Inputs::first && k == 0) ||
-          (reads.x == Inputs::others && wanted_[nodes_.input(i, 1 - k)]))
+          (reads.x == Inputs::others && units_.wanted[nodes_.input(i, 1 - k)]))
         touch_value(nodes_.input(i, k), forward_reads(node.op, x[k], node.shape));
     if (reads.y && unit_.lowered->backward_reads_y) touch_value(i);
     for (std::size_t k = 0; k < node.params.size() && static_cast<int>(k) < reads.params; ++k)
@@ -107,15 +106,14 @@ class Border {
     touch_mask();
     for (std::size_t j = 0; j < unit_.x.size(); ++j)
       if (unit_.spec.wants_dx[j] && !dx_shared_[j])
-        touch(Part::gradient, unit_.x[j], 0, unit_.spec.x[j].shape, dtype_[unit_.x[j]]);
+        touch(Part::gradient, unit_.x[j], 0, unit_.spec.x[j].shape, units_.dtype[unit_.x[j]]);
     for (const NodeId i : unit_.nodes)
-      if (wants_dx(nodes_, i, wanted_)) touch_reads(i, Pass::backward_data);
+      if (wants_dx(nodes_, i, units_.wanted)) touch_reads(i, Pass::backward_data);
   }
 
   const Unit& unit_;
   const Nodes& nodes_;
-  const EachNode<bool>& wanted_;
-  const EachNode<DType>& dtype_;
+  const Units& units_;
   DType parameter_dtype_;
   const std::vector<bool>& dx_shared_;
   std::set<std::tuple<Part, NodeId, std::size_t>> touched_;
