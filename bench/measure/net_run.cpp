@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "bench/machine/ranks.h"
 #include "lamina/lamina.h"
@@ -55,7 +54,7 @@ void NetRun::untimed() {
 Sample NetRun::timed(const char* what, const std::function<void()>& work) {
   ranks_.communicator().barrier();
   Sample sample = stopwatch_.time(work);
-  const double end = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  const double end = steady_seconds();
   spans_.push_back({what, end - sample.seconds, end});
   sample = joined(ranks_.communicator(), sample);
   if (forward_) sample.launches = Launches::replayed;

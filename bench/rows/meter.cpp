@@ -140,11 +140,11 @@ Progress::Progress(Peaks& peaks, const std::vector<Row>& rows, int passes) {
   }
   group_count_ = seen.size();
   guessed_rate_ = seconds > 0 ? total_ / seconds : 0;
-  start_ = std::chrono::steady_clock::now();
+  start_ = steady_seconds();
 }
 
 double Progress::left_seconds() const {
-  const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  const double elapsed = steady_seconds() - start_;
   // The guess weighs as much as a twentieth of the work, so that the first small row does not decide alone.
   const double weight = total_ / 20;
   const double guessed = guessed_rate_ > 0 ? weight / guessed_rate_ : 0;

@@ -2,7 +2,6 @@
 // The loop that measures rows. Rows of one group share its passes, which go into an outcome.
 // The progress on standard error: the row that runs, and the time left.
 
-#include <chrono>
 #include <map>
 #include <memory>
 #include <string>
@@ -66,7 +65,7 @@ class Progress {
  private:
   double total_ = 0, done_ = 0;  ///< floating-point operations
   double guessed_rate_ = 0;      ///< operations per second
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  double start_ = steady_seconds();
   const Group* shown_ = nullptr;
   std::size_t group_count_ = 0, group_ = 0;
 };

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <iostream>
 #include <memory>
@@ -117,16 +116,14 @@ void Runner::run(std::span<const Row> rows, int repetitions, benchmark::Benchmar
 }
 
 int Runner::settle(std::span<const Row> rows) {
-  using Clock = std::chrono::steady_clock;
-  const double seconds = options_->min_time > 0 ? options_->min_time : longest_settling;
-  const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+  const double end = steady_seconds() + (options_->min_time > 0 ? options_->min_time : longest_settling);
   const Outcome& outcome = meter_.outcome(rows.front());
   const auto is_known = [&](const Row& row) {
     const Interval median = median_interval(seconds_of(outcome.samples[row.part]));
     return (median.high - median.low) / 2 <= options_->noise * median.middle;
   };
   std::size_t passes = 0, next_look = fewest_samples;
-  while (passes < most_passes && meter_.measure(rows.front(), passes++) && Clock::now() < end) {
+  while (passes < most_passes && meter_.measure(rows.front(), passes++) && steady_seconds() < end) {
     if (passes < next_look) continue;
     if (std::ranges::all_of(rows, is_known)) break;
     next_look = passes + 1 + passes / 16;  // each look sorts all samples

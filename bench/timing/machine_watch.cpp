@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <limits>
@@ -28,7 +27,7 @@ constexpr int runs = 6, steps = 8192, additions = 32;  // some 0.1 ms each
 
 /// Seconds of a chain of additions. The empty statements keep the compiler from merging them into one.
 double seconds_of_chain() {
-  const auto start = std::chrono::steady_clock::now();
+  const double start = steady_seconds();
   unsigned long sum = 1, addend = 3;
   asm volatile("" : "+r"(addend));
   for (int step = 0; step < steps; ++step) {
@@ -38,7 +37,7 @@ double seconds_of_chain() {
       asm volatile("" : "+r"(sum));
     }
   }
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return steady_seconds() - start;
 }
 
 /// The number that the first line begins with.
@@ -64,18 +63,22 @@ void keep_lowest(std::optional<double>& lowest, std::optional<double> value) {
   if (value && (!lowest || *value < *lowest)) lowest = value;
 }
 
-/// Takes the temperature of one sensor of /sys/class/hwmon, if it is a processor's.
+/// Takes the temperature of a file in thousandths of a degree.
+void add_temperature(const fs::path& file, const fs::path& limit_file, std::optional<Temperature>& hottest) {
+  const std::optional<double> value = number_in(file), limit = number_in(limit_file);
+  if (!value || (hottest && 1e-3 * *value <= hottest->celsius)) return;
+  hottest = Temperature{1e-3 * *value, limit ? std::optional(1e-3 * *limit) : std::nullopt};
+}
+
+/// Takes the temperatures of one sensor of /sys/class/hwmon, if it is a processor's.
 void add_sensor(const fs::path& folder, std::optional<Temperature>& hottest) {
   constexpr std::array names = {"coretemp", "k10temp", "zenpower", "cpu_thermal"};
   const std::string name = first_line(folder / "name");
   if (std::none_of(names.begin(), names.end(), [&](const char* known) { return name == known; })) return;
   for_each_in(folder, [&](const fs::path& file) {
     const std::string leaf = file.filename().string();
-    if (!leaf.starts_with("temp") || !leaf.ends_with("_input")) return;
-    const std::optional<double> value = number_in(file);
-    if (!value || (hottest && 1e-3 * *value <= hottest->celsius)) return;
-    const std::optional<double> limit = number_in(folder / (leaf.substr(0, leaf.size() - 5) + "crit"));
-    hottest = Temperature{1e-3 * *value, limit ? std::optional(1e-3 * *limit) : std::nullopt};
+    if (leaf.starts_with("temp") && leaf.ends_with("_input"))
+      add_temperature(file, folder / (leaf.substr(0, leaf.size() - 5) + "crit"), hottest);
   });
 }
 
@@ -128,20 +131,13 @@ std::optional<Temperature> processor_temperature(const fs::path& root) {
   for_each_in(root / "sys/class/hwmon", [&](const fs::path& folder) { add_sensor(folder, hottest); });
   if (hottest) return hottest;
   for_each_in(root / "sys/class/thermal", [&](const fs::path& folder) {
-    if (first_line(folder / "type") != "x86_pkg_temp") return;
-    const std::optional<double> value = number_in(folder / "temp");
-    if (value && (!hottest || 1e-3 * *value > hottest->celsius)) hottest = Temperature{1e-3 * *value};
+    if (first_line(folder / "type") == "x86_pkg_temp") add_temperature(folder / "temp", "", hottest);
   });
   return hottest;
 }
 
 MachineWatch::MachineWatch(Sources sources, double window_seconds)
     : sources_(std::move(sources)), window_(window_seconds) {
-  if (!sources_.now)
-    sources_.now = [] {
-      return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-    };
-  if (!sources_.own_seconds) sources_.own_seconds = cpu_seconds;
   since_ = sources_.now();
   own_ = sources_.own_seconds();
   ticks_ = ticks();

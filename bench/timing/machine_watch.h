@@ -43,7 +43,7 @@ class MachineWatch {
   /// The place where it reads, and its clocks: seconds now, and processor seconds of this process so far.
   struct Sources {
     std::filesystem::path root = "/";
-    std::function<double()> now{}, own_seconds{};  ///< clocks; empty: the system's
+    std::function<double()> now = steady_seconds, own_seconds = cpu_seconds;
   };
 
   MachineWatch() : MachineWatch(Sources{}) {}

@@ -56,6 +56,8 @@ std::string throttled_of(std::span<const Sample>);
 
 /// Seconds of processor time of all threads of this process so far.
 double cpu_seconds();
+/// Seconds of std::chrono::steady_clock.
+double steady_seconds();
 
 /// Times one piece of work on a device that is idle before and after it, as a user sees it: the launches are included.
 class Stopwatch {

@@ -6,7 +6,6 @@
 
 #include <oneapi/dnnl/dnnl.hpp>
 
-#include <chrono>
 #include <iostream>
 #include <memory>
 #include <tuple>
@@ -120,11 +119,10 @@ class TimedPrimitive final : public ServedConvolution {
   std::string implementation() const override { return implementation_; }
 
   Sample run() override {
-    const auto start = std::chrono::steady_clock::now();
-    const double cpu_start = cpu_seconds();
+    const double start = steady_seconds(), cpu_start = cpu_seconds();
     primitive_.execute(stream_, arguments_);
     stream_.wait();
-    return {std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), cpu_seconds() - cpu_start};
+    return {steady_seconds() - start, cpu_seconds() - cpu_start};
   }
 
   template <class Primitive>
