@@ -49,10 +49,10 @@ std::optional<std::string> KeptPlans::find(const std::string& key, std::string& 
   std::ifstream stream(file(key), std::ios::binary);
   if (!stream) return std::nullopt;
   const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  // The plan is what the file has between a known beginning and a known end, so only a whole file is equal.
-  const std::size_t line = text.find('\n'), lengths = text.find('\n', line + 1);
-  if (line != text.npos && lengths != text.npos && text.size() >= lengths + key.size() + 3) {
-    const std::size_t begin = lengths + 1 + key.size() + 1;
+  // The plan is what follows the key. Only a whole file is equal to what would be written for it.
+  const std::string before = "\n" + key + "\n";
+  if (const std::size_t at = text.find(before); at != text.npos) {
+    const std::size_t begin = at + before.size();
     std::string plan = text.substr(begin, text.size() - begin - 1);
     if (contents_of(key, plan) == text) return plan;
   }

@@ -191,7 +191,7 @@ const UnitEngines::Built& UnitEngines::build(Known& of, const std::string& name,
 }
 
 std::vector<Alternative> UnitEngines::alternatives(const Spec& spec, Pass pass, const Choice& choice, Session& session,
-                                                   const std::function<Lowered::Step(const TakenEngine&)>& make) {
+                                                   const MakeStep& make) {
   std::vector<Alternative> all = of_one_graph(spec, pass, choice, session, make);
   if (!is_fused(spec, pass)) return all;
   Spec plain = spec;
@@ -201,7 +201,7 @@ std::vector<Alternative> UnitEngines::alternatives(const Spec& spec, Pass pass, 
 }
 
 std::vector<Alternative> UnitEngines::of_one_graph(const Spec& spec, Pass pass, const Choice& choice, Session& session,
-                                                   const std::function<Lowered::Step(const TakenEngine&)>& make) {
+                                                   const MakeStep& make) {
   const std::string& named = choice.algorithm[static_cast<std::size_t>(pass)];
   const bool fused = is_fused(spec, pass), names_one = is_engine(named) && named.ends_with(fused_suffix) == fused;
   const auto none = [&](const std::string& why) {

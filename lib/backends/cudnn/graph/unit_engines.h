@@ -59,6 +59,9 @@ constexpr std::string_view engine_prefix = "engine:";
 /// Number of proposals that the rule tries in order, and that are listed as algorithms.
 constexpr std::size_t most_proposals = 8;
 
+/// Makes the step of an engine that is taken.
+using MakeStep = std::function<Lowered::Step(const TakenEngine&)>;
+
 class UnitEngines {
  public:
   /// `properties`: those of a device that may be absent, as JSON; empty: the device must be present. Plans are kept in
@@ -68,8 +71,7 @@ class UnitEngines {
 
   /// The alternatives of a pass, best guess first; one with a refusal if there are none. Engines that mask dx come
   /// before the others.
-  std::vector<Alternative> alternatives(const Spec&, Pass, const Choice&, Session&,
-                                        const std::function<Lowered::Step(const TakenEngine&)>& make);
+  std::vector<Alternative> alternatives(const Spec&, Pass, const Choice&, Session&, const MakeStep&);
   std::vector<std::string> names(const Spec&, Pass, Session&);
 
   /// Adds what was wrong with the folder to the reason of a step, once.
@@ -85,8 +87,7 @@ class UnitEngines {
     std::map<std::string, Built> built{};                        ///< by name of the engine
   };
   const Target& target(Session&);
-  std::vector<Alternative> of_one_graph(const Spec&, Pass, const Choice&, Session&,
-                                        const std::function<Lowered::Step(const TakenEngine&)>& make);
+  std::vector<Alternative> of_one_graph(const Spec&, Pass, const Choice&, Session&, const MakeStep&);
   Known& list(const Spec&, Pass, Session&);
   const Built& build(Known&, const std::string& name, const CudnnEngine&, Session&);
 
