@@ -13,7 +13,9 @@ namespace {
 
 constexpr DType both_halves[] = {DType::f16, DType::bf16};
 
-Conditions in(DType dtype, Layout layout = Layout::nchw) { return {.dtype = dtype, .layout = layout}; }
+Conditions in(DType dtype, Layout layout = Layout::nchw, bool adds = false) {
+  return {.dtype = dtype, .layout = layout, .adds = adds};
+}
 
 /// Numbers of a type at an address, as a row.
 Tensor row(void* data, int count, DType dtype) { return {data, {1, count, 1, 1}, dtype, Layout::nchw, count}; }
@@ -83,8 +85,7 @@ TEST_CASE("cudnn: the fake refuses types that the manual does not list") {
 TEST_CASE("cudnn: a convolution on halves reads a half form of its filter, and adds its gradients to those of f32") {
   for (const DType dtype : both_halves) {
     FakeBackend on;
-    Conditions conditions = in(dtype);
-    conditions.adds = true;
+    const Conditions conditions = in(dtype, Layout::nchw, true);
     BoundUnit unit(on, spec_of(on, {"", Conv{.channels = 2, .kernel = 1}, {{1, 3, 2, 2}}}, conditions));
     const std::string t(to_string(dtype)),
         x = t + " 1x3x2x2 / 12 4 2 1", y = t + " 1x2x2x2 / 8 4 2 1", w = t + " filter 2x3x1x1",
@@ -222,8 +223,7 @@ TEST_CASE("cudnn: a batch norm is folded into a filter in f32, which is then rou
 TEST_CASE("cudnn: products of halves are added up in f32, and their gradients of parameters are of f32") {
   for (const DType dtype : both_halves) {
     FakeBackend on;
-    Conditions conditions = in(dtype);
-    conditions.adds = true;
+    const Conditions conditions = in(dtype, Layout::nchw, true);
     BoundUnit unit(on, spec_of(on, {"", FullyConnected{.outputs = 2}, {{2, 3, 1, 1}}}, conditions));
     put(on, unit.args.x[0], {1, 2, 3, 4, 5, 6});
     put(on, unit.args.w[0], {1, 0, 2, 0, 1, 1 + 0x1p-12});

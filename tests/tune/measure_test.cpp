@@ -3,11 +3,12 @@
 #include "lib/tuning/measure_in_turns.h"
 
 #include "lamina/choice_cache.h"
-#include "lamina/plan.h"
 #include "lamina/tuning.h"
 #include "tests/io/files.h"
+#include "tests/support/backend.h"
 #include "tests/support/cases/unit.h"
 #include "tests/support/catch.h"
+#include "tests/support/guarded.h"
 #include "tests/tune/race_backend.h"
 
 using namespace lamina::test;
@@ -30,25 +31,17 @@ Spec spec_of(const Backend& backend, const Case& c, bool wants_dx = true) {
   return *make_spec(backend, c, {.dtype = DType::f32, .wants = {wants_dx}});
 }
 
-struct Memory {
-  explicit Memory(std::size_t size) : bytes(size), data(new (std::align_val_t{256}) unsigned char[size + 256]) {
-    std::fill(data + bytes, data + bytes + 256, static_cast<unsigned char>(0x5A));
-  }
-  ~Memory() { ::operator delete[](data, std::align_val_t{256}); }
-  Memory(const Memory&) = delete;  // one owner
-  Memory& operator=(const Memory&) = delete;
-  bool wall_stands() const {
-    return std::all_of(data + bytes, data + bytes + 256, [](unsigned char c) { return c == 0x5A; });
-  }
+struct Memory : GuardedBlock {
+  explicit Memory(std::size_t size) : GuardedBlock(oracle().device(), size, 1), bytes(size) {}
   std::size_t bytes;
-  unsigned char* data;
 };
 
 /// The algorithms that were picked for `plain`, with all passes open.
 Algorithms taken_by(RaceBackend& backend, const Choice& choice = {.measure = true}, std::size_t bytes = 1 << 16) {
   const Memory buffer(bytes);
-  const Choice measured = measure_in_turns(backend, spec_of(backend, plain), choice, buffer.data, buffer.bytes).choice;
-  CHECK(buffer.wall_stands());
+  const Choice measured =
+      measure_in_turns(backend, spec_of(backend, plain), choice, buffer.data(), buffer.bytes).choice;
+  CHECK(buffer.damage() == "");
   CHECK_FALSE(measured.measure);
   CHECK(backend.faults == std::vector<std::string>{});
   return measured.algorithm;
@@ -119,7 +112,7 @@ TEST_CASE("algorithms that the pick did not beat are reported as tied, in the an
   RaceBackend backend(ways);
   const Memory buffer(1 << 16);
   const MeasuredChoice answer =
-      measure_in_turns(backend, spec_of(backend, plain), {.measure = true}, buffer.data, buffer.bytes);
+      measure_in_turns(backend, spec_of(backend, plain), {.measure = true}, buffer.data(), buffer.bytes);
   CHECK(answer.choice.algorithm == all("first"));
   for (const std::vector<std::string>& tied : answer.tied) CHECK(tied == std::vector<std::string>{"second"});
 
@@ -174,11 +167,11 @@ TEST_CASE("named passes stay as named, and passes that a unit lacks are not meas
 
   const Memory buffer(1 << 16);
   const Spec first = spec_of(backend, plain, false);
-  CHECK(measure_in_turns(backend, first, {.measure = true}, buffer.data, buffer.bytes).choice.algorithm ==
+  CHECK(measure_in_turns(backend, first, {.measure = true}, buffer.data(), buffer.bytes).choice.algorithm ==
         Algorithms{"fast", "fast", ""});
   Case inference = plain;
   inference.mode = Mode::inference;
-  CHECK(measure_in_turns(backend, spec_of(backend, inference), {.measure = true}, buffer.data, buffer.bytes)
+  CHECK(measure_in_turns(backend, spec_of(backend, inference), {.measure = true}, buffer.data(), buffer.bytes)
             .choice.algorithm == Algorithms{"fast", "", ""});
 }
 
@@ -237,8 +230,8 @@ TEST_CASE("the operands of a folded batch norm are bound while it is measured, a
     for (std::int64_t k = 0; k < args.state[1].shape.count(); ++k) CHECK(args.state[1].as<float>()[k] > 0);
     for (std::int64_t i = 0; i < args.y.shape.count(); ++i) REQUIRE(std::isfinite(args.y.as<float>()[i]));
   };
-  const LayerTuning seen = tune(*backend, spec, Pass::forward, {}, buffer.data, buffer.bytes, rules);
-  CHECK(buffer.wall_stands());
+  const LayerTuning seen = tune(*backend, spec, Pass::forward, {}, buffer.data(), buffer.bytes, rules);
+  CHECK(buffer.damage() == "");
   CHECK(seen.candidates.size() > 2);
   CHECK(looks >= static_cast<int>(seen.candidates.size()));
 }
@@ -267,7 +260,7 @@ TEST_CASE("an algorithm that is clearly slower on one image and would take too l
   RaceBackend backend({{"rule", always(1e-3)}, {"slow", always(0.2)}, {"fast", always(5e-4)}});
   const Memory buffer(1 << 16);
   std::vector<LayerTuning> seen;
-  measure_in_turns(backend, spec_of(backend, batch), forward, buffer.data, buffer.bytes,
+  measure_in_turns(backend, spec_of(backend, batch), forward, buffer.data(), buffer.bytes,
                    [&](LayerTuning one) { seen.push_back(std::move(one)); });
   CHECK(count(backend, "forward slow") == 1);
   const LayerTuning::Candidate& slow = seen.at(0).candidates.at(1);
@@ -284,7 +277,7 @@ TEST_CASE("measured choices are kept in a file, and not measured again") {
   RaceBackend backend(ways);
   const Spec spec = spec_of(backend, plain);
   const auto measure = [&](RaceBackend& on, const Choice& choice) {
-    return make_tuner(file)->measure(on, spec, choice, buffer.data, buffer.bytes).choice;
+    return make_tuner(file)->measure(on, spec, choice, buffer.data(), buffer.bytes).choice;
   };
   CHECK(measure(backend, {.measure = true}).algorithm == all("fast"));
   CHECK(backend.runs() > 0);

@@ -15,32 +15,18 @@ namespace {
 
 MachineLog* counting = nullptr;
 
-/// The name of a member of the table.
-template <auto member>
-constexpr const char* entry = nullptr;
-template <>
-constexpr const char* entry<&BlasTable::cublasSetWorkspace_v2> = "cublasSetWorkspace_v2";
-template <>
-constexpr const char* entry<&BlasTable::cublasSetMathMode> = "cublasSetMathMode";
-template <>
-constexpr const char* entry<&BlasTable::cublasSgemm_v2> = "cublasSgemm_v2";
-template <>
-constexpr const char* entry<&BlasTable::cublasGemmEx> = "cublasGemmEx";
-
-/// The host's function for a member, which records the member's name.
-template <auto member, class... P>
-int counted(P... p) {
-  counting->calls.emplace_back(entry<member>);
-  return counting->blas_status != 0 ? counting->blas_status : (host_blas().*member)(p...);
-}
-
-/// The host's products; each call of a pass is recorded.
+/// The host's products; each call of a pass is recorded by its name.
 BlasTable counted_blas() {
   BlasTable table = host_blas();
-  table.cublasSetWorkspace_v2 = counted<&BlasTable::cublasSetWorkspace_v2>;
-  table.cublasSetMathMode = counted<&BlasTable::cublasSetMathMode>;
-  table.cublasSgemm_v2 = counted<&BlasTable::cublasSgemm_v2>;
-  table.cublasGemmEx = counted<&BlasTable::cublasGemmEx>;
+#define LAMINA_TEST_COUNTED(entry)                                                       \
+  table.entry = [](auto... p) {                                                          \
+    counting->calls.emplace_back(#entry);                                                \
+    return counting->blas_status != 0 ? counting->blas_status : host_blas().entry(p...); \
+  };
+  LAMINA_TEST_COUNTED(cublasSetWorkspace_v2)
+  LAMINA_TEST_COUNTED(cublasSetMathMode)
+  LAMINA_TEST_COUNTED(cublasSgemm_v2)
+  LAMINA_TEST_COUNTED(cublasGemmEx)
   return table;
 }
 
@@ -80,7 +66,7 @@ class HostMachine final : public cudnn::Machine {
   void apply_function(const Pointwise& function, [[maybe_unused]] const Tensor& y) override {
     log_.calls.push_back(std::string(op_name(function)) + " in place");
 #if defined(LAMINA_CUDA_ON_HOST)
-    on_.launch([&](Stream stream) { cuda_host::apply(stream, function, y); });
+    on_.launch([&](cuda_host::Stream stream) { cuda_host::apply(stream, function, y); });
 #endif
   }
   void bias_gradient(const Tensor& dy, [[maybe_unused]] void* db, bool adds,

@@ -55,6 +55,10 @@ void check_example(const Case&, const Feed&, const Result& want);
 /// As run_unit(), for a case that the backend under test takes, by the algorithms that it picks.
 Result run_case(const Case&, const Feed&, const Conditions& = {});
 
+/// Checks that every half is widened exactly, and that numbers of f32 are rounded once: in several images, with gaps
+/// between them if `pitched`. One image is whole packs.
+void check_conversions(Backend&, DType half, int images = 1, bool pitched = false);
+
 /// A graph of the case: inputs x0, x1, ..., the op as "op", its tail as "tail0", ...
 Graph graph_of(const Case&);
 
