@@ -102,18 +102,20 @@ Constant fold_matmul(const NodeContext& node) {
   return y;
 }
 
-Constant converted(const NodeContext& node, const Constant& x, ElementType to) {
+ElementType cast_type(const NodeContext& node) {
+  if (node.attributes().node().op_type != "CastLike")
+    return static_cast<ElementType>(node.attributes().integer("to", 0));
+  return node.is_constant(1) ? node.constant(1, "its type").type : node.pending(1).type;
+}
+
+Constant fold_cast(const NodeContext& node) {
+  const Constant& x = node.constant(0);
+  const ElementType to = cast_type(node);
   if (element_bytes(to) == 0) throw Refusal{"it converts to " + text(to) + ", which is not read"};
   Constant y = with_extents(node, x, x.extents);
   y.type = to;
   for (double& value : y.values) value = number_as(value, x.type, to);
   return y;
-}
-
-Constant fold_cast(const NodeContext& node) {
-  const bool like = node.attributes().node().op_type == "CastLike";
-  const auto to = static_cast<ElementType>(node.attributes().integer("to", 0));
-  return converted(node, node.constant(0), like ? node.constant(1).type : to);
 }
 
 Constant fold_range(const NodeContext& node) {

@@ -23,7 +23,7 @@ Constant with_extents(const NodeContext&, const Constant&, Extents);
 // fold_layers.cpp
 Constant fold_batch_norm(const NodeContext&);
 Constant fold_clip(const NodeContext&);
-Constant converted(const NodeContext&, const Constant&, ElementType);  ///< the result of a Cast
+ElementType cast_type(const NodeContext&);  ///< what a Cast or CastLike makes
 Constant fold_cast(const NodeContext&);
 Constant fold_range(const NodeContext&);
 Constant fold_matmul(const NodeContext&);

@@ -210,7 +210,7 @@ void NodeContext::fuse_next() {
   importer_->nodes_.finish(output_of_);
 }
 
-std::vector<double> NodeContext::fuse_bias(const Extents& result, std::size_t channels, WeightSource& source) {
+Bias NodeContext::fuse_bias(const Extents& result, std::size_t channels) {
   const std::optional<Arithmetic> next = next_arithmetic();
   if (!next || next->node.node().op_type != "Add" || next->constant->extents.size() > result.size()) return {};
   const Extents its = aligned(next->node, opset(), next->constant->extents, result.size());
@@ -218,8 +218,7 @@ std::vector<double> NodeContext::fuse_bias(const Extents& result, std::size_t ch
   if (channels < missing || its[channels - missing] != result[channels]) return {};
   if (next->constant->count() != result[channels]) return {};
   fuse_next();
-  source.value = next->node.node().inputs[next->at];
-  return numbers(*next->constant);
+  return {numbers(*next->constant), {next->node.node().inputs[next->at]}};
 }
 
 bool NodeContext::fuse_chain(std::initializer_list<Link> links) {

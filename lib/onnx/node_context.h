@@ -108,8 +108,8 @@ class NodeContext {
   std::shared_ptr<PendingRecurrent> recurrent_of(const DynamicValue&) const;
   void fuse_next();  ///< fuses the only reader into this node: its result becomes this node's
   /// Fuses an Add after a product and returns its bias: one number for each element of the axis `channels` of the
-  /// result. `source` becomes the value that it adds. Empty: there is no such Add.
-  std::vector<double> fuse_bias(const Extents& result, std::size_t channels, WeightSource& source);
+  /// result. Empty: there is no such Add.
+  Bias fuse_bias(const Extents& result, std::size_t channels);
   /// A node that follows. Its operands are the result, and what is given here, in any order.
   struct Link {
     std::string_view op_type;

@@ -88,24 +88,10 @@ void drop_zeros(const NodeContext& context, std::vector<double>& bias, std::size
   if (!trains && std::all_of(bias.begin(), bias.end(), is_zero)) bias.clear();
 }
 
-View with_channels(const View& view, const Shape& before, const Shape& after) {
-  View result = view;
-  for (Axis& axis : result) {
-    Axis changed;
-    for (const OnnxFactor& factor : axis) {
-      if (factor.stride >= before.image()) {
-        changed.push_back({factor.extent, factor.stride / before.image() * after.image()});
-      } else if (factor.extent * factor.stride <= before.plane()) {
-        changed.push_back(factor);
-      } else if (factor == OnnxFactor{before.c, before.plane()}) {
-        if (after.c != 1) changed.push_back({after.c, after.plane()});
-      } else {
-        refuse_order("its channels are joined with other axes");
-      }
-    }
-    axis = changed;
-  }
-  return result;
+View with_channels(const View& view, std::size_t along, const Shape& shape, std::int64_t channels) {
+  std::optional<View> result = with_extent(view, along, shape.plane(), channels);
+  if (!result) refuse_order("its channels are joined with other axes");
+  return *std::move(result);
 }
 
 int narrow(const NodeContext& context, std::int64_t number, std::int64_t least, std::string_view what) {

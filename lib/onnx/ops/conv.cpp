@@ -18,10 +18,12 @@ bool is_blur(const NodeContext& context, const Constant& w, int groups) {
   return true;
 }
 
-struct Bias {
-  std::vector<double> values;  ///< empty: none
-  WeightSource source;
-};
+void demand_extents(const NodeContext& context, const Constant& w) {
+  const Extents x = context.extents(0);
+  if (x.size() < 3 || x.size() != w.extents.size())
+    context.attributes().invalid("has an input of " + text(x) + " and weights of " + text(w.extents));
+  demand_planes(x.size());
+}
 
 /// The bias of the node, unless it is 0 and does not train; else that of an Add behind the node.
 Bias bias_of(NodeContext& context, const Extents& result) {
@@ -34,8 +36,7 @@ Bias bias_of(NodeContext& context, const Extents& result) {
     bias = {context.numbers(b), {context.input_name(2)}};
     drop_zeros(context, bias.values, 2);
   }
-  if (bias.values.empty()) bias.values = context.fuse_bias(result, 1, bias.source);
-  return bias;
+  return bias.values.empty() ? context.fuse_bias(result, 1) : bias;
 }
 
 Extents result_of(const DynamicValue& x, std::int64_t channels, const Windows& windows) {
@@ -59,10 +60,7 @@ void import_conv(NodeContext& context) {
   const Attributes& node = context.attributes();
   const bool own = context.padded(0).padding && context.padded(0).padding->number == 0 && !pads_itself(node);
   const Constant& w = context.constant(1, "its weights");
-  const std::size_t rank = (own ? context.padded(0) : context.dynamic(0)).view.size();
-  if (rank < 3 || rank != w.extents.size())
-    node.invalid("has an input of " + text(context.extents(0)) + " and weights of " + text(w.extents));
-  demand_planes(rank);
+  demand_extents(context, w);
   const Extents kernel(w.extents.begin() + 2, w.extents.end());
   const bool fuses = own && have_equal_pads(windows_of(context, context.padded(0), kernel));
   const DynamicValue& x = fuses ? context.padded(0) : context.dynamic(0);
@@ -130,9 +128,7 @@ void import_conv_transpose(NodeContext& context) {
   const DynamicValue& x = context.dynamic(0);
   const Constant& w = context.constant(1, "its weights");
   const Extents own = extents(x.view);
-  if (own.size() < 3 || own.size() != w.extents.size())
-    node.invalid("has an input of " + text(own) + " and weights of " + text(w.extents));
-  demand_planes(own.size());
+  demand_extents(context, w);
   const Value image = as_image(context, x);
   const int groups = narrow(context, node.integer("group", 1), 1, "group");
   const int channels = narrow(context, element_count({w.extents[1], groups}).value_or(0), 1, "number of channels");

@@ -127,12 +127,9 @@ void import_random(NodeContext&) {
 }
 
 void import_cast(NodeContext& context) {
-  const bool like = context.attributes().node().op_type == "CastLike";
-  if (context.is_constant(0)) return context.result(converted(context, context.constant(0), context.pending(1).type));
+  if (context.is_constant(0)) return context.result(fold_cast(context));
+  const ElementType to = cast_type(context);
   DynamicValue x = context.padded(0);
-  const ElementType to = !like                    ? static_cast<ElementType>(context.attributes().integer("to", 0))
-                         : context.is_constant(1) ? context.constant(1, "its type").type
-                                                  : context.pending(1).type;
   const auto is_whole = [](ElementType type) { return type == ElementType::i32 || type == ElementType::i64; };
   if ((is_floating(to) && is_floating(x.type)) || (is_whole(to) && is_whole(x.type)) || to == x.type) {
     x.type = to;

@@ -8,55 +8,58 @@
 namespace lamina::onnx {
 namespace {
 
-/// A product x W + bias. W has a row for each input and a column for each output, at these strides.
+/// A product with a matrix of a row for each input and a column for each output, or `transposed`.
 struct Product {
   const Constant& w;
-  std::int64_t inputs, outputs;
-  std::int64_t input_stride, output_stride;  ///< in w
-  std::string_view name;                     ///< name of w in the file
+  bool transposed;
+  std::string_view name;  ///< name of w in the file
   double scale = 1;
   bool fuses = true;  ///< whether an Add after the product may become its bias
+
+  std::int64_t inputs() const { return w.extents[transposed ? 1 : 0]; }
+  std::int64_t outputs() const { return w.extents[transposed ? 0 : 1]; }
+  double at(std::int64_t input, std::int64_t output) const {
+    return scale * w.at(transposed ? output * inputs() + input : input * outputs() + output);
+  }
 };
 
-DynamicValue append_product(NodeContext& context, DynamicValue x, const Product& product, std::vector<double> bias,
-                            WeightSource bias_source, const std::string& name) {
+DynamicValue append_product(NodeContext& context, DynamicValue x, const Product& product, Bias bias,
+                            const std::string& name) {
+  const std::int64_t inputs = product.inputs();
   Shape shape = x.value.shape();
   const std::size_t last = x.view.size() - 1;
   Extents result = extents(x.view);
-  if (result[last] != product.inputs)
+  if (result[last] != inputs)
     context.attributes().invalid("multiplies " + text(result) + " by " + text(product.w.extents));
-  result[last] = product.outputs;
-  const int outputs = narrow(context, product.outputs, 1, "number of outputs");
-  context.consume_budget(product.inputs);  // for `columns`
-  if (bias.empty() && product.fuses) bias = context.fuse_bias(result, last, bias_source);
+  result[last] = product.outputs();
+  const int outputs = narrow(context, product.outputs(), 1, "number of outputs");
+  context.consume_budget(inputs);  // for `columns`
+  if (bias.values.empty() && product.fuses) bias = context.fuse_bias(result, last);
+  const bool adds = !bias.values.empty();
   const auto is_within = [&](const OnnxFactor& factor) { return factor.extent * factor.stride <= shape.image(); };
   const bool rows_are_images = x.view.size() == 2 && x.view[0] == axis(shape.n, shape.image()) &&
-                               product.inputs == shape.image() && std::ranges::all_of(x.view[1], is_within);
-  if (!rows_are_images && (x.view[last] != axis(shape.c, shape.plane()) || product.inputs != shape.c)) {
+                               inputs == shape.image() && std::ranges::all_of(x.view[1], is_within);
+  if (!rows_are_images && (x.view[last] != axis(shape.c, shape.plane()) || inputs != shape.c)) {
     x = in_order(context, x, channels_last(x.view.size()), name + ".x");
     shape = x.value.shape();
   }
-  const Op op = rows_are_images ? Op(FullyConnected{.outputs = outputs, .bias = !bias.empty()})
-                                : Op(Conv{.channels = outputs, .kernel = 1, .bias = !bias.empty()});
+  const Op op = rows_are_images ? Op(FullyConnected{.outputs = outputs, .bias = adds})
+                                : Op(Conv{.channels = outputs, .kernel = 1, .bias = adds});
   const Value y = context.append(op, {x.value}, name);
   Extents columns;  // column of each input in the graph's order
   for_each_place(rows_are_images ? x.view[1] : axis(shape.c, 1), 0, [&](std::int64_t at) { columns.push_back(at); });
-  context.consume_budget(element_count({product.inputs, product.outputs}).value());
+  context.consume_budget(element_count({inputs, outputs}).value());
   std::vector<double> weights(columns.size() * static_cast<std::size_t>(outputs));
-  for (std::int64_t k = 0; k < product.outputs; ++k) {
-    for (std::int64_t c = 0; c < product.inputs; ++c)
-      weights[static_cast<std::size_t>(k * product.inputs + columns[static_cast<std::size_t>(c)])] =
-          product.scale * product.w.at(c * product.input_stride + k * product.output_stride);
-  }
-  Extents filters = {product.outputs, product.inputs};
+  for (std::int64_t k = 0; k < outputs; ++k)
+    for (std::int64_t c = 0; c < inputs; ++c)
+      weights[static_cast<std::size_t>(k * inputs + columns[static_cast<std::size_t>(c)])] = product.at(c, k);
+  Extents filters = {outputs, inputs};
   if (!rows_are_images) filters.insert(filters.end(), {1, 1});
   context.weights(y, "weight", filters, std::move(weights), product.w.type,
-                  {.value = product.name, .transposed = product.input_stride != 1});
-  if (!bias.empty()) context.weights(y, "bias", {product.outputs}, std::move(bias), product.w.type, bias_source);
+                  {.value = product.name, .transposed = !product.transposed && outputs != 1});
+  if (adds) context.weights(y, "bias", {outputs}, std::move(bias.values), product.w.type, bias.source);
   if (rows_are_images) return {.value = y, .view = layout_of(result, "nc").view, .type = x.type};
-  View view = with_channels(x.view, shape, y.shape());
-  view[last] = axis(product.outputs, y.shape().plane());  // one channel is not in the view
-  return {.value = y, .view = std::move(view), .type = x.type};
+  return {.value = y, .view = with_channels(x.view, last, shape, outputs), .type = x.type};
 }
 
 void import_gemm(NodeContext& context) {
@@ -66,36 +69,30 @@ void import_gemm(NodeContext& context) {
   if (x.view.size() != 2 || w.extents.size() != 2 || w.count() == 0)
     node.invalid("multiplies " + text(extents(x.view)) + " by " + text(w.extents));
   if (node.integer("transA", 0) != 0) std::swap(x.view[0], x.view[1]);
-  const bool transposed = node.integer("transB", 0) != 0;
   Product product{.w = w,
-                  .inputs = w.extents[transposed ? 1 : 0],
-                  .outputs = w.extents[transposed ? 0 : 1],
-                  .input_stride = transposed ? 1 : w.extents[1],
-                  .output_stride = transposed ? w.extents[1] : 1,
+                  .transposed = node.integer("transB", 0) != 0,
                   .name = context.input_name(1),
                   .scale = node.number("alpha", 1)};
-  std::vector<double> bias;
-  WeightSource bias_source;
+  Bias bias;
   const bool adds_running = context.has(2) && !context.is_constant(2);
   if (context.has(2) && !adds_running) {
     const Constant& c = context.constant(2, "what it adds");
     const std::size_t rank = c.extents.size();
-    if (c.count() != 1 && (c.count() != product.outputs || c.extents[rank - 1] != product.outputs))
-      throw Refusal{"it adds " + text(c.extents) + " to rows of " + std::to_string(product.outputs) +
+    if (c.count() != 1 && (c.count() != product.outputs() || c.extents[rank - 1] != product.outputs()))
+      throw Refusal{"it adds " + text(c.extents) + " to rows of " + std::to_string(product.outputs()) +
                     ": only one number for each column is read, as nn.Linear's bias"};
-    context.consume_budget(product.outputs);
-    bias_source.value = context.input_name(2);
-    for (std::int64_t k = 0; k < product.outputs; ++k)
-      bias.push_back(node.number("beta", 1) * c.at(c.count() == 1 ? 0 : k));
-    drop_zeros(context, bias, 2);
+    context.consume_budget(product.outputs());
+    bias.source.value = context.input_name(2);
+    for (std::int64_t k = 0; k < product.outputs(); ++k)
+      bias.values.push_back(node.number("beta", 1) * c.at(c.count() == 1 ? 0 : k));
+    drop_zeros(context, bias.values, 2);
   }
-  if (!adds_running)
-    return context.result(append_product(context, x, product, std::move(bias), bias_source, context.name()));
+  if (!adds_running) return context.result(append_product(context, x, product, std::move(bias), context.name()));
   product.fuses = false;
   if (node.number("beta", 1) != 1) throw Refusal{"it scales what it adds: use torch.addmm with beta=1"};
   const DynamicValue& added = context.dynamic(2);
   const std::string name = context.name();
-  DynamicValue y = append_product(context, x, product, {}, {}, name + ".product");
+  DynamicValue y = append_product(context, x, product, {}, name + ".product");
   if (added.view != y.view || added.value.shape() != y.value.shape())
     throw Refusal{"it adds " + text(extents(added.view)) + " to " + text(extents(y.view)) +
                       ": only values of the same extents and order are added",
@@ -136,14 +133,8 @@ void import_matmul(NodeContext& context) {
   if (x.view.size() < 2 || w.extents.size() != 2)
     throw Refusal{"a product of " + text(extents(x.view)) + " and " + text(w.extents) +
                   " is not supported: only rows by one constant matrix are"};
-  const std::int64_t outputs = w.extents[1];
-  const Product product{.w = w,
-                        .inputs = w.extents[0],
-                        .outputs = outputs,
-                        .input_stride = outputs,
-                        .output_stride = 1,
-                        .name = context.input_name(1)};
-  context.result(append_product(context, x, product, {}, {}, context.name()));
+  const Product product{.w = w, .transposed = false, .name = context.input_name(1)};
+  context.result(append_product(context, x, product, {}, context.name()));
 }
 
 }  // namespace

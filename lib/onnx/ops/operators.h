@@ -81,8 +81,9 @@ DynamicValue reduce(NodeContext&, const WholeAxes&, const std::vector<char>& ove
 /// Drops a bias that is 0 and does not train.
 void drop_zeros(const NodeContext&, std::vector<double>& bias, std::size_t input);
 
-/// The view of a value after its number of channels has changed. Refusal if they are joined with other axes.
-View with_channels(const View&, const Shape& before, const Shape& after);
+/// The view of a value of this shape, whose axis `along` has the channels, with another number of them. Refusal if they
+/// are joined with other axes.
+View with_channels(const View&, std::size_t along, const Shape&, std::int64_t channels);
 
 /// A number of the file as an int; FileError that names it if it is out of range.
 int narrow(const NodeContext&, std::int64_t number, std::int64_t least, std::string_view what);

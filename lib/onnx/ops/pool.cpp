@@ -49,7 +49,7 @@ std::optional<Rounding> equal_pads(const Windows& windows) {
   const auto small = [](const Windows::Along& a) { return 2 * a.begin <= a.kernel; };
   if (!std::all_of(windows.along.begin(), windows.along.end(), small)) return std::nullopt;
   for (const Rounding rounding : {windows.rounding, Rounding::down, Rounding::up}) {
-    const auto fits = [&](const Windows::Along& a) { return a.count_with(a.begin, rounding) == a.count; };
+    const auto fits = [&](const Windows::Along& a) { return a.count_with(a.begin, a.begin, rounding) == a.count; };
     if (std::all_of(windows.along.begin(), windows.along.end(), fits)) return rounding;
   }
   return std::nullopt;

@@ -194,12 +194,12 @@ void import_gather(NodeContext& context) {
                                            .features = narrow(context, features, 1, "number of features")},
                                  {ids.value}, context.name());
   context.weights(y, "weight", {rows, features}, context.numbers(table), table.type, {context.input_name(0)});
-  View view = with_channels(ids.view, shape, y.shape());
-  std::int64_t stride = y.shape().image();
-  for (std::size_t i = 1; i < table.extents.size(); ++i) {
-    stride /= table.extents[i];
-    view.push_back(axis(table.extents[i], stride));
-  }
+  View view = ids.view;
+  view.emplace_back();
+  view = with_channels(view, ids.view.size(), shape, features);
+  Extents result = extents(ids.view);  // the other axes of the table are parts of the channels
+  result.insert(result.end(), table.extents.begin() + 1, table.extents.end());
+  view = reshaped(view, result).value();
   context.result({.value = y, .view = view, .type = table.type});
 }
 
@@ -212,9 +212,7 @@ bool takes_step(NodeContext& context, std::size_t along, std::int64_t step, bool
   if (step != made_by->last) return false;
   x.recurrent = made_by;
   x.steps = Steps::last;
-  for (Axis& axis : x.view)
-    for (OnnxFactor& factor : axis) factor.stride /= made_by->steps;
-  x.view[along].clear();
+  x.view = with_extent(x.view, along, 1, 1).value();
   if (!keeps_axis) x.view.erase(x.view.begin() + static_cast<std::ptrdiff_t>(along));
   context.result(std::move(x));
   return true;

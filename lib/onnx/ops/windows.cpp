@@ -23,7 +23,7 @@ void auto_pad(Windows::Along& a, bool same, bool lower) {
   a.end = total - a.begin;
 }
 
-bool has_equal_pads(const Windows::Along& a) { return a.count_with(a.begin, Rounding::down) == a.count; }
+bool has_equal_pads(const Windows::Along& a) { return a.count_with(a.begin, a.begin, Rounding::down) == a.count; }
 
 }  // namespace
 
@@ -31,10 +31,9 @@ void demand_planes(std::size_t rank) {
   if (rank > 4) throw Refusal{std::to_string(rank - 2) + " axes of space are not supported: one or two are"};
 }
 
-std::int64_t Windows::Along::count_with(std::int64_t pad, Rounding how) const {
-  std::int64_t windows = windows_in(input + 2 * pad - span(), stride, how);
-  if (how == Rounding::up && (windows - 1) * stride >= input + pad) --windows;
-  return windows;
+std::int64_t Windows::Along::count_with(std::int64_t before, std::int64_t after, Rounding how) const {
+  const std::int64_t windows = windows_in(input + before + after - span(), stride, how);
+  return how == Rounding::up && (windows - 1) * stride >= input + before ? windows - 1 : windows;
 }
 
 bool pads_itself(const Attributes& node) {
@@ -118,8 +117,7 @@ Windows windows_of(const NodeContext& context, const DynamicValue& x, const std:
     if (pads_itself(node)) {
       auto_pad(a, same, node.text("auto_pad", "") == "SAME_LOWER");
     } else {
-      a.count = windows_in(a.input + a.begin + a.end - a.span(), a.stride, windows.rounding);
-      if (windows.rounding == Rounding::up && (a.count - 1) * a.stride >= a.input + a.begin) --a.count;
+      a.count = a.count_with(a.begin, a.end, windows.rounding);
     }
     if (a.count < 1) node.invalid("has no window in its input of " + text(inputs));
   }

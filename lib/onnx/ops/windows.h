@@ -16,8 +16,8 @@ struct Windows {
     std::int64_t input = 1;
     std::int64_t count = 1;  ///< number of windows by the operator's definition
     std::int64_t span() const { return dilation * (kernel - 1) + 1; }
-    /// Number of windows if the padding is `pad` at both ends.
-    std::int64_t count_with(std::int64_t pad, Rounding) const;
+    /// Number of windows if the pads are these.
+    std::int64_t count_with(std::int64_t before, std::int64_t after, Rounding) const;
   };
   std::array<Along, 2> along;  ///< rows, columns; a value of three axes has one column
   Rounding rounding = Rounding::down;

@@ -18,6 +18,12 @@ struct WeightSource {
   int part = 0;              ///< index of the node, where one value has the parameters of several
 };
 
+/// The bias of a product; empty: none.
+struct Bias {
+  std::vector<double> values{};
+  WeightSource source{};
+};
+
 /// A parameter, or a running statistic, of a node of the graph.
 struct WeightUse {
   std::string name;
