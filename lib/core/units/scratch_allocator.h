@@ -35,7 +35,7 @@ class ScratchAllocator {
 
 /// The bytes that allocate(ScratchAllocator&) takes.
 template <class Allocate>
-std::size_t scratch_bytes(const Allocate& allocate) {
+std::size_t allocated_bytes(const Allocate& allocate) {
   ScratchAllocator counter;
   allocate(counter);
   return counter.used_bytes();

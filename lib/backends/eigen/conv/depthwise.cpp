@@ -99,7 +99,7 @@ class PlaneSums {
   const Shape& to() const { return is_forward() ? c_.y : c_.x; }
   bool non_temporal() const { return wants_non_temporal<T>(to()) && !(is_forward() ? c_.add : c_.add_dx); }
   std::size_t part_bytes() const {
-    return scratch_bytes([&](auto& scratch) { allocate(scratch); });
+    return allocated_bytes([&](auto& scratch) { allocate(scratch); });
   }
   std::int64_t column_ld() const { return round_up(cols_.grid(), kernels_->lanes); }
 

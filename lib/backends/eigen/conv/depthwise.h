@@ -46,7 +46,7 @@ class TapGradients {
   };
   Sums allocate(ScratchAllocator&) const;
   std::size_t part_bytes() const {
-    return scratch_bytes([&](auto& scratch) { allocate(scratch); });
+    return allocated_bytes([&](auto& scratch) { allocate(scratch); });
   }
   /// The room for some groups, and as much more as a vector reads and writes after them.
   std::int64_t copied_elements() const {

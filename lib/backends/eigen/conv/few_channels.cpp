@@ -52,7 +52,7 @@ auto FewChannelsData<T>::allocate(ScratchAllocator& scratch) const -> Buffers {
 
 template <class T>
 std::size_t FewChannelsData<T>::workspace_bytes() const {
-  return scratch_bytes([&](auto& scratch) {
+  return allocated_bytes([&](auto& scratch) {
     allocate_weights(scratch);
     for (int part = 0; part < image_parts_ * channel_parts_; ++part) allocate(scratch);
   });
@@ -120,7 +120,7 @@ void FewChannelsData<T>::run(const Args& args, ThreadPool& pool) const {
     kernels_->transpose(weights + group * taps * filters, filters, args.w[0].as<T>() + group * taps * filters, taps,
                         nullptr, 0, filters, taps);
   }
-  const std::size_t bytes = scratch_bytes([&](auto& scratch) { allocate(scratch); });
+  const std::size_t bytes = allocated_bytes([&](auto& scratch) { allocate(scratch); });
   pool.run([&](int part) {
     if (part >= image_parts_ * channel_parts_) return;
     ScratchAllocator scratch = shared.part(part, bytes);

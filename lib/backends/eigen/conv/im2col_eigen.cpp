@@ -82,7 +82,7 @@ class EigenConv {
     return buffers;
   }
   std::size_t part_bytes() const {
-    return scratch_bytes([&](auto& scratch) { allocate(scratch); });
+    return allocated_bytes([&](auto& scratch) { allocate(scratch); });
   }
 
   EigenMatrix<const T> columns_of(const T* planes, std::int64_t channels, std::int64_t first, std::int64_t count,

@@ -167,7 +167,7 @@ auto WeightGradientProduct<T>::allocate_shared(ScratchAllocator& scratch) const 
 
 template <class T>
 std::size_t WeightGradientProduct<T>::workspace_bytes() const {
-  return scratch_bytes([&](auto& scratch) {
+  return allocated_bytes([&](auto& scratch) {
     allocate_shared(scratch);
     for (int part = 0; part < blocks_.partition.parts(); ++part) allocate(scratch);
   });
@@ -345,7 +345,7 @@ template <class T>
 void WeightGradientProduct<T>::run(ThreadPool& pool, const Operands& operands, void* workspace) const {
   ScratchAllocator shared_scratch(workspace);
   const Shared shared = allocate_shared(shared_scratch);
-  const std::size_t bytes = scratch_bytes([&](auto& scratch) { allocate(scratch); });
+  const std::size_t bytes = allocated_bytes([&](auto& scratch) { allocate(scratch); });
   pool.run([&](int part) {
     if (part >= blocks_.partition.parts()) return;
     ScratchAllocator scratch = shared_scratch.part(part, bytes);

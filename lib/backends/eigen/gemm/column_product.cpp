@@ -103,7 +103,7 @@ ColumnProduct<T>::ColumnProduct(Columns columns, std::int64_t rows, int threads,
     sections_.push_back({std::move(columns), 0, false});
   }
   for (Section& section : sections_) section.block_columns = block_columns(section);
-  workspace_bytes_ = scratch_bytes([&](auto& scratch) { allocate(scratch); });
+  workspace_bytes_ = allocated_bytes([&](auto& scratch) { allocate(scratch); });
 }
 
 template <class T>

@@ -48,13 +48,13 @@ typename RecurrentBackward<T>::SumBuffers RecurrentBackward<T>::allocate_sums(Sc
 
 template <class T>
 std::size_t RecurrentBackward<T>::part_bytes() const {
-  return std::max(scratch_bytes([&](auto& scratch) { allocate_steps(scratch); }),
-                  scratch_bytes([&](auto& scratch) { allocate_sums(scratch); }));
+  return std::max(allocated_bytes([&](auto& scratch) { allocate_steps(scratch); }),
+                  allocated_bytes([&](auto& scratch) { allocate_sums(scratch); }));
 }
 
 template <class T>
 std::size_t RecurrentBackward<T>::workspace_bytes() const {
-  return scratch_bytes([&](auto& scratch) { allocate_shared(scratch); }) +
+  return allocated_bytes([&](auto& scratch) { allocate_shared(scratch); }) +
          static_cast<std::size_t>(rows_.threads) * part_bytes();
 }
 

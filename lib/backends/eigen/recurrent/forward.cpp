@@ -51,12 +51,12 @@ std::size_t RecurrentForward<T>::workspace_bytes() const {
 
 template <class T>
 std::size_t RecurrentForward<T>::saved_bytes() const {
-  return scratch_bytes([&](auto& scratch) { RecurrentSaved<T>::allocate(rows_, scratch); });
+  return allocated_bytes([&](auto& scratch) { RecurrentSaved<T>::allocate(rows_, scratch); });
 }
 
 template <class T>
 std::size_t RecurrentForward<T>::prepared_bytes() const {
-  return scratch_bytes([&](auto& scratch) { RecurrentForwardWeights<T>::allocate(rows_, scratch); });
+  return allocated_bytes([&](auto& scratch) { RecurrentForwardWeights<T>::allocate(rows_, scratch); });
 }
 
 template <class T>

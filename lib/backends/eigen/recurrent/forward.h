@@ -50,7 +50,7 @@ class RecurrentForward {
   struct Share;
   Buffers allocate(ScratchAllocator&) const;
   std::size_t part_bytes() const {
-    return scratch_bytes([&](auto& scratch) { allocate(scratch); });
+    return allocated_bytes([&](auto& scratch) { allocate(scratch); });
   }
   std::int64_t run_steps() const;
   std::int64_t h_slots() const { return rows_.op.steps == Steps::all ? rows_.chunk + 1 : 2; }

@@ -94,7 +94,7 @@ auto WinogradProduct<T>::allocate(ScratchAllocator& scratch, bool prepared) cons
 
 template <class T>
 std::size_t WinogradProduct<T>::workspace_bytes(bool prepared) const {
-  return scratch_bytes([&](auto& scratch) { allocate(scratch, prepared); });
+  return allocated_bytes([&](auto& scratch) { allocate(scratch, prepared); });
 }
 
 template <class T>

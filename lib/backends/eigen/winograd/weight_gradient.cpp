@@ -54,7 +54,7 @@ WinogradWeightGradient<T>::WinogradWeightGradient(const WinogradExtents& extents
   panel_stride_ = block_spans_ * longest * width_ + lanes;
   x_position_ = divide_up(block_inputs_, width_) * panel_stride_ + lanes;
   pixels_size_ = transforms_->patch * transforms_->patch_cols(longest) * lanes;
-  workspace_bytes_ = scratch_bytes([&](auto& scratch) { allocate(scratch); });
+  workspace_bytes_ = allocated_bytes([&](auto& scratch) { allocate(scratch); });
 }
 
 template <class T>
