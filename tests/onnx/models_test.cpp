@@ -109,6 +109,8 @@ void check(const std::string& text, std::string expected, With with) {
     CHECK("[" + lamina::test::text(model.output.extents) + "]" == expected);
   } else if (kind == "=") {
     check_numbers(output_of(model), rest);
+  } else if (kind == "written") {
+    check_written(graph);
   } else if (kind == "as:") {
     CHECK(output_of(model) == output_of(read(with(rest), options)));
   } else if (rest.starts_with("= ")) {
