@@ -174,8 +174,7 @@ std::vector<RunFile> read_processes(const std::filesystem::path& path) {
     if (entry.path().extension() == ".json") all.push_back(read_run_file(entry.path()));
   if (all.empty())
     throw FileError(fmt::format("{} holds no file *.json; give each process a file there", path.string()));
-  const auto order = [](const RunFile& file) { return std::pair(file.fact("time_start"), file.path); };
-  std::sort(all.begin(), all.end(), [&](const RunFile& a, const RunFile& b) { return order(a) < order(b); });
+  std::ranges::sort(all, {}, [](const RunFile& file) { return std::pair(file.fact("time_start"), file.path); });
   return all;
 }
 

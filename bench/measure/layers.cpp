@@ -44,8 +44,7 @@ GraphCost graph_cost(const Graph& graph, DType dtype, bool input_gradient) {
     const std::vector<Shape> x = input_shapes(graph, node);
     add(sum.forward, cost(node.op, x, Pass::forward, dtype));
     if (!node.params.empty()) add(sum.backward, cost(node.op, x, Pass::backward_params, dtype));
-    const bool wants_dx =
-        std::any_of(node.inputs.begin(), node.inputs.end(), [&](int i) { return wanted[static_cast<std::size_t>(i)]; });
+    const bool wants_dx = std::ranges::any_of(node.inputs, [&](int i) { return wanted[static_cast<std::size_t>(i)]; });
     if (wants_dx) add(sum.backward, cost(node.op, x, Pass::backward_data, dtype));
   }
   return sum;
@@ -135,8 +134,7 @@ Options layer_options(const Config& c, const Node& node, Pass pass, const std::s
 LayerRun::LayerRun(Backend& backend, const Graph& graph, const Options& options, Pass pass,
                    const SharedReference& shared, bool cold)
     : pass_(pass), plan_(graph, backend, options), stopwatch_(plan_, true, cold) {
-  const auto call =
-      std::find_if(plan_.calls().begin(), plan_.calls().end(), [&](const Call& c) { return c.covers(pass); });
+  const auto call = std::ranges::find_if(plan_.calls(), [&](const Call& c) { return c.covers(pass); });
   if (call == plan_.calls().end())
     throw Unsupported(fmt::format("nothing to run: {} of {} is a view in the plan", to_string(pass), graph.name()));
   facts_.call = *call;

@@ -270,8 +270,7 @@ void check(const BackendSettings& backends) {
   if (!backends.cudnn.empty() && !std::filesystem::exists(backends.cudnn))
     throw UsageError(fmt::format("--cudnn={}: there is no such directory", backends.cudnn));
   const auto& names = backends.names;
-  if (!backends.instruction_set.empty() && !names.empty() &&
-      std::find(names.begin(), names.end(), "eigen") == names.end())
+  if (!backends.instruction_set.empty() && !names.empty() && std::ranges::find(names, "eigen") == names.end())
     throw UsageError(
         "--instruction_set applies to eigen, which --backend does not name; name it too, or leave out the set");
 }

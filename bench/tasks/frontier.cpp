@@ -90,9 +90,8 @@ std::vector<TunedLayer> tuned_layers(Session& session, const Config& c, const Gr
     if (!has_reference(node.op) && graph.nodes().size() > 2) continue;
     for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_params}) {
       if (pass != Pass::forward && !session.plans.trains()) break;
-      const int layers = pass == Pass::backward_data
-                             ? static_cast<int>(std::count_if(layer.nodes.begin(), layer.nodes.end(), wants_dx))
-                             : layer.count();
+      const int layers =
+          pass == Pass::backward_data ? static_cast<int>(std::ranges::count_if(layer.nodes, wants_dx)) : layer.count();
       const Cost work = cost(node.op, input_shapes(graph, node), pass, c.dtype);
       if (layers > 0 && work.bytes > 0) lines.push_back({&node, layers, pass, work});
     }

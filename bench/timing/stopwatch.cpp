@@ -2,6 +2,8 @@
 
 #include "stopwatch.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -64,9 +66,7 @@ std::string throttled_of(std::span<const Sample> samples) {
       if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) reasons.push_back(reason);
       rest.remove_prefix(std::min(rest.size(), reason.size() + comma.size()));
     }
-  std::string text;
-  for (const std::string_view reason : reasons) text += (text.empty() ? "" : std::string(comma)) + std::string(reason);
-  return text;
+  return fmt::format("{}", fmt::join(reasons, comma));
 }
 
 double cpu_seconds() {

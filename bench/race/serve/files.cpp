@@ -106,8 +106,7 @@ HostTensor computed(Plan& plan, const TensorFile& check) {
 
 template <class T>
 bool has(const Graph& graph) {
-  return std::any_of(graph.nodes().begin(), graph.nodes().end(),
-                     [](const Node& node) { return std::holds_alternative<T>(node.op); });
+  return std::ranges::any_of(graph.nodes(), [](const Node& node) { return std::holds_alternative<T>(node.op); });
 }
 
 void check_probabilities(const Graph& graph, const HostTensor& y) {

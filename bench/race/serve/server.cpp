@@ -60,8 +60,7 @@ class Convolved final : public ServedConvolution {
 
  private:
   std::string implementation() const override {
-    const auto& calls = plan_.calls();
-    return std::find_if(calls.begin(), calls.end(), [&](const Call& call) { return call.covers(pass_); })->algorithm;
+    return std::ranges::find_if(plan_.calls(), [&](const Call& call) { return call.covers(pass_); })->algorithm;
   }
 
   Sample run() override { return stopwatch_.pass(pass_); }
