@@ -3,7 +3,7 @@
 // A thread computes one element; images are along the grid's y, dense tensors are one long image. Every block leaves
 // one partial sum, and one block adds them up (loss.cu). Per element: two reads; backward two reads and one write.
 
-#include "sigmoid_cross_entropy.h"
+#include "loss.h"
 
 #include <cmath>
 #include <limits>

@@ -5,7 +5,7 @@
 // Every block leaves one partial sum, and one block adds them up (loss.cu).
 // Per logit: two reads, one of them from a cache; backward one read and one write.
 
-#include "softmax_cross_entropy.h"
+#include "loss.h"
 
 #include <climits>
 #include <cmath>

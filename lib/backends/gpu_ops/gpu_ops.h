@@ -52,6 +52,14 @@ auto launching(const Launcher& on, Function function) {
   };
 }
 
+/// Backward of an op with one gradient: calls function(stream, args, dx, whether dx is added to) if dx is wanted.
+template <class Function>
+auto to_dx(const Spec& spec, Function function) {
+  return [function = std::move(function), adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
+    if (wanted(args, 0)) function(stream, args, args.dx[0], adds);
+  };
+}
+
 template <class Function>
 Lowered::Step launches(const Launcher& on, std::vector<Pass> passes, std::string algorithm, Function function,
                        std::size_t workspace_bytes = 0) {
@@ -85,7 +93,7 @@ PointwiseFunction tail_function(const Spec&);
 /// y = the function of y, if there is one: behind sums whose kernels do not apply it.
 void apply(Stream, const std::optional<Pointwise>&, const Tensor& y);
 
-// Each function is in the file of its op's name or kind: pointwise.cpp, moves.cpp, norms.cpp. The algorithm's name is
+// Each function is in the file of its op's name or kind: losses.cpp, moves.cpp, norms.cpp. The algorithm's name is
 // "direct".
 Lowered lower(const Relu&, const Spec&, const Launcher&);
 Lowered lower(const Pointwise&, const Spec&, const Launcher&);

@@ -21,9 +21,9 @@ Lowered lower(const Pad& op, const Spec& spec, const Launcher& on) {
         [border, value = static_cast<T>(op.value)](Stream stream, const Args& args) {
           pad_forward(stream, view<const T>(args.x[0]), border, value, view<T>(args.y));
         },
-        [border, adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
-          if (wanted(args, 0)) pad_backward(stream, view<const T>(args.dy), border, view<T>(args.dx[0]), adds);
-        });
+        to_dx(spec, [border](Stream stream, const Args& args, const Tensor& dx, bool adds) {
+          pad_backward(stream, view<const T>(args.dy), border, view<T>(dx), adds);
+        }));
   });
   return unit;
 }
@@ -48,10 +48,9 @@ Lowered lower(const Reorder& op, const Spec& spec, const Launcher& on) {
         [axes = kernel_axes(axes)](Stream stream, const Args& args) {
           if (!same_place(args.x[0], args.y)) reorder(stream, view<const T>(args.x[0]), axes, view<T>(args.y), false);
         },
-        [axes = kernel_axes(inverse(axes)), adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
-          if (wanted(args, 0) && !same_place(args.dx[0], args.dy))
-            reorder(stream, view<const T>(args.dy), axes, view<T>(args.dx[0]), adds);
-        });
+        to_dx(spec, [axes = kernel_axes(inverse(axes))](Stream stream, const Args& args, const Tensor& dx, bool adds) {
+          if (!same_place(dx, args.dy)) reorder(stream, view<const T>(args.dy), axes, view<T>(dx), adds);
+        }));
   });
   return unit;
 }
@@ -110,11 +109,10 @@ Lowered lower(const Slice& op, const Spec& spec, const Launcher& on) {
   with_storage(on.backend, spec.y.dtype, [&]<class T>() {
     add_launches(
         unit, spec, on, [box](Stream stream, const Args& args) { gather<T>(stream, args.x[0], box, args.y, false); },
-        [box, adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
-          if (!wanted(args, 0)) return;
-          if (!adds) clear_around<T>(stream, args.dx[0], box, args.dy.shape.image());
-          scatter<T>(stream, args.dy, box, args.dx[0], adds);
-        });
+        to_dx(spec, [box](Stream stream, const Args& args, const Tensor& dx, bool adds) {
+          if (!adds) clear_around<T>(stream, dx, box, args.dy.shape.image());
+          scatter<T>(stream, args.dy, box, dx, adds);
+        }));
   });
   finish_parts(unit, spec);
   return unit;

@@ -57,13 +57,11 @@ Lowered lower(const LayerNorm& op, const Spec& spec, const Launcher& on) {
       layer_norm_forward(stream, view<const T>(args.x[0]), number_of<const Number>(args.w, 0),
                          number_of<const Number>(args.w, 1), epsilon, static_cast<Saved*>(args.saved), view<T>(args.y));
     };
-    const auto backward = [adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
-      if (wanted(args, 0))
-        layer_norm_backward(stream, view<const T>(args.x[0]), view<const T>(args.dy),
-                            number_of<const Number>(args.w, 0), static_cast<const Saved*>(args.saved),
-                            view<T>(args.dx[0]), adds);
+    const auto backward = [](Stream stream, const Args& args, const Tensor& dx, bool adds) {
+      layer_norm_backward(stream, view<const T>(args.x[0]), view<const T>(args.dy), number_of<const Number>(args.w, 0),
+                          static_cast<const Saved*>(args.saved), view<T>(dx), adds);
     };
-    add_launches(unit, spec, on, forward, backward);
+    add_launches(unit, spec, on, forward, to_dx(spec, backward));
     if (spec.mode == Mode::inference) return;
     unit.saved_bytes = static_cast<std::size_t>(pixels) * sizeof(Saved);
     const auto params = [adds = spec.adds_dw](Stream stream, const Args& args) {

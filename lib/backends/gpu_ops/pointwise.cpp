@@ -19,12 +19,10 @@ Lowered lower_pointwise(const Spec& spec, const Launcher& on) {
         [f](Stream stream, const Args& args) {
           pointwise_forward(stream, f, elements<const T>(args.x[0]), elements<T>(args.y));
         },
-        [f, adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
-          if (!wanted(args, 0)) return;
+        to_dx(spec, [f](Stream stream, const Args& args, const Tensor& dx, bool adds) {
           const Tensor& v = f.reads_x ? args.x[0] : args.y;
-          pointwise_backward(stream, f, elements<const T>(v), elements<const T>(args.dy), elements<T>(args.dx[0]),
-                             adds);
-        });
+          pointwise_backward(stream, f, elements<const T>(v), elements<const T>(args.dy), elements<T>(dx), adds);
+        }));
   });
   return unit;
 }

@@ -24,12 +24,10 @@ Lowered lower(const Reduce& op, const Spec& spec, const Launcher& on) {
           else
             reduce_sum(stream, x, of, divisor, view<T>(args.y));
         },
-        [of, largest, divisor, adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
-          if (wanted(args, 0))
-            reduce_backward(stream, view<const T>(args.dy), of, divisor,
-                            largest ? static_cast<const std::int32_t*>(args.saved) : nullptr, view<T>(args.dx[0]),
-                            adds);
-        });
+        to_dx(spec, [of, largest, divisor](Stream stream, const Args& args, const Tensor& dx, bool adds) {
+          reduce_backward(stream, view<const T>(args.dy), of, divisor,
+                          largest ? static_cast<const std::int32_t*>(args.saved) : nullptr, view<T>(dx), adds);
+        }));
   });
   return unit;
 }

@@ -12,19 +12,18 @@ Lowered lower(const Resize& op, const Spec& spec, const Launcher& on) {
     return Positions{axis.step, axis.offset, axis.extent, axis.linear};
   };
   const ResizeAxes axes = resize_axes(op, spec.x[0].shape);
+  const Positions rows = positions(axes.rows), columns = positions(axes.columns);
   Lowered unit = empty_unit(spec);
   unit.recompute_reads_x[0] = true;
   with_storage(on.backend, spec.y.dtype, [&]<class T>() {
     add_launches(
         unit, spec, on,
-        [rows = positions(axes.rows), columns = positions(axes.columns)](Stream stream, const Args& args) {
+        [rows, columns](Stream stream, const Args& args) {
           resize_forward(stream, view<const T>(args.x[0]), rows, columns, view<T>(args.y));
         },
-        [rows = positions(axes.rows), columns = positions(axes.columns), adds = adds_dx(spec, 0)](Stream stream,
-                                                                                                  const Args& args) {
-          if (wanted(args, 0))
-            resize_backward(stream, view<const T>(args.dy), rows, columns, view<T>(args.dx[0]), adds);
-        });
+        to_dx(spec, [rows, columns](Stream stream, const Args& args, const Tensor& dx, bool adds) {
+          resize_backward(stream, view<const T>(args.dy), rows, columns, view<T>(dx), adds);
+        }));
   });
   return unit;
 }

@@ -27,13 +27,12 @@ Lowered lower_runs(const Spec& spec, const Launcher& on, bool by_channel, bool l
           if (below) return prelu(stream, numbers(args, false), x, x, y, false);
           scale_shift(stream, numbers(args, true), x, y, false);
         },
-        [numbers, below, adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
-          if (!wanted(args, 0)) return;
+        to_dx(spec, [numbers, below](Stream stream, const Args& args, const Tensor& to, bool adds) {
           const auto dy = elements<const T>(args.dy);
-          const auto dx = elements<T>(args.dx[0]);
+          const auto dx = elements<T>(to);
           if (below) return prelu(stream, numbers(args, false), elements<const T>(args.x[0]), dy, dx, adds);
           scale_shift(stream, numbers(args, false), dy, dx, adds);
-        });
+        }));
     if (!learned || spec.mode == Mode::inference) return;
     unit.steps.push_back(launches(
         on, Pass::backward_params,

@@ -40,11 +40,10 @@ Lowered lower(const Dropout& op, const Spec& spec, const Choice&, Machine& machi
       recompute(stream, args);
     });
     emit(Pass::recompute, recompute);
-    emit(Pass::backward_data, [mask, adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
-      if (wanted(args, 0))
-        dropout_apply(stream, mask, static_cast<const std::uint64_t*>(args.saved), view<const T>(args.dy),
-                      view<T>(args.dx[0]), adds);
-    });
+    emit(Pass::backward_data, to_dx(spec, [mask](Stream stream, const Args& args, const Tensor& dx, bool adds) {
+           dropout_apply(stream, mask, static_cast<const std::uint64_t*>(args.saved), view<const T>(args.dy),
+                         view<T>(dx), adds);
+         }));
   });
   return unit;
 }

@@ -15,11 +15,10 @@ Lowered lower(const Lrn& op, const Spec& spec, const Choice&, Machine& machine) 
     const auto forward = [numbers](Stream stream, const Args& args) {
       lrn_forward(stream, numbers, view<const T>(args.x[0]), view<T>(args.y));
     };
-    const auto backward = [numbers, adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
-      if (wanted(args, 0))
-        lrn_backward(stream, numbers, view<const T>(args.x[0]), view<const T>(args.dy), view<T>(args.dx[0]), adds);
+    const auto backward = [numbers](Stream stream, const Args& args, const Tensor& dx, bool adds) {
+      lrn_backward(stream, numbers, view<const T>(args.x[0]), view<const T>(args.dy), view<T>(dx), adds);
     };
-    add_launches(unit, spec, machine, forward, backward);
+    add_launches(unit, spec, machine, forward, to_dx(spec, backward));
   });
   return unit;
 }

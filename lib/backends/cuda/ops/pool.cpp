@@ -40,12 +40,11 @@ void emit_steps(Lowered& unit, const Spec& spec, const Windows& windows, Machine
     max_pool_forward(stream, windows, view<const T>(args.x[0]), view<T>(args.y), static_cast<Place*>(args.saved));
   }));
   unit.steps.push_back(launches(machine, {Pass::recompute}, "direct", without_places));
-  const auto backward = [windows, adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
-    if (!wanted(args, 0)) return;
-    max_pool_backward(stream, windows, view<const T>(args.dy), static_cast<const Place*>(args.saved),
-                      view<T>(args.dx[0]), adds);
+  const auto backward = [windows](Stream stream, const Args& args, const Tensor& dx, bool adds) {
+    max_pool_backward(stream, windows, view<const T>(args.dy), static_cast<const Place*>(args.saved), view<T>(dx),
+                      adds);
   };
-  unit.steps.push_back(launches(machine, {Pass::backward_data}, "direct", backward));
+  unit.steps.push_back(launches(machine, {Pass::backward_data}, "direct", to_dx(spec, backward)));
 }
 
 }  // namespace
@@ -72,12 +71,11 @@ Lowered lower(const AveragePool& op, const Spec& spec, const Choice&, Machine& m
     const auto forward = [windows, counts = op.count_padding](Stream stream, const Args& args) {
       average_pool_forward(stream, windows, counts, view<const T>(args.x[0]), view<T>(args.y));
     };
-    const auto backward = [windows, counts = op.count_padding, adds = adds_dx(spec, 0)](Stream stream,
-                                                                                        const Args& args) {
-      if (wanted(args, 0))
-        average_pool_backward(stream, windows, counts, view<const T>(args.dy), view<T>(args.dx[0]), adds);
+    const auto backward = [windows, counts = op.count_padding](Stream stream, const Args& args, const Tensor& dx,
+                                                               bool adds) {
+      average_pool_backward(stream, windows, counts, view<const T>(args.dy), view<T>(dx), adds);
     };
-    add_launches(unit, spec, machine, forward, backward);
+    add_launches(unit, spec, machine, forward, to_dx(spec, backward));
   });
   return unit;
 }
@@ -89,10 +87,10 @@ Lowered lower(const GlobalAveragePool&, const Spec& spec, const Choice&, Machine
     const auto forward = [](Stream stream, const Args& args) {
       global_average_pool_forward(stream, view<const T>(args.x[0]), view<T>(args.y));
     };
-    const auto backward = [adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
-      if (wanted(args, 0)) global_average_pool_backward(stream, view<const T>(args.dy), view<T>(args.dx[0]), adds);
+    const auto backward = [](Stream stream, const Args& args, const Tensor& dx, bool adds) {
+      global_average_pool_backward(stream, view<const T>(args.dy), view<T>(dx), adds);
     };
-    add_launches(unit, spec, machine, forward, backward);
+    add_launches(unit, spec, machine, forward, to_dx(spec, backward));
   });
   return unit;
 }

@@ -15,10 +15,9 @@ Lowered lower(const Softmax& op, const Spec& spec, const Choice&, Machine& machi
         [of, log = op.log](Stream stream, const Args& args) {
           softmax_forward(stream, view<const T>(args.x[0]), of, log, view<T>(args.y));
         },
-        [of, log = op.log, adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
-          if (wanted(args, 0))
-            softmax_backward(stream, view<const T>(args.y), view<const T>(args.dy), of, log, view<T>(args.dx[0]), adds);
-        });
+        to_dx(spec, [of, log = op.log](Stream stream, const Args& args, const Tensor& dx, bool adds) {
+          softmax_backward(stream, view<const T>(args.y), view<const T>(args.dy), of, log, view<T>(dx), adds);
+        }));
   });
   return unit;
 }
