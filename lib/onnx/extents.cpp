@@ -49,11 +49,8 @@ Extents flattened(const Attributes& node, const Extents& of) {
 
 Extents squeezed(const Attributes& node, const Extents& of, const std::optional<Extents>& axes) {
   std::vector<char> drop(of.size(), 0);
-  if (!axes) {
-    for (std::size_t i = 0; i < of.size(); ++i) drop[i] = of[i] == 1;
-  } else {
-    for (const std::int64_t axis : *axes) drop[axis_of(node, axis, of.size())] = 1;
-  }
+  for (std::size_t i = 0; i < of.size(); ++i) drop[i] = !axes && of[i] == 1;
+  for (const std::int64_t axis : axes.value_or(Extents{})) drop[axis_of(node, axis, of.size())] = 1;
   Extents result;
   for (std::size_t i = 0; i < of.size(); ++i) {
     if (drop[i] && of[i] != 1) node.invalid("squeezes axis " + std::to_string(i) + " of " + text(of));
@@ -90,20 +87,15 @@ Extents regrouped(const Attributes& node, const Extents& of, const std::optional
 }
 
 std::vector<std::size_t> permutation(const Attributes& node, std::size_t rank) {
-  std::vector<std::size_t> order(rank);
-  std::iota(order.begin(), order.end(), 0);
-  const std::optional<Extents> perm = node.integers("perm");
-  if (!perm) {
-    std::reverse(order.begin(), order.end());
-    return order;
-  }
-  if (perm->size() != rank)
-    node.invalid("permutes " + std::to_string(perm->size()) + " axes of " + std::to_string(rank));
+  Extents reversed(rank);
+  std::iota(reversed.rbegin(), reversed.rend(), 0);
+  const Extents perm = node.integers("perm").value_or(reversed);
+  if (perm.size() != rank) node.invalid("permutes " + std::to_string(perm.size()) + " axes of " + std::to_string(rank));
+  std::vector<std::size_t> order;
   std::vector<char> seen(rank, 0);
-  for (std::size_t i = 0; i < rank; ++i) {
-    order[i] = axis_of(node, (*perm)[i], rank);
-    if (seen[order[i]]) node.invalid("has the axis " + std::to_string((*perm)[i]) + " twice in perm");
-    seen[order[i]] = 1;
+  for (const std::int64_t axis : perm) {
+    order.push_back(axis_of(node, axis, rank));
+    if (seen[order.back()]++ != 0) node.invalid("has the axis " + std::to_string(axis) + " twice in perm");
   }
   return order;
 }
@@ -125,10 +117,10 @@ std::vector<Range> NodeContext::slice_ranges(const Extents& of) const {
     const auto place = [&](std::int64_t position, std::int64_t least, std::int64_t most) {
       return std::clamp(position < 0 ? position + extent : position, least, most);
     };
-    const std::int64_t first = step > 0 ? place(starts[i], 0, extent) : place(starts[i], 0, extent - 1);
-    const std::int64_t last = step > 0 ? place(ends[i], 0, extent) : place(ends[i], -1, extent - 1);
-    const std::int64_t span = step > 0 ? last - first : first - last;
-    const std::int64_t size = step > 0 ? step : -step;
+    const bool up = step > 0;
+    const std::int64_t most = up ? extent : extent - 1, first = place(starts[i], 0, most);
+    const std::int64_t last = place(ends[i], up ? 0 : -1, most);
+    const std::int64_t span = up ? last - first : first - last, size = up ? step : -step;
     const std::int64_t count = span > 0 ? (span - 1) / size + 1 : 0;
     ranges[at] = {first, count, count > 1 ? step : 1};  // one element needs no step, which may be huge
   }

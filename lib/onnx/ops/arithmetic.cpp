@@ -166,11 +166,14 @@ void import_arithmetic(NodeContext& context) {
   const Attributes& node = context.attributes();
   const std::string_view op = node.node().op_type;
   const std::size_t at = context.is_constant(1) ? 1 : 0;
+  const auto demand_floating = [&](ElementType type) {
+    if (op == "Div" && !is_floating(type))
+      throw Refusal{"it divides whole numbers: divide before they go into the network"};
+  };
   if (!context.is_constant(at)) {
     if (context.input_name(0) == context.input_name(1) && takes_gelu(context, 0)) return;
     if (squared(context) || divided_by_squares(context)) return;
-    if (op == "Div" && !is_floating(context.spread(0).type))
-      throw Refusal{"it divides whole numbers: divide before they go into the network"};
+    demand_floating(context.spread(0).type);
     return join_all(context, op == "Add"   ? BinaryFunction::add
                              : op == "Sub" ? BinaryFunction::subtract
                              : op == "Mul" ? BinaryFunction::multiply
@@ -178,8 +181,7 @@ void import_arithmetic(NodeContext& context) {
   }
   if (squares_and_number(context, at) || takes_gelu(context, 1 - at)) return;
   DynamicValue x = context.dynamic(1 - at, keep::norm);
-  if (op == "Div" && !is_floating(x.type))
-    throw Refusal{"it divides whole numbers: divide before they go into the network"};
+  demand_floating(x.type);
   const Constant& constant = context.constant(at, "its operand");
   if (at == 0 && op == "Div")
     throw Refusal{"it divides a constant by a computed value: only division by a constant is read"};

@@ -144,16 +144,14 @@ void import_average_pool(NodeContext& context) {
   append_pool(context, pool, AveragePool{.window = 1, .stride = 1, .count_padding = counted}, *rounding, x.type);
 }
 
-void global_pool(NodeContext& context, ReduceBy by) {
+void import_global_pool(NodeContext& context) {
+  const ReduceBy by = context.attributes().node().op_type == "GlobalMaxPool" ? ReduceBy::max : ReduceBy::mean;
   const DynamicValue& x = context.dynamic(0);
   std::vector<char> over(x.view.size(), 1);
   if (over.size() < 3) context.attributes().invalid("has an input of " + text(context.extents(0)));
   over[0] = over[1] = 0;
   context.result(reduce(context, whole_axes(context, x, over, false), over, by, context.name(), true));
 }
-
-void import_global_average_pool(NodeContext& context) { global_pool(context, ReduceBy::mean); }
-void import_global_max_pool(NodeContext& context) { global_pool(context, ReduceBy::max); }
 
 /// A mean, a sum or a maximum, or a sum of a function of each element, of which ReduceL2 is the root.
 void import_reduce(NodeContext& context) {
@@ -178,8 +176,7 @@ void import_reduce(NodeContext& context) {
 
 Operators pool_operators() {
   return {{{"AveragePool"}, import_average_pool},
-          {{"GlobalAveragePool"}, import_global_average_pool},
-          {{"GlobalMaxPool"}, import_global_max_pool},
+          {{"GlobalAveragePool", "GlobalMaxPool"}, import_global_pool},
           {{"MaxPool"}, import_max_pool},
           {{"ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceSum", "ReduceSumSquare"}, import_reduce}};
 }
