@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "communicators.h"
 #include "lamina/error.h"
 #include "lamina/near_names.h"
 #include "lib/core/system/usable_threads.h"
 #include "lib/core/text/difference.h"
 #include "lib/core/text/shortest.h"
-#include "mpi_communicator.h"
-#include "nccl_communicator.h"
 
 namespace lamina {
 namespace {

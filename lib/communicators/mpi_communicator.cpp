@@ -2,7 +2,7 @@
 // that does not block. The thread tests the running jobs and sleeps in between, so that it takes no processor from the
 // threads that compute.
 
-#include "mpi_communicator.h"
+#include "communicators.h"
 
 #include <mpi.h>
 #include <sched.h>

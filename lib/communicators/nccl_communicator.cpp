@@ -1,7 +1,7 @@
 // Ranks over NCCL, which is opened at run time: sums run on a queue beside the device's own, in the order in which they
 // were begun.
 
-#include "nccl_communicator.h"
+#include "communicators.h"
 
 #include <dlfcn.h>
 
@@ -13,7 +13,6 @@
 #include "lamina/error.h"
 #include "lib/core/system/shared_library.h"
 #include "lib/core/text/shortest.h"
-#include "mpi_communicator.h"
 
 namespace lamina::communicator {
 namespace {

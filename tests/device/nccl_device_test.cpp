@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "lamina/lamina.h"
-#include "lib/communicators/nccl_communicator.h"
+#include "lib/communicators/communicators.h"
 #include "lib/core/device/cuda/cuda_device.h"
 #include "tests/support/catch.h"
 #include "tests/support/skip.h"

@@ -1,7 +1,7 @@
 // The communicator nccl on a fake of NCCL's calls, which refuses what the library would refuse, and on a fake of a
 // device's queues.
 
-#include "lib/communicators/nccl_communicator.h"
+#include "lib/communicators/communicators.h"
 #include "tests/support/catch.h"
 #include "tests/support/environment.h"
 #include "tests/support/queued_device.h"

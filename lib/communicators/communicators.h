@@ -1,6 +1,6 @@
 #pragma once
-// Ranks whose GPUs add up their memory by NCCL, opened at run time. No header of NCCL or CUDA is needed: a stream is a
-// pointer, and an enumerator is its number.
+// The communicators over MPI, which a build may have, and over NCCL, which is opened at run time. No header of NCCL or
+// CUDA is needed: a stream is a pointer, and an enumerator is its number.
 
 #include <cstddef>
 #include <memory>
@@ -9,6 +9,10 @@
 #include "lamina/communicator.h"
 
 namespace lamina::communicator {
+
+void check_sum(DType);  ///< throws UsageError for a type that start_all_reduce() does not take
+
+std::unique_ptr<Communicator> make_mpi(const CommunicatorOptions&);  ///< in a build with MPI
 
 struct NcclId {
   char bytes[128];
