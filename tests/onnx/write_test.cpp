@@ -56,26 +56,6 @@ TEST_CASE("networks of the zoo are read back as equal graphs with the same numbe
   CHECK(compared >= 10);
 }
 
-TEST_CASE("a fully connected op between convolutions has rows and columns again in the file") {
-  Graph graph("mixed");
-  const Value x = graph.input({2, 3, 4, 4});
-  const Value f = fully_connected(x, "fc", {.outputs = 5});
-  const Value c = conv(f, "conv", {.channels = 6, .kernel = 1});
-  const Value s = slice(concat({f, c}), "slice", {.first = 2, .count = 4});
-  softmax(sigmoid(tanh(s)));
-  check_written(graph);
-}
-
-TEST_CASE("LSTMs and GRUs are read back as they were") {
-  Graph graph("sequences");
-  const Value x = relu(graph.input({2, 3, 5, 1}));
-  const Value both = concat({lstm(x, "lstm", {.hidden = 2}), gru(x, "gru", {.hidden = 4, .reverse = true})});
-  const Value last = gru(both, "last gru", {.hidden = 3, .steps = Steps::last});
-  fully_connected(concat({last, lstm(both, "last lstm", {.hidden = 2, .steps = Steps::last, .reverse = true})}), "fc",
-                  {.outputs = 2});
-  check_written(graph);
-}
-
 TEST_CASE("functions of two values are read back as they were") {
   Graph graph("pairs");
   const Value x = graph.input({2, 3, 4, 5}, "x");
