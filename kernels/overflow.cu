@@ -1,13 +1,12 @@
-// Whether all gradients are finite, and what follows for the scale of the loss (overflow.h).
+// Whether all gradients are finite, and what follows for the scale of the loss (update.h).
 //
 // There are three launches. In the first, a thread clears the count of skips. In the second, warps read the gradients;
 // each warp that saw one that is not finite adds 1 to the count. In the third, a thread moves on to the next scale.
 // Per element: one read.
 
-#include "overflow.h"
-
 #include "kernels/common/packs.h"
 #include "kernels/common/reduce.h"
+#include "update.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

@@ -29,6 +29,18 @@ __device__ void for_each_element(const View<T>& view, Body body) {
     for (std::int64_t i = first; i < image; i += stride) body(n, i);
 }
 
+/// for_each_element() for images that consist of planes: calls body(image, channel, row, column, element of the image).
+/// An image has fewer than 2^31 elements, so 32-bit divisions suffice.
+template <class T, class Body>
+__device__ void for_each_pixel(const View<T>& view, Body body) {
+  for_each_element(view, [&](int n, std::int64_t element) {
+    const auto i = static_cast<unsigned>(element), row = i / static_cast<unsigned>(view.w);
+    const unsigned channel = row / static_cast<unsigned>(view.h);
+    body(n, static_cast<int>(channel), static_cast<int>(row - channel * static_cast<unsigned>(view.h)),
+         static_cast<int>(i - row * static_cast<unsigned>(view.w)), element);
+  });
+}
+
 /// Sets to = value, or adds to += value.
 template <class T>
 __device__ void put(T& to, Computed<T> value, bool adds) {

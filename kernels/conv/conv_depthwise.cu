@@ -15,7 +15,7 @@
 
 #include "kernels/common/channel_sums.h"
 #include "kernels/common/clamp_at_zero.h"
-#include "kernels/common/planes.h"
+#include "kernels/common/elements.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

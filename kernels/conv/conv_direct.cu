@@ -8,7 +8,7 @@
 #include "conv_direct.h"
 
 #include "kernels/common/clamp_at_zero.h"
-#include "kernels/common/planes.h"
+#include "kernels/common/elements.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "conv_fold.h"
 
-#include "conv_fold_factor.h"
+#include "kernels/common/launch.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 template <class T>
 __global__ void conv_fold_kernel(ConvFold<T> fold, T* w_to, T* bias_to) {
   const int k = static_cast<int>(blockIdx.x);
-  const double factor = fold_factor(fold.norm, k);
+  const double factor = fold.norm.factor(k);
   if (w_to != nullptr) {
     const std::int64_t first = k * fold.weights;
     for (std::int64_t i = threadIdx.x; i < fold.weights; i += blockDim.x)

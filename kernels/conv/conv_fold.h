@@ -1,6 +1,7 @@
 #pragma once
 // Batch norm folded into the filters and the bias of the convolution before it, for inference.
 
+#include <cmath>
 #include <cstdint>
 
 #include "kernels/common/stream.h"
@@ -12,6 +13,11 @@ template <class T>
 struct FoldedNorm {
   const T *scale = nullptr, *shift = nullptr, *mean = nullptr, *variance = nullptr;
   double epsilon = 0;
+
+  /// The factor of a filter.
+  LAMINA_HOST_DEVICE double factor(int filter) const {
+    return static_cast<double>(scale[filter]) / std::sqrt(static_cast<double>(variance[filter]) + epsilon);
+  }
 };
 
 /// What the batch norm is folded into: filters of `count` contiguous weights, and a bias. A null bias is zero.

@@ -1,8 +1,9 @@
 // Copy: to = from, or to += from, between tensors of one shape and any pitches. Halves may be copied to float and back.
+// Fill: to = value.
 //
 // A thread moves one pack of 16 bytes; between halves and float it moves the elements of 16 bytes of halves. Images are
 // along the grid's y; dense tensors count as one long image.
-// Per element: one read and one write, and one more read if it adds.
+// Per element: one write; a copy has one read, and one more if it adds.
 
 #include "moves.h"
 
@@ -19,6 +20,13 @@ __global__ void copy_kernel(Extent extent, Images<const From> from, Images<To> t
                        [&](int n, std::int64_t i) { put_pack(to.at(n) + i, load_pack<width>(from.at(n) + i), adds); });
 }
 
+template <class T, int width>
+__global__ void fill_kernel(Extent extent, Images<T> to, Computed<T> value) {
+  Loaded<T, width> pack;
+  for (auto& element : pack.v) element = value;
+  for_each_pack<width>(extent, [&](int n, std::int64_t i) { store_pack(to.at(n) + i, pack); });
+}
+
 }  // namespace
 
 template <class From, class To>
@@ -33,7 +41,22 @@ void copy(Stream stream, View<const From> from, View<To> to, bool adds) {
       to, from);
 }
 
-#define LAMINA_INSTANTIATE(T) template void copy(Stream, View<const T>, View<T>, bool);
+template <class T>
+void fill(Stream stream, View<T> to, Computed<T> value) {
+  if (to.image() == 0) return;
+  with_packs<T>(
+      true,
+      [&](auto w, Extent extent) {
+        constexpr int width = decltype(w)::value;
+        launch(LAMINA_KERNEL(fill_kernel<T, width>), grid_of_packs(extent, width), pack_threads, 0, stream, extent, to,
+               value);
+      },
+      to);
+}
+
+#define LAMINA_INSTANTIATE(T)                               \
+  template void copy(Stream, View<const T>, View<T>, bool); \
+  template void fill(Stream, View<T>, Computed<T>);
 #define LAMINA_INSTANTIATE_CASTS(Half)                             \
   template void copy(Stream, View<const Half>, View<float>, bool); \
   template void copy(Stream, View<const float>, View<Half>, bool);

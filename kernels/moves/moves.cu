@@ -6,8 +6,8 @@
 
 #include "moves.h"
 
+#include "kernels/common/elements.h"
 #include "kernels/common/fast_divide.h"
-#include "kernels/common/planes.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "pool.h"
 
-#include "kernels/common/planes.h"
+#include "kernels/common/elements.h"
 #include "kernels/common/reduce.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/common/planes.h"
+#include "kernels/common/elements.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

@@ -17,7 +17,6 @@
 #include "conv_winograd_4x4.h"
 
 #include "kernels/common/packs.h"
-#include "kernels/conv/conv_fold_factor.h"
 #include "winograd_block.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
@@ -72,7 +71,7 @@ __global__ void winograd_4x4_filter_kernel(WinogradFilters f, FoldedNorm<T> norm
       for (int r = 0; r < 3; ++r)
         for (int s = 0; s < 3; ++s) g[r][s] = from[f.transposed ? 8 - 3 * r - s : 3 * r + s];
       if (norm.scale != nullptr) {
-        const double factor = fold_factor(norm, static_cast<int>(group) * f.outputs + filter);
+        const double factor = norm.factor(static_cast<int>(group) * f.outputs + filter);
         for (auto& row : g)
           for (T& tap : row) tap = static_cast<T>(static_cast<double>(tap) * factor);
       }
@@ -334,6 +333,23 @@ void winograd_4x4(Stream stream, const WinogradConv<T>& conv) {
     launch(LAMINA_KERNEL(winograd_4x4_kernel<T, true>), all, Blocking<T>::threads, bytes, stream, conv, grid);
   else
     launch(LAMINA_KERNEL(winograd_4x4_kernel<T, false>), all, Blocking<T>::threads, bytes, stream, conv, grid);
+}
+
+// The cost on a large device, by the model of docs/algorithms/winograd_4x4.md, in f32.
+
+std::int64_t winograd_4x4_cycles(const WinogradFilters& f, int images, int h, int w) {
+  constexpr std::int64_t step = 1014, ends = 5500;  // cycles of a block, alone on its multiprocessor
+  const std::int64_t tiles = std::int64_t{images} * divide_up(h, winograd_tile) * divide_up(w, winograd_tile);
+  const std::int64_t blocks =
+      divide_up(tiles, Blocking<float>::tiles) * divide_up(f.outputs, Blocking<float>::filters) * f.groups;
+  return divide_up(blocks, large_device) * (divide_up(f.inputs, Blocking<float>::channels) * step + ends);
+}
+
+std::int64_t winograd_4x4_filter_cycles(const WinogradFilters& f) {
+  // cycles of a launch; bytes per cycle of a multiprocessor
+  constexpr std::int64_t launch = 2000, bytes_per_cycle = 22;
+  constexpr std::int64_t bytes = (9 + 36) * 4;  // bytes of a filter's channel, read and written
+  return launch + std::int64_t{f.groups} * f.outputs * f.inputs * bytes / (bytes_per_cycle * large_device);
 }
 
 #define LAMINA_INSTANTIATE(T)                                                                             \

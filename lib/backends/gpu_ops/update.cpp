@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "gpu_ops.h"
-#include "kernels/overflow.h"
 #include "lib/backends/common/update_numbers.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
