@@ -29,18 +29,7 @@ Blas::Blas(const BlasTable& table, void* stream) : table_(&table) {
   }
 }
 
-Blas::~Blas() {
-  if (handle_ != nullptr) (void)table_->cublasDestroy_v2(handle_);
-}
-
-Blas::Blas(Blas&& other) noexcept : table_(other.table_), handle_(std::exchange(other.handle_, nullptr)) {}
-
-Blas& Blas::operator=(Blas&& other) noexcept {
-  Blas moved(std::move(other));
-  std::swap(table_, moved.table_);
-  std::swap(handle_, moved.handle_);
-  return *this;
-}
+Blas::~Blas() { (void)table_->cublasDestroy_v2(handle_); }
 
 void Blas::check(int status, const char* call) const {
   if (status == cublas_number::success) return;

@@ -89,8 +89,8 @@ class Blas {
   /// if the library runs out of memory, as every call here may, and DeviceError.
   Blas(const BlasTable& table, void* stream);
   ~Blas();
-  Blas(Blas&& other) noexcept;
-  Blas& operator=(Blas&& other) noexcept;
+  Blas(const Blas&) = delete;  // one owner of the handle
+  Blas& operator=(const Blas&) = delete;
 
   /// Makes all further work use this memory, aligned to 256 bytes, in place of the library's own. Nothing is then
   /// allocated while work runs or is recorded. The caller keeps ownership.
