@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "extents.h"
 #include "importer.h"
@@ -292,17 +291,7 @@ void Importer::materialise(DynamicValue& x, unsigned kept) {
 }
 
 void Importer::materialise_padding(DynamicValue& x) {
-  const Padding p = *x.padding;
-  constexpr std::int64_t most = std::numeric_limits<int>::max();
-  if (std::max({p.front, p.back, p.top, p.left, p.bottom, p.right}) > most)
-    throw Refusal{"its pads are above 2^31 - 1: use smaller ones"};
-  x.value = apply(Pad{.before = {static_cast<int>(p.top), static_cast<int>(p.left)},
-                      .after = {static_cast<int>(p.bottom), static_cast<int>(p.right)},
-                      .value = p.number,
-                      .by = p.by,
-                      .channels_before = static_cast<int>(p.front),
-                      .channels_after = static_cast<int>(p.back)},
-                  {x.value}, free_name(p.name));
+  x.value = apply(x.padding->op, {x.value}, free_name(x.padding->name));
   const Shape after = x.value.shape();
   Extents all = extents(x.view);
   const Extents padded = {after.n, after.c, after.h, after.w};

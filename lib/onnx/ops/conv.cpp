@@ -39,26 +39,30 @@ Bias bias_of(NodeContext& context, const Extents& result) {
   return bias.values.empty() ? context.fuse_bias(result, 1) : bias;
 }
 
-Extents result_of(const DynamicValue& x, std::int64_t channels, const Windows& windows) {
-  Extents result = extents(x.view);
-  result[1] = channels;
-  for (std::size_t i = 2; i < result.size(); ++i) result[i] = windows[i - 2].count;
-  return result;
-}
-
-/// Gives the op its parameters, and the node its result.
-void finish(NodeContext& context, const DynamicValue& y, const Extents& result, const Windows& windows,
-            const WeightSource& source, Bias bias) {
+/// Appends an op of these windows with its parameters, and gives the node its result.
+template <class Convolution>
+void append_convolution(NodeContext& context, const DynamicValue& x, Value image, Convolution op,
+                        const Windows& windows, const WeightSource& source) {
   const Constant& w = context.constant(1);
-  context.weights(y.value, "weight", {w.extents[0], w.extents[1], windows[0].kernel, windows[1].kernel},
-                  context.numbers(w), w.type, source);
-  if (!bias.values.empty()) context.weights(y.value, "bias", {result[1]}, std::move(bias.values), w.type, bias.source);
-  context.result({.value = y.value, .view = layout_of(result, usual_labels(result.size())).view, .type = y.type});
+  Extents result = extents(x.view);
+  result[1] = op.channels;
+  for (std::size_t i = 2; i < result.size(); ++i) result[i] = windows[i - 2].count;
+  Bias bias = bias_of(context, result);
+  op.kernel = windows.kernel();
+  op.stride = windows.stride();
+  op.pad = windows.begin();
+  op.dilation = windows.dilation();
+  op.bias = !bias.values.empty();
+  const Value y = context.append(op, {image}, context.name());
+  context.weights(y, "weight", {w.extents[0], w.extents[1], op.kernel.h, op.kernel.w}, context.numbers(w), w.type,
+                  source);
+  if (op.bias) context.weights(y, "bias", {result[1]}, std::move(bias.values), w.type, bias.source);
+  context.result({.value = y, .view = layout_of(result, usual_labels(result.size())).view, .type = x.type});
 }
 
 void import_conv(NodeContext& context) {
   const Attributes& node = context.attributes();
-  const bool own = context.padded(0).padding && context.padded(0).padding->number == 0 && !pads_itself(node);
+  const bool own = context.padded(0).padding && context.padded(0).padding->op.value == 0 && !pads_itself(node);
   const Constant& w = context.constant(1, "its weights");
   demand_extents(context, w);
   const Extents kernel(w.extents.begin() + 2, w.extents.end());
@@ -73,21 +77,10 @@ void import_conv(NodeContext& context) {
   Windows windows = windows_of(context, x, kernel);
   if (!have_equal_pads(windows)) image = with_equal_pads(context, image, windows);
   for (const Windows::Along& a : windows.along) narrow(context, a.begin, 0, "pad");
-
-  const Extents result = result_of(x, channels, windows);
-  Bias bias = bias_of(context, result);
   const bool blurs = is_blur(context, w, groups);
   if (blurs) context.note(context.input_name(1), false);
-  const Value y = context.append(Conv{.channels = channels,
-                                      .kernel = windows.kernel(),
-                                      .stride = windows.stride(),
-                                      .pad = windows.begin(),
-                                      .dilation = windows.dilation(),
-                                      .groups = groups,
-                                      .bias = !bias.values.empty()},
-                                 {image}, context.name());
-  finish(context, {.value = y, .view = {}, .type = x.type}, result, windows,
-         blurs ? WeightSource{} : WeightSource{context.input_name(1)}, std::move(bias));
+  append_convolution(context, x, image, Conv{.channels = channels, .kernel = 1, .groups = groups}, windows,
+                     blurs ? WeightSource{} : WeightSource{context.input_name(1)});
 }
 
 /// The windows that spread the elements of x, `count` the extent of the result, and the op's output_pad.
@@ -136,18 +129,8 @@ void import_conv_transpose(NodeContext& context) {
     node.invalid("has weights of " + text(w.extents) + ", " + std::to_string(groups) + " groups, and an input of " +
                  text(own));
   const auto [windows, output_pad] = spread_windows(context, own, Extents(w.extents.begin() + 2, w.extents.end()));
-  const Extents result = result_of(x, channels, windows);
-  Bias bias = bias_of(context, result);
-  const Value y = context.append(ConvTranspose{.channels = channels,
-                                               .kernel = windows.kernel(),
-                                               .stride = windows.stride(),
-                                               .pad = windows.begin(),
-                                               .output_pad = output_pad,
-                                               .dilation = windows.dilation(),
-                                               .groups = groups,
-                                               .bias = !bias.values.empty()},
-                                 {image}, context.name());
-  finish(context, {.value = y, .view = {}, .type = x.type}, result, windows, {context.input_name(1)}, std::move(bias));
+  const ConvTranspose op{.channels = channels, .kernel = 1, .output_pad = output_pad, .groups = groups};
+  append_convolution(context, x, image, op, windows, {context.input_name(1)});
 }
 
 }  // namespace

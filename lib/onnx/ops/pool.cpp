@@ -97,7 +97,7 @@ void import_max_pool(NodeContext& context) {
   constexpr double lowest = -std::numeric_limits<double>::infinity();
   context.only_output("use return_indices=False");
   const std::optional<Padding> padding = context.padded(0).padding;
-  const bool own = padding && padding->number == lowest && takes_over_pads(context.attributes());
+  const bool own = padding && padding->op.value == lowest && takes_over_pads(context.attributes());
   const DynamicValue& x = own ? context.padded(0) : context.dynamic(0);
   Pool pool = pool_of(context, x);
   std::optional<Rounding> rounding = equal_pads(pool.windows);
@@ -116,7 +116,7 @@ void import_average_pool(NodeContext& context) {
   const Extents own = node.integers("pads").value_or(Extents{});
   const bool pads = std::any_of(own.begin(), own.end(), [](std::int64_t pad) { return pad != 0; });
   const std::optional<Padding> padding = context.padded(0).padding;
-  const bool fuses = padding && padding->number == 0 && (!pads || counted) && takes_over_pads(node);
+  const bool fuses = padding && padding->op.value == 0 && (!pads || counted) && takes_over_pads(node);
   const DynamicValue& x = fuses ? context.padded(0) : context.dynamic(0);
   counted = counted || fuses;
   Pool pool = pool_of(context, x);

@@ -115,16 +115,13 @@ void import_blocks(NodeContext& context) {
   context.result(in_order(context, y, "nchw", context.name()));
 }
 
-/// A padding with cells of the image becomes an op at once.
-void pad_by_cells(NodeContext& context, DynamicValue x, const std::string& mode) {
+/// With what a Pad of this mode fills.
+PadBy filling(const NodeContext& context, const std::string& mode) {
   const std::map<std::string_view, PadBy> modes = {
-      {"edge", PadBy::edge}, {"reflect", PadBy::reflect}, {"wrap", PadBy::wrap}};
+      {"constant", PadBy::value}, {"edge", PadBy::edge}, {"reflect", PadBy::reflect}, {"wrap", PadBy::wrap}};
   const auto found = modes.find(mode);
   if (found == modes.end()) context.attributes().invalid("has the mode " + mode.substr(0, 20));
-  x.padding->by = found->second;
-  x.padding->number = 0;
-  context.append_padding(x);
-  context.result(std::move(x));
+  return found->second;
 }
 
 /// A Pad of rows and columns stays pending, for the op that reads the value. Negative pads cut.
@@ -133,28 +130,28 @@ void import_pad(NodeContext& context) {
   const std::size_t rank = context.viewed(0).view.size();
   const std::string mode = node.text("mode", "constant");
   const Extents pads = context.list("pads", 1).value_or(Extents{});
-  std::vector<std::size_t> axes(rank);
-  for (std::size_t i = 0; i < rank; ++i) axes[i] = i;
-  if (context.has(3)) {
-    axes.clear();
-    for (const std::int64_t axis : node.list(context.constant(3, "its axes")))
-      axes.push_back(axis_of(node, axis, rank));
-  }
+  const std::optional<Extents> given =
+      context.has(3) ? std::optional(node.list(context.constant(3, "its axes"))) : std::nullopt;
+  std::vector<std::size_t> axes;
+  for (const std::int64_t axis : given.value_or(Extents{})) axes.push_back(axis_of(node, axis, rank));
+  for (std::size_t i = 0; !given && i < rank; ++i) axes.push_back(i);
   if (pads.size() != 2 * axes.size())
     node.invalid("has " + std::to_string(pads.size()) + " pads for " + std::to_string(axes.size()) + " axes");
   constexpr std::int64_t most = 1 << 30;
   if (std::ranges::any_of(pads, [](std::int64_t its) { return its > most || its < -most; }))
     node.invalid("has pads of " + text(pads));
-  Padding padding;
-  padding.number = context.opset() < 11 ? node.number("value", 0) : 0;
-  if (context.has(2)) padding.number = context.number(2, "its number");
+  double number = context.opset() < 11 ? node.number("value", 0) : 0;
+  if (context.has(2)) number = context.number(2, "its number");
   Extents before(rank, 0), after(rank, 0);
   for (std::size_t i = 0; i < axes.size(); ++i) {
     before[axes[i]] = pads[i];
     after[axes[i]] = pads[axes.size() + i];
   }
-  if (mode == "constant" && padded_squares(context, before, after, padding.number)) return;
+  if (mode == "constant" && padded_squares(context, before, after, number)) return;
   DynamicValue x = context.dynamic(0);
+  Pad op;
+  int* const begins[] = {&op.channels_before, &op.before.h, &op.before.w};
+  int* const ends[] = {&op.channels_after, &op.after.h, &op.after.w};
   bool any = false;
   for (std::size_t i = 0; i < rank; ++i) {
     if (before[i] < 0 || after[i] < 0) {
@@ -167,15 +164,15 @@ void import_pad(NodeContext& context) {
     if (before[i] <= 0 && after[i] <= 0) continue;
     any = true;
     if (i < 1 || rank > 4) throw Refusal{"it pads other axes than channels, rows and columns: only these are padded"};
-    (i == 1 ? padding.front : i == 2 ? padding.top : padding.left) = std::max<std::int64_t>(before[i], 0);
-    (i == 1 ? padding.back : i == 2 ? padding.bottom : padding.right) = std::max<std::int64_t>(after[i], 0);
+    *begins[i - 1] = static_cast<int>(std::max<std::int64_t>(before[i], 0));
+    *ends[i - 1] = static_cast<int>(std::max<std::int64_t>(after[i], 0));
   }
   if (any) {
-    padding.name = context.name();
     x = in_order(context, x, usual_labels(rank), context.name() + ".x");
-    x.padding = padding;
-    if (mode != "constant") return pad_by_cells(context, std::move(x), mode);
-    if (padding.front + padding.back > 0) context.append_padding(x);
+    op.by = filling(context, mode);
+    op.value = op.by == PadBy::value ? number : 0;
+    x.padding = {context.name(), op};
+    if (op.by != PadBy::value || op.channels_before + op.channels_after > 0) context.append_padding(x);
   }
   context.result(std::move(x));
 }

@@ -109,11 +109,11 @@ Windows windows_of(const NodeContext& context, const DynamicValue& x, const std:
   Windows windows = stated_windows(node, inputs, kernel);
   windows.rounding = !kernel && node.integer("ceil_mode", 0) != 0 ? Rounding::up : Rounding::down;
   const bool same = pads_to_same(node);
-  const Padding padding = x.padding.value_or(Padding{});
+  const Pad pad = x.padding.value_or(Padding{}).op;
   for (std::size_t i = 0; i + 2 < inputs.size(); ++i) {
     Windows::Along& a = windows[i];
-    a.begin += i == 0 ? padding.top : padding.left;
-    a.end += i == 0 ? padding.bottom : padding.right;
+    a.begin += i == 0 ? pad.before.h : pad.before.w;
+    a.end += i == 0 ? pad.after.h : pad.after.w;
     if (pads_itself(node)) {
       auto_pad(a, same, node.text("auto_pad", "") == "SAME_LOWER");
     } else {

@@ -14,13 +14,11 @@
 
 namespace lamina::onnx {
 
-/// Pending padding of rows and columns. The op that reads the value pads, or an op Pad of this name does.
+/// Pending padding of rows and columns with a number. The op that reads the value pads, or an op Pad of this name does.
+/// Padding of channels and by cells becomes an op at once.
 struct Padding {
-  std::string name;
-  std::int64_t front = 0, back = 0;  ///< channels; these become an op at once
-  std::int64_t top = 0, left = 0, bottom = 0, right = 0;
-  double number = 0;
-  PadBy by = PadBy::value;  ///< any other becomes an op at once
+  std::string name{};
+  Pad op{};
 };
 
 /// The square of a value inside an LRN that is written as several nodes:
