@@ -76,20 +76,21 @@ std::string pass_text(const Spec& spec, Pass pass) {
 
 Questions questions_of(const EnginesOptions& options) {
   Questions asked;
-  std::vector<std::string> known;
+  std::set<std::string> known;
   for (const std::string& name : options.networks) {
     const Network its = network(name, options.net);
     for (const int batch : its.layer != nullptr ? std::vector{its.layer->x.n} : options.configs.batches)
       for (const Layout layout : options.configs.layouts) {
         const Config config{its.name, "", DType::f32, layout, batch};
         const Graph graph = graph_of(config, options.net);
-        for (const Node& node : graph.nodes()) known.push_back(node.name);
+        for (const Node& node : graph.nodes()) known.insert(node.name);
         asked.tables.push_back(table_of(config, graph, options, asked.queries));
       }
   }
   for (const std::string& layer : options.layers)
-    if (std::ranges::find(known, layer) == known.end())
-      throw UsageError(fmt::format("--layer: no layer \"{}\": {}", layer, near_names(layer, known)));
+    if (!known.contains(layer))
+      throw UsageError(
+          fmt::format("--layer: no layer \"{}\": {}", layer, near_names(layer, {known.begin(), known.end()})));
   return asked;
 }
 
