@@ -51,27 +51,36 @@ class Inference : ShapeChecks {
     return result(y, {weight, {1, op.channels, 1, 1}});
   }
 
-  Inferred operator()(const MaxPool& op) const { return pool(op); }
-  Inferred operator()(const AveragePool& op) const { return pool(op); }
+  Inferred operator()(const OneOf<MaxPool, AveragePool> auto& op) const {
+    const Shape& x = only_input();
+    check_geometry("window", op.window, op.stride, op.pad);
+    check_enumerator(op.rounding, Rounding::up, to_string(op_) + ": rounding");
+    if (2 * std::int64_t{op.pad.h} > op.window.h || 2 * std::int64_t{op.pad.w} > op.window.w)
+      fail("pad is more than half the window, so that a window could be outside the image");
+    return result({x.n, x.c, windows("rows", x.h, {op.window.h, op.stride.h, op.pad.h}, op.rounding),
+                   windows("columns", x.w, {op.window.w, op.stride.w, op.pad.w}, op.rounding)});
+  }
 
   Inferred operator()(const GlobalAveragePool&) const {
     const Shape& x = only_input();
     return result({x.n, x.c, 1, 1});
   }
 
-  Inferred operator()(const BatchNorm& op) const {
-    in_range("momentum", op.momentum >= 0 && op.momentum <= 1, "between 0 and 1");
-    at_least("ranks", op.ranks, 1);
-    Inferred inferred = norm(op);
-    inferred.state = inferred.params;
+  Inferred operator()(const OneOf<BatchNorm, GroupNorm, LayerNorm> auto& op) const {
+    const Shape& x = only_input();
+    if constexpr (requires { op.momentum; }) {
+      in_range("momentum", op.momentum >= 0 && op.momentum <= 1, "between 0 and 1");
+      at_least("ranks", op.ranks, 1);
+    }
+    if constexpr (requires { op.groups; }) {
+      at_least("groups", op.groups, 1);
+      if (x.c % op.groups != 0) fail(std::to_string(x.c) + " channels do not divide by groups");
+    }
+    in_range("epsilon", op.epsilon > 0 && op.epsilon <= largest_float, "positive and finite");
+    Inferred inferred = result(x, std::vector<Shape>(parameter_names(op_).size(), Shape{1, x.c, 1, 1}));
+    if constexpr (requires { op.momentum; }) inferred.state = inferred.params;
     return inferred;
   }
-
-  Inferred operator()(const GroupNorm& op) const {
-    check_groups(only_input(), op.groups);
-    return norm(op);
-  }
-  Inferred operator()(const LayerNorm& op) const { return norm(op); }
 
   Inferred operator()(const Lrn& op) const {
     const Shape& x = only_input();
@@ -299,24 +308,6 @@ class Inference : ShapeChecks {
     if (op.channels % op.groups != 0) fail("channels do not divide by groups");
     check_geometry("kernel", op.kernel, op.stride, op.pad);
     at_least("dilation", op.dilation, 1);
-  }
-
-  template <class Pool>
-  Inferred pool(const Pool& op) const {
-    const Shape& x = only_input();
-    check_geometry("window", op.window, op.stride, op.pad);
-    check_enumerator(op.rounding, Rounding::up, to_string(op_) + ": rounding");
-    if (2 * std::int64_t{op.pad.h} > op.window.h || 2 * std::int64_t{op.pad.w} > op.window.w)
-      fail("pad is more than half the window, so that a window could be outside the image");
-    return result({x.n, x.c, windows("rows", x.h, {op.window.h, op.stride.h, op.pad.h}, op.rounding),
-                   windows("columns", x.w, {op.window.w, op.stride.w, op.pad.w}, op.rounding)});
-  }
-
-  template <class Norm>
-  Inferred norm(const Norm& op) const {
-    const Shape& x = only_input();
-    in_range("epsilon", op.epsilon > 0 && op.epsilon <= largest_float, "positive and finite");
-    return result(x, std::vector<Shape>(parameter_names(op_).size(), Shape{1, x.c, 1, 1}));
   }
 
   static std::vector<Shape> weights(const Shape& weight, bool bias) {

@@ -83,28 +83,23 @@ struct Numbers {
         .unless_default(op.groups == 1, "groups " + std::to_string(op.groups))
         .unless_default(op.bias, "no bias");
   }
-  template <class Pool>
-  void pool(const Pool& op) const {
+  void operator()(const OneOf<MaxPool, AveragePool> auto& op) const {
     phrase.always(text(op.window))
         .always("stride " + text(op.stride))
         .unless_default(op.pad == 0, "pad " + text(op.pad))
         .unless_default(op.rounding == Rounding::down, "rounded up");
-  }
-  void operator()(const MaxPool& op) const { pool(op); }
-  void operator()(const AveragePool& op) const {
-    pool(op);
-    phrase.unless_default(!op.count_padding, "padding counted");
+    if constexpr (requires { op.count_padding; }) phrase.unless_default(!op.count_padding, "padding counted");
   }
   void operator()(const BatchNorm& op) const {
     phrase.unless_default(op.epsilon == BatchNorm{}.epsilon, "epsilon " + shortest(op.epsilon))
         .unless_default(op.momentum == BatchNorm{}.momentum, "momentum " + shortest(op.momentum))
         .unless_default(op.ranks == 1, "over " + std::to_string(op.ranks) + " ranks");
   }
-  void operator()(const GroupNorm& op) const {
-    phrase.always(std::to_string(op.groups));
-    norm(op);
+  void operator()(const OneOf<GroupNorm, LayerNorm> auto& op) const {
+    if constexpr (requires { op.groups; }) phrase.always(std::to_string(op.groups));
+    phrase.unless_default(op.epsilon == LayerNorm{}.epsilon, "epsilon " + shortest(op.epsilon))
+        .unless_default(op.affine, "not affine");
   }
-  void operator()(const LayerNorm& op) const { norm(op); }
   void operator()(const Lrn& op) const {
     phrase.unless_default(op.size == Lrn{}.size, "size " + std::to_string(op.size))
         .unless_default(op.alpha == Lrn{}.alpha, "alpha " + shortest(op.alpha))
@@ -181,8 +176,9 @@ struct Numbers {
     phrase.unless_default(!op.log, "log")
         .unless_default(op.axis == Axis::channel, op.axis == Axis::row ? "along rows" : "along columns");
   }
-  void operator()(const SoftmaxCrossEntropy& op) const { clip(op); }
-  void operator()(const SigmoidCrossEntropy& op) const { clip(op); }
+  void operator()(const OneOf<SoftmaxCrossEntropy, SigmoidCrossEntropy> auto& op) const {
+    phrase.unless_default(op.clip == 0, "clip " + shortest(op.clip));
+  }
   void operator()(const Embedding& op) const {
     phrase.always(std::to_string(op.vocabulary)).always(std::to_string(op.features));
   }
@@ -193,24 +189,10 @@ struct Numbers {
         .unless_default(!op.reverse, "reverse")
         .unless_default(op.vocabulary == 0, "vocabulary " + std::to_string(op.vocabulary));
   }
-  void operator()(const GlobalAveragePool&) const {}
-  void operator()(const Relu&) const {}
-  void operator()(const Add&) const {}
-  void operator()(const Binary&) const {}
   void operator()(const Concat& op) const {
     phrase.unless_default(op.axis == Axis::channel, std::string(axis_name(op.axis)));
   }
-
- private:
-  template <class Norm>
-  void norm(const Norm& op) const {
-    phrase.unless_default(op.epsilon == LayerNorm{}.epsilon, "epsilon " + shortest(op.epsilon))
-        .unless_default(op.affine, "not affine");
-  }
-  template <class Loss>
-  void clip(const Loss& op) const {
-    phrase.unless_default(op.clip == 0, "clip " + shortest(op.clip));
-  }
+  void operator()(const OneOf<GlobalAveragePool, Relu, Add, Binary> auto& /*without_numbers*/) const {}
 };
 
 std::vector<std::string_view> weight_and(bool bias) {

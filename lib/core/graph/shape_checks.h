@@ -114,11 +114,6 @@ class ShapeChecks {
     return static_cast<int>(std::max<std::int64_t>(whole - 2 * std::int64_t{its.pad}, 0));
   }
 
-  void check_groups(const Shape& x, int groups) const {
-    at_least("groups", groups, 1);
-    if (x.c % groups != 0) fail(std::to_string(x.c) + " channels do not divide by groups");
-  }
-
   void check_ids(const Shape& x, int vocabulary) const {
     at_least("vocabulary", vocabulary, 1);
     if (vocabulary > 1 << 24) fail("vocabulary is above 2^24; larger ids are not exact in f32");
