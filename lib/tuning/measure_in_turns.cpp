@@ -11,7 +11,6 @@
 #include "lamina/tuning.h"
 #include "lib/core/units/spec_passes.h"
 #include "lib/core/units/unit_memory.h"
-#include "measured_unit.h"
 
 namespace lamina {
 namespace {
@@ -26,6 +25,10 @@ std::string reasons(const LayerTuning& tuning) {
 }
 
 }  // namespace
+
+std::string lacks(std::size_t needed, std::size_t buffer) {
+  return "needs " + std::to_string(needed) + " bytes to be measured in, and gets " + std::to_string(buffer);
+}
 
 bool leaves_open(const Backend& backend, const Spec& spec, const Choice& choice) {
   return std::any_of(std::begin(algorithm_passes), std::end(algorithm_passes), [&](Pass pass) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <string>
 
 #include "lamina/tuning.h"
 
@@ -18,5 +19,8 @@ MeasuredChoice measure_in_turns(Backend&, const Spec&, const Choice&, void* buff
 
 /// Whether `choice` leaves a pass open for which the backend knows more than one algorithm.
 bool leaves_open(const Backend&, const Spec&, const Choice&);
+
+/// Why a unit cannot be measured in that many bytes.
+std::string lacks(std::size_t needed, std::size_t buffer);
 
 }  // namespace lamina
