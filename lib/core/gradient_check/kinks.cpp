@@ -1,6 +1,6 @@
 // Where ReLU, functions of one and two elements, maxima and the losses have no derivative.
 
-#include "kinks.h"
+#include "plan_under_test.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,17 +1,32 @@
 #pragma once
-// The plan whose gradients are checked, and the values that its kinks depend on.
+// The plan whose gradients are checked, and its kinks: points where the output has no derivative, so that a difference
+// across them says nothing.
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "kinks.h"
 #include "lamina/gradient_check.h"
 #include "lamina/plan.h"
 
 namespace lamina::planner {
+
+/// The side of every kink on which a run is, and the distance to the nearest kink.
+struct Kinks {
+  std::vector<std::int32_t> sides;
+  double margin = std::numeric_limits<double>::infinity();
+  double tie = 1e-11;  ///< how much values that are equal by construction may differ by rounding, relative to the
+                       ///< larger of their size and 1
+
+  /// Adds the kinks of an op with inputs of these shapes. `values(i)` gives the dense numbers of input i.
+  void add(const Op&, const std::vector<Shape>& x, const Shape& y,
+           const std::function<std::vector<double>(std::size_t)>& values);
+};
 
 /// The numbers of a tensor.
 std::vector<double> read_values(Device&, const Tensor&);
