@@ -113,6 +113,10 @@ void check(const std::string& text, std::string expected, With with) {
     check_written(graph);
   } else if (kind == "as:") {
     CHECK(output_of(model) == output_of(read(with(rest), options)));
+  } else if (kind == "about:") {
+    const Values y = output_of(model), wanted = output_of(read(with(rest), options));
+    REQUIRE(y.size() == wanted.size());
+    for (std::size_t i = 0; i < y.size(); ++i) CHECK(y[i] == Approx(wanted[i]).epsilon(1e-14));
   } else if (rest.starts_with("= ")) {
     check_numbers(model.weights.at(kind).values, rest.substr(2));
   } else {

@@ -5,13 +5,8 @@
 
 using namespace lamina::test;
 
-namespace {
-
-constexpr double endless = std::numeric_limits<double>::infinity();
-
-}  // namespace
-
 TEST_CASE("a factor after a shift is another op, so that no digits are lost, unless it is a power of 2") {
+  constexpr double endless = std::numeric_limits<double>::infinity();
   const auto normalised = [](const std::string& mean, const std::string& deviation, DType dtype) {
     const OnnxModel model = read("x[1,1,1,2] mean[1,1,1] = " + mean + "; deviation[1,1,1] = " + deviation +
                                  "; m = Sub(x, mean) y = Div(m, deviation)");
@@ -42,4 +37,30 @@ TEST_CASE("the gradient of a PRelu at 0 is its slope, as in PyTorch") {
   download(backend->device(), dslope, plan.parameter_gradient("y.weight"));
   CHECK(dx == Values{0.5, 5, 25, 1000});
   CHECK(dslope == Values{-3, -200});
+}
+
+TEST_CASE("an LSTM treats the columns of an image of one row as the rows of an image of one column") {
+  const auto model = [](const char* x, const char* axis) {
+    return read("opset 12; filter[3,1,1,1] = .01, .02, -.01; x" + std::string(x) + R"(
+      w[1,8,3] = -.03, -.02, -.01, 0, .01, .02, .03, -.03, -.02, -.01, 0, .01, .02, .03, -.03, -.02, -.01, 0, .01, .02,
+                 .03, -.03, -.02, -.01
+      r[1,8,2] = -.03, -.02, -.01, 0, .01, .02, .03, -.03, -.02, -.01, 0, .01, .02, .03, -.03, -.02
+      c = Conv(x, filter) "conv" q = Squeeze<axes=[)" +
+                axis + "]>(c) " + R"(
+      s = Transpose<perm=[2,0,1]>(q) y = LSTM<hidden_size=2>(s, w, r) "lstm")");
+  };
+  const OnnxModel columns = model("[2,1,1,5]", "2"), rows = model("[2,1,5,1]", "3");
+  CHECK(columns.output.extents == Extents{5, 1, 2, 2});
+  CHECK(output_of(columns) == output_of(rows));
+  const auto backend = make_backend("eigen");
+  std::vector<Values> gradients;
+  for (const OnnxModel* each : {&columns, &rows}) {
+    Plan plan(each->graph, *backend, {.dtype = DType::f64, .seed = 5});
+    load_weights(plan, each->weights);
+    plan.forward();
+    plan.backward();
+    gradients.emplace_back(3);
+    download(backend->device(), gradients.back(), plan.parameter_gradient("conv.weight"));
+  }
+  CHECK(gradients[0] == gradients[1]);
 }

@@ -51,8 +51,6 @@ inline std::string names(const std::vector<Stored>& all) {
 /// write_test.cpp: checks that a graph of a batch of 2 is read back as it was written.
 void check_written(const Graph&);
 
-inline Op op_of(const OnnxModel& model) { return model.graph.nodes().back().op; }
-
 /// Numbers for every parameter and running statistic, all different; exact in f32.
 inline TensorFile counted_weights(const Graph& graph) {
   TensorFile weights;
