@@ -86,13 +86,14 @@ NormTail norm_tail(const Spec&);
 /// The unit of a batch norm. The mask of its ReLU comes from x, or from y if an Add comes before the ReLU.
 Lowered norm_unit(const Spec&, NormTail);
 
+/// Whether it is one of these ops.
 template <class... Ops>
-bool holds_any(const Op& op) {
+bool holds(const Op& op) {
   return (std::holds_alternative<Ops>(op) || ...);
 }
 
 /// Whether y is a function of x, element by element.
-inline bool is_activation(const Op& op) { return holds_any<Relu, Pointwise>(op); }
+inline bool is_activation(const Op& op) { return holds<Relu, Pointwise>(op); }
 
 /// Whether an op has the pass, by its kind alone.
 bool has_pass(const Op&, Pass);

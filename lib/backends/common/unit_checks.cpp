@@ -79,7 +79,7 @@ bool default_fusion(const Op& op, const std::vector<Op>& tail, std::size_t count
   if (count > 0) return count == 1 && norm && std::holds_alternative<Add>(tail[0]) && its == nullptr;
   if (std::holds_alternative<Add>(op))
     return its == nullptr || mode == Mode::inference || !row_of(its->function).reads_x;
-  return norm || (holds_any<Conv, FullyConnected>(op) && (its == nullptr || mode == Mode::inference));
+  return norm || (holds<Conv, FullyConnected>(op) && (its == nullptr || mode == Mode::inference));
 }
 
 void check_tail(const std::string& backend, const Spec& spec, decltype(default_fusion)* joins) {

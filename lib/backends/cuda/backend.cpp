@@ -16,11 +16,6 @@ namespace {
 
 const std::string self = Machine::backend_name();
 
-template <class T>
-bool holds(const Op& op) {
-  return std::holds_alternative<T>(op);
-}
-
 void check_spec(const Spec& spec, const Choice& choice) {
   check_enumerators(spec, choice);
   check_types(self, spec, Halves::taken);
@@ -33,7 +28,7 @@ void check_spec(const Spec& spec, const Choice& choice) {
 }
 
 /// Whether the op has a table of algorithms.
-bool has_table(const Op& op) { return holds_any<Conv, FullyConnected>(op); }
+bool has_table(const Op& op) { return holds<Conv, FullyConnected>(op); }
 
 class CudaMixedPrecision final : public MixedPrecisionLowering {
  public:
@@ -43,7 +38,7 @@ class CudaMixedPrecision final : public MixedPrecisionLowering {
   bool takes_halves(const Spec& spec) const override {
     if (holds<Add>(spec.op)) return spec.x.size() <= most_addends;  // more addends are summed in y, which would round
     return gpu_op_takes_halves(spec.op) ||
-           holds_any<MaxPool, AveragePool, GlobalAveragePool, BatchNorm, Lrn, Dropout>(spec.op);
+           holds<MaxPool, AveragePool, GlobalAveragePool, BatchNorm, Lrn, Dropout>(spec.op);
   }
   bool takes_nhwc(const Spec& spec) const override { return takes_any_order(spec.op); }
   Lowered lower(const Spec& spec, const Choice& choice) override {
@@ -108,7 +103,7 @@ class CudaBackend final : public Backend {
     check_spec(spec, choice);
     const bool copies = !has_table(spec.op) && (has_halves(spec) || spec.y.layout == Layout::nhwc);
     Lowered lowered = copies ? lower_on_copies(spec, choice, halves_) : halves_.lower(spec, choice);
-    if (!holds_any<Conv, ConvTranspose, FullyConnected, Recurrent>(spec.op)) check_direct(self, spec, choice, lowered);
+    if (!holds<Conv, ConvTranspose, FullyConnected, Recurrent>(spec.op)) check_direct(self, spec, choice, lowered);
     return lowered;
   }
 

@@ -16,32 +16,25 @@
 namespace lamina::cudnn {
 namespace {
 
-template <class T>
-bool holds(const Op& op) {
-  return std::holds_alternative<T>(op);
-}
-
-bool has_algorithms(const Op& op) { return holds_any<Conv, ConvTranspose, FullyConnected, Recurrent>(op); }
+bool has_algorithms(const Op& op) { return holds<Conv, ConvTranspose, FullyConnected, Recurrent>(op); }
 
 /// Whether the op is computed on nhwc tensors. A fully connected op flattens x in its own order, and its weights have
 /// this order. Without pixels the layouts are the same.
 bool takes_nhwc(const Spec& spec) {
   const Op& op = spec.op;
-  if (holds<Dropout>(op) || holds<Lrn>(op) || holds<Recurrent>(op) || holds<Pad>(op) || holds<Resize>(op) ||
-      moves_rows(op) || spec.y.dtype == DType::f64)
-    return false;
+  if (holds<Dropout, Lrn, Recurrent, Pad, Resize>(op) || moves_rows(op) || spec.y.dtype == DType::f64) return false;
   const auto* const scale = std::get_if<ScaleShift>(&op);
   const bool of_planes = holds<PRelu>(op) || (holds<Binary>(op) && spec.x[0].shape != spec.x[1].shape) ||
                          (scale && (scale->by_channel || scale->learned));
   const bool only_without_pixels =
-      holds_any<Softmax, Embedding, Reorder, Reduce, GroupNorm, LayerNorm>(op) || is_loss(op) || of_planes;
+      holds<Softmax, Embedding, Reorder, Reduce, GroupNorm, LayerNorm>(op) || is_loss(op) || of_planes;
   return !only_without_pixels || (holds<Binary>(op) ? spec.y : spec.x[0]).shape.plane() == 1;
 }
 
 /// Whether our kernels compute the op and accept gaps between images.
 bool is_own_with_pitch(const Op& op) {
   if (const auto* const function = std::get_if<Pointwise>(&op)) return !is_of_library(*function);
-  return moves_rows(op) || holds_any<Binary, ScaleShift, PRelu, Pad, Resize, Reorder, Reduce, GroupNorm, LayerNorm>(op);
+  return moves_rows(op) || holds<Binary, ScaleShift, PRelu, Pad, Resize, Reorder, Reduce, GroupNorm, LayerNorm>(op);
 }
 
 /// Whether `next` may follow in the backend cudnn: a convolution and the first `count` ops of its tail. A batch norm
@@ -190,7 +183,7 @@ bool CudnnBackend::masks_dx(const Spec& spec, const Spec& reader) const {
 }
 
 bool CudnnBackend::takes_pitch(const Spec& spec) const {
-  return (holds_any<Conv, ConvTranspose, Add, Concat, Slice>(spec.op) && !moves_rows(spec.op)) ||
+  return (holds<Conv, ConvTranspose, Add, Concat, Slice>(spec.op) && !moves_rows(spec.op)) ||
          ((holds<Dropout>(spec.op) || is_own_with_pitch(spec.op)) && spec.y.layout == Layout::nchw);
 }
 

@@ -16,11 +16,6 @@
 namespace lamina::eigen {
 namespace {
 
-template <class T>
-bool holds(const Op& op) {
-  return std::holds_alternative<T>(op);
-}
-
 /// An embedding and the mean over its places are one unit, too.
 bool joins(const Op& op, const std::vector<Op>& tail, std::size_t count, const Op& next, Mode mode) {
   if (holds<GlobalAveragePool>(next)) return count == 0 && holds<Embedding>(op);
@@ -36,7 +31,7 @@ void check_spec(const Spec& spec, const Choice& choice) {
 }
 
 /// Whether the op has several algorithms.
-bool has_algorithms(const Op& op) { return holds<Conv>(op) || holds<FullyConnected>(op); }
+bool has_algorithms(const Op& op) { return holds<Conv, FullyConnected>(op); }
 
 bool is_transposed(const Spec& spec) { return holds<ConvTranspose>(spec.op); }
 

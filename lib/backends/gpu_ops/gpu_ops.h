@@ -113,11 +113,11 @@ Lowered lower(const SigmoidCrossEntropy&, const Spec&, const Launcher&);
 Lowered lower(const Embedding&, const Spec&, const Launcher&);
 
 /// Whether kernels of this op take elements(), and so nhwc without gaps like nchw.
-inline bool takes_any_order(const Op& op) { return holds_any<Relu, Pointwise, Add>(op); }
+inline bool takes_any_order(const Op& op) { return holds<Relu, Pointwise, Add>(op); }
 
 /// Whether kernels of this op, one of those above, read and write halves directly.
 inline bool gpu_op_takes_halves(const Op& op) {
-  return holds_any<Relu, Pointwise, Resize, Reorder, Reduce, Concat, Slice, GroupNorm, LayerNorm>(op);
+  return holds<Relu, Pointwise, Resize, Reorder, Reduce, Concat, Slice, GroupNorm, LayerNorm>(op);
 }
 
 /// The unit of a spec that has one of these ops. Throws Unsupported for any other.

@@ -276,7 +276,7 @@ bool wants_addend_gradient(const Spec& spec) {
 std::vector<Pass> graph_passes(const Spec& spec) {
   std::vector<Pass> passes = {Pass::forward};
   if (spec.mode == Mode::inference) return passes;
-  if (holds_any<BatchNorm>(spec.op)) return {Pass::forward, Pass::backward_params};
+  if (holds<BatchNorm>(spec.op)) return {Pass::forward, Pass::backward_params};
   if (has_pass(spec.op, Pass::backward_params)) passes.push_back(Pass::backward_params);
   if (std::ranges::find(spec.wants_dx, true) != spec.wants_dx.end()) passes.push_back(Pass::backward_data);
   return passes;
@@ -288,7 +288,7 @@ PartRef operation_graph_of(const Spec& spec, Pass pass) {
     throw UsageError("cudnn-graph: " + to_string(spec.op) + " has no graph of the pass " +
                      std::string(to_string(pass)));
   if (spec.y.dtype == DType::f64 || !has_one_type(spec)) refuse(spec, "all values must be f32, f16 or bf16");
-  const bool product = holds_any<Conv, FullyConnected>(spec.op);
+  const bool product = holds<Conv, FullyConnected>(spec.op);
   if (!product && pass != Pass::forward && (adds_dx(spec, 0) || spec.adds_dw))
     refuse(spec, "the graph of its gradient cannot add to the old contents");
   return std::visit([&](const auto& op) { return graph_of(op, spec, pass); }, spec.op);
@@ -303,13 +303,13 @@ bool is_dense(const Spec& spec) {
 }
 
 bool joins_graph(const Spec& spec, std::size_t count, const Op& next) {
-  return holds_any<Conv, FullyConnected, BatchNorm, Add>(spec.op) && holds_any<BatchNorm, Add, Relu>(next) &&
+  return holds<Conv, FullyConnected, BatchNorm, Add>(spec.op) && holds<BatchNorm, Add, Relu>(next) &&
          default_fusion(spec.op, spec.tail, count, next, spec.mode);
 }
 
 bool joins_gradient(const Spec& spec, const Spec& reader) {
-  const bool nhwc = reader.y.layout == Layout::nhwc || holds_any<FullyConnected>(reader.op);
-  return nhwc && holds_any<Conv, FullyConnected>(spec.op) && holds_any<Conv, FullyConnected>(reader.op) &&
+  const bool nhwc = reader.y.layout == Layout::nhwc || holds<FullyConnected>(reader.op);
+  return nhwc && holds<Conv, FullyConnected>(spec.op) && holds<Conv, FullyConnected>(reader.op) &&
          spec.y.dtype != DType::f64 && has_one_type(spec) && has_one_type(reader);
 }
 

@@ -71,7 +71,7 @@ inline bool is_of_library(const Pointwise& op) {
 }
 
 /// Whether a Concat or a Slice is along another axis than the channels, or has a step. Our kernels compute it.
-inline bool moves_rows(const Op& op) { return holds_any<Concat, Slice>(op) && !may_be_view(op); }
+inline bool moves_rows(const Op& op) { return holds<Concat, Slice>(op) && !may_be_view(op); }
 
 /// Ops that the kernels of the backend cuda compute. The library lacks most of them. For the others docs/cudnn.md says
 /// what it has, and why it is not used.
