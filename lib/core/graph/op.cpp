@@ -143,16 +143,14 @@ struct Numbers {
         .unless_default(op.channels_before == 0 && op.channels_after == 0,
                         "channels " + std::to_string(op.channels_before) + " and " + std::to_string(op.channels_after))
         .unless_default(op.value == 0, "value " + shortest(op.value));
-    if (op.by == PadBy::edge) phrase.always("by edge");
-    if (op.by == PadBy::reflect) phrase.always("by reflect");
-    if (op.by == PadBy::wrap) phrase.always("by wrap");
+    constexpr const char* names[] = {"value", "edge", "reflect", "wrap"};
+    phrase.unless_default(op.by == PadBy::value, std::string("by ") + names[static_cast<int>(op.by) % 4]);
   }
   void operator()(const Resize& op) const {
     phrase.always(text(op.to))
         .unless_default(op.step_h == 0 && op.step_w == 0, "step " + shortest(op.step_h) + "x" + shortest(op.step_w));
-    if (op.by == ResizeBy::nearest_exact) phrase.always("nearest exact");
-    if (op.by == ResizeBy::linear) phrase.always("linear");
-    if (op.by == ResizeBy::linear_aligned) phrase.always("linear aligned");
+    constexpr const char* names[] = {"nearest", "nearest exact", "linear", "linear aligned"};
+    phrase.unless_default(op.by == ResizeBy::nearest, names[static_cast<int>(op.by) % 4]);
   }
   void operator()(const Reorder& op) const {
     if (const int groups = shuffled_groups(op); groups > 0)
