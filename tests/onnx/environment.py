@@ -1,9 +1,20 @@
 """A Python that has packages, in a virtual environment that is made once."""
 
+import argparse
 import pathlib
 import subprocess
 import sys
 import venv
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def parser(description):
+    """A parser with the arguments of a script that enters an environment, and runs onnx_cases."""
+    found = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    found.add_argument("--folder", type=pathlib.Path, default=ROOT / "build" / "onnx")
+    found.add_argument("--program", type=pathlib.Path, default=ROOT / "build" / "release" / "tests" / "onnx" / "onnx_cases")
+    return found
 
 
 def enter(folder, *requirements):

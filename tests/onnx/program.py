@@ -1,5 +1,6 @@
 """The program onnx_cases as a function of arrays, for a Python that has numpy."""
 
+import math
 import pathlib
 import subprocess
 import sys
@@ -34,3 +35,11 @@ def run(program, model, inputs, dtype="f32", batch=0, output=""):
         comparison.write_safetensors(before, {name: array.astype("float64") for name, array in inputs.items()})
         call(program, "run", model, before, after, dtype, batch, output)
         return safetensors_file.read(after)["y"].copy()
+
+
+def check_logits(label, program, model, inputs, logits, bound=1e-4):
+    """Whether the model makes these logits when it is read for the batch of its one input."""
+    y = run(program, model, inputs, batch=len(next(iter(inputs.values()))))
+    difference = comparison.difference(y, logits) if y.shape == logits.shape else math.inf
+    print(f"{label:24}logits     {difference:8.1e}  bound {bound:.1e}  {'ok' if difference <= bound else 'FAIL'}", flush=True)
+    return difference <= bound

@@ -19,7 +19,6 @@ import warnings
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "torch"))
 import comparison  # noqa: E402
-import zoo  # noqa: E402
 
 MODULES = "torch, torchvision, onnx, onnxruntime, onnxscript, numpy"
 try:
@@ -30,6 +29,7 @@ try:
     import torch
     import torchvision
 
+    import program
     import safetensors_file
     import torch_nets
 except ImportError:
@@ -148,7 +148,7 @@ def export(net, x, exporter, model, keep_norms=False):
                               do_constant_folding=not keep_norms)
 
 
-def check_logits(name, exporter, program, folder):
+def check_logits(name, exporter, onnx_cases, folder):
     """The model is exported for one image, and read for two."""
     net, x = network(name), images(name, 2, None)
     folder.mkdir()
@@ -157,7 +157,7 @@ def check_logits(name, exporter, program, folder):
     its = session.get_inputs()[0].name
     run = lambda part: session.run(None, {its: part.numpy()})[0]  # noqa: E731
     logits = run(x) if exporter == "legacy" else numpy.concatenate([run(x[:1]), run(x[1:])])
-    return zoo.check_logits(f"{name:16}{exporter}", program, folder / "model.onnx", {its: x.numpy()}, logits)
+    return program.check_logits(f"{name:16}{exporter}", onnx_cases, folder / "model.onnx", {its: x.numpy()}, logits)
 
 
 def parameters_by_node(model):
