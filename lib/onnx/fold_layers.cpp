@@ -11,23 +11,6 @@
 namespace lamina::onnx {
 namespace {
 
-/// The mean and the biased variance of each channel of x.
-void measure(const Constant& x, std::int64_t channels, std::int64_t plane, std::vector<double>& mean,
-             std::vector<double>& variance) {
-  const std::int64_t images = x.count() / (channels * plane);
-  for (std::int64_t c = 0; c < channels; ++c) {
-    const auto sum = [&](auto term) {
-      double all = 0;
-      for (std::int64_t n = 0; n < images; ++n)
-        for (std::int64_t i = 0; i < plane; ++i) all += term(x.at((n * channels + c) * plane + i));
-      return all / static_cast<double>(images * plane);
-    };
-    const double middle = sum([](double a) { return a; });
-    mean.push_back(middle);
-    variance.push_back(sum([&](double a) { return (a - middle) * (a - middle); }));
-  }
-}
-
 /// A number in another type: floating ones round to nearest; a whole one keeps its low bits, and one that was floating
 /// is cut to whole and then to the range of the type. ONNX leaves that range open.
 double number_as(double value, ElementType from, ElementType to) {
@@ -49,24 +32,30 @@ Constant fold_batch_norm(const NodeContext& node) {
   const Constant& x = node.constant(0);
   const std::int64_t channels = x.extents.size() < 2 ? 0 : x.extents[1];
   for (std::size_t i = 1; i < 5; ++i)
-    if (node.constant(i).count() != channels || x.count() == 0)
+    if (channels == 0 || node.constant(i).count() != channels || x.count() == 0)
       node.attributes().invalid("has " + text(node.constant(i).extents) + " for the channels of " + text(x.extents));
   const std::int64_t plane = *element_count({x.extents.begin() + 2, x.extents.end()});
-  std::vector<double> mean, variance;
-  if (node.attributes().integer("training_mode", 0) != 0) {
-    measure(x, channels, plane, mean, variance);
-  } else {
-    for (std::int64_t c = 0; c < channels; ++c)
-      mean.push_back(node.constant(3).at(c)), variance.push_back(node.constant(4).at(c));
-  }
+  const std::int64_t images = x.count() / (channels * plane);
+  const bool by_batch = node.attributes().integer("training_mode", 0) != 0;
   const double epsilon = node.attributes().number("epsilon", 1e-5);
   Constant y = blank(node, x.type, x.extents);
-  for (std::size_t i = 0; i < y.values.size(); ++i) {
-    const std::int64_t c = static_cast<std::int64_t>(i) / plane % channels;
-    const auto k = static_cast<std::size_t>(c);
-    y.values[i] =
-        (x.at(static_cast<std::int64_t>(i)) - mean[k]) / std::sqrt(variance[k] + epsilon) * node.constant(1).at(c) +
-        node.constant(2).at(c);
+  for (std::int64_t c = 0; c < channels; ++c) {
+    const auto for_each = [&](auto visit) {
+      for (std::int64_t n = 0; n < images; ++n)
+        for (std::int64_t i = 0; i < plane; ++i) visit((n * channels + c) * plane + i);
+    };
+    const auto average = [&](auto term) {
+      double sum = 0;
+      for_each([&](std::int64_t i) { sum += term(x.at(i)); });
+      return sum / static_cast<double>(images * plane);
+    };
+    const double mean = by_batch ? average([](double a) { return a; }) : node.constant(3).at(c);
+    const auto square = [&](double a) { return (a - mean) * (a - mean); };
+    const double variance = by_batch ? average(square) : node.constant(4).at(c);  // the biased one of a batch
+    for_each([&](std::int64_t i) {
+      y.values[static_cast<std::size_t>(i)] =
+          (x.at(i) - mean) / std::sqrt(variance + epsilon) * node.constant(1).at(c) + node.constant(2).at(c);
+    });
   }
   return y;
 }
