@@ -102,6 +102,12 @@ void NodeContext::result(Constant constant, std::size_t output) {
   if (importer_->is_unsure(attributes_.node())) importer_->unsure_.insert(name);
 }
 
+void NodeContext::inline_graph(std::string_view attribute) {
+  std::optional<GraphMessage> graph = attributes_.value(attribute).graph;
+  if (!graph) attributes_.invalid("lacks its " + std::string(attribute));
+  importer_->inline_graph(index_, std::move(*graph));
+}
+
 Value NodeContext::result_of(const Op& op, const DynamicValue& x) {
   const Value y = append(op, {x.value}, name());
   result({.value = y, .view = x.view, .type = x.type});

@@ -16,21 +16,18 @@ struct Numbers {
   WeightSource scale_source{}, shift_source{};
 };
 
-void result_of(NodeContext& context, const DynamicValue& x, Numbers numbers, ElementType type) {
-  const auto count = static_cast<std::int64_t>(numbers.scale.size());
-  const Value y = context.result_of(ScaleShift{.by_channel = count > 1, .learned = numbers.learned}, x);
-  context.weights(y, "scale", {count}, std::move(numbers.scale), type, numbers.scale_source);
-  context.weights(y, "shift", {count}, std::move(numbers.shift), type, numbers.shift_source);
-}
-
-/// The result is a pending norm with this scale and shift.
-void result_of_norm(NodeContext& context, const DynamicValue& x, Numbers numbers, ElementType type) {
-  const std::int64_t channels = x.value.shape().c;
-  GroupNorm op = x.norm->op;
-  op.affine = true;
-  const Value y = context.append(op, {x.value}, x.norm->name);
-  context.weights(y, "weight", {channels}, std::move(numbers.scale), type, numbers.scale_source);
-  context.weights(y, "bias", {channels}, std::move(numbers.shift), type, numbers.shift_source);
+/// The result is x with this scale and shift: by a ScaleShift, or by those of its pending norm.
+void result_of(NodeContext& context, const DynamicValue& x, Numbers numbers, ElementType type, bool of_norm = false) {
+  const std::int64_t count = std::ssize(numbers.scale);
+  Op op = ScaleShift{.by_channel = count > 1, .learned = numbers.learned};
+  if (of_norm) {
+    GroupNorm norm = x.norm->op;
+    norm.affine = true;
+    op = norm;
+  }
+  const Value y = context.append(op, {x.value}, of_norm ? x.norm->name : context.name());
+  context.weights(y, of_norm ? "weight" : "scale", {count}, std::move(numbers.scale), type, numbers.scale_source);
+  context.weights(y, of_norm ? "bias" : "shift", {count}, std::move(numbers.shift), type, numbers.shift_source);
   context.result({.value = y, .view = x.view, .type = x.type});
 }
 
@@ -224,7 +221,7 @@ void import_arithmetic(NodeContext& context) {
   const ElementType type = numbers.learned ? x.type : constant.type;
   const bool of_norm = x.norm && !x.norm->made && std::ssize(numbers.scale) == x.value.shape().c;
   if (x.norm && !of_norm) x = context.dynamic(1 - at);
-  of_norm ? result_of_norm(context, x, std::move(numbers), type) : result_of(context, x, std::move(numbers), type);
+  result_of(context, x, std::move(numbers), type, of_norm);
 }
 
 void import_negation(NodeContext& context) {
