@@ -64,7 +64,7 @@ template <class Kind>
 void check_error(const std::string& text, const std::string& says, const OnnxOptions& options) {
   const Folder folder;
   write(folder / "four.bin", "four");
-  std::filesystem::create_symlink(data("onnx_models.txt"), folder / "link.bin");
+  std::filesystem::create_symlink(std::filesystem::absolute(data("onnx_models.txt")), folder / "link.bin");
   const std::string bytes = bytes_of(text);
   write(folder / "net.onnx", bytes);
   largest_allocation_bytes = 0;
