@@ -62,7 +62,7 @@ void append_convolution(NodeContext& context, const DynamicValue& x, Value image
 
 void import_conv(NodeContext& context) {
   const Attributes& node = context.attributes();
-  const bool own = context.padded(0).padding && context.padded(0).padding->op.value == 0 && !pads_itself(node);
+  const bool own = context.padded(0).padding && context.padded(0).padding->op.value == 0 && auto_pad_of(node).empty();
   const Constant& w = context.constant(1, "its weights");
   demand_extents(context, w);
   const Extents kernel(w.extents.begin() + 2, w.extents.end());
@@ -92,16 +92,16 @@ std::pair<Windows, Size> spread_windows(NodeContext& context, const Extents& x, 
   Extents wanted = node.integers("output_shape").value_or(Extents{});
   if (wanted.size() == axes + 2) wanted.erase(wanted.begin(), wanted.begin() + 2);
   if (!wanted.empty() && wanted.size() != axes) node.invalid("has an output_shape of " + text(wanted));
-  const bool same = pads_to_same(node);
+  const std::string automatic = auto_pad_of(node);
   Size output_pad = 0;
   for (std::size_t i = 0; i < axes; ++i) {
     Windows::Along& a = windows[i];
     const std::int64_t whole = a.stride * (a.input - 1) + a.span() + padding[i];
-    if (same || !wanted.empty()) {
+    if (automatic.starts_with("SAME") || !wanted.empty()) {
       const std::int64_t total = whole - (wanted.empty() ? a.input * a.stride : wanted[i]);
-      a.begin = node.text("auto_pad", "") == "SAME_UPPER" ? total / 2 : total - total / 2;
+      a.begin = automatic == "SAME_UPPER" ? total / 2 : total - total / 2;
       a.end = total - a.begin;
-    } else if (pads_itself(node)) {
+    } else if (!automatic.empty()) {
       a.begin = a.end = 0;
     }
     a.count = whole - a.begin - a.end;

@@ -110,9 +110,9 @@ bool mean_of_squares(NodeContext& context) {
     return std::all_of(list.begin(), list.end(), [&](std::int64_t each) { return each == number; });
   };
   const Extents kernel = node.integers("kernel_shape").value_or(Extents{});
-  const std::string automatic = node.text("auto_pad", "NOTSET");
+  const std::string automatic = auto_pad_of(node);
   if (kernel.size() + 2 != y.view.size() || s.size != 0 || s.scale != 1 || s.shift != 0 || !all("strides", 1) ||
-      !all("pads", 0) || !all("dilations", 1) || (automatic != "NOTSET" && automatic != "VALID"))
+      !all("pads", 0) || !all("dilations", 1) || (!automatic.empty() && automatic != "VALID"))
     refuse();
   for (std::size_t i = 0; i < kernel.size(); ++i) {
     if (kernel[i] == 1) continue;

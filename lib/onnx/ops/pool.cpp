@@ -69,7 +69,7 @@ void pad_image(NodeContext& context, Pool& pool, double number, bool counted) {
 
 /// Whether a Pad before the pool can become pads of the pool. Not if rounded up: windows that start in a pool's own
 /// end pad are left out, windows that start in the cells of a Pad are not.
-bool takes_over_pads(const Attributes& node) { return !pads_itself(node) && node.integer("ceil_mode", 0) == 0; }
+bool takes_over_pads(const Attributes& node) { return auto_pad_of(node).empty() && node.integer("ceil_mode", 0) == 0; }
 
 /// Appends a MaxPool or an AveragePool, or nothing if its result is its input.
 template <class Kind>

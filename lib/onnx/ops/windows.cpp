@@ -14,7 +14,8 @@ std::int64_t windows_in(std::int64_t room, std::int64_t stride, Rounding roundin
   return room < 0 ? 0 : room / stride + 1;
 }
 
-void auto_pad(Windows::Along& a, bool same, bool lower) {
+void auto_pad(Windows::Along& a, const std::string& how) {
+  const bool same = how.starts_with("SAME"), lower = how == "SAME_LOWER";
   a.begin = a.end = 0;
   a.count = same ? (a.input - 1) / a.stride + 1 : windows_in(a.input - a.span(), a.stride, Rounding::down);
   if (!same) return;
@@ -36,9 +37,11 @@ std::int64_t Windows::Along::count_with(std::int64_t before, std::int64_t after,
   return how == Rounding::up && (windows - 1) * stride >= input + before ? windows - 1 : windows;
 }
 
-bool pads_itself(const Attributes& node) {
-  const std::string automatic = node.text("auto_pad", "NOTSET");
-  return automatic != "NOTSET" && !automatic.empty();
+std::string auto_pad_of(const Attributes& node) {
+  std::string automatic = node.text("auto_pad", "");
+  if (!automatic.empty() && !is_any_of(automatic, "SAME_UPPER SAME_LOWER VALID NOTSET"))
+    node.invalid("has the auto_pad " + automatic.substr(0, 20));
+  return automatic == "NOTSET" ? "" : automatic;
 }
 
 bool have_equal_pads(const Windows& windows) {
@@ -79,13 +82,6 @@ Extents window_numbers(const Attributes& node, const char* name, std::int64_t ot
   return numbers;
 }
 
-bool pads_to_same(const Attributes& node) {
-  const std::string automatic = node.text("auto_pad", "NOTSET");
-  if (!automatic.empty() && !is_any_of(automatic, "SAME_UPPER SAME_LOWER VALID NOTSET"))
-    node.invalid("has the auto_pad " + automatic.substr(0, 20));
-  return automatic.starts_with("SAME");
-}
-
 Windows stated_windows(const Attributes& node, const Extents& input, const std::optional<Extents>& kernel) {
   const std::size_t axes = input.size() - 2;
   if (!kernel && !node.has("kernel_shape")) node.invalid("has no kernel_shape");
@@ -108,14 +104,14 @@ Windows windows_of(const NodeContext& context, const DynamicValue& x, const std:
   const Extents inputs = extents(x.view);  // in the file's order; as_image() checks that the value is an image
   Windows windows = stated_windows(node, inputs, kernel);
   windows.rounding = !kernel && node.integer("ceil_mode", 0) != 0 ? Rounding::up : Rounding::down;
-  const bool same = pads_to_same(node);
+  const std::string automatic = auto_pad_of(node);
   const Pad pad = x.padding.value_or(Padding{}).op;
   for (std::size_t i = 0; i + 2 < inputs.size(); ++i) {
     Windows::Along& a = windows[i];
     a.begin += i == 0 ? pad.before.h : pad.before.w;
     a.end += i == 0 ? pad.after.h : pad.after.w;
-    if (pads_itself(node)) {
-      auto_pad(a, same, node.text("auto_pad", "") == "SAME_LOWER");
+    if (!automatic.empty()) {
+      auto_pad(a, automatic);
     } else {
       a.count = a.count_with(a.begin, a.end, windows.rounding);
     }

@@ -30,8 +30,8 @@ struct Windows {
   Size begin() const { return {static_cast<int>(along[0].begin), static_cast<int>(along[1].begin)}; }
 };
 
-/// Whether the node's auto_pad determines its pads.
-bool pads_itself(const Attributes&);
+/// How the node determines its pads itself; empty: it states them. FileError for a text that the format does not have.
+std::string auto_pad_of(const Attributes&);
 
 /// Throws a Refusal for a value of more than four axes, such as a batch of volumes.
 void demand_planes(std::size_t rank);
@@ -39,8 +39,6 @@ void demand_planes(std::size_t rank);
 /// An attribute of `size` numbers from `least` to 2^30. Each is `otherwise` if the attribute is absent.
 Extents window_numbers(const Attributes&, const char* name, std::int64_t otherwise, std::size_t size,
                        std::int64_t least);
-/// Whether auto_pad is SAME_UPPER or SAME_LOWER. FileError for a text that the format does not have.
-bool pads_to_same(const Attributes&);
 /// Kernels, strides, dilations and pads as the attributes state them. kernel_shape may be absent if `kernel` is given.
 Windows stated_windows(const Attributes&, const Extents& input, const std::optional<Extents>& kernel);
 
