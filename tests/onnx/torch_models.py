@@ -43,9 +43,10 @@ WITH_GRADIENTS = ("resnet50", "mobilenet_v2", "efficientnet_b0", "shufflenet_v2"
 EXACT, GRADIENTS = 1e-9, 1e-8
 
 
-def shared():
-    """Two views of an image through one tower, in which a convolution is applied twice."""
+if torch is not None:
     class Shared(torch.nn.Module):
+        """Two views of an image through one tower, in which a convolution is applied twice."""
+
         def __init__(self):
             super().__init__()
             self.stem = torch.nn.Conv2d(3, 8, 5, stride=2, bias=False)
@@ -58,12 +59,9 @@ def shared():
             towers = [self.norm(self.again(self.again(self.stem(pool(x, 2))).relu())) for pool in pools]
             return self.head(torch.cat(towers, 1).relu().mean((2, 3)))
 
-    return Shared()
-
-
-def gates():
-    """Arithmetic of two values: gates of planes, pixels, rows and columns, maxima of halves, differences, a quotient."""
     class Gates(torch.nn.Module):
+        """Arithmetic of two values: gates of planes, pixels, rows and columns, maxima of halves, differences, a quotient."""
+
         def __init__(self):
             super().__init__()
             self.stem = torch.nn.Conv2d(3, 8, 5, stride=2)
@@ -88,13 +86,10 @@ def gates():
             a, b = x.mean((2, 3)), torch.nn.functional.max_pool2d(x, 4).mean((2, 3))
             return self.head(torch.cat([(a - b) * (a - b), a / (b.abs() + 1)], 1))
 
-    return Gates()
-
-
-def parts():
-    """Every other pixel (YOLOv5's focus), channels of zeros beside a slice (ResNet's option A), a circular border, a crop
-    and a negative pad, and one row."""
     class Parts(torch.nn.Module):
+        """Every other pixel (YOLOv5's focus), channels of zeros beside a slice (ResNet's option A), a circular border, a crop
+        and a negative pad, and one row."""
+
         def __init__(self):
             super().__init__()
             self.focus = torch.nn.Conv2d(12, 8, 3, padding=1)
@@ -112,12 +107,10 @@ def parts():
             both = torch.cat([y[:, :, 1:-1, 2:], pad(x, (-1, -1, 0, -2))], 1)
             return self.head(torch.cat([row, both.mean((2, 3))], 1))
 
-    return Parts()
-
 
 def network(name):
     if name in ("shared", "gates", "parts"):
-        net = globals()[name]()
+        net = globals()[name.title()]()
     elif name in ZOO:
         net = torch_nets.build(name, softmax=False)
     else:
