@@ -1,6 +1,7 @@
 #pragma once
 // A tensor whose numbers are known while a model is read, and how it comes out of the file.
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -46,6 +47,12 @@ std::optional<DType> floating(ElementType);
 std::int64_t element_bytes(ElementType);  ///< 0 for types without numbers
 /// "f32", "i64": the short name, else the number of the type.
 std::string text(ElementType);
+
+/// Whether all numbers of a list are this one.
+template <class Number>
+bool all_are(const std::vector<Number>& list, Number number) {
+  return std::ranges::count(list, number) == std::ssize(list);
+}
 
 /// The nearest whole number, limited to +-2^62; 0 for a NaN.
 std::int64_t to_integer(double);

@@ -214,10 +214,8 @@ void import_arithmetic(NodeContext& context) {
     if (!take_one(*next)) break;
     context.fuse_next();
   }
-  const auto all = [](const std::vector<double>& list, double number) {
-    return std::ranges::count(list, number) == std::ssize(list);
-  };
-  if (!numbers.learned && all(numbers.scale, 1) && all(numbers.shift, 0)) return context.result(DynamicValue(x));
+  if (!numbers.learned && all_are(numbers.scale, 1.0) && all_are(numbers.shift, 0.0))
+    return context.result(DynamicValue(x));
   const ElementType type = numbers.learned ? x.type : constant.type;
   const bool of_norm = x.norm && !x.norm->made && std::ssize(numbers.scale) == x.value.shape().c;
   if (x.norm && !of_norm) x = context.dynamic(1 - at);

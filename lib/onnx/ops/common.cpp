@@ -83,9 +83,8 @@ WholeAxes whole_axes(NodeContext& context, const DynamicValue& x, const std::vec
 }
 
 void drop_zeros(const NodeContext& context, std::vector<double>& bias, std::size_t input) {
-  const auto is_zero = [](double number) { return number == 0; };
   const bool trains = context.constant(input, "its bias").origin != Origin::number;
-  if (!trains && std::all_of(bias.begin(), bias.end(), is_zero)) bias.clear();
+  if (!trains && all_are(bias, 0.0)) bias.clear();
 }
 
 View with_channels(const View& view, std::size_t along, const Shape& shape, std::int64_t channels) {

@@ -106,8 +106,7 @@ bool mean_of_squares(NodeContext& context) {
   if (is_product_alone(s)) return false;
   const Attributes& node = context.attributes();
   const auto all = [&](const char* name, std::int64_t number) {
-    const Extents list = node.integers(name).value_or(Extents{});
-    return std::all_of(list.begin(), list.end(), [&](std::int64_t each) { return each == number; });
+    return all_are(node.integers(name).value_or(Extents{}), number);
   };
   const Extents kernel = node.integers("kernel_shape").value_or(Extents{});
   const std::string automatic = auto_pad_of(node);

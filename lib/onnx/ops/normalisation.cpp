@@ -75,8 +75,7 @@ void append_norm(NodeContext& context, Norm op, const DynamicValue& x, std::int6
     if (constant.count() != count)
       node.invalid("has " + text(constant.extents) + " as " + names[i] + " for " + std::to_string(count));
     numbers[i] = context.numbers(constant);
-    op.affine = op.affine || constant.origin != Origin::number ||
-                std::ranges::count(numbers[i], i == 0 ? 1 : 0) != std::ssize(numbers[i]);
+    op.affine = op.affine || constant.origin != Origin::number || !all_are(numbers[i], i == 0 ? 1.0 : 0.0);
     if (count == channels) {
       sources[i].value = context.input_name(i + 1);
       continue;

@@ -30,7 +30,7 @@ std::vector<double> reordered(const NodeContext& context, const Constant& from, 
 void demand_zeros(const NodeContext& context, std::size_t input, const char* what) {
   if (!context.has(input)) return;
   const Constant& constant = context.constant(input, what);
-  if (std::ranges::any_of(constant.values, [](double number) { return number != 0; }))
+  if (!all_are(constant.values, 0.0))
     throw Refusal{"numbers other than 0 as " + std::string(what) +
                   " are not supported: export nn.LSTM or nn.GRU, called without initial states"};
 }
@@ -43,9 +43,7 @@ std::vector<Gates> gates_of(const Attributes& node, std::size_t directions, std:
   if (names.size() != each * directions)
     node.invalid("has " + std::to_string(names.size()) + " activations instead of " +
                  std::to_string(each * directions));
-  const auto all = [&](const char* name, float number) {
-    return std::ranges::count(node.value(name).numbers, number) == std::ssize(node.value(name).numbers);
-  };
+  const auto all = [&](const char* name, float number) { return all_are(node.value(name).numbers, number); };
   for (std::size_t i = 0; i < names.size(); ++i) {
     const bool of_gates = i % each == 0;
     if (of_gates && names[i] == "HardSigmoid") {
@@ -133,11 +131,9 @@ void import_recurrent(NodeContext& context) {
     node.invalid("has weights of " + text(w.extents) + " and " + text(r.extents) + " for an input of " + text(own));
   if (context.has(3) && context.constant(3, "its bias").extents != Extents{directions, 2 * rows})
     node.invalid("has a bias of " + text(context.constant(3).extents));
-  if (context.has(4)) {
-    const std::vector<double>& lengths = context.constant(4, "the lengths of its sequences").values;
-    if (std::ranges::count(lengths, static_cast<double>(own[steps])) != std::ssize(lengths))
-      throw Refusal{"its sequences differ in length: export the model without pack_padded_sequence"};
-  }
+  if (context.has(4) &&
+      !all_are(context.constant(4, "the lengths of its sequences").values, static_cast<double>(own[steps])))
+    throw Refusal{"its sequences differ in length: export the model without pack_padded_sequence"};
   demand_zeros(context, 5, "its initial h");
   if (!gru) {
     demand_zeros(context, 6, "its initial c");
