@@ -1,8 +1,6 @@
 // LRN: the operator, and the nodes that PyTorch's exporters write instead: x / (scale * mean + shift) ^ exponent, where
 // mean is an AveragePool of the squares along the channels after a Pad of zeros there.
 
-#include <algorithm>
-
 #include "windows.h"
 
 namespace lamina::onnx {
