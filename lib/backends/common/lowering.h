@@ -109,6 +109,7 @@ void check_workspace(const std::string& unit, const Choice&, const Lowered::Step
 /// more workspace than the limit. `backend` starts the messages.
 void check_direct(const std::string& backend, const Spec&, const Choice&, const Lowered&);
 
+/// Whether dx[i] is added to the old contents.
 inline bool adds_dx(const Spec& spec, std::size_t i) { return i < spec.adds_dx.size() && spec.adds_dx[i]; }
 /// Whether dx[i] is wanted.
 inline bool wanted(const Args& args, std::size_t i) { return i < args.dx.size() && args.dx[i]; }
