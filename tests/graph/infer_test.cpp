@@ -90,7 +90,7 @@ TEST_CASE("elementwise ops keep the shape") {
   CHECK(y(Softmax{.axis = Axis::column, .log = true}, {x}) == x);
   CHECK_THROWS_AS(y(Softmax{.axis = static_cast<Axis>(3)}, {x}), UsageError);
   CHECK_THROWS_WITH(y(Softmax{.axis = Axis::row}, {{1 << 20, 1 << 20, 2, 2}}),
-                    "softmax(along rows): more than 2^31 - 1 vectors; x: 1048576x1048576x2x2");
+                    "softmax(along rows): more than 2^31 - 1 sums; x: 1048576x1048576x2x2");
   CHECK(y(Dropout{}, {x}) == x);
   CHECK(y(Pointwise{Function::sigmoid}, {x}) == x);
   CHECK(y(Pointwise{Function::tanh}, {x}) == x);
@@ -246,13 +246,13 @@ TEST_CASE("an error names the op with its numbers, the reason, and every shape")
         "conv(8, 1x1, groups 4): 6 input channels do not divide by groups; x: 1x6x1x1");
   CHECK(complaint(Add{}, {{1, 3, 5, 5}, {1, 4, 5, 5}}) == "add: the inputs differ in shape; x: 1x3x5x5, 1x4x5x5");
   CHECK(complaint(Concat{}, {{1, 3, 5, 5}, {1, 3, 5, 6}}) ==
-        "concat: the inputs differ in more than their channels; x: 1x3x5x5, 1x3x5x6");
+        "concat: the inputs may differ only in their channels; x: 1x3x5x5, 1x3x5x6");
   CHECK(complaint(Slice{.first = 1, .count = 3}, {{1, 3, 1, 1}}) ==
         "slice(first 1, channels 3): the input has only 3 channels; x: 1x3x1x1");
   CHECK(complaint(Slice{.axis = Axis::row, .first = 1, .count = 2, .step = 4}, {{1, 3, 5, 1}}) ==
         "slice(first 1, rows 2, step 4): the input has only 5 rows; x: 1x3x5x1");
   CHECK(complaint(Concat{Axis::row}, {{1, 3, 5, 5}, {1, 3, 4, 6}}) ==
-        "concat(rows): the inputs differ in more than their rows; x: 1x3x5x5, 1x3x4x6");
+        "concat(rows): the inputs may differ only in their rows; x: 1x3x5x5, 1x3x4x6");
   CHECK(complaint(Pad{.before = 1, .after = 1, .by = PadBy::edge, .channels_after = 1}, {{1, 3, 5, 5}}) ==
         "pad(before 1x1, after 1x1, channels 0 and 1, by edge): channels are padded by value alone; x: 1x3x5x5");
   CHECK(complaint(MaxPool{.window = 3, .stride = 1, .pad = 2}, {{1, 1, 9, 9}}) ==

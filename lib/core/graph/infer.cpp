@@ -109,7 +109,7 @@ class Inference : ShapeChecks {
     const Shape& x = only_input();
     check_enumerator(op.axis, Axis::column, to_string(op_) + ": axis");
     const std::int64_t in_an_image = op.axis == Axis::channel ? 1 : op.axis == Axis::row ? x.c : x.image() / x.w;
-    if (x.n * in_an_image > largest) fail("more than 2^31 - 1 vectors");
+    if (x.n * in_an_image > largest) fail("more than 2^31 - 1 sums");
     return result(x);
   }
 
@@ -221,7 +221,8 @@ class Inference : ShapeChecks {
     const Size most = op.by == PadBy::reflect ? Size{x.h - 1, x.w - 1} : Size{x.h, x.w};
     const bool reaches = op.by == PadBy::value || op.by == PadBy::edge ||
                          (std::max(op.before.h, op.after.h) <= most.h && std::max(op.before.w, op.after.w) <= most.w);
-    if (!reaches) fail("a side is longer than the cells of the image that it shows");
+    if (!reaches)
+      fail("it can show at most " + std::to_string(most.h) + " rows and " + std::to_string(most.w) + " columns");
     return result({x.n, padded("channels", op.channels_before, x.c, op.channels_after),
                    padded("rows", op.before.h, x.h, op.after.h), padded("columns", op.before.w, x.w, op.after.w)});
   }
@@ -270,7 +271,7 @@ class Inference : ShapeChecks {
     for (Shape x : x_) {
       sum += extent_of(x, op.axis);
       extent_of(x, op.axis) = extent_of(y, op.axis);
-      if (x != y) fail("the inputs differ in more than their " + name);
+      if (x != y) fail("the inputs may differ only in their " + name);
       if (sum > largest) fail("more than 2^31 - 1 " + name);
     }
     extent_of(y, op.axis) = static_cast<int>(sum);
