@@ -11,6 +11,7 @@ const std::vector<Case> softmax_cases = [] {
   std::vector<Case> cases = {
       {"vector", Softmax{}, {{3, 10, 1, 1}}},
       {"map", Softmax{}, {{2, 5, 3, 4}}},
+      {"map of several strips", Softmax{}, {{2, 3, 17, 19}}},
       {"two classes", Softmax{}, {{4, 2, 1, 1}}},
       {"one class", Softmax{}, {{2, 1, 2, 2}}},
       {"many classes", Softmax{}, {{2, 131, 1, 1}}},

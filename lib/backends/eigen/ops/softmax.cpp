@@ -31,8 +31,10 @@ void forward_vector(const T* x, T* y, std::int64_t cells, bool log) {
 template <class T>
 void forward_strip(const T* x, T* y, const AxisCells& of, std::int64_t places, bool log) {
   const std::int64_t apart = of.inner;
-  T largest[strip] = {}, sums[strip] = {};
-  std::copy_n(x, places, largest);
+  const std::int64_t whole = round_up(places, chunk);
+  T largest[strip], sums[strip];
+  std::fill_n(sums, whole, T(0));
+  std::fill(std::copy_n(x, places, largest), largest + whole, T(0));
   for (std::int64_t c = 1; c < of.cells; ++c) {
     LAMINA_INDEPENDENT
     for (std::int64_t i = 0; i < places; ++i) {
@@ -48,8 +50,10 @@ void forward_strip(const T* x, T* y, const AxisCells& of, std::int64_t places, b
       Eigen::Map<Chunk<T>>(sums + i) += part;
       if (!log) std::copy_n(part.data(), count, y + at);
     }
-  if (log)
-    for (T& sum : sums) sum = std::log(sum);
+  for (std::int64_t i = 0; log && i < places; i += chunk) {
+    Eigen::Map<Chunk<T>> part(sums + i);
+    part = part.log();
+  }
   for (std::int64_t c = 0; c < of.cells; ++c) {
     const T* const from = x + c * apart;
     T* const to = y + c * apart;
@@ -62,8 +66,10 @@ void forward_strip(const T* x, T* y, const AxisCells& of, std::int64_t places, b
 /// strip has one place.
 template <class Work>
 void split_places(ThreadPool& pool, const Shape& shape, const AxisCells& of, Work&& work) {
-  const std::int64_t grain = std::max<std::int64_t>(1, 4096 / (of.cells * std::min<std::int64_t>(strip, of.inner)));
-  split_chunks(pool, {shape.n * of.outer, of.cells, 1, of.inner}, strip, grain,
+  const std::int64_t share = std::int64_t{shape.n} * of.outer * of.inner / pool.threads() / chunk * chunk;
+  const std::int64_t size = std::clamp(share, chunk, strip);
+  const std::int64_t grain = std::max<std::int64_t>(1, 4096 / (of.cells * std::min<std::int64_t>(size, of.inner)));
+  split_chunks(pool, {shape.n * of.outer, of.cells, 1, of.inner}, size, grain,
                [&](int, std::int64_t i, std::int64_t first, std::int64_t places) {
                  work(i / of.outer, i % of.outer * of.cells * of.inner + first, places);
                });
@@ -83,11 +89,12 @@ void forward(ThreadPool& pool, const Args& args, const AxisCells& of, bool log) 
 template <class T, bool Adds, bool Log>
 void backward_strip(const T* y, const T* dy, T* dx, const AxisCells& of, std::int64_t places) {
   const auto term = [&](std::int64_t at) { return Log ? dy[at] : y[at] * dy[at]; };
-  T dots[strip] = {};
+  T dots[strip];
   const bool is_vector = of.inner == 1;
   if (is_vector) {
-    std::fill_n(dots, strip, static_cast<T>(interleaved_sum<T>(of.cells, term)));
+    std::fill_n(dots, std::min<std::int64_t>(chunk, of.cells), static_cast<T>(interleaved_sum<T>(of.cells, term)));
   } else {
+    std::fill_n(dots, places, T(0));
     for (std::int64_t c = 0; c < of.cells; ++c)
       for (std::int64_t i = 0; i < places; ++i) dots[i] += term(c * of.inner + i);
   }

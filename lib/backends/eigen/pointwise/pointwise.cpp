@@ -76,6 +76,7 @@ auto by_arrays(const Of& of) {
     using Numbers = Eigen::Array<T, size, 1>;
     std::int64_t at = 0;
     for (; at + size <= count; at += size) Eigen::Map<Numbers>(to + at) = of(Eigen::Map<const Numbers>(from + at));
+    if (at == count) return;
     Numbers rest = Numbers::Ones();
     std::copy(from + at, from + count, rest.data());
     rest = of(rest).eval();
