@@ -112,6 +112,7 @@ TEST_CASE("one layer is asked about by its name or by its fields, and every row 
   CHECK(rows(own.said, "conv(4, 3x3) ") == 4);  // the title, and three passes
   for (const auto& [words, says] : std::map<std::string, std::string>{
            {"mnist_cnn --layer=conv2d_9", "no layer \"conv2d_9\": did you mean \"conv2d_1\" or \"conv2d_2\"?"},
+           {"mnist_cnn --layer=dropout_1", "no layer \"dropout_1\""},
            {"conv --input=2x8x9x9 --channels=4 --kernel=3 --batch=3", "--batch applies to networks only"}}) {
     const Ended refused = run_bench("engines " + words + " --device=h100");
     CAPTURE(words, refused.said);

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "bench/measure/session.h"
 #include "lamina/cudnn_engines.h"
@@ -15,8 +17,7 @@ namespace lamina::bench {
 namespace {
 
 /// The number of the unit's query, which notes that the network has it.
-std::size_t ask_once(std::vector<Query>& queries, const GraphRow& row, const std::string& network) {
-  std::string graph = cudnn_graph(row.spec, row.pass);
+std::size_t ask_once(std::vector<Query>& queries, const GraphRow& row, std::string graph, const std::string& network) {
   auto same = std::find_if(queries.begin(), queries.end(), [&](const Query& q) { return q.graph == graph; });
   if (same == queries.end()) same = queries.insert(same, {row.spec, row.pass, std::move(graph)});
   if (same->uses.empty() || same->uses.back()["network"] != network)
@@ -25,7 +26,9 @@ std::size_t ask_once(std::vector<Query>& queries, const GraphRow& row, const std
   return static_cast<std::size_t>(same - queries.begin());
 }
 
-GraphTable table_of(const Config& c, const Graph& graph, const EnginesOptions& options, std::vector<Query>& queries) {
+/// Adds to `known` the layers that a row can be of, wanted or not.
+GraphTable table_of(const Config& c, const Graph& graph, const EnginesOptions& options, std::vector<Query>& queries,
+                    std::set<std::string>& known) {
   GraphTable table{fmt::format("{}, batch {}, {}", c.network, c.batch, to_string(c.layout))};
   const auto name_of = [&](int node) { return graph.nodes()[static_cast<std::size_t>(node)].name; };
   const auto is_wanted = [&](int node) {
@@ -40,14 +43,17 @@ GraphTable table_of(const Config& c, const Graph& graph, const EnginesOptions& o
     plan.input_gradient = true;
     std::size_t at = 0;
     for (const PlannedUnit& unit : cudnn_graph_units(graph, plan)) {
-      if (!options.layers.empty() && std::ranges::none_of(unit.nodes, is_wanted)) continue;
+      const bool wanted = options.layers.empty() || std::ranges::any_of(unit.nodes, is_wanted);
       for (const auto& [spec, pass] : cudnn_graphs(unit.spec)) try {
+          std::string text = cudnn_graph(spec, pass);
+          for (const int node : unit.nodes) known.insert(name_of(node));
+          if (!wanted) continue;
           GraphRow row{name_of(unit.nodes.front()), spec, pass};
-          const std::size_t number = ask_once(queries, row, c.network);
+          const std::size_t number = ask_once(queries, row, std::move(text), c.network);
           if (at == all.size()) all.push_back(std::move(row));
           all[at++].queries.push_back(number);
         } catch (const Unsupported&) {
-          if (!std::holds_alternative<Input>(unit.spec.op)) table.without.emplace(op_name(unit.spec.op));
+          if (wanted && !std::holds_alternative<Input>(unit.spec.op)) table.without.emplace(op_name(unit.spec.op));
         }
     }
   }
@@ -82,9 +88,7 @@ Questions questions_of(const EnginesOptions& options) {
     for (const int batch : its.layer != nullptr ? std::vector{its.layer->x.n} : options.configs.batches)
       for (const Layout layout : options.configs.layouts) {
         const Config config{its.name, "", DType::f32, layout, batch};
-        const Graph graph = graph_of(config, options.net);
-        for (const Node& node : graph.nodes()) known.insert(node.name);
-        asked.tables.push_back(table_of(config, graph, options, asked.queries));
+        asked.tables.push_back(table_of(config, graph_of(config, options.net), options, asked.queries, known));
       }
   }
   for (const std::string& layer : options.layers)
