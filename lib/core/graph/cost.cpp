@@ -107,17 +107,16 @@ struct Forward {
   double operator()(const SigmoidCrossEntropy&) const {
     return 8 * count(x[0]);  // max, product, subtract, exponential, add, logarithm, add, sum
   }
-  double operator()(
-      const Recurrent& op) const {  // three gates 9, tanh 2, c 3, h 1; two gates 6, r and m 2, tanh 1, h 4
+  /// Per hidden value: three gates 9, tanh 2, c 3, h 1. GRU: two gates 6, r and m 2, tanh 1, h 4.
+  double operator()(const Recurrent& op) const {
     return 2 * products(op, x, shapes).count() + of_cells(op, x[0], 15, 13);
   }
   double operator()(const Add&) const { return static_cast<double>(x.size() - 1) * count(shapes.y); }
   double operator()(const Binary&) const { return count(shapes.y); }
   /// Product and sum; comparison and product.
   double operator()(const OneOf<ScaleShift, PRelu> auto&) const { return 2 * count(x[0]); }
-  double operator()(const Resize& op) const {
-    return is_linear(op.by) ? 9 * count(shapes.y) : 0;
-  }  // 3 sums of 2 products
+  /// Linear: 3 sums of 2 products.
+  double operator()(const Resize& op) const { return is_linear(op.by) ? 9 * count(shapes.y) : 0; }
   double operator()(const OneOf<Input, Embedding, Pad, Reorder, Concat, Slice> auto&) const { return 0; }
 };
 
@@ -151,11 +150,12 @@ struct BackwardData {
   }
   double operator()(const MaxPool&) const { return count(shapes.y); }
   double operator()(const AveragePool& op) const { return cells(op.window) * count(shapes.y); }
-  /// Norms: dx = a dy + b x + c per channel. Softmax: sum of y dy 2, y (dy - sum) 2. Its loss: subtract, exponential,
-  /// divide, scale.
-  double operator()(const OneOf<BatchNorm, GroupNorm, LayerNorm, Softmax, SoftmaxCrossEntropy> auto&) const {
-    return 4 * count(x[0]);
-  }
+  /// dx = a dy + b x + c per channel.
+  double operator()(const OneOf<BatchNorm, GroupNorm, LayerNorm> auto&) const { return 4 * count(x[0]); }
+  /// Sum of y dy 2, y (dy - sum) 2.
+  double operator()(const Softmax&) const { return 4 * count(x[0]); }
+  /// Subtract, exponential, divide, scale.
+  double operator()(const SoftmaxCrossEntropy&) const { return 4 * count(x[0]); }
   /// dy y / scale 2, window, times x 1, dy power - sum 3; the scale follows from x.
   double operator()(const Lrn& op) const { return (op.size + 6.0) * count(x[0]); }
   double operator()(const OneOf<GlobalAveragePool, Relu, Dropout, ScaleShift> auto&) const { return count(x[0]); }

@@ -2,6 +2,10 @@
 
 #include "lamina/op.h"
 
+#include <cstddef>
+#include <initializer_list>
+#include <string>
+
 #include "lib/core/text/enumerators.h"
 #include "lib/core/text/one_of.h"
 #include "lib/core/text/shortest.h"
@@ -14,6 +18,13 @@ namespace lamina {
 namespace {
 
 std::string text(Size size) { return std::to_string(size.h) + 'x' + std::to_string(size.w); }
+
+/// The name of `value`, from the names of its enumeration in order; the number of an invalid one, which an error shows.
+template <class Enumeration>
+std::string name_or_number(Enumeration value, std::initializer_list<const char*> names) {
+  const auto i = static_cast<std::size_t>(value);
+  return i < names.size() ? names.begin()[i] : std::to_string(static_cast<int>(value));
+}
 
 /// Collects the numbers of an op into "name(a, b, c)".
 class Phrase {
@@ -143,14 +154,13 @@ struct Numbers {
         .unless_default(op.channels_before == 0 && op.channels_after == 0,
                         "channels " + std::to_string(op.channels_before) + " and " + std::to_string(op.channels_after))
         .unless_default(op.value == 0, "value " + shortest(op.value));
-    constexpr const char* names[] = {"value", "edge", "reflect", "wrap"};
-    phrase.unless_default(op.by == PadBy::value, std::string("by ") + names[static_cast<int>(op.by) % 4]);
+    phrase.unless_default(op.by == PadBy::value, "by " + name_or_number(op.by, {"value", "edge", "reflect", "wrap"}));
   }
   void operator()(const Resize& op) const {
     phrase.always(text(op.to))
         .unless_default(op.step_h == 0 && op.step_w == 0, "step " + shortest(op.step_h) + "x" + shortest(op.step_w));
-    constexpr const char* names[] = {"nearest", "nearest exact", "linear", "linear aligned"};
-    phrase.unless_default(op.by == ResizeBy::nearest, names[static_cast<int>(op.by) % 4]);
+    phrase.unless_default(op.by == ResizeBy::nearest,
+                          name_or_number(op.by, {"nearest", "nearest exact", "linear", "linear aligned"}));
   }
   void operator()(const Reorder& op) const {
     if (const int groups = shuffled_groups(op); groups > 0)
@@ -164,8 +174,7 @@ struct Numbers {
     phrase.always("to " + list({op.channels, op.pixels.h, op.pixels.w}));
   }
   void operator()(const Reduce& op) const {
-    constexpr const char* names[] = {"mean", "sum", "max"};
-    phrase.always(names[static_cast<int>(op.by) % 3])
+    phrase.always(name_or_number(op.by, {"mean", "sum", "max"}))
         .unless_default(!op.channels, "channels")
         .unless_default(!op.rows, "rows")
         .unless_default(!op.columns, "columns");

@@ -1,6 +1,7 @@
 #pragma once
 // Enumerators from callers, and their names: one out of range is an error.
 
+#include <cstddef>
 #include <initializer_list>
 #include <string>
 #include <string_view>
