@@ -195,8 +195,9 @@ void import_gather(NodeContext& context) {
   view = with_channels(view, ids.view.size(), shape, features);
   Extents result = extents(ids.view);  // the other axes of the table are parts of the channels
   result.insert(result.end(), table.extents.begin() + 1, table.extents.end());
-  view = reshaped(view, result).value();
-  context.result({.value = y, .view = view, .type = table.type});
+  const std::optional<View> whole = reshaped(view, result);
+  if (!whole) refuse_order("its channels are joined with other axes");
+  context.result({.value = y, .view = *whole, .type = table.type});
 }
 
 }  // namespace
@@ -206,9 +207,11 @@ bool takes_step(NodeContext& context, std::size_t along, std::int64_t step, bool
   const std::shared_ptr<PendingRecurrent> made_by = context.recurrent_of(x);
   if (!made_by || made_by->steps == 1 || x.view[along] != axis(made_by->steps, 1)) return false;
   if (step != made_by->last) return false;
+  std::optional<View> one = with_extent(x.view, along, 1, 1);
+  if (!one) return false;
   x.recurrent = made_by;
   x.steps = Steps::last;
-  x.view = with_extent(x.view, along, 1, 1).value();
+  x.view = *std::move(one);
   if (!keeps_axis) x.view.erase(x.view.begin() + static_cast<std::ptrdiff_t>(along));
   context.result(std::move(x));
   return true;

@@ -75,7 +75,9 @@ void ModelOut::add_tensor(const std::string& tensor) {
 }
 
 void ModelOut::add_role(std::string_view initializer, bool trains) {
-  ((signature_ += trains ? "p: PARAMETER target='" : "p: BUFFER target='") += initializer) += "'\n";
+  signature_ += trains ? "p: PARAMETER target='" : "p: BUFFER target='";
+  signature_ += initializer;
+  signature_ += "'\n";
 }
 
 void ModelOut::add_value(std::uint32_t field, const std::string& name, const Shape& its, bool matrix) {

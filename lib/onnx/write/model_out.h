@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -33,6 +34,8 @@ struct NodeOut {
 class ModelOut {
  public:
   explicit ModelOut(std::string file) : file_(std::move(file)) {}
+  ModelOut(const ModelOut&) = delete;  // the writer points at graph_
+  ModelOut& operator=(const ModelOut&) = delete;
 
   void take(const std::string& name) { taken_.insert(name); }
   /// The name, or one that is like it, if it is free. It is taken then.
