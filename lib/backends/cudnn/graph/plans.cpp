@@ -36,7 +36,8 @@ CudnnEngine described(const Api& api, const Descriptor& config, bool fallback) {
   CudnnEngine found{used.int64(engine_index), fallback, {}, {}, config.int64(config_workspace_bytes)};
   read_notes(used, found);
   for (const Descriptor& choice : config.descriptors(config_knob_choices, knob_choice, knobs_room)) {
-    const int number = choice.enumerators(knob_choice_type, type_knob, 1).at(0);
+    const std::vector<int> types = choice.enumerators(knob_choice_type, type_knob, 1);
+    const int number = types.empty() ? 0 : types.front();
     found.knobs.push_back({name_of(knobs, number, "knob"), choice.int64(knob_choice_value), number});
   }
   return found;

@@ -67,8 +67,10 @@ Lowered lower(const Concat&, const Spec& spec, const Choice&, Session& session) 
   if (moves_rows(spec.op)) return session.machine().lower_by_kernels(spec);
   const auto runs = std::make_shared<std::vector<ChannelRun>>();
   int channel = 0;
-  for (std::size_t i = 0; i < spec.x.size(); channel += spec.x[i++].shape.c)
+  for (std::size_t i = 0; i < spec.x.size(); ++i) {
     runs->emplace_back(spec.x[i], spec.y, channel, adds_dx(spec, i), session);
+    channel += spec.x[i].shape.c;
+  }
   Lowered unit = empty_unit(spec);
   unit.steps.push_back(step({Pass::forward}, "direct", [runs](const Args& args) {
     for (std::size_t i = 0; i < runs->size(); ++i) (*runs)[i].scatter(args.x[i], args.y, false);
