@@ -5,6 +5,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "lamina/error.h"
@@ -33,7 +35,7 @@ bool not_too_deep(int depth, Json::parse_event_t /*event*/, Json& /*value*/) {
 }
 
 const Json& field(const Json& object, std::string_view name, const std::string& where) {
-  const auto found = object.find(name);
+  const auto found = object.find(std::string(name));
   if (found == object.end()) fail(where, "no \"" + std::string(name) + "\"");
   return *found;
 }

@@ -1,4 +1,4 @@
-// The choice of a whole unit: one race for each pass that is open.
+// The choice of a whole unit: one race for each pass that is open. A tuner makes it once for each key of its cache.
 
 #include "measure_in_turns.h"
 
@@ -23,6 +23,25 @@ std::string reasons(const LayerTuning& tuning) {
     all += (all.empty() ? "" : "; ") + one.algorithm + ": " + one.refused;
   return all;
 }
+
+class RacingTuner final : public Tuner {
+ public:
+  explicit RacingTuner(const std::filesystem::path& file) {
+    if (!file.empty()) cache_.emplace(file);
+  }
+
+  MeasuredChoice measure(Backend& backend, const Spec& spec, const Choice& choice, void* buffer,
+                         std::size_t buffer_bytes) override {
+    const auto race = [&] { return measure_in_turns(backend, spec, choice, buffer, buffer_bytes); };
+    if (!cache_ || !leaves_open(backend, spec, choice)) return race();
+    MeasuredChoice taken = cache_->find_or_measure(backend, spec, choice, race);
+    taken.choice.measure = false;
+    return taken;
+  }
+
+ private:
+  std::optional<ChoiceCache> cache_;
+};
 
 }  // namespace
 
@@ -68,29 +87,6 @@ MeasuredChoice measure_in_turns(Backend& backend, const Spec& spec, const Choice
   }
   return taken;
 }
-
-namespace {
-
-class RacingTuner final : public Tuner {
- public:
-  explicit RacingTuner(const std::filesystem::path& file) {
-    if (!file.empty()) cache_.emplace(file);
-  }
-
-  MeasuredChoice measure(Backend& backend, const Spec& spec, const Choice& choice, void* buffer,
-                         std::size_t buffer_bytes) override {
-    const auto race = [&] { return measure_in_turns(backend, spec, choice, buffer, buffer_bytes); };
-    if (!cache_ || !leaves_open(backend, spec, choice)) return race();
-    MeasuredChoice taken = cache_->find_or_measure(backend, spec, choice, race);
-    taken.choice.measure = false;
-    return taken;
-  }
-
- private:
-  std::optional<ChoiceCache> cache_;
-};
-
-}  // namespace
 
 std::shared_ptr<Tuner> make_tuner(const std::filesystem::path& choice_cache) {
   return std::make_shared<RacingTuner>(choice_cache);
