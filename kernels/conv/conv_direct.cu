@@ -40,18 +40,19 @@ __global__ void conv_direct_forward_kernel(ConvGeometry g, View<const T> x, cons
 }
 
 template <class T>
-__global__ void conv_direct_backward_data_kernel(ConvGeometry g, const T* w, Masked<T> dy, View<T> dx, bool adds) {
+__global__ void conv_direct_backward_data_kernel(ConvGeometry g, const T* weights, Masked<T> dy, View<T> dx,
+                                                 bool adds) {
   const int channels = dx.c / g.groups, filters = dy.dy.c / g.groups, taps = g.kernel_h * g.kernel_w;
-  for_each_pixel(dx, [&](int n, int channel, int h, int column, std::int64_t i) {
-    const int group = channel / channels;
+  for_each_pixel(dx, [&](int n, int c, int h, int w, std::int64_t i) {
+    const int group = c / channels;
     double sum = 0;
     for (int k = group * filters; k < (group + 1) * filters; ++k) {
-      const T* filter = w + (std::int64_t{k} * channels + channel % channels) * taps;
+      const T* filter = weights + (std::int64_t{k} * channels + c % channels) * taps;
       for (int r = 0; r < g.kernel_h; ++r) {
         const int down = h + g.pad_h - r * g.dilation_h;
         if (down < 0 || down % g.stride_h != 0 || down / g.stride_h >= dy.dy.h) continue;
         for (int s = 0; s < g.kernel_w; ++s) {
-          const int across = column + g.pad_w - s * g.dilation_w;
+          const int across = w + g.pad_w - s * g.dilation_w;
           if (across < 0 || across % g.stride_w != 0 || across / g.stride_w >= dy.dy.w) continue;
           const std::int64_t at = std::int64_t{down / g.stride_h} * dy.dy.w + across / g.stride_w;
           sum += static_cast<double>(filter[r * g.kernel_w + s]) * static_cast<double>(dy.at(n, k, at));

@@ -74,6 +74,7 @@ DeviceRates measure(const DeviceInfo& device, const std::function<bool()>& stop)
       device.cores, stop ? stop : [] { return false; });
 }
 
+// The numbers are from each architecture's programming guide and white paper.
 MultiprocessorUnits units_of(int major, int minor) {
   switch (10 * major + minor) {
     case 50:

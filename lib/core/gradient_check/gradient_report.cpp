@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <locale>
 #include <sstream>
 
 #include "lamina/gradient_check.h"
@@ -24,6 +25,7 @@ const GradientError& GradientReport::worst() const {
 
 std::string to_string(const GradientReport& report) {
   std::ostringstream text;
+  text.imbue(std::locale::classic());
   int probes = 0, skipped = 0, unseen = 0, failed = 0, wrong = 0;
   for (const GradientError& one : report.tensors) {
     probes += one.probes;

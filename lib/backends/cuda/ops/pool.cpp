@@ -1,5 +1,5 @@
 // Pooling. In training max pooling saves the position of the first maximum in its window: one byte, or four if a window
-// has more than 256 cells. Averages save nothing. Every backward reads only dy.
+// has more than 256 cells. Averages save nothing, and their backward reads only dy.
 
 #include "kernels/pool/pool.h"
 
