@@ -1,4 +1,4 @@
-// What ledger, frontier and memory leave in their files, and the trace of a ledger.
+// Files of results are replaced whole; what ledger, frontier and memory leave in them, and the trace of a ledger.
 
 #include <algorithm>
 #include <cmath>
@@ -51,6 +51,17 @@ TEST_CASE("a file of results has a line for each entry of each list") {
         "{\"context\": {\n\"b\": 1,\n\"a\": [1,2]\n},\n\"none\": [],\n"
         "\"rows\": [\n{\"x\":\"l\\n\\\"2\\\"\"},\n3\n],\n\"y\": 0.5}\n");
   CHECK(nlohmann::ordered_json::parse(text) == document);
+}
+
+TEST_CASE("a file is replaced, and nothing is left beside it") {
+  const Folder folder;
+  const auto path = folder / "replaced.json";
+  bench::replace_file(path, "old");
+  bench::replace_file(path, "new");
+  bench::check_writable(path);
+  CHECK(contents(path) == "new");
+  CHECK_THROWS_AS(bench::replace_file(folder.path(), "a folder"), FileError);
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
 }
 
 TEST_CASE("a ledger's file has every sample of every call, in running order, and table and trace sum to it") {

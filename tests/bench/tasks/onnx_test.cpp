@@ -231,6 +231,18 @@ TEST_CASE("memory, ledger, frontier and describe are of the network of a file, a
   }
 }
 
+TEST_CASE("memory of the network of a file that trains is of the batch that is named, in training and in inference") {
+  const TinyFile file;
+  const nlohmann::json memories =
+      test::results_of("memory --onnx=" + file.path().string() + " --backend=eigen --batch=2")["memories"];
+  REQUIRE(memories.size() == 2);
+  for (const nlohmann::json& memory : memories) {
+    CHECK(memory["key"]["network"] == "tiny");
+    CHECK(memory["key"]["batch"] == 2);
+  }
+  CHECK(memories[0]["key"]["part"] != memories[1]["key"]["part"]);
+}
+
 TEST_CASE("readable files are timed, and a refused file among them is named") {
   const TinyFile file;
   const test::Folder folder;

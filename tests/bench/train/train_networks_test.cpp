@@ -54,7 +54,8 @@ void write_pictures(const std::filesystem::path& folder) {
 }
 
 void write_digits(const std::filesystem::path& folder) {
-  for (const Part part : {Part::train, Part::test}) write_mnist(folder, part, Glyphs(Glyphs::mnist()).draw(40, 1));
+  write_mnist(folder, Part::train, Glyphs(Glyphs::mnist()).draw(40, 1));
+  write_mnist(folder, Part::test, Glyphs(Glyphs::mnist()).draw(40, 2));
 }
 
 }  // namespace
