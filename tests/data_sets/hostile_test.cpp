@@ -106,46 +106,49 @@ TEST_CASE("damaged MNIST images are errors that name the file") {
 
 TEST_CASE("damaged MNIST labels are errors that name the file") {
   const std::string good = mnist_labels();
-  check_refused(read_labels, {
-                                 {"images", mnist_images(), "2051"},
-                                 {"one fewer than images", be32(0x801) + be32(2) + "\1\2", "has 3"},
-                                 {"one is missing", good.substr(0, 10), "labels"},
-                                 {"one too many", good + "\1", "more"},
-                                 {"no class", with(good, 9, "\12"), "label 10"},
-                             });
+  const std::vector<HostileFile> files = {
+      {"images", mnist_images(), "2051"},
+      {"one fewer than images", be32(0x801) + be32(2) + "\1\2", "has 3"},
+      {"one is missing", good.substr(0, 10), "labels"},
+      {"one too many", good + "\1", "more"},
+      {"no class", with(good, 9, "\12"), "label 10"},
+  };
+  check_refused(read_labels, files);
 }
 
 TEST_CASE("damaged CIFAR-10 records are errors that name the file") {
   const std::string good = cifar_records();
-  check_refused(read_cifar, {
-                                {"empty", "", "0 bytes"},
-                                {"truncated", good.substr(0, good.size() - 1), "6145"},
-                                {"too long", good + "x", "6147"},
-                                {"a label of 10", with(good, 3073, "\12"), "record 1"},
-                                {"gzip that expands", zeros(std::size_t{8} << 20), "gzip"},
-                                {"gzip, truncated", gzip(good).substr(0, 100), "truncated"},
-                            });
+  const std::vector<HostileFile> files = {
+      {"empty", "", "0 bytes"},
+      {"truncated", good.substr(0, good.size() - 1), "6145"},
+      {"too long", good + "x", "6147"},
+      {"a label of 10", with(good, 3073, "\12"), "record 1"},
+      {"gzip that expands", zeros(std::size_t{8} << 20), "gzip"},
+      {"gzip, truncated", gzip(good).substr(0, 100), "truncated"},
+  };
+  check_refused(read_cifar, files);
 }
 
 TEST_CASE("damaged lists of ids are errors that name the file") {
   const std::string good = id_lists();
-  check_refused(read_lists, {
-                                {"empty", "", "magic number"},
-                                {"another magic number", with(good, 0, "LIDT"), "LIDS"},
-                                {"version 2", with(good, 4, le32(2)), "version 2"},
-                                {"no count", good.substr(0, 8), "count"},
-                                {"a count beyond the file", with(good, 8, le32(0xFFFFFFFF)), "lists"},
-                                {"a count one too high", with(good, 8, le32(4)), "lists"},
-                                {"a count one too low", with(good, 8, le32(2)), "more"},
-                                {"no vocabulary", with(good, 12, le32(0)), "vocabulary"},
-                                {"an id beyond the vocabulary", with(good, 12, le32(70000)), "list 2"},
-                                {"no classes", with(good, 16, le32(0)), "classes"},
-                                {"257 classes", with(good, 16, le32(257)), "classes"},
-                                {"a label that is no class", with(good, good.size() - 1, "\2"), "list 2"},
-                                {"a list longer than the file", with(good, 20, le16(0xFFFF)), "lists"},
-                                {"a label is missing", good.substr(0, good.size() - 1), "labels"},
-                                {"a byte too many", good + "x", "more"},
-                            });
+  const std::vector<HostileFile> files = {
+      {"empty", "", "magic number"},
+      {"another magic number", with(good, 0, "LIDT"), "LIDS"},
+      {"version 2", with(good, 4, le32(2)), "version 2"},
+      {"no count", good.substr(0, 8), "count"},
+      {"a count beyond the file", with(good, 8, le32(0xFFFFFFFF)), "lists"},
+      {"a count one too high", with(good, 8, le32(4)), "lists"},
+      {"a count one too low", with(good, 8, le32(2)), "more"},
+      {"no vocabulary", with(good, 12, le32(0)), "vocabulary"},
+      {"an id beyond the vocabulary", with(good, 12, le32(70000)), "list 2"},
+      {"no classes", with(good, 16, le32(0)), "classes"},
+      {"257 classes", with(good, 16, le32(257)), "classes"},
+      {"a label that is no class", with(good, good.size() - 1, "\2"), "list 2"},
+      {"a list longer than the file", with(good, 20, le16(0xFFFF)), "lists"},
+      {"a label is missing", good.substr(0, good.size() - 1), "labels"},
+      {"a byte too many", good + "x", "more"},
+  };
+  check_refused(read_lists, files);
 }
 
 TEST_CASE("a text that is not UTF-8, or expands without end, is an error that names the file") {
@@ -168,15 +171,17 @@ TEST_CASE("thousands of damaged files are read, or refused by name, and nothing 
     std::string good;
     void (*read)(const std::filesystem::path&);
   };
-  const std::vector<Kind> kinds = {{mnist_images(), read_images},
-                                   {gzip(mnist_images()), read_images},
-                                   {mnist_labels(), read_labels},
-                                   {cifar_records(), read_cifar},
-                                   {gzip(cifar_records()), read_cifar},
-                                   {id_lists(), read_lists},
-                                   {gzip(id_lists()), read_lists},
-                                   {"To b\xC3\xA9\r\n, \xE2\x82\xAC", read_words_of},
-                                   {gzip("To be or not to be"), read_words_of}};
+  const std::vector<Kind> kinds = {
+      {mnist_images(), read_images},
+      {gzip(mnist_images()), read_images},
+      {mnist_labels(), read_labels},
+      {cifar_records(), read_cifar},
+      {gzip(cifar_records()), read_cifar},
+      {id_lists(), read_lists},
+      {gzip(id_lists()), read_lists},
+      {"To b\xC3\xA9\r\n, \xE2\x82\xAC", read_words_of},
+      {gzip("To be or not to be"), read_words_of},
+  };
   std::mt19937 random(20);
   const auto below = [&](std::size_t end) { return std::uniform_int_distribution<std::size_t>(0, end - 1)(random); };
   const Folder folder;
