@@ -67,6 +67,8 @@ TEST_CASE("an op, a pass, a tensor or a text out of range is a usage error") {
   check_refused("rounding", [&] { infer(AveragePool{.window = 2, .stride = 2, .rounding = none<Rounding>}, x); });
   check_refused("by", [&] { infer(Resize{.to = 2, .by = none<ResizeBy>}, x); });
   check_refused("by", [&] { infer(Pad{.before = 1, .after = 1, .by = none<PadBy>}, x); });
+  CHECK(to_string(Op(Resize{.to = 2, .by = none<ResizeBy>})) == "resize(2x2, 77)");
+  CHECK(to_string(Op(Reduce{none<ReduceBy>})) == "reduce(77)");
   check_refused("axis", [&] { infer(Slice{.axis = none<Axis>, .first = 0, .count = 1}, x); });
   check_refused("axis", [&] { infer(Concat{none<Axis>}, x); });
   check_refused("pass", [&] { cost(Relu{}, x, none<Pass>); });
