@@ -184,6 +184,18 @@ class Files(unittest.TestCase):
             with open(path) as file:
                 self.assertEqual(file.read(), "an older run's")
 
+    def test_it_has_the_fields_of_the_schema(self):
+        with open(os.path.join(HERE, "../../bench/results.schema.json")) as file:
+            schema = json.load(file)["$defs"]
+        self.assertEqual(results.FORMAT, schema["context"]["properties"]["lamina_format"]["const"])
+        key = {"what": "net", "network": "n", "backend": "b", "type": "f32", "layout": "nchw", "batch": 1}
+        row, = results.rows_of("inference", key, "a", [{"inference": 0.25, "inference_cpu": 0.5}], rerun="again")
+        self.assertEqual(row["name"], "net/n/inference/b/f32/nchw/batch:1")
+        for required, its in ((schema["context"]["required"], results.context(threads=1)),
+                              (schema["row"]["required"] + ["time_unit", "real_times"], row),
+                              (schema["row"]["properties"]["key"]["required"], row["key"])):
+            self.assertLessEqual(set(required), set(its))
+
 
 if __name__ == "__main__":
     unittest.main()
