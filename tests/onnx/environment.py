@@ -13,13 +13,13 @@ def parser(description):
     """A parser with the arguments of a script that enters an environment, and runs onnx_cases."""
     found = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     found.add_argument("--folder", type=pathlib.Path, default=ROOT / "build" / "onnx")
-    found.add_argument("--program", type=pathlib.Path, default=ROOT / "build" / "release" / "tests" / "onnx" / "onnx_cases")
+    found.add_argument("--program", type=pathlib.Path, default=ROOT / "build/release/tests/onnx/onnx_cases")
     return found
 
 
 def enter(folder, *requirements):
-    """Starts the script again under the interpreter below the folder, unless it runs there. It ends as skipped where pip
-    cannot install what that lacks."""
+    """Starts the script again under the interpreter below the folder, unless it runs there. It ends as skipped where
+    pip cannot install what that lacks."""
     home = folder.resolve() / "venv"
     if pathlib.Path(sys.prefix).resolve() == home:
         return

@@ -41,5 +41,6 @@ def check_logits(label, program, model, inputs, logits, bound=1e-4):
     """Whether the model makes these logits when it is read for the batch of its one input."""
     y = run(program, model, inputs, batch=len(next(iter(inputs.values()))))
     difference = comparison.difference(y, logits) if y.shape == logits.shape else math.inf
-    print(f"{label:24}logits     {difference:8.1e}  bound {bound:.1e}  {'ok' if difference <= bound else 'FAIL'}", flush=True)
-    return difference <= bound
+    good = difference <= bound
+    print(f"{label:24}logits     {difference:8.1e}  bound {bound:.1e}  {'ok' if good else 'FAIL'}", flush=True)
+    return good

@@ -4,8 +4,8 @@
 Networks are torchvision's, and those of the zoo with LRN or without batch norm; weights are random. A model is exported
 with a batch, read by `onnx_cases` or `torch_dump`, and run on the same images.
 
-Bounds, relative to the largest value: logits 1e-4 in f32 of what onnxruntime computes; in f64, of a training pass from a
-model whose batch norms are kept, logits 1e-9 and every node's gradients 1e-8 of PyTorch's.
+Bounds, relative to the largest value: logits 1e-4 in f32 of what onnxruntime computes; in f64, of a training pass from
+a model whose batch norms are kept, logits 1e-9 and every node's gradients 1e-8 of PyTorch's.
 
 Needs torch, torchvision, onnx, onnxruntime and onnxscript; skipped without.
 """
@@ -60,7 +60,8 @@ if torch is not None:
             return self.head(torch.cat(towers, 1).relu().mean((2, 3)))
 
     class Gates(torch.nn.Module):
-        """Arithmetic of two values: gates of planes, pixels, rows and columns, maxima of halves, differences, a quotient."""
+        """Arithmetic of two values: gates of planes, pixels, rows and columns, maxima of halves, differences, a
+        quotient."""
 
         def __init__(self):
             super().__init__()
@@ -87,8 +88,8 @@ if torch is not None:
             return self.head(torch.cat([(a - b) * (a - b), a / (b.abs() + 1)], 1))
 
     class Parts(torch.nn.Module):
-        """Every other pixel (YOLOv5's focus), channels of zeros beside a slice (ResNet's option A), a circular border, a crop
-        and a negative pad, and one row."""
+        """Every other pixel (YOLOv5's focus), channels of zeros beside a slice (ResNet's option A), a circular border,
+        a crop and a negative pad, and one row."""
 
         def __init__(self):
             super().__init__()
@@ -181,8 +182,8 @@ def check_gradients(name, dump, folder, batch=4, extent=96):
     if sorted(names.values()) != sorted(theirs):
         print(f"{name:16}the file's parameters are not PyTorch's: FAIL")
         return False
-    # A shift that a later batch norm takes away has the gradient 0, and what is computed of it is rounding: every tensor
-    # is measured by the largest gradient of its node.
+    # A shift that a later batch norm takes away has the gradient 0, and what is computed of it is rounding: every
+    # tensor is measured by the largest gradient of its node.
     by_node = {}
     for parameter, its in names.items():
         by_node.setdefault(parameter.rpartition(".")[0], []).append((f"gradient.{parameter}", its))
@@ -192,8 +193,8 @@ def check_gradients(name, dump, folder, batch=4, extent=96):
     worst, where = max((comparison.difference(*both), node) for node, both in joined.items())
     logits = comparison.difference(ours["y"], y.detach().numpy())
     good = worst <= GRADIENTS and logits <= EXACT
-    print(f"{name:16}f64     gradients  {worst:8.1e}  bound {GRADIENTS:.1e}  {len(names)} tensors, worst of {where}; logits "
-          f"{logits:.1e}  {'ok' if good else 'FAIL'}", flush=True)
+    print(f"{name:16}f64     gradients  {worst:8.1e}  bound {GRADIENTS:.1e}  {len(names)} tensors, worst of {where}; "
+          f"logits {logits:.1e}  {'ok' if good else 'FAIL'}", flush=True)
     return good
 
 
@@ -211,7 +212,8 @@ def check(name, options):
 def main():
     parser = comparison.parser(__doc__, "onnx_cases")
     parser.add_argument("--dump", help="torch_dump: also gradients")
-    parser.add_argument("--nets", default=",".join([*TORCHVISION, *ZOO, "shared", "gates", "parts"]), help="joined by commas")
+    parser.add_argument("--nets", default=",".join([*TORCHVISION, *ZOO, "shared", "gates", "parts"]),
+                        help="joined by commas")
     options = comparison.parse(parser, MODULES, there=torch is not None)
     os.environ["TORCH_LOGS"] = "-all"
     print(f"torch {torch.__version__}, onnxruntime {onnxruntime.__version__}", flush=True)
