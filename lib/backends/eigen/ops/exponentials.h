@@ -20,7 +20,28 @@ void load(const T* from, std::int64_t count, Chunk<T>& to) {
   std::copy_n(from, count, to.data());
 }
 
-/// exp(x - largest) for up to a chunk of elements.
+/// The largest of adjacent elements.
+template <class T>
+T largest_element(const T* x, std::int64_t count) {
+  Chunk<T> maxima = Chunk<T>::Constant(x[0]);
+  std::int64_t at = 0;
+  for (; at + chunk <= count; at += chunk) maxima = maxima.max(Eigen::Map<const Chunk<T>>(x + at));
+  T largest = maxima.maxCoeff();
+  for (; at < count; ++at) largest = std::max(largest, x[at]);
+  return largest;
+}
+
+/// largest[i] = the larger of it and x[i].
+template <class T>
+void take_larger(T* largest, const T* x, std::int64_t count) {
+  LAMINA_INDEPENDENT
+  for (std::int64_t i = 0; i < count; ++i) {
+    const T value = x[i], best = largest[i];  // std::max would be a branch
+    largest[i] = value > best ? value : best;
+  }
+}
+
+/// exp(x - largest) for up to a chunk of elements; the rest is 0.
 template <class T, class Largest>
 void exponentials(const T* x, const Largest& largest, std::int64_t count, Chunk<T>& to) {
   if (count == chunk) {
@@ -29,6 +50,7 @@ void exponentials(const T* x, const Largest& largest, std::int64_t count, Chunk<
   }
   load(x, count, to);
   to = (to - largest).exp();
+  to.tail(chunk - count).setZero();
 }
 
 /// 1 / (1 + exp(-x)), in place.

@@ -11,15 +11,11 @@ constexpr std::int64_t strip = 4 * chunk;  // places that are adjacent in memory
 
 template <class T>
 void forward_vector(const T* x, T* y, std::int64_t cells, bool log) {
-  Chunk<T> part, sums = Chunk<T>::Zero(), maxima = Chunk<T>::Constant(x[0]);
-  std::int64_t at = 0;
-  for (; at + chunk <= cells; at += chunk) maxima = maxima.max(Eigen::Map<const Chunk<T>>(x + at));
-  T largest = maxima.maxCoeff();
-  for (; at < cells; ++at) largest = std::max(largest, x[at]);
+  const T largest = largest_element(x, cells);
+  Chunk<T> part, sums = Chunk<T>::Zero();
   for (std::int64_t c = 0; c < cells; c += chunk) {
     const std::int64_t count = std::min(chunk, cells - c);
     exponentials(x + c, largest, count, part);
-    if (count < chunk) part.tail(chunk - count).setZero();
     sums += part;
     if (!log) std::copy_n(part.data(), count, y + c);
   }
@@ -35,13 +31,7 @@ void forward_strip(const T* x, T* y, const AxisCells& of, std::int64_t places, b
   T largest[strip], sums[strip];
   std::fill_n(sums, whole, T(0));
   std::fill(std::copy_n(x, places, largest), largest + whole, T(0));
-  for (std::int64_t c = 1; c < of.cells; ++c) {
-    LAMINA_INDEPENDENT
-    for (std::int64_t i = 0; i < places; ++i) {
-      const T value = x[c * apart + i], best = largest[i];  // std::max would be a branch
-      largest[i] = value > best ? value : best;
-    }
-  }
+  for (std::int64_t c = 1; c < of.cells; ++c) take_larger(largest, x + c * apart, places);
   for (std::int64_t c = 0; c < of.cells; ++c)
     for (std::int64_t i = 0; i < places; i += chunk) {
       const std::int64_t at = c * apart + i, count = std::min(chunk, places - i);

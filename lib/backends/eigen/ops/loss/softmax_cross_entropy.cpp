@@ -58,13 +58,12 @@ RowLoss finish_row(const SoftmaxCrossEntropy& op, std::int64_t label, T logit, T
 template <class T>
 RowLoss forward_vector(const SoftmaxCrossEntropy& op, const T* x, T of_label, std::int64_t channels, Row<T>& saved) {
   const std::int64_t label = class_of(of_label, channels);
-  T largest = x[0];
-  for (std::int64_t c = 1; c < channels; ++c) largest = std::max(largest, x[c]);
+  const T largest = largest_element(x, channels);
   Chunk<T> part, sums = Chunk<T>::Zero();
   for (std::int64_t c = 0; c < channels; c += chunk) {
     const std::int64_t count = std::min(chunk, channels - c);
     exponentials(x + c, largest, count, part);
-    for (std::int64_t i = 0; i < count; ++i) sums[i] += part[i];
+    sums += part;
   }
   const bool earlier = label > 0 && std::find(x, x + label, largest) != x + label;
   saved.largest = largest;
@@ -77,8 +76,7 @@ void forward_map(const SoftmaxCrossEntropy& op, const T* x, const T* labels, con
   const std::int64_t plane = shape.plane();
   Chunk<T> part, largest = Chunk<T>::Zero(), sums = Chunk<T>::Zero();
   std::copy_n(x, pixels, largest.data());
-  for (std::int64_t c = 1; c < shape.c; ++c)
-    for (std::int64_t i = 0; i < pixels; ++i) largest[i] = std::max(largest[i], x[c * plane + i]);
+  for (std::int64_t c = 1; c < shape.c; ++c) take_larger(largest.data(), x + c * plane, pixels);
   for (std::int64_t c = 0; c < shape.c; ++c) {
     exponentials(x + c * plane, largest, pixels, part);
     sums += part;
