@@ -1,5 +1,5 @@
-// The mean of each window. Columns are first summed over the window's rows, as vectors, and then along the row. Sums of
-// large windows are in double.
+// The mean of each window. The columns of a plane are summed over the rows of each window, and then along the row. Sums
+// of large windows are in double.
 
 #include "lib/backends/eigen/runtime/elements.h"
 #include "lib/core/numbers/rounding.h"
@@ -16,22 +16,71 @@ std::int64_t cells_that_count(std::int64_t first, std::int64_t window, std::int6
   return to - from;
 }
 
-/// The rows of one thread: column sums between paddings, and for each window of a row its cells along the row and its
-/// sum.
+constexpr std::int64_t lanes = 8;
+
+/// Numbers side by side. A vector by hand: the compiler makes none of a loop over them.
+template <class T, int Count>
+struct Sums {
+  typedef T Values __attribute__((vector_size(Count * sizeof(T))));
+  Values values = {};
+
+  template <class From>
+  static Values load(const From* from) {
+    typedef From Loaded __attribute__((vector_size(Count * sizeof(From))));
+    Loaded loaded;
+    std::memcpy(&loaded, from, sizeof loaded);
+    return __builtin_convertvector(loaded, Values);
+  }
+  static Values load_strided(const T* from, std::int64_t stride) {
+    Values loaded;
+    for (int i = 0; i < Count; ++i) loaded[i] = from[i * stride];
+    return loaded;
+  }
+  template <class To>
+  void store(To* to) const {
+    for (int i = 0; i < Count; ++i) to[i] = static_cast<To>(values[i]);
+  }
+};
+template <class T>
+struct Sums<T, 1> {
+  T values = 0;
+
+  template <class From>
+  static T load(const From* from) {
+    return static_cast<T>(*from);
+  }
+  static T load_strided(const T* from, std::int64_t) { return *from; }
+  template <class To>
+  void store(To* to) const {
+    *to = static_cast<To>(values);
+  }
+};
+
+/// Calls work(first, how many) for all of [0, count), `lanes` at a time; the last call begins earlier where it would
+/// reach beyond `count`.
+template <class Work>
+void in_lanes(std::int64_t count, Work&& work) {
+  if (count < lanes) {
+    for (std::int64_t i = 0; i < count; ++i) work(i, std::integral_constant<int, 1>());
+  } else {
+    for (std::int64_t i = 0; i < count; i += lanes)
+      work(std::min(i, count - lanes), std::integral_constant<int, lanes>());
+  }
+}
+
+/// One thread's numbers: the cells along the row of each window of a row, and padded rows.
 template <class T>
 struct Rows {
-  T* columns;
-  T* cells;
-  T* sums;
+  T *cells, *padded;
 
-  static std::size_t bytes(const Windows& g) {
-    return static_cast<std::size_t>(round_up(g.row_cells() + 2 * g.Q, 16)) * sizeof(T);
+  static std::size_t bytes(const Windows& g, std::int64_t rows) {
+    return static_cast<std::size_t>(round_up(g.Q + rows * g.row_cells(), 16)) * sizeof(T);
   }
 
-  Rows(void* workspace, int part, const Windows& g, bool count_padding)
-      : columns(reinterpret_cast<T*>(static_cast<char*>(workspace) + static_cast<std::size_t>(part) * bytes(g))),
-        cells(columns + g.row_cells()),
-        sums(cells + g.Q) {
+  Rows(void* workspace, int part, const Windows& g, std::int64_t rows, bool count_padding)
+      : cells(reinterpret_cast<T*>(static_cast<char*>(workspace) + static_cast<std::size_t>(part) * bytes(g, rows))),
+        padded(cells + g.Q) {
+    std::fill_n(padded, rows * g.row_cells(), T(0));
     for (std::int64_t q = 0; q < g.Q; ++q)
       cells[q] = static_cast<T>(cells_that_count(g.first_column(q), g.S, g.W, g.pad_w, count_padding));
   }
@@ -47,37 +96,59 @@ RowRange rows_of(const Windows& g, std::int64_t p) {
 
 template <class T, class Sum>
 void forward_plane(const Windows& g, bool count_padding, const T* x, T* y, const Rows<Sum>& rows) {
+  const std::int64_t pitch = g.row_cells();
   for (std::int64_t p = 0; p < g.P; ++p) {
     const RowRange range = rows_of(g, p);
-    std::fill_n(rows.columns, g.row_cells(), Sum(0));
-    Sum* inside = rows.columns + g.pad_w;
-    const std::int64_t columns = g.columns_used();
-    for (std::int64_t h = range.from; h < range.to; ++h) {
-      const T* row = x + h * g.W;
-      LAMINA_INDEPENDENT
-      for (std::int64_t w = 0; w < columns; ++w) inside[w] += static_cast<Sum>(row[w]);
-    }
-    Sum* sums = rows.sums;
-    std::fill_n(sums, g.Q, Sum(0));
-    for (std::int64_t s = 0; s < g.S; ++s) {
-      LAMINA_INDEPENDENT
-      for (std::int64_t q = 0; q < g.Q; ++q) sums[q] += rows.columns[q * g.stride_w + s];
-    }
-    const auto row_cells = static_cast<Sum>(cells_that_count(g.first_row(p), g.R, g.H, g.pad_h, count_padding));
-    for (std::int64_t q = 0; q < g.Q; ++q) y[p * g.Q + q] = static_cast<T>(sums[q] / (row_cells * rows.cells[q]));
+    in_lanes(g.columns_used(), [&, to = rows.padded + p * pitch + g.pad_w](std::int64_t w, auto count) {
+      using Lanes = Sums<Sum, count>;
+      Lanes sum;
+      for (std::int64_t h = range.from; h < range.to; ++h) sum.values += Lanes::load(x + h * g.W + w);
+      sum.store(to + w);
+    });
   }
+  with_flag(g.stride_w == 1, [&](auto dense) {
+    const std::int64_t stride = dense ? 1 : g.stride_w;
+    for (std::int64_t p = 0; p < g.P; ++p, y += g.Q) {
+      const auto row_cells = static_cast<Sum>(cells_that_count(g.first_row(p), g.R, g.H, g.pad_h, count_padding));
+      prefetch_to_write(y, g.Q);
+      in_lanes(g.Q, [&](std::int64_t q, auto count) {
+        const Sum* const from = rows.padded + p * pitch + q * stride;
+        using Lanes = Sums<Sum, count>;
+        Lanes sum;
+        for (std::int64_t s = 0; s < g.S; ++s)
+          sum.values += dense ? Lanes::load(from + s) : Lanes::load_strided(from + s, stride);
+        sum.values /= row_cells * Lanes::load(rows.cells + q);
+        sum.store(y + q);
+      });
+    }
+  });
 }
+
+/// Calls work(q, the window's first cell in a padded row) for every window of a row. The calls do not depend on each
+/// other; they are vectors where windows follow each other cell by cell.
+template <class Work>
+void along_windows(const Windows& g, Work&& work) {
+  with_flag(g.stride_w == 1, [&](auto dense) {
+    const std::int64_t stride = decltype(dense)::value ? 1 : g.stride_w;
+    LAMINA_INDEPENDENT
+    for (std::int64_t q = 0; q < g.Q; ++q) work(q, q * stride);
+  });
+}
+
+constexpr std::int64_t rows_of_backward = 2;  // the sums of a row of dx, and the shares of a row of dy
 
 template <class T>
 void backward_plane(const Windows& g, bool count_padding, const T* dy, T* dx, const Rows<T>& rows) {
+  T* const shares = rows.padded + g.row_cells();
   for (std::int64_t p = 0; p < g.P; ++p) {
-    std::fill_n(rows.columns, g.row_cells(), T(0));
+    std::fill_n(rows.padded, g.row_cells(), T(0));
     const auto row_cells = static_cast<T>(cells_that_count(g.first_row(p), g.R, g.H, g.pad_h, count_padding));
-    for (std::int64_t q = 0; q < g.Q; ++q) {
-      const T share = dy[p * g.Q + q] / (row_cells * rows.cells[q]);
-      for (std::int64_t s = 0; s < g.S; ++s) rows.columns[q * g.stride_w + s] += share;
-    }
-    const T* inside = rows.columns + g.pad_w;
+    LAMINA_INDEPENDENT
+    for (std::int64_t q = 0; q < g.Q; ++q) shares[q] = dy[p * g.Q + q] / (row_cells * rows.cells[q]);
+    for (std::int64_t s = g.S; s-- > 0;)  // so that each cell adds its windows from the first
+      along_windows(
+          g, [shares, cells = rows.padded + s](std::int64_t q, std::int64_t first) { cells[first] += shares[q]; });
+    const T* inside = rows.padded + g.pad_w;
     const std::int64_t columns = g.columns_used();
     const RowRange range = rows_of(g, p);
     for (std::int64_t h = range.from; h < range.to; ++h) {
@@ -90,11 +161,11 @@ void backward_plane(const Windows& g, bool count_padding, const T* dy, T* dx, co
 
 /// Calls work(n, c, rows of this thread) for every plane.
 template <class T, class Work>
-void split_with_rows(ThreadPool& pool, const Args& args, const Windows& g, bool count_padding, const Shape& shape,
-                     Work&& work) {
+void split_with_rows(ThreadPool& pool, const Args& args, const Windows& g, std::int64_t padded_rows, bool count_padding,
+                     const Shape& shape, Work&& work) {
   const std::int64_t planes = std::int64_t{shape.n} * shape.c;
   pool.run([&](int part) {
-    const Rows<T> rows(args.workspace, part, g, count_padding);
+    const Rows<T> rows(args.workspace, part, g, padded_rows, count_padding);
     const std::int64_t last = planes * (part + 1) / pool.threads();
     for (std::int64_t i = planes * part / pool.threads(); i < last; ++i) work(i / shape.c, i % shape.c, rows);
   });
@@ -102,7 +173,7 @@ void split_with_rows(ThreadPool& pool, const Args& args, const Windows& g, bool 
 
 template <class T, class Sum>
 void forward(ThreadPool& pool, const Args& args, const Windows& g, bool count_padding) {
-  split_with_rows<Sum>(pool, args, g, count_padding, args.y.shape,
+  split_with_rows<Sum>(pool, args, g, g.P, count_padding, args.y.shape,
                        [&](std::int64_t n, std::int64_t c, const Rows<Sum>& rows) {
                          forward_plane(g, count_padding, image<const T>(args.x[0], n) + c * g.H * g.W,
                                        image<T>(args.y, n) + c * g.P * g.Q, rows);
@@ -112,7 +183,7 @@ void forward(ThreadPool& pool, const Args& args, const Windows& g, bool count_pa
 template <class T>
 void backward(ThreadPool& pool, const Args& args, const Windows& g, bool count_padding, bool adds) {
   if (!wanted(args, 0)) return;
-  split_with_rows<T>(pool, args, g, count_padding, args.dy.shape,
+  split_with_rows<T>(pool, args, g, rows_of_backward, count_padding, args.dy.shape,
                      [&](std::int64_t n, std::int64_t c, const Rows<T>& rows) {
                        T* dx = image<T>(args.dx[0], n) + c * g.H * g.W;
                        if (!adds) std::fill_n(dx, g.H * g.W, T(0));
@@ -138,7 +209,8 @@ Lowered lower(const AveragePool& op, const Spec& spec, const Choice&, const Cont
         [&pool, g, counts = op.count_padding, adds = adds_dx(spec, 0)](const Args& args) {
           backward<T>(pool, args, g, counts, adds);
         },
-        workspace_of(large ? Rows<double>::bytes(g) : Rows<T>::bytes(g)), workspace_of(Rows<T>::bytes(g)));
+        workspace_of(large ? Rows<double>::bytes(g, g.P) : Rows<T>::bytes(g, g.P)),
+        workspace_of(Rows<T>::bytes(g, rows_of_backward)));
   });
   return unit;
 }

@@ -89,6 +89,7 @@ struct Rows {
 
 template <class T>
 void cut_phases(const Windows& g, const T* x, const Rows<T>& rows) {
+  prefetch_ahead(x, g.W);
   std::copy_n(x, g.columns_used(), rows.padded + g.pad_w);
   const std::int64_t pitch = Rows<T>::phase_pitch(g);
   if (g.stride_w == 2) {
