@@ -62,7 +62,7 @@ constexpr Algorithm<const Context> conv_rows[] = {
      .takes = takes_plain,
      .refusal = [](const ConvUnit& c, Pass, const Context&) { return depthwise_refusal(c); },
      .place = [](const ConvUnit& c, Pass pass,
-                 const Context&) { return depthwise_pays(c, pass) ? Place::ahead : Place::behind; },
+                 const Context& context) { return depthwise_pays(c, pass, context) ? Place::ahead : Place::behind; },
      .max_error = depthwise_error,
      .lower = depthwise_step,
      .prepare = norm_fold},

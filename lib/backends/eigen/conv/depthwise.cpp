@@ -8,6 +8,7 @@
 
 #include "axis_taps.h"
 #include "conv_tail.h"
+#include "filter_sums.h"
 #include "lib/backends/eigen/gemm/strided.h"
 #include "lib/backends/eigen/runtime/non_temporal.h"
 
@@ -59,14 +60,7 @@ class PlaneSums {
 
   std::size_t workspace_bytes(int threads) const { return part_bytes() * static_cast<std::size_t>(threads); }
 
-  struct Operands {
-    Source<T> from;
-    const T* w;
-    Tensor to;
-    Epilogue<T> epilogue;
-  };
-
-  void run(const Operands& operands, ThreadPool& pool, void* workspace) const {
+  void run(const TapOperands<T>& operands, ThreadPool& pool, void* workspace) const {
     const std::size_t bytes = part_bytes();
     const std::int64_t groups = c_.op.groups;
     pool.split_parts(c_.x.n * groups, 1, [&](int part, std::int64_t first, std::int64_t last) {
@@ -143,8 +137,8 @@ class PlaneSums {
     return own;
   }
 
-  void make_band(const Operands& operands, std::int64_t image, std::int64_t first, std::int64_t last, std::size_t band,
-                 const Scratch& own) const {
+  void make_band(const TapOperands<T>& operands, std::int64_t image, std::int64_t first, std::int64_t last,
+                 std::size_t band, const Scratch& own) const {
     const std::int64_t before = bands_[band].first * rows_.step;
     const std::int64_t rows = std::min(rows_.extent - before, bands_[band].rows * rows_.step);
     bands_.copy(band, operands.from.from(image).further(first * planes() * from().plane()), (last - first) * planes(),
@@ -247,18 +241,11 @@ class PlaneSums {
   int square_;  // index in TapKernels::sums
 };
 
-template <class T>
-Lowered::Step depthwise_step(const ConvUnit& c, Pass pass, const Context& context) {
+/// A pass by PlaneSums or FilterSums.
+template <class T, class Sums>
+Lowered::Step sums_step(const ConvUnit& c, Pass pass, const Context& context) {
   ThreadPool& pool = context.pool;
-  const MicroKernels<T>& kernels = context.set.kernels<T>();
-  if (pass == Pass::backward_params) {
-    TapGradients<T> gradients(c, kernels);
-    const std::size_t bytes = gradients.workspace_bytes(pool.threads());
-    return step(
-        {pass}, depthwise_name,
-        [&pool, gradients = std::move(gradients)](const Args& args) { gradients.run(args, pool); }, bytes);
-  }
-  PlaneSums<T> sums(c, pass, kernels);
+  Sums sums(c, pass, context.set.kernels<T>());
   const std::size_t bytes = sums.workspace_bytes(pool.threads());
   if (pass == Pass::backward_data)
     return step(
@@ -279,6 +266,21 @@ Lowered::Step depthwise_step(const ConvUnit& c, Pass pass, const Context& contex
       bytes);
 }
 
+template <class T>
+Lowered::Step depthwise_step(const ConvUnit& c, Pass pass, const Context& context) {
+  ThreadPool& pool = context.pool;
+  const MicroKernels<T>& kernels = context.set.kernels<T>();
+  if (pass == Pass::backward_params) {
+    TapGradients<T> gradients(c, kernels);
+    const std::size_t bytes = gradients.workspace_bytes(pool.threads());
+    return step(
+        {pass}, depthwise_name,
+        [&pool, gradients = std::move(gradients)](const Args& args) { gradients.run(args, pool); }, bytes);
+  }
+  if (FilterSums<T>::takes(c, pass, kernels)) return sums_step<T, FilterSums<T>>(c, pass, context);
+  return sums_step<T, PlaneSums<T>>(c, pass, context);
+}
+
 }  // namespace
 
 std::string depthwise_refusal(const ConvUnit& c) {
@@ -291,15 +293,15 @@ std::string depthwise_refusal(const ConvUnit& c) {
          std::to_string(c.group_channels()) + " and " + std::to_string(c.group_filters());
 }
 
-bool depthwise_pays(const ConvUnit& c, Pass pass) {
+bool depthwise_pays(const ConvUnit& c, Pass pass, const Context& context) {
   if (c.op.groups == 1) return false;
   const int channels = c.group_channels();
+  if (pass == Pass::backward_params) return channels <= 4;
+  if (with_type(c.dtype, [&]<class T>() { return FilterSums<T>::takes(c, pass, context.set.kernels<T>()); }))
+    return true;
   const bool strided = c.op.stride != Size(1);
-  switch (pass) {
-    case Pass::backward_params: return channels <= 4;
-    case Pass::backward_data: return strided || channels <= 16;
-    default: return channels <= (strided ? 8 : 16);
-  }
+  if (pass == Pass::backward_data) return strided || channels <= 16;
+  return channels <= (strided ? 8 : 16);
 }
 
 Lowered::Step depthwise_step(const ConvUnit& c, Pass pass, const Choice&, const Context& context) {

@@ -5,7 +5,8 @@
 // backward_data     the same of dy; one residue of the positions of x modulo the stride after another
 // backward_params   dw[r][s] = sum over positions of dy * x at the tap
 //
-// Taps read copies of bands of planes.
+// Taps read copies of bands of planes. The sums of a vector are those of neighbours along a row or, where a group has a
+// vector of filters (filter_sums.h), of all these filters at one position.
 
 #include <string>
 
@@ -18,8 +19,9 @@ namespace lamina::eigen {
 constexpr const char* depthwise_name = "depthwise";
 
 std::string depthwise_refusal(const ConvUnit&);
-/// Whether `depthwise` is faster than im2col_gemm, as measured on layers of ResNeXt-50 and RegNetX-400MF with AVX2.
-bool depthwise_pays(const ConvUnit&, Pass);
+/// Whether `depthwise` is faster than im2col_gemm, as measured on layers of ResNeXt-50 and RegNetX-400MF: sums of a
+/// vector of filters with AVX-512, the others with AVX2.
+bool depthwise_pays(const ConvUnit&, Pass, const Context&);
 Lowered::Step depthwise_step(const ConvUnit&, Pass, const Choice&, const Context&);
 double depthwise_error(const ConvUnit&, Pass, const Context&);
 

@@ -114,6 +114,7 @@ struct MicroKernels {
   WinogradKernels<T> winograd;
   ActivationKernels<T> activations;
   TapKernels<T> taps;
+  FilterTapKernels<T> filter_taps;
 
   int width() const { return vectors * lanes; }
 };

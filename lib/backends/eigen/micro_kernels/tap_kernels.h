@@ -62,6 +62,29 @@ struct TapProducts {
   std::int64_t rows, cols;
 };
 
+/// to[(i * cols + j) * lanes + f] = scale[f] * sum over t of weights[t * filters + f] * from[i * ld + offsets[t] + j],
+/// for `rows` rows of `cols` positions, at least least_columns, and the filters of a vector of `lanes`, or of half of
+/// one. Null as a scale stands for ones.
+template <class T>
+struct FilterTaps {
+  T* to;
+  const T* from;
+  std::int64_t ld;
+  const std::int64_t* offsets;
+  const T* weights;
+  std::int64_t taps;
+  std::int64_t rows, cols;
+  const T* scale;
+
+  static constexpr int least_columns = 7;
+};
+
+template <class T>
+struct FilterTapKernels {
+  void (*whole)(const FilterTaps<T>&);
+  void (*half)(const FilterTaps<T>&);  ///< `whole` for vectors of less than eight
+};
+
 template <class T>
 struct TapKernels {
   void (*copy)(const TapCopy<T>&);
