@@ -26,8 +26,14 @@ TapBands bands_of(const ConvUnit& c, Pass pass, int lanes, std::size_t element_b
     for (int s = 0; s < c.op.kernel.w; ++s)
       taps.push_back({sign * (r * c.op.dilation.h - c.op.pad.h), sign * (s * c.op.dilation.w - c.op.pad.w)});
   const auto count = static_cast<std::int64_t>(taps.size());
-  return {{forward ? c.group_channels() : c.group_filters(), from.h, from.w, to.h, to.w,
-           forward ? c.op.stride : Size(1), std::move(taps), {0, count}},
+  return {{forward ? c.group_channels() : c.group_filters(),
+           from.h,
+           from.w,
+           to.h,
+           to.w,
+           forward ? c.op.stride : Size(1),
+           std::move(taps),
+           {0, count}},
           lanes,
           element_bytes,
           to.h};

@@ -1,7 +1,6 @@
 // The mean of each window. The columns of a plane are summed over the rows of each window, and then along the row. Sums
 // of large windows are in double.
 
-#include "lib/backends/eigen/runtime/elements.h"
 #include "lib/core/numbers/rounding.h"
 #include "window.h"
 
@@ -16,65 +15,13 @@ std::int64_t cells_that_count(std::int64_t first, std::int64_t window, std::int6
   return to - from;
 }
 
-constexpr std::int64_t lanes = 8;
-
-/// Numbers side by side. A vector by hand: the compiler makes none of a loop over them.
-template <class T, int Count>
-struct Sums {
-  typedef T Values __attribute__((vector_size(Count * sizeof(T))));
-  Values values = {};
-
-  template <class From>
-  static Values load(const From* from) {
-    typedef From Loaded __attribute__((vector_size(Count * sizeof(From))));
-    Loaded loaded;
-    std::memcpy(&loaded, from, sizeof loaded);
-    return __builtin_convertvector(loaded, Values);
-  }
-  static Values load_strided(const T* from, std::int64_t stride) {
-    Values loaded;
-    for (int i = 0; i < Count; ++i) loaded[i] = from[i * stride];
-    return loaded;
-  }
-  template <class To>
-  void store(To* to) const {
-    for (int i = 0; i < Count; ++i) to[i] = static_cast<To>(values[i]);
-  }
-};
-template <class T>
-struct Sums<T, 1> {
-  T values = 0;
-
-  template <class From>
-  static T load(const From* from) {
-    return static_cast<T>(*from);
-  }
-  static T load_strided(const T* from, std::int64_t) { return *from; }
-  template <class To>
-  void store(To* to) const {
-    *to = static_cast<To>(values);
-  }
-};
-
-/// Calls work(first, how many) for all of [0, count), `lanes` at a time; the last call begins earlier where it would
-/// reach beyond `count`.
-template <class Work>
-void in_lanes(std::int64_t count, Work&& work) {
-  if (count < lanes) {
-    for (std::int64_t i = 0; i < count; ++i) work(i, std::integral_constant<int, 1>());
-  } else {
-    for (std::int64_t i = 0; i < count; i += lanes)
-      work(std::min(i, count - lanes), std::integral_constant<int, lanes>());
-  }
-}
-
 /// One thread's numbers: the cells along the row of each window of a row, and padded rows.
 template <class T>
 struct Rows {
   T *cells, *padded;
 
   static std::size_t bytes(const Windows& g, std::int64_t rows) {
-    return static_cast<std::size_t>(round_up(g.Q + rows * g.row_cells(), 16)) * sizeof(T);
+    return static_cast<std::size_t>(round_up(g.Q + rows * g.row_cells() + 1, 16)) * sizeof(T);
   }
 
   Rows(void* workspace, int part, const Windows& g, std::int64_t rows, bool count_padding)
@@ -86,42 +33,15 @@ struct Rows {
   }
 };
 
-struct RowRange {
-  std::int64_t from, to;
-};
-
-RowRange rows_of(const Windows& g, std::int64_t p) {
-  return {std::max<std::int64_t>(0, g.first_row(p)), std::min(g.H, g.first_row(p) + g.R)};
-}
-
 template <class T, class Sum>
 void forward_plane(const Windows& g, bool count_padding, const T* x, T* y, const Rows<Sum>& rows) {
-  const std::int64_t pitch = g.row_cells();
-  for (std::int64_t p = 0; p < g.P; ++p) {
-    const RowRange range = rows_of(g, p);
-    in_lanes(g.columns_used(), [&, to = rows.padded + p * pitch + g.pad_w](std::int64_t w, auto count) {
-      using Lanes = Sums<Sum, count>;
-      Lanes sum;
-      for (std::int64_t h = range.from; h < range.to; ++h) sum.values += Lanes::load(x + h * g.W + w);
-      sum.store(to + w);
-    });
-  }
-  with_flag(g.stride_w == 1, [&](auto dense) {
-    const std::int64_t stride = dense ? 1 : g.stride_w;
-    for (std::int64_t p = 0; p < g.P; ++p, y += g.Q) {
-      const auto row_cells = static_cast<Sum>(cells_that_count(g.first_row(p), g.R, g.H, g.pad_h, count_padding));
-      prefetch_to_write(y, g.Q);
-      in_lanes(g.Q, [&](std::int64_t q, auto count) {
-        const Sum* const from = rows.padded + p * pitch + q * stride;
-        using Lanes = Sums<Sum, count>;
-        Lanes sum;
-        for (std::int64_t s = 0; s < g.S; ++s)
-          sum.values += dense ? Lanes::load(from + s) : Lanes::load_strided(from + s, stride);
-        sum.values /= row_cells * Lanes::load(rows.cells + q);
-        sum.store(y + q);
+  reduce_windows(
+      g, x, rows.padded, Sum(0), [](auto& sum, auto numbers) { sum += numbers; },
+      [&](std::int64_t p, std::int64_t q, auto sum, auto count) {
+        using Some = Lanes<Sum, count>;
+        const auto row_cells = static_cast<Sum>(cells_that_count(g.first_row(p), g.R, g.H, g.pad_h, count_padding));
+        Some::store(y + p * g.Q + q, sum / (row_cells * Some::load(rows.cells + q)));
       });
-    }
-  });
 }
 
 /// Calls work(q, the window's first cell in a padded row) for every window of a row. The calls do not depend on each
@@ -150,7 +70,7 @@ void backward_plane(const Windows& g, bool count_padding, const T* dy, T* dx, co
           g, [shares, cells = rows.padded + s](std::int64_t q, std::int64_t first) { cells[first] += shares[q]; });
     const T* inside = rows.padded + g.pad_w;
     const std::int64_t columns = g.columns_used();
-    const RowRange range = rows_of(g, p);
+    const RowRange range = g.rows_inside(p);
     for (std::int64_t h = range.from; h < range.to; ++h) {
       T* row = dx + h * g.W;
       LAMINA_INDEPENDENT

@@ -1,12 +1,11 @@
-// The largest cell of each window. Each input row is reduced along its columns once, for all windows that hold it;
-// windows are then reduced along the rows. In training the place of the first maximum in its window is saved. Halves
-// are widened, and rounded, plane by plane.
+// The largest cell of each window. In training the place of the first maximum in its window is saved: each input row is
+// reduced along its columns once, for all windows that hold it; windows are then reduced along the rows. Halves are
+// widened, and rounded, plane by plane.
 
 #include <limits>
 #include <utility>
 
 #include "lib/backends/eigen/half/elements.h"
-#include "lib/backends/eigen/runtime/elements.h"
 #include "lib/core/numbers/rounding.h"
 #include "window.h"
 
@@ -124,35 +123,32 @@ struct Largest {
 
 /// Takes the first largest cell of a few rows of candidates and, if `Continues`, of those in `to`. If no cell is above
 /// minus infinity, the place is `lowest`. Without `HavePlaces` a candidate's place is its `offset` alone.
-template <class T, bool Places, bool HavePlaces, bool Continues, std::size_t... k>
+template <class T, bool HavePlaces, bool Continues, std::size_t... k>
 void reduce(const Largest<T>& to, const Candidates<T>* from, const Lane<T>* lowest, std::int64_t count,
             std::index_sequence<k...>) {
   using Values = typename Vectors<T>::Values;
   using Lanes = typename Vectors<T>::Lanes;
   for (std::int64_t i = 0; i < count; i += Vectors<T>::size) {
     Values largest = Values{} - std::numeric_limits<T>::infinity();
-    Lanes at = {};
     if constexpr (Continues) largest = load<Values>(to.value + i);
-    if constexpr (Places) at = load<Lanes>((Continues ? to.place : lowest) + i);
+    Lanes at = load<Lanes>((Continues ? to.place : lowest) + i);
     const auto consider = [&](const Candidates<T>& row) {
       const Values value = load<Values>(row.value + i);
       const Lanes above = ~(value <= largest);           // or a NaN
       const Lanes taken = above & (largest == largest);  // a NaN stays, so that the first one wins
       largest = taken ? value : largest;
-      if constexpr (Places) {
-        Lanes place = Lanes{} + row.offset;
-        if constexpr (HavePlaces) place += load<Lanes>(row.place + i);
-        at = taken ? place : at;
-      }
+      Lanes place = Lanes{} + row.offset;
+      if constexpr (HavePlaces) place += load<Lanes>(row.place + i);
+      at = taken ? place : at;
     };
     (consider(from[k]), ...);
     std::memcpy(to.value + i, &largest, sizeof largest);
-    if constexpr (Places) std::memcpy(to.place + i, &at, sizeof at);
+    std::memcpy(to.place + i, &at, sizeof at);
   }
 }
 
 /// reduce() for any number of rows, three at a time; `row(k)` gives the k-th.
-template <class T, bool Places, bool HavePlaces, class Row>
+template <class T, bool HavePlaces, class Row>
 void reduce_rows(const Largest<T>& to, std::int64_t rows, const Lane<T>* lowest, std::int64_t count, Row&& row) {
   for (std::int64_t k = 0; k < rows; k += 3) {
     const std::int64_t few = std::min<std::int64_t>(3, rows - k);
@@ -160,46 +156,57 @@ void reduce_rows(const Largest<T>& to, std::int64_t rows, const Lane<T>* lowest,
     for (std::int64_t j = 0; j < few; ++j) from[j] = row(k + j);
     with_flag(k > 0, [&](auto continues) {
       constexpr bool go_on = decltype(continues)::value;
-      if (few == 3) return reduce<T, Places, HavePlaces, go_on>(to, from, lowest, count, std::make_index_sequence<3>());
-      if (few == 2) return reduce<T, Places, HavePlaces, go_on>(to, from, lowest, count, std::make_index_sequence<2>());
-      reduce<T, Places, HavePlaces, go_on>(to, from, lowest, count, std::make_index_sequence<1>());
+      if (few == 3) return reduce<T, HavePlaces, go_on>(to, from, lowest, count, std::make_index_sequence<3>());
+      if (few == 2) return reduce<T, HavePlaces, go_on>(to, from, lowest, count, std::make_index_sequence<2>());
+      reduce<T, HavePlaces, go_on>(to, from, lowest, count, std::make_index_sequence<1>());
     });
   }
 }
 
 /// The largest cell of every window of one input row, and its column.
-template <class T, bool Places>
+template <class T>
 void reduce_columns(const Windows& g, const T* x, std::int64_t h, const Rows<T>& rows) {
   cut_phases(g, x + h * g.W, rows);
   const std::int64_t pitch = Rows<T>::phase_pitch(g), slot = h % g.R * whole_blocks(g.Q);
-  reduce_rows<T, Places, false>({rows.best + slot, rows.place + slot}, g.S, rows.first_place, whole_blocks(g.Q),
-                                [&](std::int64_t s) -> Candidates<T> {
-                                  const T* cells = rows.phases + s % g.stride_w * pitch + s / g.stride_w;
-                                  return {cells, nullptr, static_cast<Lane<T>>(s)};
-                                });
+  reduce_rows<T, false>({rows.best + slot, rows.place + slot}, g.S, rows.first_place, whole_blocks(g.Q),
+                        [&](std::int64_t s) -> Candidates<T> {
+                          const T* cells = rows.phases + s % g.stride_w * pitch + s / g.stride_w;
+                          return {cells, nullptr, static_cast<Lane<T>>(s)};
+                        });
 }
 
-template <class T, class Winner, bool Places>
-void forward_plane(const Windows& g, const T* x, T* y, Winner* winners, const Rows<T>& rows) {
+template <class T>
+void largest_cells(const Windows& g, const T* x, T* y, T* padded) {
+  reduce_windows(
+      g, x, padded, -std::numeric_limits<T>::infinity(),
+      [](auto& largest, auto cells) {
+        const auto stays = (cells <= largest) | (largest != largest);  // a NaN is not below, and stays
+        largest = stays ? largest : cells;
+      },
+      [&](std::int64_t p, std::int64_t q, auto largest, auto count) {
+        Lanes<T, count>::store(y + p * g.Q + q, largest);
+      });
+}
+
+/// Largest cells, and their places.
+template <class T, class Winner>
+void find_winners(const Windows& g, const T* x, T* y, Winner* winners, const Rows<T>& rows) {
   std::int64_t reduced = 0;  // input rows reduced so far
   for (std::int64_t p = 0; p < g.P; ++p) {
     const std::int64_t first = g.first_row(p);
     const std::int64_t from = std::max<std::int64_t>(0, first), to = std::min(g.H, first + g.R);
-    for (reduced = std::max(reduced, from); reduced < to; ++reduced) reduce_columns<T, Places>(g, x, reduced, rows);
+    for (reduced = std::max(reduced, from); reduced < to; ++reduced) reduce_columns<T>(g, x, reduced, rows);
 
     // If all cells are minus infinity, the place is that of the first row inside the image.
-    if (Places)
-      for (std::int64_t i = 0; i < whole_blocks(g.Q); ++i)
-        rows.lowest_place[i] = static_cast<Lane<T>>((from - first) * g.S) + rows.first_place[i];
-    reduce_rows<T, Places, true>(
-        {rows.window_best, rows.window_place}, to - from, rows.lowest_place, whole_blocks(g.Q),
-        [&](std::int64_t k) -> Candidates<T> {
-          const std::int64_t slot = (from + k) % g.R * whole_blocks(g.Q);
-          return {rows.best + slot, rows.place + slot, static_cast<Lane<T>>((from + k - first) * g.S)};
-        });
+    for (std::int64_t i = 0; i < whole_blocks(g.Q); ++i)
+      rows.lowest_place[i] = static_cast<Lane<T>>((from - first) * g.S) + rows.first_place[i];
+    reduce_rows<T, true>({rows.window_best, rows.window_place}, to - from, rows.lowest_place, whole_blocks(g.Q),
+                         [&](std::int64_t k) -> Candidates<T> {
+                           const std::int64_t slot = (from + k) % g.R * whole_blocks(g.Q);
+                           return {rows.best + slot, rows.place + slot, static_cast<Lane<T>>((from + k - first) * g.S)};
+                         });
     std::copy_n(rows.window_best, g.Q, y + p * g.Q);
-    if (Places)
-      for (std::int64_t q = 0; q < g.Q; ++q) winners[p * g.Q + q] = static_cast<Winner>(rows.window_place[q]);
+    for (std::int64_t q = 0; q < g.Q; ++q) winners[p * g.Q + q] = static_cast<Winner>(rows.window_place[q]);
   }
 }
 
@@ -225,26 +232,49 @@ struct WidePlanes {
       : x(static_cast<T*>(first) + part * (g.H * g.W + g.P * g.Q)), y(x + g.H * g.W) {}
 };
 
-template <class T, class Winner, bool Places>
-void forward(ThreadPool& pool, const Args& args, const Windows& g) {
+/// The workspace of a thread for largest_cells.
+template <class T>
+std::size_t padded_bytes(const Windows& g) {
+  return static_cast<std::size_t>(round_up(g.P * g.row_cells() + 1, 16)) * sizeof(T);
+}
+
+/// Calls plane(x, y, i) for each plane i of a thread, whose workspace `make(at)` has taken.
+template <class T, class Make>
+void forward(ThreadPool& pool, const Args& args, const Windows& g, std::size_t bytes, Make&& make) {
   const bool widens = is_half(args.y.dtype);
   const Shape& shape = args.y.shape;
   const std::int64_t planes = std::int64_t{shape.n} * shape.c;
   pool.run([&](int part) {
-    const Rows<T> rows(args.workspace, part, g);
-    void* const after =
-        static_cast<char*>(args.workspace) + static_cast<std::size_t>(pool.threads()) * Rows<T>::bytes(g);
-    const WidePlanes<T> wide(after, part, g);
+    const auto plane = make(part);
+    const WidePlanes<T> wide(static_cast<char*>(args.workspace) + static_cast<std::size_t>(pool.threads()) * bytes,
+                             part, g);
     const std::int64_t last = planes * (part + 1) / pool.threads();
     for (std::int64_t i = planes * part / pool.threads(); i < last; ++i) {
       const std::int64_t n = i / shape.c, c = i % shape.c;
-      Winner* winners = Places ? static_cast<Winner*>(args.saved) + i * g.P * g.Q : nullptr;
       const std::int64_t x_at = n * args.x[0].pitch + c * g.H * g.W, y_at = n * args.y.pitch + c * g.P * g.Q;
       if (widens) take_numbers(wide.x, args.x[0], x_at, g.H * g.W);
-      forward_plane<T, Winner, Places>(g, widens ? wide.x : args.x[0].as<const T>() + x_at,
-                                       widens ? wide.y : args.y.as<T>() + y_at, winners, rows);
+      plane(widens ? wide.x : args.x[0].as<const T>() + x_at, widens ? wide.y : args.y.as<T>() + y_at, i);
       if (widens) put_numbers(args.y, y_at, wide.y, g.P * g.Q);
     }
+  });
+}
+
+template <class T>
+void forward_values(ThreadPool& pool, const Args& args, const Windows& g) {
+  const std::size_t bytes = padded_bytes<T>(g);
+  forward<T>(pool, args, g, bytes, [&](int part) {
+    auto* const padded =
+        reinterpret_cast<T*>(static_cast<char*>(args.workspace) + static_cast<std::size_t>(part) * bytes);
+    std::fill_n(padded, g.P * g.row_cells(), -std::numeric_limits<T>::infinity());
+    return [&g, padded](const T* x, T* y, std::int64_t) { largest_cells(g, x, y, padded); };
+  });
+}
+
+template <class T, class Winner>
+void forward_winners(ThreadPool& pool, const Args& args, const Windows& g) {
+  forward<T>(pool, args, g, Rows<T>::bytes(g), [&](int part) {
+    return [&g, rows = Rows<T>(args.workspace, part, g), saved = static_cast<Winner*>(args.saved)](
+               const T* x, T* y, std::int64_t i) { find_winners(g, x, y, saved + i * g.P * g.Q, rows); };
   });
 }
 
@@ -275,16 +305,20 @@ template <class T, class Winner>
 void emit_steps(Lowered& unit, const Spec& spec, const Windows& g, ThreadPool& pool) {
   const auto threads = static_cast<std::size_t>(pool.threads());
   const std::size_t wide = WidePlanes<T>::bytes(g, spec.y.dtype) * threads;
-  const std::size_t workspace = Rows<T>::bytes(g) * threads + wide;
-  const auto without_places = [&pool, g](const Args& args) { forward<T, Winner, false>(pool, args, g); };
+  const auto values = [&](Pass pass) {
+    return step(
+        {pass}, "direct", [&pool, g](const Args& args) { forward_values<T>(pool, args, g); },
+        padded_bytes<T>(g) * threads + wide);
+  };
   if (spec.mode == Mode::inference) {
-    unit.steps.push_back(step({Pass::forward}, "direct", without_places, workspace));
+    unit.steps.push_back(values(Pass::forward));
     return;
   }
   unit.saved_bytes = static_cast<std::size_t>(spec.y.shape.count()) * sizeof(Winner);
   unit.steps.push_back(step(
-      {Pass::forward}, "direct", [&pool, g](const Args& args) { forward<T, Winner, true>(pool, args, g); }, workspace));
-  unit.steps.push_back(step({Pass::recompute}, "direct", without_places, workspace));
+      {Pass::forward}, "direct", [&pool, g](const Args& args) { forward_winners<T, Winner>(pool, args, g); },
+      Rows<T>::bytes(g) * threads + wide));
+  unit.steps.push_back(values(Pass::recompute));
   unit.steps.push_back(step(
       {Pass::backward_data}, "direct",
       [&pool, g, adds = adds_dx(spec, 0)](const Args& args) { backward<T, Winner>(pool, args, g, adds); },

@@ -1,14 +1,23 @@
 #pragma once
-// The windows of a pooling op on a plane, and padded rows split into phases so that strided windows become unit-stride
-// vectors.
+// The windows of a pooling op on a plane, padded rows split into phases so that strided windows become unit-stride
+// vectors, and numbers side by side.
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
 
 #include "lamina/op.h"
 #include "lamina/shape.h"
+#include "lib/backends/eigen/runtime/elements.h"
 
 namespace lamina::eigen {
+
+/// Rows [from, to) of a plane.
+struct RowRange {
+  std::int64_t from, to;
+};
 
 /// Extents as the page on notation names them: input H x W, output P x Q, window R x S.
 struct Windows {
@@ -30,6 +39,9 @@ struct Windows {
 
   std::int64_t first_row(std::int64_t p) const { return p * stride_h - pad_h; }  ///< negative in the padding
   std::int64_t first_column(std::int64_t q) const { return q * stride_w - pad_w; }
+  RowRange rows_inside(std::int64_t p) const {
+    return {std::max<std::int64_t>(0, first_row(p)), std::min(H, first_row(p) + R)};
+  }
 
   /// A padded row holds every cell that any window touches; column w of the plane is cell w + pad_w. Columns beyond the
   /// last window are left out.
@@ -40,5 +52,91 @@ struct Windows {
   /// phase s % stride.
   std::int64_t phase_cells() const { return Q + (S - 1) / stride_w; }
 };
+
+/// Numbers side by side: a vector by hand, since the compiler makes none of a loop over few numbers.
+template <class T, int Count>
+struct Lanes {
+  // NOLINTNEXTLINE(modernize-use-using): g++ drops the attributes of a dependent type in an alias declaration
+  typedef T Values __attribute__((vector_size(Count * sizeof(T))));
+
+  template <class From>
+  static Values load(const From* from) {
+    typedef From Loaded __attribute__((vector_size(Count * sizeof(From))));  // NOLINT(modernize-use-using)
+    Loaded loaded;
+    std::memcpy(&loaded, from, sizeof loaded);
+    return __builtin_convertvector(loaded, Values);
+  }
+  /// Every stride-th number; with a stride of 2 the one after the last is read, too.
+  static Values load_strided(const T* from, std::int64_t stride) {
+    if (stride == 1) return load(from);
+    if (stride == 2) return [&]<int... I>(std::integer_sequence<int, I...>) {
+        return __builtin_shufflevector(load(from), load(from + Count), (2 * I)...);
+      }
+    (std::make_integer_sequence<int, Count>());
+    Values loaded;
+    for (int i = 0; i < Count; ++i) loaded[i] = from[i * stride];
+    return loaded;
+  }
+  template <class To>
+  static void store(To* to, Values values) {
+    for (int i = 0; i < Count; ++i) to[i] = static_cast<To>(values[i]);
+  }
+};
+template <class T>
+struct Lanes<T, 1> {
+  using Values = T;
+
+  template <class From>
+  static T load(const From* from) {
+    return static_cast<T>(*from);
+  }
+  static T load_strided(const T* from, std::int64_t) { return *from; }
+  template <class To>
+  static void store(To* to, T value) {
+    *to = static_cast<To>(value);
+  }
+};
+
+/// Calls work(first, how many) for all of [0, count), `most` at a time, or one by one if there are fewer. The last call
+/// begins earlier where it would reach beyond `count`.
+template <class Work>
+void in_lanes(std::int64_t count, Work&& work) {
+  constexpr int most = 8;
+  if (count < most) {
+    for (std::int64_t i = 0; i < count; ++i) work(i, std::integral_constant<int, 1>());
+  } else {
+    for (std::int64_t i = 0; i < count; i += most) work(std::min(i, count - most), std::integral_constant<int, most>());
+  }
+}
+
+/// Reduces each window: add(sum, numbers) takes the cells of each column, from `identity` on, and then the columns.
+/// store(p, q, reduced) takes the results, some windows of a row side by side. `padded` has a row of g.row_cells() for
+/// each row of windows, and one element more; its paddings are `identity`.
+template <class T, class From, class Add, class Store>
+void reduce_windows(const Windows& g, const From* x, T* padded, T identity, Add&& add, Store&& store) {
+  const std::int64_t pitch = g.row_cells();
+  for (std::int64_t p = 0; p < g.P; ++p) {
+    const RowRange rows = g.rows_inside(p);
+    prefetch_ahead(x + rows.from * g.W, g.stride_h * g.W);
+    in_lanes(g.columns_used(), [&, row = padded + p * pitch + g.pad_w](std::int64_t w, auto count) {
+      using Some = Lanes<T, count>;
+      typename Some::Values all = typename Some::Values{} + identity;
+      for (std::int64_t h = rows.from; h < rows.to; ++h) add(all, Some::load(x + h * g.W + w));
+      Some::store(row + w, all);
+    });
+  }
+  with_flag(g.stride_w == 1, [&](auto dense) {
+    const std::int64_t stride = dense ? 1 : g.stride_w;
+    for (std::int64_t p = 0; p < g.P; ++p) {
+      in_lanes(g.Q, [&](std::int64_t q, auto count) {
+        using Some = Lanes<T, count>;
+        typename Some::Values all = typename Some::Values{} + identity;
+        for (std::int64_t s = 0; s < g.S; ++s)
+          add(all, Some::load_strided(padded + p * pitch + q * stride + s, stride));
+        store(p, q, all, count);
+      });
+    }
+  });
+}
 
 }  // namespace lamina::eigen
