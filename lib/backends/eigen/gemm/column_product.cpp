@@ -81,27 +81,32 @@ std::int64_t ColumnProduct<T>::roundings(std::int64_t channels, std::int64_t tap
   return depths.block + depths.blocks - 1;
 }
 
+/// The columns of an image that are read in place: whole vectors; 0 if none are, in three cases. Rows that are whole
+/// pages apart share few sets of a cache. A panel of one vector is slow. Rows of short vectors end within lines that
+/// the next panel reads again.
+template <class T>
+std::int64_t columns_in_place(const Columns& columns, std::int64_t lanes) {
+  constexpr auto size = static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t body = columns.grid() / lanes * lanes;
+  const bool in_place =
+      !columns.staged() && lanes * size == line_bytes && body >= 2 * lanes && columns.plane() * size % page_bytes != 0;
+  return in_place ? body : 0;
+}
+
 template <class T>
 ColumnProduct<T>::ColumnProduct(Columns columns, std::int64_t rows, int threads, const MicroKernels<T>& kernels)
-    : kernels_(&kernels),
-      depth_(columns.depth()),
-      rows_(rows),
-      grain_(grain_of<T>(columns.count(), kernels.lanes)),
-      partition_(partition(columns.count(), rows, threads, grain_, kernels.rows)) {
-  constexpr auto size = static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t taps = columns.taps(), grid = columns.grid();
-  block_depth_ = divide_depth<T>(columns.channels(), taps).block;
-  // Columns are not read in place in three cases. Rows that are whole pages apart share few sets of a cache. A panel of
-  // one vector is slow. Rows of short vectors end within lines that the next panel reads again.
-  const std::int64_t body = grid / kernels.lanes * kernels.lanes;
-  const bool in_place = !columns.staged() && kernels.lanes * size == line_bytes && body >= 2 * kernels.lanes &&
-                        columns.plane() * size % page_bytes != 0;
-  if (in_place) {
+    : kernels_(&kernels), depth_(columns.depth()), rows_(rows), grain_(grain_of<T>(columns.count(), kernels.lanes)) {
+  block_depth_ = divide_depth<T>(columns.channels(), columns.taps()).block;
+  const std::int64_t grid = columns.grid(), body = columns_in_place<T>(columns, kernels.lanes);
+  if (body > 0) {
     sections_.push_back({columns.part(body), 0, true});
     if (body < grid) sections_.push_back({columns.part(grid - body), body, false});
   } else {
     sections_.push_back({std::move(columns), 0, false});
   }
+  if (sections_.size() == 2)
+    sections_[1].few = kernels.few_columns != nullptr && sections_[1].columns.count() <= kernels.lanes / 2;
+  partition_ = partition(sections_[0].columns.count(), rows, threads, grain_, kernels.rows);
   for (Section& section : sections_) section.block_columns = block_columns(section);
   workspace_bytes_ = allocated_bytes([&](auto& scratch) { allocate(scratch); });
 }
@@ -134,7 +139,9 @@ auto ColumnProduct<T>::allocate(ScratchAllocator& scratch) const -> Buffers {
     // Every image of a block may end with separate panels.
     panels = std::max(panels, block / width + 1 + (section.in_place ? 2 * (block / section.columns.grid() + 2) : 0));
     if (section.in_place) continue;
-    packed = std::max(packed, block / width * panel_stride());
+    packed = std::max(packed,
+                      section.few ? section.columns.count() * round_up(depth_, lanes) : block / width * panel_stride());
+    if (section.few) continue;
     const std::int64_t channels = staged_channels(section);
     staged = std::max(staged, section.columns.staged_bound(block, kernels_->lanes) * channels);
     starts = std::max(starts, section.columns.taps() * channels);
@@ -288,6 +295,7 @@ void ColumnProduct<T>::run(const Section& section, const Work& work) const {
   share.first = std::max(share.first, operands.images.first * columns.grid());
   share.last = std::min(share.last, operands.images.last * columns.grid());
   share.last = std::max(share.first, share.last);
+  if (section.few) return run_few(section, work, share);
   const GridPlace<T> place{columns.grid(), section.offset, work.output};
   Panel<T>* const* const lists = work.buffers.lists;
   ColumnRange range = range_from(section, share.first, share.last);
@@ -298,22 +306,63 @@ void ColumnProduct<T>::run(const Section& section, const Work& work) const {
     const auto store = [&](OutputTile<T> tile, std::int64_t row, std::int64_t column) {
       place.store(tile, row, column, *kernels_);
     };
-    multiply_range(section, range, next, work,
-                   {.kernels = kernels_,
-                    .rows = rows.last - rows.first,
-                    .depth = 0,
-                    .a = {operands.a + rows.first * operands.lda, operands.lda},
-                    .b = {panels, 0},
-                    .c = {.ld = work.output.plane, .non_temporal = operands.non_temporal},
-                    .epilogue = operands.epilogue.from(rows.first),
-                    .along = {.sums = block_depth_ < depth_ ? work.buffers.sums : nullptr, .ld = section.block_columns},
-                    // Weights with many taps exceed the L2 cache, which is often small beside narrow vectors.
-                    .ahead = {.a = columns.staged() || narrow_vectors(*kernels_),
-                              .b = section.in_place && range.first == share.first,
-                              .c = narrow_vectors(*kernels_)}},
-                   store);
+    multiply_range(
+        section, range, next, work,
+        {.kernels = kernels_,
+         .rows = rows.last - rows.first,
+         .depth = 0,
+         .a = {operands.a + rows.first * operands.lda, operands.lda},
+         .b = {panels, 0},
+         .c = {.ld = work.output.plane, .non_temporal = operands.non_temporal},
+         .epilogue = operands.epilogue.from(rows.first),
+         .along = {.sums = block_depth_ < depth_ ? work.buffers.sums : nullptr, .ld = section.block_columns},
+         // Weights with many taps exceed the L2 cache, which is often small beside narrow vectors.
+         .ahead = {.a = columns.staged() || narrow_vectors(*kernels_), .b = section.in_place && range.first == share.first, .c = narrow_vectors(*kernels_)}},
+        store);
     range = next_range;
     panels = next;
+  }
+}
+
+/// Sums of few columns: vectors along k, of which none waits for the one before.
+template <class T>
+void ColumnProduct<T>::run_few(const Section& section, const Work& work, IndexRange share) const {
+  if (share.first == share.last) return;
+  const Columns& columns = section.columns;
+  const std::int64_t grid = columns.grid(), ld = round_up(depth_, kernels_->lanes), count = share.last - share.first;
+  for (std::int64_t j = 0; j < count; ++j) {
+    const Source<T>& source = work.operands.source;
+    const std::int64_t image = (share.first + j) / grid, at = (share.first + j) % grid;
+    const T* const from = source.data + image * source.pitch + section.offset + at;
+    T* const to = work.buffers.panels + j * ld;
+    for (std::int64_t k = 0; k < depth_; ++k) to[k] = from[k * columns.plane()];
+    std::fill(to + depth_, to + ld, T{0});
+  }
+  const GridPlace<T> place{grid, section.offset, work.output};
+  const IndexRange rows = work.rows;
+  T sums[2048 / sizeof(T)];
+  for (std::int64_t i = 0; i < rows.last - rows.first; i += kernels_->rows) {
+    const Epilogue<T> epilogue = work.operands.epilogue.from(rows.first + i);
+    const std::int64_t strip = std::min<std::int64_t>(kernels_->rows, rows.last - rows.first - i);
+    kernels_->few_columns({.to = sums,
+                           .ldt = count,
+                           .a = work.operands.a + (rows.first + i) * work.operands.lda,
+                           .lda = work.operands.lda,
+                           .rows = strip,
+                           .columns = work.buffers.panels,
+                           .ld = ld,
+                           .count = count,
+                           .depth = depth_,
+                           .scale = epilogue.scale});
+    place.store({.to = nullptr,
+                 .ldc = work.output.plane,
+                 .step = 1,
+                 .from = sums,
+                 .ldf = count,
+                 .rows = static_cast<int>(strip),
+                 .count = count,
+                 .epilogue = epilogue},
+                i, share.first, *kernels_);
   }
 }
 

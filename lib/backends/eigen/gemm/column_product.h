@@ -1,6 +1,7 @@
 #pragma once
 // Weights times the matrix of columns: the product of a convolution's forward pass and its data gradient. Columns that
-// are the image itself (1x1 with stride 1) are read in place, up to the last whole vector; others are packed.
+// are the image itself (1x1 with stride 1) are read in place, up to the last whole vector; others are packed. Where all
+// images together leave half a vector of columns or less, these are packed along k.
 
 #include <cstddef>
 #include <cstdint>
@@ -56,6 +57,7 @@ class ColumnProduct {
     Columns columns;
     std::int64_t offset;  // first column in an image
     bool in_place;        // panels are columns of the source itself; offset is 0
+    bool few = false;     // half a vector of columns or less, packed along k
     std::int64_t block_columns = 0;
   };
   struct Buffers {
@@ -81,6 +83,7 @@ class ColumnProduct {
   /// Elements from panel to panel. Packing may write up to a row after a panel.
   std::int64_t panel_stride() const { return (block_depth_ + 1) * kernels_->width(); }
   void run(const Section&, const Work&) const;
+  void run_few(const Section&, const Work&, IndexRange share) const;
   template <class Store>
   void multiply_range(const Section&, ColumnRange, std::span<const Panel<T>> next, const Work&, const Block<T>& shared,
                       const Store&) const;

@@ -54,6 +54,20 @@ struct Tile {
   std::int64_t run_pitch = 0;                                   ///< elements from the start of a run to the next
 };
 
+/// to[i * ldt + j] = scale[i] * sum over k of a[i * lda + k] * columns[j * ld + k], for few columns. A column has zeros
+/// up to the next whole vector. Null as a scale stands for ones.
+template <class T>
+struct FewColumns {
+  T* to;
+  std::int64_t ldt;
+  const T* a;
+  std::int64_t lda, rows;
+  const T* columns;
+  std::int64_t ld, count;
+  std::int64_t depth;
+  const T* scale;
+};
+
 /// Consecutive rows of `length` elements: `zeros` zeros, then from[i * step] for i below count, then zeros.
 /// With a mask, elements are 0 where it is not above 0.
 template <class T>
@@ -97,6 +111,8 @@ struct MicroKernels {
   void (*tile_of_columns[2][max_vectors])(const Tile<T>&);
   /// Like `tile`, by non-temporal stores if vectors are lines of memory; vectors of c then start at lines.
   void (*non_temporal_tile[2][max_vectors])(const Tile<T>&);
+
+  void (*few_columns)(const FewColumns<T>&);  ///< null where tiles multiply pairs of bf16
 
   /// Copies segments in order, each rounded up to whole vectors in `to` and `from`.
   void (*copy)(T* to, const T* from, const Segment* segments, std::int64_t count);

@@ -23,6 +23,7 @@ class BF16Set {
       std::ranges::copy(pairs.tile[half], products_.tile[half]);
       std::ranges::copy(pairs.non_temporal_tile[half], products_.non_temporal_tile[half]);
     }
+    products_.few_columns = nullptr;
     set_.name = name;
     set_.pairs = &pairs;
     set_.f32_pairs = &products_;
