@@ -306,19 +306,20 @@ void ColumnProduct<T>::run(const Section& section, const Work& work) const {
     const auto store = [&](OutputTile<T> tile, std::int64_t row, std::int64_t column) {
       place.store(tile, row, column, *kernels_);
     };
-    multiply_range(
-        section, range, next, work,
-        {.kernels = kernels_,
-         .rows = rows.last - rows.first,
-         .depth = 0,
-         .a = {operands.a + rows.first * operands.lda, operands.lda},
-         .b = {panels, 0},
-         .c = {.ld = work.output.plane, .non_temporal = operands.non_temporal},
-         .epilogue = operands.epilogue.from(rows.first),
-         .along = {.sums = block_depth_ < depth_ ? work.buffers.sums : nullptr, .ld = section.block_columns},
-         // Weights with many taps exceed the L2 cache, which is often small beside narrow vectors.
-         .ahead = {.a = columns.staged() || narrow_vectors(*kernels_), .b = section.in_place && range.first == share.first, .c = narrow_vectors(*kernels_)}},
-        store);
+    multiply_range(section, range, next, work,
+                   {.kernels = kernels_,
+                    .rows = rows.last - rows.first,
+                    .depth = 0,
+                    .a = {operands.a + rows.first * operands.lda, operands.lda},
+                    .b = {panels, 0},
+                    .c = {.ld = work.output.plane, .non_temporal = operands.non_temporal},
+                    .epilogue = operands.epilogue.from(rows.first),
+                    .along = {.sums = block_depth_ < depth_ ? work.buffers.sums : nullptr, .ld = section.block_columns},
+                    // Weights with many taps exceed the L2 cache, which is often small beside narrow vectors.
+                    .ahead = {.a = columns.staged() || narrow_vectors(*kernels_),
+                              .b = section.in_place && range.first == share.first,
+                              .c = narrow_vectors(*kernels_)}},
+                   store);
     range = next_range;
     panels = next;
   }
