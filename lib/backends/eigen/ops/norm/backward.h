@@ -103,14 +103,16 @@ struct DataGradient {
   T operator()(T dz, T x) const { return multiply_add(factor, dz, multiply_add(x - mean, slope, offset)); }
 };
 
+/// `dz` and `data` are copies within the loop: a reference would be read again after each store.
 template <class T, class Gradients>
 void write_data_gradient(const Gradients& dz, const T* x, T* dx, const DataGradient<T>& data, std::int64_t count,
                          bool adds) {
-  const DataGradient<T> gradient = data;
   with_flag(adds, [&](auto add) {
+    const Gradients gradients = dz;
+    const DataGradient<T> gradient = data;
     LAMINA_INDEPENDENT
     for (std::int64_t i = 0; i < count; ++i) {
-      const T d = gradient(dz[i], x[i]);
+      const T d = gradient(gradients[i], x[i]);
       dx[i] = add ? dx[i] + d : d;
     }
   });
