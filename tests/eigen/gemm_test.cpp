@@ -59,6 +59,11 @@ const std::vector<GemmCase> gemm_cases = {
     {{3, 20, 14, 14}, {.channels = 30, .kernel = 1}},
     {{9, 700, 7, 7}, {.channels = 9, .kernel = 1}},
     {{2, 5, 32, 32}, {.channels = 9, .kernel = 1}},
+    // few columns left over: of one image and several, depths of no whole vector
+    {{1, 20, 14, 14}, {.channels = 30, .kernel = 1}},
+    {{3, 700, 7, 7}, {.channels = 21, .kernel = 1, .bias = false}},
+    {{2, 37, 9, 9}, {.channels = 10, .kernel = 1, .groups = 1}},
+    {{1, 6, 11, 13}, {.channels = 8, .kernel = 1, .groups = 2}},
     // 1x1 with strides: zeros between sums, beside the last of them, and below; weight gradients of several panels
     {{2, 6, 13, 14}, {.channels = 9, .kernel = 1, .stride = {3, 2}}},
     {{2, 6, 14, 13}, {.channels = 9, .kernel = 1, .stride = {2, 3}}},
@@ -90,9 +95,9 @@ const std::vector<GemmCase> gemm_cases = {
     {{2, 8, 100, 160}, {.channels = 2, .kernel = 3, .pad = 1}},
 };
 
-// Of one channel in a group. Edges: squares with sums of their own and other kernels, one and several filters for each
-// channel, padding up to beyond the kernel, strides with residues side by side, scattered or without a tap, rows
-// shorter than a vector, planes of several bands, several planes copied at once.
+// Of one channel in a group or few. Edges: squares with sums of their own and other kernels, one and several filters
+// for each channel, padding up to beyond the kernel, strides with residues side by side, scattered or without a tap,
+// rows shorter than a vector, planes of several bands, several planes copied at once.
 const std::vector<GemmCase> depthwise_cases = {
     {{2, 5, 1, 1}, {.channels = 5, .kernel = 1, .groups = 5}},
     {{2, 5, 9, 11}, {.channels = 5, .kernel = 1, .stride = 2, .pad = 1, .groups = 5}},
@@ -120,6 +125,15 @@ const std::vector<GemmCase> depthwise_cases = {
     {{2, 1, 28, 30}, {.channels = 20, .kernel = 5}},
     {{2, 3, 5, 6}, {.channels = 3, .kernel = 2, .stride = 1 << 20, .pad = 1, .groups = 3}},
     {{2, 3, 1, 1}, {.channels = 3, .kernel = 1, .stride = 2, .pad = 1, .groups = 3}},
+    // vectors of filters, and halves of one: tiles that fit the rows and columns or begin earlier, several bands, two
+    // vectors of a group, groups that two threads share
+    {{2, 32, 9, 7}, {.channels = 32, .kernel = 3, .pad = 1, .groups = 2}},
+    {{3, 48, 14, 14}, {.channels = 48, .kernel = 3, .pad = 1, .groups = 3, .bias = false}},
+    {{1, 16, 40, 61}, {.channels = 16, .kernel = 3, .pad = 1, .groups = 2}},
+    {{2, 64, 21, 30}, {.channels = 64, .kernel = 3, .stride = 2, .pad = 1, .groups = 2}},
+    {{2, 24, 3, 20}, {.channels = 24, .kernel = 5, .pad = 2, .groups = 3}},
+    {{1, 8, 12, 17}, {.channels = 32, .kernel = {3, 2}, .stride = {1, 2}, .pad = 2, .dilation = 2, .groups = 2}},
+    {{2, 12, 9, 10}, {.channels = 24, .kernel = {2, 3}, .pad = {0, 3}, .groups = 3}},
 };
 
 /// Numbers in a tensor with a pitch. A pattern between and after its images must stay.

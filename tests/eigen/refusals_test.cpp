@@ -195,7 +195,9 @@ TEST_CASE("the rule takes depthwise for several groups of few channels, and dept
   CHECK(takes(conv, 2) == Passes{true, true, true});
   CHECK(takes(conv, 8) == Passes{true, true, true});
   CHECK(takes(conv, 32) == Passes{true, false, true});
-  CHECK(takes(conv, 40) == Passes{});
+  CHECK(takes(conv, 38) == Passes{true, false, false});  // vectors of filters
+  const Conv odd{.channels = 62, .kernel = 3, .groups = 2};
+  CHECK(takes(odd, 38) == Passes{});
   CHECK(takes(strided, 16) == Passes{true, false, true});
   CHECK(takes(strided, 32) == Passes{false, false, true});
   const Conv one_group{.channels = 4, .kernel = 3};

@@ -101,7 +101,7 @@ TEST_CASE("convolution and fully connected give the same bits on every run with 
       for (const DType dtype : {DType::f32, DType::f64}) {
         const Spec spec = *make_spec(*a, c, {.dtype = dtype});
         const auto backward = a->algorithms(spec, Pass::backward_data);
-        REQUIRE(a->algorithms(spec, Pass::backward_params) == backward);
+        REQUIRE(std::ranges::is_permutation(a->algorithms(spec, Pass::backward_params), backward));
         REQUIRE(backward.size() >= 2);
         for (const std::string& algorithm : a->algorithms(spec, Pass::forward)) {
           REQUIRE(std::find(backward.begin(), backward.end(), algorithm) != backward.end());

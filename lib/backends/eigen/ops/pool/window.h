@@ -1,6 +1,5 @@
 #pragma once
-// The windows of a pooling op on a plane, padded rows split into phases so that strided windows become unit-stride
-// vectors, and numbers side by side.
+// The windows of a pooling op on a plane, and numbers side by side.
 
 #include <algorithm>
 #include <cstdint>
@@ -47,10 +46,6 @@ struct Windows {
   /// last window are left out.
   std::int64_t row_cells() const { return (Q - 1) * stride_w + S; }
   std::int64_t columns_used() const { return std::min(W, row_cells() - pad_w); }
-
-  /// Phase j of a row holds cells j, j + stride, j + 2 stride, ...: cell s of window q is element q + s / stride of
-  /// phase s % stride.
-  std::int64_t phase_cells() const { return Q + (S - 1) / stride_w; }
 };
 
 /// Numbers side by side: a vector by hand, since the compiler makes none of a loop over few numbers.
@@ -97,46 +92,52 @@ struct Lanes<T, 1> {
   }
 };
 
-/// Calls work(first, how many) for all of [0, count), `most` at a time, or one by one if there are fewer. The last call
-/// begins earlier where it would reach beyond `count`.
-template <class Work>
+/// Calls work(first, how many) for all of [0, count): eight at a time or, if there are fewer, four or one. The last
+/// call begins earlier where it would reach beyond `count`.
+template <int Most = 8, class Work>
 void in_lanes(std::int64_t count, Work&& work) {
-  constexpr int most = 8;
-  if (count < most) {
-    for (std::int64_t i = 0; i < count; ++i) work(i, std::integral_constant<int, 1>());
-  } else {
-    for (std::int64_t i = 0; i < count; i += most) work(std::min(i, count - most), std::integral_constant<int, most>());
-  }
+  if constexpr (Most > 1)
+    if (count < Most) return in_lanes < Most == 8 ? 4 : 1 > (count, work);
+  for (std::int64_t i = 0; i < count; i += Most) work(std::min(i, count - Most), std::integral_constant<int, Most>());
 }
 
-/// Reduces each window: add(sum, numbers) takes the cells of each column, from `identity` on, and then the columns.
-/// store(p, q, reduced) takes the results, some windows of a row side by side. `padded` has a row of g.row_cells() for
-/// each row of windows, and one element more; its paddings are `identity`.
-template <class T, class From, class Add, class Store>
-void reduce_windows(const Windows& g, const From* x, T* padded, T identity, Add&& add, Store&& store) {
-  const std::int64_t pitch = g.row_cells();
+/// Calls down(p, rows, w, how many) for runs of columns of each row p of windows, then along(p, q, stride, how many)
+/// for runs of windows.
+template <class T, class Down, class Along>
+void for_windows(const Windows& g, const T* x, Down&& down, Along&& along) {
   for (std::int64_t p = 0; p < g.P; ++p) {
     const RowRange rows = g.rows_inside(p);
     prefetch_ahead(x + rows.from * g.W, g.stride_h * g.W);
-    in_lanes(g.columns_used(), [&, row = padded + p * pitch + g.pad_w](std::int64_t w, auto count) {
-      using Some = Lanes<T, count>;
-      typename Some::Values all = typename Some::Values{} + identity;
-      for (std::int64_t h = rows.from; h < rows.to; ++h) add(all, Some::load(x + h * g.W + w));
-      Some::store(row + w, all);
-    });
+    in_lanes(g.columns_used(), [&](std::int64_t w, auto count) { down(p, rows, w, count); });
   }
   with_flag(g.stride_w == 1, [&](auto dense) {
     const std::int64_t stride = dense ? 1 : g.stride_w;
-    for (std::int64_t p = 0; p < g.P; ++p) {
-      in_lanes(g.Q, [&](std::int64_t q, auto count) {
+    for (std::int64_t p = 0; p < g.P; ++p)
+      in_lanes(g.Q, [&](std::int64_t q, auto count) { along(p, q, stride, count); });
+  });
+}
+
+/// Reduces each window: add(sum, numbers) takes the cells of each column, from `identity` on, and then the columns.
+/// store(p, q, reduced, how many) takes the results. `padded` has a row of g.row_cells() for each row of windows, and
+/// one element more; its paddings are `identity`.
+template <class T, class From, class Add, class Store>
+void reduce_windows(const Windows& g, const From* x, T* padded, T identity, Add&& add, Store&& store) {
+  const std::int64_t pitch = g.row_cells();
+  for_windows(
+      g, x,
+      [&](std::int64_t p, const RowRange& rows, std::int64_t w, auto count) {
+        using Some = Lanes<T, count>;
+        typename Some::Values all = typename Some::Values{} + identity;
+        for (std::int64_t h = rows.from; h < rows.to; ++h) add(all, Some::load(x + h * g.W + w));
+        Some::store(padded + p * pitch + g.pad_w + w, all);
+      },
+      [&](std::int64_t p, std::int64_t q, std::int64_t stride, auto count) {
         using Some = Lanes<T, count>;
         typename Some::Values all = typename Some::Values{} + identity;
         for (std::int64_t s = 0; s < g.S; ++s)
           add(all, Some::load_strided(padded + p * pitch + q * stride + s, stride));
         store(p, q, all, count);
       });
-    }
-  });
 }
 
 }  // namespace lamina::eigen
