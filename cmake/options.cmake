@@ -32,7 +32,8 @@ endif()
 list(REMOVE_DUPLICATES LAMINA_COMPONENTS)
 set(LAMINA_INSTRUCTION_SETS x86-64-v3 x86-64-v4 CACHE STRING
     "Instruction sets that the ops of eigen are compiled for besides generic: x86-64-v3, x86-64-v4, or native")
-set(LAMINA_KERNEL_FLAGS "" CACHE STRING "Further flags of the kernels of cuda-host, as optimisation where the rest has none")
+set(LAMINA_KERNEL_FLAGS "" CACHE STRING
+    "Further flags of cuda-host's kernels, such as optimisation in a build without it")
 set(LAMINA_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them: address,undefined or thread")
 
 if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)

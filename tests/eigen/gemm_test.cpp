@@ -62,8 +62,8 @@ const std::vector<GemmCase> gemm_cases = {
     // few columns left over: of one image and several, depths of no whole vector
     {{1, 20, 14, 14}, {.channels = 30, .kernel = 1}},
     {{3, 700, 7, 7}, {.channels = 21, .kernel = 1, .bias = false}},
-    {{2, 37, 9, 9}, {.channels = 10, .kernel = 1, .groups = 1}},
-    {{1, 6, 11, 13}, {.channels = 8, .kernel = 1, .groups = 2}},
+    {{2, 37, 9, 9}, {.channels = 10, .kernel = 1}},
+    {{1, 6, 11, 12}, {.channels = 8, .kernel = 1, .groups = 2}},
     // 1x1 with strides: zeros between sums, beside the last of them, and below; weight gradients of several panels
     {{2, 6, 13, 14}, {.channels = 9, .kernel = 1, .stride = {3, 2}}},
     {{2, 6, 14, 13}, {.channels = 9, .kernel = 1, .stride = {2, 3}}},

@@ -182,8 +182,8 @@ TEST_CASE("winograd_4x4 refuses 5x5 and names its sizes, and winograd_2x2 takes 
 }
 
 TEST_CASE("the rule takes depthwise for several groups of few channels, and depthwise refuses other groups") {
-  const auto takes = [](const Conv& op, int channels) {
-    const Spec spec = f32_spec({"", op, {{1, channels, 9, 9}}});
+  const auto takes = [](const Conv& op, int channels, int plane = 9) {
+    const Spec spec = f32_spec({"", op, {{1, channels, plane, plane}}});
     std::array<bool, 3> of_pass{};
     for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data})
       of_pass[static_cast<std::size_t>(pass)] = oracle().algorithms(spec, pass).front() == "depthwise";
@@ -200,6 +200,7 @@ TEST_CASE("the rule takes depthwise for several groups of few channels, and dept
   CHECK(takes(odd, 38) == Passes{});
   CHECK(takes(strided, 16) == Passes{true, false, true});
   CHECK(takes(strided, 32) == Passes{false, false, true});
+  CHECK(takes(strided, 32, 17) == Passes{true, false, true});
   const Conv one_group{.channels = 4, .kernel = 3};
   CHECK(takes(one_group, 2) == Passes{});
   const auto refusal = [](const Conv& op, int channels, const std::string& why) {

@@ -49,6 +49,8 @@ std::vector<Case> products() {
     add(Conv{.channels = 26, .kernel = 3, .pad = 1}, {1, 25, 7, 9});
     add(Conv{.channels = 8, .kernel = 3, .stride = 2, .pad = 1, .groups = 2}, {2, 4, 9, 20});
     add(Conv{.channels = 5, .kernel = 3, .pad = 1, .groups = 5}, {2, 5, 6, 21});
+    add(Conv{.channels = 9, .kernel = 1}, {1, 20, 7, 7});
+    add(Conv{.channels = 32, .kernel = 3, .pad = 1, .groups = 2}, {2, 8, 6, 9});
     add(FullyConnected{.outputs = 7}, {5, 6, 1, 1});
   }
   return all;

@@ -160,6 +160,12 @@ TEST_CASE("conv + batch norm + Add + ReLU as one unit of inference agrees with t
       {"many tiles", Conv{.channels = 6, .kernel = 3, .groups = 2}, {{1, 4, 34, 35}}, {{norm}}, Mode::inference});
   check_against_oracle(
       {"deep sums", Conv{.channels = 3, .kernel = 1}, {{1, 700, 3, 3}}, {{norm}, {Add{}}}, Mode::inference});
+  const std::vector<Link> whole_tail = {{norm}, {Add{}, 1}, {Relu{}}};
+  check_against_oracle({"few columns", Conv{.channels = 9, .kernel = 1}, {{1, 20, 7, 7}}, whole_tail, Mode::inference});
+  for (const int channels : {16, 32}) {
+    const Conv grouped{.channels = channels, .kernel = 3, .pad = 1, .groups = 2};
+    check_against_oracle({"vectors of filters", grouped, {{2, 16, 9, 11}}, whole_tail, Mode::inference});
+  }
 }
 
 TEST_CASE("conv refuses what it cannot do, and says so") {

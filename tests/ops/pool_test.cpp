@@ -31,6 +31,9 @@ const std::vector<Geometry> geometries = {
     {"a window of more than 256 cells", {16, 17}, {2, 3}, 0, Rounding::down, {1, 1, 19, 21}},
     {"1x1", 1, 1, 0, Rounding::down, {2, 2, 3, 3}},
     {"many channels", 2, 1, 1, Rounding::up, {1, 19, 3, 3}},
+    {"3x3, stride 2, vectors of windows", 3, 2, 1, Rounding::down, {1, 2, 9, 35}},
+    {"3x3, stride 3, vectors of windows", 3, 3, 1, Rounding::down, {1, 2, 7, 32}},
+    {"3x3, stride 1, vectors of windows", 3, 1, 1, Rounding::up, {1, 2, 5, 19}},
 };
 
 std::vector<Case> max_cases() {
@@ -73,6 +76,17 @@ TEST_CASE("max pool, by hand: overlapping windows") {
   const Case c{"", MaxPool{.window = 2, .stride = 1}, {{1, 1, 3, 3}}};
   check_example(c, {{{1, 5, 2, 3, 0, 4, 6, 1, 7}}, {}, {}, {1, 2, 3, 4}, {}, {}},
                 {{5, 5, 6, 7}, {{0, 1 + 2, 0, 0, 0, 0, 3, 0, 4}}, {}, {}});
+}
+
+TEST_CASE("max pool, by hand: pairs along a long row") {
+  const Case c{"", MaxPool{.window = {1, 2}, .stride = {1, 2}}, {{1, 1, 1, 36}}};
+  Values x(36), dx(36), y(18), dy(18);
+  for (std::size_t q = 0; q < y.size(); ++q) {
+    x[2 * q] = static_cast<double>(2 * q);
+    x[2 * q + 1] = y[q] = static_cast<double>(2 * q + 1);
+    dx[2 * q + 1] = dy[q] = static_cast<double>(q + 1);
+  }
+  check_example(c, {{x}, {}, {}, dy, {}, {}}, {y, {dx}, {}, {}});
 }
 
 TEST_CASE("max pool passes the gradient to the first maximum only") {

@@ -101,7 +101,7 @@ constexpr Algorithm<const Context> conv_rows[] = {
 /// Why the rule has this algorithm first.
 std::string conv_reason(const std::string& first, const ConvUnit& c, Pass, const Context&) {
   if (first == bf16_gemm_name) return "the processor multiplies pairs of bf16";
-  if (first == depthwise_name) return "packing costs more than it saves in groups of so few channels";
+  if (first == depthwise_name) return "packing costs more than it saves in these groups";
   if (first != im2col_gemm_name) return "fewer multiplications, in f32 and with enough channels and filters";
   const std::string refused = winograd_refusal(c.op, 2);
   if (!refused.empty()) return "the default; Winograd " + refused;

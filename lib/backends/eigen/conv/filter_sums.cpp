@@ -1,4 +1,4 @@
-// A vector of filters for each position.
+// Sums over taps of a vector of filters at each position.
 
 #include "filter_sums.h"
 
@@ -9,7 +9,7 @@ namespace {
 
 int results_of(const ConvUnit& c, Pass pass) { return pass == Pass::forward ? c.group_filters() : c.group_channels(); }
 
-/// The filters of a vector: whole vectors, else halves; 0 if neither divides the filters.
+/// The number of filters in a vector: all lanes, else half of them; 0 if neither divides `results`.
 template <class T>
 int filters_of_vector(int results, const MicroKernels<T>& kernels) {
   for (const int filters : {kernels.lanes, kernels.lanes / 2})

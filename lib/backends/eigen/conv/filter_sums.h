@@ -8,7 +8,7 @@
 
 namespace lamina::eigen {
 
-/// What sums over taps read and write: from, filters, to; and the last step.
+/// Operands of sums over taps, and their epilogue.
 template <class T>
 struct TapOperands {
   Source<T> from;
@@ -23,16 +23,15 @@ class FilterSums {
   static bool takes(const ConvUnit&, Pass, const MicroKernels<T>&);
   FilterSums(const ConvUnit&, Pass, const MicroKernels<T>&);
 
-  std::int64_t most_taps() const { return taps_; }
   std::size_t workspace_bytes(int threads) const { return part_bytes() * static_cast<std::size_t>(threads); }
   void run(const TapOperands<T>&, ThreadPool&, void* workspace) const;
 
  private:
   struct Scratch {
     T* copy;
-    T* weights;  // of a group: for each vector of filters and each tap, the weights of these filters
+    T* weights;  // weights of a group, for each vector of filters and each tap
     T* sums;     // a vector of filters for each position of a band
-    T* rows;     // the same transposed: positions of each filter
+    T* rows;     // sums, transposed: positions of each filter
   };
   Scratch allocate(ScratchAllocator&) const;
   std::size_t part_bytes() const {
@@ -46,7 +45,7 @@ class FilterSums {
   const MicroKernels<T>* kernels_;
   bool forward_;
   int planes_, results_;  // planes of a group that a sum reads; planes of a group that are made
-  int filters_;           // of a vector
+  int filters_;           // filters of a vector
   Shape to_;
   std::int64_t groups_, from_plane_, kernel_, taps_;  // kernel: taps of a plane
   TapBands bands_;

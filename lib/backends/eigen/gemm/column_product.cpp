@@ -36,6 +36,18 @@ std::int64_t grain_of(std::int64_t columns, std::int64_t lanes) {
   return columns >= 16 * line ? line : lanes;
 }
 
+/// The columns of an image that are read in place: whole vectors; 0 if none are, in three cases. Rows that are whole
+/// pages apart share few sets of a cache. A panel of one vector is slow. Rows of short vectors end within lines that
+/// the next panel reads again.
+template <class T>
+std::int64_t columns_in_place(const Columns& columns, std::int64_t lanes) {
+  constexpr auto size = static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t body = columns.grid() / lanes * lanes;
+  const bool in_place =
+      !columns.staged() && lanes * size == line_bytes && body >= 2 * lanes && columns.plane() * size % page_bytes != 0;
+  return in_place ? body : 0;
+}
+
 /// Columns of one section, in the layout of the output.
 template <class T>
 struct GridPlace {
@@ -81,18 +93,6 @@ std::int64_t ColumnProduct<T>::roundings(std::int64_t channels, std::int64_t tap
   return depths.block + depths.blocks - 1;
 }
 
-/// The columns of an image that are read in place: whole vectors; 0 if none are, in three cases. Rows that are whole
-/// pages apart share few sets of a cache. A panel of one vector is slow. Rows of short vectors end within lines that
-/// the next panel reads again.
-template <class T>
-std::int64_t columns_in_place(const Columns& columns, std::int64_t lanes) {
-  constexpr auto size = static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t body = columns.grid() / lanes * lanes;
-  const bool in_place =
-      !columns.staged() && lanes * size == line_bytes && body >= 2 * lanes && columns.plane() * size % page_bytes != 0;
-  return in_place ? body : 0;
-}
-
 template <class T>
 ColumnProduct<T>::ColumnProduct(Columns columns, std::int64_t rows, int threads, const MicroKernels<T>& kernels)
     : kernels_(&kernels), depth_(columns.depth()), rows_(rows), grain_(grain_of<T>(columns.count(), kernels.lanes)) {
@@ -100,12 +100,14 @@ ColumnProduct<T>::ColumnProduct(Columns columns, std::int64_t rows, int threads,
   const std::int64_t grid = columns.grid(), body = columns_in_place<T>(columns, kernels.lanes);
   if (body > 0) {
     sections_.push_back({columns.part(body), 0, true});
-    if (body < grid) sections_.push_back({columns.part(grid - body), body, false});
+    if (body < grid) {
+      Columns rest = columns.part(grid - body);
+      const bool few = kernels.few_columns != nullptr && rest.count() <= kernels.lanes / 2;
+      sections_.push_back({std::move(rest), body, false, few});
+    }
   } else {
     sections_.push_back({std::move(columns), 0, false});
   }
-  if (sections_.size() == 2)
-    sections_[1].few = kernels.few_columns != nullptr && sections_[1].columns.count() <= kernels.lanes / 2;
   partition_ = partition(sections_[0].columns.count(), rows, threads, grain_, kernels.rows);
   for (Section& section : sections_) section.block_columns = block_columns(section);
   workspace_bytes_ = allocated_bytes([&](auto& scratch) { allocate(scratch); });
@@ -325,7 +327,7 @@ void ColumnProduct<T>::run(const Section& section, const Work& work) const {
   }
 }
 
-/// Sums of few columns: vectors along k, of which none waits for the one before.
+/// Dot products along k, for columns that fill at most half a vector.
 template <class T>
 void ColumnProduct<T>::run_few(const Section& section, const Work& work, IndexRange share) const {
   if (share.first == share.last) return;

@@ -15,7 +15,7 @@ std::int64_t cells_that_count(std::int64_t first, std::int64_t window, std::int6
   return to - from;
 }
 
-/// One thread's numbers: the cells along the row of each window of a row, and padded rows.
+/// One thread's workspace: the number of cells that count in each window along a row, and padded rows.
 template <class T>
 struct Rows {
   T *cells, *padded;
@@ -38,21 +38,10 @@ void forward_plane(const Windows& g, bool count_padding, const T* x, T* y, const
   reduce_windows(
       g, x, rows.padded, Sum(0), [](auto& sum, auto numbers) { sum += numbers; },
       [&](std::int64_t p, std::int64_t q, auto sum, auto count) {
-        using Some = Lanes<Sum, count>;
+        using Vector = Lanes<Sum, count>;
         const auto row_cells = static_cast<Sum>(cells_that_count(g.first_row(p), g.R, g.H, g.pad_h, count_padding));
-        Some::store(y + p * g.Q + q, sum / (row_cells * Some::load(rows.cells + q)));
+        Vector::store(y + p * g.Q + q, sum / (row_cells * Vector::load(rows.cells + q)));
       });
-}
-
-/// Calls work(q, the window's first cell in a padded row) for every window of a row. The calls do not depend on each
-/// other; they are vectors where windows follow each other cell by cell.
-template <class Work>
-void along_windows(const Windows& g, Work&& work) {
-  with_flag(g.stride_w == 1, [&](auto dense) {
-    const std::int64_t stride = decltype(dense)::value ? 1 : g.stride_w;
-    LAMINA_INDEPENDENT
-    for (std::int64_t q = 0; q < g.Q; ++q) work(q, q * stride);
-  });
 }
 
 constexpr std::int64_t rows_of_backward = 2;  // the sums of a row of dx, and the shares of a row of dy
@@ -65,9 +54,14 @@ void backward_plane(const Windows& g, bool count_padding, const T* dy, T* dx, co
     const auto row_cells = static_cast<T>(cells_that_count(g.first_row(p), g.R, g.H, g.pad_h, count_padding));
     LAMINA_INDEPENDENT
     for (std::int64_t q = 0; q < g.Q; ++q) shares[q] = dy[p * g.Q + q] / (row_cells * rows.cells[q]);
-    for (std::int64_t s = g.S; s-- > 0;)  // so that each cell adds its windows from the first
-      along_windows(
-          g, [shares, cells = rows.padded + s](std::int64_t q, std::int64_t first) { cells[first] += shares[q]; });
+    with_flag(g.stride_w == 1, [&](auto dense) {
+      const std::int64_t stride = decltype(dense)::value ? 1 : g.stride_w;
+      for (std::int64_t s = g.S; s-- > 0;) {  // so that each cell adds its windows from the first
+        T* const cells = rows.padded + s;
+        LAMINA_INDEPENDENT
+        for (std::int64_t q = 0; q < g.Q; ++q) cells[q * stride] += shares[q];
+      }
+    });
     const T* inside = rows.padded + g.pad_w;
     const std::int64_t columns = g.columns_used();
     const RowRange range = g.rows_inside(p);

@@ -2,7 +2,7 @@
 // first maximum in its window is saved. Halves are widened, and rounded, plane by plane.
 
 #include <limits>
-#include <utility>
+#include <type_traits>
 
 #include "lib/backends/eigen/half/elements.h"
 #include "lib/core/numbers/rounding.h"
@@ -13,7 +13,7 @@ namespace {
 
 /// An integer as wide as an element, so that a comparison of elements selects integers.
 template <class T>
-using Lane = std::conditional_t<sizeof(T) == sizeof(std::int32_t), std::int32_t, std::int64_t>;
+using Place = std::conditional_t<sizeof(T) == sizeof(std::int32_t), std::int32_t, std::int64_t>;
 
 /// Whether `value` takes the place of the largest so far: where it is above, or the first NaN.
 template <class Values>
@@ -25,7 +25,7 @@ auto above(const Values& value, const Values& largest) {
 template <class T>
 struct Rows {
   T* largest;
-  Lane<T>* place;
+  Place<T>* place;
 
   static std::int64_t cells(const Windows& g) { return g.P * g.row_cells() + 1; }
   static std::size_t bytes(const Windows& g) {
@@ -34,12 +34,13 @@ struct Rows {
 
   Rows(void* workspace, int part, const Windows& g)
       : largest(reinterpret_cast<T*>(static_cast<char*>(workspace) + static_cast<std::size_t>(part) * bytes(g))),
-        place(reinterpret_cast<Lane<T>*>(largest + cells(g))) {
+        place(reinterpret_cast<Place<T>*>(largest + cells(g))) {
     std::fill_n(largest, cells(g), -std::numeric_limits<T>::infinity());
     std::fill_n(place, cells(g), outside);
   }
 
-  static constexpr Lane<T> outside = std::numeric_limits<Lane<T>>::max() / 2;  // of paddings: behind every other place
+  static constexpr Place<T> outside =
+      std::numeric_limits<Place<T>>::max() / 2;  // place of a padding: after every place in a window
 };
 
 template <class T>
@@ -52,8 +53,8 @@ void find_largest(const Windows& g, const T* x, T* y, const Rows<T>& rows) {
       });
 }
 
-/// Largest cells, and the first place of each in its window. If no cell is above minus infinity, the first place inside
-/// the image.
+/// Largest cells, and the first place of each in its window. If no cell is above minus infinity, the place is the first
+/// inside the image.
 template <class T, class Winner>
 void find_winners(const Windows& g, const T* x, T* y, Winner* winners, const Rows<T>& rows) {
   const std::int64_t pitch = g.row_cells();
@@ -61,11 +62,11 @@ void find_winners(const Windows& g, const T* x, T* y, Winner* winners, const Row
       g, x,
       [&](std::int64_t p, const RowRange& range, std::int64_t w, auto count) {
         using Values = Lanes<T, count>;
-        using Places = Lanes<Lane<T>, count>;
+        using Places = Lanes<Place<T>, count>;
         typename Values::Values largest = typename Values::Values{} - std::numeric_limits<T>::infinity();
-        auto row = static_cast<Lane<T>>((range.from - g.first_row(p)) * g.S);
+        auto row = static_cast<Place<T>>((range.from - g.first_row(p)) * g.S);
         typename Places::Values place = typename Places::Values{} + row;
-        for (std::int64_t h = range.from; h < range.to; ++h, row += static_cast<Lane<T>>(g.S)) {
+        for (std::int64_t h = range.from; h < range.to; ++h, row += static_cast<Place<T>>(g.S)) {
           const auto cells = Values::load(x + h * g.W + w);
           const auto taken = above(cells, largest);
           largest = taken ? cells : largest;
@@ -76,13 +77,13 @@ void find_winners(const Windows& g, const T* x, T* y, Winner* winners, const Row
       },
       [&](std::int64_t p, std::int64_t q, std::int64_t stride, auto count) {
         using Values = Lanes<T, count>;
-        using Places = Lanes<Lane<T>, count>;
+        using Places = Lanes<Place<T>, count>;
         const std::int64_t at = p * pitch + q * stride;
         auto largest = Values::load_strided(rows.largest + at, stride);
         auto place = Places::load_strided(rows.place + at, stride);
         for (std::int64_t s = 1; s < g.S; ++s) {
           const auto cells = Values::load_strided(rows.largest + at + s, stride);
-          const auto places = Places::load_strided(rows.place + at + s, stride) + static_cast<Lane<T>>(s);
+          const auto places = Places::load_strided(rows.place + at + s, stride) + static_cast<Place<T>>(s);
           const auto equal = (cells == largest) | ((cells != cells) & (largest != largest));
           const auto taken = above(cells, largest) | (equal & (places < place));
           largest = taken ? cells : largest;
@@ -179,8 +180,8 @@ void emit_steps(Lowered& unit, const Spec& spec, const Windows& g, ThreadPool& p
     });
   };
   unit.saved_bytes = static_cast<std::size_t>(spec.y.shape.count()) * sizeof(Winner);
-  unit.steps.push_back(step({Pass::forward}, "direct", winners, workspace));
-  unit.steps.push_back(step({Pass::recompute}, "direct", largest, workspace));
+  // Recomputed, too, so that of zeros of both signs the same wins again.
+  unit.steps.push_back(step({Pass::forward, Pass::recompute}, "direct", winners, workspace));
   unit.steps.push_back(step(
       {Pass::backward_data}, "direct",
       [&pool, g, adds = adds_dx(spec, 0)](const Args& args) { backward<T, Winner>(pool, args, g, adds); },

@@ -1,5 +1,5 @@
 #pragma once
-// The windows of a pooling op on a plane, and numbers side by side.
+// The windows of a pooling op on a plane, and vectors of numbers.
 
 #include <algorithm>
 #include <cstdint>
@@ -48,7 +48,7 @@ struct Windows {
   std::int64_t columns_used() const { return std::min(W, row_cells() - pad_w); }
 };
 
-/// Numbers side by side: a vector by hand, since the compiler makes none of a loop over few numbers.
+/// Vectors of numbers, by hand: the compiler makes none of a loop over few numbers.
 template <class T, int Count>
 struct Lanes {
   // NOLINTNEXTLINE(modernize-use-using): g++ drops the attributes of a dependent type in an alias declaration
@@ -64,10 +64,10 @@ struct Lanes {
   /// Every stride-th number; with a stride of 2 the one after the last is read, too.
   static Values load_strided(const T* from, std::int64_t stride) {
     if (stride == 1) return load(from);
-    if (stride == 2) return [&]<int... I>(std::integer_sequence<int, I...>) {
-        return __builtin_shufflevector(load(from), load(from + Count), (2 * I)...);
-      }
-    (std::make_integer_sequence<int, Count>());
+    const auto every_second = [&]<int... I>(std::integer_sequence<int, I...>) {
+      return __builtin_shufflevector(load(from), load(from + Count), (2 * I)...);
+    };
+    if (stride == 2) return every_second(std::make_integer_sequence<int, Count>());
     Values loaded;
     for (int i = 0; i < Count; ++i) loaded[i] = from[i * stride];
     return loaded;
@@ -92,17 +92,18 @@ struct Lanes<T, 1> {
   }
 };
 
-/// Calls work(first, how many) for all of [0, count): eight at a time or, if there are fewer, four or one. The last
-/// call begins earlier where it would reach beyond `count`.
+/// Calls work(first, number) for all of [0, count): eight at a time or, if there are fewer, four or one. The last call
+/// begins earlier where it would reach beyond `count`.
 template <int Most = 8, class Work>
 void in_lanes(std::int64_t count, Work&& work) {
+  constexpr int fewer = Most == 8 ? 4 : 1;
   if constexpr (Most > 1)
-    if (count < Most) return in_lanes < Most == 8 ? 4 : 1 > (count, work);
+    if (count < Most) return in_lanes<fewer>(count, work);
   for (std::int64_t i = 0; i < count; i += Most) work(std::min(i, count - Most), std::integral_constant<int, Most>());
 }
 
-/// Calls down(p, rows, w, how many) for runs of columns of each row p of windows, then along(p, q, stride, how many)
-/// for runs of windows.
+/// Calls down(p, rows, w, number) for runs of columns of each row p of windows, then along(p, q, stride, number) for
+/// runs of windows.
 template <class T, class Down, class Along>
 void for_windows(const Windows& g, const T* x, Down&& down, Along&& along) {
   for (std::int64_t p = 0; p < g.P; ++p) {
@@ -118,7 +119,7 @@ void for_windows(const Windows& g, const T* x, Down&& down, Along&& along) {
 }
 
 /// Reduces each window: add(sum, numbers) takes the cells of each column, from `identity` on, and then the columns.
-/// store(p, q, reduced, how many) takes the results. `padded` has a row of g.row_cells() for each row of windows, and
+/// store(p, q, reduced, number) takes the results. `padded` has a row of g.row_cells() for each row of windows, and
 /// one element more; its paddings are `identity`.
 template <class T, class From, class Add, class Store>
 void reduce_windows(const Windows& g, const From* x, T* padded, T identity, Add&& add, Store&& store) {
@@ -126,16 +127,16 @@ void reduce_windows(const Windows& g, const From* x, T* padded, T identity, Add&
   for_windows(
       g, x,
       [&](std::int64_t p, const RowRange& rows, std::int64_t w, auto count) {
-        using Some = Lanes<T, count>;
-        typename Some::Values all = typename Some::Values{} + identity;
-        for (std::int64_t h = rows.from; h < rows.to; ++h) add(all, Some::load(x + h * g.W + w));
-        Some::store(padded + p * pitch + g.pad_w + w, all);
+        using Vector = Lanes<T, count>;
+        typename Vector::Values all = typename Vector::Values{} + identity;
+        for (std::int64_t h = rows.from; h < rows.to; ++h) add(all, Vector::load(x + h * g.W + w));
+        Vector::store(padded + p * pitch + g.pad_w + w, all);
       },
       [&](std::int64_t p, std::int64_t q, std::int64_t stride, auto count) {
-        using Some = Lanes<T, count>;
-        typename Some::Values all = typename Some::Values{} + identity;
+        using Vector = Lanes<T, count>;
+        typename Vector::Values all = typename Vector::Values{} + identity;
         for (std::int64_t s = 0; s < g.S; ++s)
-          add(all, Some::load_strided(padded + p * pitch + q * stride + s, stride));
+          add(all, Vector::load_strided(padded + p * pitch + q * stride + s, stride));
         store(p, q, all, count);
       });
 }
