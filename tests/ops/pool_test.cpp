@@ -136,12 +136,15 @@ TEST_CASE("max pool takes a NaN for the maximum") {
 }
 
 TEST_CASE("average pool, by hand: the divisor with and without padding") {
-  // Rows are padded by 1, so the windows hold (pad, 6) and (9, pad).
+  // Rows, or columns, are padded by 1, so the windows hold (pad, 6) and (9, pad).
   const Feed feed{{{6, 9}}, {}, {}, {2, 4}, {}, {}};
-  check_example({"", AveragePool{.window = {1, 2}, .stride = 2, .pad = {0, 1}}, {{1, 1, 1, 2}}}, feed,
-                {{6, 9}, {{2, 4}}, {}, {}});
-  check_example({"", AveragePool{.window = {1, 2}, .stride = 2, .pad = {0, 1}, .count_padding = true}, {{1, 1, 1, 2}}},
-                feed, {{3, 4.5}, {{1, 2}}, {}, {}});
+  for (const Size window : {Size(1, 2), Size(2, 1)}) {
+    AveragePool op{.window = window, .stride = 2, .pad = {window.h - 1, window.w - 1}};
+    const Shape x{1, 1, window.h, window.w};
+    check_example({"", op, {x}}, feed, {{6, 9}, {{2, 4}}, {}, {}});
+    op.count_padding = true;
+    check_example({"", op, {x}}, feed, {{3, 4.5}, {{1, 2}}, {}, {}});
+  }
 }
 
 TEST_CASE("average pool, by hand: cells beyond the padding never count") {
