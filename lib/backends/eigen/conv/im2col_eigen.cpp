@@ -40,7 +40,7 @@ class EigenConv {
         columns_ = part_size(columns_, std::max<std::int64_t>(1, fit / (channels_ * taps())), units);
         break;
       case Pass::backward_params: {
-        const Partition parts = partition(channels_, filters_, threads, 1, 1);
+        const Partition parts = partition({channels_}, filters_, threads, 1, 1);
         channel_parts_ = parts.columns;
         channels_ = divide_up(channels_, parts.columns);
         filters_ = divide_up(filters_, parts.rows);

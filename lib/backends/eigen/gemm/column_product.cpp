@@ -108,7 +108,9 @@ ColumnProduct<T>::ColumnProduct(Columns columns, std::int64_t rows, int threads,
   } else {
     sections_.push_back({std::move(columns), 0, false});
   }
-  partition_ = partition(sections_[0].columns.count(), rows, threads, grain_, kernels.rows);
+  const bool packs_rest = sections_.size() == 2 && !sections_[1].few;
+  partition_ = partition({sections_[0].columns.count(), packs_rest ? sections_[1].columns.count() : 0}, rows, threads,
+                         grain_, kernels.rows);
   for (Section& section : sections_) section.block_columns = block_columns(section);
   workspace_bytes_ = allocated_bytes([&](auto& scratch) { allocate(scratch); });
 }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <span>
 
@@ -280,12 +281,14 @@ int cheapest_divisor(int threads, const Cost& cost) {
   return best;
 }
 
-/// The partition whose largest part is smallest, in multiples of `grain` columns. Parts that share columns each pack
-/// them, and the cost includes it.
-inline Partition partition(std::int64_t columns, std::int64_t rows, int threads, std::int64_t grain, int tile_rows) {
+/// The partition whose largest part is smallest. Runs of `columns` columns are divided one by one, in multiples of
+/// `grain`. Parts that share columns each pack them, and the cost includes it.
+inline Partition partition(std::initializer_list<std::int64_t> columns, std::int64_t rows, int threads,
+                           std::int64_t grain, int tile_rows) {
   constexpr std::int64_t packing_rows = 8;  // rows in which using an element costs about as much as packing it
   const int row_parts = cheapest_divisor(threads, [&](int of_rows, int of_columns) {
-    const std::int64_t widest = divide_up(divide_up(columns, grain), of_columns) * grain;
+    std::int64_t widest = 0;
+    for (const std::int64_t count : columns) widest += divide_up(divide_up(count, grain), of_columns) * grain;
     const std::int64_t tallest = divide_up(divide_up(rows, tile_rows), of_rows) * tile_rows;
     return widest * (tallest + packing_rows);
   });
