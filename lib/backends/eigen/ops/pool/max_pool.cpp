@@ -181,7 +181,8 @@ void emit_steps(Lowered& unit, const Spec& spec, const Windows& g, ThreadPool& p
   };
   unit.saved_bytes = static_cast<std::size_t>(spec.y.shape.count()) * sizeof(Winner);
   // Recomputed, too, so that of zeros of both signs the same wins again.
-  unit.steps.push_back(step({Pass::forward, Pass::recompute}, "direct", winners, workspace));
+  for (const Pass pass : {Pass::forward, Pass::recompute})
+    unit.steps.push_back(step({pass}, "direct", winners, workspace));
   unit.steps.push_back(step(
       {Pass::backward_data}, "direct",
       [&pool, g, adds = adds_dx(spec, 0)](const Args& args) { backward<T, Winner>(pool, args, g, adds); },
