@@ -32,6 +32,7 @@ endif()
 list(REMOVE_DUPLICATES LAMINA_COMPONENTS)
 set(LAMINA_INSTRUCTION_SETS x86-64-v3 x86-64-v4 CACHE STRING
     "Instruction sets that the ops of eigen are compiled for besides generic: x86-64-v3, x86-64-v4, or native")
+option(LAMINA_GENERIC "Compile the ops of eigen for every processor of the target, too; with tests they always are" ON)
 set(LAMINA_KERNEL_FLAGS "" CACHE STRING
     "Further flags of cuda-host's kernels, such as optimisation in a build without it")
 set(LAMINA_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them: address,undefined or thread")

@@ -78,7 +78,9 @@ std::span<const InstructionSet* const> instruction_sets() {
 #if defined(LAMINA_WITH_X86_64_V3)
     &instruction_set_x86_64_v3,
 #endif
+#if defined(LAMINA_WITH_GENERIC)
     &instruction_set_generic,
+#endif
   };
   return sets;
 }
@@ -91,7 +93,7 @@ bool runs_here(const InstructionSet& set) {
 #if defined(LAMINA_WITH_X86_64_V3)
   if (&set == &instruction_set_x86_64_v3) return runs_v3();
 #endif
-  return &set == &instruction_set_generic;
+  return set.name == std::string("generic");
 }
 
 const InstructionSet& instruction_set(const std::string& name) {
@@ -112,7 +114,9 @@ const InstructionSet& instruction_set(const std::string& name) {
 
 const InstructionSet& widest_instruction_set() {
   const auto sets = instruction_sets();
-  return **std::find_if(sets.begin(), sets.end(), [](const InstructionSet* set) { return runs_here(*set); });
+  const auto widest = std::ranges::find_if(sets, [](const InstructionSet* set) { return runs_here(*set); });
+  if (widest == sets.end()) throw Unsupported("eigen: this build is for a processor with " + std::string(sets[0]->name));
+  return **widest;
 }
 
 }  // namespace lamina::eigen

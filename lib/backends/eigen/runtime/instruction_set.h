@@ -63,8 +63,8 @@ struct InstructionSet {
   }
 };
 
-/// The sets of this build, widest first. The last is "generic": the compiler's default for every processor of its
-/// target.
+/// The sets of this build, widest first. The last is "generic", if it is built: the compiler's default for every
+/// processor of its target.
 std::span<const InstructionSet* const> instruction_sets();
 
 /// Whether this processor can run the set.
@@ -74,7 +74,7 @@ bool runs_here(const InstructionSet&);
 /// UsageError for a set that this build lacks, Unsupported for a set that does not run here.
 const InstructionSet& instruction_set(const std::string& name);
 
-/// The widest set that this processor runs.
+/// The widest set that this processor runs. Throws Unsupported if it runs none of this build.
 const InstructionSet& widest_instruction_set();
 
 }  // namespace lamina::eigen
