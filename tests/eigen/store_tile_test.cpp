@@ -22,7 +22,7 @@ struct PutWay {
 };
 
 template <class T>
-constexpr eigen::Bounds<T> bounds{T{0}, T{6}};
+constexpr eigen::Bounds<T> limits{T{0}, T{6}};
 
 /// A matrix of small integers, of both signs.
 template <class T>
@@ -41,7 +41,7 @@ eigen::OutputTile<T> finished(const PutWay& way, std::int64_t count) {
                          .ldf = count,
                          .rows = rows,
                          .count = count,
-                         .epilogue = {.add = way.add, .bounds = way.bounded ? &bounds<T> : nullptr}};
+                         .epilogue = {.add = way.add, .bounds = way.bounded ? &limits<T> : nullptr}};
   if (way.between == Between::zeros) {
     f.width = count * way.step - (way.step > 1 ? count % 2 : 0);  // with and without zeros after the last sum
     f.below = 1;
@@ -57,7 +57,7 @@ std::vector<T> wanted(const eigen::OutputTile<T>& f) {
   const auto store = [&](std::int64_t at, T value) {
     T& old = to[static_cast<std::size_t>(at)];
     if (f.epilogue.add) value += old;
-    old = f.epilogue.bounds == nullptr ? value : std::clamp(value, bounds<T>.low, bounds<T>.high);
+    old = f.epilogue.bounds == nullptr ? value : std::clamp(value, limits<T>.low, limits<T>.high);
   };
   for (std::int64_t i = 0; i < f.rows; ++i) {
     for (std::int64_t row = 0; row <= f.below; ++row)
