@@ -17,6 +17,15 @@ void check(const Op& op, const std::vector<Shape>& x, Pass pass, double flops, d
   CHECK(cost(op, x, pass).bytes == 4 * elements);
 }
 
+struct Work {
+  double flops, elements;
+};
+
+void check(const Op& op, const std::vector<Shape>& x, Work forward, Work backward_data) {
+  check(op, x, Pass::forward, forward.flops, forward.elements);
+  check(op, x, Pass::backward_data, backward_data.flops, backward_data.elements);
+}
+
 }  // namespace
 
 TEST_CASE("multiply-adds of convolutions and fully connected ops are exact") {
@@ -65,15 +74,11 @@ TEST_CASE("groups divide the cost of a convolution") {
 
 TEST_CASE("pools cost a window per result") {
   const std::vector<Shape> x{{1, 2, 4, 4}};  // 32 elements; y: 1x2x2x2, 8
-  check(MaxPool{.window = 2, .stride = 2}, x, Pass::forward, 4 * 8, 40);
-  check(MaxPool{.window = 2, .stride = 2}, x, Pass::backward_data, 8, 40);
+  check(MaxPool{.window = 2, .stride = 2}, x, {4 * 8, 40}, {8, 40});
   check(MaxPool{.window = 2, .stride = 2}, x, Pass::backward_params, 0, 0);
-  check(AveragePool{.window = 2, .stride = 2}, x, Pass::forward, 4 * 8, 40);
-  check(AveragePool{.window = 2, .stride = 2}, x, Pass::backward_data, 4 * 8, 40);
-  check(GlobalAveragePool{}, x, Pass::forward, 32, 34);
-  check(GlobalAveragePool{}, x, Pass::backward_data, 32, 34);
-  check(Reduce{ReduceBy::mean, true, false, false}, x, Pass::forward, 32, 48);
-  check(Reduce{ReduceBy::mean, true, false, false}, x, Pass::backward_data, 16, 48);
+  check(AveragePool{.window = 2, .stride = 2}, x, {4 * 8, 40}, {4 * 8, 40});
+  check(GlobalAveragePool{}, x, {32, 34}, {32, 34});
+  check(Reduce{ReduceBy::mean, true, false, false}, x, {32, 48}, {16, 48});
   check(Reduce{ReduceBy::sum, true, false, false}, x, Pass::backward_data, 0, 48);
 }
 
@@ -98,26 +103,19 @@ TEST_CASE("group and layer norms read their values once, and the scale for their
 
 TEST_CASE("elementwise ops and their gradients") {
   const std::vector<Shape> x{{1, 10, 1, 1}};
-  check(Relu{}, x, Pass::forward, 10, 20);
-  check(Relu{}, x, Pass::backward_data, 10, 30);
-  check(Softmax{}, x, Pass::forward, 50, 20);
-  check(Softmax{}, x, Pass::backward_data, 40, 30);
-  check(Pointwise{Function::sigmoid}, x, Pass::forward, 30, 20);
-  check(Pointwise{Function::sigmoid}, x, Pass::backward_data, 30, 30);
-  check(Pointwise{Function::tanh}, x, Pass::forward, 10, 20);
-  check(Pointwise{Function::tanh}, x, Pass::backward_data, 30, 30);
-  check(Lrn{.size = 5}, x, Pass::forward, 100, 20);
-  check(Lrn{.size = 5}, x, Pass::backward_data, 110, 30);
+  check(Relu{}, x, {10, 20}, {10, 30});
+  check(Softmax{}, x, {50, 20}, {40, 30});
+  check(Pointwise{Function::sigmoid}, x, {30, 20}, {30, 30});
+  check(Pointwise{Function::tanh}, x, {10, 20}, {30, 30});
+  check(Lrn{.size = 5}, x, {100, 20}, {110, 30});
   check(Relu{}, x, Pass::backward_params, 0, 0);
   CHECK(cost(Lrn{.size = INT_MAX}, x, Pass::forward).flops == 10 * (2147483647.0 + 5));
 }
 
 TEST_CASE("a loss reads logits and labels twice and writes the gradient of the logits") {
   const Shape logits{6, 5, 1, 1}, labels{6, 1, 1, 1};
-  check(SoftmaxCrossEntropy{}, {logits, labels}, Pass::forward, 4 * 30, 30 + 6 + 2);
-  check(SoftmaxCrossEntropy{}, {logits, labels}, Pass::backward_data, 4 * 30, 30 + 6 + 2 + 30);
-  check(SigmoidCrossEntropy{}, {labels, labels}, Pass::forward, 8 * 6, 6 + 6 + 2);
-  check(SigmoidCrossEntropy{}, {labels, labels}, Pass::backward_data, 5 * 6, 6 + 6 + 2 + 6);
+  check(SoftmaxCrossEntropy{}, {logits, labels}, {4 * 30, 30 + 6 + 2}, {4 * 30, 30 + 6 + 2 + 30});
+  check(SigmoidCrossEntropy{}, {labels, labels}, {8 * 6, 6 + 6 + 2}, {5 * 6, 6 + 6 + 2 + 6});
 }
 
 TEST_CASE("an embedding reads no more rows than it has ids and writes the gradient of all") {
@@ -168,8 +166,7 @@ TEST_CASE("pointwise ops read x or y for their gradients") {
                                                    {Pointwise{Function::silu}, 40, 80},
                                                    {Pointwise{Function::gelu}, 50, 110},
                                                    {Pointwise{Function::leaky_relu, 0.1}, 20, 20}}) {
-    check(op, x, Pass::forward, forward, 20);
-    check(op, x, Pass::backward_data, backward, 30);
+    check(op, x, {forward, 20}, {backward, 30});
     check(op, x, Pass::backward_params, 0, 0);
   }
 }
@@ -185,13 +182,10 @@ TEST_CASE("a transposed convolution multiplies each x by each of its weights, in
 
 TEST_CASE("a product reads both factors for both gradients, and a plane's factor is summed") {
   const Shape x{2, 3, 2, 2};
-  check(Binary{BinaryFunction::multiply}, {x, x}, Pass::forward, 24, 72);
-  check(Binary{BinaryFunction::multiply}, {x, x}, Pass::backward_data, 48, 48 + 24 + 48);
-  check(Binary{BinaryFunction::multiply}, {x, {2, 3, 1, 1}}, Pass::forward, 24, 54);
-  check(Binary{BinaryFunction::multiply}, {x, {2, 3, 1, 1}}, Pass::backward_data, 72, 30 + 24 + 30);
+  check(Binary{BinaryFunction::multiply}, {x, x}, {24, 72}, {48, 48 + 24 + 48});
+  check(Binary{BinaryFunction::multiply}, {x, {2, 3, 1, 1}}, {24, 54}, {72, 30 + 24 + 30});
   check(Binary{BinaryFunction::divide}, {x, {2, 1, 2, 2}}, Pass::backward_data, 24 * 6, 32 + 24 + 32);
-  check(Binary{BinaryFunction::subtract}, {{2, 3, 1, 1}, {2, 1, 2, 2}}, Pass::forward, 24, 6 + 8 + 24);
-  check(Binary{BinaryFunction::subtract}, {{2, 3, 1, 1}, {2, 1, 2, 2}}, Pass::backward_data, 24 * 3, 24 + 6 + 8);
+  check(Binary{BinaryFunction::subtract}, {{2, 3, 1, 1}, {2, 1, 2, 2}}, {24, 6 + 8 + 24}, {24 * 3, 24 + 6 + 8});
 }
 
 TEST_CASE("a scale and shift reads its numbers in every pass") {
@@ -202,19 +196,14 @@ TEST_CASE("a scale and shift reads its numbers in every pass") {
 
 TEST_CASE("joins and slices move the bytes that they touch") {
   const Shape x{1, 4, 1, 1};
-  check(Add{}, {x, x, x}, Pass::forward, 8, 16);
-  check(Add{}, {x, x, x}, Pass::backward_data, 0, 16);
-  check(Concat{}, {x, x}, Pass::forward, 0, 16);
-  check(Concat{}, {x, x}, Pass::backward_data, 0, 16);
-  check(Slice{.first = 1, .count = 2}, {x}, Pass::forward, 0, 4);
-  check(Slice{.first = 1, .count = 2}, {x}, Pass::backward_data, 0, 6);
+  check(Add{}, {x, x, x}, {8, 16}, {0, 16});
+  check(Concat{}, {x, x}, {0, 16}, {0, 16});
+  check(Slice{.first = 1, .count = 2}, {x}, {0, 4}, {0, 6});
   check(Slice{.axis = Axis::row, .first = 1, .count = 1}, {{1, 2, 3, 1}}, Pass::forward, 0, 4);
   check(channel_shuffle(x, 2), {x}, Pass::forward, 0, 8);
-  check(Pad{.before = 1, .after = 0}, {x}, Pass::forward, 0, 20);
-  check(Pad{.before = 1, .after = 0}, {x}, Pass::backward_data, 0, 8);
+  check(Pad{.before = 1, .after = 0}, {x}, {0, 20}, {0, 8});
   check(Pad{.before = 1, .after = 0, .by = PadBy::edge}, {x}, Pass::backward_data, 12, 20);
-  check(Resize{.to = {2, 3}}, {x}, Pass::forward, 0, 28);
-  check(Resize{.to = {2, 3}}, {x}, Pass::backward_data, 24, 28);
+  check(Resize{.to = {2, 3}}, {x}, {0, 28}, {24, 28});
   check(Resize{.to = {2, 3}, .by = ResizeBy::linear}, {x}, Pass::forward, 9 * 24, 28);
   check(Input{x}, {}, Pass::forward, 0, 0);
 }

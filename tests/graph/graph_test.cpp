@@ -6,8 +6,7 @@
 
 #include "tests/support/catch.h"
 
-using namespace lamina;
-using test::said_by;
+using namespace lamina::test;
 
 TEST_CASE("a graph holds its nodes in the order of their making") {
   Graph graph("tiny");
@@ -59,27 +58,20 @@ TEST_CASE("every op has its function") {
   x = softmax(fully_connected(dropout(relu(batch_norm(x, "bn")), "drop"), "fc", {.outputs = 3}));
   CHECK(x.shape() == Shape{1, 3, 1, 1});
 
+  const Value ids = graph.input({2, 1, 7, 1}, "ids");
+  x = embedding(ids, "words", {.vocabulary = 50, .features = 3});
+  x = tanh(sigmoid(lstm(x, "lstm", {.hidden = 4, .steps = Steps::last})));
+  x = fully_connected(x, "score", {.outputs = 1});
+  CHECK(sigmoid_cross_entropy(x, graph.input({2, 1, 1, 1}, "labels")).shape() == Shape{1, 2, 1, 1});
+  softmax_cross_entropy(x, graph.input({2, 1, 1, 1}, "classes"), "loss", {.clip = 0.125});
+  CHECK(graph.nodes().back().op == Op{SoftmaxCrossEntropy{.clip = 0.125}});
+
   std::string names;
   for (const Node& node : graph.nodes()) names += std::string(op_name(node.op)) + ' ';
   CHECK(names ==
         "input conv lrn max_pool average_pool concat slice global_average_pool batch_norm relu dropout "
-        "fully_connected softmax ");
-}
-
-TEST_CASE("every op of a classifier of sequences has its function") {
-  Graph graph("sequences");
-  const Value ids = graph.input({2, 1, 7, 1}, "ids");
-  Value x = embedding(ids, "words", {.vocabulary = 50, .features = 3});
-  x = tanh(sigmoid(lstm(x, "lstm", {.hidden = 4, .steps = Steps::last})));
-  x = fully_connected(x, "fc", {.outputs = 1});
-  const Value loss = sigmoid_cross_entropy(x, graph.input({2, 1, 1, 1}, "labels"));
-  CHECK(loss.shape() == Shape{1, 2, 1, 1});
-  const Value other = softmax_cross_entropy(x, graph.input({2, 1, 1, 1}, "classes"), "loss", {.clip = 0.125});
-  CHECK(graph.nodes()[static_cast<std::size_t>(other.id())].op == Op{SoftmaxCrossEntropy{.clip = 0.125}});
-  std::string names;
-  for (const Node& node : graph.nodes()) names += std::string(op_name(node.op)) + ' ';
-  CHECK(names ==
-        "input embedding lstm sigmoid tanh fully_connected input sigmoid_cross_entropy input softmax_cross_entropy ");
+        "fully_connected softmax input embedding lstm sigmoid tanh fully_connected input sigmoid_cross_entropy input "
+        "softmax_cross_entropy ");
 }
 
 TEST_CASE("a graph knows which of its values are read as labels and ids") {

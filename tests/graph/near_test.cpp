@@ -4,9 +4,7 @@
 
 #include "tests/support/catch.h"
 
-using lamina::edit_distance;
-using lamina::Match;
-using lamina::near_names;
+using namespace lamina;
 
 TEST_CASE("near names come nearest first, three at most") {
   CHECK(near_names("resnet51", {"vgg16", "resnet101", "resnet50", "resnet18", "resnet152"}) ==

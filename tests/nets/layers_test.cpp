@@ -8,8 +8,7 @@
 #include "tests/support/csv.h"
 #include "tests/support/data.h"
 
-using namespace lamina;
-using test::CsvRow;
+using namespace lamina::test;
 
 namespace {
 
@@ -40,24 +39,34 @@ struct Described {
 struct Describe {
   const Shape& x;
 
-  Described operator()(const Input&) const { return {.type = "Input"}; }
-  Described operator()(const Conv& op) const {
+  /// An op that has only a type in the tables, or is in none of them.
+  static Described plain(const Op& op) {
+    static const std::map<std::string_view, const char*> types = {
+        {"relu", "ReLU"}, {"softmax", "Softmax"}, {"multiply", "Mul"}, {"scale_shift", "LayerScale"},
+        {"add", "Add"},   {"concat", "Concat"},   {"gelu", "GELU"},    {"sigmoid", "Sigmoid"},
+        {"silu", "SiLU"}, {"tanh", "Tanh"}};
+    const auto found = types.find(op_name(op));
+    return {.type = found == types.end() ? "other" : found->second};
+  }
+  template <class T>
+  Described operator()(const T& op) const {
+    return plain(op);
+  }
+  template <class Convolution>
+  Described convolution(const char* type, const Convolution& op) const {
     REQUIRE(op.dilation == 1);
-    return {.type = "Conv2d",
+    return {.type = type,
             .kernel = text(op.kernel),
             .stride = text(op.stride),
             .pad = text(op.pad),
             .groups = std::to_string(op.groups),
             .bias = op.bias ? "yes" : "no"};
   }
+  Described operator()(const Conv& op) const { return convolution("Conv2d", op); }
   Described operator()(const ConvTranspose& op) const {
-    return {.type = "ConvTranspose2d",
-            .kernel = text(op.kernel),
-            .stride = text(op.stride),
-            .pad = text(op.pad),
-            .groups = std::to_string(op.groups),
-            .bias = op.bias ? "yes" : "no",
-            .extra = "output_padding=" + text(op.output_pad)};
+    Described described = convolution("ConvTranspose2d", op);
+    described.extra = "output_padding=" + text(op.output_pad);
+    return described;
   }
   template <class Pool>
   Described pool(const char* type, const Pool& op) const {
@@ -75,43 +84,19 @@ struct Describe {
   Described operator()(const BatchNorm& op) const {
     return {.type = "BatchNorm2d", .extra = "eps=" + text(op.epsilon) + " momentum=" + text(op.momentum)};
   }
-  Described operator()(const GroupNorm& op) const {
-    return {.type = "GroupNorm", .groups = std::to_string(op.groups), .extra = "eps=" + text(op.epsilon)};
-  }
   Described operator()(const LayerNorm& op) const { return {.type = "LayerNorm", .extra = "eps=" + text(op.epsilon)}; }
   Described operator()(const Lrn& op) const {
     return {.type = "LocalResponseNorm",
             .extra = "n=" + std::to_string(op.size) + " alpha=" + text(op.alpha) + " beta=" + text(op.beta) +
                      " k=" + text(op.k)};
   }
-  Described operator()(const Relu&) const { return {.type = "ReLU"}; }
   Described operator()(const FullyConnected& op) const { return {.type = "Linear", .bias = op.bias ? "yes" : "no"}; }
   Described operator()(const Dropout& op) const { return {.type = "Dropout", .extra = "p=" + text(op.rate)}; }
-  Described operator()(const Softmax&) const { return {.type = "Softmax"}; }
   Described operator()(const Pointwise& op) const {
-    switch (op.function) {
-      case Function::clip: return {.type = "Hardtanh", .extra = "min=" + text(op.a) + " max=" + text(op.b)};
-      case Function::leaky_relu: return {.type = "LeakyReLU", .extra = "slope=" + text(op.a)};
-      case Function::gelu: return {.type = "GELU"};
-      case Function::sigmoid: return {.type = "Sigmoid"};
-      case Function::silu: return {.type = "SiLU"};
-      case Function::tanh: return {.type = "Tanh"};
-      default: return {.type = "other"};
-    }
+    if (op.function == Function::clip) return {.type = "Hardtanh", .extra = "min=" + text(op.a) + " max=" + text(op.b)};
+    if (op.function == Function::leaky_relu) return {.type = "LeakyReLU", .extra = "slope=" + text(op.a)};
+    return plain(op);
   }
-  Described operator()(const Binary&) const { return {.type = "Mul"}; }
-  Described operator()(const ScaleShift& op) const { return {.type = op.learned ? "LayerScale" : "Affine"}; }
-  Described operator()(const PRelu&) const { return {.type = "PReLU"}; }
-  Described operator()(const Pad&) const { return {.type = "ConstantPad2d"}; }
-  Described operator()(const Resize& op) const { return {.type = "Upsample", .extra = "size=" + text(op.to)}; }
-  Described operator()(const Reorder&) const { return {.type = "Reorder"}; }
-  Described operator()(const Reduce&) const { return {.type = "Reduce"}; }
-  Described operator()(const SoftmaxCrossEntropy&) const { return {.type = "CrossEntropyLoss"}; }
-  Described operator()(const SigmoidCrossEntropy&) const { return {.type = "BCEWithLogitsLoss"}; }
-  Described operator()(const Embedding&) const { return {.type = "Embedding"}; }
-  Described operator()(const Recurrent& op) const { return {.type = op.cell == Cell::gru ? "GRU" : "LSTM"}; }
-  Described operator()(const Add&) const { return {.type = "Add"}; }
-  Described operator()(const Concat&) const { return {.type = "Concat"}; }
   Described operator()(const Slice& op) const {
     return {.type = "Narrow", .extra = "start=" + std::to_string(op.first) + " length=" + std::to_string(op.count)};
   }
@@ -173,7 +158,7 @@ std::vector<std::string> without(const std::multiset<std::string>& a, const std:
 
 TEST_CASE("every network has the layers of its table, and no others") {
   std::map<std::string, std::vector<CsvRow>> table;
-  for (const CsvRow& row : test::read_csv(test::data("network_layers.csv"))) table[row.at("network")].push_back(row);
+  for (const CsvRow& row : read_csv(data("network_layers.csv"))) table[row.at("network")].push_back(row);
   CHECK(table.size() == nets::list().size() + neighbours.size());
 
   for (const nets::Info& info : nets::list()) {
@@ -190,7 +175,7 @@ TEST_CASE("every network has the layers of its table, and no others") {
 
 TEST_CASE("every network has the parameters, multiply-adds and extents of its table") {
   std::size_t found = 0;
-  for (const CsvRow& row : test::read_csv(test::data("networks.csv"))) {
+  for (const CsvRow& row : read_csv(data("networks.csv"))) {
     const std::string name = row.at("name");
     if (neighbours.contains(name)) continue;
     CAPTURE(name);
