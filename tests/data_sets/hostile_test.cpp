@@ -2,8 +2,6 @@
 
 #include <sys/stat.h>
 
-#include <random>
-
 #include "bytes.h"
 #include "lamina/data.h"
 #include "tests/io/allocations.h"
@@ -182,31 +180,16 @@ TEST_CASE("thousands of damaged files are read, or refused by name, and nothing 
       {"To b\xC3\xA9\r\n, \xE2\x82\xAC", read_words_of},
       {gzip("To be or not to be"), read_words_of},
   };
+  std::vector<std::string> words;  // extreme numbers
+  for (const std::uint32_t number : {0U, 1U, 0xFFFFU, 0x7FFFFFFFU, 0x80000000U, 0xFFFFFFFFU})
+    words.push_back(be32(number)), words.push_back(le32(number));
   std::mt19937 random(20);
-  const auto below = [&](std::size_t end) { return std::uniform_int_distribution<std::size_t>(0, end - 1)(random); };
   const Folder folder;
   const std::filesystem::path path = folder / "damaged";
   int refused = 0, accepted = 0;
   for (int turn = 0; turn < 4500; ++turn) {
     const Kind& kind = kinds[static_cast<std::size_t>(turn) % kinds.size()];
-    std::string bytes = kind.good;
-    const std::size_t head = std::min<std::size_t>(bytes.size(), 40);  // the counts are in the first bytes
-    for (std::size_t change = 1 + below(3); change > 0 && !bytes.empty(); --change) {
-      const std::size_t at = below(2) == 0 ? below(std::min(head, bytes.size())) : below(bytes.size());
-      switch (below(6)) {
-        case 0: bytes[at] = static_cast<char>(bytes[at] ^ 1 << below(8)); break;
-        case 1: bytes[at] = static_cast<char>(below(256)); break;
-        case 2: bytes.resize(at); break;
-        case 3: bytes.insert(at, bytes.substr(below(bytes.size()), below(9))); break;
-        case 4: bytes.erase(at, 1 + below(8)); break;
-        default: {
-          const std::uint32_t extremes[] = {0, 1, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF};
-          const std::uint32_t number = extremes[below(6)];
-          bytes =
-              with(bytes, std::min(at & ~std::size_t{3}, bytes.size()), below(2) == 0 ? be32(number) : le32(number));
-        }
-      }
-    }
+    const std::string bytes = damaged(kind.good, 40, words, random);  // the counts are in the first bytes
     std::filesystem::remove(path);  // some file systems wait for the disk when a file is truncated
     write(path, bytes);
     CAPTURE(turn);

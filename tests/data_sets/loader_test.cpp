@@ -90,21 +90,6 @@ TEST_CASE("the last short batch is left out on request") {
   CHECK(Loader(even, {.batch = 4}).batches() == 2);
 }
 
-TEST_CASE("an epoch has as many steps as in the six workloads") {
-  // Keras: fit keeps the short last batch; cifar10_cnn runs 50000 // 32 steps.
-  struct Workload {
-    std::int64_t samples;
-    int batch;
-    bool drop_last;
-    std::int64_t steps;
-  };
-  for (const Workload& w : {Workload{60000, 128, false, 469}, Workload{50000, 32, true, 1562},
-                            Workload{25000, 32, false, 782}, Workload{200285, 128, false, 1565}}) {
-    const Counting source(w.samples);
-    CHECK(Loader(source, {.batch = w.batch, .drop_last = w.drop_last, .threads = 0}).batches() == w.steps);
-  }
-}
-
 TEST_CASE("a shuffled epoch has the order of shuffled(), and the samples left out differ from epoch to epoch") {
   const Counting source(10);
   Loader loader(source, {.batch = 4, .drop_last = true, .seed = 6});

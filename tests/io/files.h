@@ -1,11 +1,14 @@
 #pragma once
 // Helpers for tests of files: a temporary folder, whole contents in and out, safetensors files by hand.
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <random>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -46,6 +49,27 @@ inline void write(const std::filesystem::path& path, std::string_view bytes) {
   out << bytes;
   out.close();
   if (!out) throw std::runtime_error("cannot write " + path.string());
+}
+
+/// The bytes with one to three random changes, half of them in the first `head` bytes. `words` are put over them and
+/// between them.
+inline std::string damaged(std::string bytes, std::size_t head, std::span<const std::string> words,
+                           std::mt19937& random) {
+  const auto below = [&](std::size_t end) { return random() % end; };
+  for (std::size_t change = 1 + below(3); change > 0 && !bytes.empty(); --change) {
+    const std::size_t at = below(below(2) == 0 ? std::min(head, bytes.size()) : bytes.size());
+    const std::string& word = words[below(words.size())];
+    switch (below(7)) {
+      case 0: bytes[at] = static_cast<char>(bytes[at] ^ 1 << below(8)); break;
+      case 1: bytes[at] = static_cast<char>(below(256)); break;
+      case 2: bytes.replace(at - at % word.size(), word.size(), word); break;
+      case 3: bytes.insert(at, word); break;
+      case 4: bytes.insert(at, bytes.substr(below(bytes.size()), below(40))); break;
+      case 5: bytes.erase(at, 1 + below(8)); break;
+      default: bytes.resize(at);
+    }
+  }
+  return bytes;
 }
 
 /// The length of a header: eight bytes, little-endian.

@@ -4,8 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <random>
-
 #include "allocations.h"
 #include "files.h"
 #include "lamina/safetensors.h"
@@ -211,27 +209,14 @@ TEST_CASE("a path that is no readable file is a FileError that says so") {
 TEST_CASE("random damage gives a FileError or tensors that fit their extents") {
   const Folder folder;
   const std::string whole = contents(test::data("tiny.safetensors"));
-  const std::string_view spice = "{}[]\",:0123456789-.eE\\ntf \xFF\x80";
+  std::vector<std::string> words;
+  for (const char letter : std::string("{}[]\",:0123456789-.eE\\ntf \xFF\x80")) words.emplace_back(1, letter);
   std::mt19937 random(20240607);
-  const auto below = [&](std::size_t bound) { return random() % bound; };
   const std::size_t header_end = whole.rfind('}');
   int refused = 0, read = 0;
   for (int round = 0; round < 6000; ++round) {
-    std::string damaged = whole;
-    const std::size_t wounds = 1 + below(4);
-    for (std::size_t i = 0; i < wounds; ++i) {
-      const std::size_t at = below(below(8) == 0 ? damaged.size() : std::min(header_end, damaged.size()));
-      switch (below(6)) {
-        case 0: damaged[at] = static_cast<char>(damaged[at] ^ (1 << below(8))); break;
-        case 1: damaged[at] = static_cast<char>(below(256)); break;
-        case 2: damaged[at] = spice[below(spice.size())]; break;
-        case 3: damaged.erase(at, 1 + below(8)); break;
-        case 4: damaged.insert(at, 1, spice[below(spice.size())]); break;
-        default: damaged.insert(at, damaged.substr(below(damaged.size()), below(40))); break;
-      }
-      if (damaged.empty()) damaged = whole;
-    }
-    if (below(2) == 0 && damaged.size() >= 8) {  // a length that fits, so that later damage is reached
+    std::string damaged = test::damaged(whole, header_end, words, random);
+    if (random() % 2 == 0 && damaged.size() >= 8) {  // a length that fits, so that later damage is reached
       const std::size_t brace = damaged.rfind('}');
       if (brace != std::string::npos && brace > 8) damaged.replace(0, 8, length_bytes(brace + 1 - 8));
     }

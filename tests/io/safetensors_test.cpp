@@ -35,22 +35,13 @@ HostTensor tensor(DType dtype, std::vector<std::int64_t> extents, std::vector<do
   return {.dtype = dtype, .extents = std::move(extents), .values = std::move(values)};
 }
 
-/// A file with one tensor of 16-bit elements, as words.
-std::string words_file(const std::string& dtype, const std::vector<std::uint16_t>& words) {
-  std::string data;
-  for (const std::uint16_t word : words) {
-    data += static_cast<char>(word & 0xFF);
-    data += static_cast<char>(word >> 8);
-  }
-  const std::string count = std::to_string(words.size());
-  return safetensors(R"({"t":{"dtype":")" + dtype + R"(","shape":[)" + count + R"(],"data_offsets":[0,)" +
-                         std::to_string(data.size()) + "]}}",
-                     data);
-}
-
+/// The numbers of a file with one tensor of 16-bit elements, which are given as words.
 std::vector<double> read_words(const Folder& folder, const std::string& dtype,
                                const std::vector<std::uint16_t>& words) {
-  write(folder / "words", words_file(dtype, words));
+  const std::string data(reinterpret_cast<const char*>(words.data()), 2 * words.size());
+  const std::string shape = std::to_string(words.size()), bytes = std::to_string(data.size());
+  const std::string entry = R"("shape":[)" + shape + R"(],"data_offsets":[0,)" + bytes + "]}}";
+  write(folder / "words", safetensors(R"({"t":{"dtype":")" + dtype + "\"," + entry, data));
   return read_safetensors(folder / "words").at("t").values;
 }
 
@@ -59,11 +50,7 @@ std::vector<std::uint16_t> written_words(const Folder& folder, DType dtype, cons
   write_safetensors(folder / "out", {{"t", tensor(dtype, {static_cast<std::int64_t>(values.size())}, values)}});
   const std::string bytes = contents(folder / "out");
   std::vector<std::uint16_t> words(values.size());
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::size_t at = bytes.size() - 2 * (words.size() - i);
-    words[i] = static_cast<std::uint16_t>(static_cast<unsigned char>(bytes[at]) |
-                                          static_cast<unsigned char>(bytes[at + 1]) << 8);
-  }
+  std::memcpy(words.data(), bytes.data() + bytes.size() - 2 * words.size(), 2 * words.size());
   return words;
 }
 

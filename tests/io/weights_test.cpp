@@ -50,8 +50,7 @@ std::string complaint(Plan& plan, const TensorFile& file) {
 }  // namespace
 
 TEST_CASE("saved weights have PyTorch's names and extents") {
-  const auto backend = make_backend("eigen");
-  const Plan plan(tiny_net(), *backend);
+  const Plan plan(tiny_net(), oracle());
   const TensorFile file = save_weights(plan);
   std::map<std::string, Extents> extents;
   for (const auto& [name, host] : file) {
@@ -74,8 +73,7 @@ TEST_CASE("the table of an embedding is a matrix in a file, and so is a weight w
   Graph graph("ids");
   Value x = embedding(graph.input({2, 1, 3, 1}), "table", {.vocabulary = 7, .features = 5});
   fully_connected(x, "fc", {.outputs = 1});
-  const auto backend = make_backend("eigen");
-  Plan from(graph, *backend, {.seed = 1}), to(graph, *backend, {.seed = 2});
+  Plan from(graph, oracle(), {.seed = 1}), to(graph, oracle(), {.seed = 2});
   const TensorFile file = save_weights(from);
   CHECK(file.at("table.weight").extents == Extents{7, 5});
   CHECK(file.at("fc.weight").extents == Extents{1, 15});
@@ -89,9 +87,8 @@ TEST_CASE("the table of an embedding is a matrix in a file, and so is a weight w
 TEST_CASE("weights go through a file into another plan unchanged") {
   const DType dtype = GENERATE(DType::f32, DType::f64);
   INFO(to_string(dtype));
-  const auto backend = make_backend("eigen");
-  Plan from(tiny_net(), *backend, {.mode = Mode::inference, .dtype = dtype, .seed = 1});
-  Plan to(tiny_net(), *backend, {.mode = Mode::inference, .dtype = dtype, .seed = 2});
+  Plan from(tiny_net(), oracle(), {.mode = Mode::inference, .dtype = dtype, .seed = 1});
+  Plan to(tiny_net(), oracle(), {.mode = Mode::inference, .dtype = dtype, .seed = 2});
   load_weights(from, unlike_initial(from));
 
   const Folder folder;
@@ -110,8 +107,7 @@ TEST_CASE("weights go through a file into another plan unchanged") {
 TEST_CASE("a file of halves goes through a plan on f32 and back with the same bytes") {
   const DType half = GENERATE(DType::bf16, DType::f16);
   INFO(to_string(half));
-  const auto backend = make_backend("eigen");
-  Plan plan(tiny_net(), *backend, {.mode = Mode::inference});
+  Plan plan(tiny_net(), oracle(), {.mode = Mode::inference});
   TensorFile given = save_weights(plan);
   int number = 0;  // multiples of powers of two that f16 has, with seven bits after the point as bf16
   for (auto& [name, host] : given) {
@@ -138,8 +134,7 @@ TEST_CASE("a file of halves goes through a plan on f32 and back with the same by
 }
 
 TEST_CASE("loading renews the prepared forms of parameters") {
-  const auto backend = make_backend("eigen");
-  WrappedBackend wrapped(*backend);
+  WrappedBackend wrapped(oracle());
   wrapped.prepare = true;
   Plan plan(tiny_net(), wrapped, {.mode = Mode::inference, .dtype = DType::f64});
   const std::vector<double> before = output(plan);
@@ -151,8 +146,7 @@ TEST_CASE("loading renews the prepared forms of parameters") {
 }
 
 TEST_CASE("PyTorch's batch counters and a dropout's step are not weights") {
-  const auto backend = make_backend("eigen");
-  Plan plan(tiny_net(), *backend);
+  Plan plan(tiny_net(), oracle());
   TensorFile file = save_weights(plan);
   CHECK_FALSE(file.contains("drop.step"));
   file["features.bn1.num_batches_tracked"] = {.dtype = DType::f32, .extents = {}, .values = {3}};
@@ -162,8 +156,7 @@ TEST_CASE("PyTorch's batch counters and a dropout's step are not weights") {
 }
 
 TEST_CASE("a missing, unknown or misshapen tensor is named, and the plan stays as it was") {
-  const auto backend = make_backend("eigen");
-  Plan plan(tiny_net(), *backend, {.dtype = DType::f32});
+  Plan plan(tiny_net(), oracle(), {.dtype = DType::f32});
   const TensorFile initial = save_weights(plan);
   const TensorFile good = unlike_initial(plan);
   const auto refused = [&](const TensorFile& file, const std::string& says) {
@@ -192,8 +185,7 @@ TEST_CASE("a missing, unknown or misshapen tensor is named, and the plan stays a
 }
 
 TEST_CASE("extents of 1 may be left out, and matrices flatten c, h, w") {
-  const auto backend = make_backend("eigen");
-  Plan plan(tiny_net(), *backend, {.dtype = DType::f64});
+  Plan plan(tiny_net(), oracle(), {.dtype = DType::f64});
   TensorFile file = unlike_initial(plan);
   file["fc1.weight"].extents = {6, 3, 5, 4};
   file["conv2.weight"].extents = {3, 4};
@@ -218,10 +210,9 @@ TEST_CASE("Keras' order of flattening becomes ours") {
 }
 
 TEST_CASE("a layer loaded from Keras' order gives Keras' result") {
-  const auto backend = make_backend("eigen");
   Graph graph("dense");
   fully_connected(graph.input({1, 3, 2, 2}), "fc", {.outputs = 2, .bias = false});
-  Plan plan(graph, *backend, {.dtype = DType::f64});
+  Plan plan(graph, oracle(), {.dtype = DType::f64});
   HostTensor keras{.dtype = DType::f64, .extents = {2, 12}, .values = {}};
   std::vector<double> image(12);  // the channels are last
   for (int i = 0; i < 24; ++i) keras.values.push_back(i * i % 17 - 8);
@@ -231,7 +222,7 @@ TEST_CASE("a layer loaded from Keras' order gives Keras' result") {
   for (std::size_t i = 0; i < 12; ++i) x[i % 3 * 4 + i / 3] = image[i];
 
   load_weights(plan, {{"fc.weight", hwc_to_chw(keras, {1, 3, 2, 2})}});
-  upload(backend->device(), plan.input(), std::span<const double>(x));
+  upload(oracle().device(), plan.input(), std::span<const double>(x));
   CHECK(output(plan) == y);
 }
 
@@ -242,8 +233,7 @@ TEST_CASE("a shared parameter is saved once, and loaded by any of its names, or 
     x = batch_norm(conv(x, name, {.channels = 3, .kernel = 1}), name + std::string("n"));
   graph.share_all("b", "a");
   graph.share_all("bn", "an");
-  const auto backend = make_backend("eigen");
-  Plan plan(graph, *backend), other(graph, *backend);
+  Plan plan(graph, oracle()), other(graph, oracle());
   TensorFile file = unlike_initial(plan);
   std::vector<std::string> names;
   for (const auto& [name, host] : file) names.push_back(name);
@@ -266,13 +256,12 @@ TEST_CASE("a shared parameter is saved once, and loaded by any of its names, or 
 TEST_CASE("a scale whose shift is fixed is loaded from its node's name alone, as a layer scale of PyTorch") {
   Graph graph("scaled");
   scale_shift(graph.input({1, 2, 1, 1}), "block.layer_scale", {.learned = true});
-  const auto backend = make_backend("eigen");
   const TensorFile file = {{"block.layer_scale", {.extents = {2, 1, 1}, .values = {3, 4}}}};
-  Plan both(graph, *backend);
+  Plan both(graph, oracle());
   CHECK(complaint(both, file).find("'block.layer_scale.scale' is missing") != std::string::npos);
 
   graph.fix("block.layer_scale.shift");
-  Plan plan(graph, *backend);
+  Plan plan(graph, oracle());
   const TensorFile own = {{"block.layer_scale.scale", {.extents = {2}, .values = {5, 6}}},
                           {"block.layer_scale.shift", {.extents = {2}, .values = {7, 8}}}};
   load_weights(plan, own);

@@ -7,10 +7,7 @@ gradient. Each is added up over the seeds. Ours may be twice PyTorch's. Batch no
 """
 
 import copy
-import os
-import subprocess
 import sys
-import tempfile
 
 import compare_nets
 import comparison
@@ -18,7 +15,6 @@ from compare_nets import torch
 
 if torch is not None:
     import numpy
-    import safetensors_file
     import torch_nets
 
 NETS = ("resnet18", "inception_v1")
@@ -40,23 +36,19 @@ def errors(found, exact):
     return numpy.array([norm("y"), numpy.mean([norm(key) for key in exact if key.startswith("gradient.")])])
 
 
-def of_seed(folder, name, seed, arguments):
+def of_seed(name, seed, arguments):
     """Our errors and PyTorch's errors."""
     net = torch_nets.randomise(compare_nets.reference(name), seed)
-    weights, data, result = (os.path.join(folder, file) for file in ("weights", "data", "result"))
-    comparison.write_safetensors(weights, {key: tensor.numpy() for key, tensor in net.state_dict().items()})
     g = torch.Generator().manual_seed(100 + seed)
     x = torch.randn(arguments.batch, 3, arguments.image, arguments.image, generator=g)
     dy = torch.randn(arguments.batch, 1000, generator=g)
-    comparison.write_safetensors(data, {"x": x.numpy(), "dy": dy.numpy()})
+    ours = compare_nets.Ours(arguments.program, name, net, x, dy).run("training", "bf16")
     exact = compare_nets.run_torch(copy.deepcopy(net), "training", torch.float64, x, dy)
-    subprocess.run([arguments.program, name, "training", "bf16", weights, data, result], check=True)
-    return errors(safetensors_file.read(result), exact), errors(autocast(net, x, dy), exact)
+    return errors(ours, exact), errors(autocast(net, x, dy), exact)
 
 
 def compare(name, arguments):
-    with tempfile.TemporaryDirectory(prefix="lamina-torch-") as folder:
-        ours, theirs = sum(numpy.array(of_seed(folder, name, 20 + k, arguments)) for k in range(arguments.seeds))
+    ours, theirs = sum(numpy.array(of_seed(name, 20 + k, arguments)) for k in range(arguments.seeds))
     good = True
     for what, our, their in zip(("logits", "gradients"), ours / arguments.seeds, theirs / arguments.seeds):
         holds = our <= BOUND * their

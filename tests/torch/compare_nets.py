@@ -95,29 +95,34 @@ def checks(mode, dtype, ours, theirs, exact):
         yield what, count, *worst(ours, theirs, prefixes), max(bound, 2 * own)
 
 
+class Ours:
+    """Our program on the weights of a network, on images and on output gradients."""
+
+    def __init__(self, program, name, net, x, dy):
+        self.program, self.name, self.folder = program, name, tempfile.TemporaryDirectory(prefix="lamina-torch-")
+        self.files = [os.path.join(self.folder.name, file) for file in ("weights", "data", "result")]
+        comparison.write_safetensors(self.files[0], {key: tensor.numpy() for key, tensor in net.state_dict().items()})
+        comparison.write_safetensors(self.files[1], {"x": x.numpy(), "dy": dy.numpy()})
+
+    def run(self, mode, dtype):
+        subprocess.run([self.program, self.name, mode, dtype, *self.files], check=True)
+        return safetensors_file.read(self.files[2])
+
+
 def compare(name, arguments):
     """Prints lines of the table. Returns whether all of them hold."""
-    with tempfile.TemporaryDirectory(prefix="lamina-torch-") as folder:
-        return compare_in(folder, name, arguments)
-
-
-def compare_in(folder, name, arguments):
     net = reference(name)
-    weights, data, result = (os.path.join(folder, file) for file in ("weights", "data", "result"))
-    comparison.write_safetensors(weights, {key: tensor.numpy() for key, tensor in net.state_dict().items()})
     g = torch.Generator().manual_seed(21)
     channels, image = INPUTS.get(name, (3, arguments.image))
     x = torch.randn(arguments.batch, channels, image, image, generator=g)
     with torch.no_grad():
         dy = torch.randn(copy.deepcopy(net)(x).shape, generator=g)
-    comparison.write_safetensors(data, {"x": x.numpy(), "dy": dy.numpy()})
-    good = True
+    program, good = Ours(arguments.program, name, net, x, dy), True
     for mode in ("inference", "training"):
         exact = run_torch(copy.deepcopy(net), mode, torch.float64, x, dy)
         for dtype in ("f64", "f32"):
-            subprocess.run([arguments.program, name, mode, dtype, weights, data, result], check=True)
             # A layer scale is a node's scale here, and a parameter of its block there.
-            ours = {key.removesuffix(".scale"): tensor for key, tensor in safetensors_file.read(result).items()}
+            ours = {key.removesuffix(".scale"): tensor for key, tensor in program.run(mode, dtype).items()}
             theirs = exact if dtype == "f64" else run_torch(copy.deepcopy(net), mode, torch.float32, x, dy)
             for what, count, gap, tensor, bound in checks(mode, dtype, ours, theirs, exact):
                 good = good and gap <= bound

@@ -18,6 +18,8 @@
 
 #include "lamina/lamina.h"
 
+using namespace lamina;
+
 namespace {
 
 struct Enough {};
@@ -29,8 +31,8 @@ struct Wanted {
   double share;
 };
 
-void keep_parameters(lamina::TensorFile& file, const std::string& prefix, const lamina::Plan& plan) {
-  for (auto& [name, tensor] : lamina::save_weights(plan)) file[prefix + name] = std::move(tensor);
+void keep_parameters(TensorFile& file, const std::string& prefix, const Plan& plan) {
+  for (auto& [name, tensor] : save_weights(plan)) file[prefix + name] = std::move(tensor);
 }
 
 /// Sets a number of an optimiser by its name; returns false if the optimiser has no such number.
@@ -50,12 +52,12 @@ struct SetNumber {
   }
 };
 
-void set_optimiser(lamina::TrainerOptions& options, const std::string& text) {
+void set_optimiser(TrainerOptions& options, const std::string& text) {
   if (text == "own") return;
   std::istringstream words(text);
   std::string word;
   std::getline(words, word, ',');
-  lamina::NamedOptimiser found = lamina::named_optimiser(word);
+  NamedOptimiser found = named_optimiser(word);
   double decay = 0;
   while (std::getline(words, word, ',')) {
     const std::string name = word.substr(0, word.find('='));
@@ -65,57 +67,55 @@ void set_optimiser(lamina::TrainerOptions& options, const std::string& text) {
     } else if (name == "decay") {
       decay = value;
     } else if (!std::visit(SetNumber{name, value}, found.optimiser)) {
-      throw lamina::UsageError(lamina::to_string(found.optimiser) + " has no number " + name);
+      throw UsageError(to_string(found.optimiser) + " has no number " + name);
     }
   }
   options.optimiser = found.optimiser;
-  options.learning_rate = lamina::inverse_time(found.learning_rate, decay);
+  options.learning_rate = inverse_time(found.learning_rate, decay);
 }
 
-lamina::TensorFile run(const Wanted& wanted) {
+TensorFile run(const Wanted& wanted) {
   const int steps = wanted.steps;
-  lamina::PreparedWorkload ready =
-      lamina::prepare(lamina::workload(wanted.workload), {.share = wanted.share,
-                                                          .width_divisor = wanted.width_divisor,
-                                                          .batch = wanted.batch,
-                                                          .dropout = false,
-                                                          .seed = 1});
-  const auto backend = lamina::make_backend("eigen");
+  PreparedWorkload ready = prepare(workload(wanted.workload), {.share = wanted.share,
+                                                               .width_divisor = wanted.width_divisor,
+                                                               .batch = wanted.batch,
+                                                               .dropout = false,
+                                                               .seed = 1});
+  const auto backend = make_backend("eigen");
   const int batch_size = ready.graph.node("labels").shape.n;
   set_optimiser(ready.options, wanted.optimiser);
-  ready.options.plan.dtype = lamina::DType::f64;
+  ready.options.plan.dtype = DType::f64;
   ready.options.validation = nullptr;
-  ready.options.after_batch = [&](const lamina::Progress& at) {
+  ready.options.after_batch = [&](const Progress& at) {
     if (at.batch == steps) throw Enough();
   };
-  lamina::Trainer trainer(ready.graph, *backend, *ready.training, ready.options);
-  lamina::TensorFile file;
+  Trainer trainer(ready.graph, *backend, *ready.training, ready.options);
+  TensorFile file;
   keep_parameters(file, "initial.", trainer.plan());
 
-  lamina::Loader loader(*ready.training,
-                        {.batch = batch_size, .drop_last = true, .seed = ready.options.seed, .threads = 0});
-  lamina::HostTensor x, labels, rates;
-  rates.dtype = lamina::DType::f64;
+  Loader loader(*ready.training, {.batch = batch_size, .drop_last = true, .seed = ready.options.seed, .threads = 0});
+  HostTensor x, labels, rates;
+  rates.dtype = DType::f64;
   loader.start(0);
   for (int step = 0; step < steps; ++step) {
-    const lamina::Batch* batch = loader.next();
-    if (batch == nullptr) throw lamina::UsageError("an epoch has fewer steps; give a larger share");
+    const Batch* batch = loader.next();
+    if (batch == nullptr) throw UsageError("an epoch has fewer steps; give a larger share");
     x.values.insert(x.values.end(), batch->x.begin(), batch->x.end());
     labels.values.insert(labels.values.end(), batch->labels.begin(), batch->labels.end());
     rates.values.push_back(ready.options.learning_rate(static_cast<std::uint64_t>(step)));
   }
-  const lamina::Shape sample = ready.training->shape();
+  const Shape sample = ready.training->shape();
   x.extents = {steps, batch_size, sample.c, sample.h, sample.w};
   labels.extents = {steps, batch_size};
   rates.extents = {steps};
 
   try {
     trainer.train(1);
-    throw lamina::UsageError("the epoch ended too early");
+    throw UsageError("the epoch ended too early");
   } catch (const Enough&) {
   }
-  lamina::HostTensor losses{.dtype = lamina::DType::f64, .extents = {steps}, .values = {}};
-  for (const lamina::Score& score : trainer.batch_scores()) losses.values.push_back(score.loss);
+  HostTensor losses{.dtype = DType::f64, .extents = {steps}, .values = {}};
+  for (const Score& score : trainer.batch_scores()) losses.values.push_back(score.loss);
   keep_parameters(file, "final.", trainer.plan());
   file["x"] = std::move(x);
   file["labels"] = std::move(labels);
@@ -132,12 +132,12 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    lamina::write_safetensors(argv[7], run({.workload = argv[1],
-                                            .optimiser = argv[6],
-                                            .steps = std::atoi(argv[2]),
-                                            .width_divisor = std::atoi(argv[3]),
-                                            .batch = std::atoi(argv[4]),
-                                            .share = std::atof(argv[5])}));
+    write_safetensors(argv[7], run({.workload = argv[1],
+                                    .optimiser = argv[6],
+                                    .steps = std::atoi(argv[2]),
+                                    .width_divisor = std::atoi(argv[3]),
+                                    .batch = std::atoi(argv[4]),
+                                    .share = std::atof(argv[5])}));
   } catch (const std::exception& error) {
     std::cerr << "torch_train: " << error.what() << '\n';
     return 1;

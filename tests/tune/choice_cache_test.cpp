@@ -182,18 +182,6 @@ TEST_CASE("saving keeps choices that others saved meanwhile, and replaces choice
   CHECK(both.find(all[2]) == algorithms(2));
 }
 
-TEST_CASE("saving removes the files of killed writers, and no other file") {
-  const Folder folder;
-  write(folder / "c.json.new-12-0", "{");
-  write(folder / "c.json.new-plan", "kept");
-  ChoiceCache cache(folder / "c.json");
-  cache.remember(keys()[0], algorithms(0));
-  cache.save();
-  CHECK_FALSE(std::filesystem::exists(folder / "c.json.new-12-0"));
-  CHECK(contents(folder / "c.json.new-plan") == "kept");
-  CHECK(ChoiceCache(folder / "c.json").find(keys()[0]) == algorithms(0));
-}
-
 TEST_CASE("writers at the same time lose nothing") {
   const Folder folder;
   const auto all = keys();

@@ -215,10 +215,9 @@ TEST_CASE("each algorithm reads the parameters that it prepared") {
 }
 
 TEST_CASE("the operands of a folded batch norm are bound while it is measured, and give numbers") {
-  const std::shared_ptr<Backend> backend = make_backend("eigen", {.threads = 1});
   Case folded = {"", Conv{.channels = 4, .kernel = 3, .bias = false}, {{2, 3, 9, 9}}, {{BatchNorm{}}, {Relu{}}}};
   folded.mode = Mode::inference;
-  const Spec spec = spec_of(*backend, folded);
+  const Spec spec = spec_of(oracle(), folded);
   const Memory buffer(1 << 20);
   int looks = 0;
   TuningRules rules;
@@ -230,19 +229,18 @@ TEST_CASE("the operands of a folded batch norm are bound while it is measured, a
     for (std::int64_t k = 0; k < args.state[1].shape.count(); ++k) CHECK(args.state[1].as<float>()[k] > 0);
     for (std::int64_t i = 0; i < args.y.shape.count(); ++i) REQUIRE(std::isfinite(args.y.as<float>()[i]));
   };
-  const LayerTuning seen = tune(*backend, spec, Pass::forward, {}, buffer.data(), buffer.bytes, rules);
+  const LayerTuning seen = tune(oracle(), spec, Pass::forward, {}, buffer.data(), buffer.bytes, rules);
   CHECK(buffer.damage() == "");
   CHECK(seen.candidates.size() > 2);
   CHECK(looks >= static_cast<int>(seen.candidates.size()));
 }
 
 TEST_CASE("results of four runs are looked at, even where a first run is long by chance, and of each long run") {
-  const std::shared_ptr<Backend> backend = make_backend("eigen", {.threads = 1});
   const double brief = 1e-5, lengthy = 1.0;
   int looked = 0;
   const auto time = [&](double seconds) {
     inspect_timed_run(
-        backend->device(), looked, seconds, [] {}, [&] { ++looked; });
+        oracle().device(), looked, seconds, [] {}, [&] { ++looked; });
     return looked;
   };
   CHECK(time(lengthy) == 1);
@@ -271,7 +269,7 @@ TEST_CASE("an algorithm that is clearly slower on one image and would take too l
 
 TEST_CASE("measured choices are kept in a file, and not measured again") {
   const Folder folder;
-  const std::string file = (folder / "choices.json").string();
+  const std::string file = folder.file("choices.json");
   const Memory buffer(1 << 16);
   const std::vector<Way> ways = {{"slow", always(2e-3)}, {"fast", always(1e-3)}};
   RaceBackend backend(ways);
@@ -298,7 +296,7 @@ TEST_CASE("measured choices are kept in a file, and not measured again") {
 
 TEST_CASE("a file of choices that cannot be read is an error before anything is measured") {
   const Folder folder;
-  const std::string file = (folder / "choices.json").string();
+  const std::string file = folder.file("choices.json");
   write(file, "{\"choices\": [");
   CHECK_THROWS_MATCHES(make_tuner(file), FileError, Says(file));
   CHECK(contents(file) == "{\"choices\": [");
