@@ -3,7 +3,7 @@
 #include "lamina/initialisers.h"
 #include "lamina/random.h"
 #include "tests/support/catch.h"
-#include "tests/support/numbers/larger.h"
+#include "tests/support/numbers/values.h"
 
 using namespace lamina;
 

@@ -9,7 +9,6 @@
 #include "tests/eigen/sets.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
-#include "tests/support/numbers/larger.h"
 
 using namespace lamina::test;
 

@@ -81,8 +81,7 @@ TEST_CASE("a recurrent op is its definition by every instruction set, whatever t
   };
   for (const Case& c : cases) {
     const Feed feed = make_feed(c, 2);
-    const Result want = recurrent_by_definition(c, feed);
-    const Bounds bounds = recurrent_bounds(c, feed);
+    const auto [want, bounds] = recurrent_by_definition(c, feed);
     for (const eigen::InstructionSet* set : sets_here())
       for (const int threads : {1, 2, 3}) {
         const auto backend = make_backend("eigen", {.threads = threads, .instruction_set = set->name});

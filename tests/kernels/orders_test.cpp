@@ -12,7 +12,6 @@
 #include "kernels/recurrent/recurrent.h"
 #include "kernels/timing/delay.h"
 #include "kernels/timing/peak.h"
-#include "tests/support/cases/kernel_cases.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
 #include "tiles.h"

@@ -14,12 +14,8 @@ const std::vector<Case> transposed_cases = {
     {"2x2 of U-Net", ConvTranspose{.channels = 4, .kernel = 2, .stride = 2}, {{2, 8, 5, 4}}},
     {"4x4 of DCGAN", ConvTranspose{.channels = 6, .kernel = 4, .stride = 2, .pad = 1, .bias = false}, {{2, 12, 4, 4}}},
     {"first layer of DCGAN", ConvTranspose{.channels = 9, .kernel = 4}, {{3, 20, 1, 1}}},
-    {"output padded",
-     ConvTranspose{.channels = 3, .kernel = 3, .stride = 2, .pad = 1, .output_pad = 1},
-     {{2, 4, 3, 5}}},
-    {"stride beyond kernel",
-     ConvTranspose{.channels = 2, .kernel = 2, .stride = 3, .output_pad = {2, 0}},
-     {{2, 3, 3, 4}}},
+    {"output pad", ConvTranspose{.channels = 3, .kernel = 3, .stride = 2, .pad = 1, .output_pad = 1}, {{2, 4, 3, 5}}},
+    {"long stride", ConvTranspose{.channels = 2, .kernel = 2, .stride = 3, .output_pad = {2, 0}}, {{2, 3, 3, 4}}},
     {"rectangular",
      ConvTranspose{.channels = 4,
                    .kernel = {3, 2},
@@ -42,8 +38,8 @@ const std::vector<Case> transposed_cases = {
 
 TEST_CASE("conv_transpose, by hand: each x spreads by the window, and sums meet") {
   const Case c{"", ConvTranspose{.channels = 1, .kernel = {1, 3}, .stride = 2}, {{1, 1, 1, 2}}};
-  check_example(c, {{{2, 3}}, {{1, 10, 100}, {5}}, {}, {1, 2, 3, 4, 5}, {}, {}},
-                {{7, 25, 208, 35, 305}, {{1 + 20 + 300, 3 + 40 + 500}}, {{2 + 9, 4 + 12, 6 + 15}, {15}}, {}});
+  check_example(c, {{{2, 3}}, {{1, 10, 100}, {5}}, {}, {1, 2, 3, 4, 5}},
+                {{7, 25, 208, 35, 305}, {{1 + 20 + 300, 3 + 40 + 500}}, {{2 + 9, 4 + 12, 6 + 15}, {15}}});
 }
 
 TEST_CASE("conv_transpose, by hand: pads cut both ends, and output_pad adds to the end") {
@@ -52,14 +48,12 @@ TEST_CASE("conv_transpose, by hand: pads cut both ends, and output_pad adds to t
       ConvTranspose{
           .channels = 1, .kernel = {1, 2}, .stride = {1, 3}, .pad = {0, 1}, .output_pad = {0, 2}, .bias = false},
       {{1, 1, 1, 2}}};
-  check_example(c, {{{2, 3}}, {{1, 10}}, {}, {1, 2, 3, 4, 5}, {}, {}},
-                {{20, 0, 3, 30, 0}, {{10, 3 + 40}}, {{9, 2 + 12}}, {}});
+  check_example(c, {{{2, 3}}, {{1, 10}}, {}, {1, 2, 3, 4, 5}}, {{20, 0, 3, 30, 0}, {{10, 3 + 40}}, {{9, 2 + 12}}});
 }
 
 TEST_CASE("conv_transpose, by hand: weights are in by out of a group") {
   const Case c{"", ConvTranspose{.channels = 4, .kernel = 1, .groups = 2, .bias = false}, {{1, 2, 1, 1}}};
-  check_example(c, {{{1, 10}}, {{1, 2, 3, 4}}, {}, {1, 1, 1, 2}, {}, {}},
-                {{1, 2, 30, 40}, {{3, 11}}, {{1, 1, 10, 20}}, {}});
+  check_example(c, {{{1, 10}}, {{1, 2, 3, 4}}, {}, {1, 1, 1, 2}}, {{1, 2, 30, 40}, {{3, 11}}, {{1, 1, 10, 20}}});
 }
 
 TEST_CASE("conv_transpose agrees with the oracle") { check_all_against_oracle(transposed_cases); }

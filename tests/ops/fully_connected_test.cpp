@@ -23,14 +23,13 @@ const std::vector<Case> fully_connected_cases = {
 TEST_CASE("fully connected, by hand") {
   const Case c{"", FullyConnected{.outputs = 3}, {{2, 2, 1, 1}}};
   check_example(
-      c, {{{1, 2, 3, 4}}, {{1, 0, 0, 1, 10, 100}, {1, 2, 3}}, {}, {1, 0, 0, 0, 2, 1}, {}, {}},
-      {{1 + 1, 2 + 2, 210 + 3, 3 + 1, 4 + 2, 430 + 3}, {{1, 0, 10, 2 + 100}}, {{1, 2, 6, 8, 3, 4}, {1, 2, 1}}, {}});
+      c, {{{1, 2, 3, 4}}, {{1, 0, 0, 1, 10, 100}, {1, 2, 3}}, {}, {1, 0, 0, 0, 2, 1}},
+      {{1 + 1, 2 + 2, 210 + 3, 3 + 1, 4 + 2, 430 + 3}, {{1, 0, 10, 2 + 100}}, {{1, 2, 6, 8, 3, 4}, {1, 2, 1}}});
 }
 
 TEST_CASE("fully connected, by hand: a map is flattened channel by channel") {
   const Case c{"", FullyConnected{.outputs = 1, .bias = false}, {{1, 2, 1, 2}}};
-  check_example(c, {{{1, 2, 3, 4}}, {{1000, 100, 10, 1}}, {}, {2}, {}, {}},
-                {{1234}, {{2000, 200, 20, 2}}, {{2, 4, 6, 8}}, {}});
+  check_example(c, {{{1, 2, 3, 4}}, {{1000, 100, 10, 1}}, {}, {2}}, {{1234}, {{2000, 200, 20, 2}}, {{2, 4, 6, 8}}});
 }
 
 TEST_CASE("fully connected agrees with the oracle") { check_all_against_oracle(fully_connected_cases); }

@@ -157,60 +157,50 @@ const std::vector<Golden> goldens = {
 /// The tensors of one case and element type, by the last part of their names.
 class Tensors {
  public:
-  Tensors(const Golden& golden, DType dtype) : prefix_(golden.name + "." + std::string(to_string(dtype)) + ".") {
-    const std::string op(op_name(golden.op));
-    for (const auto& [name, tensor] : read_safetensors(test::data("goldens/" + op + ".safetensors")))
-      if (name.rfind(prefix_, 0) == 0) tensors_.emplace(name.substr(prefix_.size()), tensor);
-  }
+  Tensors(const Golden& golden, DType dtype)
+      : prefix_(golden.name + "." + std::string(to_string(dtype)) + "."),
+        file_(read_safetensors(test::data("goldens/" + std::string(op_name(golden.op)) + ".safetensors"))) {}
 
-  bool has(const std::string& name) const { return tensors_.count(name) == 1; }
-  const Values& operator[](const std::string& name) const { return at(name).values; }
-
-  Shape shape(const std::string& name) const {
-    std::vector<std::int64_t> extents = at(name).extents;
-    extents.resize(4, 1);
-    const auto extent = [&](std::size_t axis) { return static_cast<int>(extents[axis]); };
-    return {extent(0), extent(1), extent(2), extent(3)};
+  bool has(const std::string& name) const { return file_.contains(prefix_ + name); }
+  const HostTensor& operator[](const std::string& name) const {
+    if (!has(name)) FAIL("no " << prefix_ << name << " among the goldens");
+    return file_.at(prefix_ + name);
   }
 
  private:
-  const HostTensor& at(const std::string& name) const {
-    const auto found = tensors_.find(name);
-    if (found == tensors_.end()) FAIL("no " << prefix_ << name << " among the goldens");
-    return found->second;
-  }
-
   std::string prefix_;
-  std::map<std::string, HostTensor> tensors_;
+  TensorFile file_;
 };
 
 Case golden_case(const Golden& golden, const Tensors& tensors) {
   Case c{golden.name, golden.op, {}, {}, golden.mode};
-  for (int i = 0; tensors.has("x" + std::to_string(i)); ++i) c.x.push_back(tensors.shape("x" + std::to_string(i)));
+  for (int i = 0; tensors.has("x" + std::to_string(i)); ++i) {
+    std::vector<std::int64_t> extents = tensors["x" + std::to_string(i)].extents;
+    extents.resize(4, 1);
+    int* const axes[] = {&c.x.emplace_back().n, &c.x.back().c, &c.x.back().h, &c.x.back().w};
+    for (std::size_t axis = 0; axis < 4; ++axis) *axes[axis] = static_cast<int>(extents[axis]);
+  }
   return c;
 }
 
 Feed feed_of(const Golden& golden, const Case& c, const Tensors& tensors) {
   Feed feed;
-  for (std::size_t i = 0; i < c.x.size(); ++i) feed.x.push_back(tensors["x" + std::to_string(i)]);
+  for (std::size_t i = 0; i < c.x.size(); ++i) feed.x.push_back(tensors["x" + std::to_string(i)].values);
   const Inferred inferred = infer(c.op, c.x);
   for (std::size_t i = 0; i < inferred.params.size(); ++i)
-    feed.w.push_back(tensors[std::string(parameter_names(golden.op)[i])]);
+    feed.w.push_back(tensors[std::string(parameter_names(golden.op)[i])].values);
   for (std::size_t i = 0; i < inferred.state.size(); ++i)
-    feed.state.push_back(tensors[std::string(state_names(golden.op)[i])]);
-  feed.dy = tensors["dy"];
+    feed.state.push_back(tensors[std::string(state_names(golden.op)[i])].values);
+  feed.dy = tensors["dy"].values;
   return feed;
 }
 
 /// Compares within 1e-10 of the tensor's largest number in f64, and within twice the derived bound in f32, because
 /// PyTorch's result has an error, too.
 void check_golden(const std::string& what, const Values& got, const Values& want, Bound bound, DType dtype) {
-  if (dtype == DType::f64) {
-    check_close(what, got, want, {Values(want.size(), largest_of(want)), 1}, 1e-10);
-  } else {
-    bound.count = 2 * std::max(bound.count, 8.0);
-    check_close(what, got, want, bound, epsilon(dtype));
-  }
+  if (dtype == DType::f64) return check_close(what, got, want, {Values(want.size(), largest_of(want)), 1}, 1e-10);
+  bound.count = 2 * std::max(bound.count, 8.0);
+  check_close(what, got, want, bound, epsilon(dtype));
 }
 
 }  // namespace
@@ -219,22 +209,24 @@ TEST_CASE("every op agrees with PyTorch") {
   for (const Golden& golden : goldens)
     for (const DType dtype : element_types()) {
       INFO(op_name(golden.op) << ' ' << golden.name << ' ' << to_string(dtype));
-      const Tensors want(golden, dtype);
-      const Case c = golden_case(golden, want);
-      const Feed feed = feed_of(golden, c, want);
+      const Tensors tensors(golden, dtype);
+      const Case c = golden_case(golden, tensors);
+      const Feed feed = feed_of(golden, c, tensors);
       const Bounds bounds = bounds_of(c, feed);
-      for (const std::string& algorithm : algorithms(*make_spec(backend(), c, {.dtype = dtype}), Pass::forward)) {
+      const Spec spec = *make_spec(backend(), c, {.dtype = dtype});
+      for (const std::string& algorithm : algorithms(spec, Pass::forward)) {
         INFO("forward by " << algorithm);
-        const Spec spec = *make_spec(backend(), c, {.dtype = dtype});
         const Result got = run_unit(backend(), spec, {.algorithm = {algorithm, "", ""}}, feed);
-        check_golden("y", got.y, want["y"], bounds.y, dtype);
+        const auto check = [&](const std::string& name, const Values& values, const Bound& bound) {
+          check_golden(name, values, tensors[name].values, bound, dtype);
+        };
+        check("y", got.y, bounds.y);
         for (std::size_t i = 0; i < got.state.size(); ++i)
-          check_golden("state", got.state[i], want[std::string(state_names(c.op)[i]) + "_after"], bounds.state[i],
-                       dtype);
+          check(std::string(state_names(c.op)[i]) + "_after", got.state[i], bounds.state[i]);
         for (std::size_t i = 0; i < got.dx.size(); ++i)
-          if (spec.wants_dx[i]) check_golden("dx", got.dx[i], want["dx" + std::to_string(i)], bounds.dx[i], dtype);
+          if (spec.wants_dx[i]) check("dx" + std::to_string(i), got.dx[i], bounds.dx[i]);
         for (std::size_t i = 0; i < got.dw.size(); ++i)
-          check_golden("dw", got.dw[i], want["d" + std::string(parameter_names(c.op)[i])], bounds.dw[i], dtype);
+          check("d" + std::string(parameter_names(c.op)[i]), got.dw[i], bounds.dw[i]);
       }
     }
 }

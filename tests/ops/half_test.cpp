@@ -3,7 +3,6 @@
 #include "lib/core/units/unit_memory.h"
 #include "tests/support/cases/suite.h"
 #include "tests/support/catch.h"
-#include "tests/support/numbers/larger.h"
 
 using namespace lamina::test;
 

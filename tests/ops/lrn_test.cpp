@@ -28,22 +28,20 @@ TEST_CASE("lrn, by hand") {
   const Case c{"", Lrn{.size = 3, .alpha = 3, .beta = 0.5, .k = 1}, {{1, 3, 1, 1}}};
   const double s0 = 5, s1 = 9, s2 = 5;
   // dy is not 0 only in the middle. y1 = x1 / sqrt(s1) with x1 = 0, so only its own term is left.
-  check_example(c, {{{2, 0, 2}}, {}, {}, {0, 6, 0}, {}, {}},
-                {{2 / std::sqrt(s0), 0, 2 / std::sqrt(s2)}, {{0, 6 / std::sqrt(s1), 0}}, {}, {}});
+  check_example(c, {{{2, 0, 2}}, {}, {}, {0, 6, 0}},
+                {{2 / std::sqrt(s0), 0, 2 / std::sqrt(s2)}, {{0, 6 / std::sqrt(s1), 0}}});
   // dy is not 0 only in the first channel: dx1 = -2 beta alpha/size x1 dy0 x0 / s0^1.5 with x1 = 1.
   const double t0 = 1 + 4 + 1;
   check_example(
-      c, {{{2, 1, 0}}, {}, {}, {3, 0, 0}, {}, {}},
+      c, {{{2, 1, 0}}, {}, {}, {3, 0, 0}},
       {{},
-       {{3 / std::sqrt(t0) - 2 * 0.5 * 2 * 3 * 2 / std::pow(t0, 1.5), -2 * 0.5 * 1 * 3 * 2 / std::pow(t0, 1.5), 0}},
-       {},
-       {}});
+       {{3 / std::sqrt(t0) - 2 * 0.5 * 2 * 3 * 2 / std::pow(t0, 1.5), -2 * 0.5 * 1 * 3 * 2 / std::pow(t0, 1.5), 0}}});
 }
 
 TEST_CASE("lrn, by hand: an even size reaches one further down than up, and divides by the size at the ends") {
   // Channel c sees c - 1 and c; beta = 1, k = 1, alpha / size = 1.
   const Case c{"", Lrn{.size = 2, .alpha = 2, .beta = 1, .k = 1}, {{1, 3, 1, 1}}};
-  check_example(c, {{{1, 2, 3}}, {}, {}, {}, {}, {}}, {{1 / 2.0, 2 / 6.0, 3 / 14.0}, {}, {}, {}});
+  check_example(c, {{{1, 2, 3}}}, {{1 / 2.0, 2 / 6.0, 3 / 14.0}});
 }
 
 TEST_CASE("lrn agrees with the oracle") { check_all_against_oracle(lrn_cases); }

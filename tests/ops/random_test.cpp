@@ -1,4 +1,4 @@
-// Random ops with random numbers on random shapes, through the suite.
+// Cases of many ops through the suite: those that reach every kernel, and random ops on random shapes.
 
 #include "tests/support/cases/random_case.h"
 #include "tests/support/cases/suite.h"
@@ -8,16 +8,16 @@ using namespace lamina::test;
 
 namespace {
 
-bool adds_and_multiplies_only(const Op& op) {
-  return std::holds_alternative<Conv>(op) || std::holds_alternative<ConvTranspose>(op) ||
-         std::holds_alternative<MaxPool>(op) || std::holds_alternative<Add>(op) ||
-         std::holds_alternative<FullyConnected>(op) || std::holds_alternative<Concat>(op) ||
-         std::holds_alternative<Slice>(op) || std::holds_alternative<Binary>(op) ||
-         std::holds_alternative<Reorder>(op) || std::holds_alternative<Pad>(op) ||
-         std::holds_alternative<ScaleShift>(op);
+template <class... Ops>
+bool is_any_of(const Op& op) {
+  return (std::holds_alternative<Ops>(op) || ...);
 }
 
 }  // namespace
+
+TEST_CASE("the cases that reach every kernel agree with the oracle") {
+  for (const Case& c : kernel_cases()) check_against_oracle(c);
+}
 
 TEST_CASE("random ops agree with the oracle", "[random]") {
   for (std::uint64_t i = 0; i < 40; ++i) {
@@ -25,7 +25,10 @@ TEST_CASE("random ops agree with the oracle", "[random]") {
     INFO("LAMINA_TEST_SEED=" << seed() << ", case " << key);
     Case c = random_case(key);
     CHECK(check_against_oracle(c, key));
-    if (adds_and_multiplies_only(c.op)) check_integers(c, key);
+    // ops that only add and multiply
+    if (is_any_of<Conv, ConvTranspose, MaxPool, Add, FullyConnected, Concat, Slice, Binary, Reorder, Pad, ScaleShift>(
+            c.op))
+      check_integers(c, key);
     c.mode = Mode::inference;
     CHECK(check_against_oracle(c, key));
   }

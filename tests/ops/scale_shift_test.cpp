@@ -28,23 +28,22 @@ const std::vector<Case> scale_shift_cases = {
 }  // namespace
 
 TEST_CASE("scale and shift, by hand: each channel has its own, and the gradient is scaled alike") {
-  check_example({"", ScaleShift{}, {{1, 2, 1, 2}}}, {{{1, 2, 3, 4}}, {}, {{10, -1}, {5, 7}}, {1, 2, 3, 4}, {}, {}},
+  check_example({"", ScaleShift{}, {{1, 2, 1, 2}}}, {{{1, 2, 3, 4}}, {}, {{10, -1}, {5, 7}}, {1, 2, 3, 4}},
                 {{15, 25, 4, 3}, {{10, 20, -3, -4}}, {}, {{10, -1}, {5, 7}}});
 }
 
 TEST_CASE("scale and shift, by hand: one pair for all channels") {
   check_example({"", ScaleShift{.by_channel = false}, {{1, 2, 1, 2}}},
-                {{{1, 2, 3, 4}}, {}, {{0.5}, {-1}}, {1, 2, 3, 4}, {}, {}},
-                {{-0.5, 0, 0.5, 1}, {{0.5, 1, 1.5, 2}}, {}, {}});
+                {{{1, 2, 3, 4}}, {}, {{0.5}, {-1}}, {1, 2, 3, 4}}, {{-0.5, 0, 0.5, 1}, {{0.5, 1, 1.5, 2}}});
 }
 
 TEST_CASE("scale and shift, by hand: if learned, their gradients are the sums of dy x and of dy") {
   check_example({"", ScaleShift{.learned = true}, {{1, 2, 1, 2}}},
-                {{{1, 2, 3, 4}}, {{10, -1}, {5, 7}}, {}, {1, 2, 3, 4}, {}, {}},
-                {{15, 25, 4, 3}, {{10, 20, -3, -4}}, {{5, 25}, {3, 7}}, {}});
+                {{{1, 2, 3, 4}}, {{10, -1}, {5, 7}}, {}, {1, 2, 3, 4}},
+                {{15, 25, 4, 3}, {{10, 20, -3, -4}}, {{5, 25}, {3, 7}}});
   check_example({"", ScaleShift{.by_channel = false, .learned = true}, {{1, 2, 1, 2}}},
-                {{{1, 2, 3, 4}}, {{0.5}, {-1}}, {}, {1, 2, 3, 4}, {}, {}},
-                {{-0.5, 0, 0.5, 1}, {{0.5, 1, 1.5, 2}}, {{30}, {10}}, {}});
+                {{{1, 2, 3, 4}}, {{0.5}, {-1}}, {}, {1, 2, 3, 4}},
+                {{-0.5, 0, 0.5, 1}, {{0.5, 1, 1.5, 2}}, {{30}, {10}}});
 }
 
 TEST_CASE("scale and shift start as 1 and 0, and no training changes them") {

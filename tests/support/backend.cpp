@@ -54,6 +54,15 @@ std::shared_ptr<Backend> make_or_skip(const std::string& name, const BackendOpti
   }
 }
 
+std::vector<std::shared_ptr<Backend>> tested_backends() {
+  if (const std::string named = tested_backend(""); !named.empty()) return {make_or_skip(named)};
+#if defined(LAMINA_TEST_CLOSED)
+  return {make_or_skip("eigen"), make_or_skip("cuda-host-closed")};
+#else
+  return {make_or_skip("eigen")};
+#endif
+}
+
 // These are never destroyed. Libraries that they open later, such as cuBLAS, have statics of their own, which are
 // destroyed first.
 

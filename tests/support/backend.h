@@ -21,6 +21,10 @@ std::shared_ptr<Backend> make_named(const std::string& name, const BackendOption
 /// As make_named(). If the backend cannot run, the process says why and ends: see support/skip.h.
 std::shared_ptr<Backend> make_or_skip(const std::string& name, const BackendOptions& = {});
 
+/// The backend of LAMINA_TEST_BACKEND, or all that run on every machine: the processor's, and our kernels on memory
+/// that the host cannot touch.
+std::vector<std::shared_ptr<Backend>> tested_backends();
+
 /// The tested backend, "eigen" by default. One process tests one backend, so that ctest runs the same binary
 /// once per backend.
 Backend& backend();

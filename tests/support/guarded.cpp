@@ -35,13 +35,10 @@ std::size_t span_of(const Tensor& like) {
   return static_cast<std::size_t>((rows_of(like) - 1) * like.pitch + last) * size_of(like.dtype);
 }
 
-// The position of the first different byte from `begin` on, or `end`.
-std::size_t first_difference(const std::vector<unsigned char>& a, const std::vector<unsigned char>& b,
-                             std::size_t begin, std::size_t end) {
-  if (std::memcmp(a.data() + begin, b.data() + begin, end - begin) == 0) return end;
-  const auto from = a.begin() + static_cast<std::ptrdiff_t>(begin), to = a.begin() + static_cast<std::ptrdiff_t>(end);
-  return static_cast<std::size_t>(std::mismatch(from, to, b.begin() + static_cast<std::ptrdiff_t>(begin)).first -
-                                  a.begin());
+// The position of the first different byte, or the size.
+std::size_t first_difference(const std::vector<unsigned char>& a, const std::vector<unsigned char>& b) {
+  if (a == b) return a.size();
+  return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
 }
 
 template <class T>
@@ -92,41 +89,36 @@ std::string GuardedBlock::damage() const {
   const unsigned char* const first = static_cast<unsigned char*>(buffer_.data());
   device_.download(now.data(), first, wall_bytes);
   device_.download(now.data() + wall_bytes, first + wall_bytes + bytes_, wall_bytes);
-  const std::size_t i = first_difference(now, walls_, 0, now.size());
+  const std::size_t i = first_difference(now, walls_);
   if (i == now.size()) return {};
   const auto place = static_cast<std::int64_t>(i) - static_cast<std::int64_t>(wall_bytes);
   return "wrote byte " + std::to_string(place + (place < 0 ? 0 : static_cast<std::int64_t>(bytes_))) + " of " +
          std::to_string(bytes_);
 }
 
-GuardedBytes::GuardedBytes(Device& device, std::size_t bytes, std::uint64_t salt, std::size_t offset_bytes)
+GuardedTensor::GuardedTensor(Device& device, const Tensor& like, std::uint64_t salt, int offset)
     : device_(device),
-      first_(wall_bytes + offset_bytes),
-      pattern_(nans(first_ + bytes + wall_bytes, salt)),
+      like_(like),
+      first_(wall_bytes + static_cast<std::size_t>(offset) * size_of(like.dtype)),
+      pattern_(nans(first_ + span_of(like) + wall_bytes, salt)),
       buffer_(device, pattern_.size()) {
   poison();
 }
 
-void GuardedBytes::poison() { write(pattern_); }
-
-std::vector<unsigned char> GuardedBytes::now() const {
+std::vector<unsigned char> GuardedTensor::now() const {
   std::vector<unsigned char> whole(pattern_.size());
   device_.download(whole.data(), buffer_.data(), whole.size());
   return whole;
 }
 
-void GuardedBytes::write(const std::vector<unsigned char>& whole) {
+void GuardedTensor::write(const std::vector<unsigned char>& whole) {
+  last_set_ = whole;
   device_.upload(buffer_.data(), whole.data(), whole.size());
 }
 
-GuardedTensor::GuardedTensor(Device& device, const Tensor& like, std::uint64_t salt, int offset)
-    : like_(like),
-      bytes_(device, span_of(like), salt, static_cast<std::size_t>(offset) * size_of(like.dtype)),
-      last_set_(bytes_.pattern()) {}
-
 Tensor GuardedTensor::tensor() const {
   Tensor tensor = like_;
-  tensor.data = bytes_.data();
+  tensor.data = static_cast<unsigned char*>(buffer_.data()) + first_;
   return tensor;
 }
 
@@ -139,25 +131,20 @@ std::size_t GuardedTensor::address(std::int64_t element) const {
     const std::int64_t n = element / shape.image(), c = element % shape.image() / shape.plane();
     place = (n * shape.plane() + element % shape.plane()) * like_.pitch + c;
   }
-  return bytes_.first() + static_cast<std::size_t>(place) * size_of(like_.dtype);
+  return first_ + static_cast<std::size_t>(place) * size_of(like_.dtype);
 }
 
 void GuardedTensor::set(const Values& values) {
   if (static_cast<std::int64_t>(values.size()) != like_.shape.count())
     throw std::logic_error(std::to_string(values.size()) + " values for " + to_string(like_.shape));
-  last_set_ = bytes_.pattern();
+  std::vector<unsigned char> whole = pattern_;
   for (std::size_t i = 0; i < values.size(); ++i)
-    store(last_set_.data() + address(static_cast<std::int64_t>(i)), like_.dtype, values[i]);
-  bytes_.write(last_set_);
-}
-
-void GuardedTensor::poison() {
-  last_set_ = bytes_.pattern();
-  bytes_.poison();
+    store(whole.data() + address(static_cast<std::int64_t>(i)), like_.dtype, values[i]);
+  write(whole);
 }
 
 Values GuardedTensor::get() const {
-  const std::vector<unsigned char> whole = bytes_.now();
+  const std::vector<unsigned char> whole = now();
   Values values(static_cast<std::size_t>(like_.shape.count()));
   for (std::size_t i = 0; i < values.size(); ++i)
     values[i] = load(whole.data() + address(static_cast<std::int64_t>(i)), like_.dtype);
@@ -165,17 +152,17 @@ Values GuardedTensor::get() const {
 }
 
 std::string GuardedTensor::damage() const {
-  const std::vector<unsigned char> whole = bytes_.now();
-  std::vector<unsigned char> allowed = bytes_.pattern();  // the pattern, with the present elements in it
+  const std::vector<unsigned char> whole = now();
+  std::vector<unsigned char> allowed = pattern_;  // the pattern, with the present elements in it
   const std::size_t row = static_cast<std::size_t>(dense_pitch(like_.shape, like_.layout)) * size_of(like_.dtype);
   const std::size_t pitch = static_cast<std::size_t>(like_.pitch) * size_of(like_.dtype);
   for (std::int64_t r = 0; r < rows_of(like_); ++r) {
-    const std::size_t at = bytes_.first() + static_cast<std::size_t>(r) * pitch;
+    const std::size_t at = first_ + static_cast<std::size_t>(r) * pitch;
     std::memcpy(allowed.data() + at, whole.data() + at, row);
   }
-  const std::size_t i = first_difference(whole, allowed, 0, whole.size());
+  const std::size_t i = first_difference(whole, allowed);
   if (i == whole.size()) return {};
-  return "wrote byte " + std::to_string(static_cast<std::int64_t>(i) - static_cast<std::int64_t>(bytes_.first())) +
+  return "wrote byte " + std::to_string(static_cast<std::int64_t>(i) - static_cast<std::int64_t>(first_)) +
          ", outside the elements of " + to_string(like_.shape) + " with pitch " + std::to_string(like_.pitch);
 }
 

@@ -29,28 +29,8 @@ class GuardedBlock {
   Buffer buffer_;
 };
 
-/// Bytes between two walls. Walls and inside all start as distinct NaNs (in every float type).
-class GuardedBytes {
- public:
-  GuardedBytes(Device&, std::size_t bytes, std::uint64_t salt, std::size_t offset_bytes = 0);
-
-  void* data() const { return static_cast<unsigned char*>(buffer_.data()) + first_; }
-  void poison();  ///< sets everything to NaN again
-
-  /// All bytes, walls included: the present ones and the initial ones.
-  std::vector<unsigned char> now() const;
-  const std::vector<unsigned char>& pattern() const { return pattern_; }
-  std::size_t first() const { return first_; }  ///< start of the inside in these two
-  void write(const std::vector<unsigned char>& whole);
-
- private:
-  Device& device_;
-  std::size_t first_;
-  std::vector<unsigned char> pattern_;
-  Buffer buffer_;
-};
-
-/// A tensor between two walls; the gaps of its pitch belong to the walls.
+/// A tensor between two walls; the gaps of its pitch belong to the walls. Walls and inside all start as distinct NaNs
+/// (in every float type).
 class GuardedTensor {
  public:
   /// `like` gives shape, type, layout and pitch; `offset` is in elements.
@@ -58,19 +38,24 @@ class GuardedTensor {
 
   Tensor tensor() const;
   void set(const Values&);
-  void poison();
+  void poison() { write(pattern_); }  ///< sets everything to NaN again
   Values get() const;
 
   /// Empty, or which byte outside the elements was written.
   std::string damage() const;
   /// Whether no bit has changed since `set` or `poison`.
-  bool untouched() const { return bytes_.now() == last_set_; }
+  bool untouched() const { return now() == last_set_; }
 
  private:
   std::size_t address(std::int64_t element) const;
+  std::vector<unsigned char> now() const;  ///< all bytes, walls included
+  void write(const std::vector<unsigned char>& whole);
+
+  Device& device_;
   Tensor like_;
-  GuardedBytes bytes_;
-  std::vector<unsigned char> last_set_;
+  std::size_t first_;                              // start of the elements
+  std::vector<unsigned char> pattern_, last_set_;  // all bytes: the initial ones, and those of the last write()
+  Buffer buffer_;
 };
 
 }  // namespace lamina::test

@@ -7,12 +7,6 @@
 
 namespace lamina::test {
 
-/// Whether LAMINA_EXPECT_GPU says that this machine has a GPU and a cuDNN: it is set, and neither empty nor 0.
-inline bool gpu_is_expected() {
-  const char* const expected = std::getenv("LAMINA_EXPECT_GPU");
-  return expected != nullptr && std::string(expected) != "" && std::string(expected) != "0";
-}
-
 /// Ends the process with this status, by default ctest's SKIP_RETURN_CODE.
 [[noreturn]] inline void skip(const std::string& reason, const char* word = "skipped", int status = 77) {
   std::printf("%s: %s\n", word, reason.c_str());
@@ -20,9 +14,12 @@ inline bool gpu_is_expected() {
   std::_Exit(status);
 }
 
-/// Ends the process for a test that needs a GPU or cuDNN: as skipped, or as failed if LAMINA_EXPECT_GPU is set.
+/// Ends the process for a test that needs a GPU or cuDNN: as skipped, or as failed if LAMINA_EXPECT_GPU says that this
+/// machine has both: it is set, and neither empty nor 0.
 [[noreturn]] inline void skip_without_gpu(const std::string& reason) {
-  if (gpu_is_expected()) skip("LAMINA_EXPECT_GPU is set, and this test cannot run: " + reason, "failed", 1);
+  const char* const said = std::getenv("LAMINA_EXPECT_GPU");
+  if (const std::string expected = said == nullptr ? "" : said; !expected.empty() && expected != "0")
+    skip("LAMINA_EXPECT_GPU is set, and this test cannot run: " + reason, "failed", 1);
   skip(reason);
 }
 

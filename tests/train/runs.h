@@ -9,7 +9,6 @@
 #include "lamina/train.h"
 #include "lamina/weights.h"
 #include "tests/support/cases/plans.h"
-#include "tests/support/numbers/larger.h"
 #include "tests/support/numbers/values.h"
 
 namespace lamina::test {
@@ -52,5 +51,12 @@ inline bool same(const EpochResult& a, const EpochResult& b) {
 struct Interrupted : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+
+/// A callback that lets so many batches pass, and throws once.
+inline auto stop_after(int batches) {
+  return [left = batches](const Progress&) mutable {
+    if (left-- == 0) throw Interrupted("stopped");
+  };
+}
 
 }  // namespace lamina::test

@@ -17,7 +17,7 @@
 #include "lamina/workloads.h"
 #include "tests/io/files.h"
 #include "tests/support/catch.h"
-#include "tests/support/numbers/larger.h"
+#include "tests/support/numbers/values.h"
 #include "tests/support/onnx_model.h"
 
 using namespace lamina;

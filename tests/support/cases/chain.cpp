@@ -30,24 +30,18 @@ Result by_oracle(const Case& c, const Feed& feed) {
 
 std::vector<Stage> stages_of(const Case& c) {
   std::vector<Stage> stages;
-  Inferred inferred = infer(c.op, c.x);
-  stages.push_back({{"", c.op, c.x, {}, c.mode}, 0, 0, 0, 0, inferred.params.size(), inferred.state.size()});
-  std::size_t extra = c.x.size(), w = inferred.params.size(), state = inferred.state.size();
-  for (const Link& link : c.tail) {
-    const bool joins = std::holds_alternative<Add>(link.op);
-    const std::vector<Shape> x(joins ? 2U : 1U, inferred.y);
-    inferred = infer(link.op, x);
-    stages.push_back({{"", link.op, x, {}, c.mode},
-                      static_cast<std::size_t>(link.operand),
-                      extra,
-                      w,
-                      state,
-                      inferred.params.size(),
-                      inferred.state.size()});
-    extra += x.size() - 1;
-    w += inferred.params.size();
-    state += inferred.state.size();
-  }
+  std::size_t extra = 0, w = 0, state = 0;
+  const auto add = [&](const Link& link, const std::vector<Shape>& x) {
+    const Inferred its = infer(link.op, x);
+    const auto operand = static_cast<std::size_t>(link.operand);
+    stages.push_back({{"", link.op, x, {}, c.mode}, operand, extra, w, state, its.params.size(), its.state.size()});
+    extra += x.size() - (stages.size() > 1 ? 1 : 0);
+    w += its.params.size();
+    state += its.state.size();
+    return its.y;
+  };
+  Shape y = add({c.op}, c.x);
+  for (const Link& link : c.tail) y = add(link, std::vector<Shape>(std::holds_alternative<Add>(link.op) ? 2U : 1U, y));
   return stages;
 }
 

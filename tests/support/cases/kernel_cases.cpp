@@ -1,6 +1,6 @@
 // The cases that reach every kernel that an op launches.
 
-#include "tests/support/cases/kernel_cases.h"
+#include "tests/support/cases/suite.h"
 
 #include <utility>
 

@@ -40,9 +40,9 @@ struct Outcome {
 void run_passes(Plan&);
 Outcome run(Plan&);  ///< and reads the results
 
-/// Checks outputs, gradients and state. The tolerance is `relative` times the largest number of the tensor. A gradient
-/// gets at least a thousandth of the tolerance of the largest gradient, because the gradient of a bias before a batch
-/// norm is only rounding.
+/// Checks outputs, gradients and state. The tolerance is `relative` times the largest number of the tensor; 0: all bits
+/// must be equal. A gradient gets at least a thousandth of the tolerance of the largest gradient, because the gradient
+/// of a bias before a batch norm is only rounding.
 void check_same(const Outcome& got, const Outcome& want, double relative);
 
 /// Fails the running test with the report's text, unless it passed.

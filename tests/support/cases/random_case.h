@@ -7,6 +7,10 @@
 
 namespace lamina::test {
 
+/// An op of one input, which may not fit this shape; and one that takes a part of a value of this shape.
+Op random_op(Dice&, const Shape&);
+Slice random_slice(Dice&, Shape);
+
 /// An op with random numbers and a small random shape that it accepts, in training mode. Dropout is left out.
 Case random_case(std::uint64_t seed);
 

@@ -88,20 +88,19 @@ bool any_winograd(const Algorithms& algorithms) {
 /// The bounds of one case and feed for all algorithms.
 class CaseBounds {
  public:
-  CaseBounds(const Case& c, const Feed& feed) : case_(c), feed_(feed), plain_(chain_bounds(c, feed)) {}
+  CaseBounds(const Case& c, const Feed& feed) : case_(c), feed_(feed) {}
 
   const Bounds& by(const Algorithms& algorithms) {
-    if (!any_winograd(algorithms)) return plain_;
-    const auto [found, is_new] = winograd_.try_emplace(algorithms);
-    if (is_new) found->second = chain_bounds(case_, feed_, algorithms);
+    const Algorithms distinct = any_winograd(algorithms) ? algorithms : Algorithms{};
+    const auto [found, is_new] = known_.try_emplace(distinct);
+    if (is_new) found->second = chain_bounds(case_, feed_, distinct);
     return found->second;
   }
 
  private:
   const Case& case_;
   const Feed& feed_;
-  Bounds plain_;
-  std::map<Algorithms, Bounds> winograd_;
+  std::map<Algorithms, Bounds> known_;
 };
 
 /// A gradient that is computed from y has the rounding of y twice in each term: in y dy, and in y again.

@@ -59,6 +59,11 @@ Result run_case(const Case&, const Feed&, const Conditions& = {});
 /// between them if `pitched`. One image is whole packs.
 void check_conversions(Backend&, DType half, int images = 1, bool pitched = false);
 
+/// Cases that are small, and odd at every edge; larger cases only if a kernel needs them. By every algorithm, in both
+/// types, they launch every kernel except tiles that are too large for them (tests/kernels). To reach a new kernel, add
+/// the smallest case that runs it.
+std::vector<Case> kernel_cases();
+
 /// A graph of the case: inputs x0, x1, ..., the op as "op", its tail as "tail0", ...
 Graph graph_of(const Case&);
 

@@ -45,15 +45,15 @@ std::optional<Spec> make_spec(const Backend&, const Case&, const Conditions&);
 /// The input of a run, dense, in the order of the spec. `dx` and `dw` are old contents, which are used if the spec
 /// adds.
 struct Feed {
-  std::vector<Values> x, w, state;
-  Values dy;
-  std::vector<Values> dx, dw;
+  std::vector<Values> x, w{}, state{};
+  Values dy{};
+  std::vector<Values> dx{}, dw{};
 };
 
 /// The results. `dx[i]` is empty if not wanted; in inference mode there are no gradients.
 struct Result {
-  Values y;
-  std::vector<Values> dx, dw, state;
+  Values y{};
+  std::vector<Values> dx{}, dw{}, state{};
   bool operator==(const Result&) const = default;
 };
 

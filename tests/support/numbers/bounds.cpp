@@ -38,8 +38,7 @@ struct AllBounds : OpBounds {
                     .pad = op.pad,
                     .groups = op.groups,
                     .bias = op.bias && !transposed};
-    const Feed its =
-        transposed ? Feed{.x = {feed.dy}, .w = feed.w, .state = {}, .dy = feed.x[0], .dx = {}, .dw = {}} : feed;
+    const Feed its = transposed ? Feed{.x = {feed.dy}, .w = feed.w, .dy = feed.x[0]} : feed;
     const auto by_winograd = [&](std::size_t pass, Bound& bound, auto* function) {
       const auto winograd = winograd_named(algorithms[pass], op.kernel.h);
       if (winograd) bound = function(*winograd, conv, transposed ? y : x, its);
@@ -103,13 +102,13 @@ struct AllBounds : OpBounds {
     return bounds;
   }
 
-  Bounds operator()(const Recurrent&) const { return recurrent_bounds(c, feed); }
+  Bounds operator()(const Recurrent&) const { return recurrent_by_definition(c, feed).bounds; }
 };
 
 }  // namespace
 
 Bounds exact(const Result& result) {
-  Bounds bounds{{absolute(result.y), 0}, {}, {}, {}};
+  Bounds bounds{{absolute(result.y)}};
   for (const Values& dx : result.dx) bounds.dx.push_back({absolute(dx), 0});
   for (const Values& dw : result.dw) bounds.dw.push_back({absolute(dw), 0});
   for (const Values& state : result.state) bounds.state.push_back({absolute(state), 0});

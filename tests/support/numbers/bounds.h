@@ -17,8 +17,8 @@ struct Bound {
 };
 
 struct Bounds {
-  Bound y;
-  std::vector<Bound> dx, dw, state;
+  Bound y{};
+  std::vector<Bound> dx{}, dw{}, state{};
 };
 
 /// The algorithms of forward, backward_params and backward_data, by name.

@@ -233,34 +233,20 @@ class Definition {
   std::vector<Gates4> dgates_;
 };
 
-Values values_of(const Vector& estimates) {
-  Values values;
-  for (const Estimate& estimate : estimates) values.push_back(estimate.value);
-  return values;
-}
-
-Bound bound_of(const Vector& estimates) {
-  Bound bound{{}, 2};
-  for (const Estimate& estimate : estimates) bound.terms.push_back(estimate.error);
-  return bound;
-}
-
 }  // namespace
 
-Result recurrent_by_definition(const Case& c, const Feed& feed) {
+Defined recurrent_by_definition(const Case& c, const Feed& feed) {
   const Definition definition(c, feed);
-  Result result{values_of(definition.y), {}, {}, {}};
-  if (c.mode == Mode::training) result.dx.push_back(values_of(definition.dx));
-  for (const Vector& dw : definition.dw) result.dw.push_back(values_of(dw));
-  return result;
-}
-
-Bounds recurrent_bounds(const Case& c, const Feed& feed) {
-  const Definition definition(c, feed);
-  Bounds bounds{bound_of(definition.y), {}, {}, {}};
-  if (c.mode == Mode::training) bounds.dx.push_back(bound_of(definition.dx));
-  for (const Vector& dw : definition.dw) bounds.dw.push_back(bound_of(dw));
-  return bounds;
+  Defined defined;
+  const auto split = [](const Vector& estimates, Values& values, Bound& bound) {
+    bound.count = 2;
+    for (const Estimate& estimate : estimates) values.push_back(estimate.value), bound.terms.push_back(estimate.error);
+  };
+  auto& [result, bounds] = defined;
+  split(definition.y, result.y, bounds.y);
+  if (c.mode == Mode::training) split(definition.dx, result.dx.emplace_back(), bounds.dx.emplace_back());
+  for (const Vector& dw : definition.dw) split(dw, result.dw.emplace_back(), bounds.dw.emplace_back());
+  return defined;
 }
 
 }  // namespace lamina::test

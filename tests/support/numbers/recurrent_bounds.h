@@ -5,12 +5,14 @@
 
 namespace lamina::test {
 
-/// The result by the formulas of the op, image by image and step by step.
-Result recurrent_by_definition(const Case&, const Feed&);
-
-/// Bounds of one recurrent op: a running error analysis of first order along the formulas, forward and backward. A sum
-/// of K products has an error of (K + 8) epsilon of the sum of |terms|, a function of 8 epsilon of its value. An error
-/// goes through a function multiplied by its slope. All bounds are doubled, for the terms of second order.
-Bounds recurrent_bounds(const Case&, const Feed&);
+/// The result by the formulas of the op, image by image and step by step, and its bounds: a running error analysis of
+/// first order along the formulas, forward and backward. A sum of K products has an error of (K + 8) epsilon of the sum
+/// of |terms|, a function of 8 epsilon of its value. An error goes through a function multiplied by its slope. All
+/// bounds are doubled, for the terms of second order.
+struct Defined {
+  Result result;
+  Bounds bounds;
+};
+Defined recurrent_by_definition(const Case&, const Feed&);
 
 }  // namespace lamina::test

@@ -12,7 +12,6 @@
 
 #include "lamina/random.h"
 #include "lib/core/numbers/float16.h"
-#include "tests/support/numbers/larger.h"
 
 namespace lamina::test {
 
@@ -75,6 +74,13 @@ double largest_gap(const Values& a, const Values& b) {
   double gap = a.size() == b.size() ? 0 : std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) gap = larger(gap, std::abs(a[i] - b[i]));
   return gap;
+}
+
+std::uint64_t digest(const std::vector<Values>& all) {
+  std::string bytes;
+  for (const Values& values : all)
+    bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double));
+  return hash(bytes);
 }
 
 std::uint64_t seed() {

@@ -1,6 +1,7 @@
 #pragma once
 // Input numbers of tests. All are exact in f32, so that every element type gets the same numbers.
 
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -31,8 +32,12 @@ Values rounded(Values, DType);
 Values absolute(Values);
 Values plus(Values, const Values&);  ///< element by element
 double largest_of(const Values&);    ///< absolute value
+/// The larger number, or NaN if either is NaN, so that no bound holds. std::max(largest, NaN) would be `largest`.
+inline double larger(double largest, double next) { return std::isnan(largest) || next <= largest ? largest : next; }
 /// The largest difference of two elements, or NaN if one of them is NaN; infinite for different sizes.
 double largest_gap(const Values&, const Values&);
+
+std::uint64_t digest(const std::vector<Values>&);  ///< of all bits
 
 /// The seed of the random tests: LAMINA_TEST_SEED, or 1.
 std::uint64_t seed();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace lamina::test {
 namespace {
@@ -12,14 +13,14 @@ namespace {
 double roundings(const Winograd& winograd) { return winograd.taps == 5 ? 28 : 26; }
 constexpr double weight_roundings = 28;
 
-/// The largest |value| of a plane among the rows and columns that a tile with the output (p, q) may read.
-double largest_near(const Winograd& winograd, const double* plane, const Shape& shape, int p, int q, Size pad) {
-  const int before = winograd.tile - 1, behind = winograd.tile + winograd.taps - 2;
-  double largest = 0;
-  for (int h = std::max(p - pad.h - before, 0); h <= std::min(p - pad.h + behind, shape.h - 1); ++h)
-    for (int w = std::max(q - pad.w - before, 0); w <= std::min(q - pad.w + behind, shape.w - 1); ++w)
-      largest = std::max(largest, std::abs(plane[std::int64_t{h} * shape.w + w]));
-  return largest;
+/// The absolute values of a plane's elements in the part of a square that is inside the plane.
+Values square(const Shape& shape, const Values& values, int n, int c, int h, int w, int side) {
+  const double* const plane = values.data() + (std::int64_t{n} * shape.c + c) * shape.plane();
+  Values inside;
+  for (int i = std::max(h, 0); i < std::min(h + side, shape.h); ++i)
+    for (int j = std::max(w, 0); j < std::min(w + side, shape.w); ++j)
+      inside.push_back(std::abs(plane[std::int64_t{i} * shape.w + j]));
+  return inside;
 }
 
 /// The terms of y = convolution of x with filters whose absolute sums are norm(group, output, input).
@@ -32,9 +33,9 @@ Values terms(const Winograd& winograd, const Shape& x_shape, const Values& x, co
     for (int c = 0; c < x_shape.c; ++c)
       for (int p = 0; p < y_shape.h; ++p)
         for (int q = 0; q < y_shape.w; ++q) {
-          const int group = c / inputs;
-          const double* const plane = x.data() + (std::int64_t{n} * x_shape.c + c) * x_shape.plane();
-          const double largest = largest_near(winograd, plane, x_shape, p, q, pad);
+          const int group = c / inputs, before = winograd.tile - 1, side = 2 * winograd.tile + winograd.taps - 2;
+          // the rows and columns that a tile with the output (p, q) may read
+          const double largest = largest_of(square(x_shape, x, n, c, p - pad.h - before, q - pad.w - before, side));
           for (int k = 0; k < outputs; ++k) {
             const std::int64_t channel = std::int64_t{n} * y_shape.c + group * outputs + k;
             result[static_cast<std::size_t>((channel * y_shape.h + p) * y_shape.w + q)] +=
@@ -49,27 +50,6 @@ double filter_norm(const Values& w, int weights, std::int64_t filters, std::int6
   const double* const filter = w.data() + ((group * filters + k) * channels + c) * weights;
   double sum = 0;
   for (int i = 0; i < weights; ++i) sum += std::abs(filter[i]);
-  return sum;
-}
-
-/// Calls visit with the absolute value of each element in the part of a square that is inside the plane.
-template <class Visit>
-void visit_square(const Shape& shape, const Values& values, int n, int c, int h, int w, int side, const Visit& visit) {
-  const double* const plane = values.data() + (std::int64_t{n} * shape.c + c) * shape.plane();
-  for (int i = std::max(h, 0); i < std::min(h + side, shape.h); ++i)
-    for (int j = std::max(w, 0); j < std::min(w + side, shape.w); ++j)
-      visit(std::abs(plane[std::int64_t{i} * shape.w + j]));
-}
-
-double largest_of(const Shape& shape, const Values& values, int n, int c, int h, int w, int side) {
-  double largest = 0;
-  visit_square(shape, values, n, c, h, w, side, [&](double value) { largest = std::max(largest, value); });
-  return largest;
-}
-
-double sum_of(const Shape& shape, const Values& values, int n, int c, int h, int w, int side) {
-  double sum = 0;
-  visit_square(shape, values, n, c, h, w, side, [&](double value) { sum += value; });
   return sum;
 }
 
@@ -93,9 +73,11 @@ Bound winograd_dw_bound(const Winograd& winograd, const Conv& op, const Shape& x
         ++tiles;
         std::vector<double> largest;
         for (int c = 0; c < x.c; ++c)
-          largest.push_back(largest_of(x, feed.x[0], n, c, p - op.pad.h, q - op.pad.w, tile + winograd.taps - 1));
+          largest.push_back(
+              largest_of(square(x, feed.x[0], n, c, p - op.pad.h, q - op.pad.w, tile + winograd.taps - 1)));
         for (int k = 0; k < op.channels; ++k) {
-          const double sum = sum_of(y, feed.dy, n, k, p, q, tile);
+          const Values dy = square(y, feed.dy, n, k, p, q, tile);
+          const double sum = std::accumulate(dy.begin(), dy.end(), 0.0);
           for (int c = 0; c < channels; ++c)
             for (int tap = 0; tap < winograd.weights(); ++tap)
               result[static_cast<std::size_t>((std::int64_t{k} * channels + c) * winograd.weights() + tap)] +=
