@@ -5,9 +5,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/wrapped_backend.h"
 
-using namespace lamina;
-using lamina::test::backend;
-using lamina::test::WrappedBackend;
+using namespace lamina::test;
 
 namespace {
 
@@ -15,11 +13,11 @@ constexpr Pass passes[] = {Pass::forward, Pass::backward_params, Pass::backward_
 
 /// The first or the last algorithm that the backend takes, for every pass of the convolutions here.
 Choice of_convolutions(bool last) {
-  const test::Case c{"", Conv{.channels = 2, .kernel = 3}, {{1, 2, 5, 5}}};
-  const Spec spec = *test::make_spec(backend(), c, {.dtype = DType::f32});
+  const Case c{"", Conv{.channels = 2, .kernel = 3}, {{1, 2, 5, 5}}};
+  const Spec spec = *make_spec(backend(), c, {.dtype = DType::f32});
   Choice choice;
   for (const Pass pass : passes) {
-    const std::vector<std::string> names = test::algorithms(spec, pass);
+    const std::vector<std::string> names = algorithms(spec, pass);
     REQUIRE_FALSE(names.empty());
     choice.algorithm[static_cast<std::size_t>(pass)] = last ? names.back() : names.front();
   }
@@ -93,11 +91,11 @@ TEST_CASE("a negative or NaN bound of the error is an error") {
   for (const auto& [none, text] :
        {std::pair(-1.0, "-1;"), std::pair(-1e-9, "-1e-09;"), std::pair(std::nan(""), "nan;")}) {
     Options options{.choice = {.max_error = none}};
-    CHECK_THROWS_MATCHES(Plan(graph, test::oracle(), options), UsageError,
+    CHECK_THROWS_MATCHES(Plan(graph, oracle(), options), UsageError,
                          Says(std::string("Options::choice.max_error is ") + text));
     options.choice.max_error = no_bound;
     options.choice_of["c"].max_error = none;
-    CHECK_THROWS_MATCHES(Plan(graph, test::oracle(), options), UsageError,
+    CHECK_THROWS_MATCHES(Plan(graph, oracle(), options), UsageError,
                          Says(std::string("Options::choice_of[\"c\"].max_error is ") + text));
   }
 }

@@ -4,9 +4,7 @@
 #include "tests/support/backend.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
-using lamina::test::backend;
-using lamina::test::oracle;
+using namespace lamina::test;
 
 namespace {
 

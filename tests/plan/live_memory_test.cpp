@@ -6,7 +6,7 @@
 #include "tests/support/backend.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
+using namespace lamina::test;
 
 namespace {
 
@@ -25,7 +25,7 @@ constexpr std::size_t plane = 36 * sizeof(float);
 }  // namespace
 
 TEST_CASE("in inference a value is in use from the unit that makes it to the last that reads it") {
-  const std::vector<LiveMemory> steps = predict_live_memory(chain(), test::oracle(), {.mode = Mode::inference});
+  const std::vector<LiveMemory> steps = predict_live_memory(chain(), oracle(), {.mode = Mode::inference});
   REQUIRE(steps.size() == 3);
   CHECK(steps[0].nodes == std::vector<int>{1});
   CHECK(steps[0].values == 2 * plane);
@@ -38,7 +38,7 @@ TEST_CASE("in inference a value is in use from the unit that makes it to the las
 }
 
 TEST_CASE("in training a value stays until the backward that reads it, and gradients live between their units") {
-  const std::vector<LiveMemory> steps = predict_live_memory(chain(), test::oracle(), {.mode = Mode::training});
+  const std::vector<LiveMemory> steps = predict_live_memory(chain(), oracle(), {.mode = Mode::training});
   REQUIRE(steps.size() == 6);
   const std::vector<std::size_t> values = {2, 5, 5, 5, 2, 0}, gradients = {0, 0, 0, 3, 5, 2};
   for (std::size_t i = 0; i < 6; ++i) {
@@ -56,10 +56,9 @@ TEST_CASE("no step uses more than the arena, and the largest uses most of it") {
       CAPTURE(network, keep == Keep::cheap);
       const Graph graph = nets::build(network, {.batch = 2, .width_divisor = 8});
       const Options options{.keep = keep};
-      const std::size_t arena = predict_memory(graph, test::oracle(), options).arena;
+      const std::size_t arena = predict_memory(graph, oracle(), options).arena;
       std::size_t most = 0;
-      for (const LiveMemory& step : predict_live_memory(graph, test::oracle(), options))
-        most = std::max(most, step.total());
+      for (const LiveMemory& step : predict_live_memory(graph, oracle(), options)) most = std::max(most, step.total());
       CHECK(most <= arena);
       CHECK(most > arena / 2);
     }

@@ -1,5 +1,4 @@
-// Plans whose algorithms are measured, on the tested backend. If no backend is named, all that run everywhere are
-// tested.
+// Plans whose algorithms are measured.
 
 #include "lamina/choice_cache.h"
 #include "lamina/tuning.h"
@@ -11,21 +10,6 @@
 using namespace lamina::test;
 
 namespace {
-
-/// The backend of that name. Null if this build lacks it and LAMINA_TEST_BACKEND names none.
-std::shared_ptr<Backend> make(const std::string& name, const BackendOptions& options = {}) {
-  if (!tested_backend("").empty()) return make_or_skip(name, options);
-  try {
-    return make_backend(name, options);
-  } catch (const Unsupported&) {
-    return nullptr;
-  }
-}
-
-std::vector<std::string> with_measurement() {
-  const std::string named = tested_backend("");
-  return named.empty() ? std::vector<std::string>{"eigen", "cuda-host"} : std::vector<std::string>{named};
-}
 
 Graph measured_net() {
   Graph graph("measured");
@@ -64,10 +48,8 @@ double tolerance(const Plan& plan) {
 }  // namespace
 
 TEST_CASE("a measured plan computes what the plan by rule computes") {
-  for (const std::string& name : with_measurement()) {
-    INFO(name);
-    const std::shared_ptr<Backend> backend = make(name);
-    if (!backend) continue;
+  for (const auto& backend : tested_backends()) {
+    INFO(backend->describe());
     for (const Mode mode : {Mode::training, Mode::inference}) {
       const Options by_rule{.mode = mode};
       const Graph graph = measured_net();
@@ -78,12 +60,10 @@ TEST_CASE("a measured plan computes what the plan by rule computes") {
 }
 
 TEST_CASE("a measured plan stores its choices in the file, and another plan reads them from it") {
-  for (const std::string& name : with_measurement()) {
-    INFO(name);
+  for (const auto& backend : tested_backends()) {
+    INFO(backend->describe());
     const Folder folder;
-    const std::string file = (folder / "choices.json").string();
-    const std::shared_ptr<Backend> backend = make(name);
-    if (!backend) continue;
+    const std::string file = folder.file("choices.json");
     const Graph graph = measured_net();
     const Plan first(graph, *backend, measured(Mode::training, file));
     const ChoiceCache cache(file);
@@ -109,9 +89,8 @@ TEST_CASE("a measured plan stores its choices in the file, and another plan read
       edited.remember(entry.key, other);
     }
     edited.save();
-    const std::shared_ptr<Backend> later = make(name);
     const std::string before = contents(file);
-    const Plan second(graph, *later, measured(Mode::training, file));
+    const Plan second(graph, *backend, measured(Mode::training, file));
     for (const Call& call : second.calls()) {
       const Op& op = second.graph().nodes()[static_cast<std::size_t>(call.nodes.front())].op;
       const auto pass = static_cast<std::size_t>(call.passes.front());
@@ -123,7 +102,7 @@ TEST_CASE("a measured plan stores its choices in the file, and another plan read
 
 TEST_CASE("eigen measures anew for another number of threads") {
   const Folder folder;
-  const std::string file = (folder / "choices.json").string();
+  const std::string file = folder.file("choices.json");
   for (const int threads : {1, 2, 1}) {
     const auto backend = make_backend("eigen", {.threads = threads});
     Plan(measured_net(), *backend, measured(Mode::inference, file));

@@ -3,9 +3,7 @@
 #include "tests/support/cases/plans.h"
 #include "tests/support/catch.h"
 
-using namespace lamina;
-using lamina::test::read;
-using lamina::test::run_passes;
+using namespace lamina::test;
 
 namespace {
 
@@ -16,9 +14,7 @@ Graph owned_net() {
   return graph;
 }
 
-std::shared_ptr<Backend> make_backend_here() {
-  return test::make_or_skip(test::tested_backend("eigen"), {.threads = 2});
-}
+std::shared_ptr<Backend> make_backend_here() { return make_or_skip(tested_backend("eigen"), {.threads = 2}); }
 
 }  // namespace
 
@@ -28,7 +24,7 @@ TEST_CASE("a plan outlives the last pointer to its backend, and takes the backen
   const std::weak_ptr<Backend> seen = backend;
   Plan first(graph, *backend), second(graph, *backend);
   first.forward();
-  const test::Values y = read(first, first.output());
+  const Values y = read(first, first.output());
   backend.reset();
   first = std::move(second);
   REQUIRE_FALSE(seen.expired());

@@ -4,9 +4,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/numbers/values.h"
 
-using lamina::Lifetime;
-using lamina::pack;
-using lamina::Packing;
+using namespace lamina::test;
 
 namespace {
 
@@ -17,10 +15,10 @@ bool alive_together(const Lifetime& a, const Lifetime& b) { return a.first <= b.
 TEST_CASE("pack gives no bytes to no blocks") { CHECK(pack({}).bytes == 0); }
 
 TEST_CASE("pack refuses an alignment that is not a power of two, and more bytes than 64 bits count") {
-  CHECK_THROWS_AS(pack({{100, 0, 1}}, 0), lamina::UsageError);
-  CHECK_THROWS_AS(pack({{100, 0, 1}}, 24), lamina::UsageError);
-  CHECK_THROWS_AS(pack({{SIZE_MAX - 100, 0, 1}}), lamina::UsageError);
-  CHECK_THROWS_AS(pack({{SIZE_MAX / 2, 0, 1}, {SIZE_MAX / 2, 0, 1}}), lamina::UsageError);
+  CHECK_THROWS_AS(pack({{100, 0, 1}}, 0), UsageError);
+  CHECK_THROWS_AS(pack({{100, 0, 1}}, 24), UsageError);
+  CHECK_THROWS_AS(pack({{SIZE_MAX - 100, 0, 1}}), UsageError);
+  CHECK_THROWS_AS(pack({{SIZE_MAX / 2, 0, 1}, {SIZE_MAX / 2, 0, 1}}), UsageError);
   CHECK(pack({{SIZE_MAX / 4, 0, 1}, {SIZE_MAX / 4, 0, 1}}).bytes > SIZE_MAX / 2);
 }
 
@@ -49,7 +47,7 @@ TEST_CASE("pack aligns every offset") {
 }
 
 TEST_CASE("pack never overlaps blocks that live together, and needs no more than their sum", "[random]") {
-  lamina::test::Dice dice(lamina::test::seed());
+  Dice dice(seed());
   for (int round = 0; round < 200; ++round) {
     std::vector<Lifetime> blocks(static_cast<std::size_t>(dice(1, 40)));
     std::size_t sum = 0, most_at_once = 0;
@@ -65,7 +63,7 @@ TEST_CASE("pack never overlaps blocks that live together, and needs no more than
       most_at_once = std::max(most_at_once, now);
     }
     const Packing packing = pack(blocks);
-    INFO("seed " << lamina::test::seed() << ", round " << round);
+    INFO("seed " << seed() << ", round " << round);
     REQUIRE(packing.bytes <= sum);
     REQUIRE(packing.bytes >= most_at_once);
     for (std::size_t a = 0; a < blocks.size(); ++a) {

@@ -11,12 +11,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/wrapped_backend.h"
 
-using namespace lamina;
-using lamina::test::backend;
-using lamina::test::read;
-using lamina::test::run_passes;
-using lamina::test::Values;
-using lamina::test::WrappedBackend;
+using namespace lamina::test;
 
 namespace {
 
@@ -50,11 +45,11 @@ Graph inception() {
 /// Compares two plans of one graph in f64 whose passes make the same calls. The bits must be equal. A library may sum
 /// differently for other strides, so there only rounding may differ.
 void check_same_values(const Values& a, const Values& b) {
-  if (!test::decided_by_library()) {
+  if (!decided_by_library()) {
     CHECK(a == b);
     return;
   }
-  CHECK(test::largest_gap(a, b) <= 1e-12 * test::largest_of(b));
+  CHECK(largest_gap(a, b) <= 1e-12 * largest_of(b));
 }
 
 /// Options for f64, with algorithms that give the same bits on every run.
@@ -73,14 +68,9 @@ TEST_CASE("passes of a plan change no inputs, parameters or output gradients, an
     Options options = repeatable();
     options.input_gradient = true;
     Plan plan(graph, backend(), options);
-    run_passes(plan);
-    const auto y = read(plan, plan.output());
-    const auto dx = read(plan, plan.input_gradient());
-    const auto dw = read(plan, plan.parameter_gradient("stem.weight"));
-    run_passes(plan);
-    CHECK(read(plan, plan.output()) == y);
-    CHECK(read(plan, plan.input_gradient()) == dx);
-    CHECK(read(plan, plan.parameter_gradient("stem.weight")) == dw);
+    const Outcome first = run(plan), second = run(plan);
+    CHECK(second.output == first.output);
+    CHECK(second.gradients == first.gradients);
   }
 }
 
@@ -217,7 +207,7 @@ TEST_CASE("in training, parameters are prepared in every forward") {
   wrapped.prepare = true;
   Plan plan(residual(), wrapped, {.dtype = DType::f64});
   for (int pass = 0; pass < 2; ++pass) {
-    test::write(plan, plan.parameter("stem.weight"), Values(4 * 3 * 9, pass + 1.0));
+    write(plan, plan.parameter("stem.weight"), Values(4 * 3 * 9, pass + 1.0));
     run_passes(plan);
   }
   CHECK(wrapped.faults == std::vector<std::string>{});
@@ -232,7 +222,7 @@ TEST_CASE("in inference, parameters are prepared when a plan is made and when th
   plan.forward();
   plan.forward();
   CHECK(wrapped.prepared == 5);
-  test::write(plan, plan.parameter("stem.weight"), Values(4 * 3 * 9, 1.0));
+  write(plan, plan.parameter("stem.weight"), Values(4 * 3 * 9, 1.0));
   plan.parameters_changed();
   CHECK(wrapped.prepared == 10);
   plan.forward();
@@ -269,12 +259,6 @@ TEST_CASE("a plan refuses what cannot run, with words that help") {
     graph.input({1, 1, 2, 2});
     CHECK_THROWS_WITH(Plan(graph, backend()), ContainsSubstring("computes nothing"));
   }
-  SECTION("the variance of one value") {
-    Graph graph("one");
-    batch_norm(graph.input({1, 3, 1, 1}), "bn");
-    CHECK_THROWS_AS(Plan(graph, backend()), ShapeError);
-    CHECK_NOTHROW(Plan(graph, backend(), {.mode = Mode::inference}));
-  }
   SECTION("more bytes than 64 bits can sum") {
     Graph wide("wide");
     Value x = wide.input({1, INT_MAX, 1, 1});
@@ -283,8 +267,7 @@ TEST_CASE("a plan refuses what cannot run, with words that help") {
     Graph many("many");
     relu(many.input({INT_MAX, 1 << 15, 1 << 15, 1}));
     CHECK_THROWS_AS(predict_memory(many, backend()), Error);  // a library's descriptors may refuse it first
-    CHECK_THROWS_WITH(predict_memory(many, test::oracle()),
-                      ContainsSubstring("many") && ContainsSubstring("2^58 bytes"));
+    CHECK_THROWS_WITH(predict_memory(many, oracle()), ContainsSubstring("many") && ContainsSubstring("2^58 bytes"));
   }
   SECTION("a choice for a node that is not there") {
     Options options;

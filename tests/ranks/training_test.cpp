@@ -33,8 +33,7 @@ Ended ended(Trainer& trainer, bool validated) {
 }
 
 Ended train(const Graph& graph, const Source& source, const TrainerOptions& options, int epochs) {
-  const auto backend = make_backend("eigen", {.threads = 1});
-  Trainer trainer(graph, *backend, source, options);
+  Trainer trainer(graph, oracle(), source, options);
   trainer.train(epochs);
   return ended(trainer, options.validation != nullptr);
 }
@@ -153,8 +152,7 @@ TEST_CASE("a device whose memory cannot be summed is refused when the trainer is
     QueuedDevice gpu;
   };
   if (ranks().size() == 1) return;
-  const auto eigen = make_backend("eigen", {.threads = 1});
-  Elsewhere backend(*eigen);
+  Elsewhere backend(oracle());
   const auto source = digits(batch, 1);
   CHECK_THROWS_WITH(Trainer(small_network(batch / ranks().size()), backend, *source, together({})),
                     ContainsSubstring("not of modelled device"));
@@ -172,15 +170,14 @@ TEST_CASE("one bucket and many give the same results to 1e-6") {
 
 TEST_CASE("running statistics become their mean over all ranks when an epoch ends") {
   const auto source = digits(3 * batch, 1);
-  const auto backend = make_backend("eigen", {.threads = 1});
-  Device& device = backend->device();
+  Device& device = oracle().device();
   const Graph graph = small_network(batch / ranks().size(), true);
   TrainerOptions options = together(in_f64({.optimiser = Sgd{}, .learning_rate = constant_rate(0), .seed = 4}));
-  Trainer trainer(graph, *backend, *source, options);
+  Trainer trainer(graph, oracle(), *source, options);
 
   Values mean;
   for (int rank = 0; rank < ranks().size(); ++rank) {
-    Plan plan(graph, *backend, {.dtype = DType::f64});
+    Plan plan(graph, oracle(), {.dtype = DType::f64});
     copy_parameters(trainer.plan(), plan);
     Loader loader(*source, {.batch = batch, .seed = 4, .threads = 0, .rank = rank, .ranks = ranks().size()});
     loader.start(0);
@@ -240,10 +237,9 @@ TEST_CASE("a checkpoint that rank 0 cannot write is an error of every rank, and 
   if (ranks().rank() == 0) std::filesystem::create_directory(folder);
   ranks().barrier();
   const auto source = digits(16, 1);
-  const auto backend = make_backend("eigen", {.threads = 1});
   TrainerOptions options = together({.seed = 1});
   options.checkpoint = folder / "run";
-  Trainer trainer(small_network(batch / ranks().size()), *backend, *source, options);
+  Trainer trainer(small_network(batch / ranks().size()), oracle(), *source, options);
   ranks().barrier();
   if (ranks().rank() == 0) std::filesystem::remove(folder);
   ranks().barrier();
@@ -260,14 +256,13 @@ TEST_CASE("a checkpoint that rank 0 cannot write is an error of every rank, and 
 TEST_CASE("a checkpoint of numbers that are not finite is an error of every rank") {
   const Folder own;
   const auto source = digits(16, 1);
-  const auto backend = make_backend("eigen", {.threads = 1});
   TrainerOptions options = together({.seed = 1});
   options.checkpoint = std::filesystem::path(broadcast_text(ranks(), own.path().string())) / "run";
   Plan* plan = nullptr;
   options.after_batch = [&](const Progress& at) {  // after the epoch's last batch, so that no loss shows it
     if (at.batch == at.batches) write(*plan, plan->parameter("fc.bias"), Values(10, NAN));
   };
-  Trainer trainer(small_network(batch / ranks().size()), *backend, *source, options);
+  Trainer trainer(small_network(batch / ranks().size()), oracle(), *source, options);
   plan = &trainer.plan();
   CHECK_THROWS_WITH(trainer.train(1), Catch::Matchers::StartsWith("fc.bias has numbers that are not finite"));
   ranks().barrier();
@@ -276,9 +271,8 @@ TEST_CASE("a checkpoint of numbers that are not finite is an error of every rank
 TEST_CASE("ranks whose runs differ are refused before the first pass") {
   if (ranks().size() == 1) return;
   const auto source = digits(16, 1);
-  const auto backend = make_backend("eigen", {.threads = 1});
   const auto make = [&](const Graph& graph, TrainerOptions options) {
-    Trainer(graph, *backend, *source, together(std::move(options)));
+    Trainer(graph, oracle(), *source, together(std::move(options)));
   };
   const bool odd = ranks().rank() == 1;
   const int part = batch / ranks().size();

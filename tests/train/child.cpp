@@ -7,36 +7,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <span>
 #include <string>
 #include <thread>
 
-#include "lamina/random.h"
 #include "networks.h"
+#include "runs.h"
 
 using namespace lamina;
-
-namespace {
-
-std::uint64_t digest(Plan& plan, const std::vector<EpochResult>& epochs) {
-  Device& device = plan.backend().device();
-  std::string bytes;
-  const auto add = [&](const void* data, std::size_t size) { bytes.append(static_cast<const char*>(data), size); };
-  const auto add_tensor = [&](const Tensor& tensor) {
-    std::vector<char> raw(static_cast<std::size_t>(tensor.shape.count()) * size_of(tensor.dtype));
-    device.download(raw.data(), tensor.data, raw.size());
-    add(raw.data(), raw.size());
-  };
-  for (const std::string& name : plan.parameter_names()) add_tensor(plan.parameter(name));
-  for (const std::string& name : plan.state_names()) add_tensor(plan.state(name));
-  for (const std::string& name : plan.optimiser_state_names()) add_tensor(plan.optimiser_state(name));
-  for (const EpochResult& e : epochs)
-    for (const double value : {e.training.loss, e.training.accuracy, e.validation.loss, e.validation.accuracy})
-      add(&value, sizeof value);
-  return hash(bytes);
-}
-
-}  // namespace
 
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
@@ -51,7 +28,10 @@ int main(int argc, char** argv) {
     options.after_batch = [&](const Progress&) { std::this_thread::sleep_for(pause); };
     Trainer trainer(test::small_network(8), *backend, *source, options);
     const auto& epochs = trainer.train(std::atoi(argv[2]));
-    std::printf("%016" PRIx64 "\n", digest(trainer.plan(), epochs));
+    std::vector<test::Values> all = test::everything(trainer.plan());
+    for (const EpochResult& e : epochs)
+      all.push_back({e.training.loss, e.training.accuracy, e.validation.loss, e.validation.accuracy});
+    std::printf("%016" PRIx64 "\n", test::digest(all));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "train_child: %s\n", error.what());
     return 1;

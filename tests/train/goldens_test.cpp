@@ -3,10 +3,8 @@
 
 #include "lamina/onnx.h"
 #include "lamina/safetensors.h"
-#include "tests/support/backend.h"
 #include "tests/support/catch.h"
 #include "tests/support/data.h"
-#include "tests/train/backends.h"
 #include "tests/train/runs.h"
 
 using namespace lamina::test;
@@ -51,16 +49,15 @@ TEST_CASE("100 steps under every optimiser have PyTorch's losses to 1e-9") {
   const Value classes = graph.input({8, 1, 1, 1}, "labels");
   Value y = relu(fully_connected(graph.input({8, 12, 1, 1}, "x"), "first", {.outputs = 16}));
   softmax_cross_entropy(fully_connected(y, "second", {.outputs = 5}), classes);
-  for (const std::string& name : training_backends()) {
-    const auto backend = make_or_skip(name);
+  for (const auto& backend : tested_backends()) {
     for (const Case& c : cases()) {
       // Slower kernels run one case for each rule.
-      if (name != "eigen" &&
+      if (backend->name() != "eigen" &&
           !std::set<std::string>{"nesterov", "rmsprop", "adagrad", "adadelta", "clipped"}.contains(c.name))
         continue;
       Plan plan(graph, *backend, {.dtype = DType::f64, .optimiser = c.optimiser, .clip_norm = c.clip_norm});
       const Values& wanted = golden.at("losses." + c.name).values;
-      INFO(name << ", " << c.name);
+      INFO(backend->describe() << ", " << c.name);
       CHECK(wanted.back() < wanted[9]);  // the same batch, ninety steps earlier
       CHECK(worst_loss(plan, golden, "x", wanted, c.rate) < 1e-9);
     }
@@ -83,45 +80,9 @@ Values cross_entropy_gradient(Values dy, const Values& labels) {
   return dy;
 }
 
-/// The network of make_onnx_training.py, with the names that its files of torchscript have.
-Graph siamese() {
-  Graph graph("siamese");
-  std::vector<Value> towers;
-  for (const std::string use : {"", "_1"}) {
-    const Value x = graph.input({6, 3, 9, 8}, use.empty() ? "input.1" : "input.5");
-    const Value y = relu(conv(x, "/conv" + use + "/Conv", {.channels = 5, .kernel = 3}));
-    towers.push_back(batch_norm(y, "/norm" + use + "/BatchNormalization"));
-  }
-  const Value both = relu(batch_norm(concat(towers), "/other/BatchNormalization"));
-  fully_connected(global_average_pool(both), "/head/Gemm", {.outputs = 4});
-  graph.share_all("/conv_1/Conv", "/conv/Conv");
-  graph.share_all("/norm_1/BatchNormalization", "/norm/BatchNormalization");
-  return graph;
-}
-
-Graph recursive() {
-  Graph graph("recursive");
-  Value x = relu(conv(graph.input({6, 3, 9, 8}, "input.1"), "/stem/Conv", {.channels = 5, .kernel = 3}));
-  for (const std::string use : {"", "_1", "_2"})
-    x = relu(conv(x, "/again" + use + "/Conv", {.channels = 5, .kernel = 3, .pad = 1}));
-  fully_connected(global_average_pool(x), "/head/Gemm", {.outputs = 4});
-  graph.share_all("/again_1/Conv", "/again/Conv");
-  graph.share_all("/again_2/Conv", "/again_1/Conv");
-  return graph;
-}
-
-Graph tied() {
-  Graph graph("tied");
-  Value x = embedding(graph.input({6, 1, 7, 1}, "input.1"), "/table/Gather", {.vocabulary = 9, .features = 5});
-  x = relu(conv(x, "/conv/Conv", {.channels = 5, .kernel = {3, 1}, .pad = {1, 0}}));
-  fully_connected(max_pool(x, "largest", {.window = {7, 1}, .stride = 1}), "/head/Gemm", {.outputs = 9});
-  graph.share("/head/Gemm.weight", "/table/Gather.weight");
-  return graph;
-}
-
-/// Trains 100 steps of a network that was read, or of an equal one, from the weights that were read.
-void check_training(const OnnxModel& model, const Graph& graph, const TensorFile& golden, Backend& backend) {
-  Plan plan(graph, backend, {.dtype = DType::f64, .optimiser = Sgd{.momentum = 0.9, .weight_decay = 0.01}});
+/// Trains 100 steps of a network that was read.
+void check_training(const OnnxModel& model, const TensorFile& golden, Backend& backend) {
+  Plan plan(model.graph, backend, {.dtype = DType::f64, .optimiser = Sgd{.momentum = 0.9, .weight_decay = 0.01}});
   Device& device = backend.device();
   load_weights(plan, model.weights);
   for (const OnnxValue& input : model.inputs)
@@ -152,9 +113,8 @@ void check_training(const OnnxModel& model, const Graph& graph, const TensorFile
 
 }  // namespace
 
-TEST_CASE("networks that PyTorch exported train as there, and so in C++: the parameters after 100 steps to 1e-9") {
+TEST_CASE("networks that PyTorch exported train as there: the parameters after 100 steps to 1e-9") {
   const std::string folder = test::data("goldens/");
-  const std::map<std::string, Graph (*)()> in_cpp = {{"siamese", siamese}, {"recursive", recursive}, {"tied", tied}};
   for (const std::string network :
        {"onnx", "siamese", "recursive", "tied", "tied_rows", "unet", "generator", "recurrent", "reductions"})
     for (const std::string exporter : {"torchscript", "dynamo"}) {
@@ -163,13 +123,12 @@ TEST_CASE("networks that PyTorch exported train as there, and so in C++: the par
       // gains are a buffer, which no file says
       if (network == "onnx" && exporter == "torchscript") options.trains["gains"] = false;
       const OnnxModel model = read_onnx(folder + network + "_training_" + exporter + ".onnx", options);
-      for (const std::string& name : training_backends()) {
-        CAPTURE(network, exporter, name);
-        const bool in_full = name == "eigen";  // the slower kernels run only six networks of one exporter
-        if (!in_full && (exporter == "dynamo" || network == "recursive" || network == "tied_rows")) continue;
-        check_training(model, model.graph, golden, *make_or_skip(name));
-        if (in_full && exporter == "torchscript" && in_cpp.contains(network))
-          check_training(model, in_cpp.at(network)(), golden, *make_or_skip(name));
+      for (const auto& backend : tested_backends()) {
+        CAPTURE(network, exporter, backend->describe());
+        // the slower kernels run only six networks of one exporter
+        if (backend->name() != "eigen" && (exporter == "dynamo" || network == "recursive" || network == "tied_rows"))
+          continue;
+        check_training(model, golden, *backend);
       }
     }
 }

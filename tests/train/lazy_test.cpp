@@ -3,10 +3,8 @@
 #include "lamina/safetensors.h"
 #include "lamina/workloads.h"
 #include "tests/io/files.h"
-#include "tests/support/backend.h"
 #include "tests/support/catch.h"
 #include "tests/support/data.h"
-#include "tests/train/backends.h"
 #include "tests/train/runs.h"
 
 using namespace lamina::test;
@@ -48,11 +46,10 @@ const std::vector<Optimiser> lazy_optimisers = {Sgd{},      RmsProp{}, Adagrad{}
 }  // namespace
 
 TEST_CASE("a lazy update gives rows with a gradient the dense update's bits, and the other rows keep theirs") {
-  for (const std::string& name : training_backends())
+  for (const auto& backend : tested_backends())
     for (const DType dtype : {DType::f64, DType::f32})
       for (const Optimiser& optimiser : lazy_optimisers) {
-        INFO(name << ", " << to_string(dtype) << ", " << to_string(optimiser));
-        const auto backend = make_or_skip(name);
+        INFO(backend->describe() << ", " << to_string(dtype) << ", " << to_string(optimiser));
         Options options = lazy(optimiser, dtype);
         Plan here(mean_of_rows(), *backend, options);
         options.table_updates = TableUpdates::dense;
@@ -81,8 +78,7 @@ TEST_CASE("a lazy update gives rows with a gradient the dense update's bits, and
 }
 
 TEST_CASE("a gradient that is NaN updates its row lazily too, and added gradients are cleared") {
-  for (const std::string& name : training_backends()) {
-    const auto backend = make_or_skip(name);
+  for (const auto& backend : tested_backends()) {
     Options options = lazy(Adam{});
     options.accumulate_parameters = true;
     Plan plan(mean_of_rows(), *backend, options);
@@ -111,14 +107,13 @@ TEST_CASE("100 steps with lazy updates have the losses of PyTorch's SparseAdam, 
     double rate;
     bool lazily;
   };
-  for (const std::string& name : training_backends()) {
-    const auto backend = make_or_skip(name);
+  for (const auto& backend : tested_backends()) {
     for (const Run& run : {Run{"sparse_adam", KerasAdam{}, 0.05, true}, Run{"sparse_sgd", Sgd{}, 0.5, true},
                            Run{"sparse_adagrad", Adagrad{}, 0.1, true}, Run{"dense_adam", KerasAdam{}, 0.05, false}}) {
       Options options = lazy(run.optimiser);
       if (!run.lazily) options.table_updates = TableUpdates::dense;
       Plan plan(graph, *backend, options);
-      INFO(name << ", " << run.name);
+      INFO(backend->describe() << ", " << run.name);
       CHECK(worst_loss(plan, golden, "ids", golden.at("losses." + run.name).values, constant_rate(run.rate)) < 1e-9);
     }
   }
@@ -128,23 +123,22 @@ TEST_CASE("100 steps with lazy updates have the losses of PyTorch's SparseAdam, 
 
 TEST_CASE("a Trainer with lazy updates evaluates, and its checkpoint is refused by one with dense updates") {
   const Folder folder;
-  const auto backend = make_backend("eigen");
   PreparedWorkload ready = prepare(workload("imdb_fasttext"), {.share = 0.01, .width_divisor = 8});
   ready.options.plan.table_updates = TableUpdates::lazy;
   ready.options.checkpoint = folder / "lazy.safetensors";
-  CHECK(Trainer(ready.graph, *backend, *ready.training, ready.options).train(1).back().validation.loss > 0);
-  CHECK(Trainer(ready.graph, *backend, *ready.training, ready.options).resumed());
+  CHECK(Trainer(ready.graph, oracle(), *ready.training, ready.options).train(1).back().validation.loss > 0);
+  CHECK(Trainer(ready.graph, oracle(), *ready.training, ready.options).resumed());
   ready.options.plan.table_updates = TableUpdates::dense;
-  CHECK_THROWS_AS(Trainer(ready.graph, *backend, *ready.training, ready.options), UsageError);
+  CHECK_THROWS_AS(Trainer(ready.graph, oracle(), *ready.training, ready.options), UsageError);
 }
 
 TEST_CASE("lazy updates are refused where no row could be skipped, with the reason") {
-  const auto backend = make_backend("eigen");
-  const auto plan = [&](const Graph& graph, const Options& options) { Plan made(graph, *backend, options); };
-  CHECK_THROWS_AS(plan(mean_of_rows(), lazy(Sgd{.momentum = 0.9})), UsageError);
-  CHECK_THROWS_AS(plan(mean_of_rows(), lazy(KerasSgd{.momentum = 0.9})), UsageError);
-  CHECK_THROWS_AS(plan(mean_of_rows(), lazy(AdamW{})), UsageError);
-  CHECK_THROWS_AS(plan(mean_of_rows(), lazy(Adam{.weight_decay = 0.1})), UsageError);
+  const auto plan = [&](const Graph& graph, const Options& options) { Plan made(graph, oracle(), options); };
+  for (const Optimiser& moving : {Optimiser(Sgd{.momentum = 0.9}), Optimiser(KerasSgd{.momentum = 0.9}),
+                                  Optimiser(AdamW{}), Optimiser(Adam{.weight_decay = 0.1})}) {
+    INFO(to_string(moving));
+    CHECK_THROWS_AS(plan(mean_of_rows(), lazy(moving)), UsageError);
+  }
   Options options = lazy(Adam{});
   options.clip_norm = 1;
   CHECK_THROWS_AS(plan(mean_of_rows(), options), UsageError);

@@ -143,8 +143,7 @@ TEST_CASE("the scale doubles after so many updates without overflow, and stays a
 TEST_CASE("a trainer scales losses in f16 alone, and goes on over a batch that overflows") {
   const auto source = digits(64, 1);
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
-    TrainerOptions options{.seed = 3};
-    options.plan.dtype = dtype;
+    TrainerOptions options{.seed = 3, .plan = {.dtype = dtype}};
     Plan* plan = nullptr;
     Values before;  // a parameter
     options.after_batch = [&](const Progress& at) {
@@ -172,8 +171,7 @@ TEST_CASE("a trainer scales losses in f16 alone, and goes on over a batch that o
 
 TEST_CASE("a training in f16 that skips every update ends once its loss scale is the least") {
   const auto source = digits(64, 1);
-  TrainerOptions options{.seed = 3};
-  options.plan.dtype = DType::f16;
+  TrainerOptions options{.seed = 3, .plan = {.dtype = DType::f16}};
   Plan* plan = nullptr;
   options.after_batch = [&](const Progress& at) {
     if (at.epoch == 1 && at.batch == 1) write(*plan, plan->parameter("fc.bias"), Values(10, NAN));

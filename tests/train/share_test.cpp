@@ -3,7 +3,6 @@
 #include "tests/support/cases/plans.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers/values.h"
-#include "tests/train/backends.h"
 
 using namespace lamina::test;
 
@@ -33,8 +32,7 @@ void train(Plan& plan) {
 }  // namespace
 
 TEST_CASE("an inference plan computes with the parameters and statistics of the plan that it shares, as they change") {
-  for (const std::string& name : training_backends()) {
-    const auto backend = make_or_skip(name);
+  for (const auto& backend : tested_backends()) {
     Plan plan(graph_of(4), *backend, {.dtype = DType::f64, .optimiser = Sgd{.momentum = 0.9}});
     Plan evaluation(graph_of(5), *backend, sharing(plan));
     CHECK(evaluation.memory().parameters == 0);
@@ -54,19 +52,18 @@ TEST_CASE("an inference plan computes with the parameters and statistics of the 
       write(copy, copy.input(), normal({5, 2, 6, 6}, 9));
       evaluation.forward();
       copy.forward();
-      INFO(name << ", round " << round);
+      INFO(backend->describe() << ", round " << round);
       CHECK(read(evaluation, evaluation.output()) == read(copy, copy.output()));
     }
   }
 }
 
 TEST_CASE("shared parameters are left as they are, and outlive the plan that they came from") {
-  const auto backend = make_backend("eigen");
-  auto plan = std::make_unique<Plan>(graph_of(2), *backend);
+  auto plan = std::make_unique<Plan>(graph_of(2), oracle());
   const Values weight(static_cast<std::size_t>(plan->parameter("fc.weight").shape.count()), 0.5);
   write(*plan, plan->parameter("fc.weight"), weight);
-  Plan evaluation(graph_of(2), *backend, sharing(*plan));
-  Plan second(graph_of(3), *backend, sharing(evaluation));
+  Plan evaluation(graph_of(2), oracle(), sharing(*plan));
+  Plan second(graph_of(3), oracle(), sharing(evaluation));
   plan.reset();
   CHECK(read(evaluation, evaluation.parameter("fc.weight")) == weight);
   second.forward();
@@ -74,17 +71,17 @@ TEST_CASE("shared parameters are left as they are, and outlive the plan that the
 }
 
 TEST_CASE("what cannot be shared is an error that names it") {
-  const auto backend = make_backend("eigen"), other = make_backend("eigen");
-  Plan plan(graph_of(2), *backend);
-  CHECK_THROWS_WITH(predict_memory(graph_of(2, 7), *backend, sharing(plan)), ContainsSubstring("fc.weight"));
+  const auto other = make_backend("eigen");
+  Plan plan(graph_of(2), oracle());
+  CHECK_THROWS_WITH(predict_memory(graph_of(2, 7), oracle(), sharing(plan)), ContainsSubstring("fc.weight"));
   CHECK_THROWS_AS(predict_memory(graph_of(2), *other, sharing(plan)), UsageError);
   Options f64 = sharing(plan);
   f64.dtype = DType::f64;
-  CHECK_THROWS_AS(predict_memory(graph_of(2), *backend, f64), UsageError);
+  CHECK_THROWS_AS(predict_memory(graph_of(2), oracle(), f64), UsageError);
   Options training = sharing(plan);
   training.mode = Mode::training;
-  CHECK_THROWS_AS(predict_memory(graph_of(2), *backend, training), UsageError);
+  CHECK_THROWS_AS(predict_memory(graph_of(2), oracle(), training), UsageError);
   Graph unknown("unknown");
   fully_connected(unknown.input({2, 2, 1, 1}), "another", {.outputs = 2});
-  CHECK_THROWS_AS(predict_memory(unknown, *backend, sharing(plan)), UsageError);
+  CHECK_THROWS_AS(predict_memory(unknown, oracle(), sharing(plan)), UsageError);
 }

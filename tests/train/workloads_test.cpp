@@ -71,13 +71,12 @@ TEST_CASE("every workload has its optimiser, its numbers of batches and its augm
 }
 
 TEST_CASE("an LSTM starts as in Keras: orthogonal recurrent weights, the forget gate's bias 1") {
-  const auto backend = make_backend("eigen");
   PreparedWorkload ready = prepare(workload("lstm_text"), {.share = 0.002, .width_divisor = 16});
-  Trainer trainer(ready.graph, *backend, *ready.training, ready.options);
+  Trainer trainer(ready.graph, oracle(), *ready.training, ready.options);
   const Plan& plan = trainer.plan();
-  const Values bias = read(backend->device(), plan.parameter("lstm_1.bias_l0"));
+  const Values bias = read(oracle().device(), plan.parameter("lstm_1.bias_l0"));
   for (std::size_t i = 0; i < 32; ++i) CHECK(bias[i] == (i / 8 == 1 ? 1 : 0));
-  const Values w = read(backend->device(), plan.parameter("lstm_1.weight_hh_l0"));  // 32 x 8, with orthonormal columns
+  const Values w = read(oracle().device(), plan.parameter("lstm_1.weight_hh_l0"));  // 32 x 8, with orthonormal columns
   for (std::size_t a = 0; a < 8; ++a)
     for (std::size_t b = 0; b < 8; ++b) {
       double product = 0;
