@@ -81,10 +81,11 @@ def ranged(points, param, x, y, tooltip, mark=DOT, line=True, **color):
 
 
 def chart(chart_name, title, says, layers, pick=None, legend="series", zoom=True, options=(), height=320):
-    """pick: (label, field): a box to choose one value of the field from, in all layers whose records have it.
-    legend: the field whose values are chosen by a click in the legend, with the param NAME_lit. zoom: by dragging and
-    by the wheel with Ctrl, so that a page still scrolls over a chart. options: more boxes. What the tooltips show is in
-    the table below the chart, too."""
+    """A chart of layers, under its title and what it says."""
+    # pick: (label, field): a box to choose one value of the field from, in all layers whose records have it. legend:
+    # the field whose values are chosen by a click in the legend, with the param NAME_lit. zoom: by dragging and by the
+    # wheel with Ctrl, so that a page still scrolls over a chart. options: more boxes. What the tooltips show is in the
+    # table below the chart, too.
     datasets, params = {}, list(options)
     if pick:
         label, field = pick
@@ -103,10 +104,8 @@ def chart(chart_name, title, says, layers, pick=None, legend="series", zoom=True
         selections.append({"name": f"{chart_name}_lit", "select": select, "bind": "legend"})
     if zoom:
         select = {
-            "type": "interval",
-            "translate": "[mousedown, window:mouseup] > window:mousemove!",
-            "zoom": "wheel![event.ctrlKey]",
-            "clear": "dblclick",
+            "type": "interval", "translate": "[mousedown, window:mouseup] > window:mousemove!",
+            "zoom": "wheel![event.ctrlKey]", "clear": "dblclick",
         }
         selections.append({"name": f"{chart_name}_zoom", "select": select, "bind": "scales"})
     layers[-1]["params"] = selections

@@ -175,6 +175,7 @@ class Results:
     def add(self, name, document):
         context = document["context"]
         variants = {its["variant"]: its for its in context.get("variants", [])}
+        trainings = {its["name"]: its for its in document.get("trainings", [])}
         runs, rows = {}, {}
         for fields in document.get("benchmarks", []):
             if fields.get("run_type", "iteration") != "iteration":
@@ -182,12 +183,12 @@ class Results:
             variant = fields.get("variant", "")
             if variant not in runs:
                 runs[variant] = Run(name, context, variants.get(variant) or ({"variant": variant} if variant else None))
-            row = Row(runs[variant], fields)
+            row = Row(runs[variant], fields | trainings.get(fields["name"], {}))
             rows.setdefault((variant, row.name), row).add(fields)
         whole = runs.get("") or Run(name, context)
         self.runs += runs.values() or [whole]
         self.rows += rows.values()
-        self.trainings += take_trainings(rows, document.get("trainings", []))
+        self.trainings += [row for row in rows.values() if row.key["what"] == "train" and row.seconds]
         for kind in FOUND:
             getattr(self, kind).extend(Entry(whole, fields) for fields in document.get(kind, []))
 
@@ -203,19 +204,6 @@ class Results:
             commit = run.commit if run.file not in twice else ""
             if run.file in twice or len(commits[run.machine()]) > 1:
                 run.suffix = f" ({commit or run.file.removesuffix('.json')})"
-
-
-def take_trainings(rows, said):
-    """The rows whose entries are epochs, each with what the file says of the whole training."""
-    facts = {fields["name"]: fields for fields in said}
-    found = []
-    for row in rows.values():
-        if row.key["what"] == "train" and row.seconds:
-            training = Entry(row.run, row.fields | facts.get(row.name, {}) | {"key": row.key})
-            training.epochs = row.entries
-            training.seconds = row.seconds
-            found.append(training)
-    return found
 
 
 @functools.cache

@@ -12,26 +12,18 @@
     const fitting = item.prices.map((place) => data.prices[place]);
     return fitting.find((price) => price.preemptible === its("preemptible").checked) || fitting[0];
   };
-  const priceOf = (item) => (item.machine in own ? own[item.machine] : (listed(item) || {}).usd);
-  const dollars = (item) => {
-    const price = priceOf(item);
-    return price === undefined ? undefined : item.seconds / 3600 * price;
-  };
+  const priceOf = (item) => own[item.machine] ?? listed(item)?.usd;
+  const hours = (item) => item.seconds / 3600;
+  const dollars = (item) => hours(item) * (priceOf(item) ?? Infinity);  // Infinity: there is no price
 
-  /// The price by the hour at which a machine costs what the cheapest other one does.
-  const breakEven = (item, all) => {
-    const others = all.filter((one) => one.machine !== item.machine).map(dollars).filter((one) => one !== undefined);
-    return others.length ? Math.min(...others) / (item.seconds / 3600) : undefined;
-  };
+  /// The price by the hour at which a machine costs what the cheapest other one does; Infinity: no other has a price.
+  const breakEven = (item, all) =>
+      Math.min(...all.filter((one) => one.machine !== item.machine).map(dollars)) / hours(item);
 
   /// The items of a kind, the cheapest first.
-  const ranked = (what) => {
-    const last = (cost) => (cost === undefined ? Infinity : cost);
-    return itemsOf(what).sort((a, b) => (last(dollars(a)) - last(dollars(b))) || a.seconds - b.seconds);
-  };
-  const figure = (number, title) => (number === undefined || number === null ?
-                                         "" :
-                                         {text: number > 0 ? digits(number) : String(number), number, title});
+  const ranked = (what) => itemsOf(what).sort((a, b) => (dollars(a) - dollars(b)) || a.seconds - b.seconds);
+  const figure = (number, title) =>
+      (Number.isFinite(number) ? {text: number > 0 ? digits(number) : String(number), number, title} : "");
 
   const showRanking = (all) => {
     const unit = all[0].unit, images = unit === "million images";
@@ -41,11 +33,10 @@
     ];
     const rows = all.map((item) => {
       const cost = dollars(item), price = listed(item);
-      const whose = item.machine in own ? "as set above" : price ? price.label : "no price";
-      const epoch = images ? [figure(cost === undefined ? cost : cost * imagenet / 1e6)] : [];
+      const whose = own[item.machine] !== undefined ? "as set above" : price ? price.label : "no price";
+      const epoch = images ? [figure(cost * imagenet / 1e6)] : [];
       const cells = [
-        item.who, figure(cost), ...epoch, figure(priceOf(item), whose), figure(breakEven(item, all)),
-        figure(item.seconds / 3600)
+        item.who, figure(cost), ...epoch, figure(priceOf(item), whose), figure(breakEven(item, all)), figure(hours(item))
       ];
       return {cells, rerun: item.run, mark: item.ours ? "ours" : "", head: item.who};
     });
@@ -55,13 +46,13 @@
   const show = () => {
     const all = ranked(its("what").value);
     showRanking(all);
-    const winsOf = (wins) => (wins === undefined ? "" : `; the cheapest below ${digits(wins)} USD/h`);
+    const winsOf = (wins) => (wins < Infinity ? `; the cheapest below ${digits(wins)} USD/h` : "");
     // Of a measured machine without a price, the fastest row is shown; published ones without a price are left out.
     const isFirst = (item) => item.measured && all.find((one) => one.machine === item.machine) === item;
-    const records = all.filter((item) => dollars(item) !== undefined || isFirst(item)).map((item) => ({
+    const records = all.filter((item) => dollars(item) < Infinity || isFirst(item)).map((item) => ({
       who: item.who,
-      usd: dollars(item) || 0,
-      said: dollars(item) === undefined ? `no price${winsOf(breakEven(item, all))}` : digits(dollars(item)),
+      usd: dollars(item) < Infinity ? dollars(item) : 0,
+      said: dollars(item) < Infinity ? digits(dollars(item)) : `no price${winsOf(breakEven(item, all))}`,
       price: priceOf(item),
       whose: item.measured ? "measured" : "published",
       run: item.run
@@ -69,9 +60,8 @@
     if (views.cost) views.cost.height(38 * Math.max(1, records.length)).data("records_0", records).runAsync();
   };
 
-  const chosen = () => itemsOf(its("what").value).find((item) => item.machine === its("machine").value);
   const showPrice = () => {
-    const price = priceOf(chosen());
+    const price = priceOf(itemsOf(its("what").value).find((item) => item.machine === its("machine").value));
     its("usd").value = price === undefined ? "" : String(Number(price.toPrecision(4)));
     its("slider").value = String(price > 0 ? Math.log10(price) : 0);
   };
@@ -83,10 +73,7 @@
     showPrice();
   };
   const set = (price) => {
-    if (price === undefined)
-      delete own[its("machine").value];
-    else
-      own[its("machine").value] = price;
+    own[its("machine").value] = price;
     show();
   };
   const on = (name, event, act) => its(name).addEventListener(event, act);

@@ -74,8 +74,8 @@ def fitting(listed, one):
 
 
 def chart():
-    """The page's script gives the chart its data, as prices change. Names stand above their bars: a phone has no room
-    beside them."""
+    """The page's script gives the chart its data, as prices change."""
+    # Names stand above their bars: a phone has no room beside them.
     x = charts.number("usd", "USD", {"tickCount": 6})
     y = charts.name("who", axis=None, sort={"field": "usd", "op": "min"})
     color = charts.name("whose", scale={"domain": ["measured", "published"], "range": ["var(--c1)", "var(--c7)"]})

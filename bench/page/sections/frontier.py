@@ -76,15 +76,10 @@ def chart(points):
     names = {"algorithm": "algorithm", "deterministic": " ", "on": "  ", "picked": "   "}
     tip = charts.tips(names, ms="ms", MiB="workspace, MiB", error=("error", ".2e"))
     marks = charts.layer(
-        points,
-        {"type": "point", "strokeWidth": 2, "opacity": 1, "cursor": "pointer"},
-        x=x,
-        y=y,
-        fill=color,
+        points, {"type": "point", "strokeWidth": 2, "opacity": 1, "cursor": "pointer"}, x=x, y=y, fill=color,
         stroke=color,
         fillOpacity={"condition": {"test": "datum.deterministic == 'deterministic'", "value": 1}, "value": 0},
-        size=charts.name("on", scale=sizes, legend=symbols) | {"type": "ordinal"},
-        tooltip=tip,
+        size=charts.name("on", scale=sizes, legend=symbols) | {"type": "ordinal"}, tooltip=tip,
     )
     layers = [charts.layer(points, charts.BAR, x=charts.number("low"), x2={"field": "high"}, y=y)]
     for where, align, dx in (("!datum.right", "left", 11), ("datum.right", "right", -11)):  # so that no name is cut

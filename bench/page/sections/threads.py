@@ -12,8 +12,8 @@ LEAD = "Images per second against the number of threads, or of ranks; the dashed
 def make(model):
     swept = {by: series(model, by) for by in ("threads", "ranks")}
     answers = batches.answers_of(model, {"best_threads": "Which number of threads is the fastest?"})
-    return section("threads", "Threads and ranks", "Threads", LEAD, batches.FILL, folded=answers, folded_title=batches.ANSWERS,
-                   charts=[chart(by, its) for by, its in swept.items() if its])
+    return section("threads", "Threads and ranks", "Threads", LEAD, batches.FILL, folded=answers,
+                   folded_title=batches.ANSWERS, charts=[chart(by, its) for by, its in swept.items() if its])
 
 
 def count_of(one, by):
@@ -28,8 +28,8 @@ def machine(one, by):
 
 
 def series(model, by):
-    """{(what, who): {number: its row}} of those with several numbers. Runs of one machine with different numbers are
-    often different files; a line is of one commit."""
+    """{(what, who): {number: its row}} of those with several numbers."""
+    # Runs of one machine with different numbers are often different files; a line is of one commit.
     rows = [one for one in model.rows_of("net")
             if one.key["part"] in ("total", "inference") and one.run.is_ours and count_of(one, by) and one.seconds]
     commits = collections.defaultdict(set)

@@ -48,12 +48,10 @@ def chart(points):
     for one in points:
         kinds[one["kind"]] += one["ms"]
     bars = charts.layer(
-        points,
-        {"type": "bar", "cursor": "pointer"},
+        points, {"type": "bar", "cursor": "pointer"},
         x=charts.number("size", "ms, or % of the sum", {"tickCount": 8}) | {"stack": True},
         y=charts.name("part", sort=["forward", "backward"]),
-        color=charts.kinds(kind for kind, _ in kinds.most_common()),
-        opacity=charts.lit("kinds_lit", 0.15),
+        color=charts.kinds(kind for kind, _ in kinds.most_common()), opacity=charts.lit("kinds_lit", 0.15),
         order={"field": "ms", "type": "quantitative", "sort": "descending"},
         tooltip=charts.tips({"part": "pass", "kind": "kind"}, ms="ms", share=("share", ".1%")),
     )
@@ -77,11 +75,8 @@ def ledger(one, calls, which):
         seconds = call["seconds"]
         rate, bandwidth = (call[what] / seconds if call.get(what) and seconds else None for what in ("flops", "bytes"))
         cells = [
-            figure(seconds, scale=1e3),
-            percent(seconds / whole, 1),
-            figure(rate, scale=1e-9),
-            percent(rate / peak if rate and peak else None),
-            figure(bandwidth, scale=1e-9),
+            figure(seconds, scale=1e3), percent(seconds / whole, 1), figure(rate, scale=1e-9),
+            percent(rate / peak if rate and peak else None), figure(bandwidth, scale=1e-9),
             percent(bandwidth / memory if bandwidth and memory else None),
         ]
         rows.append(row([call["layers"], call["pass"], call["algorithm"], *cells], call.get("rerun", one.rerun)))

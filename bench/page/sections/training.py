@@ -38,7 +38,7 @@ def note(one):
 
 def records(one):
     points, total = [], 0
-    for place, (epoch, seconds) in enumerate(zip(one.epochs, one.seconds)):
+    for place, (epoch, seconds) in enumerate(zip(one.entries, one.seconds)):
         total += seconds
         number = int(epoch.get("epoch", place)) + 1  # files count from 0
         where = {"workload": one.key["network"], "series": one.who, "epoch": number, "seconds": total, "run": one.rerun}
