@@ -5,8 +5,8 @@ import os
 
 
 def write(path, content):
-    """Writes bytes or text beside the file first: after a fault or a power cut there is the old file or the new one. A
-    link stays one. What is no regular file, such as a pipe, is written to."""
+    """Writes bytes or text beside the file first: after a fault or a power cut there is the old file or the new one."""
+    # A link stays one. What is no regular file, such as a pipe, is written to.
     content = content.encode() if isinstance(content, str) else content
     if os.path.exists(path) and not os.path.isfile(path):
         with open(path, "wb") as file:

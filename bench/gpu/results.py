@@ -1,6 +1,6 @@
-"""What is known of every step, in a folder of two files: summary.md, the page, and results.tar.gz with steps.json, that
-is a record for each step, and what the steps printed and measured. Both are replaced whole after each step, so a kill
-loses the steps that run, and nothing else."""
+"""What is known of every step, in a folder of two files."""
+# summary.md is the page; results.tar.gz has steps.json, that is a record for each step, and what the steps printed and
+# measured. Both are replaced whole after each step, so a kill loses the steps that run, and nothing else.
 
 import glob
 import io

@@ -1,7 +1,7 @@
-"""Runs the test cases of a pattern. Where they fail, those from the failing one on are tried again, each in a process of
-its own, because a device error stays with a process and fails all cases after the guilty one.
-
-usage: suite.py LIMIT PROGRAM PATTERN    LIMIT: seconds for all of them together"""
+"""Runs the test cases of a pattern."""
+# Where they fail, those from the failing one on are tried again, each in a process of its own, because a device error
+# stays with a process and fails all cases after the guilty one.
+# usage: suite.py LIMIT PROGRAM PATTERN, with LIMIT the seconds for all of them together
 
 import concurrent.futures
 import re

@@ -1,10 +1,10 @@
 """The networks and trainings that may be raced, and how a network is timed, which lamina_bench is asked for."""
 
 import csv
-import dataclasses
 import functools
 import os
 import subprocess
+import types
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BENCH = os.path.normpath(os.path.join(HERE, "../../build/release/bench/lamina_bench"))
@@ -13,26 +13,21 @@ ASKED = "LAMINA_BENCH"  # environment variable of the program to ask; workers in
 PUBLISHED = ("alexnet", "inception_v1", "vgg16", "vgg19", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152",
              "resnet200")
 TORCHVISION = ("resnext50_32x4d", "mobilenet_v2", "efficientnet_b0", "convnext_tiny")  # its own definitions are raced
+# Networks that Lamina has by name.
 NAMES = PUBLISHED + ("overfeat", "alexnet_owt", "vgg_a", "googlenet_cb", "googlenet_tv", "mnist_mlp", "mnist_cnn",
-                     "cifar10_cnn", "darknet53", "unet", "dcgan_generator", "dcgan_discriminator") + TORCHVISION  # networks that Lamina has by name
+                     "cifar10_cnn", "darknet53", "unet", "dcgan_generator", "dcgan_discriminator") + TORCHVISION
 WORKLOADS = ("mnist_mlp", "mnist_cnn", "cifar10_cnn", "imdb_fasttext", "imdb_bilstm", "lstm_text")
-
-
-@dataclasses.dataclass(frozen=True)
-class Protocol:
-    image: int  # rows and columns
-    channels: int
-    softmax: bool  # the timed net ends in one
-    input_gradient: bool  # the image's gradient is computed
-    accumulate: bool  # parameter gradients are added up
 
 
 @functools.lru_cache(maxsize=None)
 def table(program):
-    """{network: Protocol} of the program's zoo."""
+    """{network of the program's zoo: how it is timed}."""
+    # That is its image and channels, and whether it ends in a softmax, computes the image's gradient, and adds up the
+    # gradients of parameters.
     done = subprocess.run([program, "networks", "--format=csv"], stdout=subprocess.PIPE, text=True, check=True)
     flags = ("softmax", "input_gradient", "accumulate")
-    return {row["network"]: Protocol(int(row["image"]), int(row["channels"]), *(row[flag] == "yes" for flag in flags))
+    return {row["network"]: types.SimpleNamespace(image=int(row["image"]), channels=int(row["channels"]),
+                                                  **{flag: row[flag] == "yes" for flag in flags})
             for row in csv.DictReader(done.stdout.splitlines())}
 
 

@@ -70,8 +70,8 @@ def parser_of(description):
     add("--retries", "how often a disturbed pass, but no epoch, is run again", type=whole(0), default=3)
     add("--memory", "of networks: whether peaks of memory are measured; only: and no times",
         choices=("yes", "no", "only"), default="yes")
-    add("--python", "an interpreter with a peer; may be given more than once", f"the first of {', '.join(pythons.USUAL)}",
-        action="append", default=[], metavar="EXE")
+    add("--python", "an interpreter with a peer; may be given more than once",
+        f"the first of {', '.join(pythons.USUAL)}", action="append", default=[], metavar="EXE")
     add("--program", "the lamina_bench that is Lamina's side, and that judges", default=networks.BENCH)
     add("--plans", "folder of the plans that cudnn-graph keeps", "none", metavar="DIR")
     add("--patience", "seconds for an answer, after which a worker is ended and left out", type=positive, default=600.0,

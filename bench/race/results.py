@@ -33,7 +33,7 @@ def times_of(sample, part):
 
 
 def rows_of(request, key, variant, passes, **facts):
-    """A variant's rows of one case: one for each part, with a time for each round. A layer's pass or an epoch is one."""
+    """A variant's rows of one case: one for each part, with a time for each round. A pass or an epoch is one."""
     found = []
     for part in PARTS.get(request, (request,)):
         its_key = key | {"part": part}

@@ -1,5 +1,6 @@
 """One race: every variant in its own worker, passes in the order A B C, C B A, ..., whatever is raced, and where."""
 
+import collections
 import dataclasses
 import os
 import shlex
@@ -74,8 +75,9 @@ class Document:
 
 
 class Runner:
-    """The workers of all variants for one network, for one training, or for all layers. They end with the `with` block.
-    Who fails is left out, with an entry in the document; who refuses is left out of that case."""
+    """The workers of all variants for one network, for one training, or for all layers."""
+    # They end with the `with` block. Who fails is left out, with an entry in the document; who refuses is left out of
+    # that case.
 
     def __init__(self, network, raced, options, document, folder):
         """`folder`: of the numbers of the network, which Lamina writes unless they are there."""
@@ -113,16 +115,10 @@ class Runner:
 
     def start(self, raced):
         """Starts all at once, and reads their greetings then."""
-        def begin(variant):
-            self.workers[variant] = self.new_worker(variant)
-
-        def greet(variant):
-            self.document.add_variant(variant, self.workers[variant].greet().greeting)
-
         for variant in raced:
-            self.attempt(variant, "start", lambda: begin(variant))
-        for variant in list(self.workers):
-            if not self.attempt(variant, "start", lambda: greet(variant)):
+            self.attempt(variant, "start", lambda: self.workers.update({variant: self.new_worker(variant)}))
+        for variant, worker in list(self.workers.items()):
+            if not self.attempt(variant, "start", lambda: self.document.add_variant(variant, worker.greet().greeting)):
                 self.leave(variant)
 
     def attempt(self, variant, stage, work):
@@ -157,22 +153,24 @@ class Runner:
             return [Case(self.network, {"what": "net"} | key | differs, mode) for mode in self.options.modes]
         if first is None:
             raise WorkerError("no engine of ours lists the convolutions")
-        return [case for conv in self.convolutions(first).values() for case in layer_cases(conv, key)]
+        return self.layer_cases(first, key)
 
-    def convolutions(self, first):
-        """{numbers of a convolution: (its first network, its name there, {pass: {network: how often}})}."""
+    def layer_cases(self, first, key):
+        """The passes of each distinct convolution, with how often each network has them."""
+        # A convolution has the name that its first network gives it.
         found = {}
         for net in self.options.networks:
             listed = self.workers[first].ask(f"list {net} {self.batch}")["convolutions"]
             if not listed:
                 raise WorkerError(f"{net} has no convolutions, and --what layers races nothing else: leave it out")
             for entry in listed:
-                counts = found.setdefault(entry["conv"], (entry["conv"], net, entry["name"],
-                                                          {what: {} for what in LAYER_PASSES}))[3]
-                for what in LAYER_PASSES:
-                    if what != "backward_data" or entry["backward_data"]:
-                        counts[what][net] = counts[what].get(net, 0) + 1
-        return found
+                its = found.setdefault(entry["conv"], [
+                    Case(net, {"what": "layer"} | key | {"network": net, "layer": entry["name"]}, what, entry["conv"],
+                         {"counts": collections.Counter(), "convolution": entry["conv"]}) for what in LAYER_PASSES])
+                for case in its:
+                    if case.request != "backward_data" or entry["backward_data"]:
+                        case.facts["counts"][net] += 1
+        return [case for its in found.values() for case in its if case.facts["counts"]]
 
     def run(self, case):
         """Races a case: checks, memory, rounds. The document has what was found."""
@@ -199,13 +197,14 @@ class Runner:
         return self.workers[variant].ask(f"{command} {request_of(variant, case)}")
 
     def check(self, variant, case, facts):
-        """Compares a peer's numbers with our f32's. Two programs agree no better with each other than each does with the
-        exact result, which they do less the deeper a network is. So in training, in coarse precisions, and on a GPU, whose
-        algorithms are others, twice the distance of PyTorch's eager numbers in the same precision from its f64 is the
-        bound where that is more."""
+        """Compares a peer's numbers with our f32's."""
+        # Two programs agree no better with each other than each does with the exact result, which they do less the
+        # deeper a network is. So in training, in coarse precisions, and on a GPU, whose algorithms are others, twice
+        # the distance of PyTorch's eager numbers in the same precision from its f64 is the bound where that is more.
         if self.what != "networks" or variant.ours:
             return
-        bound, found = COARSE_AGREEMENT.get(variant.precision, AGREEMENT[case.request]), self.ask(variant, case, "check")
+        found = self.ask(variant, case, "check")
+        bound = COARSE_AGREEMENT.get(variant.precision, AGREEMENT[case.request])
         deep = self.options.device == "cuda" or bound > AGREEMENT["inference"]
         if deep and bound < found["difference"] < float("inf"):
             found |= self.ask(variant, case, "rounding")
@@ -222,8 +221,9 @@ class Runner:
             facts["algorithm"] = facts["opened"]["implementation"]
 
     def measure_memory(self, variant, case, facts):
-        """On a GPU: what PyTorch's allocator counted and what Lamina's plan holds. On the processor: the growth of a
-        separate process over two passes, as what another layout left in this one would be counted, or used again."""
+        """On a GPU: what PyTorch's allocator counted and what Lamina's plan holds."""
+        # On the processor: the growth of a separate process over two passes, as what another layout left in this one
+        # would be counted, or used again.
         entry = {"net": self.name, "mode": case.request, "variant": variant.name}
         if self.options.device == "cpu":
             with self.new_worker(variant) as worker:
@@ -306,11 +306,3 @@ class Runner:
 def request_of(variant, case):
     """The words after a command: what is asked for, in the variant's layout, and the numbers of a convolution."""
     return f"{case.request} {variant.layout} {case.convolution}".strip()
-
-
-def layer_cases(convolution, key):
-    """The passes of a convolution that the networks have, each with how often they have it."""
-    numbers, net, name, counts = convolution
-    key = {"what": "layer"} | key | {"network": net, "layer": name}
-    return [Case(net, key, what, numbers, {"counts": counts[what], "convolution": numbers})
-            for what in LAYER_PASSES if counts[what]]

@@ -1,6 +1,5 @@
-"""Who races: the words of --ours and --peers, what each word means, and the command of its worker.
-
-A word is ENGINE[:PRECISION][+FLAG...][@LAYOUT][=DIRECTORY], as in torch:tf32+compiled@nhwc. Needs none of the peers."""
+"""Who races: the words of --ours and --peers, what each word means, and the command of its worker."""
+# A word is ENGINE[:PRECISION][+FLAG...][@LAYOUT][=DIRECTORY], as in torch:tf32+compiled@nhwc. Needs none of the peers.
 
 import argparse
 import dataclasses
@@ -127,7 +126,7 @@ class Variant:
 
 
 def serve_command(program, net="", **flags):
-    """The command of a worker of ours: flags of lamina_bench. Without a network or a training it serves convolutions."""
+    """The command of a worker of ours. Without a network or a training it serves convolutions."""
     of_net = [f"--onnx={net}" if net.endswith(".onnx") else net] if net else []
     return [program, "serve", *of_net, *(f"--{flag}" if value is True else f"--{flag}={value}"
                                          for flag, value in flags.items() if value)]
@@ -206,9 +205,9 @@ def read(text, what, device):
 
 
 def with_pythons(variants, named):
-    """The variants with their interpreters; one of PyTorch for each that has it. `named`: those of --python. An engine
-    without a named one has the first usual one. Throws NoPython."""
-    found, pythons_of = [], {}
+    """The variants with their interpreters; one of PyTorch for each that has it."""
+    # `named`: those of --python. An engine without a named one has the first usual one. Throws NoPython.
+    found = []
     wanted = {ENGINES[variant.engine].modules for variant in variants}
     for python in named:
         if not any(modules and pythons.can_import(python, modules) for modules in wanted):
@@ -218,12 +217,9 @@ def with_pythons(variants, named):
         if not modules:
             found.append(variant)
             continue
-        if variant.engine not in pythons_of:
-            pythons_of[variant.engine] = pythons.find(modules, named)
-        several = len(pythons_of[variant.engine]) > 1
-        versions = []
-        for python in pythons_of[variant.engine]:
-            version = pythons.version(python, variant.engine) if several else ""
+        every, versions = pythons.find(modules, named), []
+        for python in every:
+            version = pythons.version(python, variant.engine) if len(every) > 1 else ""
             versions.append(version)
             number = f"#{versions.count(version)}" if versions.count(version) > 1 else ""
             found.append(dataclasses.replace(variant, python=python, version=version + number))

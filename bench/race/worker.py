@@ -48,8 +48,9 @@ def resident_bytes(pid, field):
 
 
 class Worker:
-    """The process. `patience`: seconds for an answer, after which it is ended. Its first line, the greeting, is left to
-    greet(), so that several start at once. `environment`: what it has besides ours."""
+    """The process."""
+    # `patience`: seconds for an answer, after which it is ended. Its first line, the greeting, is left to greet(), so
+    # that several start at once. `environment`: what it has besides ours.
 
     def __init__(self, name, command, threads, patience, environment=()):
         self.name, self.command, self.patience, self.greeting = name, command, patience, None

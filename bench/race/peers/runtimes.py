@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""The worker of a runtime for inference: onnxruntime or OpenVINO. Each runs the network that Lamina wrote as ONNX,
-on batches like the one beside it. Usage: runtimes.py CONFIG, which is JSON as variants.py has it. The flag passive:
-threads sleep while they wait, where the runtime lets that be set. Needs numpy."""
+"""The worker of a runtime for inference: onnxruntime or OpenVINO."""
+# Each runs the network that Lamina wrote as ONNX, on batches like the one beside it. Usage: runtimes.py CONFIG, which
+# is JSON as variants.py has it. The flag passive: threads sleep while they wait, where the runtime lets that be set.
+# Needs numpy.
 
 import json
 import os

@@ -13,8 +13,9 @@ FORMATS = {"nchw": torch.contiguous_format, "nhwc": torch.channels_last}
 
 
 class TimedNetwork:
-    """In a variant (torch_settings.py) on its device. On a GPU every timed pass comes after one untimed, so that clocks
-    and caches are as passes back to back leave them, as on Lamina's side."""
+    """In a variant (torch_settings.py) on its device."""
+    # On a GPU every timed pass comes after one untimed, so that clocks and caches are as passes back to back leave
+    # them, as on Lamina's side.
 
     def __init__(self, name, mode, layout, batch, variant):
         its, device = networks.protocol_of(name), variant.device

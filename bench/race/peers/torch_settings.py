@@ -16,8 +16,8 @@ class SettingError(Exception):
 
 
 class Variant:
-    """PyTorch's settings by their flags, as compiled and benchmark, in one precision on one device. Frozen: the
-    weights are constants to the compiler, which packs them; in inference."""
+    """PyTorch's settings by their flags, as compiled and benchmark, in one precision on one device."""
+    # Frozen: the weights are constants to the compiler, which packs them; in inference.
 
     def __init__(self, flags, precision, device):
         self.flags, self.precision, self.device = flags, precision, torch.device(device)
@@ -28,11 +28,9 @@ class Variant:
             raise child.Refused("it records CUDA graphs, for which PyTorch needs a GPU")
 
     def apply(self):
-        """Sets what holds for the whole process, and answers what is read back.
-
-        TF32 is set by `allow_tf32`. It sets the newer `fp32_precision` as well, whereas code that reads the old names
-        after the new ones were set fails, and the compiler of 2.11 is such code.
-        """
+        """Sets what holds for the whole process, and answers what is read back."""
+        # TF32 is set by `allow_tf32`. It sets the newer `fp32_precision` as well, whereas code that reads the old names
+        # after the new ones were set fails, and the compiler of 2.11 is such code.
         tf32 = self.precision == "tf32"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # warnings that the old names will go

@@ -1,11 +1,9 @@
 #!/usr/bin/env python3
-"""The worker of a training in PyTorch, epoch by epoch on the batches that Lamina wrote. Usage: torch_training.py
-CONFIG, which is JSON as variants.py has it.
-
-Compiled: forward, loss and backward by torch.compile, and the optimiser's step as well. Optimisers are PyTorch's own,
-fused or over all parameters at once where it has that. On a GPU the samples of an epoch are there before it begins,
-TF32 is off, and cudnn.benchmark is on.
-"""
+"""The worker of a training in PyTorch, epoch by epoch on the batches that Lamina wrote."""
+# Usage: torch_training.py CONFIG, which is JSON as variants.py has it.
+# Compiled: forward, loss and backward by torch.compile, and the optimiser's step as well. Optimisers are PyTorch's own,
+# fused or over all parameters at once where it has that. On a GPU the samples of an epoch are there before it begins,
+# TF32 is off, and cudnn.benchmark is on.
 
 import json
 import os

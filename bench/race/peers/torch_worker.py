@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""The worker of a network in PyTorch, in one variant on the processor or a GPU: one line in, one line of JSON out.
-Usage: torch_worker.py CONFIG, which is JSON as variants.py has it.
-
-A pass: draw x; time the forward; draw dy; time the backward, which adds to the parameter gradients. Training mode,
-dropout on, softmax and image gradient as the published tables had them. (For Keras' networks the backward overwrites
-instead.)"""
+"""The worker of a network in PyTorch, in one variant on the processor or a GPU: one line in, one line of JSON out."""
+# Usage: torch_worker.py CONFIG, which is JSON as variants.py has it.
+# A pass: draw x; time the forward; draw dy; time the backward, which adds to the parameter gradients. Training mode,
+# dropout on, softmax and image gradient as the published tables had them. (For Keras' networks the backward overwrites
+# instead.)
 
 import gc
 import json
@@ -79,8 +78,8 @@ class Server:
         return {"rounding": self.network(mode, layout).rounding(x, trained)}
 
     def open(self, mode, layout):
-        """Makes what `pass` will run and warms it up. The answer has the time up to the end of the first pass, and on a
-        GPU the peak of memory of one more pass."""
+        """Makes what `pass` will run and warms it up."""
+        # The answer has the time up to the end of the first pass, and on a GPU the peak of memory of one more pass.
         start = time.perf_counter()
         network = self.network(mode, layout)
         network.run()
@@ -110,8 +109,7 @@ class Server:
         command, mode, *layout = line.split()
         if command == "pass":
             return self.network(mode, *layout).run()
-        return {"open": self.open, "check": self.check, "rounding": self.rounding, "drop": self.drop}[command](mode,
-                                                                                                            *layout)
+        return getattr(self, command)(mode, *layout)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,6 @@
-"""The networks of the zoo in PyTorch, from their published definitions, with the names of the zoo's nodes.
-
-A module's name in `named_modules()` is the node's name in the zoo, so a state_dict saved here loads there.
-A race on the processor holds what it computes against ours.
-"""
+"""The networks of the zoo in PyTorch, from their published definitions, with the names of the zoo's nodes."""
+# A module's name in `named_modules()` is the node's name in the zoo, so a state_dict saved here loads there. A race on
+# the processor holds what it computes against ours.
 
 import networks
 import torch
@@ -30,8 +28,8 @@ def build(name, softmax=None):
 
 
 def load(net, weights):
-    """Loads Lamina's weights and statistics, arrays by name; it is an error if names or numbers of elements differ. Where
-    Lamina has a 1x1 convolution, PyTorch may have a Linear; a layer scale has no shift, and its block's name."""
+    """Loads Lamina's weights and statistics, arrays by name; it is an error if names or numbers of elements differ."""
+    # Where Lamina has a 1x1 convolution, PyTorch may have a Linear; a layer scale has no shift, and its block's name.
     own = net.state_dict()
     state = {name: values for name, values in own.items() if name.endswith("num_batches_tracked")}
     for name, values in weights.items():
@@ -43,8 +41,9 @@ def load(net, weights):
 
 
 def randomise(net, seed):
-    """Weights of variance 2 / fan-in, small random biases, scales of norms near 1, layer scales below 1, and statistics
-    anywhere sane."""
+    """Draws all that a network has."""
+    # Weights have the variance 2 / fan-in, biases are small, scales of norms near 1, layer scales below 1, and
+    # statistics anywhere sane.
     g = torch.Generator().manual_seed(seed)
     for module in net.modules():
         if hasattr(module, "layer_scale"):

@@ -7,15 +7,10 @@ from torch.nn import functional
 from torch_nets.layers import Chain, relu
 
 
-class DoubleConv(nn.Module):
-    def __init__(self, c, k):
-        super().__init__()
-        self.double_conv = nn.Sequential(
-            nn.Conv2d(c, k, 3, 1, 1, bias=False), nn.BatchNorm2d(k), relu(),
-            nn.Conv2d(k, k, 3, 1, 1, bias=False), nn.BatchNorm2d(k), relu())
-
-    def forward(self, x):
-        return self.double_conv(x)
+def double_conv(c, k):
+    return Chain(("double_conv", nn.Sequential(
+        nn.Conv2d(c, k, 3, 1, 1, bias=False), nn.BatchNorm2d(k), relu(),
+        nn.Conv2d(k, k, 3, 1, 1, bias=False), nn.BatchNorm2d(k), relu())))
 
 
 class Beside(nn.Module):
@@ -30,7 +25,7 @@ class Up(nn.Module):
     def __init__(self, c):
         super().__init__()
         self.up, self.concat = nn.ConvTranspose2d(c, c // 2, 2, 2), Beside()
-        self.conv = DoubleConv(c, c // 2)
+        self.conv = double_conv(c, c // 2)
 
     def forward(self, x, copy):
         return self.conv(self.concat(copy, self.up(x)))
@@ -41,9 +36,9 @@ class Unet(nn.Module):
 
     def __init__(self, classes):
         super().__init__()
-        self.inc = DoubleConv(3, 64)
+        self.inc = double_conv(3, 64)
         for i in range(4):
-            down = nn.Sequential(nn.MaxPool2d(2), DoubleConv(64 << i, 128 << i))
+            down = nn.Sequential(nn.MaxPool2d(2), double_conv(64 << i, 128 << i))
             self.add_module(f"down{i + 1}", Chain(("maxpool_conv", down)))
             self.add_module(f"up{i + 1}", Up(1024 >> i))
         self.outc = Chain(("conv", nn.Conv2d(64, classes, 1)))

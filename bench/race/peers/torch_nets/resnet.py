@@ -69,42 +69,29 @@ def stem():
             ("maxpool", nn.MaxPool2d(3, 2, 1))]
 
 
-def resnet(counts, windows):
-    expansion = 4 if len(windows) == 3 else 1
+def stages(counts, expansion, make):
+    """The stem, and blocks in four stages: `make` is given their channels, width, stride, stage and number there."""
     layers, c = stem(), 64
     for stage, count in enumerate(counts):
         width, made = 64 << stage, []
         for i in range(count):
-            made.append(Block(c, width, windows, 2 if stage > 0 and i == 0 else 1))
+            made.append(make(c, width, 2 if stage > 0 and i == 0 else 1, stage, i))
             c = width * expansion
         layers.append((f"layer{stage + 1}", nn.Sequential(*made)))
-    return Chain(*layers, *head(c, 1000))
+    return layers
 
 
-class Resnet200(Chain):
-    """fb.resnet.torch, models/preresnet.lua: blocks 3, 24, 36, 3; shortcuts without batch norm; one norm at the end."""
-
-    def __init__(self):
-        layers, c = stem(), 64
-        for stage, count in enumerate((3, 24, 36, 3)):
-            width, made = 64 << stage, []
-            for i in range(count):
-                first = i == 0
-                made.append(PreactBlock(c, width, 2 if stage > 0 and first else 1, stage == 0 and first, first))
-                c = 4 * width
-            layers.append((f"layer{stage + 1}", nn.Sequential(*made)))
-        super().__init__(*layers, ("bn_last", nn.BatchNorm2d(c)), *head(c, 1000))
-
-    def forward(self, x):
-        for name, module in self.named_children():
-            x = module(x)
-            if name == "bn_last":
-                x = self.relu(x)
-        return x
+def resnet(counts, windows):
+    expansion = 4 if len(windows) == 3 else 1
+    layers = stages(counts, expansion, lambda c, width, stride, *_: Block(c, width, windows, stride))
+    return Chain(*layers, *head(512 * expansion, 1000))
 
 
 def resnet200():
-    return Resnet200()
+    """fb.resnet.torch, models/preresnet.lua: blocks 3, 24, 36, 3; shortcuts without batch norm; one norm at the end."""
+    layers = stages((3, 24, 36, 3), 4, lambda c, width, stride, stage, i: PreactBlock(
+        c, width, stride, bare=stage == 0 and i == 0, projects=i == 0))
+    return Chain(*layers, ("bn_last", nn.BatchNorm2d(2048)), ("relu_last", relu()), *head(2048, 1000))
 
 
 def unit(c, k, window, stride=1):

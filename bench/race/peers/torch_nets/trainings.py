@@ -30,8 +30,8 @@ def sigmoid_loss(logits, labels):
 
 
 def lstm_last(x, p, *names):
-    """Last states of one LSTM, or of one in each direction. x is batch, steps, features; gates are in the order i, f,
-    g, o. PyTorch adds a second bias, which is zero."""
+    """Last states of one LSTM, or of one in each direction."""
+    # x is batch, steps, features; gates are in the order i, f, g, o. PyTorch adds a second bias, which is zero.
     params = []
     for name in names:
         w_ih, w_hh, bias = (p[f"{name}.{part}_l0"] for part in ("weight_ih", "weight_hh", "bias"))
