@@ -2,15 +2,11 @@
 
 #include "commands.h"
 
-#include <fmt/format.h>
-
 #include <cstdio>
-#include <memory>
 
 #include "bench/compare/comparison.h"
 #include "bench/context/context.h"
 #include "bench/io/interrupt.h"
-#include "bench/measure/session.h"
 #include "bench/options/flags.h"
 #include "bench/race/serve/server.h"
 #include "bench/sweep/sweep.h"
@@ -19,7 +15,6 @@
 #include "bench/tasks/frontier.h"
 #include "bench/tasks/ledger.h"
 #include "bench/train/train.h"
-#include "lamina/error.h"
 
 namespace lamina::bench {
 namespace {
@@ -158,7 +153,9 @@ Action sweep(CLI::App& app) {
 
 Action memory(CLI::App& app) {
   auto options = with_networks<MemoryOptions>(app, task_flags | mode_flags);
-  add_optimiser(app, options->optimiser, "Optimiser whose state is counted; default: none")->excludes("--inference");
+  app.add_option("--optimiser", options->optimiser, "Optimiser whose state is counted; default: none")
+      ->check(CLI::IsMember(optimiser_names()))
+      ->excludes("--inference");
   add_out(app, options->out);
   return [options](const MakeBackend& make) {
     check(*options);

@@ -7,24 +7,18 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <new>
-#include <string>
-#include <vector>
 
 #include "bench/context/build.h"
-#include "bench/io/text.h"
 #include "bench/machine/ranks.h"
 #include "bench/measure/session.h"
 #include "commands.h"
-#include "lamina/communicator.h"
 #include "lamina/error.h"
 #include "lamina/near_names.h"
-#include "lamina/nets.h"
 
 namespace lamina::bench {
 

@@ -1,17 +1,11 @@
 // The subcommand `run`: its flags, and what it does.
 
 #include <benchmark/benchmark.h>
-#include <fmt/format.h>
-
-#include <memory>
-#include <string>
-#include <vector>
 
 #include "bench/io/interrupt.h"
 #include "bench/options/flags.h"
 #include "bench/rows/rows.h"
 #include "commands.h"
-#include "lamina/error.h"
 #include "lamina/near_names.h"
 
 namespace lamina::bench {

@@ -6,17 +6,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <optional>
 #include <system_error>
 #include <utility>
 
-#include "bench/io/result_file.h"
 #include "lamina/error.h"
 
 namespace lamina::bench {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string milliseconds(double seconds) { return seconds > 0 ? fmt::format("{:.3f}", 1e3 * seconds) : ""; }
 

@@ -6,11 +6,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <map>
 #include <ranges>
 #include <set>
 #include <utility>
@@ -335,14 +333,11 @@ Comparison compare_paired(const std::vector<Variant>& variants, const std::vecto
         versions ? &variant != &variants.front() : std::ranges::find(subjects, variant.name) != subjects.end();
     (is_subject ? of_subjects : others).push_back(&variant);
   }
-  std::vector<std::pair<const Variant*, const Variant*>> pairs;  // null first: the fastest non-subject
-  for (const Variant* subject : of_subjects) {
-    for (const Variant* other : others) pairs.emplace_back(other, subject);
-    if (others.size() > 1) pairs.emplace_back(nullptr, subject);
-  }
+  std::vector<const Variant*> firsts = others;
+  if (others.size() > 1) firsts.push_back(nullptr);  // the fastest non-subject
   Comparison all;
   all.paired = true;
-  for (const auto& [first, second] : pairs) {
+  const auto compare_with = [&](const Variant* first, const Variant* second) {
     std::set<std::string> names;
     for (const Variant* side : {first, second})
       if (side != nullptr)
@@ -364,7 +359,9 @@ Comparison compare_paired(const std::vector<Variant>& variants, const std::vecto
     add_means(all.means, rows);
     sort_rows(rows);
     std::ranges::move(rows, std::back_inserter(all.rows));
-  }
+  };
+  for (const Variant* subject : of_subjects)
+    for (const Variant* first : firsts) compare_with(first, subject);
   if (all.count(Verdict::missing) == all.rows.size())
     throw UsageError("no row has the same name in two of the variants");
   return all;

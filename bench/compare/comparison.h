@@ -43,7 +43,7 @@ using Processes = std::vector<RunFile>;
 /// A row that both sides have.
 struct ComparedRow {
   std::string name;
-  nlohmann::ordered_json key{};
+  Json key{};
   std::string first{}, second{};  ///< names of the sides
   std::string fastest{};          ///< variant that `first` stands for if it is "fastest"
   Verdict verdict = Verdict::inconclusive;

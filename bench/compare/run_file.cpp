@@ -15,8 +15,6 @@
 namespace lamina::bench {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 /// An error in a file of well-formed JSON.
 struct Wrong {
   std::string what;

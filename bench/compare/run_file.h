@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -16,7 +15,7 @@ namespace lamina::bench {
 
 /// A row of a file.
 struct RunRow {
-  nlohmann::ordered_json key{};
+  Json key{};
   std::vector<double> seconds{};       ///< duration of each pass
   std::vector<double> cpu_seconds{};   ///< processor time of each pass, of all threads; empty: the file has none
   std::vector<std::int64_t> rounds{};  ///< number of each pass, or of each round if variants took turns
@@ -33,7 +32,7 @@ struct RunRow {
 
 struct RunFile {
   std::filesystem::path path;
-  nlohmann::ordered_json context;
+  Json context;
   std::map<std::string, RunRow> rows;  ///< rows by name
 
   std::string fact(const char* name) const;  ///< a fact of the context, as text; empty: it has none
@@ -60,7 +59,7 @@ struct Variant {
 };
 
 struct PairedFile {
-  nlohmann::ordered_json document;
+  Json document;
   std::vector<Variant> variants;  ///< variants in the order of the context
 };
 

@@ -5,13 +5,11 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <iterator>
-#include <optional>
 #include <set>
 
 #include "bench/io/interrupt.h"
@@ -23,8 +21,6 @@
 namespace lamina::bench {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 std::string now_text(std::tm* (*split)(const std::time_t*, std::tm*), const char* format) {
   const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   std::tm parts{};
@@ -33,8 +29,6 @@ std::string now_text(std::tm* (*split)(const std::time_t*, std::tm*), const char
   std::strftime(text, sizeof text, format, &parts);
   return text;
 }
-
-std::string utc_now() { return now_text(gmtime_r, "%Y-%m-%dT%H:%M:%SZ"); }
 
 /// "2026-11-22T10:00:00+01:00"
 std::string local_now() {
@@ -155,7 +149,7 @@ Json runtime_context(const std::string& when) {
   const std::optional<double> mhz = processor_mhz();  // clock of the fastest
   const std::optional<Temperature> hottest = processor_temperature();
   return {
-      {"time_" + when, utc_now()},
+      {"time_" + when, now_text(gmtime_r, "%Y-%m-%dT%H:%M:%SZ")},
       {"load_average_" + when, known ? fmt::format("{:.2f} {:.2f} {:.2f}", load[0], load[1], load[2]) : "not known"},
       {"clock_MHz_" + when, mhz ? fmt::format("{:.0f}", *mhz) : "not known"},
       {"temperature_C_" + when,

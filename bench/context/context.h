@@ -2,16 +2,12 @@
 // The context of a result file: the facts of machine and build that its reader cannot find out later; and the devices
 // of this machine, as a table with their measured rates and as facts for the context.
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "bench/io/result_file.h"
-#include "bench/io/text.h"
-#include "bench/machine/backends.h"
 #include "bench/machine/peaks.h"
-#include "lamina/devices.h"
 
 namespace lamina::bench {
 
@@ -20,14 +16,14 @@ std::string value_of(const char* path, const std::string& key);
 
 /// The facts that change during a run: load average, clock and temperature of the processors, time; each key ends in
 /// "_" and `when`.
-nlohmann::ordered_json runtime_context(const std::string& when);
+Json runtime_context(const std::string& when);
 
 /// The facts of Google Benchmark, machine, build and backends before anything runs: processor, memory, GPUs,
 /// system, compiler and flags, versions of every library in the headers and at run time, commit, number of threads.
-nlohmann::ordered_json start_context(Backends&);
-void add_peaks(nlohmann::ordered_json& context, const Peaks&);  ///< adds the rates that were measured so far
+Json start_context(Backends&);
+void add_peaks(Json& context, const Peaks&);  ///< adds the rates that were measured so far
 /// Adds the rates, and the facts that changed during the run.
-void end_context(nlohmann::ordered_json& context, const Peaks&);
+void end_context(Json& context, const Peaks&);
 
 /// Begins a file of results with its context and an empty list.
 void begin(ResultFile&, Backends&, const char* list);
@@ -51,6 +47,6 @@ std::string device_table(Backends&, Peaks&, Format);
 std::pair<std::string, std::string> gpu_fact(const DeviceInfo&);
 
 /// Properties only, and versions that are known without opening a library.
-nlohmann::ordered_json device_facts();
+Json device_facts();
 
 }  // namespace lamina::bench

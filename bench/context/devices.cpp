@@ -14,8 +14,6 @@ std::string amount(double value, double unit, int digits) {
   return value > 0 ? fmt::format("{:.{}f}", value / unit, digits) : std::string();
 }
 
-std::string count(int value) { return value > 0 ? fmt::format("{}", value) : std::string(); }
-
 constexpr double tera = 1e12, giga = 1e9;
 
 std::string title(const DeviceInfo& device) {
@@ -53,14 +51,14 @@ TextTable device_columns(const std::vector<MeasuredDevice>& all) {
                    ">fp16",          ">peak GB/s",     ">copy GB/s",         ">triad GB/s",
                    ">units TFLOP/s", ">units at most", ">matrix TFLOP/s",    ">tf32 matrix TFLOP/s"};
   for (const auto& [device, rates, units_most] : all)
-    table.rows.push_back({title(device), device.name, device.architecture,
-                          amount(static_cast<double>(device.memory_bytes), 1024 * mebibyte, 1),
-                          count(device.multiprocessors), count(device.cores), amount(device.peak_fp32, tera, 1),
-                          amount(device.peak_tf32, tera, 1), amount(device.peak_fp16, tera, 1),
-                          amount(device.peak_bytes_per_second, giga, 0), amount(rates.copy_bytes_per_second, giga, 1),
-                          amount(rates.triad_bytes_per_second, giga, 1), amount(rates.units_flops_per_second, tera, 3),
-                          amount(units_most, tera, 3), amount(rates.matrix_flops_per_second, tera, 3),
-                          amount(rates.tf32_matrix_flops_per_second, tera, 3)});
+    table.rows.push_back(
+        {title(device), device.name, device.architecture,
+         amount(static_cast<double>(device.memory_bytes), 1024 * mebibyte, 1), amount(device.multiprocessors, 1, 0),
+         amount(device.cores, 1, 0), amount(device.peak_fp32, tera, 1), amount(device.peak_tf32, tera, 1),
+         amount(device.peak_fp16, tera, 1), amount(device.peak_bytes_per_second, giga, 0),
+         amount(rates.copy_bytes_per_second, giga, 1), amount(rates.triad_bytes_per_second, giga, 1),
+         amount(rates.units_flops_per_second, tera, 3), amount(units_most, tera, 3),
+         amount(rates.matrix_flops_per_second, tera, 3), amount(rates.tf32_matrix_flops_per_second, tera, 3)});
   return table;
 }
 
@@ -91,8 +89,8 @@ std::pair<std::string, std::string> gpu_fact(const DeviceInfo& device) {
   return {fmt::format("gpu_{}", device.number), text};
 }
 
-nlohmann::ordered_json device_facts() {
-  nlohmann::ordered_json facts;
+Json device_facts() {
+  Json facts;
   for (const DeviceInfo& device : devices()) {
     const auto [name, text] = device.kind == DeviceInfo::Kind::gpu
                                   ? gpu_fact(device)

@@ -3,15 +3,11 @@
 #include "trace_file.h"
 
 #include <cmath>
-#include <utility>
 
-#include "bench/io/result_file.h"
 #include "context.h"
 
 namespace lamina::bench {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// A time difference in microseconds, the unit of the format, between times that are rounded to whole nanoseconds.
 /// Readers round to nanoseconds, and drop a call that begins before the end of the call before it.

@@ -2,9 +2,9 @@
 // A trace in the format that Perfetto and chrome://tracing open: processes below one another, each with lanes.
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "bench/io/result_file.h"
 #include "bench/machine/backends.h"
 
 namespace lamina::bench {
@@ -14,17 +14,17 @@ class TraceFile {
   int add_process(const std::string& name);  ///< gives its number; viewers sort processes by it
   void add_lane(int process, int lane, const std::string& name);
   /// An event with its time in seconds, and fields of its own.
-  void add(int process, int lane, const std::string& name, double start, double seconds, nlohmann::ordered_json more);
+  void add(int process, int lane, const std::string& name, double start, double seconds, Json more);
   void add_bytes(int process, const std::string& name, double time, std::size_t bytes);  ///< bytes from this time on
-  const nlohmann::ordered_json& events() const { return events_; }
-  void append(nlohmann::ordered_json events);  ///< events of another trace
+  const Json& events() const { return events_; }
+  void append(Json events);  ///< events of another trace
   /// Writes the file with the context of the run. Throws FileError.
   void save(const std::filesystem::path&, Backends&) const;
 
  private:
-  void name(const char* what, int process, int lane, const char* argument, const nlohmann::ordered_json& value);
+  void name(const char* what, int process, int lane, const char* argument, const Json& value);
 
-  nlohmann::ordered_json events_ = nlohmann::ordered_json::array();
+  Json events_ = Json::array();
   int processes_ = 0;
 };
 

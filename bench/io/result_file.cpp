@@ -27,8 +27,7 @@ void replace_file(const std::filesystem::path& path, const std::string& contents
   file.keep();
 }
 
-std::string file_text(const nlohmann::ordered_json& document) {
-  using Json = nlohmann::ordered_json;
+std::string file_text(const Json& document) {
   const auto text_of = [](const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); };
   const auto name_of = [&](const Json& in, const auto& name) { return (in.is_object() ? text_of(name) + ": " : ""); };
   const auto lines = [&](const Json& value) {
@@ -77,7 +76,7 @@ ResultFile::ResultFile(std::filesystem::path path) : path_(std::move(path)) {
   claim(path_);
 }
 
-void ResultFile::add(const char* list, nlohmann::ordered_json entry, const std::string& rerun) {
+void ResultFile::add(const char* list, Json entry, const std::string& rerun) {
   if (!wanted()) return;
   if (!rerun.empty()) entry["rerun"] = rerun;
   document[list].push_back(std::move(entry));

@@ -8,6 +8,8 @@
 
 namespace lamina::bench {
 
+using Json = nlohmann::ordered_json;  ///< its fields keep their order
+
 /// The format of every file of results (bench/results.schema.json): readers refuse a greater number.
 constexpr int result_format = 2;
 
@@ -16,12 +18,11 @@ constexpr int result_format = 2;
 void replace_file(const std::filesystem::path&, const std::string& contents);
 
 /// The text of a file of results: each entry of each list is one line.
-std::string file_text(const nlohmann::ordered_json& document);
+std::string file_text(const Json& document);
 
 /// For Json::parse(): leaves out values that are nested deeper than any file of ours. Each level would need the stack
 /// when such a value is copied, printed or destroyed.
-inline bool not_too_deep(int depth, nlohmann::ordered_json::parse_event_t /*event*/,
-                         nlohmann::ordered_json& /*value*/) {
+inline bool not_too_deep(int depth, Json::parse_event_t /*event*/, Json& /*value*/) {
   constexpr int deepest = 100;
   return depth <= deepest;
 }
@@ -35,7 +36,7 @@ void claim(const std::filesystem::path& file);
 
 /// "layer/resnet50/conv1/forward/eigen/default/f32/nchw/batch:16/recompute": the name of a row with these fields of a
 /// key (bench/measure/row_key.h).
-inline std::string row_name(const nlohmann::ordered_json& key) {
+inline std::string row_name(const Json& key) {
   std::string name = key.at("what").get<std::string>();
   for (const char* field : {"network", "layer", "part", "backend", "algorithm", "type", "layout"})
     if (const auto found = key.find(field); found != key.end() && !found->get<std::string>().empty())
@@ -53,13 +54,12 @@ class ResultFile {
   /// Claims the file. Throws FileError where it cannot be written.
   explicit ResultFile(std::filesystem::path);
 
-  nlohmann::ordered_json document = {{"context", nlohmann::ordered_json::object()},
-                                     {"benchmarks", nlohmann::ordered_json::array()}};
+  Json document = {{"context", Json::object()}, {"benchmarks", Json::array()}};
 
   bool wanted() const { return !path_.empty(); }
   /// Adds an entry to a list. `rerun`: the command that measures it again; empty: the entry has it. The file is written
   /// now and then.
-  void add(const char* list, nlohmann::ordered_json entry, const std::string& rerun = {});
+  void add(const char* list, Json entry, const std::string& rerun = {});
   /// Writes the file unless that was done within the last second.
   void save_now_and_then();
   /// Writes the file. A failure is reported on standard error, once.

@@ -43,8 +43,8 @@ std::string seconds_text(double seconds) {
 }
 
 std::string to_utf8(const std::string& text) {
-  using Json = nlohmann::json;
-  return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace));
+  using nlohmann::json;
+  return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace));
 }
 
 std::string address_limit() {

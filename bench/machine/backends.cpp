@@ -5,9 +5,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <utility>
-
 #include "bench/io/interrupt.h"
 #include "lamina/error.h"
 

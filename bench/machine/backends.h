@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "bench/options/settings.h"
-#include "lamina/backend.h"
 
 namespace lamina::bench {
 

@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "bench/io/interrupt.h"
 #include "bench/timing/machine_watch.h"
 #include "lamina/lamina.h"

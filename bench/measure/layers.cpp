@@ -6,12 +6,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <ranges>
 
-#include "bench/io/text.h"
 #include "lamina/error.h"
 #include "lamina/tuning.h"
 
@@ -21,11 +18,6 @@ namespace {
 void add(Cost& to, const Cost& more) {
   to.flops += more.flops;
   to.bytes += more.bytes;
-}
-
-/// A convolution that every algorithm for convolutions ought to take.
-Graph plain_convolution(const Config& c) {
-  return Layer{.op = Conv{.channels = 64, .kernel = 3, .pad = 1}, .x = {c.batch, 64, 56, 56}}.graph();
 }
 
 void add_new(std::vector<NamedAlgorithm>& list, const std::vector<std::string>& names, bool listed) {
@@ -109,8 +101,8 @@ std::vector<NamedAlgorithm> algorithms_of(Backends& backends, const Config& c, c
     for (const DistinctLayer& other : distinct_layers(graph))
       if (other.first().op.index() == node.op.index())
         add_new(list, backend.algorithms(spec_of(backend, graph, other.first(), c, wants_dx), pass), false);
-    if (std::holds_alternative<Conv>(node.op)) {
-      const Graph plain = plain_convolution(c);
+    if (std::holds_alternative<Conv>(node.op)) {  // and of one that every algorithm ought to take
+      const Graph plain = Layer{.op = Conv{.channels = 64, .kernel = 3, .pad = 1}, .x = {c.batch, 64, 56, 56}}.graph();
       add_new(list, backend.algorithms(spec_of(backend, plain, plain.nodes().back(), c, wants_dx), pass), false);
     }
   } catch (const Unsupported&) {

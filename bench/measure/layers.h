@@ -9,10 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/machine/backends.h"
 #include "bench/numbers/reference.h"
 #include "session.h"
-#include "timed_run.h"
 
 namespace lamina::bench {
 

@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "bench/machine/ranks.h"
 #include "lamina/lamina.h"
 #include "layers.h"

@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
+#include "bench/timing/stopwatch.h"
 #include "lamina/data_parallel.h"
 #include "lamina/weights.h"
-#include "timed_run.h"
 
 namespace lamina::bench {
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "bench/io/result_file.h"
-#include "bench/options/settings.h"
 #include "session.h"
 
 namespace lamina::bench {
@@ -20,7 +19,7 @@ namespace lamina::bench {
 ///   "algorithm"  for "layer" the algorithm that was asked for: a name, or "default"
 ///   "differs"    the settings that are not the defaults: {"image": "64", "graph": ""}
 /// and "backend", "type", "layout", "batch".
-using RowKey = nlohmann::ordered_json;
+using RowKey = Json;
 
 /// Includes the settings that are not the defaults.
 RowKey key_of(const char* what, const Config&, std::string_view part, const PlanningSettings&,

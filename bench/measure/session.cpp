@@ -5,11 +5,9 @@
 
 #include <fmt/format.h>
 
-#include <cstdint>
 #include <cstdio>
-#include <map>
+#include <numeric>
 #include <set>
-#include <string_view>
 
 #include "bench/machine/ranks.h"
 #include "lamina/error.h"
@@ -45,7 +43,7 @@ std::string by_flags(std::string said) {
 }
 
 /// The settings' extents that this file leaves open. The rest may be of another file.
-std::map<std::string, std::int64_t> extents_of(const std::filesystem::path& onnx, const OnnxSettings& settings) {
+std::map<std::string, std::int64_t> extents_of(const std::filesystem::path& onnx, const OnnxOptions& settings) {
   std::map<std::string, std::int64_t> its;
   if (settings.extents.empty()) return its;
   for (const OnnxOpenExtent& open : onnx_open_extents(onnx))
@@ -94,9 +92,9 @@ std::vector<Network> networks(const NetSettings& settings) {
   return all;
 }
 
-OnnxModel read_network_file(const std::filesystem::path& onnx, int batch, const OnnxSettings& settings) {
+OnnxModel read_network_file(const std::filesystem::path& onnx, int batch, const OnnxOptions& settings) {
   try {
-    OnnxSettings its = settings;
+    OnnxOptions its = settings;
     its.batch = batch, its.training = true, its.extents = extents_of(onnx, settings);
     OnnxModel model = read_onnx(onnx, its);
     for (const OnnxValue& input : model.inputs)
@@ -174,6 +172,36 @@ Options Plans::options(const Config& c, Mode mode) const {
     plan.accumulate_parameters = its.accumulate;
   }
   return plan;
+}
+
+Options MemoryPredictor::options() const {
+  Options options = session.plans.options(config, mode);
+  if (mode == Mode::training) options.optimiser = optimiser;
+  return options;
+}
+
+MemoryReport MemoryPredictor::at(int batch) const {
+  Config its = config;
+  its.batch = batch;
+  return predict_memory(session.plans.graph(its), session.backends.at(config.backend), options());
+}
+
+LargestBatch MemoryPredictor::largest_under(std::size_t limit) const {
+  constexpr int largest_tried = 1 << 16;
+  LargestBatch best;
+  for (int too_large = largest_tried + 1; best.batch + 1 < too_large;) {
+    const int batch = std::midpoint(best.batch, too_large);
+    std::size_t bytes = std::numeric_limits<std::size_t>::max();
+    try {
+      bytes = at(batch).total();
+    } catch (const ShapeError&) {  // beyond what a shape can hold
+    }
+    if (bytes <= limit)
+      best = {batch, bytes, batch == largest_tried};
+    else
+      too_large = batch;
+  }
+  return best;
 }
 
 }  // namespace lamina::bench

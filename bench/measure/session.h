@@ -3,18 +3,14 @@
 // Networks by name: those of the zoo, and those of the ONNX files that the settings name.
 
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "bench/machine/backends.h"
 #include "bench/machine/peaks.h"
 #include "lamina/communicator.h"
 #include "lamina/nets.h"
-#include "lamina/onnx.h"
-#include "lamina/weights.h"
 
 namespace lamina::bench {
 
@@ -60,7 +56,7 @@ bool leave_out_refused(NetSettings&, int batch);
 
 /// Reads a file with this batch, which --batch gives. Takes the settings' extents that the file leaves open.
 /// Throws what read_onnx throws, its texts with the flags, and UsageError for an extent that gives another batch.
-OnnxModel read_network_file(const std::filesystem::path& onnx, int batch, const OnnxSettings&);
+OnnxModel read_network_file(const std::filesystem::path& onnx, int batch, const OnnxOptions&);
 
 /// A network's graph, for one rank's part of the batch. The zoo's networks have the softmax of their protocol, unless
 /// the settings say otherwise. Throws UsageError if the ranks cannot share the batch evenly.
@@ -97,6 +93,24 @@ struct Session {
   Plans plans;
   Peaks peaks;
   Communicator* ranks = nullptr;  ///< ranks of the run; null: there is one
+};
+
+struct LargestBatch {
+  int batch = 0;  ///< largest batch; 0: not even one image fits
+  std::size_t bytes = 0;
+  bool at_least = false;  ///< whether larger batches were not tried
+};
+
+/// The memory that a network would take at any batch.
+struct MemoryPredictor {
+  Session& session;
+  Config config;  ///< network and backend; its batch does not count
+  Mode mode;
+  std::optional<Optimiser> optimiser{};  ///< optimiser whose state training has; none: parameters are not updated
+
+  Options options() const;           ///< options of the plan that is predicted
+  MemoryReport at(int batch) const;  ///< throws what predict_memory throws
+  LargestBatch largest_under(std::size_t limit) const;
 };
 
 }  // namespace lamina::bench

@@ -3,12 +3,8 @@
 
 #include "reference.h"
 
-#include <algorithm>
-#include <array>
 #include <cmath>
-#include <limits>
 #include <set>
-#include <span>
 
 #include "lamina/random.h"
 

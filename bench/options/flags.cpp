@@ -5,7 +5,6 @@
 #include <cstdlib>
 
 #include "lamina/choice_cache.h"
-#include "lamina/optimiser.h"
 
 namespace lamina::bench {
 namespace {
@@ -257,10 +256,6 @@ void add_format(CLI::App& app, Format& format) {
 
 void add_out(CLI::App& app, std::filesystem::path& file) {
   app.add_option("--benchmark_out", file, "File for the results as JSON, every sample in it")->type_name("FILE");
-}
-
-CLI::Option* add_optimiser(CLI::App& app, std::string& optimiser, const char* text) {
-  return app.add_option("--optimiser", optimiser, text)->check(CLI::IsMember(optimiser_names()));
 }
 
 void check(const BackendSettings& backends) {

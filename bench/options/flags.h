@@ -3,7 +3,6 @@
 // again, and its part of the key of a row.
 
 #include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
@@ -17,7 +16,6 @@
 #include <utility>
 #include <vector>
 
-#include "bench/io/text.h"
 #include "lamina/error.h"
 #include "settings.h"
 
@@ -97,8 +95,6 @@ void add_layers(CLI::App&, std::vector<Layer>&);
 /// A file of layers, each a line as add_layer takes it: "conv --input=16x64x56x56 --channels=128 --kernel=3". Text
 /// after a # is a comment. A wrong line is a UsageError.
 void add_layer_file(CLI::App&, std::vector<Layer>&);
-/// --optimiser, a name of optimiser_names().
-CLI::Option* add_optimiser(CLI::App&, std::string& optimiser, const char* text);
 
 // The values of --onnx and --onnx_extents.
 CLI::Option* add_onnx_files(CLI::App&, const std::string& name, std::vector<std::filesystem::path>& files);
@@ -111,7 +107,7 @@ void check(const PlanSettings&);
 void check(const PlanningSettings&);
 /// Throws UsageError for an extent whose name no file leaves open; the text lists the open names of each file. Throws
 /// what onnx_open_extents throws.
-void check_onnx_extents(const std::vector<std::filesystem::path>& files, const OnnxSettings&);
+void check_onnx_extents(const std::vector<std::filesystem::path>& files, const OnnxOptions&);
 
 /// The keys that have a flag. `in_place`: all keys, as a field of their own. `files`: the keys of networks that are
 /// read from files.

@@ -1,22 +1,15 @@
 // The flags of what networks are: ONNX files, which and how they are read; layers by the fields of their ops.
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <charconv>
-#include <cstdint>
 #include <fstream>
-#include <map>
-#include <memory>
 #include <set>
 #include <sstream>
 #include <system_error>
 
 #include "flags.h"
-#include "lamina/error.h"
-#include "lamina/graph.h"
 #include "lamina/near_names.h"
-#include "lamina/onnx.h"
 
 namespace lamina::bench {
 namespace {
@@ -181,7 +174,7 @@ CLI::Option* add_onnx_extents(CLI::App& app, const std::string& name, std::map<s
       ->needs("--onnx");
 }
 
-void check_onnx_extents(const std::vector<std::filesystem::path>& files, const OnnxSettings& settings) {
+void check_onnx_extents(const std::vector<std::filesystem::path>& files, const OnnxOptions& settings) {
   if (settings.extents.empty()) return;
   std::set<std::string> names;
   std::vector<std::string> all;

@@ -26,13 +26,12 @@ struct BackendSettings {
   int device = 0;  ///< number of the GPU
   std::string instruction_set{};
   std::size_t memory_limit = std::numeric_limits<std::size_t>::max();
+
+  bool has_memory_limit() const { return memory_limit != std::numeric_limits<std::size_t>::max(); }
 };
 
 /// The name of the network of an ONNX file: the file's name without its folder and ending.
 inline std::string network_name(const std::filesystem::path& onnx) { return to_utf8(onnx.stem().string()); }
-
-/// How ONNX files of networks are read, but for the batch. Each file takes the extents whose names it has.
-using OnnxSettings = OnnxOptions;
 
 /// A layer that was given by the fields of its op: a network of one layer.
 struct Layer {
@@ -50,7 +49,7 @@ struct NetSettings {
   int width_divisor = 1;
   std::optional<bool> softmax{};              ///< whether to end in a softmax; unset: as published
   std::vector<std::filesystem::path> onnx{};  ///< files of further networks, which have the files' names
-  OnnxSettings onnx_settings{};
+  OnnxOptions onnx_settings{};  ///< how these are read, but for the batch; each takes the extents whose names it has
   std::vector<Layer> layers{};
   int ranks = 1;  ///< processes that share out each batch
 };

@@ -4,19 +4,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <new>
 
-#include "bench/io/text.h"
-#include "bench/timing/machine_watch.h"
 #include "lamina/error.h"
 #include "lamina/statistics.h"
 
 namespace lamina::bench {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 template <class Kind>
 bool is(const std::exception& error) {

@@ -2,11 +2,9 @@
 // Rows as entries of a result file, in Google Benchmark's form.
 
 #include <benchmark/benchmark.h>
-
 #include <cstdint>
 #include <exception>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,18 +36,18 @@ Figures figures_of(const Row&, const Outcome&, std::span<const Sample> run);
 Figures figures_of(const Row&, const Outcome&, const Runs&, const std::string& statistic);
 
 /// The fields that every entry begins with.
-nlohmann::ordered_json begin_entry(const std::string& name, const Place&);
+Json begin_entry(const std::string& name, const Place&);
 
 /// An entry of the samples: its place, its figures, and what the row and its measurement say beside them.
-nlohmann::ordered_json entry_of(const Row&, const Outcome&, const Place&, benchmark::TimeUnit, const Figures&,
-                                std::span<const Sample> samples);
+Json entry_of(const Row&, const Outcome&, const Place&, benchmark::TimeUnit, const Figures&,
+              std::span<const Sample> samples);
 
 /// Why there is no further pass of a row, as an entry.
-nlohmann::ordered_json failure_entry(const Row&, const Outcome&, Place, benchmark::TimeUnit);
+Json failure_entry(const Row&, const Outcome&, Place, benchmark::TimeUnit);
 
 /// All passes of a row that has times: the entry of the pass in the middle, by time, with the times of all of them, in
 /// their order, as the lists real_times and cpu_times.
-nlohmann::ordered_json row_entry(const Row&, const Outcome&, const Place&);
+Json row_entry(const Row&, const Outcome&, const Place&);
 
 /// Prints why a group could not be measured.
 void set_failure(Outcome&, const std::exception&);

@@ -4,11 +4,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "bench/measure/layers.h"
 #include "bench/measure/net_run.h"
-#include "lamina/timing.h"
 #include "rows.h"
 
 namespace lamina::bench {
@@ -76,10 +73,10 @@ void append_rows(std::vector<Row>& rows, Session& session, const RunOptions& opt
       return open_layer(session.backends.usable(c.backend), c, whole, whole.node(name), pass, asked,
                         session.plans.choice(), reference, cold);
     };
-    for (Row& row : rows_of(std::move(group), [&](std::string_view part) {
-           return key_of("layer", c, part, options, node.name, algorithm.name);
-         }))
-      rows.push_back(std::move(row));
+    const auto key = [&](std::string_view part) {
+      return key_of("layer", c, part, options, node.name, algorithm.name);
+    };
+    std::ranges::move(rows_of(std::move(group), key), std::back_inserter(rows));
   }
 }
 
@@ -89,7 +86,7 @@ std::vector<Row> net_rows(Session& session, const RunOptions& options, const Con
   const Graph graph = session.plans.graph(c);
   std::vector<Row> rows = rows_of_mode(session, options, c, Mode::training, graph);
   if (options.net.ranks > 1) return rows;
-  for (Row& row : rows_of_mode(session, options, c, Mode::inference, graph)) rows.push_back(std::move(row));
+  std::ranges::move(rows_of_mode(session, options, c, Mode::inference, graph), std::back_inserter(rows));
   return rows;
 }
 
@@ -97,10 +94,10 @@ std::vector<Row> layer_rows(Session& session, const RunOptions& options, const C
   const Graph graph = session.plans.graph(c);
   std::vector<Row> rows;
   for (const DistinctLayer& layer : distinct_layers(graph)) {
-    const auto append = [&](Pass pass) { append_rows(rows, session, options, c, graph, layer, pass); };
     const std::vector<Shape> x = input_shapes(graph, layer.first());
     for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_params})
-      if (cost(layer.first().op, x, pass, c.dtype).bytes > 0) append(pass);  // else the op lacks the pass
+      if (cost(layer.first().op, x, pass, c.dtype).bytes > 0)  // else the op lacks the pass
+        append_rows(rows, session, options, c, graph, layer, pass);
   }
   return rows;
 }

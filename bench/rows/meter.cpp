@@ -4,13 +4,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <exception>
 #include <set>
-#include <utility>
 
 #include "bench/io/interrupt.h"
-#include "bench/io/text.h"
 #include "entries.h"
 #include "lamina/error.h"
 
@@ -121,9 +117,9 @@ void Meter::add_spans(const std::string& network, const std::vector<Span>& spans
   TraceFile mine;
   for (const Span& span : spans)
     mine.add(process_, 2 * ranks.rank() + (span.is_sum ? 1 : 0), span.what, span.begin - trace_start_,
-             span.end - span.begin, nlohmann::ordered_json::object());
+             span.end - span.begin, Json::object());
   for (int rank = 0; rank < ranks.size(); ++rank)
-    trace_.append(nlohmann::ordered_json::parse(broadcast_text(ranks, mine.events().dump(), rank)));
+    trace_.append(Json::parse(broadcast_text(ranks, mine.events().dump(), rank)));
 }
 
 Progress::Progress(Peaks& peaks, const std::vector<Row>& rows, int passes) {

@@ -3,29 +3,21 @@
 
 #include "rows.h"
 
-#include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <array>
 #include <cstdio>
 #include <iostream>
 #include <iterator>
 #include <regex>
-#include <set>
 #include <sstream>
-#include <utility>
 
 #include "bench/context/build.h"
 #include "bench/context/context.h"
 #include "bench/io/interrupt.h"
-#include "bench/io/result_file.h"
-#include "bench/io/text.h"
 #include "bench/machine/ranks.h"
 #include "lamina/error.h"
 #include "lamina/near_names.h"
-#include "meter.h"
 #include "runner.h"
 
 namespace lamina::bench {
@@ -44,8 +36,6 @@ std::string nearest(const std::vector<std::string>& names, const std::string& fi
   return text;
 }
 
-using Json = nlohmann::ordered_json;
-
 /// The rows that are asked for and that the filter picks.
 std::vector<Row> picked(Session& session, const RunOptions& options) {
   std::string left_out;
@@ -58,11 +48,6 @@ std::vector<Row> picked(Session& session, const RunOptions& options) {
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (chosen[i]) kept.push_back(std::move(rows[i]));
   return kept;
-}
-
-int list_rows(Session& session, const RunOptions& options) {
-  for (const Row& row : picked(session, options)) fmt::print("{}\n", row.name);
-  return 0;
 }
 
 /// The library's reporter of this form, for a file.
@@ -164,7 +149,9 @@ int run_as_rank(const RunOptions& options, const MakeBackend& make, Communicator
   const bool refused = options.net.onnx.size() > 1 && leave_out_refused(readable.net, options.configs.batches.front());
   Session session(readable, make);
   session.ranks = &ranks;
-  const int status = readable.list ? list_rows(session, readable) : measure_rows(session, readable);
+  if (readable.list)
+    for (const Row& row : picked(session, readable)) fmt::print("{}\n", row.name);
+  const int status = readable.list ? 0 : measure_rows(session, readable);
   return refused && status == 0 ? 1 : status;
 }
 

@@ -11,11 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/machine/backends.h"
 #include "bench/measure/row_key.h"
-#include "bench/measure/session.h"
-#include "bench/measure/timed_run.h"
-#include "bench/options/settings.h"
 #include "bench/timing/machine_watch.h"
 
 namespace lamina::bench {

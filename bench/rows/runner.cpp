@@ -4,15 +4,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <iostream>
-#include <memory>
-#include <string_view>
 
 #include "bench/io/interrupt.h"
-#include "bench/io/text.h"
 #include "lamina/statistics.h"
 
 namespace lamina::bench {
@@ -250,19 +245,13 @@ std::string Table::take(const Row& row, const Outcome& outcome) {
   taken_.insert(&group);
 
   const Config& c = group.config;
-  std::vector<std::string> cells(9);
-  cells[0] = c.network;
-  cells[1] = fmt::format("{} {} {} batch {}", c.backend, to_string(c.dtype), to_string(c.layout), c.batch);
   const std::vector<double> total = seconds_of(outcome.samples[2]);
-  if (!total.empty()) {
-    for (std::size_t part = 0; part < 3; ++part)
-      cells[2 + part] = number(1e3 * mean(seconds_of(outcome.samples[part])), 2);
-    if (total.size() > 1) cells[5] = fmt::format("{:.2f}", 1e3 * deviation(total));
-    cells[6] = number(c.batch / mean(total), 1);
-  }
-  cells[7] = number(static_cast<double>(outcome.memory.total()) / mebibyte, 0);
-  cells[8] = outcome.failure;
-  return published_form().line(cells);
+  const auto ms = [&](std::size_t part) { return number(1e3 * mean(seconds_of(outcome.samples[part])), 2); };
+  return published_form().line(
+      {c.network, fmt::format("{} {} {} batch {}", c.backend, to_string(c.dtype), to_string(c.layout), c.batch), ms(0),
+       ms(1), ms(2), total.size() > 1 ? fmt::format("{:.2f}", 1e3 * deviation(total)) : "",
+       total.empty() ? "" : number(c.batch / mean(total), 1),
+       number(static_cast<double>(outcome.memory.total()) / mebibyte, 0), outcome.failure});
 }
 
 Report table_report(const Runner& runner) {

@@ -4,7 +4,6 @@
 // lines on the screen.
 
 #include <benchmark/benchmark.h>
-
 #include <functional>
 #include <map>
 #include <set>
@@ -13,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "bench/io/result_file.h"
 #include "entries.h"
 #include "meter.h"
 

@@ -7,7 +7,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "bench/compare/comparison.h"
 #include "bench/compare/unpaired.h"
@@ -36,35 +35,27 @@ std::string ratio_text(const Interval& ratio) {
 }
 
 /// The points that have times.
-std::vector<SweepPoint> timed(const std::vector<SweepPoint>& all) {
-  std::vector<SweepPoint> points;
-  std::ranges::copy_if(all, std::back_inserter(points), [](const SweepPoint& point) { return !point.seconds.empty(); });
+std::vector<SweepPoint> timed(std::vector<SweepPoint> points) {
+  std::erase_if(points, [](const SweepPoint& point) { return point.seconds.empty(); });
   return points;
 }
 
-/// A sentence after an answer: other programs took much time during its points. Empty if they did not.
-std::string load_text(const std::vector<SweepPoint>& points) {
-  double most = 0;
-  for (const SweepPoint& point : points) most = std::max(most, point.others_share);
-  if (most <= max_foreign_load) return {};
-  return fmt::format(" Not sure: other programs took up to {:.0f} % of the processors during these points.",
-                     100 * most);
-}
-
-/// A sentence after an answer: its points have too few passes for an interval of 95 %. Empty if they have enough.
-std::string passes_text(const std::vector<SweepPoint>& points) {
-  for (const SweepPoint& point : points)
-    if (const std::size_t passes = point.seconds.size(); passes > 0 && unpaired_rank(passes, passes) == 0)
-      return fmt::format(
-          " Not sure: of {} pass{} an interval is from the least to the greatest ratio, and not one of 95 %; take "
-          "--passes=9.",
-          passes, passes == 1 ? "" : "es");
-  return {};
-}
-
-/// The answer and, after it, why it is not sure, if so: other programs ran, or there are too few passes.
+/// The answer and, after it, why it is not sure, if so: other programs took much time during its points, or these have
+/// too few passes for an interval of 95 %.
 Answer from_points(Answer answer, const std::vector<SweepPoint>& points) {
-  answer.text += load_text(points) + passes_text(points);
+  const double most = std::ranges::max_element(points, {}, &SweepPoint::others_share)->others_share;
+  if (most > max_foreign_load)
+    answer.text +=
+        fmt::format(" Not sure: other programs took up to {:.0f} % of the processors during these points.", 100 * most);
+  const auto too_few = std::ranges::find_if(points, [](const SweepPoint& point) {
+    const std::size_t passes = point.seconds.size();
+    return passes > 0 && unpaired_rank(passes, passes) == 0;
+  });
+  if (too_few != points.end())
+    answer.text += fmt::format(
+        " Not sure: of {} pass{} an interval is from the least to the greatest ratio, and not one of 95 %; take "
+        "--passes=9.",
+        too_few->seconds.size(), too_few->seconds.size() == 1 ? "" : "es");
   return answer;
 }
 

@@ -6,21 +6,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <cstdint>
-#include <limits>
-#include <optional>
-#include <string_view>
-#include <utility>
-
 #include "bench/context/context.h"
 #include "bench/measure/layers.h"
-#include "bench/measure/memory_prediction.h"
 #include "bench/measure/row_key.h"
 #include "lamina/error.h"
-#include "lamina/nets.h"
-#include "lamina/optimiser.h"
-#include "lamina/plan.h"
 
 namespace lamina::bench {
 namespace {
@@ -57,8 +46,6 @@ std::vector<Line> measured(Session& session, const Config& c) {
   return lines;
 }
 
-using Json = nlohmann::ordered_json;
-
 /// Kinds of memory. In a file a part of the arena has its own name alone.
 constexpr std::pair<std::string_view, std::size_t MemoryReport::*> kinds[] = {
     {"parameters", &MemoryReport::parameters},
@@ -81,8 +68,8 @@ std::string text_of(const LargestBatch& largest, std::size_t limit) {
                      bytes_text(static_cast<double>(limit)), bytes_text(static_cast<double>(largest.bytes)));
 }
 
-Json memory_json(Session& session, const Config& c, const MemoryOptions& options, Mode mode, MemoryPredictor& predictor,
-                 std::size_t limit, bool limited) {
+Json memory_json(const MemoryPredictor& predictor, const MemoryOptions& options) {
+  const auto& [session, c, mode, optimiser] = predictor;
   const MemoryReport report = predictor.at(c.batch);
   const char* const part = mode_name(mode);
   RowKey key = key_of("memory", c, part, options);
@@ -91,16 +78,16 @@ Json memory_json(Session& session, const Config& c, const MemoryOptions& options
   for (const auto& [kind, bytes] : kinds) json[std::string(kind.substr(kind.rfind(' ') + 1))] = report.*bytes;
   json["total"] = report.total();
   json["workspace_exact"] = report.workspace_exact;
-  if (limited) {
-    const LargestBatch largest = predictor.largest_under(limit);
-    json["limit_bytes"] = limit;
+  if (options.backends.has_memory_limit()) {
+    const LargestBatch largest = predictor.largest_under(options.backends.memory_limit);
+    json["limit_bytes"] = options.backends.memory_limit;
     json["largest_batch"] = largest.batch;
     json["largest_batch_bytes"] = largest.bytes;
     json["largest_batch_at_least"] = largest.at_least;
   }
   const Graph graph = session.plans.graph(c);
   json["steps"] = Json::array();
-  for (const LiveMemory& step : predict_live_memory(graph, session.backends.at(c.backend), predictor.options(c.batch)))
+  for (const LiveMemory& step : predict_live_memory(graph, session.backends.at(c.backend), predictor.options()))
     json["steps"].push_back({{"step", json["steps"].size()},
                              {"layers", layers_text(graph, step.nodes)},
                              {"pass", step.backward ? "backward" : "forward"},
@@ -192,7 +179,7 @@ std::string describe_memory(Session& session, const MemoryOptions& options) {
   std::optional<Optimiser> optimiser;
   if (!options.optimiser.empty()) optimiser = named_optimiser(options.optimiser).optimiser;
   const std::size_t limit = options.backends.memory_limit;
-  const bool limited = limit != std::numeric_limits<std::size_t>::max();
+  const bool limited = options.backends.has_memory_limit();
   ResultFile results(options.out);
   begin(results, session.backends, "memories");
   std::vector<Mode> modes = {Mode::training, Mode::inference};
@@ -204,10 +191,8 @@ std::string describe_memory(Session& session, const MemoryOptions& options) {
   for (const Config& c : configs(session.backends, options.configs, options.net, options.networks)) {
     std::vector<MemoryPredictor> predictors;
     std::vector<MemoryReport> reports;
-    for (const Mode mode : modes) {
-      predictors.emplace_back(session.plans, session.backends, c, mode, optimiser);
-      reports.push_back(predictors.back().at(c.batch));
-    }
+    for (const Mode mode : modes)
+      reports.push_back(predictors.emplace_back(MemoryPredictor{session, c, mode, optimiser}).at(c.batch));
     const auto add = [&](std::string_view kind, const auto& text_of_mode) {
       std::vector<std::string> row = {std::string(kind)};
       for (std::size_t i = 0; i < modes.size(); ++i) row.push_back(text_of_mode(i));
@@ -217,8 +202,7 @@ std::string describe_memory(Session& session, const MemoryOptions& options) {
       std::vector<std::string> more;
       if (!options.optimiser.empty()) more.push_back("--optimiser=" + options.optimiser);
       const std::string again = rerun("memory", c, options, more);
-      for (std::size_t i = 0; i < modes.size(); ++i)
-        results.add("memories", memory_json(session, c, options, modes[i], predictors[i], limit, limited), again);
+      for (const MemoryPredictor& each : predictors) results.add("memories", memory_json(each, options), again);
     }
     for (const auto& kind : kinds) add(kind.first, [&](std::size_t i) { return mib(reports[i].*kind.second); });
     add("total", [&](std::size_t i) { return mib(reports[i].total()); });

@@ -4,7 +4,6 @@
 
 #include <string>
 
-#include "bench/io/text.h"
 #include "bench/measure/session.h"
 #include "lamina/gradient_check.h"
 

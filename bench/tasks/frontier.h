@@ -6,13 +6,10 @@
 #include <cstddef>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "bench/io/text.h"
 #include "bench/measure/row_key.h"
-#include "bench/measure/session.h"
 #include "lamina/tuning.h"
 
 namespace lamina::bench {
@@ -94,9 +91,6 @@ struct WholeNet {
   std::size_t samples = 0;  ///< samples of each; 0: it was interrupted, and there are no times
 };
 WholeNet time_whole(Session&, const Config&, const std::map<std::string, Choice>& choices, int samples);
-
-/// A frontier as an entry of a result file, with every algorithm tried.
-nlohmann::ordered_json frontier_json(const RowKey&, const Frontier&, const FastestNet&, const Choice& limits);
 
 /// Prints the frontiers of all networks, backends and batches that the options name, as text or CSV, each when it is
 /// measured. For layers it prints every algorithm, all backends in one table. After an interrupt it prints the finished

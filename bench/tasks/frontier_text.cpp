@@ -1,22 +1,80 @@
-// The frontiers as text for people, or with every algorithm tried as CSV.
+// The frontiers as text for people, or with every algorithm tried as CSV and as entries of a result file.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <map>
 
 #include "bench/context/context.h"
 #include "bench/io/interrupt.h"
-#include "bench/io/result_file.h"
-#include "bench/io/text.h"
-#include "bench/measure/row_key.h"
 #include "frontier.h"
 #include "lamina/error.h"
 
 namespace lamina::bench {
 namespace {
+
+void set_finite(Json& json, const char* name, double value) {
+  if (std::isfinite(value)) json[name] = value;
+}
+
+Json candidate_json(const LayerTuning& tuning, std::size_t i, const LayerTuning::Picked& picked, bool stays) {
+  const Candidate& one = tuning.candidates[i];
+  Json json = {{"algorithm", one.algorithm}, {"by_rule", one.by_rule}};
+  if (!one.ran()) {
+    json["failure"] = one.refused;
+    json["unsupported"] = one.unsupported;
+    return json;
+  }
+  const Measurement& its = one.measured;
+  const Interval seconds = median_interval(its.seconds);
+  json["seconds"] = seconds.middle;
+  json["low"] = seconds.low;
+  json["high"] = seconds.high;
+  json["samples"] = its.seconds;
+  json["finished"] = its.finished;
+  json["of_one_image"] = its.of_one_image;
+  json["workspace_bytes"] = its.workspace_bytes;
+  json["math"] = to_string(its.math);
+  set_finite(json, "error", its.error);
+  set_finite(json, "guaranteed_error", its.guaranteed_error);
+  json["deterministic"] = its.deterministic;
+  json["same_bits"] = its.same_bits;
+  json["runs_compared"] = its.runs_compared;
+  json["on_frontier"] = stays;
+  json["picked"] = picked.best == i;
+  json["tied"] = std::find(picked.ties.begin(), picked.ties.end(), i) != picked.ties.end();
+  return json;
+}
+
+/// A frontier as an entry of a result file, with every algorithm tried.
+Json frontier_json(const RowKey& key, const Frontier& frontier, const FastestNet& net, const Choice& limits) {
+  Json json = {{"key", key}, {"complete", frontier.complete()}, {"lines_in_all", frontier.lines_in_all}};
+  json["limits"]["deterministic"] = limits.deterministic;
+  json["limits"]["workspace_bytes"] = limits.workspace_limit;
+  set_finite(json["limits"], "max_error", limits.max_error);
+  json["lines"] = Json::array();
+  for (std::size_t l = 0; l < frontier.lines.size(); ++l) {
+    const FrontierLine& line = frontier.lines[l];
+    const std::vector<bool> stays = not_beaten(line.tuning.candidates);
+    Json algorithms = Json::array();
+    for (std::size_t i = 0; i < line.tuning.candidates.size(); ++i)
+      algorithms.push_back(candidate_json(line.tuning, i, net.picks[l], stays[i]));
+    json["lines"].push_back({{"node", line.node},
+                             {"layers", line.layers},
+                             {"op", line.op},
+                             {"pass", to_string(line.pass())},
+                             {"flops", line.work.flops},
+                             {"bytes", line.work.bytes},
+                             {"reason", line.reason},
+                             {"algorithms", std::move(algorithms)}});
+  }
+  if (!frontier.complete()) return json;
+  json["fastest"] = {{"forward_seconds", net.forward_seconds}, {"backward_seconds", net.backward_seconds}};
+  if (net.by_rule_seconds > 0) json["fastest"]["by_rule_seconds"] = net.by_rule_seconds;
+  json["fastest"]["missing"] = net.missing;
+  return json;
+}
 
 std::string milliseconds(double seconds) { return fmt::format("{:.3f}", 1e3 * seconds); }
 
@@ -135,13 +193,12 @@ std::string whole_text(Session& session, const Frontier& frontier, int passes, c
     const WholeNet whole = time_whole(session, frontier.config, choices, samples);
     if (whole.samples == 0) return "The whole network was not timed with these choices: interrupted.\n";
     const bool is_tied = whole.ratio.low <= 1 && whole.ratio.high >= 1;
-    return fmt::format(
-        "The whole network, {} passes of each in turns: {} ms ({} .. {}) with these choices, {} ms ({} .. {}) by rule: "
-        "{}.\n",
-        whole.samples, milliseconds(whole.picked.middle), milliseconds(whole.picked.low),
-        milliseconds(whole.picked.high), milliseconds(whole.by_rule.middle), milliseconds(whole.by_rule.low),
-        milliseconds(whole.by_rule.high),
-        is_tied ? "equal within noise" : fmt::format("{:.3f} times", whole.ratio.middle));
+    const auto text = [](const Interval& seconds) {
+      return fmt::format("{:.3f} ms ({:.3f} .. {:.3f})", 1e3 * seconds.middle, 1e3 * seconds.low, 1e3 * seconds.high);
+    };
+    return fmt::format("The whole network, {} passes of each in turns: {} with these choices, {} by rule: {}.\n",
+                       whole.samples, text(whole.picked), text(whole.by_rule),
+                       is_tied ? "equal within noise" : fmt::format("{:.3f} times", whole.ratio.middle));
   } catch (const Error& error) {
     return fmt::format("The whole network could not be timed with these choices: {}\n", error.what());
   }
@@ -222,8 +279,8 @@ bool frontiers(Session& session, const FrontierOptions& options, const Print& pr
     if (results.wanted()) {
       RowKey key = key_of("frontier", c, mode_name(options.plan.options.mode), options);
       if (std::isfinite(limits.max_error)) key["differs"]["max_measured_error"] = fmt::format("{:g}", limits.max_error);
-      if (const std::size_t limit = options.backends.memory_limit; limit != BackendSettings().memory_limit)
-        key["differs"]["memory_limit"] = fmt::format("{}", limit);
+      if (options.backends.has_memory_limit())
+        key["differs"]["memory_limit"] = fmt::format("{}", options.backends.memory_limit);
       std::vector<std::string> more = passes_flag(options.passes);
       if (std::isfinite(limits.max_error)) more.push_back(fmt::format("--max_measured_error={:g}", limits.max_error));
       results.add("frontiers", frontier_json(key, frontier, net, limits), rerun("frontier", c, options, more));

@@ -5,24 +5,17 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdio>
-#include <functional>
-#include <map>
+#include <iterator>
 #include <numeric>
-#include <utility>
 
 #include "bench/context/context.h"
 #include "bench/context/trace_file.h"
 #include "bench/io/interrupt.h"
-#include "bench/timing/stopwatch.h"
-#include "lamina/plan.h"
 #include "lamina/statistics.h"
 
 namespace lamina::bench {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 enum Lane { measured = 1, predicted = 2 };
 
@@ -97,43 +90,36 @@ Ledger make_ledger(Session& session, const Config& c, int passes) {
   plan.forward();
   if (trains) plan.backward();
 
-  std::vector<double> forward, backward;
+  Ledger ledger;
   std::vector<std::vector<double>> calls(plan.calls().size());
   PeakBeside beside(session.peaks, c.backend, c.dtype);
-  std::vector<Moment> moments;
   beside.begin();
   for (int i = 0; i < passes && interrupted() == 0; ++i) {
-    forward.push_back(whole.time([&] { plan.forward(); }).seconds);
-    if (trains) backward.push_back(whole.time([&] { plan.backward(); }).seconds);
+    ledger.forward_samples.push_back(whole.time([&] { plan.forward(); }).seconds);
+    if (trains) ledger.backward_samples.push_back(whole.time([&] { plan.backward(); }).seconds);
     std::vector<double> seconds = by_call.forward();
     const std::vector<double> rest = trains ? by_call.backward() : std::vector<double>();
     seconds.insert(seconds.end(), rest.begin(), rest.end());
     for (std::size_t call = 0; call < calls.size(); ++call) calls[call].push_back(seconds[call]);
-    if (const Moment moment = beside.end(); moment.flops_per_second > 0) moments.push_back(moment);
+    if (const Moment moment = beside.end(); moment.flops_per_second > 0) ledger.moments.push_back(moment);
   }
-  if (moments.size() < forward.size()) moments.clear();  // not measured, or interrupted
-
-  Ledger ledger;
-  ledger.passes = static_cast<int>(forward.size());
-  if (forward.empty()) return ledger;
-  ledger.forward_seconds = median_interval(forward).middle;
-  if (trains) ledger.backward_seconds = median_interval(backward).middle;
-  ledger.forward_samples = forward;
-  ledger.backward_samples = backward;
-  ledger.moments = moments;
+  if (ledger.passes() == 0) return ledger;
+  if (std::ssize(ledger.moments) < ledger.passes()) ledger.moments.clear();  // not measured, or interrupted
+  ledger.forward_seconds = median_interval(ledger.forward_samples).middle;
+  if (trains) ledger.backward_seconds = median_interval(ledger.backward_samples).middle;
   const auto live = live_bytes(plan, session, c);
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const Call& call = plan.calls()[i];
-    LedgerEntry& entry = ledger.entries.emplace_back();
-    entry = {layers_text(plan.graph(), call.nodes), call.passes,     call.algorithm,
-             median_interval(calls[i]).middle,      call.cost.flops, call.cost.bytes};
+    LedgerEntry entry{layers_text(plan.graph(), call.nodes), call.passes,     call.algorithm,
+                      median_interval(calls[i]).middle,      call.cost.flops, call.cost.bytes};
     for (const int node : call.nodes) entry.nodes.push_back(plan.graph().nodes()[static_cast<std::size_t>(node)].name);
     entry.op = op_name(plan.graph().nodes()[static_cast<std::size_t>(call.nodes.front())].op);
     entry.samples = calls[i];
-    entry.share_of_peak = share_of_peak(entry, moments);
+    entry.share_of_peak = share_of_peak(entry, ledger.moments);
     entry.workspace_bytes = call.workspace_bytes;
     if (const auto at = live.find({call.nodes.front(), i >= plan.forward_calls()}); at != live.end())
       entry.live_bytes = at->second;
+    ledger.entries.push_back(std::move(entry));
   }
   ledger.moved = plan_cost(plan);
   ledger.alone = graph_cost(plan.graph(), c.dtype, plan.options().input_gradient);
@@ -144,7 +130,7 @@ Ledger make_ledger(Session& session, const Config& c, int passes) {
 /// A ledger as an entry of a result file, its calls in the order of the plan. `asked`: passes.
 Json ledger_json(const RowKey& key, const Ledger& ledger, const Rates& rates, int asked) {
   Json json = {{"key", key},
-               {"passes", ledger.passes},
+               {"passes", ledger.passes()},
                {"passes_asked", asked},
                {"forward_seconds", ledger.forward_seconds},
                {"forward_samples", ledger.forward_samples},
@@ -240,10 +226,10 @@ void ledgers(Session& session, const LedgerOptions& options, const Print& print)
       } catch (const Interrupted&) {
         // It has no passes.
       }
-    if (ledger.passes < passes)
+    if (ledger.passes() < passes)
       fmt::print(stderr, "Interrupted: {} is {}\n", to_string(c),
-                 ledger.passes == 0 ? "not measured" : fmt::format("of {} passes, not {}", ledger.passes, passes));
-    if (ledger.passes == 0) continue;
+                 ledger.passes() == 0 ? "not measured" : fmt::format("of {} passes, not {}", ledger.passes(), passes));
+    if (ledger.passes() == 0) continue;
     rates = at_moments(rates, ledger.moments);
     const double peak = rates.units.flops_per_second;
     const std::vector<std::string> more = passes_flag(options.passes);
@@ -252,27 +238,25 @@ void ledgers(Session& session, const LedgerOptions& options, const Print& print)
       results.add("ledgers", ledger_json(key, ledger, rates, passes), rerun("ledger", c, options, more));
     if (!options.trace.empty()) add_ledger(trace, row_name(key), ledger, rates);
     const double sum = ledger.sum();
-    const auto row = [&](std::vector<std::string> cells) {
-      tables.add({c.network, c.backend, fmt::format("{}", c.batch)}, std::move(cells));
+    const std::vector<std::string> of = {c.network, c.backend, fmt::format("{}", c.batch)};
+    const auto add = [&](const LedgerEntry& entry) {
+      const double rate = entry.flops / entry.seconds, bandwidth = entry.bytes / entry.seconds;
+      tables.add(of,
+                 {entry.layers, passes_text(entry.passes), entry.algorithm, fmt::format("{:.3f}", 1e3 * entry.seconds),
+                  percent(entry.seconds / sum), fmt::format("{:.1f}", 1e-9 * rate),
+                  peak > 0 ? percent(entry.share_of_peak > 0 ? entry.share_of_peak : rate / peak) : "",
+                  fmt::format("{:.1f}", 1e-9 * bandwidth), memory > 0 ? percent(bandwidth / memory) : ""});
     };
-    double flops = 0;
+    const double moved = ledger.moved.forward.bytes + ledger.moved.backward.bytes;
+    LedgerEntry whole{"whole", {}, "", ledger.whole(), 0, moved};
     std::vector<LedgerEntry> biggest_first = ledger.entries;
     std::ranges::stable_sort(biggest_first, std::greater(), &LedgerEntry::seconds);
     for (const LedgerEntry& entry : biggest_first) {
-      const double rate = entry.flops / entry.seconds;
-      flops += entry.flops;
-      row({entry.layers, passes_text(entry.passes), entry.algorithm, fmt::format("{:.3f}", 1e3 * entry.seconds),
-           percent(entry.seconds / sum), fmt::format("{:.1f}", 1e-9 * rate),
-           peak > 0 ? percent(ledger.moments.empty() ? rate / peak : entry.share_of_peak) : "",
-           fmt::format("{:.1f}", 1e-9 * entry.bytes / entry.seconds),
-           memory > 0 ? percent(entry.bytes / entry.seconds / memory) : ""});
+      whole.flops += entry.flops;
+      add(entry);
     }
-    const double rate = flops / ledger.whole();
-    const double bandwidth = (ledger.moved.forward.bytes + ledger.moved.backward.bytes) / ledger.whole();
-    row({"sum", "", "", fmt::format("{:.3f}", 1e3 * sum), percent(1), "", "", "", ""});
-    row({"whole", "", "", fmt::format("{:.3f}", 1e3 * ledger.whole()), percent(ledger.whole() / sum),
-         fmt::format("{:.1f}", 1e-9 * rate), peak > 0 ? percent(rate / peak) : "",
-         fmt::format("{:.1f}", 1e-9 * bandwidth), memory > 0 ? percent(bandwidth / memory) : ""});
+    tables.add(of, {"sum", "", "", fmt::format("{:.3f}", 1e3 * sum), percent(1), "", "", "", ""});
+    add(whole);
     std::string reached =
         fmt::format("Peak: {:.1f} GFLOP/s, {}{}.\n", 1e-9 * peak, rates.units.description,
                     ledger.moments.empty() ? "" : "; measured beside each pass, the median; shares are of each pass'");
@@ -289,7 +273,7 @@ void ledgers(Session& session, const LedgerOptions& options, const Print& print)
         100 * sum / ledger.whole(), reached, 1e-9 * memory, 1e-9 * ledger.moved.forward.bytes,
         1e-9 * ledger.moved.backward.bytes, 1e-9 * ledger.alone.forward.bytes, 1e-9 * ledger.alone.backward.bytes);
     print(tables.take(fmt::format("{}, {}, {}, {}", to_string(c), to_string(c.dtype),
-                                  mode_name(options.plan.options.mode), medians_text(ledger.passes, passes)),
+                                  mode_name(options.plan.options.mode), medians_text(ledger.passes(), passes)),
                       foot));
   }
   finish(results, session.peaks);

@@ -2,14 +2,11 @@
 // Where a network's time goes: every call of its plan timed alone, and their sum against the whole.
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "bench/io/text.h"
 #include "bench/measure/layers.h"
 #include "bench/measure/row_key.h"
-#include "bench/measure/session.h"
 
 namespace lamina::bench {
 
@@ -47,7 +44,8 @@ struct Ledger {
   std::vector<double> forward_samples, backward_samples;
   std::vector<Moment> moments;  ///< moments of the processor beside each pass; empty: not measured
   GraphCost moved, alone;       ///< costs by the plan's calls, and by each pass of each op alone
-  int passes = 0;               ///< passes; fewer than requested: interrupted; 0: there are no times
+  /// Fewer than requested: interrupted; 0: there are no times.
+  int passes() const { return static_cast<int>(forward_samples.size()); }
   double sum() const;
   double whole() const { return forward_seconds + backward_seconds; }
 };

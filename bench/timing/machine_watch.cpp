@@ -8,13 +8,9 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <fstream>
-#include <limits>
 #include <system_error>
-#include <utility>
 
 #include "lamina/statistics.h"
 
@@ -55,9 +51,8 @@ void for_each_in(const fs::path& folder, Take&& take) {
     take(each->path());
 }
 
-void keep_highest(std::optional<double>& highest, std::optional<double> value) {
-  if (value && (!highest || *value > *highest)) highest = value;
-}
+/// No reading is below every reading.
+void keep_highest(std::optional<double>& highest, std::optional<double> value) { highest = std::max(highest, value); }
 
 void keep_lowest(std::optional<double>& lowest, std::optional<double> value) {
   if (value && (!lowest || *value < *lowest)) lowest = value;

@@ -4,12 +4,10 @@
 
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <ctime>
 #include <numeric>
-#include <string_view>
 
 namespace lamina::bench {
 namespace {

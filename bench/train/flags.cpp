@@ -2,7 +2,6 @@
 
 #include "bench/options/flags.h"
 
-#include "lamina/optimiser.h"
 #include "lamina/workloads.h"
 #include "train.h"
 

@@ -4,15 +4,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "bench/machine/ranks.h"
 #include "bench/measure/session.h"
 #include "lamina/error.h"
-#include "lamina/nets.h"
-#include "lamina/synthetic.h"
 
 namespace lamina::bench {
 namespace {
@@ -71,12 +67,6 @@ PreparedWorkload with_loss(Graph graph, Images images, const TrainOptions& optio
           std::move(images.name), images.optimum.has_value(), images.optimum};
 }
 
-/// The same graph, but for a softmax at its end.
-Graph without_softmax(Graph graph) {
-  if (!std::holds_alternative<Softmax>(graph.nodes().back().op)) return graph;
-  return graph.first(graph.nodes().size() - 1);
-}
-
 /// A network of images to logits.
 struct FileNetwork {
   Graph graph;  ///< without a softmax at its end
@@ -107,7 +97,8 @@ FileNetwork read_network(const std::filesystem::path& onnx, const TrainOptions& 
   if (model.inputs.size() != 1)
     throw UsageError(
         fmt::format("{} has {} inputs; a training takes one of images", onnx.string(), model.inputs.size()));
-  Graph graph = without_softmax(std::move(model.graph));
+  Graph graph = std::move(model.graph);
+  if (std::holds_alternative<Softmax>(graph.nodes().back().op)) graph = graph.first(graph.nodes().size() - 1);
   Shape image = graph.node(model.inputs.front().node).shape, logits = graph.nodes().back().shape;
   image.n = logits.n = 1;
   check_logits(onnx.string(), logits);
@@ -134,16 +125,8 @@ Images glyphs(const Shape& image, int logits, const TrainOptions& options) {
 
 }  // namespace
 
-void check_network(const std::string& name, const std::filesystem::path& data) {
-  nets::info(name);
-  if (data.empty())
-    throw UsageError(
-        fmt::format("{} has no synthetic set: give --data, a folder of CIFAR-10's or MNIST's files", name));
-}
-
 PreparedWorkload prepare_network(const std::string& name, const TrainOptions& options) {
   const nets::Info& net = nets::info(name);
-  check_network(name, options.data);
   Images images = read_images(options.data);
   check_images(net, images);
 

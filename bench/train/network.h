@@ -5,17 +5,13 @@
 #include <filesystem>
 #include <string>
 
-#include "lamina/weights.h"
 #include "lamina/workloads.h"
 #include "train.h"
 
 namespace lamina::bench {
 
-/// Throws UsageError for an unknown network, or without a folder: the zoo's networks have no synthetic sets.
-void check_network(const std::string& name, const std::filesystem::path& data);
-
 /// The network for the images and classes of the folder, with softmax cross entropy on its logits. The last batch of an
-/// epoch is dropped unless it is full. Images are not augmented. Throws UsageError (as check_network, images that the
+/// epoch is dropped unless it is full. Images are not augmented. Throws UsageError (an unknown network, images that the
 /// network does not take), FileError (no such files, or damaged ones), ShapeError (images too small for the network).
 PreparedWorkload prepare_network(const std::string& name, const TrainOptions&);
 

@@ -4,16 +4,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "bench/rows/entries.h"
 
 namespace lamina::bench {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// "train/mnist_mlp/epoch/eigen/f32/nchw/batch:128/synthetic:0.1".
 RowKey training_key(const std::string& name, const PreparedWorkload& ready, const TrainOptions& options) {
@@ -176,10 +172,11 @@ void Record::begin(const std::string& name, const std::filesystem::path* onnx, c
   if (onnx != nullptr) training["onnx"] = onnx->string();
   if (ready.optimum) training["best_possible"] = {{"loss", ready.optimum->loss}, {"accuracy", ready.optimum->accuracy}};
   results_.add("trainings", std::move(training), rerun_);
-  for (const EpochResult& epoch : before) add(epoch, 0);
+  for (const EpochResult& epoch : before) epoch_done(epoch, 0);
 }
 
-void Record::add(const EpochResult& epoch, double cpu_seconds) {
+void Record::epoch_done(const EpochResult& epoch, double cpu_seconds) {
+  if (!results_.wanted()) return;
   Json row = begin_entry(row_name(key_), {0, epochs_, static_cast<std::int64_t>(epoch.epoch)});
   row["real_time"] = epoch.seconds;
   row["cpu_time"] = cpu_seconds;
@@ -200,11 +197,5 @@ void Record::add(const EpochResult& epoch, double cpu_seconds) {
   row["key"] = key_;
   results_.add("benchmarks", std::move(row), rerun_);
 }
-
-void Record::epoch_done(const EpochResult& epoch, double cpu_seconds) {
-  if (results_.wanted()) add(epoch, cpu_seconds);
-}
-
-void Record::end() { finish(results_, Peaks(*backends_)); }
 
 }  // namespace lamina::bench

@@ -12,8 +12,6 @@
 #include <vector>
 
 #include "bench/context/context.h"
-#include "bench/io/text.h"
-#include "bench/machine/backends.h"
 #include "bench/measure/row_key.h"
 #include "lamina/train.h"
 #include "lamina/workloads.h"
@@ -92,13 +90,10 @@ class Record {
   void begin(const std::string& name, const std::filesystem::path* onnx, const PreparedWorkload&, const TrainOptions&,
              int epochs, const std::vector<EpochResult>& before);
   void epoch_done(const EpochResult&, double cpu_seconds);
-  void trained() { results_.try_to_save(); }  ///< says that the training has ended, or was interrupted
-  /// Throws FileError.
-  void end();
+  void trained() { results_.try_to_save(); }           ///< says that the training has ended, or was interrupted
+  void end() { finish(results_, Peaks(*backends_)); }  ///< throws FileError
 
  private:
-  void add(const EpochResult&, double cpu_seconds);
-
   Backends* backends_;
   ResultFile results_;
   std::string rerun_;

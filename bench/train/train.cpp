@@ -5,22 +5,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <optional>
-#include <utility>
 
 #include "bench/context/build.h"
 #include "bench/io/interrupt.h"
-#include "bench/io/result_file.h"
 #include "bench/machine/ranks.h"
-#include "bench/measure/session.h"
-#include "bench/timing/stopwatch.h"
 #include "lamina/error.h"
 #include "lamina/near_names.h"
-#include "lamina/nets.h"
-#include "lamina/workloads.h"
 #include "network.h"
 #include "report.h"
 
@@ -40,15 +31,8 @@ const Workload* workload_of(const std::string& name, const TrainOptions& options
   return found == workloads().end() ? nullptr : &*found;
 }
 
-void check_share(const TrainOptions& options) {
-  constexpr double most = 16;
-  if (!(options.share > 0 && options.share <= most))
-    throw UsageError(fmt::format("--share {}: it should be above 0, and at most {}", options.share, most));
-  if (options.share != 1 && !options.data.empty())
-    throw UsageError("--share is for synthetic sets; leave it out with --data");
-}
-
-/// Refuses a name that is neither a workload nor a network.
+/// Refuses a name that is neither a workload nor a network, and a network, which has no synthetic set, without a
+/// folder.
 void check_name(const std::string& name, const TrainOptions& options) {
   check_no_path(name);
   std::vector<std::string> names;
@@ -57,23 +41,24 @@ void check_name(const std::string& name, const TrainOptions& options) {
     if (std::ranges::find(names, each.name) == names.end()) names.emplace_back(each.name);
   if (std::ranges::find(names, name) == names.end())
     throw UsageError(fmt::format("there is no training of \"{}\"; {}", name, near_names(name, names)));
-  check_network(name, options.data);
-}
-
-void check_files(const TrainOptions& options) {
-  if (!options.json.empty() && options.json.lexically_normal() == options.checkpoint.lexically_normal())
-    throw UsageError(fmt::format("--checkpoint and --json name one file, {}; give two", options.json.string()));
+  if (options.data.empty())
+    throw UsageError(
+        fmt::format("{} has no synthetic set: give --data, a folder of CIFAR-10's or MNIST's files", name));
 }
 
 void check(const TrainOptions& options) {
-  check_share(options);
+  if (!(options.share > 0 && options.share <= 16))
+    throw UsageError(fmt::format("--share {}: it should be above 0, and at most 16", options.share));
+  if (options.share != 1 && !options.data.empty())
+    throw UsageError("--share is for synthetic sets; leave it out with --data");
   std::vector<std::string> names = options.names;
   std::ranges::sort(names);
   if (const auto twice = std::ranges::adjacent_find(names); twice != names.end())
     throw UsageError(fmt::format("train names {} twice; --seeds trains it several times", *twice));
   if ((options.names.size() > 1 || options.seeds > 1) && !options.checkpoint.empty())
     throw UsageError("--checkpoint is of one training; leave it out, or train one by one");
-  check_files(options);
+  if (!options.json.empty() && options.json.lexically_normal() == options.checkpoint.lexically_normal())
+    throw UsageError(fmt::format("--checkpoint and --json name one file, {}; give two", options.json.string()));
   if (!(options.target >= 0 && options.target <= 1))
     throw UsageError(fmt::format("--target {}: an accuracy is a share, from 0 to 1{}", options.target,
                                  options.target > 1 ? fmt::format("; for per cent say {}", options.target / 100) : ""));

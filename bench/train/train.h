@@ -6,9 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/io/text.h"
 #include "bench/machine/backends.h"
-#include "bench/options/settings.h"
 
 namespace CLI {
 class App;

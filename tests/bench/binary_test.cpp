@@ -2,11 +2,9 @@
 
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "ended.h"
 #include "lamina/lamina.h"
-#include "tests/support/catch.h"
 #include "tests/support/csv.h"
 
 using Catch::Matchers::ContainsSubstring;

@@ -3,12 +3,9 @@
 #include "bench/compare/comparison.h"
 
 #include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "ended.h"
 #include "lamina/error.h"
-#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::bench;

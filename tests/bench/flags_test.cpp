@@ -1,10 +1,8 @@
 // Which flags go together, and what is said of those that do not.
 
-#include <fstream>
 #include <map>
 
 #include "ended.h"
-#include "tests/support/catch.h"
 #include "tests/support/data.h"
 #include "tests/support/onnx_model.h"
 

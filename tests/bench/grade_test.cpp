@@ -6,10 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 
 #include "ended.h"
-#include "tests/support/catch.h"
 
 using namespace lamina::bench;
 using lamina::test::Folder;

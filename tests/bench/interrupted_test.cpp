@@ -2,20 +2,14 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <regex>
 #include <sstream>
-#include <string>
 #include <thread>
 
 #include "ended.h"
-#include "tests/support/catch.h"
 
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;

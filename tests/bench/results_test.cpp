@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "bench/compare/run_file.h"
 #include "bench/context/trace_file.h"
@@ -12,7 +11,6 @@
 #include "ended.h"
 #include "lamina/lamina.h"
 #include "tests/support/backend.h"
-#include "tests/support/catch.h"
 #include "tests/support/csv.h"
 
 using namespace lamina;

@@ -3,8 +3,6 @@
 #include "bench/rows/rows.h"
 
 #include <algorithm>
-#include <functional>
-#include <map>
 #include <numeric>
 #include <set>
 #include <utility>

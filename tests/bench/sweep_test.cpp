@@ -2,15 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
 
 #include "bench/compare/run_file.h"
 #include "ended.h"
-#include "tests/support/catch.h"
 
 using namespace lamina::test;
 using Catch::Matchers::ContainsSubstring;

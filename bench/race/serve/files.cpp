@@ -3,15 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <span>
-#include <string>
-#include <variant>
-#include <vector>
 
 #include "lamina/lamina.h"
-#include "lamina/onnx.h"
 #include "server.h"
 
 namespace lamina::bench {

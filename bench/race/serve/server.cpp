@@ -2,19 +2,15 @@
 
 #include "server.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
-#include <map>
-#include <span>
 #include <sstream>
 
 #include "bench/context/build.h"
 #include "bench/measure/net_run.h"
 #include "bench/measure/session.h"
 #include "lamina/lamina.h"
-#include "lamina/nets.h"
 
 namespace lamina::bench {
 namespace {

@@ -14,11 +14,7 @@
 
 #include "bench/options/settings.h"
 #include "bench/timing/stopwatch.h"
-#include "lamina/backend.h"
 #include "lamina/error.h"
-#include "lamina/graph.h"
-#include "lamina/plan.h"
-#include "lamina/weights.h"
 
 namespace lamina::bench {
 

@@ -5,23 +5,18 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <sstream>
 
-#include "ask.h"
 #include "bench/context/build.h"
 #include "bench/context/context.h"
-#include "bench/io/result_file.h"
-#include "bench/io/text.h"
 #include "bench/tasks/describe.h"
 #include "lamina/error.h"
+#include "questions.h"
 
 namespace lamina::bench {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// A column of answers: a type, f32 twice.
 struct View {
@@ -90,10 +85,11 @@ std::string ranking(const Json& engines) {
   return text.empty() ? "none" : text;
 }
 
+bool is_refused(const Json& engine) { return engine.contains("refused"); }
+
 /// The first engine that is not refused; null if there is none.
 const Json* pick_of(const Json& engines) {
-  const auto found =
-      std::find_if(engines.begin(), engines.end(), [](const Json& engine) { return !engine.contains("refused"); });
+  const auto found = std::find_if_not(engines.begin(), engines.end(), is_refused);
   return found == engines.end() ? nullptr : &*found;
 }
 
@@ -112,8 +108,7 @@ void add_cells(std::vector<std::string>& cells, const Json& engines, bool builds
   cells.push_back(fmt::format("{}+{}", static_cast<std::ptrdiff_t>(engines.size()) - fallback, fallback));
   cells.push_back(mebibytes(pick_of(engines)));
   const auto built = count([](const Json& engine) { return engine.contains("plan"); });
-  const auto refused = count([](const Json& engine) { return engine.contains("refused"); });
-  if (builds) cells.push_back(fmt::format("{}/{}", built, built + refused));
+  if (builds) cells.push_back(fmt::format("{}/{}", built, built + count(is_refused)));
 }
 
 std::vector<std::string> cells_of(const GraphRow& row) {
@@ -162,7 +157,7 @@ std::string changes_text(const GraphTable& asked, const Version& a, const Versio
       const auto text = [](const Json& list, const Json* pick) {
         std::string all = pick == nullptr ? "none" : marked(*pick);
         for (const Json& engine : list)
-          if (engine.contains("refused")) all += " " + marked(engine);
+          if (is_refused(engine)) all += " " + marked(engine);
         return all;
       };
       std::string was = text(before, first), is = text(after, then);
@@ -232,14 +227,6 @@ std::string missing_properties(const std::string& text) {
   return fmt::format("{}", fmt::join(missing, ", "));
 }
 
-/// The folders of --cudnn, which are joined by commas; one empty name where there is none.
-std::vector<std::string> directories_of(const std::string& list) {
-  std::vector<std::string> all;
-  std::istringstream in(list + ',');
-  for (std::string each; std::getline(in, each, ',');) all.push_back(each);
-  return all;
-}
-
 /// As ask(), with what to do about a refusal.
 Version ask_with_advice(const std::string& directory, const std::string& properties, const std::vector<Query>& queries,
                         const EnginesOptions& options) {
@@ -267,7 +254,8 @@ std::string cudnn_engines(const EnginesOptions& options) {
     throw UsageError(fmt::format("--plans={}: not a folder", options.plans.string()));
   const Questions asked = questions_of(options);
   std::vector<Version> versions;
-  for (const std::string& cudnn : directories_of(options.backends.cudnn))
+  std::istringstream directories(options.backends.cudnn + ',');  // one empty name where there is none
+  for (std::string cudnn; std::getline(directories, cudnn, ',');)
     versions.push_back(ask_with_advice(cudnn, properties, asked.queries, options));
   if (!options.out.empty()) replace_file(options.out, document(asked, versions, options, properties).dump(2) + "\n");
 

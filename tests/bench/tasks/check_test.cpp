@@ -6,7 +6,6 @@
 
 #include "tests/bench/doubles/odd_backend.h"
 #include "tests/bench/ended.h"
-#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::bench;

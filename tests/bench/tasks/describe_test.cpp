@@ -3,7 +3,6 @@
 #include "bench/tasks/describe.h"
 
 #include <map>
-#include <set>
 #include <sstream>
 
 #include "bench/io/text.h"

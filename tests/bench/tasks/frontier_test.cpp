@@ -3,7 +3,6 @@
 #include "bench/tasks/frontier.h"
 
 #include <chrono>
-#include <cmath>
 #include <set>
 #include <thread>
 
@@ -12,7 +11,6 @@
 #include "lamina/error.h"
 #include "tests/bench/doubles/odd_backend.h"
 #include "tests/bench/ended.h"
-#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::bench;

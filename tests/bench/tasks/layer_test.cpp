@@ -6,7 +6,6 @@
 #include "bench/tasks/frontier.h"
 #include "tests/bench/doubles/odd_backend.h"
 #include "tests/bench/ended.h"
-#include "tests/support/catch.h"
 #include "tests/support/csv.h"
 
 using namespace lamina;

@@ -10,8 +10,6 @@
 #include "lamina/error.h"
 #include "lamina/safetensors.h"
 #include "tests/bench/ended.h"
-#include "tests/io/files.h"
-#include "tests/support/catch.h"
 #include "tests/support/onnx_model.h"
 
 using namespace lamina;

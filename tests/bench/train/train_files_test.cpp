@@ -1,13 +1,9 @@
 // What a training writes while it runs, and what is refused before it begins.
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
-#include <string>
 
 #include "bench/train/train.h"
 #include "tests/bench/ended.h"
-#include "tests/io/files.h"
-#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::bench;

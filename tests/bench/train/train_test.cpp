@@ -1,22 +1,15 @@
 // Trainings as a whole: their rows, costs and logs, their part in races, what is printed of them, what is refused.
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <limits>
-#include <mutex>
 #include <nlohmann/json.hpp>
-#include <string>
-#include <thread>
-#include <vector>
 
 #include "bench/race/serve/server.h"
 #include "bench/train/report.h"
-#include "bench/train/train.h"
 #include "lamina/error.h"
 #include "lamina/safetensors.h"
-#include "lamina/workloads.h"
 #include "tests/io/files.h"
 #include "tests/support/catch.h"
 

@@ -1,7 +1,5 @@
 // Verdicts on two sets of results whose noise is that of real passes.
 
-#include "bench/compare/comparison.h"
-
 #include <algorithm>
 #include <functional>
 

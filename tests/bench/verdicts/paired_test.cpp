@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bench/compare/comparison.h"
 #include "lamina/error.h"
 #include "machine.h"
 #include "tests/support/catch.h"
